@@ -1,0 +1,23 @@
+from .comparison import Comparison, Settings, Step, compare, comparison_steps
+from .curves import Ensemble, extract_curves, to_landmarks
+from .discrepancy import MMDTest, mmd_test
+from .segment import segment
+from .tensors import Registration, ShapeSpace, decompose, register
+
+__all__ = [
+    "Comparison",
+    "Ensemble",
+    "MMDTest",
+    "Registration",
+    "Settings",
+    "ShapeSpace",
+    "Step",
+    "compare",
+    "comparison_steps",
+    "decompose",
+    "extract_curves",
+    "mmd_test",
+    "register",
+    "segment",
+    "to_landmarks",
+]

@@ -1,0 +1,117 @@
+"""Periodic cubic splines through many closed curves at once, and the lengths along them.
+
+A ragged ensemble is held flat: all vertices in one complex array (row + 1j * column) with `offsets`, curve
+q being `vertices[offsets[q]:offsets[q + 1]]`. Segment i runs from vertex i to the next vertex of its curve,
+with a local parameter u from 0 to 1. Each curve's spline system is a block of one tridiagonal matrix, so one
+banded solve serves them all.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.polynomial.legendre import leggauss
+from numpy.typing import NDArray
+from scipy.linalg import solveh_banded
+
+Complex = NDArray[np.complex128]
+Real = NDArray[np.float64]
+Index = NDArray[np.int64]
+
+# Speeds at four Gauss-Legendre nodes fix a segment's length to the ninth order in its chord.
+_NODES, _WEIGHTS = (np.asarray(values) for values in leggauss(4))
+NODES: Real = (_NODES + 1) / 2
+WEIGHTS: Real = _WEIGHTS / 2
+
+
+@dataclass(frozen=True)
+class RaggedSpline:
+    """Piecewise cubics z(u) = c₀ + c₁u + c₂u² + c₃u³, one per segment of every curve.
+
+    Attributes
+    ----------
+    coefficients : (4, M) complex array
+        c₀ to c₃ of the M segments.
+    offsets : (N + 1,) int array
+        Curve q owns the segments `offsets[q]` to `offsets[q + 1]`.
+    """
+
+    coefficients: Complex
+    offsets: Index
+
+    @property
+    def counts(self) -> Index:
+        """Number of segments of each curve."""
+        return np.diff(self.offsets)
+
+    def per_segment(self, values: NDArray[np.generic]) -> NDArray[np.generic]:
+        """Repeat one value per curve for each of its segments, along the last axis."""
+        return np.repeat(values, self.counts, axis=-1)
+
+    def per_curve(self, values: Real) -> Real:
+        """Sum values per segment over each curve, along the last axis."""
+        return np.add.reduceat(values, self.offsets[:-1], axis=-1)
+
+    def at_nodes(self) -> tuple[Complex, Complex]:
+        """Positions and derivatives dz/du at the Gauss-Legendre nodes, each (4, M)."""
+        powers = NODES[:, None] ** np.arange(4)
+        slopes = np.zeros_like(powers)
+        slopes[:, 1:] = powers[:, :3] * (1, 2, 3)
+        return powers @ self.coefficients, slopes @ self.coefficients
+
+    def mapped(self, linear: Complex, conjugate: Complex) -> "RaggedSpline":
+        """Image under z -> linear·z + conjugate·z̄, the map being given per curve."""
+        a, b = self.per_segment(linear), self.per_segment(conjugate)
+        return RaggedSpline(a * self.coefficients + b * self.coefficients.conj(), self.offsets)
+
+
+def following(offsets: Index) -> Index:
+    """Index of the next vertex around each vertex's own curve."""
+    following = np.arange(1, offsets[-1] + 1)
+    following[offsets[1:] - 1] = offsets[:-1]
+    return following
+
+
+def interpolate(vertices: Complex, offsets: Index, kind: str) -> RaggedSpline:
+    """Closed curves through the vertices: `"spline"` (C², chordal parameter) or `"polygon"`."""
+    chord = vertices[following(offsets)] - vertices
+    coefficients = np.zeros((4, len(vertices)), dtype=np.complex128)
+    coefficients[0] = vertices
+    if kind == "spline":
+        coefficients[2:] = _curvature_terms(chord, offsets)
+    coefficients[1] = chord - coefficients[2] - coefficients[3]
+    return RaggedSpline(coefficients, offsets)
+
+
+def _curvature_terms(chord: Complex, offsets: Index) -> Complex:
+    """c₂ and c₃ of every segment from the second derivatives at the vertices."""
+    length = np.abs(chord)
+    second = _second_derivatives(chord / length, length, offsets)
+    quarter = length**2 / 6
+    return np.stack([3 * quarter * second, quarter * (second[following(offsets)] - second)])
+
+
+def _second_derivatives(direction: Complex, length: Real, offsets: Index) -> Complex:
+    """Solve the cyclic tridiagonal systems of all curves together.
+
+    The corner entry h of each cyclic block is split off as h·(e₀ + e₋₁)(e₀ + e₋₁)ᵀ, which leaves a
+    positive definite tridiagonal matrix; Sherman and Morrison's formula puts it back.
+    """
+    first, last = offsets[:-1], offsets[1:] - 1
+    before = np.empty_like(np.arange(len(length)))
+    before[following(offsets)] = np.arange(len(length))
+    corner = length[last]
+    bands = np.empty((2, len(length)))
+    bands[0] = 2 * (length + length[before])
+    bands[0, first] -= corner
+    bands[0, last] -= corner
+    bands[1] = length
+    bands[1, last] = 0
+    jump = 6 * (direction - direction[before])
+    ends = np.zeros(len(length))
+    ends[first] = ends[last] = 1
+    x, y, q = solveh_banded(
+        bands, np.stack([jump.real, jump.imag, ends]).T, lower=True, overwrite_b=True, check_finite=False
+    ).T
+    z = x + 1j * y
+    share = corner * (z[first] + z[last]) / (1 + corner * (q[first] + q[last]))
+    return z - np.repeat(share, np.diff(offsets)) * q

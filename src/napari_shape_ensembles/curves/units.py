@@ -1,0 +1,43 @@
+"""Conversion of lengths between units."""
+
+from .ensemble import Ensemble
+
+
+def in_unit(ensemble: Ensemble, unit: str) -> Ensemble:
+    """Express an ensemble in another unit of length.
+
+    Parameters
+    ----------
+    ensemble : Ensemble
+    unit : str
+        Any length that pint knows ("um", "µm", "nm", "mm", ...) or the ensemble's own.
+
+    Returns
+    -------
+    Ensemble
+        The ensemble itself where nothing changes.
+
+    Raises
+    ------
+    ValueError
+        Where no factor leads from one unit to the other, such as from pixels to µm.
+    """
+    if ensemble.unit == unit:
+        return ensemble
+    factor = conversion_factor(ensemble.unit, unit)
+    curves = [curve * factor for curve in ensemble.curves]
+    return Ensemble(curves, name=ensemble.name, unit=unit, ids=ensemble.ids, dropped=ensemble.dropped)
+
+
+def conversion_factor(source: str, target: str) -> float:
+    """Number of target units in one source unit; see `in_unit` for the errors."""
+    import pint  # heavy, and needed only where two units differ
+
+    registry = pint.get_application_registry()
+    try:
+        return float(registry.Quantity(1.0, source).to(target).magnitude)
+    except pint.errors.PintError as error:
+        raise ValueError(
+            f'lengths in "{source}" cannot be compared with lengths in "{target}": give both images a pixel size in '
+            "a unit of length (for a napari layer: its scale and units), or neither"
+        ) from error

@@ -1,0 +1,57 @@
+"""Closed curves with known properties, for tests in every room."""
+
+import numpy as np
+
+
+def ellipse(a, b, n=500, *, turn=0.0, angles=None):
+    """Vertices of an ellipse at equal steps of the angle, half axis a along the row axis before turning."""
+    u = 2 * np.pi * np.arange(n) / n if angles is None else angles
+    points = np.stack([a * np.cos(u), b * np.sin(u)], axis=-1)
+    return points @ rotation(turn).T
+
+
+def rotation(angle):
+    return np.array([[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]])
+
+
+def blobs(count, n=500, *, seed=0, modes=12, roughness=0.15, elongation=3.0):
+    """Star-shaped random outlines without symmetry, (count, n, 2)."""
+    rng = np.random.default_rng(seed)
+    u = 2 * np.pi * np.arange(n) / n
+    k = np.arange(2, modes + 1)
+    cosines, sines = (rng.normal(size=(count, len(k))) * roughness / k**0.7 for _ in range(2))
+    radius = 1 + cosines @ np.cos(k[:, None] * u) + sines @ np.sin(k[:, None] * u)
+    radius = np.maximum(radius, 0.2)
+    points = radius[..., None] * np.stack([np.cos(u), np.sin(u)], axis=-1)
+    points = points * rng.uniform(1, elongation, (count, 1, 2))
+    turns = np.stack([rotation(angle) for angle in rng.uniform(0, 2 * np.pi, count)])
+    return points @ turns.swapaxes(1, 2) + rng.normal(size=(count, 1, 2)) * 10
+
+
+def ragged_blobs(count, *, seed=0, fewest=60, most=400, **options):
+    """The same outlines thinned to polygons of different numbers of vertices."""
+    rng = np.random.default_rng(seed + 1)
+    dense = blobs(count, 1200, seed=seed, **options)
+    numbers = rng.integers(fewest, most + 1, count)
+    return [curve[np.linspace(0, 1200, m, endpoint=False).astype(int)] for curve, m in zip(dense, numbers, strict=True)]
+
+
+def pixelated(curve, size=60):
+    """The outline as a microscope sees it: drawn on a grid of pixels and traced again."""
+    from skimage.draw import polygon2mask
+    from skimage.measure import find_contours
+
+    low, high = curve.min(axis=0), curve.max(axis=0)
+    placed = (curve - low) / (high - low).max() * size + 2
+    mask = polygon2mask((size + 6, size + 6), placed)
+    return max(find_contours(mask.astype(float), 0.5), key=len)[:-1]
+
+
+def moved(curve, rng, *, mirror=False):
+    """The same outline turned, shifted, started elsewhere and perhaps traced the other way round."""
+    points = np.roll(curve, rng.integers(len(curve)), axis=0)
+    if rng.random() < 0.5:
+        points = points[::-1]
+    if mirror:
+        points = points * [1, -1]
+    return points @ rotation(rng.uniform(0, 2 * np.pi)).T + rng.normal(size=2) * 100

@@ -1,0 +1,30 @@
+"""The truth table, and when a sample is too small for any answer."""
+
+import pytest
+from napari_shape_ensembles.discrepancy import TRUTH_TABLE, row, too_few
+
+
+@pytest.mark.parametrize(
+    ("undulation", "scale", "case"),
+    [(False, False, "1∧1"), (False, True, "1∧0"), (True, False, "0∧1"), (True, True, "0∧0")],
+)
+def test_rejections_become_zeros_of_the_row(undulation, scale, case):
+    assert row(undulation, scale) == case
+    assert case in TRUTH_TABLE
+
+
+def test_no_row_claims_that_images_are_the_same():
+    assert not any("same" in meaning or "accept" in meaning for meaning in TRUTH_TABLE.values())
+
+
+@pytest.mark.parametrize(("m", "n", "enough"), [(1, 1, False), (4, 5, False), (1, 50, False), (6, 6, True), (1, 400, True)])
+def test_small_samples_cannot_reach_the_level(m, n, enough):
+    reason = too_few(m, n, 1000, 0.01)
+    assert (reason is None) == enough
+    if not enough:
+        assert f"{m} and {n} curves cannot reach p < 0.01" in reason
+
+
+def test_too_few_permutations_are_named_with_the_remedy():
+    assert too_few(500, 500, 99, 0.01) == "99 permutations cannot reach p < 0.01: take at least 200"
+    assert too_few(500, 500, 200, 0.01) is None

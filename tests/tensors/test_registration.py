@@ -1,0 +1,143 @@
+"""Cyclic Procrustes: against brute force, the paper's own objective, and every rigid motion."""
+
+import numpy as np
+import pytest
+from curve_makers import blobs, ellipse, rotation
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from napari_shape_ensembles import register
+from napari_shape_ensembles.tensors import distinctness
+from napari_shape_ensembles.tensors.registration import signed_area
+
+
+def nuclear_objective(curve, archetype, *, mirrored):
+    """‖Yᵀ C(p) X‖₁ for every p by singular values, its sign convention that of a given determinant."""
+    scores = []
+    for p in range(len(curve)):
+        product = archetype.T @ np.roll(curve, -p, axis=0)
+        u, s, vt = np.linalg.svd(product)
+        proper = np.linalg.det(u @ vt) > 0
+        scores.append(s[0] + (s[1] if proper != mirrored else -s[1]))
+    return np.array(scores)
+
+
+def centred(curve):
+    return curve - curve.mean(axis=0)
+
+
+@pytest.mark.parametrize("n", [60, 61])
+@pytest.mark.parametrize("reflections", [True, False])
+def test_whole_samples_agree_with_brute_force_over_all_shifts_and_both_directions(n, reflections):
+    curves, archetype = blobs(6, n, seed=3), centred(blobs(1, n, seed=4)[0])
+    matches = register(curves, archetype, reflections=reflections)
+    for curve, shift, backwards in zip(curves, matches.shift, matches.reversed, strict=True):
+        curve = centred(curve)
+        forward = nuclear_objective(curve, archetype, mirrored=False)
+        backward = nuclear_objective(np.roll(curve[::-1], 1, axis=0), archetype, mirrored=True)
+        expect_backwards = reflections and backward.max() > forward.max()
+        assert backwards == expect_backwards
+        best = -backward.argmax() if expect_backwards else forward.argmax()
+        assert abs((shift - best + n / 2) % n - n / 2) <= 1
+
+
+@pytest.mark.parametrize(("n", "accuracy"), [(50, 1e-5), (250, 1e-6)])
+def test_objective_of_the_paper_is_reproduced(shared_data, n, accuracy):
+    data = np.load(shared_data / "paper" / "cyclic_procrustes.npz")
+    shape, archetype = centred(data[f"matched_n{n}"]), centred(data[f"archetype_n{n}"])
+    drawn = data[f"objective_n{n}"][:, 1]
+    proper, improper = (nuclear_objective(shape, archetype, mirrored=mirrored) for mirrored in (False, True))
+    objective = np.maximum(proper, improper) / np.maximum(proper, improper).max()
+    # The file starts the matched shape at its best shift, the figure at the shape's own first landmark.
+    errors = [np.abs(np.roll(objective, offset) - drawn).max() for offset in range(n)]
+    assert min(errors) < accuracy
+    best = register(shape[None], archetype, reflections=False).shift[0]
+    assert abs((best - proper.argmax() + n / 2) % n - n / 2) <= 1
+
+
+def test_registered_landmarks_are_the_shifted_curve_times_the_rotation():
+    curves = blobs(3, 50, seed=1)
+    archetype = curves[0]
+    started = np.stack([np.roll(archetype @ rotation(1.0).T, -7, axis=0), np.roll(archetype, 5, axis=0)])
+    match = register(started, archetype)
+    np.testing.assert_allclose(match.shift, [43, 5], atol=1e-9)
+    for curve, shift, turn, landmarks in zip(started, match.shift, match.rotation, match.landmarks, strict=True):
+        moved = np.roll(centred(curve), -round(shift), axis=0) @ turn.T
+        np.testing.assert_allclose(landmarks, moved, atol=1e-9)
+        np.testing.assert_allclose(landmarks, centred(archetype), atol=1e-9)
+    assert match.residual.max() < 1e-9
+
+
+def test_reversed_marks_the_order_and_the_determinant_marks_the_mirror_image():
+    archetype = blobs(1, 64, seed=2)[0]
+    mirrored = archetype * [1, -1]
+    cases = np.stack([archetype, archetype[::-1], mirrored, mirrored[::-1]])
+    match = register(cases, archetype)
+    assert match.reversed.tolist() == [False, True, False, True]
+    np.testing.assert_allclose(np.linalg.det(match.rotation), [1, 1, -1, -1])
+    np.testing.assert_allclose(match.landmarks, np.tile(centred(archetype), (4, 1, 1)), atol=1e-9)
+    for curve, shift, turn, back in zip(cases, match.shift, match.rotation, match.reversed, strict=True):
+        index = (round(shift) - np.arange(64) if back else np.arange(64) + round(shift)) % 64
+        np.testing.assert_allclose(centred(curve)[index] @ turn.T, centred(archetype), atol=1e-9)
+
+
+def test_without_reflections_a_mirror_image_stays_apart():
+    archetype = blobs(1, 128, seed=2)[0]
+    mirrored = (archetype * [1, -1])[None]
+    assert register(mirrored, archetype).residual[0] < 1e-9
+    apart = register(mirrored, archetype, reflections=False)
+    assert apart.residual[0] > 0.05
+    assert np.linalg.det(apart.rotation[0]) == pytest.approx(1)
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.integers(0, 10**6), st.floats(0, 2 * np.pi), st.booleans(), st.booleans(), st.integers(0, 95))
+def test_rigid_motions_of_a_curve_leave_its_registered_landmarks(seed, turn, mirror, backwards, start):
+    archetype, curve = blobs(2, 96, seed=seed)
+    changed = np.roll(curve, start, axis=0) * ([1, -1] if mirror else [1, 1]) @ rotation(turn).T + [5, -8]
+    changed = changed[::-1] if backwards else changed
+    one, other = register(np.stack([curve, changed]), archetype).landmarks
+    np.testing.assert_allclose(one, other, atol=1e-7)
+
+
+def test_a_fractional_shift_of_a_smooth_curve_is_undone():
+    u = 2 * np.pi * (np.arange(200) + 0.37) / 200
+
+    def curve(u):
+        return np.stack([np.cos(u) + 0.2 * np.cos(2 * u), 1.5 * np.sin(u) + 0.1 * np.sin(3 * u + 1)], axis=-1)
+
+    archetype = curve(2 * np.pi * np.arange(200) / 200)
+    match = register(curve(u)[None], archetype)
+    assert match.shift[0] == pytest.approx(200 - 0.37, abs=1e-9)
+    np.testing.assert_allclose(match.landmarks[0], centred(archetype), atol=1e-10)
+
+
+def test_symmetric_archetypes_are_indistinct_and_blobs_are_not():
+    u = 2 * np.pi * np.arange(240) / 240
+    clover = ((1 + 0.2 * np.cos(3 * u)) * np.stack([np.cos(u), np.sin(u)])).T
+    scores = distinctness(np.stack([ellipse(2, 1, 240), clover, blobs(1, 240)[0]]))
+    assert scores[0] < 1e-12
+    assert scores[1] < 1e-12
+    assert scores[2] > 1e-4
+
+
+def test_a_mirror_symmetric_curve_is_distinct_only_when_handedness_counts():
+    u = 2 * np.pi * np.arange(240) / 240
+    egg = ((1 + 0.2 * np.cos(u) + 0.1 * np.cos(2 * u)) * np.stack([np.cos(u), np.sin(u)])).T[None]
+    assert distinctness(egg)[0] < 1e-12
+    assert distinctness(egg, reflections=False)[0] > 1e-4
+
+
+def test_signed_area_is_twice_the_shoelace_area():
+    assert signed_area(np.array([0, 1, 1 + 1j, 1j]))[()] == pytest.approx(2)
+
+
+def test_archetypes_with_another_number_of_landmarks_are_refused():
+    with pytest.raises(ValueError, match="50 landmarks and the archetype 60"):
+        register(blobs(2, 50), blobs(1, 60)[0])
+
+
+def test_an_empty_ensemble_registers_to_nothing():
+    match = register(np.empty((0, 32, 2)), blobs(1, 32)[0])
+    assert match.landmarks.shape == (0, 32, 2)
+    assert match.shift.shape == (0,)
+

@@ -1,0 +1,66 @@
+"""S²₊₊: against SciPy's dense functions, and the invariances of its metric."""
+
+import numpy as np
+import pytest
+from curve_makers import rotation
+from napari_shape_ensembles.tensors import spd
+from scipy.linalg import eigvalsh, expm, logm, sqrtm
+
+
+def matrices(count=30, seed=0, spread=0.8):
+    factors = np.random.default_rng(seed).normal(size=(count, 2, 2)) * spread + np.eye(2)
+    return factors @ factors.swapaxes(1, 2) + 0.05 * np.eye(2)
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "of"),
+    [(spd.logm, logm, matrices()), (spd.sqrtm, sqrtm, matrices()), (spd.expm, expm, matrices() - np.eye(2))],
+)
+def test_functions_of_matrices_agree_with_dense_ones(ours, theirs, of):
+    np.testing.assert_allclose(ours(of), [theirs(matrix) for matrix in of], atol=1e-12)
+
+
+@pytest.mark.parametrize("ratio", [1.0, 1 + 1e-12, 1 + 1e-6])
+def test_logarithms_of_nearly_round_matrices_keep_their_digits(ratio):
+    expected = np.diag([np.log(ratio), 0.0])
+    np.testing.assert_allclose(spd.logm(np.diag([ratio, 1.0])), expected, atol=3e-16, rtol=1e-9)
+
+
+def test_coordinates_are_isometric_whatever_the_frame():
+    points, base, turn = matrices(), matrices(1, seed=5)[0], rotation(0.5)
+    before = spd.coordinates(base, points)
+    after = spd.coordinates(turn @ base @ turn.T, turn @ points @ turn.T)
+    pairs = np.linalg.norm(before[:, None] - before, axis=-1)
+    np.testing.assert_allclose(np.linalg.norm(after[:, None] - after, axis=-1), pairs, atol=1e-13)
+    np.testing.assert_allclose(np.linalg.norm(before, axis=1), spd.dist(base, points), rtol=1e-12)
+
+
+def test_coordinates_lead_back_to_their_matrices():
+    points, base = matrices(), matrices(1, seed=5)[0]
+    np.testing.assert_allclose(spd.from_coordinates(base, spd.coordinates(base, points)), points, rtol=1e-11)
+
+
+def test_distances_are_those_of_generalised_eigenvalues_and_ignore_linear_maps():
+    x, y = matrices(2)
+    expected = np.linalg.norm(np.log(eigvalsh(y, x)))
+    assert spd.dist(x, y) == pytest.approx(expected, rel=1e-12)
+    a = np.array([[2.0, 1.0], [0.3, 1.5]])
+    assert spd.dist(a @ x @ a.T, a @ y @ a.T) == pytest.approx(expected, rel=1e-11)
+
+
+def test_the_mean_has_no_gradient_left_and_moves_with_linear_maps():
+    points = matrices()
+    mean = spd.frechet_mean(points)
+    assert np.linalg.norm(spd.coordinates(mean, points).mean(axis=0)) < 1e-12
+    a = np.array([[2.0, 1.0], [0.3, 1.5]])
+    np.testing.assert_allclose(spd.frechet_mean(a @ points @ a.T), a @ mean @ a.T, rtol=1e-11)
+
+
+def test_the_mean_of_commuting_matrices_is_geometric():
+    points = np.stack([np.diag([1.0, 4.0]), np.diag([9.0, 1.0])])
+    np.testing.assert_allclose(spd.frechet_mean(points), np.diag([3.0, 2.0]), rtol=1e-13)
+
+
+def test_a_mean_that_does_not_settle_is_refused():
+    with pytest.raises(ValueError, match="did not settle"):
+        spd.frechet_mean(matrices(), tolerance=0)
