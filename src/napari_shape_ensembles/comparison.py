@@ -5,7 +5,7 @@ from collections.abc import Callable, Generator
 from dataclasses import InitVar, dataclass
 from functools import cached_property
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -162,7 +162,7 @@ class Comparison:
     settings: Settings
     space: ShapeSpace
     t: Real
-    l: Real  # noqa: E741 - the paper's own letter
+    l: Real
     undulation: MMDTest
     scale: MMDTest
 
@@ -236,7 +236,7 @@ class Comparison:
 def compare(
     a: Ensemble,
     b: Ensemble,
-    settings: Settings = Settings(),  # noqa: B008 - frozen
+    settings: Settings = Settings(),
     *,
     progress: Callable[[Step], None] | None = None,
 ) -> Comparison:
@@ -274,7 +274,7 @@ def compare(
 def comparison_steps(
     a: Ensemble,
     b: Ensemble,
-    settings: Settings = Settings(),  # noqa: B008 - frozen
+    settings: Settings = Settings(),
 ) -> Generator[Step, None, Comparison]:
     """Compare as `compare` does, stopping before each step: close the generator to cancel.
 
@@ -303,7 +303,7 @@ def comparison_steps(
     yield next(steps)
     with one_library_thread():
         space = ShapeSpace.learn(undulation, scale, settings.rank)
-        t, l = space.coordinates(undulation, scale)  # noqa: E741
+        t, l = space.coordinates(undulation, scale)
     yield next(steps)
     undulation_test = _undulation_test(t, len(a), settings)
     yield next(steps)
@@ -325,14 +325,10 @@ def _comparable(a: Ensemble, b: Ensemble) -> Ensemble:
 
 
 def _landmarks(ensemble: Ensemble, settings: Settings) -> Real:
-    return to_landmarks(
-        ensemble, settings.landmarks, interpolation=settings.interpolation, measure=settings.measure
-    )
+    return to_landmarks(ensemble, settings.landmarks, interpolation=settings.interpolation, measure=settings.measure)
 
 
-def _registered(
-    preshapes: Real, undulation: Real, scale: Real, index: int, settings: Settings
-) -> tuple[Real, Real]:
+def _registered(preshapes: Real, undulation: Real, scale: Real, index: int, settings: Settings) -> tuple[Real, Real]:
     """Undulations registered, and with them the scales where one match serves both."""
     if settings.registration == "none":
         return undulation, scale
@@ -361,9 +357,9 @@ def _undulation_test(t: Real, first: int, settings: Settings) -> MMDTest:
     return combined_mmd_test(samples, **_levels(settings))
 
 
-def _levels(settings: Settings) -> dict[str, int]:
+def _levels(settings: Settings) -> dict[str, Any]:
     return {
         "permutations": settings.permutations,
         "significance": settings.significance,
         "seed": settings.seed,
-    }  # type: ignore[return-value]
+    }

@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.spatial.distance import cdist, pdist
+from scipy.stats import binom
+
 from napari_shape_ensembles import mmd_test
 from napari_shape_ensembles.discrepancy import combined_mmd_test, median_distance
 from napari_shape_ensembles.discrepancy.mmd import _permuted_labels
-from scipy.spatial.distance import cdist, pdist
-from scipy.stats import binom
 
 
 def samples(m=30, n=40, d=5, *, seed=0, shift=0.0):

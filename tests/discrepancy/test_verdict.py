@@ -1,6 +1,7 @@
 """The truth table, and when a sample is too small for any answer."""
 
 import pytest
+
 from napari_shape_ensembles.discrepancy import TRUTH_TABLE, row, too_few
 
 
@@ -17,7 +18,9 @@ def test_no_row_claims_that_images_are_the_same():
     assert not any("same" in meaning or "accept" in meaning for meaning in TRUTH_TABLE.values())
 
 
-@pytest.mark.parametrize(("m", "n", "enough"), [(1, 1, False), (4, 5, False), (1, 50, False), (6, 6, True), (1, 400, True)])
+@pytest.mark.parametrize(
+    ("m", "n", "enough"), [(1, 1, False), (4, 5, False), (1, 50, False), (6, 6, True), (1, 400, True)]
+)
 def test_small_samples_cannot_reach_the_level(m, n, enough):
     reason = too_few(m, n, 1000, 0.01)
     assert (reason is None) == enough

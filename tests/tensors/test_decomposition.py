@@ -2,10 +2,11 @@
 
 import numpy as np
 import pytest
-from curve_makers import blobs, ellipse, rotation
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+
+from curve_makers import blobs, ellipse, rotation
 from napari_shape_ensembles import decompose
 from napari_shape_ensembles.tensors import grassmann
 

@@ -2,12 +2,13 @@
 
 import numpy as np
 import pytest
-from curve_makers import blobs, ellipse
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.linalg import subspace_angles
+
+from curve_makers import blobs, ellipse
 from napari_shape_ensembles import decompose
 from napari_shape_ensembles.tensors import grassmann
-from scipy.linalg import subspace_angles
 
 
 def planes_near(seed, count=20, n=40, spread=0.5):

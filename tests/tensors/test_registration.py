@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
-from curve_makers import blobs, ellipse, rotation
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
+from curve_makers import blobs, ellipse, rotation
 from napari_shape_ensembles import register
 from napari_shape_ensembles.tensors import distinctness
 from napari_shape_ensembles.tensors.registration import signed_area
@@ -140,4 +141,3 @@ def test_an_empty_ensemble_registers_to_nothing():
     match = register(np.empty((0, 32, 2)), blobs(1, 32)[0])
     assert match.landmarks.shape == (0, 32, 2)
     assert match.shift.shape == (0,)
-

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+
 from curve_makers import blobs
 from napari_shape_ensembles import ShapeSpace, decompose, register
 from napari_shape_ensembles.tensors import grassmann, spd
@@ -26,7 +27,7 @@ def test_principal_directions_agree_with_a_full_singular_value_decomposition(cou
 
 def test_coordinates_are_centred_and_uncorrelated(registered):
     space = ShapeSpace.learn(*registered, 12)
-    t, l = space.coordinates(*registered)  # noqa: E741
+    t, l = space.coordinates(*registered)
     np.testing.assert_allclose(t.mean(axis=0), 0, atol=1e-11)
     np.testing.assert_allclose(l.mean(axis=0), 0, atol=1e-12)
     np.testing.assert_allclose(t.T @ t, np.diag(space.singular_values[:12] ** 2), atol=1e-11)
@@ -34,7 +35,7 @@ def test_coordinates_are_centred_and_uncorrelated(registered):
 
 def test_norms_of_all_coordinates_are_geodesic_distances(registered):
     space = ShapeSpace.learn(*registered, 1000)
-    t, l = space.coordinates(*registered)  # noqa: E741
+    t, l = space.coordinates(*registered)
     expected = grassmann.dist(space.undulation_mean, registered[0])
     np.testing.assert_allclose(np.linalg.norm(t, axis=1), expected, atol=1e-10)
     np.testing.assert_allclose(np.linalg.norm(l, axis=1), spd.dist(space.scale_mean, registered[1]), atol=1e-11)
@@ -49,10 +50,8 @@ def test_reconstruction_at_full_rank_has_the_given_undulation_and_scale(register
 
 def test_reconstruction_smooths_with_falling_rank(registered):
     space = ShapeSpace.learn(*registered, 40)
-    t, l = space.coordinates(*registered)  # noqa: E741
-    errors = [
-        grassmann.dist(decompose(space.reconstruct(t[:, :r], l))[0], registered[0]).mean() for r in (2, 10, 40)
-    ]
+    t, l = space.coordinates(*registered)
+    errors = [grassmann.dist(decompose(space.reconstruct(t[:, :r], l))[0], registered[0]).mean() for r in (2, 10, 40)]
     assert errors[0] > errors[1] > errors[2]
 
 
@@ -72,9 +71,7 @@ def test_the_largest_entry_of_every_direction_is_positive(registered):
     assert (basis[np.arange(10), np.abs(basis).argmax(axis=1)] > 0).all()
 
 
-@pytest.mark.parametrize(
-    ("count", "rank", "message"), [(0, 5, "0 undulations"), (3, 0, "rank 0")]
-)
+@pytest.mark.parametrize(("count", "rank", "message"), [(0, 5, "0 undulations"), (3, 0, "rank 0")])
 def test_nothing_to_learn_is_refused(count, rank, message):
     undulation, scale = decompose(blobs(3, 16))
     with pytest.raises(ValueError, match=message):

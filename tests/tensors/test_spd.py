@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
+from scipy.linalg import eigvalsh, expm, logm, sqrtm
+
 from curve_makers import rotation
 from napari_shape_ensembles.tensors import spd
-from scipy.linalg import eigvalsh, expm, logm, sqrtm
 
 
 def matrices(count=30, seed=0, spread=0.8):

@@ -11,11 +11,13 @@ put where the lowest non-vanishing Fourier mode of the squared radius says.
 """
 
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import Literal, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..threads import over_blocks
 from .ensemble import Ensemble
 from .spline import NODES, WEIGHTS, Complex, Index, RaggedSpline, Real, following, interpolate
 
@@ -69,9 +71,12 @@ def to_landmarks(
     """
     _check_options(n, interpolation, measure)
     landmarks = np.empty((len(ensemble), 2, n))
-    for part in _blocks(ensemble.offsets, n):
+
+    def place(part: slice) -> None:
         placed = _place(*_flat(ensemble, part), n, interpolation, measure, ensemble.ids[part])
         landmarks[part, 0], landmarks[part, 1] = placed.real, placed.imag
+
+    over_blocks(place, _blocks(ensemble.offsets, n))
     return landmarks.swapaxes(1, 2)
 
 
@@ -88,8 +93,8 @@ def _blocks(offsets: Index, n: int) -> Iterator[slice]:
     """Cut the ensemble into runs of whole curves of about equal work."""
     work = np.cumsum(np.diff(offsets) + n)
     block = work // _BLOCK
-    cuts = np.flatnonzero(np.diff(block, prepend=-1))
-    for start, stop in zip(cuts, [*cuts[1:], len(block)], strict=True):
+    cuts = [*np.flatnonzero(np.diff(block, prepend=-1)), len(block)]
+    for start, stop in pairwise(cuts):
         yield slice(int(start), int(stop))
 
 
@@ -132,13 +137,13 @@ def _place(
 
 def _apply(linear: Complex, conjugate: Complex, vertices: Complex, offsets: Index) -> Complex:
     a, b = (np.repeat(factor, np.diff(offsets)) for factor in (linear, conjugate))
-    return cast("Complex", a * vertices + b * vertices.conj())
+    return a * vertices + b * vertices.conj()
 
 
 def _invert(linear: Complex, conjugate: Complex, image: Complex) -> Complex:
     """Solve image = linear·z + conjugate·z̄ for z."""
     determinant = np.abs(linear) ** 2 - np.abs(conjugate) ** 2
-    return cast("Complex", (linear.conj() * image - conjugate * image.conj()) / determinant)
+    return (linear.conj() * image - conjugate * image.conj()) / determinant
 
 
 def inverse_root(moment: Real) -> tuple[Complex, Complex]:
@@ -158,7 +163,7 @@ def _fan_moment(vertices: Complex, offsets: Index) -> tuple[Complex, Real]:
     crosses itself is positive too.
     """
     counts = np.diff(offsets)
-    centre = np.add.reduceat(vertices, offsets[:-1]) / counts
+    centre = cast("Complex", np.add.reduceat(vertices, offsets[:-1])) / counts
     spoke = vertices - np.repeat(centre, counts)
     other = spoke[following(offsets)]
     weight = np.abs((spoke.conj() * other).imag)
@@ -189,14 +194,15 @@ def _fixed_point(curve: RaggedSpline, ids: NDArray[np.generic]) -> Real:
         moment = moment + _RELAXATION * (updated - moment)
     stuck = ids[change > _TOLERANCE]
     raise ValueError(
-        f"the affine measure of {len(stuck)} curve(s) did not settle in {_ROUNDS} rounds (ids {stuck[:5].tolist()}): "
+        f"the affine measure of {len(stuck)} curve(s) did not settle in {_ROUNDS} rounds "
+        f"(ids {stuck[:5].tolist()}): "
         'leave them out, or use measure="arc-length"'
     )
 
 
 def _measured_moment(curve: RaggedSpline, moment: Real, speeds: Real, features: Real) -> Real:
     """Second central moment of each curve, its points weighted by length in the metric moment⁻¹."""
-    xx, xy, yy = cast("Real", curve.per_segment(moment))[:, None]
+    xx, xy, yy = curve.per_segment(moment)[:, None]
     length = np.sqrt(yy * speeds[0] - 2 * xy * speeds[1] + xx * speeds[2]) * WEIGHTS[:, None]
     total, x, y, *second = curve.per_curve(np.einsum("km,fkm->fm", length, features))
     x, y = x / total, y / total
@@ -205,7 +211,7 @@ def _measured_moment(curve: RaggedSpline, moment: Real, speeds: Real, features: 
 
 def _equal_lengths(curve: RaggedSpline, n: int) -> tuple[Index, Real]:
     """Segment and local parameter of n points of equal arc length on each curve, each (N, n)."""
-    position, derivative = curve.at_nodes()
+    _, derivative = curve.at_nodes()
     lengths = _PRIMITIVE @ np.abs(derivative)
     segment = lengths.sum(axis=0)
     after = np.cumsum(segment)
@@ -226,7 +232,7 @@ def _invert_length(lengths: Real, target: Real) -> Real:
         excess = (((l4 * u + l3) * u + l2) * u + l1) * u - target
         speed = ((4 * l4 * u + 3 * l3) * u + 2 * l2) * u + l1
         u = np.clip(u - excess / speed, 0.0, 1.0)
-    return cast("Real", u)
+    return u
 
 
 def _first_landmark(curve: RaggedSpline, before: Real, segment: Real) -> Real:
@@ -262,4 +268,4 @@ def _first_landmark(curve: RaggedSpline, before: Real, segment: Real) -> Real:
 def _evaluate(curve: RaggedSpline, segment: Index, u: Real) -> Complex:
     """Points of the curve at local parameters u of the given segments."""
     c0, c1, c2, c3 = curve.coefficients[:, segment]
-    return cast("Complex", ((c3 * u + c2) * u + c1) * u + c0)
+    return ((c3 * u + c2) * u + c1) * u + c0

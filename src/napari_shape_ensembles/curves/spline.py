@@ -7,6 +7,7 @@ banded solve serves them all.
 """
 
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 from numpy.polynomial.legendre import leggauss
@@ -16,6 +17,7 @@ from scipy.linalg import solveh_banded
 Complex = NDArray[np.complex128]
 Real = NDArray[np.float64]
 Index = NDArray[np.int64]
+Number = TypeVar("Number", np.float64, np.complex128)
 
 # Speeds at four Gauss-Legendre nodes fix a segment's length to the ninth order in its chord.
 _NODES, _WEIGHTS = (np.asarray(values) for values in leggauss(4))
@@ -43,7 +45,7 @@ class RaggedSpline:
         """Number of segments of each curve."""
         return np.diff(self.offsets)
 
-    def per_segment(self, values: NDArray[np.generic]) -> NDArray[np.generic]:
+    def per_segment(self, values: NDArray[Number]) -> NDArray[Number]:
         """Repeat one value per curve for each of its segments, along the last axis."""
         return np.repeat(values, self.counts, axis=-1)
 
@@ -56,7 +58,8 @@ class RaggedSpline:
         powers = NODES[:, None] ** np.arange(4)
         slopes = np.zeros_like(powers)
         slopes[:, 1:] = powers[:, :3] * (1, 2, 3)
-        return powers @ self.coefficients, slopes @ self.coefficients
+        parts = self.coefficients.view(np.float64)
+        return (powers @ parts).view(np.complex128), (slopes @ parts).view(np.complex128)
 
     def mapped(self, linear: Complex, conjugate: Complex) -> "RaggedSpline":
         """Image under z -> linear·z + conjugate·z̄, the map being given per curve."""
@@ -109,9 +112,10 @@ def _second_derivatives(direction: Complex, length: Real, offsets: Index) -> Com
     jump = 6 * (direction - direction[before])
     ends = np.zeros(len(length))
     ends[first] = ends[last] = 1
-    x, y, q = solveh_banded(
+    solved: Real = solveh_banded(
         bands, np.stack([jump.real, jump.imag, ends]).T, lower=True, overwrite_b=True, check_finite=False
-    ).T
+    )
+    x, y, q = solved.T
     z = x + 1j * y
     share = corner * (z[first] + z[last]) / (1 + corner * (q[first] + q[last]))
     return z - np.repeat(share, np.diff(offsets)) * q

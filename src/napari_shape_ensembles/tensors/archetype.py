@@ -31,6 +31,7 @@ def choose_archetype(preshapes: Real, choice: Choice, *, reflections: bool = Tru
     Returns
     -------
     (n, 2) array
+        Centred, and posed by its own moments: see `posed`.
 
     Raises
     ------
@@ -39,7 +40,22 @@ def choose_archetype(preshapes: Real, choice: Choice, *, reflections: bool = Tru
     """
     if choice == "mean":
         return _settled_mean(preshapes, reflections)
-    return preshapes[archetype_index(preshapes, choice, reflections=reflections, seed=seed)]
+    return posed(preshapes[archetype_index(preshapes, choice, reflections=reflections, seed=seed)], reflections)
+
+
+def posed(curve: Real, reflections: bool = True) -> Real:
+    """Turn a curve (n, 2) into a pose of its own, so that no coordinate depends on how it lay in its image.
+
+    As complex numbers, Σ|z|²z is made real and positive; where mirror images count as the same, the curve is
+    also mirrored, and traversed backwards, if Σz³ has a negative imaginary part.
+    """
+    z = curve[:, 0] + 1j * curve[:, 1]
+    z = z - z.mean()
+    heading = (np.abs(z) ** 2 * z).sum()
+    z = z * np.exp(-1j * np.angle(heading))
+    if reflections and (z**3).sum().imag < 0:
+        z = np.roll(z[::-1], 1).conj()
+    return np.stack([z.real, z.imag], axis=-1)
 
 
 def archetype_index(preshapes: Real, choice: Choice, *, reflections: bool = True, seed: int = 0) -> int:
@@ -60,7 +76,7 @@ def _settled_mean(preshapes: Real, reflections: bool) -> Real:
 
     Each round can only raise the summed score, so the shifts settle.
     """
-    archetype = preshapes[archetype_index(preshapes, "asymmetric", reflections=reflections)]
+    archetype = choose_archetype(preshapes, "asymmetric", reflections=reflections)
     before: Registration | None = None
     for _ in range(_ROUNDS):
         match = register(preshapes, archetype, reflections=reflections)

@@ -108,9 +108,7 @@ def _turned(first: Real, second: Real, r11: Real, r12: Real, r22: Real) -> tuple
     """Polar factors Q·U and Uᵀ·R from the factors Q, R: U is the rotation nearest to the triangle R."""
     size = np.hypot(r11 + r22, r12)
     c, s = (r11 + r22) / size, -r12 / size
-    undulation = np.stack(
-        [first * c[:, None] + second * s[:, None], second * c[:, None] - first * s[:, None]], axis=1
-    )
+    undulation = np.stack([first * c[:, None] + second * s[:, None], second * c[:, None] - first * s[:, None]], axis=1)
     off = c * r12 + s * r22
     scale = np.stack([c * r11, off, off, c * r22 - s * r12], axis=-1).reshape(-1, 2, 2)
     return undulation.swapaxes(1, 2), scale

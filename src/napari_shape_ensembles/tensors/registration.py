@@ -8,6 +8,7 @@ inverse Fourier transforms score every shift of a curve, and no singular value d
 from collections.abc import Iterator
 from dataclasses import dataclass
 from math import factorial
+from typing import Any
 
 import numpy as np
 import scipy.fft
@@ -89,12 +90,14 @@ def register(landmarks: Real, archetype: Real, *, reflections: bool = True) -> R
     target = target / np.linalg.norm(target)
     points = planes(landmarks)
     matches = over_blocks(lambda part: _match(points[part], target, reflections), _blocks(len(points)))
-    joined = [np.concatenate(column) for column in zip(*matches, strict=True)] if matches else _nothing(points)
+    joined: list[NDArray[Any]] = (
+        [np.concatenate(column) for column in zip(*matches, strict=True)] if matches else _nothing(points)
+    )
     registered, shift, rotation, backwards, residual = joined
     return Registration(registered.swapaxes(1, 2), shift, rotation, backwards, residual)
 
 
-def _nothing(points: Real) -> list[Real]:
+def _nothing(points: Real) -> list[NDArray[Any]]:
     empty = np.empty(0)
     return [points, empty, np.empty((0, 2, 2)), empty.astype(bool), empty]
 

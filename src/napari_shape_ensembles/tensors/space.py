@@ -89,7 +89,7 @@ class ShapeSpace:
         tangents = planes(grassmann.log(self.undulation_mean, undulation)).reshape(len(undulation), -1)
         return tangents @ planes(self.basis).reshape(self.rank, -1).T, spd.coordinates(self.scale_mean, scale)
 
-    def reconstruct(self, t: Real, l: Real) -> Real:  # noqa: E741 - the paper's own letter
+    def reconstruct(self, t: Real, l: Real) -> Real:
         """Curves of given coordinates: landmarks √n · X̃(t) P(l), centred at the origin.
 
         Parameters

@@ -54,7 +54,7 @@ def coordinates(base: Real, matrices: Real) -> Real:
     return np.stack([tangent[..., 0, 0], _ROOT2 * tangent[..., 0, 1], tangent[..., 1, 1]], axis=-1)
 
 
-def from_coordinates(base: Real, l: Real) -> Real:  # noqa: E741 - the paper's own letter
+def from_coordinates(base: Real, l: Real) -> Real:
     """Matrices (N, 2, 2) of normal coordinates (N, 3) at `base`: the inverse of `coordinates`."""
     a, b, c = np.moveaxis(np.asarray(l, dtype=np.float64), -1, 0)
     tangent = np.stack([a, b / _ROOT2, b / _ROOT2, c], axis=-1).reshape(*a.shape, 2, 2)

@@ -1,0 +1,14 @@
+"""Closed curves: cleaned into an ensemble, extracted from labels, and sampled at landmarks."""
+
+from .ensemble import Ensemble
+from .landmarks import Interpolation, Measure, to_landmarks
+from .units import conversion_factor, in_unit
+
+__all__ = [
+    "Ensemble",
+    "Interpolation",
+    "Measure",
+    "conversion_factor",
+    "in_unit",
+    "to_landmarks",
+]

@@ -1,0 +1,247 @@
+"""An ensemble: the closed curves of one image, cleaned once, with a count of what had to be left out."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from .features import centred, per_curve, perimeters, signed_areas
+from .spline import following
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Real = NDArray[np.float64]
+Index = NDArray[np.int64]
+Mask = NDArray[np.bool_]
+
+# Vertices nearer than this share of the largest coordinate differ by rounding only.
+_SAME = 1e-12
+# A curve is collinear when the smaller of its two RMS extents is below about 1e-7 of the larger ...
+_FLAT = 1e-14
+# ... and encloses nothing when its loops cancel to this share of the squared perimeter.
+_NOTHING = 1e-12
+
+
+class Ensemble:
+    """Closed curves of one image.
+
+    Vertices that repeat the next one (a repeated first vertex included) are dropped. Curves that cannot be
+    used are left out and counted by reason: "NaN or infinite vertices", "fewer than 3 distinct vertices",
+    "collinear", "zero area" (loops that cancel). The direction of traversal stays as it is.
+
+    Parameters
+    ----------
+    curves : sequence of (m, 2) arrays
+        Vertices as (row, column), in `unit`. Closed; the first vertex need not be repeated.
+    name : str
+        Of the image, for messages and tables.
+    unit : str
+        Of the coordinates: "pixel", or a unit of length such as "µm".
+    ids : sequence, optional
+        One unique id per curve; by default the place of each curve in `curves`, counted from 0.
+    dropped : mapping of str to int, optional
+        Objects left out by earlier steps: reason -> count.
+
+    Attributes
+    ----------
+    vertices : (M, 2) float array
+        All vertices, one curve after the other; read-only.
+    offsets : (N + 1,) int array
+        Curve i is `vertices[offsets[i]:offsets[i + 1]]`; read-only.
+    ids : (N,) array
+        Ids of the curves kept; read-only.
+
+    Raises
+    ------
+    ValueError
+        For a curve that is not an (m, 2) array of numbers, ids that do not match the curves one to one, an
+        empty unit or a negative count.
+    """
+
+    vertices: Real
+    offsets: Index
+    ids: NDArray[Any]
+
+    def __init__(
+        self,
+        curves: Sequence[ArrayLike] | Real,
+        *,
+        name: str = "",
+        unit: str = "pixel",
+        ids: ArrayLike | None = None,
+        dropped: Mapping[str, int] | None = None,
+    ) -> None:
+        if not isinstance(unit, str) or not unit.strip():
+            raise ValueError(f'unit is "pixel" or a unit of length such as "µm", not {unit!r}')
+        arrays = [_vertices(index, curve) for index, curve in enumerate(curves)]
+        counts = _counts(dropped or {})
+        vertices, offsets, kept = _cleaned(*_joined(arrays), counts)
+        self.name, self.unit = name, unit
+        self._dropped = {reason: count for reason, count in counts.items() if count}
+        self.vertices, self.offsets = _read_only(vertices), _read_only(offsets)
+        self.ids = _read_only(_ids(ids, len(arrays))[kept])
+
+    @cached_property
+    def curves(self) -> tuple[Real, ...]:
+        """The curves, each an (m, 2) read-only view of `vertices`."""
+        ends = self.offsets.tolist()
+        return tuple(self.vertices[start:stop] for start, stop in zip(ends, ends[1:], strict=False))
+
+    @property
+    def dropped(self) -> dict[str, int]:
+        """What was left out: reason -> count, no zeros."""
+        return dict(self._dropped)
+
+    @property
+    def features(self) -> "pd.DataFrame":
+        """One row per curve: id, area, perimeter, equivalent_diameter and circularity, in the ensemble's unit.
+
+        The area is that of the polygon (loops that run the other way round count negative), the equivalent
+        diameter that of a circle of this area, the circularity 4π·area/perimeter².
+        """
+        return self._features.copy()
+
+    @cached_property
+    def _features(self) -> "pd.DataFrame":
+        import pandas as pd  # heavy, and not needed for a comparison
+
+        area = np.abs(signed_areas(self.vertices, self.offsets))
+        perimeter = perimeters(self.vertices, self.offsets)
+        return pd.DataFrame(
+            {
+                "id": self.ids,
+                "area": area,
+                "perimeter": perimeter,
+                "equivalent_diameter": np.sqrt(4 * area / np.pi),
+                "circularity": 4 * np.pi * area / perimeter**2,
+            }
+        )
+
+    def subset(self, mask: ArrayLike) -> "Ensemble":
+        """Return the curves where `mask` (N booleans) is true, with their ids; `dropped` stays as it is.
+
+        Raises
+        ------
+        ValueError
+            When the mask does not hold one boolean per curve.
+        """
+        chosen = np.asarray(mask)
+        if chosen.dtype != np.bool_ or chosen.shape != (len(self),):
+            raise ValueError(
+                f"a mask for {len(self)} curves holds {len(self)} booleans, not {chosen.dtype} of shape {chosen.shape}"
+            )
+        curves = [self.curves[i] for i in np.flatnonzero(chosen)]
+        return Ensemble(curves, name=self.name, unit=self.unit, ids=self.ids[chosen], dropped=self._dropped)
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    def __getitem__(self, index: int) -> Real:
+        return self.curves[index]
+
+    def __repr__(self) -> str:
+        left_out = f", {sum(self._dropped.values())} left out" if self._dropped else ""
+        return f"Ensemble({self.name!r}: {len(self)} curves in {self.unit}{left_out})"
+
+
+def _vertices(index: int, curve: ArrayLike) -> NDArray[Any]:
+    try:
+        array = np.asarray(curve)
+    except ValueError as error:
+        raise ValueError(f"curve {index} is not an (m, 2) array of (row, column) vertices: {error}") from error
+    if array.ndim != 2 or array.shape[1] != 2:
+        raise ValueError(
+            f"curve {index} has shape {array.shape}: curves are a sequence of (m, 2) arrays of (row, column) vertices"
+        )
+    if array.dtype.kind not in "iuf":
+        raise ValueError(f"curve {index} holds {array.dtype} values: vertices are real numbers")
+    return array
+
+
+def _counts(dropped: Mapping[str, int]) -> Counter[str]:
+    for reason, count in dropped.items():
+        if not isinstance(count, int | np.integer) or count < 0:
+            raise ValueError(f'dropped holds numbers of objects, not {count!r} for "{reason}"')
+    return Counter({reason: int(count) for reason, count in dropped.items()})
+
+
+def _ids(ids: ArrayLike | None, count: int) -> NDArray[Any]:
+    if ids is None:
+        return np.arange(count)
+    array = np.array(ids)
+    if array.shape != (count,):
+        raise ValueError(f"{count} curves need {count} ids in one sequence, not ids of shape {array.shape}")
+    repeated = [value for value, times in Counter(array.tolist()).items() if times > 1]
+    if repeated:
+        raise ValueError(f"ids must be unique: {repeated[0]!r} stands for more than one curve")
+    return array
+
+
+def _joined(arrays: Iterable[NDArray[Any]]) -> tuple[Real, Index]:
+    arrays = [np.empty((0, 2)), *arrays]
+    offsets = np.cumsum([len(array) for array in arrays])
+    return np.concatenate(arrays, dtype=np.float64), offsets.astype(np.int64)
+
+
+def _cleaned(vertices: Real, offsets: Index, counts: Counter[str]) -> tuple[Real, Index, Index]:
+    """Leave out what cannot be used, adding to `counts`: vertices, offsets and the places of the curves kept."""
+    kept = np.arange(len(offsets) - 1)
+    for reason, usable in (
+        ("NaN or infinite vertices", _finite),
+        ("fewer than 3 distinct vertices", _three),
+        ("fewer than 3 distinct vertices", _three),  # again, now without repeats
+        ("collinear", _spread),
+        ("zero area", _enclosing),
+    ):
+        keep = usable(vertices, offsets)
+        counts[reason] += int(np.count_nonzero(~keep))
+        vertices = vertices[np.repeat(keep, np.diff(offsets))]
+        offsets = _running(np.diff(offsets)[keep])
+        kept = kept[keep]
+        if usable is _three:
+            vertices, offsets = _without_repeats(vertices, offsets)
+    return vertices, offsets, kept
+
+
+def _without_repeats(vertices: Real, offsets: Index) -> tuple[Real, Index]:
+    """Drop each vertex that the next one of its closed curve repeats."""
+    largest = per_curve(np.maximum, np.abs(vertices).max(axis=1), offsets)
+    gap = np.abs(vertices[following(offsets)] - vertices).max(axis=1)
+    new = gap > _SAME * np.repeat(largest, np.diff(offsets))
+    return vertices[new], _running(new)[offsets]
+
+
+def _running(values: NDArray[np.generic]) -> Index:
+    """Sum of the values before each place, and of all."""
+    return np.concatenate([[0], np.cumsum(values)]).astype(np.int64)
+
+
+def _finite(vertices: Real, offsets: Index) -> Mask:
+    lost = ~np.isfinite(vertices).all(axis=1)
+    return np.diff(_running(lost)[offsets]) == 0
+
+
+def _three(vertices: Real, offsets: Index) -> Mask:
+    return np.diff(offsets) >= 3
+
+
+def _spread(vertices: Real, offsets: Index) -> Mask:
+    spokes = centred(vertices, offsets)
+    largest = per_curve(np.maximum, np.abs(spokes).max(axis=1), offsets)
+    x, y = (spokes / np.repeat(largest, np.diff(offsets))[:, None]).T
+    xx, xy, yy = (per_curve(np.add, product, offsets) for product in (x * x, x * y, y * y))
+    return np.asarray(xx * yy - xy**2 > _FLAT * (xx + yy) ** 2)
+
+
+def _enclosing(vertices: Real, offsets: Index) -> Mask:
+    perimeter = perimeters(vertices, offsets)
+    return np.abs(signed_areas(vertices, offsets)) > _NOTHING * perimeter**2
+
+
+def _read_only(array: NDArray[Any]) -> NDArray[Any]:
+    array.flags.writeable = False
+    return array

@@ -1,0 +1,5 @@
+"""From images to labels."""
+
+from .threshold import Objects, segment
+
+__all__ = ["Objects", "segment"]

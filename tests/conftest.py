@@ -1,0 +1,36 @@
+"""Fixtures that tests in every room use."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+DATA = Path(__file__).resolve().parents[1].parent / "shared" / "data"
+
+
+@pytest.fixture(scope="session")
+def shared_data():
+    """The folder of real data, `../shared/data` beside the repository. Its absence is an error."""
+    if not DATA.is_dir():
+        pytest.fail(
+            f"the real data are missing: there is no folder {DATA}; put the data described in docs/data.md "
+            "at ../shared/data, beside the repository",
+            pytrace=False,
+        )
+    return DATA
+
+
+@pytest.fixture(scope="session")
+def load_curves(shared_data):
+    """A function (file below shared_data, set) -> list of (m, 2) curves as (row, column).
+
+    The files hold `xy` and `offsets`, or `<set>_xy` and `<set>_offsets` where one file holds several sets.
+    """
+
+    def load(file, key=""):
+        data = np.load(shared_data / file)
+        prefix = f"{key}_" if key else ""
+        vertices = data[f"{prefix}xy"][:, ::-1].astype(float)
+        return np.split(vertices, data[f"{prefix}offsets"][1:-1])
+
+    return load
