@@ -1,6 +1,7 @@
 """Closed curves: cleaned into an ensemble, extracted from labels, and sampled at landmarks."""
 
 from .ensemble import Ensemble
+from .extract import extract_curves
 from .landmarks import Interpolation, Measure, to_landmarks
 from .units import conversion_factor, in_unit
 
@@ -9,6 +10,7 @@ __all__ = [
     "Interpolation",
     "Measure",
     "conversion_factor",
+    "extract_curves",
     "in_unit",
     "to_landmarks",
 ]

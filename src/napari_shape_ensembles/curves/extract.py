@@ -1,0 +1,185 @@
+"""From labels to closed curves, with sub-pixel vertices and every object accounted for."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import ndimage
+from skimage.measure import find_contours, points_in_poly
+
+from .ensemble import Ensemble
+
+Real = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+
+AT_BORDER = "touching the image border"
+VANISHED = "vanished under smoothing"
+EXTRA = "extra pieces of a label"
+
+# Beyond this many standard deviations scipy's Gaussian is cut off.
+_REACH = 4
+
+
+def extract_curves(
+    labels: ArrayLike,
+    *,
+    smoothing: float = 1.0,
+    scale: Sequence[float] = (1, 1),
+    unit: str = "pixel",
+    holes: bool = False,
+    border: bool = False,
+    min_area: float = 16,
+    name: str = "",
+) -> Ensemble:
+    """Trace the outline of every labelled object.
+
+    The outline is the 0.5 level set of the object's mask after a Gaussian filter, by marching squares. Pixel
+    centres have whole coordinates. Curves run in the direction of positive area in (row, column) axes.
+
+    Parameters
+    ----------
+    labels : (rows, columns) array
+        Whole numbers, 0 = background, with or without gaps; of a boolean mask the connected components.
+    smoothing : float
+        Standard deviation of the filter in pixels; 0 for none.
+    scale : (float, float)
+        Height and width of a pixel in `unit`.
+    unit : str
+        Of the resulting coordinates.
+    holes : bool
+        Also trace holes, as curves of their own, with ids -1, -2, …
+    border : bool
+        Keep objects that touch the image border, closed along it; else they are counted as "touching the
+        image border".
+    min_area : float
+        Objects and holes of fewer pixels are counted as "smaller than … px".
+    name : str
+        Of the ensemble.
+
+    Returns
+    -------
+    Ensemble
+        Ids are the label values. Where a label has several pieces, or falls apart under smoothing, the
+        largest is kept and the others are counted as "extra pieces of a label".
+
+    Raises
+    ------
+    ValueError
+        For labels that are not a plane of whole numbers from 0 up, or parameters out of range.
+    """
+    plane = _label_plane(np.asarray(labels))
+    pixel = _checked(smoothing, scale, min_area)
+    dropped: Counter[str] = Counter()
+    curves: list[Real] = []
+    ids: list[int] = []
+    for value, mask, corner in _objects(plane, border, min_area, dropped):
+        outline, inner = _outlines(mask, smoothing, holes, dropped)
+        found = [outline] if outline is not None else []
+        large = [hole for hole in inner if _signed_area(hole) >= min_area]
+        dropped[_too_small(min_area)] += len(inner) - len(large)
+        curves += [(curve + corner) * pixel for curve in found + large]
+        ids += [value] * len(found) + [-1] * len(large)
+    return Ensemble(curves, name=name, unit=unit, ids=_numbered_holes(ids), dropped=dropped)
+
+
+def _label_plane(labels: NDArray[np.generic]) -> NDArray[np.integer]:
+    if labels.ndim != 2 or labels.size == 0:
+        raise ValueError(f"labels have shape {labels.shape}: give one plane (rows, columns)")
+    if labels.dtype == bool:
+        return ndimage.label(labels)[0]
+    if np.issubdtype(labels.dtype, np.floating):
+        whole = np.isfinite(labels) & (labels == np.round(labels))
+        if not whole.all():
+            raise ValueError(f"{(~whole).sum()} pixels hold no whole number: give labels, or segment the image first")
+        labels = labels.astype(np.int64)
+    if not np.issubdtype(labels.dtype, np.integer):
+        raise ValueError(f"labels hold {labels.dtype} values: give whole numbers")
+    if labels.min() < 0:
+        raise ValueError(f"the lowest label is {labels.min()}: labels count from 1, and 0 is the background")
+    return labels
+
+
+def _checked(smoothing: float, scale: Sequence[float], min_area: float) -> Real:
+    if not 0 <= smoothing < np.inf:
+        raise ValueError(f"smoothing is a standard deviation in pixels, 0 or more, not {smoothing!r}")
+    if not min_area >= 0:
+        raise ValueError(f"min_area is a number of pixels, 0 or more, not {min_area!r}")
+    pixel = np.asarray(scale, dtype=np.float64)
+    if pixel.shape != (2,) or not (np.isfinite(pixel).all() and (pixel > 0).all()):
+        raise ValueError(f"scale is the height and width of a pixel, two positive numbers, not {scale!r}")
+    return pixel
+
+
+def _objects(
+    plane: NDArray[np.integer], border: bool, min_area: float, dropped: Counter[str]
+) -> Iterator[tuple[int, Mask, Real]]:
+    """Value, mask and upper left corner of every object to be traced; the others are counted."""
+    values, plane = _compact(plane)
+    areas = np.bincount(plane.ravel(), minlength=len(values) + 1)
+    for index, box in enumerate(ndimage.find_objects(plane), start=1):
+        if box is None:
+            continue
+        if areas[index] < min_area:
+            dropped[_too_small(min_area)] += 1
+        elif not border and _at_border(box, plane.shape):
+            dropped[AT_BORDER] += 1
+        else:
+            corner = np.array([side.start for side in box], dtype=np.float64)
+            yield int(values[index - 1]), plane[box] == index, corner
+
+
+def _compact(plane: NDArray[np.integer]) -> tuple[NDArray[np.integer], NDArray[np.integer]]:
+    """Label values, and the plane numbered so that no array need be as long as the largest label."""
+    largest = int(plane.max())
+    if largest <= plane.size:
+        return np.arange(1, largest + 1), plane.astype(np.int64, copy=False)
+    values, numbered = np.unique(plane, return_inverse=True)
+    background = int(values[0] == 0)
+    return values[background:], numbered.reshape(plane.shape) + 1 - background
+
+
+def _at_border(box: tuple[slice, slice], shape: tuple[int, ...]) -> bool:
+    return any(side.start == 0 or side.stop == length for side, length in zip(box, shape, strict=True))
+
+
+def _too_small(min_area: float) -> str:
+    return f"smaller than {min_area:g} px"
+
+
+def _outlines(mask: Mask, smoothing: float, holes: bool, dropped: Counter[str]) -> tuple[Real | None, list[Real]]:
+    """The largest outer curve of a mask, in the mask's coordinates, and the holes in it if wanted."""
+    margin = int(np.ceil(_REACH * smoothing)) + 1
+    padded = np.pad(mask.astype(np.float64), margin)
+    level = ndimage.gaussian_filter(padded, smoothing, truncate=_REACH) if smoothing else padded
+    contours = [contour[:-1] - margin for contour in find_contours(level, 0.5)]
+    signed = np.array([_signed_area(contour) for contour in contours])
+    if not contours:
+        dropped[VANISHED] += 1
+        return None, []
+    largest = int(np.abs(signed).argmax())
+    outer = signed * signed[largest] > 0
+    dropped[EXTRA] += int(outer.sum()) - 1
+    outline = _forward(contours[largest], signed[largest])
+    inside = [
+        _forward(contours[i], signed[i])
+        for i in np.flatnonzero(~outer)
+        if holes and points_in_poly(contours[i][:1], outline)[0]
+    ]
+    return outline, inside
+
+
+def _signed_area(curve: Real) -> float:
+    x, y = (curve - curve[0]).T
+    return float(x @ np.roll(y, -1) - np.roll(x, -1) @ y) / 2
+
+
+def _forward(curve: Real, signed_area: float) -> Real:
+    return curve if signed_area > 0 else curve[::-1]
+
+
+def _numbered_holes(ids: list[int]) -> NDArray[np.int64]:
+    numbered = np.array(ids, dtype=np.int64)
+    hole = numbered < 0
+    numbered[hole] = -np.arange(1, hole.sum() + 1)
+    return numbered
