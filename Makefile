@@ -1,0 +1,29 @@
+# make demo [A=one.tif B=two.tif]   compare two images: in a window, or without a screen to demo.png
+# make test [ARGS="-k word"]         run the tests
+# make lint                          style, types and the order of the rooms
+# make clean                         remove the environment and everything made
+
+SHELL := /bin/sh
+VENV := .venv
+PYTHON := $(VENV)/bin/python
+
+.PHONY: demo test lint clean
+.DEFAULT_GOAL := test
+
+demo: $(VENV)/ready
+	@sh tools/run.sh demo "$(A)" "$(B)"
+
+test: $(VENV)/ready
+	@sh tools/run.sh test $(ARGS)
+
+lint: $(VENV)/ready
+	$(PYTHON) -m ruff check src tests benchmarks
+	$(PYTHON) -m ruff format --check src tests benchmarks
+	$(PYTHON) -m mypy
+	$(VENV)/bin/lint-imports
+
+$(VENV)/ready: pyproject.toml tools/setup.sh
+	@sh tools/setup.sh
+
+clean:
+	rm -rf $(VENV) build dist demo.png .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
