@@ -1,0 +1,93 @@
+"""Opens napari, compares a pair of images through the dock, and shows or saves the answer.
+
+Run as ``python -m napari_shape_ensembles.viewer.demo [--a ONE --b TWO] [--out PICTURE]``.
+"""
+
+import argparse
+import sys
+from pathlib import Path
+
+import napari
+from qtpy.QtCore import QEventLoop, QTimer
+
+from .compare_dock import CompareShapes
+
+PLUGIN = "napari-shape-ensembles"
+SAMPLE = "undulation_difference"
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the demo; returns 0 for any answer and 1 for an error, which is printed."""
+    options = _parser().parse_args(arguments)
+    viewer = napari.Viewer(title="Shape ensembles")
+    try:
+        _open_images(viewer, options)
+        dock = _compared(viewer)
+    except ValueError as error:
+        print(f"error: {error}", file=sys.stderr)
+        viewer.close()
+        return 1
+    print(_report(dock))
+    if options.out is None:
+        napari.run()
+    else:
+        _wait(500)
+        viewer.screenshot(str(options.out), canvas_only=False, flash=False)
+        print(f"picture: {options.out}")
+        viewer.close()
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="demo", description=__doc__)
+    parser.add_argument("--a", type=Path, help="first image; left out, a sample pair is compared")
+    parser.add_argument("--b", type=Path, help="second image")
+    parser.add_argument("--out", type=Path, help="save a picture of the window here and close it")
+    return parser
+
+
+def _open_images(viewer: napari.Viewer, options: argparse.Namespace) -> None:
+    if (options.a is None) != (options.b is None):
+        raise ValueError("give both images, --a and --b, or neither")
+    if options.a is None:
+        viewer.open_sample(PLUGIN, SAMPLE)
+        return
+    for path in (options.a, options.b):
+        if not path.is_file():
+            raise ValueError(f"there is no file {path}")
+        viewer.open(path)
+    viewer.grid.enabled = True
+
+
+def _compared(viewer: napari.Viewer) -> CompareShapes:
+    """Press Run in the dock and wait for its answer."""
+    _, dock = viewer.window.add_plugin_dock_widget(PLUGIN, "Compare shapes")
+    if not dock.run_button.isEnabled():
+        raise ValueError(dock.reason.text())
+    loop = QEventLoop()
+    dock.finished.connect(loop.quit)
+    dock.run_button.click()
+    if dock.runner.busy:
+        loop.exec_() if hasattr(loop, "exec_") else loop.exec()
+    if dock.result is None:
+        raise ValueError(dock.results.answer.text().removeprefix("⚠ "))
+    return dock
+
+
+def _report(dock: CompareShapes) -> str:
+    result = dock.result
+    assert result is not None
+    lines = [f"row: {result.case}", result.summary()]
+    lines += [f"{side}: {ensemble.name}, {len(ensemble)} curves" for side, ensemble in (("A", result.a), ("B", result.b))]
+    return "\n".join(lines)
+
+
+def _wait(milliseconds: int) -> None:
+    """Let the window paint itself."""
+    loop = QEventLoop()
+    QTimer.singleShot(milliseconds, loop.quit)
+    loop.exec_() if hasattr(loop, "exec_") else loop.exec()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,198 @@
+"""What a layer holds, copied out of it on the main thread, and turned into outlines anywhere.
+
+A `Source` is taken from a layer once, when a run starts. From then on the layer may be renamed, rescaled or
+deleted: the run has all it needs.
+"""
+
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from napari.layers import Image, Labels, Layer, Shapes
+from numpy.typing import NDArray
+
+from ..curves import Ensemble, conversion_factor, extract_curves
+from ..segment import Objects, segment
+
+if TYPE_CHECKING:
+    from napari.components import Dims
+
+Kind = Literal["image", "labels", "shapes"]
+
+ACCEPTED = (Image, Labels, Shapes)
+_CORNERS_PER_ELLIPSE = 200
+
+
+@dataclass(frozen=True)
+class SegmentationSettings:
+    """How outlines are found in an image layer; for labels all but the last three play no part.
+
+    Attributes
+    ----------
+    objects : {"bright", "dark"}
+    smoothing : float
+        Gaussian σ in pixels before the threshold.
+    split_touching : bool
+    outline_smoothing : float
+        Gaussian σ in pixels of each object's mask before it is traced.
+    min_area : int
+        Pixels of the smallest object kept.
+    keep_border : bool
+        Keep objects that touch the image border.
+    """
+
+    objects: Objects = "bright"
+    smoothing: float = 1.0
+    split_touching: bool = True
+    outline_smoothing: float = 1.0
+    min_area: int = 16
+    keep_border: bool = False
+
+
+@dataclass(frozen=True)
+class Source:
+    """A copy of what one layer shows.
+
+    Attributes
+    ----------
+    kind : {"image", "labels", "shapes"}
+    data : array, or list of (m, 2) arrays for shapes
+        In the layer's own coordinates, the two displayed axes.
+    name : str
+    scale : (2,) array
+        Size of one step of the coordinates in `unit`.
+    unit : str
+    placement : dict
+        Arguments that put a new layer of two axes where this one is.
+    plane : str
+        Which plane of a stack this is, in words; empty for a single plane.
+    left_out : dict of str to int
+        Shapes that are no closed outline.
+    """
+
+    kind: Kind
+    data: Any
+    name: str
+    scale: NDArray[np.float64]
+    unit: str
+    placement: dict[str, Any]
+    plane: str
+    left_out: dict[str, int]
+
+
+def source_of(layer: Layer, dims: "Dims") -> Source:
+    """Copy what a layer shows in a viewer.
+
+    Raises
+    ------
+    ValueError
+        For a layer that does not show a plane, saying what to do.
+    """
+    axes = _displayed_axes(layer, dims)
+    scale, unit = _calibration(layer, axes)
+    kind: Kind = "image" if isinstance(layer, Image) else "labels" if isinstance(layer, Labels) else "shapes"
+    point = np.round(np.atleast_1d(layer.world_to_data(dims.point[-layer.ndim :]))).astype(int)
+    left_out: dict[str, int] = {}
+    data = _outlines(layer, axes, point, left_out) if kind == "shapes" else _plane(layer, axes, point)
+    placement = {
+        "scale": np.asarray(layer.scale)[axes],
+        "translate": np.asarray(layer.translate)[axes],
+        "units": tuple(layer.units[axis] for axis in axes),
+    }
+    return Source(kind, data, layer.name, scale, unit, placement, _plane_words(layer, axes, point), left_out)
+
+
+def _displayed_axes(layer: Layer, dims: "Dims") -> list[int]:
+    """The layer's axes that the viewer shows as rows and columns."""
+    if layer.ndim < 2:
+        raise ValueError(f'"{layer.name}" has {layer.ndim} axis: choose an image, labels or shapes')
+    axes = [axis - (dims.ndim - layer.ndim) for axis in dims.order[-2:]]
+    if min(axes) < 0:
+        raise ValueError(f'"{layer.name}" is not shown as a plane: put its rows and columns last (Ctrl+E rolls the axes)')
+    return axes
+
+
+def _calibration(layer: Layer, axes: Sequence[int]) -> tuple[NDArray[np.float64], str]:
+    """Size of a step along rows and columns, in the unit of the rows."""
+    rows, columns = (str(layer.units[axis]) for axis in axes)
+    scale = np.asarray(layer.scale, dtype=np.float64)[list(axes)]
+    if rows != columns:
+        scale = scale * (1.0, conversion_factor(columns, rows))
+    return scale, rows
+
+
+def _plane(layer: Image | Labels, axes: Sequence[int], point: NDArray[np.int64]) -> NDArray[Any]:
+    """The displayed plane, a copy; colour images keep their last axis."""
+    data = layer.data[0] if getattr(layer, "multiscale", False) else layer.data
+    index: list[Any] = [
+        slice(None) if axis in axes else int(np.clip(point[axis], 0, data.shape[axis] - 1))
+        for axis in range(layer.ndim)
+    ]
+    plane = np.array(data[tuple(index)])
+    return plane.swapaxes(0, 1) if axes[0] > axes[1] else plane
+
+
+def _outlines(
+    layer: Shapes, axes: Sequence[int], point: NDArray[np.int64], left_out: dict[str, int]
+) -> list[NDArray[np.float64]]:
+    """Vertices of the closed shapes on the displayed plane; lines and open paths are counted."""
+    hidden = [axis for axis in range(layer.ndim) if axis not in axes]
+    found = []
+    for vertices, kind in zip(layer.data, layer.shape_type, strict=True):
+        if not (np.round(np.asarray(vertices)[:, hidden]) == point[hidden]).all():
+            continue
+        outline = np.asarray(vertices, dtype=np.float64)[:, list(axes)]
+        if kind == "line" or (kind == "path" and not np.array_equal(outline[0], outline[-1])):
+            left_out["open"] = left_out.get("open", 0) + 1
+        else:
+            found.append(_ellipse(outline) if kind == "ellipse" else outline)
+    return found
+
+
+def _ellipse(corners: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Vertices of the ellipse in a box of four corners."""
+    angle = 2 * np.pi * np.arange(_CORNERS_PER_ELLIPSE) / _CORNERS_PER_ELLIPSE
+    one, other = (corners[1] - corners[0]) / 2, (corners[3] - corners[0]) / 2
+    return corners.mean(axis=0) + np.cos(angle)[:, None] * one + np.sin(angle)[:, None] * other
+
+
+def _plane_words(layer: Layer, axes: Sequence[int], point: NDArray[np.int64]) -> str:
+    hidden = [axis for axis in range(layer.ndim) if axis not in axes]
+    places = ", ".join(f"{layer.axis_labels[axis].lstrip('-') or axis} = {point[axis]}" for axis in hidden)
+    return f"plane {places}" if places else ""
+
+
+def trace(source: Source, settings: SegmentationSettings) -> Generator[str, None, Ensemble]:
+    """Find the outlines of a source: yields the name of each step before it, returns the ensemble.
+
+    Raises
+    ------
+    ValueError
+        When the image cannot be segmented, naming it.
+    """
+    try:
+        if source.kind == "shapes":
+            curves = [outline * source.scale for outline in source.data]
+            return Ensemble(curves, name=source.name, unit=source.unit, dropped=source.left_out)
+        labels = source.data
+        if source.kind == "image":
+            yield f"segmenting {source.name}"
+            labels = segment(
+                source.data,
+                objects=settings.objects,
+                smoothing=settings.smoothing,
+                split_touching=settings.split_touching,
+            )
+        yield f"tracing {source.name}"
+        return extract_curves(
+            labels,
+            smoothing=settings.outline_smoothing,
+            scale=tuple(source.scale),
+            unit=source.unit,
+            border=settings.keep_border,
+            min_area=settings.min_area,
+            name=source.name,
+        )
+    except ValueError as error:
+        raise ValueError(f"{source.name}: {error}") from error

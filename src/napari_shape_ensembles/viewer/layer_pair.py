@@ -1,0 +1,119 @@
+"""The choice of the two layers, kept in step with the viewer's layer list."""
+
+from collections.abc import Iterator
+from itertools import chain
+
+from napari.components import ViewerModel
+from napari.layers import Layer
+from qtpy.QtCore import Signal
+from qtpy.QtWidgets import QComboBox, QGridLayout, QLabel, QPushButton, QWidget
+
+from .inputs import ACCEPTED
+from .layers import is_own
+
+_FOLLOWED = ("inserted", "removed", "reordered", "renamed")
+
+
+class LayerPair(QWidget):
+    """Two lists of the layers that can be compared, A and B, and a button that swaps them."""
+
+    changed = Signal()
+
+    def __init__(self, viewer: ViewerModel, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._layers = viewer.layers
+        self._events = [getattr(self._layers.events, name) for name in _FOLLOWED]
+        self.a = _layer_list("Image, labels or shapes whose outlines are sample A.")
+        self.b = _layer_list("Image, labels or shapes whose outlines are sample B.")
+        self.swap = QPushButton("⇅")
+        self.swap.setToolTip("Swap A and B")
+        self.swap.setFixedWidth(32)
+        grid = QGridLayout(self)
+        grid.setContentsMargins(0, 0, 0, 0)
+        grid.setColumnStretch(1, 1)
+        for row, (name, combo) in enumerate((("A", self.a), ("B", self.b))):
+            grid.addWidget(QLabel(f"<b>{name}</b>"), row, 0)
+            grid.addWidget(combo, row, 1)
+            combo.currentIndexChanged.connect(lambda _: self.changed.emit())
+        grid.addWidget(self.swap, 0, 2, 2, 1)
+        self.swap.clicked.connect(self._swapped)
+        self.following = False
+
+    def follow(self) -> None:
+        """Keep in step with the layer list from now on, and catch up with it."""
+        if not self.following:
+            for event in self._events:
+                event.connect(self.refresh)
+            self.following = True
+        self.refresh()
+
+    def rest(self) -> None:
+        """Stop following, so that a closed dock leaves nothing behind."""
+        if self.following:
+            for event in self._events:
+                event.disconnect(self.refresh)
+            self.following = False
+
+    def chosen(self) -> tuple[Layer | None, Layer | None]:
+        """The layers A and B, as far as there are any."""
+        return self.a.currentData(), self.b.currentData()
+
+    def refresh(self) -> None:
+        """List the layers of now, keeping what is chosen where it is still there."""
+        candidates = [layer for layer in self._layers if isinstance(layer, ACCEPTED) and not is_own(layer)]
+        wishes = chain(self.chosen(), self._selected(candidates), candidates)
+        a, b = _two_distinct(wishes, candidates, self.chosen())
+        for combo, layer in ((self.a, a), (self.b, b)):
+            _fill(combo, candidates, layer)
+        self.changed.emit()
+
+    def _selected(self, candidates: list[Layer]) -> list[Layer]:
+        return [layer for layer in candidates if layer in self._layers.selection]
+
+    def _swapped(self) -> None:
+        a, b = self.a.currentIndex(), self.b.currentIndex()
+        self.a.setCurrentIndex(b)
+        self.b.setCurrentIndex(a)
+
+
+def _two_distinct(
+    wishes: Iterator[Layer | None], candidates: list[Layer], before: tuple[Layer | None, Layer | None]
+) -> tuple[Layer | None, Layer | None]:
+    """What was chosen stays; an empty place takes the first wish that the other place does not have."""
+    a, b = (layer if layer in candidates else None for layer in before)
+    for wish in wishes:
+        if wish is None or wish not in candidates or wish is a or wish is b:
+            continue
+        if a is None:
+            a = wish
+        elif b is None:
+            b = wish
+    return a, b
+
+
+def _layer_list(tooltip: str) -> QComboBox:
+    combo = QComboBox()
+    combo.setToolTip(tooltip)
+    combo.setMinimumContentsLength(12)
+    combo.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
+    return combo
+
+
+def _fill(combo: QComboBox, layers: list[Layer], chosen: Layer | None) -> None:
+    was_blocked = combo.blockSignals(True)
+    combo.clear()
+    for layer in layers:
+        combo.addItem(layer.name, layer)
+    combo.setCurrentIndex(layers.index(chosen) if chosen is not None else -1)
+    combo.blockSignals(was_blocked)
+
+
+def why_not(a: Layer | None, b: Layer | None) -> str:
+    """Why two choices cannot be compared; empty when they can."""
+    if a is None or b is None:
+        return "Open two images (or labels, or shapes) to compare."
+    if a is b:
+        return "Choose two different layers."
+    return ""
+
+

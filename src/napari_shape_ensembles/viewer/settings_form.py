@@ -1,0 +1,215 @@
+"""The controls for segmentation and analysis, each with its unit and default in its tooltip."""
+
+from dataclasses import fields
+from typing import Any
+
+from qtpy.QtCore import Signal
+from qtpy.QtWidgets import QCheckBox, QComboBox, QDoubleSpinBox, QFormLayout, QSpinBox, QVBoxLayout, QWidget
+from superqt import QCollapsible
+
+from ..comparison import Settings
+from .inputs import SegmentationSettings
+
+Control = QCheckBox | QComboBox | QDoubleSpinBox | QSpinBox
+
+
+class SettingsForm(QWidget):
+    """Segmentation in view, analysis folded away with the advanced choices under their own heading."""
+
+    changed = Signal()
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.controls: dict[str, Control] = {}
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        for title, controls, folded in (
+            ("Segmentation", _segmentation_controls(), False),
+            ("Analysis", _analysis_controls(), True),
+            ("Advanced", _advanced_controls(), True),
+        ):
+            layout.addWidget(self._section(title, controls, folded))
+        for control in self.controls.values():
+            _changes(control).connect(self.changed)
+
+    def _section(self, title: str, controls: dict[str, tuple[str, Control, str]], folded: bool) -> QCollapsible:
+        page = QWidget()
+        form = QFormLayout(page)
+        form.setContentsMargins(6, 0, 0, 6)
+        form.setFieldGrowthPolicy(QFormLayout.FieldGrowthPolicy.AllNonFixedFieldsGrow)
+        for name, (label, control, tooltip) in controls.items():
+            control.setToolTip(tooltip)
+            control.setObjectName(name)
+            self.controls[name] = control
+            form.addRow(label, control)
+            form.labelForField(control).setToolTip(tooltip)
+        section = QCollapsible(title)
+        section.setDuration(0)
+        section.addWidget(page)
+        if not folded:
+            section.expand(animate=False)
+        return section
+
+    def segmentation(self) -> SegmentationSettings:
+        """The segmentation as set."""
+        return SegmentationSettings(**{field.name: self._value(field.name) for field in fields(SegmentationSettings)})
+
+    def analysis(self) -> Settings:
+        """The settings of the comparison as set."""
+        names = [field.name for field in fields(Settings) if field.init and field.name in self.controls]
+        return Settings(**{name: self._value(name) for name in names})
+
+    def _value(self, name: str) -> Any:
+        control = self.controls[name]
+        if isinstance(control, QComboBox):
+            return control.currentData()
+        return control.isChecked() if isinstance(control, QCheckBox) else control.value()
+
+
+def _changes(control: Control) -> Any:
+    if isinstance(control, QComboBox):
+        return control.currentIndexChanged
+    return control.toggled if isinstance(control, QCheckBox) else control.valueChanged
+
+
+def _segmentation_controls() -> dict[str, tuple[str, Control, str]]:
+    default = SegmentationSettings()
+    return {
+        "objects": (
+            "Objects are",
+            _choice({"bright": "bright", "dark": "dark"}, default.objects),
+            "Which side of the threshold is objects. For image layers.",
+        ),
+        "smoothing": (
+            "Image smoothing",
+            _decimal(default.smoothing, 0, 50, 0.5, " px"),
+            "Gaussian σ in pixels applied to the image before the Otsu threshold; 0 for none. Default 1 px.",
+        ),
+        "split_touching": (
+            "Split touching",
+            _switch(default.split_touching),
+            "Cut objects apart where a neck joins them. For image layers. Default on.",
+        ),
+        "outline_smoothing": (
+            "Outline smoothing",
+            _decimal(default.outline_smoothing, 0, 50, 0.5, " px"),
+            "Gaussian σ in pixels that takes the pixel steps off each outline; 0 for none. Default 1 px.\n"
+            "Use the same for both images: it decides how much fine roughness is left.",
+        ),
+        "min_area": (
+            "Smallest object",
+            _whole(default.min_area, 0, 10**6, " px"),
+            "Objects of fewer pixels are left out and counted. Default 16 px.",
+        ),
+        "keep_border": (
+            "Keep border objects",
+            _switch(default.keep_border),
+            "Keep objects cut by the image border, closed along it. Default off: their outlines are not whole.",
+        ),
+    }
+
+
+def _analysis_controls() -> dict[str, tuple[str, Control, str]]:
+    default = Settings()
+    return {
+        "significance": (
+            "Significance",
+            _decimal(default.significance, 0.001, 0.5, 0.01, "", decimals=3),
+            "Level of each of the two tests, without unit. Default 0.01.\nThe row as a whole errs at most twice as often.",
+        ),
+        "permutations": (
+            "Permutations",
+            _whole(default.permutations, 99, 100_000, ""),
+            "How often the labels A and B are shuffled in each test. Default 1000.",
+        ),
+        "landmarks": (
+            "Landmarks",
+            _whole(default.landmarks, 20, 5000, ""),
+            "Points placed on every outline. Default 500.",
+        ),
+        "rank": (
+            "Rank",
+            _whole(default.rank, 1, 2000, ""),
+            "Undulation coordinates kept; fewer look at smoother forms. Default 150.",
+        ),
+        "reflections": (
+            "Mirror images match",
+            _switch(default.reflections),
+            "An outline and its mirror image count as the same. Off: handedness is a feature. Default on.",
+        ),
+        "seed": ("Seed", _whole(default.seed, 0, 2**31 - 1, ""), "Of every random draw: the same seed repeats the result."),
+    }
+
+
+def _advanced_controls() -> dict[str, tuple[str, Control, str]]:
+    default = Settings()
+    return {
+        "measure": (
+            "Measure",
+            _choice({"affine": "affine arc length", "arc-length": "arc length (paper)"}, default.measure),
+            "Which length the landmarks divide equally. Affine: stretching an image is a scale difference only.",
+        ),
+        "registration": (
+            "Registration",
+            _choice(
+                {"standardized": "standardized outlines", "raw": "raw outlines (paper)", "none": "none"},
+                default.registration,
+            ),
+            "What is matched to find where each outline starts and how it is turned.",
+        ),
+        "coordinates": (
+            "Coordinates",
+            _choice(
+                {"both": "both, jointly", "raw": "raw: coarse form (paper)", "normalized": "normalized: roughness"},
+                default.coordinates,
+            ),
+            "Undulation coordinates tested: raw ones see coarse form, normalized ones fine roughness.",
+        ),
+        "archetype": (
+            "Archetype",
+            _choice(
+                {"asymmetric": "least symmetric outline", "random": "random outline (paper)", "mean": "mean outline"},
+                default.archetype,
+            ),
+            "The outline all others are registered against.",
+        ),
+        "interpolation": (
+            "Interpolation",
+            _choice({"spline": "periodic spline", "polygon": "straight lines"}, default.interpolation),
+            "Between the vertices of an outline.",
+        ),
+    }
+
+
+def _choice(options: dict[str, str], default: Any) -> QComboBox:
+    combo = QComboBox()
+    for value, words in options.items():
+        combo.addItem(words, value)
+    combo.setCurrentIndex(list(options).index(default))
+    combo.setMinimumContentsLength(12)
+    combo.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
+    return combo
+
+
+def _switch(default: bool) -> QCheckBox:
+    box = QCheckBox()
+    box.setChecked(default)
+    return box
+
+
+def _whole(default: int, low: int, high: int, suffix: str) -> QSpinBox:
+    box = QSpinBox()
+    box.setRange(low, high)
+    box.setValue(default)
+    box.setSuffix(suffix)
+    return box
+
+
+def _decimal(default: float, low: float, high: float, step: float, suffix: str, decimals: int = 1) -> QDoubleSpinBox:
+    box = QDoubleSpinBox()
+    box.setDecimals(decimals)
+    box.setRange(low, high)
+    box.setSingleStep(step)
+    box.setValue(default)
+    box.setSuffix(suffix)
+    return box
