@@ -160,7 +160,7 @@ def test_the_summary_names_images_counts_row_and_p_values():
         "two (40 curves)",
         "1∧0",
         "differ in size or elongation",
-        "scale p = 0.00332",
+        "scale p = 0.0033",
     ):
         assert part in summary
 

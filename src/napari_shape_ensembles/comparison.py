@@ -223,7 +223,7 @@ class Comparison:
         names = f"{self.a.name or 'A'} ({len(self.a)} curves) and {self.b.name or 'B'} ({len(self.b)} curves)"
         if self._too_few:
             return f"{names}: inconclusive: {self._too_few}."
-        numbers = f"undulation p = {self.undulation.p_value:.3g}, scale p = {self.scale.p_value:.3g}"
+        numbers = f"undulation p = {self.undulation.p_value:.2g}, scale p = {self.scale.p_value:.2g}"
         return f"{names}: {TRUTH_TABLE[self.case]} ({self.case}; {numbers})."
 
     @property

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -89,7 +90,7 @@ class Ensemble:
     def curves(self) -> tuple[Real, ...]:
         """The curves, each an (m, 2) read-only view of `vertices`."""
         ends = self.offsets.tolist()
-        return tuple(self.vertices[start:stop] for start, stop in zip(ends, ends[1:], strict=False))
+        return tuple(self.vertices[start:stop] for start, stop in pairwise(ends))
 
     @property
     def dropped(self) -> dict[str, int]:
@@ -221,8 +222,9 @@ def _running(values: NDArray[np.generic]) -> Index:
 
 
 def _finite(vertices: Real, offsets: Index) -> Mask:
-    lost = ~np.isfinite(vertices).all(axis=1)
-    return np.diff(_running(lost)[offsets]) == 0
+    lost = ~np.isfinite(vertices[:, 0]) | ~np.isfinite(vertices[:, 1])
+    lost_before = _running(lost)[offsets]
+    return lost_before[1:] == lost_before[:-1]
 
 
 def _three(vertices: Real, offsets: Index) -> Mask:

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -83,7 +84,7 @@ def extract_curves(
     return Ensemble(curves, name=name, unit=unit, ids=_numbered_holes(ids), dropped=dropped)
 
 
-def _label_plane(labels: NDArray[np.generic]) -> NDArray[np.integer]:
+def _label_plane(labels: NDArray[Any]) -> NDArray[np.integer]:
     if labels.ndim != 2 or labels.size == 0:
         raise ValueError(f"labels have shape {labels.shape}: give one plane (rows, columns)")
     if labels.dtype == bool:
@@ -117,7 +118,8 @@ def _objects(
     """Value, mask and upper left corner of every object to be traced; the others are counted."""
     values, plane = _compact(plane)
     areas = np.bincount(plane.ravel(), minlength=len(values) + 1)
-    for index, box in enumerate(ndimage.find_objects(plane), start=1):
+    boxes: Sequence[tuple[slice, ...] | None] = ndimage.find_objects(plane)
+    for index, box in enumerate(boxes, start=1):
         if box is None:
             continue
         if areas[index] < min_area:
@@ -139,7 +141,7 @@ def _compact(plane: NDArray[np.integer]) -> tuple[NDArray[np.integer], NDArray[n
     return values[background:], numbered.reshape(plane.shape) + 1 - background
 
 
-def _at_border(box: tuple[slice, slice], shape: tuple[int, ...]) -> bool:
+def _at_border(box: tuple[slice, ...], shape: tuple[int, ...]) -> bool:
     return any(side.start == 0 or side.stop == length for side, length in zip(box, shape, strict=True))
 
 

@@ -5,8 +5,6 @@ closed, of at least one vertex, the first not
 repeated.
 """
 
-from typing import cast
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -38,9 +36,10 @@ def centred(vertices: Real, offsets: Index) -> Real:
     # From the first vertex first: far from the origin a mean would lose the digits that matter.
     near = vertices - np.repeat(vertices[offsets[:-1]], counts, axis=0)
     means = per_curve(np.add, near, offsets) / counts[:, None]
-    return cast("Real", near - np.repeat(means, counts, axis=0))
+    return near - np.repeat(means, counts, axis=0)
 
 
 def per_curve(operation: np.ufunc, values: Real, offsets: Index) -> Real:
     """Reduce values per vertex, along the first axis, to one per curve."""
-    return cast("Real", operation.reduceat(values, offsets[:-1], axis=0))
+    reduced: Real = operation.reduceat(values, offsets[:-1], axis=0)
+    return reduced

@@ -85,7 +85,8 @@ def _plane(image: NDArray[np.generic]) -> NDArray[np.generic]:
 
 def _mask(image: NDArray[np.generic], objects: Objects, smoothing: float) -> NDArray[np.bool_]:
     if image.dtype == bool:
-        return image if objects == "bright" else ~image
+        mask = image.astype(bool)
+        return mask if objects == "bright" else ~mask
     grey = image.astype(np.float64)
     if np.ptp(grey) == 0:
         raise ValueError(f"every pixel is {grey.flat[0]:g}: there is nothing to tell objects from background")

@@ -89,15 +89,16 @@ class CompareShapes(QWidget):
         for part in (self.reason, self.step, self.progress, self.results, self.paint_row):
             column.addWidget(part)
         column.addStretch(1)
-        scroll = QScrollArea()
-        scroll.setWidgetResizable(True)
-        scroll.setFrameShape(QFrame.Shape.NoFrame)
-        scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        scroll.setWidget(page)
+        self._scroll = QScrollArea()
+        self._scroll.setWidgetResizable(True)
+        self._scroll.setFrameShape(QFrame.Shape.NoFrame)
+        self._scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self._scroll.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOn)
+        self._scroll.setWidget(page)
         outer = QVBoxLayout(self)
         outer.setContentsMargins(0, 0, 0, 0)
-        outer.addWidget(scroll)
-        self.setMinimumWidth(320)
+        outer.addWidget(self._scroll)
+        self.setMinimumWidth(380)
         self.paint_row.hide()
         self._show_idle()
 
@@ -166,7 +167,12 @@ class CompareShapes(QWidget):
             self.results.show_result(outcome.result, self._notes)
             self.paint_row.setVisible(True)
             self._repaint()
+        QTimer.singleShot(0, self._bring_answer_into_view)
         self.finished.emit()
+
+    def _bring_answer_into_view(self) -> None:
+        self._scroll.ensureWidgetVisible(self.paint_row)
+        self._scroll.ensureWidgetVisible(self.results.answer)
 
     def _show_layers(self, layers: list[Shapes]) -> None:
         """Put the curves into the viewer in place of those of the run before."""
@@ -198,7 +204,7 @@ class CompareShapes(QWidget):
         super().hideEvent(event)
 
     def _stop_if_closed(self) -> None:
-        if not self.isVisible() and self.isHidden() or self._dock_closed():
+        if self._dock_closed():
             self.layer_pair.rest()
             self.cancel()
 

@@ -14,12 +14,14 @@ from .compare_dock import CompareShapes
 
 PLUGIN = "napari-shape-ensembles"
 SAMPLE = "undulation_difference"
+_WINDOW = (1500, 1100)
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Run the demo; returns 0 for any answer and 1 for an error, which is printed."""
     options = _parser().parse_args(arguments)
     viewer = napari.Viewer(title="Shape ensembles")
+    viewer.window.resize(*_WINDOW)
     try:
         _open_images(viewer, options)
         dock = _compared(viewer)
@@ -27,6 +29,7 @@ def main(arguments: list[str] | None = None) -> int:
         print(f"error: {error}", file=sys.stderr)
         viewer.close()
         return 1
+    viewer.reset_view()
     print(_report(dock))
     if options.out is None:
         napari.run()
@@ -68,7 +71,7 @@ def _compared(viewer: napari.Viewer) -> CompareShapes:
     dock.finished.connect(loop.quit)
     dock.run_button.click()
     if dock.runner.busy:
-        loop.exec_() if hasattr(loop, "exec_") else loop.exec()
+        loop.exec()
     if dock.result is None:
         raise ValueError(dock.results.answer.text().removeprefix("⚠ "))
     return dock
@@ -78,7 +81,9 @@ def _report(dock: CompareShapes) -> str:
     result = dock.result
     assert result is not None
     lines = [f"row: {result.case}", result.summary()]
-    lines += [f"{side}: {ensemble.name}, {len(ensemble)} curves" for side, ensemble in (("A", result.a), ("B", result.b))]
+    lines += [
+        f"{side}: {ensemble.name}, {len(ensemble)} curves" for side, ensemble in (("A", result.a), ("B", result.b))
+    ]
     return "\n".join(lines)
 
 
@@ -86,7 +91,7 @@ def _wait(milliseconds: int) -> None:
     """Let the window paint itself."""
     loop = QEventLoop()
     QTimer.singleShot(milliseconds, loop.quit)
-    loop.exec_() if hasattr(loop, "exec_") else loop.exec()
+    loop.exec()
 
 
 if __name__ == "__main__":

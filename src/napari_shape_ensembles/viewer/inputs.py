@@ -109,17 +109,24 @@ def _displayed_axes(layer: Layer, dims: "Dims") -> list[int]:
         raise ValueError(f'"{layer.name}" has {layer.ndim} axis: choose an image, labels or shapes')
     axes = [axis - (dims.ndim - layer.ndim) for axis in dims.order[-2:]]
     if min(axes) < 0:
-        raise ValueError(f'"{layer.name}" is not shown as a plane: put its rows and columns last (Ctrl+E rolls the axes)')
+        raise ValueError(
+            f'"{layer.name}" is not shown as a plane: put its rows and columns last (Ctrl+E rolls the axes)'
+        )
     return axes
 
 
 def _calibration(layer: Layer, axes: Sequence[int]) -> tuple[NDArray[np.float64], str]:
     """Size of a step along rows and columns, in the unit of the rows."""
-    rows, columns = (str(layer.units[axis]) for axis in axes)
+    rows, columns = (_symbol(layer.units[axis]) for axis in axes)
     scale = np.asarray(layer.scale, dtype=np.float64)[list(axes)]
     if rows != columns:
         scale = scale * (1.0, conversion_factor(columns, rows))
     return scale, rows
+
+
+def _symbol(unit: Any) -> str:
+    """Short name of a layer's unit: µm rather than micrometer, but pixel in full."""
+    return "pixel" if str(unit) == "pixel" else f"{unit:~P}"
 
 
 def _plane(layer: Image | Labels, axes: Sequence[int], point: NDArray[np.int64]) -> NDArray[Any]:

@@ -1,8 +1,5 @@
 """The choice of the two layers, kept in step with the viewer's layer list."""
 
-from collections.abc import Iterator
-from itertools import chain
-
 from napari.components import ViewerModel
 from napari.layers import Layer
 from qtpy.QtCore import Signal
@@ -61,14 +58,11 @@ class LayerPair(QWidget):
     def refresh(self) -> None:
         """List the layers of now, keeping what is chosen where it is still there."""
         candidates = [layer for layer in self._layers if isinstance(layer, ACCEPTED) and not is_own(layer)]
-        wishes = chain(self.chosen(), self._selected(candidates), candidates)
-        a, b = _two_distinct(wishes, candidates, self.chosen())
+        selected = [layer for layer in candidates if layer in self._layers.selection]
+        a, b = _pair(self.chosen(), selected, candidates)
         for combo, layer in ((self.a, a), (self.b, b)):
             _fill(combo, candidates, layer)
         self.changed.emit()
-
-    def _selected(self, candidates: list[Layer]) -> list[Layer]:
-        return [layer for layer in candidates if layer in self._layers.selection]
 
     def _swapped(self) -> None:
         a, b = self.a.currentIndex(), self.b.currentIndex()
@@ -76,19 +70,15 @@ class LayerPair(QWidget):
         self.b.setCurrentIndex(a)
 
 
-def _two_distinct(
-    wishes: Iterator[Layer | None], candidates: list[Layer], before: tuple[Layer | None, Layer | None]
+def _pair(
+    before: tuple[Layer | None, Layer | None], selected: list[Layer], candidates: list[Layer]
 ) -> tuple[Layer | None, Layer | None]:
-    """What was chosen stays; an empty place takes the first wish that the other place does not have."""
+    """What was chosen stays; empty places are filled from the selection, then from all, in the list's order."""
     a, b = (layer if layer in candidates else None for layer in before)
-    for wish in wishes:
-        if wish is None or wish not in candidates or wish is a or wish is b:
-            continue
-        if a is None:
-            a = wish
-        elif b is None:
-            b = wish
-    return a, b
+    others = [layer for layer in dict.fromkeys([*selected, *candidates]) if layer is not a and layer is not b]
+    vacant = (a is None) + (b is None)
+    fill = iter(sorted(others[:vacant], key=candidates.index))
+    return a if a is not None else next(fill, None), b if b is not None else next(fill, None)
 
 
 def _layer_list(tooltip: str) -> QComboBox:
@@ -115,5 +105,3 @@ def why_not(a: Layer | None, b: Layer | None) -> str:
     if a is b:
         return "Choose two different layers."
     return ""
-
-

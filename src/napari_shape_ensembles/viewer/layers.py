@@ -59,9 +59,7 @@ def curve_layers(result: Comparison, sources: tuple[Source, Source], traced: tup
     ]
 
 
-def _curve_layer(
-    source: Source, ensemble: Ensemble, distances: pd.DataFrame, low_high: tuple[float, float]
-) -> Shapes:
+def _curve_layer(source: Source, ensemble: Ensemble, distances: pd.DataFrame, low_high: tuple[float, float]) -> Shapes:
     measures = ensemble.features
     features = pd.DataFrame(
         {

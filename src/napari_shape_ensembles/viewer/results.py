@@ -10,8 +10,8 @@ from ..curves import Ensemble
 from ..discrepancy import MMDTest
 from .truth_table import TruthTable
 
-_PARTS = {"raw": "– coarse form", "normalized": "– fine roughness"}
-_COLUMNS = ("", "MMD", "threshold", "p", "decision")
+_PARTS = {"raw": "– coarse form", "normalized": "– roughness"}
+_COLUMNS = ("", "MMD", "threshold", "p", "difference")
 
 
 class ResultsPanel(QWidget):
@@ -83,19 +83,21 @@ class ResultsPanel(QWidget):
 
 
 def _line(name: str, test: MMDTest, decided: bool) -> list[str]:
-    decision = "differs" if test.rejected else "no difference detected"
+    decision = "detected" if test.rejected else "not detected"
     return [
         name,
         f"{test.mmd:.4f}",
         f"{test.threshold:.4f}",
-        f"{test.p_value:.3g}",
-        decision if decided else "too few curves",
+        f"{test.p_value:.2g}",
+        decision if decided else "too few",
     ]
 
 
 def _counts(side: str, ensemble: Ensemble) -> str:
     name = escape(ensemble.name)
-    reasons = "".join(f"<br>&nbsp;&nbsp;{count} left out: {escape(reason)}" for reason, count in ensemble.dropped.items())
+    reasons = "".join(
+        f"<br>&nbsp;&nbsp;{count} left out: {escape(reason)}" for reason, count in ensemble.dropped.items()
+    )
     return f"<p><b>{side}</b> {name}: {len(ensemble)} curves, in {escape(ensemble.unit)}{reasons}</p>"
 
 

@@ -79,7 +79,7 @@ def undulation_difference(seed: int = 1) -> list[Layer]:
     return _pair(
         {
             "Nuclei, control": _nuclei(first, waves=(6, 10)),
-            "Nuclei, treated": _nuclei(second, waves=(9, 15)),
+            "Nuclei, treated": _nuclei(second, waves=(10, 15)),
         },
         pixel=0.25,
     )
@@ -102,7 +102,7 @@ def both_differences(seed: int = 1) -> list[Layer]:
     return _pair(
         {
             "Steel, as cast": _section(first),
-            "Steel, rolled": _section(second, waviness=0.07, stretch=(0.8, 1.25)),
+            "Steel, rolled": _section(second, waviness=0.065, stretch=(0.8, 1.25)),
         },
         pixel=0.5,
     )
@@ -114,7 +114,7 @@ def _generators(seed: int) -> list[Generator]:
 
 def _section(rng: Generator, *, waviness: float = 0.05, stretch: tuple[float, float] = (1, 1)) -> Image:
     scene = synthetic.etch(rng, *synthetic.tile(rng, SHAPE, spacing=58, waviness=waviness, stretch=stretch))
-    return synthetic.expose(rng, scene, photons=500, shading=0.15)
+    return synthetic.expose(rng, scene, photons=500, shading=0.1)
 
 
 def _powder(rng: Generator, *, size: float) -> Image:
@@ -125,8 +125,8 @@ def _powder(rng: Generator, *, size: float) -> Image:
 
 
 def _nuclei(rng: Generator, *, waves: tuple[int, int]) -> Image:
-    forms = synthetic.draw_forms(rng, 260, roughness=0.025, waves=waves)
-    scales = synthetic.draw_scales(rng, 260, size=17, spread=0.14, elongation=1.4)
+    forms = synthetic.draw_forms(rng, 340, roughness=0.028, waves=waves)
+    scales = synthetic.draw_scales(rng, 340, size=16.5, spread=0.14, elongation=1.4)
     scene = synthetic.fluoresce(rng, *synthetic.scatter(rng, forms @ scales, SHAPE))
     return synthetic.expose(rng, scene, photons=300, shading=0.25)
 

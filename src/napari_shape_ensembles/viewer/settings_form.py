@@ -1,7 +1,7 @@
 """The controls for segmentation and analysis, each with its unit and default in its tooltip."""
 
 from dataclasses import fields
-from typing import Any
+from typing import Any, TypeAlias
 
 from qtpy.QtCore import Signal
 from qtpy.QtWidgets import QCheckBox, QComboBox, QDoubleSpinBox, QFormLayout, QSpinBox, QVBoxLayout, QWidget
@@ -10,7 +10,7 @@ from superqt import QCollapsible
 from ..comparison import Settings
 from .inputs import SegmentationSettings
 
-Control = QCheckBox | QComboBox | QDoubleSpinBox | QSpinBox
+Control: TypeAlias = QCheckBox | QComboBox | QDoubleSpinBox | QSpinBox
 
 
 class SettingsForm(QWidget):
@@ -23,6 +23,7 @@ class SettingsForm(QWidget):
         self.controls: dict[str, Control] = {}
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(2)
         for title, controls, folded in (
             ("Segmentation", _segmentation_controls(), False),
             ("Analysis", _analysis_controls(), True),
@@ -43,7 +44,8 @@ class SettingsForm(QWidget):
             self.controls[name] = control
             form.addRow(label, control)
             form.labelForField(control).setToolTip(tooltip)
-        section = QCollapsible(title)
+        section = QCollapsible(title, expandedIcon="▾", collapsedIcon="▸")
+        section.layout().setSpacing(0)
         section.setDuration(0)
         section.addWidget(page)
         if not folded:
@@ -115,7 +117,7 @@ def _analysis_controls() -> dict[str, tuple[str, Control, str]]:
         "significance": (
             "Significance",
             _decimal(default.significance, 0.001, 0.5, 0.01, "", decimals=3),
-            "Level of each of the two tests, without unit. Default 0.01.\nThe row as a whole errs at most twice as often.",
+            "Level of each of the two tests, without unit. Default 0.01.\nThe whole row errs at most twice as often.",
         ),
         "permutations": (
             "Permutations",
@@ -137,7 +139,11 @@ def _analysis_controls() -> dict[str, tuple[str, Control, str]]:
             _switch(default.reflections),
             "An outline and its mirror image count as the same. Off: handedness is a feature. Default on.",
         ),
-        "seed": ("Seed", _whole(default.seed, 0, 2**31 - 1, ""), "Of every random draw: the same seed repeats the result."),
+        "seed": (
+            "Seed",
+            _whole(default.seed, 0, 2**31 - 1, ""),
+            "Of every random draw: the same seed repeats the result.",
+        ),
     }
 
 

@@ -292,7 +292,7 @@ def etch(rng: Generator, distance: Floats, grain: NDArray[np.intp]) -> Floats:
     (rows, columns) array
         Between 0 and about 1.
     """
-    tone = _tones(rng, grain, 0.74, 0.05) + 0.02 * random_field(rng, grain.shape, wavelength=6)
+    tone = _tones(rng, grain, 0.74, 0.04) + 0.02 * random_field(rng, grain.shape, wavelength=6)
     groove = 0.7 * np.exp(-((distance / 2.6) ** 4))
     pits = 0.7 * _specks(rng, grain.shape, count=60, radius=(1.0, 2.2))
     return np.asarray((tone - _scratches(rng, grain.shape)) * (1 - groove) * (1 - pits))
@@ -334,8 +334,8 @@ def scan(rng: Generator, coverage: Floats, labels: NDArray[np.int32]) -> Floats:
     """
     depth = distance_transform_edt(coverage > 0.5)
     down, right = np.gradient(gaussian_filter(np.sqrt(depth), 1.5))
-    relief = 0.04 * random_field(rng, labels.shape, wavelength=12) - 0.35 * (down + right)
-    particle = _tones(rng, labels, 0.56, 0.03) + relief + 0.25 * np.exp(-depth / 1.5)
+    relief = 0.04 * random_field(rng, labels.shape, wavelength=12) + 0.16 * (down + right)
+    particle = _tones(rng, labels, 0.62, 0.03) + relief + 0.22 * np.exp(-depth / 1.5)
     shadow = 1 - 0.5 * gaussian_filter(np.roll(coverage, (4, 4), axis=(0, 1)), 5)
     ground = (0.22 + 0.03 * random_field(rng, labels.shape, wavelength=5)) * shadow
     debris = 0.4 * _specks(rng, labels.shape, count=60, radius=(0.6, 1.3))

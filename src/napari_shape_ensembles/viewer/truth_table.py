@@ -47,7 +47,9 @@ class TruthTable(QWidget):
             holds = name == case
             sign.setText("►" if holds else "")
             frame.setFrameShape(QFrame.Shape.Box if holds else QFrame.Shape.NoFrame)
-            frame.setStyleSheet("QFrame { border: 2px solid palette(window-text); border-radius: 3px; }" if holds else "")
+            frame.setStyleSheet(
+                "QFrame { border: 2px solid palette(window-text); border-radius: 3px; }" if holds else ""
+            )
             for cell in cells:
                 font = cell.font()
                 font.setBold(holds)

@@ -91,7 +91,7 @@ def guarded(
         return (yield from steps)
     except ValueError as error:
         return Failure(str(error))
-    except Exception as error:  # noqa: BLE001 - whatever it is, the panel must say it
+    except Exception as error:
         log.exception("a comparison failed")
         return Failure(f"Something unforeseen went wrong ({type(error).__name__}: {error}). Please report it.")
 
