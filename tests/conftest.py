@@ -10,7 +10,7 @@ DATA = Path(__file__).resolve().parents[1].parent / "shared" / "data"
 
 @pytest.fixture(scope="session")
 def shared_data():
-    """The folder of real data, `../shared/data` beside the repository. Its absence is an error."""
+    """Return the folder of real data, `../shared/data` beside the repository. Its absence is an error."""
     if not DATA.is_dir():
         pytest.fail(
             f"the real data are missing: there is no folder {DATA}; put the data described in docs/data.md "
@@ -22,7 +22,7 @@ def shared_data():
 
 @pytest.fixture(scope="session")
 def load_curves(shared_data):
-    """A function (file below shared_data, set) -> list of (m, 2) curves as (row, column).
+    """Return a function (file below shared_data, set) -> list of (m, 2) curves as (row, column).
 
     The files hold `xy` and `offsets`, or `<set>_xy` and `<set>_offsets` where one file holds several sets.
     """

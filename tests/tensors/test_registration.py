@@ -41,7 +41,7 @@ def test_whole_samples_agree_with_brute_force_over_all_shifts_and_both_direction
         assert abs((shift - best + n / 2) % n - n / 2) <= 1
 
 
-@pytest.mark.parametrize(("n", "accuracy"), [(50, 2e-5), (250, 1e-6)])
+@pytest.mark.parametrize(("n", "accuracy"), [(50, 2e-5), (250, 2e-6)])
 def test_objective_of_the_paper_is_reproduced(shared_data, n, accuracy):
     data = np.load(shared_data / "paper" / "cyclic_procrustes.npz")
     shape, archetype = centred(data[f"matched_n{n}"]), centred(data[f"archetype_n{n}"])
