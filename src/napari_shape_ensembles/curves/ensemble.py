@@ -99,7 +99,7 @@ class Ensemble:
 
     @property
     def features(self) -> "pd.DataFrame":
-        """One row per curve: id, area, perimeter, equivalent_diameter, circularity; in the ensemble's unit.
+        """One row per curve: id, area, perimeter, equivalent_diameter and circularity, in the ensemble's unit.
 
         The area is that of the polygon (loops that run the other way round count negative), the equivalent
         diameter that of a circle of this area, the circularity 4π·area/perimeter².
@@ -133,7 +133,7 @@ class Ensemble:
         chosen = np.asarray(mask)
         if chosen.dtype != np.bool_ or chosen.shape != (len(self),):
             raise ValueError(
-                f"a mask for {len(self)} curves holds as many booleans, not {chosen.dtype} of shape {chosen.shape}"
+                f"a mask for {len(self)} curves holds {len(self)} booleans, not {chosen.dtype} of shape {chosen.shape}"
             )
         curves = [self.curves[i] for i in np.flatnonzero(chosen)]
         return Ensemble(curves, name=self.name, unit=self.unit, ids=self.ids[chosen], dropped=self._dropped)
@@ -153,11 +153,10 @@ def _vertices(index: int, curve: ArrayLike) -> NDArray[Any]:
     try:
         array = np.asarray(curve)
     except ValueError as error:
-        raise ValueError(f"curve {index} is not an (m, 2) array of vertices: {error}") from error
+        raise ValueError(f"curve {index} is not an (m, 2) array of (row, column) vertices: {error}") from error
     if array.ndim != 2 or array.shape[1] != 2:
         raise ValueError(
-            f"curve {index} has shape {array.shape}: curves are a sequence of (m, 2) arrays, rows and columns of "
-            "their vertices"
+            f"curve {index} has shape {array.shape}: curves are a sequence of (m, 2) arrays of (row, column) vertices"
         )
     if array.dtype.kind not in "iuf":
         raise ValueError(f"curve {index} holds {array.dtype} values: vertices are real numbers")
@@ -189,8 +188,8 @@ def _joined(arrays: Iterable[NDArray[Any]]) -> tuple[Real, Index]:
     return np.concatenate(arrays, dtype=np.float64), offsets.astype(np.int64)
 
 
-def _cleaned(vertices: Complex, offsets: Index, counts: Counter[str]) -> tuple[Complex, Index, Index]:
-    """Leave out what cannot be used, adding to `counts`; also return the places of the curves kept."""
+def _cleaned(vertices: Real, offsets: Index, counts: Counter[str]) -> tuple[Real, Index, Index]:
+    """Leave out what cannot be used, adding to `counts`: vertices, offsets and the places of the curves kept."""
     kept = np.arange(len(offsets) - 1)
     for reason, usable in (
         ("NaN or infinite vertices", _finite),
@@ -200,21 +199,21 @@ def _cleaned(vertices: Complex, offsets: Index, counts: Counter[str]) -> tuple[C
         ("zero area", _enclosing),
     ):
         keep = usable(vertices, offsets)
-        if not keep.all():
-            counts[reason] += int(np.count_nonzero(~keep))
-            vertices = vertices[np.repeat(keep, np.diff(offsets))]
-            offsets = _running(np.diff(offsets)[keep])
-            kept = kept[keep]
+        counts[reason] += int(np.count_nonzero(~keep))
+        vertices = vertices[np.repeat(keep, np.diff(offsets))]
+        offsets = _running(np.diff(offsets)[keep])
+        kept = kept[keep]
         if usable is _three:
             vertices, offsets = _without_repeats(vertices, offsets)
     return vertices, offsets, kept
 
 
-def _without_repeats(vertices: Complex, offsets: Index) -> tuple[Complex, Index]:
+def _without_repeats(vertices: Real, offsets: Index) -> tuple[Real, Index]:
     """Drop each vertex that the next one of its closed curve repeats."""
-    largest = np.maximum.reduceat(np.abs(vertices), offsets[:-1])
-    new = np.abs(vertices[following(offsets)] - vertices) > _SAME * np.repeat(largest, np.diff(offsets))
-    return (vertices, offsets) if new.all() else (vertices[new], _running(new)[offsets])
+    largest = per_curve(np.maximum, np.abs(vertices).max(axis=1), offsets)
+    gap = np.abs(vertices[following(offsets)] - vertices).max(axis=1)
+    new = gap > _SAME * np.repeat(largest, np.diff(offsets))
+    return vertices[new], _running(new)[offsets]
 
 
 def _running(values: NDArray[np.generic]) -> Index:
@@ -222,24 +221,27 @@ def _running(values: NDArray[np.generic]) -> Index:
     return np.concatenate([[0], np.cumsum(values)]).astype(np.int64)
 
 
-def _finite(vertices: Complex, offsets: Index) -> Mask:
-    return np.diff(_running(~np.isfinite(vertices))[offsets]) == 0
+def _finite(vertices: Real, offsets: Index) -> Mask:
+    lost = ~np.isfinite(vertices[:, 0]) | ~np.isfinite(vertices[:, 1])
+    lost_before = _running(lost)[offsets]
+    return lost_before[1:] == lost_before[:-1]
 
 
-def _three(vertices: Complex, offsets: Index) -> Mask:
+def _three(vertices: Real, offsets: Index) -> Mask:
     return np.diff(offsets) >= 3
 
 
-def _spread(vertices: Complex, offsets: Index) -> Mask:
+def _spread(vertices: Real, offsets: Index) -> Mask:
     spokes = centred(vertices, offsets)
-    trace = per_curve(np.abs(spokes) ** 2, offsets)
-    # The second moments as trace and Σz²: det G = (tr²G - |Σz²|²) / 4.
-    difference = per_curve(spokes * spokes, offsets)
-    return np.asarray(trace**2 - np.abs(difference) ** 2 > 4 * _FLAT * trace**2)
+    largest = per_curve(np.maximum, np.abs(spokes).max(axis=1), offsets)
+    x, y = (spokes / np.repeat(largest, np.diff(offsets))[:, None]).T
+    xx, xy, yy = (per_curve(np.add, product, offsets) for product in (x * x, x * y, y * y))
+    return np.asarray(xx * yy - xy**2 > _FLAT * (xx + yy) ** 2)
 
 
-def _enclosing(vertices: Complex, offsets: Index) -> Mask:
-    return np.abs(signed_areas(vertices, offsets)) > _NOTHING * perimeters(vertices, offsets) ** 2
+def _enclosing(vertices: Real, offsets: Index) -> Mask:
+    perimeter = perimeters(vertices, offsets)
+    return np.abs(signed_areas(vertices, offsets)) > _NOTHING * perimeter**2
 
 
 def _read_only(array: NDArray[Any]) -> NDArray[Any]:

@@ -166,8 +166,14 @@ def _ellipse(corners: NDArray[np.float64]) -> NDArray[np.float64]:
 
 def _plane_words(layer: Layer, axes: Sequence[int], point: NDArray[np.int64]) -> str:
     hidden = [axis for axis in range(layer.ndim) if axis not in axes]
-    places = ", ".join(f"{layer.axis_labels[axis].lstrip('-') or axis} = {point[axis]}" for axis in hidden)
+    places = ", ".join(f"{_axis_name(layer, axis)} = {point[axis]}" for axis in hidden)
     return f"plane {places}" if places else ""
+
+
+def _axis_name(layer: Layer, axis: int) -> str:
+    """The axis's label, or its number where napari has only a number for it too."""
+    label = layer.axis_labels[axis]
+    return f"axis {axis}" if label.lstrip("-").isdigit() else label
 
 
 def trace(source: Source, settings: SegmentationSettings) -> Generator[str, None, Ensemble]:

@@ -103,8 +103,9 @@ def _counts(side: str, ensemble: Ensemble) -> str:
 
 def _emptied(grid: QGridLayout) -> None:
     while (item := grid.takeAt(0)) is not None:
-        item.widget().setParent(None)
-        item.widget().deleteLater()
+        widget = item.widget()
+        widget.setParent(None)
+        widget.deleteLater()
 
 
 def wrapped(text: str = "") -> QLabel:

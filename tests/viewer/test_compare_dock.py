@@ -1,0 +1,314 @@
+"""The dock as a person uses it: choose, run, read, cancel, and change the layers under it."""
+
+import time
+
+import numpy as np
+import pytest
+from napari_shape_ensembles.viewer import compare_dock, worker
+
+from .conftest import curves_of, opened, press, run, spots
+
+
+def test_the_first_two_images_are_filled_in_and_can_be_swapped(dock, qtbot):
+    assert [layer.name for layer in dock.layer_pair.chosen()] == ["one", "two"]
+    press(dock.layer_pair.swap, qtbot)
+    assert [layer.name for layer in dock.layer_pair.chosen()] == ["two", "one"]
+
+
+def test_selected_layers_come_first(viewer, qtbot):
+    layers = [viewer.add_image(spots(seed), name=str(seed)) for seed in range(4)]
+    viewer.layers.selection = {layers[3], layers[1]}
+    assert opened(viewer, qtbot).layer_pair.chosen() == (layers[1], layers[3])
+
+
+def test_run_gives_its_reason_when_it_cannot_be_pressed(viewer, qtbot):
+    dock = opened(viewer, qtbot)
+    assert not dock.run_button.isEnabled()
+    assert "Open two images" in dock.reason.text()
+    viewer.add_image(spots(1), name="one")
+    assert not dock.run_button.isEnabled()
+    viewer.add_image(spots(2), name="two")
+    assert dock.run_button.isEnabled()
+    assert not dock.reason.text()
+    dock.layer_pair.b.setCurrentIndex(dock.layer_pair.a.currentIndex())
+    assert "two different layers" in dock.reason.text()
+
+
+def test_a_run_ends_with_a_marked_row_and_painted_curves(dock, viewer, qtbot):
+    text = run(dock, qtbot)
+    assert dock.results.table.marked() == [dock.result.case] == ["1∧1"]
+    assert dock.result.summary() in text
+    for part in ("Undulation", "coarse form", "roughness", "Scale", "not detected", "36 curves, in µm"):
+        assert part in text
+    layers = [curves_of(viewer, name) for name in ("one", "two")]
+    assert layers[0].face_contrast_limits == layers[1].face_contrast_limits
+    for side, layer in zip("AB", layers, strict=True):
+        table = dock.result.distances
+        own = table[table["source"] == side]
+        np.testing.assert_allclose(layer.features["product"], own["product"])
+        np.testing.assert_allclose(layer.features["painted"], own["product"])
+        assert {"id", "area", "perimeter", "undulation", "scale", "source"} <= set(layer.features)
+        assert len(np.unique(np.asarray(layer.face_color), axis=0)) > 10
+
+
+def test_a_size_difference_is_named(viewer, qtbot):
+    for name, size in (("small", 9.0), ("large", 14.0)):
+        viewer.add_image(spots(3, size=size), name=name)
+    text = run(opened(viewer, qtbot), qtbot)
+    assert "differ in size or elongation" in text
+    assert "in pixels" in text
+
+
+def test_images_of_other_units_are_compared_in_those_of_a(viewer, qtbot):
+    viewer.add_image(spots(1), name="one", scale=(0.5, 0.5), units=("um", "um"))
+    viewer.add_image(spots(2), name="two", scale=(500, 500), units=("nm", "nm"))
+    dock = opened(viewer, qtbot)
+    run(dock, qtbot)
+    assert (dock.result.case, dock.result.b.unit) == ("1∧1", "µm")
+
+
+@pytest.mark.parametrize("translate", [(0, 0), (30, -70)])
+def test_curves_lie_on_their_objects_whatever_the_scale(viewer, qtbot, translate):
+    image = spots(1)
+    one = viewer.add_image(image, name="one", scale=(0.5, 2.0), units=("um", "um"), translate=translate)
+    viewer.add_image(spots(2), name="two", scale=(0.5, 2.0), units=("um", "um"))
+    run(opened(viewer, qtbot), qtbot)
+    curves = curves_of(viewer, "one")
+    assert tuple(curves.units) == tuple(one.units)
+    for outline in curves.data:
+        centre = one.world_to_data(curves.data_to_world(outline.mean(axis=0)))
+        assert image[tuple(np.round(centre).astype(int))] > 0.5
+
+
+def test_painting_by_another_distance_changes_both_layers_and_the_bar(dock, viewer, qtbot):
+    run(dock, qtbot)
+    before = np.array(curves_of(viewer, "one").face_color)
+    dock.painted.setCurrentIndex(dock.painted.findData("scale"))
+    after = curves_of(viewer, "one")
+    np.testing.assert_allclose(after.features["painted"], after.features["scale"])
+    assert not np.allclose(before, after.face_color)
+    high = np.percentile(dock.result.distances["scale"], 99)
+    assert after.face_contrast_limits == pytest.approx((0, high))
+    assert dock.colorbar.labels() == ["0", f"{high / 2:.3g}", f"≥ {high:.3g}"]
+
+
+def test_a_second_run_replaces_its_own_layers_and_no_others(dock, viewer, qtbot):
+    run(dock, qtbot)
+    mine = viewer.add_shapes(np.array([[0, 0], [0, 5], [5, 5]]), shape_type="polygon", name="mine")
+    count = len(viewer.layers)
+    run(dock, qtbot)
+    assert len(viewer.layers) == count
+    assert mine in viewer.layers
+    assert [layer.name for layer in viewer.layers].count("one curves") == 1
+
+
+def test_images_are_not_changed_by_a_run(dock, viewer, qtbot):
+    before = viewer.layers["one"].data.copy()
+    run(dock, qtbot)
+    np.testing.assert_array_equal(viewer.layers["one"].data, before)
+
+
+def test_own_curves_are_not_offered_for_comparison(dock, qtbot):
+    run(dock, qtbot)
+    names = [dock.layer_pair.a.itemText(index) for index in range(dock.layer_pair.a.count())]
+    assert names == ["one", "two"]
+
+
+def test_renamed_and_deleted_layers_are_followed(dock, viewer):
+    viewer.layers["one"].name = "first"
+    assert dock.layer_pair.a.currentText() == "first"
+    viewer.layers.remove("two")
+    assert dock.layer_pair.chosen()[1] is None
+    assert not dock.run_button.isEnabled()
+
+
+def test_layers_deleted_and_renamed_during_a_run_do_not_disturb_it(dock, viewer, qtbot):
+    with qtbot.waitSignal(dock.finished, timeout=30_000):
+        press(dock.run_button, qtbot)
+        viewer.layers["two"].name = "other"
+        viewer.layers.remove("one")
+    assert dock.result is not None
+    assert {"one curves", "two curves"} <= {layer.name for layer in viewer.layers}
+
+
+def test_deleted_curves_are_not_missed_by_repainting(dock, viewer, qtbot):
+    run(dock, qtbot)
+    viewer.layers.remove("one curves")
+    dock.painted.setCurrentIndex(1)
+    run(dock, qtbot)
+    assert "one curves" in viewer.layers
+
+
+def slow(*_):
+    for index in range(1000):
+        yield worker.Progress("counting", index, 1000)
+        time.sleep(0.01)
+
+
+def test_cancel_acts_at_once_and_leaves_the_dock_ready(dock, viewer, qtbot, monkeypatch):
+    monkeypatch.setattr(compare_dock, "run", slow)
+    press(dock.run_button, qtbot)
+    qtbot.waitUntil(lambda: "Counting" in dock.step.text(), timeout=5000)
+    assert not dock.run_button.isEnabled()
+    started = time.perf_counter()
+    with qtbot.waitSignal(dock.finished, timeout=1000):
+        press(dock.cancel_button, qtbot)
+    assert time.perf_counter() - started < 1
+    assert dock.run_button.isEnabled()
+    assert dock.results.answer.text() == "Cancelled."
+    assert len(viewer.layers) == 2
+
+
+def test_a_second_press_during_a_run_starts_nothing(dock, qtbot, monkeypatch):
+    starts = []
+    monkeypatch.setattr(compare_dock, "run", lambda *_: starts.append(1) or slow())
+    press(dock.run_button, qtbot)
+    dock.run()
+    assert len(starts) == 1
+    dock.cancel()
+
+
+@pytest.mark.parametrize(
+    "error", [ValueError, RuntimeError, NotImplementedError, RecursionError, MemoryError, KeyError]
+)
+def test_every_kind_of_error_ends_in_the_panel(dock, qtbot, monkeypatch, error):
+    def failing(*_):
+        yield worker.Progress("failing", 0, 1)
+        raise error("the reason")
+
+    monkeypatch.setattr(compare_dock, "run", failing)
+    assert "the reason" in run(dock, qtbot)
+    assert dock.run_button.isEnabled()
+    assert dock.result is None
+
+
+@pytest.mark.parametrize(
+    ("image", "sentence"),
+    [
+        (np.zeros((60, 60)), "every pixel is 0"),
+        (np.where(np.arange(3600).reshape(60, 60) == 5, np.nan, 1.0), "1 of 3600 pixels are NaN"),
+        (np.pad(np.ones((5, 5)), ((0, 50), (0, 50))), "no usable outline (1 touching the image border"),
+    ],
+    ids=["constant", "NaN", "one object on the border"],
+)
+def test_unusable_images_are_named_with_the_reason(viewer, qtbot, image, sentence):
+    viewer.add_image(spots(1), name="good")
+    viewer.add_image(image, name="bad", contrast_limits=(0, 1))
+    text = run(opened(viewer, qtbot), qtbot)
+    assert "bad" in text
+    assert sentence in text
+
+
+def test_one_object_is_inconclusive(viewer, qtbot):
+    viewer.add_image(spots(1), name="many")
+    viewer.add_image(np.pad(spots(2)[10:50, 10:50], 30), name="single")
+    dock = opened(viewer, qtbot)
+    text = run(dock, qtbot)
+    assert "inconclusive: 36 and 1 curves cannot reach p < 0.01" in text
+    assert dock.results.table.marked() == []
+    assert "too few" in text
+
+
+def test_units_that_do_not_fit_say_what_to_do(viewer, qtbot):
+    viewer.add_image(spots(1), name="one", scale=(0.5, 0.5), units=("um", "um"))
+    viewer.add_image(spots(2), name="two")
+    assert "give both images a pixel size" in run(opened(viewer, qtbot), qtbot)
+
+
+def test_a_stack_is_compared_by_its_displayed_plane(viewer, qtbot):
+    viewer.add_image(np.stack([np.zeros_like(spots(1)), spots(1), spots(2)]), name="stack")
+    viewer.add_image(spots(2), name="plane")
+    viewer.dims.set_current_step(0, 1)
+    dock = opened(viewer, qtbot)
+    text = run(dock, qtbot)
+    assert dock.result.case == "1∧1"
+    assert "stack: the plane axis 0 = 1 is compared" in text
+
+
+def test_colour_images_are_compared_by_luminance(viewer, qtbot):
+    grey = (np.clip(spots(1), 0, 1) * 255).astype(np.uint8)
+    viewer.add_image(np.stack([grey] * 3, axis=-1), name="colour", rgb=True)
+    viewer.add_image(grey, name="grey")
+    dock = opened(viewer, qtbot)
+    run(dock, qtbot)
+    np.testing.assert_allclose(dock.result.a.features["area"], dock.result.b.features["area"], rtol=0.02)
+
+
+def test_labels_and_shapes_are_taken_as_they_are(viewer, qtbot):
+    labels = np.zeros((100, 100), dtype=np.uint16)
+    for index in range(9):
+        row, column = divmod(index, 3)
+        labels[row * 30 + 5 : row * 30 + 25, column * 30 + 5 : column * 30 + 20] = 10 * index + 7
+    viewer.add_labels(labels, name="labels")
+    boxes = [np.array([[0, 0], [0, 15], [20, 15], [20, 0]]) + 30 * i for i in range(8)]
+    shapes = viewer.add_shapes(boxes, shape_type="rectangle", name="shapes")
+    shapes.add_ellipses(np.array([[0, 0], [0, 10], [10, 10], [10, 0]]))
+    shapes.add_lines(np.array([[0, 0], [5, 5]]))
+    dock = opened(viewer, qtbot)
+    text = run(dock, qtbot)
+    assert dock.result.a.ids.tolist() == [10 * index + 7 for index in range(9)]
+    assert len(dock.result.b) == 9
+    assert "1 left out: open" in text
+    assert dock.result.b.features["area"].iloc[-1] == pytest.approx(np.pi * 25, rel=1e-3)
+
+
+@pytest.fixture
+def shown_dock(make_napari_viewer, qtbot):
+    """A dock that is on the screen: only there do windows tell that they are hidden."""
+    viewer = make_napari_viewer(show=True)
+    for seed in (1, 2):
+        viewer.add_image(spots(seed), name=str(seed))
+    dock = opened(viewer, qtbot)
+    qtbot.waitUntil(dock.isVisible, timeout=5000)
+    return viewer, dock
+
+
+def test_closing_the_dock_stops_the_run_and_the_listening(shown_dock, qtbot, monkeypatch):
+    viewer, dock = shown_dock
+    monkeypatch.setattr(compare_dock, "run", slow)
+    press(dock.run_button, qtbot)
+    listening = len(viewer.layers.events.inserted.callbacks)
+    dock.parentWidget().close()
+    qtbot.waitUntil(lambda: not dock.runner.busy, timeout=2000)
+    assert len(viewer.layers.events.inserted.callbacks) == listening - 1
+    viewer.add_image(spots(3), name="three")
+
+
+def test_opening_again_catches_up_and_listens_once(shown_dock, qtbot):
+    viewer, dock = shown_dock
+    listening = len(viewer.layers.events.inserted.callbacks)
+    parent = dock.parentWidget()
+    parent.hide()
+    qtbot.waitUntil(lambda: not dock.layer_pair.following, timeout=2000)
+    viewer.layers.remove("2")
+    parent.show()
+    qtbot.waitUntil(lambda: dock.layer_pair.following, timeout=2000)
+    assert dock.layer_pair.a.count() == 1
+    assert len(viewer.layers.events.inserted.callbacks) == listening
+
+
+def test_another_tab_in_front_does_not_stop_a_run(shown_dock, qtbot, monkeypatch):
+    viewer, dock = shown_dock
+    monkeypatch.setattr(compare_dock, "run", slow)
+    viewer.window.add_plugin_dock_widget("napari-shape-ensembles", "Compare shapes", tabify=True)
+    press(dock.run_button, qtbot)
+    qtbot.wait(100)
+    assert dock.runner.busy
+    dock.cancel()
+
+
+def test_every_control_has_a_tooltip(dock):
+    assert all(control.toolTip() for control in dock.settings.controls.values())
+    assert dock.layer_pair.a.toolTip()
+    assert dock.run_button.toolTip()
+
+
+def test_the_form_starts_at_the_defaults_of_the_functions(viewer, qtbot):
+    from napari_shape_ensembles import Settings
+    from napari_shape_ensembles.viewer.inputs import SegmentationSettings
+    from napari_shape_ensembles.viewer.settings_form import SettingsForm
+
+    form = SettingsForm()
+    qtbot.addWidget(form)
+    assert form.analysis() == Settings()
+    assert form.segmentation() == SegmentationSettings()
