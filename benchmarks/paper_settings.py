@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import numpy as np
+
 from napari_shape_ensembles import Ensemble, Settings, compare
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data" / "paper" / "pil184_grains.npz"
@@ -17,6 +18,7 @@ def grains(key, stretch=(1, 1)):
 
 
 def main():
+    """Compare every pair by both settings."""
     pairs = {
         "smooth, smooth": (grains("hlf1_smooth5"), grains("hlf2_smooth5")),
         "noisy, smooth": (grains("hlf1_noisy"), grains("hlf2_smooth5")),

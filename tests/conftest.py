@@ -34,3 +34,10 @@ def load_curves(shared_data):
         return np.split(vertices, data[f"{prefix}offsets"][1:-1])
 
     return load
+
+
+def pytest_collection_modifyitems(items):
+    """Mark what needs the real data, so that it can be left out where they cannot be had."""
+    for item in items:
+        if "shared_data" in getattr(item, "fixturenames", ()):
+            item.add_marker("real_data")

@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
-from curve_makers import blobs
 from qtpy.QtCore import Qt
 from skimage.draw import polygon2mask
+
+from curve_makers import blobs
 
 SPACING = 40
 

@@ -4,6 +4,7 @@ import time
 
 import numpy as np
 import pytest
+
 from napari_shape_ensembles.viewer import compare_dock, worker
 
 from .conftest import curves_of, opened, press, run, spots

@@ -10,13 +10,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .features import centred, per_curve, perimeters, signed_areas
-from .spline import following
+from .spline import Complex, Index, Real, following
 
 if TYPE_CHECKING:
     import pandas as pd
 
-Real = NDArray[np.float64]
-Index = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 
 # Vertices nearer than this share of the largest coordinate differ by rounding only.
@@ -83,7 +81,8 @@ class Ensemble:
         vertices, offsets, kept = _cleaned(*_joined(arrays), counts)
         self.name, self.unit = name, unit
         self._dropped = {reason: count for reason, count in counts.items() if count}
-        self.vertices, self.offsets = _read_only(vertices), _read_only(offsets)
+        self.vertices = _read_only(vertices.view(np.float64).reshape(-1, 2))
+        self.offsets = _read_only(offsets)
         self.ids = _read_only(_ids(ids, len(arrays))[kept])
 
     @cached_property
@@ -99,7 +98,7 @@ class Ensemble:
 
     @property
     def features(self) -> "pd.DataFrame":
-        """One row per curve: id, area, perimeter, equivalent_diameter and circularity, in the ensemble's unit.
+        """One row per curve: id, area, perimeter, equivalent_diameter, circularity; in the ensemble's unit.
 
         The area is that of the polygon (loops that run the other way round count negative), the equivalent
         diameter that of a circle of this area, the circularity 4π·area/perimeter².
@@ -110,8 +109,9 @@ class Ensemble:
     def _features(self) -> "pd.DataFrame":
         import pandas as pd  # heavy, and not needed for a comparison
 
-        area = np.abs(signed_areas(self.vertices, self.offsets))
-        perimeter = perimeters(self.vertices, self.offsets)
+        vertices = self.vertices.view(np.complex128)[:, 0]
+        area = np.abs(signed_areas(vertices, self.offsets))
+        perimeter = perimeters(vertices, self.offsets)
         return pd.DataFrame(
             {
                 "id": self.ids,
@@ -133,7 +133,7 @@ class Ensemble:
         chosen = np.asarray(mask)
         if chosen.dtype != np.bool_ or chosen.shape != (len(self),):
             raise ValueError(
-                f"a mask for {len(self)} curves holds {len(self)} booleans, not {chosen.dtype} of shape {chosen.shape}"
+                f"a mask for {len(self)} curves holds as many booleans, not {chosen.dtype} of shape {chosen.shape}"
             )
         curves = [self.curves[i] for i in np.flatnonzero(chosen)]
         return Ensemble(curves, name=self.name, unit=self.unit, ids=self.ids[chosen], dropped=self._dropped)
@@ -153,10 +153,11 @@ def _vertices(index: int, curve: ArrayLike) -> NDArray[Any]:
     try:
         array = np.asarray(curve)
     except ValueError as error:
-        raise ValueError(f"curve {index} is not an (m, 2) array of (row, column) vertices: {error}") from error
+        raise ValueError(f"curve {index} is not an (m, 2) array of vertices: {error}") from error
     if array.ndim != 2 or array.shape[1] != 2:
         raise ValueError(
-            f"curve {index} has shape {array.shape}: curves are a sequence of (m, 2) arrays of (row, column) vertices"
+            f"curve {index} has shape {array.shape}: curves are a sequence of (m, 2) arrays, rows and columns of "
+            "their vertices"
         )
     if array.dtype.kind not in "iuf":
         raise ValueError(f"curve {index} holds {array.dtype} values: vertices are real numbers")
@@ -182,14 +183,16 @@ def _ids(ids: ArrayLike | None, count: int) -> NDArray[Any]:
     return array
 
 
-def _joined(arrays: Iterable[NDArray[Any]]) -> tuple[Real, Index]:
+def _joined(arrays: Iterable[NDArray[Any]]) -> tuple[Complex, Index]:
+    """All vertices as row + 1j * column, and where each curve starts."""
     arrays = [np.empty((0, 2)), *arrays]
     offsets = np.cumsum([len(array) for array in arrays])
-    return np.concatenate(arrays, dtype=np.float64), offsets.astype(np.int64)
+    vertices = np.concatenate(arrays, dtype=np.float64)
+    return vertices.view(np.complex128)[:, 0], offsets.astype(np.int64)
 
 
-def _cleaned(vertices: Real, offsets: Index, counts: Counter[str]) -> tuple[Real, Index, Index]:
-    """Leave out what cannot be used, adding to `counts`: vertices, offsets and the places of the curves kept."""
+def _cleaned(vertices: Complex, offsets: Index, counts: Counter[str]) -> tuple[Complex, Index, Index]:
+    """Leave out what cannot be used, adding to `counts`; also return the places of the curves kept."""
     kept = np.arange(len(offsets) - 1)
     for reason, usable in (
         ("NaN or infinite vertices", _finite),
@@ -199,19 +202,20 @@ def _cleaned(vertices: Real, offsets: Index, counts: Counter[str]) -> tuple[Real
         ("zero area", _enclosing),
     ):
         keep = usable(vertices, offsets)
-        counts[reason] += int(np.count_nonzero(~keep))
-        vertices = vertices[np.repeat(keep, np.diff(offsets))]
-        offsets = _running(np.diff(offsets)[keep])
-        kept = kept[keep]
+        if not keep.all():
+            counts[reason] += int(np.count_nonzero(~keep))
+            vertices = vertices[np.repeat(keep, np.diff(offsets))]
+            offsets = _running(np.diff(offsets)[keep])
+            kept = kept[keep]
         if usable is _three:
             vertices, offsets = _without_repeats(vertices, offsets)
     return vertices, offsets, kept
 
 
-def _without_repeats(vertices: Real, offsets: Index) -> tuple[Real, Index]:
+def _without_repeats(vertices: Complex, offsets: Index) -> tuple[Complex, Index]:
     """Drop each vertex that the next one of its closed curve repeats."""
-    largest = per_curve(np.maximum, np.abs(vertices).max(axis=1), offsets)
-    gap = np.abs(vertices[following(offsets)] - vertices).max(axis=1)
+    largest = np.maximum.reduceat(np.abs(vertices), offsets[:-1])
+    gap = np.abs(vertices[following(offsets)] - vertices)
     new = gap > _SAME * np.repeat(largest, np.diff(offsets))
     return vertices[new], _running(new)[offsets]
 
@@ -221,27 +225,25 @@ def _running(values: NDArray[np.generic]) -> Index:
     return np.concatenate([[0], np.cumsum(values)]).astype(np.int64)
 
 
-def _finite(vertices: Real, offsets: Index) -> Mask:
-    lost = ~np.isfinite(vertices[:, 0]) | ~np.isfinite(vertices[:, 1])
-    lost_before = _running(lost)[offsets]
+def _finite(vertices: Complex, offsets: Index) -> Mask:
+    lost_before = _running(~np.isfinite(vertices))[offsets]
     return lost_before[1:] == lost_before[:-1]
 
 
-def _three(vertices: Real, offsets: Index) -> Mask:
+def _three(vertices: Complex, offsets: Index) -> Mask:
     return np.diff(offsets) >= 3
 
 
-def _spread(vertices: Real, offsets: Index) -> Mask:
+def _spread(vertices: Complex, offsets: Index) -> Mask:
     spokes = centred(vertices, offsets)
-    largest = per_curve(np.maximum, np.abs(spokes).max(axis=1), offsets)
-    x, y = (spokes / np.repeat(largest, np.diff(offsets))[:, None]).T
-    xx, xy, yy = (per_curve(np.add, product, offsets) for product in (x * x, x * y, y * y))
-    return np.asarray(xx * yy - xy**2 > _FLAT * (xx + yy) ** 2)
+    # Twice the angle of the longest extent is that of Σz²; moments along it lose no digits to cancellation.
+    turn = np.exp(-0.5j * np.angle(per_curve(spokes * spokes, offsets)))
+    across = (spokes * np.repeat(turn, np.diff(offsets))).imag
+    return per_curve(across**2, offsets) > _FLAT * per_curve(np.abs(spokes) ** 2, offsets)
 
 
-def _enclosing(vertices: Real, offsets: Index) -> Mask:
-    perimeter = perimeters(vertices, offsets)
-    return np.abs(signed_areas(vertices, offsets)) > _NOTHING * perimeter**2
+def _enclosing(vertices: Complex, offsets: Index) -> Mask:
+    return np.abs(signed_areas(vertices, offsets)) > _NOTHING * perimeters(vertices, offsets) ** 2
 
 
 def _read_only(array: NDArray[Any]) -> NDArray[Any]:

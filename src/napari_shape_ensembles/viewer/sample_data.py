@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 SHAPE = (1024, 1024)
 
 
-def no_difference(seed: int = 1) -> list[Layer]:
+def no_difference(seed: int = 0) -> list[Layer]:
     """Draw two fields of one polished steel: no difference (1∧1).
 
     Parameters
@@ -42,8 +42,8 @@ def no_difference(seed: int = 1) -> list[Layer]:
     )
 
 
-def scale_difference(seed: int = 1) -> list[Layer]:
-    """Draw two sieve cuts of one powder: other sizes, the same form (1∧0).
+def scale_difference(seed: int = 0) -> list[Layer]:
+    """Draw a powder after and before sieving: other sizes and elongations, the same form (1∧0).
 
     Parameters
     ----------
@@ -57,13 +57,16 @@ def scale_difference(seed: int = 1) -> list[Layer]:
     """
     first, second = _generators(seed)
     return _pair(
-        {"Powder, fine cut": _powder(first, size=16), "Powder, coarse cut": _powder(second, size=19)},
+        {
+            "Powder, sieved": _powder(first, size=16.5, spread=0.08),
+            "Powder, as received": _powder(second, size=17.5, spread=0.2),
+        },
         pixel=1.0,
     )
 
 
-def undulation_difference(seed: int = 1) -> list[Layer]:
-    """Draw nuclei that look alike, with the fine waves of their outlines a little shorter in B (0∧1).
+def undulation_difference(seed: int = 0) -> list[Layer]:
+    """Draw nuclei that look alike, with outlines that are a little rougher in B (0∧1).
 
     Parameters
     ----------
@@ -78,14 +81,14 @@ def undulation_difference(seed: int = 1) -> list[Layer]:
     first, second = _generators(seed)
     return _pair(
         {
-            "Nuclei, control": _nuclei(first, waves=(6, 10)),
-            "Nuclei, treated": _nuclei(second, waves=(10, 15)),
+            "Nuclei, control": _nuclei(first, roughness=0.016),
+            "Nuclei, treated": _nuclei(second, roughness=0.024),
         },
         pixel=0.25,
     )
 
 
-def both_differences(seed: int = 1) -> list[Layer]:
+def both_differences(seed: int = 0) -> list[Layer]:
     """Draw a steel before and after rolling: longer grains with wavier boundaries (0∧0).
 
     Parameters
@@ -117,15 +120,15 @@ def _section(rng: Generator, *, waviness: float = 0.05, stretch: tuple[float, fl
     return synthetic.expose(rng, scene, photons=500, shading=0.1)
 
 
-def _powder(rng: Generator, *, size: float) -> Image:
-    forms = synthetic.draw_forms(rng, 260, roughness=0.025, waves=(6, 10))
-    scales = synthetic.draw_scales(rng, 260, size=size, spread=0.14, elongation=1.35)
+def _powder(rng: Generator, *, size: float, spread: float) -> Image:
+    forms = synthetic.draw_forms(rng, 300, roughness=0.025, waves=(6, 10))
+    scales = synthetic.draw_scales(rng, 300, size=size, spread=spread, elongation=1.35)
     scene = synthetic.scan(rng, *synthetic.scatter(rng, forms @ scales, SHAPE))
     return synthetic.expose(rng, scene, photons=600, shading=0.2)
 
 
-def _nuclei(rng: Generator, *, waves: tuple[int, int]) -> Image:
-    forms = synthetic.draw_forms(rng, 340, roughness=0.028, waves=waves)
+def _nuclei(rng: Generator, *, roughness: float) -> Image:
+    forms = synthetic.draw_forms(rng, 340, roughness=roughness, waves=(6, 14))
     scales = synthetic.draw_scales(rng, 340, size=16.5, spread=0.14, elongation=1.4)
     scene = synthetic.fluoresce(rng, *synthetic.scatter(rng, forms @ scales, SHAPE))
     return synthetic.expose(rng, scene, photons=300, shading=0.25)

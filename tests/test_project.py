@@ -1,0 +1,113 @@
+"""What holds for the project as a whole: the order of the rooms, the manifest, the README, what no file may name."""
+
+import re
+import subprocess
+import sys
+from importlib.metadata import version
+from pathlib import Path
+
+import npe2
+import pytest
+
+import napari_shape_ensembles
+
+ROOT = Path(__file__).resolve().parents[1]
+SCREEN = ("napari", "qtpy", "magicgui", "superqt", "vispy", "PyQt6", "PySide6")
+
+
+def run_python(code):
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+
+
+def test_all_but_the_viewer_loads_without_napari_or_qt():
+    code = f"""
+import pkgutil, sys
+import napari_shape_ensembles as package
+for module in pkgutil.walk_packages(package.__path__, package.__name__ + "."):
+    if ".viewer" not in module.name:
+        __import__(module.name)
+import numpy as np
+from napari_shape_ensembles import *
+u = np.linspace(0, 6, 40)
+blobs = [np.stack([np.cos(u), (1 + i / 9) * np.sin(u) + np.cos(2 * u) / 3], axis=-1) for i in range(12)]
+compare(Ensemble(blobs[:6]), Ensemble(blobs[6:]), Settings(landmarks=20, permutations=20))
+print([name for name in {SCREEN!r} if name in sys.modules])
+"""
+    assert run_python(code).strip() == "[]"
+
+
+def test_importing_the_package_loads_no_heavy_library():
+    code = """
+import sys, napari_shape_ensembles
+print([name for name in ("numpy", "scipy", "skimage", "pandas", "pint") if name in sys.modules])
+"""
+    assert run_python(code).strip() == "[]"
+
+
+def test_rooms_import_only_the_rooms_above_them():
+    done = subprocess.run(["lint-imports"], cwd=ROOT, capture_output=True, text=True, check=False,
+                          executable=Path(sys.executable).parent / "lint-imports")  # fmt: skip
+    assert done.returncode == 0, done.stdout
+
+
+def test_every_public_name_is_there():
+    for name in napari_shape_ensembles.__all__:
+        assert getattr(napari_shape_ensembles, name).__doc__
+
+
+def test_the_manifest_is_valid_and_all_its_commands_exist():
+    manifest = npe2.PluginManifest.from_distribution("napari-shape-ensembles")
+    for command in manifest.contributions.commands:
+        module, name = command.python_name.split(":")
+        assert callable(getattr(__import__(module, fromlist=[name]), name))
+    assert [item.command for item in manifest.contributions.menus["napari/layers/measure"]]
+    assert len(manifest.contributions.sample_data) == 4
+
+
+def test_the_manifest_at_the_top_is_a_link_to_the_one_in_the_package():
+    assert (ROOT / "napari.yaml").samefile(ROOT / "src/napari_shape_ensembles/napari.yaml")
+
+
+def test_versions_agree():
+    assert f"version: {version('napari-shape-ensembles')}\n" in (ROOT / "CITATION.cff").read_text()
+
+
+def test_no_binding_of_qt_is_a_base_dependency():
+    from importlib.metadata import requires
+
+    base = [requirement for requirement in requires("napari-shape-ensembles") if "extra ==" not in requirement]
+    assert not [requirement for requirement in base if re.match(r"(?i)pyqt|pyside|napari\[", requirement)]
+
+
+def python_blocks(path):
+    return re.findall(r"```python\n(.*?)```", (ROOT / path).read_text(encoding="utf-8"), flags=re.DOTALL)
+
+
+@pytest.mark.parametrize("path", ["README.md"])
+def test_code_in_the_documents_runs(path, capsys):
+    blocks = python_blocks(path)
+    assert blocks
+    for block in blocks:
+        exec(block, {})
+    assert "curves)" in capsys.readouterr().out
+
+
+def test_links_between_documents_lead_somewhere():
+    for page in [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]:
+        for target in re.findall(r"\]\((?!https?:|#)([^)#]+)", page.read_text(encoding="utf-8")):
+            assert (page.parent / target).exists(), f"{page.name} links to {target}"
+
+
+def tracked_texts():
+    listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    for name in listed.splitlines():
+        path = ROOT / name
+        if path.is_file() and path.suffix not in {".png", ".tif", ".gif"}:
+            yield name, path.read_text(encoding="utf-8")
+
+
+def test_no_file_names_a_machine_or_a_package_registry():
+    hosts = "|".join([r"pypi\." + "org", "python" + "hosted", r"npmjs\." + "org", r"deb\." + "debian"])
+    forbidden = re.compile(rf"(?<![\w./])/(work|root|home)/|{hosts}")
+    found = [(name, match.group()) for name, text in tracked_texts() for match in forbidden.finditer(text)]
+    assert not found
