@@ -90,9 +90,9 @@ def _mask(image: NDArray[np.generic], objects: Objects, smoothing: float) -> NDA
     grey = image.astype(np.float64)
     if np.ptp(grey) == 0:
         raise ValueError(f"every pixel is {grey.flat[0]:g}: there is nothing to tell objects from background")
-    smooth = ndimage.gaussian_filter(grey, smoothing) if smoothing else grey
-    level = threshold_otsu(smooth)
-    return smooth > level if objects == "bright" else smooth <= level
+    bright = grey if objects == "bright" else -grey
+    smooth = ndimage.gaussian_filter(bright, smoothing) if smoothing else bright
+    return smooth > threshold_otsu(smooth)
 
 
 def _split(mask: NDArray[np.bool_]) -> NDArray[np.integer]:

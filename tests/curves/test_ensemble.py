@@ -1,0 +1,121 @@
+"""An ensemble: what is kept, what is left out and counted, and its measures."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from curve_makers import blobs, ellipse
+from napari_shape_ensembles import Ensemble
+
+SQUARE = np.array([[0.0, 0], [0, 2], [2, 2], [2, 0]])
+
+
+def test_a_repeated_last_vertex_and_repeated_neighbours_are_dropped():
+    repeated = np.repeat(SQUARE, [1, 3, 1, 2], axis=0)
+    ensemble = Ensemble([np.concatenate([SQUARE, SQUARE[:1]]), repeated])
+    assert [len(curve) for curve in ensemble.curves] == [4, 4]
+    assert not ensemble.dropped
+
+
+@pytest.mark.parametrize(
+    ("curve", "reason"),
+    [
+        (np.array([[0, 0], [1, np.nan], [1, 1]]), "NaN or infinite vertices"),
+        (np.array([[0, 0], [1, np.inf], [1, 1]]), "NaN or infinite vertices"),
+        (np.zeros((0, 2)), "fewer than 3 distinct vertices"),
+        (np.array([[1.0, 2]] * 9), "fewer than 3 distinct vertices"),
+        (np.array([[0, 0], [1, 1], [0, 0]]), "fewer than 3 distinct vertices"),
+        (np.array([[0, 0], [1, 1], [2, 2], [5, 5]]), "collinear"),
+        (np.array([[0, 0], [1, 1], [1, 0], [0, 1]]), "zero area"),
+        (1e9 + np.array([[0, 0], [1, 1], [2, 2], [5, 5]]), "collinear"),
+    ],
+)
+def test_curves_that_cannot_be_used_are_counted_by_reason(curve, reason):
+    ensemble = Ensemble([SQUARE, curve, SQUARE + 5, curve])
+    assert ensemble.dropped == {reason: 2}
+    assert ensemble.ids.tolist() == [0, 2]
+    np.testing.assert_array_equal(ensemble[1], SQUARE + 5)
+
+
+def test_earlier_counts_are_added_to():
+    ensemble = Ensemble([np.zeros((5, 2))], dropped={"touching the image border": 3, "collinear": 0})
+    assert ensemble.dropped == {"touching the image border": 3, "fewer than 3 distinct vertices": 1}
+
+
+def test_the_flat_view_and_the_curves_are_the_same():
+    curves = [*blobs(3, 20), SQUARE]
+    ensemble = Ensemble(curves)
+    assert ensemble.offsets.tolist() == [0, 20, 40, 60, 64]
+    for curve, start, stop in zip(curves, ensemble.offsets[:-1], ensemble.offsets[1:], strict=True):
+        np.testing.assert_array_equal(ensemble.vertices[start:stop], curve)
+
+
+def test_curves_cannot_be_changed_by_accident():
+    ensemble = Ensemble([SQUARE])
+    with pytest.raises(ValueError, match="read-only"):
+        ensemble[0][0] = 9
+
+
+def test_measures_have_the_values_of_geometry_in_physical_units():
+    star = np.array([[0, 0], [4, 0], [4, 4], [2, 1], [0, 4.0]])
+    table = Ensemble([SQUARE * 0.5, ellipse(3, 2, 2000), star], unit="um").features
+    assert table["id"].tolist() == [0, 1, 2]
+    np.testing.assert_allclose(table["area"], [1, 6 * np.pi, 10], rtol=1e-5)
+    assert table["perimeter"][0] == 4
+    np.testing.assert_allclose(table["equivalent_diameter"][0], 2 / np.sqrt(np.pi))
+    np.testing.assert_allclose(table["circularity"][0], np.pi / 4)
+
+
+def test_measures_do_not_depend_on_the_place_or_the_direction():
+    curve = blobs(1, 50)[0]
+    table = Ensemble([curve, curve + 1e8, curve[::-1]]).features
+    np.testing.assert_allclose(table["area"], table["area"][0], rtol=1e-6)
+    np.testing.assert_allclose(table["perimeter"], table["perimeter"][0], rtol=1e-6)
+
+
+def test_a_subset_keeps_ids_name_unit_and_counts():
+    ensemble = Ensemble([SQUARE, SQUARE + 1, SQUARE + 2], ids=["a", "b", "c"], name="x", unit="um", dropped={"open": 1})
+    part = ensemble.subset([True, False, True])
+    assert (part.ids.tolist(), part.name, part.unit, part.dropped) == (["a", "c"], "x", "um", {"open": 1})
+    assert len(part) == 2
+
+
+def test_an_empty_ensemble_is_one():
+    ensemble = Ensemble([])
+    assert len(ensemble) == 0
+    assert ensemble.curves == ()
+    assert len(ensemble.features) == 0
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(arrays(float, st.tuples(st.integers(0, 8), st.just(2))), max_size=5))
+def test_whatever_is_given_is_kept_or_counted(curves):
+    with np.errstate(all="ignore"):
+        ensemble = Ensemble(curves)
+        assert len(ensemble) + sum(ensemble.dropped.values()) == len(curves)
+    for curve in ensemble.curves:
+        assert len(np.unique(curve, axis=0)) >= 3
+
+
+@pytest.mark.parametrize(
+    ("curves", "options", "message"),
+    [
+        ([np.zeros(4)], {}, "shape"),
+        ([np.zeros((4, 3))], {}, "shape"),
+        ([[["a", "b"]]], {}, "curve 0"),
+        ([SQUARE], {"ids": [1, 2]}, "ids"),
+        ([SQUARE, SQUARE], {"ids": [1, 1]}, "ids"),
+        ([SQUARE], {"unit": ""}, "unit"),
+    ],
+)
+def test_malformed_input_is_refused(curves, options, message):
+    with pytest.raises(ValueError, match=message):
+        Ensemble(curves, **options)
+
+
+def test_real_outlines_are_all_kept(load_curves):
+    assert len(Ensemble(load_curves("osteosarcoma_cells/cells.npz"))) == 650
+    assert len(Ensemble(load_curves("ampis_powder/polygons.npz"))) == 219 + 201 + 351 + 133
+    assert len(Ensemble(load_curves("paper/pil184_grains.npz", "hlf2_smooth5"))) == 467

@@ -1,0 +1,145 @@
+"""Outlines from labels: geometry, borders, pieces, and a full account of what was left out."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from scipy import ndimage
+from skimage.io import imread
+
+from napari_shape_ensembles import extract_curves
+
+
+def disc(radius, shape=(100, 100), centre=(50, 50), label=1):
+    rows, columns = np.indices(shape)
+    return label * ((rows - centre[0]) ** 2 + (columns - centre[1]) ** 2 <= radius**2).astype(int)
+
+
+@pytest.mark.parametrize("smoothing", [0, 1.0, 2.0])
+def test_a_disc_has_its_area_centre_and_perimeter(smoothing):
+    ensemble = extract_curves(disc(30), smoothing=smoothing)
+    assert ensemble.features["area"][0] == pytest.approx(np.pi * 30**2, rel=0.01)
+    np.testing.assert_allclose(ensemble[0].mean(axis=0), [50, 50], atol=0.05)
+    if smoothing:
+        assert ensemble.features["perimeter"][0] == pytest.approx(2 * np.pi * 30, rel=0.01)
+
+
+def test_pixel_centres_have_whole_coordinates():
+    labels = np.zeros((20, 20), dtype=int)
+    labels[5:9, 7:15] = 3
+    outline = extract_curves(labels, smoothing=0)[0]
+    np.testing.assert_array_equal([outline.min(axis=0), outline.max(axis=0)], [[4.5, 6.5], [8.5, 14.5]])
+
+
+def test_anisotropic_pixels_stretch_the_coordinates():
+    plain, scaled = extract_curves(disc(20)), extract_curves(disc(20), scale=(0.5, 3), unit="um")
+    np.testing.assert_allclose(scaled[0], plain[0] * [0.5, 3])
+    assert scaled.unit == "um"
+
+
+def test_all_outlines_run_towards_positive_area():
+    ring = disc(30) - disc(10)
+    for curve in extract_curves(ring, holes=True).curves:
+        x, y = curve.T
+        assert x @ np.roll(y, -1) - np.roll(x, -1) @ y > 0
+
+
+def test_holes_are_curves_of_their_own_only_when_asked():
+    ring = disc(30, label=5) - disc(10, label=5)
+    assert extract_curves(ring).ids.tolist() == [5]
+    both = extract_curves(ring, holes=True)
+    assert both.ids.tolist() == [5, -1]
+    np.testing.assert_allclose(both.features["area"], np.pi * np.array([900, 100]), rtol=0.03)
+    tiny = disc(30) - disc(2)
+    assert extract_curves(tiny, holes=True).dropped == {"smaller than 16 px": 1}
+
+
+@pytest.mark.parametrize("centre", [(30, 50), (69, 50), (50, 30), (50, 69)])
+def test_objects_at_each_border_are_left_out_or_closed_along_it(centre):
+    labels = disc(30, centre=centre)
+    assert extract_curves(labels).dropped == {"touching the image border": 1}
+    kept = extract_curves(labels, border=True)
+    assert kept.features["area"][0] == pytest.approx(labels.sum(), rel=0.02)
+
+
+def test_ids_are_the_label_values_with_gaps_and_large_ones():
+    labels = disc(8, centre=(20, 20), label=7).astype(np.uint32)
+    labels[60:80, 60:80] = 4_000_000_000
+    assert extract_curves(labels).ids.tolist() == [7, 4_000_000_000]
+
+
+@pytest.mark.parametrize("kind", [bool, np.uint8, np.float32])
+def test_masks_and_labels_of_every_kind_are_taken(kind):
+    assert len(extract_curves(disc(20).astype(kind))) == 1
+
+
+def test_a_mask_becomes_its_components():
+    mask = (disc(10, centre=(25, 25)) + disc(10, centre=(70, 70))).astype(bool)
+    assert len(extract_curves(mask)) == 2
+
+
+def test_the_largest_piece_of_a_label_is_kept_and_the_others_counted():
+    labels = disc(20, centre=(30, 30)) + disc(8, centre=(75, 75))
+    ensemble = extract_curves(labels)
+    assert ensemble.dropped == {"extra pieces of a label": 1}
+    assert ensemble.features["area"][0] == pytest.approx(np.pi * 400, rel=0.02)
+
+
+def test_objects_that_vanish_under_smoothing_are_counted():
+    labels = np.zeros((40, 60), dtype=int)
+    labels[20, 5:55] = 1
+    assert extract_curves(labels, smoothing=2).dropped == {"vanished under smoothing": 1}
+
+
+@settings(max_examples=60, deadline=None)
+@given(arrays(bool, (24, 24)), st.sampled_from([0.0, 1.0]), st.booleans(), st.sampled_from([0, 5]))
+def test_every_component_of_a_random_mask_is_kept_or_counted(mask, smoothing, border, least):
+    labels, count = ndimage.label(mask)
+    ensemble = extract_curves(labels, smoothing=smoothing, border=border, min_area=least)
+    extra = ensemble.dropped.get("extra pieces of a label", 0)
+    assert len(ensemble) + sum(ensemble.dropped.values()) - extra == count
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.integers(0, 10**6), st.sampled_from([0.0, 1.0]))
+def test_areas_of_large_objects_agree_with_their_pixel_counts(seed, smoothing):
+    field = ndimage.gaussian_filter(np.random.default_rng(seed).normal(size=(120, 120)), 9)
+    labels, _ = ndimage.label(ndimage.binary_fill_holes(field > np.quantile(field, 0.7)))
+    ensemble = extract_curves(labels, smoothing=smoothing)
+    counts = np.bincount(labels.ravel())[ensemble.ids]
+    large = counts > 200
+    np.testing.assert_allclose(ensemble.features["area"][large], counts[large], rtol=0.02)
+
+
+def test_an_empty_plane_gives_an_empty_ensemble():
+    assert len(extract_curves(np.zeros((10, 10), dtype=int))) == 0
+
+
+@pytest.mark.parametrize(
+    ("labels", "options", "message"),
+    [
+        (np.zeros((3, 4, 5), dtype=int), {}, "one plane"),
+        (np.full((4, 4), 0.5), {}, "16 pixels hold no whole number"),
+        (np.full((4, 4), np.nan), {}, "16 pixels hold no whole number"),
+        (np.full((4, 4), -1), {}, "lowest label is -1"),
+        (np.zeros((4, 4), dtype=complex), {}, "whole numbers"),
+        (np.zeros((4, 4), dtype=int), {"smoothing": -1}, "smoothing"),
+        (np.zeros((4, 4), dtype=int), {"scale": (1, 0)}, "two positive numbers"),
+        (np.zeros((4, 4), dtype=int), {"min_area": -1}, "min_area"),
+    ],
+)
+def test_malformed_input_is_refused(labels, options, message):
+    with pytest.raises(ValueError, match=message):
+        extract_curves(labels, **options)
+
+
+def test_all_grains_of_the_paper_are_found(shared_data):
+    labels = imread(shared_data / "paper" / "pil184_hlf1_noisy_labels.png")
+    ensemble = extract_curves(labels)
+    assert len(ensemble) == 466
+    assert set(ensemble.dropped) <= {"extra pieces of a label"}
+    pixels = np.bincount(labels.ravel())[ensemble.ids]
+    excess = ensemble.features["area"].to_numpy() / pixels - 1
+    # A few grains enclose others, or hang together by a corner only: there outline and pixel count differ.
+    assert (np.abs(excess[pixels > 200]) < 0.03).mean() > 0.98

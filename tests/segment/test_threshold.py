@@ -1,0 +1,108 @@
+"""From images to labels: what is found, what is cut apart, and what is refused."""
+
+import numpy as np
+import pytest
+from skimage.data import coins
+from skimage.draw import disk, polygon2mask
+from skimage.io import imread
+
+from curve_makers import blobs
+from napari_shape_ensembles import segment
+
+
+def scene(*discs, shape=(120, 120), noise=0.1, seed=0):
+    image = np.random.default_rng(seed).normal(0, noise, shape)
+    for row, column, radius in discs:
+        image[disk((row, column), radius, shape=shape)] += 1
+    return image
+
+
+def test_separate_objects_get_labels_from_one_up():
+    labels = segment(scene((30, 30, 12), (80, 80, 15), (30, 90, 8)))
+    assert labels.dtype == np.int32
+    assert np.unique(labels).tolist() == [0, 1, 2, 3]
+    assert labels[30, 30] != labels[80, 80]
+
+
+def test_dark_objects_are_the_negative_of_bright_ones():
+    image = scene((30, 30, 12), (80, 80, 15))
+    np.testing.assert_array_equal(segment(image) > 0, segment(-image, objects="dark") > 0)
+
+
+@pytest.mark.parametrize("kind", [np.uint8, np.uint16, np.int32, np.float32])
+def test_every_number_type_gives_the_same_objects(kind):
+    image = np.clip(scene((30, 30, 12), (80, 80, 15)) * 50 + 60, 0, 200)
+    expected = segment(np.round(image))
+    np.testing.assert_array_equal(segment(np.round(image).astype(kind)), expected)
+
+
+def test_holes_are_filled_unless_not_wanted():
+    image = scene((60, 60, 30)) - scene((60, 60, 10), noise=0)
+    assert segment(image)[60, 60] == 1
+    assert segment(image, fill_holes=False, split_touching=False)[60, 60] == 0
+
+
+def test_touching_discs_are_cut_at_their_neck():
+    image = scene((60, 42, 20), (60, 78, 20))
+    assert segment(image).max() == 2
+    assert segment(image, split_touching=False).max() == 1
+    labels = segment(image)
+    assert {labels[60, 42], labels[60, 78]} == {1, 2}
+    assert (labels[:, :59] == labels[60, 42]).sum() == pytest.approx(np.pi * 400, rel=0.05)
+
+
+def test_a_chain_of_three_falls_into_three():
+    assert segment(scene((30, 25, 18), (60, 40, 18), (90, 60, 20))).max() == 3
+
+
+def test_wobbly_and_elongated_objects_stay_whole():
+    for index, outline in enumerate(blobs(12, 200, seed=8, elongation=2.5)):
+        outline = (outline - outline.mean(axis=0)) * 18 + 80
+        mask = polygon2mask((160, 160), outline).astype(float)
+        labels = segment(mask + np.random.default_rng(index).normal(0, 0.05, mask.shape))
+        sizes = np.bincount(labels.ravel())[1:]
+        assert sizes.max() > 0.9 * mask.sum()
+
+
+def test_colour_images_are_reduced_to_luminance():
+    image = np.clip(scene((30, 30, 12), (80, 80, 15)), 0, 1)
+    grey = segment(image)
+    for channels in (3, 4):
+        colour = np.stack([image] * 3 + [np.ones_like(image)] * (channels - 3), axis=-1)
+        np.testing.assert_array_equal(segment(colour) > 0, grey > 0)
+
+
+def test_a_mask_is_taken_as_it_is():
+    mask = scene((30, 30, 12), noise=0) > 0
+    np.testing.assert_array_equal(segment(mask) > 0, mask)
+
+
+def test_coins_are_told_apart():
+    assert 20 <= (np.bincount(segment(coins(), smoothing=2).ravel())[1:] > 500).sum() <= 30
+
+
+def test_nuclei_are_found_within_reason(shared_data):
+    image, reference = (imread(shared_data / "dsb_nuclei" / name) for name in ("image.png", "labels.png"))
+    found = segment(image)
+    count = (np.bincount(found.ravel())[1:] >= 60).sum()
+    assert 0.75 * 125 <= count <= 1.1 * 125
+    overlap = ((found > 0) & (reference > 0)).sum() / ((found > 0) | (reference > 0)).sum()
+    assert overlap > 0.6
+
+
+@pytest.mark.parametrize(
+    ("image", "options", "message"),
+    [
+        (np.zeros((0, 4)), {}, "empty"),
+        (np.zeros((4, 5, 6)), {}, "not a stack"),
+        (np.zeros((5, 5)), {}, "every pixel is 0"),
+        (np.full((5, 5), np.nan), {}, "25 of 25 pixels are NaN"),
+        (np.array([["a", "b"]]), {}, "give real numbers"),
+        (np.eye(5), {"objects": "grey"}, "bright"),
+        (np.eye(5), {"method": "magic"}, "otsu"),
+        (np.eye(5), {"smoothing": -1}, "standard deviation"),
+    ],
+)
+def test_malformed_input_is_refused(image, options, message):
+    with pytest.raises(ValueError, match=message):
+        segment(image, **options)
