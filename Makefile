@@ -10,8 +10,12 @@ PYTHON := $(VENV)/bin/python
 .PHONY: demo test lint clean
 .DEFAULT_GOAL := test
 
+# Through the environment a file name may hold any sign.
+export ONE := $(value A)
+export TWO := $(value B)
+
 demo: $(VENV)/ready
-	@sh tools/run.sh demo "$(A)" "$(B)"
+	@sh tools/run.sh demo "$$ONE" "$$TWO"
 
 test: $(VENV)/ready
 	@sh tools/run.sh test $(ARGS)

@@ -3,40 +3,49 @@
 #   run.sh demo [ONE TWO]    run.sh test [pytest arguments]
 set -eu
 cd "$(dirname "$0")/.."
+. tools/packages.sh
 what=$1
 shift
 
 # Settings of a person's own napari must not change what is seen here.
 settings=$(mktemp -d)
 trap 'rm -rf "$settings"' EXIT
-NAPARI_CONFIG=$settings/napari.yaml
-export NAPARI_CONFIG
+export NAPARI_CONFIG="$settings/napari.yaml"
 
-has_display() {
+has_screen() {
     [ "$(uname)" != Linux ] || [ -n "${DISPLAY:-}" ] || [ -n "${WAYLAND_DISPLAY:-}" ]
 }
 
+has_virtual_screen() {
+    command -v xvfb-run >/dev/null && command -v xauth >/dev/null
+}
+
 on_virtual_screen() {
+    has_virtual_screen || needs xvfb xauth
+    has_virtual_screen || {
+        echo "There is no screen here, and no virtual one: install Xvfb, xvfb-run and xauth." >&2
+        exit 1
+    }
     env -u WAYLAND_DISPLAY QT_QPA_PLATFORM=xcb xvfb-run -a -s "-screen 0 1600x1200x24" "$@"
 }
 
 demo() {
     set -- .venv/bin/python -m napari_shape_ensembles.viewer.demo "$@"
-    if has_display; then
+    if has_screen; then
         "$@"
     else
         on_virtual_screen "$@" --out demo.png
     fi
 }
 
+# On Linux windows of the tests stay off a person's screen where they can.
 tests() {
-    NAPARI_ENSURE_PLUGIN_MAIN_THREAD=1
-    export NAPARI_ENSURE_PLUGIN_MAIN_THREAD
+    export NAPARI_ENSURE_PLUGIN_MAIN_THREAD=1 NAPARI_STRICT_QT=1
     set -- .venv/bin/python -m pytest "$@"
-    if command -v xvfb-run >/dev/null; then
-        on_virtual_screen "$@"
-    else
+    if has_screen && { [ "$(uname)" != Linux ] || ! has_virtual_screen; }; then
         "$@"
+    else
+        on_virtual_screen "$@"
     fi
 }
 

@@ -101,6 +101,14 @@ def test_every_component_of_a_random_mask_is_kept_or_counted(mask, smoothing, bo
     assert len(ensemble) + sum(ensemble.dropped.values()) - extra == count
 
 
+@settings(max_examples=60, deadline=None)
+@given(arrays(np.uint8, (16, 16), elements=st.integers(0, 3)))
+def test_every_piece_of_every_label_is_kept_or_counted(labels):
+    pieces = sum(ndimage.label(labels == value)[1] for value in (1, 2, 3))
+    ensemble = extract_curves(labels, smoothing=0, border=True, min_area=0)
+    assert len(ensemble) + sum(ensemble.dropped.values()) == pieces
+
+
 @settings(max_examples=30, deadline=None)
 @given(st.integers(0, 10**6), st.sampled_from([0.0, 1.0]))
 def test_areas_of_large_objects_agree_with_their_pixel_counts(seed, smoothing):
@@ -122,6 +130,8 @@ def test_an_empty_plane_gives_an_empty_ensemble():
         (np.zeros((3, 4, 5), dtype=int), {}, "one plane"),
         (np.full((4, 4), 0.5), {}, "16 pixels hold no whole number"),
         (np.full((4, 4), np.nan), {}, "16 pixels hold no whole number"),
+        (np.full((4, 4), 1e300), {}, "16 pixels hold no whole number"),
+        (np.full((4, 4), 2**64 - 1, dtype=np.uint64), {}, "highest label is 18446744073709551615"),
         (np.full((4, 4), -1), {}, "lowest label is -1"),
         (np.zeros((4, 4), dtype=complex), {}, "whole numbers"),
         (np.zeros((4, 4), dtype=int), {"smoothing": -1}, "smoothing"),

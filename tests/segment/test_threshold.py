@@ -2,6 +2,10 @@
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import array_shapes, arrays
+from scipy import ndimage
 from skimage.data import coins
 from skimage.draw import disk, polygon2mask
 from skimage.io import imread
@@ -75,6 +79,28 @@ def test_colour_images_are_reduced_to_luminance():
 def test_a_mask_is_taken_as_it_is():
     mask = scene((30, 30, 12), noise=0) > 0
     np.testing.assert_array_equal(segment(mask) > 0, mask)
+
+
+@settings(max_examples=200, deadline=None)
+@given(arrays(bool, array_shapes(min_dims=2, max_dims=2, min_side=1, max_side=12)), st.booleans())
+def test_every_pixel_of_a_mask_belongs_to_one_connected_object(mask, split):
+    labels = segment(mask, fill_holes=False, split_touching=split)
+    np.testing.assert_array_equal(labels > 0, mask)
+    assert np.unique(labels[mask]).tolist() == list(range(1, labels.max() + 1))
+    assert all(ndimage.label(labels == label)[1] == 1 for label in range(1, labels.max() + 1))
+
+
+@pytest.mark.parametrize("factor", [1e-200, 1e200])
+def test_the_unit_of_brightness_does_not_matter(factor):
+    image = scene((30, 30, 12), (80, 80, 15))
+    np.testing.assert_array_equal(segment(image * factor), segment(image))
+
+
+def test_opacity_does_not_matter():
+    image = scene((30, 30, 12), (80, 80, 15))
+    colour = np.stack([image] * 3, axis=-1)
+    opacity = np.full((*image.shape, 1), 255.0)
+    np.testing.assert_array_equal(segment(np.concatenate([colour, opacity], axis=-1)), segment(colour))
 
 
 def test_coins_are_told_apart():

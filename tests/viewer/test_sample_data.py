@@ -1,10 +1,12 @@
 """The four sample pairs, and the synthesis they are made of."""
 
 from functools import cache
+from importlib import import_module
 
 import numpy as np
 import pytest
 from napari.layers import Image
+from npe2 import PluginManifest
 from scipy.ndimage import distance_transform_edt, label
 from skimage.segmentation import find_boundaries
 
@@ -55,6 +57,19 @@ def test_a_sample_is_two_images_in_micrometres(sample):
     np.testing.assert_array_equal(layers[0].scale, layers[1].scale)
 
 
+def test_the_menu_of_samples_names_each_of_them_with_its_row():
+    manifest = PluginManifest.from_distribution("napari-shape-ensembles").contributions
+    commands = {command.id: command.python_name for command in manifest.commands}
+    opened = {imported(commands[entry.command]): entry.display_name for entry in manifest.sample_data}
+    assert opened.keys() == ROWS.keys()
+    assert all(ROWS[sample] in title for sample, title in opened.items())
+
+
+def imported(python_name):
+    module, name = python_name.split(":")
+    return getattr(import_module(module), name)
+
+
 @each_sample
 def test_the_second_image_lies_right_of_the_first(sample):
     first, second = (Image(image, **shown) for image, shown, _ in drawn(sample))
@@ -83,8 +98,9 @@ def test_grey_levels_and_noise_are_alike_in_both_images(sample):
 
 
 def _levels(image):
-    objects = segment(image) > 0
-    far = (distance_transform_edt(objects) > 6) & (distance_transform_edt(objects) < 12)
+    objects = segment(image, split_touching=False) > 0
+    depth = distance_transform_edt(objects)
+    far = (depth > 6) & (depth < 12)
     neighbours = far[:, 1:] & far[:, :-1]
     steps = np.diff(image.astype(float), axis=1)[neighbours]
     return np.median(image[~objects]), np.median(image[far]), steps.std()
@@ -150,13 +166,12 @@ def test_a_crowded_scene_is_refused():
 
 
 def test_distances_in_a_stretched_tiling_are_those_seen():
-    distance, grain = synthetic.tile(
-        np.random.default_rng(3), (300, 300), spacing=50, waviness=0, stretch=(0.8, 1.25)
-    )
+    distance, grain = synthetic.tile(np.random.default_rng(3), (300, 300), spacing=50, waviness=0, stretch=(0.8, 1.25))
     seen = distance_transform_edt(~find_boundaries(grain, mode="thick")) + 0.5
-    near = distance < 8
-    assert np.abs(distance - seen)[near].max() < 1.5
-    assert len(np.unique(grain)) == pytest.approx(300**2 / 50**2, rel=0.4)
+    inner = (slice(20, -20), slice(20, -20))  # nearer to the border, a boundary may lie outside the scene
+    wrong = np.abs(distance - seen)[inner][distance[inner] < 8] > 1
+    assert wrong.mean() < 0.005
+    assert 300**2 / 50**2 < len(np.unique(grain)) < 340**2 / 44**2
 
 
 def test_a_random_field_has_mean_0_and_variance_1():
@@ -167,9 +182,7 @@ def test_a_random_field_has_mean_0_and_variance_1():
 
 def test_an_exposure_counts_from_darkness_to_full_light():
     rng = np.random.default_rng(3)
-    dark, full = (
-        synthetic.expose(rng, np.full((200, 200), light), photons=400, shading=0) for light in (0, 1)
-    )
+    dark, full = (synthetic.expose(rng, np.full((200, 200), light), photons=400, shading=0) for light in (0, 1))
     assert dark.dtype == full.dtype == np.uint16
     np.testing.assert_allclose(full.mean(), 3500, rtol=0.01)
     assert 90 < dark.mean() < 120

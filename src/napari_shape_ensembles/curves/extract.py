@@ -90,12 +90,14 @@ def _label_plane(labels: NDArray[Any]) -> NDArray[np.integer]:
     if labels.dtype == bool:
         return ndimage.label(labels)[0]
     if np.issubdtype(labels.dtype, np.floating):
-        whole = np.isfinite(labels) & (labels == np.round(labels))
+        whole = (np.abs(labels) < 2.0**63) & (labels == np.round(labels))
         if not whole.all():
             raise ValueError(f"{(~whole).sum()} pixels hold no whole number: give labels, or segment the image first")
         labels = labels.astype(np.int64)
     if not np.issubdtype(labels.dtype, np.integer):
         raise ValueError(f"labels hold {labels.dtype} values: give whole numbers")
+    if labels.max() > np.iinfo(np.int64).max:
+        raise ValueError(f"the highest label is {labels.max()}: label values are below 2⁶³")
     if labels.min() < 0:
         raise ValueError(f"the lowest label is {labels.min()}: labels count from 1, and 0 is the background")
     return labels

@@ -5,7 +5,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import ndimage
-from skimage.color import rgb2gray, rgba2rgb
+from skimage.color import rgb2gray
 from skimage.feature import peak_local_max
 from skimage.filters import threshold_otsu
 from skimage.segmentation import watershed
@@ -31,7 +31,7 @@ def segment(
     Parameters
     ----------
     image : (rows, columns) array of any number type, or with a last axis of 3 or 4 for RGB(A)
-        Colour images are reduced to luminance; a boolean image is taken as the mask itself.
+        Colour images are reduced to luminance, whatever their opacity; a boolean image is taken as the mask itself.
     method : {"otsu"}
         How the threshold between objects and background is found.
     objects : {"bright", "dark"}
@@ -72,7 +72,7 @@ def _plane(image: NDArray[np.generic]) -> NDArray[np.generic]:
     if image.size == 0:
         raise ValueError(f"the image is empty (shape {image.shape}): choose another one")
     if image.ndim == 3 and image.shape[-1] in (3, 4):
-        image = rgb2gray(rgba2rgb(image) if image.shape[-1] == 4 else image)
+        image = rgb2gray(image[..., :3])
     if image.ndim != 2:
         raise ValueError(f"the image has shape {image.shape}: give one plane (rows, columns), not a stack")
     if np.iscomplexobj(image) or not (np.issubdtype(image.dtype, np.number) or image.dtype == bool):
@@ -88,8 +88,10 @@ def _mask(image: NDArray[np.generic], objects: Objects, smoothing: float) -> NDA
         mask = image.astype(bool)
         return mask if objects == "bright" else ~mask
     grey = image.astype(np.float64)
-    if np.ptp(grey) == 0:
-        raise ValueError(f"every pixel is {grey.flat[0]:g}: there is nothing to tell objects from background")
+    lowest, span = grey.min(), np.ptp(grey)
+    if span == 0:
+        raise ValueError(f"every pixel is {lowest:g}: there is nothing to tell objects from background")
+    grey = (grey - lowest) / span
     bright = grey if objects == "bright" else -grey
     smooth = ndimage.gaussian_filter(bright, smoothing) if smoothing else bright
     return smooth > threshold_otsu(smooth)
@@ -100,7 +102,7 @@ def _split(mask: NDArray[np.bool_]) -> NDArray[np.integer]:
     distance = ndimage.distance_transform_edt(mask)
     components, _ = ndimage.label(mask)
     smooth = ndimage.gaussian_filter(distance, 1.0)
-    peaks = peak_local_max(smooth, min_distance=3, labels=components, exclude_border=False)
+    peaks = peak_local_max(smooth, min_distance=3, threshold_abs=0, labels=components, exclude_border=False)
     markers = np.zeros(mask.shape, dtype=np.int32)
     markers[tuple(peaks.T)] = np.arange(1, len(peaks) + 1)
     basins = watershed(-smooth, markers, mask=mask)

@@ -83,6 +83,7 @@ class CompareShapes(QWidget):
         paint.addWidget(self.colorbar)
         page = QWidget()
         column = QVBoxLayout(page)
+        column.setContentsMargins(6, 6, 6, 6)
         for part in (self.layer_pair, self.settings):
             column.addWidget(part)
         column.addLayout(buttons)
@@ -98,9 +99,9 @@ class CompareShapes(QWidget):
         outer = QVBoxLayout(self)
         outer.setContentsMargins(0, 0, 0, 0)
         outer.addWidget(self._scroll)
-        self.setMinimumWidth(380)
         self.paint_row.hide()
         self._show_idle()
+        self._fit_width()
 
     def _connect(self) -> None:
         self.layer_pair.changed.connect(self._show_reason)
@@ -170,7 +171,14 @@ class CompareShapes(QWidget):
         QTimer.singleShot(0, self._bring_answer_into_view)
         self.finished.emit()
 
+    def _fit_width(self) -> None:
+        """Ask for the width that the contents need, so that nothing is cut off at the side."""
+        self._scroll.widget().layout().activate()
+        page, bar = self._scroll.widget(), self._scroll.verticalScrollBar()
+        self._scroll.setMinimumWidth(page.minimumSizeHint().width() + bar.sizeHint().width() + 4)
+
     def _bring_answer_into_view(self) -> None:
+        self._fit_width()
         self._scroll.ensureWidgetVisible(self.paint_row)
         self._scroll.ensureWidgetVisible(self.results.answer)
 

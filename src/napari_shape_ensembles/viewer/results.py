@@ -28,7 +28,7 @@ class ResultsPanel(QWidget):
         self.details = wrapped()
         self.warnings = wrapped()
         self.tests = QGridLayout()
-        self.tests.setHorizontalSpacing(8)
+        self.tests.setHorizontalSpacing(6)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         for part in (self.answer, self.warnings, self.table):
@@ -86,8 +86,8 @@ def _line(name: str, test: MMDTest, decided: bool) -> list[str]:
     decision = "detected" if test.rejected else "not detected"
     return [
         name,
-        f"{test.mmd:.4f}",
-        f"{test.threshold:.4f}",
+        f"{test.mmd:.3f}",
+        f"{test.threshold:.3f}",
         f"{test.p_value:.2g}",
         decision if decided else "too few",
     ]

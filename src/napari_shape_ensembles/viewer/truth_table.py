@@ -1,7 +1,8 @@
 """The four answers, with the one that holds marked by a sign, a frame and bold type."""
 
 from qtpy.QtCore import Qt
-from qtpy.QtWidgets import QFrame, QGridLayout, QLabel, QWidget
+from qtpy.QtGui import QPainter, QPaintEvent, QPen
+from qtpy.QtWidgets import QGridLayout, QLabel, QWidget
 
 ROWS = {
     "1∧1": ("no difference", "no difference", "Nothing tells the two apart."),
@@ -18,7 +19,7 @@ class TruthTable(QWidget):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.case = ""
-        self._rows: dict[str, tuple[QFrame, QLabel, list[QLabel]]] = {}
+        self._rows: dict[str, tuple[Outline, QLabel, list[QLabel]]] = {}
         grid = QGridLayout(self)
         grid.setContentsMargins(0, 0, 0, 0)
         grid.setHorizontalSpacing(0)
@@ -31,7 +32,7 @@ class TruthTable(QWidget):
         self.mark("")
 
     def _add_row(self, grid: QGridLayout, line: int, case: str, undulation: str, scale: str, words: str) -> None:
-        frame, sign = QFrame(self), _label("")
+        frame, sign = Outline(self), _label("")
         grid.addWidget(frame, line, 0, 2, 4)
         cells = [_label(text) for text in (case, undulation, scale)]
         for column, cell in enumerate([sign, *cells]):
@@ -46,10 +47,7 @@ class TruthTable(QWidget):
         for name, (frame, sign, cells) in self._rows.items():
             holds = name == case
             sign.setText("►" if holds else "")
-            frame.setFrameShape(QFrame.Shape.Box if holds else QFrame.Shape.NoFrame)
-            frame.setStyleSheet(
-                "QFrame { border: 2px solid palette(window-text); border-radius: 3px; }" if holds else ""
-            )
+            frame.setVisible(holds)
             for cell in cells:
                 font = cell.font()
                 font.setBold(holds)
@@ -58,6 +56,18 @@ class TruthTable(QWidget):
     def marked(self) -> list[str]:
         """The rows that carry the sign."""
         return [name for name, (_, sign, _) in self._rows.items() if sign.text()]
+
+
+class Outline(QWidget):
+    """A frame in the theme's text colour: style sheets do not pass it on to frames."""
+
+    def paintEvent(self, event: QPaintEvent | None) -> None:  # noqa: N802 - Qt's name
+        """Draw the frame."""
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.setPen(QPen(self.palette().windowText().color(), 2))
+        painter.drawRoundedRect(self.rect().adjusted(1, 1, -1, -1), 3, 3)
+        painter.end()
 
 
 def _label(text: str) -> QLabel:
