@@ -101,7 +101,6 @@ class CompareShapes(QWidget):
         outer.addWidget(self._scroll)
         self.paint_row.hide()
         self._show_idle()
-        self._fit_width()
 
     def _connect(self) -> None:
         self.layer_pair.changed.connect(self._show_reason)
@@ -205,6 +204,7 @@ class CompareShapes(QWidget):
         """Follow the layers again after the dock was closed."""
         self.layer_pair.follow()
         super().showEvent(event)
+        QTimer.singleShot(0, self._fit_width)  # after napari's style sheet has reached the controls
 
     def hideEvent(self, event: QEvent | None) -> None:  # noqa: N802 - Qt's name
         """Closing the dock only hides it: stop then, but not for another tab or a minimised window."""
