@@ -9,6 +9,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import cache
 from typing import TypeVar
 
@@ -16,6 +17,23 @@ from threadpoolctl import ThreadpoolController
 
 Block = TypeVar("Block")
 Result = TypeVar("Result")
+
+# Asked before each block; set for one call at a time by whoever may want to stop it.
+_stop_asked: ContextVar[Callable[[], bool] | None] = ContextVar("stop_asked", default=None)
+
+
+class Stopped(Exception):  # noqa: N818 - not an error
+    """Raised between two blocks of work that is no longer wanted."""
+
+
+@contextmanager
+def stoppable(asked: Callable[[], bool]) -> Iterator[None]:
+    """Let `over_blocks` raise `Stopped` before the next block once `asked()` is true."""
+    token = _stop_asked.set(asked)
+    try:
+        yield
+    finally:
+        _stop_asked.reset(token)
 
 
 @cache
@@ -31,9 +49,19 @@ def one_library_thread() -> Iterator[None]:
 
 
 def over_blocks(work: Callable[[Block], Result], blocks: Iterable[Block]) -> list[Result]:
-    """Apply `work` to every block, on all processors this process may use; results in the blocks' order."""
+    """Apply `work` to every block, on all processors this process may use; results in the blocks' order.
+
+    Within `stoppable` it stops between blocks when asked to.
+    """
+    asked = _stop_asked.get()
+
+    def step(block: Block) -> Result:
+        if asked is not None and asked():
+            raise Stopped
+        return work(block)
+
     with one_library_thread(), ThreadPoolExecutor(processors()) as pool:
-        return list(pool.map(work, blocks))
+        return list(pool.map(step, blocks))
 
 
 def processors() -> int:

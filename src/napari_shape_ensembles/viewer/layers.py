@@ -1,8 +1,12 @@
 """The plugin's own layers: the only place that builds and repaints them."""
 
+import weakref
+from collections.abc import Iterator, Sequence
+
 import numpy as np
 import pandas as pd
 import shapely
+from napari.components import ViewerModel
 from napari.layers import Layer, Shapes
 from numpy.typing import NDArray
 
@@ -18,16 +22,44 @@ PAINTED = {
 }
 COLORMAP = "viridis"
 
-_MARK = "napari-shape-ensembles"
+#: Key of the layers' metadata: {"source": "A" or "B", "curves": the Ensemble in full, in the source's unit}.
+MARK = "napari-shape-ensembles"
 # Outlines are thinned for display only, by at most this much of a pixel.
 _TOLERANCE = 0.25
 # The few most unusual curves may share the last colour, or they would leave one colour to all others.
 _CLIPPED = 99
 
 
+# Known by themselves rather than by their metadata: a copy that a user makes is the user's.
+_own: "weakref.WeakSet[Layer]" = weakref.WeakSet()
+
+
 def is_own(layer: Layer) -> bool:
     """Whether a layer was made by this plugin."""
-    return _MARK in layer.metadata
+    return layer in _own
+
+
+class OwnLayers:
+    """The layers that one dock has put into the viewer, as far as they are still there.
+
+    Held weakly: what the user deletes is gone.
+    """
+
+    def __init__(self, viewer: ViewerModel) -> None:
+        self._layers = viewer.layers
+        self._refs: list[weakref.ref[Shapes]] = []
+
+    def __iter__(self) -> Iterator[Shapes]:
+        alive = (ref() for ref in self._refs)
+        return iter([layer for layer in alive if layer is not None and layer in self._layers])
+
+    def replace(self, layers: Sequence[Shapes]) -> None:
+        """Put new layers where those before them were; away with those."""
+        for layer in self:
+            self._layers.remove(layer)
+        self._refs = [weakref.ref(layer) for layer in layers]
+        for layer in layers:
+            self._layers.append(layer)
 
 
 def limits(result: Comparison, column: str) -> tuple[float, float]:
@@ -54,12 +86,14 @@ def curve_layers(result: Comparison, sources: tuple[Source, Source], traced: tup
     table = result.distances
     low_high = limits(result, "product")
     return [
-        _curve_layer(source, ensemble, table[table["source"] == side].reset_index(drop=True), low_high)
+        _curve_layer(side, source, ensemble, table[table["source"] == side].reset_index(drop=True), low_high)
         for side, source, ensemble in zip("AB", sources, traced, strict=True)
     ]
 
 
-def _curve_layer(source: Source, ensemble: Ensemble, distances: pd.DataFrame, low_high: tuple[float, float]) -> Shapes:
+def _curve_layer(
+    side: str, source: Source, ensemble: Ensemble, distances: pd.DataFrame, low_high: tuple[float, float]
+) -> Shapes:
     measures = ensemble.features
     features = pd.DataFrame(
         {
@@ -82,10 +116,11 @@ def _curve_layer(source: Source, ensemble: Ensemble, distances: pd.DataFrame, lo
         edge_color="white",
         edge_width=_edge_width(ensemble, source),
         opacity=0.8,
-        metadata={_MARK: True},
+        metadata={MARK: {"source": side, "curves": ensemble}},
         **source.placement,
     )
     layer.editable = False
+    _own.add(layer)
     return layer
 
 

@@ -9,6 +9,7 @@ from ..comparison import Comparison
 from ..curves import Ensemble
 from ..discrepancy import MMDTest
 from .truth_table import TruthTable
+from .widgets import wrapped
 
 _PARTS = {"raw": "– coarse form", "normalized": "– roughness"}
 _COLUMNS = ("", "MMD", "threshold", "p", "difference")
@@ -37,14 +38,26 @@ class ResultsPanel(QWidget):
         layout.addWidget(self.details)
         self.say("")
 
+    def fail(self, reason: str) -> None:
+        """Show why there is no result."""
+        self.say(f"⚠ {reason}")
+        self.failed = True
+
+    def mark_stale(self, stale: bool) -> None:
+        """Show the result as one of the past, or as one that holds."""
+        for part in (self.answer, self.table):
+            part.setEnabled(not stale)
+
     def say(self, sentence: str) -> None:
         """Show a sentence, and no result."""
+        self.failed = False
         self.answer.setText(sentence)
         self.answer.setVisible(bool(sentence))
         self._show_parts(False)
 
     def show_result(self, result: Comparison, notes: tuple[str, ...] = ()) -> None:
         """Show the row, the numbers and the warnings of a comparison."""
+        self.failed = False
         self.answer.setText(result.summary())
         self.answer.setVisible(True)
         self.table.mark(result.case)
@@ -106,11 +119,3 @@ def _emptied(grid: QGridLayout) -> None:
         widget = item.widget()
         widget.setParent(None)
         widget.deleteLater()
-
-
-def wrapped(text: str = "") -> QLabel:
-    """A label that breaks its lines and whose text can be copied."""
-    label = QLabel(text)
-    label.setWordWrap(True)
-    label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-    return label

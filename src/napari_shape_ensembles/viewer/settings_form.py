@@ -5,10 +5,10 @@ from typing import Any, TypeAlias
 
 from qtpy.QtCore import Signal
 from qtpy.QtWidgets import QCheckBox, QComboBox, QDoubleSpinBox, QFormLayout, QSpinBox, QVBoxLayout, QWidget
-from superqt import QCollapsible
 
 from ..comparison import Settings
 from .inputs import SegmentationSettings
+from .widgets import Section
 
 Control: TypeAlias = QCheckBox | QComboBox | QDoubleSpinBox | QSpinBox
 
@@ -33,7 +33,7 @@ class SettingsForm(QWidget):
         for control in self.controls.values():
             _changes(control).connect(self.changed)
 
-    def _section(self, title: str, controls: dict[str, tuple[str, Control, str]], folded: bool) -> QCollapsible:
+    def _section(self, title: str, controls: dict[str, tuple[str, Control, str]], folded: bool) -> Section:
         page = QWidget()
         form = QFormLayout(page)
         form.setContentsMargins(6, 0, 0, 6)
@@ -44,13 +44,7 @@ class SettingsForm(QWidget):
             self.controls[name] = control
             form.addRow(label, control)
             form.labelForField(control).setToolTip(tooltip)
-        section = QCollapsible(title, expandedIcon="▾", collapsedIcon="▸")
-        section.layout().setSpacing(0)
-        section.setDuration(0)
-        section.addWidget(page)
-        if not folded:
-            section.expand(animate=False)
-        return section
+        return Section(title, page, folded=folded)
 
     def segmentation(self) -> SegmentationSettings:
         """The segmentation as set."""
