@@ -123,7 +123,8 @@ def main():
     for name, (count, settings) in CASES.items():
         if count <= options.largest:
             parts, total = timed(count, settings, options.runs if count < 10_000 else min(options.runs, 3))
-            print(f"\n{name}: N = {count}, {total:.2f} s; largest memory so far {peak_memory() or float('nan'):.2f} GiB")
+            memory = peak_memory() or float("nan")
+            print(f"\n{name}: N = {count}, {total:.2f} s; largest memory so far {memory:.2f} GiB")
             print("\n".join(f"  {stage:28s} {seconds:7.3f}" for stage, seconds in parts.items()))
     if options.peer:
         peer()
