@@ -49,10 +49,13 @@ def one_library_thread() -> Iterator[None]:
 
 
 def over_blocks(work: Callable[[Block], Result], blocks: Iterable[Block]) -> list[Result]:
-    """Apply `work` to every block, on all processors this process may use; results in the blocks' order.
+    """Apply `work` to every block, on all processors this process may use; results in the blocks' order."""
+    with one_library_thread(), ThreadPoolExecutor(processors()) as pool:
+        return list(pool.map(_leavable(work), blocks))
 
-    Within `stoppable` it stops between blocks when asked to.
-    """
+
+def _leavable(work: Callable[[Block], Result]) -> Callable[[Block], Result]:
+    """The same work, given up before the next block once that is asked for by `stoppable`."""
     asked = _stop_asked.get()
 
     def step(block: Block) -> Result:
@@ -60,8 +63,7 @@ def over_blocks(work: Callable[[Block], Result], blocks: Iterable[Block]) -> lis
             raise Stopped
         return work(block)
 
-    with one_library_thread(), ThreadPoolExecutor(processors()) as pool:
-        return list(pool.map(step, blocks))
+    return step
 
 
 def processors() -> int:

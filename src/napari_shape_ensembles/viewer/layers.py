@@ -1,33 +1,31 @@
 """The plugin's own layers: the only place that builds and repaints them."""
 
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 import numpy as np
 import pandas as pd
 import shapely
 from napari.components import ViewerModel
 from napari.layers import Layer, Shapes
+from napari.settings import get_settings
 from numpy.typing import NDArray
 
 from ..comparison import Comparison
 from ..curves import Ensemble
 from .inputs import Source
+from .paints import COLORMAP, PAINTS
 
-#: What curves can be painted by: feature column -> words for it.
-PAINTED = {
-    "product": "distance from the mean shape",
-    "undulation": "undulation distance from the mean",
-    "scale": "scale distance from the mean",
-}
-COLORMAP = "viridis"
+Real = NDArray[np.float64]
 
 #: Key of the layers' metadata: {"source": "A" or "B", "curves": the Ensemble in full, in the source's unit}.
 MARK = "napari-shape-ensembles"
 # Outlines are thinned for display only, by at most this much of a pixel.
 _TOLERANCE = 0.25
-# The few most unusual curves may share the last colour, or they would leave one colour to all others.
-_CLIPPED = 99
+# From here on lines around curves cost more time than they help the eye.
+_MANY = 2000
+#: Percentile at which colours end: the few most unusual curves would leave one colour to all others.
+CLIPPED = 99
 
 
 # Known by themselves rather than by their metadata: a copy that a user makes is the user's.
@@ -62,12 +60,6 @@ class OwnLayers:
             self._layers.append(layer)
 
 
-def limits(result: Comparison, column: str) -> tuple[float, float]:
-    """The colour scale both images share: 0 to the 99th percentile of all curves."""
-    high = float(np.percentile(result.distances[column], _CLIPPED))
-    return 0.0, high or 1.0
-
-
 def curve_layers(result: Comparison, sources: tuple[Source, Source], traced: tuple[Ensemble, Ensemble]) -> list[Shapes]:
     """Make one Shapes layer per image, its curves filled by their distance from the mean shape.
 
@@ -80,33 +72,33 @@ def curve_layers(result: Comparison, sources: tuple[Source, Source], traced: tup
     Returns
     -------
     list of two Shapes
-        Feature columns id, area, perimeter, product, undulation, scale, source, and painted, the one that is
-        shown. Not yet in a viewer.
+        Feature columns id, those of `PAINTS`, source, and painted, the one that is shown. Not yet
+        in a viewer.
     """
-    table = result.distances
-    low_high = limits(result, "product")
+    get_settings()  # before it is read, napari triangulates in Python, a hundred times more slowly
+    columns = pd.DataFrame({name: paint.values(result) for name, paint in PAINTS.items()})
+    limits = PAINTS["product"].limits(columns["product"].to_numpy(), CLIPPED)
+    first = len(traced[0])
+    parts = columns.iloc[:first], columns.iloc[first:].reset_index(drop=True)
     return [
-        _curve_layer(side, source, ensemble, table[table["source"] == side].reset_index(drop=True), low_high)
-        for side, source, ensemble in zip("AB", sources, traced, strict=True)
+        _curve_layer(side, source, ensemble, part, limits)
+        for side, source, ensemble, part in zip("AB", sources, traced, parts, strict=True)
     ]
 
 
 def _curve_layer(
-    side: str, source: Source, ensemble: Ensemble, distances: pd.DataFrame, low_high: tuple[float, float]
+    side: str, source: Source, ensemble: Ensemble, columns: pd.DataFrame, low_high: tuple[float, float]
 ) -> Shapes:
-    measures = ensemble.features
     features = pd.DataFrame(
         {
-            "id": measures["id"],
-            "area": measures["area"],
-            "perimeter": measures["perimeter"],
-            **{column: distances[column].astype(float) for column in PAINTED},
+            "id": ensemble.ids,
+            **columns,
             "source": source.name,
-            "painted": distances["product"].astype(float),
+            "painted": columns["product"],
         }
     )
     layer = Shapes(
-        [simplified(curve / source.scale) for curve in ensemble.curves],
+        simplified([curve / source.scale for curve in ensemble.curves]),
         shape_type="polygon",
         name=f"{source.name} curves",
         features=features,
@@ -124,24 +116,47 @@ def _curve_layer(
     return layer
 
 
-def simplified(curve: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Thin a curve in pixel coordinates for display, by at most a quarter of a pixel."""
-    ring = shapely.simplify(shapely.Polygon(curve), _TOLERANCE, preserve_topology=True)
-    thinned = shapely.get_coordinates(ring)[:-1]
-    return thinned if len(thinned) >= 3 else curve
+def simplified(curves: Sequence[Real]) -> list[Real]:
+    """Thin curves in pixel coordinates for display, each by at most a quarter of a pixel.
+
+    All at once, as a call per curve takes ten times as long. The few that would cross themselves are thinned again
+    with more care.
+    """
+    if not curves:
+        return []
+    place = np.repeat(np.arange(len(curves)), [len(curve) for curve in curves])
+    rings = shapely.linearrings(np.concatenate(curves), indices=place)
+    thinned = shapely.simplify(rings, _TOLERANCE, preserve_topology=False)
+    doubtful = (shapely.get_num_coordinates(thinned) < 4) | ~shapely.is_simple(thinned)
+    thinned[doubtful] = shapely.simplify(rings[doubtful], _TOLERANCE, preserve_topology=True)
+    vertices, place = shapely.get_coordinates(thinned, return_index=True)
+    parts = np.split(vertices, np.flatnonzero(np.diff(place)) + 1)
+    return [part[:-1] for part in parts]
 
 
 def _edge_width(ensemble: Ensemble, source: Source) -> float:
-    """A thin line, in the layer's own pixels, that leaves small curves their colour."""
+    """A thin line, in the layer's own pixels, that leaves small curves their colour; none around thousands."""
+    if len(ensemble) > _MANY:
+        return 0.0
     diameter = ensemble.features["equivalent_diameter"].median() / source.scale.mean()
     return float(np.clip(diameter / 40, 0.1, 2.0))
 
 
 def repaint(layer: Shapes, column: str, low_high: tuple[float, float]) -> None:
-    """Fill the curves of an own layer by another feature.
+    """Fill the curves of an own layer by another feature; those without a number stay unfilled.
 
     Setting `face_color` to a column would fit the limits to this layer alone and upload everything twice.
     """
-    layer.features = layer.features.assign(painted=layer.features[column])
+    layer.features = layer.features.assign(painted=layer.features[column].astype(float))
+    layer.face_colormap = PAINTS[column].colormap
     layer.face_contrast_limits = low_high
     layer.refresh_colors(update_color_mapping=False)
+
+
+def select(layer: Shapes, rows: Collection[int]) -> None:
+    """Mark curves of an own layer, and no others.
+
+    napari also tells that the line width changed, at which the whole mesh would be uploaded again.
+    """
+    with layer.events.edge_width.blocker():
+        layer.selected_data = set(rows)
