@@ -70,10 +70,9 @@ class ColorBar(QWidget):
         ink = self.palette().windowText().color()
         width = self.width() - 2 * _MARGIN
         shares = self.shares()
-        highest = max(shares[0].max(), shares[1].max()) or 1.0
         for index, (name, share) in enumerate(zip("AB", shares, strict=True)):
             strip = QRectF(_MARGIN, index * _STRIP + 2, width, _STRIP - 4)
-            self._draw_strip(painter, strip, share / highest, ink)
+            self._draw_strip(painter, strip, share / (share.max() or 1.0), ink)
             painter.drawText(QRectF(0, strip.top(), _MARGIN - 4, strip.height()), Qt.AlignmentFlag.AlignRight, name)
         image = QImage(self._pixels.tobytes(), 256, 1, QImage.Format.Format_RGBA8888)
         painter.drawImage(QRectF(_MARGIN, 2 * _STRIP + 2, width, _BAR), image)

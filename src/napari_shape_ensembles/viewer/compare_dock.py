@@ -1,16 +1,23 @@
 """The dock *Compare shapes*: two layers in, painted curves and a row of the truth table out."""
 
+import numpy as np
 from napari.components import ViewerModel
 from napari.layers import Layer
-from qtpy.QtCore import QEvent, QTimer, Signal
-from qtpy.QtWidgets import QHBoxLayout, QLabel, QProgressBar, QPushButton, QVBoxLayout, QWidget
+from qtpy.QtCore import QEvent, Qt, QTimer, Signal
+from qtpy.QtGui import QKeySequence, QShortcut
+from qtpy.QtWidgets import QApplication, QHBoxLayout, QLabel, QProgressBar, QPushButton, QVBoxLayout, QWidget
 
 from ..comparison import Comparison
 from ..discrepancy import INCONCLUSIVE
+from .curve_views import CurveViews, SideBySide
+from .exclusion_row import ExclusionRow
+from .exclusions import Exclusions
+from .help import HelpWindow
 from .inputs import Source, source_of
 from .layer_pair import LayerPair, why_not
 from .layers import OwnLayers
 from .painting import Painting
+from .report import as_python, as_text
 from .results import ResultsPanel
 from .settings_form import SettingsForm
 from .stale_banner import StaleBanner
@@ -40,9 +47,14 @@ class CompareShapes(QWidget):
         self._viewer = napari_viewer
         self._basis: Basis | None = None
         self._next_basis: Basis | None = None
-        self._notes: tuple[str, ...] = ()
+        self._sources: tuple[Source, Source] | None = None
+        self._next_sources: tuple[Source, Source] | None = None
+        self._help: HelpWindow | None = None
         self.result: Comparison | None = None
         self.curves = OwnLayers(napari_viewer)
+        self.views = CurveViews(napari_viewer, self.curves, self)
+        self._exclusions = Exclusions()
+        self._side_by_side = SideBySide(napari_viewer)
         self.runner = Runner(self)
         self.watch = Watch(napari_viewer, self)
         self._make_controls()
@@ -63,6 +75,7 @@ class CompareShapes(QWidget):
         self.step = QLabel()
         self.stale = StaleBanner()
         self.results = ResultsPanel()
+        self.excluded = ExclusionRow()
         self.painting = Painting(self.curves)
         # One timer each rather than single shots: a timer of the dock's own never outlives it.
         self._closing = _once(self, self._stop_if_closed)
@@ -78,7 +91,7 @@ class CompareShapes(QWidget):
         for part in (self.layer_pair, self.settings):
             column.addWidget(part)
         column.addLayout(buttons)
-        for part in (self.reason, self.step, self.progress, self.stale, self.results, self.painting):
+        for part in (self.reason, self.step, self.progress, self.stale, self.excluded, self.results, self.painting):
             column.addWidget(part)
         column.addStretch(1)
         self._scroll = ScrollColumn(page)
@@ -95,6 +108,18 @@ class CompareShapes(QWidget):
         self.run_button.clicked.connect(self.run)
         self.stale.again.clicked.connect(self.run)
         self.cancel_button.clicked.connect(self.cancel)
+        self.results.copy_text.clicked.connect(self.copy_text)
+        self.results.copy_python.clicked.connect(self.copy_python)
+        self.results.help.clicked.connect(self.explain)
+        self.results.explore.clicked.connect(self.views.open_explorer)
+        self.results.side_by_side.toggled.connect(self._arrange)
+        self.views.excluded.connect(self.exclude)
+        self.excluded.include.clicked.connect(self.include_all)
+        keys = ((Qt.Key.Key_Return, self.run), (Qt.Key.Key_Enter, self.run), (Qt.Key.Key_Escape, self.cancel))
+        for key, action in keys:
+            shortcut = QShortcut(QKeySequence(key), self)
+            shortcut.setContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
+            shortcut.activated.connect(action)
         self.runner.progressed.connect(self._show_progress)
         self.runner.ended.connect(self._end)
 
@@ -118,12 +143,12 @@ class CompareShapes(QWidget):
             return
         try:
             sources = source_of(a, self._viewer.dims), source_of(b, self._viewer.dims)
-            steps = run(sources, self.settings.segmentation(), self.settings.analysis())
-            self._next_basis = self._basis_of(a, b)
+            basis_ = self._next_basis = self._basis_of(a, b)
+            steps = run(sources, basis_.segmentation, basis_.analysis, basis_.excluded)
         except ValueError as error:
             self._end(Failure(str(error)))
             return
-        self._notes = _notes(sources)
+        self._next_sources = sources
         self.results.say("")
         self.painting.hide()
         self.stale.hide()
@@ -131,8 +156,9 @@ class CompareShapes(QWidget):
         self._show_progress(Progress("starting", 0, 0))
 
     def _basis_of(self, a: Layer, b: Layer) -> Basis:
-        nobody: frozenset[object] = frozenset()
-        return basis(self._viewer, (a, b), self.settings.segmentation(), self.settings.analysis(), (nobody, nobody))
+        segmentation = self.settings.segmentation()
+        excluded = self._exclusions.of(a, b, segmentation)
+        return basis(self._viewer, (a, b), segmentation, self.settings.analysis(), excluded)
 
     def cancel(self) -> None:
         """Stop the run under way; layers and the result before it stay."""
@@ -167,6 +193,9 @@ class CompareShapes(QWidget):
 
     def _show_staleness(self) -> None:
         changed = [] if self.runner.busy else self.changed_since()
+        a, b = self.layer_pair.chosen()
+        ids = ((), ()) if a is None or b is None else self._exclusions.of(a, b, self.settings.segmentation())
+        self.excluded.show_count(sum(map(len, ids)))
         self.stale.show_changes(changed, can_run=self.run_button.isEnabled())
         self.results.mark_stale(bool(changed))
 
@@ -197,8 +226,10 @@ class CompareShapes(QWidget):
             self.result = None
             self.results.fail(outcome.reason)
         else:
-            self.result, self._basis = outcome.result, self._next_basis
+            self.result, self._basis, self._sources = outcome.result, self._next_basis, self._next_sources
             self.curves.replace(outcome.layers)
+            self.views.show_result(outcome.result)
+            self._arrange(self.results.side_by_side.isChecked())
             self._show_result()
         self._follow_inputs()
         self._arriving.start()
@@ -206,9 +237,68 @@ class CompareShapes(QWidget):
 
     def _show_result(self, *notes: str) -> None:
         assert self.result is not None
-        self.results.show_result(self.result, (*notes, *self._notes))
+        assert self._basis is not None
+        self.results.show_result(self.result, (*notes, *self._notes()), self._basis.segmentation)
         self.painting.show_result(self.result)
         self._show_staleness()
+
+    def _notes(self) -> tuple[str, ...]:
+        """Which planes of stacks were compared, in words."""
+        sources = self._sources or ()
+        return tuple(f"{source.name}: the {source.plane} is compared." for source in sources if source.plane)
+
+    def copy_text(self) -> None:
+        """Put the result in words on the clipboard, and what has changed since."""
+        if self.result is not None and self._basis is not None:
+            changed = [f"Out of date: {', '.join(self.changed_since())}."] if self.changed_since() else []
+            _to_clipboard(as_text(self.result, self._basis.segmentation, (*changed, *self._notes())))
+
+    def copy_python(self) -> None:
+        """Put a script that makes the comparison again on the clipboard."""
+        if self._basis is not None and self._sources is not None:
+            basis_ = self._basis
+            _to_clipboard(as_python(self._sources, basis_.segmentation, basis_.analysis, basis_.excluded))
+
+    def explain(self) -> None:
+        """Open the help at the row that holds."""
+        if self.result is not None:
+            self._help = self._help or HelpWindow(self)
+            self._help.open_at(self.result.case)
+
+    def exclude(self, row: int) -> None:
+        """Leave a curve of the result out of the next run, or take it in again."""
+        if self.result is None or self._basis is None:
+            return
+        side = int(row >= len(self.result.a))
+        layer = self._basis.layers[side]()
+        if layer is not None:
+            one = self.result.distances["id"].tolist()[row]
+            self._exclusions.toggle(layer, one, self._basis.segmentation)
+            self._show_exclusions()
+
+    def include_all(self) -> None:
+        """Take in again all curves that were left out by hand."""
+        self._exclusions.clear()
+        self._show_exclusions()
+
+    def _show_exclusions(self) -> None:
+        if self.result is not None and self._basis is not None:
+            a, b = (ref() for ref in self._basis.layers)
+            if a is not None and b is not None:
+                out = self._exclusions.of(a, b, self._basis.segmentation)
+                sides = zip((self.result.a, self.result.b), out, strict=True)
+                flags = [one in ids for ensemble, ids in sides for one in ensemble.ids.tolist()]
+                self.views.show_excluded(frozenset(np.flatnonzero(flags).tolist()))
+            self.painting.repaint_layers()
+        self._show_staleness()
+
+    def _arrange(self, side_by_side: bool) -> None:
+        """Show A beside B, or everything as before."""
+        if side_by_side and self._basis is not None:
+            a, b = (ref() for ref in self._basis.layers)
+            self._side_by_side.arrange((a, b), self.curves)
+        else:
+            self._side_by_side.restore()
 
     def _bring_answer_into_view(self) -> None:
         self._scroll.ensureWidgetVisible(self.painting)
@@ -218,6 +308,7 @@ class CompareShapes(QWidget):
         """Follow the layers again after the dock was closed, and see what has changed meanwhile."""
         self._closing.stop()
         self.layer_pair.follow()
+        self.views.link.link()
         super().showEvent(event)
 
     def hideEvent(self, event: QEvent | None) -> None:  # noqa: N802 - Qt's name
@@ -229,16 +320,12 @@ class CompareShapes(QWidget):
         if self._dock_closed():
             self.layer_pair.rest()
             self.watch.rest()
+            self.views.rest()
             self.cancel()
 
     def _dock_closed(self) -> bool:
         dock = self.parentWidget()
         return dock is None or dock.isHidden()
-
-
-def _notes(sources: tuple[Source, Source]) -> tuple[str, ...]:
-    """Which planes of stacks were compared, in words."""
-    return tuple(f"{source.name}: the {source.plane} is compared." for source in sources if source.plane)
 
 
 def _once(owner: QWidget, action: object) -> QTimer:
@@ -247,3 +334,9 @@ def _once(owner: QWidget, action: object) -> QTimer:
     timer.setSingleShot(True)
     timer.timeout.connect(action)
     return timer
+
+
+def _to_clipboard(text: str) -> None:
+    clipboard = QApplication.clipboard()
+    assert clipboard is not None
+    clipboard.setText(text)

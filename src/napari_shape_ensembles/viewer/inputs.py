@@ -70,6 +70,8 @@ class Source:
         Which plane of a stack this is, in words; empty for a single plane.
     left_out : dict of str to int
         Shapes that are no closed outline.
+    path : str
+        The file it was opened from; empty for none.
     """
 
     kind: Kind
@@ -80,6 +82,7 @@ class Source:
     placement: dict[str, Any]
     plane: str
     left_out: dict[str, int]
+    path: str = ""
 
 
 def source_of(layer: Layer, dims: "Dims") -> Source:
@@ -101,7 +104,8 @@ def source_of(layer: Layer, dims: "Dims") -> Source:
         "translate": np.asarray(layer.translate)[axes],
         "units": tuple(layer.units[axis] for axis in axes),
     }
-    return Source(kind, data, layer.name, scale, unit, placement, _plane_words(layer, axes, point), left_out)
+    plane, path = _plane_words(layer, axes, point), str(layer.source.path or "")
+    return Source(kind, data, layer.name, scale, unit, placement, plane, left_out, path)
 
 
 def _displayed_axes(layer: Layer, dims: "Dims") -> list[int]:
@@ -243,3 +247,20 @@ def trace(source: Source, settings: SegmentationSettings) -> Generator[str, None
         )
     except ValueError as error:
         raise ValueError(f"{source.name}: {error}") from error
+
+
+def ensemble_of(layer: Layer, dims: "Dims", settings: SegmentationSettings | None = None) -> Ensemble:
+    """The outlines of what a layer shows, as the docks take them.
+
+    Raises
+    ------
+    ValueError
+        When there is nothing to trace, saying what to do.
+    """
+    steps = trace(source_of(layer, dims), settings or SegmentationSettings())
+    while True:
+        try:
+            next(steps)
+        except StopIteration as end:
+            ensemble: Ensemble = end.value
+            return ensemble

@@ -72,8 +72,8 @@ def curve_layers(result: Comparison, sources: tuple[Source, Source], traced: tup
     Returns
     -------
     list of two Shapes
-        Feature columns id, those of `PAINTS`, source, and painted, the one that is shown. Not yet
-        in a viewer.
+        Feature columns id, those of `PAINTS`, source, excluded, and painted, the one that is shown.
+        Not yet in a viewer.
     """
     get_settings()  # before it is read, napari triangulates in Python, a hundred times more slowly
     columns = pd.DataFrame({name: paint.values(result) for name, paint in PAINTS.items()})
@@ -94,6 +94,7 @@ def _curve_layer(
             "id": ensemble.ids,
             **columns,
             "source": source.name,
+            "excluded": False,
             "painted": columns["product"],
         }
     )
@@ -124,8 +125,10 @@ def simplified(curves: Sequence[Real]) -> list[Real]:
     """
     if not curves:
         return []
-    place = np.repeat(np.arange(len(curves)), [len(curve) for curve in curves])
-    rings = shapely.linearrings(np.concatenate(curves), indices=place)
+    closed = [np.concatenate([curve, curve[:1]]) for curve in curves]
+    place = np.repeat(np.arange(len(closed)), [len(curve) for curve in closed])
+    # Lines rather than rings: of a ring the first vertex may go as well, and with it the bound.
+    rings = shapely.linestrings(np.concatenate(closed), indices=place)
     thinned = shapely.simplify(rings, _TOLERANCE, preserve_topology=False)
     doubtful = (shapely.get_num_coordinates(thinned) < 4) | ~shapely.is_simple(thinned)
     thinned[doubtful] = shapely.simplify(rings[doubtful], _TOLERANCE, preserve_topology=True)
@@ -143,11 +146,12 @@ def _edge_width(ensemble: Ensemble, source: Source) -> float:
 
 
 def repaint(layer: Shapes, column: str, low_high: tuple[float, float]) -> None:
-    """Fill the curves of an own layer by another feature; those without a number stay unfilled.
+    """Fill the curves of an own layer by another feature; those excluded or without a number stay unfilled.
 
     Setting `face_color` to a column would fit the limits to this layer alone and upload everything twice.
     """
-    layer.features = layer.features.assign(painted=layer.features[column].astype(float))
+    values = layer.features[column].astype(float)
+    layer.features = layer.features.assign(painted=values.mask(layer.features["excluded"].astype(bool)))
     layer.face_colormap = PAINTS[column].colormap
     layer.face_contrast_limits = low_high
     layer.refresh_colors(update_color_mapping=False)

@@ -39,6 +39,7 @@ class SettingsForm(QWidget):
         form.setContentsMargins(6, 0, 0, 6)
         form.setFieldGrowthPolicy(QFormLayout.FieldGrowthPolicy.AllNonFixedFieldsGrow)
         for name, (label, control, tooltip) in controls.items():
+            tooltip = tooltip if "Default" in tooltip else f"{tooltip} Default: {_shown(control)}."
             control.setToolTip(tooltip)
             control.setObjectName(name)
             self.controls[name] = control
@@ -60,6 +61,13 @@ class SettingsForm(QWidget):
         if isinstance(control, QComboBox):
             return control.currentData()
         return control.isChecked() if isinstance(control, QCheckBox) else control.value()
+
+
+def _shown(control: Control) -> str:
+    """What a control shows, in words."""
+    if isinstance(control, QCheckBox):
+        return "on" if control.isChecked() else "off"
+    return control.currentText() if isinstance(control, QComboBox) else control.text()
 
 
 def _changes(control: Control) -> Any:

@@ -1,6 +1,7 @@
 """Small widgets that several docks are made of."""
 
 from qtpy.QtCore import QEvent, QObject, Qt, Signal
+from qtpy.QtGui import QResizeEvent
 from qtpy.QtWidgets import QFrame, QLabel, QPushButton, QScrollArea, QSizePolicy, QVBoxLayout, QWidget
 
 
@@ -22,13 +23,23 @@ class ScrollColumn(QScrollArea):
             self.fit()
         return super().eventFilter(watched, event)
 
+    def resizeEvent(self, event: QResizeEvent | None) -> None:  # noqa: N802 - Qt's name
+        """Lines break elsewhere at another width."""
+        super().resizeEvent(event)
+        self.fit()
+
     def fit(self) -> None:
-        """Ask for the width of the page and the scroll bar."""
-        page, bar = self.widget(), self.verticalScrollBar()
-        if page is not None and bar is not None:
-            width = page.minimumSizeHint().width() + bar.sizeHint().width() + 4
-            if width != self.minimumWidth():
-                self.setMinimumWidth(width)
+        """Ask for the width of the page and the scroll bar, and give the page the height of its broken lines."""
+        page, bar, view = self.widget(), self.verticalScrollBar(), self.viewport()
+        layout = None if page is None else page.layout()
+        if page is None or bar is None or view is None or layout is None:
+            return
+        width = page.minimumSizeHint().width() + bar.sizeHint().width() + 4
+        if width != self.minimumWidth():
+            self.setMinimumWidth(width)
+        height = layout.totalHeightForWidth(max(view.width(), width - bar.sizeHint().width()))
+        if height != page.minimumHeight():
+            page.setMinimumHeight(height)
 
 
 class Section(QWidget):
