@@ -117,6 +117,24 @@ def hovering(viewer, dock, seed=0):
     line("zoom: painted", moving[1])
 
 
+def picking(dock):
+    """What picking curves costs, in all views at once."""
+    dock.views.open_explorer()
+    explorer, total = dock.views.explorer, len(dock.result.a) + len(dock.result.b)
+    painted()
+    rng = np.random.default_rng(0)
+    for count in (1, 100, 1000):
+        rows = [rng.choice(total, count, replace=False) for _ in range(9)]
+        for page, name in enumerate(("scatter", "table")):
+            explorer.tabs.setCurrentIndex(page)
+            painted()
+            alone, whole = timed(lambda turn, rows=rows: dock.views.selection.pick(rows[turn]))
+            line(f"{count} curves picked, {name} in front: call", alone)
+            line(f"{count} curves picked, {name} in front: painted", whole)
+    explorer.parentWidget().hide()
+    dock.views.selection.pick([])
+
+
 def stalls(viewer, curves):
     """Longest time between two ticks of a 5 ms timer while a whole comparison runs from its button."""
     for name, part in zip("AB", curves, strict=True):
@@ -150,6 +168,9 @@ def main():
     viewer.window.resize(1500, 1100)
     dock = CompareShapes(viewer)
     viewer.window.add_dock_widget(dock, name="Compare shapes")
+    for name in "AB":
+        viewer.add_image(np.zeros((2200, 2200), dtype=np.float32), name=name)
+    dock._next_basis = dock._basis_of(*dock.layer_pair.chosen())  # as if these two had been compared
     painted()
     print(f"{2 * count} curves of {VERTICES} vertices, napari {napari.__version__}")
     adding(dock, result, sources, ensembles)
@@ -157,6 +178,7 @@ def main():
     painted()
     switching(dock)
     hovering(viewer, dock)
+    picking(dock)
     viewer.layers.clear()
     stalls(viewer, curves)
     viewer.close()

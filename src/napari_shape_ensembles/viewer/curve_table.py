@@ -53,7 +53,10 @@ class CurveModel(QAbstractTableModel):
         self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole
     ) -> Any:
         """Name of a column."""
-        if role == Qt.ItemDataRole.DisplayRole and orientation == Qt.Orientation.Horizontal:
+        if (
+            role in (Qt.ItemDataRole.DisplayRole, Qt.ItemDataRole.ToolTipRole)
+            and orientation == Qt.Orientation.Horizontal
+        ):
             return str(self._frame.columns[section])
         return None
 
@@ -86,13 +89,20 @@ class CurveTable(QTableView):
         self.setSortingEnabled(True)
         self.sortByColumn(-1, Qt.SortOrder.AscendingOrder)
         self.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
-        header = self.verticalHeader()
-        if header is not None:
-            header.hide()
+        self._arrange_headings()
         self.setToolTip("All curves of both images. Click a heading to sort, rows to pick curves.")
         self.curves.layoutChanged.connect(self._mark_again)
         self._rows: Index = np.empty(0, dtype=np.int64)
         self._picker().selectionChanged.connect(self._tell)
+
+    def _arrange_headings(self) -> None:
+        """Long names in several lines; no numbers at the side."""
+        across, beside = self.horizontalHeader(), self.verticalHeader()
+        if across is not None and beside is not None:
+            beside.hide()
+            across.setDefaultSectionSize(124)
+            across.setDefaultAlignment(Qt.AlignmentFlag(Qt.AlignmentFlag.AlignCenter | Qt.TextFlag.TextWordWrap))
+            across.setMinimumHeight(2 * self.fontMetrics().height() + 10)
 
     def show_frame(self, frame: pd.DataFrame) -> None:
         """Show another table, nothing picked."""

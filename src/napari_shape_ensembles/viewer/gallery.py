@@ -55,11 +55,11 @@ class OutlineView(QWidget):
 class OutlineButton(QPushButton):
     """An outline to click, with the name of its image in the corner."""
 
-    def __init__(self, row: int, side: str, outline: Real, reach: float, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, row: int, side: str, outline: Real, reach: float, size: int = 52) -> None:
+        super().__init__()
         self.row, self.side = row, side
         self._outline, self._reach = outline, reach
-        self.setFixedSize(52, 52)
+        self.setFixedSize(size, size)
         self.setStyleSheet("padding: 0px;")
         self.setToolTip(f"A curve of {side}: click to pick it")
         self.setAccessibleName(f"curve {row} of {side}")
@@ -106,7 +106,8 @@ class Gallery(QWidget):
                 self._grid.addWidget(heading, 2 * line, block * (count + 1), 1, count)
                 for place in range(len(kind)):
                     row, outline = next(pictures)
-                    self._add(OutlineButton(row, name, outline, reach), 2 * line + 1, block * (count + 1) + place)
+                    self._add(OutlineButton(row, name, outline, reach, 72), 2 * line + 1, block * (count + 1) + place)
+        self._grid.setColumnMinimumWidth(count, 24)
         self._grid.setRowStretch(4, 1)
         self._grid.setColumnStretch(2 * count + 2, 1)
 

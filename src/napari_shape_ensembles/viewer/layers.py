@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from ..comparison import Comparison
 from ..curves import Ensemble
 from .inputs import Source
-from .paints import COLORMAP, PAINTS
+from .paints import PAINTS
 
 Real = NDArray[np.float64]
 
@@ -104,7 +104,7 @@ def _curve_layer(
         name=f"{source.name} curves",
         features=features,
         face_color="painted",
-        face_colormap=COLORMAP,
+        face_colormap=PAINTS["product"].colormap,
         face_contrast_limits=low_high,
         edge_color="white",
         edge_width=_edge_width(ensemble, source),

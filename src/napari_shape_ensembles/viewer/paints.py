@@ -9,6 +9,7 @@ from napari.utils.colormaps import ensure_colormap
 from numpy.typing import NDArray
 
 from ..comparison import Comparison
+from .preferences import preferred
 
 Real = NDArray[np.float64]
 
@@ -45,7 +46,7 @@ class Paint:
     def colormap(self) -> Colormap:
         """From small to large values."""
         if self.ends is None:
-            return ensure_colormap(COLORMAP)
+            return ensure_colormap(preferred("colormap", COLORMAP))
         return Colormap([BLUE, ORANGE], name="A, B", interpolation="zero")
 
     def limits(self, values: Real, percentile: float) -> tuple[float, float]:

@@ -67,7 +67,8 @@ class Scatter(QWidget):
         return low - room, high + room
 
     def _box(self) -> QRectF:
-        return QRectF(_MARGIN, 6, max(self.width() - _MARGIN - 6, 1), max(self.height() - _MARGIN - 6, 1))
+        top = self.fontMetrics().height() + 8
+        return QRectF(_MARGIN, top, max(self.width() - _MARGIN - 6, 1), max(self.height() - _MARGIN - top, 1))
 
     # Mouse -----------------------------------------------------------------------------------------------------
 
@@ -148,10 +149,12 @@ class Scatter(QWidget):
         painter.drawLine(box.bottomLeft(), box.bottomRight())
         painter.drawLine(box.bottomLeft(), box.topLeft())
         below = QRectF(box.left(), box.bottom() + 3, box.width(), line + 2)
-        _three_words(painter, below, (f"{low[0]:.3g}", self._names[0], f"{high[0]:.3g}"))
+        _three_words(painter, below, (f"{low[0]:.2g}", f"{self._names[0]} →", f"{high[0]:.2g}"))
+        above = QRectF(2, 0, self.width() - 4, line + 2)
+        painter.drawText(above, Qt.AlignmentFlag.AlignLeft, f"↑ {self._names[1]}")
         painter.translate(2, box.bottom())
         painter.rotate(-90)
-        _three_words(painter, QRectF(0, 8, box.height(), line + 2), (f"{low[1]:.3g}", self._names[1], f"{high[1]:.3g}"))
+        _three_words(painter, QRectF(0, 8, box.height(), line + 2), (f"{low[1]:.2g}", "", f"{high[1]:.2g}"))
         painter.resetTransform()
 
 

@@ -8,9 +8,13 @@ from qtpy.QtWidgets import QCheckBox, QComboBox, QDoubleSpinBox, QFormLayout, QS
 
 from ..comparison import Settings
 from .inputs import SegmentationSettings
+from .preferences import preferred
 from .widgets import Section
 
 Control: TypeAlias = QCheckBox | QComboBox | QDoubleSpinBox | QSpinBox
+
+#: Settings whose first value napari's preferences may say.
+PREFERRED = ("significance", "permutations", "landmarks", "rank")
 
 
 class SettingsForm(QWidget):
@@ -30,6 +34,8 @@ class SettingsForm(QWidget):
             ("Advanced", _advanced_controls(), True),
         ):
             layout.addWidget(self._section(title, controls, folded))
+        for name in PREFERRED:
+            self.controls[name].setValue(preferred(name, self.controls[name].value()))
         for control in self.controls.values():
             _changes(control).connect(self.changed)
 

@@ -37,7 +37,7 @@ class ScrollColumn(QScrollArea):
         width = page.minimumSizeHint().width() + bar.sizeHint().width() + 4
         if width != self.minimumWidth():
             self.setMinimumWidth(width)
-        height = layout.totalHeightForWidth(max(view.width(), width - bar.sizeHint().width()))
+        height = max(layout.totalHeightForWidth(max(view.width(), width - bar.sizeHint().width())), 0)
         if height != page.minimumHeight():
             page.setMinimumHeight(height)
 
