@@ -2,6 +2,7 @@
 
 from html import escape
 
+import numpy as np
 from qtpy.QtCore import Qt
 from qtpy.QtWidgets import QGridLayout, QLabel, QPushButton, QVBoxLayout, QWidget
 
@@ -138,7 +139,7 @@ def _line(name: str, test: MMDTest, decided: bool) -> list[str]:
     return [
         name,
         f"{test.mmd:.3f}",
-        f"{test.threshold:.3f}",
+        f"{test.threshold:.3f}" if np.isfinite(test.threshold) else "–",
         f"{test.p_value:.2g}",
         decision if decided else "too few",
     ]

@@ -1,6 +1,6 @@
 """Small widgets that several docks are made of."""
 
-from qtpy.QtCore import QEvent, QObject, Qt, Signal
+from qtpy.QtCore import QEvent, QObject, Qt, QTimer, Signal
 from qtpy.QtGui import QResizeEvent
 from qtpy.QtWidgets import QFrame, QLabel, QPushButton, QScrollArea, QSizePolicy, QVBoxLayout, QWidget
 
@@ -16,11 +16,16 @@ class ScrollColumn(QScrollArea):
         self.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOn)
         self.setWidget(page)
         page.installEventFilter(self)
+        # Once more after all layouts inside have been updated: until then they tell their sizes of before.
+        self._later = QTimer(self)
+        self._later.setSingleShot(True)
+        self._later.timeout.connect(self.fit)
 
     def eventFilter(self, watched: QObject | None, event: QEvent | None) -> bool:  # noqa: N802 - Qt's name
         """Ask for more width when the contents have come to need it, and for less when they no longer do."""
         if event is not None and event.type() in (QEvent.Type.LayoutRequest, QEvent.Type.StyleChange):
             self.fit()
+            self._later.start()
         return super().eventFilter(watched, event)
 
     def resizeEvent(self, event: QResizeEvent | None) -> None:  # noqa: N802 - Qt's name
