@@ -174,6 +174,13 @@ def test_steps_are_named_and_counted_and_can_be_left():
     steps.close()
 
 
+def test_a_long_test_can_be_left_between_its_blocks():
+    seen = list(comparison_steps(*pair(300), Settings(**QUICK)))
+    assert sum(step.name == "testing undulation" for step in seen) > 4
+    assert sum(step.name == "testing scale" for step in seen) > 2
+    assert [step.index for step in seen] == sorted(step.index for step in seen)
+
+
 def test_the_result_repeats_to_the_last_digit():
     one, other = (compare(*pair(), Settings(**QUICK)) for _ in range(2))
     assert (one.t == other.t).all()

@@ -5,13 +5,13 @@ from collections.abc import Callable, Generator
 from dataclasses import InitVar, dataclass
 from functools import cached_property
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .curves import Ensemble, Interpolation, Measure, in_unit, to_landmarks
-from .discrepancy import INCONCLUSIVE, TRUTH_TABLE, MMDTest, combined_mmd_test, mmd_test, row, too_few
+from .discrepancy import INCONCLUSIVE, TRUTH_TABLE, MMDTest, combined_mmd_steps, row, too_few
 from .tensors import ShapeSpace, decompose, register
 from .tensors.archetype import Choice, archetype_index, choose_archetype
 from .threads import one_library_thread
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 Real = NDArray[np.float64]
+Returned = TypeVar("Returned")
 RegistrationKind = Literal["standardized", "raw", "none"]
 Coordinates = Literal["both", "raw", "normalized"]
 
@@ -261,14 +262,16 @@ def compare(
         says what to do.
     """
     steps = comparison_steps(a, b, settings)
+    started: Step | None = None
     while True:
         try:
             step = next(steps)
         except StopIteration as stop:
             result: Comparison = stop.value
             return result
-        if progress is not None:
+        if progress is not None and step is not started:
             progress(step)
+        started = step
 
 
 def comparison_steps(
@@ -281,7 +284,7 @@ def comparison_steps(
     Yields
     ------
     Step
-        The step that comes next.
+        The step that comes next. A long one is yielded again, as the same object, after each block of its work.
 
     Returns
     -------
@@ -304,10 +307,8 @@ def comparison_steps(
     with one_library_thread():
         space = ShapeSpace.learn(undulation, scale, settings.rank)
         t, l = space.coordinates(undulation, scale)
-    yield next(steps)
-    undulation_test = _undulation_test(t, len(a), settings)
-    yield next(steps)
-    scale_test = mmd_test(l[: len(a)], l[len(a) :], **_levels(settings))
+    undulation_test = yield from _within(next(steps), _undulation_test(t, len(a), settings))
+    scale_test = yield from _within(next(steps), _test({"": l}, len(a), settings))
     return Comparison(a, b, settings, space, t, l, undulation_test, scale_test)
 
 
@@ -348,13 +349,27 @@ def _archetype(preshapes: Real, index: int, settings: Settings) -> Real:
     return choose_archetype(preshapes, choice, reflections=settings.reflections)
 
 
-def _undulation_test(t: Real, first: int, settings: Settings) -> MMDTest:
+def _within(step: Step, work: Generator[None, None, Returned]) -> Generator[Step, None, Returned]:
+    """Work of one step, yielding the step before it starts and whenever it may be left."""
+    while True:
+        yield step
+        try:
+            next(work)
+        except StopIteration as stop:
+            return stop.value
+
+
+def _undulation_test(t: Real, first: int, settings: Settings) -> Generator[None, None, MMDTest]:
     """Test of the undulation coordinates, raw, normalized by their pooled deviation, or both."""
     spread = t.std(axis=0)
-    kinds = {"raw": t, "normalized": t / np.where(spread > 0, spread, 1)}
-    chosen = kinds if settings.coordinates == "both" else {settings.coordinates: kinds[settings.coordinates]}
-    samples = {name: (values[:first], values[first:]) for name, values in chosen.items()}
-    return combined_mmd_test(samples, **_levels(settings))
+    kinds: dict[str, Real] = {"raw": t, "normalized": t / np.where(spread > 0, spread, 1)}
+    chosen = list(kinds) if settings.coordinates == "both" else [settings.coordinates]
+    return _test({name: kinds[name] for name in chosen}, first, settings)
+
+
+def _test(descriptions: dict[str, Real], first: int, settings: Settings) -> Generator[None, None, MMDTest]:
+    samples = {name: (values[:first], values[first:]) for name, values in descriptions.items()}
+    return combined_mmd_steps(samples, **_levels(settings))
 
 
 def _levels(settings: Settings) -> dict[str, Any]:
