@@ -26,7 +26,7 @@ Coordinates = Literal["both", "raw", "normalized"]
 # Beyond π/4 from the mean neither the mean nor the normal coordinates need be unique.
 _FAR = np.pi / 4
 # Above this share of ambiguous matches the choice of archetype colours the result.
-_MANY = 0.25
+_MANY = 0.5
 # Below this many curves on one side a missed difference says little.
 _FEW = 30
 
