@@ -1,7 +1,7 @@
 """The comparison of two ensembles: registration, learning, two tests and one row of the truth table."""
 
 import platform
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import InitVar, dataclass
 from functools import cached_property
 from importlib.metadata import version
@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .curves import Ensemble, Interpolation, Measure, in_unit, to_landmarks
-from .discrepancy import INCONCLUSIVE, TRUTH_TABLE, MMDTest, combined_mmd_steps, row, too_few
+from .discrepancy import INCONCLUSIVE, TRUTH_TABLE, MMDTest, combined_mmd_steps, gretton_steps, inconclusive, row
 from .tensors import ShapeSpace, decompose, register
 from .tensors.archetype import Choice, archetype_index, choose_archetype
 from .threads import one_library_thread
@@ -23,6 +23,7 @@ Real = NDArray[np.float64]
 Returned = TypeVar("Returned")
 RegistrationKind = Literal["standardized", "raw", "none"]
 Coordinates = Literal["both", "raw", "normalized"]
+NullKind = Literal["permutation", "gamma", "bound"]
 
 # Beyond π/4 from the mean neither the mean nor the normal coordinates need be unique.
 _FAR = np.pi / 4
@@ -57,6 +58,15 @@ class Settings:
         Undulation coordinates tested: raw ones see coarse form, normalized ones fine roughness.
     interpolation : {"spline", "polygon"}
         Between the vertices of an outline.
+    bandwidth : float or tuple of floats
+        Width s of the tests' kernel exp(-d²/(2s²)) over the median distance d. Several are tested on the same
+        permutations and combined by the smallest p-value.
+    null : {"permutation", "gamma", "bound"}
+        What the statistics are held against: permuted labels (exact), a gamma distribution with their moments, or
+        Gretton's distribution-free bound (very conservative). The last two draw no permutations.
+    approximate_above : int, optional
+        For more curves than this the permutation tests project the kernel on 512 of them: quicker, with the same
+        level and somewhat less power. By default never.
     seed : int
         Of every random draw.
     register, normalize : bool, optional
@@ -80,6 +90,9 @@ class Settings:
     coordinates: Coordinates = "both"
     interpolation: Interpolation = "spline"
     seed: int = 0
+    bandwidth: float | tuple[float, ...] = 1.0
+    null: NullKind = "permutation"
+    approximate_above: int | None = None
     register: InitVar[bool | None] = None
     normalize: InitVar[bool | None] = None
 
@@ -93,12 +106,24 @@ class Settings:
 
     def _check_numbers(self) -> None:
         least = {"landmarks": 8, "rank": 1, "permutations": 1, "seed": 0}
+        if self.approximate_above is not None:
+            least["approximate_above"] = 1
         for name, bound in least.items():
             value = getattr(self, name)
             if not isinstance(value, int | np.integer) or value < bound:
                 raise ValueError(f"{name} is a whole number of at least {bound}, not {value!r}")
         if not 0 < self.significance < 1:
             raise ValueError(f"significance is a level between 0 and 1, such as 0.01, not {self.significance!r}")
+        self._check_bandwidth()
+
+    def _check_bandwidth(self) -> None:
+        if isinstance(self.bandwidth, Sequence):  # a list, as it comes out of a file
+            object.__setattr__(self, "bandwidth", tuple(self.bandwidth))
+        factors = self.bandwidth if isinstance(self.bandwidth, tuple) else (self.bandwidth,)
+        if not factors or not all(isinstance(factor, int | float) and 0 < factor < np.inf for factor in factors):
+            raise ValueError(f"bandwidth is a positive multiple of the median distance, or several, not {factors!r}")
+        if len(set(factors)) < len(factors):
+            raise ValueError(f"bandwidth names a multiple twice: {factors!r}")
 
     def _check_choices(self) -> None:
         choices = {
@@ -106,6 +131,7 @@ class Settings:
             "registration": get_args(RegistrationKind),
             "coordinates": get_args(Coordinates),
             "interpolation": get_args(Interpolation),
+            "null": get_args(NullKind),
         }
         if not isinstance(self.archetype, int | np.integer):
             choices["archetype"] = ("asymmetric", "random", "mean")
@@ -156,6 +182,8 @@ class Comparison:
         Their scale coordinates.
     undulation, scale : MMDTest
         The two tests. With coordinates "both" the undulation's has the parts "raw" and "normalized".
+    ambiguous_archetype : bool
+        Whether the row is known to change with the archetype (`archetype_sensitivity`); it is then no answer.
     """
 
     a: Ensemble
@@ -166,15 +194,23 @@ class Comparison:
     l: Real
     undulation: MMDTest
     scale: MMDTest
+    ambiguous_archetype: bool = False
 
     @property
     def case(self) -> str:
         """Row of the truth table, undulation ∧ scale with 1 = no difference detected; or "inconclusive"."""
-        return INCONCLUSIVE if self._too_few else row(self.undulation.rejected, self.scale.rejected)
+        return INCONCLUSIVE if self._inconclusive else row(self.undulation.rejected, self.scale.rejected)
 
     @property
-    def _too_few(self) -> str | None:
-        return too_few(len(self.a), len(self.b), self.settings.permutations, self.settings.significance)
+    def _inconclusive(self) -> str | None:
+        return inconclusive(
+            len(self.a),
+            len(self.b),
+            self.settings.permutations,
+            self.settings.significance,
+            null=self.settings.null,
+            ambiguous_archetype=self.ambiguous_archetype,
+        )
 
     @property
     def pmmd(self) -> float:
@@ -212,8 +248,10 @@ class Comparison:
         if self.a.unit == "pixel":
             found.append("Sizes are compared in pixels: make sure both images have the same pixel size.")
         few = min(len(self.a), len(self.b))
-        if self._too_few is None and few < _FEW:
+        if self._inconclusive is None and few < _FEW:
             found.append(f"Only {few} curves on one side: a difference may have gone unnoticed.")
+        if self.undulation.approximation:
+            found.append(f"The tests are approximate: {self.undulation.approximation}.")
         far = int((np.linalg.norm(self.t, axis=1) > _FAR).sum())
         if far:
             found.append(f"{far} curve(s) lie more than π/4 from the mean undulation: look at them first.")
@@ -222,8 +260,8 @@ class Comparison:
     def summary(self) -> str:
         """Return the answer as one sentence."""
         names = f"{self.a.name or 'A'} ({len(self.a)} curves) and {self.b.name or 'B'} ({len(self.b)} curves)"
-        if self._too_few:
-            return f"{names}: inconclusive: {self._too_few}."
+        if self._inconclusive:
+            return f"{names}: inconclusive: {self._inconclusive}."
         numbers = f"undulation p = {self.undulation.p_value:.2g}, scale p = {self.scale.p_value:.2g}"
         return f"{names}: {TRUTH_TABLE[self.case]} ({self.case}; {numbers})."
 
@@ -261,15 +299,18 @@ def compare(
         When an ensemble has no usable curve, the units do not fit together, or a step fails; the message
         says what to do.
     """
-    steps = comparison_steps(a, b, settings)
+    return run_through(comparison_steps(a, b, settings), progress)
+
+
+def run_through(steps: Generator[Step, None, Returned], progress: Callable[[Step], None] | None) -> Returned:
+    """Run steps to their end; tell `progress` of each before it starts."""
     started: Step | None = None
     while True:
         try:
             step = next(steps)
         except StopIteration as stop:
-            result: Comparison = stop.value
-            return result
-        if progress is not None and step is not started:
+            return stop.value
+        if progress is not None and step != started:
             progress(step)
         started = step
 
@@ -369,12 +410,13 @@ def _undulation_test(t: Real, first: int, settings: Settings) -> Generator[None,
 
 def _test(descriptions: dict[str, Real], first: int, settings: Settings) -> Generator[None, None, MMDTest]:
     samples = {name: (values[:first], values[first:]) for name, values in descriptions.items()}
-    return combined_mmd_steps(samples, **_levels(settings))
-
-
-def _levels(settings: Settings) -> dict[str, Any]:
-    return {
-        "permutations": settings.permutations,
+    common: dict[str, Any] = {
         "significance": settings.significance,
+        "factor": settings.bandwidth,
         "seed": settings.seed,
     }
+    if settings.null != "permutation":
+        return gretton_steps(samples, settings.null, **common)
+    return combined_mmd_steps(
+        samples, permutations=settings.permutations, approximate_above=settings.approximate_above, **common
+    )

@@ -67,18 +67,26 @@ def each_block(work: Callable[[Block], Result], blocks: Iterable[Block]) -> Iter
 
     At most two blocks per processor are under way at a time, so results that nobody fetched do not pile up.
     """
+    blocks = list(blocks)
+    with one_library_thread():
+        if len(blocks) > 1:
+            yield from _side_by_side(work, blocks)
+        else:  # not worth a thread
+            yield from map(work, blocks)
+
+
+def _side_by_side(work: Callable[[Block], Result], blocks: list[Block]) -> Iterator[Result]:
     waiting: deque[Future[Result]] = deque()
     pool = ThreadPoolExecutor(processors())
-    with one_library_thread():
-        try:
-            for block in blocks:
-                waiting.append(pool.submit(work, block))
-                if len(waiting) > 2 * processors():
-                    yield waiting.popleft().result()
-            while waiting:
+    try:
+        for block in blocks:
+            waiting.append(pool.submit(work, block))
+            if len(waiting) > 2 * processors():
                 yield waiting.popleft().result()
-        finally:
-            pool.shutdown(wait=True, cancel_futures=True)
+        while waiting:
+            yield waiting.popleft().result()
+    finally:
+        pool.shutdown(wait=True, cancel_futures=True)
 
 
 def processors() -> int:

@@ -63,8 +63,8 @@ def test_every_labelling_is_as_likely():
 @pytest.mark.parametrize("numbers", [1, 500, 7777, 2**22])
 def test_draws_do_not_depend_on_the_chunks(monkeypatch, numbers):
     whole = finished(permuted_labels(30, 77, 200, 3)).bits
-    sizes = permutations._chunk_sizes
-    monkeypatch.setattr(permutations, "_chunk_sizes", lambda count, total: sizes(count, total, numbers))
+    sizes = permutations.chunk_sizes
+    monkeypatch.setattr(permutations, "chunk_sizes", lambda count, total: sizes(count, total, numbers))
     permutations._drawn.clear()
     assert (finished(permuted_labels(30, 77, 200, 3)).bits == whole).all()
 

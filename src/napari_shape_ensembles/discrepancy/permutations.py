@@ -12,7 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from .kernel import Real, Single, Steps, gaussian, quadratic_forms
+from ..threads import one_library_thread, over_blocks
+from .kernel import Real, Single, Steps, gaussian, quadratic_forms, row_blocks
 
 # Squared statistics nearer than this are equal to rounding.
 TIE = 1e-13
@@ -75,7 +76,7 @@ def permuted_labels(first: int, total: int, permutations: int, seed: int) -> Ste
     rng = np.random.default_rng(seed)
     observed = np.arange(total)[None] < first
     chunks = [np.packbits(observed, axis=1)]
-    for size in _chunk_sizes(permutations, total):
+    for size in chunk_sizes(permutations, total):
         shuffled = rng.permuted(np.repeat(observed, size, axis=0).view(np.uint8), axis=1)
         chunks.append(np.packbits(shuffled, axis=1))
         yield
@@ -85,7 +86,8 @@ def permuted_labels(first: int, total: int, permutations: int, seed: int) -> Ste
     return labels
 
 
-def _chunk_sizes(count: int, total: int, numbers: int = 2**22) -> list[int]:
+def chunk_sizes(count: int, total: int, numbers: int = 2**22) -> list[int]:
+    """Sizes of chunks of `count` rows of length `total` that hold about so many numbers each."""
     size = max(1, numbers // total)
     return [min(size, count - start) for start in range(0, count, size)]
 
@@ -108,7 +110,7 @@ class Statistics:
     def settle(self, cut: float) -> Steps[None]:
         """Make the values near a cut exact; those equal to it but for rounding become equal."""
         near = np.flatnonzero(~self._exact & (np.abs(self.values - cut) <= self.tolerance))
-        for size in _chunk_sizes(len(near), self._labels.total, _CHUNK // 2):
+        for size in chunk_sizes(len(near), self._labels.total, _CHUNK // 2):
             some, near = near[:size], near[size:]
             self.values[some] = yield from self._double(some)
             self._exact[some] = True
@@ -154,7 +156,7 @@ def permuted_statistics(points: Real, labels: Labellings, bandwidths: Sequence[f
     probes = np.arange(min(1 + _PROBES, count) if single else 0)
     approximate, exact = [], []
     start = 0
-    for size in _chunk_sizes(count, labels.total, _CHUNK if single else _CHUNK // 2):
+    for size in chunk_sizes(count, labels.total, _CHUNK if single else _CHUNK // 2):
         which = slice(start, start + size)
         start += size
         fast, precise = _columns(labels, which, probes if which.start == 0 else probes[:0], single)
@@ -206,7 +208,7 @@ def nystrom_statistics(
         phi = nystrom_features(points, s, features, seed)
         sums = []
         start = 0
-        for size in _chunk_sizes(len(labels), labels.total):
+        for size in chunk_sizes(len(labels), labels.total):
             sums.append(labels.weights(slice(start, start + size)) @ phi)
             start += size
             yield
@@ -219,12 +221,14 @@ def nystrom_statistics(
 def nystrom_features(points: Real, bandwidth: float, features: int, seed: int) -> Real:
     """Features (N, q) with φφᵀ = K projected on the span of q ≤ `features` seeded points; exact where q = N."""
     if len(points) > features:
-        chosen = np.random.default_rng(seed).choice(points, features, replace=False, axis=0)
+        # A stream of its own: the permutations come from the seed itself.
+        chosen = np.random.default_rng([seed, 1]).choice(points, features, replace=False, axis=0)
     else:
         chosen = points
-    values, vectors = np.linalg.eigh(gaussian(chosen, chosen, bandwidth))
-    kept = values > 1e-12 * values[-1]
-    root = vectors[:, kept] / np.sqrt(values[kept])
+    with one_library_thread():
+        values, vectors = np.linalg.eigh(gaussian(chosen, chosen, bandwidth))
+        kept = values > 1e-12 * values[-1]
+        root = vectors[:, kept] / np.sqrt(values[kept])
     return np.concatenate(
-        [gaussian(some, chosen, bandwidth) @ root for some in np.array_split(points, -(-len(points) // 4096))]
+        over_blocks(lambda rows: gaussian(points[rows], chosen, bandwidth) @ root, row_blocks(len(points)))
     )
