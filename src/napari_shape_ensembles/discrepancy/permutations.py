@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..threads import one_library_thread, over_blocks
-from .kernel import Real, Single, Steps, gaussian, quadratic_forms
+from .kernel import Real, Single, Steps, gaussian, quadratic_forms, row_blocks
 
 # Squared statistics nearer than this are equal to rounding.
 TIE = 1e-13
@@ -221,7 +221,8 @@ def nystrom_statistics(
 def nystrom_features(points: Real, bandwidth: float, features: int, seed: int) -> Real:
     """Features (N, q) with φφᵀ = K projected on the span of q ≤ `features` seeded points; exact where q = N."""
     if len(points) > features:
-        chosen = np.random.default_rng(seed).choice(points, features, replace=False, axis=0)
+        # A stream of its own: the permutations come from the seed itself.
+        chosen = np.random.default_rng([seed, 1]).choice(points, features, replace=False, axis=0)
     else:
         chosen = points
     with one_library_thread():
