@@ -58,7 +58,9 @@ def test_thin_curves_keep_orthonormal_undulations(aspect):
     assert np.linalg.cond(scale[0]) == pytest.approx(aspect, rel=1e-8)
 
 
-@given(arrays(float, (2, 2), elements=st.floats(-3, 3)).filter(lambda m: abs(np.linalg.det(m)) > 0.1))
+@given(
+    arrays(float, (2, 2), elements=st.floats(-3, 3)).filter(lambda m: abs(m[0, 0] * m[1, 1] - m[0, 1] * m[1, 0]) > 0.1)
+)
 def test_a_linear_map_changes_the_scale_and_leaves_the_plane_of_undulation(matrix):
     curve = blobs(1, 64)
     before, scale = decompose(curve)
