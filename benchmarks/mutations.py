@@ -36,12 +36,17 @@ HARMLESS = {
     ("expansion", "_TAIL ="): "how much of the end must have died out",
     ("expansion", "_FINER ="): "a finer grid",
     ("grassmann", "_ROUNDS ="): "more rounds than needed",
+    ("grassmann", "tolerance: float"): "a tolerance near rounding",
+    ("grassmann", "w[:, :, 1] *="): "a factor of 1 or -1",
     ("quadrature", "_ROUNDS ="): "more rounds than needed",
     ("quadrature", "_TOLERANCE ="): "a tolerance near rounding",
     ("registration", "_BLOCK ="): "the size of a block",
     ("registration", "_SAME ="): "a tolerance far from either case",
     ("registration", "_TERMS ="): "more terms than needed",
     ("spd", "_ROUNDS ="): "more rounds than needed",
+    ("spd", "np.where(size > 0"): "where the traceless part is zero its factor plays no part",
+    ("spd", "far = "): "how fast a mean settles",
+    ("spd", "bend = "): "how fast a mean settles",
     ("archetype", "_ROUNDS ="): "more rounds than needed",
 }
 
