@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from .kernel import Real, Steps, finished, median_distance, pooled
+from .kernel import Distances, Real, Steps, finished, median_distance, pooled
 from .permutations import Statistics, nystrom_statistics, permuted_labels, permuted_statistics
 
 #: Points the approximation projects on.
@@ -177,7 +177,7 @@ def combined_mmd_steps(
         statistics = yield from (
             nystrom_statistics(points, labels, list(named.values()), FEATURES, seed)
             if approximate
-            else permuted_statistics(points, labels, list(named.values()))
+            else permuted_statistics(Distances(points), labels, list(named.values()))
         )
         found |= {part: (s, one) for (part, s), one in zip(named.items(), statistics, strict=True)}
     if len(found) > 1:
