@@ -1,8 +1,8 @@
 from .comparison import Comparison, Settings, Step, compare, comparison_steps
-from .curves import Ensemble, extract_curves, to_landmarks
+from .curves import Ensemble, extract_curves, to_landmarks, trace_mask
 from .discrepancy import MMDTest, mmd_test
 from .segment import segment
-from .studies import DecisionLandscape, decision_landscape
+from .studies import DecisionLandscape, PairTable, SmoothingStudy, all_pairs, decision_landscape, smoothing_study
 from .tensors import Registration, ShapeSpace, decompose, register
 
 __all__ = [
@@ -10,10 +10,13 @@ __all__ = [
     "DecisionLandscape",
     "Ensemble",
     "MMDTest",
+    "PairTable",
     "Registration",
     "Settings",
     "ShapeSpace",
+    "SmoothingStudy",
     "Step",
+    "all_pairs",
     "compare",
     "comparison_steps",
     "decision_landscape",
@@ -22,5 +25,7 @@ __all__ = [
     "mmd_test",
     "register",
     "segment",
+    "smoothing_study",
     "to_landmarks",
+    "trace_mask",
 ]

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 Real = NDArray[np.float64]
 Flags = NDArray[np.bool_]
+WholeNumbers = Sequence[int] | NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,6 +126,13 @@ class DecisionLandscape:
         threshold = np.hypot(self.undulation.threshold, self.scale.threshold)
         return Decisions(mmd, np.full(mmd.shape, np.nan), threshold, mmd > threshold)
 
+    def test(self, name: str) -> Decisions:
+        """One test by its name: "undulation", "scale", "product", or a part, "raw" or "normalized"."""
+        tests = {"undulation": self.undulation, "scale": self.scale, "product": self.product, **self.parts}
+        if name not in tests:
+            raise ValueError(f"this landscape has the tests {', '.join(tests)}, not {name!r}")
+        return tests[name]
+
     @property
     def feasible(self) -> Flags:
         """Cells that can have a result, (L, R): N curves of n landmarks fix at most N - 1 and 2(n - 2) coordinates."""
@@ -194,8 +202,8 @@ def decision_landscape(
     a: Images,
     b: Images,
     *,
-    ranks: Sequence[int],
-    landmarks: Sequence[int],
+    ranks: WholeNumbers,
+    landmarks: WholeNumbers,
     settings: Settings = Settings(),
     executor: Any | None = None,
     progress: Callable[[Partial[DecisionLandscape]], None] | None = None,
@@ -234,8 +242,8 @@ def landscape_steps(
     a: Images,
     b: Images,
     *,
-    ranks: Sequence[int],
-    landmarks: Sequence[int],
+    ranks: WholeNumbers,
+    landmarks: WholeNumbers,
     settings: Settings = Settings(),
     executor: Any | None = None,
 ) -> Generator[Partial[DecisionLandscape], None, DecisionLandscape]:
@@ -251,7 +259,7 @@ def landscape_steps(
     DecisionLandscape
     """
     a, b = comparable(a, b)
-    grid = _whole_numbers("ranks", ranks, 1), _whole_numbers("landmarks", landmarks, 8)
+    grid = whole_numbers("ranks", ranks, 1), whole_numbers("landmarks", landmarks, 8)
     cells = _Cells(a, b, *grid, settings)
     total = int(cells.landscape().feasible.sum())
     items = [Item(a, b, replace(settings, landmarks=int(n)), tuple(grid[0].tolist())) for n in grid[1]]
@@ -263,7 +271,7 @@ def landscape_steps(
     return cells.landscape()
 
 
-def _whole_numbers(name: str, values: Sequence[int], least: int) -> NDArray[np.int64]:
+def whole_numbers(name: str, values: WholeNumbers, least: int) -> NDArray[np.int64]:
     """The distinct values, rising."""
     array = np.unique(np.asarray(values))
     if array.ndim != 1 or not len(array) or array.dtype.kind not in "iu" or array[0] < least:
