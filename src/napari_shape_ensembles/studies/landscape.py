@@ -144,6 +144,11 @@ class DecisionLandscape:
         return bool((self.undulation.computed == self.feasible).all())
 
     @property
+    def done_something(self) -> bool:
+        """Whether any cell is computed."""
+        return bool(self.undulation.computed.any())
+
+    @property
     def inconclusive(self) -> str | None:
         """Why the curves are too few for a decision, or None."""
         return too_few(*self.sizes, self.settings.permutations, self.settings.significance)

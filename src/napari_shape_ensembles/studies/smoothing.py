@@ -136,6 +136,11 @@ class SmoothingStudy:
         """Whether every σ is done; False for a study that was cancelled."""
         return all(step.done for step in self.steps)
 
+    @property
+    def done_something(self) -> bool:
+        """Whether anything is known of any σ."""
+        return any(step.sizes is not None for step in self.steps)
+
     def table(self) -> "pd.DataFrame":
         """One row per σ: sizes, mean MMD, share of rejections, mean ambiguity and its band, and why it is missing."""
         import pandas as pd  # heavy, and not needed for the answer
