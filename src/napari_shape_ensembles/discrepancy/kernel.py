@@ -130,6 +130,10 @@ class Distances:
         """Distances of some rows from all points from their first on."""
         return squared_distances(self.points[rows], self.points[rows.start :])
 
+    def median(self, seed: int) -> float:
+        """As `median_distance`."""
+        return median_distance(self.points, seed)
+
 
 def quadratic_forms(
     distances: Distances, bandwidths: Sequence[float], fast: Single, precise: Real

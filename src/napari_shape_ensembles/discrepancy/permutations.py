@@ -70,6 +70,8 @@ _drawn: dict[tuple[int, int, int, int], Labellings] = {}
 
 def permuted_labels(first: int, total: int, permutations: int, seed: int) -> Steps[Labellings]:
     """Draw random labellings, stopping after every chunk; the draws do not depend on the chunks."""
+    if permutations < 1:
+        raise ValueError(f"{permutations} permutations: take at least 1 (1000 is the default)")
     key = first, total, permutations, seed
     if (known := _drawn.get(key)) is not None:
         return known
