@@ -1,5 +1,5 @@
-from .comparison import Comparison, Settings, Step, compare, comparison_steps
-from .curves import Ensemble, extract_curves, to_landmarks
+from .comparison import Comparison, Step, compare, comparison_steps
+from .curves import Ensemble, extract_curves, to_landmarks, trace_mask
 from .discrepancy import (
     DependenceTest,
     EffectSizes,
@@ -11,22 +11,29 @@ from .discrepancy import (
 )
 from .segment import segment
 from .sensitivity import ArchetypeSensitivity, archetype_sensitivity
+from .settings import Settings
+from .studies import DecisionLandscape, PairTable, SmoothingStudy, all_pairs, decision_landscape, smoothing_study
 from .tensors import Registration, ShapeSpace, decompose, register
 
 __all__ = [
     "ArchetypeSensitivity",
     "Comparison",
+    "DecisionLandscape",
     "DependenceTest",
     "EffectSizes",
     "Ensemble",
     "MMDTest",
+    "PairTable",
     "Registration",
     "Settings",
     "ShapeSpace",
+    "SmoothingStudy",
     "Step",
+    "all_pairs",
     "archetype_sensitivity",
     "compare",
     "comparison_steps",
+    "decision_landscape",
     "decompose",
     "dependence_test",
     "detectable_differences",
@@ -35,5 +42,7 @@ __all__ = [
     "mmd_test",
     "register",
     "segment",
+    "smoothing_study",
     "to_landmarks",
+    "trace_mask",
 ]
