@@ -157,7 +157,7 @@ def plot_study_ambiguity(study: SmoothingStudy, ax: "Axes | None" = None, *, tes
     ax.fill_between(study.sigmas, low, high, color="C1", alpha=_BAND, linewidth=0, label="least to largest")
     ax.plot(study.sigmas, study.mean_ambiguity(test), "D-", color="C1", markersize=4, label="mean over ranks")
     ax.set(ylim=(-0.08, 1.08), ylabel="ambiguity")
-    ax.legend(loc="upper right", fontsize="small", framealpha=0.6)
+    ax.legend(loc="best", fontsize="small", framealpha=0.6)
     return _sigma_axis(ax, study)
 
 
@@ -169,7 +169,7 @@ def plot_study_sizes(study: SmoothingStudy, ax: "Axes | None" = None) -> "Axes":
     ax.margins(y=0.15)
     ax.set_ylim(bottom=0)
     ax.set_ylabel("curves")
-    ax.legend(loc="upper right", fontsize="small", framealpha=0.6)
+    ax.legend(loc="best", fontsize="small", framealpha=0.6)
     return _sigma_axis(ax, study)
 
 

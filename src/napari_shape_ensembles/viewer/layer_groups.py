@@ -83,6 +83,8 @@ def _ticked_list(side: str) -> QListWidget:
     group.setAccessibleName(f"Layers of sample {side}")
     group.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
     group.setMinimumWidth(_WIDTH)
+    group.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+    group.setTextElideMode(Qt.TextElideMode.ElideMiddle)
     group.setFixedHeight(_LINES * (group.fontMetrics().height() + 8))
     return group
 
