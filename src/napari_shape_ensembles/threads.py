@@ -6,8 +6,9 @@ blocks that run side by side here.
 """
 
 import os
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from functools import cache
 from threading import Lock
@@ -58,8 +59,34 @@ def one_library_thread() -> Iterator[None]:
 
 def over_blocks(work: Callable[[Block], Result], blocks: Iterable[Block]) -> list[Result]:
     """Apply `work` to every block, on all processors this process may use; results in the blocks' order."""
-    with one_library_thread(), ThreadPoolExecutor(processors()) as pool:
-        return list(pool.map(work, blocks))
+    return list(each_block(work, blocks))
+
+
+def each_block(work: Callable[[Block], Result], blocks: Iterable[Block]) -> Iterator[Result]:
+    """As `over_blocks`, but hand out each result as it is ready; closing the iterator drops what has not begun.
+
+    At most two blocks per processor are under way at a time, so results that nobody fetched do not pile up.
+    """
+    blocks = list(blocks)
+    with one_library_thread():
+        if len(blocks) > 1:
+            yield from _side_by_side(work, blocks)
+        else:  # not worth a thread
+            yield from map(work, blocks)
+
+
+def _side_by_side(work: Callable[[Block], Result], blocks: list[Block]) -> Iterator[Result]:
+    waiting: deque[Future[Result]] = deque()
+    pool = ThreadPoolExecutor(processors())
+    try:
+        for block in blocks:
+            waiting.append(pool.submit(work, block))
+            if len(waiting) > 2 * processors():
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
+    finally:
+        pool.shutdown(wait=True, cancel_futures=True)
 
 
 def processors() -> int:

@@ -347,16 +347,17 @@ class _Cells:
         self, a: Ensemble, b: Ensemble, ranks: NDArray[np.int64], landmarks: NDArray[np.int64], settings: Settings
     ) -> None:
         self._fixed = (ranks, landmarks, settings, (a.name, b.name), (len(a), len(b)))
-        parts = ("raw", "normalized") if settings.coordinates == "both" else ()
-        shape = (len(landmarks), len(ranks), 4)
-        self._tests = {name: np.full(shape, np.nan) for name in ("undulation", "scale", *parts)}
+        both = settings.coordinates == "both" and not isinstance(settings.bandwidth, tuple)
+        parts = ("raw", "normalized") if both else ()
+        self._shape = (len(landmarks), len(ranks), 4)
+        self._tests = {name: np.full(self._shape, np.nan) for name in ("undulation", "scale", *parts)}
         self.name = "starting"
 
     def fill(self, index: int, column: Column) -> None:
         """Put a column in its place."""
         self.name = column.name or self.name
         for name, values in column.tests.items():
-            self._tests[name][index] = values
+            self._tests.setdefault(name, np.full(self._shape, np.nan))[index] = values
 
     def landscape(self) -> DecisionLandscape:
         """The landscape of now."""

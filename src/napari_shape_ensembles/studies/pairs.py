@@ -248,7 +248,8 @@ class Item:
 
 def tested_pair(item: Item) -> Iterator[Real]:
     """MMD, kernel MMD and p-value of undulation and of scale, (2, 3)."""
-    options = {"bandwidth": 1.0, **levels(item.settings)}
+    # The coordinates are in units of their median distance, so factors are widths here.
+    options = levels(item.settings) | {"bandwidth": item.settings.bandwidth}
     undulation = {name: (item.a[name], item.b[name]) for name in item.a if name != "scale"}
     tests: list[MMDTest] = [
         combined_mmd_test(undulation, **options),
