@@ -11,11 +11,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-from paper_settings import grains
 from skimage.io import imread
 
 from napari_shape_ensembles import Ensemble, Settings, compare, decision_landscape, smoothing_study
 from napari_shape_ensembles.studies import landscape_steps
+from paper_settings import grains
 
 ROOT = Path(__file__).resolve().parents[1]
 PAPER = ROOT.parent / "shared" / "data" / "paper"
@@ -35,7 +35,7 @@ def print_times():
     for name, settings in (("defaults", Settings()), ("paper", Settings.paper())):
         waits, start, before = [], time.perf_counter(), time.process_time()
         last = start
-        for partial in landscape_steps(*pair, ranks=RANKS, landmarks=LANDMARKS, settings=settings):
+        for partial in landscape_steps(*pair, ranks=RANKS, landmarks=LANDMARKS, settings=settings):  # noqa: B007
             waits.append(time.perf_counter() - last)
             last = time.perf_counter()
         print(

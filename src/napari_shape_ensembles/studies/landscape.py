@@ -266,6 +266,7 @@ def landscape_steps(
     DecisionLandscape
     """
     a, b = comparable(a, b)
+    levels(settings)  # refuses what nested tests cannot do, before any work
     grid = whole_numbers("ranks", ranks, 1), whole_numbers("landmarks", landmarks, 8)
     cells = _Cells(a, b, *grid, settings)
     total = int(cells.landscape().feasible.sum())
