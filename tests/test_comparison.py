@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from curve_makers import blobs, moved, pixelated, ragged_blobs
+from curve_makers import blobs, ellipse, moved, pixelated, ragged_blobs
 from napari_shape_ensembles import Ensemble, Settings, Step, compare, comparison_steps
 from napari_shape_ensembles.comparison import STEPS
 
@@ -225,6 +225,29 @@ def test_warnings_name_pixels_small_samples_and_far_curves():
     assert "in pixels" in warnings
     assert "Only 20 curves" in warnings
     assert not compare(*pair(), Settings(**QUICK)).warnings
+
+
+def test_ambiguous_matches_are_counted_and_warned_of():
+    result = compare(*pair(), Settings(**QUICK))
+    assert 0 < result.ambiguous < 40
+    assert not any("second way" in warning for warning in result.warnings)
+    a, b = pair()
+    symmetric = Ensemble([ellipse(2, 1, 80), *a.curves], unit="um")
+    result = compare(symmetric, b, Settings(**QUICK, archetype=0))
+    assert result.archetype_is_ambiguous
+    assert result.ambiguous >= 79
+    assert any(f"{result.ambiguous} of 81 curves match the archetype, nearly sym" in text for text in result.warnings)
+    assert compare(symmetric, b, Settings(**QUICK, register=False)).ambiguous == 0
+
+
+def test_curves_that_repeat_themselves_are_not_ambiguous():
+    rng = np.random.default_rng(0)
+    a, b = (
+        Ensemble([ellipse(rng.uniform(1, 2), 1, 80, turn=rng.uniform(0, 6)) for _ in range(30)], unit="um")
+        for _ in "ab"
+    )
+    result = compare(a, b, Settings(**QUICK))
+    assert (result.ambiguous, result.warnings) == (0, ())
 
 
 def test_the_papers_settings_are_the_papers():

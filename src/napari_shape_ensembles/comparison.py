@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from .curves import Ensemble, in_unit, to_landmarks
 from .discrepancy import INCONCLUSIVE, TRUTH_TABLE, MMDTest, combined_mmd_steps, gretton_steps, inconclusive, row
 from .settings import Settings as Settings
-from .tensors import ShapeSpace, decompose, register
+from .tensors import Registration, ShapeSpace, decompose, register
 from .tensors.archetype import Choice, archetype_index, choose_archetype
 from .threads import one_library_thread
 
@@ -26,6 +26,8 @@ Images = Ensemble | Sequence[Ensemble]
 
 # Beyond π/4 from the mean neither the mean nor the normal coordinates need be unique.
 _FAR = np.pi / 4
+# Above this share of ambiguous matches the choice of archetype colours the result.
+_MANY = 0.5
 # Below this many curves on one side a missed difference says little.
 _FEW = 30
 
@@ -51,11 +53,16 @@ STEPS = (
 
 
 class Learned(NamedTuple):
-    """A shape space, and the undulation (N, r) and scale (N, 3) coordinates of the curves it was learned from."""
+    """A shape space, and the undulation (N, r) and scale (N, 3) coordinates of the curves it was learned from.
+
+    With them how many curves have an ambiguous match, and whether the archetype is ambiguous itself.
+    """
 
     space: ShapeSpace
     t: Real
     l: Real
+    ambiguous: int
+    archetype_is_ambiguous: bool
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,7 +82,11 @@ class Comparison:
         Their scale coordinates.
     undulation, scale : MMDTest
         The two tests. With coordinates "both" the undulation's has the parts "raw" and "normalized".
-    ambiguous_archetype : bool
+    ambiguous : int
+        Curves whose best match with the archetype is hardly better than the second best; see `Registration`.
+    archetype_is_ambiguous : bool
+        Whether the archetype (nearly) repeats itself, so that matches with it are not unique.
+    row_depends_on_archetype : bool
         Whether the row is known to change with the archetype (`archetype_sensitivity`); it is then no answer.
     """
 
@@ -87,7 +98,9 @@ class Comparison:
     l: Real
     undulation: MMDTest
     scale: MMDTest
-    ambiguous_archetype: bool = False
+    ambiguous: int = 0
+    archetype_is_ambiguous: bool = False
+    row_depends_on_archetype: bool = False
 
     @property
     def case(self) -> str:
@@ -102,7 +115,7 @@ class Comparison:
             self.settings.permutations,
             self.settings.significance,
             null=self.settings.null,
-            ambiguous_archetype=self.ambiguous_archetype,
+            row_depends_on_archetype=self.row_depends_on_archetype,
         )
 
     @property
@@ -148,6 +161,12 @@ class Comparison:
         far = int((np.linalg.norm(self.t, axis=1) > _FAR).sum())
         if far:
             found.append(f"{far} curve(s) lie more than π/4 from the mean undulation: look at them first.")
+        if self.ambiguous > _MANY * len(self.t):
+            archetype = "archetype, nearly symmetric itself," if self.archetype_is_ambiguous else "archetype"
+            found.append(
+                f"{self.ambiguous} of {len(self.t)} curves match the {archetype} almost as well in a second way: "
+                "see whether the row stays with another archetype."
+            )
         return tuple(found)
 
     def summary(self) -> str:
@@ -225,11 +244,12 @@ def comparison_steps(
     Comparison
     """
     a, b = comparable(a, b)
-    space, t, l = yield from learning_steps((a, b), settings)
-    descriptions = undulation_descriptions(t, settings)
+    learned = yield from learning_steps((a, b), settings)
+    descriptions = undulation_descriptions(learned.t, settings)
     undulation_test = yield from _within(_step("testing undulation"), _test(descriptions, len(a), settings))
-    scale_test = yield from _within(_step("testing scale"), _test({"": l}, len(a), settings))
-    return Comparison(a, b, settings, space, t, l, undulation_test, scale_test)
+    scale_test = yield from _within(_step("testing scale"), _test({"": learned.l}, len(a), settings))
+    tests = undulation_test, scale_test
+    return Comparison(a, b, settings, *learned[:3], *tests, learned.ambiguous, learned.archetype_is_ambiguous)
 
 
 def learning_steps(ensembles: Sequence[Ensemble], settings: Settings) -> Generator[Step, None, Learned]:
@@ -252,15 +272,16 @@ def learning_steps(ensembles: Sequence[Ensemble], settings: Settings) -> Generat
     preshapes = undulation if settings.registration == "standardized" else landmarks
     index = archetype_index(preshapes, settings.archetype, reflections=settings.reflections, seed=settings.seed)
     yield _step("registering undulations")
-    undulation, scale = _registered(preshapes, undulation, scale, index, settings)
+    undulation, scale, *matches = _registered(preshapes, undulation, scale, index, settings)
     yield _step("registering scales")
     if settings.registration == "standardized":
-        scale = _framed(landmarks, scale, index, settings)
+        scale, frame = _framed(landmarks, scale, index, settings)
+        matches.append(frame)
     yield _step("learning the shape space")
     with one_library_thread():
         space = ShapeSpace.learn(undulation, scale, settings.rank)
         t, l = space.coordinates(undulation, scale)
-    return Learned(space, t, l)
+    return Learned(space, t, l, *_ambiguity(matches))
 
 
 def _step(name: str) -> Step:
@@ -285,19 +306,27 @@ def _landmarks(ensemble: Ensemble, settings: Settings) -> Real:
     return to_landmarks(ensemble, settings.landmarks, interpolation=settings.interpolation, measure=settings.measure)
 
 
-def _registered(preshapes: Real, undulation: Real, scale: Real, index: int, settings: Settings) -> tuple[Real, Real]:
-    """Undulations registered, and with them the scales where one match serves both."""
+def _registered(
+    preshapes: Real, undulation: Real, scale: Real, index: int, settings: Settings
+) -> tuple[Real, Real] | tuple[Real, Real, Registration]:
+    """Undulations registered, and with them the scales where one match serves both; and the match."""
     if settings.registration == "none":
         return undulation, scale
     match = register(preshapes, _archetype(preshapes, index, settings), reflections=settings.reflections)
     registered, own = decompose(match.landmarks)
-    return registered, own if settings.registration == "raw" else scale
+    return registered, own if settings.registration == "raw" else scale, match
 
 
-def _framed(landmarks: Real, scale: Real, index: int, settings: Settings) -> Real:
-    """Scales turned into the archetype's frame by the match of the raw landmarks: R* P R*ᵀ."""
+def _framed(landmarks: Real, scale: Real, index: int, settings: Settings) -> tuple[Real, Registration]:
+    """Scales turned into the archetype's frame by the match of the raw landmarks: R* P R*ᵀ; and the match."""
     match = register(landmarks, _archetype(landmarks, index, settings), reflections=settings.reflections)
-    return match.rotation @ scale @ match.rotation.swapaxes(1, 2)
+    return match.rotation @ scale @ match.rotation.swapaxes(1, 2), match
+
+
+def _ambiguity(matches: list[Registration]) -> tuple[int, bool]:
+    """How many curves have an ambiguous match of any kind, and whether an archetype is ambiguous itself."""
+    flags = [match.ambiguous for match in matches]
+    return int(np.any(flags, axis=0).sum()), any(match.archetype_is_ambiguous for match in matches)
 
 
 def _archetype(preshapes: Real, index: int, settings: Settings) -> Real:

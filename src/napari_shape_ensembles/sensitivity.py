@@ -33,7 +33,7 @@ class ArchetypeSensitivity:
     @property
     def comparison(self) -> Comparison:
         """The comparison with the settings' own archetype, marked as inconclusive where archetypes disagree."""
-        return replace(self.comparisons[0], ambiguous_archetype=not self.stable)
+        return replace(self.comparisons[0], row_depends_on_archetype=not self.stable)
 
     def p_values(self, test: str) -> tuple[float, float]:
         """Smallest and largest p-value of the "undulation" or the "scale" test over the archetypes."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import InitVar, dataclass
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 
@@ -123,6 +123,10 @@ class Settings:
                 raise ValueError(f"{name} is one of {', '.join(allowed)}, not {getattr(self, name)!r}")
 
     @classmethod
-    def paper(cls) -> "Settings":
-        """Return the choices of the paper: arc length, one raw match, a random archetype, raw coordinates."""
-        return cls(measure="arc-length", registration="raw", coordinates="raw", archetype="random")
+    def paper(cls, **changes: Any) -> "Settings":
+        """Return the choices of the paper: arc length, one raw match, a random archetype, raw coordinates.
+
+        Other settings may be given by name.
+        """
+        choices = {"measure": "arc-length", "registration": "raw", "coordinates": "raw", "archetype": "random"}
+        return cls(**(choices | changes))

@@ -37,7 +37,7 @@ def test_a_comparison_has_no_answer_for_each_of_its_reasons():
     assert inconclusive(500, 500, 1000, 0.01) is None
     assert "cannot reach" in inconclusive(4, 5, 1000, 0.01)
     assert "take at least 200" in inconclusive(500, 500, 99, 0.01)
-    assert "depends on the archetype" in inconclusive(500, 500, 1000, 0.01, ambiguous_archetype=True)
+    assert "depends on the archetype" in inconclusive(500, 500, 1000, 0.01, row_depends_on_archetype=True)
 
 
 def test_thresholds_without_permutations_need_none_but_enough_curves():

@@ -56,7 +56,7 @@ def inconclusive(
     significance: float,
     *,
     null: str = "permutation",
-    ambiguous_archetype: bool = False,
+    row_depends_on_archetype: bool = False,
 ) -> str | None:
     """Say why a comparison has no answer, with the remedy, or None when it has one.
 
@@ -70,13 +70,13 @@ def inconclusive(
         Level of each test.
     null : {"permutation", "gamma", "bound"}
         What the statistics are held against.
-    ambiguous_archetype : bool
+    row_depends_on_archetype : bool
         Whether the row is known to change with the archetype.
     """
     drawn = permutations if null == "permutation" else 10**9
     reason = too_few(m, n, drawn, significance)
     if reason is None and null == "bound" and distribution_free_threshold(m, n, significance) >= _LARGEST:
         reason = f"the distribution-free bound lies beyond any MMD of {m} and {n} curves: hold it against permutations"
-    if reason is None and ambiguous_archetype:
+    if reason is None and row_depends_on_archetype:
         reason = "the row depends on the archetype: choose the mean outline or the least symmetric one"
     return reason

@@ -213,7 +213,7 @@ def pair_steps(
         try:
             yield Partial(next(learning).name, 0, len(pairs), _table(fixed, pairs, found))
         except StopIteration as stop:
-            _, t, l = stop.value
+            _, t, l, *_ = stop.value
             break
     samples = _samples(undulation_descriptions(t, settings) | {"scale": l}, fixed[1], settings.seed)
     items = [Item(samples[i], samples[j], settings) for i, j in pairs]
