@@ -67,7 +67,7 @@ def test_a_manual_threshold_is_in_the_values_of_the_image():
 
 
 def test_uneven_light_defeats_one_threshold_but_not_a_background_nor_a_local_one():
-    image = spots() + np.linspace(0, 400, 120)
+    image = spots() + np.linspace(0, 200, 120)
     assert found_at(segment(image, min_size=60)) != [1, 2, 3, 4]
     for options in ({"background": 20}, {"method": "local", "window": 61, "offset": 0.03}):
         labels = segment(image, min_size=60, split_touching=False, **options)
