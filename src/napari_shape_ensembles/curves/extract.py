@@ -93,7 +93,7 @@ def extract_curves(
     for value, mask, corner in _objects(plane, border, min_area, dropped):
         outline, inner = _outlines(mask, blur, holes, dropped)
         large = [hole for hole in inner if _signed_area(hole) >= min_area]
-        dropped[_too_small(min_area)] += len(inner) - len(large)
+        dropped[too_small(min_area)] += len(inner) - len(large)
         traced = [(value, outline)] if outline is not None else []
         for number, curve in traced + [(-1, hole) for hole in large]:
             if reason := _too_coarse(curve, min_vertices, min_length):
@@ -182,7 +182,7 @@ def _objects(
         if box is None:
             continue
         if areas[index] < min_area:
-            dropped[_too_small(min_area)] += 1
+            dropped[too_small(min_area)] += 1
         elif not border and _at_border(box, plane.shape):
             dropped[AT_BORDER] += 1
         else:
@@ -204,7 +204,8 @@ def _at_border(box: tuple[slice, ...], shape: tuple[int, ...]) -> bool:
     return any(side.start == 0 or side.stop == length for side, length in zip(box, shape, strict=True))
 
 
-def _too_small(min_area: float) -> str:
+def too_small(min_area: float) -> str:
+    """The reason under which objects of too few pixels are counted."""
     return f"smaller than {min_area:g} px"
 
 

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import coo_array, csr_array
 
 from .ensemble import Ensemble, Mask
-from .extract import AT_BORDER, EXTRA, _checked, _label_plane, _numbered_holes, _signed_area, _too_small
+from .extract import AT_BORDER, EXTRA, _checked, _label_plane, _numbered_holes, _signed_area, too_small
 from .spline import Index, Real
 
 OUTSIDE = -1
@@ -182,7 +182,7 @@ class Tiling:
                 continue
             if area < 0:
                 inner += [curve[::-1]] if holes and -area >= min_area else []
-                dropped[_too_small(min_area)] += holes and -area < min_area
+                dropped[too_small(min_area)] += holes and -area < min_area
                 continue
             dropped[EXTRA] += label in outer
             outer[label] = max(outer.get(label, (0.0, curve)), (area, curve), key=lambda ring: ring[0])
@@ -196,7 +196,7 @@ class Tiling:
         cut = set() if border else set(self.sides[outer].ravel().tolist())
         labels = {label for label in self.pixels if label > 0}
         large = {label for label in labels if self.pixels[label] >= min_area}
-        dropped[_too_small(min_area)] += len(labels - large)
+        dropped[too_small(min_area)] += len(labels - large)
         dropped[AT_BORDER] += len(large & cut)
         return large - cut
 
