@@ -2,7 +2,7 @@
 
 from collections.abc import Generator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -52,7 +52,7 @@ def agreement(
     settings: Settings | None = None,
     *,
     min_iou: float = 0.5,
-    **tracing: object,
+    **tracing: Any,
 ) -> Agreement:
     """Compare two segmentations of one image, object by object and as ensembles.
 
@@ -91,14 +91,14 @@ def agreement_steps(
     settings: Settings | None = None,
     *,
     min_iou: float = 0.5,
-    **tracing: object,
+    **tracing: Any,
 ) -> Generator[Step, None, Agreement]:
     """Do what `agreement` does, stopping before each step: close the generator to cancel."""
     yield Step("matching objects", 0, 0)
     matching = match_labels(labels_a, labels_b, min_iou=min_iou)
     yield Step("tracing outlines", 0, 0)
-    a = extract_curves(labels_a, **{"name": "A"} | tracing)  # type: ignore[arg-type]
-    b = extract_curves(labels_b, **{"name": "B"} | tracing)  # type: ignore[arg-type]
+    a = extract_curves(labels_a, **{"name": "A"} | tracing)
+    b = extract_curves(labels_b, **{"name": "B"} | tracing)
     comparison = yield from comparison_steps(a, b, settings or Settings())
     yield Step("measuring distances", 0, 0)
     return Agreement(matching, _objects(matching, comparison), comparison)

@@ -31,7 +31,7 @@ class Histogram(QWidget):
         if not len(self._values):
             return ["", "no objects", ""]
         low, middle, high = np.quantile(self._values, [0, 0.5, 1])
-        return [f"{low:.3g}", f"median {middle:.3g} {self._unit}", f"{high:.3g}"]
+        return [f"{low:.3g}", f"median diameter {middle:.3g} {self._unit}", f"{high:.3g}"]
 
     def counts(self) -> NDArray[np.integer]:
         """Numbers of objects in equal steps of the logarithm of their size."""

@@ -60,7 +60,8 @@ class LayerChoice(QComboBox):
         self.setCurrentIndex(self._place(layer))
 
     def _place(self, layer: Layer | None) -> int:
-        places = (index for index in range(self.count()) if self.itemData(index) is layer)
+        # Equal, not identical: napari hands every plugin layers in wrappers of its own.
+        places = (index for index in range(self.count()) if self.itemData(index) == layer)
         return next(places, -1)
 
     def follow(self) -> None:
@@ -101,6 +102,6 @@ class LayerChoice(QComboBox):
             self.refresh()
 
     def _tell(self) -> None:
-        if self.chosen() is not self._before:
+        if self.chosen() != self._before:
             self._before = self.chosen()
             self.chosen_changed.emit()

@@ -211,12 +211,15 @@ class SegmentCurves(QWidget):
         self._viewer.layers.selection = selected
 
     def _clear_preview(self) -> None:
-        self.previewer.cancel()
-        if self._lines is not None and self._lines in self._viewer.layers:
-            self._viewer.layers.remove(self._lines)
+        self._remove_lines()
         self.shown = None
         self.count.setText("")
         self.sizes.show_values([], "")
+
+    def _remove_lines(self) -> None:
+        self.previewer.cancel()
+        if self._lines is not None and self._lines in self._viewer.layers:
+            self._viewer.layers.remove(self._lines)
 
     def commit(self) -> None:
         """Turn what is set into a labels layer and a shapes layer."""
@@ -267,7 +270,7 @@ class SegmentCurves(QWidget):
             self.message.setText(f"⚠ {outcome.reason}")
         else:
             self.committed = outcome
-            self._clear_preview()
+            self._remove_lines()
             self._viewer.add_layer(outcome.labels)
             self._viewer.add_layer(outcome.curves)
             outcome.labels.opacity = 0.3
