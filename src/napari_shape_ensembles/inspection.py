@@ -12,12 +12,14 @@ from .comparison import Comparison, Settings, Step, comparison_steps
 from .curves import Ensemble, suspicious, to_landmarks
 from .tensors import ShapeSpace, decompose, register
 from .tensors.archetype import choose_archetype
-from .tensors.registration import distinctness
 
 if TYPE_CHECKING:
     import pandas as pd
 
 Real = NDArray[np.float64]
+
+# A mean shape of fewer curves says nothing about any of them.
+_FEW = 8
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,18 +84,10 @@ def inspection_steps(
     tables = []
     for place, (source, ensemble) in enumerate(zip("AB", ensembles, strict=False)):
         yield Step(f"inspecting {ensemble.name or source}", 0, 0)
-        distances = (
-            distances_from_mean(ensemble, settings)
-            if comparison is None
-            else comparison.distances.loc[comparison.distances["source"] == source, "product"].to_numpy()
-        )
-        table = suspicious(
-            ensemble,
-            pixel=pixels[place],
-            frame=frames[place],
-            distances=distances,
-            distinctness=distinctness(to_landmarks(ensemble, 128), reflections=settings.reflections),
-        )
+        distances, ambiguous = _placed(ensemble, settings)
+        if comparison is not None:
+            distances = comparison.distances.loc[comparison.distances["source"] == source, "product"].to_numpy()
+        table = suspicious(ensemble, pixel=pixels[place], frame=frames[place], distances=distances, ambiguous=ambiguous)
         tables.append(table.assign(source=source))
     ranking = pd.concat(tables).sort_values("score", ascending=False, kind="stable", ignore_index=True)
     sentence = comparison.summary() if comparison is not None else ""
@@ -102,18 +96,27 @@ def inspection_steps(
 
 def distances_from_mean(ensemble: Ensemble, settings: Settings | None = None) -> Real:
     """Distance of every curve (N,) from the mean shape of its own ensemble, on the product of both manifolds."""
-    settings = settings or Settings()
-    if len(ensemble) < 3:
-        return np.zeros(len(ensemble))
-    choices = {"reflections": settings.reflections}
+    return _placed(ensemble, settings or Settings())[0]
+
+
+def _placed(ensemble: Ensemble, settings: Settings) -> tuple[Real, NDArray[np.bool_]]:
+    """Distance of every curve (N,) from the mean shape, and whether its registration is ambiguous."""
+    if len(ensemble) < _FEW:
+        return np.zeros(len(ensemble)), np.zeros(len(ensemble), dtype=bool)
     landmarks = to_landmarks(ensemble, settings.landmarks, measure=settings.measure)
     undulation, scale = decompose(landmarks)
-    frame = register(landmarks, choose_archetype(landmarks, "asymmetric", **choices), **choices).rotation
-    matched = register(undulation, choose_archetype(undulation, "asymmetric", **choices), **choices).landmarks
-    turned = frame @ scale @ frame.swapaxes(1, 2)
-    registered, _ = decompose(matched)
+    frame, match = (
+        register(
+            points,
+            choose_archetype(points, "asymmetric", reflections=settings.reflections),
+            reflections=settings.reflections,
+        )
+        for points in (landmarks, undulation)
+    )
+    turned = frame.rotation @ scale @ frame.rotation.swapaxes(1, 2)
+    registered, _ = decompose(match.landmarks)
     t, l = ShapeSpace.learn(registered, turned, settings.rank).coordinates(registered, turned)
-    return np.hypot(np.linalg.norm(t, axis=1), np.linalg.norm(l, axis=1))
+    return np.hypot(np.linalg.norm(t, axis=1), np.linalg.norm(l, axis=1)), match.ambiguous
 
 
 def disagreement_steps(

@@ -53,9 +53,9 @@ def test_a_frayed_outline_is_unusually_rough():
 
 def test_what_is_measured_elsewhere_is_taken_up():
     count = 31
-    distances, distinct = np.linspace(1, 1.5, count), np.full(count, 0.1)
-    distances[30], distinct[30] = 9, 1e-5
-    given = reasons_of(ordinary(31)[30], distances=distances, distinctness=distinct)
+    distances, ambiguous = np.linspace(1, 1.5, count), np.zeros(count, dtype=bool)
+    distances[30], ambiguous[30] = 9, True
+    given = reasons_of(ordinary(31)[30], distances=distances, ambiguous=ambiguous)
     assert {"far from the mean shape", "ambiguous registration"} <= set(given.split("; "))
 
 

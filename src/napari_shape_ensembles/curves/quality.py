@@ -36,7 +36,7 @@ def suspicious(
     pixel: float | None = None,
     frame: ArrayLike | None = None,
     distances: ArrayLike | None = None,
-    distinctness: ArrayLike | None = None,
+    ambiguous: ArrayLike | None = None,
 ) -> "pd.DataFrame":
     """Rank the curves that deserve a second look, and say why.
 
@@ -52,8 +52,8 @@ def suspicious(
         First and last corner of the image in the ensemble's unit, to tell cut curves.
     distances : (N,) array, optional
         Of each curve from the mean shape.
-    distinctness : (N,) array, optional
-        How clearly the best match of each curve in registration beats the second best, 0 to 1.
+    ambiguous : (N,) bool array, optional
+        Whether the registration of each curve has a second match that is nearly as good.
 
     Returns
     -------
@@ -64,13 +64,13 @@ def suspicious(
     Raises
     ------
     ValueError
-        When `distances` or `distinctness` do not hold one number per curve.
+        When `distances` or `ambiguous` do not hold one number per curve.
     """
     import pandas as pd  # heavy, and not needed for a comparison
 
     if pixel is None and ensemble.unit == "pixel":
         pixel = 1.0
-    scores = _scores(ensemble, pixel, frame, distances, distinctness) if len(ensemble) else {}
+    scores = _scores(ensemble, pixel, frame, distances, ambiguous) if len(ensemble) else {}
     table = np.stack(list(scores.values()), axis=1) if scores else np.empty((0, 1))
     table = np.where(table >= 1, np.minimum(table, _CAP), 0)
     total = table.sum(axis=1)
@@ -91,7 +91,7 @@ def _scores(
     pixel: float | None,
     frame: ArrayLike | None,
     distances: ArrayLike | None,
-    distinctness: ArrayLike | None,
+    ambiguous: ArrayLike | None,
 ) -> Mapping[str, NDArray[np.floating]]:
     rough = roughness(ensemble)
     scores: dict[str, NDArray[np.floating]] = {
@@ -108,8 +108,8 @@ def _scores(
         scores["cut by the image border"] = along_border(ensemble, np.asarray(frame)) / _ALONG_BORDER
     if distances is not None:
         scores["far from the mean shape"] = unusual(_one_each(ensemble, distances, "distances"))
-    if distinctness is not None:
-        scores["ambiguous registration"] = _ambiguity(_one_each(ensemble, distinctness, "distinctness"))
+    if ambiguous is not None:
+        scores["ambiguous registration"] = _one_each(ensemble, ambiguous, "ambiguous")
     return scores
 
 
@@ -130,11 +130,6 @@ def unusual(values: Real) -> Real:
     if len(values) < _FEW or spread == 0:
         return np.zeros(len(values))
     return 0.6745 * np.maximum(apart, 0) / spread / _UNUSUAL
-
-
-def _ambiguity(distinctness: Real) -> Real:
-    """1 where the second best match comes within a thousandth of the best."""
-    return 1e-3 / np.maximum(distinctness, 5e-4)
 
 
 def roughness(ensemble: Ensemble) -> Real:

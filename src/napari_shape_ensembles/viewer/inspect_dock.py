@@ -40,7 +40,7 @@ _QUESTIONS = {
     _SUSPICIOUS: "Which curves are suspicious?",
     _TWO: "Do two segmentations agree?",
 }
-_COLUMNS = ("exclude", "layer", "id", "score", "why")
+_COLUMNS = ("exclude", "of", "id", "score", "why")
 # A curve is shown with this many times its size around it.
 _AROUND = 4.0
 
@@ -341,19 +341,17 @@ def _fill(table: QTableWidget, result: Inspection) -> None:
     """One row per curve, the most suspicious first."""
     was_blocked = table.blockSignals(True)
     table.setRowCount(len(result.ranking))
-    names = [ensemble.name for ensemble in result.ensembles]
     for row, entry in enumerate(result.ranking.itertuples()):
-        for column, item in enumerate(_items(entry, names)):
+        for column, item in enumerate(_items(entry)):
             table.setItem(row, column, item)
     table.blockSignals(was_blocked)
 
 
-def _items(entry: Any, names: list[str]) -> list[QTableWidgetItem]:
+def _items(entry: Any) -> list[QTableWidgetItem]:
     tick = QTableWidgetItem()
     tick.setFlags(Qt.ItemFlag.ItemIsUserCheckable | Qt.ItemFlag.ItemIsEnabled | Qt.ItemFlag.ItemIsSelectable)
     tick.setCheckState(Qt.CheckState.Unchecked)
-    name = names["AB".index(entry.source)] or entry.source
-    texts = [QTableWidgetItem(text) for text in (name, str(entry.id), f"{entry.score:.2f}", entry.reasons)]
+    texts = [QTableWidgetItem(text) for text in (entry.source, str(entry.id), f"{entry.score:.2f}", entry.reasons)]
     for item in texts:
         item.setFlags(Qt.ItemFlag.ItemIsEnabled | Qt.ItemFlag.ItemIsSelectable)
         item.setToolTip(item.text())

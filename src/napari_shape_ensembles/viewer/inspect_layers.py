@@ -39,7 +39,7 @@ def _layer(source: Source, ensemble: Ensemble, ranking: pd.DataFrame) -> Shapes:
         features=features if len(features) else None,
         face_color="transparent",
         edge_color=_ORDINARY,
-        edge_width=1.0,
+        edge_width=0.5,
         opacity=0.9,
         metadata={"napari-shape-ensembles": True},
         **source.placement,
