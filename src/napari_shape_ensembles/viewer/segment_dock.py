@@ -225,7 +225,7 @@ class SegmentCurves(QWidget):
         """Turn what is set into a labels layer and a shapes layer."""
         if self.runner.busy or self._source is None or self._image is None:
             return
-        stack = self.planes.isVisible() and self.planes.isChecked()
+        stack = not self.planes.isHidden() and self.planes.isChecked()
         try:
             batch = all_planes(self._image, self._source) if stack else displayed(self._source)
             steps: Any = commit(batch, self.form.segmentation(), self.form.outlining())
