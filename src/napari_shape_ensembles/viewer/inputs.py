@@ -146,8 +146,12 @@ def _outlines(
     """Vertices of the closed shapes on the displayed plane; lines and open paths are counted."""
     hidden = [axis for axis in range(layer.ndim) if axis not in axes]
     found = []
-    for vertices, kind in zip(layer.data, layer.shape_type, strict=True):
+    excluded = layer.features["excluded"].tolist() if "excluded" in layer.features else [False] * len(layer.data)
+    for vertices, kind, unwanted in zip(layer.data, layer.shape_type, excluded, strict=True):
         if not (np.round(np.asarray(vertices)[:, hidden]) == point[hidden]).all():
+            continue
+        if unwanted is True:
+            left_out["excluded by hand"] = left_out.get("excluded by hand", 0) + 1
             continue
         outline = np.asarray(vertices, dtype=np.float64)[:, list(axes)]
         if kind == "line" or (kind == "path" and not np.array_equal(outline[0], outline[-1])):
