@@ -128,7 +128,7 @@ class Blur:
         """How far a mask's values reach beyond it, and one pixel."""
         return self.radius[0] + 1, self.radius[1] + 1
 
-    def applied(self, values: Real, mode: str = "reflect") -> Real:
+    def applied(self, values: Real, mode: Literal["reflect", "nearest"] = "reflect") -> Real:
         """The values, filtered; `mode` says what lies beyond them."""
         return (
             ndimage.gaussian_filter(values, self.sigma, radius=self.radius, mode=mode) if any(self.radius) else values

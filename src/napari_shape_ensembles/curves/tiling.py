@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import coo_array, csr_array
 
 from .ensemble import Ensemble, Mask
-from .extract import AT_BORDER, EXTRA, checked, _label_plane, _numbered_holes, signed_area, too_small
+from .extract import AT_BORDER, EXTRA, _label_plane, _numbered_holes, checked, signed_area, too_small
 from .spline import Index, Real
 
 OUTSIDE = -1
