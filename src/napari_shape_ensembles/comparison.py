@@ -1,8 +1,8 @@
 """The comparison of two ensembles: registration, learning, two tests and one row of the truth table."""
 
 import platform
-from collections.abc import Callable, Generator
-from dataclasses import InitVar, dataclass
+from collections.abc import Callable, Generator, Mapping
+from dataclasses import InitVar, dataclass, field
 from functools import cached_property
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, Literal, get_args
@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from . import records
+from .archive import StrPath, Tree, read_archive, write_archive
 from .curves import Ensemble, Interpolation, Measure, in_unit, to_landmarks
 from .discrepancy import INCONCLUSIVE, TRUTH_TABLE, MMDTest, combined_mmd_test, mmd_test, row, too_few
 from .tensors import ShapeSpace, decompose, register
@@ -155,6 +157,8 @@ class Comparison:
         Their scale coordinates.
     undulation, scale : MMDTest
         The two tests. With coordinates "both" the undulation's has the parts "raw" and "normalized".
+    versions : mapping of str to str
+        Versions of the software that decided the digits.
     """
 
     a: Ensemble
@@ -165,6 +169,7 @@ class Comparison:
     l: Real
     undulation: MMDTest
     scale: MMDTest
+    versions: Mapping[str, str] = field(default_factory=lambda: _versions())
 
     @property
     def case(self) -> str:
@@ -226,11 +231,46 @@ class Comparison:
         numbers = f"undulation p = {self.undulation.p_value:.2g}, scale p = {self.scale.p_value:.2g}"
         return f"{names}: {TRUTH_TABLE[self.case]} ({self.case}; {numbers})."
 
-    @property
-    def versions(self) -> dict[str, str]:
-        """Versions of the software that decides the digits."""
-        packages = ("napari-shape-ensembles", "numpy", "scipy")
-        return {"python": platform.python_version()} | {name: version(name) for name in packages}
+    def save(self, path: StrPath, *, view: Tree | None = None) -> None:
+        """Write the whole comparison to one file, complete or not at all.
+
+        Parameters
+        ----------
+        path : path
+            Such as "nuclei.comparison.npz", by which napari knows the file again.
+        view : dict, optional
+            What a viewer needs to show it as it was: numbers, words, lists and dicts of them, as JSON has them.
+
+        Raises
+        ------
+        OSError
+            When the file cannot be written; an earlier file of that name stays.
+        ValueError
+            For ids or a view that a file cannot hold.
+        """
+        write_archive(path, records.FORMAT, records.LAYOUT, records.comparison_tree(self, view or {}))
+
+    @classmethod
+    def load(cls, path: StrPath) -> "Comparison":
+        """Read a comparison that `save` wrote, to the same digits. Nothing in the file is executed.
+
+        Raises
+        ------
+        ValueError
+            For a file of another kind, of a newer version of this software, or a damaged one.
+        OSError
+            When there is no such file, or it cannot be read.
+        """
+        return read_archive(path, records.FORMAT, records.LAYOUT, cls._of)
+
+    @classmethod
+    def _of(cls, tree: Tree) -> "Comparison":
+        return cls(settings=records.choices_of(Settings, tree["settings"]), **records.comparison_parts(tree))
+
+
+def _versions() -> dict[str, str]:
+    packages = ("napari-shape-ensembles", "numpy", "scipy")
+    return {"python": platform.python_version()} | {name: version(name) for name in packages}
 
 
 def compare(
