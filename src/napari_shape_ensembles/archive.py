@@ -235,10 +235,10 @@ def _insert_arrays(archive: zipfile.ZipFile, tree: Tree) -> None:
                 raise ContentError(f"{name} stands where a value stands already")
         if last in branch:
             raise ContentError(f"{name} is there twice")
-        branch[last] = _array(archive.read(name), name)
+        branch[last] = array_of(archive.read(name), name)
 
 
-def _array(content: bytes, name: str) -> NDArray[Any]:
+def array_of(content: bytes, name: str) -> NDArray[Any]:
     """The array in the bytes of a `.npy` file, after its header has been held against them."""
     file = BytesIO(content)
     major = npy.read_magic(file)[0]
