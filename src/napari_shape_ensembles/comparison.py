@@ -14,6 +14,7 @@ from . import records
 from .archive import StrPath, Tree, read_archive, write_archive
 from .curves import Ensemble, Interpolation, Measure, in_unit, to_landmarks
 from .discrepancy import INCONCLUSIVE, TRUTH_TABLE, MMDTest, combined_mmd_test, mmd_test, row, too_few
+from .painted import curve_layer_data, summary_html
 from .tensors import ShapeSpace, decompose, register
 from .tensors.archetype import Choice, archetype_index, choose_archetype
 from .threads import one_library_thread
@@ -249,6 +250,13 @@ class Comparison:
             For ids or a view that a file cannot hold.
         """
         write_archive(path, records.FORMAT, records.LAYOUT, records.comparison_tree(self, view or {}))
+
+    def to_layers(self, viewer: Any) -> list[Any]:
+        """Add one painted Shapes layer per image to a napari viewer, and return the two."""
+        return [viewer.add_shapes(curves, **options) for curves, options, _ in curve_layer_data(self)]
+
+    def _repr_html_(self) -> str:
+        return summary_html(self)
 
     @classmethod
     def load(cls, path: StrPath) -> "Comparison":
