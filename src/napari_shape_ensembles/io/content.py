@@ -1,7 +1,9 @@
 """Bytes of foreign files, taken in with care: bounded, and with every error named after its file."""
 
 import json
+import struct
 import zipfile
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -25,7 +27,10 @@ _BROKEN = (
     NotImplementedError,
     RuntimeError,
     ArithmeticError,
+    SyntaxError,  # of XML
+    struct.error,
     zipfile.BadZipFile,
+    zlib.error,
 )
 
 
@@ -37,6 +42,10 @@ def errors_named(path: StrPath, kind: str) -> Iterator[None]:
         yield
     except ContentError as error:
         raise ContentError(f"{name}: {error}") from error
+    except OSError as error:
+        if error.errno is not None:  # of the system, not of a library about the content
+            raise
+        raise ContentError(f"{name} is damaged, or no {kind} ({str(error)[:300]})") from error
     except _BROKEN as error:
         what = f"{type(error).__name__}: {error}" if not isinstance(error, ValueError) else str(error)
         raise ContentError(f"{name} is damaged, or no {kind} ({what[:300]})") from error

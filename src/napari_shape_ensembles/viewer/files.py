@@ -119,7 +119,7 @@ def _table(shapes: list[np.ndarray], attributes: dict[str, Any]) -> CurveTable:
         ids=ids,
         dropped={"open": len(shapes) - len(kept)},
     )
-    rows = features.drop(columns="id", errors="ignore").iloc[pd.Index(ids).get_indexer(ensemble.ids)]
+    rows = features.drop(columns="id", errors="ignore").iloc[pd.Index(ids).get_indexer(pd.Index(ensemble.ids))]
     return CurveTable(ensemble, rows.reset_index(drop=True), scale)
 
 
