@@ -71,9 +71,9 @@ def _pixels(path: StrPath, ending: str, size: int) -> NDArray[Any]:
             return np.asarray(series.asarray())
     import imageio.v3 as imageio
 
-    properties = imageio.improps(path)
+    properties = imageio.improps(path, plugin="pillow")
     _refuse_claims(int(np.prod(properties.shape, dtype=object)) * np.dtype(properties.dtype).itemsize, size)
-    return np.asarray(imageio.imread(path))
+    return np.asarray(imageio.imread(path, plugin="pillow"))
 
 
 def _refuse_claims(claimed: int, size: int) -> None:
