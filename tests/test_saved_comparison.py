@@ -30,7 +30,7 @@ def assert_same(one, other, where="comparison"):
         for field in fields(one):
             assert_same(getattr(one, field.name), getattr(other, field.name), f"{where}.{field.name}")
     elif isinstance(one, Ensemble):
-        for name in ("vertices", "offsets", "ids", "name", "unit", "dropped"):
+        for name in ("vertices", "offsets", "ids", "name", "unit", "dropped", "images"):
             assert_same(getattr(one, name), getattr(other, name), f"{where}.{name}")
     elif isinstance(one, np.ndarray):
         assert one.dtype == other.dtype, where
@@ -75,6 +75,14 @@ def test_every_kind_of_comparison_comes_back(tmp_path_factory, count, archetype,
     kinds = {"text": numbers.astype(str), "large": numbers - 2**60, "real": numbers / 3}
     result = made(count, settings=chosen, ids=kinds.get(ids))
     assert_same(result, reopened(result, tmp_path_factory.mktemp("saved") / "x"))
+
+
+def test_images_of_one_sample_stay_apart(tmp_path):
+    one, two, three = (Ensemble(list(blobs(5, 40, seed=seed)), name=f"image {seed}") for seed in (1, 2, 3))
+    result = compare([one, two], three, Settings(**QUICK))
+    again = reopened(result, tmp_path / "x")
+    assert again.a.images.tolist() == ["image 1"] * 5 + ["image 2"] * 5
+    assert_same(result, again)
 
 
 def test_versions_are_those_that_computed_it(tmp_path):

@@ -1,11 +1,11 @@
 """The comparison of two ensembles: registration, learning, two tests and one row of the truth table."""
 
 import platform
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import InitVar, dataclass, field
 from functools import cached_property
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 Real = NDArray[np.float64]
 RegistrationKind = Literal["standardized", "raw", "none"]
 Coordinates = Literal["both", "raw", "normalized"]
+Images = Ensemble | Sequence[Ensemble]
 
 # Beyond π/4 from the mean neither the mean nor the normal coordinates need be unique.
 _FAR = np.pi / 4
@@ -139,6 +140,14 @@ STEPS = (
     "testing undulation",
     "testing scale",
 )
+
+
+class Learned(NamedTuple):
+    """A shape space, and the undulation (N, r) and scale (N, 3) coordinates of the curves it was learned from."""
+
+    space: ShapeSpace
+    t: Real
+    l: Real
 
 
 @dataclass(frozen=True, eq=False)
@@ -282,8 +291,8 @@ def _versions() -> dict[str, str]:
 
 
 def compare(
-    a: Ensemble,
-    b: Ensemble,
+    a: Images,
+    b: Images,
     settings: Settings = Settings(),
     *,
     progress: Callable[[Step], None] | None = None,
@@ -292,8 +301,8 @@ def compare(
 
     Parameters
     ----------
-    a, b : Ensemble
-        The two samples of curves.
+    a, b : Ensemble, or a sequence of them
+        The two samples of curves; several images of one sample are pooled (`Ensemble.pooled`).
     settings : Settings
     progress : callable, optional
         Called with each `Step` before it starts.
@@ -320,8 +329,8 @@ def compare(
 
 
 def comparison_steps(
-    a: Ensemble,
-    b: Ensemble,
+    a: Images,
+    b: Images,
     settings: Settings = Settings(),
 ) -> Generator[Step, None, Comparison]:
     """Compare as `compare` does, stopping before each step: close the generator to cancel.
@@ -335,32 +344,53 @@ def comparison_steps(
     -------
     Comparison
     """
-    b = _comparable(a, b)
-    steps = (Step(name, index, len(STEPS)) for index, name in enumerate(STEPS))
-    yield next(steps)
-    landmarks = np.concatenate([_landmarks(a, settings), _landmarks(b, settings)])
-    yield next(steps)
-    undulation, scale = decompose(landmarks)
-    preshapes = undulation if settings.registration == "standardized" else landmarks
-    index = archetype_index(preshapes, settings.archetype, reflections=settings.reflections, seed=settings.seed)
-    yield next(steps)
-    undulation, scale = _registered(preshapes, undulation, scale, index, settings)
-    yield next(steps)
-    if settings.registration == "standardized":
-        scale = _framed(landmarks, scale, index, settings)
-    yield next(steps)
-    with one_library_thread():
-        space = ShapeSpace.learn(undulation, scale, settings.rank)
-        t, l = space.coordinates(undulation, scale)
-    yield next(steps)
-    undulation_test = _undulation_test(t, len(a), settings)
-    yield next(steps)
-    scale_test = mmd_test(l[: len(a)], l[len(a) :], **_levels(settings))
+    a, b = comparable(a, b)
+    space, t, l = yield from learning_steps((a, b), settings)
+    yield _step("testing undulation")
+    undulation_test = combined_mmd_test(_samples(undulation_descriptions(t, settings), len(a)), **levels(settings))
+    yield _step("testing scale")
+    scale_test = mmd_test(l[: len(a)], l[len(a) :], **levels(settings))
     return Comparison(a, b, settings, space, t, l, undulation_test, scale_test)
 
 
-def _comparable(a: Ensemble, b: Ensemble) -> Ensemble:
-    """Return b in a's unit; refuse ensembles without curves."""
+def learning_steps(ensembles: Sequence[Ensemble], settings: Settings) -> Generator[Step, None, Learned]:
+    """Place landmarks, register and learn on the pooled curves of any number of ensembles of one unit.
+
+    Yields
+    ------
+    Step
+        The step that comes next, of those of a comparison.
+
+    Returns
+    -------
+    Learned
+        The space, and the coordinates of the pooled curves in the order of the ensembles.
+    """
+    yield _step("placing landmarks")
+    landmarks = np.concatenate([_landmarks(ensemble, settings) for ensemble in ensembles])
+    yield _step("choosing the archetype")
+    undulation, scale = decompose(landmarks)
+    preshapes = undulation if settings.registration == "standardized" else landmarks
+    index = archetype_index(preshapes, settings.archetype, reflections=settings.reflections, seed=settings.seed)
+    yield _step("registering undulations")
+    undulation, scale = _registered(preshapes, undulation, scale, index, settings)
+    yield _step("registering scales")
+    if settings.registration == "standardized":
+        scale = _framed(landmarks, scale, index, settings)
+    yield _step("learning the shape space")
+    with one_library_thread():
+        space = ShapeSpace.learn(undulation, scale, settings.rank)
+        t, l = space.coordinates(undulation, scale)
+    return Learned(space, t, l)
+
+
+def _step(name: str) -> Step:
+    return Step(name, STEPS.index(name), len(STEPS))
+
+
+def comparable(a: Images, b: Images) -> tuple[Ensemble, Ensemble]:
+    """Pool the images of each side; return b in a's unit; refuse ensembles without curves."""
+    a, b = (side if isinstance(side, Ensemble) else Ensemble.pooled(side) for side in (a, b))
     for side, ensemble in (("A", a), ("B", b)):
         if not len(ensemble):
             reasons = "; ".join(f"{count} {reason}" for reason, count in ensemble.dropped.items())
@@ -369,7 +399,7 @@ def _comparable(a: Ensemble, b: Ensemble) -> Ensemble:
                 + (f" ({reasons})" if reasons else "")
                 + ": check the segmentation and the minimum size"
             )
-    return in_unit(b, a.unit)
+    return a, in_unit(b, a.unit)
 
 
 def _landmarks(ensemble: Ensemble, settings: Settings) -> Real:
@@ -396,16 +426,19 @@ def _archetype(preshapes: Real, index: int, settings: Settings) -> Real:
     return choose_archetype(preshapes, choice, reflections=settings.reflections)
 
 
-def _undulation_test(t: Real, first: int, settings: Settings) -> MMDTest:
-    """Test of the undulation coordinates, raw, normalized by their pooled deviation, or both."""
+def undulation_descriptions(t: Real, settings: Settings) -> dict[str, Real]:
+    """Undulation coordinates as the settings have them tested: raw, normalized by their pooled deviation, or both."""
     spread = t.std(axis=0)
     kinds = {"raw": t, "normalized": t / np.where(spread > 0, spread, 1)}
-    chosen = kinds if settings.coordinates == "both" else {settings.coordinates: kinds[settings.coordinates]}
-    samples = {name: (values[:first], values[first:]) for name, values in chosen.items()}
-    return combined_mmd_test(samples, **_levels(settings))
+    return kinds if settings.coordinates == "both" else {settings.coordinates: kinds[settings.coordinates]}
 
 
-def _levels(settings: Settings) -> dict[str, Any]:
+def _samples(descriptions: dict[str, Real], first: int) -> dict[str, tuple[Real, Real]]:
+    return {name: (values[:first], values[first:]) for name, values in descriptions.items()}
+
+
+def levels(settings: Settings) -> dict[str, Any]:
+    """What the two-sample tests take of the settings."""
     return {
         "permutations": settings.permutations,
         "significance": settings.significance,

@@ -59,8 +59,10 @@ def comparison_parts(tree: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def ensemble_tree(ensemble: Ensemble) -> Tree:
-    """Vertices of all curves in one array, where each curve starts, ids, and the words."""
+    """Vertices of all curves in one array, where each curve starts, ids, and the words; images where there are many."""
+    pooled = {"images": ensemble.images} if set(ensemble.images) - {ensemble.name} else {}
     return {
+        **pooled,
         "name": ensemble.name,
         "unit": ensemble.unit,
         "dropped": [[reason, count] for reason, count in ensemble.dropped.items()],
@@ -81,7 +83,10 @@ def ensemble_of(tree: Mapping[str, Any]) -> Ensemble:
     ids = array(tree, "ids", "biufU", (len(offsets) - 1,))
     dropped = {str(reason): count for reason, count in value(tree, "dropped", list)}
     curves = np.split(vertices, offsets[1:-1]) if len(offsets) > 1 else []
-    ensemble = Ensemble(curves, name=value(tree, "name", str), unit=value(tree, "unit", str), ids=ids, dropped=dropped)
+    images = array(tree, "images", "U", (len(ids),)) if "images" in tree else None
+    ensemble = Ensemble(
+        curves, name=value(tree, "name", str), unit=value(tree, "unit", str), ids=ids, dropped=dropped, images=images
+    )
     if not np.array_equal(ensemble.offsets, offsets):
         raise ContentError("it holds curves that no comparison can have used")
     return ensemble

@@ -8,8 +8,9 @@ blocks that run side by side here.
 import os
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from functools import cache
+from threading import Lock
 from typing import TypeVar
 
 from threadpoolctl import ThreadpoolController
@@ -23,11 +24,36 @@ def _controller() -> ThreadpoolController:
     return ThreadpoolController()  # looks through all loaded libraries, so only once
 
 
+class _Limit:
+    """The limit of the libraries, shared by all threads: set by the first that asks, lifted after the last."""
+
+    def __init__(self) -> None:
+        self._lock, self._holders, self._limiter = Lock(), 0, ExitStack()
+
+    def take(self) -> None:
+        with self._lock:
+            if not self._holders:
+                self._limiter.enter_context(_controller().limit(limits=1, user_api="blas"))
+            self._holders += 1
+
+    def give_back(self) -> None:
+        with self._lock:
+            self._holders -= 1
+            if not self._holders:
+                self._limiter.close()
+
+
+_LIMIT = _Limit()
+
+
 @contextmanager
 def one_library_thread() -> Iterator[None]:
-    """Keep linear algebra libraries to one thread."""
-    with _controller().limit(limits=1, user_api="blas"):
+    """Keep linear algebra libraries to one thread; runs side by side may overlap in it."""
+    _LIMIT.take()
+    try:
         yield
+    finally:
+        _LIMIT.give_back()
 
 
 def over_blocks(work: Callable[[Block], Result], blocks: Iterable[Block]) -> list[Result]:
