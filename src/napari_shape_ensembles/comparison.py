@@ -179,7 +179,7 @@ class Comparison:
     l: Real
     undulation: MMDTest
     scale: MMDTest
-    versions: Mapping[str, str] = field(default_factory=lambda: _versions())
+    versions: Mapping[str, str] = field(default_factory=lambda: software_versions())
 
     @property
     def case(self) -> str:
@@ -285,7 +285,8 @@ class Comparison:
         return cls(settings=records.choices_of(Settings, tree["settings"]), **records.comparison_parts(tree))
 
 
-def _versions() -> dict[str, str]:
+def software_versions() -> dict[str, str]:
+    """Versions of the software that decides the digits."""
     packages = ("napari-shape-ensembles", "numpy", "scipy")
     return {"python": platform.python_version()} | {name: version(name) for name in packages}
 

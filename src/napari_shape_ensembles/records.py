@@ -120,7 +120,7 @@ def mmd_test_tree(test: MMDTest) -> Tree:
     """Numbers, null distribution and parts of a test; numbers that JSON lacks are written as words."""
     numbers = {name: getattr(test, name) for name in _NUMBERS}
     return {
-        **{name: float(number) if isfinite(number) else str(float(number)) for name, number in numbers.items()},
+        **{name: json_number(number) for name, number in numbers.items()},
         "rejected": bool(test.rejected),
         "null": test.null,
         "parts": {name: mmd_test_tree(part) for name, part in test.parts.items()},
@@ -132,6 +132,11 @@ def mmd_test_of(tree: Mapping[str, Any]) -> MMDTest:
     numbers = {name: _number(tree, name) for name in _NUMBERS}
     parts = {name: mmd_test_of(part) for name, part in value(tree, "parts", dict).items()}
     return MMDTest(**numbers, rejected=value(tree, "rejected", bool), null=real(tree, "null", (None,)), parts=parts)
+
+
+def json_number(number: float) -> float | str:
+    """A number as JSON has it, or the word "inf", "-inf" or "nan"."""
+    return float(number) if isfinite(number) else str(float(number))
 
 
 def _number(tree: Mapping[str, Any], name: str) -> float:

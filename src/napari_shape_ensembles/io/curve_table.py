@@ -137,7 +137,7 @@ def assembled(found: Found, name: str) -> CurveTable:
     curves = found.curves if found.calibrated else [curve * scale for curve in found.curves]
     dropped = found.dropped + Counter({str(reason): count for reason, count in found.meta.get("dropped", [])})
     ids, features = _unique(_typed_ids(found.ids, found.meta), pd.DataFrame(found.features))
-    kept = Ensemble(curves, name=str(found.meta.get("name", name)), unit=unit, ids=ids, dropped=dropped)
+    kept = Ensemble(curves, name=str(found.meta.get("name") or name), unit=unit, ids=ids, dropped=dropped)
     place = pd.Index(ids).get_indexer(kept.ids)
     features = _typed(features.iloc[place].reset_index(drop=True) if features.shape[1] else _no_features(), found.meta)
     provenance = {str(key): str(words) for key, words in found.meta.get("provenance", {}).items()}

@@ -55,7 +55,7 @@ def read_image(path: StrPath) -> ImageFile:
         pixels = np.squeeze(_pixels(path, ending, size))
         if pixels.ndim != 2 and not (pixels.ndim == 3 and pixels.shape[2] in _COLOURS):
             raise ContentError(f"holds an image of shape {pixels.shape}: save one plane, in grey or in colour")
-    return ImageFile(pixels, read_calibration(path), Path(path).name.removesuffix(Path(path).suffix))
+    return ImageFile(pixels, read_calibration(path), Path(path).stem.removesuffix(".ome"))
 
 
 def _pixels(path: StrPath, ending: str, size: int) -> NDArray[Any]:
