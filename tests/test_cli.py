@@ -61,7 +61,7 @@ def test_compare_prints_the_verdict_and_writes_the_files(tmp_path, images, quick
     answer = json.loads((tmp_path / "r" / "comparison.json").read_text(encoding="utf-8"))
     assert done.stdout.strip() == answer["summary"]
     assert answer["case"] == "1∧0"
-    assert (answer["a"]["name"], answer["a"]["unit"], answer["a"]["curves"]) == ("one.ome", "µm", 36)
+    assert (answer["a"]["name"], answer["a"]["unit"], answer["a"]["curves"]) == ("one", "µm", 36)
     table = pd.read_csv(tmp_path / "r" / "curves.csv")
     assert table["source"].tolist() == ["A"] * 36 + ["B"] * 36
     saved = Comparison.load(tmp_path / "r" / "result.comparison.npz")
@@ -131,7 +131,8 @@ def test_labels_are_taken_as_they_are_with_the_pixel_size_given(tmp_path, quick)
 
 def test_the_settings_file_sets_segmentation_and_outlines(tmp_path, images):
     (tmp_path / "s.toml").write_text(
-        "[analysis]\nlandmarks = 60\nrank = 10\npermutations = 300\n[segmentation]\nobjects = 'dark'\n[outlines]\nborder = true\n"
+        "[analysis]\nlandmarks = 60\nrank = 10\npermutations = 300\n"
+        "[segmentation]\nobjects = 'dark'\n[outlines]\nborder = true\n"
     )
     done = run("segment", images / "one.ome.tif", "--settings", tmp_path / "s.toml", "--out", tmp_path / "r")
     assert done.exit_code == 0, done.stderr
@@ -144,13 +145,13 @@ def test_segment_writes_labels_and_curves_with_their_scale(tmp_path, images, for
     assert done.exit_code == 0, done.stderr
     assert done.stdout.count("36 curves") == 3
     assert "0.5 µm per pixel (OME-TIFF)" in done.stdout
-    table = read_curves(tmp_path / "r" / f"one.ome.curves.{form}")
+    table = read_curves(tmp_path / "r" / f"one.curves.{form}")
     assert (len(table.ensemble), table.ensemble.unit, table.scale) == (36, "µm", (0.5, 0.5))
-    assert table.provenance["image"] == "one.ome"
-    again = run("compare", tmp_path / "r" / "one.ome.labels.ome.tif", tmp_path / "r" / f"one.ome.curves.{form}", "--labels",
-                "-o", tmp_path / "again")  # fmt: skip
+    assert table.provenance["image"] == "one"
+    written = (tmp_path / "r" / "one.labels.ome.tif", tmp_path / "r" / f"one.curves.{form}")
+    again = run("compare", *written, "--labels", "-o", tmp_path / "again")
     assert again.exit_code == 0, again.stderr
-    assert "1∧1; undulation p = 1, scale p = 1" in again.stdout  # the same outlines twice
+    assert "1∧1" in again.stdout  # the same outlines twice
 
 
 def test_pairs_compares_all_images_of_a_folder(tmp_path, images, quick):
@@ -159,17 +160,17 @@ def test_pairs_compares_all_images_of_a_folder(tmp_path, images, quick):
     table = pd.read_csv(tmp_path / "r" / "pairs.csv")
     assert len(table) == 3
     cases = {frozenset((a, b)): case for a, b, case in zip(table["a"], table["b"], table["case"], strict=True)}
-    assert cases[frozenset(("one.ome", "two.ome"))] == "1∧1"
-    assert cases[frozenset(("one.ome", "large.ome"))] == "1∧0"
+    assert cases[frozenset(("one", "two"))] == "1∧1"
+    assert cases[frozenset(("one", "large"))] == "1∧0"
     answer = json.loads((tmp_path / "r" / "pairs.json").read_text(encoding="utf-8"))
-    assert answer["curves"] == {"large.ome": 36, "one.ome": 36, "two.ome": 36}
+    assert answer["curves"] == {"large": 36, "one": 36, "two": 36}
     assert answer["summary"] in done.stdout
     assert (tmp_path / "r" / "pairs.png").stat().st_size > 10_000
 
 
 def test_landscape_covers_the_ranges_given(tmp_path, images, quick):
-    done = run("landscape", images / "one.ome.tif", images / "large.ome.tif", "--ranks", "2:8:2", "--landmarks", "40,60",
-               "--settings", quick, "--out", tmp_path / "r")  # fmt: skip
+    done = run("landscape", images / "one.ome.tif", images / "large.ome.tif", "--ranks", "2:8:2",
+               "--landmarks", "40,60", "--settings", quick, "--out", tmp_path / "r")  # fmt: skip
     assert done.exit_code == 0, done.stderr
     table = pd.read_csv(tmp_path / "r" / "landscape.csv")
     assert sorted(set(table["rank"])) == [2, 4, 6, 8]
