@@ -100,7 +100,8 @@ def test_vertices_of_geojson_and_imagej_count_from_the_corner_of_the_first_pixel
     write_curves(tmp_path / "x.geojson", source)
     ring = json.loads((tmp_path / "x.geojson").read_text(encoding="utf-8"))["features"][0]["geometry"]["coordinates"][0]
     assert ring == [[0.5, 0.5], [0.5, 4.5], [6.5, 4.5], [6.5, 0.5], [0.5, 0.5]]
-    roifile = pytest.importorskip("roifile")
+    import roifile
+
     write_curves(tmp_path / "x.zip", source)
     (roi,) = roifile.roiread(tmp_path / "x.zip")
     assert roi.coordinates().tolist() == ring[:-1]
@@ -278,7 +279,8 @@ def test_names_that_repeat_become_a_feature(tmp_path):
 
 
 def test_imagej_lines_are_counted_and_single_regions_read(tmp_path):
-    roifile = pytest.importorskip("roifile")
+    import roifile
+
     polygon = roifile.ImagejRoi.frompoints(np.array(ring(closed=False), dtype=np.float32), name="cell")
     line = roifile.ImagejRoi.frompoints(np.array([[0, 0], [5, 5]]), name="line")
     line.roitype = roifile.ROI_TYPE.POLYLINE
@@ -371,7 +373,8 @@ def test_a_zip_bomb_of_regions_is_refused_unread(tmp_path, monkeypatch):
 
 
 def test_names_that_climb_out_of_a_zip_are_only_names(tmp_path):
-    roifile = pytest.importorskip("roifile")
+    import roifile
+
     roi = roifile.ImagejRoi.frompoints(np.array(ring(closed=False), dtype=np.float32), name="")
     roi.name = ""
     path = write(tmp_path / "x.zip", zipped(("../../evil.roi", roi.tobytes())))
