@@ -189,7 +189,11 @@ def test_a_zip_bomb_is_refused_unread(tmp_path):
     assert not is_archive(path, KIND)
 
 
-@pytest.mark.parametrize("content", [b"", b"PK\x05\x06", b"no zip at all" * 100])
+# A directory of the zip said to begin before the file: found by tools/fuzz_readers.py.
+EARLY = b"PK\x05\x06" + bytes(8) + b"\x2e\x00\x00\x00\xff\xff\xff\x7f\x00\x00"
+
+
+@pytest.mark.parametrize("content", [b"", b"PK\x05\x06", b"no zip at all" * 100, EARLY])
 def test_what_is_no_zip_is_refused(tmp_path, content):
     (tmp_path / "file").write_bytes(content)
     with pytest.raises(ValueError, match="damaged, or no test tree file"):

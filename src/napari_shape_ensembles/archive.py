@@ -5,6 +5,7 @@ look into it. Nothing in it is compressed and nothing is ever executed: an entry
 holds, and arrays of Python objects are refused. `docs/files.md` describes what is kept under which name.
 """
 
+import errno
 import json
 import os
 import re
@@ -172,12 +173,19 @@ def read_archive(path: StrPath, kind: str, version: int, build: Callable[[Tree],
             return build(tree)
         except ContentError as error:
             raise ValueError(f"{Path(path).name}: {error}") from error
-        except _BROKEN as error:
+        except (OSError, *_BROKEN) as error:
+            if isinstance(error, OSError) and not about_content(error):
+                raise
             raise ValueError(f"{Path(path).name} is damaged, or no {kind} file ({error})") from error
 
 
 class ContentError(ValueError):
     """What is wrong with a file, in words that need no more context than its name."""
+
+
+def about_content(error: OSError) -> bool:
+    """Whether an error of the system is about what a file holds: a library's own, or a place no file can have."""
+    return error.errno in (None, errno.EINVAL)
 
 
 def is_archive(path: StrPath, kind: str) -> bool:

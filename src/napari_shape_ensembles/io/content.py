@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from ..archive import ContentError, StrPath
+from ..archive import ContentError, StrPath, about_content
 
 #: Bytes that a file may hold, packed or unpacked.
 MOST_BYTES = 2**30
@@ -43,7 +43,7 @@ def errors_named(path: StrPath, kind: str) -> Iterator[None]:
     except ContentError as error:
         raise ContentError(f"{name}: {error}") from error
     except OSError as error:
-        if error.errno is not None:  # of the system, not of a library about the content
+        if not about_content(error):
             raise
         raise ContentError(f"{name} is damaged, or no {kind} ({str(error)[:300]})") from error
     except _BROKEN as error:
