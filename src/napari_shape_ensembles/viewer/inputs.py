@@ -157,11 +157,11 @@ def _outlines(
         if kind == "line" or (kind == "path" and not np.array_equal(outline[0], outline[-1])):
             left_out["open"] = left_out.get("open", 0) + 1
         else:
-            found.append(_ellipse(outline) if kind == "ellipse" else outline)
+            found.append(ellipse_outline(outline) if kind == "ellipse" else outline)
     return found
 
 
-def _ellipse(corners: NDArray[np.float64]) -> NDArray[np.float64]:
+def ellipse_outline(corners: NDArray[np.float64]) -> NDArray[np.float64]:
     """Vertices of the ellipse in a box of four corners."""
     angle = 2 * np.pi * np.arange(_CORNERS_PER_ELLIPSE) / _CORNERS_PER_ELLIPSE
     one, other = (corners[1] - corners[0]) / 2, (corners[3] - corners[0]) / 2
