@@ -31,8 +31,8 @@ from .inputs import ACCEPTED, SegmentationSettings, Source, source_of, trace
 from .inspect_layers import COLORMAP, exclude, excluded_of, inspected_layers
 from .layer_choice import LayerChoice
 from .layers import is_own
-from .results import wrapped
 from .scroll import scrolling
+from .widgets import wrapped
 from .worker import Failure, Kept, Progress, Runner
 
 _SUSPICIOUS, _TWO = "suspicious", "two"

@@ -32,7 +32,7 @@ def _layer(source: Source, ensemble: Ensemble, ranking: pd.DataFrame) -> Shapes:
     features.loc[rows, "score"] = ranking["score"].to_numpy()
     features.loc[rows, "reasons"] = ranking["reasons"].to_numpy()
     layer = Shapes(
-        [simplified(curve / source.scale) for curve in ensemble.curves] or None,
+        simplified([curve / source.scale for curve in ensemble.curves]) or None,
         ndim=2,
         shape_type="polygon",
         name=f"{source.name} inspected",

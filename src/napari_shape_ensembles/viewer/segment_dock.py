@@ -14,10 +14,10 @@ from .inputs import Source, source_of
 from .layer_choice import LayerChoice
 from .layers import is_own
 from .preview import Preview, previews
-from .results import wrapped
 from .scroll import scrolling
 from .segment_form import SegmentForm
 from .segment_layers import Committed, all_planes, commit, displayed
+from .widgets import wrapped
 from .worker import Failure, Progress, Runner
 
 # How long further changes are waited for before a preview starts.

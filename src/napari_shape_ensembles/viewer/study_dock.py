@@ -23,8 +23,8 @@ from qtpy.QtWidgets import (
 from ..studies import Partial
 from .plot_view import Plot, PlotView
 from .ranges import NumbersEdit
-from .results import wrapped
 from .settings_form import SettingsForm
+from .widgets import wrapped
 from .worker import Failure, Progress, Runner
 
 _TESTS = {
