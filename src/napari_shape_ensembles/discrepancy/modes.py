@@ -49,8 +49,8 @@ class Modes:
         return len(self.variance)
 
     def order(self) -> NDArray[np.intp]:
-        """Modes by rising adjusted p-value, then by falling MMD."""
-        return np.lexsort((-self.tests.mmd, self.tests.adjusted))
+        """Modes by rising adjusted p-value; of equal ones, those that vary most, and are easiest to see, first."""
+        return np.lexsort((-self.variance, self.tests.adjusted))
 
     def named(self, mode: int) -> tuple[Property, float] | None:
         """The property that mode (from 0) goes with, and the correlation; None where none supports a name."""

@@ -1,0 +1,1 @@
+"""Results and foreign formats as files, and back."""
