@@ -1,12 +1,24 @@
 from .comparison import Comparison, Settings, Step, compare, comparison_steps
 from .curves import Ensemble, extract_curves, to_landmarks
-from .discrepancy import MMDTest, mmd_test
+from .discrepancy import (
+    DependenceTest,
+    EffectSizes,
+    MMDTest,
+    dependence_test,
+    detectable_differences,
+    effect_sizes,
+    mmd_test,
+)
 from .explanations import Explanation, explain, resynthesis
 from .segment import segment
+from .sensitivity import ArchetypeSensitivity, archetype_sensitivity
 from .tensors import Registration, ShapeSpace, decompose, register
 
 __all__ = [
+    "ArchetypeSensitivity",
     "Comparison",
+    "DependenceTest",
+    "EffectSizes",
     "Ensemble",
     "Explanation",
     "MMDTest",
@@ -14,9 +26,13 @@ __all__ = [
     "Settings",
     "ShapeSpace",
     "Step",
+    "archetype_sensitivity",
     "compare",
     "comparison_steps",
     "decompose",
+    "dependence_test",
+    "detectable_differences",
+    "effect_sizes",
     "explain",
     "extract_curves",
     "mmd_test",

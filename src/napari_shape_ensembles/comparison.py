@@ -1,18 +1,18 @@
 """The comparison of two ensembles: registration, learning, two tests and one row of the truth table."""
 
 import platform
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import InitVar, dataclass
 from functools import cached_property
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .curves import Ensemble, Interpolation, Measure, in_unit, to_landmarks
-from .discrepancy import INCONCLUSIVE, TRUTH_TABLE, MMDTest, combined_mmd_test, mmd_test, row, too_few
-from .tensors import ShapeSpace, decompose, register
+from .discrepancy import INCONCLUSIVE, TRUTH_TABLE, MMDTest, combined_mmd_steps, gretton_steps, inconclusive, row
+from .tensors import Registration, ShapeSpace, decompose, register
 from .tensors.archetype import Choice, archetype_index, choose_archetype
 from .threads import one_library_thread
 
@@ -20,11 +20,15 @@ if TYPE_CHECKING:
     import pandas as pd
 
 Real = NDArray[np.float64]
+Returned = TypeVar("Returned")
 RegistrationKind = Literal["standardized", "raw", "none"]
 Coordinates = Literal["both", "raw", "normalized"]
+NullKind = Literal["permutation", "gamma", "bound"]
 
 # Beyond π/4 from the mean neither the mean nor the normal coordinates need be unique.
 _FAR = np.pi / 4
+# Above this share of ambiguous matches the choice of archetype colours the result.
+_MANY = 0.5
 # Below this many curves on one side a missed difference says little.
 _FEW = 30
 
@@ -56,6 +60,15 @@ class Settings:
         Undulation coordinates tested: raw ones see coarse form, normalized ones fine roughness.
     interpolation : {"spline", "polygon"}
         Between the vertices of an outline.
+    bandwidth : float or tuple of floats
+        Width s of the tests' kernel exp(-d²/(2s²)) over the median distance d. Several are tested on the same
+        permutations and combined by the smallest p-value.
+    null : {"permutation", "gamma", "bound"}
+        What the statistics are held against: permuted labels (exact), a gamma distribution with their moments, or
+        Gretton's distribution-free bound (very conservative). The last two draw no permutations.
+    approximate_above : int, optional
+        For more curves than this the permutation tests project the kernel on 512 of them: quicker, with the same
+        level and somewhat less power. By default never.
     seed : int
         Of every random draw.
     register, normalize : bool, optional
@@ -79,6 +92,9 @@ class Settings:
     coordinates: Coordinates = "both"
     interpolation: Interpolation = "spline"
     seed: int = 0
+    bandwidth: float | tuple[float, ...] = 1.0
+    null: NullKind = "permutation"
+    approximate_above: int | None = None
     register: InitVar[bool | None] = None
     normalize: InitVar[bool | None] = None
 
@@ -92,12 +108,24 @@ class Settings:
 
     def _check_numbers(self) -> None:
         least = {"landmarks": 8, "rank": 1, "permutations": 1, "seed": 0}
+        if self.approximate_above is not None:
+            least["approximate_above"] = 1
         for name, bound in least.items():
             value = getattr(self, name)
             if not isinstance(value, int | np.integer) or value < bound:
                 raise ValueError(f"{name} is a whole number of at least {bound}, not {value!r}")
         if not 0 < self.significance < 1:
             raise ValueError(f"significance is a level between 0 and 1, such as 0.01, not {self.significance!r}")
+        self._check_bandwidth()
+
+    def _check_bandwidth(self) -> None:
+        if isinstance(self.bandwidth, Sequence):  # a list, as it comes out of a file
+            object.__setattr__(self, "bandwidth", tuple(self.bandwidth))
+        factors = self.bandwidth if isinstance(self.bandwidth, tuple) else (self.bandwidth,)
+        if not factors or not all(isinstance(factor, int | float) and 0 < factor < np.inf for factor in factors):
+            raise ValueError(f"bandwidth is a positive multiple of the median distance, or several, not {factors!r}")
+        if len(set(factors)) < len(factors):
+            raise ValueError(f"bandwidth names a multiple twice: {factors!r}")
 
     def _check_choices(self) -> None:
         choices = {
@@ -105,6 +133,7 @@ class Settings:
             "registration": get_args(RegistrationKind),
             "coordinates": get_args(Coordinates),
             "interpolation": get_args(Interpolation),
+            "null": get_args(NullKind),
         }
         if not isinstance(self.archetype, int | np.integer):
             choices["archetype"] = ("asymmetric", "random", "mean")
@@ -159,6 +188,12 @@ class Comparison:
         Their scale coordinates.
     undulation, scale : MMDTest
         The two tests. With coordinates "both" the undulation's has the parts "raw" and "normalized".
+    ambiguous : int
+        Curves whose best match with the archetype is hardly better than the second best; see `Registration`.
+    archetype_is_ambiguous : bool
+        Whether the archetype (nearly) repeats itself, so that matches with it are not unique.
+    row_depends_on_archetype : bool
+        Whether the row is known to change with the archetype (`archetype_sensitivity`); it is then no answer.
     """
 
     a: Ensemble
@@ -169,15 +204,25 @@ class Comparison:
     l: Real
     undulation: MMDTest
     scale: MMDTest
+    ambiguous: int = 0
+    archetype_is_ambiguous: bool = False
+    row_depends_on_archetype: bool = False
 
     @property
     def case(self) -> str:
         """Row of the truth table, undulation ∧ scale with 1 = no difference detected; or "inconclusive"."""
-        return INCONCLUSIVE if self._too_few else row(self.undulation.rejected, self.scale.rejected)
+        return INCONCLUSIVE if self._inconclusive else row(self.undulation.rejected, self.scale.rejected)
 
     @property
-    def _too_few(self) -> str | None:
-        return too_few(len(self.a), len(self.b), self.settings.permutations, self.settings.significance)
+    def _inconclusive(self) -> str | None:
+        return inconclusive(
+            len(self.a),
+            len(self.b),
+            self.settings.permutations,
+            self.settings.significance,
+            null=self.settings.null,
+            row_depends_on_archetype=self.row_depends_on_archetype,
+        )
 
     @property
     def pmmd(self) -> float:
@@ -215,18 +260,26 @@ class Comparison:
         if self.a.unit == "pixel":
             found.append("Sizes are compared in pixels: make sure both images have the same pixel size.")
         few = min(len(self.a), len(self.b))
-        if self._too_few is None and few < _FEW:
+        if self._inconclusive is None and few < _FEW:
             found.append(f"Only {few} curves on one side: a difference may have gone unnoticed.")
+        if self.undulation.approximation:
+            found.append(f"The tests are approximate: {self.undulation.approximation}.")
         far = int((np.linalg.norm(self.t, axis=1) > _FAR).sum())
         if far:
             found.append(f"{far} curve(s) lie more than π/4 from the mean undulation: look at them first.")
+        if self.ambiguous > _MANY * len(self.t):
+            archetype = "archetype, nearly symmetric itself," if self.archetype_is_ambiguous else "archetype"
+            found.append(
+                f"{self.ambiguous} of {len(self.t)} curves match the {archetype} almost as well in a second way: "
+                "see whether the row stays with another archetype."
+            )
         return tuple(found)
 
     def summary(self) -> str:
         """Return the answer as one sentence."""
         names = f"{self.a.name or 'A'} ({len(self.a)} curves) and {self.b.name or 'B'} ({len(self.b)} curves)"
-        if self._too_few:
-            return f"{names}: inconclusive: {self._too_few}."
+        if self._inconclusive:
+            return f"{names}: inconclusive: {self._inconclusive}."
         numbers = f"undulation p = {self.undulation.p_value:.2g}, scale p = {self.scale.p_value:.2g}"
         return f"{names}: {TRUTH_TABLE[self.case]} ({self.case}; {numbers})."
 
@@ -264,15 +317,20 @@ def compare(
         When an ensemble has no usable curve, the units do not fit together, or a step fails; the message
         says what to do.
     """
-    steps = comparison_steps(a, b, settings)
+    return run_through(comparison_steps(a, b, settings), progress)
+
+
+def run_through(steps: Generator[Step, None, Returned], progress: Callable[[Step], None] | None) -> Returned:
+    """Run steps to their end; tell `progress` of each before it starts."""
+    started: Step | None = None
     while True:
         try:
             step = next(steps)
         except StopIteration as stop:
-            result: Comparison = stop.value
-            return result
-        if progress is not None:
+            return stop.value
+        if progress is not None and step != started:
             progress(step)
+        started = step
 
 
 def comparison_steps(
@@ -285,7 +343,7 @@ def comparison_steps(
     Yields
     ------
     Step
-        The step that comes next.
+        The step that comes next. A long one is yielded again, as the same object, after each block of its work.
 
     Returns
     -------
@@ -300,19 +358,18 @@ def comparison_steps(
     preshapes = undulation if settings.registration == "standardized" else landmarks
     index = archetype_index(preshapes, settings.archetype, reflections=settings.reflections, seed=settings.seed)
     yield next(steps)
-    undulation, scale = _registered(preshapes, undulation, scale, index, settings)
+    undulation, scale, *matches = _registered(preshapes, undulation, scale, index, settings)
     yield next(steps)
     if settings.registration == "standardized":
-        scale = _framed(landmarks, scale, index, settings)
+        scale, frame = _framed(landmarks, scale, index, settings)
+        matches.append(frame)
     yield next(steps)
     with one_library_thread():
         space = ShapeSpace.learn(undulation, scale, settings.rank)
         t, l = space.coordinates(undulation, scale)
-    yield next(steps)
-    undulation_test = _undulation_test(t, len(a), settings)
-    yield next(steps)
-    scale_test = mmd_test(l[: len(a)], l[len(a) :], **_levels(settings))
-    return Comparison(a, b, settings, space, t, l, undulation_test, scale_test)
+    undulation_test = yield from _within(next(steps), _undulation_test(t, len(a), settings))
+    scale_test = yield from _within(next(steps), _test({"": l}, len(a), settings))
+    return Comparison(a, b, settings, space, t, l, undulation_test, scale_test, *_ambiguity(matches))
 
 
 def _comparable(a: Ensemble, b: Ensemble) -> Ensemble:
@@ -332,19 +389,27 @@ def _landmarks(ensemble: Ensemble, settings: Settings) -> Real:
     return to_landmarks(ensemble, settings.landmarks, interpolation=settings.interpolation, measure=settings.measure)
 
 
-def _registered(preshapes: Real, undulation: Real, scale: Real, index: int, settings: Settings) -> tuple[Real, Real]:
-    """Undulations registered, and with them the scales where one match serves both."""
+def _registered(
+    preshapes: Real, undulation: Real, scale: Real, index: int, settings: Settings
+) -> tuple[Real, Real] | tuple[Real, Real, Registration]:
+    """Undulations registered, and with them the scales where one match serves both; and the match."""
     if settings.registration == "none":
         return undulation, scale
     match = register(preshapes, _archetype(preshapes, index, settings), reflections=settings.reflections)
     registered, own = decompose(match.landmarks)
-    return registered, own if settings.registration == "raw" else scale
+    return registered, own if settings.registration == "raw" else scale, match
 
 
-def _framed(landmarks: Real, scale: Real, index: int, settings: Settings) -> Real:
-    """Scales turned into the archetype's frame by the match of the raw landmarks: R* P R*ᵀ."""
+def _framed(landmarks: Real, scale: Real, index: int, settings: Settings) -> tuple[Real, Registration]:
+    """Scales turned into the archetype's frame by the match of the raw landmarks: R* P R*ᵀ; and the match."""
     match = register(landmarks, _archetype(landmarks, index, settings), reflections=settings.reflections)
-    return match.rotation @ scale @ match.rotation.swapaxes(1, 2)
+    return match.rotation @ scale @ match.rotation.swapaxes(1, 2), match
+
+
+def _ambiguity(matches: list[Registration]) -> tuple[int, bool]:
+    """How many curves have an ambiguous match of any kind, and whether an archetype is ambiguous itself."""
+    flags = [match.ambiguous for match in matches]
+    return int(np.any(flags, axis=0).sum()), any(match.archetype_is_ambiguous for match in matches)
 
 
 def _archetype(preshapes: Real, index: int, settings: Settings) -> Real:
@@ -352,18 +417,33 @@ def _archetype(preshapes: Real, index: int, settings: Settings) -> Real:
     return choose_archetype(preshapes, choice, reflections=settings.reflections)
 
 
-def _undulation_test(t: Real, first: int, settings: Settings) -> MMDTest:
+def _within(step: Step, work: Generator[None, None, Returned]) -> Generator[Step, None, Returned]:
+    """Work of one step, yielding the step before it starts and whenever it may be left."""
+    while True:
+        yield step
+        try:
+            next(work)
+        except StopIteration as stop:
+            return stop.value
+
+
+def _undulation_test(t: Real, first: int, settings: Settings) -> Generator[None, None, MMDTest]:
     """Test of the undulation coordinates, raw, normalized by their pooled deviation, or both."""
     spread = t.std(axis=0)
-    kinds = {"raw": t, "normalized": t / np.where(spread > 0, spread, 1)}
-    chosen = kinds if settings.coordinates == "both" else {settings.coordinates: kinds[settings.coordinates]}
-    samples = {name: (values[:first], values[first:]) for name, values in chosen.items()}
-    return combined_mmd_test(samples, **_levels(settings))
+    kinds: dict[str, Real] = {"raw": t, "normalized": t / np.where(spread > 0, spread, 1)}
+    chosen = list(kinds) if settings.coordinates == "both" else [settings.coordinates]
+    return _test({name: kinds[name] for name in chosen}, first, settings)
 
 
-def _levels(settings: Settings) -> dict[str, Any]:
-    return {
-        "permutations": settings.permutations,
+def _test(descriptions: dict[str, Real], first: int, settings: Settings) -> Generator[None, None, MMDTest]:
+    samples = {name: (values[:first], values[first:]) for name, values in descriptions.items()}
+    common: dict[str, Any] = {
         "significance": settings.significance,
+        "factor": settings.bandwidth,
         "seed": settings.seed,
     }
+    if settings.null != "permutation":
+        return gretton_steps(samples, settings.null, **common)
+    return combined_mmd_steps(
+        samples, permutations=settings.permutations, approximate_above=settings.approximate_above, **common
+    )

@@ -11,7 +11,7 @@ from .comparison import Comparison, Settings, compare
 from .curves import Ensemble, to_landmarks
 from .discrepancy import MMDTest
 from .discrepancy.components import COMPONENTS, Components, component_tests, components
-from .discrepancy.effects import standardised_difference
+from .discrepancy.contrasts import standardised_difference
 from .discrepancy.family import FamilyTests, family_tests
 from .discrepancy.modes import Modes, mode_tests
 from .discrepancy.outline import OutlineDifference, outline_difference

@@ -19,8 +19,8 @@ Mask = NDArray[np.bool_]
 
 # Vertices nearer than this share of the largest coordinate differ by rounding only.
 _SAME = 1e-12
-# A curve is collinear when the smaller of its two RMS extents is below about 1e-7 of the larger ...
-_FLAT = 1e-14
+# A curve is collinear when the smaller of its two RMS extents is below a millionth of the larger ...
+_FLAT = 1e-12
 # ... and encloses nothing when its loops cancel to this share of the squared perimeter.
 _NOTHING = 1e-12
 

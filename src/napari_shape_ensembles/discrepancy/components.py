@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from ..tensors import ShapeSpace, grassmann, spd
 from ..threads import over_blocks
-from .effects import bootstrap_counts, difference_of_means, spread_ratio
+from .contrasts import bootstrap_counts, difference_of_means, spread_ratio
 from .family import FamilyTests, family_tests
 from .mmd import median_distance
 from .properties import coarse_coordinates, fine_amplitude

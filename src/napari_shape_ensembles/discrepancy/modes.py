@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..tensors import ShapeSpace
-from .effects import spread_ratio, standardised_difference
+from .contrasts import spread_ratio, standardised_difference
 from .family import FamilyTests, family_tests
 from .properties import PROPERTIES, Property
 

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..tensors import ShapeSpace
-from .effects import standardised_difference
+from .contrasts import standardised_difference
 from .family import label_weights
 
 Real = NDArray[np.float64]

@@ -64,7 +64,7 @@ def decompose(landmarks: NDArray[np.floating], weights: NDArray[np.floating] | N
     points = planes(landmarks)
     measure = _normalised(weights, points.shape)
     x, y = np.moveaxis(points - (points * measure[:, None]).sum(axis=-1, keepdims=True), 1, 0)
-    return _polar(x * np.sqrt(measure), y * np.sqrt(measure))
+    return polar(x * np.sqrt(measure), y * np.sqrt(measure))
 
 
 def _normalised(weights: NDArray[np.floating] | None, shape: tuple[int, ...]) -> Real:
@@ -80,8 +80,49 @@ def _normalised(weights: NDArray[np.floating] | None, shape: tuple[int, ...]) ->
     return given / given.sum(axis=-1, keepdims=True)
 
 
-def _polar(x: Real, y: Real) -> tuple[Real, Real]:
-    """Polar factors of the N matrices with columns x and y, each (N, n)."""
+def affine_standardization(
+    landmarks: NDArray[np.floating], weights: NDArray[np.floating] | None = None
+) -> tuple[Real, Real]:
+    """Split centred landmarks as W^½ T = V M along their principal axes; `decompose` is the polar standardization.
+
+    Parameters
+    ----------
+    landmarks, weights
+        As in `decompose`.
+
+    Returns
+    -------
+    undulation : (N, n, 2) array
+        V, orthonormal columns, the longer axis first: the plane of `decompose` in another frame.
+    linear : (N, 2, 2) array
+        M = Σ Aᵀ with det M > 0, in the landmarks' unit: rows are orthogonal, the larger entry of the first is
+        positive.
+
+    Raises
+    ------
+    ValueError
+        As `decompose`.
+
+    Notes
+    -----
+    Paper, "Separable Shape Tensors". The axes of a curve with equal extents are arbitrary, and so is the frame of V.
+    """
+    undulation, scale = decompose(landmarks, weights)
+    extents, axes = np.linalg.eigh(scale)
+    longer = axes[:, :, 1]
+    longer = longer * np.sign(np.take_along_axis(longer, np.abs(longer).argmax(axis=1)[:, None], axis=1))
+    frame = np.stack([longer, np.stack([-longer[:, 1], longer[:, 0]], axis=1)], axis=2)
+    return undulation @ frame, extents[:, ::-1, None] * frame.swapaxes(1, 2)
+
+
+def polar(x: Real, y: Real) -> tuple[Real, Real]:
+    """Polar factors of the N matrices with columns x and y, each (N, n).
+
+    Raises
+    ------
+    ValueError
+        For columns that lie on a line.
+    """
     r11 = np.linalg.norm(x, axis=-1)
     first = x / np.where(r11 > 0, r11, 1)[:, None]
     r12 = np.einsum("qn,qn->q", first, y)

@@ -77,8 +77,8 @@ def run(
         traced.append(steps.value)
     a, b = traced
     for step in (comparing := Kept(comparison_steps(a, b, settings))):
-        yield Progress(step.name, next(count), total)
-    yield Progress("drawing curves", next(count), total)
+        yield Progress(step.name, tracing + step.index, total)
+    yield Progress("drawing curves", total - 1, total)
     result = comparing.value
     return Outcome(result, curve_layers(result, sources, (a, b)))
 
