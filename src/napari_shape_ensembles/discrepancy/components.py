@@ -9,7 +9,7 @@ from ..tensors import ShapeSpace, grassmann, spd
 from ..threads import over_blocks
 from .contrasts import bootstrap_counts, difference_of_means, spread_ratio
 from .family import FamilyTests, family_tests
-from .mmd import median_distance
+from .kernel import gaussian, median_distance
 from .properties import coarse_coordinates, fine_amplitude
 
 Real = NDArray[np.float64]
@@ -166,13 +166,12 @@ def _ratios(parts: dict[str, Real], first: int, counts: Real) -> tuple[Real, Rea
 def _unbiased_squared_mmd(x: Real, first: int, weights: Real) -> Real:
     """MMD² for every row of counts (R, N) of the curves, no curve paired with itself: (R,)."""
     x = x.reshape(len(x), -1)
-    width, squares = median_distance(x), np.einsum("id,id->i", x, x)
+    width = median_distance(x)
     a, b = weights.copy(), weights.copy()
     a[:, first:], b[:, :first] = 0, 0
 
     def sums(rows: slice) -> Real:
-        squared = squares[rows, None] + squares - 2 * (x[rows] @ x.T)
-        kernel = np.exp(np.maximum(squared, 0) / (-2 * width**2))
+        kernel = gaussian(x[rows], x, width)
         kernel[np.arange(len(kernel)), rows.start + np.arange(len(kernel))] = 0
         to_a, to_b = a @ kernel.T, b @ kernel.T
         pairs = ((a, to_a), (b, to_b), (a, to_b))

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..threads import over_blocks
-from .mmd import median_distance
+from .kernel import gaussian, median_distance
 
 Real = NDArray[np.float64]
 
@@ -156,13 +156,10 @@ def _by_waves(u: Real, weights: Real, count: int) -> Real:
 
 
 def _by_kernel(x: Real, weights: Real, width: float) -> Real:
-    squares = np.einsum("id,id->i", x, x)
     total = np.zeros(len(weights))
     for start in range(0, len(x), _ROWS):
         rows = slice(start, start + _ROWS)
-        squared = squares[rows, None] + squares - 2 * (x[rows] @ x.T)
-        kernel = np.exp(np.maximum(squared, 0) / (-2 * width**2))
-        total += np.einsum("bi,bi->b", weights[:, rows], weights @ kernel.T)
+        total += np.einsum("bi,bi->b", weights[:, rows], weights @ gaussian(x, x[rows], width))
     return total
 
 

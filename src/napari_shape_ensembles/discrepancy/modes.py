@@ -151,6 +151,14 @@ def along_mode(space: ShapeSpace, t: Real, mode: int, deviations: Real | tuple[f
     return space.reconstruct(places, np.zeros((len(steps), 3)))
 
 
+def exaggeration(space: ShapeSpace, t: Real, mode: int, visible: float = 0.08) -> int:
+    """How many times ± 2 sd of a mode must be enlarged before the outline moves by a visible share of its radius."""
+    low, mean, high = along_mode(space, t, mode)
+    moved = np.linalg.norm(high - low, axis=1).max() / 2
+    radius = np.linalg.norm(mean, axis=1).mean()
+    return int(np.clip(np.ceil(visible * radius / max(moved, 1e-12)), 1, 50))
+
+
 def _ranks(values: Real) -> Real:
     """Rank of every value within its column, 0 to N - 1; equal ones in the order they come."""
     return values.argsort(axis=0, kind="stable").argsort(axis=0, kind="stable").astype(np.float64)

@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..threads import over_blocks
-from .mmd import median_distance
+from .kernel import gaussian, median_distance
 
 Real = NDArray[np.float64]
 Index = NDArray[np.intp]
@@ -79,11 +79,9 @@ def most_typical(values: Real, first: int, count: int = 12) -> tuple[Index, Inde
 
 def _kernel_sums(points: Real, first: int, width: float) -> tuple[Real, Real]:
     """Sums of the kernel between every point and those of A, and those of B, each (N,)."""
-    squares = np.einsum("id,id->i", points, points)
 
     def sums(rows: slice) -> Real:
-        squared = squares[rows, None] + squares - 2 * (points[rows] @ points.T)
-        kernel = np.exp(np.maximum(squared, 0) / (-2 * width**2))
+        kernel = gaussian(points[rows], points, width)
         # The diagonal is 1 exactly, whatever rounding makes of the distance of a point from itself.
         kernel[np.arange(len(kernel)), rows.start + np.arange(len(kernel))] = 1
         return np.stack([kernel[:, :first].sum(axis=1), kernel[:, first:].sum(axis=1)])
