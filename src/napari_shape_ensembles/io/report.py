@@ -274,7 +274,7 @@ def _table_page(table: Table) -> Figure:
     axis = page.subplots()
     axis.axis("off")
     axis.set_title(title, loc="left")
-    cells = [[_wrapped(str(cell), 60) for cell in row] for row in rows] or [[""] * len(headings)]
+    cells = [[_wrapped(str(cell), 90) for cell in row] for row in rows] or [[""] * len(headings)]
     shown = axis.table(cells, colLabels=[str(heading) for heading in headings], loc="upper center", cellLoc="left")
     shown.auto_set_font_size(False)
     shown.set_fontsize(8)

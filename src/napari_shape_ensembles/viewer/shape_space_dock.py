@@ -57,7 +57,7 @@ class ShapeSpace(QWidget):
         self.explain_button = QPushButton("&Explain the difference")
         self.explain_button.setToolTip("Find typical curves, and test components and modes; takes a few seconds")
         self.cancel_button = QPushButton("&Cancel")
-        self.cancel_button.setToolTip("Stop explaining")
+        self.cancel_button.setToolTip("Stop explaining, or saving")
         self.progress = QProgressBar()
         self.progress.setTextVisible(False)
         self.panel = ExplanationPanel()
@@ -120,7 +120,8 @@ class ShapeSpace(QWidget):
         self.open_compare.setVisible(not has)
         for part in (self.explorer, self.explain_button, self.panel):
             part.setVisible(has)
-        self.explain_button.setEnabled(not busy)
+        for button in (self.explain_button, self.save_report):
+            button.setEnabled(not busy)
         for part in (self.cancel_button, self.progress):
             part.setVisible(busy)
         self.save_report.setVisible(self.panel.explanation is not None)
@@ -149,13 +150,15 @@ class ShapeSpace(QWidget):
         self.progress.setValue(progress.done)
         self.status.setText(f"{progress.name[0].upper()}{progress.name[1:]} …")
 
-    def _end(self, outcome: Explanation | Failure) -> None:
+    def _end(self, outcome: Explanation | Path | Failure) -> None:
         if isinstance(outcome, Failure):
             self._show_state(f"⚠ {outcome.reason}")
-            return
-        self.panel.show_explanation(outcome)
-        self.explorer.choose_modes(outcome.modes.order()[:4].tolist())
-        self._show_state()
+        elif isinstance(outcome, Path):
+            self._show_state(f"Report saved: {outcome.name}")
+        else:
+            self.panel.show_explanation(outcome)
+            self.explorer.choose_modes(outcome.modes.order()[:4].tolist())
+            self._show_state()
 
     def _take_selected(self, combo: QComboBox) -> None:
         row = self.selected_row()
@@ -214,17 +217,10 @@ class ShapeSpace(QWidget):
             self.write_report(Path(chosen))
 
     def write_report(self, path: Path) -> None:
-        """Save the report; say where, or why not."""
-        from ..io.report import save_report  # draws with Matplotlib, which takes its time to load
-
-        if self.panel.explanation is None:
-            return
-        try:
-            save_report(self.panel.explanation, path)
-        except (OSError, ValueError) as error:
-            self._show_state(f"⚠ {error}")
-        else:
-            self._show_state(f"Report saved: {path.name}")
+        """Save the report in the background; say where, or why not."""
+        if self.panel.explanation is not None and not self.runner.busy:
+            self.runner.start(cast("Generator[Progress, None, Outcome]", _saving(self.panel.explanation, path)))
+            self._show_state()
 
     def showEvent(self, event: QEvent | None) -> None:  # noqa: N802 - Qt's name
         """Follow the viewer, and look for a comparison again."""
@@ -262,3 +258,13 @@ def _progress_of(comparison: Comparison) -> Generator[Progress, None, Explanatio
     except StopIteration as stop:
         result: Explanation = stop.value
         return result
+
+
+def _saving(explanation: Explanation, path: Path) -> Generator[Progress, None, Path]:
+    from ..io.report import save_report  # draws with Matplotlib, which takes its time to load
+
+    yield Progress("saving the report", 0, 0)
+    try:
+        return save_report(explanation, path)
+    except OSError as error:
+        raise ValueError(f"{path.name} cannot be written: {error.strerror or error}") from error
