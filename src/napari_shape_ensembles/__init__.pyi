@@ -20,6 +20,7 @@ from .discrepancy import (
     effect_sizes,
     mmd_test,
 )
+from .explanations import Explanation, explain, resynthesis
 from .segment import Segmentation, segment, segment_stack
 from .sensitivity import ArchetypeSensitivity, archetype_sensitivity
 from .settings import Settings
@@ -34,6 +35,7 @@ __all__ = [
     "DependenceTest",
     "EffectSizes",
     "Ensemble",
+    "Explanation",
     "MMDTest",
     "PairTable",
     "Registration",
@@ -53,12 +55,14 @@ __all__ = [
     "dependence_test",
     "detectable_differences",
     "effect_sizes",
+    "explain",
     "extract_curves",
     "level_curves",
     "match_labels",
     "mmd_test",
     "register",
     "repaired",
+    "resynthesis",
     "segment",
     "segment_stack",
     "smoothing_study",
