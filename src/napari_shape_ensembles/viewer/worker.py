@@ -143,7 +143,7 @@ class Runner(QObject):
 
     Signals
     -------
-    progressed : Progress
+    progressed : Progress, or Partial of a study
     ended : Outcome (whatever the work returns) or Failure
         Not sent for a run that was cancelled.
     """
