@@ -172,6 +172,14 @@ def test_signed_area_is_twice_the_shoelace_area():
     assert signed_area(np.array([0, 1, 1 + 1j, 1j]))[()] == pytest.approx(2)
 
 
+def test_no_curves_give_an_empty_registration():
+    match = register(np.empty((0, 40, 2)), blobs(1, 40)[0])
+    assert match.landmarks.shape == (0, 40, 2)
+    assert match.rotation.shape == (0, 2, 2)
+    for field in (match.shift, match.reversed, match.residual, match.distinctness, match.ambiguous):
+        assert field.shape == (0,)
+
+
 def test_archetypes_with_another_number_of_landmarks_are_refused():
     with pytest.raises(ValueError, match="50 landmarks and the archetype 60"):
         register(blobs(2, 50), blobs(1, 60)[0])
