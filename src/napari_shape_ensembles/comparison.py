@@ -1,17 +1,18 @@
 """The comparison of two ensembles: registration, learning, two tests and one row of the truth table."""
 
 import platform
-from collections.abc import Callable, Generator
-from dataclasses import InitVar, dataclass
+from collections.abc import Callable, Generator, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .curves import Ensemble, Interpolation, Measure, in_unit, to_landmarks
-from .discrepancy import INCONCLUSIVE, TRUTH_TABLE, MMDTest, combined_mmd_test, mmd_test, row, too_few
+from .curves import Ensemble, in_unit, to_landmarks
+from .discrepancy import INCONCLUSIVE, TRUTH_TABLE, MMDTest, combined_mmd_steps, gretton_steps, inconclusive, row
+from .settings import Settings as Settings
 from .tensors import Registration, ShapeSpace, decompose, register
 from .tensors.archetype import Choice, archetype_index, choose_archetype
 from .threads import one_library_thread
@@ -20,8 +21,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 Real = NDArray[np.float64]
-RegistrationKind = Literal["standardized", "raw", "none"]
-Coordinates = Literal["both", "raw", "normalized"]
+Returned = TypeVar("Returned")
+Images = Ensemble | Sequence[Ensemble]
 
 # Beyond π/4 from the mean neither the mean nor the normal coordinates need be unique.
 _FAR = np.pi / 4
@@ -29,95 +30,6 @@ _FAR = np.pi / 4
 _MANY = 0.5
 # Below this many curves on one side a missed difference says little.
 _FEW = 30
-
-
-@dataclass(frozen=True)
-class Settings:
-    """What a comparison does. The defaults are the project's; `Settings.paper` gives the paper's own.
-
-    Attributes
-    ----------
-    landmarks : int
-        Landmarks n per curve.
-    rank : int
-        Undulation coordinates r kept; fewer where the curves cannot fix so many.
-    significance : float
-        Level of each of the two tests. The row as a whole errs at most twice as often.
-    permutations : int
-        Random relabellings B per test.
-    archetype : {"asymmetric", "random", "mean"} or int
-        The curve all others are registered against; an index counts through A's curves, then B's.
-    reflections : bool
-        A curve and its mirror image count as the same; False keeps handedness as a feature.
-    measure : {"affine", "arc-length"}
-        Which length the landmarks divide equally. Only the affine one keeps undulation free of linear maps.
-    registration : {"standardized", "raw", "none"}
-        "standardized" matches undulations with each other and takes the frame of the scale from matching the
-        raw curves; "raw" uses that one match for both; "none" leaves curves as they are.
-    coordinates : {"both", "raw", "normalized"}
-        Undulation coordinates tested: raw ones see coarse form, normalized ones fine roughness.
-    interpolation : {"spline", "polygon"}
-        Between the vertices of an outline.
-    seed : int
-        Of every random draw.
-    register, normalize : bool, optional
-        Shorthands: `register=False` is registration "none"; `normalize` picks the coordinates "normalized" or
-        "raw".
-
-    Raises
-    ------
-    ValueError
-        For a value out of range, naming it.
-    """
-
-    landmarks: int = 500
-    rank: int = 150
-    significance: float = 0.01
-    permutations: int = 1000
-    archetype: Choice = "asymmetric"
-    reflections: bool = True
-    measure: Measure = "affine"
-    registration: RegistrationKind = "standardized"
-    coordinates: Coordinates = "both"
-    interpolation: Interpolation = "spline"
-    seed: int = 0
-    register: InitVar[bool | None] = None
-    normalize: InitVar[bool | None] = None
-
-    def __post_init__(self, register: bool | None, normalize: bool | None) -> None:
-        if register is False:
-            object.__setattr__(self, "registration", "none")
-        if normalize is not None:
-            object.__setattr__(self, "coordinates", "normalized" if normalize else "raw")
-        self._check_numbers()
-        self._check_choices()
-
-    def _check_numbers(self) -> None:
-        least = {"landmarks": 8, "rank": 1, "permutations": 1, "seed": 0}
-        for name, bound in least.items():
-            value = getattr(self, name)
-            if not isinstance(value, int | np.integer) or value < bound:
-                raise ValueError(f"{name} is a whole number of at least {bound}, not {value!r}")
-        if not 0 < self.significance < 1:
-            raise ValueError(f"significance is a level between 0 and 1, such as 0.01, not {self.significance!r}")
-
-    def _check_choices(self) -> None:
-        choices = {
-            "measure": get_args(Measure),
-            "registration": get_args(RegistrationKind),
-            "coordinates": get_args(Coordinates),
-            "interpolation": get_args(Interpolation),
-        }
-        if not isinstance(self.archetype, int | np.integer):
-            choices["archetype"] = ("asymmetric", "random", "mean")
-        for name, allowed in choices.items():
-            if getattr(self, name) not in allowed:
-                raise ValueError(f"{name} is one of {', '.join(allowed)}, not {getattr(self, name)!r}")
-
-    @classmethod
-    def paper(cls) -> "Settings":
-        """Return the choices of the paper: arc length, one raw match, a random archetype, raw coordinates."""
-        return cls(measure="arc-length", registration="raw", coordinates="raw", archetype="random")
 
 
 @dataclass(frozen=True)
@@ -138,6 +50,19 @@ STEPS = (
     "testing undulation",
     "testing scale",
 )
+
+
+class Learned(NamedTuple):
+    """A shape space, and the undulation (N, r) and scale (N, 3) coordinates of the curves it was learned from.
+
+    With them how many curves have an ambiguous match, and whether the archetype is ambiguous itself.
+    """
+
+    space: ShapeSpace
+    t: Real
+    l: Real
+    ambiguous: int
+    archetype_is_ambiguous: bool
 
 
 @dataclass(frozen=True, eq=False)
@@ -161,6 +86,8 @@ class Comparison:
         Curves whose best match with the archetype is hardly better than the second best; see `Registration`.
     archetype_is_ambiguous : bool
         Whether the archetype (nearly) repeats itself, so that matches with it are not unique.
+    row_depends_on_archetype : bool
+        Whether the row is known to change with the archetype (`archetype_sensitivity`); it is then no answer.
     """
 
     a: Ensemble
@@ -173,15 +100,23 @@ class Comparison:
     scale: MMDTest
     ambiguous: int = 0
     archetype_is_ambiguous: bool = False
+    row_depends_on_archetype: bool = False
 
     @property
     def case(self) -> str:
         """Row of the truth table, undulation ∧ scale with 1 = no difference detected; or "inconclusive"."""
-        return INCONCLUSIVE if self._too_few else row(self.undulation.rejected, self.scale.rejected)
+        return INCONCLUSIVE if self._inconclusive else row(self.undulation.rejected, self.scale.rejected)
 
     @property
-    def _too_few(self) -> str | None:
-        return too_few(len(self.a), len(self.b), self.settings.permutations, self.settings.significance)
+    def _inconclusive(self) -> str | None:
+        return inconclusive(
+            len(self.a),
+            len(self.b),
+            self.settings.permutations,
+            self.settings.significance,
+            null=self.settings.null,
+            row_depends_on_archetype=self.row_depends_on_archetype,
+        )
 
     @property
     def pmmd(self) -> float:
@@ -219,8 +154,10 @@ class Comparison:
         if self.a.unit == "pixel":
             found.append("Sizes are compared in pixels: make sure both images have the same pixel size.")
         few = min(len(self.a), len(self.b))
-        if self._too_few is None and few < _FEW:
+        if self._inconclusive is None and few < _FEW:
             found.append(f"Only {few} curves on one side: a difference may have gone unnoticed.")
+        if self.undulation.approximation:
+            found.append(f"The tests are approximate: {self.undulation.approximation}.")
         far = int((np.linalg.norm(self.t, axis=1) > _FAR).sum())
         if far:
             found.append(f"{far} curve(s) lie more than π/4 from the mean undulation: look at them first.")
@@ -235,8 +172,8 @@ class Comparison:
     def summary(self) -> str:
         """Return the answer as one sentence."""
         names = f"{self.a.name or 'A'} ({len(self.a)} curves) and {self.b.name or 'B'} ({len(self.b)} curves)"
-        if self._too_few:
-            return f"{names}: inconclusive: {self._too_few}."
+        if self._inconclusive:
+            return f"{names}: inconclusive: {self._inconclusive}."
         numbers = f"undulation p = {self.undulation.p_value:.2g}, scale p = {self.scale.p_value:.2g}"
         return f"{names}: {TRUTH_TABLE[self.case]} ({self.case}; {numbers})."
 
@@ -248,8 +185,8 @@ class Comparison:
 
 
 def compare(
-    a: Ensemble,
-    b: Ensemble,
+    a: Images,
+    b: Images,
     settings: Settings = Settings(),
     *,
     progress: Callable[[Step], None] | None = None,
@@ -258,8 +195,8 @@ def compare(
 
     Parameters
     ----------
-    a, b : Ensemble
-        The two samples of curves.
+    a, b : Ensemble, or a sequence of them
+        The two samples of curves; several images of one sample are pooled (`Ensemble.pooled`).
     settings : Settings
     progress : callable, optional
         Called with each `Step` before it starts.
@@ -274,20 +211,25 @@ def compare(
         When an ensemble has no usable curve, the units do not fit together, or a step fails; the message
         says what to do.
     """
-    steps = comparison_steps(a, b, settings)
+    return run_through(comparison_steps(a, b, settings), progress)
+
+
+def run_through(steps: Generator[Step, None, Returned], progress: Callable[[Step], None] | None) -> Returned:
+    """Run steps to their end; tell `progress` of each before it starts."""
+    started: Step | None = None
     while True:
         try:
             step = next(steps)
         except StopIteration as stop:
-            result: Comparison = stop.value
-            return result
-        if progress is not None:
+            return stop.value
+        if progress is not None and step != started:
             progress(step)
+        started = step
 
 
 def comparison_steps(
-    a: Ensemble,
-    b: Ensemble,
+    a: Images,
+    b: Images,
     settings: Settings = Settings(),
 ) -> Generator[Step, None, Comparison]:
     """Compare as `compare` does, stopping before each step: close the generator to cancel.
@@ -295,39 +237,60 @@ def comparison_steps(
     Yields
     ------
     Step
-        The step that comes next.
+        The step that comes next. A long one is yielded again, as the same object, after each block of its work.
 
     Returns
     -------
     Comparison
     """
-    b = _comparable(a, b)
-    steps = (Step(name, index, len(STEPS)) for index, name in enumerate(STEPS))
-    yield next(steps)
-    landmarks = np.concatenate([_landmarks(a, settings), _landmarks(b, settings)])
-    yield next(steps)
+    a, b = comparable(a, b)
+    learned = yield from learning_steps((a, b), settings)
+    descriptions = undulation_descriptions(learned.t, settings)
+    undulation_test = yield from _within(_step("testing undulation"), _test(descriptions, len(a), settings))
+    scale_test = yield from _within(_step("testing scale"), _test({"": learned.l}, len(a), settings))
+    tests = undulation_test, scale_test
+    return Comparison(a, b, settings, *learned[:3], *tests, learned.ambiguous, learned.archetype_is_ambiguous)
+
+
+def learning_steps(ensembles: Sequence[Ensemble], settings: Settings) -> Generator[Step, None, Learned]:
+    """Place landmarks, register and learn on the pooled curves of any number of ensembles of one unit.
+
+    Yields
+    ------
+    Step
+        The step that comes next, of those of a comparison.
+
+    Returns
+    -------
+    Learned
+        The space, and the coordinates of the pooled curves in the order of the ensembles.
+    """
+    yield _step("placing landmarks")
+    landmarks = np.concatenate([_landmarks(ensemble, settings) for ensemble in ensembles])
+    yield _step("choosing the archetype")
     undulation, scale = decompose(landmarks)
     preshapes = undulation if settings.registration == "standardized" else landmarks
     index = archetype_index(preshapes, settings.archetype, reflections=settings.reflections, seed=settings.seed)
-    yield next(steps)
+    yield _step("registering undulations")
     undulation, scale, *matches = _registered(preshapes, undulation, scale, index, settings)
-    yield next(steps)
+    yield _step("registering scales")
     if settings.registration == "standardized":
         scale, frame = _framed(landmarks, scale, index, settings)
         matches.append(frame)
-    yield next(steps)
+    yield _step("learning the shape space")
     with one_library_thread():
         space = ShapeSpace.learn(undulation, scale, settings.rank)
         t, l = space.coordinates(undulation, scale)
-    yield next(steps)
-    undulation_test = _undulation_test(t, len(a), settings)
-    yield next(steps)
-    scale_test = mmd_test(l[: len(a)], l[len(a) :], **_levels(settings))
-    return Comparison(a, b, settings, space, t, l, undulation_test, scale_test, *_ambiguity(matches))
+    return Learned(space, t, l, *_ambiguity(matches))
 
 
-def _comparable(a: Ensemble, b: Ensemble) -> Ensemble:
-    """Return b in a's unit; refuse ensembles without curves."""
+def _step(name: str) -> Step:
+    return Step(name, STEPS.index(name), len(STEPS))
+
+
+def comparable(a: Images, b: Images) -> tuple[Ensemble, Ensemble]:
+    """Pool the images of each side; return b in a's unit; refuse ensembles without curves."""
+    a, b = (side if isinstance(side, Ensemble) else Ensemble.pooled(side) for side in (a, b))
     for side, ensemble in (("A", a), ("B", b)):
         if not len(ensemble):
             reasons = "; ".join(f"{count} {reason}" for reason, count in ensemble.dropped.items())
@@ -336,7 +299,7 @@ def _comparable(a: Ensemble, b: Ensemble) -> Ensemble:
                 + (f" ({reasons})" if reasons else "")
                 + ": check the segmentation and the minimum size"
             )
-    return in_unit(b, a.unit)
+    return a, in_unit(b, a.unit)
 
 
 def _landmarks(ensemble: Ensemble, settings: Settings) -> Real:
@@ -371,18 +334,41 @@ def _archetype(preshapes: Real, index: int, settings: Settings) -> Real:
     return choose_archetype(preshapes, choice, reflections=settings.reflections)
 
 
-def _undulation_test(t: Real, first: int, settings: Settings) -> MMDTest:
-    """Test of the undulation coordinates, raw, normalized by their pooled deviation, or both."""
+def _within(step: Step, work: Generator[None, None, Returned]) -> Generator[Step, None, Returned]:
+    """Work of one step, yielding the step before it starts and whenever it may be left."""
+    while True:
+        yield step
+        try:
+            next(work)
+        except StopIteration as stop:
+            return stop.value
+
+
+def undulation_descriptions(t: Real, settings: Settings) -> dict[str, Real]:
+    """Undulation coordinates as the settings have them tested: raw, normalized by their pooled deviation, or both."""
     spread = t.std(axis=0)
-    kinds = {"raw": t, "normalized": t / np.where(spread > 0, spread, 1)}
-    chosen = kinds if settings.coordinates == "both" else {settings.coordinates: kinds[settings.coordinates]}
-    samples = {name: (values[:first], values[first:]) for name, values in chosen.items()}
-    return combined_mmd_test(samples, **_levels(settings))
+    kinds: dict[str, Real] = {"raw": t, "normalized": t / np.where(spread > 0, spread, 1)}
+    chosen = list(kinds) if settings.coordinates == "both" else [settings.coordinates]
+    return {name: kinds[name] for name in chosen}
 
 
-def _levels(settings: Settings) -> dict[str, Any]:
+def _test(descriptions: dict[str, Real], first: int, settings: Settings) -> Generator[None, None, MMDTest]:
+    samples = {name: (values[:first], values[first:]) for name, values in descriptions.items()}
+    if settings.null == "permutation":
+        return combined_mmd_steps(samples, **levels(settings))
+    return gretton_steps(
+        samples, settings.null, significance=settings.significance, factor=settings.bandwidth, seed=settings.seed
+    )
+
+
+def levels(settings: Settings) -> dict[str, Any]:
+    """What the permutation tests take of the settings; refuses settings that ask for another null."""
+    if settings.null != "permutation":
+        raise ValueError(f"null {settings.null!r} serves single comparisons only: choose null='permutation' here")
     return {
         "permutations": settings.permutations,
         "significance": settings.significance,
+        "factor": settings.bandwidth,
+        "approximate_above": settings.approximate_above,
         "seed": settings.seed,
     }

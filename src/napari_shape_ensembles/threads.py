@@ -6,10 +6,12 @@ blocks that run side by side here.
 """
 
 import os
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
 from functools import cache
+from threading import Lock
 from typing import TypeVar
 
 from threadpoolctl import ThreadpoolController
@@ -23,17 +25,68 @@ def _controller() -> ThreadpoolController:
     return ThreadpoolController()  # looks through all loaded libraries, so only once
 
 
+class _Limit:
+    """The limit of the libraries, shared by all threads: set by the first that asks, lifted after the last."""
+
+    def __init__(self) -> None:
+        self._lock, self._holders, self._limiter = Lock(), 0, ExitStack()
+
+    def take(self) -> None:
+        with self._lock:
+            if not self._holders:
+                self._limiter.enter_context(_controller().limit(limits=1, user_api="blas"))
+            self._holders += 1
+
+    def give_back(self) -> None:
+        with self._lock:
+            self._holders -= 1
+            if not self._holders:
+                self._limiter.close()
+
+
+_LIMIT = _Limit()
+
+
 @contextmanager
 def one_library_thread() -> Iterator[None]:
-    """Keep linear algebra libraries to one thread."""
-    with _controller().limit(limits=1, user_api="blas"):
+    """Keep linear algebra libraries to one thread; runs side by side may overlap in it."""
+    _LIMIT.take()
+    try:
         yield
+    finally:
+        _LIMIT.give_back()
 
 
 def over_blocks(work: Callable[[Block], Result], blocks: Iterable[Block]) -> list[Result]:
     """Apply `work` to every block, on all processors this process may use; results in the blocks' order."""
-    with one_library_thread(), ThreadPoolExecutor(processors()) as pool:
-        return list(pool.map(work, blocks))
+    return list(each_block(work, blocks))
+
+
+def each_block(work: Callable[[Block], Result], blocks: Iterable[Block]) -> Iterator[Result]:
+    """As `over_blocks`, but hand out each result as it is ready; closing the iterator drops what has not begun.
+
+    At most two blocks per processor are under way at a time, so results that nobody fetched do not pile up.
+    """
+    blocks = list(blocks)
+    with one_library_thread():
+        if len(blocks) > 1:
+            yield from _side_by_side(work, blocks)
+        else:  # not worth a thread
+            yield from map(work, blocks)
+
+
+def _side_by_side(work: Callable[[Block], Result], blocks: list[Block]) -> Iterator[Result]:
+    waiting: deque[Future[Result]] = deque()
+    pool = ThreadPoolExecutor(processors())
+    try:
+        for block in blocks:
+            waiting.append(pool.submit(work, block))
+            if len(waiting) > 2 * processors():
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
+    finally:
+        pool.shutdown(wait=True, cancel_futures=True)
 
 
 def processors() -> int:

@@ -3,6 +3,7 @@
 from .ensemble import Ensemble
 from .extract import extract_curves
 from .landmarks import Interpolation, Measure, to_landmarks
+from .mask import trace_mask
 from .units import conversion_factor, in_unit
 
 __all__ = [
@@ -13,4 +14,5 @@ __all__ = [
     "extract_curves",
     "in_unit",
     "to_landmarks",
+    "trace_mask",
 ]

@@ -19,8 +19,8 @@ Mask = NDArray[np.bool_]
 
 # Vertices nearer than this share of the largest coordinate differ by rounding only.
 _SAME = 1e-12
-# A curve is collinear when the smaller of its two RMS extents is below about 1e-7 of the larger ...
-_FLAT = 1e-14
+# A curve is collinear when the smaller of its two RMS extents is below a millionth of the larger ...
+_FLAT = 1e-12
 # ... and encloses nothing when its loops cancel to this share of the squared perimeter.
 _NOTHING = 1e-12
 
@@ -44,6 +44,8 @@ class Ensemble:
         One unique id per curve; by default the place of each curve in `curves`, counted from 0.
     dropped : mapping of str to int, optional
         Objects left out by earlier steps: reason -> count.
+    images : sequence of str, optional
+        Name of the image each curve comes from, where there are several; by default `name`. See `pooled`.
 
     Attributes
     ----------
@@ -73,6 +75,7 @@ class Ensemble:
         unit: str = "pixel",
         ids: ArrayLike | None = None,
         dropped: Mapping[str, int] | None = None,
+        images: Sequence[str] | NDArray[np.str_] | None = None,
     ) -> None:
         if not isinstance(unit, str) or not unit.strip():
             raise ValueError(f'unit is "pixel" or a unit of length such as "µm", not {unit!r}')
@@ -84,6 +87,55 @@ class Ensemble:
         self.vertices = _read_only(vertices.view(np.float64).reshape(-1, 2))
         self.offsets = _read_only(offsets)
         self.ids = _read_only(_ids(ids, len(arrays))[kept])
+        self._images = None if images is None else _read_only(_image_names(images, len(arrays))[kept])
+
+    @classmethod
+    def pooled(cls, ensembles: Sequence["Ensemble"], *, name: str = "") -> "Ensemble":
+        """Pool the curves of several images of one sample.
+
+        Parameters
+        ----------
+        ensembles : sequence of Ensemble
+            Expressed in the unit of the first.
+        name : str
+            Of the whole; by default the names of the images, joined by " + ".
+
+        Returns
+        -------
+        Ensemble
+            Its `images` tell where each curve comes from. Ids stay as they are where they are unique over all
+            images, else they become "image:id". What was left out is added up by reason.
+
+        Raises
+        ------
+        ValueError
+            For no ensemble, or units that cannot be converted.
+        """
+        from .units import in_unit  # which needs this class itself
+
+        if not ensembles:
+            raise ValueError("a sample needs at least one image: give one or more ensembles")
+        if len(ensembles) == 1 and not name:
+            return ensembles[0]
+        members = [in_unit(ensemble, ensembles[0].unit) for ensemble in ensembles]
+        names = _distinct([member.name for member in members])
+        images = [
+            np.full(len(member), image) if member._images is None else member._images
+            for member, image in zip(members, names, strict=True)
+        ]
+        return cls(
+            [curve for member in members for curve in member.curves],
+            name=name or " + ".join(names),
+            unit=members[0].unit,
+            ids=_pooled_ids([member.ids for member in members], names),
+            dropped=sum((Counter(member.dropped) for member in members), Counter()),
+            images=np.concatenate(images),
+        )
+
+    @property
+    def images(self) -> NDArray[np.str_]:
+        """Name of the image that each curve comes from, (N,)."""
+        return np.full(len(self), self.name) if self._images is None else self._images
 
     @cached_property
     def curves(self) -> tuple[Real, ...]:
@@ -136,7 +188,23 @@ class Ensemble:
                 f"a mask for {len(self)} curves holds as many booleans, not {chosen.dtype} of shape {chosen.shape}"
             )
         curves = [self.curves[i] for i in np.flatnonzero(chosen)]
-        return Ensemble(curves, name=self.name, unit=self.unit, ids=self.ids[chosen], dropped=self._dropped)
+        return Ensemble(
+            curves,
+            name=self.name,
+            unit=self.unit,
+            ids=self.ids[chosen],
+            dropped=self._dropped,
+            images=None if self._images is None else self._images[chosen],
+        )
+
+    def __getstate__(self) -> dict[str, Any]:
+        # What is derived from the rest is left behind: it would double what is sent to another process.
+        return {name: value for name, value in vars(self).items() if name not in ("curves", "_features")}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        for array in (self.vertices, self.offsets, self.ids):
+            _read_only(array)
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
@@ -181,6 +249,31 @@ def _ids(ids: ArrayLike | None, count: int) -> NDArray[Any]:
     if repeated:
         raise ValueError(f"ids must be unique: {repeated[0]!r} stands for more than one curve")
     return array
+
+
+def _image_names(images: Sequence[str] | NDArray[np.str_], count: int) -> NDArray[np.str_]:
+    array = np.array(images, dtype=np.str_)
+    if array.shape != (count,):
+        raise ValueError(f"{count} curves need {count} names of images, not names of shape {array.shape}")
+    return array
+
+
+def _distinct(names: list[str]) -> list[str]:
+    """Names made different from one another by a number."""
+    seen: Counter[str] = Counter()
+    found = []
+    for name in names:
+        seen[name] += 1
+        again = f" ({seen[name]})" if seen[name] > 1 else ""
+        found.append(f"{name or 'image'}{again}")
+    return found
+
+
+def _pooled_ids(ids: Sequence[NDArray[Any]], names: list[str]) -> NDArray[Any]:
+    together = [value for group in ids for value in group.tolist()]
+    if len(set(together)) < len(together):
+        together = [f"{name}:{value}" for group, name in zip(ids, names, strict=True) for value in group.tolist()]
+    return np.array(together)
 
 
 def _joined(arrays: Iterable[NDArray[Any]]) -> tuple[Complex, Index]:

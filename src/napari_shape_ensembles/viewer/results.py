@@ -65,7 +65,7 @@ class ResultsPanel(QWidget):
         _emptied(self.tests)
         decided = result.case != "inconclusive"
         lines = [("Undulation", result.undulation)]
-        lines += [(_PARTS[name], part) for name, part in result.undulation.parts.items()]
+        lines += [(_PARTS.get(name, name), part) for name, part in result.undulation.parts.items()]
         lines += [("Scale", result.scale)]
         rows = [[f"<small>{heading}</small>" for heading in _COLUMNS]]
         rows += [_line(name, test, decided) for name, test in lines]
