@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from brute_force import nuclear_objective
 from curve_makers import blobs, clover, ellipse, rotation
 from napari_shape_ensembles import Ensemble, register, to_landmarks
-from napari_shape_ensembles.tensors import distinctness
+from napari_shape_ensembles.tensors import TrigonometricExpansion, distinctness
 from napari_shape_ensembles.tensors.registration import signed_area
 
 
@@ -102,6 +102,30 @@ def test_a_fractional_shift_of_a_smooth_curve_is_undone():
     np.testing.assert_allclose(match.landmarks[0], centred(archetype), atol=1e-10)
 
 
+@pytest.mark.parametrize("n", [40, 41])
+def test_shifts_of_rough_curves_are_the_best_ones_of_their_interpolants(n):
+    rng = np.random.default_rng(3)
+    rough = blobs(6, n, seed=5) + 0.2 * rng.normal(size=(6, n, 2))
+    # The highest mode, which even n sees only once, counts as a cosine.
+    rough += 0.3 * np.cos(np.pi * np.arange(n))[:, None] * rng.normal(size=(6, 1, 2))
+    curves, archetype = centred(rough[1:].swapaxes(0, 1)).swapaxes(0, 1), centred(rough[0])
+    match = register(curves, archetype)
+    for curve, shift, turn, back, found in zip(
+        curves, match.shift, match.rotation, match.reversed, match.landmarks, strict=True
+    ):
+        interpolant = TrigonometricExpansion.through(curve[None])
+
+        def shifted(by, interpolant=interpolant, shift=shift, back=back, turn=turn):
+            steps = -np.arange(n) if back else np.arange(n)
+            return interpolant((steps + shift + by) / n)[0]
+
+        np.testing.assert_allclose(shifted(0) @ turn.T, found, atol=1e-9)
+        scores = [np.linalg.svd(archetype.T @ shifted(by), compute_uv=False) for by in (-1e-3, 0, 1e-3)]
+        signed = [s[0] + s[1] * np.sign(np.linalg.det(archetype.T @ shifted(0)) * np.linalg.det(turn)) for s in scores]
+        slope, bend = (signed[2] - signed[0]) / 2e-3, (signed[2] - 2 * signed[1] + signed[0]) / 1e-6
+        assert abs(slope / bend) < 1e-6
+
+
 def test_symmetric_archetypes_are_indistinct_and_blobs_are_not():
     scores = distinctness(np.stack([ellipse(2, 1, 240), clover(3), blobs(1, 240)[0]]))
     assert scores[0] < 1e-12
@@ -170,6 +194,14 @@ def test_smoothing_changes_ambiguous_matches_more_often_than_distinct_ones(load_
 
 def test_signed_area_is_twice_the_shoelace_area():
     assert signed_area(np.array([0, 1, 1 + 1j, 1j]))[()] == pytest.approx(2)
+
+
+def test_no_curves_give_an_empty_registration():
+    match = register(np.empty((0, 40, 2)), blobs(1, 40)[0])
+    assert match.landmarks.shape == (0, 40, 2)
+    assert match.rotation.shape == (0, 2, 2)
+    for field in (match.shift, match.reversed, match.residual, match.distinctness, match.ambiguous):
+        assert field.shape == (0,)
 
 
 def test_archetypes_with_another_number_of_landmarks_are_refused():

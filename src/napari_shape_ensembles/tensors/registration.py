@@ -155,14 +155,14 @@ def match(z: Complex, target: Complex, reflections: bool) -> tuple[Real, Real, R
     """
     n = z.shape[-1]
     z, against = _turned_along(_centred(z), target)
-    spectrum, aim = scipy.fft.fft(z), np.broadcast_to(scipy.fft.fft(target), z.shape)
+    spectrum, aim = scipy.fft.fft(z), scipy.fft.fft(target)
     first, second, margin = two_best(squared_scores(spectrum, aim, reflections))
     registered, shift, turn, mirrored = _aligned(spectrum, aim, first)
     norm = np.linalg.norm(z, axis=-1, keepdims=True)
     ambiguous = margin < AMBIGUOUS
     tied = np.flatnonzero(margin < _TIED)
     if len(tied):
-        other = _aligned(spectrum[tied], aim[tied], second[tied])[0]
+        other = _aligned(spectrum[tied], aim if aim.ndim == 1 else aim[tied], second[tied])[0]
         ambiguous[tied] = np.linalg.norm(other - registered[tied], axis=-1) > _SAME * norm[tied, 0]
     return (
         np.stack([registered.real, registered.imag], axis=1),
