@@ -25,14 +25,14 @@ def run_tests(session: nox.Session, *arguments: str) -> None:
 @nox.parametrize("binding", list(BINDINGS))
 def tests(session: nox.Session, binding: str) -> None:
     """All tests, on this Python with this binding."""
-    session.install("--editable", ".", "napari", BINDINGS[binding], "--group", "test", "import-linter")
+    session.install("--editable", ".[dask,ebsd,imagej,parquet]", "napari", BINDINGS[binding], "--group", "test", "import-linter")
     run_tests(session)
 
 
 @nox.session(python="3.11", venv_backend="uv")
 def lowest(session: nox.Session) -> None:
     """All tests with the lowest versions that pyproject.toml admits."""
-    session.install("--resolution", "lowest-direct", "--editable", ".", "PyQt6>=6.8")
+    session.install("--resolution", "lowest-direct", "--editable", ".[dask,ebsd,imagej,parquet]", "PyQt6>=6.8")
     session.install("--group", "test", "import-linter")
     run_tests(session, "-o", "filterwarnings=")
 

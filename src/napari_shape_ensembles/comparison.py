@@ -1,8 +1,8 @@
 """The comparison of two ensembles: registration, learning, two tests and one row of the truth table."""
 
 import platform
-from collections.abc import Callable, Generator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Generator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
@@ -10,8 +10,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from . import records
+from .archive import StrPath, Tree, read_archive, write_archive
 from .curves import Ensemble, in_unit, to_landmarks
 from .discrepancy import INCONCLUSIVE, TRUTH_TABLE, MMDTest, combined_mmd_steps, gretton_steps, inconclusive, row
+from .painted import curve_layer_data, summary_html
 from .settings import Settings as Settings
 from .tensors import Registration, ShapeSpace, decompose, register
 from .tensors.archetype import Choice, archetype_index, choose_archetype
@@ -88,6 +91,8 @@ class Comparison:
         Whether the archetype (nearly) repeats itself, so that matches with it are not unique.
     row_depends_on_archetype : bool
         Whether the row is known to change with the archetype (`archetype_sensitivity`); it is then no answer.
+    versions : mapping of str to str
+        Versions of the software that decided the digits.
     """
 
     a: Ensemble
@@ -101,6 +106,7 @@ class Comparison:
     ambiguous: int = 0
     archetype_is_ambiguous: bool = False
     row_depends_on_archetype: bool = False
+    versions: Mapping[str, str] = field(default_factory=lambda: software_versions())
 
     @property
     def case(self) -> str:
@@ -177,11 +183,54 @@ class Comparison:
         numbers = f"undulation p = {self.undulation.p_value:.2g}, scale p = {self.scale.p_value:.2g}"
         return f"{names}: {TRUTH_TABLE[self.case]} ({self.case}; {numbers})."
 
-    @property
-    def versions(self) -> dict[str, str]:
-        """Versions of the software that decides the digits."""
-        packages = ("napari-shape-ensembles", "numpy", "scipy")
-        return {"python": platform.python_version()} | {name: version(name) for name in packages}
+    def save(self, path: StrPath, *, view: Tree | None = None) -> None:
+        """Write the whole comparison to one file, complete or not at all.
+
+        Parameters
+        ----------
+        path : path
+            Such as "nuclei.comparison.npz", by which napari knows the file again.
+        view : dict, optional
+            What a viewer needs to show it as it was: numbers, words, lists and dicts of them, as JSON has them.
+
+        Raises
+        ------
+        OSError
+            When the file cannot be written; an earlier file of that name stays.
+        ValueError
+            For ids or a view that a file cannot hold.
+        """
+        write_archive(path, records.FORMAT, records.LAYOUT, records.comparison_tree(self, view or {}))
+
+    def to_layers(self, viewer: Any) -> list[Any]:
+        """Add one painted Shapes layer per image to a napari viewer, and return the two."""
+        return [viewer.add_shapes(curves, **options) for curves, options, _ in curve_layer_data(self)]
+
+    def _repr_html_(self) -> str:
+        return summary_html(self)
+
+    @classmethod
+    def load(cls, path: StrPath) -> "Comparison":
+        """Read a comparison that `save` wrote, to the same digits. Nothing in the file is executed.
+
+        Raises
+        ------
+        ValueError
+            For a file of another kind, of a newer version of this software, or a damaged one.
+        OSError
+            When there is no such file, or it cannot be read.
+        """
+        return read_archive(path, records.FORMAT, records.LAYOUT, cls._of)
+
+    @classmethod
+    def _of(cls, tree: Tree) -> "Comparison":
+        return cls(settings=records.choices_of(Settings, tree["settings"]), **records.comparison_parts(tree))
+
+
+def software_versions() -> dict[str, str]:
+    """Versions of the software that decides the digits."""
+    packages = ("napari-shape-ensembles", "numpy", "scipy")
+    return {"python": platform.python_version()} | {name: version(name) for name in packages}
 
 
 def compare(

@@ -10,6 +10,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
+from contextvars import ContextVar
 from functools import cache
 from threading import Lock
 from typing import TypeVar
@@ -18,6 +19,23 @@ from threadpoolctl import ThreadpoolController
 
 Block = TypeVar("Block")
 Result = TypeVar("Result")
+
+# Asked before each block; set for one call at a time by whoever may want to stop it.
+_stop_asked: ContextVar[Callable[[], bool] | None] = ContextVar("stop_asked", default=None)
+
+
+class Stopped(Exception):  # noqa: N818 - not an error
+    """Raised between two blocks of work that is no longer wanted."""
+
+
+@contextmanager
+def stoppable(asked: Callable[[], bool]) -> Iterator[None]:
+    """Let `over_blocks` raise `Stopped` before the next block once `asked()` is true."""
+    token = _stop_asked.set(asked)
+    try:
+        yield
+    finally:
+        _stop_asked.reset(token)
 
 
 @cache
@@ -67,7 +85,7 @@ def each_block(work: Callable[[Block], Result], blocks: Iterable[Block]) -> Iter
 
     At most two blocks per processor are under way at a time, so results that nobody fetched do not pile up.
     """
-    blocks = list(blocks)
+    blocks, work = list(blocks), _leavable(work)
     with one_library_thread():
         if len(blocks) > 1:
             yield from _side_by_side(work, blocks)
@@ -87,6 +105,18 @@ def _side_by_side(work: Callable[[Block], Result], blocks: list[Block]) -> Itera
             yield waiting.popleft().result()
     finally:
         pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _leavable(work: Callable[[Block], Result]) -> Callable[[Block], Result]:
+    """The same work, given up before the next block once that is asked for by `stoppable`."""
+    asked = _stop_asked.get()
+
+    def step(block: Block) -> Result:
+        if asked is not None and asked():
+            raise Stopped
+        return work(block)
+
+    return step
 
 
 def processors() -> int:
