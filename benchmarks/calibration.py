@@ -111,8 +111,8 @@ def level_table(pool, options):
             cells = []
             for level in LEVELS:
                 text, low, high = shares(p, level)
-                inside = "inside" if low <= level <= high else "OUTSIDE"
-                verdict = f"at most {2 * level:g}" if name == "the table" else inside
+                place = "below" if high < level else "ABOVE" if low > level else "inside"
+                verdict = f"at most {2 * level:g}" if name == "the table" else place
                 cells.append(f"{level:g}: {text} {verdict}")
             print(f"| {kind} | {m}, {n} | {name} | {' | '.join(cells)} |", flush=True)
 

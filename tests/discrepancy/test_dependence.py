@@ -5,6 +5,7 @@ import pytest
 from scipy.stats import binom
 
 from napari_shape_ensembles.discrepancy import dependence_test, median_distance
+from napari_shape_ensembles.discrepancy.dependence import _pairings
 from napari_shape_ensembles.discrepancy.kernel import gaussian
 
 
@@ -37,6 +38,13 @@ def test_a_difference_between_the_samples_is_not_dependence():
     t[:first] += 2
     l[:first] += 2
     assert dependence_test(t, l, first).p_value > 0.05
+
+
+def test_pairings_keep_each_sample_to_itself():
+    orders = _pairings(np.random.default_rng(0), 4, 10, 30)
+    assert (np.sort(orders[:, :4], axis=1) == np.arange(4)).all()
+    assert (np.sort(orders[:, 4:], axis=1) == np.arange(4, 10)).all()
+    assert len({tuple(order) for order in orders}) == 30
 
 
 def test_the_level_is_held():

@@ -163,12 +163,18 @@ def test_differences_of_the_detectable_size_are_found_as_often_as_claimed():
         l[first:] += np.log(least.size_ratio) * np.array([1, 0, 1])
         return mmd_test(l[:first], l[first:], permutations=300, seed=seed).rejected
 
+    def elongation(seed):
+        _, l, first = coordinates(60, 90, seed + 1)
+        l[first:] += np.log(least.elongation_ratio) / 2 * np.array([1, 0, -1])
+        return mmd_test(l[:first], l[first:], permutations=300, seed=seed).rejected
+
     def form(seed):
         t, _, first = coordinates(60, 90, seed + 1)
         t[first:, 0] += least.form_shift * SPREAD[0]
         return mmd_test(t[:first], t[first:], permutations=300, seed=seed).rejected
 
     assert 0.65 < found(size) < 0.95
+    assert 0.65 < found(elongation) < 0.95
     assert 0.65 < found(form) < 0.95
 
 

@@ -217,3 +217,39 @@ def test_the_median_is_exact_with_and_without_the_bracket(total):
 def test_the_median_survives_a_misleading_bracket():
     values = np.tile([0.0, 1.0, 2.0, 3.0], 50_000)  # every probe lands on the same number
     assert kernel._middle(values).tolist() == [1.0, 2.0]
+
+
+@pytest.fixture
+def noisy(monkeypatch, single):
+    """Single precision made a thousand times worse."""
+    exact = permutations.quadratic_forms
+
+    def forms(distances, bandwidths, fast, precise):
+        one, other = yield from exact(distances, bandwidths, fast, precise)
+        noise = np.random.default_rng(fast.shape[0]).uniform(-1, 1, one.shape)
+        return one + 0.02 * np.abs(one[:, :1]) * noise, other
+
+    monkeypatch.setattr(permutations, "quadratic_forms", forms)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_p_values_stand_even_where_single_precision_is_poor(noisy, double, seed):
+    z = points(120, 3, seed, 0.1)
+    parts = {"raw": halves(z), "cubes": halves(z**3), "coarse": halves(z.round())}
+    one, other = combined_mmd_test(parts, seed=seed), double(combined_mmd_test, parts, seed=seed)
+    assert np.abs(one.null - other.null).max() > 1e-4
+    assert one.p_value == other.p_value
+    assert [part.p_value for part in one.parts.values()] == [part.p_value for part in other.parts.values()]
+
+
+def test_labellings_that_amount_to_the_observed_one_tie_with_it_exactly():
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        kind = rng.permutation(np.repeat(np.arange(4), 4))  # four places, four points in each
+        z = rng.normal(size=(4, 3))[kind]
+        labels = finished(permuted_labels(8, 16, 2000, seed))
+        (statistics,) = finished(permuted_statistics(Distances(z), labels, [0.8]))
+        drawn = labels.indicators(slice(None)) @ (kind[:, None] == np.arange(4))
+        same = (drawn == drawn[0]).all(axis=1)
+        assert (statistics.values[same] == statistics.values[0]).all()
+        assert same.sum() > 10
