@@ -154,7 +154,7 @@ def save_pictures():
 
     from napari_shape_ensembles.studies.figures import plot_landscape, plot_study
 
-    landscape = decision_landscape(*noisy_and_smooth(), ranks=RANKS, landmarks=LANDMARKS, settings=Settings.paper())
+    landscape = decision_landscape(*noisy_and_smooth(), ranks=RANKS, landmarks=LANDMARKS, settings=NARROW)
     for name, plot, result in (("landscape", plot_landscape, landscape), ("smoothing", plot_study, smoothing())):
         figure = plt.figure(figsize=(7, 9), layout="constrained")
         plot(result, figure)
