@@ -128,11 +128,19 @@ def test_the_run_on_the_most_curves_wins_not_the_longest():
     assert (found.low, found.high, found.best, found.answer) == (1, 2, 1, "a")
     assert "From σ = 1 to 2 px all 2 cells give a" in found.reason
     assert "Below, at σ = 0 px, the cells give a 1 ×, b 1 ×." in found.reason
+    assert "unnoticed" not in found.reason
 
 
 def test_neighbouring_runs_of_other_answers_are_kept_apart():
     found = study_of(["aa", "aa", "bb", "bb", "bb"], [10, 10, 30, 40, 30])
     assert (found.low, found.high, found.best, found.answer) == (2, 4, 3, "b")
+
+
+def test_a_range_that_ends_with_few_curves_comes_with_a_caution():
+    found = study_of(["aa", "aa", "aa"], [100, 60, 40])
+    assert found.reason.endswith(
+        "At σ = 2 px only 40 of 100 curves are left on the smaller side: a difference may go unnoticed there."
+    )
 
 
 def test_no_range_is_recommended_where_there_is_none():

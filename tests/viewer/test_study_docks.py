@@ -6,9 +6,12 @@ import time
 import numpy as np
 import pytest
 from napari.components import ViewerModel
-from qtpy.QtCore import QPoint, Qt
+from qtpy.QtCore import QEvent, QPoint, Qt
+from qtpy.QtGui import QHelpEvent
+from qtpy.QtWidgets import QApplication
 
 from napari_shape_ensembles import decision_landscape, extract_curves
+from napari_shape_ensembles.viewer import plot_view
 from napari_shape_ensembles.viewer.landscape_dock import LandscapeDock
 from napari_shape_ensembles.viewer.smoothing_dock import SmoothingDock
 
@@ -124,12 +127,18 @@ def test_results_show_as_they_come_and_stay_when_cancelled(landscape_dock, qtbot
     assert landscape_dock.result is kept
 
 
-def test_a_cell_under_the_mouse_is_described_and_empty_places_are_not(landscape_dock, qtbot):
+def test_a_cell_under_the_mouse_is_described_and_empty_places_are_not(landscape_dock, qtbot, monkeypatch):
     result = run(landscape_dock, qtbot)
     words = landscape_dock.describe(1, 2.2, 0.8)
     assert words.startswith(f"40 landmarks, rank 10: {result.case[1, 2]} (undulation p = ")
     assert landscape_dock.describe(1, 9, 0) == ""
     assert landscape_dock.describe(0, 2, 0.1) == ""
+    shown = []
+    monkeypatch.setattr(plot_view.QToolTip, "showText", lambda _, text, __: shown.append(text))
+    point = QPoint(*map(round, landscape_dock.view.place(1, 2, 1)))
+    help_event = QHelpEvent(QEvent.Type.ToolTip, point, landscape_dock.view.mapToGlobal(point))
+    QApplication.sendEvent(landscape_dock.view, help_event)
+    assert shown == [words]
 
 
 @pytest.mark.parametrize(
@@ -158,6 +167,18 @@ def test_without_matplotlib_the_numbers_are_there_and_the_place_of_the_plot_says
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     assert run(landscape_dock, qtbot).complete
     assert "napari-shape-ensembles[plot]" in landscape_dock.view.failure
+
+
+def test_a_plot_that_fails_says_so_and_the_next_one_is_drawn(landscape_dock, qtbot):
+    def failing(figure):
+        raise ZeroDivisionError("no reason")
+
+    with qtbot.waitSignal(landscape_dock.view.drawn, timeout=20_000):
+        landscape_dock.view.show_plot(failing)
+    assert "ZeroDivisionError: no reason" in landscape_dock.view.failure
+    assert len(run(landscape_dock, qtbot).table()) == 8
+    assert not landscape_dock.view.failure
+    assert len(landscape_dock.view.axes) == 3
 
 
 def test_groups_hold_the_layers_that_are_ticked(smoothing_dock, model, qtbot):

@@ -89,7 +89,18 @@ def _reason(sigmas: Real, answers: Answers, sizes: Real, run: list[int], best: i
     for side, index in (("Below", run[0] - 1), ("Above", run[-1] + 1)):
         if 0 <= index < len(sigmas):
             words += f" {side}, at σ = {sigmas[index]:g} px, {_split(answers[index])}."
-    return words
+    return words + _thinned(sigmas, np.nan_to_num(sizes.min(axis=1)), run[-1])
+
+
+def _thinned(sigmas: Real, fewer: Real, last: int) -> str:
+    """A caution where most curves are gone at the upper end of the range."""
+    most = int(fewer.max())
+    if fewer[last] >= most / 2:
+        return ""
+    return (
+        f" At σ = {sigmas[last]:g} px only {fewer[last]:.0f} of {most} curves are left on the smaller side: a "
+        "difference may go unnoticed there."
+    )
 
 
 def _split(cells: NDArray[Any] | None) -> str:

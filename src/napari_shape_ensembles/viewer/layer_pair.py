@@ -65,9 +65,9 @@ class LayerPair(QWidget):
     def choose(self, *layers: Layer | None) -> None:
         """Choose A and B; what is not in the list is passed over."""
         for combo, layer in zip((self.a, self.b), layers, strict=True):
-            index = combo.findData(layer) if layer is not None else -1
-            if index >= 0:
-                combo.setCurrentIndex(index)
+            listed = [combo.itemData(index) for index in range(combo.count())]
+            if layer in listed:
+                combo.setCurrentIndex(listed.index(layer))
 
     def refresh(self) -> None:
         """List the layers of now, keeping what is chosen where it is still there."""

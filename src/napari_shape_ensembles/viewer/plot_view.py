@@ -1,5 +1,6 @@
 """A figure in a dock: drawn in a thread of its own, since matplotlib takes longer than a window may stand still."""
 
+import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -7,9 +8,11 @@ from typing import Any
 import numpy as np
 from napari.qt.threading import create_worker
 from numpy.typing import NDArray
-from qtpy.QtCore import QEvent, QSize, QTimer, Signal
-from qtpy.QtGui import QImage, QMouseEvent, QPainter, QPaintEvent, QResizeEvent
+from qtpy.QtCore import QEvent, QPoint, QSize, Qt, QTimer, Signal
+from qtpy.QtGui import QHelpEvent, QImage, QMouseEvent, QPainter, QPaintEvent, QResizeEvent
 from qtpy.QtWidgets import QSizePolicy, QToolTip, QWidget
+
+log = logging.getLogger(__name__)
 
 #: Draws on an empty matplotlib figure and returns its axes, from top to bottom.
 Plot = Callable[[Any], Any]
@@ -17,6 +20,8 @@ Plot = Callable[[Any], Any]
 _DPI = 100
 _SETTLED = 80  # milliseconds without a change of size before it is drawn anew
 _FONT_SIZE = 8
+_LEAST = (220, 260)  # below this the labels leave no room for the panels
+_CENTRED = Qt.AlignmentFlag.AlignCenter.value | Qt.TextFlag.TextWordWrap.value
 
 
 @dataclass(frozen=True)
@@ -91,7 +96,7 @@ class PlotView(QWidget):
         """Start drawing what is to be shown now; while a picture is being drawn, remember to."""
         if self._busy:
             self._again = True
-        elif self._plot is not None and self.width() > 50 and self.height() > 50:
+        elif self._plot is not None and self.width() >= _LEAST[0] and self.height() >= _LEAST[1]:
             self._busy, self._again = True, False
             worker = create_worker(_safely_rendered, self._plot, self._look(), _start_thread=False)
             worker.returned.connect(self._show)
@@ -107,7 +112,9 @@ class PlotView(QWidget):
         self.failure = drawn if isinstance(drawn, str) else ""
         if isinstance(drawn, Drawn) and self._plot is not None:
             rows, columns = drawn.pixels.shape[:2]
-            self._image = QImage(drawn.pixels.data, columns, rows, 4 * columns, QImage.Format.Format_RGBA8888).copy()
+            self._image = QImage(
+                drawn.pixels.tobytes(), columns, rows, 4 * columns, QImage.Format.Format_RGBA8888
+            ).copy()
             self._drawn = drawn
         self.update()
         if self._again:
@@ -120,11 +127,10 @@ class PlotView(QWidget):
         right, up = self._drawn.axes[axes].transData.transform((x, y)) / self._drawn.look.ratio
         return float(right), self._drawn.look.height - float(up)
 
-    def _found(self, event: Any) -> tuple[int, float, float] | None:
-        """The axes under the mouse, and the place in their coordinates."""
+    def _found(self, point: QPoint) -> tuple[int, float, float] | None:
+        """The axes at a point of this widget, and the place in their coordinates."""
         if self._drawn is None:
             return None
-        point = event.pos()
         ratio = self._drawn.look.ratio
         pixel = (point.x() * ratio, (self._drawn.look.height - point.y()) * ratio)
         for index, axes in enumerate(self._drawn.axes):
@@ -135,14 +141,15 @@ class PlotView(QWidget):
 
     def mousePressEvent(self, event: QMouseEvent | None) -> None:  # noqa: N802 - Qt's name
         """Tell where the plot was clicked."""
-        found = self._found(event)
+        found = self._found(event.position().toPoint()) if event is not None else None
         if found is not None:
             self.clicked.emit(*found)
 
     def event(self, event: QEvent | None) -> bool:
         """Describe what is under the mouse when it rests."""
         if event is not None and event.type() == QEvent.Type.ToolTip:
-            found = self._found(event)
+            assert isinstance(event, QHelpEvent)
+            found = self._found(event.pos())
             QToolTip.showText(event.globalPos(), self.describe(*found) if found else "", self)
             return True
         return bool(super().event(event))
@@ -166,7 +173,7 @@ class PlotView(QWidget):
             painter.drawImage(self.rect(), self._image)
         elif self.failure:
             painter.setPen(self.palette().windowText().color())
-            painter.drawText(self.rect(), 0x1000 | 0x84, self.failure)  # words wrapped, centred
+            painter.drawText(self.rect(), _CENTRED, self.failure)
         painter.end()
 
     def sizeHint(self) -> QSize:  # noqa: N802 - Qt's name
@@ -184,6 +191,9 @@ def _safely_rendered(plot: Plot, look: Look) -> Drawn | str:
         return _rendered(plot, look)
     except ImportError as error:
         return str(error)
+    except Exception as error:
+        log.exception("a plot failed")
+        return f"The plot could not be drawn ({type(error).__name__}: {error}). Please report it."
 
 
 def _rendered(plot: Plot, look: Look) -> Drawn:
