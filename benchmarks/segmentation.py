@@ -111,7 +111,8 @@ def battery(data: Path) -> list[Case]:
         image = imread(data / "paper" / f"battery_{kind}_falsecolour.jpg")
         mask = imread(data / "paper" / f"battery_{kind}_mask_sigma5.png") > 0
         small = resize(mask.astype(float), image.shape[:2], order=1, anti_aliasing=True) > 0.5
-        found.append(Case(f"battery {kind}", image, ndimage.label(small)[0], BATTERY, 40))
+        region = ndimage.find_objects(small.astype(int))[0]  # the paper took a part of the image only
+        found.append(Case(f"battery {kind}", image[region], ndimage.label(small[region])[0], BATTERY, 40))
     return found
 
 
@@ -188,7 +189,7 @@ STEEL = {
     "800C-85H-Q-5": 171,
     "800C-85H-Q-6": 161,
 }
-BATTERY = Segmentation(method="local", objects="dark", channel=0, window=81, offset=0.03, split_touching="none")
+BATTERY = Segmentation(method="local", objects="dark", channel=0, window=81, opening=1.5, split_touching="none")
 PHASE = Segmentation(
     method="manual", threshold=1.5, objects="dark", smoothing=0, split_touching="none", fill_holes=False
 )

@@ -25,7 +25,7 @@ def labels_with_a_fault(seed=1):
     """Labels of many blobs, and one far too large."""
     labels = segment(spots(seed), split_touching=False)
     labels = np.pad(labels, ((0, 150), (0, 0)))
-    labels[disk((labels.shape[0] - 75, 100), 60)] = labels.max() + 1
+    labels[disk((labels.shape[0] - 75, 100), 40)] = labels.max() + 1
     return labels
 
 

@@ -42,7 +42,7 @@ _QUESTIONS = {
 }
 _COLUMNS = ("exclude", "of", "id", "score", "why")
 # A curve is shown with this many times its size around it.
-_AROUND = 4.0
+_AROUND = 3.0
 
 
 class InspectCurves(QWidget):
