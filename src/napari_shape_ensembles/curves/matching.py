@@ -105,7 +105,8 @@ class _Shared:
     @classmethod
     def of(cls, one: NDArray[np.integer], other: NDArray[np.integer]) -> "_Shared":
         (values_a, index_a, sizes_a), (values_b, index_b, sizes_b) = (_numbered(plane) for plane in (one, other))
-        codes, pixels = np.unique(index_a * len(values_b) + index_b, return_counts=True)
+        both = (index_a > 0) & (index_b > 0) if values_a[0] == values_b[0] == 0 else slice(None)
+        codes, pixels = np.unique((index_a * len(values_b) + index_b)[both], return_counts=True)
         i, j = np.divmod(codes, len(values_b))
         objects = (values_a[i] > 0) & (values_b[j] > 0)
         i, j, pixels = i[objects], j[objects], pixels[objects]
@@ -119,6 +120,10 @@ class _Shared:
 
 def _numbered(plane: NDArray[np.integer]) -> tuple[Index, Index, Index]:
     """Label values, the place of each pixel's value among them, and their numbers of pixels."""
+    if plane.max(initial=0) <= plane.size:  # counting is much quicker than sorting
+        counts = np.bincount(plane.ravel())
+        used = counts > 0
+        return np.flatnonzero(used), (np.cumsum(used) - 1)[plane.ravel()], counts[used]
     values, index, counts = np.unique(plane, return_inverse=True, return_counts=True)
     return values.astype(np.int64), index.ravel(), counts
 

@@ -42,7 +42,7 @@ _QUESTIONS = {
 }
 _COLUMNS = ("exclude", "of", "id", "score", "why")
 # A curve is shown with this many times its size around it.
-_AROUND = 4.0
+_AROUND = 3.0
 
 
 class InspectCurves(QWidget):
@@ -266,8 +266,9 @@ class InspectCurves(QWidget):
         self._viewer.reset_view()
         whole = np.ptp(np.asarray(self._viewer.layers.extent.world)[:, -2:], axis=0)
         size = np.maximum(np.ptp(world, axis=0), 1e-9)
-        self._viewer.camera.center = (0.0, *((world.min(axis=0) + world.max(axis=0)) / 2))
-        self._viewer.camera.zoom *= max(float((whole / (_AROUND * size)).min()), 1.0)
+        camera = getattr(self._viewer, "scene", self._viewer).camera  # in the scene since napari 0.9
+        camera.center = (0.0, *((world.min(axis=0) + world.max(axis=0)) / 2))
+        camera.zoom *= max(float((whole / (_AROUND * size)).min()), 1.0)
         self._viewer.layers.selection.active = layer
         layer.selected_data = {index}
 

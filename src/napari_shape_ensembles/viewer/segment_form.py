@@ -71,7 +71,7 @@ class SegmentForm(QWidget):
             _changes(control).connect(lambda *_: self.changed.emit())
         for name in ("method", "split_touching", "all_regions"):
             _changes(self.controls[name]).connect(lambda *_: self._show_rows())
-        self._rgb = False
+        self._rgb = self._fitted = False
         self._show_rows()
 
     def _section(self, controls: dict[str, tuple[str, Control, str]]) -> QWidget:
@@ -94,7 +94,7 @@ class SegmentForm(QWidget):
         for name in ("threshold", "low"):
             box = self.controls[name]
             assert isinstance(box, QDoubleSpinBox)
-            kept = low <= box.value() <= high and box.minimum() < box.maximum()
+            kept = self._fitted and low <= box.value() <= high
             was_blocked = box.blockSignals(True)
             box.setDecimals(0 if high - low > 100 else 3)
             box.setRange(low, high)
@@ -102,6 +102,7 @@ class SegmentForm(QWidget):
             if not kept:
                 box.setValue(middle if name == "threshold" else (low + middle) / 2)
             box.blockSignals(was_blocked)
+        self._fitted = True
         self._show_rows()
 
     def segmentation(self) -> Segmentation:

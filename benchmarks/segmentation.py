@@ -1,0 +1,200 @@
+"""Segment every image of the real data with documented settings and set the result beside its reference.
+
+Prints the tables of docs/segmentation.md: found and reference counts, the mean IoU of matched objects, the share of
+reference objects matched; then the time of a preview and of tracing 5000 labels.
+Run as ``python benchmarks/segmentation.py [--data FOLDER] [--quick]``.
+"""
+
+import argparse
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from scipy import ndimage
+from skimage.draw import polygon2mask
+from skimage.io import imread
+from skimage.transform import resize
+
+from napari_shape_ensembles import Segmentation, Tiling, extract_curves, match_labels, segment
+
+
+@dataclass(frozen=True)
+class Case:
+    """One raw image, how it is segmented, and which of its objects are counted."""
+
+    name: str
+    image: np.ndarray
+    reference: np.ndarray
+    settings: Segmentation
+    min_area: int
+    tiling: bool = False
+
+
+def main() -> None:
+    """Print both tables."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--data", type=Path, default=Path(__file__).resolve().parents[2] / "shared" / "data")
+    parser.add_argument("--quick", action="store_true", help="leave the timings out")
+    options = parser.parse_args()
+    print("| image | settings | min. area | reference | found | difference | matched | mean IoU | curves |")
+    print("|---|---|---|---|---|---|---|---|---|")
+    for case in cases(options.data):
+        print(row(case), flush=True)
+    if not options.quick:
+        print("\n" + "\n".join(timings()))
+
+
+def row(case: Case) -> str:
+    """One line of the table: objects of at least the minimum area, those at the border included."""
+    both = segment(case.image, case.settings), case.reference
+    found, reference = (without_small(labels, case.min_area) for labels in both)
+    counts = [len(np.unique(labels[labels > 0])) for labels in (reference, found)]
+    matching = match_labels(reference, found)
+    ensemble = Tiling.of(found).smoothed(5).ensemble() if case.tiling else extract_curves(found, min_area=case.min_area)
+    settings = ", ".join(f"{name} {value}" for name, value in case.settings.changed().items()) or "defaults"
+    return (
+        f"| {case.name} | {settings} | {case.min_area} | {counts[0]} | {counts[1]} | {counts[1] / counts[0] - 1:+.0%} "
+        f"| {len(matching.pairs) / counts[0]:.0%} | {matching.pairs['iou'].mean():.2f} | {len(ensemble)} |"
+    )
+
+
+def without_small(labels: np.ndarray, least: int) -> np.ndarray:
+    """Labels without objects of fewer pixels."""
+    values, index, counts = np.unique(labels, return_inverse=True, return_counts=True)
+    return np.where(counts >= least, values, 0)[index].reshape(labels.shape).astype(np.int64)
+
+
+def cases(data: Path) -> list[Case]:
+    """Every image that has a reference, with its settings."""
+    return [*powder(data), nuclei(data), *steel(data), *battery(data), *maps(data)]
+
+
+def powder(data: Path) -> list[Case]:
+    """Powder: drawn polygons; a particle is what no other one drawn later covers."""
+    folder = data / "ampis_powder"
+    drawn = np.load(folder / "polygons.npz")
+    outlines = np.split(drawn["xy"][:, ::-1].astype(float), drawn["offsets"][1:-1])
+    found = []
+    for number in (0, 1):
+        image = imread(folder / f"Sc1Tile_001-00{number + 1}-000.png")
+        labels = np.zeros(image.shape, dtype=np.int32)
+        chosen = [i for i in range(len(outlines)) if drawn["image"][i] == number and drawn["kind"][i] == 0]
+        for label, index in enumerate(chosen, start=1):
+            labels[polygon2mask(image.shape, outlines[index])] = label
+        found.append(Case(f"powder {number}", image, labels, POWDER[number], 100))
+    return found
+
+
+def nuclei(data: Path) -> Case:
+    """Fluorescent nuclei."""
+    image, labels = (imread(data / "dsb_nuclei" / name) for name in ("image.png", "labels.png"))
+    return Case("nuclei", image, labels, NUCLEI, 30)
+
+
+def steel(data: Path) -> list[Case]:
+    """Spheroidised steel; touching particles are one component of the reference."""
+    found = []
+    for path in sorted((data / "uhcs_spheroidite").glob("*_image.png")):
+        mask = imread(path.with_name(path.name.replace("_image", "_mask"))) > 0
+        name = path.name.removesuffix("_image.png")
+        settings = Segmentation(method="manual", threshold=STEEL[name], split_touching="none")
+        found.append(Case(name, imread(path), ndimage.label(mask)[0], settings, 60))
+    return found
+
+
+def battery(data: Path) -> list[Case]:
+    """Battery sections in false colour; the reference is the mask of the paper, at the picture's resolution."""
+    found = []
+    for kind in ("new", "old"):
+        image = imread(data / "paper" / f"battery_{kind}_falsecolour.jpg")
+        mask = imread(data / "paper" / f"battery_{kind}_mask_sigma5.png") > 0
+        small = resize(mask.astype(float), image.shape[:2], order=1, anti_aliasing=True) > 0.5
+        region = ndimage.find_objects(small.astype(int))[0]  # the paper took a part of the image only
+        found.append(Case(f"battery {kind}", image[region], ndimage.label(small[region])[0], BATTERY, 40))
+    return found
+
+
+def maps(data: Path) -> list[Case]:
+    """A map of two phases, and a line drawing of grains that was drawn from the labels' own boundaries."""
+    phase = imread(data / "ebsd_sdss" / "phase.png")
+    components = sum(
+        np.where(phase == value, ndimage.label(phase == value)[0] + offset, 0) for value, offset in ((1, 0), (2, 10**6))
+    )
+    austenite = np.where(components < 10**6, components, 0)
+    drawing = imread(data / "paper" / "grain_boundary_map.png")
+    grey = drawing[..., :3].mean(axis=-1) if drawing.ndim == 3 else drawing
+    cells = ndimage.label(grey > 128)[0]
+    return [
+        Case("duplex steel, austenite", phase, austenite, PHASE, 5),
+        Case("grain drawing", drawing, cells, DRAWING, 10, tiling=True),
+    ]
+
+
+def timings() -> list[str]:
+    """Processor and elapsed times, the best of five, of a preview and of tracing 5000 labels."""
+    image = spots(1024, 30)
+    labels = many_labels()
+    work = {
+        "segmentation of 1024 × 1024, Otsu, not split": lambda: segment(image, split_touching="none"),
+        "segmentation of 1024 × 1024, Otsu, split at necks": lambda: segment(image),
+        "the same at half the resolution (the draft)": lambda: segment(image[::2, ::2]),
+        f"outlines of {len(np.unique(labels)) - 1} labels in 4096 × 4096": lambda: extract_curves(labels, border=True),
+        "boundary network of the same": lambda: Tiling.of(labels).smoothed(5).ensemble(border=True),
+    }
+    return [f"{name}: {'{:.3f} s elapsed, {:.3f} s processor'.format(*best(run))}" for name, run in work.items()]
+
+
+def best(run: Callable[[], object], times: int = 5) -> tuple[float, float]:
+    """Least elapsed time and least processor time."""
+    spent = []
+    for _ in range(times):
+        elapsed, processor = time.perf_counter(), time.process_time()
+        run()
+        spent.append((time.perf_counter() - elapsed, time.process_time() - processor))
+    return min(one for one, _ in spent), min(other for _, other in spent)
+
+
+def spots(side: int, spacing: int) -> np.ndarray:
+    """Bright discs of different sizes with noise, uint8."""
+    rng = np.random.default_rng(0)
+    rows, columns = np.indices((side, side))
+    radius = rng.uniform(0.3, 0.55, (side // spacing + 1,) * 2)[rows // spacing, columns // spacing] * spacing
+    apart = np.hypot(rows % spacing - spacing / 2, columns % spacing - spacing / 2)
+    return np.clip(80 + 90 * (apart < radius) + rng.normal(0, 10, rows.shape), 0, 255).astype(np.uint8)
+
+
+def many_labels(side: int = 4096, across: int = 71) -> np.ndarray:
+    """About 5000 wobbly objects on a grid."""
+    field = ndimage.zoom(ndimage.gaussian_filter(np.random.default_rng(0).normal(size=(side // 4,) * 2), 3), 4, order=1)
+    step = side / across
+    rows, columns = np.indices((side, side), dtype=np.float32)
+    apart = np.hypot(rows % step - step / 2, columns % step - step / 2)
+    number = (rows // step).astype(np.int32) * across + (columns // step).astype(np.int32) + 1
+    return np.where(apart < 17 + 4 * field / field.std(), number, 0).astype(np.int32)
+
+
+POWDER = {
+    0: Segmentation(method="manual", threshold=75, smoothing=2, min_size=60, neck=0.95),
+    1: Segmentation(method="manual", threshold=85, smoothing=2, min_size=60, neck=0.95),
+}
+NUCLEI = Segmentation(method="local", window=41, offset=0.02, min_size=30, neck=0.95)
+# Grey value between matrix and particles; from 24 h to 85 h the pictures get brighter.
+STEEL = {
+    "800C-24H-Q-2": 140,
+    "800C-24H-Q-4": 169,
+    "800C-24H-Q-6": 156,
+    "800C-85H-Q-1": 175,
+    "800C-85H-Q-5": 171,
+    "800C-85H-Q-6": 161,
+}
+BATTERY = Segmentation(method="local", objects="dark", channel=0, window=81, opening=1.5, split_touching="none")
+PHASE = Segmentation(
+    method="manual", threshold=1.5, objects="dark", smoothing=0, split_touching="none", fill_holes=False
+)
+DRAWING = Segmentation(method="boundaries", smoothing=0.5, window=9, offset=0.15, split_touching="none", min_size=10)
+
+
+if __name__ == "__main__":
+    main()
