@@ -1,13 +1,14 @@
 # make demo [A=one.tif B=two.tif]   compare two images: in a window, or without a screen to demo.png
 # make test [ARGS="-k word"]         run the tests
 # make lint                          style, types and the order of the rooms
+# make docs                         build the documents into docs/_build
 # make clean                         remove the environment and everything made
 
 SHELL := /bin/sh
 VENV := .venv
 PYTHON := $(VENV)/bin/python
 
-.PHONY: demo test lint clean
+.PHONY: demo test lint docs clean
 .DEFAULT_GOAL := test
 
 # Through the environment a file name may hold any sign.
@@ -21,13 +22,17 @@ test: $(VENV)/ready
 	@sh tools/run.sh test $(ARGS)
 
 lint: $(VENV)/ready
-	$(PYTHON) -m ruff check src tests benchmarks
-	$(PYTHON) -m ruff format --check src tests benchmarks
+	$(PYTHON) -m ruff check src tests benchmarks docs
+	$(PYTHON) -m ruff format --check src tests benchmarks docs
 	$(PYTHON) -m mypy
 	$(VENV)/bin/lint-imports
+
+docs: $(VENV)/ready
+	$(PYTHON) -m pip install --quiet --group docs
+	$(PYTHON) -m sphinx -W --keep-going -q -b html docs docs/_build
 
 $(VENV)/ready: pyproject.toml tools/setup.sh
 	@sh tools/setup.sh
 
 clean:
-	rm -rf $(VENV) build dist demo.png .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) build dist docs/_build demo.png .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

@@ -55,3 +55,27 @@ def moved(curve, rng, *, mirror=False):
     if mirror:
         points = points * [1, -1]
     return points @ rotation(rng.uniform(0, 2 * np.pi)).T + rng.normal(size=2) * 100
+
+
+def cassini_oval(angles, b=1.2):
+    """Points (..., 2) of the oval whose distances from (±1, 0) multiply to b²."""
+    radius = np.sqrt(np.cos(2 * angles) + np.sqrt(b**4 - np.sin(2 * angles) ** 2))
+    return radius[..., None] * np.stack([np.cos(angles), np.sin(angles)], axis=-1)
+
+
+def arc_length_ellipse(aspect, n=512):
+    """Points of an ellipse (aspect : 1) at equal arc length, placed by Newton's method on the elliptic integral."""
+    from scipy.special import ellipe, ellipeinc
+
+    m = 1 - aspect**-2.0
+    target = 4 * ellipe(m) * np.arange(n) / n
+    angle = 2 * np.pi * np.arange(n) / n
+    for _ in range(50):
+        angle -= (ellipeinc(angle, m) - target) / np.sqrt(1 - m * np.sin(angle) ** 2)
+    return ellipse(1 / aspect, 1, angles=angle) * aspect
+
+
+def clover(leaves, n=240, *, depth=0.2):
+    """A closed curve that repeats itself that many times around."""
+    u = 2 * np.pi * np.arange(n) / n
+    return ((1 + depth * np.cos(leaves * u)) * np.stack([np.cos(u), np.sin(u)])).T

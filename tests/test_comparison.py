@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from curve_makers import blobs, moved, pixelated, ragged_blobs
+from curve_makers import blobs, ellipse, moved, pixelated, ragged_blobs
 from napari_shape_ensembles import Ensemble, Settings, Step, compare, comparison_steps
 from napari_shape_ensembles.comparison import STEPS
 
@@ -174,6 +174,13 @@ def test_steps_are_named_and_counted_and_can_be_left():
     steps.close()
 
 
+def test_a_long_test_can_be_left_between_its_blocks():
+    seen = list(comparison_steps(*pair(300), Settings(**QUICK)))
+    assert sum(step.name == "testing undulation" for step in seen) > 4
+    assert sum(step.name == "testing scale" for step in seen) > 2
+    assert [step.index for step in seen] == sorted(step.index for step in seen)
+
+
 def test_the_result_repeats_to_the_last_digit():
     one, other = (compare(*pair(), Settings(**QUICK)) for _ in range(2))
     assert (one.t == other.t).all()
@@ -220,6 +227,29 @@ def test_warnings_name_pixels_small_samples_and_far_curves():
     assert not compare(*pair(), Settings(**QUICK)).warnings
 
 
+def test_ambiguous_matches_are_counted_and_warned_of():
+    result = compare(*pair(), Settings(**QUICK))
+    assert 0 < result.ambiguous < 40
+    assert not any("second way" in warning for warning in result.warnings)
+    a, b = pair()
+    symmetric = Ensemble([ellipse(2, 1, 80), *a.curves], unit="um")
+    result = compare(symmetric, b, Settings(**QUICK, archetype=0))
+    assert result.archetype_is_ambiguous
+    assert result.ambiguous >= 79
+    assert any(f"{result.ambiguous} of 81 curves match the archetype, nearly sym" in text for text in result.warnings)
+    assert compare(symmetric, b, Settings(**QUICK, register=False)).ambiguous == 0
+
+
+def test_curves_that_repeat_themselves_are_not_ambiguous():
+    rng = np.random.default_rng(0)
+    a, b = (
+        Ensemble([ellipse(rng.uniform(1, 2), 1, 80, turn=rng.uniform(0, 6)) for _ in range(30)], unit="um")
+        for _ in "ab"
+    )
+    result = compare(a, b, Settings(**QUICK))
+    assert (result.ambiguous, result.warnings) == (0, ())
+
+
 def test_the_papers_settings_are_the_papers():
     paper = Settings.paper()
     assert (paper.measure, paper.registration, paper.coordinates, paper.archetype) == (
@@ -250,11 +280,37 @@ def test_shorthands_choose_registration_and_coordinates():
         ({"coordinates": "all"}, "coordinates is one of"),
         ({"interpolation": "cubic"}, "interpolation is one of"),
         ({"archetype": "best"}, "archetype is one of"),
+        ({"bandwidth": 0.0}, "bandwidth is a positive multiple"),
+        ({"bandwidth": ()}, "bandwidth is a positive multiple"),
+        ({"bandwidth": "wide"}, "bandwidth is a positive multiple"),
+        ({"bandwidth": (1.0, 1.0)}, "names a multiple twice"),
+        ({"null": "normal"}, "null is one of permutation, gamma, bound"),
+        ({"approximate_above": 0}, "approximate_above is a whole number of at least 1"),
     ],
 )
 def test_settings_out_of_range_are_refused(options, message):
     with pytest.raises(ValueError, match=message):
         Settings(**options)
+
+
+def test_several_widths_of_the_kernel_are_combined():
+    settings = Settings(**QUICK, bandwidth=[0.5, 1.0])
+    assert settings.bandwidth == (0.5, 1.0)
+    result = compare(*pair(stretch=1.5), settings)
+    assert result.case == "1∧0"
+    assert list(result.scale.parts) == ["s = 0.5 × median", "s = 1 × median"]
+    assert list(result.undulation.parts)[:2] == ["raw, s = 0.5 × median", "raw, s = 1 × median"]
+    narrow = compare(*pair(stretch=1.5), Settings(**QUICK, bandwidth=0.5))
+    assert narrow.scale.p_value == result.scale.parts["s = 0.5 × median"].p_value
+
+
+def test_approximations_are_chosen_and_named():
+    curves = pair(150, stretch=1.5)
+    for options in ({"null": "gamma"}, {"approximate_above": 100}):
+        result = compare(*curves, Settings(**QUICK, **options))
+        assert result.case == "1∧0"
+        assert "The tests are approximate" in " ".join(result.warnings)
+    assert "beyond any MMD" in compare(*pair(12, stretch=2), Settings(**QUICK, null="bound")).summary()
 
 
 def test_an_archetype_outside_the_ensembles_is_refused():

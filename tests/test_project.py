@@ -93,13 +93,27 @@ def python_blocks(path):
     return re.findall(r"```python\n(.*?)```", (ROOT / path).read_text(encoding="utf-8"), flags=re.DOTALL)
 
 
-@pytest.mark.parametrize("path", ["README.md"])
-def test_code_in_the_documents_runs(path, capsys):
-    blocks = python_blocks(path)
-    assert blocks
-    for block in blocks:
-        exec(block, {})
-    assert "curves)" in capsys.readouterr().out
+PAGES = [page for page in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))) if python_blocks(page)]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_code_in_the_documents_runs(page, capsys):
+    names = {}
+    for block in python_blocks(page):
+        exec(block, names)
+    assert capsys.readouterr().out
+
+
+def test_the_pages_with_code_are_found():
+    assert {"README.md", "notebook.md"} <= {page.name for page in PAGES}
+
+
+@pytest.mark.parametrize("page", ["quadrature", "smooth-curves", "shape-distances"])
+def test_code_in_the_pages_on_numerics_runs_from_top_to_bottom(page):
+    names: dict = {}
+    for block in python_blocks(f"docs/{page}.md"):
+        exec(block, names)
+    assert names
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "docs" / "notebooks").glob("*.ipynb")), ids=lambda path: path.stem)

@@ -38,7 +38,7 @@ if ! has_pip; then
 fi
 echo "Installing Python packages into .venv; the first time takes some minutes"
 .venv/bin/python -m pip install --quiet --upgrade 'pip>=25.1'
-.venv/bin/python -m pip install --quiet --editable . 'napari[pyqt6]' --group dev
+.venv/bin/python -m pip install --quiet --editable '.[dask,ebsd,imagej,parquet]' 'napari[pyqt6]' --group dev
 .venv/bin/python -c 'import PyQt6.QtOpenGLWidgets' || {
     echo "Qt does not load. Install the library named above with the system's package manager, then run make again." >&2
     exit 1

@@ -2,20 +2,21 @@
 
 import platform
 from collections.abc import Callable, Generator, Mapping, Sequence
-from dataclasses import InitVar, dataclass, field
+from dataclasses import dataclass, field
 from functools import cached_property
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from . import records
 from .archive import StrPath, Tree, read_archive, write_archive
-from .curves import Ensemble, Interpolation, Measure, in_unit, to_landmarks
-from .discrepancy import INCONCLUSIVE, TRUTH_TABLE, MMDTest, combined_mmd_test, mmd_test, row, too_few
+from .curves import Ensemble, in_unit, to_landmarks
+from .discrepancy import INCONCLUSIVE, TRUTH_TABLE, MMDTest, combined_mmd_steps, gretton_steps, inconclusive, row
 from .painted import curve_layer_data, summary_html
-from .tensors import ShapeSpace, decompose, register
+from .settings import Settings as Settings
+from .tensors import Registration, ShapeSpace, decompose, register
 from .tensors.archetype import Choice, archetype_index, choose_archetype
 from .threads import one_library_thread
 
@@ -23,103 +24,15 @@ if TYPE_CHECKING:
     import pandas as pd
 
 Real = NDArray[np.float64]
-RegistrationKind = Literal["standardized", "raw", "none"]
-Coordinates = Literal["both", "raw", "normalized"]
+Returned = TypeVar("Returned")
 Images = Ensemble | Sequence[Ensemble]
 
 # Beyond π/4 from the mean neither the mean nor the normal coordinates need be unique.
 _FAR = np.pi / 4
+# Above this share of ambiguous matches the choice of archetype colours the result.
+_MANY = 0.5
 # Below this many curves on one side a missed difference says little.
 _FEW = 30
-
-
-@dataclass(frozen=True)
-class Settings:
-    """What a comparison does. The defaults are the project's; `Settings.paper` gives the paper's own.
-
-    Attributes
-    ----------
-    landmarks : int
-        Landmarks n per curve.
-    rank : int
-        Undulation coordinates r kept; fewer where the curves cannot fix so many.
-    significance : float
-        Level of each of the two tests. The row as a whole errs at most twice as often.
-    permutations : int
-        Random relabellings B per test.
-    archetype : {"asymmetric", "random", "mean"} or int
-        The curve all others are registered against; an index counts through A's curves, then B's.
-    reflections : bool
-        A curve and its mirror image count as the same; False keeps handedness as a feature.
-    measure : {"affine", "arc-length"}
-        Which length the landmarks divide equally. Only the affine one keeps undulation free of linear maps.
-    registration : {"standardized", "raw", "none"}
-        "standardized" matches undulations with each other and takes the frame of the scale from matching the
-        raw curves; "raw" uses that one match for both; "none" leaves curves as they are.
-    coordinates : {"both", "raw", "normalized"}
-        Undulation coordinates tested: raw ones see coarse form, normalized ones fine roughness.
-    interpolation : {"spline", "polygon"}
-        Between the vertices of an outline.
-    seed : int
-        Of every random draw.
-    register, normalize : bool, optional
-        Shorthands: `register=False` is registration "none"; `normalize` picks the coordinates "normalized" or
-        "raw".
-
-    Raises
-    ------
-    ValueError
-        For a value out of range, naming it.
-    """
-
-    landmarks: int = 500
-    rank: int = 150
-    significance: float = 0.01
-    permutations: int = 1000
-    archetype: Choice = "asymmetric"
-    reflections: bool = True
-    measure: Measure = "affine"
-    registration: RegistrationKind = "standardized"
-    coordinates: Coordinates = "both"
-    interpolation: Interpolation = "spline"
-    seed: int = 0
-    register: InitVar[bool | None] = None
-    normalize: InitVar[bool | None] = None
-
-    def __post_init__(self, register: bool | None, normalize: bool | None) -> None:
-        if register is False:
-            object.__setattr__(self, "registration", "none")
-        if normalize is not None:
-            object.__setattr__(self, "coordinates", "normalized" if normalize else "raw")
-        self._check_numbers()
-        self._check_choices()
-
-    def _check_numbers(self) -> None:
-        least = {"landmarks": 8, "rank": 1, "permutations": 1, "seed": 0}
-        for name, bound in least.items():
-            value = getattr(self, name)
-            if not isinstance(value, int | np.integer) or value < bound:
-                raise ValueError(f"{name} is a whole number of at least {bound}, not {value!r}")
-        if not 0 < self.significance < 1:
-            raise ValueError(f"significance is a level between 0 and 1, such as 0.01, not {self.significance!r}")
-
-    def _check_choices(self) -> None:
-        choices = {
-            "measure": get_args(Measure),
-            "registration": get_args(RegistrationKind),
-            "coordinates": get_args(Coordinates),
-            "interpolation": get_args(Interpolation),
-        }
-        if not isinstance(self.archetype, int | np.integer):
-            choices["archetype"] = ("asymmetric", "random", "mean")
-        for name, allowed in choices.items():
-            if getattr(self, name) not in allowed:
-                raise ValueError(f"{name} is one of {', '.join(allowed)}, not {getattr(self, name)!r}")
-
-    @classmethod
-    def paper(cls) -> "Settings":
-        """Return the choices of the paper: arc length, one raw match, a random archetype, raw coordinates."""
-        return cls(measure="arc-length", registration="raw", coordinates="raw", archetype="random")
 
 
 @dataclass(frozen=True)
@@ -143,11 +56,16 @@ STEPS = (
 
 
 class Learned(NamedTuple):
-    """A shape space, and the undulation (N, r) and scale (N, 3) coordinates of the curves it was learned from."""
+    """A shape space, and the undulation (N, r) and scale (N, 3) coordinates of the curves it was learned from.
+
+    With them how many curves have an ambiguous match, and whether the archetype is ambiguous itself.
+    """
 
     space: ShapeSpace
     t: Real
     l: Real
+    ambiguous: int
+    archetype_is_ambiguous: bool
 
 
 @dataclass(frozen=True, eq=False)
@@ -167,6 +85,12 @@ class Comparison:
         Their scale coordinates.
     undulation, scale : MMDTest
         The two tests. With coordinates "both" the undulation's has the parts "raw" and "normalized".
+    ambiguous : int
+        Curves whose best match with the archetype is hardly better than the second best; see `Registration`.
+    archetype_is_ambiguous : bool
+        Whether the archetype (nearly) repeats itself, so that matches with it are not unique.
+    row_depends_on_archetype : bool
+        Whether the row is known to change with the archetype (`archetype_sensitivity`); it is then no answer.
     versions : mapping of str to str
         Versions of the software that decided the digits.
     """
@@ -179,16 +103,26 @@ class Comparison:
     l: Real
     undulation: MMDTest
     scale: MMDTest
+    ambiguous: int = 0
+    archetype_is_ambiguous: bool = False
+    row_depends_on_archetype: bool = False
     versions: Mapping[str, str] = field(default_factory=lambda: software_versions())
 
     @property
     def case(self) -> str:
         """Row of the truth table, undulation ∧ scale with 1 = no difference detected; or "inconclusive"."""
-        return INCONCLUSIVE if self._too_few else row(self.undulation.rejected, self.scale.rejected)
+        return INCONCLUSIVE if self._inconclusive else row(self.undulation.rejected, self.scale.rejected)
 
     @property
-    def _too_few(self) -> str | None:
-        return too_few(len(self.a), len(self.b), self.settings.permutations, self.settings.significance)
+    def _inconclusive(self) -> str | None:
+        return inconclusive(
+            len(self.a),
+            len(self.b),
+            self.settings.permutations,
+            self.settings.significance,
+            null=self.settings.null,
+            row_depends_on_archetype=self.row_depends_on_archetype,
+        )
 
     @property
     def pmmd(self) -> float:
@@ -226,18 +160,26 @@ class Comparison:
         if self.a.unit == "pixel":
             found.append("Sizes are compared in pixels: make sure both images have the same pixel size.")
         few = min(len(self.a), len(self.b))
-        if self._too_few is None and few < _FEW:
+        if self._inconclusive is None and few < _FEW:
             found.append(f"Only {few} curves on one side: a difference may have gone unnoticed.")
+        if self.undulation.approximation:
+            found.append(f"The tests are approximate: {self.undulation.approximation}.")
         far = int((np.linalg.norm(self.t, axis=1) > _FAR).sum())
         if far:
             found.append(f"{far} curve(s) lie more than π/4 from the mean undulation: look at them first.")
+        if self.ambiguous > _MANY * len(self.t):
+            archetype = "archetype, nearly symmetric itself," if self.archetype_is_ambiguous else "archetype"
+            found.append(
+                f"{self.ambiguous} of {len(self.t)} curves match the {archetype} almost as well in a second way: "
+                "see whether the row stays with another archetype."
+            )
         return tuple(found)
 
     def summary(self) -> str:
         """Return the answer as one sentence."""
         names = f"{self.a.name or 'A'} ({len(self.a)} curves) and {self.b.name or 'B'} ({len(self.b)} curves)"
-        if self._too_few:
-            return f"{names}: inconclusive: {self._too_few}."
+        if self._inconclusive:
+            return f"{names}: inconclusive: {self._inconclusive}."
         numbers = f"undulation p = {self.undulation.p_value:.2g}, scale p = {self.scale.p_value:.2g}"
         return f"{names}: {TRUTH_TABLE[self.case]} ({self.case}; {numbers})."
 
@@ -321,15 +263,20 @@ def compare(
         When an ensemble has no usable curve, the units do not fit together, or a step fails; the message
         says what to do.
     """
-    steps = comparison_steps(a, b, settings)
+    return run_through(comparison_steps(a, b, settings), progress)
+
+
+def run_through(steps: Generator[Step, None, Returned], progress: Callable[[Step], None] | None) -> Returned:
+    """Run steps to their end; tell `progress` of each before it starts."""
+    started: Step | None = None
     while True:
         try:
             step = next(steps)
         except StopIteration as stop:
-            result: Comparison = stop.value
-            return result
-        if progress is not None:
+            return stop.value
+        if progress is not None and step != started:
             progress(step)
+        started = step
 
 
 def comparison_steps(
@@ -342,19 +289,19 @@ def comparison_steps(
     Yields
     ------
     Step
-        The step that comes next.
+        The step that comes next. A long one is yielded again, as the same object, after each block of its work.
 
     Returns
     -------
     Comparison
     """
     a, b = comparable(a, b)
-    space, t, l = yield from learning_steps((a, b), settings)
-    yield _step("testing undulation")
-    undulation_test = combined_mmd_test(_samples(undulation_descriptions(t, settings), len(a)), **levels(settings))
-    yield _step("testing scale")
-    scale_test = mmd_test(l[: len(a)], l[len(a) :], **levels(settings))
-    return Comparison(a, b, settings, space, t, l, undulation_test, scale_test)
+    learned = yield from learning_steps((a, b), settings)
+    descriptions = undulation_descriptions(learned.t, settings)
+    undulation_test = yield from _within(_step("testing undulation"), _test(descriptions, len(a), settings))
+    scale_test = yield from _within(_step("testing scale"), _test({"": learned.l}, len(a), settings))
+    tests = undulation_test, scale_test
+    return Comparison(a, b, settings, *learned[:3], *tests, learned.ambiguous, learned.archetype_is_ambiguous)
 
 
 def learning_steps(ensembles: Sequence[Ensemble], settings: Settings) -> Generator[Step, None, Learned]:
@@ -377,15 +324,16 @@ def learning_steps(ensembles: Sequence[Ensemble], settings: Settings) -> Generat
     preshapes = undulation if settings.registration == "standardized" else landmarks
     index = archetype_index(preshapes, settings.archetype, reflections=settings.reflections, seed=settings.seed)
     yield _step("registering undulations")
-    undulation, scale = _registered(preshapes, undulation, scale, index, settings)
+    undulation, scale, *matches = _registered(preshapes, undulation, scale, index, settings)
     yield _step("registering scales")
     if settings.registration == "standardized":
-        scale = _framed(landmarks, scale, index, settings)
+        scale, frame = _framed(landmarks, scale, index, settings)
+        matches.append(frame)
     yield _step("learning the shape space")
     with one_library_thread():
         space = ShapeSpace.learn(undulation, scale, settings.rank)
         t, l = space.coordinates(undulation, scale)
-    return Learned(space, t, l)
+    return Learned(space, t, l, *_ambiguity(matches))
 
 
 def _step(name: str) -> Step:
@@ -410,19 +358,27 @@ def _landmarks(ensemble: Ensemble, settings: Settings) -> Real:
     return to_landmarks(ensemble, settings.landmarks, interpolation=settings.interpolation, measure=settings.measure)
 
 
-def _registered(preshapes: Real, undulation: Real, scale: Real, index: int, settings: Settings) -> tuple[Real, Real]:
-    """Undulations registered, and with them the scales where one match serves both."""
+def _registered(
+    preshapes: Real, undulation: Real, scale: Real, index: int, settings: Settings
+) -> tuple[Real, Real] | tuple[Real, Real, Registration]:
+    """Undulations registered, and with them the scales where one match serves both; and the match."""
     if settings.registration == "none":
         return undulation, scale
     match = register(preshapes, _archetype(preshapes, index, settings), reflections=settings.reflections)
     registered, own = decompose(match.landmarks)
-    return registered, own if settings.registration == "raw" else scale
+    return registered, own if settings.registration == "raw" else scale, match
 
 
-def _framed(landmarks: Real, scale: Real, index: int, settings: Settings) -> Real:
-    """Scales turned into the archetype's frame by the match of the raw landmarks: R* P R*ᵀ."""
+def _framed(landmarks: Real, scale: Real, index: int, settings: Settings) -> tuple[Real, Registration]:
+    """Scales turned into the archetype's frame by the match of the raw landmarks: R* P R*ᵀ; and the match."""
     match = register(landmarks, _archetype(landmarks, index, settings), reflections=settings.reflections)
-    return match.rotation @ scale @ match.rotation.swapaxes(1, 2)
+    return match.rotation @ scale @ match.rotation.swapaxes(1, 2), match
+
+
+def _ambiguity(matches: list[Registration]) -> tuple[int, bool]:
+    """How many curves have an ambiguous match of any kind, and whether an archetype is ambiguous itself."""
+    flags = [match.ambiguous for match in matches]
+    return int(np.any(flags, axis=0).sum()), any(match.archetype_is_ambiguous for match in matches)
 
 
 def _archetype(preshapes: Real, index: int, settings: Settings) -> Real:
@@ -430,21 +386,41 @@ def _archetype(preshapes: Real, index: int, settings: Settings) -> Real:
     return choose_archetype(preshapes, choice, reflections=settings.reflections)
 
 
+def _within(step: Step, work: Generator[None, None, Returned]) -> Generator[Step, None, Returned]:
+    """Work of one step, yielding the step before it starts and whenever it may be left."""
+    while True:
+        yield step
+        try:
+            next(work)
+        except StopIteration as stop:
+            return stop.value
+
+
 def undulation_descriptions(t: Real, settings: Settings) -> dict[str, Real]:
     """Undulation coordinates as the settings have them tested: raw, normalized by their pooled deviation, or both."""
     spread = t.std(axis=0)
-    kinds = {"raw": t, "normalized": t / np.where(spread > 0, spread, 1)}
-    return kinds if settings.coordinates == "both" else {settings.coordinates: kinds[settings.coordinates]}
+    kinds: dict[str, Real] = {"raw": t, "normalized": t / np.where(spread > 0, spread, 1)}
+    chosen = list(kinds) if settings.coordinates == "both" else [settings.coordinates]
+    return {name: kinds[name] for name in chosen}
 
 
-def _samples(descriptions: dict[str, Real], first: int) -> dict[str, tuple[Real, Real]]:
-    return {name: (values[:first], values[first:]) for name, values in descriptions.items()}
+def _test(descriptions: dict[str, Real], first: int, settings: Settings) -> Generator[None, None, MMDTest]:
+    samples = {name: (values[:first], values[first:]) for name, values in descriptions.items()}
+    if settings.null == "permutation":
+        return combined_mmd_steps(samples, **levels(settings))
+    return gretton_steps(
+        samples, settings.null, significance=settings.significance, factor=settings.bandwidth, seed=settings.seed
+    )
 
 
 def levels(settings: Settings) -> dict[str, Any]:
-    """What the two-sample tests take of the settings."""
+    """What the permutation tests take of the settings; refuses settings that ask for another null."""
+    if settings.null != "permutation":
+        raise ValueError(f"null {settings.null!r} serves single comparisons only: choose null='permutation' here")
     return {
         "permutations": settings.permutations,
         "significance": settings.significance,
+        "factor": settings.bandwidth,
+        "approximate_above": settings.approximate_above,
         "seed": settings.seed,
     }

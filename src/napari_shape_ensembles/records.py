@@ -23,6 +23,7 @@ Choices = TypeVar("Choices")
 #: What a saved comparison is called, and the newest version of its layout (docs/files.md).
 FORMAT, LAYOUT = "shape-ensembles comparison", 1
 
+_FLAGS = ("archetype_is_ambiguous", "row_depends_on_archetype")
 _NUMBERS = ("mmd", "p_value", "threshold", "bandwidth", "significance")
 
 
@@ -36,6 +37,7 @@ def comparison_tree(result: Any, view: Tree) -> Tree:
         "coordinates": {"t": result.t, "l": result.l},
         "undulation": mmd_test_tree(result.undulation),
         "scale": mmd_test_tree(result.scale),
+        "matches": {name: getattr(result, name) for name in ("ambiguous", *_FLAGS)},
         "versions": dict(result.versions),
         "view": view,
     }
@@ -46,6 +48,7 @@ def comparison_parts(tree: Mapping[str, Any]) -> dict[str, Any]:
     a, b = ensemble_of(value(tree, "a", dict)), ensemble_of(value(tree, "b", dict))
     space = space_of(value(tree, "space", dict))
     coordinates = value(tree, "coordinates", dict)
+    matches = value(tree, "matches", dict)
     return {
         "a": a,
         "b": b,
@@ -54,6 +57,8 @@ def comparison_parts(tree: Mapping[str, Any]) -> dict[str, Any]:
         "l": real(coordinates, "l", (len(a) + len(b), 3)),
         "undulation": mmd_test_of(value(tree, "undulation", dict)),
         "scale": mmd_test_of(value(tree, "scale", dict)),
+        "ambiguous": value(matches, "ambiguous", int),
+        **{name: value(matches, name, bool) for name in _FLAGS},
         "versions": value(tree, "versions", dict),
     }
 
@@ -124,6 +129,7 @@ def mmd_test_tree(test: MMDTest) -> Tree:
         "rejected": bool(test.rejected),
         "null": test.null,
         "parts": {name: mmd_test_tree(part) for name, part in test.parts.items()},
+        "approximation": test.approximation,
     }
 
 
@@ -131,7 +137,13 @@ def mmd_test_of(tree: Mapping[str, Any]) -> MMDTest:
     """Return the test that `mmd_test_tree` wrote."""
     numbers = {name: _number(tree, name) for name in _NUMBERS}
     parts = {name: mmd_test_of(part) for name, part in value(tree, "parts", dict).items()}
-    return MMDTest(**numbers, rejected=value(tree, "rejected", bool), null=real(tree, "null", (None,)), parts=parts)
+    return MMDTest(
+        rejected=value(tree, "rejected", bool),
+        null=real(tree, "null", (None,)),
+        parts=parts,
+        approximation=value(tree, "approximation", str),
+        **numbers,
+    )
 
 
 def json_number(number: float) -> float | str:
@@ -171,13 +183,14 @@ def choices_of(kind: type[Choices], tree: Mapping[str, Any]) -> Choices:
 
 
 def _alike(item: Any, default: Any) -> bool:
-    """Whether a value can stand in the place of a default; whole numbers may name archetypes."""
+    """Whether a value can stand in the place of a default: a whole number names an archetype, a list many widths."""
     if default is MISSING or default is None:
         return True
     if isinstance(default, bool) or isinstance(item, bool):
         return isinstance(default, bool) and isinstance(item, bool)
     if isinstance(default, float):
-        return isinstance(item, int | float)
+        items = item if isinstance(item, list | tuple) else [item]
+        return all(isinstance(one, int | float) and not isinstance(one, bool) for one in items)
     return isinstance(item, int | type(default))
 
 

@@ -6,9 +6,11 @@ blocks that run side by side here.
 """
 
 import os
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
+from contextvars import ContextVar
 from functools import cache
 from threading import Lock
 from typing import TypeVar
@@ -17,6 +19,23 @@ from threadpoolctl import ThreadpoolController
 
 Block = TypeVar("Block")
 Result = TypeVar("Result")
+
+# Asked before each block; set for one call at a time by whoever may want to stop it.
+_stop_asked: ContextVar[Callable[[], bool] | None] = ContextVar("stop_asked", default=None)
+
+
+class Stopped(Exception):  # noqa: N818 - not an error
+    """Raised between two blocks of work that is no longer wanted."""
+
+
+@contextmanager
+def stoppable(asked: Callable[[], bool]) -> Iterator[None]:
+    """Let `over_blocks` raise `Stopped` before the next block once `asked()` is true."""
+    token = _stop_asked.set(asked)
+    try:
+        yield
+    finally:
+        _stop_asked.reset(token)
 
 
 @cache
@@ -58,8 +77,46 @@ def one_library_thread() -> Iterator[None]:
 
 def over_blocks(work: Callable[[Block], Result], blocks: Iterable[Block]) -> list[Result]:
     """Apply `work` to every block, on all processors this process may use; results in the blocks' order."""
-    with one_library_thread(), ThreadPoolExecutor(processors()) as pool:
-        return list(pool.map(work, blocks))
+    return list(each_block(work, blocks))
+
+
+def each_block(work: Callable[[Block], Result], blocks: Iterable[Block]) -> Iterator[Result]:
+    """As `over_blocks`, but hand out each result as it is ready; closing the iterator drops what has not begun.
+
+    At most two blocks per processor are under way at a time, so results that nobody fetched do not pile up.
+    """
+    blocks, work = list(blocks), _leavable(work)
+    with one_library_thread():
+        if len(blocks) > 1:
+            yield from _side_by_side(work, blocks)
+        else:  # not worth a thread
+            yield from map(work, blocks)
+
+
+def _side_by_side(work: Callable[[Block], Result], blocks: list[Block]) -> Iterator[Result]:
+    waiting: deque[Future[Result]] = deque()
+    pool = ThreadPoolExecutor(processors())
+    try:
+        for block in blocks:
+            waiting.append(pool.submit(work, block))
+            if len(waiting) > 2 * processors():
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
+    finally:
+        pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _leavable(work: Callable[[Block], Result]) -> Callable[[Block], Result]:
+    """The same work, given up before the next block once that is asked for by `stoppable`."""
+    asked = _stop_asked.get()
+
+    def step(block: Block) -> Result:
+        if asked is not None and asked():
+            raise Stopped
+        return work(block)
+
+    return step
 
 
 def processors() -> int:

@@ -59,7 +59,7 @@ def test_small_curves_are_counted_and_pixels_have_a_size():
     [
         (np.ones(5), {}, "give one plane"),
         (np.ones((3, 3, 3)), {}, r"shape \(3, 3, 3\)"),
-        (np.ones((5, 5)), {"smoothing": -1}, "standard deviation in pixels"),
+        (np.ones((5, 5)), {"smoothing": -1}, "standard deviation"),
     ],
 )
 def test_unusable_input_is_named(mask, options, words):

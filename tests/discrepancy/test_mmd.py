@@ -11,7 +11,8 @@ from scipy.stats import binom
 
 from napari_shape_ensembles import mmd_test
 from napari_shape_ensembles.discrepancy import combined_mmd_test, median_distance
-from napari_shape_ensembles.discrepancy.mmd import _permuted_labels
+from napari_shape_ensembles.discrepancy.kernel import finished
+from napari_shape_ensembles.discrepancy.permutations import permuted_labels
 
 
 def samples(m=30, n=40, d=5, *, seed=0, shift=0.0):
@@ -64,18 +65,11 @@ def test_reference_permutation_mean_is_met_within_its_standard_error(shared_data
 def test_every_permutation_agrees_with_a_direct_computation():
     x, y = samples(12, 7)
     test = mmd_test(x, y, permutations=25, seed=3)
-    pooled, labels = np.concatenate([x, y]), _permuted_labels(12, 19, 25, 3).T.astype(bool)
+    pooled = np.concatenate([x, y])
+    labels = finished(permuted_labels(12, 19, 25, 3)).indicators(slice(None)).astype(bool)
     expected = [biased_mmd(pooled[first], pooled[~first], test.bandwidth) for first in labels]
     np.testing.assert_allclose(np.append(test.mmd, test.null), expected, atol=1e-12)
     assert test.p_value == (1 + sum(value >= expected[0] for value in expected[1:])) / 26
-
-
-def test_permutations_keep_the_sizes_and_start_with_the_observed_labels():
-    labels = _permuted_labels(5, 12, 50, 0)
-    assert labels.shape == (12, 51)
-    assert (labels.sum(axis=0) == 5).all()
-    assert labels[:5, 0].all()
-    assert len({tuple(column) for column in labels.T}) > 40
 
 
 @settings(max_examples=40, deadline=None)
@@ -188,6 +182,9 @@ def test_the_joint_level_is_held_under_the_null():
         (samples(), {"significance": 1.5}, "level between 0 and 1"),
         (samples(), {"permutations": 0}, "at least 1"),
         (samples(), {"bandwidth": 0.0}, "positive distance"),
+        (samples(), {"factor": [1.0, -0.5]}, r"factor \[1.0, -0.5\]: .* positive distance"),
+        (samples(), {"factor": [1.0, 1.0]}, "every width once"),
+        (samples(), {"bandwidth": []}, "positive distance"),
     ],
 )
 def test_malformed_input_is_refused(arguments, options, message):
@@ -198,3 +195,47 @@ def test_malformed_input_is_refused(arguments, options, message):
 def test_descriptions_of_different_samples_are_refused():
     with pytest.raises(ValueError, match="different numbers"):
         combined_mmd_test({"raw": samples(5, 5), "normalized": samples(5, 6)})
+
+
+def test_widths_are_multiples_of_the_median_or_distances_of_their_own():
+    x, y = samples()
+    median = median_distance(np.concatenate([x, y]))
+    assert mmd_test(x, y, factor=0.7).bandwidth == pytest.approx(0.7 * median)
+    assert mmd_test(x, y, factor=0.7).mmd == mmd_test(x, y, bandwidth=0.7 * median).mmd
+    assert mmd_test(x, y, factor=0.7).mmd == pytest.approx(biased_mmd(x, y, 0.7 * median), abs=1e-12)
+
+
+def test_several_widths_are_parts_that_are_as_they_are_alone():
+    x, y = samples(shift=0.3)
+    joint = mmd_test(x, y, factor=[0.5, 1, 2])
+    assert list(joint.parts) == ["s = 0.5 × median", "s = 1 × median", "s = 2 × median"]
+    for factor, part in zip([0.5, 1, 2], joint.parts.values(), strict=True):
+        alone = mmd_test(x, y, factor=factor)
+        assert (part.p_value, part.mmd, part.threshold) == (alone.p_value, alone.mmd, alone.threshold)
+    assert min(p.p_value for p in joint.parts.values()) <= joint.p_value
+    assert list(mmd_test(x, y, bandwidth=[1, 3]).parts) == ["s = 1", "s = 3"]
+
+
+def test_descriptions_and_widths_are_combined_together(two_descriptions):
+    joint = combined_mmd_test(two_descriptions, factor=[0.5, 1])
+    assert list(joint.parts) == [
+        "raw, s = 0.5 × median",
+        "raw, s = 1 × median",
+        "normalized, s = 0.5 × median",
+        "normalized, s = 1 × median",
+    ]
+    ranks = [np.append(part.mmd, part.null) for part in joint.parts.values()]
+    p_values = [[np.mean(values >= value) for value in values] for values in ranks]
+    smallest = np.min(p_values, axis=0)
+    assert joint.p_value == np.mean(smallest <= smallest[0])
+
+
+def test_the_level_is_held_over_descriptions_and_widths():
+    rejections = 0
+    for seed in range(300):
+        x, y = samples(12, 12, 3, seed=seed)
+        parts = {"raw": (x, y), "normalized": (x**3, y**3)}
+        joint = combined_mmd_test(parts, permutations=99, significance=0.1, factor=[0.3, 1, 3], seed=seed)
+        rejections += joint.rejected
+    low, high = binom.ppf([0.0005, 0.9995], 300, 0.1)
+    assert low <= rejections <= high

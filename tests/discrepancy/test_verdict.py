@@ -2,7 +2,7 @@
 
 import pytest
 
-from napari_shape_ensembles.discrepancy import TRUTH_TABLE, row, too_few
+from napari_shape_ensembles.discrepancy import TRUTH_TABLE, inconclusive, row, too_few
 
 
 @pytest.mark.parametrize(
@@ -31,3 +31,19 @@ def test_small_samples_cannot_reach_the_level(m, n, enough):
 def test_too_few_permutations_are_named_with_the_remedy():
     assert too_few(500, 500, 99, 0.01) == "99 permutations cannot reach p < 0.01: take at least 200"
     assert too_few(500, 500, 200, 0.01) is None
+
+
+def test_a_comparison_has_no_answer_for_each_of_its_reasons():
+    assert inconclusive(500, 500, 1000, 0.01) is None
+    assert "cannot reach" in inconclusive(4, 5, 1000, 0.01)
+    assert "take at least 200" in inconclusive(500, 500, 99, 0.01)
+    assert "depends on the archetype" in inconclusive(500, 500, 1000, 0.01, row_depends_on_archetype=True)
+
+
+def test_thresholds_without_permutations_need_none_but_enough_curves():
+    assert inconclusive(500, 500, 1, 0.01, null="gamma") is None
+    assert inconclusive(500, 500, 1, 0.01, null="bound") is None
+    assert "cannot reach" in inconclusive(4, 5, 1, 0.01, null="gamma")
+    # √(2/15)·(1 + √(2 ln 100)) = 1.47 exceeds √2; of 20 curves each it is 1.28.
+    assert "beyond any MMD of 15 and 15 curves" in inconclusive(15, 15, 1000, 0.01, null="bound")
+    assert inconclusive(20, 20, 1000, 0.01, null="bound") is None

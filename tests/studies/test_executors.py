@@ -2,7 +2,7 @@
 
 import os
 import time
-from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures import BrokenExecutor, ProcessPoolExecutor, ThreadPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
 
@@ -111,6 +111,13 @@ def test_what_a_broken_pool_leaves_behind_is_done_here(tmp_path):
         found = dict(filter(None, run_jobs(dying_once, items, pool)))
     assert found == {number: number * 10 for number in range(5)}
     assert Path(items[0][0]).exists()
+
+
+def test_a_pool_that_is_broken_already_leaves_everything_to_be_done_here():
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+        with pytest.raises(BrokenExecutor):
+            pool.submit(os._exit, 1).result()
+        assert dict(filter(None, run_jobs(counting, [3, 4], pool))) == {0: 3, 1: 4}
 
 
 @pytest.fixture

@@ -100,6 +100,7 @@ def test_pixel_sizes_and_border_objects_are_handed_on():
     [
         ({"sigmas": []}, "sigmas is a sequence"),
         ({"sigmas": [-1]}, "0 or more"),
+        ({"sigmas": [1], "settings": Settings(null="gamma")}, "null='permutation'"),
         ({"sigmas": [1], "ranks": [0]}, "ranks is a sequence of whole numbers"),
     ],
 )

@@ -5,21 +5,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from curve_makers import blobs, ellipse, rotation
-from napari_shape_ensembles import register
+from brute_force import nuclear_objective
+from curve_makers import blobs, clover, ellipse, rotation
+from napari_shape_ensembles import Ensemble, register, to_landmarks
 from napari_shape_ensembles.tensors import distinctness
 from napari_shape_ensembles.tensors.registration import signed_area
-
-
-def nuclear_objective(curve, archetype, *, mirrored):
-    """‖Yᵀ C(p) X‖₁ for every p by singular values, its sign convention that of a given determinant."""
-    scores = []
-    for p in range(len(curve)):
-        product = archetype.T @ np.roll(curve, -p, axis=0)
-        u, s, vt = np.linalg.svd(product)
-        proper = np.linalg.det(u @ vt) > 0
-        scores.append(s[0] + (s[1] if proper != mirrored else -s[1]))
-    return np.array(scores)
 
 
 def centred(curve):
@@ -113,9 +103,7 @@ def test_a_fractional_shift_of_a_smooth_curve_is_undone():
 
 
 def test_symmetric_archetypes_are_indistinct_and_blobs_are_not():
-    u = 2 * np.pi * np.arange(240) / 240
-    clover = ((1 + 0.2 * np.cos(3 * u)) * np.stack([np.cos(u), np.sin(u)])).T
-    scores = distinctness(np.stack([ellipse(2, 1, 240), clover, blobs(1, 240)[0]]))
+    scores = distinctness(np.stack([ellipse(2, 1, 240), clover(3), blobs(1, 240)[0]]))
     assert scores[0] < 1e-12
     assert scores[1] < 1e-12
     assert scores[2] > 1e-4
@@ -126,6 +114,58 @@ def test_a_mirror_symmetric_curve_is_distinct_only_when_handedness_counts():
     egg = ((1 + 0.2 * np.cos(u) + 0.1 * np.cos(2 * u)) * np.stack([np.cos(u), np.sin(u)])).T[None]
     assert distinctness(egg)[0] < 1e-12
     assert distinctness(egg, reflections=False)[0] > 1e-4
+
+
+def test_a_match_is_as_distinct_as_its_second_best():
+    curves, archetype = blobs(20, 90, seed=7), centred(blobs(1, 90, seed=8)[0])
+    match = register(curves, archetype, reflections=False)
+    for curve, distinct in zip(curves, match.distinctness, strict=True):
+        scores = nuclear_objective(centred(curve), archetype, mirrored=False)
+        peaks = np.sort(scores[(scores > np.roll(scores, 1)) & (scores > np.roll(scores, -1))])
+        assert distinct == pytest.approx(1 - peaks[-2] / peaks[-1], abs=2e-3)
+
+
+def test_what_repeats_itself_is_not_ambiguous_but_what_matches_twice_is():
+    archetype = blobs(1, 240, seed=2)[0]
+    repeating = np.stack([ellipse(2, 1, 240, turn=0.3), clover(3), ellipse(1, 1, 240)])
+    match = register(repeating, archetype)
+    assert match.distinctness.max() < 1e-9
+    assert not match.ambiguous.any()
+    assert not match.archetype_is_ambiguous
+    twice = register(archetype[None], ellipse(2, 1, 240))
+    assert twice.ambiguous.all()
+    assert twice.archetype_is_ambiguous
+
+
+def test_repeats_between_samples_are_recognised():
+    curve = np.tile(clover(3, 500), (1, 1, 1))
+    match = register(curve, blobs(1, 500, seed=2)[0])
+    assert match.distinctness[0] < 1e-6
+    assert not match.ambiguous[0]
+
+
+def test_a_nearly_repeating_curve_is_ambiguous():
+    archetype = blobs(1, 240, seed=2)[0]
+    u = 2 * np.pi * np.arange(240) / 240
+    marked = ellipse(2, 1, 240) * (1 + 1e-4 * np.cos(u - 0.4))[:, None]
+    match = register(np.stack([marked, archetype]), archetype)
+    assert match.ambiguous.tolist() == [True, False]
+    assert match.distinctness[0] < 1e-3 < match.distinctness[1]
+    assert match.archetype_distinctness == pytest.approx(distinctness(archetype[None])[0], rel=1e-9)
+
+
+def test_smoothing_changes_ambiguous_matches_more_often_than_distinct_ones(load_curves):
+    noisy, smooth = (
+        to_landmarks(Ensemble(load_curves("paper/pil184_grains.npz", key)), 250)
+        for key in ("hlf1_noisy", "hlf1_smooth5")
+    )
+    archetype = smooth[distinctness(smooth).argmax()]
+    one, other = (register(curves, archetype) for curves in (noisy, smooth))
+    # The same grain twice: where both matches agree its two outlines lie on each other.
+    apart = np.linalg.norm(one.landmarks - other.landmarks, axis=(1, 2)) / np.linalg.norm(other.landmarks, axis=(1, 2))
+    unclear, clear = other.distinctness < 5e-3, other.distinctness > 2e-2
+    assert 0.02 < other.ambiguous.mean() < 0.2
+    assert (apart[unclear] > 0.25).mean() > 3 * (apart[clear] > 0.25).mean()
 
 
 def test_signed_area_is_twice_the_shoelace_area():

@@ -65,3 +65,49 @@ def test_the_mean_of_commuting_matrices_is_geometric():
 def test_a_mean_that_does_not_settle_is_refused():
     with pytest.raises(ValueError, match="did not settle"):
         spd.frechet_mean(matrices(), tolerance=0)
+
+
+def of_eigenvalues(function, matrix):
+    values, vectors = np.linalg.eigh(matrix)
+    return vectors * function(values) @ vectors.T
+
+
+def test_logarithms_and_exponentials_at_a_base_agree_with_dense_ones():
+    points, base = matrices(), matrices(1, seed=5)[0]
+    root = of_eigenvalues(np.sqrt, base)
+    inner = np.linalg.inv(root)
+    tangents = spd.log(base, points)
+    np.testing.assert_allclose(
+        tangents, [root @ of_eigenvalues(np.log, inner @ point @ inner) @ root for point in points], atol=1e-12
+    )
+    np.testing.assert_allclose(spd.exp(base, tangents), points, rtol=1e-12, atol=1e-12)
+    dense = [root @ of_eigenvalues(np.exp, inner @ tangent @ inner) @ root for tangent in tangents]
+    np.testing.assert_allclose(spd.exp(base, tangents), dense, rtol=1e-12, atol=1e-12)
+
+
+def test_geodesics_between_diagonal_matrices_are_geometric():
+    start, end = np.diag([1.0, 4.0]), np.diag([9.0, 1.0])
+    middle = spd.exp(start, spd.log(start, end[None]) / 2)[0]
+    np.testing.assert_allclose(middle, np.diag([3.0, 2.0]), rtol=1e-13)
+
+
+@pytest.mark.parametrize(
+    "bad", [np.diag([1.0, -1.0]), np.diag([-1.0, -1.0]), np.ones((2, 2)), np.full((2, 2), np.nan)], ids=str
+)
+def test_what_is_not_positive_definite_is_refused(bad):
+    points = np.stack([np.eye(2), bad])
+    for function in (spd.log, spd.coordinates, spd.dist):
+        with pytest.raises(ValueError, match=r"1 scale\(s\) are not positive definite \(first: \[1\]\)"):
+            function(np.eye(2), points)
+        with pytest.raises(ValueError, match="not positive definite"):
+            function(bad, np.eye(2)[None])
+
+
+@pytest.mark.parametrize("aspect", [1e2, 1e4, 1e6])
+def test_means_of_widely_spread_scales_settle(aspect):
+    rng = np.random.default_rng(0)
+    turns = np.stack([rotation(angle) for angle in rng.uniform(0, np.pi, 50)])
+    extents = aspect ** rng.uniform(0, 1, (50, 2)) * 1e-3
+    points = turns * extents[:, None] @ turns.swapaxes(1, 2)
+    mean = spd.frechet_mean(points)
+    assert np.linalg.norm(spd.coordinates(mean, points).mean(axis=0)) < 1e-9

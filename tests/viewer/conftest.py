@@ -1,11 +1,19 @@
 """A viewer with the dock in it, small images, and a way to run a comparison by pressing its buttons."""
 
+import os
+
 import numpy as np
 import pytest
+from napari.components import ViewerModel
 from qtpy.QtCore import Qt
 from skimage.draw import polygon2mask
 
 from curve_makers import blobs
+from napari_shape_ensembles.viewer.compare_dock import CompareShapes
+
+# Layers touched from another thread, and widgets left behind, are errors.
+os.environ["NAPARI_ENSURE_PLUGIN_MAIN_THREAD"] = "1"
+os.environ["NAPARI_STRICT_QT"] = "1"
 
 SPACING = 40
 
@@ -39,6 +47,28 @@ def opened(viewer, qtbot):
     _, widget = viewer.window.add_plugin_dock_widget("napari-shape-ensembles", "Compare shapes")
     widget.settings.controls["permutations"].setValue(300)
     widget.settings.controls["landmarks"].setValue(100)
+    return widget
+
+
+@pytest.fixture
+def model():
+    """A viewer without a window: quick, and enough for all that is not drawn."""
+    return ViewerModel()
+
+
+@pytest.fixture
+def bare_dock(model, qtbot):
+    """The dock beside two images, without a window around it."""
+    for seed, name in ((1, "one"), (2, "two")):
+        model.add_image(spots(seed), name=name, scale=(0.5, 0.5), units=("um", "um"))
+    return bare(model, qtbot)
+
+
+def bare(viewer, qtbot):
+    widget = CompareShapes(viewer)
+    qtbot.addWidget(widget)
+    widget.settings.controls["permutations"].setValue(199)
+    widget.settings.controls["landmarks"].setValue(50)
     return widget
 
 

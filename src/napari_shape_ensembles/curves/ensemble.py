@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .features import centred, per_curve, perimeters, signed_areas
+from .features import aspect_ratios, centred, per_curve, perimeters, signed_areas, solidities
 from .spline import Complex, Index, Real, following
 
 if TYPE_CHECKING:
@@ -19,8 +19,8 @@ Mask = NDArray[np.bool_]
 
 # Vertices nearer than this share of the largest coordinate differ by rounding only.
 _SAME = 1e-12
-# A curve is collinear when the smaller of its two RMS extents is below about 1e-7 of the larger ...
-_FLAT = 1e-14
+# A curve is collinear when the smaller of its two RMS extents is below a millionth of the larger ...
+_FLAT = 1e-12
 # ... and encloses nothing when its loops cancel to this share of the squared perimeter.
 _NOTHING = 1e-12
 
@@ -150,10 +150,11 @@ class Ensemble:
 
     @property
     def features(self) -> "pd.DataFrame":
-        """One row per curve: id, area, perimeter, equivalent_diameter, circularity; in the ensemble's unit.
+        """One row per curve, in the ensemble's unit.
 
-        The area is that of the polygon (loops that run the other way round count negative), the equivalent
-        diameter that of a circle of this area, the circularity 4π·area/perimeter².
+        Columns: id; area of the polygon (loops that run the other way round count negative); perimeter;
+        equivalent_diameter, that of a circle of this area; circularity 4π·area/perimeter²; aspect_ratio of the
+        ellipse with the same second moments of area; solidity, area over the area of the convex hull.
         """
         return self._features.copy()
 
@@ -171,6 +172,8 @@ class Ensemble:
                 "perimeter": perimeter,
                 "equivalent_diameter": np.sqrt(4 * area / np.pi),
                 "circularity": 4 * np.pi * area / perimeter**2,
+                "aspect_ratio": aspect_ratios(vertices, self.offsets),
+                "solidity": solidities(vertices, self.offsets),
             }
         )
 

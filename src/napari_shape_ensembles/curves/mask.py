@@ -5,11 +5,10 @@ from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import ndimage
 from skimage.measure import find_contours
 
 from .ensemble import Ensemble
-from .extract import AT_BORDER, _checked, _forward, _signed_area, _too_small
+from .extract import AT_BORDER, Blur, checked, forward, signed_area, too_small
 
 Real = NDArray[np.float64]
 
@@ -55,17 +54,17 @@ def trace_mask(
     ValueError
         For a mask that is no plane, or parameters out of range.
     """
-    pixel = _checked(smoothing, scale, min_area)
-    contours = _level_set(_plane(mask), smoothing, border)
+    pixel = checked(scale, min_area)
+    contours = _level_set(_plane(mask), Blur.of(smoothing, "pixel", pixel), border)
     dropped: Counter[str] = Counter()
     closed = [contour[:-1] for contour in contours if (contour[0] == contour[-1]).all()]
     dropped[AT_BORDER] = len(contours) - len(closed)
-    areas = np.array([_signed_area(curve) for curve in closed])
+    areas = np.array([signed_area(curve) for curve in closed])
     wanted = (areas > 0) | holes
     large = np.abs(areas) >= min_area
-    dropped[_too_small(min_area)] = int((wanted & ~large).sum())
+    dropped[too_small(min_area)] = int((wanted & ~large).sum())
     kept = np.flatnonzero(wanted & large)
-    curves = [_forward(closed[i], areas[i]) * pixel for i in kept]
+    curves = [forward(closed[i], areas[i]) * pixel for i in kept]
     return Ensemble(curves, name=name, unit=unit, ids=_ids(areas[kept] > 0), dropped=dropped)
 
 
@@ -76,10 +75,9 @@ def _plane(mask: ArrayLike) -> Real:
     return (array != 0).astype(np.float64)
 
 
-def _level_set(mask: Real, smoothing: float, border: bool) -> list[Real]:
-    margin = int(np.ceil(4 * smoothing)) + 1 if border else 0
-    padded = np.pad(mask, margin)
-    level = ndimage.gaussian_filter(padded, smoothing, mode="nearest") if smoothing else padded
+def _level_set(mask: Real, blur: Blur, border: bool) -> list[Real]:
+    margin = np.array(blur.margin) if border else np.zeros(2, dtype=int)
+    level = blur.applied(np.pad(mask, [(side, side) for side in margin]), mode="nearest")
     return [contour - margin for contour in find_contours(level, 0.5, positive_orientation="high")]
 
 

@@ -19,8 +19,8 @@ Real = NDArray[np.float64]
 Index = NDArray[np.int64]
 Number = TypeVar("Number", np.float64, np.complex128)
 
-# Speeds at four Gauss-Legendre nodes fix a segment's length to the ninth order in its chord.
-_NODES, _WEIGHTS = (np.asarray(values) for values in leggauss(4))
+# Speeds at three Gauss-Legendre nodes fix a length to the seventh order in the chord: finer than the spline is.
+_NODES, _WEIGHTS = (np.asarray(values) for values in leggauss(3))
 NODES: Real = (_NODES + 1) / 2
 WEIGHTS: Real = _WEIGHTS / 2
 
@@ -54,7 +54,7 @@ class RaggedSpline:
         return np.add.reduceat(values, self.offsets[:-1], axis=-1)
 
     def at_nodes(self) -> tuple[Complex, Complex]:
-        """Positions and derivatives dz/du at the Gauss-Legendre nodes, each (4, M)."""
+        """Positions and derivatives dz/du at the Gauss-Legendre nodes, each (3, M)."""
         powers = NODES[:, None] ** np.arange(4)
         slopes = np.zeros_like(powers)
         slopes[:, 1:] = powers[:, :3] * (1, 2, 3)

@@ -1,30 +1,23 @@
-"""Two-sample tests by maximum mean discrepancy (MMD) and label permutations.
+"""Two-sample tests by maximum mean discrepancy (MMD) and label permutations."""
 
-With label weights w (1/m on the first sample, -1/n on the second) the biased statistic is MMD² = wᵀKw, so all
-permutations of the labels are one product of the kernel matrix with a matrix of labels.
-"""
-
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ..threads import over_blocks
+from .kernel import Distances, Real, Steps, finished, pooled
+from .permutations import Labellings, Statistics, nystrom_statistics, permuted_labels, permuted_statistics
 
-Real = NDArray[np.float64]
+#: Points the approximation projects on.
+FEATURES = 512
 
-# Rows of the kernel matrix made at a time: it is never held whole.
-_ROWS = 512
-# Above this many points the median distance is taken over a seeded subset of as many.
-_SUBSET = 2000
-# Squared statistics nearer than this are equal to rounding.
-_TIE = 1e-13
+Widths = float | Sequence[float]
 
 
 @dataclass(frozen=True, eq=False)
 class MMDTest:
-    """Outcome of a permutation test.
+    """Outcome of a two-sample test.
 
     Attributes
     ----------
@@ -39,11 +32,14 @@ class MMDTest:
     bandwidth : float
         s of the Gaussian kernel exp(-d²/(2s²)).
     null : (B,) array
-        MMD under the permuted labels.
+        MMD under the permuted labels; where no p-value hangs on it, to about six digits. Empty for a test that
+        draws none.
     significance : float
         Level of the test.
     parts : mapping of str to MMDTest
         For a combined test its parts with their own p-values and thresholds, else empty.
+    approximation : str
+        What stands for the kernel or the null, in words; empty for an exact permutation test.
     """
 
     mmd: float
@@ -54,6 +50,7 @@ class MMDTest:
     null: Real
     significance: float
     parts: Mapping[str, "MMDTest"] = field(default_factory=dict)
+    approximation: str = ""
 
 
 def mmd_test(
@@ -62,7 +59,9 @@ def mmd_test(
     *,
     permutations: int = 1000,
     significance: float = 0.01,
-    bandwidth: float | None = None,
+    bandwidth: Widths | None = None,
+    factor: Widths = 1.0,
+    approximate_above: int | None = None,
     seed: int = 0,
 ) -> MMDTest:
     """Test whether two samples come from one distribution.
@@ -75,11 +74,17 @@ def mmd_test(
         Number B of random relabellings.
     significance : float
         Level of the test, between 0 and 1.
-    bandwidth : float, optional
-        s of the Gaussian kernel exp(-d²/(2s²)), in the units of the data; by default the median pairwise
-        distance of the pooled sample (over a seeded subset of 2000 points when there are more).
+    bandwidth : float or sequence of floats, optional
+        Width s of the Gaussian kernel exp(-d²/(2s²)), in the units of the data. Several are combined as
+        `combined_mmd_test` combines descriptions. By default the median pairwise distance of the pooled sample
+        (over a seeded subset of 2000 points when there are more) times `factor`.
+    factor : float or sequence of floats
+        Multiples of the median distance, where no `bandwidth` is given.
+    approximate_above : int, optional
+        For more pooled points than this the kernel is projected on 512 of them (see Notes); the result then says
+        so in `approximation`. By default nothing is approximated.
     seed : int
-        Of the permutations and the subset.
+        Of the permutations and the subsets.
 
     Returns
     -------
@@ -92,10 +97,18 @@ def mmd_test(
 
     Notes
     -----
-    Gretton et al. 2012, eq. 5 (biased statistic); paper, "Maximum Mean Discrepancy".
+    Gretton et al. 2012, eq. 5 (biased statistic); paper, "Maximum Mean Discrepancy". The approximation replaces
+    K by its Nyström projection on points drawn without looking at the labels: another statistic, the same for
+    all permutations, so the level stays exact while power may be lost.
     """
     return combined_mmd_test(
-        {"": (x, y)}, permutations=permutations, significance=significance, bandwidth=bandwidth, seed=seed
+        {"": (x, y)},
+        permutations=permutations,
+        significance=significance,
+        bandwidth=bandwidth,
+        factor=factor,
+        approximate_above=approximate_above,
+        seed=seed,
     )
 
 
@@ -104,120 +117,141 @@ def combined_mmd_test(
     *,
     permutations: int = 1000,
     significance: float = 0.01,
-    bandwidth: float | None = None,
+    bandwidth: Widths | None = None,
+    factor: Widths = 1.0,
+    approximate_above: int | None = None,
     seed: int = 0,
 ) -> MMDTest:
     """Test several descriptions of the same two samples at once, at an exact joint level.
 
-    Every description is tested on the same permutations; the smallest of their p-values is compared with
-    what it is under those permutations (min-p; Westfall and Young 1993).
+    Every description, at every width of the kernel, is tested on the same permutations; the smallest of their
+    p-values is compared with what it is under those permutations (min-p; Westfall and Young 1993).
 
     Parameters
     ----------
     samples : mapping of str to (x, y)
-        Named descriptions, each with the same m and n rows. With only one this is `mmd_test`.
-    permutations, significance, bandwidth, seed
+        Named descriptions, each with the same m and n rows. With only one, and one width, this is `mmd_test`.
+    permutations, significance, bandwidth, factor, approximate_above, seed
         As in `mmd_test`.
 
     Returns
     -------
     MMDTest
         `p_value` and `rejected` are joint; `mmd`, `null`, `bandwidth` are those of the part with the smallest
-        p-value, and `threshold` is that part's joint one. `parts` holds every part with its own p-value.
+        p-value, and `threshold` is that part's joint one. `parts` holds every part with its own p-value, under
+        the name of its description; with several widths under "name, s = 2 × median" or "name, s = 2".
     """
-    pooled = {name: _pooled(x, y) for name, (x, y) in samples.items()}
-    m, n = _sizes(samples)
-    _check_levels(permutations, significance)
-    labels = _permuted_labels(m, m + n, permutations, seed)
-    tests = {
-        name: _single_test(z, labels, m, significance, median_distance(z, seed) if bandwidth is None else bandwidth)
-        for name, z in pooled.items()
-    }
-    return next(iter(tests.values())) if len(tests) == 1 else _combined(tests)
+    return finished(
+        combined_mmd_steps(
+            samples,
+            permutations=permutations,
+            significance=significance,
+            bandwidth=bandwidth,
+            factor=factor,
+            approximate_above=approximate_above,
+            seed=seed,
+        )
+    )
 
 
-def _pooled(x: Real, y: Real) -> Real:
-    x, y = (np.asarray(sample, dtype=np.float64) for sample in (x, y))
-    x, y = (sample[:, None] if sample.ndim == 1 else sample for sample in (x, y))
-    if x.ndim != 2 or y.ndim != 2 or x.shape[1] != y.shape[1]:
-        raise ValueError(f"samples have shapes {x.shape} and {y.shape}: give (m, d) and (n, d) arrays")
-    if not len(x) or not len(y):
-        raise ValueError(f"samples of {len(x)} and {len(y)} points: both need at least one")
-    pooled = np.concatenate([x, y])
-    if not np.isfinite(pooled).all():
-        raise ValueError(f"{(~np.isfinite(pooled)).any(axis=1).sum()} points have NaN or infinite coordinates")
-    return pooled
+def combined_mmd_steps(
+    samples: Mapping[str, tuple[Real, Real]],
+    *,
+    permutations: int = 1000,
+    significance: float = 0.01,
+    bandwidth: Widths | None = None,
+    factor: Widths = 1.0,
+    approximate_above: int | None = None,
+    seed: int = 0,
+) -> Steps[MMDTest]:
+    """Test as `combined_mmd_test` does, stopping after every block of work: close the generator to cancel."""
+    descriptions = {name: Distances(pooled(x, y)) for name, (x, y) in samples.items()}
+    m, n = common_sizes(samples)
+    check_level(significance)
+    labels = yield from permuted_labels(m, m + n, permutations, seed)
+    design = Design(labels, significance, bandwidth, factor, approximate_above, seed)
+    return (yield from design.steps(descriptions))
 
 
-def _sizes(samples: Mapping[str, tuple[Real, Real]]) -> tuple[int, int]:
+@dataclass(frozen=True, eq=False)
+class Design:
+    """How descriptions of one pair of samples are tested; the parameters are those of `combined_mmd_test`."""
+
+    labels: Labellings
+    significance: float
+    bandwidth: Widths | None
+    factor: Widths
+    approximate_above: int | None
+    seed: int
+
+    @property
+    def approximate(self) -> bool:
+        """Whether the kernel is projected."""
+        return self.approximate_above is not None and self.labels.total > self.approximate_above
+
+    def steps(self, descriptions: Mapping[str, Distances]) -> Steps[MMDTest]:
+        """Test, stopping after every block of work."""
+        found: dict[str, tuple[float, Statistics]] = {}
+        for name, distances in descriptions.items():
+            named = widths(name, partial(distances.median, self.seed), self.bandwidth, self.factor)
+            statistics = yield from self._statistics(distances, list(named.values()))
+            found |= {part: (s, one) for (part, s), one in zip(named.items(), statistics, strict=True)}
+        if len(found) > 1:
+            yield from _settle_jointly([one for _, one in found.values()])
+        words = f"kernel projected on {FEATURES} of {self.labels.total} points" if self.approximate else ""
+        tests = {name: _single(one.values, s, self.significance, words) for name, (s, one) in found.items()}
+        return next(iter(tests.values())) if len(tests) == 1 else _combined(tests)
+
+    def _statistics(self, distances: Distances, bandwidths: list[float]) -> Steps[list[Statistics]]:
+        if self.approximate:
+            return nystrom_statistics(distances.points, self.labels, bandwidths, FEATURES, self.seed)
+        return permuted_statistics(distances, self.labels, bandwidths)
+
+
+def common_sizes(samples: Mapping[str, tuple[Real, Real]]) -> tuple[int, int]:
+    """Sizes m and n that all descriptions share."""
     sizes = {(len(x), len(y)) for x, y in samples.values()}
     if len(sizes) != 1:
         raise ValueError(f"the descriptions have different numbers of points: {sorted(sizes)}")
     return sizes.pop()
 
 
-def _check_levels(permutations: int, significance: float) -> None:
+def check_level(significance: float) -> None:
+    """Refuse what is no level."""
     if not 0 < significance < 1:
         raise ValueError(f"significance {significance}: give a level between 0 and 1, such as 0.01")
-    if permutations < 1:
-        raise ValueError(f"{permutations} permutations: take at least 1 (1000 is the default)")
 
 
-def median_distance(points: Real, seed: int = 0) -> float:
-    """Median pairwise Euclidean distance; over a seeded subset of 2000 points when there are more.
-
-    1 where all points coincide, so that the kernel stays defined.
-    """
-    if len(points) > _SUBSET:
-        points = np.random.default_rng(seed).choice(points, _SUBSET, replace=False, axis=0)
-    above = np.triu_indices(len(points), 1)
-    squared = _squared_distances(points, points)[above]
-    median = float(np.median(np.sqrt(squared))) if len(squared) else 0.0
-    return median if median > 0 else 1.0
-
-
-def _squared_distances(x: Real, y: Real) -> Real:
-    squared = np.einsum("id,id->i", x, x)[:, None] + np.einsum("id,id->i", y, y) - 2 * (x @ y.T)
-    return np.maximum(squared, 0, out=squared)
+def widths(name: str, median: Callable[[], float], bandwidth: Widths | None, factor: Widths) -> dict[str, float]:
+    """Widths s of the kernel for a description, under the names of the parts they lead to."""
+    values = np.atleast_1d(np.asarray(factor if bandwidth is None else bandwidth, dtype=np.float64))
+    kind = "factor" if bandwidth is None else "bandwidth"
+    if not values.size or not (np.isfinite(values) & (values > 0)).all():
+        raise ValueError(f"{kind} {values.tolist()}: a kernel's width is a positive distance")
+    if len(np.unique(values)) < len(values):
+        raise ValueError(f"{kind} {values.tolist()}: give every width once")
+    unit = median() if bandwidth is None else 1.0
+    if len(values) == 1:
+        return {name: float(values[0]) * unit}
+    times = " × median" if bandwidth is None else ""
+    return {", ".join(filter(None, [name, f"s = {value:g}{times}"])): float(value) * unit for value in values}
 
 
-def _permuted_labels(first: int, total: int, permutations: int, seed: int) -> Real:
-    """Indicators (total, 1 + permutations) of the first sample; column 0 is the observed labelling."""
-    labels = np.zeros((1 + permutations, total))
-    labels[:, :first] = 1
-    np.random.default_rng(seed).permuted(labels[1:], axis=1, out=labels[1:])
-    return np.ascontiguousarray(labels.T)
-
-
-def _single_test(points: Real, labels: Real, first: int, significance: float, bandwidth: float) -> MMDTest:
-    if not bandwidth > 0:
-        raise ValueError(f"bandwidth {bandwidth}: the kernel's width is a positive distance")
-    statistics = np.sqrt(np.maximum(_squared_mmd(points, labels, first, bandwidth), 0))
+def _single(squared: Real, bandwidth: float, significance: float, approximation: str) -> MMDTest:
+    statistics = np.sqrt(np.maximum(squared, 0))
     observed, null = float(statistics[0]), statistics[1:]
     p_value = (1 + np.count_nonzero(null >= observed)) / (1 + len(null))
     threshold = _exceeded_when(null, p_value_at_most=significance)
-    return MMDTest(observed, p_value, threshold, observed > threshold, bandwidth, null, significance)
-
-
-def _squared_mmd(points: Real, labels: Real, first: int, bandwidth: float) -> Real:
-    """Biased MMD² of every labelling, (1 + B,)."""
-    total = len(points)
-    labels = labels - first / total  # weights that sum to zero lose no digits to the kernel's mean
-    weight = 1 / first + 1 / (total - first)
-
-    def share(rows: slice) -> Real:
-        kernel = np.exp(_squared_distances(points[rows], points) / (-2 * bandwidth**2))
-        return np.einsum("ib,ib->b", labels[rows], kernel @ labels)
-
-    squared = np.sum(over_blocks(share, _row_blocks(total)), axis=0) * weight**2
-    # A permutation may repeat the observed labelling; rounding must not break that tie.
-    squared[np.abs(squared - squared[0]) <= _TIE] = squared[0]
-    return squared
-
-
-def _row_blocks(total: int) -> Iterator[slice]:
-    for start in range(0, total, _ROWS):
-        yield slice(start, start + _ROWS)
+    return MMDTest(
+        observed,
+        p_value,
+        threshold,
+        observed > threshold,
+        bandwidth,
+        null,
+        significance,
+        approximation=approximation,
+    )
 
 
 def _exceeded_when(null: Real, p_value_at_most: float) -> float:
@@ -226,8 +260,15 @@ def _exceeded_when(null: Real, p_value_at_most: float) -> float:
     return float(np.sort(null)[-1 - allowed]) if allowed >= 0 else float("inf")
 
 
+def _settle_jointly(statistics: list[Statistics]) -> Steps[None]:
+    """Make it exact which permutations have a smallest p-value as small as the observed one."""
+    rank = min(int(np.count_nonzero(one.values >= one.values[0])) for one in statistics)
+    for one in statistics:
+        yield from one.settle_rank(rank)
+
+
 def _combined(tests: dict[str, MMDTest]) -> MMDTest:
-    """Joint test by the smaller p-value, calibrated on the permutations that the parts share."""
+    """Joint test by the smallest p-value, calibrated on the permutations that the parts share."""
     ranks = np.stack([_all_p_values(np.append(test.mmd, test.null)) for test in tests.values()])
     smallest = ranks.min(axis=0)
     p_value = float(np.mean(smallest <= smallest[0]))

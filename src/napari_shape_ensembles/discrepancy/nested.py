@@ -8,16 +8,24 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..threads import over_blocks
-from . import mmd
-from .mmd import MMDTest
-
-Real = NDArray[np.float64]
+from .kernel import (
+    Distances,
+    Real,
+    finished,
+    median_of,
+    median_subset,
+    pairs,
+    pooled,
+    row_blocks,
+    squared_distances,
+)
+from .mmd import Design, MMDTest, Widths, check_level, common_sizes
+from .permutations import permuted_labels
 
 # Squared distances are kept from rank to rank up to this many (512 MB); beyond, each rank sums them anew.
-_KEPT = 1 << 26
+_KEPT = 1 << 27
 
 
 def nested_mmd_tests(
@@ -26,7 +34,9 @@ def nested_mmd_tests(
     *,
     permutations: int = 1000,
     significance: float = 0.01,
-    bandwidth: float | None = None,
+    bandwidth: Widths | None = None,
+    factor: Widths = 1.0,
+    approximate_above: int | None = None,
     seed: int = 0,
 ) -> Iterator[MMDTest]:
     """Test the first r coordinates of the samples, for every rank r.
@@ -37,7 +47,7 @@ def nested_mmd_tests(
         Named descriptions of the same two samples, (m, d) and (n, d) arrays, as in `combined_mmd_test`.
     ranks : sequence of R ints
         Numbers of leading coordinates, rising, between 1 and d.
-    permutations, significance, bandwidth, seed
+    permutations, significance, bandwidth, factor, approximate_above, seed
         As in `combined_mmd_test`.
 
     Yields
@@ -50,15 +60,16 @@ def nested_mmd_tests(
     ValueError
         As `combined_mmd_test`, and for ranks that do not rise or lie outside 1 to d.
     """
-    pooled = {name: mmd._pooled(x, y) for name, (x, y) in samples.items()}
-    m, n = mmd._sizes(samples)
-    mmd._check_levels(permutations, significance)
-    _check_ranks(ranks, min(points.shape[1] for points in pooled.values()))
-    labels = mmd._permuted_labels(m, m + n, permutations, seed)
-    nests = {name: _Nest(points, labels, m, seed) for name, points in pooled.items()}
+    nests = {name: _Nest(pooled(x, y), seed) for name, (x, y) in samples.items()}
+    m, n = common_sizes(samples)
+    check_level(significance)
+    _check_ranks(ranks, min(nest.dimension for nest in nests.values()))
+    labels = finished(permuted_labels(m, m + n, permutations, seed))
+    design = Design(labels, significance, bandwidth, factor, approximate_above, seed)
     for rank in ranks:
-        tests = {name: nest.test(rank, significance, bandwidth) for name, nest in nests.items()}
-        yield next(iter(tests.values())) if len(tests) == 1 else mmd._combined(tests)
+        for nest in nests.values():
+            nest.grow(rank)
+        yield finished(design.steps(nests))
 
 
 def _check_ranks(ranks: Sequence[int], dimension: int) -> None:
@@ -67,62 +78,39 @@ def _check_ranks(ranks: Sequence[int], dimension: int) -> None:
         raise ValueError(f"ranks {list(ranks)}: give rising numbers from 1 to the {dimension} coordinates there are")
 
 
-class _Nest:
-    """Squared distances of one description, growing with the rank."""
+class _Nest(Distances):
+    """Squared distances in the leading coordinates of one description, growing with their number."""
 
-    def __init__(self, points: Real, labels: Real, first: int, seed: int) -> None:
-        self._points, self._labels, self._first = points, labels, first
-        self._blocks = list(mmd._row_blocks(len(points)))
-        keeps = len(points) ** 2 <= _KEPT
-        self._kept = [np.zeros((len(points[rows]), len(points))) for rows in self._blocks] if keeps else None
-        self._subset = points
-        if len(points) > mmd._SUBSET:
-            self._subset = np.random.default_rng(seed).choice(points, mmd._SUBSET, replace=False, axis=0)
-        self._above = np.triu_indices(len(self._subset), 1)
-        self._pairs = np.zeros(len(self._above[0]))
-        self._rank = 0
+    def __init__(self, points: Real, seed: int) -> None:
+        super().__init__(points[:, :0])
+        self._all, self._subset = points, median_subset(points, seed)
+        self._pairs = np.zeros(len(self._subset) * (len(self._subset) - 1) // 2)
+        self._kept: dict[int, Real] = {}
+        if len(points) ** 2 <= _KEPT:  # half of them are kept: those on and right of the diagonal
+            self._kept = {r.start: np.zeros((r.stop - r.start, len(points) - r.start)) for r in row_blocks(len(points))}
 
-    def test(self, rank: int, significance: float, bandwidth: float | None) -> MMDTest:
-        """Test the first `rank` coordinates; ranks must not fall from call to call."""
-        new = self._subset[:, self._rank : rank]
-        self._pairs += mmd._squared_distances(new, new)[self._above]
-        width = self._median() if bandwidth is None else bandwidth
-        squared = self._squared_mmd(rank, width)
-        self._rank = rank
-        return _outcome(squared, significance, width)
+    @property
+    def dimension(self) -> int:
+        """Number of all coordinates."""
+        return self._all.shape[1]
 
-    def _median(self) -> float:
-        median = float(np.median(np.sqrt(self._pairs))) if len(self._pairs) else 0.0
-        return median if median > 0 else 1.0
+    def grow(self, rank: int) -> None:
+        """Take in the coordinates up to `rank`, which must not fall from call to call."""
+        new = slice(self.points.shape[1], rank)
+        self._pairs += pairs(self._subset[:, new])
+        added = self._all[:, new]
 
-    def _squared_mmd(self, rank: int, bandwidth: float) -> Real:
-        first, total = self._first, len(self._points)
-        centred = self._labels - first / total
+        def add(rows: slice) -> None:
+            self._kept[rows.start] += squared_distances(added[rows], added[rows.start :])
 
-        def share(block: int) -> Real:
-            kernel = np.exp(self._distances(block, rank) / (-2 * bandwidth**2))
-            return np.einsum("ib,ib->b", centred[self._blocks[block]], kernel @ centred)
+        if self._kept:
+            over_blocks(add, row_blocks(len(added)))
+        self.points = self._all[:, :rank]
 
-        shares = over_blocks(share, range(len(self._blocks)))
-        return np.sum(shares, axis=0) * (1 / first + 1 / (total - first)) ** 2
+    def block(self, rows: slice) -> Real:
+        """Distances of some rows from all points from their first on."""
+        return self._kept[rows.start] if self._kept else super().block(rows)
 
-    def _distances(self, block: int, rank: int) -> Real:
-        rows = self._blocks[block]
-        start = self._rank if self._kept else 0
-        new = self._points[:, start:rank]
-        squared = mmd._squared_distances(new[rows], new)
-        if not self._kept:
-            return squared
-        self._kept[block] += squared
-        return self._kept[block]
-
-
-def _outcome(squared: Real, significance: float, bandwidth: float) -> MMDTest:
-    """The test of one rank, from the squared statistics of the observed and the permuted labels."""
-    # A permutation may repeat the observed labelling; rounding must not break that tie.
-    squared = np.where(np.abs(squared - squared[0]) <= mmd._TIE, squared[0], squared)
-    statistics = np.sqrt(np.maximum(squared, 0))
-    observed, null = float(statistics[0]), statistics[1:]
-    p_value = (1 + np.count_nonzero(null >= observed)) / (1 + len(null))
-    threshold = mmd._exceeded_when(null, p_value_at_most=significance)
-    return MMDTest(observed, p_value, threshold, observed > threshold, bandwidth, null, significance)
+    def median(self, seed: int) -> float:
+        """Median of the distances; the subset was drawn at the start."""
+        return median_of(self._pairs)

@@ -1,7 +1,9 @@
 """The truth table: two decisions become one of four answers."""
 
-from math import comb
+from math import comb, sqrt
 from types import MappingProxyType
+
+from .thresholds import distribution_free_threshold
 
 #: What each row of the truth table (undulation ∧ scale; 1 = no difference detected) says about two images.
 TRUTH_TABLE = MappingProxyType(
@@ -14,6 +16,9 @@ TRUTH_TABLE = MappingProxyType(
 )
 
 INCONCLUSIVE = "inconclusive"
+
+# No two samples have a larger MMD where the kernel lies between 0 and 1.
+_LARGEST = sqrt(2)
 
 
 def row(undulation_rejected: bool, scale_rejected: bool) -> str:
@@ -42,3 +47,36 @@ def too_few(m: int, n: int, permutations: int, significance: float) -> str | Non
     if smallest_p_value(m, n, 10**9) > significance / 2:
         return f"{m} and {n} curves cannot reach p < {significance:g}: add images or lower the minimum size"
     return f"{permutations} permutations cannot reach p < {significance:g}: take at least {round(2 / significance)}"
+
+
+def inconclusive(
+    m: int,
+    n: int,
+    permutations: int,
+    significance: float,
+    *,
+    null: str = "permutation",
+    row_depends_on_archetype: bool = False,
+) -> str | None:
+    """Say why a comparison has no answer, with the remedy, or None when it has one.
+
+    Parameters
+    ----------
+    m, n : int
+        Curves on either side.
+    permutations : int
+        Random relabellings B.
+    significance : float
+        Level of each test.
+    null : {"permutation", "gamma", "bound"}
+        What the statistics are held against.
+    row_depends_on_archetype : bool
+        Whether the row is known to change with the archetype.
+    """
+    drawn = permutations if null == "permutation" else 10**9
+    reason = too_few(m, n, drawn, significance)
+    if reason is None and null == "bound" and distribution_free_threshold(m, n, significance) >= _LARGEST:
+        reason = f"the distribution-free bound lies beyond any MMD of {m} and {n} curves: hold it against permutations"
+    if reason is None and row_depends_on_archetype:
+        reason = "the row depends on the archetype: choose the mean outline or the least symmetric one"
+    return reason

@@ -141,8 +141,11 @@ def plot_study_mmd(study: SmoothingStudy, ax: "Axes | None" = None, *, test: str
         if decisions is not None:
             known = decisions.computed
             mmd, rejected = decisions.mmd[known], decisions.rejected[known]
-            _marks(ax, np.full(len(mmd), sigma), mmd, rejected, np.full(len(mmd), "C0"), alpha=0.5)
-    ax.plot(study.sigmas, study.mean_mmd(test), color=_ink(), linewidth=1.2)
+            _marks(ax, np.full(len(mmd), sigma), mmd, rejected, np.full(len(mmd), "C0"))
+    ax.plot(study.sigmas, study.mean_mmd(test), color=_ink(), linewidth=1.2, label="mean over cells")
+    ax.plot([], [], _REJECTED, color="C0", markersize=4, label="rejects")
+    ax.plot([], [], _KEPT, color="C0", markersize=4, fillstyle="none", label="does not")
+    ax.legend(loc="best", fontsize="small", framealpha=0.6)
     ax.set_ylabel(f"MMD ({test})")
     return _sigma_axis(ax, study)
 
@@ -154,7 +157,7 @@ def plot_study_ambiguity(study: SmoothingStudy, ax: "Axes | None" = None, *, tes
     ax.fill_between(study.sigmas, low, high, color="C1", alpha=_BAND, linewidth=0, label="least to largest")
     ax.plot(study.sigmas, study.mean_ambiguity(test), "D-", color="C1", markersize=4, label="mean over ranks")
     ax.set(ylim=(-0.08, 1.08), ylabel="ambiguity")
-    ax.legend(loc="upper right", fontsize="small", framealpha=0.6)
+    ax.legend(loc="best", fontsize="small", framealpha=0.6)
     return _sigma_axis(ax, study)
 
 
@@ -163,9 +166,10 @@ def plot_study_sizes(study: SmoothingStudy, ax: "Axes | None" = None) -> "Axes":
     ax = _axes(ax)
     for side, marker, sizes in zip("AB", "s^", study.sizes.T, strict=True):
         ax.plot(study.sigmas, sizes, f"{marker}-", markersize=4, label=side)
+    ax.margins(y=0.15)
     ax.set_ylim(bottom=0)
     ax.set_ylabel("curves")
-    ax.legend(loc="upper right", fontsize="small", framealpha=0.6)
+    ax.legend(loc="best", fontsize="small", framealpha=0.6)
     return _sigma_axis(ax, study)
 
 
@@ -255,18 +259,11 @@ def _landmarks_key(ax: "Axes", landscape: DecisionLandscape) -> None:
         ax.plot([], [], "s", color=colors[i], markersize=4, label=f"n = {landscape.landmarks[i]}")
 
 
-def _marks(
-    ax: "Axes",
-    x: NDArray[Any],
-    y: NDArray[Any],
-    rejected: NDArray[np.bool_],
-    colors: NDArray[Any],
-    alpha: float = 1.0,
-) -> None:
+def _marks(ax: "Axes", x: NDArray[Any], y: NDArray[Any], rejected: NDArray[np.bool_], colors: NDArray[Any]) -> None:
     """A cross for each cell that rejects, a ring for each that does not."""
-    ax.scatter(x[rejected], y[rejected], s=16, marker=_REJECTED, c=colors[rejected], linewidths=1, alpha=alpha)
+    ax.scatter(x[rejected], y[rejected], s=16, marker=_REJECTED, c=colors[rejected], linewidths=1)
     ring = ~rejected
-    ax.scatter(x[ring], y[ring], s=16, marker=_KEPT, facecolors="none", edgecolors=list(colors[ring]), alpha=alpha)
+    ax.scatter(x[ring], y[ring], s=16, marker=_KEPT, facecolors="none", edgecolors=list(colors[ring]))
 
 
 def _band(values: Real, axis: int) -> tuple[Real, Real]:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from ..comparison import Images, Learned, Settings, comparable, learning_steps, levels, undulation_descriptions
 from ..curves import Ensemble
-from ..discrepancy import INCONCLUSIVE, MMDTest, mmd_test, nested_mmd_tests, row, too_few
+from ..discrepancy import INCONCLUSIVE, TRUTH_TABLE, MMDTest, mmd_test, nested_mmd_tests, row, too_few
 from .steps import Partial, finished, run_jobs
 
 if TYPE_CHECKING:
@@ -192,6 +192,8 @@ class DecisionLandscape:
         answers, counts = np.unique(self.case[self.undulation.computed], return_counts=True)
         if not len(answers):
             return f"{a} and {b}: nothing computed yet."
+        if len(answers) == 1:
+            return f"{a} and {b}: {TRUTH_TABLE[answers[0]]} ({answers[0]} in all {counts[0]} cells)."
         shares = ", ".join(f"{answers[i]} in {counts[i]}" for i in np.argsort(-counts, kind="stable"))
         return f"{a} and {b}: of {counts.sum()} cells {shares}. {self._ambiguous()}"
 
@@ -264,6 +266,7 @@ def landscape_steps(
     DecisionLandscape
     """
     a, b = comparable(a, b)
+    levels(settings)  # refuses what nested tests cannot do, before any work
     grid = whole_numbers("ranks", ranks, 1), whole_numbers("landmarks", landmarks, 8)
     cells = _Cells(a, b, *grid, settings)
     total = int(cells.landscape().feasible.sum())
@@ -345,16 +348,17 @@ class _Cells:
         self, a: Ensemble, b: Ensemble, ranks: NDArray[np.int64], landmarks: NDArray[np.int64], settings: Settings
     ) -> None:
         self._fixed = (ranks, landmarks, settings, (a.name, b.name), (len(a), len(b)))
-        parts = ("raw", "normalized") if settings.coordinates == "both" else ()
-        shape = (len(landmarks), len(ranks), 4)
-        self._tests = {name: np.full(shape, np.nan) for name in ("undulation", "scale", *parts)}
+        both = settings.coordinates == "both" and not isinstance(settings.bandwidth, tuple)
+        parts = ("raw", "normalized") if both else ()
+        self._shape = (len(landmarks), len(ranks), 4)
+        self._tests = {name: np.full(self._shape, np.nan) for name in ("undulation", "scale", *parts)}
         self.name = "starting"
 
     def fill(self, index: int, column: Column) -> None:
         """Put a column in its place."""
         self.name = column.name or self.name
         for name, values in column.tests.items():
-            self._tests[name][index] = values
+            self._tests.setdefault(name, np.full(self._shape, np.nan))[index] = values
 
     def landscape(self) -> DecisionLandscape:
         """The landscape of now."""

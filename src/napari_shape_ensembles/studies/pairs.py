@@ -213,7 +213,7 @@ def pair_steps(
         try:
             yield Partial(next(learning).name, 0, len(pairs), _table(fixed, pairs, found))
         except StopIteration as stop:
-            _, t, l = stop.value
+            _, t, l, *_ = stop.value
             break
     samples = _samples(undulation_descriptions(t, settings) | {"scale": l}, fixed[1], settings.seed)
     items = [Item(samples[i], samples[j], settings) for i, j in pairs]
@@ -248,7 +248,8 @@ class Item:
 
 def tested_pair(item: Item) -> Iterator[Real]:
     """MMD, kernel MMD and p-value of undulation and of scale, (2, 3)."""
-    options = {"bandwidth": 1.0, **levels(item.settings)}
+    # The coordinates are in units of their median distance, so factors are widths here.
+    options = levels(item.settings) | {"bandwidth": item.settings.bandwidth}
     undulation = {name: (item.a[name], item.b[name]) for name in item.a if name != "scale"}
     tests: list[MMDTest] = [
         combined_mmd_test(undulation, **options),

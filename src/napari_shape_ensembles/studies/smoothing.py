@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..comparison import Settings
+from ..comparison import Settings, levels
 from ..curves import Ensemble, extract_curves, trace_mask
 from .landscape import DecisionLandscape, Decisions, WholeNumbers, landscape_steps, whole_numbers
 from .recommendation import Recommendation, recommend
@@ -260,6 +260,7 @@ def smoothing_steps(
     SmoothingStudy
     """
     sweep = _rising(sigmas)
+    levels(settings)  # refuses what nested tests cannot do, before any work
     groups = _planes("A", masks_a), _planes("B", masks_b)
     grid = whole_numbers("ranks", ranks, 1), whole_numbers("landmarks", landmarks, 8)
     found = [Smoothed("") for _ in sweep]

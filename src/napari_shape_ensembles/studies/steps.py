@@ -79,7 +79,7 @@ def run_jobs(
                 yield index, result
         return
     pool = _as_executor(executor)
-    waiting = {pool.submit(_last, job, item): index for index, item in enumerate(items)}
+    waiting = {_submitted(pool, job, item): index for index, item in enumerate(items)}
     try:
         while waiting:
             done, _ = wait(waiting, timeout=_PULSE, return_when=FIRST_COMPLETED)
@@ -101,6 +101,16 @@ def _as_executor(executor: Any) -> Executor:
     raise ValueError(
         f"executor is None, a concurrent.futures executor or a dask.distributed.Client, not {type(executor).__name__}"
     )
+
+
+def _submitted(pool: Executor, job: Job[Item, Result], item: Item) -> Future[Result]:
+    """Hand over an item; to a pool that broke meanwhile, as an item that is lost."""
+    try:
+        return pool.submit(_last, job, item)
+    except BrokenExecutor as error:
+        lost: Future[Result] = Future()
+        lost.set_exception(error)
+        return lost
 
 
 def _last(job: Job[Item, Result], item: Item) -> Result:

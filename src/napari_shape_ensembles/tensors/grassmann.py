@@ -12,6 +12,8 @@ from .decomposition import planes
 Real = NDArray[np.float64]
 
 _ROUNDS = 100
+# Closer than this to a right angle the shortest geodesic, and with it the logarithm, is not unique to rounding.
+_CUT = 1e-6
 
 
 def log(base: Real, points: Real) -> Real:
@@ -29,15 +31,32 @@ def log(base: Real, points: Real) -> Real:
     (N, n, 2) array
         Δ with baseᵀΔ = 0; its Frobenius norm is the geodesic distance.
 
+    Raises
+    ------
+    ValueError
+        For points with a principal angle above π/2 - 1e-6 to the base: they lie at its cut locus, where several
+        shortest geodesics lead to them.
+
     Notes
     -----
     With baseᵀY = V cos Θ Wᵀ, Log(Y) = Y · W (Θ / sin Θ) Vᵀ - base · V (Θ / tan Θ) Vᵀ.
     """
-    return _tangents(planes(base), planes(points)).swapaxes(1, 2)
+    flat, (toward, back, cosine) = planes(points), _log_factors(planes(base), planes(points))
+    _refuse_cut_locus(cosine)
+    return (toward.swapaxes(1, 2) @ flat - back @ planes(base)).swapaxes(1, 2)
+
+
+def _refuse_cut_locus(cosine: Real) -> None:
+    far = cosine.min(axis=-1) < np.sin(_CUT)
+    if far.any():
+        raise ValueError(
+            f"{far.sum()} outline(s) stand at a right angle to the mean undulation (first: {np.flatnonzero(far)[0]}), "
+            "where coordinates are not unique: look at them, and leave them out if they are of another kind"
+        )
 
 
 def exp(base: Real, tangents: Real) -> Real:
-    """Points reached from `base` along tangent vectors.
+    """Points reached from `base` along tangent vectors; the inverse of `log` for principal angles below π/2.
 
     Parameters
     ----------
@@ -110,29 +129,24 @@ def _orthonormal(point: Real) -> Real:
 
 def _mean_tangent(base: Real, points: Real) -> Real:
     """Mean of the logarithms, without forming them: two passes of 2 × 2 algebra and one tall product."""
-    toward, back = _log_factors(base, points)
+    toward, back, _ = _log_factors(base, points)
     count, _, n = points.shape
     pulled = toward.transpose(2, 0, 1).reshape(2, 2 * count) @ points.reshape(2 * count, n)
-    return (pulled - back.sum(axis=0).T @ base) / count
+    return (pulled - back.sum(axis=0) @ base) / count
 
 
-def _tangents(base: Real, points: Real) -> Real:
-    toward, back = _log_factors(base, points)
-    return toward.swapaxes(1, 2) @ points - back.swapaxes(1, 2) @ base
-
-
-def _log_factors(base: Real, points: Real) -> tuple[Real, Real]:
-    """C and F (N, 2, 2) of Log(Y) = Y C - base F."""
+def _log_factors(base: Real, points: Real) -> tuple[Real, Real, Real]:
+    """C and the symmetric F (N, 2, 2) of Log(Y) = Y C - base F, and the cosines (N, 2) of the principal angles."""
     count, _, n = points.shape
     product = (points.reshape(2 * count, n) @ base.T).reshape(count, 2, 2).swapaxes(1, 2)
     v, cosine, w = _rotation_svd(product)
     cosine = np.clip(cosine, 0, 1)
-    angle = np.arccos(cosine)
-    # Θ / sin Θ is smooth at 0, where arccos alone would lose half the digits.
+    # Near 0 this angle has half its digits, but Θ / sin Θ is flat there.
+    angle = np.arctan2(np.sqrt((1 - cosine) * (1 + cosine)), cosine)
     ratio = 1 / np.sinc(angle / np.pi)
     toward = (w * ratio[:, None, :]) @ v.swapaxes(1, 2)
     back = (v * (ratio * cosine)[:, None, :]) @ v.swapaxes(1, 2)
-    return toward, back
+    return toward, back, cosine
 
 
 def _rotation_svd(matrices: Real) -> tuple[Real, Real, Real]:

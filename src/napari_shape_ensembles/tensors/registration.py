@@ -5,8 +5,8 @@ shift p scores |Σ w̄ᵢ zᵢ₊ₚ| and the best reflection of the reversed cu
 inverse Fourier transforms score every shift of a curve, and no singular value decomposition is needed.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from math import factorial
 from typing import Any
 
@@ -15,16 +15,20 @@ import scipy.fft
 from numpy.typing import NDArray
 
 from ..threads import over_blocks
-from .decomposition import check_landmarks, planes
+from .decomposition import check_landmarks, curve_blocks, planes
+from .peaks import AMBIGUOUS, squared_scores, two_best
 
 Real = NDArray[np.float64]
 Complex = NDArray[np.complex128]
 Flags = NDArray[np.bool_]
+Index = NDArray[np.intp]
 
-# Curves handled together, few enough to stay in the processor's cache.
-_BLOCK = 64
 # Terms of the Taylor series of the score within one sample of its peak: π²⁰/20! < 4e-9 of the highest modes.
 _TERMS = 20
+# The two best matches of a curve that repeats itself score alike up to interpolation between samples, and give
+# registered curves that agree, at unit norm, up to rounding.
+_TIED = 1e-4
+_SAME = 1e-6
 
 
 @dataclass(frozen=True)
@@ -45,6 +49,13 @@ class Registration:
         True where the order of the landmarks was turned round.
     residual : (N,) array
         ‖C(p*) X - Y R*‖ with both at unit norm: 0 for the archetype itself, at most √2.
+    distinctness : (N,) array
+        1 - (second best peak of the score) / (best): how clearly this match was the best one.
+    ambiguous : (N,) bool array
+        True where the second best match is nearly as good (within 0.1 %) and would give another registered curve.
+        The repeats of a curve that repeats itself, such as an ellipse, give the same one and do not count.
+    archetype_distinctness : float
+        The same measure of the archetype matched with itself; near 0 every curve has several good matches.
     """
 
     landmarks: Real
@@ -52,6 +63,14 @@ class Registration:
     rotation: Real
     reversed: Flags
     residual: Real
+    distinctness: Real
+    ambiguous: Flags
+    archetype_distinctness: float
+
+    @property
+    def archetype_is_ambiguous(self) -> bool:
+        """Whether the archetype (nearly) repeats itself, so that registration cannot be unique."""
+        return self.archetype_distinctness < AMBIGUOUS
 
 
 def register(landmarks: Real, archetype: Real, *, reflections: bool = True) -> Registration:
@@ -89,26 +108,27 @@ def register(landmarks: Real, archetype: Real, *, reflections: bool = True) -> R
     target = _centred(_complex(archetype[None]))[0]
     target = target / np.linalg.norm(target)
     points = planes(landmarks)
-    matches = over_blocks(lambda part: _match(points[part], target, reflections), _blocks(len(points)))
+    matches = over_blocks(
+        lambda part: match(_complex_rows(points[part]), target, reflections), curve_blocks(len(points))
+    )
     joined: list[NDArray[Any]] = (
         [np.concatenate(column) for column in zip(*matches, strict=True)] if matches else _nothing(points)
     )
-    registered, shift, rotation, backwards, residual = joined
-    return Registration(registered.swapaxes(1, 2), shift, rotation, backwards, residual)
+    registered, shift, rotation, backwards, residual, margin, ambiguous = joined
+    own = float(distinctness(np.asarray(archetype)[None], reflections=reflections)[0])
+    return Registration(registered.swapaxes(1, 2), shift, rotation, backwards, residual, margin, ambiguous, own)
 
 
 def _nothing(points: Real) -> list[NDArray[Any]]:
     empty = np.empty(0)
-    return [points, empty, np.empty((0, 2, 2)), empty.astype(bool), empty]
-
-
-def _blocks(count: int) -> Iterator[slice]:
-    for start in range(0, count, _BLOCK):
-        yield slice(start, start + _BLOCK)
+    return [points, empty, np.empty((0, 2, 2)), empty.astype(bool), empty, empty, empty.astype(bool)]
 
 
 def _complex(landmarks: Real) -> Complex:
-    points = planes(landmarks)
+    return _complex_rows(planes(landmarks))
+
+
+def _complex_rows(points: Real) -> Complex:
     return points[:, 0] + 1j * points[:, 1]
 
 
@@ -121,26 +141,51 @@ def signed_area(z: Complex) -> Real:
     return (z.conj() * np.roll(z, -1, axis=-1)).imag.sum(axis=-1)
 
 
-def _match(points: Real, target: Complex, reflections: bool) -> tuple[Real, Real, Real, Flags, Real]:
-    """Registered planes, shift, rotation, reversal and residual of one block of curves."""
-    n = len(target)
-    z, against = _turned_along(_centred(points[:, 0] + 1j * points[:, 1]), target)
-    spectrum, aim = scipy.fft.fft(z), scipy.fft.fft(target)
-    shift, mirrored = _best_sample(spectrum, aim, reflections)
+def match(z: Complex, target: Complex, reflections: bool) -> tuple[Real, Real, Real, Flags, Real, Real, Flags]:
+    """Match one block of curves: the fields of a `Registration`, the landmarks as planes.
+
+    Parameters
+    ----------
+    z : (N, n) complex array
+        Landmarks.
+    target : (n,) or (N, n) complex array
+        Centred, of unit norm: one for all curves, or one each.
+    reflections : bool
+        Also try the mirror images.
+    """
+    n = z.shape[-1]
+    z, against = _turned_along(_centred(z), target)
+    spectrum, aim = scipy.fft.fft(z), np.broadcast_to(scipy.fft.fft(target), z.shape)
+    first, second, margin = two_best(squared_scores(spectrum, aim, reflections))
+    registered, shift, turn, mirrored = _aligned(spectrum, aim, first)
+    norm = np.linalg.norm(z, axis=-1, keepdims=True)
+    ambiguous = margin < AMBIGUOUS
+    tied = np.flatnonzero(margin < _TIED)
+    if len(tied):
+        other = _aligned(spectrum[tied], aim[tied], second[tied])[0]
+        ambiguous[tied] = np.linalg.norm(other - registered[tied], axis=-1) > _SAME * norm[tied, 0]
+    return (
+        np.stack([registered.real, registered.imag], axis=1),
+        np.where(against, -shift, shift) % n,
+        _rotation(turn, mirrored),
+        mirrored ^ against,
+        np.linalg.norm(registered / norm - target, axis=-1),
+        margin,
+        ambiguous,
+    )
+
+
+def _aligned(spectrum: Complex, aim: Complex, place: Index) -> tuple[Complex, Real, Complex, Flags]:
+    """Curves moved to their places in `two_best`, with the shift refined, and the turn that goes with it."""
+    n = spectrum.shape[-1]
+    shift, mirrored = (place % n).astype(np.float64), place >= n
     products = np.where(mirrored[:, None], aim, aim.conj()) * spectrum / n
     shift = shift + _refine(products * _phases(shift, n))
     phases = _phases(shift, n)
     score = (products * phases).sum(axis=-1)
     turn = np.where(mirrored, score, score.conj()) / np.abs(score)
     moved = spectrum * phases
-    registered = turn[:, None] * scipy.fft.ifft(np.where(mirrored[:, None], moved.conj(), moved))
-    return (
-        np.stack([registered.real, registered.imag], axis=1),
-        np.where(against, -shift, shift) % n,
-        _rotation(turn, mirrored),
-        mirrored ^ against,
-        np.linalg.norm(registered / np.linalg.norm(z, axis=-1, keepdims=True) - target, axis=-1),
-    )
+    return turn[:, None] * scipy.fft.ifft(np.where(mirrored[:, None], moved.conj(), moved)), shift, turn, mirrored
 
 
 def _turned_along(z: Complex, target: Complex) -> tuple[Complex, Flags]:
@@ -148,21 +193,6 @@ def _turned_along(z: Complex, target: Complex) -> tuple[Complex, Flags]:
     against = signed_area(z) * signed_area(target) < 0
     z[against] = np.roll(z[against, ::-1], 1, axis=-1)
     return z, against
-
-
-def _best_sample(spectrum: Complex, aim: Complex, reflections: bool) -> tuple[Real, Flags]:
-    """Whole-sample shift of the best score of each curve, and whether its mirror image scored it."""
-    n = spectrum.shape[-1]
-    best = _squared_scores(spectrum * aim.conj())
-    if reflections:
-        best = np.concatenate([best, _squared_scores(spectrum * aim)], axis=-1)
-    found = best.argmax(axis=-1)
-    return (found % n).astype(np.float64), found >= n
-
-
-def _squared_scores(products: Complex) -> Real:
-    score = scipy.fft.ifft(products)
-    return score.real**2 + score.imag**2
 
 
 def _phases(shift: Real, n: int) -> Complex:
@@ -183,20 +213,29 @@ def _phases(shift: Real, n: int) -> Complex:
 
 def _refine(products: Complex) -> Real:
     """Offset from a whole sample, at most one, at which |Σ productsₖ exp(2πik·offset/n)| peaks."""
-    n = products.shape[-1]
-    rate = 2j * np.pi * np.fft.fftfreq(n)[:, None]
-    order = np.arange(_TERMS)
-    series = rate**order / [factorial(j) for j in order]
-    if n % 2 == 0:
-        series[n // 2, 1::2] = 0
-    terms = (products @ series).T
+    terms = (products @ _taylor_series(products.shape[-1])).T
     offset = np.zeros(len(products))
     for _ in range(6):
         value, first, second = (_derivative(terms, offset, times) for times in range(3))
         slope = (value.conj() * first).real
         bend = (value.conj() * second).real + np.abs(first) ** 2
+        before = offset
         offset = np.clip(offset - np.where(bend < 0, slope / np.where(bend < 0, bend, 1), 0), -1, 1)
+        # The next step of Newton's method would be the square of this one.
+        if np.abs(offset - before).max(initial=0) < 1e-9:
+            break
     return offset
+
+
+@cache
+def _taylor_series(n: int) -> Complex:
+    """Taylor coefficients of exp(2πik·x/n) in x for the n Fourier modes k, (n, terms)."""
+    rate = 2j * np.pi * np.fft.fftfreq(n)[:, None]
+    order = np.arange(_TERMS)
+    series: Complex = rate**order / [factorial(j) for j in order]
+    if n % 2 == 0:
+        series[n // 2, 1::2] = 0
+    return series
 
 
 def _derivative(terms: Complex, at: Real, times: int) -> Complex:
@@ -235,17 +274,12 @@ def distinctness(landmarks: Real, *, reflections: bool = True) -> Real:
     """
     check_landmarks(landmarks)
     points = planes(landmarks)
-    parts = over_blocks(lambda part: _self_distinctness(points[part], reflections), _blocks(len(points)))
+    parts = over_blocks(
+        lambda part: _self_distinctness(_complex_rows(points[part]), reflections), curve_blocks(len(points))
+    )
     return np.concatenate(parts) if parts else np.empty(0)
 
 
-def _self_distinctness(points: Real, reflections: bool) -> Real:
-    spectrum = scipy.fft.fft(_centred(points[:, 0] + 1j * points[:, 1]))
-    score = _squared_scores(spectrum * spectrum.conj())
-    peak = (score > np.roll(score, 1, axis=-1)) & (score >= np.roll(score, -1, axis=-1))
-    first = score[:, 0].copy()
-    peak[:, 0] = False
-    second = np.where(peak, score, 0).max(axis=-1)
-    if reflections:
-        second = np.maximum(second, _squared_scores(spectrum**2).max(axis=-1))
-    return 1 - np.sqrt(second / first)
+def _self_distinctness(z: Complex, reflections: bool) -> Real:
+    spectrum = scipy.fft.fft(_centred(z))
+    return two_best(squared_scores(spectrum, spectrum, reflections))[2]

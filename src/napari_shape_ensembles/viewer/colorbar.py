@@ -1,52 +1,95 @@
 """A colour bar for what the curves are painted by; Shapes layers have none of their own."""
 
 import numpy as np
-from napari.utils.colormaps import ensure_colormap
-from qtpy.QtCore import QRectF, QSize, Qt
-from qtpy.QtGui import QImage, QPainter, QPaintEvent
+from napari.utils import Colormap
+from numpy.typing import NDArray
+from qtpy.QtCore import QPointF, QRectF, QSize, Qt
+from qtpy.QtGui import QColor, QImage, QPainter, QPaintEvent, QPen, QPolygonF
 from qtpy.QtWidgets import QSizePolicy, QWidget
 
-_BAR_HEIGHT = 14
-_MARGIN = 8
+from .paints import Paint
+
+Real = NDArray[np.float64]
+
+_BAR, _STRIP, _MARGIN, _BINS = 14, 22, 20, 40
 
 
 class ColorBar(QWidget):
-    """Horizontal bar with its limits below it, and a sign where larger values share the last colour."""
+    """The colours with their numbers below, and above them how many curves of A and of B have each colour."""
 
-    def __init__(self, colormap: str, parent: QWidget | None = None) -> None:
+    def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        colors = ensure_colormap(colormap).map(np.linspace(0, 1, 256))
-        self._pixels = np.ascontiguousarray(np.round(colors * 255).astype(np.uint8))
+        self._paint = Paint("", lambda result: np.empty(0))
+        self._unit = ""
         self._limits = (0.0, 1.0)
-        self._clipped = False
+        self._sides: tuple[Real, Real] = (np.empty(0), np.empty(0))
+        self._pixels = np.empty(0)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        self.setToolTip("Above the colours: how many curves of A and of B have them. ≥ and ≤: beyond, one colour.")
+        self._color_by(self._paint.colormap)
 
-    def show_limits(self, low: float, high: float, *, clipped: bool) -> None:
-        """Set the values at the two ends, and whether there are larger ones."""
-        self._limits, self._clipped = (low, high), clipped
+    def show_values(self, paint: Paint, limits: tuple[float, float], a: Real, b: Real, unit: str) -> None:
+        """Show the values of A's and B's curves on a scale."""
+        self._paint, self._limits, self._unit = paint, limits, unit
+        self._sides = (a[np.isfinite(a)], b[np.isfinite(b)])
+        self._color_by(paint.colormap)
         self.update()
 
+    def _color_by(self, colormap: Colormap) -> None:
+        colors = colormap.map(np.linspace(0, 1, 256))
+        self._pixels = np.ascontiguousarray(np.round(colors * 255).astype(np.uint8))
+
     def labels(self) -> list[str]:
-        """The numbers below the bar, from left to right."""
+        """The words below the bar, from left to right."""
+        if self._paint.ends is not None:
+            return [self._paint.ends[0], "", self._paint.ends[1]]
         low, high = self._limits
+        values = np.concatenate(self._sides)
         ends = [f"{value:.3g}" for value in (low, (low + high) / 2, high)]
-        return [*ends[:2], ("≥ " if self._clipped else "") + ends[2]]
+        below, above = ((values < low).any(), (values > high).any()) if len(values) else (False, False)
+        return [("≤ " if below else "") + ends[0], ends[1], ("≥ " if above else "") + ends[2] + self._in_unit()]
+
+    def _in_unit(self) -> str:
+        return f" {self._unit}" if self._unit else ""
+
+    def shares(self) -> tuple[Real, Real]:
+        """Share of A's and of B's curves in each of the bins along the bar; those beyond its ends in the last ones."""
+        edges = np.linspace(*self._limits, _BINS + 1)
+        counts = [np.histogram(np.clip(side, *self._limits), edges)[0] / max(len(side), 1) for side in self._sides]
+        return counts[0], counts[1]
 
     def sizeHint(self) -> QSize:  # noqa: N802 - Qt's name
-        """Room for the bar and one line of numbers."""
-        return QSize(200, _BAR_HEIGHT + self.fontMetrics().height() + 6)
+        """Room for two distributions, the bar and one line of numbers."""
+        return QSize(200, 2 * _STRIP + _BAR + self.fontMetrics().height() + 8)
 
     minimumSizeHint = sizeHint  # noqa: N815 - Qt's name
 
     def paintEvent(self, event: QPaintEvent | None) -> None:  # noqa: N802 - Qt's name
-        """Draw the colours and the numbers, in the theme's text colour."""
+        """Draw all of it, in the theme's text colour."""
         painter = QPainter(self)
+        ink = self.palette().windowText().color()
         width = self.width() - 2 * _MARGIN
+        shares = self.shares()
+        for index, (name, share) in enumerate(zip("AB", shares, strict=True)):
+            strip = QRectF(_MARGIN, index * _STRIP + 2, width, _STRIP - 4)
+            self._draw_strip(painter, strip, share / (share.max() or 1.0), ink)
+            painter.drawText(QRectF(0, strip.top(), _MARGIN - 4, strip.height()), Qt.AlignmentFlag.AlignRight, name)
         image = QImage(self._pixels.tobytes(), 256, 1, QImage.Format.Format_RGBA8888)
-        painter.drawImage(QRectF(_MARGIN, 2, width, _BAR_HEIGHT), image)
-        line = QRectF(_MARGIN, _BAR_HEIGHT + 4, width, self.fontMetrics().height())
-        painter.setPen(self.palette().windowText().color())
+        painter.drawImage(QRectF(_MARGIN, 2 * _STRIP + 2, width, _BAR), image)
+        line = QRectF(_MARGIN, 2 * _STRIP + _BAR + 4, width, self.fontMetrics().height() + 2)
         sides = (Qt.AlignmentFlag.AlignLeft, Qt.AlignmentFlag.AlignHCenter, Qt.AlignmentFlag.AlignRight)
         for text, side in zip(self.labels(), sides, strict=True):
             painter.drawText(line, side, text)
         painter.end()
+
+    def _draw_strip(self, painter: QPainter, strip: QRectF, heights: Real, ink: QColor) -> None:
+        painter.setPen(QPen(ink, 1))
+        painter.setBrush(QColor(ink.red(), ink.green(), ink.blue(), 110))
+        painter.drawPolygon(steps(strip, heights))
+
+
+def steps(box: QRectF, heights: Real) -> QPolygonF:
+    """Outline of a histogram that fills a box, for heights from 0 to 1."""
+    edges = np.repeat(np.linspace(box.left(), box.right(), len(heights) + 1), 2)
+    tops = np.concatenate([[0], np.repeat(heights, 2), [0]])
+    return QPolygonF([QPointF(x, box.bottom() - top * box.height()) for x, top in zip(edges, tops, strict=True)])

@@ -1,27 +1,28 @@
 """The dock *Compare shapes*: two layers in, painted curves and a row of the truth table out."""
 
+import numpy as np
 from napari.components import ViewerModel
-from napari.layers import Shapes
+from napari.layers import Layer
 from qtpy.QtCore import QEvent, Qt, QTimer, Signal
-from qtpy.QtWidgets import (
-    QComboBox,
-    QFrame,
-    QHBoxLayout,
-    QLabel,
-    QProgressBar,
-    QPushButton,
-    QScrollArea,
-    QVBoxLayout,
-    QWidget,
-)
+from qtpy.QtGui import QKeySequence, QShortcut
+from qtpy.QtWidgets import QApplication, QHBoxLayout, QLabel, QProgressBar, QPushButton, QVBoxLayout, QWidget
 
 from ..comparison import Comparison
-from .colorbar import ColorBar
+from ..discrepancy import INCONCLUSIVE
+from .curve_views import CurveViews, SideBySide
+from .exclusion_row import ExclusionRow
+from .exclusions import Exclusions
+from .help import HelpWindow
 from .inputs import Source, source_of
 from .layer_pair import LayerPair, why_not
-from .layers import COLORMAP, PAINTED, limits, repaint
-from .results import ResultsPanel, wrapped
+from .layers import OwnLayers
+from .painting import Painting
+from .report import as_python, as_text
+from .results import ResultsPanel
 from .settings_form import SettingsForm
+from .stale_banner import StaleBanner
+from .staleness import Basis, Watch, basis, changes
+from .widgets import ScrollColumn, wrapped
 from .worker import Failure, Outcome, Progress, Runner, run
 
 
@@ -44,10 +45,18 @@ class CompareShapes(QWidget):
     def __init__(self, napari_viewer: ViewerModel, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._viewer = napari_viewer
-        self._own_layers: list[Shapes] = []
-        self._notes: tuple[str, ...] = ()
+        self._basis: Basis | None = None
+        self._next_basis: Basis | None = None
+        self._sources: tuple[Source, Source] | None = None
+        self._next_sources: tuple[Source, Source] | None = None
+        self._help: HelpWindow | None = None
         self.result: Comparison | None = None
+        self.curves = OwnLayers(napari_viewer)
+        self.views = CurveViews(napari_viewer, self.curves, self)
+        self._exclusions = Exclusions()
+        self._side_by_side = SideBySide(napari_viewer)
         self.runner = Runner(self)
+        self.watch = Watch(napari_viewer, self)
         self._make_controls()
         self._lay_out()
         self._connect()
@@ -57,83 +66,138 @@ class CompareShapes(QWidget):
         self.layer_pair = LayerPair(self._viewer)
         self.settings = SettingsForm()
         self.run_button = QPushButton("&Run")
-        self.run_button.setToolTip("Segment, trace and compare the two layers")
+        self.run_button.setToolTip("Segment, trace and compare the two layers (Enter)")
         self.cancel_button = QPushButton("&Cancel")
-        self.cancel_button.setToolTip("Stop the comparison; layers and results stay as they are")
+        self.cancel_button.setToolTip("Stop the comparison; layers and results stay as they are (Esc)")
         self.reason = wrapped()
         self.progress = QProgressBar()
         self.progress.setTextVisible(False)
         self.step = QLabel()
+        self.stale = StaleBanner()
         self.results = ResultsPanel()
-        self.painted = QComboBox()
-        for column, words in PAINTED.items():
-            self.painted.addItem(words, column)
-        self.painted.setToolTip("What the curves are filled by; without unit. Both images share one colour scale.")
-        self.colorbar = ColorBar(COLORMAP)
-        self.paint_row = QWidget()
+        self.excluded = ExclusionRow()
+        self.painting = Painting(self.curves)
+        # One timer each rather than single shots: a timer of the dock's own never outlives it.
+        self._closing = _once(self, self._stop_if_closed)
+        self._arriving = _once(self, self._bring_answer_into_view)
 
     def _lay_out(self) -> None:
         buttons = QHBoxLayout()
         buttons.addWidget(self.run_button, 1)
         buttons.addWidget(self.cancel_button)
-        paint = QVBoxLayout(self.paint_row)
-        paint.setContentsMargins(0, 0, 0, 0)
-        paint.addWidget(QLabel("Curves filled by"))
-        paint.addWidget(self.painted)
-        paint.addWidget(self.colorbar)
         page = QWidget()
         column = QVBoxLayout(page)
         column.setContentsMargins(6, 6, 6, 6)
         for part in (self.layer_pair, self.settings):
             column.addWidget(part)
         column.addLayout(buttons)
-        for part in (self.reason, self.step, self.progress, self.results, self.paint_row):
+        for part in (self.reason, self.step, self.progress, self.stale, self.excluded, self.results, self.painting):
             column.addWidget(part)
         column.addStretch(1)
-        self._scroll = QScrollArea()
-        self._scroll.setWidgetResizable(True)
-        self._scroll.setFrameShape(QFrame.Shape.NoFrame)
-        self._scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        self._scroll.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOn)
-        self._scroll.setWidget(page)
+        self._scroll = ScrollColumn(page)
         outer = QVBoxLayout(self)
         outer.setContentsMargins(0, 0, 0, 0)
         outer.addWidget(self._scroll)
-        self.paint_row.hide()
+        self.painting.hide()
         self._show_idle()
 
     def _connect(self) -> None:
-        self.layer_pair.changed.connect(self._show_reason)
+        self.layer_pair.changed.connect(self._inputs_changed)
+        self.settings.changed.connect(self._show_staleness)
+        self.watch.told.connect(self._show_staleness)
         self.run_button.clicked.connect(self.run)
+        self.stale.again.clicked.connect(self.run)
         self.cancel_button.clicked.connect(self.cancel)
-        self.painted.currentIndexChanged.connect(self._repaint)
+        self.results.copy_text.clicked.connect(self.copy_text)
+        self.results.copy_python.clicked.connect(self.copy_python)
+        self.results.help.clicked.connect(self.explain)
+        self.results.explore.clicked.connect(self.views.open_explorer)
+        self.results.side_by_side.toggled.connect(self._arrange)
+        self.views.excluded.connect(self.exclude)
+        self.excluded.include.clicked.connect(self.include_all)
+        keys = ((Qt.Key.Key_Return, self.run), (Qt.Key.Key_Enter, self.run), (Qt.Key.Key_Escape, self.cancel))
+        for key, action in keys:
+            shortcut = QShortcut(QKeySequence(key), self)
+            shortcut.setContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
+            shortcut.activated.connect(action)
         self.runner.progressed.connect(self._show_progress)
         self.runner.ended.connect(self._end)
+
+    @property
+    def state(self) -> str:
+        """What the dock shows: empty, ready, running, done, inconclusive, stale or error."""
+        if self.runner.busy:
+            return "running"
+        if self.results.failed:
+            return "error"
+        if self.result is None:
+            return "empty" if why_not(*self.layer_pair.chosen()) else "ready"
+        if self.changed_since():
+            return "stale"
+        return INCONCLUSIVE if self.result.case == INCONCLUSIVE else "done"
 
     def run(self) -> None:
         """Copy what the two layers show, and compare it in the background."""
         a, b = self.layer_pair.chosen()
-        if self.runner.busy or why_not(a, b):
+        if self.runner.busy or a is None or b is None or why_not(a, b):
             return
         try:
             sources = source_of(a, self._viewer.dims), source_of(b, self._viewer.dims)
-            steps = run(sources, self.settings.segmentation(), self.settings.analysis())
+            basis_ = self._next_basis = self._basis_of(a, b)
+            steps = run(sources, basis_.segmentation, basis_.analysis, basis_.excluded)
         except ValueError as error:
             self._end(Failure(str(error)))
             return
-        self._notes = _notes(sources)
+        self._next_sources = sources
         self.results.say("")
-        self.paint_row.hide()
+        self.painting.hide()
+        self.stale.hide()
         self.runner.start(steps)
         self._show_progress(Progress("starting", 0, 0))
 
+    def _basis_of(self, a: Layer, b: Layer) -> Basis:
+        segmentation = self.settings.segmentation()
+        excluded = self._exclusions.of(a, b, segmentation)
+        return basis(self._viewer, (a, b), segmentation, self.settings.analysis(), excluded)
+
     def cancel(self) -> None:
-        """Stop the run under way; layers and earlier curves stay."""
+        """Stop the run under way; layers and the result before it stay."""
         if self.runner.busy:
             self.runner.cancel()
             self._show_idle()
-            self.results.say("Cancelled.")
+            if self.result is None:
+                self.results.say("Cancelled.")
+            else:
+                self._show_result("Cancelled. This is the result of the run before.")
             self.finished.emit()
+
+    def changed_since(self) -> list[str]:
+        """What has changed since the result was found, in words."""
+        if self.result is None or self._basis is None:
+            return []
+        a, b = self.layer_pair.chosen()
+        try:
+            now = None if a is None or b is None else self._basis_of(a, b)
+        except ValueError as error:  # settings that no comparison can have
+            return [str(error)]
+        return changes(self._basis, now)
+
+    def _inputs_changed(self) -> None:
+        self._show_reason()
+        self._follow_inputs()
+        self._show_staleness()
+
+    def _follow_inputs(self) -> None:
+        """Listen to the chosen layers as long as there is a result that they may outdate."""
+        self.watch.follow([layer for layer in self.layer_pair.chosen() if layer is not None and self.result])
+
+    def _show_staleness(self) -> None:
+        changed = [] if self.runner.busy else self.changed_since()
+        a, b = self.layer_pair.chosen()
+        ids = ((), ()) if a is None or b is None else self._exclusions.of(a, b, self.settings.segmentation())
+        self.excluded.show_count(sum(map(len, ids)))
+        self.stale.show_changes(changed, can_run=self.run_button.isEnabled())
+        self.results.mark_stale(bool(changed))
 
     def _show_progress(self, progress: Progress) -> None:
         self.run_button.setEnabled(False)
@@ -160,60 +224,103 @@ class CompareShapes(QWidget):
         self._show_idle()
         if isinstance(outcome, Failure):
             self.result = None
-            self.results.say(f"⚠ {outcome.reason}")
+            self.results.fail(outcome.reason)
         else:
-            self.result = outcome.result
-            self._show_layers(outcome.layers)
-            self.results.show_result(outcome.result, self._notes)
-            self.paint_row.setVisible(True)
-            self._repaint()
-        QTimer.singleShot(0, self._bring_answer_into_view)
+            self.result, self._basis, self._sources = outcome.result, self._next_basis, self._next_sources
+            self.curves.replace(outcome.layers)
+            self.views.show_result(outcome.result)
+            self._arrange(self.results.side_by_side.isChecked())
+            self._show_result()
+        self._follow_inputs()
+        self._arriving.start()
         self.finished.emit()
 
-    def _fit_width(self) -> None:
-        """Ask for the width that the contents need, so that nothing is cut off at the side."""
-        self._scroll.widget().layout().activate()
-        page, bar = self._scroll.widget(), self._scroll.verticalScrollBar()
-        self._scroll.setMinimumWidth(page.minimumSizeHint().width() + bar.sizeHint().width() + 4)
+    def _show_result(self, *notes: str) -> None:
+        assert self.result is not None
+        assert self._basis is not None
+        self.results.show_result(self.result, (*notes, *self._notes()), self._basis.segmentation)
+        self.painting.show_result(self.result)
+        self._show_staleness()
+
+    def _notes(self) -> tuple[str, ...]:
+        """Which planes of stacks were compared, in words."""
+        sources = self._sources or ()
+        return tuple(f"{source.name}: the {source.plane} is compared." for source in sources if source.plane)
+
+    def copy_text(self) -> None:
+        """Put the result in words on the clipboard, and what has changed since."""
+        if self.result is not None and self._basis is not None:
+            changed = [f"Out of date: {', '.join(self.changed_since())}."] if self.changed_since() else []
+            _to_clipboard(as_text(self.result, self._basis.segmentation, (*changed, *self._notes())))
+
+    def copy_python(self) -> None:
+        """Put a script that makes the comparison again on the clipboard."""
+        if self._basis is not None and self._sources is not None:
+            basis_ = self._basis
+            _to_clipboard(as_python(self._sources, basis_.segmentation, basis_.analysis, basis_.excluded))
+
+    def explain(self) -> None:
+        """Open the help at the row that holds."""
+        if self.result is not None:
+            self._help = self._help or HelpWindow(self)
+            self._help.open_at(self.result.case)
+
+    def exclude(self, row: int) -> None:
+        """Leave a curve of the result out of the next run, or take it in again."""
+        if self.result is None or self._basis is None:
+            return
+        side = int(row >= len(self.result.a))
+        layer = self._basis.layers[side]()
+        if layer is not None:
+            one = self.result.distances["id"].tolist()[row]
+            self._exclusions.toggle(layer, one, self._basis.segmentation)
+            self._show_exclusions()
+
+    def include_all(self) -> None:
+        """Take in again all curves that were left out by hand."""
+        self._exclusions.clear()
+        self._show_exclusions()
+
+    def _show_exclusions(self) -> None:
+        if self.result is not None and self._basis is not None:
+            a, b = (ref() for ref in self._basis.layers)
+            if a is not None and b is not None:
+                out = self._exclusions.of(a, b, self._basis.segmentation)
+                sides = zip((self.result.a, self.result.b), out, strict=True)
+                flags = [one in ids for ensemble, ids in sides for one in ensemble.ids.tolist()]
+                self.views.show_excluded(frozenset(np.flatnonzero(flags).tolist()))
+            self.painting.repaint_layers()
+        self._show_staleness()
+
+    def _arrange(self, side_by_side: bool) -> None:
+        """Show A beside B, or everything as before."""
+        if side_by_side and self._basis is not None:
+            a, b = (ref() for ref in self._basis.layers)
+            self._side_by_side.arrange((a, b), self.curves)
+        else:
+            self._side_by_side.restore()
 
     def _bring_answer_into_view(self) -> None:
-        self._fit_width()
-        self._scroll.ensureWidgetVisible(self.paint_row)
+        self._scroll.ensureWidgetVisible(self.painting)
         self._scroll.ensureWidgetVisible(self.results.answer)
 
-    def _show_layers(self, layers: list[Shapes]) -> None:
-        """Put the curves into the viewer in place of those of the run before."""
-        for layer in self._own_layers:
-            if layer in self._viewer.layers:
-                self._viewer.layers.remove(layer)
-        self._own_layers = layers
-        for layer in layers:
-            self._viewer.add_layer(layer)
-
-    def _repaint(self) -> None:
-        if self.result is None:
-            return
-        column = self.painted.currentData()
-        low, high = limits(self.result, column)
-        for layer in self._own_layers:
-            if layer in self._viewer.layers:
-                repaint(layer, column, (low, high))
-        self.colorbar.show_limits(low, high, clipped=bool(self.result.distances[column].max() > high))
-
     def showEvent(self, event: QEvent | None) -> None:  # noqa: N802 - Qt's name
-        """Follow the layers again after the dock was closed."""
+        """Follow the layers again after the dock was closed, and see what has changed meanwhile."""
+        self._closing.stop()
         self.layer_pair.follow()
+        self.views.link.link()
         super().showEvent(event)
-        QTimer.singleShot(0, self._fit_width)  # after napari's style sheet has reached the controls
 
     def hideEvent(self, event: QEvent | None) -> None:  # noqa: N802 - Qt's name
         """Closing the dock only hides it: stop then, but not for another tab or a minimised window."""
-        QTimer.singleShot(0, self._stop_if_closed)
+        self._closing.start()
         super().hideEvent(event)
 
     def _stop_if_closed(self) -> None:
         if self._dock_closed():
             self.layer_pair.rest()
+            self.watch.rest()
+            self.views.rest()
             self.cancel()
 
     def _dock_closed(self) -> bool:
@@ -221,6 +328,15 @@ class CompareShapes(QWidget):
         return dock is None or dock.isHidden()
 
 
-def _notes(sources: tuple[Source, Source]) -> tuple[str, ...]:
-    """Which planes of stacks were compared, in words."""
-    return tuple(f"{source.name}: the {source.plane} is compared." for source in sources if source.plane)
+def _once(owner: QWidget, action: object) -> QTimer:
+    """A timer that acts once after the events that are under way."""
+    timer = QTimer(owner)
+    timer.setSingleShot(True)
+    timer.timeout.connect(action)
+    return timer
+
+
+def _to_clipboard(text: str) -> None:
+    clipboard = QApplication.clipboard()
+    assert clipboard is not None
+    clipboard.setText(text)

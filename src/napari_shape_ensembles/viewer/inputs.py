@@ -4,7 +4,8 @@ A `Source` is taken from a layer once, when a run starts. From then on the layer
 deleted: the run has all it needs.
 """
 
-from collections.abc import Generator, Sequence
+import zlib
+from collections.abc import Generator, Hashable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -69,6 +70,8 @@ class Source:
         Which plane of a stack this is, in words; empty for a single plane.
     left_out : dict of str to int
         Shapes that are no closed outline.
+    path : str
+        The file it was opened from; empty for none.
     """
 
     kind: Kind
@@ -79,6 +82,7 @@ class Source:
     placement: dict[str, Any]
     plane: str
     left_out: dict[str, int]
+    path: str = ""
 
 
 def source_of(layer: Layer, dims: "Dims") -> Source:
@@ -100,7 +104,8 @@ def source_of(layer: Layer, dims: "Dims") -> Source:
         "translate": np.asarray(layer.translate)[axes],
         "units": tuple(layer.units[axis] for axis in axes),
     }
-    return Source(kind, data, layer.name, scale, unit, placement, _plane_words(layer, axes, point), left_out)
+    plane, path = _plane_words(layer, axes, point), str(layer.source.path or "")
+    return Source(kind, data, layer.name, scale, unit, placement, plane, left_out, path)
 
 
 def _displayed_axes(layer: Layer, dims: "Dims") -> list[int]:
@@ -132,12 +137,15 @@ def _symbol(unit: Any) -> str:
 def _plane(layer: Image | Labels, axes: Sequence[int], point: NDArray[np.int64]) -> NDArray[Any]:
     """The displayed plane, a copy; colour images keep their last axis."""
     data = layer.data[0] if getattr(layer, "multiscale", False) else layer.data
-    index: list[Any] = [
+    plane = np.array(data[_place_of_plane(layer, data, axes, point)])
+    return plane.swapaxes(0, 1) if axes[0] > axes[1] else plane
+
+
+def _place_of_plane(layer: Layer, data: Any, axes: Sequence[int], point: NDArray[np.int64]) -> tuple[Any, ...]:
+    return tuple(
         slice(None) if axis in axes else int(np.clip(point[axis], 0, data.shape[axis] - 1))
         for axis in range(layer.ndim)
-    ]
-    plane = np.array(data[tuple(index)])
-    return plane.swapaxes(0, 1) if axes[0] > axes[1] else plane
+    )
 
 
 def _outlines(
@@ -146,8 +154,12 @@ def _outlines(
     """Vertices of the closed shapes on the displayed plane; lines and open paths are counted."""
     hidden = [axis for axis in range(layer.ndim) if axis not in axes]
     found = []
-    for vertices, kind in zip(layer.data, layer.shape_type, strict=True):
+    excluded = layer.features["excluded"].tolist() if "excluded" in layer.features else [False] * len(layer.data)
+    for vertices, kind, unwanted in zip(layer.data, layer.shape_type, excluded, strict=True):
         if not (np.round(np.asarray(vertices)[:, hidden]) == point[hidden]).all():
+            continue
+        if unwanted is True:
+            left_out["excluded by hand"] = left_out.get("excluded by hand", 0) + 1
             continue
         outline = np.asarray(vertices, dtype=np.float64)[:, list(axes)]
         if kind == "line" or (kind == "path" and not np.array_equal(outline[0], outline[-1])):
@@ -174,6 +186,36 @@ def _axis_name(layer: Layer, axis: int) -> str:
     """The axis's label, or its number where napari has only a number for it too."""
     label = layer.axis_labels[axis]
     return f"axis {axis}" if label.lstrip("-").isdigit() else label
+
+
+def fingerprint(layer: Layer, dims: "Dims") -> Hashable:
+    """What decides the outlines that a layer gives: the same as long as nothing changed, or was changed back.
+
+    Pixels are told apart by a checksum, those of arrays that are not in memory by the array alone.
+    """
+    try:
+        axes = _displayed_axes(layer, dims)
+    except ValueError as error:
+        return str(error)
+    scale, unit = _calibration(layer, axes)
+    point = np.round(np.atleast_1d(layer.world_to_data(dims.point[-layer.ndim :]))).astype(int)
+    place = tuple((axis, int(point[axis])) for axis in range(layer.ndim) if axis not in axes)
+    return (tuple(axes), place, tuple(scale.tolist()), unit, _checksum(layer, axes, point))
+
+
+def _checksum(layer: Layer, axes: Sequence[int], point: NDArray[np.int64]) -> Hashable:
+    if isinstance(layer, Shapes):
+        return (tuple(layer.shape_type), *(_adler(np.asarray(vertices)) for vertices in layer.data))
+    data = layer.data[0] if getattr(layer, "multiscale", False) else layer.data
+    if not isinstance(data, np.ndarray):
+        return id(data)
+    plane = data[_place_of_plane(layer, data, axes, point)]
+    return (plane.shape, plane.dtype.str, _adler(plane))
+
+
+def _adler(values: NDArray[Any]) -> int:
+    """The quickest checksum at hand, as checks run between two events of the window."""
+    return zlib.adler32(np.ascontiguousarray(values).view(np.uint8).data) if values.size else 0
 
 
 def trace(source: Source, settings: SegmentationSettings) -> Generator[str, None, Ensemble]:
@@ -209,3 +251,20 @@ def trace(source: Source, settings: SegmentationSettings) -> Generator[str, None
         )
     except ValueError as error:
         raise ValueError(f"{source.name}: {error}") from error
+
+
+def ensemble_of(layer: Layer, dims: "Dims", settings: SegmentationSettings | None = None) -> Ensemble:
+    """The outlines of what a layer shows, as the docks take them.
+
+    Raises
+    ------
+    ValueError
+        When there is nothing to trace, saying what to do.
+    """
+    steps = trace(source_of(layer, dims), settings or SegmentationSettings())
+    while True:
+        try:
+            next(steps)
+        except StopIteration as end:
+            ensemble: Ensemble = end.value
+            return ensemble

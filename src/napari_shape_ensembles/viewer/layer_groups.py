@@ -5,12 +5,13 @@ from collections.abc import Sequence
 from napari.components import ViewerModel
 from napari.layers import Image, Labels, Layer
 from qtpy.QtCore import Qt, Signal
-from qtpy.QtWidgets import QGridLayout, QLabel, QListWidget, QListWidgetItem, QWidget
+from qtpy.QtWidgets import QGridLayout, QLabel, QListWidget, QListWidgetItem, QSizePolicy, QWidget
 
 from .layers import is_own
 
 _FOLLOWED = ("inserted", "removed", "reordered", "renamed")
 _LINES = 4
+_WIDTH = 130
 _LAYER = Qt.ItemDataRole.UserRole
 
 
@@ -80,6 +81,10 @@ def _ticked_list(side: str) -> QListWidget:
     group = QListWidget()
     group.setToolTip(f"Images or labels of sample {side}: tick one or more.")
     group.setAccessibleName(f"Layers of sample {side}")
+    group.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
+    group.setMinimumWidth(_WIDTH)
+    group.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+    group.setTextElideMode(Qt.TextElideMode.ElideMiddle)
     group.setFixedHeight(_LINES * (group.fontMetrics().height() + 8))
     return group
 

@@ -2,13 +2,14 @@
 
 from napari.components import ViewerModel
 from napari.layers import Layer
+from napari.utils.events import Event
 from qtpy.QtCore import Signal
 from qtpy.QtWidgets import QComboBox, QGridLayout, QLabel, QPushButton, QWidget
 
 from .inputs import ACCEPTED
 from .layers import is_own
 
-_FOLLOWED = ("inserted", "removed", "reordered", "renamed")
+_FOLLOWED = ("inserted", "removed", "reordered")
 
 
 class LayerPair(QWidget):
@@ -20,6 +21,8 @@ class LayerPair(QWidget):
         super().__init__(parent)
         self._layers = viewer.layers
         self._events = [getattr(self._layers.events, name) for name in _FOLLOWED]
+        self._all_events = viewer.layers.events
+        self._choosing = viewer.layers.selection.events.changed
         self.a = _layer_list("Image, labels or shapes whose outlines are sample A.")
         self.b = _layer_list("Image, labels or shapes whose outlines are sample B.")
         self.swap = QPushButton("⇅")
@@ -41,6 +44,8 @@ class LayerPair(QWidget):
         if not self.following:
             for event in self._events:
                 event.connect(self.refresh)
+            self._all_events.connect(self._follow_name)
+            self._choosing.connect(self.follow_selection)
             self.following = True
         self.refresh()
 
@@ -49,6 +54,8 @@ class LayerPair(QWidget):
         if self.following:
             for event in self._events:
                 event.disconnect(self.refresh)
+            self._all_events.disconnect(self._follow_name)
+            self._choosing.disconnect(self.follow_selection)
             self.following = False
 
     def chosen(self) -> tuple[Layer | None, Layer | None]:
@@ -64,12 +71,31 @@ class LayerPair(QWidget):
 
     def refresh(self) -> None:
         """List the layers of now, keeping what is chosen where it is still there."""
-        candidates = [layer for layer in self._layers if isinstance(layer, ACCEPTED) and not is_own(layer)]
-        selected = [layer for layer in candidates if layer in self._layers.selection]
-        a, b = _pair(self.chosen(), selected, candidates)
+        candidates = self._candidates()
+        self._choose(*_pair(self.chosen(), self._selected(candidates), candidates))
+
+    def follow_selection(self) -> None:
+        """Two layers selected in the viewer's list become A and B, in the list's order."""
+        selected = self._selected(self._candidates())
+        if len(selected) == 2 and set(selected) != set(self.chosen()):
+            self._choose(*selected)
+
+    def _follow_name(self, event: Event) -> None:
+        """Only newer napari tells of a renaming by an event of the list itself."""
+        if event.type == "name":
+            self.refresh()
+
+    def _choose(self, a: Layer | None, b: Layer | None) -> None:
+        candidates = self._candidates()
         for combo, layer in ((self.a, a), (self.b, b)):
             _fill(combo, candidates, layer)
         self.changed.emit()
+
+    def _candidates(self) -> list[Layer]:
+        return [layer for layer in self._layers if isinstance(layer, ACCEPTED) and not is_own(layer)]
+
+    def _selected(self, candidates: list[Layer]) -> list[Layer]:
+        return [layer for layer in candidates if layer in self._layers.selection]
 
     def _swapped(self) -> None:
         a, b = self.a.currentIndex(), self.b.currentIndex()

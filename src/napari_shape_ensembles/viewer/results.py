@@ -3,14 +3,17 @@
 from html import escape
 
 from qtpy.QtCore import Qt
-from qtpy.QtWidgets import QGridLayout, QLabel, QVBoxLayout, QWidget
+from qtpy.QtWidgets import QGridLayout, QLabel, QPushButton, QVBoxLayout, QWidget
 
 from ..comparison import Comparison
 from ..curves import Ensemble
-from ..discrepancy import MMDTest
+from ..discrepancy import INCONCLUSIVE, MMDTest
+from .inputs import SegmentationSettings
+from .null_plot import NullPlot
+from .report import settings_words, tests_of
 from .truth_table import TruthTable
+from .widgets import Section, wrapped
 
-_PARTS = {"raw": "– coarse form", "normalized": "– roughness"}
 _COLUMNS = ("", "MMD", "threshold", "p", "difference")
 
 
@@ -19,62 +22,110 @@ class ResultsPanel(QWidget):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
+        self.failed = False
         self.answer = wrapped()
         font = self.answer.font()
         font.setPointSizeF(font.pointSizeF() * 1.15)
         font.setBold(True)
         self.answer.setFont(font)
         self.table = TruthTable()
-        self.details = wrapped()
-        self.warnings = wrapped()
+        self.details, self.warnings, self.used = wrapped(), wrapped(), wrapped()
         self.tests = QGridLayout()
         self.tests.setHorizontalSpacing(6)
+        self.null_plots = {name: NullPlot(name) for name in ("Undulation", "Scale")}
+        self._make_buttons()
+        self._lay_out()
+        self.say("")
+
+    def _make_buttons(self) -> None:
+        self.help = QPushButton("What does this &mean?")
+        self.help.setToolTip("Explain the marked row, on this computer")
+        self.copy_text = QPushButton("Copy &text")
+        self.copy_text.setToolTip("Copy the answer with its numbers, counts and settings")
+        self.copy_python = QPushButton("Copy P&ython")
+        self.copy_python.setToolTip("Copy a script that makes this comparison again")
+        self.explore = QPushButton("E&xplore curves")
+        self.explore.setToolTip("Open a scatter plot, a table and a gallery of the curves, tied to the layers")
+        self.side_by_side = QPushButton("&Side by side")
+        self.side_by_side.setToolTip("Show A beside B in the viewer's grid; pan and zoom go together. Default off.")
+        self.side_by_side.setCheckable(True)
+
+    def _lay_out(self) -> None:
+        plots = QWidget()
+        below = QVBoxLayout(plots)
+        below.setContentsMargins(0, 0, 0, 0)
+        for plot in self.null_plots.values():
+            below.addWidget(plot)
+        self.nulls = Section("Null distributions", plots, folded=False)
+        self.settings = Section("Settings used", self.used)
+        self.buttons = QWidget()
+        grid = QGridLayout(self.buttons)
+        grid.setContentsMargins(0, 0, 0, 0)
+        for place, button in enumerate((self.explore, self.side_by_side, self.copy_text, self.copy_python)):
+            grid.addWidget(button, *divmod(place, 2))
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
-        for part in (self.answer, self.warnings, self.table):
+        for part in (self.answer, self.warnings, self.table, self.help):
             layout.addWidget(part)
         layout.addLayout(self.tests)
-        layout.addWidget(self.details)
-        self.say("")
+        self._parts = (self.help, self.nulls, self.details, self.settings, self.buttons)
+        for part in self._parts[1:]:
+            layout.addWidget(part)
+
+    def fail(self, reason: str) -> None:
+        """Show why there is no result."""
+        self.say(f"⚠ {reason}")
+        self.failed = True
+
+    def mark_stale(self, stale: bool) -> None:
+        """Show the result as one of the past, or as one that holds."""
+        for part in (self.answer, self.table):
+            part.setEnabled(not stale)
 
     def say(self, sentence: str) -> None:
         """Show a sentence, and no result."""
+        self.failed = False
+        self.mark_stale(False)
         self.answer.setText(sentence)
         self.answer.setVisible(bool(sentence))
         self._show_parts(False)
 
-    def show_result(self, result: Comparison, notes: tuple[str, ...] = ()) -> None:
+    def show_result(
+        self, result: Comparison, notes: tuple[str, ...] = (), segmentation: SegmentationSettings | None = None
+    ) -> None:
         """Show the row, the numbers and the warnings of a comparison."""
+        self.failed = False
         self.answer.setText(result.summary())
         self.answer.setVisible(True)
         self.table.mark(result.case)
         self._fill_tests(result)
         self.details.setText("".join(_counts(side, ensemble) for side, ensemble in (("A", result.a), ("B", result.b))))
+        words = settings_words(segmentation or SegmentationSettings(), result.settings)
+        self.used.setText("<br>".join(escape(line) for line in words))
         self._show_parts(True)
         warnings = (*notes, *result.warnings)
         self.warnings.setText("<br>".join(f"⚠ {escape(text)}" for text in warnings))
         self.warnings.setVisible(bool(warnings))
 
     def _show_parts(self, visible: bool) -> None:
-        for part in (self.table, self.details, self.warnings):
+        for part in (self.table, self.warnings, *self._parts):
             part.setVisible(visible)
         if not visible:
             _emptied(self.tests)
 
     def _fill_tests(self, result: Comparison) -> None:
         _emptied(self.tests)
-        decided = result.case != "inconclusive"
-        lines = [("Undulation", result.undulation)]
-        lines += [(_PARTS[name], part) for name, part in result.undulation.parts.items()]
-        lines += [("Scale", result.scale)]
+        decided = result.case != INCONCLUSIVE
         rows = [[f"<small>{heading}</small>" for heading in _COLUMNS]]
-        rows += [_line(name, test, decided) for name, test in lines]
+        rows += [_line(name, test, decided) for name, test in tests_of(result)]
         for row, cells in enumerate(rows):
             for column, text in enumerate(cells):
                 cell = QLabel(text)
                 side = Qt.AlignmentFlag.AlignRight if 0 < column < len(_COLUMNS) - 1 else Qt.AlignmentFlag.AlignLeft
                 self.tests.addWidget(cell, row, column, side)
         self.tests.setColumnStretch(len(_COLUMNS) - 1, 1)
+        self.null_plots["Undulation"].show_test(result.undulation)
+        self.null_plots["Scale"].show_test(result.scale)
 
     def text(self) -> str:
         """Everything the panel says, line by line."""
@@ -106,11 +157,3 @@ def _emptied(grid: QGridLayout) -> None:
         widget = item.widget()
         widget.setParent(None)
         widget.deleteLater()
-
-
-def wrapped(text: str = "") -> QLabel:
-    """A label that breaks its lines and whose text can be copied."""
-    label = QLabel(text)
-    label.setWordWrap(True)
-    label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-    return label

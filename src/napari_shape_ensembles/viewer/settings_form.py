@@ -6,12 +6,16 @@ from typing import Any, TypeAlias
 
 from qtpy.QtCore import Signal
 from qtpy.QtWidgets import QCheckBox, QComboBox, QDoubleSpinBox, QFormLayout, QSpinBox, QVBoxLayout, QWidget
-from superqt import QCollapsible
 
 from ..comparison import Settings
 from .inputs import SegmentationSettings
+from .preferences import preferred
+from .widgets import Section
 
 Control: TypeAlias = QCheckBox | QComboBox | QDoubleSpinBox | QSpinBox
+
+#: Settings whose first value napari's preferences may say.
+PREFERRED = ("significance", "permutations", "landmarks", "rank")
 
 
 class SettingsForm(QWidget):
@@ -31,27 +35,24 @@ class SettingsForm(QWidget):
             ("Advanced", _advanced_controls(), True),
         ):
             layout.addWidget(self._section(title, controls, closed))
+        for name in PREFERRED:
+            self.controls[name].setValue(preferred(name, self.controls[name].value()))
         for control in self.controls.values():
             _changes(control).connect(self.changed)
 
-    def _section(self, title: str, controls: dict[str, tuple[str, Control, str]], folded: bool) -> QCollapsible:
+    def _section(self, title: str, controls: dict[str, tuple[str, Control, str]], folded: bool) -> Section:
         page = QWidget()
         form = QFormLayout(page)
         form.setContentsMargins(6, 0, 0, 6)
         form.setFieldGrowthPolicy(QFormLayout.FieldGrowthPolicy.AllNonFixedFieldsGrow)
         for name, (label, control, tooltip) in controls.items():
+            tooltip = tooltip if "Default" in tooltip else f"{tooltip} Default: {_shown(control)}."
             control.setToolTip(tooltip)
             control.setObjectName(name)
             self.controls[name] = control
             form.addRow(label, control)
             form.labelForField(control).setToolTip(tooltip)
-        section = QCollapsible(title, expandedIcon="▾", collapsedIcon="▸")
-        section.layout().setSpacing(0)
-        section.setDuration(0)
-        section.addWidget(page)
-        if not folded:
-            section.expand(animate=False)
-        return section
+        return Section(title, page, folded=folded)
 
     def segmentation(self) -> SegmentationSettings:
         """The segmentation as set."""
@@ -82,6 +83,13 @@ class SettingsForm(QWidget):
         if isinstance(control, QComboBox):
             return control.currentData()
         return control.isChecked() if isinstance(control, QCheckBox) else control.value()
+
+
+def _shown(control: Control) -> str:
+    """What a control shows, in words."""
+    if isinstance(control, QCheckBox):
+        return "on" if control.isChecked() else "off"
+    return control.currentText() if isinstance(control, QComboBox) else control.text()
 
 
 def _changes(control: Control) -> Any:

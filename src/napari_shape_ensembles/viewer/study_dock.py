@@ -23,8 +23,8 @@ from qtpy.QtWidgets import (
 from ..studies import Partial
 from .plot_view import Plot, PlotView
 from .ranges import NumbersEdit
-from .results import wrapped
 from .settings_form import SettingsForm
+from .widgets import wrapped
 from .worker import Failure, Progress, Runner
 
 _TESTS = {
@@ -34,7 +34,10 @@ _TESTS = {
     "scale": "scale (size, elongation)",
     "product": "both together (product MMD)",
 }
-_REDRAW = 300  # milliseconds at least between two pictures of a growing result
+# Milliseconds between two pictures of a growing result: drawing takes time from the study itself.
+_REDRAW = 1000
+_PULSE = 150  # milliseconds between two changes of the progress shown
+_CONTROLS = 270  # pixels of the upper half at first
 
 
 class LayerChoice(Protocol):
@@ -122,6 +125,10 @@ class StudyDock(QWidget):
         self._redraw = QTimer(self)
         self._redraw.setSingleShot(True)
         self._redraw.setInterval(_REDRAW)
+        self._pulse = QTimer(self)
+        self._pulse.setSingleShot(True)
+        self._pulse.setInterval(_PULSE)
+        self._latest: Progress | Partial[Any] = Progress("starting", 0, 0)
 
     def _lay_out(self, choice: QWidget, ranges: dict[str, tuple[str, NumbersEdit]]) -> None:
         page = QWidget()
@@ -146,6 +153,7 @@ class StudyDock(QWidget):
         splitter.addWidget(self._scroll)
         splitter.addWidget(self._lower_half())
         splitter.setStretchFactor(1, 1)
+        splitter.setSizes([_CONTROLS, 10 * _CONTROLS])
         splitter.setChildrenCollapsible(False)
         outer = QVBoxLayout(self)
         outer.setContentsMargins(0, 0, 0, 0)
@@ -187,8 +195,9 @@ class StudyDock(QWidget):
         self.shown.currentIndexChanged.connect(self.redraw)
         self.settings.changed.connect(self._redraw_soon)
         self._redraw.timeout.connect(self.redraw)
+        self._pulse.timeout.connect(self._show_progress)
         self.view.clicked.connect(self._pick)
-        self.runner.progressed.connect(self._show_progress)
+        self.runner.progressed.connect(self._note_progress)
         self.runner.ended.connect(self._end)
 
     def run(self) -> None:
@@ -203,8 +212,9 @@ class StudyDock(QWidget):
         self.result = None
         self._say("")
         self._show_plot_parts(False)
+        self._latest = Progress("starting", 0, 0)
         self.runner.start(steps)
-        self._show_progress(Progress("starting", 0, 0))
+        self._show_busy()
 
     def cancel(self) -> None:
         """Stop the study under way; what is known stays."""
@@ -216,17 +226,27 @@ class StudyDock(QWidget):
             self.redraw()
             self.finished.emit()
 
-    def _show_progress(self, progress: Progress | Partial[Any]) -> None:
-        self.run_button.setEnabled(False)
-        for part in (self.cancel_button, self.progress, self.step):
-            part.setVisible(True)
-        self.progress.setRange(0, progress.total)
-        self.progress.setValue(progress.done)
-        self.step.setText(f"{progress.name[0].upper()}{progress.name[1:]} …")
-        self._show_reason()
+    def _note_progress(self, progress: Progress | Partial[Any]) -> None:
+        """Keep what a run tells; it may tell more than a window can show."""
+        self._latest = progress
         if isinstance(progress, Partial):
             self.result = progress.result
             self._redraw_soon()
+        if not self._pulse.isActive():
+            self._pulse.start()
+
+    def _show_progress(self) -> None:
+        if self.runner.busy:
+            progress = self._latest
+            self.progress.setRange(0, progress.total)
+            self.progress.setValue(progress.done)
+            self.step.setText(f"{progress.name[0].upper()}{progress.name[1:]} …")
+
+    def _show_busy(self) -> None:
+        for part in (self.cancel_button, self.progress, self.step):
+            part.setVisible(True)
+        self._show_reason()
+        self._show_progress()
 
     def _redraw_soon(self) -> None:
         if self.result is not None and not self._redraw.isActive():

@@ -1,23 +1,35 @@
 """A run in the background: steps come out as they start, and every error comes out in words."""
 
+import atexit
 import itertools
 import logging
-from collections.abc import Generator, Iterator
+import threading
+import weakref
+from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from functools import partial
+from typing import Any, Generic, TypeAlias, TypeVar
 
 from napari.layers import Shapes
 from napari.qt.threading import GeneratorWorker, create_worker
-from qtpy.QtCore import QObject, Signal
+from qtpy.QtCore import QCoreApplication, QObject, Signal
+from superqt.utils import WorkerBase
 
 from ..comparison import STEPS, Comparison, Settings, comparison_steps
+from ..curves import Ensemble
+from ..threads import Stopped, stoppable
 from .inputs import SegmentationSettings, Source, trace
 from .layers import curve_layers
 
 Yielded = TypeVar("Yielded")
 Returned = TypeVar("Returned")
+Steps: TypeAlias = Generator[Any, None, Any]
 
 log = logging.getLogger(__name__)
+
+EXCLUDED = "excluded by hand"
+# Milliseconds that leaving the program waits for the block of work under way.
+_PATIENCE = 10_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,45 +76,75 @@ class Kept(Generic[Yielded, Returned]):
 
 
 def run(
-    sources: tuple[Source, Source], segmentation: SegmentationSettings, settings: Settings
+    sources: tuple[Source, Source],
+    segmentation: SegmentationSettings,
+    settings: Settings,
+    excluded: tuple[frozenset[Any], frozenset[Any]] = (frozenset(), frozenset()),
 ) -> Generator[Progress, None, Outcome]:
-    """Go all the way from two copied layers to painted curves."""
+    """Go all the way from two copied layers to painted curves, without the curves of the excluded ids."""
     tracing = sum({"image": 2, "labels": 1, "shapes": 0}[source.kind] for source in sources)
     total = tracing + len(STEPS) + 1
     count = itertools.count()
     traced = []
-    for source in sources:
+    for source, ids in zip(sources, excluded, strict=True):
         for name in (steps := Kept(trace(source, segmentation))):
             yield Progress(name, next(count), total)
-        traced.append(steps.value)
+        traced.append(without(steps.value, ids))
     a, b = traced
     for step in (comparing := Kept(comparison_steps(a, b, settings))):
-        yield Progress(step.name, next(count), total)
-    yield Progress("drawing curves", next(count), total)
+        yield Progress(step.name, tracing + step.index, total)
+    yield Progress("drawing curves", total - 1, total)
     result = comparing.value
     return Outcome(result, curve_layers(result, sources, (a, b)))
 
 
+def without(ensemble: Ensemble, ids: frozenset[Any]) -> Ensemble:
+    """Leave out the curves of some ids, and count them."""
+    keep = [index for index, one in enumerate(ensemble.ids.tolist()) if one not in ids]
+    left_out = len(ensemble) - len(keep)
+    if not left_out:
+        return ensemble
+    return Ensemble(
+        [ensemble.curves[index] for index in keep],
+        name=ensemble.name,
+        unit=ensemble.unit,
+        ids=ensemble.ids[keep],
+        dropped=ensemble.dropped | {EXCLUDED: left_out},
+    )
+
+
 def guarded(
-    steps: Generator[Yielded, None, Returned],
-) -> Generator[Yielded, None, Returned | Failure]:
-    """Turn every error into a `Failure`: a generator worker would swallow some kinds without a sign."""
-    try:
-        return (yield from steps)
-    except ValueError as error:
-        return Failure(str(error))
-    except Exception as error:
-        log.exception("a comparison failed")
-        return Failure(f"Something unforeseen went wrong ({type(error).__name__}: {error}). Please report it.")
+    steps: Generator[Yielded, None, Returned], stop_asked: Callable[[], bool] = lambda: False
+) -> Generator[Yielded, None, Returned | Failure | None]:
+    """Turn every error into a `Failure`: a generator worker would swallow some kinds without a sign.
+
+    Returns None for work that was stopped half way through a step.
+    """
+    while True:
+        try:
+            with stoppable(stop_asked):
+                step = next(steps)
+        except StopIteration as end:
+            return end.value
+        except Stopped:
+            return None
+        except ValueError as error:
+            return Failure(str(error))
+        except Exception as error:
+            if not threading.main_thread().is_alive():
+                return None  # Python itself is shutting down, and takes its thread pools with it
+            log.exception("a run failed")
+            return Failure(f"Something unforeseen went wrong ({type(error).__name__}: {error}). Please report it.")
+        yield step
 
 
 class Runner(QObject):
-    """Runs one comparison or study at a time in a thread of its own.
+    """Runs one piece of work at a time in a thread of its own.
 
     Signals
     -------
     progressed : Progress, or Partial of a study
-    ended : Outcome, result of a study, or Failure
+    ended : Outcome (whatever the work returns) or Failure
         Not sent for a run that was cancelled.
     """
 
@@ -112,32 +154,82 @@ class Runner(QObject):
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._worker: GeneratorWorker | None = None
+        self._waiting: Steps | None = None
+        self._running: list[GeneratorWorker] = []
+        # The window may take this object with it while a thread still works: what is left must not speak to it.
+        self.destroyed.connect(partial(_let_go, self._running))
+        application = QCoreApplication.instance()
+        if application is not None:
+            application.aboutToQuit.connect(finish_all)
 
     @property
     def busy(self) -> bool:
         """Whether a run is under way that was not cancelled."""
-        return self._worker is not None
+        return self._worker is not None or self._waiting is not None
 
-    def start(self, steps: Generator[Any, None, Any]) -> None:
-        """Start a run; one that is still under way is cancelled."""
+    def start(self, steps: Steps) -> None:
+        """Start a run; one that is still under way is cancelled, and its thread ends before the new one starts."""
         self.cancel()
-        worker = create_worker(guarded, steps, _start_thread=False)
-        worker.yielded.connect(lambda progress: self._progress(worker, progress))
-        worker.returned.connect(lambda outcome: self._end(worker, outcome))
-        self._worker = worker
-        worker.start()
+        if self._running:
+            self._waiting = steps
+        else:
+            self._launch(steps)
 
     def cancel(self) -> None:
-        """Stop at the next step; nothing of the run is heard of again."""
-        worker, self._worker = self._worker, None
-        if worker is not None:
+        """Stop before the next block of work; nothing of the run is heard of again."""
+        self._worker = self._waiting = None
+        for worker in self._running:
             worker.quit()
 
-    def _progress(self, worker: GeneratorWorker, progress: Any) -> None:
-        if worker is self._worker:
+    def _launch(self, steps: Steps) -> None:
+        worker = _worker(steps)
+        worker.yielded.connect(lambda progress: self._progress(worker, progress))
+        worker.returned.connect(lambda outcome: self._end(worker, outcome))
+        worker.finished.connect(lambda: self._gone(worker))
+        self._worker = worker
+        self._running.append(worker)
+        worker.start()
+
+    def _progress(self, worker: GeneratorWorker, progress: object) -> None:
+        if worker is self._worker and self._running:
             self.progressed.emit(progress)
 
-    def _end(self, worker: GeneratorWorker, outcome: Any) -> None:
-        if worker is self._worker:
+    def _end(self, worker: GeneratorWorker, outcome: object) -> None:
+        if worker is self._worker and self._running:
             self._worker = None
             self.ended.emit(outcome)
+
+    def _gone(self, worker: GeneratorWorker) -> None:
+        """A thread has ended: start what waits for it."""
+        if worker not in self._running:
+            return
+        self._running.remove(worker)
+        waiting, self._waiting = self._waiting, None
+        if waiting is not None:
+            self._launch(waiting)
+
+
+def _worker(steps: Steps) -> GeneratorWorker:
+    """A worker, not started, whose steps also look up from long blocks of work when it is asked to quit."""
+    asked: list[Callable[[], bool]] = [lambda: False]
+    worker = create_worker(guarded, steps, lambda: asked[0](), _start_thread=False)
+    own = weakref.ref(worker)
+    asked[0] = lambda: (alive := own()) is None or alive.abort_requested
+    return worker
+
+
+def _let_go(running: list[GeneratorWorker], *_: object) -> None:
+    for worker in running:
+        worker.quit()
+    running.clear()
+
+
+def finish_all() -> None:
+    """Ask all workers to stop and wait for them: a thread that outlives Python ends the program with a crash."""
+    try:
+        WorkerBase.await_workers(_PATIENCE)
+    except RuntimeError:
+        log.warning("a run did not stop within %d s", _PATIENCE // 1000)
+
+
+atexit.register(finish_all)

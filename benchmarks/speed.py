@@ -1,0 +1,135 @@
+"""Times a comparison from vertices to verdict, stage by stage: median of five runs.
+
+    python benchmarks/speed.py [--largest N] [--runs 5] [--peer]
+
+The outlines are star-shaped Fourier blobs of 60 to 400 vertices with noise on their harmonics, turned and started at
+random; what is measured does not depend on how they differ. `--peer` times geomstats (install it first) on the same
+undulations.
+"""
+
+import argparse
+import os
+import statistics
+import subprocess
+import sys
+import time
+from collections import Counter
+
+import numpy as np
+
+from napari_shape_ensembles import Ensemble, Settings, comparison_steps
+
+CASES = {
+    "paper settings, r = 50": (2000, Settings.paper(rank=50)),
+    "defaults": (2000, Settings()),
+    "defaults, paper's largest": (5605, Settings()),
+    "defaults, N = 20 000": (20_000, Settings()),
+}
+
+
+def blobs(count, seed=0):
+    """`count` ragged closed curves of 60 to 400 vertices, the same for the same seed."""
+    rng = np.random.default_rng(seed)
+    order = np.arange(2, 13)
+    curves = []
+    for vertices in rng.integers(60, 401, count):
+        angle = np.sort(rng.uniform(0, 2 * np.pi) + np.arange(vertices) * 2 * np.pi / vertices)
+        waves = rng.normal(0, 0.25, (2, len(order), 1)) / order[:, None] ** 1.3
+        radius = 1 + (waves[0] * np.cos(order[:, None] * angle) + waves[1] * np.sin(order[:, None] * angle)).sum(axis=0)
+        aspect, turn = np.exp(rng.normal(0, 0.25)), np.exp(1j * rng.uniform(0, 2 * np.pi))
+        z = 30 * turn * radius * (aspect * np.cos(angle) + 1j * np.sin(angle) / aspect)
+        curves.append(np.stack([z.real, z.imag], axis=-1))
+    return curves
+
+
+def stages(a, b, settings):
+    """Seconds of every stage of one comparison; a long stage comes up several times."""
+    seconds = Counter()
+    current, mark = "checking", time.perf_counter()
+    for step in comparison_steps(a, b, settings):
+        now = time.perf_counter()
+        seconds[current] += now - mark
+        current, mark = step.name, now
+    seconds[current] += time.perf_counter() - mark
+    return seconds
+
+
+def peak_memory():
+    """Largest memory this process has held, in GiB; None where the system does not say."""
+    if sys.platform == "win32":
+        return None
+    import resource
+
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (1 << 20 if sys.platform == "linux" else 1 << 30)
+
+
+def timed(count, settings, runs):
+    """Median seconds per stage over the runs, and of the whole."""
+    curves = blobs(count)
+    a, b = Ensemble(curves[: count // 2]), Ensemble(curves[count // 2 :])
+    tables = [stages(a, b, settings) for _ in range(runs)]
+    medians = {name: statistics.median(table[name] for table in tables) for name in tables[0]}
+    return medians, statistics.median(sum(table.values()) for table in tables)
+
+
+def start():
+    """Print the time to import the package and that of the first comparison beside the second."""
+    code = """
+import time
+start = time.perf_counter()
+import napari_shape_ensembles as n
+loaded = time.perf_counter()
+import numpy as np
+u = np.linspace(0, 6.2, 100)
+curves = [np.stack([30 * np.cos(u), (20 + i % 7) * np.sin(u) + 5 * np.cos(2 * u + i)], axis=-1) for i in range(400)]
+a, b = n.Ensemble(curves[:200]), n.Ensemble(curves[200:])
+marks = [time.perf_counter()]
+for _ in range(2):
+    n.compare(a, b)
+    marks.append(time.perf_counter())
+print(loaded - start, marks[1] - marks[0], marks[2] - marks[1])
+"""
+    lines = [subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True) for _ in range(5)]
+    values = np.median([[float(word) for word in line.stdout.split()] for line in lines], axis=0)
+    print(f"import {values[0]:.3f} s; first comparison of 400 curves {values[1]:.2f} s, second {values[2]:.2f} s")
+
+
+def peer():
+    """Print the time of geomstats for mean and tangent coordinates of fewer and coarser undulations than ours."""
+    os.environ["GEOMSTATS_BACKEND"] = "numpy"
+    from geomstats.geometry.grassmannian import Grassmannian
+    from geomstats.learning.frechet_mean import FrechetMean
+    from geomstats.learning.pca import TangentPCA
+
+    from napari_shape_ensembles import decompose, to_landmarks
+
+    count, n = 100, 100
+    undulation, _ = decompose(to_landmarks(Ensemble(blobs(count)), n))
+    space = Grassmannian(n, 2)
+    begun = time.perf_counter()
+    projectors = undulation @ undulation.swapaxes(1, 2)
+    mean = FrechetMean(space).fit(projectors).estimate_
+    TangentPCA(space).fit_transform(projectors, base_point=mean)
+    print(f"geomstats, mean and coordinates of {count} curves of {n} landmarks: {time.perf_counter() - begun:.2f} s")
+
+
+def main():
+    """Print the table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--largest", type=int, default=20_000)
+    parser.add_argument("--runs", type=int, default=5)
+    parser.add_argument("--peer", action="store_true")
+    options = parser.parse_args()
+    start()
+    for name, (count, settings) in CASES.items():
+        if count <= options.largest:
+            parts, total = timed(count, settings, options.runs if count < 10_000 else min(options.runs, 3))
+            memory = peak_memory() or float("nan")
+            print(f"\n{name}: N = {count}, {total:.2f} s; largest memory so far {memory:.2f} GiB")
+            print("\n".join(f"  {stage:28s} {seconds:7.3f}" for stage, seconds in parts.items()))
+    if options.peer:
+        peer()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,188 @@
+"""Prints how quickly the dock draws, repaints and answers the mouse, with thousands of outlines.
+
+Run on a screen or a virtual one:
+    xvfb-run -a -s "-screen 0 1600x1200x24" python benchmarks/viewer.py [--curves 6000]
+
+Times are the best of several, on the clock and of the window's thread alone ("own"): what other programs leave of the
+processor shows in the first only. "painted" includes the repaint of the window, which without a graphics card is done
+by the processor.
+"""
+
+import argparse
+import time
+
+import napari
+import numpy as np
+from qtpy.QtCore import QElapsedTimer, QEventLoop, QTimer
+from qtpy.QtWidgets import QApplication
+
+from napari_shape_ensembles import Ensemble, Settings, compare
+from napari_shape_ensembles.viewer.compare_dock import CompareShapes
+from napari_shape_ensembles.viewer.inputs import Source
+from napari_shape_ensembles.viewer.layers import curve_layers
+from napari_shape_ensembles.viewer.worker import Outcome
+
+SPACING, VERTICES = 40, 150
+
+
+def outlines(count, seed):
+    """Star-shaped outlines of about 13 pixels radius on a square grid."""
+    rng = np.random.default_rng(seed)
+    angle = 2 * np.pi * np.arange(VERTICES) / VERTICES
+    waves = np.arange(2, 8)
+    parts = [rng.normal(size=(count, len(waves))) * 0.12 / waves**0.7 for _ in range(2)]
+    radius = 13 * (1 + parts[0] @ np.cos(waves[:, None] * angle) + parts[1] @ np.sin(waves[:, None] * angle))
+    points = radius[..., None] * np.stack([np.cos(angle), np.sin(angle)], axis=-1)
+    points *= rng.uniform(1, 1.5, (count, 1, 1)) * [1, 0.8]
+    side = int(np.ceil(np.sqrt(count)))
+    corners = np.stack(np.divmod(np.arange(count), side), axis=-1) * SPACING + SPACING / 2
+    return points + corners[:, None]
+
+
+def shapes_source(curves, name):
+    """What a run copies out of a Shapes layer."""
+    placement = {"scale": np.ones(2), "translate": np.zeros(2), "units": ("pixel", "pixel")}
+    return Source("shapes", list(curves), name, np.ones(2), "pixel", placement, "", {})
+
+
+def painted():
+    """Let the window do all that is waiting, painting included."""
+    QApplication.processEvents()
+
+
+def now():
+    """Seconds on the clock, and seconds that this thread has worked."""
+    return np.array([time.perf_counter(), time.thread_time()])
+
+
+def timed(action, times=9):
+    """Seconds of an action, and of it with the repaint that follows, several times."""
+    alone, whole = [], []
+    for turn in range(times):
+        start = now()
+        action(turn)
+        alone.append(now() - start)
+        painted()
+        whole.append(now() - start)
+    return alone, whole
+
+
+def line(name, seconds):
+    """Print the best of several."""
+    clock, own = 1000 * np.min(seconds, axis=0)
+    print(f"{name:52s} {clock:8.1f} ms   own {own:8.1f} ms")
+
+
+def adding(dock, result, sources, ensembles):
+    """From a finished comparison to curves on the screen."""
+    built, blocked, whole = [], [], []
+    for _ in range(3):
+        start = now()
+        layers = curve_layers(result, sources, ensembles)
+        made = now()
+        dock._end(Outcome(result, layers))
+        ended = now()
+        painted()
+        built.append(made - start)
+        blocked.append(ended - made)
+        whole.append(now() - start)
+    line("layers built (in the worker)", built)
+    line("put into the viewer (window blocked)", blocked)
+    line("from the comparison to the picture", whole)
+    vertices = np.concatenate([[len(data) for data in layer.data] for layer in layers])
+    print(f"vertices per curve shown: {vertices.mean():.1f} of {VERTICES}")
+
+
+def switching(dock):
+    """What happens when another column is chosen."""
+    choice = dock.painting.choice
+    alone, whole = timed(lambda turn: choice.setCurrentIndex((turn + 1) % choice.count()))
+    line("another column chosen: call", alone)
+    line("another column chosen: painted", whole)
+
+
+def hovering(viewer, dock, seed=0):
+    """What the layer under the mouse costs."""
+    rng = np.random.default_rng(seed)
+    layer = list(dock.curves)[-1]
+    low, high = layer.extent.world
+    spots = rng.uniform(low, high, (200, 2))
+    taken = []
+    for spot in spots:
+        start = now()
+        layer.get_value(spot, world=True)
+        taken.append(now() - start)
+    line("hover", taken)
+    moving = timed(lambda turn: setattr(viewer.camera, "zoom", viewer.camera.zoom * (1.1 if turn % 2 else 0.9)))
+    line("zoom: painted", moving[1])
+
+
+def picking(dock):
+    """What picking curves costs, in all views at once."""
+    dock.views.open_explorer()
+    explorer, total = dock.views.explorer, len(dock.result.a) + len(dock.result.b)
+    painted()
+    rng = np.random.default_rng(0)
+    for count in (1, 100, 1000):
+        rows = [rng.choice(total, count, replace=False) for _ in range(9)]
+        for page, name in enumerate(("scatter", "table")):
+            explorer.tabs.setCurrentIndex(page)
+            painted()
+            alone, whole = timed(lambda turn, rows=rows: dock.views.selection.pick(rows[turn]))
+            line(f"{count} curves picked, {name} in front: call", alone)
+            line(f"{count} curves picked, {name} in front: painted", whole)
+    explorer.parentWidget().hide()
+    dock.views.selection.pick([])
+
+
+def stalls(viewer, curves):
+    """Longest time between two ticks of a 5 ms timer while a whole comparison runs from its button."""
+    for name, part in zip("AB", curves, strict=True):
+        viewer.add_shapes(list(part), shape_type="polygon", name=name)
+    dock = CompareShapes(viewer)
+    viewer.window.add_dock_widget(dock, name="benchmark")
+    loop, timer, clock, gaps = QEventLoop(), QTimer(), QElapsedTimer(), []
+    timer.timeout.connect(lambda: gaps.append((clock.restart(), dock.step.text(), dock.runner.busy)))
+    painted()
+    dock.finished.connect(lambda: QTimer.singleShot(500, loop.quit))
+    clock.start()
+    timer.start(5)
+    start = time.perf_counter()
+    dock.run()
+    loop.exec()
+    print(f"a whole run: {time.perf_counter() - start:.1f} s")
+    for gap, step, busy in sorted(gaps, reverse=True)[:5]:
+        print(f"    window blocked for {gap} ms {'during' if busy else 'after'}: {step}")
+
+
+def main():
+    """Print every figure."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--curves", type=int, default=6000)
+    count = parser.parse_args().curves // 2
+    curves = [outlines(count, seed) for seed in (1, 2)]
+    sources = tuple(shapes_source(part, name) for part, name in zip(curves, "AB", strict=True))
+    ensembles = tuple(Ensemble(part, name=name) for part, name in zip(curves, "AB", strict=True))
+    result = compare(*ensembles, Settings(permutations=199, landmarks=200, rank=50))
+    viewer = napari.Viewer()
+    viewer.window.resize(1500, 1100)
+    dock = CompareShapes(viewer)
+    viewer.window.add_dock_widget(dock, name="Compare shapes")
+    for name in "AB":
+        viewer.add_image(np.zeros((2200, 2200), dtype=np.float32), name=name)
+    dock._next_basis = dock._basis_of(*dock.layer_pair.chosen())  # as if these two had been compared
+    painted()
+    print(f"{2 * count} curves of {VERTICES} vertices, napari {napari.__version__}")
+    adding(dock, result, sources, ensembles)
+    viewer.reset_view()
+    painted()
+    switching(dock)
+    hovering(viewer, dock)
+    picking(dock)
+    viewer.layers.clear()
+    stalls(viewer, curves)
+    viewer.close()
+
+
+if __name__ == "__main__":
+    main()

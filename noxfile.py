@@ -1,0 +1,51 @@
+"""The tests in environments of their own: every Python, both Qt bindings, lowest versions, and the built wheel.
+
+`nox -l` lists the sessions; those whose Python is missing are skipped. On Linux without a screen, run under `xvfb-run`.
+"""
+
+from pathlib import Path
+
+import nox
+
+nox.options.default_venv_backend = "uv|virtualenv"
+nox.options.sessions = ["tests", "wheel"]
+PYTHONS = ["3.11", "3.12", "3.13", "3.14"]
+# PySide6 6.12.0 ends the process on Python 3.11.
+BINDINGS = {"pyqt6": "PyQt6", "pyside6": "PySide6!=6.12.0"}
+SCREEN = {"QT_QPA_PLATFORM": "xcb", "NAPARI_ENSURE_PLUGIN_MAIN_THREAD": "1", "NAPARI_STRICT_QT": "1"}
+
+
+def run_tests(session: nox.Session, *arguments: str) -> None:
+    """Run the tests against what the session holds, with napari's settings kept apart."""
+    settings = f"{session.create_tmp()}/napari.yaml"
+    session.run("pytest", *arguments, *session.posargs, env=SCREEN | {"NAPARI_CONFIG": settings})
+
+
+@nox.session(python=PYTHONS)
+@nox.parametrize("binding", list(BINDINGS))
+def tests(session: nox.Session, binding: str) -> None:
+    """All tests, on this Python with this binding."""
+    session.install("--editable", ".[dask,ebsd,imagej,parquet]", "napari", BINDINGS[binding], "--group", "test", "import-linter")
+    run_tests(session)
+
+
+@nox.session(python="3.11", venv_backend="uv")
+def lowest(session: nox.Session) -> None:
+    """All tests with the lowest versions that pyproject.toml admits."""
+    session.install("--resolution", "lowest-direct", "--editable", ".[dask,ebsd,imagej,parquet]", "PyQt6>=6.8")
+    session.install("--group", "test", "import-linter")
+    run_tests(session, "-o", "filterwarnings=")
+
+
+@nox.session(python=PYTHONS)
+@nox.parametrize("binding", list(BINDINGS))
+def wheel(session: nox.Session, binding: str) -> None:
+    """The built wheel in a clean environment, away from the checkout: the demo runs and prints a row."""
+    folder = session.create_tmp()
+    session.install("build")
+    session.run("python", "-m", "build", "--wheel", "--outdir", folder, ".")
+    built = next(iter(sorted(Path(folder).glob("*.whl"), reverse=True)))
+    session.install(f"{built}[all]", BINDINGS[binding])
+    session.chdir(folder)
+    environment = SCREEN | {"NAPARI_CONFIG": f"{folder}/napari.yaml", "QT_API": binding}
+    session.run("python", "-m", "napari_shape_ensembles.viewer.demo", "--out", "demo.png", env=environment)

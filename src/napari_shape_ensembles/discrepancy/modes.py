@@ -1,0 +1,169 @@
+"""Which principal modes of undulation carry the difference, and what they look like."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..tensors import ShapeSpace
+from .contrasts import spread_ratio, standardised_difference
+from .family import FamilyTests, family_tests
+from .properties import PROPERTIES, Property
+
+Real = NDArray[np.float64]
+
+# A mode is named after a property only where their rank correlation over all curves is at least this ...
+_SUPPORT = 0.6
+# ... and said to differ in its mean, or its spread, from these on.
+_SHIFTED, _SPREAD = 0.2, 1.15
+
+
+@dataclass(frozen=True, eq=False)
+class Modes:
+    """The r tangent principal modes, by falling variance.
+
+    Attributes
+    ----------
+    tests : FamilyTests
+        One test per mode, joint over all modes; names "mode 1" to "mode r".
+    variance : (r,) array
+        Share of the variance of all undulation coordinates.
+    mean_difference : (r,) array
+        Mean of B less mean of A, in within-sample standard deviations.
+    spread_ratio : (r,) array
+        Standard deviation of B over that of A.
+    correlation : (r, k) array
+        Rank correlation of the mode's coordinate with each of the k properties of `PROPERTIES`.
+    property_difference : (k,) array
+        Of the properties themselves, B less A, in standard deviations of their ranks.
+    """
+
+    tests: FamilyTests
+    variance: Real
+    mean_difference: Real
+    spread_ratio: Real
+    correlation: Real
+    property_difference: Real
+
+    def __len__(self) -> int:
+        return len(self.variance)
+
+    def order(self) -> NDArray[np.intp]:
+        """Modes by rising adjusted p-value; of equal ones, those that vary most, and are easiest to see, first."""
+        return np.lexsort((-self.variance, self.tests.adjusted))
+
+    def named(self, mode: int) -> tuple[Property, float] | None:
+        """The property that mode (from 0) goes with, and the correlation; None where none supports a name."""
+        best = int(np.abs(self.correlation[mode]).argmax())
+        correlation = float(self.correlation[mode, best])
+        return (PROPERTIES[best], correlation) if abs(correlation) >= _SUPPORT else None
+
+    def sentence(self, mode: int) -> str:
+        """What is known of mode (from 0) in words: its p-value, what it goes with, how B differs along it."""
+        words = [
+            f"Mode {mode + 1} (adjusted p = {self.tests.adjusted[mode]:.2g}, {self.variance[mode]:.1%} of variance)"
+        ]
+        named = self.named(mode)
+        if named:
+            words.append(f"goes with {named[0].name} (rank correlation {abs(named[1]):.2f})")
+        direction = self._direction(mode)
+        return f"{' '.join(words)}: {direction}."
+
+    def _direction(self, mode: int) -> str:
+        """How B differs from A; a word for the form only where the property itself differs the same way."""
+        shift, ratio = self.mean_difference[mode], self.spread_ratio[mode]
+        parts = []
+        if abs(shift) >= _SHIFTED:
+            parts.append(self._word(mode) or f"B lies {abs(shift):.2f} sd towards {'+' if shift > 0 else '−'}")
+        if np.isfinite(ratio) and max(ratio, 1 / ratio if ratio else np.inf) >= _SPREAD:
+            parts.append(f"B varies {ratio:.2f} times as widely as A")
+        return "; ".join(parts) or "no clear shift or change of spread"
+
+    def _word(self, mode: int) -> str | None:
+        named = self.named(mode)
+        if named is None:
+            return None
+        towards = self.mean_difference[mode] * named[1]
+        measured = self.property_difference[PROPERTIES.index(named[0])]
+        if towards * measured <= 0 or abs(measured) < _SHIFTED:
+            return None
+        return f"B's outlines are {named[0].more if towards > 0 else named[0].less}"
+
+
+def mode_tests(t: Real, first: int, measured: dict[str, Real], *, permutations: int = 1000, seed: int = 0) -> Modes:
+    """Test every undulation mode by its marginal MMD, jointly over all modes.
+
+    Parameters
+    ----------
+    t : (N, r) array
+        Undulation coordinates, A's rows first.
+    first : int
+        Number of curves in A.
+    measured : dict of str to (N,) array
+        `properties` of the same curves, which may name modes.
+    permutations, seed
+        As in `family_tests`.
+
+    Returns
+    -------
+    Modes
+
+    Notes
+    -----
+    Modes are ranked by the MMD of one coordinate alone. Gradients of the joint MMD and leaving one coordinate out
+    miss changes of spread.
+    """
+    tests = family_tests(
+        {f"mode {j + 1}": t[:, j] for j in range(t.shape[1])}, first, permutations=permutations, seed=seed
+    )
+    variances = t.var(axis=0)
+    ranked = _ranks(np.stack([measured[one.name] for one in PROPERTIES], axis=1))
+    return Modes(
+        tests,
+        variances / (variances.sum() or 1),
+        standardised_difference(t, first),
+        spread_ratio(t, first),
+        _correlation(_ranks(t), ranked),
+        standardised_difference(ranked, first),
+    )
+
+
+def along_mode(space: ShapeSpace, t: Real, mode: int, deviations: Real | tuple[float, ...] = (-2, 0, 2)) -> Real:
+    """Curves along one mode, at the mean scale and the mean of all other modes.
+
+    Parameters
+    ----------
+    space : ShapeSpace
+    t : (N, r) array
+        Undulation coordinates whose mean and standard deviation set the steps.
+    mode : int
+        Counted from 0.
+    deviations : sequence of k floats
+        Places in standard deviations from the mean.
+
+    Returns
+    -------
+    (k, n, 2) array
+    """
+    steps = np.asarray(deviations, dtype=np.float64)
+    places = np.zeros((len(steps), t.shape[1]))
+    places[:, mode] = t[:, mode].mean() + steps * t[:, mode].std()
+    return space.reconstruct(places, np.zeros((len(steps), 3)))
+
+
+def exaggeration(space: ShapeSpace, t: Real, mode: int, visible: float = 0.08) -> int:
+    """How many times ± 2 sd of a mode must be enlarged before the outline moves by a visible share of its radius."""
+    low, mean, high = along_mode(space, t, mode)
+    moved = np.linalg.norm(high - low, axis=1).max() / 2
+    radius = np.linalg.norm(mean, axis=1).mean()
+    return int(np.clip(np.ceil(visible * radius / max(moved, 1e-12)), 1, 50))
+
+
+def _ranks(values: Real) -> Real:
+    """Rank of every value within its column, 0 to N - 1; equal ones in the order they come."""
+    return values.argsort(axis=0, kind="stable").argsort(axis=0, kind="stable").astype(np.float64)
+
+
+def _correlation(x: Real, y: Real) -> Real:
+    x, y = x - x.mean(axis=0), y - y.mean(axis=0)
+    return (x.T @ y) / np.maximum(np.linalg.norm(x, axis=0)[:, None] * np.linalg.norm(y, axis=0), 1e-300)

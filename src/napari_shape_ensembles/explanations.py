@@ -1,0 +1,318 @@
+"""Why two ensembles differ: all explanations of one comparison, and their proof by resynthesis."""
+
+from collections.abc import Callable, Generator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .comparison import Comparison, Settings, compare
+from .curves import Ensemble, to_landmarks
+from .discrepancy import MMDTest
+from .discrepancy.components import COMPONENTS, Components, component_tests, components
+from .discrepancy.contrasts import standardised_difference
+from .discrepancy.family import FamilyTests, family_tests
+from .discrepancy.modes import Modes, mode_tests
+from .discrepancy.outline import OutlineDifference, outline_difference
+from .discrepancy.properties import properties
+from .discrepancy.witness import witness
+from .tensors import decompose, register
+from .tensors.archetype import archetype_index, choose_archetype
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Real = NDArray[np.float64]
+
+# The components that are form, and those that are scale.
+_OF_SCALE, _OF_FORM = COMPONENTS[:2], COMPONENTS[2:]
+
+#: Steps of an explanation, in order.
+STEPS = (
+    "measuring curves",
+    "finding typical curves",
+    "testing components",
+    "testing modes",
+    "looking along the outline",
+    "testing descriptors",
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Descriptors:
+    """Hand-picked descriptors tested beside the shape tensors.
+
+    Attributes
+    ----------
+    tests : FamilyTests
+        One test per descriptor, joint over all.
+    difference : (k,) array
+        Mean of B less mean of A, in within-sample standard deviations.
+    medians : (2, k) array
+        Of A and of B.
+    """
+
+    tests: FamilyTests
+    difference: Real
+    medians: Real
+
+
+@dataclass(frozen=True, eq=False)
+class Explanation:
+    """What carries the difference that a comparison found.
+
+    Attributes
+    ----------
+    comparison : Comparison
+    witness : DataFrame
+        One row per curve, a's first: source, id, undulation and scale, the two witness values (positive: typical
+        of A). The undulation's is that of the description which decided its test.
+    properties : dict of str to (N,) array
+        Measured on every curve; see `discrepancy.properties`.
+    components : Components
+    modes : Modes
+    form : OutlineDifference
+        Along the outline, with every curve at the mean scale.
+    descriptors : Descriptors
+        Of `Ensemble.features`.
+    """
+
+    comparison: Comparison
+    witness: "pd.DataFrame"
+    properties: dict[str, Real]
+    components: Components
+    modes: Modes
+    form: OutlineDifference
+    descriptors: Descriptors
+
+    def sentences(self) -> tuple[str, ...]:
+        """The explanation in plain sentences, strongest statements first."""
+        level = self.comparison.settings.significance
+        said = [self.components.sentence(name) for name in self.components.differing(level)]
+        return (*(said or [self._nothing_named(level)]), *self._form_sentences(level))
+
+    def _nothing_named(self, level: float) -> str:
+        if not (self.comparison.undulation.rejected or self.comparison.scale.rejected):
+            return "No component of shape differs detectably."
+        best = int(self.components.tests.adjusted.argmin())
+        return (
+            f"No single component differs at the family-wise level of {level:g}; the nearest is "
+            f"{COMPONENTS[best]} (adjusted p = {self.components.tests.adjusted[best]:.2g})."
+        )
+
+    def _form_sentences(self, level: float) -> list[str]:
+        said = []
+        found = [m for m in self.modes.order().tolist() if self.modes.tests.adjusted[m] <= level]
+        if found:
+            said.append(
+                f"{len(found)} of {len(self.modes)} modes of undulation differ. {self.modes.sentence(found[0])}"
+            )
+        for where, words in (
+            (self.form.shifted, "the mean form differs"),
+            (self.form.spread, "the variability differs"),
+        ):
+            if where.any():
+                said.append(f"On {where.mean():.0%} of the outline {words}.")
+        return said
+
+
+def explain(comparison: Comparison, *, progress: Callable[[str, int, int], None] | None = None) -> Explanation:
+    """Explain a comparison by all means at once.
+
+    Parameters
+    ----------
+    comparison : Comparison
+        Its settings give the level, the permutations and the seed.
+    progress : callable, optional
+        Called with the name, the place and the number of the steps before each of them.
+
+    Returns
+    -------
+    Explanation
+
+    Raises
+    ------
+    ValueError
+        When a sample has fewer than 2 curves.
+    """
+    steps = explanation_steps(comparison)
+    while True:
+        try:
+            name = next(steps)
+        except StopIteration as stop:
+            result: Explanation = stop.value
+            return result
+        if progress is not None:
+            progress(name, STEPS.index(name), len(STEPS))
+
+
+def explanation_steps(comparison: Comparison) -> Generator[str, None, Explanation]:
+    """Explain as `explain` does, stopping before each step: close the generator to cancel.
+
+    Yields
+    ------
+    str
+        Name of the step that comes next, one of `STEPS`.
+
+    Returns
+    -------
+    Explanation
+    """
+    space, t, l, first = comparison.space, comparison.t, comparison.l, len(comparison.a)
+    _enough(comparison)
+    draws = {"permutations": comparison.settings.permutations, "seed": comparison.settings.seed}
+    steps = iter(STEPS)
+    yield next(steps)
+    measured = properties(space.reconstruct(t, l))
+    yield next(steps)
+    typical = witnesses(comparison)
+    yield next(steps)
+    parts = component_tests(components(space, t, l), first, **draws)
+    yield next(steps)
+    modes = mode_tests(t, first, measured, **draws)
+    yield next(steps)
+    level = comparison.settings.significance
+    form = outline_difference(space, t, np.zeros_like(l), first, significance=level, **draws)
+    yield next(steps)
+    return Explanation(comparison, typical, measured, parts, modes, form, descriptor_tests(comparison))
+
+
+def _enough(comparison: Comparison) -> None:
+    m, n = len(comparison.a), len(comparison.b)
+    if min(m, n) < 2:
+        raise ValueError(f"{m} and {n} curves: an explanation needs at least 2 on each side")
+
+
+def witnesses(comparison: Comparison) -> "pd.DataFrame":
+    """Witness value of every curve for undulation and for scale: columns source, id, undulation, scale.
+
+    Positive values are typical of A, negative ones of B.
+    """
+    first, distances = len(comparison.a), comparison.distances
+    coordinates, test = _deciding(comparison)
+    table = distances[["source", "id"]].copy()
+    table["undulation"] = witness(coordinates, first, test.bandwidth)
+    table["scale"] = witness(comparison.l, first, comparison.scale.bandwidth)
+    return table
+
+
+def _deciding(comparison: Comparison) -> tuple[Real, MMDTest]:
+    """Coordinates and test of the description of undulation that decided."""
+    parts = dict(comparison.undulation.parts)
+    kind = min(parts, key=lambda name: parts[name].p_value) if parts else comparison.settings.coordinates
+    spread = comparison.t.std(axis=0)
+    t = comparison.t / np.where(spread > 0, spread, 1) if kind == "normalized" else comparison.t
+    return t, parts.get(kind, comparison.undulation)
+
+
+def descriptor_tests(comparison: Comparison) -> Descriptors:
+    """Test every column of `Ensemble.features` by its own MMD, jointly: what hand-picked numbers would have said."""
+    tables = [ensemble.features.drop(columns="id") for ensemble in (comparison.a, comparison.b)]
+    columns = [name for name in tables[0] if all(np.isfinite(table[name]).all() for table in tables)]
+    values = {str(name): np.concatenate([table[name] for table in tables]).astype(float) for name in columns}
+    first, settings = len(comparison.a), comparison.settings
+    tests = family_tests(values, first, permutations=settings.permutations, seed=settings.seed)
+    stacked = np.stack(list(values.values()), axis=1)
+    medians = np.stack([np.median(side, axis=0) for side in (stacked[:first], stacked[first:])])
+    return Descriptors(tests, standardised_difference(stacked, first), medians)
+
+
+@dataclass(frozen=True, eq=False)
+class Swap:
+    """Curves with the form of one sample and the scale of the other, compared with one of the two.
+
+    Attributes
+    ----------
+    form, scale, against : {"A", "B"}
+        Where the forms and the scales come from, and what the new curves are compared with.
+    comparison : Comparison
+        The new curves, traced and compared from the outlines on.
+    components : Components
+        What differs between them.
+    """
+
+    form: str
+    scale: str
+    against: str
+    comparison: Comparison
+    components: Components
+
+    def expected(self, differing: tuple[str, ...]) -> tuple[str, ...]:
+        """Components in which the new curves should differ, given those in which A and B do."""
+        kept = (_OF_SCALE if self.scale != self.against else ()) + (_OF_FORM if self.form != self.against else ())
+        return tuple(name for name in differing if name in kept)
+
+    def found(self) -> tuple[str, ...]:
+        """Components in which they do differ, family-wise."""
+        return self.components.differing(self.comparison.settings.significance)
+
+
+def resynthesis(comparison: Comparison, *, halves: bool = True, seed: int = 0) -> tuple[Swap, ...]:
+    """Put A's forms on B's scales and the reverse, and compare the new curves with both samples.
+
+    Each sample is cut in two at random. One half gives its forms, or its scales, to the new curves; these are
+    compared with the other half, of which no curve was used. Where the separation holds, curves with A's form and
+    B's scale differ from A in scale alone and from B in form alone.
+
+    Parameters
+    ----------
+    comparison : Comparison
+    halves : bool
+        Cut the samples in two, so that "no difference" is found between curves that share nothing. With False all
+        curves are used twice: differences then show at full strength, but finding none between new curves and
+        those they took their form or scale from says nothing.
+    seed : int
+        Of the halves and of the pairing.
+
+    Returns
+    -------
+    tuple of four Swap
+
+    Raises
+    ------
+    ValueError
+        When a sample has fewer than 4 curves.
+    """
+    sides = {"A": comparison.a, "B": comparison.b}
+    if min(map(len, sides.values())) < 4:
+        raise ValueError(
+            f"{len(comparison.a)} and {len(comparison.b)} curves: resynthesis cuts each sample in two and needs at "
+            "least 4 in each"
+        )
+    undulation, scale = _polar_factors(comparison)
+    rng = np.random.default_rng(seed)
+    used = {name: rng.permutation(len(side)) < len(side) // (2 if halves else 1) for name, side in sides.items()}
+    unused = {name: side.subset(~used[name]) if halves else side for name, side in sides.items()}
+    rows = {"A": np.flatnonzero(used["A"]), "B": len(comparison.a) + np.flatnonzero(used["B"])}
+    swaps = []
+    for form, other in (("A", "B"), ("B", "A")):
+        forms = rows[form]
+        scales = rng.choice(rows[other], len(forms), replace=len(rows[other]) < len(forms))
+        curves = np.sqrt(undulation.shape[1]) * undulation[forms] @ scale[scales]
+        made = Ensemble(curves, name=f"form of {form}, scale of {other}", unit=comparison.a.unit)
+        swaps += [_swap(made, form, other, name, side, comparison.settings) for name, side in unused.items()]
+    return tuple(swaps)
+
+
+def _swap(made: Ensemble, form: str, scale: str, against: str, side: Ensemble, settings: Settings) -> Swap:
+    result = compare(made, side, settings)
+    draws = {"permutations": settings.permutations, "seed": settings.seed}
+    parts = component_tests(components(result.space, result.t, result.l), len(made), **draws)
+    return Swap(form, scale, against, result, parts)
+
+
+def _polar_factors(comparison: Comparison) -> tuple[Real, Real]:
+    """X̃ and P of all curves in one frame, that of matching the raw landmarks, so that their factors can be swapped."""
+    settings = comparison.settings
+    landmarks = np.concatenate(
+        [
+            to_landmarks(side, settings.landmarks, interpolation=settings.interpolation, measure=settings.measure)
+            for side in (comparison.a, comparison.b)
+        ]
+    )
+    standardized, _ = decompose(landmarks)
+    preshapes = standardized if settings.registration == "standardized" else landmarks
+    index = archetype_index(preshapes, settings.archetype, reflections=settings.reflections, seed=settings.seed)
+    archetype = choose_archetype(landmarks, index, reflections=settings.reflections)
+    return decompose(register(landmarks, archetype, reflections=settings.reflections).landmarks)

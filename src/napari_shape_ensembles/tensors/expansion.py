@@ -1,0 +1,271 @@
+"""Closed curves as orthogonal expansions: smooth functions of u from 0 to 1 that know their own derivatives.
+
+The paper's quasi-matrices. Both bases are orthonormal on the interval, so a curve's centre, its second moment and the
+angles between undulations are sums over coefficients, and no number of landmarks has to be chosen.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from typing import Self
+
+import numpy as np
+import scipy.fft
+from numpy.polynomial import legendre
+from numpy.typing import NDArray
+
+from .decomposition import check_landmarks, polar
+
+Real = NDArray[np.float64]
+
+# Degrees tried when none is given, and the share of coefficients at the end that must have died out.
+_DEGREES = (16, 32, 64, 128, 256, 512, 1024, 2048)
+_TAIL = 8
+# Nodes per coefficient, and more, on the grid for greatest speeds and for lengths.
+_FINER = 4
+
+
+@dataclass(frozen=True)
+class Expansion(ABC):
+    """N curves, each a sum of orthonormal functions of u on [0, 1].
+
+    Attributes
+    ----------
+    coefficients : (N, K, 2) array
+        Of the K basis functions, in the curves' unit; the first function is 1.
+    """
+
+    coefficients: Real
+
+    @staticmethod
+    @abstractmethod
+    def size(degree: int) -> int:
+        """Number K of basis functions up to a degree."""
+
+    @staticmethod
+    @abstractmethod
+    def nodes(degree: int) -> tuple[Real, Real]:
+        """Quadrature nodes and weights on [0, 1] that are exact for products of two functions of a degree."""
+
+    @abstractmethod
+    def basis(self, u: Real) -> Real:
+        """Values (..., K) of the basis functions at places u of any shape (...)."""
+
+    @abstractmethod
+    def derivative(self) -> Self:
+        """The derivative with respect to u."""
+
+    @classmethod
+    def project(cls, curve: Callable[[Real], Real], degree: int | None = None, *, tolerance: float = 1e-13) -> Self:
+        """Expand a function.
+
+        Parameters
+        ----------
+        curve : callable
+            Takes places u (p,) in [0, 1] and returns points (N, p, 2): another expansion, for example.
+        degree : int, optional
+            When left out it is doubled from 16 until the coefficients have fallen below the tolerance.
+        tolerance : float
+            Size of negligible coefficients over the largest.
+
+        Raises
+        ------
+        ValueError
+            When 2048 is not enough: the function is not smooth. Give a degree, and accept its error.
+        """
+        if degree is not None:
+            return cls._least_squares(curve, degree)
+        for degree in _DEGREES:
+            found = cls._least_squares(curve, degree)
+            size = found._relative_sizes()
+            tail = size[-degree // _TAIL :].max()
+            if tail <= tolerance:
+                # What has fallen to rounding would only be magnified by derivatives.
+                return found.truncated(int(np.flatnonzero(size > tolerance).max(initial=0)) + 1)
+        raise ValueError(
+            f"a degree of {_DEGREES[-1]} does not resolve the curves (the last coefficients are {tail:.1e} of the "
+            "largest): give a degree, and accept its error"
+        )
+
+    @classmethod
+    def _least_squares(cls, curve: Callable[[Real], Real], degree: int) -> Self:
+        u, weights = cls.nodes(degree)
+        basis = cls(np.empty((0, cls.size(degree), 2))).basis(u)
+        return cls((weights[:, None] * basis).T @ curve(u))
+
+    def _relative_sizes(self) -> Real:
+        """Largest coefficients of the degrees 1, 2, ... over the largest of their curve; the worst of all curves."""
+        size = np.abs(self.coefficients[:, 1:]).max(axis=-1)
+        worst = (size / size.max(axis=1, keepdims=True)).max(axis=0)
+        return worst.reshape(-1, self.size(1) - 1).max(axis=1)
+
+    def __call__(self, u: Real) -> Real:
+        """Points (N, p, 2) at places u, (p,) for all curves or (N, p)."""
+        return self.basis(np.asarray(u, dtype=np.float64)) @ self.coefficients
+
+    def at_nodes(self, degree: int) -> Real:
+        """Points (N, p, 2) at the `nodes` of a degree."""
+        return self(self.nodes(degree)[0])
+
+    def truncated(self, degree: int) -> Self:
+        """The best approximation of a lower degree: the expansion cut off."""
+        return type(self)(self.coefficients[:, : self.size(degree)])
+
+    def centre(self) -> Real:
+        """Mean over u of each curve, (N, 2)."""
+        return self.coefficients[:, 0]
+
+    def decompose(self) -> tuple[Self, Real]:
+        """Split into undulation and scale without choosing landmarks.
+
+        Returns
+        -------
+        undulation : Expansion
+            Its coefficients are orthonormal columns: the quasi-matrix Ṽ of the paper, eq. (cont_SST), in the unique
+            view. Columns of two curves span planes whose principal angles are those of the curves themselves.
+        scale : (N, 2, 2) array
+            P, in the curves' unit; the measure is that of equal steps of u.
+
+        Raises
+        ------
+        ValueError
+            For curves that lie on a line.
+        """
+        x, y = np.moveaxis(self.coefficients[:, 1:], -1, 0)
+        undulation, scale = polar(x, y)
+        return type(self)(np.concatenate([np.zeros((len(x), 1, 2)), undulation], axis=1)), scale
+
+    def lengths(self) -> Real:
+        """Length of each curve, (N,)."""
+        degree = _FINER * self.coefficients.shape[1]
+        return np.linalg.norm(self.derivative().at_nodes(degree), axis=-1) @ self.nodes(degree)[1]
+
+    def lipschitz(self) -> Real:
+        """Lipschitz constant λ of each curve as a function of u: its greatest speed, (N,).
+
+        Notes
+        -----
+        Paper, eq. (reg_Hilbert_space). The greatest speed on a fine grid, then Newton's method on its square.
+        """
+        velocity = self.derivative()
+        acceleration = velocity.derivative()
+        jerk = acceleration.derivative()
+        degree = _FINER * self.coefficients.shape[1]
+        grid = np.concatenate([[0.0], self.nodes(degree)[0], [1.0]])
+        points = np.concatenate([velocity(grid[:1]), velocity.at_nodes(degree), velocity(grid[-1:])], axis=1)
+        best = np.linalg.norm(points, axis=-1).argmax(axis=-1)
+        low, u, high = (grid[np.clip(best + k, 0, len(grid) - 1)][:, None] for k in (-1, 0, 1))
+        for _ in range(8):
+            v, a, j = velocity(u), acceleration(u), jerk(u)
+            slope, bend = (v * a).sum(axis=-1), (a * a + v * j).sum(axis=-1)
+            before = u
+            u = np.clip(u - np.where(bend < 0, slope / np.where(bend < 0, bend, 1), 0), low, high)
+            if np.abs(u - before).max(initial=0) < 1e-12:
+                break
+        return np.maximum(np.linalg.norm(points, axis=-1).max(axis=-1), np.linalg.norm(velocity(u), axis=-1)[:, 0])
+
+
+class TrigonometricExpansion(Expansion):
+    """Fourier series 1, √2 cos 2πu, √2 sin 2πu, √2 cos 4πu, ...: for smooth closed curves."""
+
+    @classmethod
+    def through(cls, landmarks: Real) -> "TrigonometricExpansion":
+        """Interpolate landmarks (N, n, 2) at equal steps of u.
+
+        Raises
+        ------
+        ValueError
+            For malformed landmarks.
+        """
+        check_landmarks(landmarks)
+        count, n, _ = landmarks.shape
+        spectrum = np.sqrt(2) / n * np.fft.rfft(landmarks, axis=1)
+        coefficients = np.empty((count, cls.size(n // 2), 2))
+        coefficients[:, 0] = spectrum[:, 0].real / np.sqrt(2)
+        coefficients[:, 1::2], coefficients[:, 2::2] = spectrum[:, 1:].real, -spectrum[:, 1:].imag
+        if n % 2 == 0:  # the highest mode is one cosine, seen once
+            coefficients[:, -2] /= 2
+        return cls(coefficients)
+
+    @staticmethod
+    def size(degree: int) -> int:
+        """Number K of basis functions up to a degree."""
+        return 2 * degree + 1
+
+    @staticmethod
+    def nodes(degree: int) -> tuple[Real, Real]:
+        """Equal steps, exact for products of two functions of a degree."""
+        count = 2 * degree + 1
+        return np.arange(count) / count, np.full(count, 1 / count)
+
+    def at_nodes(self, degree: int) -> Real:
+        """Points (N, p, 2) at equal steps, by one Fourier transform where they resolve the expansion."""
+        count, size, _ = self.coefficients.shape
+        if degree < size // 2:
+            return super().at_nodes(degree)
+        spectrum = np.zeros((count, degree + 1, 2), dtype=np.complex128)
+        spectrum[:, 0] = self.coefficients[:, 0]
+        spectrum[:, 1 : size // 2 + 1] = (self.coefficients[:, 1::2] - 1j * self.coefficients[:, 2::2]) / np.sqrt(2)
+        points: Real = scipy.fft.irfft(spectrum, 2 * degree + 1, axis=1, norm="forward")
+        return points
+
+    def basis(self, u: Real) -> Real:
+        """Values (..., K) of the basis functions at places u of any shape (...)."""
+        angle = 2 * np.pi * u[..., None] * np.arange(1, self.coefficients.shape[1] // 2 + 1)
+        values = np.empty((*u.shape, self.coefficients.shape[1]))
+        values[..., 0] = 1
+        values[..., 1::2], values[..., 2::2] = np.sqrt(2) * np.cos(angle), np.sqrt(2) * np.sin(angle)
+        return values
+
+    def derivative(self) -> "TrigonometricExpansion":
+        """The derivative with respect to u."""
+        rate = 2 * np.pi * np.arange(1, self.coefficients.shape[1] // 2 + 1)[:, None]
+        result = np.zeros_like(self.coefficients)
+        result[:, 1::2], result[:, 2::2] = rate * self.coefficients[:, 2::2], -rate * self.coefficients[:, 1::2]
+        return TrigonometricExpansion(result)
+
+
+class LegendreExpansion(Expansion):
+    """Legendre polynomials √(2k + 1) Pₖ(2u - 1), the paper's choice: for open curves as well."""
+
+    @staticmethod
+    def size(degree: int) -> int:
+        """Number K of basis functions up to a degree."""
+        return degree + 1
+
+    @staticmethod
+    def nodes(degree: int) -> tuple[Real, Real]:
+        """Gauss and Legendre's nodes, exact for products of two functions of a degree."""
+        return _gauss_legendre(degree + 1)
+
+    def basis(self, u: Real) -> Real:
+        """Values (..., K) of the basis functions at places u of any shape (...)."""
+        values: Real = legendre.legvander(2 * u - 1, self.coefficients.shape[1] - 1) * self._norms()
+        return values
+
+    def derivative(self) -> "LegendreExpansion":
+        """The derivative with respect to u."""
+        plain = self.coefficients * self._norms()[:, None]
+        lower = legendre.legder(plain, scl=2, axis=1)
+        return LegendreExpansion(lower / self._norms()[: lower.shape[1], None])
+
+    def _norms(self) -> Real:
+        return np.sqrt(2 * np.arange(self.coefficients.shape[1]) + 1)
+
+
+@cache
+def _gauss_legendre(n: int) -> tuple[Real, Real]:
+    """Nodes and weights on [0, 1] by Newton's method.
+
+    Of 2048 nodes the products of basis functions are then right to 2e-13; from eigenvalues of the Jacobi matrix, as
+    in SciPy, to 3e-10, which derivatives would magnify.
+    """
+    x = -np.cos(np.pi * (np.arange(n) + 0.75) / (n + 0.5))
+    for _ in range(5):
+        before, value = np.ones(n), x
+        for k in range(2, n + 1):
+            before, value = value, ((2 * k - 1) * x * value - (k - 1) * before) / k
+        slope = n * (x * value - before) / (x * x - 1)
+        x = x - value / slope
+    return (x + 1) / 2, 1 / ((1 - x * x) * slope**2)

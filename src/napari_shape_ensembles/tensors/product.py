@@ -1,0 +1,80 @@
+"""The product manifold Gr(2, n) × S²₊₊: undulation and scale together.
+
+A point is a pair (X̃, P) as `decompose` returns it, its curve is √n · X̃ P. Distances are Euclidean in the two factors.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from . import grassmann, spd
+
+Real = NDArray[np.float64]
+Point = tuple[Real, Real]
+
+
+def compose(point: Point) -> Real:
+    """Landmarks √n · X̃ P of points, (..., n, 2), centred: the inverse of `decompose` at equal weights."""
+    undulation, scale = point
+    return np.sqrt(undulation.shape[-2]) * undulation @ scale
+
+
+def align(base: Real, points: Point) -> Point:
+    """Turn whole curves so that their undulations face a base: baseᵀX̃ becomes symmetric and semi-definite.
+
+    Parameters
+    ----------
+    base : (n, 2) array
+        Orthonormal columns.
+    points : pair of (N, n, 2) and (N, 2, 2) arrays
+
+    Returns
+    -------
+    pair of arrays of the same shapes
+        (X̃Q, QᵀPQ) with Q in O(2): the same planes, the same curves up to a turn, and scales in a frame that fits the
+        representatives that `grassmann.exp` returns.
+    """
+    undulation, scale = points
+    u, _, vt = np.linalg.svd(base.T @ undulation)
+    turn = (u @ vt).swapaxes(-1, -2)
+    return undulation @ turn, turn.swapaxes(-1, -2) @ scale @ turn
+
+
+def log(base: Point, points: Point) -> Point:
+    """Tangent vectors at a base point that lead to the points: those of the two factors."""
+    return grassmann.log(base[0], points[0]), spd.log(base[1], points[1])
+
+
+def exp(base: Point, tangents: Point) -> Point:
+    """Points reached along tangent vectors: those of the two factors."""
+    return grassmann.exp(base[0], tangents[0]), spd.exp(base[1], tangents[1])
+
+
+def dist(x: Point, y: Point) -> Real:
+    """Geodesic distances √(d_Gr² + d_S²), broadcast."""
+    return np.hypot(grassmann.dist(x[0], y[0]), spd.dist(x[1], y[1]))
+
+
+def geodesic(start: Point, end: Point, times: Real) -> Point:
+    """Points on the shortest path from one curve to another.
+
+    Parameters
+    ----------
+    start, end : pairs of (n, 2) and (2, 2) arrays
+    times : (T,) array
+        0 at the start, 1 at the end.
+
+    Returns
+    -------
+    pair of (T, n, 2) and (T, 2, 2) arrays
+        `compose` gives the curves. The end is first aligned with the start, so the last curve is the given one
+        turned to face the first; the distance grows evenly with time.
+
+    Raises
+    ------
+    ValueError
+        When the undulations are so far apart that the shortest path is not unique.
+    """
+    faced = align(start[0], (end[0][None], end[1][None]))
+    undulation, scale = log(start, faced)
+    share = np.asarray(times, dtype=np.float64)[:, None, None]
+    return exp(start, (share * undulation, share * scale))

@@ -1,0 +1,140 @@
+"""A table of all curves of both images, sorted by any column."""
+
+from typing import Any, TypeAlias
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from qtpy.QtCore import (
+    QAbstractTableModel,
+    QItemSelection,
+    QItemSelectionModel,
+    QModelIndex,
+    Qt,
+    Signal,
+)
+from qtpy.QtWidgets import QAbstractItemView, QTableView, QWidget
+
+Index = NDArray[np.int64]
+AnyIndex: TypeAlias = Any  # QModelIndex or QPersistentModelIndex
+
+
+class CurveModel(QAbstractTableModel):
+    """Rows of a data frame in an order of its own: sorting 6000 rows cell by cell would take seconds."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._frame = pd.DataFrame()
+        self.order: NDArray[np.integer] = np.empty(0, dtype=np.int64)
+
+    def show_frame(self, frame: pd.DataFrame) -> None:
+        """Show another table."""
+        self.beginResetModel()
+        self._frame = frame
+        self.order = np.arange(len(frame))
+        self.endResetModel()
+
+    def rowCount(self, parent: AnyIndex = QModelIndex()) -> int:  # noqa: N802, B008 - Qt's name and default
+        """Number of curves."""
+        return 0 if parent.isValid() else len(self._frame)
+
+    def columnCount(self, parent: AnyIndex = QModelIndex()) -> int:  # noqa: N802, B008 - Qt's name and default
+        """Number of columns."""
+        return 0 if parent.isValid() else self._frame.shape[1]
+
+    def data(self, index: AnyIndex, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
+        """Text of a cell."""
+        if role != Qt.ItemDataRole.DisplayRole:
+            return None
+        value = self._frame.iat[int(self.order[index.row()]), index.column()]
+        return f"{value:.4g}" if isinstance(value, float | np.floating) else str(value)
+
+    def headerData(  # noqa: N802 - Qt's name
+        self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole
+    ) -> Any:
+        """Name of a column."""
+        if (
+            role in (Qt.ItemDataRole.DisplayRole, Qt.ItemDataRole.ToolTipRole)
+            and orientation == Qt.Orientation.Horizontal
+        ):
+            return str(self._frame.columns[section])
+        return None
+
+    def sort(self, column: int, order: Qt.SortOrder = Qt.SortOrder.AscendingOrder) -> None:
+        """Sort by a column; curves of equal values keep their order."""
+        if not 0 <= column < self._frame.shape[1]:
+            return
+        self.layoutAboutToBeChanged.emit()
+        ascending = self._frame.iloc[:, column].argsort(kind="stable").to_numpy()
+        self.order = ascending if order == Qt.SortOrder.AscendingOrder else ascending[::-1]
+        self.layoutChanged.emit()
+
+
+class CurveTable(QTableView):
+    """Shows the table; rows are picked whole.
+
+    Signals
+    -------
+    picked : array of pooled rows
+        By a person, not by `mark`.
+    """
+
+    picked = Signal(object)
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.curves = CurveModel()
+        self._silent = False
+        self.setModel(self.curves)
+        self.setSortingEnabled(True)
+        self.sortByColumn(-1, Qt.SortOrder.AscendingOrder)
+        self.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
+        self._arrange_headings()
+        self.setToolTip("All curves of both images. Click a heading to sort, rows to pick curves.")
+        self.curves.layoutChanged.connect(self._mark_again)
+        self._rows: Index = np.empty(0, dtype=np.int64)
+        self._picker().selectionChanged.connect(self._tell)
+
+    def _arrange_headings(self) -> None:
+        """Long names in several lines; no numbers at the side."""
+        across, beside = self.horizontalHeader(), self.verticalHeader()
+        if across is not None and beside is not None:
+            beside.hide()
+            across.setDefaultSectionSize(124)
+            across.setDefaultAlignment(Qt.AlignmentFlag(Qt.AlignmentFlag.AlignCenter | Qt.TextFlag.TextWordWrap))
+            across.setMinimumHeight(2 * self.fontMetrics().height() + 10)
+
+    def show_frame(self, frame: pd.DataFrame) -> None:
+        """Show another table, nothing picked."""
+        self._silent = True
+        self.curves.show_frame(frame)
+        self._rows = np.empty(0, dtype=np.int64)
+        self._silent = False
+
+    def mark(self, rows: Index) -> None:
+        """Mark the rows of picked curves."""
+        self._rows = rows
+        self._silent = True
+        places = np.flatnonzero(np.isin(self.curves.order, rows))
+        chosen = QItemSelection()
+        for run in np.split(places, np.flatnonzero(np.diff(places) != 1) + 1) if len(places) else []:
+            chosen.select(self.curves.index(int(run[0]), 0), self.curves.index(int(run[-1]), 0))
+        flags = QItemSelectionModel.SelectionFlag
+        self._picker().select(chosen, flags.ClearAndSelect | flags.Rows)
+        if len(places):
+            self.scrollTo(self.curves.index(int(places[0]), 0))
+        self._silent = False
+
+    def _mark_again(self) -> None:
+        self.mark(self._rows)
+
+    def _picker(self) -> QItemSelectionModel:
+        picker = self.selectionModel()
+        assert picker is not None
+        return picker
+
+    def _tell(self) -> None:
+        if not self._silent:
+            places = [index.row() for index in self._picker().selectedRows()]
+            self._rows = np.sort(self.curves.order[places]) if places else np.empty(0, dtype=np.int64)
+            self.picked.emit(self._rows)

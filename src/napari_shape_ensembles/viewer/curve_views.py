@@ -1,0 +1,108 @@
+"""Keeps all views of the curves together: their layers, the window *Curves*, and the grid of A beside B."""
+
+from typing import Any
+
+import numpy as np
+from napari.components import ViewerModel
+from napari.layers import Layer
+from qtpy.QtCore import QObject, Signal
+
+from ..comparison import Comparison
+from .explore import Explorer
+from .layers import OwnLayers
+from .selection import CurveSelection, LayerLink
+
+
+class CurveViews(QObject):
+    """Made by the dock, which tells it of results.
+
+    Signals
+    -------
+    excluded : int
+        The curve of this pooled row is to be left out, or taken in again.
+    """
+
+    excluded = Signal(int)
+
+    def __init__(self, viewer: ViewerModel, curves: OwnLayers, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._viewer = viewer
+        self.curves = curves
+        self.selection = CurveSelection(self)
+        self.link = LayerLink(viewer, curves, self.selection, self)
+        self.explorer: Explorer | None = None
+        self._result: Comparison | None = None
+        self._excluded: frozenset[int] = frozenset()
+
+    def show_result(self, result: Comparison) -> None:
+        """Show another result everywhere."""
+        self._result = result
+        self._excluded = frozenset()
+        self.selection.pick([])
+        self.link.link()
+        if self.explorer is not None:
+            self.explorer.show_result(result)
+
+    def show_excluded(self, rows: frozenset[int]) -> None:
+        """Tell all views which curves are left out of the next run."""
+        self._excluded = rows
+        start = 0
+        for layer in self.curves:
+            inside = np.isin(np.arange(len(layer.features)) + start, list(rows))
+            layer.features = layer.features.assign(excluded=inside)
+            start += len(inside)
+        if self.explorer is not None:
+            self.explorer.show_excluded(rows)
+
+    def open_explorer(self) -> None:
+        """Open the window of the curves, or bring it to the front."""
+        if self._result is None:
+            return
+        if self.explorer is None:
+            self.explorer = Explorer(self.selection)
+            self.explorer.excluded.connect(self.excluded)
+            self.explorer.destroyed.connect(self._forget_explorer)
+            self.explorer.show_result(self._result)
+            self.explorer.show_excluded(self._excluded)
+            self._dock_explorer(self.explorer)
+        frame: Any = self.explorer.parentWidget() or self.explorer
+        frame.show()
+        frame.raise_()
+
+    def _dock_explorer(self, explorer: Explorer) -> None:
+        window = getattr(self._viewer, "window", None)
+        if window is not None:
+            window.add_dock_widget(explorer, name="Curves", area="bottom")
+
+    def _forget_explorer(self) -> None:
+        self.explorer = None
+
+    def rest(self) -> None:
+        """Let go of the layers."""
+        self.link.rest()
+
+
+class SideBySide:
+    """A with its curves beside B with its curves, in the viewer's grid: pan and zoom go together there."""
+
+    def __init__(self, viewer: ViewerModel) -> None:
+        self._layers = viewer.layers
+        self._grid = getattr(viewer, "canvas", viewer).grid
+        self._before: tuple[bool, int] | None = None
+
+    def arrange(self, sources: tuple[Layer | None, Layer | None], curves: OwnLayers) -> None:
+        """Bring the layers to the end of the list, A's last, and show two to a cell from the end."""
+        if self._before is None:
+            self._before = self._grid.enabled, self._grid.stride
+        for source, layer in reversed(list(zip(sources, curves, strict=False))):
+            for one in (source, layer):
+                if one is not None and one in self._layers:
+                    self._layers.move(self._layers.index(one), len(self._layers))
+        self._grid.stride = -2
+        self._grid.enabled = True
+
+    def restore(self) -> None:
+        """Go back to the grid as it was."""
+        if self._before is not None:
+            self._grid.enabled, self._grid.stride = self._before
+            self._before = None

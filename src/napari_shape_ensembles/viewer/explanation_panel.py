@@ -1,0 +1,186 @@
+"""Why two images differ, as the dock *Shape space* shows it: sentences, shares, modes, and typical curves."""
+
+import numpy as np
+from numpy.typing import NDArray
+from qtpy.QtCore import Qt, Signal
+from qtpy.QtWidgets import (
+    QAbstractItemView,
+    QComboBox,
+    QHeaderView,
+    QLabel,
+    QTableWidget,
+    QTableWidgetItem,
+    QTabWidget,
+    QVBoxLayout,
+    QWidget,
+)
+
+from ..discrepancy.components import COMPONENTS
+from ..discrepancy.modes import along_mode, exaggeration
+from ..discrepancy.witness import most_typical
+from ..explanations import Explanation
+from .shape_canvas import Densities, Drawn, Gallery, ShapeCanvas, ShareBar
+
+Real = NDArray[np.float64]
+
+_HEADINGS = {
+    "mode": "Modes of undulation; the numbers count from the one that varies most",
+    "p": "Adjusted p-value: joint over all modes (step-down max-T)",
+    "B − A": "Mean of B less mean of A, in standard deviations",
+    "sd B/A": "Standard deviation of B over that of A",
+    "var.": "Share of the variance of all modes",
+    "goes with": "Property with a rank correlation of at least 0.6 with the mode",
+}
+_SHOWN = 8
+
+
+class ExplanationPanel(QTabWidget):
+    """Three pages that show an `Explanation`.
+
+    Signals
+    -------
+    mode_chosen : int
+        A row of the table of modes was chosen; counted from 0.
+    curve_chosen : int
+        A typical curve was clicked; its row among the pooled ones.
+    """
+
+    mode_chosen = Signal(int)
+    curve_chosen = Signal(int)
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.explanation: Explanation | None = None
+        self.sentences = QLabel()
+        self.sentences.setWordWrap(True)
+        self.sentences.setTextFormat(Qt.TextFormat.PlainText)
+        self.sentences.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self.shares = ShareBar()
+        self.table = _table()
+        self.table.itemSelectionChanged.connect(self._show_mode)
+        self.mode_canvas = ShapeCanvas()
+        self.mode_canvas.setMinimumHeight(130)
+        self.densities = Densities()
+        self.mode_words = QLabel()
+        self.mode_words.setWordWrap(True)
+        self.kind = QComboBox()
+        self.kind.addItem("by form (undulation)", "undulation")
+        self.kind.addItem("by size and elongation (scale)", "scale")
+        self.kind.setToolTip("Which of the two tests' witness functions ranks the curves")
+        self.kind.currentIndexChanged.connect(lambda _: self._show_typical())
+        self.gallery = Gallery()
+        self.gallery.chosen.connect(self.curve_chosen)
+        self.addTab(_column(self.sentences, self.shares), "Why")
+        self.addTab(_column(self.table, self.mode_words, self.densities, self.mode_canvas), "Modes")
+        self.addTab(_column(self.kind, self.gallery), "Typical curves")
+        self.setEnabled(False)
+
+    def show_explanation(self, explanation: Explanation) -> None:
+        """Fill all pages."""
+        self.explanation = explanation
+        self.setEnabled(True)
+        self.sentences.setText("\n".join(f"• {sentence}" for sentence in explanation.sentences()))
+        found = explanation.components
+        level = explanation.comparison.settings.significance
+        parts = zip(COMPONENTS, found.share, found.share_interval.T, strict=True)
+        self.shares.show_shares([(n, float(s), (float(i[0]), float(i[1]))) for n, s, i in parts])
+        self.shares.setVisible(bool(found.differing(level)))
+        self._fill_table()
+        self._show_typical()
+
+    def clear_explanation(self) -> None:
+        """Show nothing: another comparison came."""
+        self.explanation = None
+        self.setEnabled(False)
+        self.sentences.setText("")
+        self.shares.show_shares([])
+        self.table.setRowCount(0)
+        self.mode_canvas.show_shapes([])
+        self.densities.show_samples(np.zeros(1), np.zeros(1))
+        self.mode_words.setText("")
+        self.gallery.show_curves([], [])
+
+    def _fill_table(self) -> None:
+        assert self.explanation is not None
+        modes = self.explanation.modes
+        self.table.blockSignals(True)
+        self.table.setRowCount(len(modes))
+        for row, mode in enumerate(modes.order().tolist()):
+            named = modes.named(mode)
+            cells = (
+                f"{mode + 1}",
+                f"{modes.tests.adjusted[mode]:.2g}",
+                f"{modes.mean_difference[mode]:+.2f}",
+                f"{modes.spread_ratio[mode]:.2f}",
+                f"{modes.variance[mode]:.1%}",
+                named[0].name if named else "",
+            )
+            for column, text in enumerate(cells):
+                item = QTableWidgetItem(text)
+                item.setData(Qt.ItemDataRole.UserRole, mode)
+                self.table.setItem(row, column, item)
+        self.table.blockSignals(False)
+        self.table.resizeColumnsToContents()
+        self.table.selectRow(0)
+        self._show_mode()
+
+    def _show_mode(self) -> None:
+        items = self.table.selectedItems()
+        if self.explanation is None or not items:
+            return
+        mode = int(items[0].data(Qt.ItemDataRole.UserRole))
+        comparison, modes = self.explanation.comparison, self.explanation.modes
+        times = exaggeration(comparison.space, comparison.t, mode)
+        curves = along_mode(comparison.space, comparison.t, mode, (-2 * times, 0, 2 * times))
+        self.mode_canvas.set_scale(1.1 * float(np.linalg.norm(curves, axis=2).max()), comparison.a.unit)
+        drawn = [Drawn(curves[0], dashed=True, width=1.5), Drawn(curves[1], width=0.7), Drawn(curves[2], width=2.2)]
+        enlarged = f"; {times} × enlarged" if times > 1 else ""
+        self.mode_canvas.show_shapes(drawn, f"−2 sd dashed, +2 bold{enlarged}")
+        values, first = comparison.t[:, mode], len(comparison.a)
+        self.densities.show_samples(values[:first], values[first:])
+        self.mode_words.setText(modes.sentence(mode))
+        self.mode_chosen.emit(mode)
+
+    def _show_typical(self) -> None:
+        if self.explanation is None:
+            return
+        comparison = self.explanation.comparison
+        first = len(comparison.a)
+        values = self.explanation.witness[self.kind.currentData()].to_numpy()
+        of_a, of_b = most_typical(values, first, _SHOWN)
+        self.gallery.show_curves(
+            [(int(row), _centred(comparison.a.curves[row])) for row in of_a],
+            [(int(row), _centred(comparison.b.curves[row - first])) for row in of_b],
+        )
+
+
+def _centred(curve: Real) -> Real:
+    return curve - (curve.min(axis=0) + curve.max(axis=0)) / 2
+
+
+def _column(*parts: QWidget) -> QWidget:
+    page = QWidget()
+    column = QVBoxLayout(page)
+    column.setContentsMargins(4, 6, 4, 4)
+    for part in parts:
+        column.addWidget(part)
+    column.addStretch(1)
+    return page
+
+
+def _table() -> QTableWidget:
+    table = QTableWidget(0, len(_HEADINGS))
+    for column, (heading, tooltip) in enumerate(_HEADINGS.items()):
+        item = QTableWidgetItem(heading)
+        item.setToolTip(tooltip)
+        table.setHorizontalHeaderItem(column, item)
+    table.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
+    table.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
+    table.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
+    table.verticalHeader().setVisible(False)
+    table.horizontalHeader().setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
+    table.horizontalHeader().setStretchLastSection(True)
+    table.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+    table.setMinimumHeight(150)
+    table.setToolTip("Choose a mode to see it below, and on the first slider above")
+    return table

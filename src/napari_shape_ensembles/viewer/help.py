@@ -1,0 +1,49 @@
+"""The offline help: one page, opened at the section that is asked for."""
+
+from importlib.resources import files
+
+from qtpy.QtGui import QTextCursor
+from qtpy.QtWidgets import QDialog, QDialogButtonBox, QTextBrowser, QVBoxLayout, QWidget
+
+
+class HelpWindow(QDialog):
+    """Shows the help page."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setWindowTitle("What does this mean?")
+        self.resize(560, 620)
+        self.page = QTextBrowser()
+        self.page.setOpenExternalLinks(True)
+        self.page.setMarkdown(help_text())
+        close = QDialogButtonBox(QDialogButtonBox.StandardButton.Close)
+        close.rejected.connect(self.reject)
+        layout = QVBoxLayout(self)
+        layout.addWidget(self.page)
+        layout.addWidget(close)
+
+    def open_at(self, heading: str) -> None:
+        """Show the page from the first heading that starts with these words."""
+        self.show()
+        self.raise_()
+        self.page.moveCursor(QTextCursor.MoveOperation.End)  # so that what is found comes to the top
+        self.page.setTextCursor(self._cursor_at(heading))
+
+    def heading(self) -> str:
+        """The line the page was opened at."""
+        return self.page.textCursor().block().text()
+
+    def _cursor_at(self, heading: str) -> QTextCursor:
+        document = self.page.document()
+        assert document is not None
+        block = document.begin()
+        while block.isValid():
+            if block.blockFormat().headingLevel() and block.text().startswith(heading):
+                return QTextCursor(block)
+            block = block.next()
+        return QTextCursor(document)
+
+
+def help_text() -> str:
+    """The help page, in Markdown."""
+    return files(__package__).joinpath("help.md").read_text(encoding="utf-8")

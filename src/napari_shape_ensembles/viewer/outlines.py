@@ -1,0 +1,53 @@
+"""Single curves of a comparison to look at: put onto the mean, beside their neighbours, the usual and the unusual."""
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..comparison import Comparison
+from ..curves import Ensemble, to_landmarks
+from ..tensors import register
+
+Real = NDArray[np.float64]
+Index = NDArray[np.int64]
+
+_LANDMARKS = 200  # enough for pictures of a few centimetres
+
+
+def mean_outline(result: Comparison) -> Real:
+    """The mean shape (n, 2), centred, in the comparison's unit."""
+    outline: Real = result.space.reconstruct(np.zeros((1, result.space.rank)), np.zeros((1, 3)))[0]
+    return outline
+
+
+def aligned(result: Comparison, rows: ArrayLike) -> Real:
+    """Landmarks (k, n, 2) of pooled curves, turned and, where allowed, mirrored onto the mean; their size is kept."""
+    mean = Ensemble([mean_outline(result)])
+    chosen = Ensemble([curve(result, row) for row in np.atleast_1d(np.asarray(rows))])
+    target, landmarks = (to_landmarks(part, _LANDMARKS, interpolation="polygon") for part in (mean, chosen))
+    return register(landmarks, target[0], reflections=result.settings.reflections).landmarks
+
+
+def curve(result: Comparison, row: int) -> Real:
+    """Outline of a pooled curve, A's first."""
+    first = len(result.a)
+    return result.a[row] if row < first else result.b[row - first]
+
+
+def neighbours(result: Comparison, row: int, count: int = 3) -> tuple[Index, Index]:
+    """The pooled rows of A and of B nearest to a curve in (t, ℓ), nearest first, without itself."""
+    coordinates = np.hstack([result.t, result.l])
+    distance = np.linalg.norm(coordinates - coordinates[row], axis=1)
+    distance[row] = np.inf
+    first = len(result.a)
+    a, b = np.argsort(distance[:first], kind="stable"), np.argsort(distance[first:], kind="stable") + first
+    return a[a != row][:count], b[b != row][:count]
+
+
+def usual_and_unusual(result: Comparison, count: int = 6) -> tuple[tuple[Index, Index], tuple[Index, Index]]:
+    """For A and for B: the pooled rows nearest to the mean shape, and those farthest from it, farthest first."""
+    product = result.distances["product"].to_numpy()
+    first = len(result.a)
+    sides = np.arange(first), np.arange(first, len(product))
+    ordered = [side[np.argsort(product[side], kind="stable")] for side in sides]
+    a, b = ((rows[:count], rows[::-1][: max(min(count, len(rows) - count), 0)]) for rows in ordered)
+    return a, b

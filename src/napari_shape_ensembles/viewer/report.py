@@ -1,0 +1,137 @@
+"""A result as text to paste into a notebook, and as the Python that finds it again."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..comparison import Comparison, Settings
+from ..curves import Ensemble
+from ..discrepancy import INCONCLUSIVE, MMDTest
+from .inputs import SegmentationSettings, Source
+
+Ids = frozenset[Any]
+
+
+def as_text(result: Comparison, segmentation: SegmentationSettings, notes: Iterable[str] = ()) -> str:
+    """Everything the panel says, line by line."""
+    lines = [result.summary(), *(f"Note: {note}" for note in (*notes, *result.warnings)), ""]
+    lines += [f"{name}: {_test_words(test, result)}" for name, test in tests_of(result)]
+    lines += ["", *(_counts(side, ensemble) for side, ensemble in (("A", result.a), ("B", result.b)))]
+    lines += ["", *settings_words(segmentation, result.settings)]
+    versions = ", ".join(f"{name} {version}" for name, version in result.versions.items())
+    return "\n".join([*lines, versions])
+
+
+def tests_of(result: Comparison) -> Iterator[tuple[str, MMDTest]]:
+    """The tests with their names, the parts of a combined one after it."""
+    words = {"raw": "– coarse form", "normalized": "– roughness"}
+    yield "Undulation", result.undulation
+    yield from ((words.get(name, f"– {name}"), part) for name, part in result.undulation.parts.items())
+    yield "Scale", result.scale
+
+
+def _test_words(test: MMDTest, result: Comparison) -> str:
+    decision = "a difference is detected" if test.rejected else "no difference detected"
+    decision = "too few curves to tell" if result.case == INCONCLUSIVE else decision
+    return f"MMD {test.mmd:.4f}, threshold {test.threshold:.4f}, p = {test.p_value:.2g}: {decision}"
+
+
+def _counts(side: str, ensemble: Ensemble) -> str:
+    left_out = "".join(f"; {count} left out: {reason}" for reason, count in ensemble.dropped.items())
+    return f"{side}: {ensemble.name}, {len(ensemble)} curves in {ensemble.unit}{left_out}"
+
+
+def settings_words(segmentation: SegmentationSettings, settings: Settings) -> list[str]:
+    """The settings used, one line each."""
+    return [f"{name.replace('_', ' ')}: {value}" for part in (segmentation, settings) for name, value in _items(part)]
+
+
+def _items(part: SegmentationSettings | Settings) -> Iterator[tuple[str, Any]]:
+    yield from asdict(part).items()
+
+
+def as_python(
+    sources: tuple[Source, Source], segmentation: SegmentationSettings, settings: Settings, excluded: tuple[Ids, Ids]
+) -> str:
+    """Python that makes the same comparison: from files where they hold what was compared, else in napari's console."""
+    files = [_file_of(source) for source in sources]
+    steps = [
+        line
+        for side, source, file, ids in zip("ab", sources, files, excluded, strict=True)
+        for line in (*_ensemble_code(side, source, file, segmentation), *_exclusion_code(side, ids))
+    ]
+    call = _call("Settings", _items(settings))
+    return "\n".join(
+        [*_imports(files, excluded), *steps, f"result = compare(a, b, {call})", "print(result.summary())", ""]
+    )
+
+
+def _imports(files: list[str | None], excluded: tuple[Ids, Ids]) -> Iterator[str]:
+    names = ["Settings", "compare"]
+    if any(files):
+        names += ["extract_curves", "segment"]
+    if any(excluded):
+        yield "import numpy as np"
+    if any(files):
+        yield "from skimage.io import imread"
+    yield f"from napari_shape_ensembles import {', '.join(names)}"
+    if not all(files):
+        yield "import napari  # run this in napari's console: a layer is compared that is no file"
+        yield "from napari_shape_ensembles.viewer.inputs import SegmentationSettings, ensemble_of"
+        yield "viewer = napari.current_viewer()"
+    yield ""
+
+
+def _file_of(source: Source) -> str | None:
+    """The file that holds the pixels compared, where there is one that can be read without a viewer."""
+    from skimage.io import imread
+
+    if source.kind == "shapes" or source.plane or not Path(source.path).is_file():
+        return None
+    try:
+        pixels = imread(source.path)
+    except (OSError, ValueError, SyntaxError, ImportError):  # whatever the readers of formats raise
+        return None
+    return source.path if np.array_equal(pixels, source.data) else None
+
+
+def _ensemble_code(side: str, source: Source, file: str | None, segmentation: SegmentationSettings) -> Iterator[str]:
+    if file is None:
+        if source.plane:
+            yield f"# with the sliders at {source.plane}"
+        chosen = _call("SegmentationSettings", _items(segmentation))
+        yield f"{side} = ensemble_of(viewer.layers[{source.name!r}], viewer.dims, {chosen})"
+        return
+    pixels = f"imread({file!r})"
+    if source.kind == "image":
+        names = ("objects", "smoothing", "split_touching")
+        pixels = _call("segment", ((name, getattr(segmentation, name)) for name in names), pixels)
+    options = {
+        "smoothing": segmentation.outline_smoothing,
+        "scale": tuple(source.scale.tolist()),
+        "unit": source.unit,
+        "border": segmentation.keep_border,
+        "min_area": segmentation.min_area,
+        "name": source.name,
+    }
+    yield f"{side} = {_call('extract_curves', options.items(), pixels)}"
+
+
+def _exclusion_code(side: str, ids: Ids) -> Iterator[str]:
+    if ids:
+        yield f"{side} = {side}.subset(~np.isin({side}.ids, {sorted(ids)!r}))"
+
+
+def _call(name: str, options: Iterable[tuple[str, Any]], first: str | None = None) -> str:
+    """Source of a call, one option per line."""
+    lines = [first] if first else []
+    lines += [f"{option}={_plain(value)!r}" for option, value in options]
+    inside = ",\n".join(lines).replace("\n", "\n    ")
+    return f"{name}(\n    {inside},\n)"
+
+
+def _plain(value: Any) -> Any:
+    return value.item() if isinstance(value, np.generic) else value

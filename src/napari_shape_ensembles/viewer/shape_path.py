@@ -1,0 +1,134 @@
+"""Where a shape lies in shape space, and the ways through it: free coordinates, and geodesics between two curves."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..comparison import Comparison
+from ..curves import Ensemble, to_landmarks
+from ..tensors import decompose, grassmann, product, register, spd
+
+Real = NDArray[np.float64]
+
+#: Directions in the scale coordinates (a, √2·b, c) that words exist for.
+SCALE_AXES = {
+    "size": np.array([1.0, 0.0, 1.0]) / np.sqrt(2),
+    "stretch": np.array([1.0, 0.0, -1.0]) / np.sqrt(2),
+    "diagonal stretch": np.array([0.0, 1.0, 0.0]),
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Place:
+    """A point of shape space: undulation coordinates t (r,), scale P (2, 2), and words for it."""
+
+    t: Real
+    scale: Real
+    name: str
+
+
+class ShapePlaces:
+    """The named points of a comparison's shape space: its means, its curves, and whatever sliders say."""
+
+    def __init__(self, comparison: Comparison) -> None:
+        self.comparison = comparison
+        self.space = comparison.space
+        self.t_spread = comparison.t.std(axis=0)
+        self.l_spread = {name: float((comparison.l @ axis).std()) for name, axis in SCALE_AXES.items()}
+
+    def mean(self, side: str) -> Place:
+        """Mean coordinates of "A", of "B", or of all curves ("")."""
+        first = len(self.comparison.a)
+        rows = {"A": slice(None, first), "B": slice(first, None), "": slice(None)}[side]
+        l = self.comparison.l[rows].mean(axis=0)
+        return Place(self.comparison.t[rows].mean(axis=0), self._scale(l), f"mean of {side or 'all curves'}")
+
+    def _scale(self, l: Real) -> Real:
+        return spd.from_coordinates(self.space.scale_mean, l[None])[0]
+
+    def curve(self, row: int) -> tuple[Place, Real]:
+        """One of the pooled curves, and its traced outline (n, 2) in the same pose.
+
+        Undulations and scales may have been registered separately. What is drawn has to fit together, so the
+        scale is taken in the frame of the curve's own undulation.
+        """
+        side, ensemble, index = self.origin(row)
+        settings = self.comparison.settings
+        only = ensemble.subset(np.arange(len(ensemble)) == index)
+        landmarks = to_landmarks(
+            only, settings.landmarks, interpolation=settings.interpolation, measure=settings.measure
+        )
+        t = self.comparison.t[row]
+        standardized, _ = decompose(landmarks)
+        match = register(standardized, self.undulation(t), reflections=settings.reflections)
+        own = match.rotation @ decompose(landmarks)[1] @ match.rotation.swapaxes(1, 2)
+        undulation, scale = product.align(self.space.undulation_mean, (match.landmarks, own))
+        return Place(t, scale[0], f"{side} · {ensemble.ids[index]}"), product.compose((undulation, scale))[0]
+
+    def undulation(self, t: Real) -> Real:
+        """The representative (n, 2) of undulation coordinates (r',) that faces the mean."""
+        tangent = np.tensordot(t, self.space.basis[: len(t)], axes=1)
+        return grassmann.exp(self.space.undulation_mean, tangent[None])[0]
+
+    def origin(self, row: int) -> tuple[str, Ensemble, int]:
+        """Side, ensemble and place in it of one of the pooled curves."""
+        first = len(self.comparison.a)
+        return ("A", self.comparison.a, row) if row < first else ("B", self.comparison.b, row - first)
+
+    def moved(self, modes: dict[int, float], scales: dict[str, float]) -> Place:
+        """The overall mean, moved by standard deviations along modes (from 0) and `SCALE_AXES`."""
+        mean = self.mean("")
+        t, l = mean.t.copy(), self.comparison.l.mean(axis=0)
+        for mode, deviations in modes.items():
+            t[mode] += deviations * self.t_spread[mode]
+        for name, deviations in scales.items():
+            l += deviations * self.l_spread[name] * SCALE_AXES[name]
+        words = [f"mode {mode + 1} {sd:+.1f} sd" for mode, sd in modes.items() if sd]
+        words += [f"{name} {sd:+.1f} sd" for name, sd in scales.items() if sd]
+        return Place(t, self._scale(l), ", ".join(words) or mean.name)
+
+    def draw(self, place: Place, rank: int | None = None) -> Real:
+        """Outline (n, 2) of a place, from its first `rank` undulation coordinates."""
+        return product.compose((self.undulation(place.t[:rank]), place.scale))
+
+    def reach(self) -> float:
+        """Radius around the centre that holds nearly all curves."""
+        mean = self.draw(self.mean(""))
+        largest = np.exp(np.quantile(self.comparison.l @ SCALE_AXES["size"], 0.9) / np.sqrt(2))
+        return float(np.linalg.norm(mean, axis=1).max() * max(largest, 1) * 1.35)
+
+
+class Geodesic:
+    """The shortest path between two places, ready to be evaluated at any time between 0 and 1.
+
+    The end is turned to face the start, as `tensors.product.geodesic` does.
+    """
+
+    def __init__(self, places: ShapePlaces, start: Place, end: Place) -> None:
+        self.start, self.end = start, end
+        self._from, to = ((places.undulation(place.t), place.scale) for place in (start, end))
+        faced = product.align(self._from[0], (to[0][None], to[1][None]))
+        self._undulation, self._scale = product.log(self._from, faced)
+
+    def at(self, time: float) -> Real:
+        """Outline (n, 2) at a time from 0 to 1."""
+        point = product.exp(self._from, (time * self._undulation, time * self._scale))
+        return product.compose(point)[0]
+
+
+def lipschitz(curve: Real, finer: int = 8) -> float:
+    """Lipschitz constant of a closed curve (n, 2) over its mean speed, without unit: 1 for a circle.
+
+    The greatest speed of the Fourier series through the landmarks on a grid `finer` times as dense: live, where
+    `tensors.TrigonometricExpansion.lipschitz` is exact but slow.
+    """
+    n = len(curve)
+    spectrum = np.fft.fft(curve[:, 0] + 1j * curve[:, 1])
+    modes = np.fft.fftfreq(n, 1 / n)
+    if n % 2 == 0:
+        spectrum[n // 2] = 0
+    padded = np.zeros(finer * n, dtype=np.complex128)
+    padded[np.rint(modes).astype(int)] = 1j * modes * spectrum
+    speed = np.abs(np.fft.ifft(padded))
+    return float(speed.max() / speed.mean())

@@ -1,0 +1,29 @@
+"""A line that says what has changed since a result was found, and a button that finds it again."""
+
+from qtpy.QtWidgets import QFrame, QHBoxLayout, QPushButton, QWidget
+
+from .widgets import wrapped
+
+_MANY = 3
+
+
+class StaleBanner(QFrame):
+    """Hidden as long as the result holds."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.words = wrapped()
+        self.again = QPushButton("Run a&gain")
+        self.again.setToolTip("Compare the two layers as they are now")
+        row = QHBoxLayout(self)
+        row.setContentsMargins(0, 4, 0, 4)
+        row.addWidget(self.words, 1)
+        row.addWidget(self.again)
+        self.hide()
+
+    def show_changes(self, changed: list[str], *, can_run: bool) -> None:
+        """Say what has changed; nothing for a result that holds."""
+        more = f", and {len(changed) - _MANY} more" if len(changed) > _MANY else ""
+        self.words.setText(f"<b>↻ Out of date:</b> {', '.join(changed[:_MANY])}{more}.")
+        self.again.setEnabled(can_run)
+        self.setVisible(bool(changed))

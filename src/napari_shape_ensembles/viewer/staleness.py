@@ -1,0 +1,126 @@
+"""Whether a result still holds: what it rests on, what has changed since, and when to look."""
+
+import weakref
+from collections.abc import Hashable, Iterable, Iterator
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from napari.components import ViewerModel
+from napari.layers import Layer
+from qtpy.QtCore import QObject, QTimer, Signal
+
+from ..comparison import Settings
+from .inputs import SegmentationSettings, fingerprint
+
+# What a layer tells when something changes that outlines rest on; which of it matters is seen by looking.
+_TOLD = ("data", "set_data", "scale", "units", "paint", "labels_update")
+_PAUSE = 150  # ms, to look once after a row of events
+
+
+@dataclass(frozen=True)
+class Basis:
+    """What a result rests on.
+
+    Attributes
+    ----------
+    layers : tuple of two weak references
+        Weak: a result must not keep a deleted layer alive.
+    prints : tuple
+        Fingerprints of the two layers.
+    segmentation, analysis
+        The settings.
+    excluded : tuple of two frozensets
+        Ids left out by hand.
+    """
+
+    layers: tuple["weakref.ref[Layer]", "weakref.ref[Layer]"]
+    prints: tuple[Hashable, Hashable]
+    segmentation: SegmentationSettings
+    analysis: Settings
+    excluded: tuple[frozenset[Any], frozenset[Any]]
+
+
+def basis(
+    viewer: ViewerModel,
+    layers: tuple[Layer, Layer],
+    segmentation: SegmentationSettings,
+    analysis: Settings,
+    excluded: tuple[frozenset[Any], frozenset[Any]],
+) -> Basis:
+    """What a run started now would rest on."""
+    a, b = layers
+    prints = fingerprint(a, viewer.dims), fingerprint(b, viewer.dims)
+    return Basis((weakref.ref(a), weakref.ref(b)), prints, segmentation, analysis, excluded)
+
+
+def changes(then: Basis, now: Basis | None) -> list[str]:
+    """What has changed since, in words; nothing for a result that still holds.
+
+    `now` is None where there are no two layers any more.
+    """
+    if now is None or then.layers != now.layers:
+        return ["other layers are chosen"]
+    edited = [
+        f"{ref().name} was changed"  # type: ignore[union-attr]  # chosen layers are alive
+        for ref, before, after in zip(now.layers, then.prints, now.prints, strict=True)
+        if before != after
+    ]
+    settings = [*_different(then.segmentation, now.segmentation), *_different(then.analysis, now.analysis)]
+    excluded = ["the choice of excluded curves was changed"] if then.excluded != now.excluded else []
+    return [*edited, *settings, *excluded]
+
+
+def _different(before: Any, after: Any) -> Iterator[str]:
+    """Settings that differ, in words."""
+    new = asdict(after)
+    for name, value in asdict(before).items():
+        if new[name] != value:
+            yield f"{name.replace('_', ' ')} was {_word(value)} and is {_word(new[name])}"
+
+
+def _word(value: object) -> str:
+    return {"True": "on", "False": "off"}.get(str(value), str(value))
+
+
+class Watch(QObject):
+    """Listens to some layers and to the viewer's sliders.
+
+    Signals
+    -------
+    told
+        Something may have changed; sent once after a row of events.
+    """
+
+    told = Signal()
+
+    def __init__(self, viewer: ViewerModel, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._dims = viewer.dims
+        self._layers: list[Layer] = []
+        self._timer = QTimer(self)
+        self._timer.setSingleShot(True)
+        self._timer.setInterval(_PAUSE)
+        self._timer.timeout.connect(self.told)
+
+    def follow(self, layers: Iterable[Layer]) -> None:
+        """Listen to these layers, and no longer to others."""
+        self.rest()
+        self._layers = list(dict.fromkeys(layers))
+        for event in self._events():
+            event.connect(self._tell)
+
+    def rest(self) -> None:
+        """Listen to nothing."""
+        for event in self._events():
+            event.disconnect(self._tell)
+        self._layers = []
+        self._timer.stop()
+
+    def _events(self) -> Iterator[Any]:
+        if self._layers:
+            yield from (self._dims.events.point, self._dims.events.order)
+        for layer in self._layers:
+            yield from (getattr(layer.events, name) for name in _TOLD if hasattr(layer.events, name))
+
+    def _tell(self, event: object = None) -> None:
+        self._timer.start()

@@ -1,0 +1,14 @@
+"""Slow but plain computations that fast ones are compared with."""
+
+import numpy as np
+
+
+def nuclear_objective(curve, archetype, *, mirrored):
+    """‖Yᵀ C(p) X‖₁ for every p by singular values, its sign convention that of a given determinant."""
+    scores = []
+    for p in range(len(curve)):
+        product = archetype.T @ np.roll(curve, -p, axis=0)
+        u, s, vt = np.linalg.svd(product)
+        proper = np.linalg.det(u @ vt) > 0
+        scores.append(s[0] + (s[1] if proper != mirrored else -s[1]))
+    return np.array(scores)

@@ -1,0 +1,82 @@
+"""Modes: the altered one is found, drawn along itself, and named only where the curves support it."""
+
+import numpy as np
+import pytest
+
+from curve_makers import rotation
+from napari_shape_ensembles import ShapeSpace, decompose
+from napari_shape_ensembles.discrepancy.modes import along_mode, mode_tests
+from napari_shape_ensembles.discrepancy.properties import properties
+
+
+def outlines(count, *, square=0.0, seed=0, n=96):
+    """Circles with lobes of fixed places, so that they are registered as they are; more or less square."""
+    rng = np.random.default_rng(seed)
+    u = 2 * np.pi * np.arange(n) / n
+    square = 0.08 + square + 0.02 * rng.normal(size=(count, 1))
+    triangle, five, nine = (size * rng.normal(size=(count, 1)) for size in (0.03, 0.01, 0.004))
+    z = np.exp(1j * u) + square * np.exp(-3j * u) + 0.1 * np.exp(-2j * u)
+    z = z + triangle * np.exp(-2j * u) + five * np.exp(-4j * u) + nine * np.exp(-8j * u)
+    return np.stack([z.real, z.imag], axis=-1) @ rotation(0.3)
+
+
+@pytest.fixture(scope="module")
+def learned():
+    curves = np.concatenate([outlines(80, seed=1), outlines(90, seed=2, square=0.03)])
+    undulation, scale = decompose(curves)
+    space = ShapeSpace.learn(undulation, scale, 8)
+    t, l = space.coordinates(undulation, scale)
+    return space, t, l, mode_tests(t, 80, properties(space.reconstruct(t, l)), permutations=500)
+
+
+def test_the_altered_mode_is_found_and_named_by_what_was_altered(learned):
+    _, _, _, modes = learned
+    first, second = modes.order()[:2]
+    assert modes.tests.adjusted[first] <= 0.01 < modes.tests.adjusted[second]
+    assert modes.named(first)[0].name == "squareness"
+    assert "B's outlines are squarer" in modes.sentence(first)
+    assert f"Mode {first + 1} (adjusted p = 0.002" in modes.sentence(first)
+
+
+def test_a_change_of_spread_is_said_as_such():
+    rng = np.random.default_rng(3)
+    t = rng.normal(size=(200, 4))
+    t[100:, 2] *= 2
+    measured = {one: rng.normal(size=200) for one in properties(outlines(1))}
+    modes = mode_tests(t, 100, measured)
+    assert modes.order()[0] == 2
+    assert modes.named(2) is None
+    sentence = modes.sentence(2)
+    assert "B varies" in sentence
+    assert "times as widely as A" in sentence
+    assert float(sentence.split("B varies ")[1].split()[0]) == pytest.approx(2, rel=0.2)
+
+
+def test_curves_along_a_mode_have_its_coordinates(learned):
+    space, t, _, modes = learned
+    mode = int(modes.order()[0])
+    drawn = along_mode(space, t, mode, (-2, 0, 2))
+    found, l = space.coordinates(*decompose(drawn))
+    expected = np.zeros((3, t.shape[1]))
+    expected[:, mode] = t[:, mode].mean() + np.array([-2, 0, 2]) * t[:, mode].std()
+    np.testing.assert_allclose(found, expected, atol=1e-10)
+    np.testing.assert_allclose(l, 0, atol=1e-10)
+    squareness = properties(drawn)["squareness"]
+    assert (np.diff(squareness) * modes.named(mode)[1] > 0).all()
+
+
+def test_a_word_needs_the_property_itself_to_differ_the_same_way(learned):
+    _, t, _, modes = learned
+    mode = int(modes.order()[0])
+    measured = properties(outlines(170, seed=5))
+    measured["squareness"] = np.where(modes.named(mode)[1] > 0, 1, -1) * t[:, mode]
+    measured["squareness"][80:] -= np.ptp(t[:, mode])
+    unsupported = mode_tests(t, 80, measured, permutations=99)
+    assert "squarer" not in unsupported.sentence(mode)
+
+
+def test_variances_are_shares_of_one(learned):
+    _, _, _, modes = learned
+    assert modes.variance.sum() == pytest.approx(1)
+    assert len(modes) == 8
+    assert (np.diff(modes.variance) <= 1e-12).all()

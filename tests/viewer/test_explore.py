@@ -1,0 +1,427 @@
+"""One selection in all views: layers, scatter plot, table, card and gallery; excluding; A beside B; keys."""
+
+import gc
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from qtpy.QtCore import QPoint, QPointF, Qt
+from qtpy.QtGui import QMouseEvent
+from qtpy.QtWidgets import QAbstractButton, QAbstractSpinBox, QComboBox
+
+from napari_shape_ensembles.viewer import compare_dock, worker
+from napari_shape_ensembles.viewer.outlines import aligned, curve, mean_outline, neighbours, usual_and_unusual
+from napari_shape_ensembles.viewer.paints import PAINTS
+
+from .conftest import bare, curves_of, press, run, spots
+
+
+@pytest.fixture
+def done(bare_dock, qtbot):
+    """The dock with a result and the window of its curves."""
+    run(bare_dock, qtbot)
+    press(bare_dock.results.explore, qtbot)
+    qtbot.addWidget(bare_dock.views.explorer)
+    return bare_dock
+
+
+@pytest.fixture
+def explorer(done):
+    return done.views.explorer
+
+
+def picked(dock):
+    return dock.views.selection.rows.tolist()
+
+
+def marked_in_table(explorer):
+    places = [index.row() for index in explorer.table.selectionModel().selectedRows()]
+    return sorted(explorer.table.curves.order[places].tolist())
+
+
+def click(layer, position, *, drag=False, modifiers=()):
+    """What napari does when the mouse is pressed and let go on a layer."""
+    event = SimpleNamespace(position=position, type="mouse_press", modifiers=modifiers)
+    steps = [callback(layer, event) for callback in layer.mouse_drag_callbacks]
+    for kind in (["mouse_press"] + ["mouse_move"] * drag + ["mouse_release"])[0:]:
+        event.type = kind
+        for step in steps:
+            next(step, None)
+
+
+def inside(layer, index):
+    """A place in the world that lies in a curve."""
+    from shapely import Polygon
+
+    place = Polygon(layer.data[index]).representative_point()
+    return layer.data_to_world((place.x, place.y))
+
+
+# One selection -------------------------------------------------------------------------------------------------
+
+
+def test_curves_picked_in_a_layer_are_marked_everywhere(done, explorer, model):
+    curves_of(model, "two").selected_data = {3, 5}
+    first = len(done.result.a)
+    assert picked(done) == [first + 3, first + 5]
+    assert marked_in_table(explorer) == [first + 3, first + 5]
+    assert explorer.scatter._rows.tolist() == [first + 3, first + 5]
+    assert "2 curves are picked" in explorer.card.numbers.text()
+
+
+def test_rows_picked_in_the_table_are_marked_in_both_layers(done, explorer, model):
+    first = len(done.result.a)
+    explorer.table.sortByColumn(2, Qt.SortOrder.DescendingOrder)
+    order = explorer.table.curves.order
+    assert done.result.distances["product"].to_numpy()[order[0]] == done.result.distances["product"].max()
+    explorer.table.selectRow(0)
+    row = int(order[0])
+    assert picked(done) == [row]
+    name, index = ("one", row) if row < first else ("two", row - first)
+    assert set(curves_of(model, name).selected_data) == {index}
+
+
+def test_the_selection_outlives_sorting(done, explorer):
+    done.views.selection.pick([1, 40, 50])
+    explorer.table.sortByColumn(3, Qt.SortOrder.AscendingOrder)
+    assert marked_in_table(explorer) == [1, 40, 50]
+    assert picked(done) == [1, 40, 50]
+
+
+def test_a_point_clicked_in_the_plot_is_picked_and_shift_adds(done, explorer, qtbot):
+    plot = explorer.scatter
+    plot.resize(400, 300)
+    for row, modifier in ((7, Qt.KeyboardModifier.NoModifier), (60, Qt.KeyboardModifier.ShiftModifier)):
+        x, y = plot.places()[row]
+        qtbot.mouseClick(plot, Qt.MouseButton.LeftButton, modifier, QPoint(round(x), round(y)))
+    places = plot.places()
+    for row, one in zip((7, 60), picked(done), strict=True):
+        assert np.linalg.norm(places[row] - places[one]) < 2
+
+
+def test_a_lasso_picks_what_is_inside(done, explorer, qtbot):
+    plot = explorer.scatter
+    plot.resize(400, 300)
+    places = plot.places()
+    x0, y0 = np.median(places, axis=0)
+    corners = [(x0 - 90, y0 - 60), (x0 + 90, y0 - 60), (x0 + 90, y0 + 60), (x0 - 90, y0 + 60)]
+    drag(plot, corners)
+    expected = (np.abs(places[:, 0] - x0) < 90) & (np.abs(places[:, 1] - y0) < 60)
+    assert 1 < expected.sum() < len(places)
+    assert picked(done) == np.flatnonzero(expected).tolist()
+    drag(plot, [(x0, y0), (x0 + 30, y0 + 1), (x0 + 1, y0 + 2)])
+
+
+def drag(widget, corners):
+    from qtpy.QtWidgets import QApplication
+
+    kinds = [QMouseEvent.Type.MouseButtonPress, *[QMouseEvent.Type.MouseMove] * (len(corners) - 2)]
+    for kind, (x, y) in zip([*kinds, QMouseEvent.Type.MouseButtonRelease], corners, strict=True):
+        button = Qt.MouseButton.LeftButton
+        place = QPointF(float(x), float(y))
+        event = QMouseEvent(kind, place, place, button, button, Qt.KeyboardModifier.NoModifier)
+        QApplication.sendEvent(widget, event)
+
+
+def test_a_curve_clicked_in_the_viewer_is_picked_whichever_layer_is_active(done, model):
+    one, two = curves_of(model, "one"), curves_of(model, "two")
+    two.visible = False
+    click(two, inside(one, 4))
+    assert picked(done) == [4]
+    click(one, inside(one, 9), modifiers=("Shift",))
+    assert picked(done) == [4, 9]
+    click(one, inside(one, 5), drag=True)
+    assert picked(done) == [4, 9]
+    click(one, (-1000, -1000))
+    assert picked(done) == []
+    two.visible = True
+    click(one, inside(two, 6))
+    assert picked(done) == [len(done.result.a) + 6]
+
+
+def test_curves_cannot_be_dragged(done, model):
+    assert not curves_of(model, "one").editable
+    assert str(curves_of(model, "one").mode) == "pan_zoom"
+
+
+def test_deleting_a_curve_layer_leaves_the_other_views_working(done, explorer, model):
+    model.layers.remove("one curves")
+    done.views.selection.pick([2, len(done.result.a) + 2])
+    assert marked_in_table(explorer) == [2, len(done.result.a) + 2]
+    assert set(curves_of(model, "two").selected_data) == {2}
+
+
+def test_another_result_empties_the_selection_and_links_once(done, explorer, model, qtbot):
+    done.views.selection.pick([1, 2])
+    run(done, qtbot)
+    assert picked(done) == []
+    assert marked_in_table(explorer) == []
+    assert len(curves_of(model, "one").mouse_drag_callbacks) == 1
+    assert explorer.table.curves.rowCount() == len(done.result.a) + len(done.result.b)
+
+
+def test_opening_again_links_once(done, model, qtbot):
+    done.show()
+    done.hide()
+    qtbot.waitUntil(lambda: not done.layer_pair.following, timeout=2000)
+    assert curves_of(model, "one").mouse_drag_callbacks == []
+    done.show()
+    done.show()
+    assert len(curves_of(model, "one").mouse_drag_callbacks) == 1
+
+
+def test_the_axes_offer_distances_descriptors_and_coordinates(done, explorer):
+    names = [explorer.x.itemText(index) for index in range(explorer.x.count())]
+    assert {"distance from the mean shape", "area (µm²)", "circularity", "undulation t1", "scale ℓ3"} <= set(names)
+    explorer.x.setCurrentText("scale ℓ1")
+    np.testing.assert_array_equal(explorer.scatter._points[:, 0], done.result.l[:, 0])
+
+
+def test_the_explorer_opens_in_the_viewer_and_again_after_closing(viewer, qtbot):
+    for seed, name in ((1, "one"), (2, "two")):
+        viewer.add_image(spots(seed), name=name)
+    dock = bare(viewer, qtbot)
+    run(dock, qtbot)
+    press(dock.results.explore, qtbot)
+    frame = dock.views.explorer.parentWidget()
+    assert frame.windowTitle() == "Curves"
+    frame.close()
+    qtbot.wait(50)
+    gc.collect()
+    press(dock.results.explore, qtbot)
+    assert not dock.views.explorer.parentWidget().isHidden()
+
+
+# The card ------------------------------------------------------------------------------------------------------
+
+
+def test_the_card_shows_the_numbers_of_a_curve_with_their_units(done, explorer):
+    row = len(done.result.a) + 2
+    done.views.selection.pick([row])
+    text = explorer.card.numbers.text()
+    assert f"<b>B</b> two, curve {done.result.b.ids[2]}" in text
+    assert f"area: {done.result.b.features['area'].iloc[2]:.4g} µm²" in text
+    assert f"distance from the mean shape: {done.result.distances['product'].iloc[row]:.4g}" in text
+
+
+def test_neighbours_are_the_nearest_in_both_images(done):
+    coordinates = np.hstack([done.result.t, done.result.l])
+    first = len(done.result.a)
+    for row in (0, first + 3):
+        a, b = neighbours(done.result, row)
+        assert len(a) == len(b) == 3
+        assert row not in [*a, *b]
+        distance = np.linalg.norm(coordinates - coordinates[row], axis=1)
+        others = [distance[i] for i in range(first, len(distance)) if i != row]
+        np.testing.assert_allclose(np.sort(others)[:3], distance[b])
+
+
+def test_a_neighbour_clicked_becomes_the_curve_of_the_card(done, explorer, qtbot):
+    done.views.selection.pick([0])
+    button = explorer.card.buttons[4]
+    assert button.side == "B"
+    press(button, qtbot)
+    assert picked(done) == [button.row]
+
+
+def test_outlines_are_registered_on_the_mean_and_keep_their_size(done):
+    rows = [0, 5, len(done.result.a)]
+    outlines = aligned(done.result, rows)
+    np.testing.assert_allclose(outlines.mean(axis=1), 0, atol=1e-9)
+    for row, outline in zip(rows, outlines, strict=True):
+        original = curve(done.result, row)
+        extent = [np.ptp(outline, axis=0).max(), np.ptp(original, axis=0).max()]
+        assert 0.6 < extent[0] / extent[1] < 1.6
+        moved = aligned_copy(done, row)
+        np.testing.assert_allclose(np.abs(outline - moved).max(), 0, atol=0.05 * extent[0])
+    assert np.isfinite(mean_outline(done.result)).all()
+
+
+def aligned_copy(dock, row):
+    """The same curve turned by a quarter and moved, aligned again."""
+    from dataclasses import replace
+
+    from napari_shape_ensembles import Ensemble
+
+    result = dock.result
+    turned = [one @ [[0, 1], [-1, 0]] + 9 for one in (*result.a.curves, *result.b.curves)]
+    first = len(result.a)
+    return aligned(replace(result, a=Ensemble(turned[:first]), b=Ensemble(turned[first:])), [row])[0]
+
+
+def test_the_gallery_holds_the_usual_and_the_unusual_of_each_image(done, explorer, qtbot):
+    product = done.result.distances["product"].to_numpy()
+    first = len(done.result.a)
+    (usual, unusual), _ = usual_and_unusual(done.result)
+    assert product[usual].max() <= np.sort(product[:first])[5]
+    assert product[unusual[0]] == product[:first].max()
+    assert len(explorer.gallery.buttons) == 24
+    assert [button.side for button in explorer.gallery.buttons] == ["A"] * 12 + ["B"] * 12
+    press(explorer.gallery.buttons[20], qtbot)
+    assert picked(done) == [explorer.gallery.buttons[20].row]
+
+
+# Excluding -----------------------------------------------------------------------------------------------------
+
+
+def test_an_excluded_curve_is_left_out_of_the_next_run_and_can_come_back(done, explorer, model, qtbot):
+    number = len(done.result.a)
+    one = done.result.a.ids[4]
+    pixels = model.layers["one"].data.copy()
+    done.views.selection.pick([4])
+    press(explorer.card.exclude, qtbot)
+    assert done.state == "stale"
+    assert curves_of(model, "one").features["excluded"].tolist() == [index == 4 for index in range(number)]
+    assert np.asarray(curves_of(model, "one").face_color)[4, 3] == 0
+    assert "1 curve left out by hand" in done.excluded.words.text()
+    with qtbot.waitSignal(done.finished, timeout=30_000):
+        press(done.stale.again, qtbot)
+    assert done.state == "done"
+    assert one not in done.result.a.ids
+    assert done.result.a.dropped["excluded by hand"] == 1
+    press(done.excluded.include, qtbot)
+    assert done.state == "stale"
+    run(done, qtbot)
+    assert len(done.result.a) == number
+    np.testing.assert_array_equal(model.layers["one"].data, pixels)
+
+
+def test_excluding_twice_takes_the_curve_in_again(done, explorer, qtbot):
+    done.views.selection.pick([4])
+    press(explorer.card.exclude, qtbot)
+    assert "again" in explorer.card.exclude.text()
+    press(explorer.card.exclude, qtbot)
+    assert done.state == "done"
+    assert done.excluded.isHidden()
+
+
+def test_exclusions_end_when_other_outlines_are_traced_and_follow_a_swap(done, explorer, qtbot):
+    done.views.selection.pick([4])
+    press(explorer.card.exclude, qtbot)
+    press(done.layer_pair.swap, qtbot)
+    assert not done.excluded.isHidden()
+    done.settings.controls["min_area"].setValue(30)
+    assert done.excluded.isHidden()
+
+
+# A beside B ----------------------------------------------------------------------------------------------------
+
+
+def test_a_and_b_lie_side_by_side_with_their_own_curves(done, model, qtbot):
+    model.add_image(spots(6), name="other")
+    grid = model.canvas.grid if hasattr(model, "canvas") else model.grid
+    press(done.results.side_by_side, qtbot)
+    assert grid.enabled
+    names = [layer.name for layer in model.layers]
+    assert names == ["other", "two", "two curves", "one", "one curves"]
+    cells = [grid.position(index, model.layers) for index in range(5)]
+    assert cells[3] == cells[4] == (0, 0)
+    assert cells[1] == cells[2] == (0, 1)
+    run(done, qtbot)
+    assert [layer.name for layer in model.layers] == names
+    press(done.results.side_by_side, qtbot)
+    assert not grid.enabled
+    assert grid.stride == 1
+
+
+# Keys and words ------------------------------------------------------------------------------------------------
+
+
+def slow(*_):
+    import time
+
+    for index in range(1000):
+        yield worker.Progress("counting", index, 1000)
+        time.sleep(0.01)
+
+
+@pytest.fixture
+def shown(bare_dock, qtbot):
+    bare_dock.resize(420, 900)
+    with qtbot.waitExposed(bare_dock):
+        bare_dock.show()
+    bare_dock.activateWindow()
+    qtbot.waitUntil(bare_dock.isActiveWindow, timeout=3000)
+    return bare_dock
+
+
+@pytest.mark.parametrize("name", ["min_area", "objects", "split_touching"])
+@pytest.mark.parametrize("key", [Qt.Key.Key_Return, Qt.Key.Key_Enter])
+def test_enter_runs_and_escape_cancels_from_any_control(shown, qtbot, monkeypatch, name, key):
+    monkeypatch.setattr(compare_dock, "run", slow)
+    control = shown.settings.controls[name]
+    control.setFocus()
+    qtbot.keyClick(control, key)
+    assert shown.state == "running"
+    qtbot.keyClick(shown.settings.controls["smoothing"], Qt.Key.Key_Escape)
+    assert shown.state == "ready"
+
+
+CONTROLS = QAbstractButton | QAbstractSpinBox | QComboBox
+
+
+def takes_tab(widget, window):
+    wanted = widget.focusPolicy() & Qt.FocusPolicy.TabFocus
+    return bool(wanted) and widget.isVisibleTo(window) and widget.isEnabled()
+
+
+def test_tab_goes_through_the_controls_in_reading_order(shown, qtbot):
+    run(shown, qtbot)
+    qtbot.wait(100)
+    seen, widget = [], shown.layer_pair.a
+    for _ in range(200):
+        if isinstance(widget, CONTROLS) and shown.isAncestorOf(widget) and takes_tab(widget, shown):
+            seen.append(widget)
+        widget = widget.nextInFocusChain()
+        if widget is shown.layer_pair.a:
+            break
+    places = [widget.mapTo(shown, QPoint(0, 0)) for widget in seen]
+    lines = [place.y() // 24 for place in places]
+    assert len(seen) > 12
+    assert lines[3:] == sorted(lines[3:])
+
+
+def test_no_mnemonic_is_taken_twice_or_from_the_menus(done, explorer):
+    from qtpy.QtWidgets import QLabel
+
+    buttons = [*done.findChildren(QAbstractButton), *done.findChildren(QLabel)]
+    buttons += [*explorer.findChildren(QAbstractButton), *explorer.findChildren(QLabel)]
+    texts = {button.text() for button in buttons if "&" in button.text() and "<" not in button.text()}
+    letters = sorted(text[text.index("&") + 1].lower() for text in texts if "&nbsp" not in text)
+    assert len(letters) == len(set(letters)), letters
+    assert not set(letters) & set("fvlpwh")
+
+
+def test_every_control_says_what_it_does(done, explorer):
+    for parent in (done, explorer):
+        for kind in (QAbstractButton, QAbstractSpinBox, QComboBox):
+            for control in parent.findChildren(kind):
+                name = control.objectName()
+                if name.startswith("qt_") or "qt_" in str(control.parentWidget().objectName()):
+                    continue
+                assert control.toolTip() or control.parentWidget().toolTip(), (kind, control.text(), name)
+
+
+def test_every_setting_says_its_default_and_a_unit_where_it_has_one(done):
+    for name, control in done.settings.controls.items():
+        assert "Default" in control.toolTip(), name
+    for name in ("smoothing", "outline_smoothing", "min_area"):
+        assert "px" in done.settings.controls[name].toolTip()
+
+
+def test_painted_columns_say_their_unit(done):
+    done.painting.choice.setCurrentIndex(list(PAINTS).index("area"))
+    assert done.painting.colorbar.labels()[-1].endswith("µm²")
+    done.painting.choice.setCurrentIndex(list(PAINTS).index("image"))
+    assert done.painting.colorbar.labels() == ["A", "", "B"]
+
+
+def test_the_colour_bar_counts_every_curve_and_clips_where_asked(done):
+    shares = done.painting.colorbar.shares()
+    assert [share.sum() for share in shares] == pytest.approx([1, 1])
+    done.painting.percentile.setValue(50)
+    high = np.percentile(done.result.distances["product"], 50)
+    assert next(iter(done.curves)).face_contrast_limits[1] == pytest.approx(high)
+    assert done.painting.colorbar.labels()[-1] == f"≥ {high:.3g}"
+    done.painting.percentile.setValue(100)
+    assert "≥" not in done.painting.colorbar.labels()[-1]

@@ -1,0 +1,432 @@
+"""Layers come, change and go under the dock: before, during and after a run."""
+
+import gc
+import subprocess
+import sys
+import time
+import weakref
+
+import numpy as np
+import pytest
+from napari.components import ViewerModel
+from qtpy.QtWidgets import QApplication
+
+from napari_shape_ensembles.viewer import compare_dock, worker
+from napari_shape_ensembles.viewer.layers import is_own
+
+from .conftest import bare, curves_of, opened, press, run, spots
+
+STALE_SOON = 2000
+
+
+def counts(viewer):
+    """How many listen to each event of the layer list, the selection, the sliders and the layers."""
+    groups = [viewer.layers.events, viewer.layers.selection.events, viewer.dims.events]
+    groups += [layer.events for layer in viewer.layers]
+    return [len(emitter.callbacks) for group in groups for emitter in (group, *group.emitters.values())]
+
+
+def slow(*_):
+    for index in range(1000):
+        yield worker.Progress("counting", index, 1000)
+        time.sleep(0.01)
+
+
+def chosen(dock):
+    return [layer and layer.name for layer in dock.layer_pair.chosen()]
+
+
+# Choosing ------------------------------------------------------------------------------------------------------
+
+
+def test_two_layers_selected_in_the_list_become_a_and_b(bare_dock, model):
+    third, fourth = (model.add_image(spots(seed), name=str(seed)) for seed in (3, 4))
+    model.layers.selection = {fourth, third}
+    assert chosen(bare_dock) == ["3", "4"]
+
+
+def test_selecting_one_layer_or_the_chosen_two_changes_nothing(bare_dock, model, qtbot):
+    press(bare_dock.layer_pair.swap, qtbot)
+    model.layers.selection = {model.layers["one"]}
+    model.layers.selection = {model.layers["one"], model.layers["two"]}
+    assert chosen(bare_dock) == ["two", "one"]
+
+
+def test_a_renamed_layer_is_shown_by_its_new_name_and_stays_chosen(bare_dock, model, qtbot):
+    run(bare_dock, qtbot)
+    model.layers["one"].name = "first"
+    assert bare_dock.layer_pair.a.currentText() == "first"
+    assert bare_dock.state == "done"
+
+
+def test_reordered_layers_stay_chosen(bare_dock, model, qtbot):
+    run(bare_dock, qtbot)
+    model.layers.move(0, len(model.layers))
+    assert chosen(bare_dock) == ["one", "two"]
+    assert bare_dock.state == "done"
+
+
+def test_hidden_layers_stay_chosen_and_comparable(bare_dock, model, qtbot):
+    model.layers["one"].visible = False
+    run(bare_dock, qtbot)
+    model.layers["two"].visible = False
+    model.layers["one"].visible = True
+    assert bare_dock.state == "done"
+
+
+# Deleting, replacing -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["one", "two"])
+def test_a_layer_deleted_before_a_run_leaves_its_place_empty(bare_dock, model, name):
+    model.layers.remove(name)
+    assert None in bare_dock.layer_pair.chosen()
+    assert bare_dock.state == "empty"
+    bare_dock.run()
+    assert not bare_dock.runner.busy
+
+
+def test_a_layer_deleted_during_a_run_does_not_disturb_it(bare_dock, model, qtbot):
+    with qtbot.waitSignal(bare_dock.finished, timeout=30_000):
+        press(bare_dock.run_button, qtbot)
+        model.layers.remove("one")
+    assert bare_dock.result is not None
+    assert bare_dock.state == "stale"
+    assert not bare_dock.stale.again.isEnabled()
+
+
+def test_a_layer_deleted_after_a_run_makes_the_result_stale(bare_dock, model, qtbot):
+    run(bare_dock, qtbot)
+    model.layers.remove("two")
+    assert bare_dock.state == "stale"
+    assert "other layers are chosen" in bare_dock.stale.words.text()
+
+
+def test_a_deleted_layer_is_not_kept_alive(bare_dock, model, qtbot):
+    run(bare_dock, qtbot)
+    dead = [weakref.ref(model.layers[name]) for name in ("one", "one curves")]
+    model.layers.remove("one")
+    model.layers.remove("one curves")
+    qtbot.wait(300)
+    gc.collect()
+    assert [ref() for ref in dead] == [None, None]
+
+
+def test_a_replaced_layer_takes_the_place_and_makes_the_result_stale(bare_dock, model, qtbot):
+    run(bare_dock, qtbot)
+    model.layers.remove("two")
+    model.add_image(spots(5), name="two", scale=(0.5, 0.5), units=("um", "um"))
+    assert chosen(bare_dock) == ["one", "two"]
+    assert bare_dock.state == "stale"
+    press(bare_dock.stale.again, qtbot)
+    qtbot.waitUntil(lambda: bare_dock.state == "done", timeout=30_000)
+
+
+def test_deleted_curves_leave_the_result_and_are_not_missed(bare_dock, model, qtbot):
+    run(bare_dock, qtbot)
+    model.layers.remove("one curves")
+    bare_dock.painting.choice.setCurrentIndex(1)
+    assert bare_dock.state == "done"
+    assert curves_of(model, "two").features["painted"].equals(curves_of(model, "two").features["undulation"])
+
+
+def test_a_copy_of_the_curves_belongs_to_the_user(bare_dock, model, qtbot):
+    run(bare_dock, qtbot)
+    data, attributes, kind = curves_of(model, "one").as_layer_data_tuple()
+    copy = model.add_shapes(data, **(attributes | {"name": "copy"}))
+    assert kind == "shapes"
+    assert not is_own(copy)
+    assert bare_dock.layer_pair.a.findText("copy") >= 0
+    run(bare_dock, qtbot)
+    assert copy in model.layers
+
+
+# Stale results -------------------------------------------------------------------------------------------------
+
+
+def edit_pixels(layer):
+    layer.data[5, 5] += 1
+    layer.refresh()
+
+
+CHANGES = {
+    "new data": lambda layer: setattr(layer, "data", spots(7)),
+    "edited pixels": edit_pixels,
+    "rescaled": lambda layer: setattr(layer, "scale", (0.6, 0.6)),
+    "other units": lambda layer: setattr(layer, "units", ("nm", "nm")),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
+def test_a_changed_layer_makes_the_result_stale_and_one_press_renews_it(bare_dock, model, qtbot, change):
+    run(bare_dock, qtbot)
+    assert bare_dock.state == "done"
+    assert bare_dock.stale.isHidden()
+    change(model.layers["one"])
+    qtbot.waitUntil(lambda: not bare_dock.stale.isHidden(), timeout=STALE_SOON)
+    assert bare_dock.state == "stale"
+    assert "one was changed" in bare_dock.stale.words.text()
+    assert not bare_dock.results.table.isEnabled()
+    model.layers["two"].units = model.layers["one"].units
+    with qtbot.waitSignal(bare_dock.finished, timeout=30_000):
+        press(bare_dock.stale.again, qtbot)
+    assert bare_dock.state == "done"
+    assert bare_dock.stale.isHidden()
+    assert bare_dock.results.table.isEnabled()
+
+
+@pytest.mark.parametrize("change", ["translate", "contrast_limits", "colormap", "opacity"])
+def test_a_change_of_looks_leaves_the_result(bare_dock, model, qtbot, change):
+    values = {"translate": (3, 4), "contrast_limits": (0, 2), "colormap": "red", "opacity": 0.5}
+    run(bare_dock, qtbot)
+    setattr(model.layers["one"], change, values[change])
+    qtbot.wait(300)
+    assert bare_dock.state == "done"
+    assert bare_dock.stale.isHidden()
+
+
+def test_an_edit_that_is_undone_makes_the_result_hold_again(model, qtbot):
+    labels = np.zeros((100, 100), dtype=np.uint16)
+    for index in range(9):
+        row, column = divmod(index, 3)
+        labels[row * 30 + 5 : row * 30 + 25, column * 30 + 5 : column * 30 + 10 + index] = index + 1
+    painted = model.add_labels(labels.copy(), name="one")
+    model.add_labels(labels.T.copy(), name="two")
+    dock = bare(model, qtbot)
+    run(dock, qtbot)
+    painted.fill((8, 8), 20)
+    qtbot.waitUntil(lambda: not dock.stale.isHidden(), timeout=STALE_SOON)
+    painted.undo()
+    qtbot.waitUntil(dock.stale.isHidden, timeout=STALE_SOON)
+    np.testing.assert_array_equal(painted.data, labels)
+
+
+def test_moved_shapes_make_the_result_stale(model, qtbot):
+    boxes = [np.array([[0, 0], [0, 15], [20, 15 + i], [20, 0]]) + 30 * i for i in range(8)]
+    shapes = model.add_shapes(boxes, shape_type="polygon", name="one")
+    model.add_shapes(boxes, shape_type="polygon", name="two")
+    dock = bare(model, qtbot)
+    run(dock, qtbot)
+    shapes.data = [boxes[0] * 1.1, *boxes[1:]]
+    qtbot.waitUntil(lambda: not dock.stale.isHidden(), timeout=STALE_SOON)
+
+
+def test_another_plane_of_a_stack_makes_the_result_stale(model, qtbot):
+    model.add_image(np.stack([spots(1), spots(3)]), name="stack")
+    model.add_image(spots(2), name="plane")
+    dock = bare(model, qtbot)
+    model.dims.set_current_step(0, 1)
+    run(dock, qtbot)
+    model.dims.set_current_step(0, 0)
+    qtbot.waitUntil(lambda: not dock.stale.isHidden(), timeout=STALE_SOON)
+    model.dims.set_current_step(0, 1)
+    qtbot.waitUntil(dock.stale.isHidden, timeout=STALE_SOON)
+
+
+def test_changed_settings_are_named_and_setting_them_back_is_enough(bare_dock, qtbot):
+    run(bare_dock, qtbot)
+    rank, split = (bare_dock.settings.controls[name] for name in ("rank", "split_touching"))
+    rank.setValue(100)
+    split.click()
+    assert "split touching was on and is off" in bare_dock.stale.words.text()
+    assert "rank was 150 and is 100" in bare_dock.stale.words.text()
+    rank.setValue(150)
+    split.click()
+    assert bare_dock.state == "done"
+    assert bare_dock.stale.isHidden()
+
+
+def test_swapping_a_and_b_makes_the_result_stale(bare_dock, qtbot):
+    run(bare_dock, qtbot)
+    press(bare_dock.layer_pair.swap, qtbot)
+    assert bare_dock.state == "stale"
+
+
+def test_a_layer_edited_during_a_run_gives_a_result_that_is_stale_at_once(bare_dock, model, qtbot):
+    with qtbot.waitSignal(bare_dock.finished, timeout=30_000):
+        press(bare_dock.run_button, qtbot)
+        model.layers["one"].data = spots(8)
+    assert bare_dock.state == "stale"
+
+
+def test_cancelling_keeps_the_result_before(bare_dock, qtbot, monkeypatch):
+    run(bare_dock, qtbot)
+    before = bare_dock.result
+    monkeypatch.setattr(compare_dock, "run", slow)
+    press(bare_dock.run_button, qtbot)
+    press(bare_dock.cancel_button, qtbot)
+    assert bare_dock.result is before
+    assert bare_dock.results.table.marked() == [before.case]
+    assert "Cancelled" in bare_dock.results.text()
+
+
+# Workers -------------------------------------------------------------------------------------------------------
+
+
+def test_cancelling_before_the_first_step_leaves_the_dock_ready(bare_dock, qtbot, monkeypatch):
+    monkeypatch.setattr(compare_dock, "run", slow)
+    press(bare_dock.run_button, qtbot)
+    press(bare_dock.cancel_button, qtbot)
+    assert bare_dock.state == "ready"
+    qtbot.wait(100)
+    assert bare_dock.state == "ready"
+
+
+def test_a_run_after_a_cancelled_one_waits_for_its_thread_and_then_succeeds(bare_dock, qtbot, monkeypatch):
+    threads = []
+
+    def stubborn(*_):
+        threads.append("in")
+        time.sleep(0.5)
+        threads.append("out")
+        yield worker.Progress("never seen", 0, 1)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(compare_dock, "run", stubborn)
+        press(bare_dock.run_button, qtbot)
+        qtbot.waitUntil(lambda: bool(threads), timeout=2000)
+        press(bare_dock.cancel_button, qtbot)
+    assert threads == ["in"]
+    with qtbot.waitSignal(bare_dock.finished, timeout=30_000):
+        press(bare_dock.run_button, qtbot)
+        qtbot.waitUntil(lambda: len(threads) == 2, timeout=2000)
+    assert bare_dock.state == "done"
+
+
+def test_a_step_that_shares_out_blocks_is_left_between_two_of_them(qtbot):
+    from napari_shape_ensembles.threads import over_blocks
+
+    done = []
+
+    def steps():
+        yield worker.Progress("one long step", 0, 1)
+        over_blocks(lambda block: done.append(block) or time.sleep(0.02), range(500))
+        yield worker.Progress("never reached", 1, 1)
+
+    runner = worker.Runner()
+    runner.start(steps())
+    qtbot.waitUntil(lambda: bool(done), timeout=2000)
+    runner.cancel()
+    qtbot.wait(200)
+    count = len(done)
+    qtbot.wait(200)
+    assert len(done) == count < 500
+
+
+def test_pressing_run_twice_starts_one_run(bare_dock, qtbot, monkeypatch):
+    starts = []
+    monkeypatch.setattr(compare_dock, "run", lambda *_: starts.append(1) or slow())
+    press(bare_dock.run_button, qtbot)
+    press(bare_dock.run_button, qtbot)
+    bare_dock.run()
+    assert len(starts) == 1
+    bare_dock.cancel()
+
+
+# Several docks, closing and opening ----------------------------------------------------------------------------
+
+
+def test_two_viewers_keep_apart(bare_dock, model, qtbot):
+    other = ViewerModel()
+    for seed in (3, 4):
+        other.add_image(spots(seed), name=str(seed))
+    second = bare(other, qtbot)
+    run(second, qtbot)
+    assert chosen(bare_dock) == ["one", "two"]
+    assert [layer.name for layer in model.layers] == ["one", "two"]
+    assert len(other.layers) == 4
+    assert bare_dock.state == "ready"
+
+
+def test_two_docks_in_one_viewer_leave_each_others_curves(bare_dock, model, qtbot):
+    second = bare(model, qtbot)
+    run(bare_dock, qtbot)
+    run(second, qtbot)
+    run(second, qtbot)
+    assert [layer.name for layer in model.layers if is_own(layer)].count("one curves") == 1
+    assert sum(is_own(layer) for layer in model.layers) == 4
+
+
+def test_opening_and_closing_leaves_as_many_listeners_as_before(bare_dock, model, qtbot):
+    run(bare_dock, qtbot)
+    bare_dock.show()
+    before = counts(model)
+    for _ in range(3):
+        bare_dock.hide()
+        qtbot.waitUntil(lambda: not bare_dock.layer_pair.following, timeout=2000)
+        bare_dock.show()
+    assert counts(model) == before
+
+
+def test_a_closed_dock_listens_to_nothing(model, qtbot):
+    for seed in (1, 2):
+        model.add_image(spots(seed), name=str(seed))
+    before = counts(model)
+    dock = bare(model, qtbot)
+    dock.show()
+    run(dock, qtbot)
+    assert sum(counts(model)) > sum(before)
+    dock.hide()
+    qtbot.waitUntil(lambda: not dock.layer_pair.following, timeout=2000)
+    for layer in list(dock.curves):
+        model.layers.remove(layer)
+    assert counts(model) == before
+
+
+def test_reopening_shows_that_a_layer_was_changed_meanwhile(bare_dock, model, qtbot):
+    bare_dock.show()
+    run(bare_dock, qtbot)
+    bare_dock.hide()
+    qtbot.waitUntil(lambda: not bare_dock.layer_pair.following, timeout=2000)
+    model.layers["one"].scale = (1, 1)
+    bare_dock.show()
+    assert bare_dock.state == "stale"
+    assert not bare_dock.stale.isHidden()
+
+
+def test_closing_the_viewer_during_a_run_leaves_no_window_and_no_error(make_napari_viewer, qtbot):
+    viewer = make_napari_viewer()
+    for seed in (1, 2):
+        viewer.add_image(spots(seed), name=str(seed))
+    dock = opened(viewer, qtbot)
+    dock.settings.controls["permutations"].setValue(100_000)
+    windows = set(QApplication.topLevelWidgets())
+    press(dock.run_button, qtbot)
+    qtbot.waitUntil(lambda: "Testing" in dock.step.text(), timeout=20_000)
+    viewer.close()
+    qtbot.wait(500)
+    assert set(QApplication.topLevelWidgets()) <= windows
+
+
+LEAVING = """
+import sys, napari
+from qtpy.QtCore import QTimer
+from qtpy.QtWidgets import QApplication
+viewer = napari.Viewer()
+viewer.open_sample("napari-shape-ensembles", "undulation_difference")
+_, dock = viewer.window.add_plugin_dock_widget("napari-shape-ensembles", "Compare shapes")
+dock.settings.controls["permutations"].setValue(20_000)
+dock.run_button.click()
+def look():
+    if "Testing" in dock.step.text():
+        timer.stop()
+        QTimer.singleShot(100, lambda: {leave})
+timer = QTimer()
+timer.timeout.connect(look)
+timer.start(20)
+napari.run()
+"""
+
+
+@pytest.mark.parametrize("leave", ["viewer.close()", "QApplication.quit()"])
+def test_leaving_napari_while_permutations_are_under_way_is_clean(leave):
+    done = subprocess.run(
+        [sys.executable, "-X", "faulthandler", "-c", LEAVING.format(leave=leave)],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "Error" not in done.stderr
+    assert "Traceback" not in done.stderr

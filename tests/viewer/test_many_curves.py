@@ -1,0 +1,253 @@
+"""Curves as layers: thinned for display only, painted right whatever the column, and never in the window's way.
+
+The tests named B1 to B12 hold traps of napari's Shapes layer; B0 is one of a binding that no code here can avoid.
+"""
+
+import gc
+import time
+import weakref
+
+import numpy as np
+import pandas as pd
+import pytest
+import shapely
+from napari.components import ViewerModel
+from qtpy.QtCore import QElapsedTimer, QTimer
+
+from curve_makers import blobs
+from napari_shape_ensembles import Ensemble, Settings, compare
+from napari_shape_ensembles.viewer import worker
+from napari_shape_ensembles.viewer.inputs import Source
+from napari_shape_ensembles.viewer.layers import MARK, curve_layers, repaint, simplified
+from napari_shape_ensembles.viewer.paints import PAINTS
+
+from .conftest import press, run
+
+
+def source(curves, name="one", scale=1.0):
+    placement = {"scale": np.full(2, scale), "translate": np.zeros(2), "units": ("um", "um")}
+    return Source("shapes", list(curves), name, np.full(2, scale), "µm", placement, "", {})
+
+
+@pytest.fixture(scope="module")
+def compared():
+    ensembles = tuple(Ensemble(blobs(40, 200, seed=seed) * 20, unit="µm") for seed in (1, 2))
+    return compare(*ensembles, Settings(landmarks=60, permutations=99, rank=20))
+
+
+@pytest.fixture
+def layers(compared):
+    sides = (compared.a, compared.b)
+    return curve_layers(compared, tuple(source(side.curves, scale=0.5) for side in sides), sides)
+
+
+def test_curves_are_shown_within_a_quarter_of_a_pixel_and_kept_in_full(compared, layers):
+    for layer, ensemble in zip(layers, (compared.a, compared.b), strict=True):
+        full = layer.metadata[MARK]["curves"]
+        assert full is ensemble
+        assert sum(map(len, layer.data)) < 0.7 * sum(map(len, full.curves))
+        for shown, curve in zip(layer.data, full.curves, strict=True):
+            distance = shapely.hausdorff_distance(shapely.Polygon(shown), shapely.Polygon(curve / 0.5), densify=0.01)
+            assert distance <= 0.25 + 1e-3
+
+
+def test_thinned_curves_do_not_cross_themselves():
+    rng = np.random.default_rng(0)
+    ragged = [curve + rng.normal(scale=0.05, size=curve.shape) for curve in blobs(300, 80, seed=3) * 3]
+    assert all(shapely.is_valid(shapely.Polygon(curve)) for curve in simplified([c for c in ragged if valid(c)]))
+
+
+def valid(curve):
+    return shapely.is_valid(shapely.Polygon(curve))
+
+
+def test_thinning_keeps_order_and_small_curves():
+    tiny, large = np.array([[0, 0], [0, 0.1], [0.1, 0]]), blobs(1, 300, seed=1)[0] * 30
+    thinned = simplified([tiny, large, tiny + 5])
+    np.testing.assert_allclose(thinned[0], tiny)
+    np.testing.assert_allclose(thinned[2], tiny + 5)
+    assert 10 < len(thinned[1]) < 150
+    assert simplified([]) == []
+
+
+def test_triangulation_is_compiled(layers):
+    from napari.settings import get_settings
+    from napari.utils.triangulation_backend import TriangulationBackend, get_backend
+
+    assert get_settings().experimental.triangulation_backend is get_backend()
+    assert get_backend() not in (TriangulationBackend.pure_python, TriangulationBackend.numba)
+
+
+def test_thousands_of_curves_are_drawn_without_lines():
+    many = Ensemble(np.tile(blobs(1, 20), (2001, 1, 1)) + np.arange(2001)[:, None, None], unit="µm")
+    few = many.subset(np.arange(2001) < 30)
+    result = compare(few, few, Settings(landmarks=20, permutations=19, rank=2))
+    shown = curve_layers(result, (source(few.curves), source(few.curves)), (few, few))
+    assert min(shown[0].edge_width) > 0
+    from napari_shape_ensembles.viewer.layers import _edge_width
+
+    assert _edge_width(many, source(many.curves)) == 0
+
+
+# Painting any column -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("column", PAINTS)
+def test_every_offered_column_paints_by_its_values(layers, compared, column):
+    paint = PAINTS[column]
+    values = paint.values(compared)
+    limits = paint.limits(values, 99)
+    repaint(layers[0], column, limits)
+    own = values[: len(compared.a)]
+    share = np.clip((own - limits[0]) / (limits[1] - limits[0]), 0, 1)
+    np.testing.assert_allclose(layers[0].face_color, paint.colormap.map(share), atol=1 / 255)
+    assert layers[0].features["painted"].to_numpy() == pytest.approx(own)
+
+
+COLUMNS = {
+    "NaN": [np.nan, *range(1, 40)],
+    "constant": [3] * 40,
+    "whole numbers": [index % 5 for index in range(40)],
+    "switches": [index % 2 == 0 for index in range(40)],
+    "infinite": [np.inf, *range(1, 40)],
+}
+
+
+@pytest.mark.parametrize("name", COLUMNS)
+def test_b2_b4_odd_columns_are_painted_on_the_scale(layers, name):
+    layer = layers[0]
+    values = np.asarray(COLUMNS[name])
+    layer.features = layer.features.assign(product=values)
+    repaint(layer, "product", (0.0, 40.0))
+    colors = np.asarray(layer.face_color)
+    expected = PAINTS["product"].colormap.map(np.clip(values.astype(float) / 40, 0, 1))
+    known = ~np.isnan(values.astype(float))
+    np.testing.assert_allclose(colors[known], expected[known], atol=1 / 255)
+    assert (colors[~known, 3] == 0).all()
+
+
+@pytest.mark.parametrize("values", [[5.0] * 4, [np.nan] * 4, [0.0] * 4, [np.inf, 1.0, 2.0, np.nan]])
+def test_b2_limits_are_finite_and_apart_whatever_the_values(values):
+    for paint in PAINTS.values():
+        low, high = paint.limits(np.array(values), 99)
+        assert np.isfinite([low, high]).all()
+        assert low < high
+
+
+def test_b1_selecting_a_curve_does_not_upload_the_mesh_again(layers):
+    from napari_shape_ensembles.viewer.layers import select
+
+    model = ViewerModel()
+    model.add_layer(layers[0])
+    uploads = []
+    layers[0].events.edge_width.connect(uploads.append)
+    select(layers[0], {3})
+    assert set(layers[0].selected_data) == {3}
+    assert not uploads
+
+
+def test_b3_repainting_uploads_once_and_keeps_the_limits(layers):
+    uploads = []
+    layers[0].events.face_color.connect(uploads.append)
+    repaint(layers[0], "scale", (0.0, 0.125))
+    assert len(uploads) == 1
+    assert layers[0].face_contrast_limits == (0.0, 0.125)
+
+
+def test_b5_the_painted_column_survives_other_features(layers):
+    layer = layers[0]
+    layer.features = layer.features.assign(extra=1.0)
+    repaint(layer, "undulation", (0.0, 1.0))
+    assert {"painted", "extra"} <= set(layer.features)
+
+
+def test_b6_a_copy_can_be_painted_again_from_its_features(layers):
+    data, attributes, _ = layers[0].as_layer_data_tuple()
+    copy = ViewerModel().add_shapes(data, **attributes)
+    pd.testing.assert_frame_equal(copy.features, layers[0].features, check_dtype=False)
+    np.testing.assert_allclose(copy.face_color, layers[0].face_color, atol=1 / 255)
+
+
+def test_b7_b8_errors_are_returned_and_workers_are_freed(qtbot):
+    def failing():
+        yield worker.Progress("failing", 0, 1)
+        raise RuntimeError("the reason")
+
+    runner = worker.Runner()
+    with qtbot.waitSignal(runner.ended, timeout=5000) as ended:
+        runner.start(failing())
+        alive = weakref.ref(runner._worker)
+    assert "the reason" in ended.args[0].reason
+    qtbot.waitUntil(lambda: gc.collect() >= 0 and alive() is None, timeout=2000)
+
+
+def test_b9_areas_come_from_the_curves_not_from_the_mesh(layers, compared):
+    np.testing.assert_allclose(layers[0].features["area"], compared.a.features["area"])
+    concave = np.array([[0, 0], [0, 3], [1, 3], [1, 1], [2, 1], [2, 3], [3, 3], [3, 0]], dtype=float)
+    assert Ensemble([concave]).features["area"].iloc[0] == pytest.approx(7)
+
+
+def test_b10_one_worker_at_a_time(qtbot):
+    inside, most = [], []
+
+    def steps():
+        inside.append(1)
+        most.append(len(inside))
+        time.sleep(0.15)
+        inside.pop()
+        yield worker.Progress("slept", 1, 1)
+
+    runner = worker.Runner()
+    for _ in range(4):
+        runner.start(steps())
+        qtbot.wait(30)
+    with qtbot.waitSignal(runner.ended, timeout=5000):
+        pass
+    assert max(most) == 1
+
+
+def test_b11_replaced_curves_are_freed(bare_dock, model, qtbot):
+    run(bare_dock, qtbot)
+    before = [weakref.ref(layer) for layer in bare_dock.curves]
+    run(bare_dock, qtbot)
+    qtbot.wait(200)
+    qtbot.waitUntil(lambda: gc.collect() >= 0 and not any(ref() for ref in before), timeout=3000)
+
+
+def test_b12_curves_that_cannot_be_drawn_never_reach_a_layer():
+    flat, holed, pair = [[0, 0], [0, 1], [0, 2]], [[0, 0], [0, np.nan], [1, 1]], [[0, 0], [1, 1]]
+    ensemble = Ensemble([*blobs(2, 30), flat, holed, pair])
+    assert len(ensemble) == 2
+    assert sum(ensemble.dropped.values()) == 3
+
+
+# The window stays awake ----------------------------------------------------------------------------------------
+
+
+def longest_pause(dock, qtbot):
+    """Longest time in ms between two ticks of a timer while a comparison goes from its button to its end."""
+    clock, timer, pauses = QElapsedTimer(), QTimer(), []
+    timer.timeout.connect(lambda: pauses.append(clock.restart()))
+    # Ending hands layers to napari and draws; what is measured is the plugin's own work before.
+    dock.runner.ended.disconnect()
+    clock.start()
+    timer.start(5)
+    with qtbot.waitSignal(dock.runner.ended, timeout=60_000):
+        press(dock.run_button, qtbot)
+    timer.stop()
+    dock.runner.ended.connect(dock._end)
+    dock._show_idle()
+    return max(pauses)
+
+
+def test_the_window_is_never_blocked_for_100_ms_by_a_run(model, qtbot):
+    from .conftest import bare
+
+    for seed, name in ((1, "one"), (2, "two")):
+        curves = blobs(600, 150, seed=seed) * 10 + np.arange(600)[:, None, None] * 50
+        model.add_shapes(list(curves), shape_type="polygon", name=name)
+    dock = bare(model, qtbot)
+    dock.settings.controls["landmarks"].setValue(300)
+    dock.settings.controls["permutations"].setValue(1000)
+    # A busy machine delays single ticks; work that holds the interpreter does so every time.
+    assert min(longest_pause(dock, qtbot) for _ in range(3)) < 100

@@ -1,0 +1,43 @@
+"""The plugin's part of napari's preferences."""
+
+import pytest
+
+from napari_shape_ensembles import Settings
+from napari_shape_ensembles.viewer.paints import PAINTS
+from napari_shape_ensembles.viewer.preferences import PLUGIN, preferred
+from napari_shape_ensembles.viewer.settings_form import PREFERRED, SettingsForm
+
+settings = pytest.importorskip("napari.settings")
+
+
+@pytest.fixture
+def preferences():
+    if not hasattr(settings, "get_plugin_settings"):
+        pytest.skip("this napari keeps no settings for plugins")
+    part = settings.get_plugin_settings(PLUGIN).comparison
+    before = part.model_dump()
+    yield part
+    for name, value in before.items():
+        setattr(part, name, value)
+
+
+def test_their_defaults_are_those_of_the_functions(preferences):
+    for name in PREFERRED:
+        assert getattr(preferences, name) == getattr(Settings(), name)
+
+
+def test_the_form_starts_with_what_they_say(preferences, qtbot):
+    preferences.permutations, preferences.significance = 499, 0.05
+    form = SettingsForm()
+    qtbot.addWidget(form)
+    assert (form.analysis().permutations, form.analysis().significance) == (499, 0.05)
+
+
+def test_curves_are_filled_with_the_colours_they_say(preferences):
+    preferences.colormap = "cividis"
+    assert PAINTS["product"].colormap.name == "cividis"
+
+
+def test_a_napari_without_them_starts_with_the_defaults(monkeypatch):
+    monkeypatch.delattr(settings, "get_plugin_settings", raising=False)
+    assert preferred("rank", 7) == 7

@@ -1,0 +1,140 @@
+"""What the dock says about a result: in the panel, as text, as Python, in the help."""
+
+import contextlib
+import io
+
+import numpy as np
+import pytest
+from qtpy.QtCore import QPoint
+from qtpy.QtWidgets import QApplication
+from skimage.io import imsave
+
+from napari_shape_ensembles.viewer.help import HelpWindow, help_text
+from napari_shape_ensembles.viewer.null_plot import NullPlot
+from napari_shape_ensembles.viewer.truth_table import ROWS
+
+from .conftest import bare, press, run, spots
+
+
+def clipboard():
+    return QApplication.clipboard().text()
+
+
+def executed(code, **names):
+    with contextlib.redirect_stdout(io.StringIO()) as out:
+        exec(code, scope := {"__name__": "__main__", **names})
+    return scope, out.getvalue()
+
+
+def same(one, other):
+    assert one.case == other.case
+    np.testing.assert_array_equal(one.t, other.t)
+    np.testing.assert_array_equal(one.undulation.null, other.undulation.null)
+    assert one.scale.p_value == other.scale.p_value
+
+
+def test_the_text_holds_the_answer_the_tests_the_counts_and_the_settings(bare_dock, qtbot):
+    run(bare_dock, qtbot)
+    press(bare_dock.results.copy_text, qtbot)
+    text, result = clipboard(), bare_dock.result
+    assert text.startswith(result.summary())
+    for part in ("Undulation: MMD", "Scale: MMD", "A: one, 36 curves in µm", "landmarks: 50", "objects: bright"):
+        assert part in text
+    assert f"p = {result.scale.p_value:.2g}" in text
+    assert "Out of date" not in text
+    assert f"napari-shape-ensembles {result.versions['napari-shape-ensembles']}" in text
+
+
+def test_the_text_of_a_stale_result_says_so(bare_dock, qtbot):
+    run(bare_dock, qtbot)
+    bare_dock.settings.controls["rank"].setValue(3)
+    press(bare_dock.results.copy_text, qtbot)
+    assert "Note: Out of date: rank was 150 and is 3." in clipboard()
+
+
+def test_python_from_files_runs_as_it_is(viewer, qtbot, tmp_path):
+    for seed, name in ((1, "one"), (2, "two")):
+        path = tmp_path / f"{name}.tif"
+        imsave(path, spots(seed).astype(np.float32), check_contrast=False)
+        (layer,) = viewer.open(path, plugin="napari")
+        layer.scale, layer.units = (0.5, 0.25), ("um", "um")
+    dock = bare(viewer, qtbot)
+    dock.settings.controls["outline_smoothing"].setValue(1.5)
+    run(dock, qtbot)
+    press(dock.results.copy_python, qtbot)
+    assert "viewer" not in clipboard()
+    scope, out = executed(clipboard())
+    same(scope["result"], dock.result)
+    assert dock.result.summary() in out
+
+
+def test_python_from_layers_runs_in_the_console(bare_dock, model, qtbot, monkeypatch):
+    import napari
+
+    run(bare_dock, qtbot)
+    press(bare_dock.results.copy_python, qtbot)
+    monkeypatch.setattr(napari, "current_viewer", lambda: model)
+    scope, _ = executed(clipboard())
+    same(scope["result"], bare_dock.result)
+
+
+def test_python_does_not_name_a_file_that_holds_something_else(viewer, qtbot, tmp_path):
+    for seed, name in ((1, "one"), (2, "two")):
+        imsave(tmp_path / f"{name}.tif", spots(seed).astype(np.float32), check_contrast=False)
+        viewer.open(tmp_path / f"{name}.tif", plugin="napari")
+    viewer.layers["one"].data = spots(5)
+    dock = bare(viewer, qtbot)
+    run(dock, qtbot)
+    press(dock.results.copy_python, qtbot)
+    assert "ensemble_of(viewer.layers['one']" in clipboard()
+    assert "two.tif" in clipboard()
+
+
+def test_the_null_distribution_is_drawn_with_observed_value_and_threshold(bare_dock, qtbot):
+    run(bare_dock, qtbot)
+    for name, test in (("Undulation", bare_dock.result.undulation), ("Scale", bare_dock.result.scale)):
+        plot = bare_dock.results.null_plots[name]
+        assert f"{test.mmd:.3f}" in plot.caption()
+        assert f"{test.threshold:.3f}" in plot.caption()
+        low, high = plot.span()
+        assert low < min(test.null.min(), test.mmd)
+        assert max(test.null.max(), test.mmd, test.threshold) < high
+        plot.resize(300, plot.sizeHint().height())
+        picture = plot.grab().toImage()
+        ratio = picture.devicePixelRatio()
+        column = [picture.pixelColor(QPoint(int(plot.place(test.mmd) * ratio), y)) for y in range(picture.height())]
+        assert column.count(plot.palette().windowText().color()) > 40
+
+
+def test_a_threshold_out_of_reach_is_said_and_not_drawn(qtbot):
+    from napari_shape_ensembles import mmd_test
+
+    plot = NullPlot("Scale")
+    qtbot.addWidget(plot)
+    plot.show_test(mmd_test(np.arange(3.0), np.arange(4.0), permutations=20, significance=0.01))
+    assert "out of reach" in plot.caption()
+    assert np.isfinite(plot.span()).all()
+    assert not plot.grab().isNull()
+
+
+def test_settings_used_are_those_of_the_run_not_of_the_form(bare_dock, qtbot):
+    run(bare_dock, qtbot)
+    bare_dock.settings.controls["rank"].setValue(3)
+    press(bare_dock.results.settings.heading, qtbot)
+    assert bare_dock.results.settings.unfolded
+    assert "rank: 150" in bare_dock.results.used.text()
+
+
+def test_the_help_opens_at_the_row_that_holds(bare_dock, qtbot):
+    run(bare_dock, qtbot)
+    press(bare_dock.results.help, qtbot)
+    assert bare_dock._help.heading().startswith(bare_dock.result.case)
+
+
+@pytest.mark.parametrize("heading", [*ROWS, "inconclusive", "The numbers"])
+def test_every_answer_has_a_section_in_the_help(qtbot, heading):
+    window = HelpWindow()
+    qtbot.addWidget(window)
+    window.open_at(heading)
+    assert window.heading().startswith(heading)
+    assert "http" not in help_text()

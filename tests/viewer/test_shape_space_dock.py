@@ -1,0 +1,320 @@
+"""The dock Shape space as a person uses it: take the comparison, move, play, explain, choose, add, save."""
+
+import numpy as np
+import pytest
+from qtpy.QtCore import QPoint, Qt
+from qtpy.QtWidgets import QFileDialog, QPushButton, QSlider
+from scipy.spatial.distance import pdist
+
+from curve_makers import blobs, ellipse
+from napari_shape_ensembles import Ensemble, Settings, compare
+from napari_shape_ensembles.tensors import TrigonometricExpansion
+from napari_shape_ensembles.viewer import shape_space_dock
+from napari_shape_ensembles.viewer.shape_canvas import Densities, ShareBar, round_length
+from napari_shape_ensembles.viewer.shape_path import Geodesic, ShapePlaces, lipschitz
+
+from .conftest import opened, press, run, spots
+
+QUICK = Settings(landmarks=100, rank=20, permutations=199)
+
+
+@pytest.fixture(scope="module")
+def result():
+    a = Ensemble(list(blobs(30, 80, seed=1)), name="one", unit="µm", ids=np.arange(100, 130))
+    b = Ensemble(list(blobs(35, 80, seed=2) * 1.6), name="two", unit="µm")
+    return compare(a, b, QUICK)
+
+
+def opened_space(viewer):
+    return viewer.window.add_plugin_dock_widget("napari-shape-ensembles", "Shape space")[1]
+
+
+@pytest.fixture
+def space(viewer, result):
+    widget = opened_space(viewer)
+    widget.set_comparison(result)
+    return widget
+
+
+@pytest.fixture
+def explained(space, qtbot):
+    return explain(space, qtbot)
+
+
+def explain(space, qtbot):
+    with qtbot.waitSignal(space.runner.ended, timeout=60_000):
+        press(space.explain_button, qtbot)
+    return space
+
+
+def shown(space):
+    return space.explorer.shape()[0]
+
+
+def test_without_a_comparison_it_says_how_to_get_one_and_opens_the_dock(viewer, qtbot):
+    space = opened_space(viewer)
+    assert "Open the dock Compare shapes" in space.status.text()
+    assert space.explorer.isHidden()
+    for seed in (1, 2):
+        viewer.add_image(spots(seed), name=str(seed))
+    press(space.open_compare, qtbot)
+    compare_dock = next(dock for dock in viewer.window.dock_widgets.values() if hasattr(dock, "run_button"))
+    compare_dock.settings.controls["permutations"].setValue(199)
+    run(compare_dock, qtbot)
+    assert space.comparison is compare_dock.result
+    assert space.comparison.summary() in space.status.text()
+    assert not space.explorer.isHidden()
+
+
+def test_a_result_that_is_there_already_is_taken_and_a_new_one_replaces_it(dock, viewer, qtbot):
+    run(dock, qtbot)
+    space = opened_space(viewer)
+    first = space.comparison
+    assert first is dock.result
+    run(dock, qtbot)
+    assert space.comparison is dock.result is not first
+
+
+def test_a_dock_opened_later_is_found(viewer, qtbot):
+    space = opened_space(viewer)
+    space.parentWidget().show()
+    space.show()
+    for seed in (1, 2):
+        viewer.add_image(spots(seed), name=str(seed))
+    compare_dock = opened(viewer, qtbot)
+    run(compare_dock, qtbot)
+    space.look_for_comparison()
+    assert space.comparison is compare_dock.result
+
+
+def test_sliders_move_the_shape_along_their_coordinate(space, result):
+    explorer, places = space.explorer, ShapePlaces(result)
+    np.testing.assert_allclose(shown(space), places.draw(places.mean("")), atol=1e-10)
+    explorer.mode_boxes[1].setValue(7)
+    explorer.sliders[1].setValue(20)
+    expected = places.draw(places.moved({6: 2.0}, {}))
+    np.testing.assert_allclose(shown(space), expected, atol=1e-10)
+    assert "mode 7 +2.0 sd" in explorer.shape()[1]
+    explorer.sliders[4].setValue(10)
+    size = np.linalg.norm(shown(space)) / np.linalg.norm(expected)
+    l = result.l @ [np.sqrt(0.5), 0, np.sqrt(0.5)]
+    assert size == pytest.approx(np.exp(l.std() / np.sqrt(2)), rel=1e-6)
+
+
+def test_reset_goes_back_to_the_mean(space, qtbot, result):
+    for slider in space.explorer.sliders:
+        slider.setValue(9)
+    press(space.explorer.reset, qtbot)
+    places = ShapePlaces(result)
+    np.testing.assert_allclose(shown(space), places.draw(places.mean("")), atol=1e-10)
+
+
+def test_the_path_runs_from_one_mean_to_the_other(space, result):
+    places = ShapePlaces(result)
+    space.explorer.tabs.setCurrentIndex(1)
+    np.testing.assert_allclose(shown(space), places.draw(places.mean("A")), atol=1e-9)
+    space.explorer.time.setValue(100)
+    np.testing.assert_allclose(np.linalg.norm(shown(space)), np.linalg.norm(places.draw(places.mean("B"))), rtol=1e-9)
+    assert "mean of A → mean of B, 100%" in space.explorer.shape()[1]
+
+
+def test_a_geodesic_between_two_curves_ends_at_them_and_goes_evenly(result):
+    from napari_shape_ensembles.tensors import decompose, grassmann, spd
+
+    places = ShapePlaces(result)
+    start, end = (places.curve(row)[0] for row in (3, 50))
+    path = Geodesic(places, start, end)
+    np.testing.assert_allclose(path.at(0), places.draw(start), atol=1e-9)
+    undulation, scale = decompose(np.stack([path.at(time) for time in (0, 0.25, 0.5, 1)]))
+    target, last = decompose(places.draw(end)[None])
+    assert grassmann.dist(undulation[-1], target[0]) == pytest.approx(0, abs=1e-8)
+    np.testing.assert_allclose(np.linalg.eigvalsh(scale[-1]), np.linalg.eigvalsh(last[0]), rtol=1e-9)
+    for steps in (grassmann.dist(undulation[0], undulation), spd.dist(scale[0], scale)):
+        np.testing.assert_allclose(steps / steps[-1], [0, 0.25, 0.5, 1], atol=1e-6)
+
+
+def test_the_drawing_of_a_curve_tends_to_its_outline_with_the_rank(space, result):
+    explorer = space.explorer
+    explorer.show_curve(40)
+    _, outline = ShapePlaces(result).curve(40)
+    away = []
+    for rank in (1, 5, 20):
+        explorer.rank.setValue(rank)
+        away.append(np.sqrt(((shown(space) - outline) ** 2).sum(axis=1).mean()))
+        assert f"at rank {rank}" in explorer.lipschitz.text()
+        assert f"{away[-1]:.3g} µm" in explorer.lipschitz.text()
+    assert away[0] > away[1] > away[2]
+    assert pdist(outline).max() == pytest.approx(pdist(result.b.curves[10]).max(), rel=0.01)
+
+
+def test_the_lipschitz_constant_is_that_of_the_fourier_series():
+    assert lipschitz(ellipse(2.0, 2.0, 60)) == pytest.approx(1)
+    u = ellipse(3.0, 1.0, 200)
+    series = TrigonometricExpansion.through(u[None])
+    assert lipschitz(u) == pytest.approx(float(series.lipschitz()[0] / series.lengths()[0]), rel=1e-4)
+
+
+@pytest.mark.parametrize("tab", [0, 1, 2])
+def test_play_moves_the_slider_in_use_until_it_is_pressed_again(viewer, result, qtbot, tab):
+    space = opened_space(viewer)
+    space.set_comparison(result)
+    explorer = space.explorer
+    explorer.tabs.setCurrentIndex(tab)
+    slider = (explorer.sliders[0], explorer.time, explorer.rank)[tab]
+    explorer.isVisible = lambda: True
+    seen = set()
+    slider.valueChanged.connect(seen.add)
+    press(explorer.play, qtbot)
+    qtbot.waitUntil(lambda: len(seen) >= 4, timeout=10_000)
+    press(explorer.play, qtbot)
+    count = len(seen)
+    qtbot.wait(80)
+    assert len(seen) == count
+    assert "Play" in explorer.play.text()
+
+
+def test_explaining_fills_the_pages(explained, result):
+    panel = explained.panel
+    assert panel.isEnabled()
+    assert "B's outlines are larger" in panel.sentences.text()
+    assert panel.shares.lines()[0].startswith("size ")
+    assert panel.table.rowCount() == len(panel.explanation.modes) == 20
+    top = int(panel.explanation.modes.order()[0])
+    assert panel.table.item(0, 0).text() == f"{top + 1}"
+    assert explained.explorer.mode_boxes[0].value() == top + 1
+    assert f"Mode {top + 1} " in panel.mode_words.text()
+    assert len(panel.mode_canvas.shapes()) == 3
+    assert explained.comparison.summary() in explained.status.text()
+    of_a, of_b = panel.gallery.indices()
+    assert max(of_a) < 30 <= min(of_b)
+
+
+def test_choosing_a_mode_draws_it_and_sets_the_first_slider(explained):
+    panel = explained.panel
+    before = panel.mode_canvas.shapes()[2].curve
+    panel.table.selectRow(4)
+    mode = int(panel.table.item(4, 0).text())
+    assert f"Mode {mode} " in panel.mode_words.text()
+    assert explained.explorer.mode_boxes[0].value() == mode
+    assert not np.allclose(panel.mode_canvas.shapes()[2].curve, before)
+    shares = panel.densities.bars()
+    np.testing.assert_allclose([bars.sum() for bars in shares], 1)
+
+
+def test_the_gallery_follows_the_kind_and_a_click_shows_the_curve(explained, qtbot):
+    panel = explained.panel
+    by_form = panel.gallery.indices()
+    panel.kind.setCurrentIndex(1)
+    by_scale = panel.gallery.indices()
+    assert by_form != by_scale
+    panel.gallery.resize(500, 130)
+    centre = panel.gallery.cell(1, 2).center()
+    qtbot.mouseClick(panel.gallery, Qt.MouseButton.LeftButton, pos=QPoint(int(centre.x()), int(centre.y())))
+    row = by_scale[1][2]
+    assert explained.explorer.curve.currentIndex() == row
+    assert explained.explorer.tabs.currentIndex() == 2
+    assert explained.explorer.shape()[1].startswith(f"B · {row - 30}")
+
+
+def test_cancel_stops_an_explanation(space, qtbot, monkeypatch):
+    import time
+
+    def slow(_):
+        for _ in range(500):
+            yield shape_space_dock.STEPS[0]
+            time.sleep(0.01)
+
+    monkeypatch.setattr(shape_space_dock, "explanation_steps", slow)
+    press(space.explain_button, qtbot)
+    assert not space.explain_button.isEnabled()
+    press(space.cancel_button, qtbot)
+    assert space.status.text() == "Cancelled."
+    assert space.explain_button.isEnabled()
+    assert space.panel.explanation is None
+
+
+def test_an_error_is_said_in_place(space, qtbot, monkeypatch):
+    def failing(_):
+        yield shape_space_dock.STEPS[0]
+        raise RuntimeError("the reason")
+
+    monkeypatch.setattr(shape_space_dock, "explanation_steps", failing)
+    explain(space, qtbot)
+    assert "the reason" in space.status.text()
+    assert space.explain_button.isEnabled()
+
+
+def test_another_comparison_drops_the_explanation(explained, result):
+    explained.set_comparison(compare(result.b, result.a, QUICK))
+    assert explained.panel.explanation is None
+    assert explained.panel.table.rowCount() == 0
+    assert explained.save_report.isHidden()
+
+
+def test_add_to_viewer_adds_the_outline_in_its_unit(space, viewer, qtbot):
+    space.explorer.sliders[0].setValue(15)
+    press(space.explorer.add, qtbot)
+    layer = viewer.layers[-1]
+    np.testing.assert_allclose(layer.data[0], shown(space), atol=1e-5)
+    assert layer.name == "mode 1 +1.5 sd"
+    assert [str(unit) for unit in layer.units] == ["micrometer", "micrometer"]
+
+
+def test_the_selected_curve_of_a_layer_can_be_taken(dock, viewer, qtbot):
+    run(dock, qtbot)
+    space = opened_space(viewer)
+    space.explorer.tabs.setCurrentIndex(1)
+    press(space.explorer.takes[0], qtbot)
+    assert "Select one curve" in space.status.text()
+    layer = viewer.layers["two curves"]
+    viewer.layers.selection.active = layer
+    layer.selected_data = {4}
+    press(space.explorer.takes[0], qtbot)
+    name = f"B · {layer.features['id'].iloc[4]}"
+    assert space.explorer.ends[0].currentText() == name
+    assert space.explorer.shape()[1].startswith(f"{name} → mean of B")
+    assert "Select one curve" not in space.status.text()
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("why.html", "Report saved: why.html"),
+        ("why.doc", "saved as .html or .pdf"),
+        ("nowhere/why.html", "why.html cannot be written: No such file"),
+    ],
+)
+def test_the_report_is_saved_where_the_dialog_says(explained, qtbot, tmp_path, monkeypatch, name, words):
+    path = tmp_path / name
+    monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_: (str(path), ""))
+    with qtbot.waitSignal(explained.runner.ended, timeout=60_000):
+        press(explained.save_report, qtbot)
+    assert words in explained.status.text()
+    assert path.exists() == (name == "why.html")
+
+
+def test_every_control_has_a_tooltip(space):
+    for control in [*space.findChildren(QPushButton), *space.findChildren(QSlider)]:
+        assert control.toolTip(), control.objectName() or control
+
+
+@pytest.mark.parametrize("theme", ["dark", "light"])
+def test_all_drawings_paint_in_both_themes(explained, viewer, theme):
+    viewer.theme = theme
+    for widget in (explained.explorer.canvas, explained.panel.mode_canvas, explained.panel.gallery):
+        widget.resize(300, 220)
+        picture = widget.grab().toImage()
+        colours = {picture.pixel(x, y) for x in range(0, 300, 3) for y in range(0, picture.height(), 3)}
+        assert len(colours) > 5
+
+
+def test_bars_and_lengths(qtbot):
+    assert [round_length(x) for x in (0.19, 2.1, 9.9, 100)] == pytest.approx([0.1, 2, 5, 100])
+    bar, densities = ShareBar(), Densities()
+    for widget in (bar, densities):
+        qtbot.addWidget(widget)
+    bar.show_shares([("size", 0.25, (0.1, 0.4)), ("form", 0.75, (0.6, 0.9))])
+    assert bar.lines() == ["size 25% (10% to 40%)", "form 75% (60% to 90%)"]
+    densities.show_samples(np.zeros(5), np.zeros(3))
+    assert bar.grab().width() > 0
+    assert densities.grab().width() > 0
