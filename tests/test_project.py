@@ -1,5 +1,6 @@
 """What holds for the project as a whole: the order of the rooms, the manifest, the README, what no file may name."""
 
+import json
 import re
 import shutil
 import subprocess
@@ -113,6 +114,13 @@ def test_code_in_the_pages_on_numerics_runs_from_top_to_bottom(page):
     for block in python_blocks(f"docs/{page}.md"):
         exec(block, names)
     assert names
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "docs" / "notebooks").glob("*.ipynb")), ids=lambda path: path.stem)
+def test_notebooks_have_been_run_without_an_error(path):
+    cells = [cell for cell in json.loads(path.read_text(encoding="utf-8"))["cells"] if cell["cell_type"] == "code"]
+    assert [cell["execution_count"] for cell in cells] == list(range(1, len(cells) + 1))
+    assert not [output for cell in cells for output in cell["outputs"] if output["output_type"] == "error"]
 
 
 def test_links_between_documents_lead_somewhere():

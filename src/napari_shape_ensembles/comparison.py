@@ -206,6 +206,9 @@ class Comparison:
         """Add one painted Shapes layer per image to a napari viewer, and return the two."""
         return [viewer.add_shapes(curves, **options) for curves, options, _ in curve_layer_data(self)]
 
+    def __repr__(self) -> str:
+        return f"Comparison({self.summary()})"
+
     def _repr_html_(self) -> str:
         return summary_html(self)
 

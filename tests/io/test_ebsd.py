@@ -220,6 +220,11 @@ def test_ctf_gives_band_contrast_phase_and_points_not_indexed(tmp_path):
     assert labels.max() == 2
 
 
+def test_headers_in_older_alphabets_are_read(tmp_path):
+    (tmp_path / "x.ctf").write_bytes(ctf(4, 6).replace("Author\t", "Author\tÅsa").encode("latin-1"))
+    assert read_ebsd(tmp_path / "x.ctf").points.shape == (4, 6)
+
+
 def test_hdf5_is_read(tmp_path):
     y, x = (axis.ravel() * 2.0 for axis in np.indices((5, 7)))
     rotations = Rotation.from_euler(np.stack([np.where(x < 6, 0.1, 0.9), 0 * x, 0 * x], axis=-1))

@@ -75,7 +75,6 @@ def opened(make_napari_viewer):
     """A viewer with a window, which knows how to open files, and the widget opened through the manifest."""
     viewer = make_napari_viewer()
     _, widget = viewer.window.add_plugin_dock_widget("napari-shape-ensembles", "Pixel size")
-    widget.show()
     return viewer, widget
 
 

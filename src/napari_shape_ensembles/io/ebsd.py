@@ -4,8 +4,10 @@ A square grid has a pixel per point. On a hexagonal grid every point is two pixe
 one: so laid, bricks touch exactly the six neighbours that hexagons do, and areas stay right.
 """
 
+import tempfile
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -154,7 +156,21 @@ def _loaded(path: StrPath, ending: str) -> Any:
     options = {"autogen_names": False} if ending == ".ang" else {}
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="loadtxt: input contained no data")  # an error follows
-        return io.load(str(path), **options)
+        with _readable(Path(path), ending) as readable:
+            return io.load(str(readable), **options)
+
+
+@contextmanager
+def _readable(path: Path, ending: str) -> Iterator[Path]:
+    """The file, or where its header holds letters of an older alphabet a copy without them: orix expects UTF-8."""
+    content = path.read_bytes() if ending in (".ang", ".ctf") else b""
+    if content.isascii():
+        yield path
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        copy = Path(folder) / path.name
+        copy.write_text(content.decode("latin-1").encode("ascii", "replace").decode(), newline="")
+        yield copy
 
 
 def _refuse_claims(path: StrPath) -> None:

@@ -44,6 +44,7 @@ class PixelSize(QWidget):
         self.layer.currentIndexChanged.connect(lambda _: self.show_layer())
         self.read.clicked.connect(self.read_file)
         self.apply.clicked.connect(self.set_layer)
+        self.follow()
 
     def _lay_out(self) -> None:
         form = QFormLayout(self)
@@ -61,13 +62,9 @@ class PixelSize(QWidget):
         form.addRow(self.message)
 
     def showEvent(self, event: QShowEvent | None) -> None:  # noqa: N802 - Qt's name
-        """Follow the layer list from now on, and catch up with it."""
+        """Follow the layer list again."""
         super().showEvent(event)
-        if not self._following:
-            for name in _FOLLOWED:
-                getattr(self._layers.events, name).connect(self.refresh)
-            self._following = True
-        self.refresh()
+        self.follow()
 
     def hideEvent(self, event: QHideEvent | None) -> None:  # noqa: N802 - Qt's name
         """Stop following, so that a closed dock leaves nothing behind."""
@@ -76,6 +73,14 @@ class PixelSize(QWidget):
             for name in _FOLLOWED:
                 getattr(self._layers.events, name).disconnect(self.refresh)
             self._following = False
+
+    def follow(self) -> None:
+        """Keep in step with the layer list from now on, and catch up with it."""
+        if not self._following:
+            for name in _FOLLOWED:
+                getattr(self._layers.events, name).connect(self.refresh)
+            self._following = True
+        self.refresh()
 
     def refresh(self) -> None:
         """List the layers of now, keeping the one that is chosen where it is still there."""
