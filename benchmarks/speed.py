@@ -13,7 +13,7 @@ import statistics
 import subprocess
 import sys
 import time
-from itertools import pairwise
+from collections import Counter
 
 import numpy as np
 
@@ -43,14 +43,15 @@ def blobs(count, seed=0):
 
 
 def stages(a, b, settings):
-    """Seconds of every stage of one comparison."""
-    names, marks = [], [time.perf_counter()]
+    """Seconds of every stage of one comparison; a long stage comes up several times."""
+    seconds = Counter()
+    current, mark = "checking", time.perf_counter()
     for step in comparison_steps(a, b, settings):
-        names.append(step.name)
-        marks.append(time.perf_counter())
-    marks.append(time.perf_counter())
-    seconds = [later - earlier for earlier, later in pairwise(marks[1:])]
-    return dict(zip(names, seconds, strict=True))
+        now = time.perf_counter()
+        seconds[current] += now - mark
+        current, mark = step.name, now
+    seconds[current] += time.perf_counter() - mark
+    return seconds
 
 
 def peak_memory():

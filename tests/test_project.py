@@ -107,6 +107,14 @@ def test_the_pages_with_code_are_found():
     assert {"README.md", "notebook.md"} <= {page.name for page in PAGES}
 
 
+@pytest.mark.parametrize("page", ["quadrature", "smooth-curves", "shape-distances"])
+def test_code_in_the_pages_on_numerics_runs_from_top_to_bottom(page):
+    names: dict = {}
+    for block in python_blocks(f"docs/{page}.md"):
+        exec(block, names)
+    assert names
+
+
 def test_links_between_documents_lead_somewhere():
     for page in [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]:
         for target in re.findall(r"\]\((?!https?:|#)([^)#]+)", page.read_text(encoding="utf-8")):

@@ -1,17 +1,21 @@
 """The comparison of two ensembles: registration, learning, two tests and one row of the truth table."""
 
 import platform
-from collections.abc import Callable, Generator, Sequence
-from dataclasses import InitVar, dataclass
+from collections.abc import Callable, Generator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .curves import Ensemble, Interpolation, Measure, in_unit, to_landmarks
+from . import records
+from .archive import StrPath, Tree, read_archive, write_archive
+from .curves import Ensemble, in_unit, to_landmarks
 from .discrepancy import INCONCLUSIVE, TRUTH_TABLE, MMDTest, combined_mmd_steps, gretton_steps, inconclusive, row
+from .painted import curve_layer_data, summary_html
+from .settings import Settings as Settings
 from .tensors import Registration, ShapeSpace, decompose, register
 from .tensors.archetype import Choice, archetype_index, choose_archetype
 from .threads import one_library_thread
@@ -21,9 +25,7 @@ if TYPE_CHECKING:
 
 Real = NDArray[np.float64]
 Returned = TypeVar("Returned")
-RegistrationKind = Literal["standardized", "raw", "none"]
-Coordinates = Literal["both", "raw", "normalized"]
-NullKind = Literal["permutation", "gamma", "bound"]
+Images = Ensemble | Sequence[Ensemble]
 
 # Beyond π/4 from the mean neither the mean nor the normal coordinates need be unique.
 _FAR = np.pi / 4
@@ -31,124 +33,6 @@ _FAR = np.pi / 4
 _MANY = 0.5
 # Below this many curves on one side a missed difference says little.
 _FEW = 30
-
-
-@dataclass(frozen=True)
-class Settings:
-    """What a comparison does. The defaults are the project's; `Settings.paper` gives the paper's own.
-
-    Attributes
-    ----------
-    landmarks : int
-        Landmarks n per curve.
-    rank : int
-        Undulation coordinates r kept; fewer where the curves cannot fix so many.
-    significance : float
-        Level of each of the two tests. The row as a whole errs at most twice as often.
-    permutations : int
-        Random relabellings B per test.
-    archetype : {"asymmetric", "random", "mean"} or int
-        The curve all others are registered against; an index counts through A's curves, then B's.
-    reflections : bool
-        A curve and its mirror image count as the same; False keeps handedness as a feature.
-    measure : {"affine", "arc-length"}
-        Which length the landmarks divide equally. Only the affine one keeps undulation free of linear maps.
-    registration : {"standardized", "raw", "none"}
-        "standardized" matches undulations with each other and takes the frame of the scale from matching the
-        raw curves; "raw" uses that one match for both; "none" leaves curves as they are.
-    coordinates : {"both", "raw", "normalized"}
-        Undulation coordinates tested: raw ones see coarse form, normalized ones fine roughness.
-    interpolation : {"spline", "polygon"}
-        Between the vertices of an outline.
-    bandwidth : float or tuple of floats
-        Width s of the tests' kernel exp(-d²/(2s²)) over the median distance d. Several are tested on the same
-        permutations and combined by the smallest p-value.
-    null : {"permutation", "gamma", "bound"}
-        What the statistics are held against: permuted labels (exact), a gamma distribution with their moments, or
-        Gretton's distribution-free bound (very conservative). The last two draw no permutations.
-    approximate_above : int, optional
-        For more curves than this the permutation tests project the kernel on 512 of them: quicker, with the same
-        level and somewhat less power. By default never.
-    seed : int
-        Of every random draw.
-    register, normalize : bool, optional
-        Shorthands: `register=False` is registration "none"; `normalize` picks the coordinates "normalized" or
-        "raw".
-
-    Raises
-    ------
-    ValueError
-        For a value out of range, naming it.
-    """
-
-    landmarks: int = 500
-    rank: int = 150
-    significance: float = 0.01
-    permutations: int = 1000
-    archetype: Choice = "asymmetric"
-    reflections: bool = True
-    measure: Measure = "affine"
-    registration: RegistrationKind = "standardized"
-    coordinates: Coordinates = "both"
-    interpolation: Interpolation = "spline"
-    seed: int = 0
-    bandwidth: float | tuple[float, ...] = 1.0
-    null: NullKind = "permutation"
-    approximate_above: int | None = None
-    register: InitVar[bool | None] = None
-    normalize: InitVar[bool | None] = None
-
-    def __post_init__(self, register: bool | None, normalize: bool | None) -> None:
-        if register is False:
-            object.__setattr__(self, "registration", "none")
-        if normalize is not None:
-            object.__setattr__(self, "coordinates", "normalized" if normalize else "raw")
-        self._check_numbers()
-        self._check_choices()
-
-    def _check_numbers(self) -> None:
-        least = {"landmarks": 8, "rank": 1, "permutations": 1, "seed": 0}
-        if self.approximate_above is not None:
-            least["approximate_above"] = 1
-        for name, bound in least.items():
-            value = getattr(self, name)
-            if not isinstance(value, int | np.integer) or value < bound:
-                raise ValueError(f"{name} is a whole number of at least {bound}, not {value!r}")
-        if not 0 < self.significance < 1:
-            raise ValueError(f"significance is a level between 0 and 1, such as 0.01, not {self.significance!r}")
-        self._check_bandwidth()
-
-    def _check_bandwidth(self) -> None:
-        if isinstance(self.bandwidth, Sequence):  # a list, as it comes out of a file
-            object.__setattr__(self, "bandwidth", tuple(self.bandwidth))
-        factors = self.bandwidth if isinstance(self.bandwidth, tuple) else (self.bandwidth,)
-        if not factors or not all(isinstance(factor, int | float) and 0 < factor < np.inf for factor in factors):
-            raise ValueError(f"bandwidth is a positive multiple of the median distance, or several, not {factors!r}")
-        if len(set(factors)) < len(factors):
-            raise ValueError(f"bandwidth names a multiple twice: {factors!r}")
-
-    def _check_choices(self) -> None:
-        choices = {
-            "measure": get_args(Measure),
-            "registration": get_args(RegistrationKind),
-            "coordinates": get_args(Coordinates),
-            "interpolation": get_args(Interpolation),
-            "null": get_args(NullKind),
-        }
-        if not isinstance(self.archetype, int | np.integer):
-            choices["archetype"] = ("asymmetric", "random", "mean")
-        for name, allowed in choices.items():
-            if getattr(self, name) not in allowed:
-                raise ValueError(f"{name} is one of {', '.join(allowed)}, not {getattr(self, name)!r}")
-
-    @classmethod
-    def paper(cls, **changes: Any) -> "Settings":
-        """Return the choices of the paper: arc length, one raw match, a random archetype, raw coordinates.
-
-        Other settings may be given by name.
-        """
-        choices = {"measure": "arc-length", "registration": "raw", "coordinates": "raw", "archetype": "random"}
-        return cls(**(choices | changes))
 
 
 @dataclass(frozen=True)
@@ -169,6 +53,19 @@ STEPS = (
     "testing undulation",
     "testing scale",
 )
+
+
+class Learned(NamedTuple):
+    """A shape space, and the undulation (N, r) and scale (N, 3) coordinates of the curves it was learned from.
+
+    With them how many curves have an ambiguous match, and whether the archetype is ambiguous itself.
+    """
+
+    space: ShapeSpace
+    t: Real
+    l: Real
+    ambiguous: int
+    archetype_is_ambiguous: bool
 
 
 @dataclass(frozen=True, eq=False)
@@ -194,6 +91,8 @@ class Comparison:
         Whether the archetype (nearly) repeats itself, so that matches with it are not unique.
     row_depends_on_archetype : bool
         Whether the row is known to change with the archetype (`archetype_sensitivity`); it is then no answer.
+    versions : mapping of str to str
+        Versions of the software that decided the digits.
     """
 
     a: Ensemble
@@ -207,6 +106,7 @@ class Comparison:
     ambiguous: int = 0
     archetype_is_ambiguous: bool = False
     row_depends_on_archetype: bool = False
+    versions: Mapping[str, str] = field(default_factory=lambda: software_versions())
 
     @property
     def case(self) -> str:
@@ -283,16 +183,59 @@ class Comparison:
         numbers = f"undulation p = {self.undulation.p_value:.2g}, scale p = {self.scale.p_value:.2g}"
         return f"{names}: {TRUTH_TABLE[self.case]} ({self.case}; {numbers})."
 
-    @property
-    def versions(self) -> dict[str, str]:
-        """Versions of the software that decides the digits."""
-        packages = ("napari-shape-ensembles", "numpy", "scipy")
-        return {"python": platform.python_version()} | {name: version(name) for name in packages}
+    def save(self, path: StrPath, *, view: Tree | None = None) -> None:
+        """Write the whole comparison to one file, complete or not at all.
+
+        Parameters
+        ----------
+        path : path
+            Such as "nuclei.comparison.npz", by which napari knows the file again.
+        view : dict, optional
+            What a viewer needs to show it as it was: numbers, words, lists and dicts of them, as JSON has them.
+
+        Raises
+        ------
+        OSError
+            When the file cannot be written; an earlier file of that name stays.
+        ValueError
+            For ids or a view that a file cannot hold.
+        """
+        write_archive(path, records.FORMAT, records.LAYOUT, records.comparison_tree(self, view or {}))
+
+    def to_layers(self, viewer: Any) -> list[Any]:
+        """Add one painted Shapes layer per image to a napari viewer, and return the two."""
+        return [viewer.add_shapes(curves, **options) for curves, options, _ in curve_layer_data(self)]
+
+    def _repr_html_(self) -> str:
+        return summary_html(self)
+
+    @classmethod
+    def load(cls, path: StrPath) -> "Comparison":
+        """Read a comparison that `save` wrote, to the same digits. Nothing in the file is executed.
+
+        Raises
+        ------
+        ValueError
+            For a file of another kind, of a newer version of this software, or a damaged one.
+        OSError
+            When there is no such file, or it cannot be read.
+        """
+        return read_archive(path, records.FORMAT, records.LAYOUT, cls._of)
+
+    @classmethod
+    def _of(cls, tree: Tree) -> "Comparison":
+        return cls(settings=records.choices_of(Settings, tree["settings"]), **records.comparison_parts(tree))
+
+
+def software_versions() -> dict[str, str]:
+    """Versions of the software that decides the digits."""
+    packages = ("napari-shape-ensembles", "numpy", "scipy")
+    return {"python": platform.python_version()} | {name: version(name) for name in packages}
 
 
 def compare(
-    a: Ensemble,
-    b: Ensemble,
+    a: Images,
+    b: Images,
     settings: Settings = Settings(),
     *,
     progress: Callable[[Step], None] | None = None,
@@ -301,8 +244,8 @@ def compare(
 
     Parameters
     ----------
-    a, b : Ensemble
-        The two samples of curves.
+    a, b : Ensemble, or a sequence of them
+        The two samples of curves; several images of one sample are pooled (`Ensemble.pooled`).
     settings : Settings
     progress : callable, optional
         Called with each `Step` before it starts.
@@ -334,8 +277,8 @@ def run_through(steps: Generator[Step, None, Returned], progress: Callable[[Step
 
 
 def comparison_steps(
-    a: Ensemble,
-    b: Ensemble,
+    a: Images,
+    b: Images,
     settings: Settings = Settings(),
 ) -> Generator[Step, None, Comparison]:
     """Compare as `compare` does, stopping before each step: close the generator to cancel.
@@ -349,31 +292,54 @@ def comparison_steps(
     -------
     Comparison
     """
-    b = _comparable(a, b)
-    steps = (Step(name, index, len(STEPS)) for index, name in enumerate(STEPS))
-    yield next(steps)
-    landmarks = np.concatenate([_landmarks(a, settings), _landmarks(b, settings)])
-    yield next(steps)
+    a, b = comparable(a, b)
+    learned = yield from learning_steps((a, b), settings)
+    descriptions = undulation_descriptions(learned.t, settings)
+    undulation_test = yield from _within(_step("testing undulation"), _test(descriptions, len(a), settings))
+    scale_test = yield from _within(_step("testing scale"), _test({"": learned.l}, len(a), settings))
+    tests = undulation_test, scale_test
+    return Comparison(a, b, settings, *learned[:3], *tests, learned.ambiguous, learned.archetype_is_ambiguous)
+
+
+def learning_steps(ensembles: Sequence[Ensemble], settings: Settings) -> Generator[Step, None, Learned]:
+    """Place landmarks, register and learn on the pooled curves of any number of ensembles of one unit.
+
+    Yields
+    ------
+    Step
+        The step that comes next, of those of a comparison.
+
+    Returns
+    -------
+    Learned
+        The space, and the coordinates of the pooled curves in the order of the ensembles.
+    """
+    yield _step("placing landmarks")
+    landmarks = np.concatenate([_landmarks(ensemble, settings) for ensemble in ensembles])
+    yield _step("choosing the archetype")
     undulation, scale = decompose(landmarks)
     preshapes = undulation if settings.registration == "standardized" else landmarks
     index = archetype_index(preshapes, settings.archetype, reflections=settings.reflections, seed=settings.seed)
-    yield next(steps)
+    yield _step("registering undulations")
     undulation, scale, *matches = _registered(preshapes, undulation, scale, index, settings)
-    yield next(steps)
+    yield _step("registering scales")
     if settings.registration == "standardized":
         scale, frame = _framed(landmarks, scale, index, settings)
         matches.append(frame)
-    yield next(steps)
+    yield _step("learning the shape space")
     with one_library_thread():
         space = ShapeSpace.learn(undulation, scale, settings.rank)
         t, l = space.coordinates(undulation, scale)
-    undulation_test = yield from _within(next(steps), _undulation_test(t, len(a), settings))
-    scale_test = yield from _within(next(steps), _test({"": l}, len(a), settings))
-    return Comparison(a, b, settings, space, t, l, undulation_test, scale_test, *_ambiguity(matches))
+    return Learned(space, t, l, *_ambiguity(matches))
 
 
-def _comparable(a: Ensemble, b: Ensemble) -> Ensemble:
-    """Return b in a's unit; refuse ensembles without curves."""
+def _step(name: str) -> Step:
+    return Step(name, STEPS.index(name), len(STEPS))
+
+
+def comparable(a: Images, b: Images) -> tuple[Ensemble, Ensemble]:
+    """Pool the images of each side; return b in a's unit; refuse ensembles without curves."""
+    a, b = (side if isinstance(side, Ensemble) else Ensemble.pooled(side) for side in (a, b))
     for side, ensemble in (("A", a), ("B", b)):
         if not len(ensemble):
             reasons = "; ".join(f"{count} {reason}" for reason, count in ensemble.dropped.items())
@@ -382,7 +348,7 @@ def _comparable(a: Ensemble, b: Ensemble) -> Ensemble:
                 + (f" ({reasons})" if reasons else "")
                 + ": check the segmentation and the minimum size"
             )
-    return in_unit(b, a.unit)
+    return a, in_unit(b, a.unit)
 
 
 def _landmarks(ensemble: Ensemble, settings: Settings) -> Real:
@@ -427,23 +393,31 @@ def _within(step: Step, work: Generator[None, None, Returned]) -> Generator[Step
             return stop.value
 
 
-def _undulation_test(t: Real, first: int, settings: Settings) -> Generator[None, None, MMDTest]:
-    """Test of the undulation coordinates, raw, normalized by their pooled deviation, or both."""
+def undulation_descriptions(t: Real, settings: Settings) -> dict[str, Real]:
+    """Undulation coordinates as the settings have them tested: raw, normalized by their pooled deviation, or both."""
     spread = t.std(axis=0)
     kinds: dict[str, Real] = {"raw": t, "normalized": t / np.where(spread > 0, spread, 1)}
     chosen = list(kinds) if settings.coordinates == "both" else [settings.coordinates]
-    return _test({name: kinds[name] for name in chosen}, first, settings)
+    return {name: kinds[name] for name in chosen}
 
 
 def _test(descriptions: dict[str, Real], first: int, settings: Settings) -> Generator[None, None, MMDTest]:
     samples = {name: (values[:first], values[first:]) for name, values in descriptions.items()}
-    common: dict[str, Any] = {
+    if settings.null == "permutation":
+        return combined_mmd_steps(samples, **levels(settings))
+    return gretton_steps(
+        samples, settings.null, significance=settings.significance, factor=settings.bandwidth, seed=settings.seed
+    )
+
+
+def levels(settings: Settings) -> dict[str, Any]:
+    """What the permutation tests take of the settings; refuses settings that ask for another null."""
+    if settings.null != "permutation":
+        raise ValueError(f"null {settings.null!r} serves single comparisons only: choose null='permutation' here")
+    return {
+        "permutations": settings.permutations,
         "significance": settings.significance,
         "factor": settings.bandwidth,
+        "approximate_above": settings.approximate_above,
         "seed": settings.seed,
     }
-    if settings.null != "permutation":
-        return gretton_steps(samples, settings.null, **common)
-    return combined_mmd_steps(
-        samples, permutations=settings.permutations, approximate_above=settings.approximate_above, **common
-    )

@@ -5,10 +5,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from .comparison import STEPS, Comparison, Settings, Step, comparison_steps, run_through
-from .curves import Ensemble
-
-_DEFAULTS = Settings()
+from .comparison import STEPS, Comparison, Images, Settings, Step, comparison_steps, run_through
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,9 +59,9 @@ class ArchetypeSensitivity:
 
 
 def archetype_sensitivity(
-    a: Ensemble,
-    b: Ensemble,
-    settings: Settings = _DEFAULTS,
+    a: Images,
+    b: Images,
+    settings: Settings = Settings(),
     *,
     archetypes: int = 5,
     progress: Callable[[Step], None] | None = None,
@@ -73,7 +70,7 @@ def archetype_sensitivity(
 
     Parameters
     ----------
-    a, b : Ensemble
+    a, b : Ensemble, or a sequence of them
         The two samples of curves.
     settings : Settings
         Its archetype comes first; the others are pooled curves drawn with its seed.
@@ -90,7 +87,7 @@ def archetype_sensitivity(
 
 
 def sensitivity_steps(
-    a: Ensemble, b: Ensemble, settings: Settings = _DEFAULTS, *, archetypes: int = 5
+    a: Images, b: Images, settings: Settings = Settings(), *, archetypes: int = 5
 ) -> Generator[Step, None, ArchetypeSensitivity]:
     """As `archetype_sensitivity`, stopping before and within each step: close the generator to cancel."""
     if archetypes < 2:

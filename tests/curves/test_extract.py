@@ -79,11 +79,52 @@ def test_a_mask_becomes_its_components():
     assert len(extract_curves(mask)) == 2
 
 
+@pytest.mark.parametrize("value", [True, 255, 255.0, np.uint32(7)])
+def test_a_single_value_beside_0_is_a_mask(value):
+    mask = np.where(disc(10, centre=(25, 25)) + disc(10, centre=(70, 70)), value, 0 * value)
+    assert extract_curves(mask).ids.tolist() == [1, 2]
+
+
 def test_the_largest_piece_of_a_label_is_kept_and_the_others_counted():
-    labels = disc(20, centre=(30, 30)) + disc(8, centre=(75, 75))
+    labels = disc(20, centre=(30, 30)) + disc(8, centre=(75, 75)) + disc(8, centre=(75, 20), label=2)
     ensemble = extract_curves(labels)
     assert ensemble.dropped == {"extra pieces of a label": 1}
     assert ensemble.features["area"][0] == pytest.approx(np.pi * 400, rel=0.02)
+
+
+def test_smoothing_in_physical_units_is_alike_in_both_directions():
+    flat = disc(30)[::2]  # pixels twice as high as wide
+    options = {"scale": (2.0, 1.0), "unit": "µm"}
+    physical = extract_curves(flat, smoothing=8, smoothing_unit="physical", **options)[0]
+    square = extract_curves(disc(30), smoothing=8)[0]
+    for curve in (physical, square):
+        curve = curve - curve.mean(axis=0)
+        assert np.ptp(curve, axis=0) == pytest.approx(np.ptp(square, axis=0), rel=0.02)
+    in_pixels = extract_curves(flat, smoothing=8, **options)[0]
+    assert abs(np.subtract(*np.ptp(in_pixels, axis=0))) > 2
+
+
+def test_physical_smoothing_does_not_depend_on_the_unit():
+    one = extract_curves(disc(20), smoothing=1.5, smoothing_unit="physical", scale=(0.5, 0.5), unit="µm")
+    other = extract_curves(disc(20), smoothing=1500, smoothing_unit="physical", scale=(500, 500), unit="nm")
+    np.testing.assert_allclose(one[0] * 1000, other[0])
+    np.testing.assert_allclose(one[0] * 2, extract_curves(disc(20), smoothing=3)[0])
+
+
+def test_the_sigma_of_the_paper_is_a_window():
+    labels = disc(30)
+    curves = [extract_curves(labels, smoothing=sigma, smoothing_unit="window")[0] for sigma in (1, 4, 5)]
+    np.testing.assert_array_equal(curves[0], extract_curves(labels, smoothing=0)[0])  # a window of one pixel
+    expected = ndimage.gaussian_filter(labels.astype(float), 5.0, radius=2)
+    values = ndimage.map_coordinates(expected, curves[2].T, order=1)
+    np.testing.assert_allclose(values, 0.5, atol=1e-6)
+    assert np.abs(curves[1] - curves[2]).max() < 0.1  # σ 4 and 5 share a window
+
+
+def test_outlines_too_coarse_for_a_form_are_counted():
+    labels = disc(20, centre=(30, 30)) + disc(3, centre=(75, 75), label=2)
+    assert extract_curves(labels, min_length=20).dropped == {"shorter than 20 px": 1}
+    assert extract_curves(labels, min_vertices=30).dropped == {"fewer than 30 vertices": 1}
 
 
 def test_objects_that_vanish_under_smoothing_are_counted():
@@ -135,6 +176,8 @@ def test_an_empty_plane_gives_an_empty_ensemble():
         (np.full((4, 4), -1), {}, "lowest label is -1"),
         (np.zeros((4, 4), dtype=complex), {}, "whole numbers"),
         (np.zeros((4, 4), dtype=int), {"smoothing": -1}, "smoothing"),
+        (np.zeros((4, 4), dtype=int), {"smoothing_unit": "mm"}, "pixel, physical, window"),
+        (np.zeros((4, 4), dtype=int), {"min_length": -1}, "min_length"),
         (np.zeros((4, 4), dtype=int), {"scale": (1, 0)}, "two positive numbers"),
         (np.zeros((4, 4), dtype=int), {"min_area": -1}, "min_area"),
     ],

@@ -11,7 +11,7 @@ from scipy.spatial.distance import cdist, pdist
 
 from napari_shape_ensembles import threads
 from napari_shape_ensembles.discrepancy import combined_mmd_test, kernel, mmd_test, permutations
-from napari_shape_ensembles.discrepancy.kernel import finished, quadratic_forms
+from napari_shape_ensembles.discrepancy.kernel import Distances, finished, quadratic_forms
 from napari_shape_ensembles.discrepancy.mmd import combined_mmd_steps
 from napari_shape_ensembles.discrepancy.permutations import permuted_labels, permuted_statistics
 
@@ -73,7 +73,7 @@ def test_draws_do_not_depend_on_the_chunks(monkeypatch, numbers):
 def test_quadratic_forms_agree_with_the_whole_kernel(total):
     z, rng = points(total), np.random.default_rng(1)
     fast, precise = rng.normal(size=(5, total)).astype(np.float32), rng.normal(size=(3, total))
-    one, other = finished(quadratic_forms(z, [0.7, 2.0], fast, precise))
+    one, other = finished(quadratic_forms(Distances(z), [0.7, 2.0], fast, precise))
     for s, quick, exact in zip([0.7, 2.0], one, other, strict=True):
         k = np.exp(-(cdist(z, z) ** 2) / (2 * s**2))
         np.testing.assert_allclose(exact, np.einsum("bi,ij,bj->b", precise, k, precise), rtol=1e-11)
@@ -111,7 +111,7 @@ def test_single_precision_changes_no_joint_p_value(single, double, seed):
 def test_values_near_a_cut_are_made_again_in_double_precision(single):
     z = points(500, 3)
     labels = finished(permuted_labels(250, 500, 300, 0))
-    (statistics,) = finished(permuted_statistics(z, labels, [1.0]))
+    (statistics,) = finished(permuted_statistics(Distances(z), labels, [1.0]))
     k = np.exp(-(cdist(z, z) ** 2) / 2)
     weights = labels.weights(slice(None)) * labels.factor
     exact = np.einsum("bi,ij,bj->b", weights, k, weights)
@@ -127,7 +127,7 @@ def test_values_near_a_cut_are_made_again_in_double_precision(single):
 def test_the_tolerance_covers_the_errors_of_single_precision(single):
     z = points(1500, 150)
     labels = finished(permuted_labels(700, 1500, 400, 0))
-    (statistics,) = finished(permuted_statistics(z, labels, [17.0]))
+    (statistics,) = finished(permuted_statistics(Distances(z), labels, [17.0]))
     weights = labels.weights(slice(None)) * labels.factor
     exact = np.einsum("bi,bi->b", weights @ kernel.gaussian(z, z, 17.0), weights)
     assert 0 < np.abs(statistics.values - exact).max() < statistics.tolerance / 4

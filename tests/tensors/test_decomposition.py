@@ -8,7 +8,7 @@ from hypothesis.extra.numpy import arrays
 
 from curve_makers import blobs, ellipse, rotation
 from napari_shape_ensembles import decompose
-from napari_shape_ensembles.tensors import grassmann
+from napari_shape_ensembles.tensors import affine_standardization, grassmann
 
 
 @pytest.mark.parametrize("n", [5, 8, 64, 501])
@@ -58,7 +58,9 @@ def test_thin_curves_keep_orthonormal_undulations(aspect):
     assert np.linalg.cond(scale[0]) == pytest.approx(aspect, rel=1e-8)
 
 
-@given(arrays(float, (2, 2), elements=st.floats(-3, 3)).filter(lambda m: abs(np.linalg.det(m)) > 0.1))
+@given(
+    arrays(float, (2, 2), elements=st.floats(-3, 3)).filter(lambda m: abs(m[0, 0] * m[1, 1] - m[0, 1] * m[1, 0]) > 0.1)
+)
 def test_a_linear_map_changes_the_scale_and_leaves_the_plane_of_undulation(matrix):
     curve = blobs(1, 64)
     before, scale = decompose(curve)
@@ -73,6 +75,27 @@ def test_turning_a_curve_turns_its_scale():
     _, scale = decompose(curve)
     _, turned = decompose(curve @ turn.T)
     np.testing.assert_allclose(turned[0], turn @ scale[0] @ turn.T, atol=1e-13)
+
+
+@pytest.mark.parametrize("size", [1e-3, 1.0, 1e3])
+def test_what_is_too_thin_does_not_depend_on_the_unit(size):
+    for turn in (0.0, 0.3, 1.2):
+        decompose(size * ellipse(9e6, 1, 64, turn=turn)[None])
+        with pytest.raises(ValueError, match="lie on a line"):
+            decompose(size * ellipse(1.1e7, 1, 64, turn=turn)[None])
+
+
+def test_the_affine_standardization_runs_along_the_principal_axes():
+    curves = blobs(20, 100)
+    undulation, linear = affine_standardization(curves)
+    centred = (curves - curves.mean(axis=1, keepdims=True)) / 10
+    np.testing.assert_allclose(undulation @ linear, centred, atol=1e-13)
+    np.testing.assert_allclose(undulation.swapaxes(1, 2) @ undulation, np.eye(2)[None].repeat(20, axis=0), atol=1e-13)
+    assert (np.linalg.det(linear) > 0).all()
+    extents = np.linalg.svd(centred, compute_uv=False)
+    np.testing.assert_allclose(linear @ linear.swapaxes(1, 2), extents[:, None] ** 2 * np.eye(2), atol=1e-12)
+    assert (linear[np.arange(20), 0, np.abs(linear[:, 0]).argmax(axis=1)] > 0).all()
+    assert grassmann.dist(undulation, decompose(curves)[0]).max() < 1e-13
 
 
 def test_a_curve_on_a_line_is_refused_with_its_place():

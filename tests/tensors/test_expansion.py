@@ -99,6 +99,13 @@ def test_both_bases_hold_the_same_curve():
 
 
 @pytest.mark.parametrize("kind", KINDS)
+def test_points_at_the_nodes_are_those_of_the_nodes(kind):
+    expansion = kind.project(oval)
+    for degree in (5, 60, 150):
+        np.testing.assert_allclose(expansion.at_nodes(degree), expansion(kind.nodes(degree)[0]), atol=1e-12)
+
+
+@pytest.mark.parametrize("kind", KINDS)
 def test_truncation_is_the_best_approximation_of_its_degree(kind):
     full = kind.project(oval)
     u, weights = kind.nodes(200)

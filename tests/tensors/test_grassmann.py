@@ -55,7 +55,7 @@ def right_angled(gap):
     return base, base * np.cos(angle) + other * np.sin(angle), np.linalg.norm(angle)
 
 
-@pytest.mark.parametrize("gap", [1e-2, 1e-4, 2e-6])
+@pytest.mark.parametrize("gap", [1e-2, 1e-4, 1.1e-6])
 def test_logarithms_stay_accurate_up_to_the_cut_locus(gap):
     base, point, length = right_angled(gap)
     tangent = grassmann.log(base, point[None])
@@ -63,7 +63,7 @@ def test_logarithms_stay_accurate_up_to_the_cut_locus(gap):
     assert grassmann.dist(grassmann.exp(base, tangent)[0], point) < 1e-14
 
 
-@pytest.mark.parametrize("gap", [5e-7, 1e-8, 0])
+@pytest.mark.parametrize("gap", [9e-7, 1e-8, 0])
 def test_logarithms_at_the_cut_locus_are_refused_but_distances_are_not(gap):
     base, point, length = right_angled(gap)
     with pytest.raises(ValueError, match=r"1 outline\(s\) stand at a right angle to the mean undulation \(first: 1\)"):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .features import centred, per_curve, perimeters, signed_areas
+from .features import aspect_ratios, centred, per_curve, perimeters, signed_areas, solidities
 from .spline import Complex, Index, Real, following
 
 if TYPE_CHECKING:
@@ -44,6 +44,8 @@ class Ensemble:
         One unique id per curve; by default the place of each curve in `curves`, counted from 0.
     dropped : mapping of str to int, optional
         Objects left out by earlier steps: reason -> count.
+    images : sequence of str, optional
+        Name of the image each curve comes from, where there are several; by default `name`. See `pooled`.
 
     Attributes
     ----------
@@ -73,6 +75,7 @@ class Ensemble:
         unit: str = "pixel",
         ids: ArrayLike | None = None,
         dropped: Mapping[str, int] | None = None,
+        images: Sequence[str] | NDArray[np.str_] | None = None,
     ) -> None:
         if not isinstance(unit, str) or not unit.strip():
             raise ValueError(f'unit is "pixel" or a unit of length such as "µm", not {unit!r}')
@@ -84,6 +87,55 @@ class Ensemble:
         self.vertices = _read_only(vertices.view(np.float64).reshape(-1, 2))
         self.offsets = _read_only(offsets)
         self.ids = _read_only(_ids(ids, len(arrays))[kept])
+        self._images = None if images is None else _read_only(_image_names(images, len(arrays))[kept])
+
+    @classmethod
+    def pooled(cls, ensembles: Sequence["Ensemble"], *, name: str = "") -> "Ensemble":
+        """Pool the curves of several images of one sample.
+
+        Parameters
+        ----------
+        ensembles : sequence of Ensemble
+            Expressed in the unit of the first.
+        name : str
+            Of the whole; by default the names of the images, joined by " + ".
+
+        Returns
+        -------
+        Ensemble
+            Its `images` tell where each curve comes from. Ids stay as they are where they are unique over all
+            images, else they become "image:id". What was left out is added up by reason.
+
+        Raises
+        ------
+        ValueError
+            For no ensemble, or units that cannot be converted.
+        """
+        from .units import in_unit  # which needs this class itself
+
+        if not ensembles:
+            raise ValueError("a sample needs at least one image: give one or more ensembles")
+        if len(ensembles) == 1 and not name:
+            return ensembles[0]
+        members = [in_unit(ensemble, ensembles[0].unit) for ensemble in ensembles]
+        names = _distinct([member.name for member in members])
+        images = [
+            np.full(len(member), image) if member._images is None else member._images
+            for member, image in zip(members, names, strict=True)
+        ]
+        return cls(
+            [curve for member in members for curve in member.curves],
+            name=name or " + ".join(names),
+            unit=members[0].unit,
+            ids=_pooled_ids([member.ids for member in members], names),
+            dropped=sum((Counter(member.dropped) for member in members), Counter()),
+            images=np.concatenate(images),
+        )
+
+    @property
+    def images(self) -> NDArray[np.str_]:
+        """Name of the image that each curve comes from, (N,)."""
+        return np.full(len(self), self.name) if self._images is None else self._images
 
     @cached_property
     def curves(self) -> tuple[Real, ...]:
@@ -98,10 +150,11 @@ class Ensemble:
 
     @property
     def features(self) -> "pd.DataFrame":
-        """One row per curve: id, area, perimeter, equivalent_diameter, circularity; in the ensemble's unit.
+        """One row per curve, in the ensemble's unit.
 
-        The area is that of the polygon (loops that run the other way round count negative), the equivalent
-        diameter that of a circle of this area, the circularity 4π·area/perimeter².
+        Columns: id; area of the polygon (loops that run the other way round count negative); perimeter;
+        equivalent_diameter, that of a circle of this area; circularity 4π·area/perimeter²; aspect_ratio of the
+        ellipse with the same second moments of area; solidity, area over the area of the convex hull.
         """
         return self._features.copy()
 
@@ -119,6 +172,8 @@ class Ensemble:
                 "perimeter": perimeter,
                 "equivalent_diameter": np.sqrt(4 * area / np.pi),
                 "circularity": 4 * np.pi * area / perimeter**2,
+                "aspect_ratio": aspect_ratios(vertices, self.offsets),
+                "solidity": solidities(vertices, self.offsets),
             }
         )
 
@@ -136,7 +191,23 @@ class Ensemble:
                 f"a mask for {len(self)} curves holds as many booleans, not {chosen.dtype} of shape {chosen.shape}"
             )
         curves = [self.curves[i] for i in np.flatnonzero(chosen)]
-        return Ensemble(curves, name=self.name, unit=self.unit, ids=self.ids[chosen], dropped=self._dropped)
+        return Ensemble(
+            curves,
+            name=self.name,
+            unit=self.unit,
+            ids=self.ids[chosen],
+            dropped=self._dropped,
+            images=None if self._images is None else self._images[chosen],
+        )
+
+    def __getstate__(self) -> dict[str, Any]:
+        # What is derived from the rest is left behind: it would double what is sent to another process.
+        return {name: value for name, value in vars(self).items() if name not in ("curves", "_features")}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        for array in (self.vertices, self.offsets, self.ids):
+            _read_only(array)
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
@@ -181,6 +252,31 @@ def _ids(ids: ArrayLike | None, count: int) -> NDArray[Any]:
     if repeated:
         raise ValueError(f"ids must be unique: {repeated[0]!r} stands for more than one curve")
     return array
+
+
+def _image_names(images: Sequence[str] | NDArray[np.str_], count: int) -> NDArray[np.str_]:
+    array = np.array(images, dtype=np.str_)
+    if array.shape != (count,):
+        raise ValueError(f"{count} curves need {count} names of images, not names of shape {array.shape}")
+    return array
+
+
+def _distinct(names: list[str]) -> list[str]:
+    """Names made different from one another by a number."""
+    seen: Counter[str] = Counter()
+    found = []
+    for name in names:
+        seen[name] += 1
+        again = f" ({seen[name]})" if seen[name] > 1 else ""
+        found.append(f"{name or 'image'}{again}")
+    return found
+
+
+def _pooled_ids(ids: Sequence[NDArray[Any]], names: list[str]) -> NDArray[Any]:
+    together = [value for group in ids for value in group.tolist()]
+    if len(set(together)) < len(together):
+        together = [f"{name}:{value}" for group, name in zip(ids, names, strict=True) for value in group.tolist()]
+    return np.array(together)
 
 
 def _joined(arrays: Iterable[NDArray[Any]]) -> tuple[Complex, Index]:

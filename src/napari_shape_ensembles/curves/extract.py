@@ -2,7 +2,8 @@
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -18,7 +19,9 @@ AT_BORDER = "touching the image border"
 VANISHED = "vanished under smoothing"
 EXTRA = "extra pieces of a label"
 
-# Beyond this many standard deviations scipy's Gaussian is cut off.
+SmoothingUnit = Literal["pixel", "physical", "window"]
+
+# Beyond this many standard deviations the Gaussian is cut off.
 _REACH = 4
 
 
@@ -26,11 +29,14 @@ def extract_curves(
     labels: ArrayLike,
     *,
     smoothing: float = 1.0,
+    smoothing_unit: SmoothingUnit = "pixel",
     scale: Sequence[float] = (1, 1),
     unit: str = "pixel",
     holes: bool = False,
     border: bool = False,
     min_area: float = 16,
+    min_vertices: int = 3,
+    min_length: float = 0,
     name: str = "",
 ) -> Ensemble:
     """Trace the outline of every labelled object.
@@ -41,9 +47,13 @@ def extract_curves(
     Parameters
     ----------
     labels : (rows, columns) array
-        Whole numbers, 0 = background, with or without gaps; of a boolean mask the connected components.
+        Whole numbers of any type, floats included, 0 = background, with or without gaps. Of a mask, that is
+        booleans or one value in several places, the connected components.
     smoothing : float
-        Standard deviation of the filter in pixels; 0 for none.
+        Standard deviation of the filter; 0 for none.
+    smoothing_unit : {"pixel", "physical", "window"}
+        Of `smoothing`: pixels; `unit`, so that pixels of unequal sides smooth alike in both directions; or the
+        paper's σ, pixels with the filter cut off to a window of 2⌊σ/2⌋ + 1 of them, nearly a box filter.
     scale : (float, float)
         Height and width of a pixel in `unit`.
     unit : str
@@ -55,6 +65,11 @@ def extract_curves(
         image border".
     min_area : float
         Objects and holes of fewer pixels are counted as "smaller than … px".
+    min_vertices : int
+        Outlines of fewer vertices are counted as "fewer than … vertices". Marching squares set about 1.3 per
+        pixel of length.
+    min_length : float
+        Outlines shorter than this many pixels are counted as "shorter than … px" (the paper's battery curves: 20).
     name : str
         Of the ensemble.
 
@@ -70,42 +85,87 @@ def extract_curves(
         For labels that are not a plane of whole numbers from 0 up, or parameters out of range.
     """
     plane = _label_plane(np.asarray(labels))
-    pixel = _checked(smoothing, scale, min_area)
+    pixel = checked(scale, min_area, min_vertices, min_length)
+    blur = Blur.of(smoothing, smoothing_unit, pixel)
     dropped: Counter[str] = Counter()
     curves: list[Real] = []
     ids: list[int] = []
     for value, mask, corner in _objects(plane, border, min_area, dropped):
-        outline, inner = _outlines(mask, smoothing, holes, dropped)
-        found = [outline] if outline is not None else []
-        large = [hole for hole in inner if _signed_area(hole) >= min_area]
-        dropped[_too_small(min_area)] += len(inner) - len(large)
-        curves += [(curve + corner) * pixel for curve in found + large]
-        ids += [value] * len(found) + [-1] * len(large)
+        outline, inner = _outlines(mask, blur, holes, dropped)
+        large = [hole for hole in inner if signed_area(hole) >= min_area]
+        dropped[too_small(min_area)] += len(inner) - len(large)
+        traced = [(value, outline)] if outline is not None else []
+        for number, curve in traced + [(-1, hole) for hole in large]:
+            if reason := _too_coarse(curve, min_vertices, min_length):
+                dropped[reason] += 1
+            else:
+                curves.append((curve + corner) * pixel)
+                ids.append(number)
     return Ensemble(curves, name=name, unit=unit, ids=_numbered_holes(ids), dropped=dropped)
+
+
+@dataclass(frozen=True)
+class Blur:
+    """A Gaussian filter: standard deviation and half width in pixels along rows and columns."""
+
+    sigma: tuple[float, float]
+    radius: tuple[int, int]
+
+    @classmethod
+    def of(cls, smoothing: float, unit: SmoothingUnit, pixel: Real) -> "Blur":
+        """The filter that `smoothing` in `unit` stands for, with pixels of this height and width."""
+        if not 0 <= smoothing < np.inf:
+            raise ValueError(f"smoothing is a standard deviation, 0 or more, not {smoothing!r}")
+        if unit not in get_args(SmoothingUnit):
+            raise ValueError(f"smoothing_unit is one of {', '.join(get_args(SmoothingUnit))}, not {unit!r}")
+        rows, columns = smoothing / pixel if unit == "physical" else (smoothing, smoothing)
+        if unit == "window":
+            return cls((rows, columns), (int(smoothing / 2),) * 2)
+        return cls((rows, columns), (int(np.ceil(_REACH * rows)), int(np.ceil(_REACH * columns))))
+
+    @property
+    def margin(self) -> tuple[int, int]:
+        """How far a mask's values reach beyond it, and one pixel."""
+        return self.radius[0] + 1, self.radius[1] + 1
+
+    def applied(self, values: Real, mode: Literal["reflect", "nearest"] = "reflect") -> Real:
+        """The values, filtered; `mode` says what lies beyond them."""
+        return (
+            ndimage.gaussian_filter(values, self.sigma, radius=self.radius, mode=mode) if any(self.radius) else values
+        )
 
 
 def _label_plane(labels: NDArray[Any]) -> NDArray[np.integer]:
     if labels.ndim != 2 or labels.size == 0:
         raise ValueError(f"labels have shape {labels.shape}: give one plane (rows, columns)")
-    if labels.dtype == bool:
-        return ndimage.label(labels)[0]
-    if np.issubdtype(labels.dtype, np.floating):
+    if labels.dtype != bool and np.issubdtype(labels.dtype, np.floating):
         whole = (np.abs(labels) < 2.0**63) & (labels == np.round(labels))
         if not whole.all():
             raise ValueError(f"{(~whole).sum()} pixels hold no whole number: give labels, or segment the image first")
         labels = labels.astype(np.int64)
-    if not np.issubdtype(labels.dtype, np.integer):
+    if labels.dtype != bool and not np.issubdtype(labels.dtype, np.integer):
         raise ValueError(f"labels hold {labels.dtype} values: give whole numbers")
     if labels.max() > np.iinfo(np.int64).max:
         raise ValueError(f"the highest label is {labels.max()}: label values are below 2⁶³")
     if labels.min() < 0:
         raise ValueError(f"the lowest label is {labels.min()}: labels count from 1, and 0 is the background")
-    return labels
+    return _components(labels) if labels.dtype == bool or _one_value(labels) else labels
 
 
-def _checked(smoothing: float, scale: Sequence[float], min_area: float) -> Real:
-    if not 0 <= smoothing < np.inf:
-        raise ValueError(f"smoothing is a standard deviation in pixels, 0 or more, not {smoothing!r}")
+def _one_value(labels: NDArray[Any]) -> bool:
+    return bool(((labels == 0) | (labels == labels.max())).all())
+
+
+def _components(mask: NDArray[Any]) -> NDArray[np.integer]:
+    """Numbered components of a mask; a label in one piece is no mask."""
+    numbered, count = ndimage.label(mask)
+    return mask if count <= 1 and mask.dtype != bool else numbered
+
+
+def checked(scale: Sequence[float], min_area: float, min_vertices: int = 0, min_length: float = 0) -> Real:
+    """Height and width of a pixel; parameters out of range are refused."""
+    if not (min_vertices >= 0 and min_length >= 0):
+        raise ValueError(f"min_vertices and min_length are 0 or more, not {min_vertices!r} and {min_length!r}")
     if not min_area >= 0:
         raise ValueError(f"min_area is a number of pixels, 0 or more, not {min_area!r}")
     pixel = np.asarray(scale, dtype=np.float64)
@@ -125,7 +185,7 @@ def _objects(
         if box is None:
             continue
         if areas[index] < min_area:
-            dropped[_too_small(min_area)] += 1
+            dropped[too_small(min_area)] += 1
         elif not border and _at_border(box, plane.shape):
             dropped[AT_BORDER] += 1
         else:
@@ -147,39 +207,49 @@ def _at_border(box: tuple[slice, ...], shape: tuple[int, ...]) -> bool:
     return any(side.start == 0 or side.stop == length for side, length in zip(box, shape, strict=True))
 
 
-def _too_small(min_area: float) -> str:
+def too_small(min_area: float) -> str:
+    """The reason under which objects of too few pixels are counted."""
     return f"smaller than {min_area:g} px"
 
 
-def _outlines(mask: Mask, smoothing: float, holes: bool, dropped: Counter[str]) -> tuple[Real | None, list[Real]]:
+def _too_coarse(curve: Real, min_vertices: int, min_length: float) -> str:
+    """Why an outline is too short to have a form; empty where it is not."""
+    if len(curve) < min_vertices:
+        return f"fewer than {min_vertices} vertices"
+    if min_length and np.linalg.norm(curve - np.roll(curve, 1, axis=0), axis=1).sum() < min_length:
+        return f"shorter than {min_length:g} px"
+    return ""
+
+
+def _outlines(mask: Mask, blur: Blur, holes: bool, dropped: Counter[str]) -> tuple[Real | None, list[Real]]:
     """The largest outer curve of a mask, in the mask's coordinates, and the holes in it if wanted."""
-    margin = int(np.ceil(_REACH * smoothing)) + 1
-    padded = np.pad(mask.astype(np.float64), margin)
-    level = ndimage.gaussian_filter(padded, smoothing, truncate=_REACH) if smoothing else padded
-    contours = [contour[:-1] - margin for contour in find_contours(level, 0.5)]
-    signed = np.array([_signed_area(contour) for contour in contours])
+    level = blur.applied(np.pad(mask.astype(np.float64), [(side, side) for side in blur.margin]))
+    contours = [contour[:-1] - blur.margin for contour in find_contours(level, 0.5)]
+    signed = np.array([signed_area(contour) for contour in contours])
     if not contours:
         dropped[VANISHED] += 1
         return None, []
     largest = int(np.abs(signed).argmax())
     outer = signed * signed[largest] > 0
     dropped[EXTRA] += int(outer.sum()) - 1
-    outline = _forward(contours[largest], signed[largest])
+    outline = forward(contours[largest], signed[largest])
     inside = [
-        _forward(contours[i], signed[i])
+        forward(contours[i], signed[i])
         for i in np.flatnonzero(~outer)
         if holes and points_in_poly(contours[i][:1], outline)[0]
     ]
     return outline, inside
 
 
-def _signed_area(curve: Real) -> float:
+def signed_area(curve: Real) -> float:
+    """Area of a closed curve in (row, column) axes; negative where it runs the other way round."""
     x, y = (curve - curve[0]).T
     return float(x @ np.roll(y, -1) - np.roll(x, -1) @ y) / 2
 
 
-def _forward(curve: Real, signed_area: float) -> Real:
-    return curve if signed_area > 0 else curve[::-1]
+def forward(curve: Real, area: float) -> Real:
+    """The curve in the direction of positive area."""
+    return curve if area > 0 else curve[::-1]
 
 
 def _numbered_holes(ids: list[int]) -> NDArray[np.int64]:

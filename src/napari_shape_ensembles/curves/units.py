@@ -26,7 +26,14 @@ def in_unit(ensemble: Ensemble, unit: str) -> Ensemble:
         return ensemble
     factor = conversion_factor(ensemble.unit, unit)
     curves = [curve * factor for curve in ensemble.curves]
-    return Ensemble(curves, name=ensemble.name, unit=unit, ids=ensemble.ids, dropped=ensemble.dropped)
+    return Ensemble(
+        curves,
+        name=ensemble.name,
+        unit=unit,
+        ids=ensemble.ids,
+        dropped=ensemble.dropped,
+        images=ensemble.images,
+    )
 
 
 def conversion_factor(source: str, target: str) -> float:

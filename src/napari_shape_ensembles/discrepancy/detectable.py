@@ -59,8 +59,8 @@ def detectable_differences(
     Notes
     -----
     From the tests' own null, and the normal limit of the MMD of two samples of which one is shifted (Gretton et al.
-    2012, theorem 12's expansion). It is good to some per cent; `benchmarks/calibration.py` checks it by simulation.
-    For a combined test its raw part is taken, at the level that Bonferroni's rule leaves to it.
+    2012, asymptotic distribution under the alternative). `benchmarks/calibration.py` checks it by simulation. For a
+    combined test its raw part is taken, at the level that Bonferroni's rule leaves to it.
     """
     if not 0.5 <= power < 1:
         raise ValueError(f"power {power}: give a probability from 0.5 to below 1, such as 0.8")
@@ -117,6 +117,7 @@ class _Power:
         self._bandwidth, self._threshold = test.bandwidth, threshold
         self._null_mean, self._null_variance = float((test.null**2).mean()), float((test.null**2).var())
         self._within = _other_points(gaussian(points, points, test.bandwidth))
+        self._spread = 1 - float(self._within.mean()) * len(points) / max(1, len(points) - 1)
 
     def __call__(self, shift: float) -> float:
         m, n = self._sizes
@@ -124,9 +125,12 @@ class _Power:
         apart = (self._within - across) * len(across) / max(1, len(across) - 1)
         witness_x, witness_y = apart.mean(axis=1), -apart.mean(axis=0)
         squared = float(witness_x.mean() - witness_y.mean())
+        # The shift spreads the pooled sample, and with it the null that the test will draw.
+        share = m / (m + n)
+        wider = 1 + share * (1 - share) * squared / max(self._spread, np.finfo(float).tiny)
         variance = self._null_variance + 4 * (witness_x.var() / m + witness_y.var() / n)
         deviation = np.sqrt(max(variance, np.finfo(float).tiny))
-        return float(ndtr((squared + self._null_mean - self._threshold) / deviation))
+        return float(ndtr((squared + self._null_mean - wider * self._threshold) / deviation))
 
 
 def _other_points(kernel: Real) -> Real:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .kernel import Real, Steps, finished, median_distance, quadratic_forms
+from .kernel import Distances, Real, Steps, finished, median_distance, quadratic_forms
 
 # Undulation coordinates that hold this share of the pooled variance are the coarse form; the rest is fine roughness.
 _COARSE = 0.9
@@ -153,7 +153,9 @@ def _unbiased(points: Real, counts: Real, first: int, bandwidth: float) -> Steps
     weights = np.concatenate([of_x - of_y, of_x, of_y])
     # Row 0 of each third is as observed: in double precision.
     rows = np.arange(3) * len(counts)
-    fast, precise = yield from quadratic_forms(points, [bandwidth], weights.astype(np.float32), weights[rows])
+    fast, precise = yield from quadratic_forms(
+        Distances(points), [bandwidth], weights.astype(np.float32), weights[rows]
+    )
     forms = fast[0].reshape(3, -1)
     forms[:, 0] = precise[0]
     squared, spread = forms[0], np.zeros(len(counts))

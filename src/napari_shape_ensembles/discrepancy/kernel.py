@@ -68,19 +68,28 @@ def median_distance(points: Real, seed: int = 0) -> float:
 
     1 where all points coincide, so that the kernel stays defined.
     """
-    if len(points) > SUBSET:
-        points = np.random.default_rng(seed).choice(points, SUBSET, replace=False, axis=0)
-    if len(points) < 2:
-        return 1.0
-    median = float(np.sqrt(_middle(_pairs(points))).mean())
+    return median_of(pairs(median_subset(points, seed)))
+
+
+def median_subset(points: Real, seed: int) -> Real:
+    """The points whose pairs count for the median."""
+    if len(points) <= SUBSET:
+        return points
+    return np.random.default_rng(seed).choice(points, SUBSET, replace=False, axis=0)
+
+
+def median_of(squared: Real) -> float:
+    """Median of distances given by their squares; 1 where there are none or all vanish."""
+    median = float(np.sqrt(_middle(squared)).mean()) if len(squared) else 0.0
     return median if median > 0 else 1.0
 
 
-def _pairs(points: Real) -> Real:
+def pairs(points: Real) -> Real:
     """Squared distances of all pairs i < j."""
+    distances = Distances(points)
 
     def right_of_diagonal(rows: slice) -> Real:
-        squared = squared_distances(points[rows], points[rows.start :])
+        squared = distances.block(rows)
         return squared[np.arange(len(squared))[:, None] < np.arange(squared.shape[1])]
 
     return np.concatenate(list(each_block(right_of_diagonal, row_blocks(len(points)))))
@@ -108,12 +117,33 @@ def row_blocks(total: int) -> Iterator[slice]:
         yield slice(start, min(start + rows, total))
 
 
-def quadratic_forms(points: Real, bandwidths: Sequence[float], fast: Single, precise: Real) -> Steps[tuple[Real, Real]]:
+class Distances:
+    """Squared distances within a sample, a block of rows at a time."""
+
+    def __init__(self, points: Real) -> None:
+        self.points = points
+
+    def __len__(self) -> int:
+        return len(self.points)
+
+    def block(self, rows: slice) -> Real:
+        """Distances of some rows from all points from their first on."""
+        return squared_distances(self.points[rows], self.points[rows.start :])
+
+    def median(self, seed: int) -> float:
+        """As `median_distance`."""
+        return median_distance(self.points, seed)
+
+
+def quadratic_forms(
+    distances: Distances, bandwidths: Sequence[float], fast: Single, precise: Real
+) -> Steps[tuple[Real, Real]]:
     """wᵀKw for many weights w and several widths of the kernel, stopping after every block of rows.
 
     Parameters
     ----------
-    points : (N, d) array
+    distances : Distances
+        Of N points.
     bandwidths : sequence of S floats
         Widths s; all share the distances.
     fast : (B, N) array of float32
@@ -132,12 +162,12 @@ def quadratic_forms(points: Real, bandwidths: Sequence[float], fast: Single, pre
     """
 
     def share(rows: slice) -> tuple[Real, Real]:
-        squared = squared_distances(points[rows], points[rows.start :])
+        squared = distances.block(rows)
         shares = [_share(_half_kernel(squared, s), rows, fast, precise) for s in bandwidths]
         return np.stack([one for one, _ in shares]), np.stack([other for _, other in shares])
 
     sums = np.zeros((len(bandwidths), len(fast))), np.zeros((len(bandwidths), len(precise)))
-    for shares in each_block(share, row_blocks(len(points))):
+    for shares in each_block(share, row_blocks(len(distances))):
         for total, part in zip(sums, shares, strict=True):
             total += part
         yield

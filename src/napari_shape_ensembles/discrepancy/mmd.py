@@ -1,12 +1,13 @@
 """Two-sample tests by maximum mean discrepancy (MMD) and label permutations."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 import numpy as np
 
-from .kernel import Real, Steps, finished, median_distance, pooled
-from .permutations import Statistics, nystrom_statistics, permuted_labels, permuted_statistics
+from .kernel import Distances, Real, Steps, finished, pooled
+from .permutations import Labellings, Statistics, nystrom_statistics, permuted_labels, permuted_statistics
 
 #: Points the approximation projects on.
 FEATURES = 512
@@ -164,27 +165,47 @@ def combined_mmd_steps(
     seed: int = 0,
 ) -> Steps[MMDTest]:
     """Test as `combined_mmd_test` does, stopping after every block of work: close the generator to cancel."""
-    descriptions = {name: pooled(x, y) for name, (x, y) in samples.items()}
+    descriptions = {name: Distances(pooled(x, y)) for name, (x, y) in samples.items()}
     m, n = common_sizes(samples)
     check_level(significance)
-    if permutations < 1:
-        raise ValueError(f"{permutations} permutations: take at least 1 (1000 is the default)")
     labels = yield from permuted_labels(m, m + n, permutations, seed)
-    approximate = approximate_above is not None and m + n > approximate_above
-    found: dict[str, tuple[float, Statistics]] = {}
-    for name, points in descriptions.items():
-        named = widths(name, points, bandwidth, factor, seed)
-        statistics = yield from (
-            nystrom_statistics(points, labels, list(named.values()), FEATURES, seed)
-            if approximate
-            else permuted_statistics(points, labels, list(named.values()))
-        )
-        found |= {part: (s, one) for (part, s), one in zip(named.items(), statistics, strict=True)}
-    if len(found) > 1:
-        yield from _settle_jointly([one for _, one in found.values()])
-    words = f"kernel projected on {FEATURES} of {m + n} points" if approximate else ""
-    tests = {name: _single(one.values, s, significance, words) for name, (s, one) in found.items()}
-    return next(iter(tests.values())) if len(tests) == 1 else combine(tests)
+    design = Design(labels, significance, bandwidth, factor, approximate_above, seed)
+    return (yield from design.steps(descriptions))
+
+
+@dataclass(frozen=True, eq=False)
+class Design:
+    """How descriptions of one pair of samples are tested; the parameters are those of `combined_mmd_test`."""
+
+    labels: Labellings
+    significance: float
+    bandwidth: Widths | None
+    factor: Widths
+    approximate_above: int | None
+    seed: int
+
+    @property
+    def approximate(self) -> bool:
+        """Whether the kernel is projected."""
+        return self.approximate_above is not None and self.labels.total > self.approximate_above
+
+    def steps(self, descriptions: Mapping[str, Distances]) -> Steps[MMDTest]:
+        """Test, stopping after every block of work."""
+        found: dict[str, tuple[float, Statistics]] = {}
+        for name, distances in descriptions.items():
+            named = widths(name, partial(distances.median, self.seed), self.bandwidth, self.factor)
+            statistics = yield from self._statistics(distances, list(named.values()))
+            found |= {part: (s, one) for (part, s), one in zip(named.items(), statistics, strict=True)}
+        if len(found) > 1:
+            yield from _settle_jointly([one for _, one in found.values()])
+        words = f"kernel projected on {FEATURES} of {self.labels.total} points" if self.approximate else ""
+        tests = {name: _single(one.values, s, self.significance, words) for name, (s, one) in found.items()}
+        return next(iter(tests.values())) if len(tests) == 1 else _combined(tests)
+
+    def _statistics(self, distances: Distances, bandwidths: list[float]) -> Steps[list[Statistics]]:
+        if self.approximate:
+            return nystrom_statistics(distances.points, self.labels, bandwidths, FEATURES, self.seed)
+        return permuted_statistics(distances, self.labels, bandwidths)
 
 
 def common_sizes(samples: Mapping[str, tuple[Real, Real]]) -> tuple[int, int]:
@@ -201,7 +222,7 @@ def check_level(significance: float) -> None:
         raise ValueError(f"significance {significance}: give a level between 0 and 1, such as 0.01")
 
 
-def widths(name: str, points: Real, bandwidth: Widths | None, factor: Widths, seed: int) -> dict[str, float]:
+def widths(name: str, median: Callable[[], float], bandwidth: Widths | None, factor: Widths) -> dict[str, float]:
     """Widths s of the kernel for a description, under the names of the parts they lead to."""
     values = np.atleast_1d(np.asarray(factor if bandwidth is None else bandwidth, dtype=np.float64))
     kind = "factor" if bandwidth is None else "bandwidth"
@@ -209,7 +230,7 @@ def widths(name: str, points: Real, bandwidth: Widths | None, factor: Widths, se
         raise ValueError(f"{kind} {values.tolist()}: a kernel's width is a positive distance")
     if len(np.unique(values)) < len(values):
         raise ValueError(f"{kind} {values.tolist()}: give every width once")
-    unit = median_distance(points, seed) if bandwidth is None else 1.0
+    unit = median() if bandwidth is None else 1.0
     if len(values) == 1:
         return {name: float(values[0]) * unit}
     times = " × median" if bandwidth is None else ""
@@ -220,7 +241,7 @@ def _single(squared: Real, bandwidth: float, significance: float, approximation:
     statistics = np.sqrt(np.maximum(squared, 0))
     observed, null = float(statistics[0]), statistics[1:]
     p_value = (1 + np.count_nonzero(null >= observed)) / (1 + len(null))
-    threshold = exceeded_when(null, p_value_at_most=significance)
+    threshold = _exceeded_when(null, p_value_at_most=significance)
     return MMDTest(
         observed,
         p_value,
@@ -233,7 +254,7 @@ def _single(squared: Real, bandwidth: float, significance: float, approximation:
     )
 
 
-def exceeded_when(null: Real, p_value_at_most: float) -> float:
+def _exceeded_when(null: Real, p_value_at_most: float) -> float:
     """The value that a statistic exceeds exactly when its permutation p-value is small enough."""
     allowed = int(np.floor(p_value_at_most * (1 + len(null)) * (1 + 1e-12))) - 1
     return float(np.sort(null)[-1 - allowed]) if allowed >= 0 else float("inf")
@@ -246,13 +267,13 @@ def _settle_jointly(statistics: list[Statistics]) -> Steps[None]:
         yield from one.settle_rank(rank)
 
 
-def combine(tests: dict[str, MMDTest]) -> MMDTest:
+def _combined(tests: dict[str, MMDTest]) -> MMDTest:
     """Joint test by the smallest p-value, calibrated on the permutations that the parts share."""
     ranks = np.stack([_all_p_values(np.append(test.mmd, test.null)) for test in tests.values()])
     smallest = ranks.min(axis=0)
     p_value = float(np.mean(smallest <= smallest[0]))
     deciding = list(tests.values())[int(ranks[:, 0].argmin())]
-    threshold = exceeded_when(deciding.null, p_value_at_most=_critical(smallest, deciding.significance))
+    threshold = _exceeded_when(deciding.null, p_value_at_most=_critical(smallest, deciding.significance))
     return replace(
         deciding, p_value=p_value, rejected=p_value <= deciding.significance, threshold=threshold, parts=tests
     )

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..threads import one_library_thread, over_blocks
-from .kernel import Real, Single, Steps, gaussian, quadratic_forms, row_blocks
+from .kernel import Distances, Real, Single, Steps, gaussian, quadratic_forms, row_blocks
 
 # Squared statistics nearer than this are equal to rounding.
 TIE = 1e-13
@@ -70,6 +70,8 @@ _drawn: dict[tuple[int, int, int, int], Labellings] = {}
 
 def permuted_labels(first: int, total: int, permutations: int, seed: int) -> Steps[Labellings]:
     """Draw random labellings, stopping after every chunk; the draws do not depend on the chunks."""
+    if permutations < 1:
+        raise ValueError(f"{permutations} permutations: take at least 1 (1000 is the default)")
     key = first, total, permutations, seed
     if (known := _drawn.get(key)) is not None:
         return known
@@ -100,11 +102,18 @@ class Statistics:
     """
 
     def __init__(
-        self, points: Real, labels: Labellings, bandwidth: float, values: Real, *, exact: int, tolerance: float = 0.0
+        self,
+        distances: Distances,
+        labels: Labellings,
+        bandwidth: float,
+        values: Real,
+        *,
+        exact: int,
+        tolerance: float = 0.0,
     ) -> None:
         self.values = values
         self.tolerance = tolerance
-        self._points, self._labels, self._bandwidth = points, labels, bandwidth
+        self._distances, self._labels, self._bandwidth = distances, labels, bandwidth
         self._exact = np.arange(len(values)) < exact
 
     def settle(self, cut: float) -> Steps[None]:
@@ -120,7 +129,7 @@ class Statistics:
     def _double(self, which: NDArray[np.intp]) -> Steps[Real]:
         weights = self._labels.weights(which)
         _, values = yield from quadratic_forms(
-            self._points, [self._bandwidth], np.empty((0, self._labels.total), np.float32), weights
+            self._distances, [self._bandwidth], np.empty((0, self._labels.total), np.float32), weights
         )
         return values[0] * self._labels.factor**2
 
@@ -137,12 +146,15 @@ class Statistics:
         return tuple(falling[rank - 1 : rank + 1].tolist())
 
 
-def permuted_statistics(points: Real, labels: Labellings, bandwidths: Sequence[float]) -> Steps[list[Statistics]]:
+def permuted_statistics(
+    distances: Distances, labels: Labellings, bandwidths: Sequence[float]
+) -> Steps[list[Statistics]]:
     """Squared MMD of all labellings for several widths of the kernel, stopping after every block of work.
 
     Parameters
     ----------
-    points : (N, d) array
+    distances : Distances
+        Of N points.
     labels : Labellings
     bandwidths : sequence of S floats
 
@@ -152,7 +164,7 @@ def permuted_statistics(points: Real, labels: Labellings, bandwidths: Sequence[f
         With the values near the observed one settled.
     """
     count = len(labels)
-    single = len(points) >= _FEW
+    single = len(distances) >= _FEW
     probes = np.arange(min(1 + _PROBES, count) if single else 0)
     approximate, exact = [], []
     start = 0
@@ -160,10 +172,10 @@ def permuted_statistics(points: Real, labels: Labellings, bandwidths: Sequence[f
         which = slice(start, start + size)
         start += size
         fast, precise = _columns(labels, which, probes if which.start == 0 else probes[:0], single)
-        a, e = yield from quadratic_forms(points, bandwidths, fast, precise)
+        a, e = yield from quadratic_forms(distances, bandwidths, fast, precise)
         approximate.append(a)
         exact.append(e)
-    found = _joined(points, labels, bandwidths, *(np.concatenate(p, axis=1) for p in (approximate, exact)))
+    found = _joined(distances, labels, bandwidths, *(np.concatenate(p, axis=1) for p in (approximate, exact)))
     for one in found:
         yield from one.settle(one.values[0])
     return found
@@ -177,20 +189,20 @@ def _columns(labels: Labellings, which: slice, probes: NDArray[np.intp], single:
 
 
 def _joined(
-    points: Real, labels: Labellings, bandwidths: Sequence[float], approximate: Real, exact: Real
+    distances: Distances, labels: Labellings, bandwidths: Sequence[float], approximate: Real, exact: Real
 ) -> list[Statistics]:
     """Statistics per width, with the tolerance that the labellings made in both precisions call for."""
     scale = labels.factor**2
     if not approximate.size:
         return [
-            Statistics(points, labels, s, values * scale, exact=len(labels))
+            Statistics(distances, labels, s, values * scale, exact=len(labels))
             for s, values in zip(bandwidths, exact, strict=True)
         ]
     found = []
     for s, values, probes in zip(bandwidths, approximate * scale, exact * scale, strict=True):
         error = max(np.abs(values[: len(probes)] - probes).max(), 1e-12)
         values[: len(probes)] = probes
-        found.append(Statistics(points, labels, s, values, exact=len(probes), tolerance=_SAFETY * error))
+        found.append(Statistics(distances, labels, s, values, exact=len(probes), tolerance=_SAFETY * error))
     return found
 
 
@@ -213,7 +225,7 @@ def nystrom_statistics(
             start += size
             yield
         values = np.einsum("bq,bq->b", *[np.concatenate(sums)] * 2) * labels.factor**2
-        found.append(Statistics(points, labels, s, values, exact=len(labels)))
+        found.append(Statistics(Distances(points), labels, s, values, exact=len(labels)))
         yield from found[-1].settle(values[0])
     return found
 

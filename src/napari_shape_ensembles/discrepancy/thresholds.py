@@ -7,13 +7,14 @@ some dozens and more, but promises nothing.
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Literal
 
 import numpy as np
 from scipy.special import gammaincc, gammainccinv
 
 from ..threads import each_block
-from .kernel import Real, Steps, finished, pooled, row_blocks, squared_distances
+from .kernel import Real, Steps, finished, median_distance, pooled, row_blocks, squared_distances
 from .mmd import MMDTest, Widths, check_level, common_sizes, widths
 
 Null = Literal["gamma", "bound"]
@@ -111,7 +112,7 @@ def gretton_steps(
     found = {}
     for name, (x, y) in samples.items():
         points = pooled(x, y)
-        for part, s in widths(name, points, bandwidth, factor, seed).items():
+        for part, s in widths(name, partial(median_distance, points, seed), bandwidth, factor).items():
             moments = yield from _moments(points, m, s)
             found[part] = moments, s
     tests = {part: _single(null, moments, (m, n), s, significance) for part, (moments, s) in found.items()}

@@ -1,1 +1,28 @@
 """Results and foreign formats as files, and back."""
+
+from .calibration import Calibration, read_calibration
+from .comparison_file import read_comparison_view
+from .curve_files import FORMATS, read_curves, write_curves
+from .curve_table import CurveTable
+from .ebsd import EBSDMap, read_ebsd
+from .grains import find_grains
+from .images import ImageFile, read_image
+from .settings_file import SettingsFile, load_settings, save_settings
+
+__all__ = [
+    "FORMATS",
+    "Calibration",
+    "CurveTable",
+    "EBSDMap",
+    "ImageFile",
+    "SettingsFile",
+    "find_grains",
+    "load_settings",
+    "read_calibration",
+    "read_comparison_view",
+    "read_curves",
+    "read_ebsd",
+    "read_image",
+    "save_settings",
+    "write_curves",
+]

@@ -1,5 +1,15 @@
 """From images to labels."""
 
-from .threshold import Objects, segment
+from .pipeline import segment, segment_stack, segmentation_steps
+from .settings import TILINGS, Method, Objects, Segmentation, Split
 
-__all__ = ["Objects", "segment"]
+__all__ = [
+    "TILINGS",
+    "Method",
+    "Objects",
+    "Segmentation",
+    "Split",
+    "segment",
+    "segment_stack",
+    "segmentation_steps",
+]

@@ -1,10 +1,16 @@
 """The separation of landmarks into undulation and scale (square-root quadrature decomposition)."""
 
+from collections.abc import Iterator
+
 import numpy as np
 from numpy.typing import NDArray
 
+from ..threads import over_blocks
+
 Real = NDArray[np.float64]
 
+# Curves handled together, few enough to stay in the processor's cache.
+_BLOCK = 64
 # Thinner than one part in ten million a curve is a line to double precision.
 _THINNEST = 1e-7
 
@@ -15,6 +21,12 @@ def planes(points: NDArray[np.floating]) -> Real:
     Arrays made in this room lie in memory that way round already, so this rarely copies.
     """
     return np.ascontiguousarray(np.swapaxes(points, -1, -2), dtype=np.float64)
+
+
+def curve_blocks(count: int) -> Iterator[slice]:
+    """Runs of curves that are handled together."""
+    for start in range(0, count, _BLOCK):
+        yield slice(start, start + _BLOCK)
 
 
 def check_landmarks(landmarks: NDArray[np.floating]) -> None:
@@ -63,8 +75,16 @@ def decompose(landmarks: NDArray[np.floating], weights: NDArray[np.floating] | N
     check_landmarks(landmarks)
     points = planes(landmarks)
     measure = _normalised(weights, points.shape)
-    x, y = np.moveaxis(points - (points * measure[:, None]).sum(axis=-1, keepdims=True), 1, 0)
-    return polar(x * np.sqrt(measure), y * np.sqrt(measure))
+    undulation, scale = np.empty(points.shape), np.empty((len(points), 2, 2))
+
+    def work(part: slice) -> None:
+        mu = measure[part] if len(measure) > 1 else measure
+        centred = points[part] - (points[part] * mu[:, None]).sum(axis=-1, keepdims=True)
+        undulation[part], scale[part] = _polar(*np.moveaxis(centred * np.sqrt(mu)[:, None], 1, 0))
+
+    over_blocks(work, curve_blocks(len(points)))
+    _refuse_lines(scale)
+    return undulation.swapaxes(1, 2), scale
 
 
 def _normalised(weights: NDArray[np.floating] | None, shape: tuple[int, ...]) -> Real:
@@ -123,6 +143,13 @@ def polar(x: Real, y: Real) -> tuple[Real, Real]:
     ValueError
         For columns that lie on a line.
     """
+    undulation, scale = _polar(x, y)
+    _refuse_lines(scale)
+    return undulation.swapaxes(1, 2), scale
+
+
+def _polar(x: Real, y: Real) -> tuple[Real, Real]:
+    """Polar factors, the first as (N, 2, n); of no meaning for columns on a line."""
     r11 = np.linalg.norm(x, axis=-1)
     first = x / np.where(r11 > 0, r11, 1)[:, None]
     r12 = np.einsum("qn,qn->q", first, y)
@@ -132,24 +159,25 @@ def polar(x: Real, y: Real) -> tuple[Real, Real]:
     rest -= slip[:, None] * first
     r12 = r12 + slip
     r22 = np.linalg.norm(rest, axis=-1)
-    _refuse_lines(r11, r12, r22)
-    second = rest / r22[:, None]
+    second = rest / np.where(r22 > 0, r22, 1)[:, None]
     return _turned(first, second, r11, r12, r22)
-
-
-def _refuse_lines(r11: Real, r12: Real, r22: Real) -> None:
-    flat = r11 * r22 <= _THINNEST * (r11**2 + r12**2 + r22**2)
-    if flat.any():
-        raise ValueError(
-            f"{flat.sum()} curve(s) lie on a line (first: {np.flatnonzero(flat)[0]}): leave them out before decomposing"
-        )
 
 
 def _turned(first: Real, second: Real, r11: Real, r12: Real, r22: Real) -> tuple[Real, Real]:
     """Polar factors Q·U and Uᵀ·R from the factors Q, R: U is the rotation nearest to the triangle R."""
     size = np.hypot(r11 + r22, r12)
+    size = np.where(size > 0, size, 1)
     c, s = (r11 + r22) / size, -r12 / size
     undulation = np.stack([first * c[:, None] + second * s[:, None], second * c[:, None] - first * s[:, None]], axis=1)
     off = c * r12 + s * r22
     scale = np.stack([c * r11, off, off, c * r22 - s * r12], axis=-1).reshape(-1, 2, 2)
-    return undulation.swapaxes(1, 2), scale
+    return undulation, scale
+
+
+def _refuse_lines(scale: Real) -> None:
+    (a, b), (_, d) = np.moveaxis(scale, 0, -1)
+    flat = a * d - b * b <= _THINNEST * (a * a + 2 * b * b + d * d)
+    if flat.any():
+        raise ValueError(
+            f"{flat.sum()} curve(s) lie on a line (first: {np.flatnonzero(flat)[0]}): leave them out before decomposing"
+        )

@@ -11,6 +11,7 @@ from functools import cache
 from typing import Self
 
 import numpy as np
+import scipy.fft
 from numpy.polynomial import legendre
 from numpy.typing import NDArray
 
@@ -21,7 +22,8 @@ Real = NDArray[np.float64]
 # Degrees tried when none is given, and the share of coefficients at the end that must have died out.
 _DEGREES = (16, 32, 64, 128, 256, 512, 1024, 2048)
 _TAIL = 8
-_FINER = 8
+# Nodes per coefficient, and more, on the grid for greatest speeds and for lengths.
+_FINER = 4
 
 
 @dataclass(frozen=True)
@@ -102,6 +104,10 @@ class Expansion(ABC):
         """Points (N, p, 2) at places u, (p,) for all curves or (N, p)."""
         return self.basis(np.asarray(u, dtype=np.float64)) @ self.coefficients
 
+    def at_nodes(self, degree: int) -> Real:
+        """Points (N, p, 2) at the `nodes` of a degree."""
+        return self(self.nodes(degree)[0])
+
     def truncated(self, degree: int) -> Self:
         """The best approximation of a lower degree: the expansion cut off."""
         return type(self)(self.coefficients[:, : self.size(degree)])
@@ -132,8 +138,8 @@ class Expansion(ABC):
 
     def lengths(self) -> Real:
         """Length of each curve, (N,)."""
-        u, weights = self.nodes(_FINER * self.coefficients.shape[1])
-        return np.linalg.norm(self.derivative()(u), axis=-1) @ weights
+        degree = _FINER * self.coefficients.shape[1]
+        return np.linalg.norm(self.derivative().at_nodes(degree), axis=-1) @ self.nodes(degree)[1]
 
     def lipschitz(self) -> Real:
         """Lipschitz constant λ of each curve as a function of u: its greatest speed, (N,).
@@ -145,16 +151,19 @@ class Expansion(ABC):
         velocity = self.derivative()
         acceleration = velocity.derivative()
         jerk = acceleration.derivative()
-        grid = np.concatenate([[0.0], self.nodes(_FINER * self.coefficients.shape[1])[0], [1.0]])
-        best = np.linalg.norm(velocity(grid), axis=-1).argmax(axis=-1)
+        degree = _FINER * self.coefficients.shape[1]
+        grid = np.concatenate([[0.0], self.nodes(degree)[0], [1.0]])
+        points = np.concatenate([velocity(grid[:1]), velocity.at_nodes(degree), velocity(grid[-1:])], axis=1)
+        best = np.linalg.norm(points, axis=-1).argmax(axis=-1)
         low, u, high = (grid[np.clip(best + k, 0, len(grid) - 1)][:, None] for k in (-1, 0, 1))
-        greatest = np.linalg.norm(velocity(u), axis=-1)
         for _ in range(8):
             v, a, j = velocity(u), acceleration(u), jerk(u)
             slope, bend = (v * a).sum(axis=-1), (a * a + v * j).sum(axis=-1)
+            before = u
             u = np.clip(u - np.where(bend < 0, slope / np.where(bend < 0, bend, 1), 0), low, high)
-            greatest = np.maximum(greatest, np.linalg.norm(velocity(u), axis=-1))
-        return greatest[:, 0]
+            if np.abs(u - before).max(initial=0) < 1e-12:
+                break
+        return np.maximum(np.linalg.norm(points, axis=-1).max(axis=-1), np.linalg.norm(velocity(u), axis=-1)[:, 0])
 
 
 class TrigonometricExpansion(Expansion):
@@ -189,6 +198,17 @@ class TrigonometricExpansion(Expansion):
         """Equal steps, exact for products of two functions of a degree."""
         count = 2 * degree + 1
         return np.arange(count) / count, np.full(count, 1 / count)
+
+    def at_nodes(self, degree: int) -> Real:
+        """Points (N, p, 2) at equal steps, by one Fourier transform where they resolve the expansion."""
+        count, size, _ = self.coefficients.shape
+        if degree < size // 2:
+            return super().at_nodes(degree)
+        spectrum = np.zeros((count, degree + 1, 2), dtype=np.complex128)
+        spectrum[:, 0] = self.coefficients[:, 0]
+        spectrum[:, 1 : size // 2 + 1] = (self.coefficients[:, 1::2] - 1j * self.coefficients[:, 2::2]) / np.sqrt(2)
+        points: Real = scipy.fft.irfft(spectrum, 2 * degree + 1, axis=1, norm="forward")
+        return points
 
     def basis(self, u: Real) -> Real:
         """Values (..., K) of the basis functions at places u of any shape (...)."""

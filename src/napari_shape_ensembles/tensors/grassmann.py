@@ -43,7 +43,7 @@ def log(base: Real, points: Real) -> Real:
     """
     flat, (toward, back, cosine) = planes(points), _log_factors(planes(base), planes(points))
     _refuse_cut_locus(cosine)
-    return (toward.swapaxes(1, 2) @ flat - back.swapaxes(1, 2) @ planes(base)).swapaxes(1, 2)
+    return (toward.swapaxes(1, 2) @ flat - back @ planes(base)).swapaxes(1, 2)
 
 
 def _refuse_cut_locus(cosine: Real) -> None:
@@ -132,11 +132,11 @@ def _mean_tangent(base: Real, points: Real) -> Real:
     toward, back, _ = _log_factors(base, points)
     count, _, n = points.shape
     pulled = toward.transpose(2, 0, 1).reshape(2, 2 * count) @ points.reshape(2 * count, n)
-    return (pulled - back.sum(axis=0).T @ base) / count
+    return (pulled - back.sum(axis=0) @ base) / count
 
 
 def _log_factors(base: Real, points: Real) -> tuple[Real, Real, Real]:
-    """C and F (N, 2, 2) of Log(Y) = Y C - base F, and the cosines (N, 2) of the principal angles."""
+    """C and the symmetric F (N, 2, 2) of Log(Y) = Y C - base F, and the cosines (N, 2) of the principal angles."""
     count, _, n = points.shape
     product = (points.reshape(2 * count, n) @ base.T).reshape(count, 2, 2).swapaxes(1, 2)
     v, cosine, w = _rotation_svd(product)

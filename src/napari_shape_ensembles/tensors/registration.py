@@ -5,7 +5,6 @@ shift p scores |Σ w̄ᵢ zᵢ₊ₚ| and the best reflection of the reversed cu
 inverse Fourier transforms score every shift of a curve, and no singular value decomposition is needed.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from math import factorial
@@ -16,7 +15,7 @@ import scipy.fft
 from numpy.typing import NDArray
 
 from ..threads import over_blocks
-from .decomposition import check_landmarks, planes
+from .decomposition import check_landmarks, curve_blocks, planes
 from .peaks import AMBIGUOUS, squared_scores, two_best
 
 Real = NDArray[np.float64]
@@ -24,8 +23,6 @@ Complex = NDArray[np.complex128]
 Flags = NDArray[np.bool_]
 Index = NDArray[np.intp]
 
-# Curves handled together, few enough to stay in the processor's cache.
-_BLOCK = 64
 # Terms of the Taylor series of the score within one sample of its peak: π²⁰/20! < 4e-9 of the highest modes.
 _TERMS = 20
 # The two best matches of a curve that repeats itself score alike up to interpolation between samples, and give
@@ -111,7 +108,9 @@ def register(landmarks: Real, archetype: Real, *, reflections: bool = True) -> R
     target = _centred(_complex(archetype[None]))[0]
     target = target / np.linalg.norm(target)
     points = planes(landmarks)
-    matches = over_blocks(lambda part: match(_complex_rows(points[part]), target, reflections), _blocks(len(points)))
+    matches = over_blocks(
+        lambda part: match(_complex_rows(points[part]), target, reflections), curve_blocks(len(points))
+    )
     joined: list[NDArray[Any]] = (
         [np.concatenate(column) for column in zip(*matches, strict=True)] if matches else _nothing(points)
     )
@@ -123,11 +122,6 @@ def register(landmarks: Real, archetype: Real, *, reflections: bool = True) -> R
 def _nothing(points: Real) -> list[NDArray[Any]]:
     empty = np.empty(0)
     return [points, empty, np.empty((0, 2, 2)), empty.astype(bool), empty, empty, empty.astype(bool)]
-
-
-def _blocks(count: int) -> Iterator[slice]:
-    for start in range(0, count, _BLOCK):
-        yield slice(start, start + _BLOCK)
 
 
 def _complex(landmarks: Real) -> Complex:
@@ -280,7 +274,9 @@ def distinctness(landmarks: Real, *, reflections: bool = True) -> Real:
     """
     check_landmarks(landmarks)
     points = planes(landmarks)
-    parts = over_blocks(lambda part: _self_distinctness(_complex_rows(points[part]), reflections), _blocks(len(points)))
+    parts = over_blocks(
+        lambda part: _self_distinctness(_complex_rows(points[part]), reflections), curve_blocks(len(points))
+    )
     return np.concatenate(parts) if parts else np.empty(0)
 
 

@@ -146,18 +146,22 @@ def _outlines(
     """Vertices of the closed shapes on the displayed plane; lines and open paths are counted."""
     hidden = [axis for axis in range(layer.ndim) if axis not in axes]
     found = []
-    for vertices, kind in zip(layer.data, layer.shape_type, strict=True):
+    excluded = layer.features["excluded"].tolist() if "excluded" in layer.features else [False] * len(layer.data)
+    for vertices, kind, unwanted in zip(layer.data, layer.shape_type, excluded, strict=True):
         if not (np.round(np.asarray(vertices)[:, hidden]) == point[hidden]).all():
+            continue
+        if unwanted is True:
+            left_out["excluded by hand"] = left_out.get("excluded by hand", 0) + 1
             continue
         outline = np.asarray(vertices, dtype=np.float64)[:, list(axes)]
         if kind == "line" or (kind == "path" and not np.array_equal(outline[0], outline[-1])):
             left_out["open"] = left_out.get("open", 0) + 1
         else:
-            found.append(_ellipse(outline) if kind == "ellipse" else outline)
+            found.append(ellipse_outline(outline) if kind == "ellipse" else outline)
     return found
 
 
-def _ellipse(corners: NDArray[np.float64]) -> NDArray[np.float64]:
+def ellipse_outline(corners: NDArray[np.float64]) -> NDArray[np.float64]:
     """Vertices of the ellipse in a box of four corners."""
     angle = 2 * np.pi * np.arange(_CORNERS_PER_ELLIPSE) / _CORNERS_PER_ELLIPSE
     one, other = (corners[1] - corners[0]) / 2, (corners[3] - corners[0]) / 2

@@ -55,6 +55,13 @@ class LayerPair(QWidget):
         """The layers A and B, as far as there are any."""
         return self.a.currentData(), self.b.currentData()
 
+    def choose(self, *layers: Layer | None) -> None:
+        """Choose A and B; what is not in the list is passed over."""
+        for combo, layer in zip((self.a, self.b), layers, strict=True):
+            index = combo.findData(layer) if layer is not None else -1
+            if index >= 0:
+                combo.setCurrentIndex(index)
+
     def refresh(self) -> None:
         """List the layers of now, keeping what is chosen where it is still there."""
         candidates = [layer for layer in self._layers if isinstance(layer, ACCEPTED) and not is_own(layer)]

@@ -1,5 +1,6 @@
 """The controls for segmentation and analysis, each with its unit and default in its tooltip."""
 
+from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any, TypeAlias
 
@@ -18,18 +19,18 @@ class SettingsForm(QWidget):
 
     changed = Signal()
 
-    def __init__(self, parent: QWidget | None = None) -> None:
+    def __init__(self, parent: QWidget | None = None, *, folded: bool = False) -> None:
         super().__init__(parent)
         self.controls: dict[str, Control] = {}
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(2)
-        for title, controls, folded in (
-            ("Segmentation", _segmentation_controls(), False),
+        for title, controls, closed in (
+            ("Segmentation", _segmentation_controls(), folded),
             ("Analysis", _analysis_controls(), True),
             ("Advanced", _advanced_controls(), True),
         ):
-            layout.addWidget(self._section(title, controls, folded))
+            layout.addWidget(self._section(title, controls, closed))
         for control in self.controls.values():
             _changes(control).connect(self.changed)
 
@@ -60,6 +61,21 @@ class SettingsForm(QWidget):
         """The settings of the comparison as set."""
         names = [field.name for field in fields(Settings) if field.init and field.name in self.controls]
         return Settings(**{name: self._value(name) for name in names})
+
+    def load(self, values: Mapping[str, Any]) -> None:
+        """Set controls by their names; a choice is set by its value."""
+        for name, value in values.items():
+            control = self.controls[name]
+            if isinstance(control, QComboBox):
+                control.setCurrentIndex(control.findData(value))
+            elif isinstance(control, QCheckBox):
+                control.setChecked(value)
+            else:
+                control.setValue(value)
+
+    def values(self) -> dict[str, Any]:
+        """What all controls are set to, by their names."""
+        return {name: self._value(name) for name in self.controls}
 
     def _value(self, name: str) -> Any:
         control = self.controls[name]

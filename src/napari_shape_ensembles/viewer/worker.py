@@ -4,7 +4,7 @@ import itertools
 import logging
 from collections.abc import Generator, Iterator
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from napari.layers import Shapes
 from napari.qt.threading import GeneratorWorker, create_worker
@@ -84,8 +84,8 @@ def run(
 
 
 def guarded(
-    steps: Generator[Progress, None, Outcome],
-) -> Generator[Progress, None, Outcome | Failure]:
+    steps: Generator[Yielded, None, Returned],
+) -> Generator[Yielded, None, Returned | Failure]:
     """Turn every error into a `Failure`: a generator worker would swallow some kinds without a sign."""
     try:
         return (yield from steps)
@@ -97,12 +97,12 @@ def guarded(
 
 
 class Runner(QObject):
-    """Runs one comparison at a time in a thread of its own.
+    """Runs one comparison or study at a time in a thread of its own.
 
     Signals
     -------
-    progressed : Progress
-    ended : Outcome or Failure
+    progressed : Progress, or Partial of a study
+    ended : Outcome, result of a study, or Failure
         Not sent for a run that was cancelled.
     """
 
@@ -118,7 +118,7 @@ class Runner(QObject):
         """Whether a run is under way that was not cancelled."""
         return self._worker is not None
 
-    def start(self, steps: Generator[Progress, None, Outcome]) -> None:
+    def start(self, steps: Generator[Any, None, Any]) -> None:
         """Start a run; one that is still under way is cancelled."""
         self.cancel()
         worker = create_worker(guarded, steps, _start_thread=False)
@@ -133,11 +133,11 @@ class Runner(QObject):
         if worker is not None:
             worker.quit()
 
-    def _progress(self, worker: GeneratorWorker, progress: Progress) -> None:
+    def _progress(self, worker: GeneratorWorker, progress: Any) -> None:
         if worker is self._worker:
             self.progressed.emit(progress)
 
-    def _end(self, worker: GeneratorWorker, outcome: Outcome | Failure) -> None:
+    def _end(self, worker: GeneratorWorker, outcome: Any) -> None:
         if worker is self._worker:
             self._worker = None
             self.ended.emit(outcome)

@@ -1,0 +1,95 @@
+"""Prints the speed and memory of the permutation test beside hyppo's: `python benchmarks/two_sample.py`.
+
+Normal vectors, 150 coordinates unless said otherwise, 1000 permutations, one kernel. Every size runs in a process
+of its own. Wall time is the best of several, processor time that of the same run: on a busy machine the second
+is the steadier. hyppo's 1000 permutations are extrapolated from few (`--no-peer` leaves it out; it is not needed
+for anything else: `pip install hyppo`).
+"""
+
+import argparse
+import resource
+import time
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+
+import numpy as np
+
+from napari_shape_ensembles.discrepancy import combined_mmd_steps, mmd_test
+
+SIZES = {1000: 5, 2000: 7, 5605: 3, 20_000: 1, 50_000: 1}
+PEER = {1000: (10, 40), 2000: (5, 20), 5605: (2, 6)}
+
+
+def main():
+    """Print one row per size."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--largest", type=int, default=20_000)
+    parser.add_argument("--no-peer", action="store_true")
+    options = parser.parse_args()
+    print("| N | wall s | processor s | peak MiB | projected: wall s | leaves within s | hyppo: s | times as fast |")
+    for total in (size for size in SIZES if size <= options.largest):
+        wall, cpu, peak = apart(ours, total, SIZES[total])
+        projected, _, _ = apart(ours, total, SIZES[total], 1)
+        leaving = apart(left, total)
+        row = f"| {total} | {wall:.3f} | {cpu:.3f} | {peak:.0f} | {projected:.3f} | {leaving:.2f} |"
+        if total in PEER and not options.no_peer:
+            slow = apart(hyppo, total, PEER[total])
+            row += f" {slow:.0f} | {slow / wall:.0f} |"
+        print(row, flush=True)
+
+
+def apart(work, *arguments):
+    """Result of work in a process of its own."""
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+        return pool.submit(work, *arguments).result()
+
+
+def halves(total):
+    """Two samples of one distribution."""
+    z = np.random.default_rng(0).normal(size=(total, 150))
+    return z[: total // 2], z[total // 2 :]
+
+
+def ours(total, repeats, approximate_above=None):
+    """Best wall time, its processor time, and the largest memory of the process in MiB."""
+    x, y = halves(total)
+    mmd_test(x[:300], y[:300])
+    runs = []
+    for _ in range(repeats):
+        start = time.perf_counter(), time.process_time()
+        mmd_test(x, y, approximate_above=approximate_above)
+        runs.append((time.perf_counter() - start[0], time.process_time() - start[1]))
+    return *min(runs), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+def left(total):
+    """Longest wait for a test that is cancelled at some block, over ten of them."""
+    samples, waits = {"": halves(total)}, []
+    for blocks in np.linspace(1, min(40, total // 256), 10).astype(int):
+        steps = combined_mmd_steps(samples)
+        start = time.perf_counter()
+        for _ in range(blocks):
+            start = time.perf_counter()
+            next(steps, None)
+        steps.close()
+        waits.append(time.perf_counter() - start)
+    return max(waits)
+
+
+def hyppo(total, permutations):
+    """Time of 1000 permutations, from the difference between two smaller numbers."""
+    from hyppo.ksample import MMD
+
+    x, y = halves(total)
+    MMD().test(x[:50], y[:50], reps=2, auto=False)
+    times = []
+    for count in permutations:
+        start = time.perf_counter()
+        MMD().test(x, y, reps=count, auto=False)
+        times.append(time.perf_counter() - start)
+    each = (times[1] - times[0]) / (permutations[1] - permutations[0])
+    return times[0] + (1000 - permutations[0]) * each
+
+
+if __name__ == "__main__":
+    main()

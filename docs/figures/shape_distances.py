@@ -1,0 +1,74 @@
+"""Draws docs/images/geodesic.png and prints the table of docs/shape-distances.md, from the paper's own grains.
+
+python docs/figures/shape_distances.py    (needs matplotlib, and ../shared/data beside the repository)
+"""
+
+from itertools import pairwise
+from pathlib import Path
+
+import matplotlib as mpl
+import numpy as np
+
+from napari_shape_ensembles import Ensemble, decompose, register, to_landmarks
+from napari_shape_ensembles.tensors import distinctness, procrustes_distances, product, shape_distances
+
+mpl.use("Agg")
+import matplotlib.pyplot as plt
+
+ROOT = Path(__file__).resolve().parents[2]
+GRAINS = ROOT.parent / "shared" / "data" / "paper" / "pil184_grains.npz"
+IMAGE = ROOT / "docs" / "images" / "geodesic.png"
+BINS = (0, 0.001, 0.002, 0.005, 0.01, 0.02, 1)
+ENDS = (184, 61)
+
+
+def landmarks(key):
+    """Landmarks of one set of outlines."""
+    data = np.load(GRAINS)
+    factor, *origin = data[f"{key}_to_steps"]
+    vertices = (data[f"{key}_xy"] * factor + origin)[:, ::-1]
+    return to_landmarks(Ensemble(np.split(vertices, data[f"{key}_offsets"][1:-1])))
+
+
+def print_flips(noisy, smooth):
+    """How often smoothing an outline changes its match, by how distinct the match is."""
+    noisy, smooth = (decompose(curves)[0] for curves in (noisy, smooth))
+    archetype = smooth[distinctness(smooth).argmax()]
+    one, other = (register(curves, archetype) for curves in (noisy, smooth))
+    apart = np.linalg.norm(one.landmarks - other.landmarks, axis=(1, 2)) / np.sqrt(2)
+    nearest = np.array([procrustes_distances(a[None], b[None])[0, 0] for a, b in zip(noisy, smooth, strict=True)])
+    changed = apart > 1.5 * nearest
+    print("distinctness     grains   matched differently once smoothed")
+    for low, high in pairwise(BINS):
+        chosen = (other.distinctness >= low) & (other.distinctness < high)
+        print(f"{low:5.1%} to {high:6.1%}  {chosen.sum():6d}   {changed[chosen].mean():.0%}")
+
+
+def draw_geodesic(start, end):
+    """Seven curves on the shortest path from one grain to another."""
+    end = register(end[None], start).landmarks[0]
+    points = [tuple(part[0] for part in decompose(curve[None])) for curve in (start, end)]
+    curves = product.compose(product.geodesic(*points, np.linspace(0, 1, 7)))
+    figure, axes = plt.subplots(figsize=(11, 1.9), layout="constrained")
+    step = 1.25 * np.ptp(curves[..., 1], axis=1).max()
+    for i, (curve, colour) in enumerate(zip(curves, plt.get_cmap("viridis")(np.linspace(0, 0.85, 7)), strict=True)):
+        axes.fill(curve[:, 1] + i * step, curve[:, 0], color=colour, alpha=0.85)
+    axes.set_aspect("equal")
+    axes.set_axis_off()
+    figure.savefig(IMAGE, dpi=110, bbox_inches="tight")
+    found = shape_distances(end[None], start)
+    print(
+        f"grains {ENDS[0]} and {ENDS[1]}: undulation {found.undulation[0]:.3f}, scale {found.scale[0]:.3f}, "
+        f"product {found.product[0]:.3f}, cyclic Procrustes {found.procrustes[0]:.3f}"
+    )
+
+
+def main():
+    """Compute, print, draw."""
+    noisy, smooth = landmarks("hlf1_noisy"), landmarks("hlf1_smooth5")
+    draw_geodesic(*(smooth[i] for i in ENDS))
+    print_flips(noisy, smooth)
+
+
+if __name__ == "__main__":
+    main()

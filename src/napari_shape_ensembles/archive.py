@@ -1,0 +1,262 @@
+"""One file that holds a tree of arrays, numbers and words: written whole or not at all, and safe to open.
+
+The file is a zip of NumPy's `.npy` arrays beside one `manifest.json`, so NumPy (`numpy.load`) and any zip program can
+look into it. Nothing in it is compressed and nothing is ever executed: an entry cannot unpack to more than the file
+holds, and arrays of Python objects are refused. `docs/files.md` describes what is kept under which name.
+"""
+
+import errno
+import json
+import os
+import re
+import secrets
+import shutil
+import zipfile
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from io import BytesIO
+from pathlib import Path
+from typing import Any, BinaryIO, TypeVar
+
+import numpy as np
+from numpy.lib import format as npy
+from numpy.typing import NDArray
+
+Tree = dict[str, Any]
+StrPath = str | os.PathLike[str]
+Built = TypeVar("Built")
+
+MANIFEST = "manifest.json"
+_NAME = re.compile(r"[A-Za-z0-9_]+(/[A-Za-z0-9_]+)*\.npy")
+# Booleans, whole and real numbers, words: everything but Python objects and records.
+_KINDS = "biufU"
+# The same bytes for the same content: entries carry no time.
+_NO_TIME = (1980, 1, 1, 0, 0, 0)
+# What libraries raise over bytes that are not what they should be.
+_BROKEN = (
+    zipfile.BadZipFile,
+    ValueError,
+    KeyError,
+    TypeError,
+    EOFError,
+    OverflowError,
+    RecursionError,
+    NotImplementedError,
+    RuntimeError,  # an encrypted entry
+)
+
+
+@contextmanager
+def replacing(path: StrPath) -> Iterator[BinaryIO]:
+    """Open a file for writing that takes the place of `path` only once it is complete and on disk.
+
+    An error, a full disk or a crash leaves what was there before.
+    """
+    target = Path(os.path.realpath(path))
+    draft = target.with_name(f".{target.name[:100]}.{secrets.token_hex(4)}.part")
+    try:
+        with draft.open("xb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        with suppress(OSError):  # there may be nothing to take the permissions from
+            shutil.copymode(target, draft)
+        os.replace(draft, target)
+        _sync_folder(target.parent)
+    except BaseException:
+        draft.unlink(missing_ok=True)
+        raise
+
+
+def write_bytes(path: StrPath, content: bytes) -> None:
+    """Write a whole file as `replacing` does."""
+    with replacing(path) as file:
+        file.write(content)
+
+
+def _sync_folder(folder: Path) -> None:
+    """Put the new name on disk too, where the system knows how."""
+    if hasattr(os, "O_DIRECTORY"):
+        handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+
+def write_archive(path: StrPath, kind: str, version: int, tree: Mapping[str, Any]) -> None:
+    """Write a tree of mappings whose leaves are arrays or what JSON knows.
+
+    Parameters
+    ----------
+    path : path
+        An earlier file of that name is replaced, but only by a complete one.
+    kind, version : str, int
+        What the tree is, and the version of its layout; `read_archive` asks for both.
+    tree : mapping
+        Keys of letters, digits and underscores on the way to an array.
+
+    Raises
+    ------
+    ValueError
+        For an array of Python objects, a name that cannot be kept, or a value that JSON does not know.
+    OSError
+        When the file cannot be written; what was there before stays.
+    """
+    arrays: dict[str, NDArray[Any]] = {}
+    manifest = {"format": kind, "version": version, "data": _without_arrays(tree, "", arrays)}
+    text = json.dumps(manifest, indent=1, ensure_ascii=False, allow_nan=False)
+    with replacing(path) as file, zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
+        archive.writestr(zipfile.ZipInfo(MANIFEST, _NO_TIME), text.encode())
+        for name, array in arrays.items():
+            archive.writestr(zipfile.ZipInfo(name, _NO_TIME), _npy_bytes(array))
+
+
+def _without_arrays(tree: Mapping[str, Any], prefix: str, arrays: dict[str, NDArray[Any]]) -> Tree:
+    """The tree without its arrays, which are collected under their file names."""
+    plain: Tree = {}
+    for key, value in tree.items():
+        if isinstance(value, np.ndarray):
+            arrays[_checked_name(f"{prefix}{key}.npy", value)] = value
+        elif isinstance(value, Mapping):
+            plain[key] = _without_arrays(value, f"{prefix}{key}/", arrays)
+        else:
+            plain[key] = value
+    return plain
+
+
+def _checked_name(name: str, array: NDArray[Any]) -> str:
+    if not _NAME.fullmatch(name):
+        raise ValueError(f'an array cannot be kept under the name "{name}": use letters, digits and underscores')
+    if array.dtype.kind not in _KINDS:
+        raise ValueError(f"{name[:-4]} holds {array.dtype} values, which cannot be saved: use numbers or text")
+    return name
+
+
+def _npy_bytes(array: NDArray[Any]) -> bytes:
+    file = BytesIO()
+    npy.write_array(file, np.asanyarray(array, order="C"), allow_pickle=False)
+    return file.getvalue()
+
+
+def read_archive(path: StrPath, kind: str, version: int, build: Callable[[Tree], Built]) -> Built:
+    """Read what `write_archive` wrote.
+
+    Parameters
+    ----------
+    path : path
+    kind : str
+        What is expected.
+    version : int
+        Newest layout that the caller understands.
+    build : callable
+        Makes the result of the tree, whose arrays are read-only. Its errors, too, name the file.
+
+    Returns
+    -------
+    Whatever `build` returns.
+
+    Raises
+    ------
+    ValueError
+        For a file of another kind, a newer one, or a damaged or hostile one, naming it.
+    OSError
+        When there is no such file, or it cannot be read.
+    """
+    with open(path, "rb") as file:
+        size = os.fstat(file.fileno()).st_size
+        try:
+            with zipfile.ZipFile(file) as archive:
+                _refuse_bombs(archive, size)
+                tree = _manifest(archive, kind, version)
+                _insert_arrays(archive, tree)
+            return build(tree)
+        except ContentError as error:
+            raise ValueError(f"{Path(path).name}: {error}") from error
+        except (OSError, *_BROKEN) as error:
+            if isinstance(error, OSError) and not about_content(error):
+                raise
+            raise ValueError(f"{Path(path).name} is damaged, or no {kind} file ({error})") from error
+
+
+class ContentError(ValueError):
+    """What is wrong with a file, in words that need no more context than its name."""
+
+
+def about_content(error: OSError) -> bool:
+    """Whether an error of the system is about what a file holds: a library's own, or a place no file can have."""
+    return error.errno in (None, errno.EINVAL)
+
+
+def is_archive(path: StrPath, kind: str) -> bool:
+    """Whether a file looks like an archive of this kind; no more than its manifest is read."""
+    try:
+        with open(path, "rb") as file, zipfile.ZipFile(file) as archive:
+            _refuse_bombs(archive, os.fstat(file.fileno()).st_size)
+            return bool(json.loads(archive.read(MANIFEST))["format"] == kind)
+    except (OSError, *_BROKEN):
+        return False
+
+
+def _refuse_bombs(archive: zipfile.ZipFile, size: int) -> None:
+    """Entries as the archive writes them cannot claim more than the file has."""
+    entries = archive.infolist()
+    if any(entry.compress_type != zipfile.ZIP_STORED for entry in entries):
+        raise ContentError(
+            "its entries are compressed, which this format never is; it was not written by this software"
+        )
+    claimed = sum(entry.file_size for entry in entries)
+    if claimed > size:
+        raise ContentError(f"its entries claim {claimed} bytes, but the file has {size}")
+    if len({entry.filename for entry in entries}) != len(entries):
+        raise ContentError("it holds two entries of one name")
+
+
+def _manifest(archive: zipfile.ZipFile, kind: str, version: int) -> Tree:
+    if MANIFEST not in archive.namelist():
+        raise ContentError(f"no {kind} file (there is no {MANIFEST} in it)")
+    manifest = json.loads(archive.read(MANIFEST))
+    if not isinstance(manifest, dict) or manifest.get("format") != kind:
+        raise ContentError(f"no {kind} file")
+    found, tree = manifest.get("version"), manifest.get("data")
+    if not isinstance(found, int) or not isinstance(tree, dict):
+        raise ContentError("its manifest has no version or no data")
+    if found > version:
+        raise ContentError(
+            f"written by a newer version of this software (layout {found}; this one reads up to {version}): update "
+            "napari-shape-ensembles to open it"
+        )
+    return tree
+
+
+def _insert_arrays(archive: zipfile.ZipFile, tree: Tree) -> None:
+    for name in archive.namelist():
+        if name == MANIFEST:
+            continue
+        if not _NAME.fullmatch(name):
+            raise ContentError(f"it holds an entry of the unexpected name {name!r}")
+        *folders, last = name.removesuffix(".npy").split("/")
+        branch = tree
+        for folder in folders:
+            branch = branch.setdefault(folder, {})
+            if not isinstance(branch, dict):
+                raise ContentError(f"{name} stands where a value stands already")
+        if last in branch:
+            raise ContentError(f"{name} is there twice")
+        branch[last] = array_of(archive.read(name), name)
+
+
+def array_of(content: bytes, name: str) -> NDArray[Any]:
+    """The array in the bytes of a `.npy` file, after its header has been held against them."""
+    file = BytesIO(content)
+    major = npy.read_magic(file)[0]
+    shape, fortran, dtype = npy.read_array_header_1_0(file) if major == 1 else npy.read_array_header_2_0(file)
+    if dtype.kind not in _KINDS:
+        raise ContentError(f"{name} holds {dtype} values: numbers and text are all that is read")
+    count = int(np.prod(shape, dtype=object)) if shape else 1
+    if min(shape, default=0) < 0 or count * dtype.itemsize != len(content) - file.tell():
+        raise ContentError(f"{name} claims {shape} values of {dtype}, which is not what it holds")
+    flat: NDArray[Any] = np.frombuffer(content, dtype, count, file.tell()) if count else np.empty(0, dtype)
+    array = flat.reshape(shape, order="F" if fortran else "C")
+    array.flags.writeable = False
+    return array

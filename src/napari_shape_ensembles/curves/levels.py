@@ -1,0 +1,69 @@
+"""Level curves of a scalar field, such as simulation output: exact along the field, not along pixels."""
+
+from collections import Counter
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike
+from skimage.measure import find_contours
+
+from .ensemble import Ensemble
+from .extract import AT_BORDER, signed_area
+
+
+def level_curves(
+    field: ArrayLike,
+    *,
+    value: float | None = None,
+    quantile: float | None = None,
+    scale: Sequence[float] = (1, 1),
+    unit: str = "pixel",
+    min_area: float = 16,
+    name: str = "",
+) -> Ensemble:
+    """Trace the closed curves on which a field has one value, by marching squares on the field itself.
+
+    Parameters
+    ----------
+    field : (rows, columns) array
+        Real values, without NaN.
+    value, quantile : float
+        One of the two: the level, or the share of pixels below it.
+    scale : (float, float)
+        Height and width of a pixel in `unit`.
+    unit : str
+        Of the resulting coordinates.
+    min_area : float
+        Curves around less than this many pixels are counted as "smaller than … px".
+    name : str
+        Of the ensemble.
+
+    Returns
+    -------
+    Ensemble
+        Ids count from 1. Curves that leave the field are counted as "touching the image border". Maxima and
+        minima are both surrounded by curves; all run in the direction of positive area.
+
+    Raises
+    ------
+    ValueError
+        For a field that is no plane of finite numbers, or other than one of `value` and `quantile`.
+    """
+    plane = np.asarray(field)
+    if plane.ndim != 2 or min(plane.shape) < 2 or plane.dtype.kind not in "biuf" or not np.isfinite(plane).all():
+        raise ValueError(f"a field is a plane of at least 2 by 2 finite numbers, not {plane.dtype} of {plane.shape}")
+    if (value is None) == (quantile is None):
+        raise ValueError("give either the value of the level or its quantile")
+    level = float(np.quantile(plane, quantile)) if quantile is not None else value
+    dropped: Counter[str] = Counter()
+    curves = []
+    for contour in find_contours(plane.astype(np.float64), level):
+        closed = np.array_equal(contour[0], contour[-1])
+        area = signed_area(contour[:-1])
+        if not closed:
+            dropped[AT_BORDER] += 1
+        elif abs(area) < min_area:
+            dropped[f"smaller than {min_area:g} px"] += 1
+        else:
+            curves.append(contour[:-1][:: 1 if area > 0 else -1] * np.asarray(scale, dtype=np.float64))
+    return Ensemble(curves, name=name, unit=unit, ids=np.arange(1, len(curves) + 1), dropped=dropped)

@@ -1,0 +1,185 @@
+"""Two segmentations of one image, object by object: who is whose, how well they agree, what was merged or split."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import shapely
+from numpy.typing import ArrayLike, NDArray
+from scipy.optimize import linear_sum_assignment
+from scipy.spatial import cKDTree
+
+from .ensemble import Ensemble
+from .extract import _label_plane
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Real = NDArray[np.float64]
+Index = NDArray[np.int64]
+
+# An object that has this share of its pixels inside another one belongs to it.
+_BELONGS = 0.5
+# Outlines are compared at points this share of their length apart.
+_STEPS = 200
+
+
+@dataclass(frozen=True, eq=False)
+class Matching:
+    """Objects of two label images of one scene, matched one to one.
+
+    Attributes
+    ----------
+    pairs : DataFrame
+        a, b (label values) and iou, for every object that has a partner.
+    only_a, only_b : tuple of int
+        Objects without partner.
+    merges : dict of int to tuple of int
+        Objects of b that hold most of several objects of a: b -> those of a.
+    splits : dict of int to tuple of int
+        Objects of a that hold most of several objects of b: a -> those of b.
+    """
+
+    pairs: "pd.DataFrame"
+    only_a: tuple[int, ...]
+    only_b: tuple[int, ...]
+    merges: dict[int, tuple[int, ...]]
+    splits: dict[int, tuple[int, ...]]
+
+    def summary(self) -> str:
+        """Say it in one line."""
+        mean = self.pairs["iou"].mean() if len(self.pairs) else 0.0
+        return (
+            f"{len(self.pairs)} matched (mean IoU {mean:.3f}), {len(self.only_a)} only in A, {len(self.only_b)} only "
+            f"in B, {len(self.merges)} merged in B, {len(self.splits)} split in B"
+        )
+
+
+def match_labels(a: ArrayLike, b: ArrayLike, *, min_iou: float = 0.5) -> Matching:
+    """Match the objects of two segmentations one to one, so that the sum of their IoU is largest.
+
+    Parameters
+    ----------
+    a, b : (rows, columns) arrays
+        Labels as for `extract_curves`, of one shape.
+    min_iou : float
+        Objects that overlap by less (intersection over union) are no partners. At 0.5 and above partners are
+        unique whatever the assignment.
+
+    Returns
+    -------
+    Matching
+
+    Raises
+    ------
+    ValueError
+        For labels of different shapes, or a `min_iou` outside (0, 1].
+    """
+    one, other = _label_plane(np.asarray(a)), _label_plane(np.asarray(b))
+    if one.shape != other.shape:
+        raise ValueError(f"two segmentations of one image have one shape, not {one.shape} and {other.shape}")
+    if not 0 < min_iou <= 1:
+        raise ValueError(f"min_iou is a share above 0 and up to 1, not {min_iou!r}")
+    shared = _Shared.of(one, other)
+    chosen = _assigned(shared.iou, shared.a, shared.b, min_iou)
+    partners = shared.a[chosen], shared.b[chosen]
+    return Matching(
+        _pairs(*partners, shared.iou[chosen]),
+        tuple(np.setdiff1d(np.unique(one[one > 0]), partners[0]).tolist()),
+        tuple(np.setdiff1d(np.unique(other[other > 0]), partners[1]).tolist()),
+        _holders(shared.b, shared.a, shared.pixels / shared.of_a),
+        _holders(shared.a, shared.b, shared.pixels / shared.of_b),
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _Shared:
+    """Every pair of objects that share pixels: their labels, how many, and how many each has in all; (K,) each."""
+
+    a: Index
+    b: Index
+    pixels: Real
+    of_a: Real
+    of_b: Real
+
+    @classmethod
+    def of(cls, one: NDArray[np.integer], other: NDArray[np.integer]) -> "_Shared":
+        (values_a, index_a, sizes_a), (values_b, index_b, sizes_b) = (_numbered(plane) for plane in (one, other))
+        codes, pixels = np.unique(index_a * len(values_b) + index_b, return_counts=True)
+        i, j = np.divmod(codes, len(values_b))
+        objects = (values_a[i] > 0) & (values_b[j] > 0)
+        i, j, pixels = i[objects], j[objects], pixels[objects]
+        return cls(values_a[i], values_b[j], pixels.astype(float), sizes_a[i].astype(float), sizes_b[j].astype(float))
+
+    @property
+    def iou(self) -> Real:
+        """Intersection over union of every pair."""
+        return self.pixels / (self.of_a + self.of_b - self.pixels)
+
+
+def _numbered(plane: NDArray[np.integer]) -> tuple[Index, Index, Index]:
+    """Label values, the place of each pixel's value among them, and their numbers of pixels."""
+    values, index, counts = np.unique(plane, return_inverse=True, return_counts=True)
+    return values.astype(np.int64), index.ravel(), counts
+
+
+def _assigned(iou: Real, a: Index, b: Index, min_iou: float) -> Index:
+    """Places of the pairs that are partners: an assignment where an object has several candidates."""
+    enough = np.flatnonzero(iou >= min_iou)
+    rivals_a, rivals_b = (np.bincount(np.unique(side[enough], return_inverse=True)[1]) for side in (a, b))
+    rows, columns = (np.unique(side[enough], return_inverse=True)[1] for side in (a, b))
+    single = (rivals_a[rows] == 1) & (rivals_b[columns] == 1)
+    contested = enough[~single]
+    if not len(contested):
+        return enough
+    rows, columns = (np.unique(side[contested], return_inverse=True)[1] for side in (a, b))
+    table = np.zeros((rows.max() + 1, columns.max() + 1))
+    place = np.full(table.shape, -1)
+    table[rows, columns], place[rows, columns] = iou[contested], contested
+    best = place[linear_sum_assignment(table, maximize=True)]
+    return np.sort(np.concatenate([enough[single], best[best >= 0]]))
+
+
+def _pairs(a: Index, b: Index, iou: Real) -> "pd.DataFrame":
+    import pandas as pd  # heavy, and not needed for a comparison
+
+    return pd.DataFrame({"a": a, "b": b, "iou": iou})
+
+
+def _holders(wholes: Index, parts: Index, shares: Real) -> dict[int, tuple[int, ...]]:
+    """Wholes that hold most of several parts, pair by pair; `shares` of each part's pixels."""
+    held: dict[int, list[int]] = {}
+    for whole, part in zip(wholes[shares > _BELONGS].tolist(), parts[shares > _BELONGS].tolist(), strict=True):
+        held.setdefault(whole, []).append(part)
+    return {whole: tuple(inside) for whole, inside in sorted(held.items()) if len(inside) > 1}
+
+
+def boundary_distances(a: Ensemble, b: Ensemble) -> Real:
+    """Mean and largest distance between the outlines of two ensembles, curve by curve.
+
+    Parameters
+    ----------
+    a, b : Ensemble
+        Of as many curves in one unit; curve i of one is compared with curve i of the other.
+
+    Returns
+    -------
+    (N, 2) array
+        Mean distance, averaged over both directions, and the Hausdorff distance, in their unit; at 200 equal steps
+        of each outline.
+    """
+    if len(a) != len(b) or a.unit != b.unit:
+        raise ValueError(f"{len(a)} curves in {a.unit} cannot be paired with {len(b)} curves in {b.unit}")
+    return np.array([_distance(*pair) for pair in zip(a.curves, b.curves, strict=True)]).reshape(-1, 2)
+
+
+def _distance(one: Real, other: Real) -> tuple[float, float]:
+    ones, others = _stepped(one), _stepped(other)
+    there, back = (np.asarray(cKDTree(to).query(at)[0]) for at, to in ((ones, others), (others, ones)))
+    return float(there.mean() + back.mean()) / 2, float(max(there.max(), back.max()))
+
+
+def _stepped(curve: Real) -> Real:
+    """Points at equal steps along a closed polygon."""
+    ring = shapely.linearrings(curve)
+    return shapely.get_coordinates(shapely.line_interpolate_point(ring, np.arange(_STEPS) / _STEPS, normalized=True))

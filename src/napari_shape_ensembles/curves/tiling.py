@@ -1,0 +1,260 @@
+"""Tilings: the boundaries that neighbours in a label image share, smoothed once for both sides.
+
+The network lies on the corners between pixels; pixel (r, c) has its corners at (r ± ½, c ± ½). Each step from corner
+to corner between two different labels is one edge, held once. Corners where three or four edges meet are junctions.
+The background (0) and the outside of the image (-1) are neighbours like any other.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import coo_array, csr_array
+
+from .ensemble import Ensemble, Mask
+from .extract import AT_BORDER, EXTRA, _label_plane, _numbered_holes, checked, signed_area, too_small
+from .spline import Index, Real
+
+OUTSIDE = -1
+
+# Share of the way to the mean of its two neighbours that a corner moves in one iteration: to the mean of all three.
+# A full step would never end the zigzag of a diagonal line.
+_STEP = 2 / 3
+# Directions a step can take, in (row, column), each a quarter turn to the left of the one before.
+_DOWN, _RIGHT = 0, 1
+
+
+@dataclass(frozen=True, eq=False)
+class Boundary:
+    """A boundary between two neighbours.
+
+    Attributes
+    ----------
+    labels : (int, int)
+        Left and right of the points in their order; -1 is the outside of the image, 0 the background.
+    points : (m, 2) array
+        From junction to junction; a boundary without junctions is closed and repeats its first point.
+    """
+
+    labels: tuple[int, int]
+    points: Real
+
+
+@dataclass(frozen=True, eq=False)
+class Tiling:
+    """The boundary network of a label image.
+
+    Attributes
+    ----------
+    points : (V, 2) array
+        Corners in use, (row, column) in pixels.
+    edges : (E, 2) int array
+        Indices of the two corners of every edge.
+    directions : (E,) int array
+        0 for edges that lead down a row, 1 for edges that lead right a column.
+    sides : (E, 2) int array
+        Labels left and right of every edge, where right is a quarter turn from the column axis to the row axis.
+    pixels : dict of int to int
+        Number of pixels of each label.
+    """
+
+    points: Real
+    edges: Index
+    directions: Index
+    sides: Index
+    pixels: dict[int, int]
+
+    @classmethod
+    def of(cls, labels: ArrayLike) -> "Tiling":
+        """Extract the network of a label image; labels as for `extract_curves`.
+
+        Raises
+        ------
+        ValueError
+            For labels that are not a plane of whole numbers from 0 up.
+        """
+        plane = _label_plane(np.asarray(labels)).astype(np.int64)
+        values, counts = np.unique(plane, return_counts=True)
+        steps, directions, sides = _edges(np.pad(plane, 1, constant_values=OUTSIDE))
+        used, edges = np.unique(steps, return_inverse=True)
+        points = np.stack(np.divmod(used, plane.shape[1] + 1), axis=1) - 0.5
+        pixels = dict(zip(values.tolist(), counts.tolist(), strict=True))
+        return cls(points, edges.reshape(-1, 2), directions, sides, pixels)
+
+    @cached_property
+    def degrees(self) -> Index:
+        """Number of edges at each corner: 2 along a boundary, 3 or 4 at a junction."""
+        return np.bincount(self.edges.ravel(), minlength=len(self.points))
+
+    @cached_property
+    def fixed(self) -> Mask:
+        """Corners that smoothing leaves in place: junctions, and the border of the image."""
+        fixed = self.degrees > 2
+        fixed[self.edges[(self.sides == OUTSIDE).any(axis=1)]] = True
+        return fixed
+
+    def smoothed(self, iterations: int) -> "Tiling":
+        """Move every free corner to the mean of itself and its two neighbours, `iterations` times.
+
+        Junctions and the border stay in place, and a corner belongs to both of its sides, so neighbours stay flush
+        (constrained Laplacian smoothing).
+
+        Raises
+        ------
+        ValueError
+            For a number of iterations that is not whole, or negative.
+        """
+        if not isinstance(iterations, int | np.integer) or iterations < 0:
+            raise ValueError(f"iterations is a whole number of 0 or more, not {iterations!r}")
+        points = self.points
+        for _ in range(iterations):
+            points = self._average @ points
+        return replace(self, points=points)
+
+    @cached_property
+    def _average(self) -> csr_array:
+        """One iteration of smoothing as a sparse matrix."""
+        both = np.concatenate([self.edges, self.edges[:, ::-1]])
+        free = both[~self.fixed[both[:, 0]]]
+        every = np.arange(len(self.points))
+        rows, columns = np.concatenate([free, np.stack([every, every], axis=1)]).T
+        weights = np.concatenate([np.full(len(free), _STEP / 2), np.where(self.fixed, 1.0, 1 - _STEP)])
+        return coo_array((weights, (rows, columns)), shape=(len(every),) * 2).tocsr()
+
+    @cached_property
+    def _halves(self) -> "_Halves":
+        return _Halves.of(self)
+
+    def rings(self) -> Iterator[tuple[int, Index]]:
+        """Label and corner indices of every closed line around a label, seen with the label on the left.
+
+        Outer lines have positive area in (row, column) axes, holes negative. Pixels that meet at a corner only do
+        not hang together.
+        """
+        halves = self._halves
+        for cycle in _chains(halves.following, np.flatnonzero(halves.left > 0)):
+            yield int(halves.left[cycle[0]]), halves.tail[cycle]
+
+    def boundaries(self) -> list[Boundary]:
+        """Every boundary between two neighbours, once."""
+        halves = self._halves
+        chained = np.where(self.degrees[halves.head] > 2, -1, halves.following)
+        starts = np.flatnonzero(self.degrees[halves.tail] > 2)
+        found, seen = [], np.zeros(len(self.edges), dtype=bool)
+        for chain in _chains(chained, np.concatenate([starts, np.arange(len(halves.tail))])):
+            if not seen[halves.edge[chain[0]]]:
+                seen[halves.edge[chain]] = True
+                corners = np.append(halves.tail[chain], halves.head[chain[-1]])
+                labels = int(halves.left[chain[0]]), int(halves.right[chain[0]])
+                found.append(Boundary(labels, self.points[corners]))
+        return found
+
+    def ensemble(
+        self,
+        *,
+        scale: Sequence[float] = (1, 1),
+        unit: str = "pixel",
+        holes: bool = False,
+        border: bool = False,
+        min_area: float = 16,
+        name: str = "",
+    ) -> Ensemble:
+        """Put the boundaries together to one closed curve per label; parameters as for `extract_curves`.
+
+        Returns
+        -------
+        Ensemble
+            Ids are the label values. Of labels in several pieces the largest is kept, the others are counted as
+            "extra pieces of a label".
+        """
+        pixel = checked(scale, min_area, 0, 0)
+        dropped: Counter[str] = Counter()
+        wanted = self._wanted(border, min_area, dropped)
+        outer: dict[int, tuple[float, Real]] = {}
+        inner: list[Real] = []
+        for label, corners in self.rings():
+            curve = self.points[corners]
+            area = signed_area(curve)
+            if label not in wanted:
+                continue
+            if area < 0:
+                inner += [curve[::-1]] if holes and -area >= min_area else []
+                dropped[too_small(min_area)] += holes and -area < min_area
+                continue
+            dropped[EXTRA] += label in outer
+            outer[label] = max(outer.get(label, (0.0, curve)), (area, curve), key=lambda ring: ring[0])
+        curves = [curve * pixel for curve in [*(ring for _, ring in outer.values()), *inner]]
+        ids = _numbered_holes([*outer, *([-1] * len(inner))])
+        return Ensemble(curves, name=name, unit=unit, ids=ids, dropped=dropped)
+
+    def _wanted(self, border: bool, min_area: float, dropped: Counter[str]) -> set[int]:
+        """Labels to be traced; the others are counted."""
+        outer = (self.sides == OUTSIDE).any(axis=1)
+        cut = set() if border else set(self.sides[outer].ravel().tolist())
+        labels = {label for label in self.pixels if label > 0}
+        large = {label for label in labels if self.pixels[label] >= min_area}
+        dropped[too_small(min_area)] += len(labels - large)
+        dropped[AT_BORDER] += len(large & cut)
+        return large - cut
+
+
+@dataclass(frozen=True, eq=False)
+class _Halves:
+    """Every edge twice, once for each side: what a walker with a label on the left follows.
+
+    Half h < E leads along edge h, half E + h back along it. `following` is the next half around the label on the
+    left, by the sharpest turn to the left.
+    """
+
+    edge: Index
+    tail: Index
+    head: Index
+    left: Index
+    right: Index
+    following: Index
+
+    @classmethod
+    def of(cls, tiling: Tiling) -> "_Halves":
+        count = len(tiling.edges)
+        edge = np.tile(np.arange(count), 2)
+        tail, head = np.concatenate([tiling.edges, tiling.edges[:, ::-1]]).T
+        left, right = np.concatenate([tiling.sides, tiling.sides[:, ::-1]]).T
+        heading = np.concatenate([tiling.directions, tiling.directions + 2])
+        leaving = np.full((len(tiling.points), 4), -1)
+        leaving[tail, heading] = np.arange(2 * count)
+        following = np.full(2 * count, -1)
+        for turn in (-1, 0, 1):  # the last one that fits is the sharpest
+            ahead = leaving[head, (heading + turn) % 4]
+            fits = (ahead >= 0) & (left[ahead] == left)
+            following[fits] = ahead[fits]
+        return cls(edge, tail, head, left, right, following)
+
+
+def _edges(plane: NDArray[np.int64]) -> tuple[Index, Index, Index]:
+    """Corner numbers (E, 2), directions and sides (E, 2) of all edges of a padded plane."""
+    corners = np.arange((plane.shape[0] - 1) * (plane.shape[1] - 1)).reshape(plane.shape[0] - 1, -1)
+    right, left = plane[1:-1, :-1], plane[1:-1, 1:]
+    differ = left != right
+    down = np.stack([corners[:-1][differ], corners[1:][differ], left[differ], right[differ]], axis=1)
+    above, below = plane[:-1, 1:-1], plane[1:, 1:-1]
+    differ = above != below
+    across = np.stack([corners[:, :-1][differ], corners[:, 1:][differ], above[differ], below[differ]], axis=1)
+    both = np.concatenate([down, across])
+    return both[:, :2], np.repeat([_DOWN, _RIGHT], [len(down), len(across)]), both[:, 2:]
+
+
+def _chains(following: Index, starts: Index) -> Iterator[Index]:
+    """Follow from every start not yet passed, until a place passed before or an end (-1)."""
+    after = following.tolist()
+    passed = bytearray(len(after))
+    for start in starts.tolist():
+        chain = []
+        while start >= 0 and not passed[start]:
+            passed[start] = 1
+            chain.append(start)
+            start = after[start]
+        if chain:
+            yield np.array(chain)

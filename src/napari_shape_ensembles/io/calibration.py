@@ -1,0 +1,182 @@
+"""Size of a pixel, as the file of an image states it: OME, ImageJ, and the makers of electron microscopes."""
+
+import re
+import xml.etree.ElementTree as ElementTree
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import isfinite
+from pathlib import Path
+from typing import Any
+
+from ..archive import ContentError, StrPath
+from ..curves import conversion_factor
+from .content import errors_named
+
+_MICROMETRE = "µm"
+_TESCAN_TAG = 50431
+# What programs write for units that pint knows by another name.
+_SPELLINGS = {
+    "micron": _MICROMETRE,
+    "microns": _MICROMETRE,
+    "um": _MICROMETRE,
+    "\\u00b5m": _MICROMETRE,
+    "μm": _MICROMETRE,  # the Greek letter
+    "å": "angstrom",
+    "inches": "inch",
+}
+_NO_UNIT = ("", "pixel", "pixels", "px", "reference frame")
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """Size of a pixel.
+
+    Attributes
+    ----------
+    scale : (float, float)
+        Height and width of a pixel in `unit`.
+    unit : str
+        A unit of length, or "pixel".
+    source : str
+        Where it is stated, such as "OME-TIFF".
+    """
+
+    scale: tuple[float, float] = (1.0, 1.0)
+    unit: str = "pixel"
+    source: str = "not stated"
+
+    def __post_init__(self) -> None:
+        if not (all(map(isfinite, self.scale)) and min(self.scale) > 0):
+            raise ValueError(f"a pixel has a height and a width above 0, not {self.scale!r}")
+        if self.unit != "pixel":
+            conversion_factor(self.unit, "m")
+
+    def __str__(self) -> str:
+        height, width = self.scale
+        size = f"{height:g}" if height == width else f"{height:g} × {width:g}"
+        return f"{size} {self.unit} per pixel ({self.source})" if self.unit != "pixel" else f"pixels ({self.source})"
+
+
+def read_calibration(path: StrPath) -> Calibration:
+    """Read the size of a pixel from the file of an image.
+
+    Known are OME-TIFF, ImageJ's TIFF, and the tags of FEI/Thermo Fisher, Zeiss and Tescan. The resolution for printing
+    that any TIFF may state is left alone: it is rarely that of the object.
+
+    Parameters
+    ----------
+    path : path
+
+    Returns
+    -------
+    Calibration
+        In pixels where the file states nothing, or a size of 0.
+
+    Raises
+    ------
+    ValueError
+        For a damaged file, or a unit that is no length, with the remedy.
+    OSError
+        When there is no such file, or it cannot be read.
+    """
+    if Path(path).suffix.lower() not in (".tif", ".tiff"):
+        return Calibration()
+    import tifffile  # only for the formats it knows
+
+    with errors_named(path, "TIFF"), tifffile.TiffFile(path) as tiff:
+        for source, read in _SOURCES.items():
+            found = read(tiff)
+            if found is not None and _stated(found):
+                rows, columns, unit = found
+                return Calibration((float(rows), float(columns)), _unit(unit), source)
+    return Calibration()
+
+
+Stated = tuple[float, float, str]
+
+
+def _stated(found: Stated) -> bool:
+    """Whether a size is one: uncalibrated microscopes write 0, and programs the unit "pixel"."""
+    rows, columns, unit = found
+    return unit.strip().lower() not in _NO_UNIT and isfinite(rows) and isfinite(columns) and min(rows, columns) > 0
+
+
+def _unit(stated: str) -> str:
+    unit = _SPELLINGS.get(stated.strip().lower(), stated.strip())
+    try:
+        conversion_factor(unit, "m")
+    except ValueError as error:
+        raise ContentError(
+            f'states its pixel size in "{stated[:40]}", which is no unit of length: give the pixel size and its unit '
+            "yourself"
+        ) from error
+    return unit
+
+
+def _ome(tiff: Any) -> Stated | None:
+    if not tiff.is_ome:
+        return None
+    root = ElementTree.fromstring(tiff.ome_metadata)
+    for element in root.iter():
+        if element.tag.endswith("}Pixels") or element.tag == "Pixels":
+            rows, columns = (element.get(f"PhysicalSize{axis}") for axis in "YX")
+            units = [element.get(f"PhysicalSize{axis}Unit", _MICROMETRE) for axis in "YX"]
+            if rows is None or columns is None:
+                return None
+            factor = 1.0 if units[0] == units[1] else conversion_factor(_unit(units[1]), _unit(units[0]))
+            return float(rows), float(columns) * factor, units[0]
+    return None
+
+
+def _imagej(tiff: Any) -> Stated | None:
+    if not tiff.is_imagej:
+        return None
+    tags = tiff.pages[0].tags
+    unit = str((tiff.imagej_metadata or {}).get("unit", ""))
+    if "XResolution" not in tags or "YResolution" not in tags:
+        return None
+    sizes = [_inverse(tags[name].value) for name in ("YResolution", "XResolution")]
+    return sizes[0], sizes[1], unit
+
+
+def _inverse(resolution: tuple[int, int]) -> float:
+    """Units per pixel of a resolution in pixels per unit, a fraction."""
+    pixels, units = resolution
+    return units / pixels if pixels else 0.0
+
+
+def _fei(tiff: Any) -> Stated | None:
+    scan = (tiff.fei_metadata or {}).get("Scan", {})
+    return _micrometres(scan.get("PixelHeight"), scan.get("PixelWidth"))
+
+
+def _zeiss(tiff: Any) -> Stated | None:
+    values = tiff.sem_metadata or {}
+    for name in ("ap_image_pixel_size", "ap_pixel_size"):
+        if name in values and len(values[name]) == 3:
+            _, size, unit = values[name]
+            return float(size), float(size), str(unit)
+    return None
+
+
+def _tescan(tiff: Any) -> Stated | None:
+    tag = tiff.pages[0].tags.get(_TESCAN_TAG)
+    if tag is None:
+        return None
+    text = bytes(tag.value).decode("latin-1") if not isinstance(tag.value, str) else tag.value
+    found = [re.search(rf"PixelSize{axis}\s*=\s*([0-9.eE+-]+)", text) for axis in "YX"]
+    return _micrometres(*(match.group(1) if match else None for match in found))
+
+
+def _micrometres(rows: Any, columns: Any) -> Stated | None:
+    """Sizes that a maker states in metres."""
+    return None if rows is None or columns is None else (float(rows) * 1e6, float(columns) * 1e6, _MICROMETRE)
+
+
+_SOURCES: dict[str, Callable[[Any], Stated | None]] = {
+    "OME-TIFF": _ome,
+    "ImageJ TIFF": _imagej,
+    "FEI/Thermo Fisher tags": _fei,
+    "Zeiss tags": _zeiss,
+    "Tescan tags": _tescan,
+}

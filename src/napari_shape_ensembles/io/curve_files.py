@@ -1,0 +1,114 @@
+"""Curves in and out, whatever the format: the ending of a file's name decides."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+
+from ..archive import ContentError, StrPath, write_bytes
+from ..curves import Ensemble
+from .annotations import read_json
+from .content import errors_named
+from .curve_table import CurveTable, Found, assembled, with_features
+from .geojson import geojson_bytes, read_geojson
+from .imagej import read_roi, roi_zip_bytes
+from .morphometrics import read_chain_codes, read_coordinates, read_tps
+from .npz import read_npz, write_npz
+from .tables import csv_bytes, parquet_bytes, read_csv, read_parquet
+
+
+@dataclass(frozen=True)
+class Format:
+    """One format of curves: what it is called, and how it is read and written, as far as it is."""
+
+    name: str
+    read: Callable[[StrPath], Found]
+    write: Callable[[StrPath, CurveTable], None] | None = None
+
+
+def _written(content: Callable[[CurveTable], bytes]) -> Callable[[StrPath, CurveTable], None]:
+    return lambda path, table: write_bytes(path, content(table))
+
+
+#: Formats by the ending of a file's name.
+FORMATS: Mapping[str, Format] = MappingProxyType(
+    {
+        ".csv": Format("CSV table of vertices", read_csv, _written(csv_bytes)),
+        ".parquet": Format("Parquet table of vertices", read_parquet, _written(parquet_bytes)),
+        ".geojson": Format("GeoJSON", read_geojson, _written(geojson_bytes)),
+        ".json": Format("JSON of annotations (GeoJSON, COCO or VIA)", read_json),
+        ".zip": Format("zip of ImageJ regions", read_roi, _written(roi_zip_bytes)),
+        ".roi": Format("ImageJ region", read_roi),
+        ".npz": Format("NumPy archive of curves", read_npz, write_npz),
+        ".chc": Format("file of chain codes", read_chain_codes),
+        ".tps": Format("TPS file", read_tps),
+        ".txt": Format("text file of coordinates", read_coordinates),
+    }
+)
+
+
+def read_curves(path: StrPath) -> CurveTable:
+    """Read the closed curves in a file.
+
+    Parameters
+    ----------
+    path : path
+        .csv, .parquet, .geojson, .json (GeoJSON, COCO, VIA), .zip or .roi (ImageJ), .npz, .chc, .tps or .txt.
+
+    Returns
+    -------
+    CurveTable
+        In the unit that the file states, else in pixels, the centre of the first pixel at (0, 0). What is no closed
+        outline is counted in `.ensemble.dropped`.
+
+    Raises
+    ------
+    ValueError
+        For an unknown ending, a damaged or hostile file, or vertices that are NaN or infinite, naming the file.
+    OSError
+        When there is no such file, or it cannot be read.
+    """
+    kind = _format(path)
+    with errors_named(path, kind.name):
+        table = assembled(kind.read(path), _stem(path))
+        if not len(table.ensemble) and not table.ensemble.dropped:
+            raise ContentError("holds no curves")
+        return table
+
+
+def write_curves(path: StrPath, curves: CurveTable | Ensemble) -> None:
+    """Write closed curves with their features, scale, unit and provenance.
+
+    Parameters
+    ----------
+    path : path
+        .csv, .parquet, .geojson, .zip (ImageJ) or .npz. An earlier file of that name is replaced, but only by a
+        complete one.
+    curves : CurveTable or Ensemble
+        Of an ensemble alone the measured features are written.
+
+    Raises
+    ------
+    ValueError
+        For an ending that cannot be written, or content that the format cannot hold.
+    OSError
+        When the file cannot be written; what was there before stays.
+    """
+    write = _format(path).write
+    if write is None:
+        endings = ", ".join(ending for ending, kind in FORMATS.items() if kind.write)
+        raise ContentError(f"{Path(path).name}: curves are written as {endings}")
+    with errors_named(path, "table of curves"):
+        write(path, with_features(curves))
+
+
+def _format(path: StrPath) -> Format:
+    ending = Path(path).suffix.lower()
+    if ending not in FORMATS:
+        raise ContentError(f"{Path(path).name}: the ending is none of {', '.join(FORMATS)}, so its format is unknown")
+    return FORMATS[ending]
+
+
+def _stem(path: StrPath) -> str:
+    """Name of a file without its endings: "cells.curves.csv" is called cells."""
+    return Path(path).stem.removesuffix(".curves")

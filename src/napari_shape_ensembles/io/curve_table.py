@@ -1,0 +1,220 @@
+"""Curves with what a file keeps beside them: features, the size of a pixel, where they come from."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..archive import ContentError, Tree
+from ..curves import Ensemble
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Real = NDArray[np.float64]
+
+#: What our own files of curves say they are, and the newest version of their layout (docs/files.md).
+FORMAT, LAYOUT = "shape-ensembles curves", 1
+#: Formats that count from the outer corner of the first pixel see its centre here; ours count from its centre.
+CENTRE = 0.5
+
+_KINDS = {"b": "switch", "i": "whole", "u": "whole", "f": "number"}
+_DTYPES = {"whole": np.int64, "number": np.float64, "text": object}
+
+
+@dataclass(frozen=True, eq=False)
+class CurveTable:
+    """Curves and what belongs to them.
+
+    Attributes
+    ----------
+    ensemble : Ensemble
+        In its unit.
+    features : DataFrame
+        One row per curve, in their order, without the ids.
+    scale : (float, float)
+        Height and width of a pixel in the ensemble's unit: curves over scale are in pixels.
+    provenance : mapping of str to str
+        Where the curves come from, in words.
+    """
+
+    ensemble: Ensemble
+    features: "pd.DataFrame" = field(default_factory=lambda: _no_features())
+    scale: tuple[float, float] = (1.0, 1.0)
+    provenance: Mapping[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if self.features.shape[1] and len(self.features) != len(self.ensemble):
+            raise ValueError(f"{len(self.ensemble)} curves need as many rows of features, not {len(self.features)}")
+        if not (np.isfinite(self.scale).all() and min(self.scale) > 0):
+            raise ValueError(f"scale is the height and width of a pixel, two positive numbers, not {self.scale!r}")
+
+    @property
+    def rows(self) -> list[dict[str, Any]]:
+        """Features of each curve, name -> value; empty where there are none."""
+        records = self.features.to_dict("records") or [{}] * len(self.ensemble)
+        return [{str(name): value for name, value in record.items()} for record in records]
+
+    @property
+    def pixels(self) -> list[Real]:
+        """The curves in pixels, the centre of the first one at (0, 0)."""
+        return [curve / self.scale for curve in self.ensemble.curves]
+
+
+def _no_features() -> "pd.DataFrame":
+    import pandas as pd  # heavy, and not needed to import this room
+
+    return pd.DataFrame()
+
+
+def with_features(source: "CurveTable | Ensemble") -> CurveTable:
+    """Return curves alone as a table with their measured features."""
+    if isinstance(source, CurveTable):
+        return source
+    return CurveTable(source, source.features.drop(columns="id"))
+
+
+def metadata(table: CurveTable) -> Tree:
+    """All of a table but vertices, ids and features, as JSON can hold it."""
+    ensemble = table.ensemble
+    return {
+        "format": FORMAT,
+        "version": LAYOUT,
+        "name": ensemble.name,
+        "unit": ensemble.unit,
+        "scale": [float(side) for side in table.scale],
+        "ids": _KINDS.get(ensemble.ids.dtype.kind, "text"),
+        "columns": {str(name): _KINDS.get(column.dtype.kind, "text") for name, column in table.features.items()},
+        "dropped": [[reason, count] for reason, count in ensemble.dropped.items()],
+        "provenance": {"software": f"napari-shape-ensembles {version('napari-shape-ensembles')}", **table.provenance},
+    }
+
+
+@dataclass
+class Found:
+    """What a reader found in a file.
+
+    Attributes
+    ----------
+    curves : list of (m, 2) arrays
+        Rows and columns; in pixels unless `calibrated`.
+    ids : sequence
+        One per curve, not necessarily unique.
+    features : dict of str to list
+        Columns of one value per curve.
+    dropped : Counter
+        What is no closed outline, by reason.
+    meta : dict
+        `metadata` where the file is our own, else empty.
+    calibrated : bool
+        Whether the curves are in the unit that `meta` states rather than in pixels.
+    """
+
+    curves: list[Real] = field(default_factory=list)
+    ids: Sequence[Any] | NDArray[Any] = field(default_factory=list)
+    features: dict[str, list[Any]] = field(default_factory=dict)
+    dropped: Counter[str] = field(default_factory=Counter)
+    meta: Tree = field(default_factory=dict)
+    calibrated: bool = False
+
+
+def assembled(found: Found, name: str) -> CurveTable:
+    """Make a table of what a reader found; `name` is that of the file.
+
+    Raises
+    ------
+    ValueError
+        For vertices that are NaN or infinite, or metadata that do not hold together.
+    """
+    import pandas as pd
+
+    unit, scale = _calibration(found.meta)
+    _refuse_infinite(found.curves)
+    curves = found.curves if found.calibrated else [curve * scale for curve in found.curves]
+    dropped = found.dropped + Counter({str(reason): count for reason, count in found.meta.get("dropped", [])})
+    ids, features = _unique(_typed_ids(found.ids, found.meta), pd.DataFrame(found.features))
+    kept = Ensemble(curves, name=str(found.meta.get("name") or name), unit=unit, ids=ids, dropped=dropped)
+    place = pd.Index(ids).get_indexer(kept.ids)
+    features = _typed(features.iloc[place].reset_index(drop=True) if features.shape[1] else _no_features(), found.meta)
+    provenance = {str(key): str(words) for key, words in found.meta.get("provenance", {}).items()}
+    return CurveTable(kept, features, scale, provenance or {"file": name})
+
+
+def _calibration(meta: Tree) -> tuple[str, tuple[float, float]]:
+    if not meta:
+        return "pixel", (1.0, 1.0)
+    if meta.get("format") != FORMAT or not isinstance(meta.get("version"), int):
+        raise ContentError(f"its metadata are not those of {FORMAT}")
+    if meta["version"] > LAYOUT:
+        raise ContentError(
+            f"written by a newer version of this software (layout {meta['version']}; this one reads up to {LAYOUT}): "
+            "update napari-shape-ensembles to open it"
+        )
+    row, column = meta["scale"]
+    return meta["unit"], (float(row), float(column))
+
+
+def _refuse_infinite(curves: Sequence[Real]) -> None:
+    bad = [index for index, curve in enumerate(curves) if not np.isfinite(curve).all()]
+    if bad:
+        raise ContentError(f"{len(bad)} of {len(curves)} curves have NaN or infinite vertices (first: curve {bad[0]})")
+
+
+def _typed_ids(ids: Sequence[Any] | NDArray[Any], meta: Tree) -> NDArray[Any]:
+    kind = meta.get("ids")
+    if kind in ("whole", "number"):
+        return np.array([int(value) if kind == "whole" else float(value) for value in ids], dtype=_DTYPES[kind])
+    array = np.array([str(value) for value in ids]) if kind == "text" else np.array(ids)
+    return array if array.dtype.kind in "iufU" and array.ndim == 1 else np.array([str(value) for value in ids])
+
+
+def _unique(ids: NDArray[Any], features: "pd.DataFrame") -> tuple[NDArray[Any], "pd.DataFrame"]:
+    """Ids as they are; where two are alike the curves are numbered and the ids become names."""
+    if len(set(ids.tolist())) == len(ids):
+        return ids, features
+    named = features.copy()
+    named.insert(0, "name", [str(value) for value in ids], allow_duplicates=True)
+    return np.arange(1, len(ids) + 1), named.loc[:, ~named.columns.duplicated()]
+
+
+def _typed(features: "pd.DataFrame", meta: Tree) -> "pd.DataFrame":
+    """Columns with the kind of values they were written with."""
+    columns = {name: kind for name, kind in meta.get("columns", {}).items() if name in features}
+    typed = features[[*columns, *(name for name in features if name not in columns)]].copy()
+    for name, kind in columns.items():
+        if kind == "switch":
+            typed[name] = typed[name].map(lambda value: str(value) in ("True", "1", "1.0")).astype(bool)
+        elif kind == "text":
+            typed[name] = [value if isinstance(value, str) else "" for value in typed[name]]
+        elif kind in _DTYPES:
+            typed[name] = typed[name].astype(_DTYPES[kind])
+    return typed
+
+
+def largest_ring(rings: Sequence[Real]) -> Real:
+    """The ring of the largest area among the pieces of one object."""
+    areas = [abs(_area(ring)) for ring in rings]
+    return rings[int(np.argmax(areas))]
+
+
+def _area(ring: Real) -> float:
+    x, y = (ring - ring[0]).T
+    return float(x @ np.roll(y, -1) - np.roll(x, -1) @ y) / 2
+
+
+def positions(points: Any, *, swap: bool = True) -> Real:
+    """Vertices from a list of points (x, y, …) as rows and columns.
+
+    Raises
+    ------
+    ValueError
+        When they are not points of two numbers or more.
+    """
+    array = np.array(points, dtype=np.float64)
+    if array.ndim != 2 or array.shape[1] < 2:
+        raise ContentError(f"an outline of shape {array.shape}: points have two coordinates")
+    return array[:, 1::-1] if swap else array[:, :2]

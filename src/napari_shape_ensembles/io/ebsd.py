@@ -1,0 +1,254 @@
+"""Maps of crystal orientations (EBSD) as images: read through orix, laid out on pixels, grains by misorientation.
+
+A square grid has a pixel per point. On a hexagonal grid every point is two pixels wide, and odd rows are shifted by
+one: so laid, bricks touch exactly the six neighbours that hexagons do, and areas stay right.
+"""
+
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..archive import ContentError, StrPath
+from .content import errors_named
+
+Real = NDArray[np.float64]
+Index = NDArray[np.int64]
+Grid = Literal["square", "hexagonal"]
+
+#: Endings of the maps that are read.
+ENDINGS = (".ang", ".ctf", ".h5", ".hdf5", ".h5ebsd")
+NOT_INDEXED = -1
+
+# Points of a map; more would not fit into the memory of most computers on the way.
+_MOST_POINTS = 50_000_000
+_MOST_BYTES = 8 * 2**30
+# Coordinates are written with few digits: places within this share of a step are one.
+_SLACK = 0.2
+# What programs call how well a point was measured, the best known first.
+_QUALITIES = ("BC", "band_contrast", "iq", "IQ", "RadonQuality", "MADPhase", "dp", "DP", "scores", "CI", "ci", "BS")
+
+
+@dataclass(frozen=True, eq=False)
+class CrystalPhase:
+    """One kind of crystal.
+
+    Attributes
+    ----------
+    name : str
+    symmetry : orix Symmetry
+        Point group.
+    """
+
+    name: str
+    symmetry: Any
+
+
+@dataclass(frozen=True, eq=False)
+class EBSDMap:
+    """A map of N points on R × W pixels.
+
+    Attributes
+    ----------
+    rotations : (N, 4) array
+        Unit quaternions that turn the sample's axes into the crystal's.
+    phase : (N,) int array
+        Key into `phases`; -1 where the point is not indexed.
+    quality : (N,) array
+        How clear the diffraction pattern was: band contrast where the file has it.
+    quality_name : str
+        What the file calls it; empty where it has none.
+    points : (R, W) int array
+        The point at each pixel; -1 where there is none.
+    scale : (float, float)
+        Height and width of a pixel in `unit`.
+    unit : str
+    grid : {"square", "hexagonal"}
+    phases : mapping of int to CrystalPhase
+    name : str
+        Of the file.
+    """
+
+    rotations: Real
+    phase: NDArray[np.int32]
+    quality: Real
+    quality_name: str
+    points: Index
+    scale: tuple[float, float]
+    unit: str
+    grid: Grid
+    phases: Mapping[int, CrystalPhase]
+    name: str
+
+    def image(self, values: NDArray[Any], outside: Any = 0) -> NDArray[Any]:
+        """Lay values per point (N, ...) out on the pixels (R, W, ...)."""
+        laid = np.asarray(values)[np.maximum(self.points, 0)]
+        laid[self.points < 0] = outside
+        return laid
+
+    @property
+    def phase_image(self) -> NDArray[np.int32]:
+        """Phase of each pixel, 0 where not indexed."""
+        return self.image(np.maximum(self.phase, 0)).astype(np.int32)
+
+    @property
+    def quality_image(self) -> NDArray[np.float32]:
+        """Quality of each pixel."""
+        return self.image(self.quality).astype(np.float32)
+
+    def ipf_colours(self, direction: tuple[float, float, float] = (0, 0, 1)) -> NDArray[np.uint8]:
+        """Inverse pole figure colours (TSL) of a direction of the sample, (R, W, 3); black where not indexed."""
+        from orix.plot import IPFColorKeyTSL
+        from orix.quaternion import Orientation
+        from orix.vector import Vector3d
+
+        colours = np.zeros((len(self.phase), 3), dtype=np.uint8)
+        for key, phase in self.phases.items():
+            chosen = self.phase == key
+            if chosen.any():
+                legend = IPFColorKeyTSL(phase.symmetry.laue, direction=Vector3d(direction))
+                rgb = legend.orientation2color(Orientation(self.rotations[chosen], symmetry=phase.symmetry))
+                colours[chosen] = np.round(np.clip(rgb, 0, 1) * 255)
+        return self.image(colours)
+
+
+def read_ebsd(path: StrPath) -> EBSDMap:
+    """Read a map of orientations.
+
+    Parameters
+    ----------
+    path : path
+        .ang (EDAX, EMsoft, ASTAR), .ctf (Oxford, Bruker, MTEX) or HDF5 (Bruker, EMsoft, orix).
+
+    Returns
+    -------
+    EBSDMap
+
+    Raises
+    ------
+    ValueError
+        For an unknown ending, a damaged file, or points that lie on no grid.
+    OSError
+        When there is no such file, or it cannot be read.
+    """
+    ending = Path(path).suffix.lower()
+    if ending not in ENDINGS:
+        raise ContentError(f"{Path(path).name}: the ending is none of {', '.join(ENDINGS)}, so it is no known map")
+    with open(path, "rb"):
+        pass  # an error of the system before any of a library
+    with errors_named(path, "map of orientations"):
+        if ending in (".h5", ".hdf5", ".h5ebsd"):
+            _refuse_claims(path)
+        return _map(_loaded(path, ending), Path(path).stem)
+
+
+def _loaded(path: StrPath, ending: str) -> Any:
+    try:
+        from orix import io
+    except ImportError as error:
+        raise ContentError('maps of orientations need orix: pip install "napari-shape-ensembles[ebsd]"') from error
+    options = {"autogen_names": False} if ending == ".ang" else {}
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="loadtxt: input contained no data")  # an error follows
+        return io.load(str(path), **options)
+
+
+def _refuse_claims(path: StrPath) -> None:
+    """Sum what an HDF5 file claims to hold before any of it is read."""
+    import h5py
+
+    claimed = [0]
+
+    def add(_: str, item: Any) -> None:
+        if isinstance(item, h5py.Dataset):
+            claimed[0] += item.size * item.dtype.itemsize
+
+    with h5py.File(path, "r") as file:
+        file.visititems(add)
+    if claimed[0] > _MOST_BYTES:
+        raise ContentError(f"claims {claimed[0]} bytes: maps of up to {_MOST_BYTES // 2**30} GiB are read")
+
+
+def _map(found: Any, name: str) -> EBSDMap:
+    rotations = np.asarray(found.rotations.data, dtype=np.float64).reshape(found.size, -1, 4)[:, 0]
+    if not 0 < len(rotations) <= _MOST_POINTS:
+        raise ContentError(f"{len(rotations)} points: maps of 1 to {_MOST_POINTS} points are read")
+    x, y = (np.zeros(found.size) if axis is None else np.asarray(axis, np.float64) for axis in (found.x, found.y))
+    points, scale, grid = laid_out(x, y)
+    phase = np.asarray(found.phase_id).reshape(found.size, -1)[:, 0].astype(np.int32)
+    phases = {int(key): CrystalPhase(str(item.name), item.point_group) for key, item in found.phases if key >= 0}
+    known = [key for key, item in phases.items() if item.symmetry is not None]
+    phase[~np.isin(phase, known) | ~np.isfinite(rotations).all(axis=1)] = NOT_INDEXED
+    quality_name = next((name for name in _QUALITIES if name in found.prop), "")
+    quality = np.asarray(found.prop[quality_name] if quality_name else np.zeros(found.size), dtype=np.float64)
+    unit = {"um": "µm", "px": "pixel"}.get(found.scan_unit, found.scan_unit)
+    return EBSDMap(
+        rotations, phase, quality.reshape(found.size, -1)[:, 0], quality_name, points, scale, unit, grid,
+        {key: phases[key] for key in known}, name
+    )  # fmt: skip
+
+
+def laid_out(x: Real, y: Real) -> tuple[Index, tuple[float, float], Grid]:
+    """Lay points out on pixels.
+
+    Parameters
+    ----------
+    x, y : (N,) arrays
+        Coordinates of the points.
+
+    Returns
+    -------
+    points : (R, W) int array
+        The point at each pixel; -1 where there is none.
+    scale : (float, float)
+        Height and width of a pixel.
+    grid : {"square", "hexagonal"}
+
+    Raises
+    ------
+    ValueError
+        When the points lie on no grid.
+    """
+    if not (np.isfinite(x).all() and np.isfinite(y).all()):
+        raise ContentError("points with NaN or infinite coordinates")
+    row, height = _places(y)
+    column, width = _places(x)
+    if height == 0 or width == 0:
+        height = width = height or width or 1.0
+    shape = (int(row.max()) + 1, int(column.max()) + 1)
+    hexagonal = _is_hexagonal(row, column, shape)
+    if shape[0] * shape[1] > 4 * len(x) + sum(shape):
+        raise ContentError(f"{len(x)} points would need {shape[0]} × {shape[1]} places: they lie on no grid")
+    points = np.full((shape[0], shape[1] + hexagonal), -1, dtype=np.int64)
+    points[row, column] = np.arange(len(x))
+    if hexagonal:
+        points[row, column + 1] = np.arange(len(x))
+    return points, (height, width), "hexagonal" if hexagonal else "square"
+
+
+def _places(coordinate: Real) -> tuple[Index, float]:
+    """Number of each coordinate on an even scale, and the step of the scale; 0 where all are one."""
+    values = np.unique(coordinate)
+    gaps = np.diff(values)
+    if not len(gaps):
+        return np.zeros(len(coordinate), dtype=np.int64), 0.0
+    # Gaps far below the usual one are digits lost in writing.
+    real = gaps[gaps > _SLACK * np.median(gaps[gaps > _SLACK * gaps.max()])]
+    step = float(np.median(real[real < 1.5 * np.percentile(real, 10)]))
+    step = float((values[-1] - values[0]) / max(round((values[-1] - values[0]) / step), 1))
+    place = (coordinate - values[0]) / step
+    number = np.round(place).astype(np.int64)
+    if np.abs(place - number).max() > _SLACK:
+        raise ContentError(f"coordinates are no multiples of one step (about {step:g})")
+    return number, step
+
+
+def _is_hexagonal(row: Index, column: Index, shape: tuple[int, int]) -> bool:
+    """Whether the points of every row stand on every other place, changing sides from row to row."""
+    if shape[0] < 2 or shape[1] < 3:
+        return False
+    return bool(len(np.unique((row + column) % 2)) == 1 and len(np.unique(column % 2)) == 2)

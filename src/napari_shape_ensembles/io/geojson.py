@@ -1,0 +1,137 @@
+"""Curves as GeoJSON in QuPath's flavour: annotations in pixels of the full image, measured from its corner."""
+
+import json
+import uuid
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from ..archive import ContentError, StrPath, Tree
+from .content import json_of
+from .curve_table import CENTRE, FORMAT, CurveTable, Found, Real, largest_ring, metadata, positions
+
+_NOT_POLYGON = "not a polygon"
+_PIECES = "extra pieces of an object"
+_HOLES = "holes"
+# Any fixed name does: it makes the same curve's id the same in every file.
+_NAMESPACE = uuid.UUID("6f1c9b2e-58a4-4d0b-9a55-3a3c0f3a7f10")
+
+
+def geojson_bytes(table: CurveTable) -> bytes:
+    """A FeatureCollection of annotations; numbers become measurements, words metadata."""
+    features = [
+        _feature(name, curve, row, table.ensemble.name)
+        for name, curve, row in zip(table.ensemble.ids.tolist(), table.pixels, table.rows, strict=True)
+    ]
+    collection = {"type": "FeatureCollection", FORMAT: metadata(table), "features": features}
+    return json.dumps(collection, ensure_ascii=False, allow_nan=False).encode()
+
+
+def _feature(name: Any, curve: Real, row: Tree, image: str) -> Tree:
+    ring = (curve[:, ::-1] + CENTRE).tolist()
+    properties: Tree = {"objectType": "annotation", "name": str(name)}
+    numbers = {key: _plain(value) for key, value in row.items() if _is_number(value)}
+    words = {key: str(value) for key, value in row.items() if not _is_number(value)}
+    if numbers:
+        properties["measurements"] = {key: value for key, value in numbers.items() if np.isfinite(value)}
+    if words:
+        properties["metadata"] = words
+    return {
+        "type": "Feature",
+        "id": str(uuid.uuid5(_NAMESPACE, f"{image}/{name}")),
+        "geometry": {"type": "Polygon", "coordinates": [[*ring, ring[0]]]},
+        "properties": properties,
+    }
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float | np.number) and not isinstance(value, bool | np.bool_)
+
+
+def _plain(value: Any) -> int | float:
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def is_geojson(content: Any) -> bool:
+    """Whether a JSON value looks like GeoJSON."""
+    return bool(isinstance(content, list | dict) and content and _objects(content) is not None)
+
+
+def read_geojson(path: StrPath) -> Found:
+    """Polygons of a GeoJSON file, QuPath's measurements, names and classes among their features."""
+    return geojson_found(json_of(path))
+
+
+def geojson_found(content: Any) -> Found:
+    """Curves of a GeoJSON value that has been parsed."""
+    objects = _objects(content)
+    if objects is None:
+        raise ContentError("holds no GeoJSON features")
+    _refuse_geographic(content)
+    meta = content.get(FORMAT, {}) if isinstance(content, dict) else {}
+    found = Found(meta=meta)
+    rows: list[Tree] = []
+    ids = []
+    for number, item in enumerate(objects, start=1):
+        ring = _outline(item, found.dropped)
+        if ring is not None:
+            found.curves.append(ring - CENTRE)
+            properties = item.get("properties") or {}
+            ids.append(properties.get("name") or number)
+            rows.append(_features(properties, own=bool(meta)))
+    found.ids = ids
+    found.features = {key: [row.get(key, np.nan) for row in rows] for key in dict.fromkeys(k for r in rows for k in r)}
+    return found
+
+
+def _objects(content: Any) -> list[Tree] | None:
+    if isinstance(content, dict) and content.get("type") == "FeatureCollection":
+        content = content.get("features")
+    elif isinstance(content, dict):
+        content = [content]
+    if not isinstance(content, list):
+        return None
+    features = all(isinstance(item, dict) and item.get("type") == "Feature" for item in content)
+    return content if features else None
+
+
+def _refuse_geographic(content: Any) -> None:
+    """Coordinates on the globe are no pixels."""
+    system = content.get("crs") if isinstance(content, dict) else None
+    if system is not None:
+        name = (system.get("properties") or {}).get("name", system) if isinstance(system, dict) else system
+        raise ContentError(f"its coordinates are geographic ({str(name)[:80]}): export the outlines in pixels")
+
+
+def _outline(item: Tree, dropped: Counter[str]) -> Real | None:
+    """The outer ring of a feature's largest piece; what cannot be kept is counted."""
+    geometry = item.get("geometry") or {}
+    pieces = {"Polygon": lambda c: [c], "MultiPolygon": list}.get(str(geometry.get("type")), lambda c: [])(
+        geometry.get("coordinates") or []
+    )
+    rings = [positions(piece[0]) for piece in pieces if piece]
+    if not rings:
+        dropped[_NOT_POLYGON] += 1
+        return None
+    dropped[_PIECES] += len(rings) - 1
+    dropped[_HOLES] += sum(len(piece) - 1 for piece in pieces)
+    return largest_ring(rings)
+
+
+def _features(properties: Tree, *, own: bool) -> Tree:
+    row: Tree = dict(_measurements(properties.get("measurements")))
+    row.update({key: value for key, value in (properties.get("metadata") or {}).items() if isinstance(value, str)})
+    kind = properties.get("classification")
+    if isinstance(kind, dict) and not own:
+        row["classification"] = str(kind.get("name", kind.get("names", "")))
+    return row
+
+
+def _measurements(values: Any) -> Iterator[tuple[str, float]]:
+    """Measurements as newer versions of QuPath write them (a mapping) and older ones (a list)."""
+    pairs = values.items() if isinstance(values, dict) else ((v["name"], v["value"]) for v in values or [])
+    for name, value in pairs:
+        if isinstance(value, int | float):
+            yield str(name), value

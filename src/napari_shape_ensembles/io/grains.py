@@ -1,0 +1,134 @@
+"""Grains of a map of orientations: points that no boundary parts, under the symmetry of their crystal."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import ndimage
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
+
+from ..threads import over_blocks
+from .ebsd import EBSDMap
+
+Real = NDArray[np.float64]
+Labels = NDArray[np.int32]
+
+# Pairs of neighbours at a time: times 24 symmetries they stay near the processor's cache.
+_PAIRS = 16384
+
+
+def find_grains(ebsd: EBSDMap, *, threshold: float = 10.0, min_points: int = 5, fill: bool = False) -> Labels:
+    """Label the grains of a map.
+
+    Neighbours belong to one grain when both are indexed, of the same phase, and misoriented by less than the
+    threshold; a grain is what such neighbours join.
+
+    Parameters
+    ----------
+    ebsd : EBSDMap
+    threshold : float
+        Misorientation in degrees from which on there is a boundary; the smallest angle under the crystal's symmetry.
+    min_points : int
+        Grains of fewer points are taken for noise: their points become background, as those that are not indexed.
+    fill : bool
+        Give background within the map to the nearest grain, so that grains tile it.
+
+    Returns
+    -------
+    (R, W) int32 array
+        1, 2, … for the grains in the order of their first pixels, 0 for the background.
+
+    Raises
+    ------
+    ValueError
+        For a threshold out of range or a negative number of points.
+    """
+    if not 0 < threshold < 180:
+        raise ValueError(f"the threshold is an angle between 0 and 180 degrees, not {threshold!r}")
+    if min_points < 0:
+        raise ValueError(f"min_points is a number of 0 or more, not {min_points!r}")
+    joined = _joined_pairs(ebsd, threshold)
+    total = len(ebsd.phase)
+    graph = coo_array((np.ones(joined.shape[1], dtype=np.bool_), tuple(joined)), shape=(total, total))
+    _, grain = connected_components(graph, directed=False)
+    keep = (np.bincount(grain)[grain] >= min_points) & (ebsd.phase >= 0)
+    labels = _numbered(ebsd.image(np.where(keep, grain + 1, 0)))
+    return _filled(labels, ebsd) if fill else labels
+
+
+def _joined_pairs(ebsd: EBSDMap, threshold: float) -> NDArray[np.int64]:
+    """Pairs (2, M) of neighbouring points within one grain."""
+    pairs = np.concatenate([_neighbours(ebsd.points, axis) for axis in (0, 1)], axis=1)
+    one, other = ebsd.phase[pairs]
+    pairs = pairs[:, (one == other) & (one >= 0)]
+    found = [pairs[:, :0]]
+    for key, phase in ebsd.phases.items():
+        same = pairs[:, ebsd.phase[pairs[0]] == key]
+        angles = misorientations(ebsd.rotations, same, phase.symmetry)
+        found.append(same[:, angles < threshold])
+    return np.concatenate(found, axis=1)
+
+
+def _neighbours(points: NDArray[np.int64], axis: int) -> NDArray[np.int64]:
+    """Pairs (2, M) of different points whose pixels touch along an axis."""
+    one, other = (points[:-1], points[1:]) if axis == 0 else (points[:, :-1], points[:, 1:])
+    touching = (one >= 0) & (other >= 0) & (one != other)
+    return np.stack([one[touching], other[touching]])
+
+
+def misorientations(rotations: Real, pairs: NDArray[np.int64], symmetry: Any) -> Real:
+    """Smallest angle between the orientations of pairs, over all that a crystal's symmetry makes equal.
+
+    Parameters
+    ----------
+    rotations : (N, 4) array
+        Unit quaternions from the sample's axes to the crystal's.
+    pairs : (2, M) int array
+    symmetry : orix Symmetry
+        Point group of the crystal; its proper Laue group counts.
+
+    Returns
+    -------
+    (M,) array
+        Degrees.
+
+    Notes
+    -----
+    The scalar part of q₁ q̄₂ s̄ is the product of the quaternions q₁ q̄₂ and s. As a group holds every product, one
+    symmetry s stands for one on either side.
+    """
+    group = np.asarray(symmetry.laue_proper_subgroup.data, dtype=np.float64)
+
+    def angles(block: slice) -> Real:
+        one, other = rotations[pairs[0, block]], rotations[pairs[1, block]]
+        cosine = np.abs(_times_conjugate(one, other) @ group.T).max(axis=1)
+        return np.rad2deg(2 * np.arccos(np.minimum(cosine, 1)))
+
+    blocks = [slice(start, start + _PAIRS) for start in range(0, pairs.shape[1], _PAIRS)]
+    return np.concatenate([np.empty(0), *over_blocks(angles, blocks)])
+
+
+def _times_conjugate(p: Real, q: Real) -> Real:
+    """Products p q̄ of unit quaternions (M, 4), the scalar first."""
+    a, v = p[:, :1], p[:, 1:]
+    b, w = q[:, :1], -q[:, 1:]
+    scalar = a * b - (v * w).sum(axis=1, keepdims=True)
+    return np.concatenate([scalar, a * w + b * v + np.cross(v, w)], axis=1)
+
+
+def _numbered(labels: NDArray[np.int64]) -> Labels:
+    """Labels numbered without gaps in the order of their first pixels, 0 staying 0."""
+    values, first, inverse = np.unique(labels, return_index=True, return_inverse=True)
+    order = np.argsort(np.argsort(np.where(values == 0, -1, first)))
+    return (order + (values[0] != 0))[inverse].reshape(labels.shape).astype(np.int32)
+
+
+def _filled(labels: Labels, ebsd: EBSDMap) -> Labels:
+    """Background within the map goes to the nearest grain."""
+    if not labels.any():
+        return labels
+    nearest = ndimage.distance_transform_edt(
+        labels == 0, sampling=ebsd.scale, return_distances=False, return_indices=True
+    )
+    return np.where(ebsd.points >= 0, labels[tuple(nearest)], 0).astype(np.int32)

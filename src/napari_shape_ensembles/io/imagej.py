@@ -1,0 +1,116 @@
+"""Curves as regions of interest of ImageJ and Fiji: a zip of .roi files, or a single one."""
+
+import json
+import zipfile
+from collections import Counter
+from collections.abc import Mapping
+from io import BytesIO
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+import numpy as np
+
+from ..archive import ContentError, StrPath
+from .content import content_of, unpacked
+from .curve_table import CENTRE, FORMAT, CurveTable, Found, Real, largest_ring, metadata
+
+_OPEN = "open"
+_PIECES = "extra pieces of an object"
+_MOST_VERTICES = 2**16 - 1
+_CLOSED = ("POLYGON", "FREEHAND", "TRACED", "RECT", "OVAL")
+
+
+def roi_zip_bytes(table: CurveTable) -> bytes:
+    """A zip of polygons with sub-pixel vertices (ImageJ keeps single precision); features become properties."""
+    meta = json.dumps(metadata(table))
+    file = BytesIO()
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+        for number, (name, curve, row) in enumerate(
+            zip(table.ensemble.ids.tolist(), table.pixels, table.rows, strict=True)
+        ):
+            content = _roi_bytes(str(name), curve, {**row, FORMAT: meta})
+            archive.writestr(f"{number:05d}-{_safe(str(name))}.roi", content)
+    return file.getvalue()
+
+
+def _safe(name: str) -> str:
+    """A name without signs that mean something to a file system."""
+    return "".join(sign if sign.isalnum() or sign in "-_." else "_" for sign in name)[:60]
+
+
+def _roi_bytes(name: str, curve: Real, words: Mapping[str, Any]) -> bytes:
+    roifile = _roifile()
+    if len(curve) > _MOST_VERTICES:
+        raise ContentError(f"curve {name} has {len(curve)} vertices: ImageJ takes {_MOST_VERTICES} at most")
+    roi = roifile.ImagejRoi.frompoints((curve[:, ::-1] + CENTRE).astype(np.float32), name=name)
+    roi.roitype = roifile.ROI_TYPE.POLYGON
+    roi.props = "".join(f"{_one_line(key).replace(':', ' ')}: {_one_line(value)}\n" for key, value in words.items())
+    return roi.tobytes()
+
+
+def _one_line(value: Any) -> str:
+    """Properties stand one to a line."""
+    return " ".join(str(value).split())
+
+
+def _properties(text: str) -> dict[str, str]:
+    pairs = (line.partition(":") for line in text.splitlines())
+    return {name.strip(): words.strip() for name, colon, words in pairs if colon}
+
+
+def read_roi(path: StrPath) -> Found:
+    """Closed regions of a zip or a single .roi file; lines and points are counted."""
+    content = content_of(path)
+    if content[:4] == b"Iout":
+        return _found([(Path(path).stem, content)])
+    with zipfile.ZipFile(BytesIO(content)) as archive:
+        return _found([(PurePosixPath(name).stem, data) for name, data in unpacked(archive, ".roi")])
+
+
+def _found(entries: list[tuple[str, bytes]]) -> Found:
+    roifile = _roifile()
+    if not entries:
+        raise ContentError("holds no .roi files")
+    curves, ids, words = [], [], []
+    dropped: Counter[str] = Counter()
+    for name, content in entries:
+        roi = roifile.ImagejRoi.frombytes(content)
+        curve = _outline(roi, dropped)
+        if curve is not None:
+            curves.append(curve - CENTRE)
+            ids.append(roi.name or name)
+            words.append(_properties(roi.props))
+    meta = json.loads(words[0].pop(FORMAT, "{}")) if words else {}
+    names = [name for name in dict.fromkeys(key for row in words for key in row) if name != FORMAT]
+    columns = {name: [_value(row.get(name), own=bool(meta)) for row in words] for name in names}
+    scale = meta.get("scale", [1, 1])
+    return Found([curve * scale for curve in curves], ids, columns, dropped, meta, calibrated=True)
+
+
+def _value(words: str | None, *, own: bool) -> Any:
+    """A number where the words of another program are one; ours are typed later."""
+    try:
+        return words if own else float(words or "nan")
+    except ValueError:
+        return words
+
+
+def _outline(roi: Any, dropped: Counter[str]) -> Real | None:
+    if roi.roitype.name not in _CLOSED:
+        dropped[_OPEN] += 1
+        return None
+    found = roi.coordinates(multi=True)
+    rings = [np.asarray(ring, dtype=np.float64)[:, ::-1] for ring in found if len(ring)]
+    if not rings:
+        dropped[_OPEN] += 1
+        return None
+    dropped[_PIECES] += len(rings) - 1
+    return largest_ring(rings)
+
+
+def _roifile() -> Any:
+    try:
+        import roifile
+    except ImportError as error:
+        raise ContentError('ImageJ regions need roifile: pip install "napari-shape-ensembles[imagej]"') from error
+    return roifile

@@ -1,0 +1,81 @@
+"""One plane of an image file, read with care, and the size of its pixels."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..archive import ContentError, StrPath
+from .calibration import Calibration, read_calibration
+from .content import errors_named
+
+#: Endings of the images that are read.
+ENDINGS = (".tif", ".tiff", ".png", ".jpg", ".jpeg", ".bmp", ".npy")
+# Bytes of one image in memory.
+_MOST_BYTES = 4 * 2**30
+# No compression in use packs more closely than this.
+_CLOSEST_PACKING = 2000
+_COLOURS = (3, 4)
+
+
+@dataclass(frozen=True, eq=False)
+class ImageFile:
+    """An image and the size of its pixels.
+
+    Attributes
+    ----------
+    pixels : (rows, columns) array, or with a last axis of 3 or 4 for colours
+    calibration : Calibration
+    name : str
+        Of the file, without its ending.
+    """
+
+    pixels: NDArray[Any]
+    calibration: Calibration
+    name: str
+
+
+def read_image(path: StrPath) -> ImageFile:
+    """Read one plane.
+
+    Raises
+    ------
+    ValueError
+        For an unknown ending, a damaged file, a claim of more pixels than the file can hold, or a stack.
+    OSError
+        When there is no such file, or it cannot be read.
+    """
+    ending = Path(path).suffix.lower()
+    if ending not in ENDINGS:
+        raise ContentError(f"{Path(path).name}: the ending is none of {', '.join(ENDINGS)}, so it is no known image")
+    size = Path(path).stat().st_size
+    with errors_named(path, "image"):
+        pixels = np.squeeze(_pixels(path, ending, size))
+        if pixels.ndim != 2 and not (pixels.ndim == 3 and pixels.shape[2] in _COLOURS):
+            raise ContentError(f"holds an image of shape {pixels.shape}: save one plane, in grey or in colour")
+    return ImageFile(pixels, read_calibration(path), Path(path).stem.removesuffix(".ome"))
+
+
+def _pixels(path: StrPath, ending: str, size: int) -> NDArray[Any]:
+    if ending == ".npy":
+        claimed = np.load(path, mmap_mode="r", allow_pickle=False)
+        return np.array(claimed)
+    if ending in (".tif", ".tiff"):
+        import tifffile
+
+        with tifffile.TiffFile(path) as tiff:
+            series = tiff.series[0]
+            _refuse_claims(series.nbytes, size)
+            return np.asarray(series.asarray())
+    import imageio.v3 as imageio
+
+    properties = imageio.improps(path, plugin="pillow")
+    _refuse_claims(int(np.prod(properties.shape, dtype=object)) * np.dtype(properties.dtype).itemsize, size)
+    return np.asarray(imageio.imread(path, plugin="pillow"))
+
+
+def _refuse_claims(claimed: int, size: int) -> None:
+    if claimed > min(_MOST_BYTES, max(size, 1) * _CLOSEST_PACKING):
+        raise ContentError(f"claims {claimed} bytes of pixels, but the file has {size}")

@@ -1,0 +1,62 @@
+"""Curves as NumPy arrays in one file, exactly as they are; and the plain `xy` and `offsets` of others."""
+
+import zipfile
+from io import BytesIO
+from typing import Any
+
+import numpy as np
+
+from .. import records
+from ..archive import ContentError, StrPath, Tree, array_of, is_archive, read_archive, write_archive
+from .content import content_of, unpacked
+from .curve_table import FORMAT, LAYOUT, CurveTable, Found, metadata
+
+
+def write_npz(path: StrPath, table: CurveTable) -> None:
+    """Write an archive of vertices, offsets, ids and one array per feature."""
+    features = {f"column{place}": _array(column) for place, (_, column) in enumerate(table.features.items())}
+    tree = {**records.ensemble_tree(table.ensemble), "meta": metadata(table), "features": features}
+    write_archive(path, FORMAT, LAYOUT, tree)
+
+
+def _array(column: Any) -> np.ndarray:
+    values = column.to_numpy()
+    return values if values.dtype.kind in "biuf" else np.array([str(value) for value in values], dtype=np.str_)
+
+
+def read_npz(path: StrPath) -> Found:
+    """Curves of our own archive, or of arrays `xy` (columns, rows) or `vertices` (rows, columns), and `offsets`."""
+    if is_archive(path, FORMAT):
+        return read_archive(path, FORMAT, LAYOUT, _own)
+    with zipfile.ZipFile(BytesIO(content_of(path))) as archive:
+        arrays = {name.removesuffix(".npy"): array_of(data, name) for name, data in unpacked(archive, ".npy")}
+    return _foreign(arrays)
+
+
+def _own(tree: Tree) -> Found:
+    ensemble = records.ensemble_of(tree)
+    meta = records.value(tree, "meta", dict)
+    features = records.value(tree, "features", dict)
+    names = list(meta.get("columns", {}))
+    columns = {name: records.array(features, f"column{place}", "biufU", (len(ensemble),)) for place, name in
+               enumerate(names)}  # fmt: skip
+    return Found(
+        list(ensemble.curves), ensemble.ids, {k: v.tolist() for k, v in columns.items()}, meta=meta, calibrated=True
+    )
+
+
+def _foreign(arrays: dict[str, np.ndarray]) -> Found:
+    name = next((name for name in ("vertices", "xy") if name in arrays), None)
+    if name is None or "offsets" not in arrays:
+        raise ContentError(
+            f"holds no vertices (or xy) with offsets but {', '.join(sorted(arrays)[:8]) or 'no arrays'}; one set of "
+            "curves is one file"
+        )
+    points = records.array(arrays, name, "iuf", (None, 2)).astype(np.float64)
+    offsets = records.array(arrays, "offsets", "iu", (None,)).astype(np.int64)
+    if not len(offsets) or offsets[0] != 0 or offsets[-1] != len(points) or (np.diff(offsets) < 0).any():
+        raise ContentError("the offsets of its curves do not fit its vertices")
+    curves = np.split(points[:, ::-1] if name == "xy" else points, offsets[1:-1]) if len(offsets) > 1 else []
+    alike = {key: values for key, values in arrays.items() if values.shape == (len(curves),) and key != "offsets"}
+    ids = alike.pop("ids", np.arange(len(curves)))
+    return Found(curves, ids, {key: values.tolist() for key, values in alike.items()})

@@ -1,0 +1,118 @@
+"""What a run leaves in its folder: the answer as JSON, tables as CSV, the whole comparison as one file."""
+
+import json
+from collections.abc import Callable, Mapping
+from io import BytesIO
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .. import records
+from ..archive import Tree, write_bytes
+from ..comparison import Comparison, software_versions
+from ..curves import Ensemble
+from ..discrepancy import MMDTest
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def comparison_json(result: Comparison) -> Tree:
+    """The answer and what it rests on, without the curves."""
+    return {
+        "case": result.case,
+        "summary": result.summary(),
+        "warnings": list(result.warnings),
+        "undulation": _test_json(result.undulation),
+        "scale": _test_json(result.scale),
+        "pmmd": {"mmd": result.pmmd, "threshold": records.json_number(result.pmmd_threshold)},
+        "a": _ensemble_json(result.a),
+        "b": _ensemble_json(result.b),
+        "settings": records.choices_tree(result.settings),
+        "versions": dict(result.versions),
+    }
+
+
+def _test_json(test: MMDTest) -> Tree:
+    tree = records.mmd_test_tree(test)
+    del tree["null"]
+    return {**tree, "parts": {name: _test_json(part) for name, part in test.parts.items()}}
+
+
+def _ensemble_json(ensemble: Ensemble) -> Tree:
+    return {
+        "name": ensemble.name,
+        "unit": ensemble.unit,
+        "curves": len(ensemble),
+        "images": sorted(set(ensemble.images.tolist())),
+        "left out": ensemble.dropped,
+    }
+
+
+def curve_rows(result: Comparison) -> "pd.DataFrame":
+    """One row per curve: side, image, id, measures, and distances from the mean shape."""
+    import pandas as pd
+
+    measures = pd.concat([result.a.features, result.b.features], ignore_index=True).drop(columns="id")
+    images = np.concatenate([result.a.images, result.b.images])
+    distances = result.distances
+    measures.insert(0, "image", images)
+    return pd.concat([distances[["source", "id"]], measures, distances.drop(columns=["source", "id"])], axis=1)
+
+
+def write_comparison(folder: Path, result: Comparison) -> list[Path]:
+    """Write comparison.json, curves.csv and result.comparison.npz; returns their paths."""
+    folder.mkdir(parents=True, exist_ok=True)
+    paths = [folder / name for name in ("comparison.json", "curves.csv", "result.comparison.npz")]
+    write_json(paths[0], comparison_json(result))
+    write_table(paths[1], curve_rows(result))
+    result.save(paths[2])
+    return paths
+
+
+def write_json(path: Path, tree: Mapping[str, Any]) -> None:
+    """Write a JSON file, complete or not at all."""
+    write_bytes(path, (json.dumps(tree, indent=2, ensure_ascii=False, allow_nan=False) + "\n").encode())
+
+
+def write_table(path: Path, table: "pd.DataFrame") -> None:
+    """Write a CSV file, complete or not at all."""
+    write_bytes(path, table.to_csv(index=False, lineterminator="\n").encode())
+
+
+def write_study(
+    folder: Path, name: str, study: Any, draw: Callable[[Any, Any], Any], more: Mapping[str, Any]
+) -> list[Path]:
+    """Write <name>.csv, <name>.json and, where matplotlib is installed, <name>.png of a study; returns their paths.
+
+    Parameters
+    ----------
+    study : DecisionLandscape, SmoothingStudy or PairTable
+    draw : callable
+        (study, matplotlib Figure) -> anything.
+    more : mapping
+        What the JSON holds beside summary, settings and versions.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    table, answer, picture = (folder / f"{name}.{ending}" for ending in ("csv", "json", "png"))
+    write_table(table, study.table())
+    settings = records.choices_tree(study.settings)
+    write_json(answer, {"summary": study.summary(), **more, "settings": settings, "versions": software_versions()})
+    drawn = _png(study, draw)
+    if drawn is None:
+        return [table, answer]
+    write_bytes(picture, drawn)
+    return [table, answer, picture]
+
+
+def _png(study: Any, draw: Callable[[Any, Any], Any]) -> bytes | None:
+    try:
+        from matplotlib.figure import Figure
+    except ImportError:
+        return None
+    figure = Figure(figsize=(7, 9), layout="constrained")
+    draw(study, figure)
+    content = BytesIO()
+    figure.savefig(content, format="png", dpi=150)
+    return content.getvalue()

@@ -1,0 +1,142 @@
+"""From files to ensembles: images are segmented and traced, files of curves are read; one file in memory at a time."""
+
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..archive import ContentError
+from ..curves import Ensemble, extract_curves
+from ..segment import segment
+from .calibration import Calibration
+from .curve_files import FORMATS, read_curves
+from .images import ENDINGS, read_image
+from .settings_file import SettingsFile
+
+# In a folder these are more often notes and settings than curves.
+_AMBIGUOUS = (".txt", ".json", ".npy")
+_IN_FOLDERS = tuple(ending for ending in (*ENDINGS, *FORMATS) if ending not in _AMBIGUOUS)
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How files become ensembles.
+
+    Attributes
+    ----------
+    settings : SettingsFile
+        Its tables [segmentation] and [outlines] are used here.
+    labels : bool
+        Images hold labels, or masks, rather than grey levels.
+    calibration : Calibration, optional
+        Of all images, in place of what their files state.
+    """
+
+    settings: SettingsFile = field(default_factory=SettingsFile)
+    labels: bool = False
+    calibration: Calibration | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Labelled:
+    """Labels of an image, and the size of its pixels."""
+
+    labels: NDArray[Any]
+    calibration: Calibration
+    name: str
+
+
+def files_of(path: Path, *, groups: bool) -> list[Path]:
+    """Files of one sample: the file itself, or of a folder the images and curves in it, by name.
+
+    Raises
+    ------
+    ValueError
+        For a folder that is not announced, or one without files that can be read.
+    FileNotFoundError
+        When there is no such file or folder.
+    """
+    if not path.exists():
+        raise FileNotFoundError(f"there is no file or folder {path}")
+    if not path.is_dir():
+        return [path]
+    if not groups:
+        raise ContentError(f"{path} is a folder: with --groups each folder is one sample of several images")
+    found = sorted(item for item in path.iterdir() if item.suffix.lower() in _IN_FOLDERS and item.name[0] != ".")
+    if not found:
+        raise ContentError(f"{path} holds no images and no curves ({', '.join(_IN_FOLDERS)})")
+    return found
+
+
+def labelled(path: Path, reading: Reading) -> Labelled:
+    """Labels of an image file: read, or found by segmentation.
+
+    Raises
+    ------
+    ValueError
+        When the file is no image or cannot be segmented, naming it.
+    """
+    image = read_image(path)
+    calibration = reading.calibration or image.calibration
+    if reading.labels:
+        return Labelled(_as_labels(image.pixels, path), calibration, image.name)
+    with options_named("segmentation", path.name):
+        labels = segment(image.pixels, **reading.settings.segmentation)
+    return Labelled(labels, calibration, image.name)
+
+
+def _as_labels(pixels: NDArray[Any], path: Path) -> NDArray[Any]:
+    """A mask of two values counts as a mask, whatever the higher one is."""
+    if pixels.ndim != 2:
+        raise ContentError(f"{path.name}: labels have one plane of whole numbers, not colours")
+    values = np.unique(pixels)
+    return pixels == values[-1] if len(values) == 2 and values[0] == 0 else pixels
+
+
+def traced(found: Labelled, reading: Reading) -> Ensemble:
+    """The outlines of labels, in the unit of their image."""
+    with options_named("outlines", found.name):
+        return extract_curves(
+            found.labels,
+            scale=found.calibration.scale,
+            unit=found.calibration.unit,
+            name=found.name,
+            **reading.settings.outlines,
+        )
+
+
+@contextmanager
+def options_named(table: str, what: str) -> Iterator[None]:
+    """Errors over the options of a settings file name the table and what was being read."""
+    try:
+        yield
+    except TypeError as error:
+        found = re.search(r"unexpected keyword argument ('.*?')", str(error))
+        if found is None:
+            raise
+        raise ContentError(f"[{table}] has no option {found.group(1)}") from error
+    except ValueError as error:
+        raise ContentError(f"{what}: {error}") from error
+
+
+def ensemble_of_file(path: Path, reading: Reading) -> Ensemble:
+    """The curves of one file, an image or a file of curves.
+
+    Raises
+    ------
+    ValueError
+        When it cannot be read, segmented or traced, naming it.
+    """
+    if path.suffix.lower() in ENDINGS:
+        return traced(labelled(path, reading), reading)
+    return read_curves(path).ensemble
+
+
+def ensembles_of(paths: Sequence[Path], reading: Reading) -> Iterator[Ensemble]:
+    """Curves of files one after the other: of each image only its curves stay in memory."""
+    return (ensemble_of_file(path, reading) for path in paths)

@@ -1,0 +1,183 @@
+"""Curves as a tidy table: one row per vertex, with the id and the features of its curve; as CSV or Parquet."""
+
+import csv
+import json
+from collections import Counter
+from collections.abc import Sequence
+from io import BytesIO, StringIO
+from itertools import repeat
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..archive import ContentError, StrPath, Tree
+from .content import content_of
+from .curve_table import FORMAT, CurveTable, Found, metadata
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+#: Columns that other programs use for ours, napari's own shapes among them.
+_SYNONYMS = {
+    "id": ("id", "index", "curve", "label", "contour"),
+    "vertex": ("vertex", "vertex-index", "point"),
+    "row": ("row", "axis-0", "y"),
+    "column": ("column", "axis-1", "col", "x"),
+}
+_PLACES = ("id", "vertex", "row", "column")
+# From pandas 3 on this is the default, and saying so is deprecated.
+_EXACT: dict[str, Any] = {"float_precision": "round_trip"}
+_OPEN_KINDS = {"line", "path", "point", "points"}
+# Vertices in a Parquet file, whose columns may unpack to far more than the file has.
+_MOST_VERTICES = 50_000_000
+
+
+def csv_bytes(table: CurveTable) -> bytes:
+    """A CSV file; its first line is a comment with the metadata."""
+    _refuse_clashes(table)
+    rows = table.features.itertuples(index=False) if table.features.shape[1] else repeat(())
+    lines = [f"# {json.dumps(metadata(table), ensure_ascii=False)}", _cells([*_PLACES, *table.features.columns])]
+    for name, curve, row in zip(table.ensemble.ids.tolist(), table.ensemble.curves, rows, strict=False):
+        first, last = _cells([name]), "".join(f",{cell}" for cell in [_cells(list(row))] if row)
+        lines += [f"{first},{place},{y!r},{x!r}{last}" for place, (y, x) in enumerate(curve.tolist())]
+    return "\n".join([*lines, ""]).encode()
+
+
+def _cells(values: Sequence[Any]) -> str:
+    """Values as cells of one line, quoted where need be; real numbers to the last digit, NaN as nothing."""
+    text = StringIO()
+    plain = ["" if isinstance(value, float) and value != value else value for value in values]
+    csv.writer(text, lineterminator="").writerow([float(v) if isinstance(v, np.floating) else v for v in plain])
+    return text.getvalue()
+
+
+def read_csv(path: StrPath) -> Found:
+    """Curves of a CSV file: our own, napari's shapes, or any with columns id, row, column (or x, y)."""
+    import pandas as pd
+
+    text = content_of(path).decode("utf-8-sig")
+    first, _, rest = text.partition("\n")
+    meta = _comment(first)
+    body = rest if first.startswith("#") else text
+    words = {name: str for name, kind in meta.get("columns", {}).items() if kind == "text"}
+    if meta.get("ids") == "text":
+        words["id"] = str
+    frame = pd.read_csv(
+        StringIO(body),
+        dtype=words,
+        keep_default_na=False,
+        na_values={} if not meta else {name: [""] for name in meta.get("columns", {}) if name not in words},
+        **_EXACT if pd.__version__ < "3" else {},
+    )
+    return _found(frame, meta)
+
+
+def _comment(line: str) -> Tree:
+    """Metadata of the first line, where it is ours."""
+    if not line.startswith("# {"):
+        return {}
+    meta = json.loads(line[2:])
+    return meta if meta.get("format") == FORMAT else {}
+
+
+def parquet_bytes(table: CurveTable) -> bytes:
+    """A Parquet file with the metadata in its schema."""
+    pyarrow, parquet = _pyarrow()
+    rows = pyarrow.Table.from_pandas(_frame(table), preserve_index=False)
+    rows = rows.replace_schema_metadata({**(rows.schema.metadata or {}), FORMAT.encode(): json.dumps(metadata(table))})
+    file = BytesIO()
+    parquet.write_table(rows, file)
+    return file.getvalue()
+
+
+def read_parquet(path: StrPath) -> Found:
+    """Curves of a Parquet file of the same columns."""
+    _, parquet = _pyarrow()
+    file = parquet.ParquetFile(BytesIO(content_of(path)))
+    if file.metadata.num_rows > _MOST_VERTICES:
+        raise ContentError(f"claims {file.metadata.num_rows} vertices: split it below {_MOST_VERTICES}")
+    meta = json.loads((file.schema_arrow.metadata or {}).get(FORMAT.encode(), b"{}"))
+    return _found(file.read().to_pandas(), meta)
+
+
+def _pyarrow() -> tuple[Any, Any]:
+    try:
+        import pyarrow
+        from pyarrow import parquet
+    except ImportError as error:
+        raise ContentError(
+            'Parquet needs pyarrow: pip install "napari-shape-ensembles[parquet]", or use CSV'
+        ) from error
+    return pyarrow, parquet
+
+
+def _frame(table: CurveTable) -> "pd.DataFrame":
+    """One row per vertex: id, vertex, row, column in the ensemble's unit, and the features of the curve."""
+    import pandas as pd
+
+    ensemble = table.ensemble
+    counts = np.diff(ensemble.offsets)
+    _refuse_clashes(table)
+    places = pd.DataFrame(
+        {
+            "id": np.repeat(ensemble.ids, counts),
+            "vertex": np.arange(len(ensemble.vertices)) - np.repeat(ensemble.offsets[:-1], counts),
+            "row": ensemble.vertices[:, 0],
+            "column": ensemble.vertices[:, 1],
+        }
+    )
+    repeated = table.features.loc[np.repeat(np.arange(len(table.features)), counts if table.features.shape[1] else 0)]
+    return pd.concat([places, repeated.reset_index(drop=True)], axis=1)
+
+
+def _refuse_clashes(table: CurveTable) -> None:
+    clash = sorted(set(table.features.columns) & set(_PLACES))
+    if clash:
+        raise ContentError(f'a feature cannot be called "{clash[0]}" in a table of vertices: rename it')
+
+
+def _found(frame: "pd.DataFrame", meta: Tree) -> Found:
+    names = {ours: _present(frame, synonyms) for ours, synonyms in _SYNONYMS.items()}
+    if not (names["row"] and names["column"]):
+        raise ContentError(
+            f"has no columns row and column (or x and y) but {', '.join(map(str, frame.columns[:8])) or 'none'}"
+        )
+    if "axis-2" in frame:
+        raise ContentError("its shapes have three axes or more: save the shapes of one plane")
+    if not names["id"]:
+        frame, names["id"] = frame.assign(id=0), "id"
+    frame, dropped = _closed(frame, names["id"])
+    number, ids = _numbered(frame[names["id"]])
+    order = np.argsort(number, kind="stable")
+    ordered, number = frame.iloc[order], number[order]
+    starts = np.flatnonzero(np.diff(number, prepend=-1))
+    vertices = ordered[[names["row"], names["column"]]].to_numpy(dtype=np.float64)
+    others = [name for name in frame.columns if name not in {*names.values(), "shape-type"}]
+    features = {str(name): ordered[name].iloc[starts].tolist() for name in others}
+    curves = np.split(vertices, starts[1:]) if len(starts) else []
+    return Found(curves, ids, features, dropped, meta, calibrated=bool(meta))
+
+
+def _present(frame: "pd.DataFrame", synonyms: tuple[str, ...]) -> str:
+    return next((name for name in synonyms if name in frame), "")
+
+
+def _closed(frame: "pd.DataFrame", identity: str) -> tuple["pd.DataFrame", Counter[str]]:
+    """The shapes of a napari table that are outlines; the others are counted."""
+    if "shape-type" not in frame:
+        return frame, Counter()
+    kinds = frame.groupby(identity)["shape-type"].first()
+    open_ones = kinds[kinds.isin(_OPEN_KINDS)]
+    ellipses = kinds[kinds == "ellipse"]
+    dropped = Counter({"open": len(open_ones), "ellipses, of which the table holds only the box": len(ellipses)})
+    left_out = frame[identity].isin([*open_ones.index, *ellipses.index])
+    return frame[~left_out], +dropped
+
+
+def _numbered(identity: "pd.Series") -> tuple[np.ndarray, list[Any]]:
+    import pandas as pd
+
+    number, values = pd.factorize(identity)
+    if (number < 0).any():
+        raise ContentError(f"{(number < 0).sum()} rows have no id")
+    return number, list(values)

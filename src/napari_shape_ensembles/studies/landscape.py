@@ -1,0 +1,371 @@
+"""Decision landscapes: how the answer depends on the rank and on the number of landmarks.
+
+Each number of landmarks n is one item of work: landmarks are placed, registered and learned from once, at the
+highest rank; the lower ranks are the first coordinates of these, and share permutations and distances.
+"""
+
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..comparison import Images, Learned, Settings, comparable, learning_steps, levels, undulation_descriptions
+from ..curves import Ensemble
+from ..discrepancy import INCONCLUSIVE, TRUTH_TABLE, MMDTest, mmd_test, nested_mmd_tests, row, too_few
+from .steps import Partial, finished, run_jobs
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Real = NDArray[np.float64]
+Flags = NDArray[np.bool_]
+WholeNumbers = Sequence[int] | NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Decisions:
+    """One test over the grid of landmark counts (rows) and ranks (columns).
+
+    Attributes
+    ----------
+    mmd, p_value, threshold : (L, R) arrays
+        NaN where not computed.
+    rejected : (L, R) bool array
+        True: the samples differ. False also where not computed.
+    """
+
+    mmd: Real
+    p_value: Real
+    threshold: Real
+    rejected: Flags
+
+    @property
+    def computed(self) -> Flags:
+        """Which cells there are results for, (L, R)."""
+        return ~np.isnan(self.mmd)
+
+    @property
+    def share_not_rejected(self) -> Real:
+        """Share q of "no difference detected" over the landmark counts, (R,); NaN where nothing is computed."""
+        return _over_landmarks(self.computed & ~self.rejected, self.computed)
+
+    @property
+    def ambiguity(self) -> Real:
+        """4q(1 - q) for each rank, (R,): 0 where all landmark counts agree, 1 where they are split in halves."""
+        q = self.share_not_rejected
+        return 4 * q * (1 - q)
+
+    @property
+    def mean_mmd(self) -> Real:
+        """MMD of each rank, averaged over the landmark counts, (R,)."""
+        return _over_landmarks(np.where(self.computed, self.mmd, 0), self.computed)
+
+
+def _over_landmarks(values: Real | Flags, computed: Flags) -> Real:
+    count = computed.sum(axis=0)
+    return np.where(count > 0, values.sum(axis=0) / np.maximum(count, 1), np.nan)
+
+
+@dataclass(frozen=True, eq=False)
+class DecisionLandscape:
+    """Decisions over ranks and numbers of landmarks.
+
+    Attributes
+    ----------
+    ranks : (R,) int array
+    landmarks : (L,) int array
+    settings : Settings
+        Of all cells, but for rank and landmarks.
+    names, sizes : pairs
+        Of the two ensembles: their names and numbers of curves.
+    undulation, scale : Decisions
+        The two tests. That of scale does not depend on the rank.
+    parts : mapping of str to Decisions
+        With coordinates "both" the tests of the raw and of the normalized undulation coordinates.
+    """
+
+    ranks: NDArray[np.int64]
+    landmarks: NDArray[np.int64]
+    settings: Settings
+    names: tuple[str, str]
+    sizes: tuple[int, int]
+    undulation: Decisions
+    scale: Decisions
+    parts: Mapping[str, Decisions] = field(default_factory=dict)
+
+    @property
+    def mmd(self) -> Real:
+        """MMD of the undulation test, (L, R); with coordinates "both" that of the deciding part."""
+        return self.undulation.mmd
+
+    @property
+    def p_value(self) -> Real:
+        """p-value of the undulation test, (L, R)."""
+        return self.undulation.p_value
+
+    @property
+    def rejected(self) -> Flags:
+        """Where the undulation test rejects, (L, R)."""
+        return self.undulation.rejected
+
+    @property
+    def ambiguity(self) -> Real:
+        """Ambiguity of the undulation test, (R,); see `Decisions.ambiguity`."""
+        return self.undulation.ambiguity
+
+    @cached_property
+    def product(self) -> Decisions:
+        """The product MMD against its threshold, both Euclidean norms of those of the two tests (eq. pMMD).
+
+        It has no p-value of its own.
+        """
+        mmd = np.hypot(self.undulation.mmd, self.scale.mmd)
+        threshold = np.hypot(self.undulation.threshold, self.scale.threshold)
+        return Decisions(mmd, np.full(mmd.shape, np.nan), threshold, mmd > threshold)
+
+    def test(self, name: str) -> Decisions:
+        """One test by its name: "undulation", "scale", "product", or a part, "raw" or "normalized"."""
+        tests = {"undulation": self.undulation, "scale": self.scale, "product": self.product, **self.parts}
+        if name not in tests:
+            raise ValueError(f"this landscape has the tests {', '.join(tests)}, not {name!r}")
+        return tests[name]
+
+    @property
+    def feasible(self) -> Flags:
+        """Cells that can have a result, (L, R): N curves of n landmarks fix at most N - 1 and 2(n - 2) coordinates."""
+        return self.ranks <= _highest_rank(self.landmarks[:, None], sum(self.sizes))
+
+    @property
+    def complete(self) -> bool:
+        """Whether every feasible cell is computed; False for a study that was cancelled."""
+        return bool((self.undulation.computed == self.feasible).all())
+
+    @property
+    def done_something(self) -> bool:
+        """Whether any cell is computed."""
+        return bool(self.undulation.computed.any())
+
+    @property
+    def inconclusive(self) -> str | None:
+        """Why the curves are too few for a decision, or None."""
+        return too_few(*self.sizes, self.settings.permutations, self.settings.significance)
+
+    @property
+    def case(self) -> NDArray[np.str_]:
+        """Row of the truth table in every cell, (L, R); "" where not computed."""
+        rows = [
+            [row(*pair) for pair in zip(*line, strict=True)]
+            for line in zip(self.rejected, self.scale.rejected, strict=True)
+        ]
+        answers = np.full(self.mmd.shape, INCONCLUSIVE) if self.inconclusive else np.array(rows, dtype="<U12")
+        return np.where(self.undulation.computed, answers, "")
+
+    def settings_at(self, landmarks: int, rank: int) -> Settings:
+        """Settings with which `compare` repeats the cell of these landmarks and rank."""
+        return replace(self.settings, landmarks=int(landmarks), rank=int(rank))
+
+    def table(self) -> "pd.DataFrame":
+        """One row per computed cell: landmarks, rank, case, and MMD, p-value, threshold, decision of each test."""
+        import pandas as pd  # heavy, and not needed for the answer
+
+        shown = self.undulation.computed
+        rows, columns = np.nonzero(shown)
+        tests = {"undulation": self.undulation, **self.parts, "scale": self.scale, "product": self.product}
+        numbers = {
+            f"{name}_{kind}": getattr(test, kind)[shown]
+            for name, test in tests.items()
+            for kind in ("mmd", "p_value", "threshold", "rejected")
+        }
+        grid = {"landmarks": self.landmarks[rows], "rank": self.ranks[columns], "case": self.case[shown]}
+        return pd.DataFrame({**grid, **numbers}).drop(columns="product_p_value")
+
+    def summary(self) -> str:
+        """Return what the landscape says, in a sentence or two."""
+        a, b = (
+            f"{name or side} ({size} curves)" for name, side, size in zip(self.names, "AB", self.sizes, strict=True)
+        )
+        if self.inconclusive:
+            return f"{a} and {b}: inconclusive: {self.inconclusive}."
+        answers, counts = np.unique(self.case[self.undulation.computed], return_counts=True)
+        if not len(answers):
+            return f"{a} and {b}: nothing computed yet."
+        if len(answers) == 1:
+            return f"{a} and {b}: {TRUTH_TABLE[answers[0]]} ({answers[0]} in all {counts[0]} cells)."
+        shares = ", ".join(f"{answers[i]} in {counts[i]}" for i in np.argsort(-counts, kind="stable"))
+        return f"{a} and {b}: of {counts.sum()} cells {shares}. {self._ambiguous()}"
+
+    def _ambiguous(self) -> str:
+        split = self.ranks[np.nan_to_num(self.ambiguity) > 0]
+        if not len(split):
+            return "At every rank all numbers of landmarks lead to the same decision on undulation."
+        shown = ", ".join(map(str, split[:8])) + (", …" if len(split) > 8 else "")
+        return f"At rank {shown} the decision on undulation depends on the number of landmarks."
+
+
+def decision_landscape(
+    a: Images,
+    b: Images,
+    *,
+    ranks: WholeNumbers,
+    landmarks: WholeNumbers,
+    settings: Settings = Settings(),
+    executor: Any | None = None,
+    progress: Callable[[Partial[DecisionLandscape]], None] | None = None,
+) -> DecisionLandscape:
+    """Compare two ensembles at every rank and number of landmarks (paper, "Decision Landscapes").
+
+    Parameters
+    ----------
+    a, b : Ensemble, or a sequence of them
+        The two samples; several images of one sample are pooled.
+    ranks : sequence of R ints
+        Numbers of undulation coordinates.
+    landmarks : sequence of L ints
+        Numbers of landmarks per curve.
+    settings : Settings
+        Everything else; its own rank and landmarks play no part.
+    executor : None, concurrent.futures.Executor or dask.distributed.Client
+        Where the numbers of landmarks are worked on, side by side; the result is the same.
+    progress : callable, optional
+        Called with each `Partial`; an exception it raises ends the study.
+
+    Returns
+    -------
+    DecisionLandscape
+
+    Raises
+    ------
+    ValueError
+        As `compare`, and for empty or impossible ranges.
+    """
+    steps = landscape_steps(a, b, ranks=ranks, landmarks=landmarks, settings=settings, executor=executor)
+    return finished(steps, progress)
+
+
+def landscape_steps(
+    a: Images,
+    b: Images,
+    *,
+    ranks: WholeNumbers,
+    landmarks: WholeNumbers,
+    settings: Settings = Settings(),
+    executor: Any | None = None,
+) -> Generator[Partial[DecisionLandscape], None, DecisionLandscape]:
+    """Do as `decision_landscape`, with partial results on the way: close the generator to cancel.
+
+    Yields
+    ------
+    Partial
+        The landscape so far, after every step of every number of landmarks.
+
+    Returns
+    -------
+    DecisionLandscape
+    """
+    a, b = comparable(a, b)
+    levels(settings)  # refuses what nested tests cannot do, before any work
+    grid = whole_numbers("ranks", ranks, 1), whole_numbers("landmarks", landmarks, 8)
+    cells = _Cells(a, b, *grid, settings)
+    total = int(cells.landscape().feasible.sum())
+    items = [Item(a, b, replace(settings, landmarks=int(n)), tuple(grid[0].tolist())) for n in grid[1]]
+    for update in run_jobs(landmark_column, items, executor):
+        if update is not None:
+            cells.fill(*update)
+        landscape = cells.landscape()
+        yield Partial(cells.name, int(landscape.undulation.computed.sum()), total, landscape)
+    return cells.landscape()
+
+
+def whole_numbers(name: str, values: WholeNumbers, least: int) -> NDArray[np.int64]:
+    """The distinct values, rising."""
+    array = np.unique(np.asarray(values))
+    if array.ndim != 1 or not len(array) or array.dtype.kind not in "iu" or array[0] < least:
+        raise ValueError(f"{name} is a sequence of whole numbers of at least {least}, not {values!r}")
+    return array.astype(np.int64)
+
+
+def _highest_rank(landmarks: Any, curves: int) -> Any:
+    return np.minimum(max(curves - 1, 1), 2 * (landmarks - 2))
+
+
+@dataclass(frozen=True, eq=False)
+class Item:
+    """The work for one number of landmarks."""
+
+    a: Ensemble
+    b: Ensemble
+    settings: Settings
+    ranks: tuple[int, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Column:
+    """Results for one number of landmarks: test -> (R, 4) of MMD, p-value, threshold and decision."""
+
+    name: str
+    tests: dict[str, Real]
+
+
+def landmark_column(item: Item) -> Iterator[Column]:
+    """Learn at the highest rank, then test scale once and undulation at every rank."""
+    first, settings = len(item.a), item.settings
+    ranks = [rank for rank in item.ranks if rank <= _highest_rank(settings.landmarks, first + len(item.b))]
+    if not ranks:
+        yield Column("", {})
+        return
+    tests: dict[str, Real] = {}
+    words = f"{settings.landmarks} landmarks: "
+    learned: Learned
+    learning = learning_steps((item.a, item.b), replace(settings, rank=ranks[-1]))
+    while True:
+        try:
+            yield Column(words + next(learning).name, tests)
+        except StopIteration as stop:
+            learned = stop.value
+            break
+    l = learned.l
+    _enter(tests, "scale", slice(len(ranks)), mmd_test(l[:first], l[first:], **levels(settings)), len(item.ranks))
+    descriptions = undulation_descriptions(learned.t, settings)
+    samples = {name: (t[:first], t[first:]) for name, t in descriptions.items()}
+    for index, test in enumerate(nested_mmd_tests(samples, ranks, **levels(settings))):
+        for name, part in {"undulation": test, **test.parts}.items():
+            _enter(tests, name, index, part, len(item.ranks))
+        yield Column(f"{words}rank {ranks[index]} tested", {name: values.copy() for name, values in tests.items()})
+
+
+def _enter(tests: dict[str, Real], name: str, place: int | slice, test: MMDTest, count: int) -> None:
+    values = tests.setdefault(name, np.full((count, 4), np.nan))
+    values[place] = test.mmd, test.p_value, test.threshold, test.rejected
+
+
+class _Cells:
+    """Collects columns into the landscape."""
+
+    def __init__(
+        self, a: Ensemble, b: Ensemble, ranks: NDArray[np.int64], landmarks: NDArray[np.int64], settings: Settings
+    ) -> None:
+        self._fixed = (ranks, landmarks, settings, (a.name, b.name), (len(a), len(b)))
+        both = settings.coordinates == "both" and not isinstance(settings.bandwidth, tuple)
+        parts = ("raw", "normalized") if both else ()
+        self._shape = (len(landmarks), len(ranks), 4)
+        self._tests = {name: np.full(self._shape, np.nan) for name in ("undulation", "scale", *parts)}
+        self.name = "starting"
+
+    def fill(self, index: int, column: Column) -> None:
+        """Put a column in its place."""
+        self.name = column.name or self.name
+        for name, values in column.tests.items():
+            self._tests.setdefault(name, np.full(self._shape, np.nan))[index] = values
+
+    def landscape(self) -> DecisionLandscape:
+        """The landscape of now."""
+        tests = {name: _decisions(values) for name, values in self._tests.items()}
+        return DecisionLandscape(*self._fixed, tests.pop("undulation"), tests.pop("scale"), tests)
+
+
+def _decisions(values: Real) -> Decisions:
+    mmd, p_value, threshold, rejected = np.moveaxis(values, -1, 0).copy()
+    return Decisions(mmd, p_value, threshold, rejected == 1)

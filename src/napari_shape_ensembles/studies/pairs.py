@@ -1,0 +1,306 @@
+"""All pairs of several images: which differ from which, and how far."""
+
+from collections.abc import Callable, Generator, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import combinations
+from math import ceil
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..comparison import Images, Settings, comparable, learning_steps, levels, undulation_descriptions
+from ..discrepancy import INCONCLUSIVE, MMDTest, combined_mmd_test, median_distance, mmd_test, row, too_few
+from .steps import Partial, finished, run_jobs
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Real = NDArray[np.float64]
+Flags = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class PairTests:
+    """One test of all pairs of k images.
+
+    Attributes
+    ----------
+    mmd : (k, k) array
+        As `compare` gives it, of the deciding part; 0 on the diagonal, NaN where not computed.
+    kernel_mmd : (k, k) array
+        MMD for the mean of the parts' kernels: one metric for all pairs, whichever part decides.
+    p_value : (k, k) array
+        Of each pair by itself; 1 on the diagonal.
+    adjusted : (k, k) array
+        p-values after Holm's correction over all pairs and both tests.
+    """
+
+    mmd: Real
+    kernel_mmd: Real
+    p_value: Real
+    adjusted: Real
+
+
+@dataclass(frozen=True, eq=False)
+class PairTable:
+    """Decisions for all pairs of k images, learned from in one shape space.
+
+    Attributes
+    ----------
+    names : tuple of k str
+    sizes : tuple of k int
+        Numbers of curves.
+    settings : Settings
+        As used: the permutations may be more than were asked for, see `all_pairs`.
+    undulation, scale : PairTests
+    """
+
+    names: tuple[str, ...]
+    sizes: tuple[int, ...]
+    settings: Settings
+    undulation: PairTests
+    scale: PairTests
+
+    @property
+    def complete(self) -> bool:
+        """Whether every pair is computed; False for a study that was cancelled."""
+        return not np.isnan(self.pmmd).any()
+
+    @property
+    def pmmd(self) -> Real:
+        """Product MMD of every pair, (k, k)."""
+        return np.hypot(self.undulation.mmd, self.scale.mmd)
+
+    @property
+    def distance(self) -> Real:
+        """Product of the two kernel MMDs, (k, k): what the tree is built on."""
+        return np.hypot(self.undulation.kernel_mmd, self.scale.kernel_mmd)
+
+    @property
+    def undulation_rejected(self) -> Flags:
+        """Which pairs differ in undulation, (k, k), at a family-wise level of `settings.significance`."""
+        return self.undulation.adjusted <= self.settings.significance
+
+    @property
+    def scale_rejected(self) -> Flags:
+        """Which pairs differ in scale, (k, k), at the same family-wise level."""
+        return self.scale.adjusted <= self.settings.significance
+
+    @property
+    def case(self) -> NDArray[np.str_]:
+        """Row of the truth table of every pair, (k, k), after Holm's correction; "" where not computed."""
+        cells = np.full(self.pmmd.shape, "", dtype="<U12")
+        strictest = self.settings.significance / max(len(self.names) * (len(self.names) - 1), 1)
+        for i, j in np.argwhere(~np.isnan(self.pmmd)):
+            cells[i, j] = row(bool(self.undulation_rejected[i, j]), bool(self.scale_rejected[i, j]))
+            if i != j and too_few(self.sizes[i], self.sizes[j], self.settings.permutations, strictest):
+                cells[i, j] = INCONCLUSIVE
+        return cells
+
+    @cached_property
+    def linkage(self) -> Real:
+        """Tree of the images by their average `distance`, (k - 1, 4), as `scipy.cluster.hierarchy.linkage` gives it.
+
+        Raises
+        ------
+        ValueError
+            While pairs are missing.
+        """
+        from scipy.cluster import hierarchy
+        from scipy.spatial.distance import squareform
+
+        if not self.complete:
+            raise ValueError("the tree needs every pair: let the study run to its end")
+        return hierarchy.linkage(squareform(self.distance, checks=False), method="average", optimal_ordering=True)
+
+    @property
+    def order(self) -> NDArray[np.int64]:
+        """Places of the images in an order that puts near ones side by side, (k,)."""
+        from scipy.cluster import hierarchy
+
+        return hierarchy.leaves_list(self.linkage).astype(np.int64)
+
+    def table(self) -> "pd.DataFrame":
+        """One row per pair: names, row of the truth table, product MMD; MMD, p-value and adjusted one of each test."""
+        import pandas as pd  # heavy, and not needed for the answer
+
+        i, j = np.triu_indices(len(self.names), 1)
+        tests = {"undulation": self.undulation, "scale": self.scale}
+        numbers = {
+            f"{name}_{kind}": getattr(test, kind)[i, j]
+            for name, test in tests.items()
+            for kind in ("mmd", "p_value", "adjusted")
+        }
+        names = np.array(self.names)
+        fixed = {"a": names[i], "b": names[j], "case": self.case[i, j], "pmmd": self.pmmd[i, j]}
+        return pd.DataFrame({**fixed, **numbers})
+
+    def summary(self) -> str:
+        """Return how many pairs differ, and the level that holds for all of them together."""
+        i, j = np.triu_indices(len(self.names), 1)
+        answers, counts = np.unique(self.case[i, j], return_counts=True)
+        shares = ", ".join(
+            f"{answer or 'not computed'} {count} ×" for answer, count in zip(answers, counts, strict=True)
+        )
+        level = f"any wrong rejection at most at {self.settings.significance:g} (Holm)"
+        return f"{len(self.names)} images, {len(i)} pairs: {shares}; {level}."
+
+
+def all_pairs(
+    images: Sequence[Images],
+    settings: Settings = Settings(),
+    *,
+    executor: Any | None = None,
+    progress: Callable[[Partial[PairTable]], None] | None = None,
+) -> PairTable:
+    """Compare every image with every other.
+
+    All images are registered and learned from together, and share the kernels' bandwidths. So `PairTable.distance` is
+    one and the same metric for all pairs, and the tree built on it means something. For two images the tests are those
+    of `compare`.
+
+    Parameters
+    ----------
+    images : sequence of k Ensemble, or of sequences of Ensemble
+        At least two; an entry of several images is pooled. Expressed in the unit of the first.
+    settings : Settings
+        `significance` becomes the level of all decisions together: Holm's correction over the two tests of all
+        pairs. It can reject only if single p-values get small enough, so at least 3 · tests / significance
+        permutations are drawn, where the settings ask for fewer; `PairTable.settings` says how many.
+    executor : None, concurrent.futures.Executor or dask.distributed.Client
+        Where the pairs are tested, side by side; the result is the same.
+    progress : callable, optional
+        Called with each `Partial`; an exception it raises ends the study.
+
+    Returns
+    -------
+    PairTable
+
+    Raises
+    ------
+    ValueError
+        As `compare`, and for fewer than two images.
+    """
+    return finished(pair_steps(images, settings, executor=executor), progress)
+
+
+def pair_steps(
+    images: Sequence[Images], settings: Settings = Settings(), *, executor: Any | None = None
+) -> Generator[Partial[PairTable], None, PairTable]:
+    """Do as `all_pairs`, with partial results on the way: close the generator to cancel.
+
+    Yields
+    ------
+    Partial
+        The table so far; `done` counts pairs.
+
+    Returns
+    -------
+    PairTable
+    """
+    if len(images) < 2:
+        raise ValueError(f"{len(images)} image(s): pairs need at least two")
+    ensembles = [comparable(images[0], images[0])[0], *(comparable(images[0], image)[1] for image in images[1:])]
+    pairs = list(combinations(range(len(images)), 2))
+    settings = _enough_permutations(settings, 2 * len(pairs))
+    found = np.full((len(pairs), 2, 3), np.nan)
+    names = tuple(ensemble.name or f"image {i}" for i, ensemble in enumerate(ensembles, start=1))
+    fixed = (names, tuple(map(len, ensembles)), settings)
+    learning = learning_steps(ensembles, settings)
+    while True:
+        try:
+            yield Partial(next(learning).name, 0, len(pairs), _table(fixed, pairs, found))
+        except StopIteration as stop:
+            _, t, l, *_ = stop.value
+            break
+    samples = _samples(undulation_descriptions(t, settings) | {"scale": l}, fixed[1], settings.seed)
+    items = [Item(samples[i], samples[j], settings) for i, j in pairs]
+    for update in run_jobs(tested_pair, items, executor):
+        if update is not None:
+            found[update[0]] = update[1]
+        done = int((~np.isnan(found[:, 0, 0])).sum())
+        yield Partial(f"{done} of {len(pairs)} pairs tested", done, len(pairs), _table(fixed, pairs, found))
+    return _table(fixed, pairs, found)
+
+
+def _enough_permutations(settings: Settings, tests: int) -> Settings:
+    """So many that the smallest p-value, times the number of tests, is a third of the level."""
+    return replace(settings, permutations=max(settings.permutations, ceil(3 * tests / settings.significance)))
+
+
+def _samples(descriptions: dict[str, Real], sizes: tuple[int, ...], seed: int) -> list[dict[str, Real]]:
+    """Coordinates of every image, by description, in units of the bandwidth that all pairs share."""
+    ends = np.cumsum(sizes)[:-1]
+    scaled = {name: np.split(values / median_distance(values, seed), ends) for name, values in descriptions.items()}
+    return [{name: parts[i] for name, parts in scaled.items()} for i in range(len(sizes))]
+
+
+@dataclass(frozen=True, eq=False)
+class Item:
+    """The coordinates of a pair of images."""
+
+    a: dict[str, Real]
+    b: dict[str, Real]
+    settings: Settings
+
+
+def tested_pair(item: Item) -> Iterator[Real]:
+    """MMD, kernel MMD and p-value of undulation and of scale, (2, 3)."""
+    # The coordinates are in units of their median distance, so factors are widths here.
+    options = levels(item.settings) | {"bandwidth": item.settings.bandwidth}
+    undulation = {name: (item.a[name], item.b[name]) for name in item.a if name != "scale"}
+    tests: list[MMDTest] = [
+        combined_mmd_test(undulation, **options),
+        mmd_test(item.a["scale"], item.b["scale"], **options),
+    ]
+    yield np.array([(test.mmd, _kernel_mmd(test), test.p_value) for test in tests])
+
+
+def _kernel_mmd(test: MMDTest) -> float:
+    """MMD for the mean of the parts' kernels: the squares average."""
+    return float(np.sqrt(np.mean([part.mmd**2 for part in (test.parts or {"": test}).values()])))
+
+
+def _table(
+    fixed: tuple[tuple[str, ...], tuple[int, ...], Settings], pairs: list[tuple[int, int]], found: Real
+) -> PairTable:
+    adjusted = holm(found[:, :, 2])
+    undulation, scale = (
+        PairTests(
+            _square(found[:, test, 0], pairs, 0),
+            _square(found[:, test, 1], pairs, 0),
+            _square(found[:, test, 2], pairs, 1),
+            _square(adjusted[:, test], pairs, 1),
+        )
+        for test in (0, 1)
+    )
+    return PairTable(*fixed, undulation, scale)
+
+
+def _square(values: Real, pairs: list[tuple[int, int]], diagonal: float) -> Real:
+    i, j = np.array(pairs).T
+    square = np.diag(np.full(int(j.max()) + 1, float(diagonal)))
+    square[i, j] = square[j, i] = values
+    return square
+
+
+def holm(p_values: Real) -> Real:
+    """p-values adjusted by Holm's method (1979): rejecting those of at most α errs anywhere with at most that chance.
+
+    Parameters
+    ----------
+    p_values : array
+        Of all tests of the family; NaN for those not done yet, which count as members.
+
+    Returns
+    -------
+    array of the same shape
+    """
+    flat = np.ravel(p_values)
+    order = np.argsort(flat)  # NaNs last
+    steps = flat[order] * np.arange(len(flat), 0, -1)
+    adjusted = np.empty_like(flat)
+    adjusted[order] = np.minimum(np.maximum.accumulate(steps), 1)
+    return adjusted.reshape(np.shape(p_values))

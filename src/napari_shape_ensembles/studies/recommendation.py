@@ -1,0 +1,100 @@
+"""How much smoothing to choose: the range over which the answer holds, on the most curves."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..discrepancy import INCONCLUSIVE
+
+Real = NDArray[np.float64]
+Answers = Sequence[NDArray[Any] | None]
+
+
+@dataclass(frozen=True)
+class Recommendation:
+    """A range of σ over which every cell gives one answer.
+
+    Attributes
+    ----------
+    low, high : float
+        Ends of the range in pixels, both included.
+    best : float
+        The σ of the range that keeps the most curves on its smaller side.
+    answer : str
+        What every cell of the range says.
+    reason : str
+        Why this range, in words.
+    """
+
+    low: float
+    high: float
+    best: float
+    answer: str
+    reason: str
+
+
+def recommend(sigmas: Real, answers: Answers, sizes: Real) -> Recommendation | None:
+    """Choose a range of σ.
+
+    A σ is *consistent* when all its cells give the same answer. Of the runs of neighbouring consistent σ with the
+    same answer, the one is chosen that rests on the most curves: the smaller side's number, added up over the run. So
+    a long run at a strong smoothing, which has merged or lost most objects, does not win by its length alone.
+
+    Parameters
+    ----------
+    sigmas : (S,) array
+        Rising.
+    answers : sequence of S arrays or None
+        The answers of all cells at each σ; None where there is none.
+    sizes : (S, 2) array
+        Curves in A and B at each σ.
+
+    Returns
+    -------
+    Recommendation or None
+        None where no two neighbouring σ, or the only one, are consistent.
+    """
+    unanimous = [_unanimous(cells) for cells in answers]
+    runs = [list(run) for answer, run in groupby(range(len(sigmas)), unanimous.__getitem__) if answer]
+    runs = [run for run in runs if len(run) > 1 or len(sigmas) == 1]
+    if not runs:
+        return None
+    fewer = np.nan_to_num(sizes.min(axis=1))
+    run = max(runs, key=lambda run: fewer[run].sum())
+    best = run[int(fewer[run].argmax())]
+    words = _reason(sigmas, answers, sizes, run, best)
+    return Recommendation(float(sigmas[run[0]]), float(sigmas[run[-1]]), float(sigmas[best]), unanimous[best], words)
+
+
+def _unanimous(cells: NDArray[Any] | None) -> str:
+    """The one answer that all cells give; empty where there is none."""
+    distinct = set() if cells is None else set(cells.tolist())
+    answer = str(distinct.pop()) if len(distinct) == 1 else ""
+    return "" if answer == INCONCLUSIVE else answer
+
+
+def _reason(sigmas: Real, answers: Answers, sizes: Real, run: list[int], best: int) -> str:
+    a, b = sizes[best].astype(int)
+    cells = answers[best]
+    assert cells is not None
+    words = (
+        f"From σ = {sigmas[run[0]]:g} to {sigmas[run[-1]]:g} px all {len(cells)} cells give {_unanimous(cells)}; "
+        f"σ = {sigmas[best]:g} px keeps the most curves ({a} and {b})."
+    )
+    for side, index in (("Below", run[0] - 1), ("Above", run[-1] + 1)):
+        if 0 <= index < len(sigmas):
+            words += f" {side}, at σ = {sigmas[index]:g} px, {_split(answers[index])}."
+    return words
+
+
+def _split(cells: NDArray[Any] | None) -> str:
+    if cells is None:
+        return "there is no comparison"
+    return "the cells give " + ", ".join(
+        f"{answer} {count} ×" for answer, count in Counter(cells.tolist()).most_common()
+    )

@@ -1,0 +1,336 @@
+"""Smoothing studies: how much smoothing of a segmentation the answer rests on (paper, "Segmentation Efficacy")."""
+
+from collections.abc import Callable, Generator, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..comparison import Settings, levels
+from ..curves import Ensemble, extract_curves, trace_mask
+from .landscape import DecisionLandscape, Decisions, WholeNumbers, landscape_steps, whole_numbers
+from .recommendation import Recommendation, recommend
+from .steps import Partial, finished, run_jobs
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Real = NDArray[np.float64]
+Masks = ArrayLike | Sequence[ArrayLike]
+
+
+@dataclass(frozen=True)
+class Tracing:
+    """How outlines are taken from masks or labels; see `extract_curves` and `trace_mask`."""
+
+    scale: tuple[float, float] = (1.0, 1.0)
+    unit: str = "pixel"
+    holes: bool = False
+    border: bool = False
+    min_area: float = 16
+
+
+class Smoothed(NamedTuple):
+    """What one σ leads to.
+
+    Attributes
+    ----------
+    name : str
+        What is being done.
+    sizes : pair of int or None
+        Curves in A and B; None while they are being traced.
+    landscape : DecisionLandscape or None
+    reason : str
+        Why there is no landscape; empty where there is one.
+    """
+
+    name: str
+    sizes: tuple[int, int] | None = None
+    landscape: DecisionLandscape | None = None
+    reason: str = ""
+
+    @property
+    def done(self) -> bool:
+        """Whether nothing more is to come."""
+        return self.sizes is not None and not self.name
+
+
+@dataclass(frozen=True, eq=False)
+class SmoothingStudy:
+    """Decision landscapes over the smoothing of the segmentation.
+
+    Attributes
+    ----------
+    sigmas : (S,) array
+        Standard deviations of the Gaussian filter in pixels.
+    ranks : (R,) int array
+    landmarks : (L,) int array
+    settings : Settings
+    steps : tuple of S Smoothed
+        What each σ led to.
+    """
+
+    sigmas: Real
+    ranks: NDArray[np.int64]
+    landmarks: NDArray[np.int64]
+    settings: Settings
+    steps: tuple[Smoothed, ...]
+
+    @property
+    def landscapes(self) -> tuple[DecisionLandscape | None, ...]:
+        """Decision landscape of each σ; None where there is none (yet)."""
+        return tuple(step.landscape for step in self.steps)
+
+    @property
+    def sizes(self) -> Real:
+        """Curves in A and B at each σ, (S, 2); NaN where not traced (yet)."""
+        return np.array([step.sizes or (np.nan, np.nan) for step in self.steps], dtype=np.float64)
+
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        """Why a σ has no landscape; empty where it has one."""
+        return tuple(step.reason for step in self.steps)
+
+    def tests(self, name: str = "undulation") -> tuple[Decisions | None, ...]:
+        """One test at every σ: "undulation", "scale", "product", or a part, "raw" or "normalized"."""
+        return tuple(None if landscape is None else landscape.test(name) for landscape in self.landscapes)
+
+    def mmd(self, name: str = "undulation") -> Real:
+        """MMDs of a test, (S, L, R); NaN where not computed."""
+        empty = np.full((len(self.landmarks), len(self.ranks)), np.nan)
+        return np.array([empty if test is None else test.mmd for test in self.tests(name)])
+
+    def mean_mmd(self, name: str = "undulation") -> Real:
+        """MMD averaged over ranks and landmark counts, (S,)."""
+        return _mean(self.mmd(name))
+
+    def ambiguity(self, name: str = "undulation") -> Real:
+        """Ambiguity of each rank, (S, R); see `Decisions.ambiguity`."""
+        empty = np.full(len(self.ranks), np.nan)
+        return np.array([empty if test is None else test.ambiguity for test in self.tests(name)])
+
+    def mean_ambiguity(self, name: str = "undulation") -> Real:
+        """Ambiguity averaged over the ranks, (S,)."""
+        return _mean(self.ambiguity(name))
+
+    def ambiguity_band(self, name: str = "undulation") -> Real:
+        """Least and largest ambiguity of any rank, (S, 2)."""
+        known = [values[~np.isnan(values)] for values in self.ambiguity(name)]
+        return np.array([(values.min(), values.max()) if len(values) else (np.nan, np.nan) for values in known])
+
+    def share_rejected(self, name: str = "undulation") -> Real:
+        """Share of the cells of each σ in which a test rejects, (S,)."""
+        return np.array(
+            [np.nan if test is None else test.rejected[test.computed].mean() for test in self.tests(name)],
+        )
+
+    @property
+    def recommended(self) -> Recommendation | None:
+        """The range of σ over which the answer holds and most curves are kept; None where there is none."""
+        answers = [None if land is None else land.case[land.undulation.computed] for land in self.landscapes]
+        return recommend(self.sigmas, answers, self.sizes)
+
+    @property
+    def complete(self) -> bool:
+        """Whether every σ is done; False for a study that was cancelled."""
+        return all(step.done for step in self.steps)
+
+    @property
+    def done_something(self) -> bool:
+        """Whether anything is known of any σ."""
+        return any(step.sizes is not None for step in self.steps)
+
+    def table(self) -> "pd.DataFrame":
+        """One row per σ: sizes, mean MMD, share of rejections, mean ambiguity and its band, and why it is missing."""
+        import pandas as pd  # heavy, and not needed for the answer
+
+        low, high = self.ambiguity_band().T
+        return pd.DataFrame(
+            {
+                "sigma": self.sigmas,
+                "curves_a": self.sizes[:, 0],
+                "curves_b": self.sizes[:, 1],
+                "mean_mmd": self.mean_mmd(),
+                "share_rejected": self.share_rejected(),
+                "scale_share_rejected": self.share_rejected("scale"),
+                "mean_ambiguity": self.mean_ambiguity(),
+                "least_ambiguity": low,
+                "largest_ambiguity": high,
+                "reason": self.reasons,
+            }
+        )
+
+    def summary(self) -> str:
+        """Return the recommended range and its reason, or why there is none."""
+        found = self.recommended
+        if found is not None:
+            return found.reason
+        if not any(landscape is not None for landscape in self.landscapes):
+            return "No σ led to a comparison" + "".join(f"; σ = {s:g}: {r}" for s, r in self._missing()[:3]) + "."
+        return "No two neighbouring σ give one and the same answer in all cells: no range of σ can be recommended."
+
+    def _missing(self) -> list[tuple[float, str]]:
+        return [(s, reason) for s, reason in zip(self.sigmas, self.reasons, strict=True) if reason]
+
+
+def _mean(values: Real) -> Real:
+    """Mean of what is known over all axes but the first; NaN where nothing is."""
+    flat = values.reshape(len(values), -1)
+    known = ~np.isnan(flat)
+    count = known.sum(axis=1)
+    return np.where(count > 0, np.where(known, flat, 0).sum(axis=1) / np.maximum(count, 1), np.nan)
+
+
+def smoothing_study(
+    masks_a: Masks,
+    masks_b: Masks,
+    *,
+    sigmas: Sequence[float],
+    ranks: WholeNumbers,
+    landmarks: WholeNumbers,
+    settings: Settings = Settings(),
+    tracing: Tracing = Tracing(),
+    executor: Any | None = None,
+    progress: Callable[[Partial[SmoothingStudy]], None] | None = None,
+) -> SmoothingStudy:
+    """Sweep the smoothing of two groups of segmented images, with a decision landscape at every σ.
+
+    Parameters
+    ----------
+    masks_a, masks_b : (rows, columns) array, or a sequence of them
+        The images of each sample. A mask (booleans, or one value besides 0) is smoothed as a whole, so that
+        neighbours merge, as in the paper; of labels each object is smoothed by itself and keeps its identity.
+    sigmas : sequence of S floats
+        Standard deviations of the Gaussian filter in pixels; 0 for none.
+    ranks, landmarks : sequences of ints
+        The landscape at every σ; see `decision_landscape`.
+    settings : Settings
+        Of the comparisons.
+    tracing : Tracing
+        Pixel size, unit, and which outlines count; the same for all images.
+    executor : None, concurrent.futures.Executor or dask.distributed.Client
+        Where the σ are worked on, side by side; the result is the same.
+    progress : callable, optional
+        Called with each `Partial`; an exception it raises ends the study.
+
+    Returns
+    -------
+    SmoothingStudy
+        A σ without a comparison, such as one at which all objects vanish, says why in `reasons`.
+
+    Raises
+    ------
+    ValueError
+        For empty or impossible ranges, or masks that are no planes.
+    """
+    steps = smoothing_steps(
+        masks_a,
+        masks_b,
+        sigmas=sigmas,
+        ranks=ranks,
+        landmarks=landmarks,
+        settings=settings,
+        tracing=tracing,
+        executor=executor,
+    )
+    return finished(steps, progress)
+
+
+def smoothing_steps(
+    masks_a: Masks,
+    masks_b: Masks,
+    *,
+    sigmas: Sequence[float],
+    ranks: WholeNumbers,
+    landmarks: WholeNumbers,
+    settings: Settings = Settings(),
+    tracing: Tracing = Tracing(),
+    executor: Any | None = None,
+) -> Generator[Partial[SmoothingStudy], None, SmoothingStudy]:
+    """Do as `smoothing_study`, with partial results on the way: close the generator to cancel.
+
+    Yields
+    ------
+    Partial
+        The study so far; `done` counts σ.
+
+    Returns
+    -------
+    SmoothingStudy
+    """
+    sweep = _rising(sigmas)
+    levels(settings)  # refuses what nested tests cannot do, before any work
+    groups = _planes("A", masks_a), _planes("B", masks_b)
+    grid = whole_numbers("ranks", ranks, 1), whole_numbers("landmarks", landmarks, 8)
+    found = [Smoothed("") for _ in sweep]
+    items = [Item(groups, float(sigma), tracing, *grid, settings) for sigma in sweep]
+    name = "starting"
+    for update in run_jobs(smoothed_landscape, items, executor):
+        if update is not None:
+            index, found[index] = update
+            name = f"σ = {sweep[index]:g}: {found[index].name}"
+        study = SmoothingStudy(sweep, *grid, settings, tuple(found))
+        yield Partial(name, sum(step.done for step in found), len(sweep), study)
+    return SmoothingStudy(sweep, *grid, settings, tuple(found))
+
+
+def _rising(sigmas: Sequence[float]) -> Real:
+    """The distinct values, rising."""
+    array = np.unique(np.asarray(sigmas, dtype=np.float64))
+    if array.ndim != 1 or not len(array) or not (np.isfinite(array) & (array >= 0)).all():
+        raise ValueError(f"sigmas is a sequence of standard deviations in pixels, 0 or more, not {sigmas!r}")
+    return array
+
+
+def _planes(side: str, masks: Masks) -> tuple[NDArray[Any], ...]:
+    """The images of one group."""
+    planes = (masks,) if isinstance(masks, np.ndarray) and masks.ndim == 2 else tuple(masks)  # type: ignore[arg-type]
+    arrays = tuple(np.asarray(plane) for plane in planes)
+    if not arrays or any(array.ndim != 2 for array in arrays):
+        shapes = [array.shape for array in arrays]
+        raise ValueError(f"group {side} holds images of shapes {shapes}: give one or more planes (rows, columns)")
+    return arrays
+
+
+@dataclass(frozen=True, eq=False)
+class Item:
+    """The work for one σ."""
+
+    groups: tuple[tuple[NDArray[Any], ...], tuple[NDArray[Any], ...]]
+    sigma: float
+    tracing: Tracing
+    ranks: NDArray[np.int64]
+    landmarks: NDArray[np.int64]
+    settings: Settings
+
+
+def smoothed_landscape(item: Item) -> Iterator[Smoothed]:
+    """Trace both groups at one σ, then compare them over ranks and landmarks."""
+    yield Smoothed("tracing outlines")
+    a, b = (_traced(side, planes, item) for side, planes in zip("AB", item.groups, strict=True))
+    sizes = len(a), len(b)
+    landscape = None
+    try:
+        for partial in landscape_steps(a, b, ranks=item.ranks, landmarks=item.landmarks, settings=item.settings):
+            landscape = partial.result
+            yield Smoothed(partial.name, sizes, landscape)
+    except ValueError as error:
+        # At a wide filter too little may be left; that is a result of the study, not its end.
+        yield Smoothed("", sizes, None, str(error))
+    else:
+        yield Smoothed("", sizes, landscape)
+
+
+def _traced(side: str, planes: Sequence[NDArray[Any]], item: Item) -> Ensemble:
+    options: dict[str, Any] = {"smoothing": item.sigma, **vars(item.tracing)}
+    return Ensemble.pooled(
+        [
+            (trace_mask if _is_mask(plane) else extract_curves)(plane, name=f"{side}{number}", **options)
+            for number, plane in enumerate(planes, start=1)
+        ]
+    )
+
+
+def _is_mask(plane: NDArray[Any]) -> bool:
+    return plane.dtype == bool or not np.any((plane != 0) & (plane != plane.max()))

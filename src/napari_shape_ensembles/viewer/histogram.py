@@ -1,0 +1,65 @@
+"""How large the objects are: a histogram with its range and median below it."""
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from qtpy.QtCore import QRectF, QSize, Qt
+from qtpy.QtGui import QPainter, QPaintEvent
+from qtpy.QtWidgets import QSizePolicy, QWidget
+
+_HEIGHT = 56
+_MARGIN = 8
+_BINS = 24
+
+
+class Histogram(QWidget):
+    """Numbers of objects over their size, on a logarithmic axis."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._values: NDArray[np.float64] = np.empty(0)
+        self._unit = ""
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        self.setToolTip("Equivalent diameters of the objects kept: diameters of circles of the same area.")
+
+    def show_values(self, values: ArrayLike, unit: str) -> None:
+        """Show positive sizes in a unit."""
+        self._values, self._unit = np.asarray(values, dtype=np.float64), unit
+        self.update()
+
+    def labels(self) -> list[str]:
+        """Smallest, median and largest size, as written below the bars."""
+        if not len(self._values):
+            return ["", "no objects", ""]
+        low, middle, high = np.quantile(self._values, [0, 0.5, 1])
+        return [f"{low:.3g}", f"median diameter {middle:.3g} {self._unit}", f"{high:.3g}"]
+
+    def counts(self) -> NDArray[np.integer]:
+        """Numbers of objects in equal steps of the logarithm of their size."""
+        if not len(self._values):
+            return np.zeros(_BINS, dtype=int)
+        logs = np.log(self._values)
+        spread = (logs.min(), logs.max()) if np.ptp(logs) > 0 else (logs[0] - 0.5, logs[0] + 0.5)
+        return np.histogram(logs, _BINS, spread)[0]
+
+    def sizeHint(self) -> QSize:  # noqa: N802 - Qt's name
+        """Room for the bars and one line of words."""
+        return QSize(200, _HEIGHT + self.fontMetrics().height() + 6)
+
+    minimumSizeHint = sizeHint  # noqa: N815 - Qt's name
+
+    def paintEvent(self, event: QPaintEvent | None) -> None:  # noqa: N802 - Qt's name
+        """Draw the bars and the words in the theme's colours."""
+        painter = QPainter(self)
+        counts = self.counts()
+        width = (self.width() - 2 * _MARGIN) / _BINS
+        heights = counts / max(counts.max(), 1) * (_HEIGHT - 2)
+        color = self.palette().windowText().color()
+        for index, height in enumerate(heights.tolist()):
+            painter.fillRect(QRectF(_MARGIN + index * width, _HEIGHT - height, max(width - 1, 1), height), color)
+        painter.setPen(color)
+        painter.drawLine(_MARGIN, _HEIGHT, self.width() - _MARGIN, _HEIGHT)
+        line = QRectF(_MARGIN, _HEIGHT + 4, self.width() - 2 * _MARGIN, self.fontMetrics().height())
+        sides = (Qt.AlignmentFlag.AlignLeft, Qt.AlignmentFlag.AlignHCenter, Qt.AlignmentFlag.AlignRight)
+        for text, side in zip(self.labels(), sides, strict=True):
+            painter.drawText(line, side, text)
+        painter.end()

@@ -1,0 +1,358 @@
+"""The dock *Inspect curves*: which outlines deserve a second look, and what the answer is without them."""
+
+from collections.abc import Generator
+from typing import Any
+
+import numpy as np
+from napari.components import ViewerModel
+from napari.layers import Shapes
+from qtpy.QtCore import QEvent, Qt, QTimer, Signal
+from qtpy.QtWidgets import (
+    QAbstractItemView,
+    QCheckBox,
+    QComboBox,
+    QFormLayout,
+    QHBoxLayout,
+    QHeaderView,
+    QLabel,
+    QProgressBar,
+    QPushButton,
+    QTableWidget,
+    QTableWidgetItem,
+    QVBoxLayout,
+    QWidget,
+)
+
+from ..comparison import Comparison, Settings, Step, comparison_steps
+from ..inspection import Inspection, disagreement_steps, inspection_steps
+from ..segment import segment
+from .colorbar import ColorBar
+from .inputs import ACCEPTED, SegmentationSettings, Source, source_of, trace
+from .inspect_layers import COLORMAP, exclude, excluded_of, inspected_layers
+from .layer_choice import LayerChoice
+from .layers import is_own
+from .results import wrapped
+from .scroll import scrolling
+from .worker import Failure, Kept, Progress, Runner
+
+_SUSPICIOUS, _TWO = "suspicious", "two"
+_QUESTIONS = {
+    _SUSPICIOUS: "Which curves are suspicious?",
+    _TWO: "Do two segmentations agree?",
+}
+_COLUMNS = ("exclude", "of", "id", "score", "why")
+# A curve is shown with this many times its size around it.
+_AROUND = 4.0
+
+
+class InspectCurves(QWidget):
+    """Rank the curves of one or two layers, zoom to them, exclude some, and compare again without.
+
+    Parameters
+    ----------
+    napari_viewer : ViewerModel
+
+    Signals
+    -------
+    finished
+        An inspection, or a comparison without the excluded curves, has ended.
+    """
+
+    finished = Signal()
+
+    def __init__(self, napari_viewer: ViewerModel, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._viewer = napari_viewer
+        self._layers: list[Shapes] = []
+        self.result: Inspection | None = None
+        self.again: Comparison | None = None
+        self.runner = Runner(self)
+        self._make_controls()
+        self._lay_out()
+        self._connect()
+        self._follow()
+
+    def _make_controls(self) -> None:
+        self.question = QComboBox()
+        for value, words in _QUESTIONS.items():
+            self.question.addItem(words, value)
+        self.question.setToolTip("Single curves with a fault or far from the others; or two label layers of one image.")
+        self.a = LayerChoice(self._viewer, _offered, "Image, labels or shapes to inspect.")
+        self.b = LayerChoice(
+            self._viewer, _offered, "A second layer to compare with the first; none is fine.", nothing="– none –"
+        )
+        self.border = QCheckBox("Keep border objects")
+        self.border.setToolTip("Also inspect objects cut by the image border; default off, as in a comparison.")
+        self.inspect_button = QPushButton("&Inspect")
+        self.inspect_button.setToolTip("Trace the curves, compare them and rank them")
+        self.cancel_button = QPushButton("&Cancel")
+        self.cancel_button.setToolTip("Stop; layers and results stay as they are")
+        self.reason, self.verdict, self.verdict_again = wrapped(), wrapped(), wrapped()
+        self.progress = QProgressBar()
+        self.progress.setTextVisible(False)
+        self.table = _table()
+        self.colorbar = ColorBar(COLORMAP)
+        self.colorbar.setToolTip("Score by which the curves are filled; the larger, the more suspicious.")
+        self.again_button = QPushButton("Compare &without the excluded")
+        self.again_button.setToolTip("Compare both layers again, without the curves that are ticked")
+
+    def _lay_out(self) -> None:
+        top = QFormLayout()
+        for label, control in (("Question", self.question), ("A", self.a), ("B", self.b)):
+            top.addRow(label, control)
+        top.addRow("", self.border)
+        buttons = QHBoxLayout()
+        buttons.addWidget(self.inspect_button, 1)
+        buttons.addWidget(self.cancel_button)
+        page = QWidget()
+        column = QVBoxLayout(page)
+        column.setContentsMargins(6, 6, 6, 6)
+        column.addLayout(top)
+        column.addLayout(buttons)
+        for part in (self.reason, self.progress, self.verdict, self.table):
+            column.addWidget(part, int(part is self.table))
+        self.score_row = QWidget()
+        score = QVBoxLayout(self.score_row)
+        score.setContentsMargins(0, 0, 0, 0)
+        score.addWidget(QLabel("Curves filled by score"))
+        score.addWidget(self.colorbar)
+        for part in (self.score_row, self.again_button, self.verdict_again):
+            column.addWidget(part)
+        outer = QVBoxLayout(self)
+        outer.setContentsMargins(0, 0, 0, 0)
+        outer.addWidget(scrolling(page))
+        self._show_result()
+        self._show_idle()
+
+    def _connect(self) -> None:
+        for combo in (self.a, self.b):
+            combo.chosen_changed.connect(self._show_idle)
+        self.question.currentIndexChanged.connect(lambda _: self._show_idle())
+        self.inspect_button.clicked.connect(self.inspect)
+        self.cancel_button.clicked.connect(self.cancel)
+        self.again_button.clicked.connect(self.compare_again)
+        self.table.itemChanged.connect(self._toggle)
+        self.table.currentCellChanged.connect(lambda row, *_: self._zoom(row))
+        self.table.cellClicked.connect(lambda row, _: self._zoom(row))
+        self.runner.progressed.connect(self._show_progress)
+        self.runner.ended.connect(self._end)
+
+    def _follow(self) -> None:
+        self.a.follow()
+        self.b.follow()
+
+    def why_not(self) -> str:
+        """Why nothing can be inspected; empty when it can."""
+        a, b = self.a.chosen(), self.b.chosen()
+        if a is None:
+            return "Open an image, labels or shapes to inspect."
+        if b is not None and a == b:
+            return "Choose two different layers, or none for B."
+        if self.question.currentData() == _TWO and (b is None or isinstance(a, Shapes) or isinstance(b, Shapes)):
+            return "Choose two labels layers (or images) of the same scene."
+        return ""
+
+    def inspect(self) -> None:
+        """Copy what the layers show, and rank their curves in the background."""
+        if self.runner.busy or self.why_not():
+            return
+        layers = [layer for layer in (self.a.chosen(), self.b.chosen()) if layer is not None]
+        try:
+            sources = tuple(source_of(layer, self._viewer.dims) for layer in layers)
+        except ValueError as error:
+            self._end(Failure(str(error)))
+            return
+        inspect = _inspection if self.question.currentData() == _SUSPICIOUS else _disagreement
+        steps: Any = inspect(sources, self.border.isChecked())
+        self.runner.start(steps)
+        self._show_progress(Progress("starting", 0, 0))
+
+    def compare_again(self) -> None:
+        """Compare the two ensembles without the curves that are marked as excluded."""
+        if self.runner.busy or self.result is None or len(self._layers) != 2:
+            return
+        a, b = self.result.without(tuple(excluded_of(layer) for layer in self._layers))
+        steps: Any = comparison_steps(a, b, Settings())
+        self.runner.start(steps)
+        self._show_progress(Progress("comparing again", 0, 0))
+
+    def cancel(self) -> None:
+        """Stop what is under way."""
+        if self.runner.busy:
+            self.runner.cancel()
+            self._show_idle()
+            self.reason.setText("Cancelled.")
+            self.reason.setVisible(True)
+            self.finished.emit()
+
+    def _show_progress(self, step: Progress | Step) -> None:
+        for part in (self.cancel_button, self.progress, self.reason):
+            part.setVisible(True)
+        self.inspect_button.setEnabled(False)
+        self.again_button.setEnabled(False)
+        self.progress.setRange(0, 0)
+        self.reason.setText(f"{step.name[0].upper()}{step.name[1:]} …")
+
+    def _show_idle(self) -> None:
+        if self.runner.busy:
+            return
+        self.cancel_button.setVisible(False)
+        self.progress.setVisible(False)
+        reason = self.why_not()
+        self.reason.setText(reason)
+        self.reason.setVisible(bool(reason))
+        self.inspect_button.setEnabled(not reason)
+        self.again_button.setEnabled(self.result is not None)
+
+    def _end(self, outcome: "tuple[Inspection, list[Shapes]] | Comparison | Failure") -> None:
+        self._show_idle()
+        if isinstance(outcome, Failure):
+            self.reason.setText(f"⚠ {outcome.reason}")
+            self.reason.setVisible(True)
+        elif isinstance(outcome, Comparison):
+            self.again = outcome
+            self.verdict_again.setText(f"Without the excluded: {outcome.summary()}")
+        else:
+            self.result, layers = outcome
+            self.again = None
+            self.verdict_again.setText("")
+            self._show_layers(layers)
+            self._show_result()
+            self._show_idle()
+        self.finished.emit()
+
+    def _show_layers(self, layers: list[Shapes]) -> None:
+        """Put the curves into the viewer in place of those of the inspection before."""
+        for layer in self._layers:
+            if layer in self._viewer.layers:
+                self._viewer.layers.remove(layer)
+        self._layers = layers
+        for layer in layers:
+            self._viewer.add_layer(layer)
+
+    def _show_result(self) -> None:
+        result = self.result
+        for part in (self.table, self.score_row):
+            part.setVisible(result is not None)
+        self.again_button.setVisible(result is not None and len(result.ensembles) == 2)
+        if result is None:
+            return
+        count = sum(len(ensemble) for ensemble in result.ensembles)
+        self.verdict.setText(f"{result.sentence}<p>{len(result.ranking)} of {count} curves are listed.</p>")
+        self.colorbar.show_limits(0, float(result.ranking["score"].max() if len(result.ranking) else 1), clipped=False)
+        _fill(self.table, result)
+
+    def _row(self, row: int) -> tuple[Shapes, int] | None:
+        """Layer and place of the curve in a row of the table, as long as its layer is there."""
+        if self.result is None or not 0 <= row < len(self.result.ranking):
+            return None
+        entry = self.result.ranking.iloc[row]
+        layer = self._layers["AB".index(entry["source"])]
+        return (layer, int(entry["index"])) if layer in self._viewer.layers else None
+
+    def _toggle(self, item: QTableWidgetItem) -> None:
+        place = self._row(item.row())
+        if item.column() == 0 and place is not None:
+            exclude(*place, item.checkState() == Qt.CheckState.Checked)
+            self.verdict_again.setText("")
+
+    def _zoom(self, row: int) -> None:
+        """Bring one curve into view, and select it."""
+        place = self._row(row)
+        if place is None:
+            return
+        layer, index = place
+        world = np.array([layer.data_to_world(point) for point in layer.data[index]])[:, -2:]
+        self._viewer.reset_view()
+        whole = np.ptp(np.asarray(self._viewer.layers.extent.world)[:, -2:], axis=0)
+        size = np.maximum(np.ptp(world, axis=0), 1e-9)
+        self._viewer.camera.center = (0.0, *((world.min(axis=0) + world.max(axis=0)) / 2))
+        self._viewer.camera.zoom *= max(float((whole / (_AROUND * size)).min()), 1.0)
+        self._viewer.layers.selection.active = layer
+        layer.selected_data = {index}
+
+    def showEvent(self, event: QEvent | None) -> None:  # noqa: N802 - Qt's name
+        """Follow the layers again after the dock was closed."""
+        self._follow()
+        super().showEvent(event)
+
+    def hideEvent(self, event: QEvent | None) -> None:  # noqa: N802 - Qt's name
+        """Closing the dock only hides it: stop then, but not for another tab."""
+        QTimer.singleShot(0, self._leave_if_closed)
+        super().hideEvent(event)
+
+    def _leave_if_closed(self) -> None:
+        dock = self.parentWidget()
+        if dock is None or dock.isHidden():
+            self.a.rest()
+            self.b.rest()
+            self.cancel()
+
+
+def _offered(layer: Any) -> bool:
+    return isinstance(layer, ACCEPTED) and not is_own(layer)
+
+
+def _inspection(
+    sources: tuple[Source, ...], border: bool
+) -> Generator[Step | Progress, None, tuple[Inspection, list[Shapes]]]:
+    ensembles = []
+    for source in sources:
+        for name in (steps := Kept(trace(source, SegmentationSettings(keep_border=border)))):
+            yield Progress(name, 0, 0)
+        ensembles.append(steps.value)
+    pixels = tuple(float(np.sqrt(np.prod(source.scale))) for source in sources)
+    result = yield from inspection_steps(tuple(ensembles), pixels=pixels, frames=tuple(map(_frame, sources)))
+    return result, inspected_layers(result, sources)
+
+
+def _frame(source: Source) -> Any:
+    """First and last corner of the image in its unit; none for shapes."""
+    if source.kind == "shapes":
+        return None
+    return (np.array([[0, 0], source.data.shape[:2]]) - 0.5) * source.scale
+
+
+def _disagreement(
+    sources: tuple[Source, ...], border: bool
+) -> Generator[Step | Progress, None, tuple[Inspection, list[Shapes]]]:
+    yield Progress("segmenting", 0, 0)
+    labels = [segment(source.data) if source.kind == "image" else source.data for source in sources]
+    one = sources[0]
+    result = yield from disagreement_steps((labels[0], labels[1]), scale=tuple(one.scale), unit=one.unit, border=border)
+    return result, inspected_layers(result, sources)
+
+
+def _table() -> QTableWidget:
+    table = QTableWidget(0, len(_COLUMNS))
+    table.setHorizontalHeaderLabels(list(_COLUMNS))
+    table.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
+    table.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
+    table.setMinimumHeight(220)
+    table.setMinimumWidth(330)
+    table.verticalHeader().setVisible(False)
+    table.horizontalHeader().setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
+    table.horizontalHeader().setStretchLastSection(True)
+    table.setToolTip("Click a curve to zoom to it; tick it to exclude it. Nothing is deleted.")
+    return table
+
+
+def _fill(table: QTableWidget, result: Inspection) -> None:
+    """One row per curve, the most suspicious first."""
+    was_blocked = table.blockSignals(True)
+    table.setRowCount(len(result.ranking))
+    for row, entry in enumerate(result.ranking.itertuples()):
+        for column, item in enumerate(_items(entry)):
+            table.setItem(row, column, item)
+    table.blockSignals(was_blocked)
+
+
+def _items(entry: Any) -> list[QTableWidgetItem]:
+    tick = QTableWidgetItem()
+    tick.setFlags(Qt.ItemFlag.ItemIsUserCheckable | Qt.ItemFlag.ItemIsEnabled | Qt.ItemFlag.ItemIsSelectable)
+    tick.setCheckState(Qt.CheckState.Unchecked)
+    texts = [QTableWidgetItem(text) for text in (entry.source, str(entry.id), f"{entry.score:.2f}", entry.reasons)]
+    for item in texts:
+        item.setFlags(Qt.ItemFlag.ItemIsEnabled | Qt.ItemFlag.ItemIsSelectable)
+        item.setToolTip(item.text())
+    return [tick, *texts]

@@ -1,0 +1,128 @@
+"""What a segmentation would give: outlines to lay over the image, a count, and sizes; nothing is committed.
+
+A large image is first segmented at a lower resolution, so that an answer comes at once; the exact one follows.
+"""
+
+from collections import Counter
+from collections.abc import Generator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..curves.extract import AT_BORDER, too_small
+from ..segment import TILINGS, Segmentation, segmentation_steps
+from ..segment.split import neighbours
+from .inputs import Source
+from .worker import Kept
+
+Labels = NDArray[np.integer]
+
+# A draft has at most this many rows and columns.
+_DRAFT = 512
+_KEPT, _LEFT_OUT = 1, 2
+
+
+@dataclass(frozen=True)
+class Outlining:
+    """How outlines are taken from labels; lengths in pixels but for `smoothing`, see `extract_curves`."""
+
+    smoothing: float = 1.0
+    smoothing_unit: str = "pixel"
+    min_area: int = 16
+    border: bool = False
+    holes: bool = False
+    iterations: int = 5
+
+
+@dataclass(frozen=True, eq=False)
+class Preview:
+    """A segmentation to be looked at.
+
+    Attributes
+    ----------
+    lines : (rows, columns) uint8 array
+        1 along the outlines of objects kept, 2 (dotted) along those left out.
+    diameters : (N,) array
+        Equivalent diameters of the objects kept, in the source's unit.
+    left_out : dict of str to int
+    draft : bool
+        Found at a lower resolution.
+    """
+
+    lines: NDArray[np.uint8]
+    diameters: NDArray[np.float64]
+    left_out: dict[str, int]
+    draft: bool
+
+
+def previews(source: Source, settings: Segmentation, outlining: Outlining) -> Generator[Preview | None, None, Preview]:
+    """Yield None between steps and a draft as soon as there is one; return the exact preview."""
+    factor = int(np.ceil(max(source.data.shape[:2]) / _DRAFT))
+    if factor > 1:
+        coarse = reduced(source.data, factor)
+        for _ in (steps := Kept(segmentation_steps(coarse, settings.at_resolution(1 / factor)))):
+            yield None
+        rows, columns = source.data.shape[:2]
+        yield preview(_enlarged(steps.value, factor, (rows, columns)), source, outlining, draft=True)
+    for _ in (steps := Kept(segmentation_steps(source.data, settings))):
+        yield None
+    return preview(steps.value, source, outlining, draft=False)
+
+
+def reduced(image: NDArray[Any], factor: int) -> NDArray[Any]:
+    """Means of blocks of factor × factor pixels; of a mask every factor-th pixel."""
+    if image.dtype == bool:
+        return image[factor // 2 :: factor, factor // 2 :: factor]
+    rows, columns = (max(side // factor, 1) for side in image.shape[:2])
+    whole = image[: rows * factor, : columns * factor]
+    means: NDArray[Any] = whole.reshape(rows, factor, columns, factor, *image.shape[2:]).mean(axis=(1, 3))
+    return means.astype(image.dtype) if image.ndim == 3 and image.dtype == np.uint8 else means
+
+
+def _enlarged(labels: Labels, factor: int, shape: tuple[int, int]) -> Labels:
+    large = labels.repeat(factor, axis=0).repeat(factor, axis=1)
+    rest = [(0, max(side - length, 0)) for side, length in zip(shape, large.shape, strict=True)]
+    return np.pad(large, rest, mode="edge")[: shape[0], : shape[1]]
+
+
+def preview(labels: Labels, source: Source, outlining: Outlining, *, draft: bool) -> Preview:
+    """Tell the objects that would become curves from those that would be left out."""
+    sizes = np.bincount(labels.ravel())
+    small = sizes < outlining.min_area
+    cut = np.zeros(len(sizes), dtype=bool)
+    cut[[*labels[0], *labels[-1], *labels[:, 0], *labels[:, -1]]] = not outlining.border
+    small[0] = cut[0] = False
+    exists = sizes > 0
+    exists[0] = False
+    out = exists & (small | cut)
+    counts = Counter({too_small(outlining.min_area): int((exists & small).sum()), AT_BORDER: int((out & ~small).sum())})
+    kept = sizes[exists & ~out] * np.prod(source.scale)
+    return Preview(_lines(labels, out), np.sqrt(4 * kept / np.pi), {k: v for k, v in counts.items() if v}, draft)
+
+
+def _lines(labels: Labels, left_out: NDArray[np.bool_]) -> NDArray[np.uint8]:
+    """Pixels on both sides of every step between two labels; dotted where only objects left out are beside it."""
+    lines = np.zeros(labels.shape, dtype=np.uint8)
+    kept = ~left_out
+    kept[0] = False
+    value = np.where(kept, _KEPT, _LEFT_OUT).astype(np.uint8)
+    value[0] = 0
+    for here, there in neighbours():
+        beside = np.where(labels[here] != labels[there], _stronger(value[labels[here]], value[labels[there]]), 0)
+        lines[here] = _stronger(lines[here], beside)
+        lines[there] = _stronger(lines[there], beside)
+    diagonal = np.add.outer(np.arange(labels.shape[0]), np.arange(labels.shape[1]))
+    lines[(lines == _LEFT_OUT) & (diagonal % 6 >= 3)] = 0
+    return lines
+
+
+def _stronger(one: NDArray[np.uint8], other: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """Kept (1) before left out (2) before nothing (0)."""
+    return np.where(one == 0, other, np.where(other == 0, one, np.minimum(one, other)))
+
+
+def is_tiling(settings: Segmentation) -> bool:
+    """Whether the labels divide the plane between neighbours."""
+    return settings.method == "boundaries" or (settings.method in TILINGS and settings.all_regions)

@@ -1,0 +1,106 @@
+"""Studies in the background: from copied layers to partial results that can be shown as they come."""
+
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..comparison import Settings
+from ..segment import segment
+from ..studies import (
+    DecisionLandscape,
+    Partial,
+    SmoothingStudy,
+    Tracing,
+    landscape_steps,
+    smoothing_steps,
+)
+from .inputs import SegmentationSettings, Source, trace
+from .worker import Kept, Progress
+
+
+@dataclass(frozen=True)
+class Ranges:
+    """What a study sweeps; σ only in a smoothing study."""
+
+    ranks: tuple[int, ...]
+    landmarks: tuple[int, ...]
+    sigmas: tuple[float, ...] = ()
+
+
+def run_landscape(
+    sources: tuple[Source, Source], segmentation: SegmentationSettings, settings: Settings, ranges: Ranges
+) -> Generator[Progress | Partial[DecisionLandscape], None, DecisionLandscape]:
+    """Trace two copied layers, then compare them over ranks and numbers of landmarks."""
+    traced = []
+    for source in sources:
+        for name in (steps := Kept(trace(source, segmentation))):
+            yield Progress(name, 0, 0)
+        traced.append(steps.value)
+    return (yield from landscape_steps(*traced, ranks=ranges.ranks, landmarks=ranges.landmarks, settings=settings))
+
+
+def run_smoothing(
+    groups: tuple[Sequence[Source], Sequence[Source]],
+    segmentation: SegmentationSettings,
+    settings: Settings,
+    ranges: Ranges,
+    merge: bool,
+) -> Generator[Progress | Partial[SmoothingStudy], None, SmoothingStudy]:
+    """Segment the copied images of two groups, then sweep the smoothing of their outlines.
+
+    With `merge` all objects of an image are smoothed together, as one mask.
+    """
+    tracing = common_tracing([*groups[0], *groups[1]], segmentation)
+    planes: list[list[NDArray[Any]]] = []
+    for sources in groups:
+        planes.append([])
+        for source in sources:
+            yield Progress(f"segmenting {source.name}", 0, 0)
+            labels = _labels(source, segmentation)
+            planes[-1].append(labels > 0 if merge else labels)
+    return (
+        yield from smoothing_steps(
+            *planes,
+            sigmas=ranges.sigmas,
+            ranks=ranges.ranks,
+            landmarks=ranges.landmarks,
+            settings=settings,
+            tracing=tracing,
+        )
+    )
+
+
+def common_tracing(sources: Sequence[Source], segmentation: SegmentationSettings) -> Tracing:
+    """How all images of a study are traced.
+
+    Raises
+    ------
+    ValueError
+        Where their pixel sizes differ: a σ in pixels would then mean different lengths.
+    """
+    first = sources[0]
+    for source in sources:
+        if source.unit != first.unit or not np.allclose(source.scale, first.scale):
+            sizes = ", ".join(f"{s.name}: {s.scale[0]:g} × {s.scale[1]:g} {s.unit}" for s in (first, source))
+            raise ValueError(
+                f"The pixel sizes differ ({sizes}): a σ in pixels would not be the same smoothing for both."
+            )
+    scale = float(first.scale[0]), float(first.scale[1])
+    return Tracing(scale, first.unit, border=segmentation.keep_border, min_area=segmentation.min_area)
+
+
+def _labels(source: Source, settings: SegmentationSettings) -> NDArray[Any]:
+    if source.kind == "labels":
+        return np.asarray(source.data)
+    try:
+        return segment(
+            source.data,
+            objects=settings.objects,
+            smoothing=settings.smoothing,
+            split_touching=settings.split_touching,
+        )
+    except ValueError as error:
+        raise ValueError(f"{source.name}: {error}") from error

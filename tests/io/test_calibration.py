@@ -1,0 +1,125 @@
+"""Sizes of pixels as files state them, and images read with care."""
+
+import struct
+
+import numpy as np
+import pytest
+import tifffile
+
+from napari_shape_ensembles.io import Calibration, read_calibration, read_image
+
+IMAGE = np.arange(12, dtype=np.uint16).reshape(3, 4)
+
+
+def tagged(path, tag, content):
+    """A TIFF with one private tag, as the makers of microscopes write them."""
+    tifffile.imwrite(path, IMAGE, extratags=[(tag, "s", 0, content, True)], metadata=None)
+    return path
+
+
+def assert_calibrated(path, scale, unit, source):
+    found = read_calibration(path)
+    np.testing.assert_allclose(found.scale, scale, rtol=1e-6)
+    assert (found.unit, found.source) == (unit, source)
+    image = read_image(path)
+    assert image.calibration == found
+    np.testing.assert_array_equal(image.pixels, IMAGE)
+
+
+@pytest.mark.parametrize(("unit", "expected"), [("µm", "µm"), ("nm", "nm"), ("mm", "mm")])
+def test_ome(tmp_path, unit, expected):
+    metadata = {"axes": "YX", "PhysicalSizeY": 0.5, "PhysicalSizeYUnit": unit, "PhysicalSizeX": 0.25,
+                "PhysicalSizeXUnit": unit}  # fmt: skip
+    tifffile.imwrite(tmp_path / "x.ome.tif", IMAGE, metadata=metadata)
+    assert_calibrated(tmp_path / "x.ome.tif", (0.5, 0.25), expected, "OME-TIFF")
+
+
+def test_ome_of_two_units(tmp_path):
+    metadata = {"axes": "YX", "PhysicalSizeY": 0.5, "PhysicalSizeYUnit": "µm", "PhysicalSizeX": 250,
+                "PhysicalSizeXUnit": "nm"}  # fmt: skip
+    tifffile.imwrite(tmp_path / "x.ome.tif", IMAGE, metadata=metadata)
+    assert_calibrated(tmp_path / "x.ome.tif", (0.5, 0.25), "µm", "OME-TIFF")
+
+
+@pytest.mark.parametrize(("unit", "expected"), [("micron", "µm"), ("\\u00B5m", "µm"), ("nm", "nm"), ("inch", "inch")])
+def test_imagej(tmp_path, unit, expected):
+    tifffile.imwrite(tmp_path / "x.tif", IMAGE, imagej=True, resolution=(4, 2), metadata={"unit": unit, "axes": "YX"})
+    assert_calibrated(tmp_path / "x.tif", (0.5, 0.25), expected, "ImageJ TIFF")
+
+
+def test_fei(tmp_path):
+    text = "[Scan]\r\nPixelWidth=2.5e-08\r\nPixelHeight=5e-08\r\n"
+    assert_calibrated(tagged(tmp_path / "x.tif", 34682, text), (0.05, 0.025), "µm", "FEI/Thermo Fisher tags")
+
+
+def test_zeiss(tmp_path):
+    text = "0\r\nAP_IMAGE_PIXEL_SIZE\r\nImage Pixel Size = 12.5 nm\r\nAP_WD\r\nWD = 5 mm\r\n"
+    assert_calibrated(tagged(tmp_path / "x.tif", 34118, text), (12.5, 12.5), "nm", "Zeiss tags")
+
+
+def test_tescan(tmp_path):
+    text = "[MAIN]\r\nDevice=MIRA\r\nPixelSizeX=1e-08\r\nPixelSizeY=2e-08\r\n"
+    assert_calibrated(tagged(tmp_path / "x.tif", 50431, text), (0.02, 0.01), "µm", "Tescan tags")
+
+
+def test_what_is_not_stated_is_pixels(tmp_path):
+    tifffile.imwrite(tmp_path / "plain.tif", IMAGE, resolution=(300, 300), resolutionunit="INCH", metadata=None)
+    tifffile.imwrite(tmp_path / "pixel.tif", IMAGE, imagej=True, metadata={"unit": "pixel", "axes": "YX"})
+    text = "[Scan]\r\nPixelWidth=0\r\nPixelHeight=0\r\n"
+    tagged(tmp_path / "zero.tif", 34682, text)
+    (tmp_path / "x.png").write_bytes(b"")
+    for name in ("plain.tif", "pixel.tif", "zero.tif", "x.png"):
+        assert read_calibration(tmp_path / name) == Calibration()
+
+
+def test_a_unit_that_is_no_length_stops_with_the_remedy(tmp_path):
+    tifffile.imwrite(tmp_path / "x.tif", IMAGE, imagej=True, resolution=(4, 2), metadata={"unit": "sec", "axes": "YX"})
+    with pytest.raises(ValueError, match=r'x\.tif: states its pixel size in "sec".*give the pixel size'):
+        read_calibration(tmp_path / "x.tif")
+
+
+def test_a_calibration_says_itself_in_words_and_refuses_nonsense():
+    assert str(Calibration((0.5, 0.25), "µm", "OME-TIFF")) == "0.5 × 0.25 µm per pixel (OME-TIFF)"
+    assert str(Calibration()) == "pixels (not stated)"
+    with pytest.raises(ValueError, match="above 0"):
+        Calibration((0, 1), "µm")
+    with pytest.raises(ValueError, match="cannot be compared"):
+        Calibration((1, 1), "second")
+
+
+def test_images_of_other_formats_are_read(tmp_path):
+    import imageio.v3 as imageio
+
+    grey = IMAGE.astype(np.uint8)
+    for name, image in {"x.png": grey, "x.bmp": grey, "colour.png": np.dstack([grey] * 3)}.items():
+        imageio.imwrite(tmp_path / name, image)
+        np.testing.assert_array_equal(read_image(tmp_path / name).pixels, image)
+    np.save(tmp_path / "x.npy", IMAGE)
+    np.testing.assert_array_equal(read_image(tmp_path / "x.npy").pixels, IMAGE)
+
+
+def test_bad_images_are_refused_by_name(tmp_path):
+    tifffile.imwrite(tmp_path / "stack.tif", np.zeros((5, 8, 8), np.uint8))
+    with pytest.raises(ValueError, match=r"stack\.tif: holds an image of shape \(5, 8, 8\): save one plane"):
+        read_image(tmp_path / "stack.tif")
+    np.save(tmp_path / "odd.npy", np.array([{}], dtype=object), allow_pickle=True)
+    for name, content in {"x.tif": b"II*\0", "x.png": b"no", "x.jpg": b"", "odd.npy": None}.items():
+        if content is not None:
+            (tmp_path / name).write_bytes(content)
+        with pytest.raises(ValueError, match=rf"{name} is damaged, or no image"):
+            read_image(tmp_path / name)
+    with pytest.raises(ValueError, match="no known image"):
+        read_image(tmp_path / "x.xyz")
+
+
+def test_a_claim_of_ten_gigabytes_is_refused_before_they_are_asked_for(tmp_path):
+    tifffile.imwrite(tmp_path / "x.tif", IMAGE, metadata=None)
+    content = bytearray((tmp_path / "x.tif").read_bytes())
+    with tifffile.TiffFile(tmp_path / "x.tif") as tiff:
+        for name in ("ImageWidth", "ImageLength", "RowsPerStrip"):
+            tag = tiff.pages[0].tags[name]
+            form = "<H" if tag.dtype == 3 else "<I"
+            struct.pack_into(form, content, tag.valueoffset, 60_000)
+    (tmp_path / "x.tif").write_bytes(content)
+    with pytest.raises(ValueError, match=r"x\.tif: claims 7200000000 bytes"):
+        read_image(tmp_path / "x.tif")

@@ -1,0 +1,158 @@
+"""Studies elsewhere: in threads, in processes and on Dask, with the numbers of the serial run."""
+
+import os
+import time
+from concurrent.futures import BrokenExecutor, ProcessPoolExecutor, ThreadPoolExecutor
+from multiprocessing import get_context
+from pathlib import Path
+
+import numpy as np
+import psutil
+import pytest
+
+from curve_makers import blobs
+from napari_shape_ensembles import Ensemble, Settings, decision_landscape
+from napari_shape_ensembles.studies.steps import run_jobs
+
+SETTINGS = Settings(permutations=99, significance=0.05)
+GRID = {"ranks": [2, 8, 30], "landmarks": [24, 32, 40, 48, 60, 72]}
+
+
+def pair():
+    return Ensemble(list(blobs(25, 60, seed=1))), Ensemble(list(blobs(30, 60, seed=2, roughness=0.25)))
+
+
+@pytest.fixture(scope="module")
+def serial():
+    return decision_landscape(*pair(), settings=SETTINGS, **GRID)
+
+
+def assert_identical(landscape, expected):
+    assert landscape.complete
+    for test, other in zip(
+        (landscape.undulation, landscape.scale, *landscape.parts.values()),
+        (expected.undulation, expected.scale, *expected.parts.values()),
+        strict=True,
+    ):
+        np.testing.assert_array_equal(test.mmd, other.mmd)
+        np.testing.assert_array_equal(test.p_value, other.p_value)
+        np.testing.assert_array_equal(test.threshold, other.threshold)
+        np.testing.assert_array_equal(test.rejected, other.rejected)
+
+
+@pytest.fixture(params=["threads", "processes"])
+def pool(request):
+    made = (
+        ThreadPoolExecutor(3) if request.param == "threads" else ProcessPoolExecutor(2, mp_context=get_context("spawn"))
+    )
+    with made as pool:
+        yield pool
+
+
+def test_pools_give_the_numbers_of_the_serial_run(pool, serial):
+    assert_identical(decision_landscape(*pair(), settings=SETTINGS, executor=pool, **GRID), serial)
+
+
+def counting(count):
+    yield from range(count + 1)
+
+
+def slow(item):
+    time.sleep(0.05)
+    yield item
+
+
+def test_without_an_executor_every_partial_result_is_seen_and_with_one_the_last():
+    assert list(run_jobs(counting, [1, 2])) == [(0, 0), (0, 1), (1, 0), (1, 1), (1, 2)]
+    with ThreadPoolExecutor(1) as pool:
+        assert sorted(filter(None, run_jobs(counting, [1, 2], pool))) == [(0, 1), (1, 2)]
+
+
+def test_leaving_takes_back_what_has_not_started():
+    started = []
+
+    def job(item):
+        started.append(item)
+        yield from slow(item)
+
+    with ThreadPoolExecutor(1) as pool:
+        results = run_jobs(job, range(50), pool)
+        next(update for update in results if update)
+        begun = time.perf_counter()
+        results.close()
+        assert time.perf_counter() - begun < 1
+    assert len(started) < 10
+
+
+def test_signs_of_life_come_while_others_work():
+    with ThreadPoolExecutor(1) as pool:
+        assert None in list(run_jobs(lambda item: (time.sleep(0.3), [item])[1], [1], pool))
+
+
+def test_an_error_elsewhere_is_raised_here():
+    a, _ = pair()
+    collapsing = Settings(permutations=9, archetype=99)
+    with ThreadPoolExecutor(1) as pool, pytest.raises(ValueError, match="archetype 99"):
+        decision_landscape(a, a, settings=collapsing, executor=pool, **GRID)
+
+
+def dying_once(item):
+    """Take the whole process down, the first time a certain item is worked on."""
+    mark, number = item
+    if number == 1 and not Path(mark).exists():
+        Path(mark).touch()
+        os._exit(1)
+    yield number * 10
+
+
+def test_what_a_broken_pool_leaves_behind_is_done_here(tmp_path):
+    items = [(str(tmp_path / "died"), number) for number in range(5)]
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+        found = dict(filter(None, run_jobs(dying_once, items, pool)))
+    assert found == {number: number * 10 for number in range(5)}
+    assert Path(items[0][0]).exists()
+
+
+def test_a_pool_that_is_broken_already_leaves_everything_to_be_done_here():
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+        with pytest.raises(BrokenExecutor):
+            pool.submit(os._exit, 1).result()
+        assert dict(filter(None, run_jobs(counting, [3, 4], pool))) == {0: 3, 1: 4}
+
+
+@pytest.fixture
+def cluster():
+    """Two workers in processes of their own, on this machine only, without a web page."""
+    import distributed
+
+    with (
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, dashboard_address=None, host="127.0.0.1", silence_logs=50
+        ) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        yield client
+
+
+# Dask's own: sockets and loops of killed processes are closed late.
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning", "ignore::ResourceWarning")
+def test_a_dask_cluster_that_loses_a_worker_half_way_gives_the_numbers_of_the_serial_run(cluster, serial):
+    killed = []
+
+    def kill_once(partial):
+        if partial.done and not killed:
+            assert partial.done < partial.total
+            killed.append(kill_a_busy_worker(cluster))
+
+    landscape = decision_landscape(*pair(), settings=SETTINGS, executor=cluster, progress=kill_once, **GRID)
+    assert killed
+    assert_identical(landscape, serial)
+
+
+def kill_a_busy_worker(client):
+    """End the process of the worker that has most to do, the hard way."""
+    address, tasks = max(client.processing().items(), key=lambda pair: len(pair[1]))
+    assert tasks
+    pid = client.run(os.getpid, workers=[address])[address]
+    psutil.Process(pid).kill()
+    return pid

@@ -1,0 +1,173 @@
+"""The decision landscape: cell by cell what `compare` gives, as it comes and when it is left."""
+
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from curve_makers import blobs
+from napari_shape_ensembles import DecisionLandscape, Ensemble, Settings, compare, decision_landscape
+from napari_shape_ensembles.studies import Decisions, landscape_steps
+
+QUICK = Settings(permutations=199, significance=0.05)
+GRID = {"ranks": [2, 5, 20, 40], "landmarks": [16, 48, 100]}
+
+
+def pair(count=30, *, roughness=0.3, stretch=1.0):
+    a = Ensemble(list(blobs(count, 80, seed=1)), name="one", unit="µm")
+    b = Ensemble(list(blobs(count + 5, 80, seed=2, roughness=roughness) * stretch), name="two", unit="µm")
+    return a, b
+
+
+@pytest.mark.parametrize("settings", [QUICK, replace(Settings.paper(), permutations=199)], ids=["defaults", "paper"])
+def test_every_cell_is_the_comparison_of_its_settings(settings):
+    a, b = pair()
+    landscape = decision_landscape(a, b, settings=settings, **GRID)
+    assert landscape.complete
+    for i, n in enumerate(landscape.landmarks):
+        for j, rank in enumerate(landscape.ranks):
+            if not landscape.feasible[i, j]:
+                continue
+            result = compare(a, b, landscape.settings_at(n, rank))
+            tests = {"undulation": result.undulation, "scale": result.scale, **result.undulation.parts}
+            decisions = {"undulation": landscape.undulation, "scale": landscape.scale, **landscape.parts}
+            assert tests.keys() == decisions.keys()
+            for name, test in tests.items():
+                for kind in ("mmd", "p_value", "threshold"):
+                    assert getattr(decisions[name], kind)[i, j] == pytest.approx(getattr(test, kind), abs=1e-9)
+                assert decisions[name].rejected[i, j] == test.rejected
+            assert landscape.case[i, j] == result.case
+            assert landscape.product.mmd[i, j] == pytest.approx(result.pmmd, abs=1e-9)
+            assert landscape.product.threshold[i, j] == pytest.approx(result.pmmd_threshold, abs=1e-9)
+
+
+def test_cells_beyond_what_landmarks_can_fix_are_left_empty():
+    landscape = decision_landscape(*pair(), settings=QUICK, **GRID)
+    assert landscape.feasible.tolist() == [[True, True, True, False], [True] * 4, [True] * 4]
+    assert np.isnan(landscape.mmd[0, 3])
+    assert landscape.case[0, 3] == ""
+    assert not landscape.rejected[0, 3]
+    assert len(landscape.table()) == 11
+    few = decision_landscape(*pair(8), settings=QUICK, ranks=[5, 20, 30], landmarks=[50])
+    assert few.feasible.tolist() == [[True, True, False]]
+
+
+def decided(rejected, computed=None):
+    rejected = np.array(rejected, dtype=bool)
+    mmd = np.where(np.ones_like(rejected) if computed is None else np.array(computed, dtype=bool), 0.1, np.nan)
+    return Decisions(mmd, mmd, mmd, rejected)
+
+
+def test_ambiguity_is_one_where_decisions_are_split_and_nought_where_they_agree():
+    decisions = decided([[0, 1, 1, 1], [0, 1, 0, 1], [0, 1, 1, 0], [0, 1, 0, 1]])
+    np.testing.assert_allclose(decisions.share_not_rejected, [1, 0, 0.5, 0.25])
+    np.testing.assert_allclose(decisions.ambiguity, [0, 0, 1, 0.75])
+
+
+def test_ambiguity_counts_computed_cells_only():
+    decisions = decided([[0, 1, 0], [0, 0, 0]], computed=[[1, 1, 0], [1, 0, 0]])
+    np.testing.assert_allclose(decisions.share_not_rejected, [1, 0, np.nan])
+    np.testing.assert_allclose(decisions.ambiguity, [0, 0, np.nan])
+    np.testing.assert_allclose(decisions.mean_mmd, [0.1, 0.1, np.nan])
+
+
+def test_results_come_piece_by_piece_and_never_change_again():
+    steps = list(landscape_steps(*pair(), settings=QUICK, **GRID))
+    done = [step.done for step in steps]
+    assert done == sorted(done)
+    assert done[0] == 0
+    assert done[-1] == steps[-1].total == 11
+    assert set(range(1, 12)) <= set(done)
+    assert any(step.name == "16 landmarks: registering undulations" for step in steps)
+    for early, late in pairwise(steps):
+        known = early.result.undulation.computed
+        np.testing.assert_array_equal(early.result.p_value[known], late.result.p_value[known])
+
+
+def test_a_landscape_left_half_way_keeps_what_is_known():
+    steps = landscape_steps(*pair(), settings=QUICK, **GRID)
+    kept = next(step.result for step in steps if step.done == 5)
+    steps.close()
+    whole = decision_landscape(*pair(), settings=QUICK, **GRID)
+    assert not kept.complete
+    assert "5 cells" in kept.summary()
+    known = kept.undulation.computed
+    assert known.sum() == len(kept.table()) == 5
+    np.testing.assert_array_equal(kept.mmd[known], whole.mmd[known])
+
+
+def test_an_error_in_progress_ends_the_study():
+    class StopError(Exception):
+        pass
+
+    def stop(partial):
+        if partial.done == 2:
+            raise StopError
+
+    with pytest.raises(StopError):
+        decision_landscape(*pair(), settings=QUICK, progress=stop, **GRID)
+
+
+def test_several_images_of_a_sample_are_pooled():
+    a, b = pair()
+    halves = [a.subset(np.arange(30) % 2 == part) for part in (0, 1)]
+    grid = {"ranks": [5], "landmarks": [48]}
+    landscape = decision_landscape(halves, b, settings=QUICK, **grid)
+    assert landscape.sizes == (30, 35)
+    assert landscape.names == ("one + one (2)", "two")
+
+
+def test_ranges_may_come_in_any_order_and_twice():
+    landscape = decision_landscape(*pair(), settings=QUICK, ranks=[20, 5, 20], landmarks=(48, 16))
+    assert landscape.ranks.tolist() == [5, 20]
+    assert landscape.landmarks.tolist() == [16, 48]
+
+
+@pytest.mark.parametrize(
+    ("grid", "words"),
+    [
+        ({"ranks": []}, "ranks is a sequence of whole numbers of at least 1"),
+        ({"ranks": [0, 4]}, "ranks is a sequence of whole numbers of at least 1"),
+        ({"ranks": [2.5]}, "ranks is a sequence of whole numbers of at least 1"),
+        ({"landmarks": [4]}, "landmarks is a sequence of whole numbers of at least 8"),
+        ({"executor": "two"}, "executor is None, a concurrent.futures executor or a dask.distributed.Client, not str"),
+    ],
+)
+def test_impossible_ranges_are_named(grid, words):
+    with pytest.raises(ValueError, match=words):
+        decision_landscape(*pair(), **{**GRID, **grid})
+
+
+def test_too_few_curves_are_inconclusive_in_every_cell():
+    landscape = decision_landscape(*pair(3), ranks=[2], landmarks=[16, 24])
+    assert landscape.case.tolist() == [["inconclusive"], ["inconclusive"]]
+    assert "inconclusive: 3 and 8 curves" in landscape.summary()
+
+
+def test_the_table_holds_every_test_of_every_cell():
+    landscape = decision_landscape(*pair(stretch=3.0), settings=QUICK, **GRID)
+    table = landscape.table()
+    assert list(table.columns[:3]) == ["landmarks", "rank", "case"]
+    cell = table[(table.landmarks == 48) & (table["rank"] == 20)].iloc[0]
+    assert cell.undulation_mmd == landscape.mmd[1, 2]
+    assert cell.scale_rejected
+    assert cell.case[-1] == "0"
+    assert {"raw_p_value", "normalized_mmd", "product_threshold"} <= set(table.columns)
+
+
+def test_the_papers_landscape_rises_with_the_rank_and_levels_off(shared_data, load_curves):
+    def grains(key):
+        factor, *_ = np.load(shared_data / "paper" / "pil184_grains.npz")[f"{key}_to_steps"]
+        return Ensemble([curve * factor for curve in load_curves("paper/pil184_grains.npz", key)])
+
+    ranks = [4, 10, 25, 50, 150]
+    landscape: DecisionLandscape = decision_landscape(
+        grains("hlf1_noisy"), grains("hlf1_smooth5"), ranks=ranks, landmarks=[200, 300], settings=Settings.paper()
+    )
+    mean = landscape.undulation.mean_mmd
+    assert (np.diff(mean) > 0).all()
+    assert mean[4] - mean[3] < 0.1 * (mean[3] - mean[0])
+    paper = np.genfromtxt(shared_data / "paper" / "landscape_registered_unnormalised.csv", delimiter=",", names=True)
+    theirs = np.array([paper["mmd"][paper["r"] == rank].mean() for rank in ranks])
+    assert np.corrcoef(mean, theirs)[0, 1] > 0.98

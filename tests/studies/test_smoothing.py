@@ -1,0 +1,163 @@
+"""The smoothing study and the range of σ it recommends."""
+
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from curve_makers import blobs
+from napari_shape_ensembles import Ensemble, Settings, decision_landscape, extract_curves, smoothing_study, trace_mask
+from napari_shape_ensembles.studies import Tracing, recommend, smoothing_steps
+
+QUICK = Settings(permutations=199, significance=0.05)
+GRID = {"ranks": [3, 10], "landmarks": [32, 60], "settings": QUICK}
+
+
+def field(seed, *, rows=4, size=9.0, roughness=0.15):
+    """Labels of blobs on a grid, far from the border."""
+    from skimage.draw import polygon2mask
+
+    labels = np.zeros((rows * 40 + 20,) * 2, dtype=np.int32)
+    for index, outline in enumerate(blobs(rows * rows, 60, seed=seed, elongation=1.3, roughness=roughness)):
+        outline = outline - outline.mean(axis=0)
+        outline *= size / np.sqrt((outline**2).sum(axis=1).mean())
+        centre = np.array(divmod(index, rows)) * 40 + 30
+        labels[polygon2mask(labels.shape, outline + centre)] = index + 1
+    return labels
+
+
+def test_each_sigma_is_the_landscape_of_its_curves():
+    groups = [field(1), field(2)], [field(3, size=11.0)]
+    study = smoothing_study(*groups, sigmas=[0, 1.5], **GRID)
+    assert study.complete
+    assert study.sizes.tolist() == [[32, 16], [32, 16]]
+    for sigma, landscape in zip(study.sigmas, study.landscapes, strict=True):
+        a, b = ([extract_curves(labels, smoothing=sigma) for labels in group] for group in groups)
+        expected = decision_landscape(a, b, **GRID)
+        np.testing.assert_array_equal(landscape.mmd, expected.mmd)
+        np.testing.assert_array_equal(landscape.case, expected.case)
+
+
+def test_masks_are_smoothed_as_a_whole_and_labels_one_by_one():
+    labels = field(1)
+    masks = smoothing_study(labels > 0, labels > 0, sigmas=[6], **GRID)
+    assert masks.sizes[0, 0] == len(trace_mask(labels > 0, smoothing=6))
+    bright = smoothing_study((labels > 0) * 255, labels > 0, sigmas=[6], **GRID)
+    assert bright.sizes.tolist() == masks.sizes.tolist()
+    np.testing.assert_array_equal(bright.mmd(), masks.mmd())
+    single = smoothing_study(labels, labels, sigmas=[6], **GRID)
+    assert single.sizes[0, 0] == len(extract_curves(labels, smoothing=6))
+
+
+def test_averages_and_bands_are_those_of_the_landscapes():
+    study = smoothing_study(field(1), field(3, roughness=0.3), sigmas=[0, 1, 2], **GRID)
+    for index, landscape in enumerate(study.landscapes):
+        assert study.mean_mmd()[index] == pytest.approx(landscape.mmd.mean())
+        assert study.mean_ambiguity()[index] == pytest.approx(landscape.ambiguity.mean())
+        assert study.ambiguity_band()[index].tolist() == [landscape.ambiguity.min(), landscape.ambiguity.max()]
+        assert study.share_rejected()[index] == pytest.approx(landscape.rejected.mean())
+        assert study.share_rejected("scale")[index] == pytest.approx(landscape.scale.rejected.mean())
+    table = study.table()
+    assert table["sigma"].tolist() == [0, 1, 2]
+    assert table["curves_a"].tolist() == [16, 16, 16]
+
+
+def test_a_sigma_at_which_all_vanishes_says_so_and_the_study_goes_on():
+    study = smoothing_study(field(1) > 0, field(2) > 0, sigmas=[1, 400], **GRID)
+    assert study.complete
+    assert study.landscapes[0] is not None
+    assert study.landscapes[1] is None
+    assert "no usable outline" in study.reasons[1]
+    assert np.isnan(study.mean_mmd()[1])
+    assert np.isnan(study.ambiguity_band()[1]).all()
+
+
+def test_a_study_left_half_way_keeps_what_is_known():
+    steps = smoothing_steps(field(1), field(2), sigmas=[0, 1, 2], **GRID)
+    kept = next(step.result for step in steps if step.done == 1)
+    steps.close()
+    assert not kept.complete
+    assert [landscape is not None for landscape in kept.landscapes][::2] == [True, False]
+    assert np.isnan(kept.sizes[2]).all()
+
+
+def test_progress_counts_sigmas():
+    seen = []
+    smoothing_study(field(1), field(2), sigmas=[0, 1], progress=seen.append, **GRID)
+    assert seen[-1].done == seen[-1].total == 2
+    assert any(partial.name == "σ = 1: tracing outlines" for partial in seen)
+
+
+def test_pixel_sizes_and_border_objects_are_handed_on():
+    labels = field(1)
+    labels[:12, :12] = 99
+    kept = smoothing_study(labels, labels, sigmas=[1], tracing=Tracing(border=True, min_area=20), **GRID)
+    assert kept.sizes.tolist() == [[17, 17]]
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"sigmas": []}, "sigmas is a sequence"),
+        ({"sigmas": [-1]}, "0 or more"),
+        ({"sigmas": [1], "settings": Settings(null="gamma")}, "null='permutation'"),
+        ({"sigmas": [1], "ranks": [0]}, "ranks is a sequence of whole numbers"),
+    ],
+)
+def test_impossible_ranges_are_named(options, words):
+    with pytest.raises(ValueError, match=words):
+        smoothing_study(field(1), field(2), **{**GRID, **options})
+
+
+def test_images_that_are_no_planes_are_named():
+    with pytest.raises(ValueError, match="group B holds images of shapes"):
+        smoothing_study(field(1), [np.ones(5)], sigmas=[1], **GRID)
+    with pytest.raises(ValueError, match="group A holds images of shapes"):
+        smoothing_study([], field(1), sigmas=[1], **GRID)
+
+
+def study_of(answers, sizes):
+    cells = [None if letters is None else np.array(list(letters)) for letters in answers]
+    return recommend(
+        np.arange(len(cells), dtype=float), cells, np.array([(size, size + 9) for size in sizes], dtype=float)
+    )
+
+
+def test_the_run_on_the_most_curves_wins_not_the_longest():
+    found = study_of(["ab", "aa", "aa", "ab", "bb", "bb", "bb"], [100, 90, 80, 50, 20, 15, 10])
+    assert (found.low, found.high, found.best, found.answer) == (1, 2, 1, "a")
+    assert "From σ = 1 to 2 px all 2 cells give a" in found.reason
+    assert "Below, at σ = 0 px, the cells give a 1 ×, b 1 ×." in found.reason
+
+
+def test_neighbouring_runs_of_other_answers_are_kept_apart():
+    found = study_of(["aa", "aa", "bb", "bb", "bb"], [10, 10, 30, 40, 30])
+    assert (found.low, found.high, found.best, found.answer) == (2, 4, 3, "b")
+
+
+def test_no_range_is_recommended_where_there_is_none():
+    assert study_of(["ab", "aa", "ab"], [9, 9, 9]) is None
+    assert study_of([None, None], [9, 9]) is None
+    assert study_of(["aa"], [9]).best == 0
+    inconclusive = [np.array(["inconclusive"] * 2)] * 2
+    assert recommend(np.arange(2.0), inconclusive, np.ones((2, 2))) is None
+
+
+def test_the_papers_own_numbers_lead_to_the_papers_own_range(shared_data):
+    folder = shared_data / "paper"
+    sizes = np.genfromtxt(folder / "battery_study_by_sigma.csv", delimiter=",", names=True)
+    raw = np.genfromtxt(folder / "battery_study_raw.csv", delimiter=",", names=True)
+    cells = [np.where(raw["reject"][raw["sigma"] == sigma] == 1, "rejects", "does not") for sigma in sizes["sigma"]]
+    assert Counter(map(len, cells)) == {60: 31}
+    found = recommend(sizes["sigma"], cells, np.stack([sizes["n_new"], sizes["n_used"]], axis=1))
+    assert (found.low, found.high, found.answer) == (3, 11, "rejects")
+    assert found.best == 3
+
+
+def test_the_battery_masks_lose_curves_with_smoothing(shared_data):
+    from skimage.io import imread
+
+    masks = [imread(shared_data / "paper" / f"battery_{name}_mask_sigma5.png") > 0 for name in ("new", "old")]
+    study = smoothing_study(*masks, sigmas=[0, 4], ranks=[20], landmarks=[100], settings=QUICK)
+    assert (study.sizes[1] < 0.7 * study.sizes[0]).all()
+    assert isinstance(trace_mask(masks[0]), Ensemble)

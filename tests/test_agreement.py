@@ -1,0 +1,44 @@
+"""Two segmentations of one image: distances of matched objects, and the verdict on the pair."""
+
+import numpy as np
+import pytest
+from scipy import ndimage
+from skimage.io import imread
+
+from napari_shape_ensembles import Settings, agreement
+
+FEW = Settings(landmarks=100, rank=30, permutations=300)
+
+
+@pytest.fixture(scope="module")
+def nuclei(shared_data):
+    return imread(shared_data / "dsb_nuclei" / "labels.png")
+
+
+def test_a_segmentation_agrees_with_itself(nuclei):
+    result = agreement(nuclei, nuclei, FEW)
+    assert (result.objects["iou"] == 1).all()
+    np.testing.assert_allclose(result.objects[["boundary", "hausdorff", "shape"]], 0, atol=1e-6)
+    assert result.comparison.case == "1∧1"
+    assert not result.matching.only_a
+    assert not result.matching.merges
+
+
+def test_a_grown_segmentation_is_one_pixel_away_and_larger(nuclei):
+    grown = ndimage.grey_dilation(nuclei, footprint=ndimage.generate_binary_structure(2, 1))
+    grown[nuclei > 0] = nuclei[nuclei > 0]
+    result = agreement(nuclei, grown, FEW, scale=(0.5, 0.5), unit="µm", min_iou=0.3)
+    assert result.objects["boundary"].median() == pytest.approx(0.5, rel=0.2)
+    assert result.comparison.scale.p_value < 0.05
+    assert (result.objects["scale"] > result.objects["undulation"]).mean() > 0.8
+    assert "µm apart" in result.summary()
+
+
+def test_joined_nuclei_are_listed(nuclei):
+    joined = nuclei.copy()
+    pairs = {
+        tuple(sorted(p)) for p in zip(nuclei[:, 1:].flat, nuclei[:, :-1].flat, strict=True) if 0 < p[0] != p[1] > 0
+    }
+    one, other = min(pairs)
+    joined[joined == other] = one
+    assert agreement(nuclei, joined, FEW, border=True).matching.merges == {one: (one, other)}

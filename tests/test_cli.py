@@ -1,0 +1,261 @@
+"""The command line: verdicts, files, exit codes, and sentences in place of tracebacks."""
+
+import json
+import subprocess
+import sys
+
+import imageio.v3 as imageio
+import numpy as np
+import pandas as pd
+import pytest
+import tifffile
+from skimage.draw import polygon2mask
+from typer.testing import CliRunner
+
+from curve_makers import blobs
+from napari_shape_ensembles import Comparison, Ensemble, Settings
+from napari_shape_ensembles.cli import app, sequence_of
+from napari_shape_ensembles.io import read_curves, save_settings, write_curves
+
+SPACING = 36
+
+
+def run(*arguments):
+    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+
+
+def labels(seed, *, size=9.0, rows=6, stretch=1.0):
+    plane = np.zeros((rows * SPACING + 20,) * 2, dtype=np.uint16)
+    for index, outline in enumerate(blobs(rows * rows, 60, seed=seed, elongation=1.5)):
+        outline = outline - outline.mean(axis=0)
+        outline *= size * stretch / np.sqrt((outline**2).sum(axis=1).mean())
+        centre = np.array(divmod(index, rows)) * SPACING + SPACING // 2 + 10
+        plane[polygon2mask(plane.shape, outline + centre)] = index + 1
+    return plane
+
+
+@pytest.fixture
+def quick(tmp_path):
+    path = tmp_path / "settings.toml"
+    save_settings(path, Settings(landmarks=60, rank=10, permutations=300))
+    return path
+
+
+@pytest.fixture
+def images(tmp_path):
+    """Two calibrated images of the same kind of blobs, and one of larger blobs."""
+    folder = tmp_path / "images"
+    folder.mkdir()
+    resolution = {"metadata": {"axes": "YX", "PhysicalSizeX": 0.5, "PhysicalSizeY": 0.5}}
+    for name, options in {"one": {}, "two": {}, "large": {"size": 13}}.items():
+        image = (labels(len(name) + ord(name[0]), **options) > 0) * 180.0 + np.random.default_rng(0).normal(20, 3)
+        tifffile.imwrite(folder / f"{name}.ome.tif", image.astype(np.uint8), ome=True, **resolution)
+    return folder
+
+
+def test_compare_prints_the_verdict_and_writes_the_files(tmp_path, images, quick):
+    done = run(
+        "compare", images / "one.ome.tif", images / "large.ome.tif", "--settings", quick, "--out", tmp_path / "r"
+    )
+    assert done.exit_code == 0, done.stderr
+    answer = json.loads((tmp_path / "r" / "comparison.json").read_text(encoding="utf-8"))
+    assert done.stdout.strip() == answer["summary"]
+    assert answer["case"] == "1∧0"
+    assert (answer["a"]["name"], answer["a"]["unit"], answer["a"]["curves"]) == ("one", "µm", 36)
+    table = pd.read_csv(tmp_path / "r" / "curves.csv")
+    assert table["source"].tolist() == ["A"] * 36 + ["B"] * 36
+    saved = Comparison.load(tmp_path / "r" / "result.comparison.npz")
+    assert saved.summary() == answer["summary"]
+    assert saved.settings == Settings(landmarks=60, rank=10, permutations=300)
+    np.testing.assert_allclose(table["product"], saved.distances["product"])
+    assert "one.ome.tif: 36 curves" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("other", "fail_on", "code"),
+    [
+        ("large", [], 0),
+        ("large", ["differs"], 1),
+        ("large", ["scale"], 1),
+        ("large", ["undulation"], 0),
+        ("large", ["undulation", "scale"], 1),
+        ("two", ["differs"], 0),
+    ],
+)
+def test_the_exit_code_follows_fail_on(tmp_path, images, quick, other, fail_on, code):
+    options = [part for answer in fail_on for part in ("--fail-on", answer)]
+    done = run(
+        "compare", images / "one.ome.tif", images / f"{other}.ome.tif", "--settings", quick, "-o", tmp_path, *options
+    )
+    assert done.exit_code == code, done.output
+
+
+def test_too_few_curves_can_be_failed_on(tmp_path, quick):
+    for name, seed in (("a", 1), ("b", 2)):
+        write_curves(tmp_path / f"{name}.npz", Ensemble(list(blobs(3, 40, seed=seed))))
+    arguments = ("compare", tmp_path / "a.npz", tmp_path / "b.npz", "--settings", quick, "--out", tmp_path / "r")
+    assert run(*arguments).exit_code == 0
+    assert run(*arguments, "--fail-on", "differs").exit_code == 0
+    done = run(*arguments, "--fail-on", "inconclusive")
+    assert done.exit_code == 1
+    assert "inconclusive" in done.stdout
+
+
+def test_folders_are_samples_of_several_images(tmp_path, quick):
+    for folder, seeds in (("control", (1, 2)), ("treated", (3, 4))):
+        (tmp_path / folder).mkdir()
+        for seed in seeds:
+            write_curves(tmp_path / folder / f"{seed}.csv", Ensemble(list(blobs(12, 40, seed=seed)), unit="µm"))
+        (tmp_path / folder / "notes.txt").write_text("nothing to read")
+    done = run(
+        "compare", tmp_path / "control", tmp_path / "treated", "--groups", "--settings", quick, "-o", tmp_path / "r"
+    )
+    assert done.exit_code == 0, done.stderr
+    assert "control (24 curves) and treated (24 curves)" in done.stdout
+    assert "count as independent" in done.stderr
+    assert set(pd.read_csv(tmp_path / "r" / "curves.csv")["image"].astype(str)) == {"1", "2", "3", "4"}
+
+
+def test_labels_are_taken_as_they_are_with_the_pixel_size_given(tmp_path, quick):
+    for name, seed in (("a", 1), ("b", 2)):
+        imageio.imwrite(tmp_path / f"{name}.png", labels(seed))
+    done = run("compare", tmp_path / "a.png", tmp_path / "b.png", "--labels", "--pixel-size", "250,500", "--unit", "nm",
+               "--settings", quick, "-o", tmp_path / "r")  # fmt: skip
+    assert done.exit_code == 0, done.stderr
+    saved = Comparison.load(tmp_path / "r" / "result.comparison.npz")
+    assert saved.a.unit == "nm"
+    assert saved.a.features["area"].median() == pytest.approx(
+        np.median(np.bincount(labels(1).ravel())[1:]) * 125_000, rel=0.05
+    )
+
+
+def test_the_settings_file_sets_segmentation_and_outlines(tmp_path, images):
+    (tmp_path / "s.toml").write_text(
+        "[analysis]\nlandmarks = 60\nrank = 10\npermutations = 300\n"
+        "[segmentation]\nobjects = 'dark'\n[outlines]\nborder = true\n"
+    )
+    done = run("segment", images / "one.ome.tif", "--settings", tmp_path / "s.toml", "--out", tmp_path / "r")
+    assert done.exit_code == 0, done.stderr
+    assert "one.ome.tif: 1 curves" in done.stdout  # the dark ground, which touches the border
+
+
+@pytest.mark.parametrize("form", ["csv", "geojson"])
+def test_segment_writes_labels_and_curves_with_their_scale(tmp_path, images, form):
+    done = run("segment", images, "--out", tmp_path / "r", "--format", form)
+    assert done.exit_code == 0, done.stderr
+    assert done.stdout.count("36 curves") == 3
+    assert "0.5 µm per pixel (OME-TIFF)" in done.stdout
+    table = read_curves(tmp_path / "r" / f"one.curves.{form}")
+    assert (len(table.ensemble), table.ensemble.unit, table.scale) == (36, "µm", (0.5, 0.5))
+    assert table.provenance["image"] == "one"
+    written = (tmp_path / "r" / "one.labels.ome.tif", tmp_path / "r" / f"one.curves.{form}")
+    again = run("compare", *written, "--labels", "-o", tmp_path / "again")
+    assert again.exit_code == 0, again.stderr
+    assert "1∧1" in again.stdout  # the same outlines twice
+
+
+def test_pairs_compares_all_images_of_a_folder(tmp_path, images, quick):
+    done = run("pairs", images, "--settings", quick, "--out", tmp_path / "r")
+    assert done.exit_code == 0, done.stderr
+    table = pd.read_csv(tmp_path / "r" / "pairs.csv")
+    assert len(table) == 3
+    cases = {frozenset((a, b)): case for a, b, case in zip(table["a"], table["b"], table["case"], strict=True)}
+    assert cases[frozenset(("one", "two"))] == "1∧1"
+    assert cases[frozenset(("one", "large"))] == "1∧0"
+    answer = json.loads((tmp_path / "r" / "pairs.json").read_text(encoding="utf-8"))
+    assert answer["curves"] == {"large": 36, "one": 36, "two": 36}
+    assert answer["summary"] in done.stdout
+    assert (tmp_path / "r" / "pairs.png").stat().st_size > 10_000
+
+
+def test_landscape_covers_the_ranges_given(tmp_path, images, quick):
+    done = run("landscape", images / "one.ome.tif", images / "large.ome.tif", "--ranks", "2:8:2",
+               "--landmarks", "40,60", "--settings", quick, "--out", tmp_path / "r")  # fmt: skip
+    assert done.exit_code == 0, done.stderr
+    table = pd.read_csv(tmp_path / "r" / "landscape.csv")
+    assert sorted(set(table["rank"])) == [2, 4, 6, 8]
+    assert sorted(set(table["landmarks"])) == [40, 60]
+    assert (tmp_path / "r" / "landscape.png").exists()
+
+
+def test_smoothing_sweeps_the_smoothing_of_labels(tmp_path, quick):
+    for name, seed in (("a", 1), ("b", 2)):
+        imageio.imwrite(tmp_path / f"{name}.png", labels(seed))
+    done = run("smoothing", tmp_path / "a.png", tmp_path / "b.png", "--labels", "--sigmas", "0:2:1", "--ranks", "4,8",
+               "--landmarks", "40", "--settings", quick, "--out", tmp_path / "r")  # fmt: skip
+    assert done.exit_code == 0, done.stderr
+    assert sorted(set(pd.read_csv(tmp_path / "r" / "smoothing.csv")["sigma"])) == [0, 1, 2]
+
+
+def test_images_of_different_pixel_size_stop_a_smoothing_study(tmp_path, images, quick):
+    imageio.imwrite(tmp_path / "plain.png", labels(1).astype(np.uint8) * 5)
+    done = run("smoothing", images / "one.ome.tif", tmp_path / "plain.png", "-o", tmp_path / "r")
+    assert done.exit_code == 2
+    assert "needs one pixel size; give --pixel-size and --unit" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("text", "numbers"),
+    [("5", [5]), ("1,2,5", [1, 2, 5]), ("5:9:2", [5, 7, 9]), ("0:1:0.1", np.linspace(0, 1, 11)), ("1:3", [1, 2, 3])],
+)
+def test_ranges_include_their_last_number(text, numbers):
+    np.testing.assert_allclose(sequence_of(text), numbers)
+
+
+@pytest.mark.parametrize("text", ["", "a", "1:2:0", "5:1:1", "1:2:3:4", "0:1:1e-9", "1,,2", "0:inf:1", "nan:2:1"])
+def test_what_is_no_range_is_refused(text):
+    with pytest.raises(ValueError, match="give numbers such as 5,10,20, or first:last:step"):
+        sequence_of(text)
+
+
+ERRORS = {
+    "no file": (["{tmp}/none.png", "{tmp}/none.png"], "there is no file or folder"),
+    "a folder": (["{tmp}", "{tmp}"], "with --groups each folder is one sample"),
+    "an empty folder": (["{tmp}/empty", "{tmp}/empty", "--groups"], "holds no images and no curves"),
+    "pixel size without unit": (["{a}", "{a}", "--pixel-size", "1"], "go together"),
+    "pixel size of words": (["{a}", "{a}", "--pixel-size", "small", "--unit", "nm"], "--pixel-size is a height"),
+    "pixel size of 0": (["{a}", "{a}", "--pixel-size", "0", "--unit", "nm"], "a height and a width above 0"),
+    "a unit of time": (["{a}", "{a}", "--pixel-size", "1", "--unit", "second"], "cannot be compared"),
+    "no settings file": (["{a}", "{a}", "--settings", "{tmp}/none.toml"], "No such file"),
+    "a bad setting": (["{a}", "{a}", "--settings", "{tmp}/bad.toml"], "rank is a whole number"),
+    "an unknown option": (["{a}", "{a}", "--settings", "{tmp}/odd.toml"], "[outlines] has no option 'smooth'"),
+    "a damaged image": (["{tmp}/bad.png", "{a}"], "bad.png is damaged, or no image"),
+    "an image of one value": (["{tmp}/flat.png", "{a}"], "flat.png: "),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("arguments", "message"), ERRORS.values(), ids=ERRORS)
+def test_errors_are_one_sentence_and_exit_with_2(tmp_path, arguments, message):
+    (tmp_path / "empty").mkdir()
+    imageio.imwrite(tmp_path / "a.png", (labels(1) > 0).astype(np.uint8) * 200)
+    imageio.imwrite(tmp_path / "flat.png", np.zeros((50, 50), np.uint8))
+    (tmp_path / "bad.png").write_bytes(b"no image")
+    (tmp_path / "bad.toml").write_text("[analysis]\nrank = 0\n")
+    (tmp_path / "odd.toml").write_text("[outlines]\nsmooth = 1\n")
+    filled = [argument.format(tmp=tmp_path, a=tmp_path / "a.png") for argument in arguments]
+    done = run("compare", *filled, "--out", tmp_path / "r")
+    assert done.exit_code == 2
+    assert done.stdout == ""
+    last = done.stderr.strip().splitlines()[-1]
+    assert last.startswith("error: ")
+    assert message in last
+    assert not (tmp_path / "r").exists()
+
+
+def test_a_missing_dask_is_named_with_the_remedy(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    done = run("pairs", tmp_path, "--dask", "tcp://nowhere:1", "-o", tmp_path)
+    assert done.exit_code == 2
+    assert "pip install" in done.stderr
+
+
+def test_it_runs_as_a_module_and_its_help_names_every_command():
+    done = subprocess.run(
+        [sys.executable, "-m", "napari_shape_ensembles", "--help"],
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        check=True,
+    )
+    for command in ("compare", "segment", "pairs", "landscape", "smoothing"):
+        assert command in done.stdout

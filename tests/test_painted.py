@@ -1,0 +1,77 @@
+"""A comparison to look at without a viewer."""
+
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+
+from curve_makers import blobs
+from napari_shape_ensembles import Ensemble, Settings, compare
+from napari_shape_ensembles.painted import curve_layer_data
+
+
+def made(count=20, name="<script>alert(1)</script>", stretch=1.0):
+    a = Ensemble(list(blobs(count, 60, seed=1)), name=name)
+    b = Ensemble(list(blobs(count, 60, seed=2) * stretch), name="two & three")
+    return compare(a, b, Settings(landmarks=60, rank=10, permutations=300))
+
+
+class Reader(HTMLParser):
+    """Collects the tags, and the text of each cell."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.tags, self.open, self.cells = [], [], []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append(tag)
+        self.open.append(tag)
+        if tag in ("td", "th", "p", "li"):
+            self.cells.append("")
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        if self.cells:
+            self.cells[-1] += data
+
+
+def test_the_notebook_shows_the_row_marked_and_the_numbers():
+    result = made(stretch=1.6)
+    page = Reader(result._repr_html_())
+    assert not page.open
+    assert page.cells[0] == result.summary()
+    marked = page.cells[page.cells.index("►") + 1]
+    assert marked == result.case == "1∧0"
+    assert page.cells.count("►") == 1
+    assert f"{result.scale.p_value:.2g}" in page.cells
+
+
+def test_names_are_escaped():
+    page = Reader(made()._repr_html_())
+    assert "script" not in page.tags
+    assert "<script>alert(1)</script>" in page.cells[0]
+
+
+def test_an_inconclusive_answer_marks_no_row():
+    page = Reader(made(3)._repr_html_())
+    assert "►" not in page.cells
+    assert "too few curves" in page.cells
+
+
+@pytest.mark.parametrize("painted", ["product", "undulation", "scale"])
+def test_layers_are_painted_by_distance_on_one_scale(painted):
+    result = made(name="one")
+    (curves, a, kind), (_, b, _) = curve_layer_data(result, {"painted": painted, "a": {"scale": [0.5, 0.25]}})
+    assert kind == "shapes"
+    assert len(curves) == len(result.a)
+    assert [*a["features"]["painted"], *b["features"]["painted"]] == result.distances[painted].tolist()
+    assert a["face_contrast_limits"] == b["face_contrast_limits"]
+    np.testing.assert_allclose(curves[0].max(axis=0) * (0.5, 0.25), result.a[0].max(axis=0), atol=0.01)
+
+
+def test_an_unknown_painting_is_refused():
+    with pytest.raises(ValueError, match="painted by product, undulation, scale, not 'area'"):
+        curve_layer_data(made(), {"painted": "area"})

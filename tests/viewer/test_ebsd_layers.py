@@ -1,0 +1,39 @@
+"""Maps of orientations through napari: dropped by name, in layers of one size and unit."""
+
+import gzip
+
+import npe2
+import pytest
+from napari.components import ViewerModel
+
+from napari_shape_ensembles.viewer.ebsd_layers import get_reader
+
+
+@pytest.fixture
+def viewer():
+    npe2.PluginManager.instance().discover()
+    return ViewerModel()
+
+
+def test_a_map_opens_as_colours_quality_phases_and_grains(tmp_path, viewer, shared_data):
+    path = tmp_path / "sdss.ang"
+    path.write_bytes(gzip.decompress((shared_data / "ebsd_sdss" / "sdss_ferrite_austenite.ang.gz").read_bytes()))
+    layers = viewer.open(path, plugin="napari-shape-ensembles")
+    assert [layer.name for layer in layers] == ["sdss IPF z", "sdss iq", "sdss phases", "sdss grains"]
+    for layer in layers:
+        assert layer.scale.tolist() == [1.5, 1.5]
+        assert {f"{unit:~P}" for unit in layer.units} == {"µm"}
+    assert layers[0].rgb
+    assert layers[3].data.max() == 113
+
+
+def test_other_files_are_left_to_others():
+    assert get_reader("x.tif") is None
+    assert get_reader(["x.ang", "x.tif"]) is None
+
+
+def test_a_bad_map_leaves_no_layer(tmp_path, viewer):
+    (tmp_path / "x.ang").write_text("")
+    with pytest.raises(ValueError, match=r"x\.ang is damaged"):
+        viewer.open(tmp_path / "x.ang", plugin="napari-shape-ensembles")
+    assert not viewer.layers

@@ -1,0 +1,160 @@
+"""Files through napari: opened by name through the manifest, saved from layers, and the same again."""
+
+import json
+
+import npe2
+import numpy as np
+import pandas as pd
+import pytest
+from napari.components import ViewerModel
+
+from curve_makers import blobs
+from napari_shape_ensembles import Comparison, Ensemble, Settings, compare
+from napari_shape_ensembles.io import CurveTable, read_comparison_view, read_curves, write_curves
+from napari_shape_ensembles.viewer.files import comparison_view, get_reader
+from napari_shape_ensembles.viewer.inputs import source_of
+from napari_shape_ensembles.viewer.layers import is_own
+
+PLUGIN = "napari-shape-ensembles"
+
+
+@pytest.fixture
+def viewer():
+    """A viewer without a window, and the plugins that are installed."""
+    npe2.PluginManager.instance().discover()
+    return ViewerModel()
+
+
+def curves(count=8, seed=0):
+    return [curve * 10 + 50 for curve in blobs(count, 40, seed=seed)]
+
+
+def table():
+    ensemble = Ensemble(curves(), name="cells", unit="µm", ids=np.arange(8) + 5)
+    return CurveTable(ensemble, ensemble.features.drop(columns="id").assign(kind=["a", "b"] * 4), (0.5, 0.25))
+
+
+@pytest.fixture
+def result():
+    a, b = (Ensemble(curves(12, seed), name=f"image {seed}", unit="µm") for seed in (1, 2))
+    return compare(a, b, Settings(landmarks=40, permutations=300))
+
+
+@pytest.mark.parametrize("name", ["cells.curves.csv", "cells.parquet", "cells.geojson", "cells.zip", "cells.npz"])
+def test_a_file_of_curves_opens_as_shapes_where_they_were(tmp_path, viewer, name):
+    write_curves(tmp_path / name, table())
+    (layer,) = viewer.open(tmp_path / name, plugin=PLUGIN)
+    assert layer.name == "cells"
+    assert layer.scale.tolist() == [0.5, 0.25]
+    assert [f"{unit:~P}" for unit in layer.units] == ["µm", "µm"]
+    assert layer.features["id"].tolist() == table().ensemble.ids.tolist()
+    assert layer.features["kind"].tolist() == ["a", "b"] * 4
+    assert not is_own(layer)  # so that it can be compared
+    np.testing.assert_allclose(np.asarray(layer.data[3]) * layer.scale, table().ensemble[3], rtol=1e-6)
+
+
+@pytest.mark.parametrize("ending", [".geojson", ".parquet", ".npz", ".zip", ".csv"])
+def test_a_shapes_layer_is_saved_with_features_scale_and_unit(tmp_path, viewer, ending):
+    write_curves(tmp_path / "cells.npz", table())
+    (layer,) = viewer.open(tmp_path / "cells.npz", plugin=PLUGIN)
+    layer.add_lines([[0, 0], [1, 1]])
+    path = tmp_path / f"again{ending}"
+    assert layer.save(str(path), plugin=PLUGIN) == [str(path)]
+    again = read_curves(path)
+    np.testing.assert_allclose(again.ensemble.vertices, table().ensemble.vertices, rtol=1e-6)
+    assert again.ensemble.ids.tolist() == table().ensemble.ids.tolist()
+    assert (again.ensemble.unit, again.scale) == ("µm", (0.5, 0.25))
+    assert again.ensemble.dropped == {"open": 1}
+    pd.testing.assert_series_equal(again.features["area"], table().features["area"], rtol=1e-6)
+
+
+def test_shapes_of_three_axes_are_refused(viewer, tmp_path):
+    layer = viewer.add_shapes([np.zeros((4, 3)) + np.eye(4, 3)], shape_type="polygon")
+    with pytest.raises(OSError, match="more than two axes"):
+        layer.save(str(tmp_path / "x.geojson"), plugin=PLUGIN)
+
+
+def test_an_ellipse_is_saved_as_its_outline(viewer, tmp_path):
+    layer = viewer.add_shapes([[[0, 0], [0, 20], [10, 20], [10, 0]]], shape_type="ellipse")
+    layer.save(str(tmp_path / "x.geojson"), plugin=PLUGIN)
+    assert read_curves(tmp_path / "x.geojson").ensemble.features["area"][0] == pytest.approx(50 * np.pi, rel=1e-3)
+
+
+def test_annotations_of_several_images_open_as_one_layer_each(tmp_path, viewer):
+    ring = np.ravel(curves(1)[0]).tolist()
+    content = {
+        "images": [{"id": 1, "file_name": "one.png"}, {"id": 2, "file_name": "two.png"}],
+        "annotations": [{"id": i, "image_id": 1 + i % 2, "segmentation": [ring]} for i in range(4)],
+    }
+    (tmp_path / "x.json").write_text(json.dumps(content))
+    layers = viewer.open(tmp_path / "x.json", plugin=PLUGIN)
+    assert [(layer.name, len(layer.data)) for layer in layers] == [("one.png", 2), ("two.png", 2)]
+
+
+def test_json_of_something_else_is_left_to_others(tmp_path):
+    (tmp_path / "x.json").write_text('{"a": 1}')
+    assert get_reader(str(tmp_path / "x.json")) is None
+    assert get_reader([str(tmp_path / "x.geojson"), str(tmp_path / "x.json")]) is None
+
+
+def test_a_bad_file_leaves_no_layer_and_says_why(tmp_path, viewer):
+    (tmp_path / "x.geojson").write_text("{")
+    with pytest.raises(ValueError, match=r"x\.geojson is damaged"):
+        viewer.open(tmp_path / "x.geojson", plugin=PLUGIN)
+    assert not viewer.layers
+
+
+def test_a_saved_comparison_reopens_with_its_layers_painting_and_place(tmp_path, viewer, result):
+    inputs = [
+        viewer.add_shapes(
+            [curve / pixel for curve in ensemble.curves],
+            shape_type="polygon",
+            name=ensemble.name,
+            scale=(pixel, pixel),
+            translate=(0, shift),
+            units=("µm", "µm"),
+        )
+        for ensemble, pixel, shift in ((result.a, 0.5, 0), (result.b, 0.25, 300))
+    ]
+    sources = tuple(source_of(layer, viewer.dims) for layer in inputs)
+    path = tmp_path / "pair.comparison.npz"
+    result.save(path, view=comparison_view(result, sources, painted="scale"))
+    viewer.layers.clear()
+    layers = viewer.open(path, plugin=PLUGIN)
+    assert [layer.name for layer in layers] == ["image 1 curves", "image 2 curves"]
+    for layer, ensemble, source in zip(layers, (result.a, result.b), sources, strict=True):
+        assert is_own(layer)
+        assert layer.scale.tolist() == source.scale.tolist()
+        assert layer.translate.tolist() == source.placement["translate"].tolist()
+        np.testing.assert_allclose(np.ptp(layer.data[0], axis=0) * layer.scale, np.ptp(ensemble[0], axis=0), atol=0.2)
+    shown = pd.concat([layer.features["painted"] for layer in layers], ignore_index=True)
+    assert shown.tolist() == result.distances["scale"].tolist()
+    assert layers[0].face_contrast_limits == layers[1].face_contrast_limits
+    again = layers[0].metadata[PLUGIN]["comparison"]
+    assert again.summary() == result.summary()
+    assert read_comparison_view(path)["b"]["translate"] == [0, 300]
+
+
+def test_places_are_kept_in_the_unit_of_the_comparison(viewer, result):
+    inputs = [
+        viewer.add_shapes(
+            [curves(1)[0]], shape_type="polygon", scale=(size, size), translate=(size, 0), units=(unit,) * 2
+        )
+        for size, unit in ((0.5, "µm"), (250, "nm"))
+    ]
+    view = comparison_view(result, tuple(source_of(layer, viewer.dims) for layer in inputs))
+    assert view["a"] == {"scale": [0.5, 0.5], "translate": [0.5, 0]}
+    np.testing.assert_allclose([view["b"]["scale"], view["b"]["translate"]], [[0.25, 0.25], [0.25, 0]])
+
+
+def test_a_result_is_added_to_a_viewer_from_a_notebook(viewer, result):
+    layers = result.to_layers(viewer)
+    assert list(viewer.layers) == layers
+    assert len(layers[0].data) == len(result.a)
+    assert layers[0].face_contrast_limits == layers[1].face_contrast_limits
+
+
+def test_a_folder_of_comparisons_reads_back_without_a_view(tmp_path, viewer, result):
+    result.save(tmp_path / "x.comparison.npz")
+    assert len(viewer.open(tmp_path / "x.comparison.npz", plugin=PLUGIN)) == 2
+    assert Comparison.load(tmp_path / "x.comparison.npz").case == result.case

@@ -1,0 +1,167 @@
+"""The dock Inspect curves by its own controls: rank, zoom, exclude, compare again, two segmentations."""
+
+import numpy as np
+import pytest
+from qtpy.QtCore import Qt
+from skimage.draw import disk
+
+from napari_shape_ensembles import segment
+from napari_shape_ensembles.viewer.inputs import source_of
+
+from .conftest import press, spots
+
+
+def opened(viewer):
+    return viewer.window.add_plugin_dock_widget("napari-shape-ensembles", "Inspect curves")[1]
+
+
+def pressed(button, dock, qtbot):
+    assert button.isEnabled(), dock.reason.text()
+    with qtbot.waitSignal(dock.finished, timeout=30_000):
+        press(button, qtbot)
+
+
+def labels_with_a_fault(seed=1):
+    """Labels of many blobs, and one far too large."""
+    labels = segment(spots(seed), split_touching=False)
+    labels = np.pad(labels, ((0, 150), (0, 0)))
+    labels[disk((labels.shape[0] - 75, 100), 60)] = labels.max() + 1
+    return labels
+
+
+@pytest.fixture
+def inspected(viewer, qtbot):
+    viewer.add_labels(labels_with_a_fault(1), name="one", scale=(0.5, 0.5), units=("um", "um"))
+    viewer.add_labels(segment(spots(2), split_touching=False), name="two", scale=(0.5, 0.5), units=("um", "um"))
+    dock = opened(viewer)
+    dock.a.choose(viewer.layers["one"])
+    dock.b.choose(viewer.layers["two"])
+    pressed(dock.inspect_button, dock, qtbot)
+    return viewer, dock
+
+
+def test_the_fault_leads_the_list_with_its_reasons(inspected):
+    viewer, dock = inspected
+    assert dock.table.item(0, 1).text() == "A"
+    assert dock.table.item(0, 2).text() == "37"
+    assert "unusually large" in dock.table.item(0, 4).text()
+    assert "37 curves" in dock.verdict.text()
+    layer = viewer.layers["one inspected"]
+    row = layer.features.set_index("id").loc[37]
+    assert row["score"] == dock.result.ranking["score"].max()
+    assert "unusually large" in row["reasons"]
+    assert not row["excluded"]
+
+
+def test_a_click_brings_a_curve_into_view(inspected):
+    viewer, dock = inspected
+    before = viewer.camera.zoom
+    dock.table.setCurrentCell(0, 2)
+    layer = viewer.layers["one inspected"]
+    index = layer.features.index[layer.features["id"] == 37][0]
+    assert layer.selected_data == {index}
+    assert viewer.layers.selection.active == layer
+    np.testing.assert_allclose(viewer.camera.center[-2:], layer.data[index].mean(axis=0) * 0.5, atol=2)
+    assert viewer.camera.zoom > before
+
+
+def test_excluding_is_a_feature_that_can_be_taken_back(inspected, qtbot):
+    viewer, dock = inspected
+    layer = viewer.layers["one inspected"]
+    colors = np.array(layer.edge_color)
+    tick = dock.table.item(0, 0)
+    tick.setCheckState(Qt.CheckState.Checked)
+    assert layer.features.loc[layer.features["excluded"], "id"].tolist() == [37]
+    assert len(layer.data) == 37
+    assert not np.array_equal(colors, layer.edge_color)
+    pressed(dock.again_button, dock, qtbot)
+    assert "Without the excluded: one (36 curves)" in dock.verdict_again.text()
+    assert dock.again.a.dropped["excluded by hand"] == 1
+    tick.setCheckState(Qt.CheckState.Unchecked)
+    assert not layer.features["excluded"].any()
+    np.testing.assert_array_equal(colors, layer.edge_color)
+    assert dock.verdict_again.text() == ""
+
+
+def test_one_layer_alone_can_be_inspected(viewer, qtbot):
+    viewer.add_labels(labels_with_a_fault(), name="one")
+    dock = opened(viewer)
+    pressed(dock.inspect_button, dock, qtbot)
+    assert dock.table.item(0, 2).text() == "37"
+    assert not dock.again_button.isVisibleTo(dock)
+    assert [layer.name for layer in viewer.layers] == ["one", "one inspected"]
+    pressed(dock.inspect_button, dock, qtbot)
+    assert len(viewer.layers) == 2
+
+
+def test_border_objects_are_listed_as_cut_when_kept(viewer, qtbot):
+    labels = labels_with_a_fault()
+    labels[:20, :20] = labels.max() + 1
+    viewer.add_labels(labels, name="one")
+    dock = opened(viewer)
+    dock.border.click()
+    pressed(dock.inspect_button, dock, qtbot)
+    assert "cut by the image border" in dock.result.ranking.set_index("id").loc[38, "reasons"]
+
+
+def test_two_segmentations_of_one_image_are_matched_object_by_object(viewer, qtbot):
+    one = segment(spots(1), split_touching=False)
+    two = one.copy()
+    two[one == 2] = 1
+    two[one == 3] = 0
+    viewer.add_labels(one, name="one")
+    viewer.add_labels(two, name="two")
+    dock = opened(viewer)
+    dock.question.setCurrentIndex(1)
+    assert "two labels layers" in dock.reason.text()
+    dock.a.choose(viewer.layers["one"])
+    dock.b.choose(viewer.layers["two"])
+    pressed(dock.inspect_button, dock, qtbot)
+    reasons = dock.result.ranking.set_index(["source", "id"])["reasons"]
+    assert "merged into B 1" in reasons["A", 2]
+    assert reasons["A", 3] == "no partner in B"
+    assert reasons["A", 10].startswith("IoU 1.00 with B 10")
+    assert "1 merged in B" in dock.verdict.text()
+
+
+def test_shapes_are_no_segmentation_to_be_matched(viewer, qtbot):
+    viewer.add_labels(segment(spots(1)), name="one")
+    viewer.add_shapes([np.array([[0, 0], [0, 9], [9, 9]])], shape_type="polygon", name="shapes")
+    dock = opened(viewer)
+    dock.question.setCurrentIndex(1)
+    dock.a.choose(viewer.layers["one"])
+    dock.b.choose(viewer.layers["shapes"])
+    assert "two labels layers" in dock.reason.text()
+    assert not dock.inspect_button.isEnabled()
+
+
+def test_errors_end_in_the_dock(viewer, qtbot):
+    viewer.add_labels(np.zeros((30, 30), dtype=int), name="one")
+    viewer.add_labels(np.zeros((30, 31), dtype=int), name="two")
+    dock = opened(viewer)
+    dock.question.setCurrentIndex(1)
+    dock.a.choose(viewer.layers["one"])
+    dock.b.choose(viewer.layers["two"])
+    pressed(dock.inspect_button, dock, qtbot)
+    assert "one shape, not (30, 30) and (30, 31)" in dock.reason.text()
+
+
+def test_excluded_shapes_are_left_out_wherever_they_are_used(viewer):
+    boxes = [np.array([[0, 0], [0, 9], [9, 9], [9, 0]]) + 20 * i for i in range(3)]
+    layer = viewer.add_shapes(boxes, shape_type="polygon", features={"excluded": [False, True, False]})
+    source = source_of(layer, viewer.dims)
+    assert len(source.data) == 2
+    assert source.left_out == {"excluded by hand": 1}
+
+
+def test_deleted_layers_are_not_missed(inspected):
+    viewer, dock = inspected
+    viewer.layers.remove("one inspected")
+    dock.table.item(0, 0).setCheckState(Qt.CheckState.Checked)
+    dock.table.setCurrentCell(1, 2)
+
+
+def test_every_control_has_a_tooltip(viewer):
+    dock = opened(viewer)
+    controls = (dock.question, dock.a, dock.b, dock.border, dock.inspect_button, dock.cancel_button, dock.table)
+    assert all(control.toolTip() for control in (*controls, dock.again_button, dock.colorbar))

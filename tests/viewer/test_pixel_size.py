@@ -1,0 +1,111 @@
+"""The widget Pixel size: opened through the manifest, worked by its own controls."""
+
+import numpy as np
+import pytest
+import tifffile
+from napari.components import ViewerModel
+from qtpy.QtCore import Qt
+
+from napari_shape_ensembles.viewer.pixel_size import PixelSize, calibration_of
+
+IMAGE = np.zeros((20, 30), np.uint8)
+
+
+@pytest.fixture
+def viewer():
+    return ViewerModel()
+
+
+@pytest.fixture
+def widget(viewer, qtbot):
+    widget = PixelSize(viewer)
+    qtbot.addWidget(widget)
+    widget.show()
+    return widget
+
+
+def press(button, qtbot):
+    qtbot.mouseClick(button, Qt.MouseButton.LeftButton)
+
+
+def typed(widget, height, width, unit):
+    widget.height.setValue(height)
+    widget.width.setValue(width)
+    widget.unit.setText(unit)
+
+
+def test_it_shows_the_layer_that_is_chosen(viewer, widget):
+    assert "Open an image" in widget.message.text()
+    assert not widget.apply.isEnabled()
+    viewer.add_image(IMAGE, name="one", scale=(0.5, 0.25), units=("um", "um"))
+    viewer.add_image(IMAGE, name="two")
+    assert widget.message.text() == "0.5 × 0.25 µm per pixel (layer)."
+    widget.layer.setCurrentText("two")
+    assert widget.message.text() == "pixels (layer)."
+    viewer.layers["two"].name = "renamed"
+    assert widget.layer.currentText() == "renamed"
+    viewer.layers.remove("renamed")
+    assert widget.layer.currentText() == "one"
+
+
+def test_a_size_typed_is_given_to_the_layer(viewer, widget, qtbot):
+    layer = viewer.add_image(np.zeros((3, 20, 30)), name="stack", scale=(2, 1, 1), translate=(0, 10, 0))
+    typed(widget, 0.5, 0.25, "nm")
+    press(widget.apply, qtbot)
+    assert layer.scale.tolist() == [2, 0.5, 0.25]
+    assert layer.translate.tolist() == [0, 5, 0]
+    assert (calibration_of(layer).scale, calibration_of(layer).unit) == ((0.5, 0.25), "nm")
+    assert "0.5 × 0.25 nm per pixel" in widget.message.text()
+
+
+@pytest.mark.parametrize(
+    ("height", "unit", "message"), [(0, "nm", "above 0"), (1, "second", "cannot be compared"), (1, "", "")]
+)
+def test_nonsense_is_refused_in_place(viewer, widget, qtbot, height, unit, message):
+    layer = viewer.add_image(IMAGE)
+    typed(widget, height, 1, unit)
+    press(widget.apply, qtbot)
+    assert widget.message.text().startswith("⚠ ")
+    assert message in widget.message.text()
+    assert layer.scale.tolist() == [1, 1]
+
+
+@pytest.fixture
+def opened(make_napari_viewer):
+    """A viewer with a window, which knows how to open files, and the widget opened through the manifest."""
+    viewer = make_napari_viewer()
+    _, widget = viewer.window.add_plugin_dock_widget("napari-shape-ensembles", "Pixel size")
+    widget.show()
+    return viewer, widget
+
+
+def test_the_size_is_read_from_the_file_and_set_when_asked(tmp_path, opened, qtbot):
+    viewer, widget = opened
+    metadata = {"axes": "YX", "PhysicalSizeY": 0.5, "PhysicalSizeX": 0.5}
+    tifffile.imwrite(tmp_path / "x.ome.tif", IMAGE, ome=True, metadata=metadata)
+    (layer,) = viewer.open(tmp_path / "x.ome.tif", plugin="napari")
+    press(widget.read, qtbot)
+    assert "0.5 µm per pixel (OME-TIFF)" in widget.message.text()
+    assert layer.scale.tolist() == [1, 1]
+    press(widget.apply, qtbot)
+    assert layer.scale.tolist() == [0.5, 0.5]
+
+
+def test_what_no_file_states_is_said(tmp_path, opened, qtbot):
+    viewer, widget = opened
+    viewer.add_image(IMAGE)
+    press(widget.read, qtbot)
+    assert "no file" in widget.message.text()
+    viewer.layers.clear()
+    tifffile.imwrite(tmp_path / "x.tif", IMAGE, metadata=None)
+    viewer.open(tmp_path / "x.tif", plugin="napari")
+    press(widget.read, qtbot)
+    assert "x.tif states no pixel size" in widget.message.text()
+
+
+def test_a_closed_widget_leaves_nothing_behind(viewer, widget):
+    before = len(viewer.layers.events.inserted.callbacks)
+    widget.hide()
+    assert len(viewer.layers.events.inserted.callbacks) == before - 1
+    widget.show()
+    assert len(viewer.layers.events.inserted.callbacks) == before

@@ -1,0 +1,255 @@
+"""The dock Segment curves by its own controls: preview, count and sizes, commit, and the layers under it."""
+
+import numpy as np
+import pytest
+from qtpy.QtWidgets import QCheckBox, QComboBox
+
+from napari_shape_ensembles import extract_curves, segment
+from napari_shape_ensembles.segment import Segmentation
+from napari_shape_ensembles.viewer.preview import Outlining, previews, reduced
+from napari_shape_ensembles.viewer.segment_form import SegmentForm
+
+from .conftest import press, spots
+
+PREVIEW = "segmentation preview"
+
+
+@pytest.fixture
+def dock(viewer, qtbot):
+    viewer.add_image(spots(1), name="one", scale=(0.5, 0.5), units=("um", "um"))
+    return opened(viewer, qtbot)
+
+
+def opened(viewer, qtbot):
+    _, dock = viewer.window.add_plugin_dock_widget("napari-shape-ensembles", "Segment curves")
+    if dock.layer.chosen() is not None and dock.shown is None:
+        with qtbot.waitSignal(dock.previewed, timeout=30_000):
+            pass
+    return dock
+
+
+def turn(dock, qtbot, name, value):
+    """Change a control as a person would, and wait for the preview."""
+    control = dock.form.controls[name]
+    with qtbot.waitSignal(dock.previewed, timeout=30_000):
+        if isinstance(control, QComboBox):
+            control.setCurrentIndex(control.findData(value))
+        elif isinstance(control, QCheckBox):
+            control.setChecked(value)
+        else:
+            control.setValue(value)
+
+
+def committed(dock, qtbot):
+    with qtbot.waitSignal(dock.finished, timeout=30_000):
+        press(dock.commit_button, qtbot)
+    return dock.committed
+
+
+def test_a_preview_lies_over_the_image_before_anything_is_committed(dock, viewer):
+    assert [layer.name for layer in viewer.layers] == ["one", PREVIEW]
+    lines, image = viewer.layers[PREVIEW], viewer.layers["one"]
+    assert lines.data.shape == image.data.shape
+    np.testing.assert_array_equal(lines.scale, image.scale)
+    assert viewer.layers.selection.active == image
+    assert len(dock.shown.diameters) == 36
+    assert "36 objects" in dock.count.text()
+    assert "µm" in dock.sizes.labels()[1]
+    assert dock.sizes.counts().sum() == 36
+
+
+def test_every_control_changes_the_preview_and_the_count(dock, qtbot):
+    before = dock.shown.lines.copy()
+    turn(dock, qtbot, "smoothing", 3.0)
+    assert not np.array_equal(before, dock.shown.lines)
+    turn(dock, qtbot, "min_area", 10_000)
+    assert len(dock.shown.diameters) == 0
+    assert "36 left out: smaller than 10000 px (dotted)" in dock.count.text()
+    assert dock.sizes.labels()[1] == "no objects"
+    turn(dock, qtbot, "min_area", 16)
+    turn(dock, qtbot, "objects", "dark")
+    assert "left out: touching the image border" in dock.count.text()
+
+
+def test_the_latest_change_wins(dock, qtbot):
+    box = dock.form.controls["min_area"]
+    with qtbot.waitSignal(dock.previewed, timeout=30_000):
+        for value in (100, 10_000, 200, 5000, 16):
+            box.setValue(value)
+    qtbot.wait(200)
+    assert len(dock.shown.diameters) == 36
+
+
+def test_what_is_previewed_is_what_is_committed(dock, viewer, qtbot):
+    turn(dock, qtbot, "method", "li")
+    diameters = dock.shown.diameters
+    image = viewer.layers["one"].data
+    result = committed(dock, qtbot)
+    labels, outlines = viewer.layers["one labels"], viewer.layers["one outlines"]
+    np.testing.assert_array_equal(labels.data, segment(image, method="li"))
+    expected = extract_curves(labels.data, scale=(0.5, 0.5), unit="µm")
+    assert len(outlines.data) == len(expected) == len(diameters)
+    np.testing.assert_allclose(outlines.data[3] * 0.5, expected[3], atol=1e-5)
+    assert {"id", "area", "perimeter", "circularity", "aspect_ratio", "solidity", "excluded"} <= set(outlines.features)
+    np.testing.assert_allclose(outlines.features["area"], expected.features["area"])
+    for layer in (labels, outlines):
+        np.testing.assert_array_equal(layer.scale, (0.5, 0.5))
+        assert {str(unit) for unit in layer.units} == {"micrometer"}
+    assert PREVIEW not in viewer.layers
+    assert "36 outlines made" in dock.message.text()
+    assert result.ensembles[0].unit == "µm"
+
+
+def test_a_threshold_by_hand_starts_within_the_image(dock, viewer, qtbot):
+    turn(dock, qtbot, "method", "manual")
+    box = dock.form.controls["threshold"]
+    data = viewer.layers["one"].data
+    assert box.minimum() == pytest.approx(data.min(), abs=1e-3)
+    assert len(dock.shown.diameters) == 36
+    turn(dock, qtbot, "threshold", box.maximum())
+    assert len(dock.shown.diameters) == 0
+
+
+def test_an_image_that_cannot_be_segmented_says_why(viewer, qtbot):
+    viewer.add_image(np.zeros((40, 40)), name="empty")
+    dock = opened(viewer, qtbot)
+    if not dock.message.text():
+        with qtbot.waitSignal(dock.previewed, timeout=30_000):
+            pass
+    assert "every pixel is 0" in dock.message.text()
+    assert PREVIEW not in viewer.layers
+    with qtbot.waitSignal(dock.finished, timeout=30_000):
+        press(dock.commit_button, qtbot)
+    assert "every pixel is 0" in dock.message.text()
+
+
+def test_without_an_image_there_is_nothing_to_press(viewer, qtbot):
+    dock = opened(viewer, qtbot)
+    assert not dock.commit_button.isEnabled()
+    assert "Open an image" in dock.message.text()
+    with qtbot.waitSignal(dock.previewed, timeout=30_000):
+        viewer.add_image(spots(1), name="one")
+    assert dock.commit_button.isEnabled()
+
+
+def test_the_preview_can_be_switched_off_and_deleted(dock, viewer, qtbot):
+    dock.live.click()
+    qtbot.waitUntil(lambda: PREVIEW not in viewer.layers, timeout=5000)
+    with qtbot.waitSignal(dock.previewed, timeout=30_000):
+        dock.live.click()
+    viewer.layers.remove(PREVIEW)
+    turn(dock, qtbot, "smoothing", 2.0)
+    assert PREVIEW in viewer.layers
+
+
+def test_renamed_replaced_and_deleted_images_are_followed(dock, viewer, qtbot):
+    viewer.layers["one"].name = "first"
+    assert dock.layer.currentText() == "first"
+    with qtbot.waitSignal(dock.previewed, timeout=30_000):
+        viewer.layers["first"].data = spots(2, rows=4)
+    assert len(dock.shown.diameters) == 16
+    viewer.layers.remove("first")
+    qtbot.waitUntil(lambda: PREVIEW not in viewer.layers, timeout=5000)
+    assert dock.layer.chosen() is None
+    assert not dock.commit_button.isEnabled()
+
+
+def test_stacks_are_segmented_by_the_plane_shown_or_all_together(viewer, qtbot):
+    viewer.add_image(np.stack([spots(1, rows=4), spots(2, rows=4)]), name="stack")
+    viewer.dims.set_point(0, 0)
+    dock = opened(viewer, qtbot)
+    first = dock.shown.lines.copy()
+    with qtbot.waitSignal(dock.previewed, timeout=30_000):
+        viewer.dims.set_point(0, 1)
+    assert not np.array_equal(first, dock.shown.lines)
+    dock.planes.setChecked(True)
+    committed(dock, qtbot)
+    labels, outlines = viewer.layers["stack labels"], viewer.layers["stack outlines"]
+    assert labels.data.shape == (2, *spots(1, rows=4).shape)
+    assert outlines.ndim == 3
+    assert outlines.features["plane 0"].value_counts().to_dict() == {0: 16, 1: 16}
+    assert {int(shape[0, 0]) for shape in outlines.data} == {0, 1}
+
+
+def test_cells_between_lines_get_flush_outlines(viewer, qtbot):
+    image = np.ones((120, 120))
+    image[::30] = image[:, ::30] = 0
+    viewer.add_image(image, name="cells")
+    dock = opened(viewer, qtbot)
+    turn(dock, qtbot, "method", "boundaries")
+    committed(dock, qtbot)
+    outlines = viewer.layers["cells outlines"]
+    assert viewer.layers["cells labels"].data.min() == 1
+    vertices = np.concatenate([np.round(shape, 6) for shape in outlines.data])
+    _, counts = np.unique(vertices, axis=0, return_counts=True)
+    assert (counts > 1).mean() > 0.2
+
+
+@pytest.fixture
+def form(qtbot):
+    form = SegmentForm()
+    qtbot.addWidget(form)
+    return form
+
+
+def test_the_form_starts_at_the_defaults_of_the_functions(form):
+    assert form.segmentation() == Segmentation()
+    assert form.outlining() == Outlining()
+
+
+def test_every_control_has_a_tooltip(form, dock):
+    assert all(control.toolTip() for control in form.controls.values())
+    for control in (dock.layer, dock.live, dock.commit_button, dock.cancel_button, dock.planes, dock.sizes):
+        assert control.toolTip()
+
+
+def test_only_controls_that_matter_are_shown(form):
+    form.show()
+    method = form.controls["method"]
+    shown = {}
+    for index in range(method.count()):
+        method.setCurrentIndex(index)
+        shown[method.currentData()] = {name for name, control in form.controls.items() if not control.isHidden()}
+    assert "threshold" in shown["manual"]
+    assert "threshold" not in shown["otsu"]
+    assert {"threshold", "low"} <= shown["hysteresis"]
+    assert {"iterations", "window"} <= shown["boundaries"]
+    assert "outline_smoothing" not in shown["boundaries"]
+    assert "neck" not in shown["superpixels"]
+    assert "channel" not in shown["otsu"]
+
+
+def test_every_control_reaches_the_segmentation(form):
+    form.controls["method"].setCurrentIndex(form.controls["method"].findData("hysteresis"))
+    form.show_image(rgb=True, low=0, high=10, middle=5)
+    for name, value in (("threshold", 7.0), ("low", 3.0), ("neck", 0.5), ("opening", 2.0), ("min_size", 9)):
+        form.controls[name].setValue(value)
+    form.controls["channel"].setCurrentIndex(2)
+    expected = Segmentation(method="hysteresis", threshold=7, low=3, neck=0.5, opening=2, min_size=9, channel=1)
+    assert form.segmentation() == expected
+
+
+def test_a_large_image_gets_a_draft_first(viewer):
+    from napari_shape_ensembles.viewer.inputs import source_of
+
+    image = np.kron(spots(1), np.ones((4, 4)))
+    layer = viewer.add_image(image)
+    steps = previews(source_of(layer, viewer.dims), Segmentation(smoothing=4), Outlining())
+    found = []
+    while True:
+        try:
+            found.append(next(steps))
+        except StopIteration as stop:
+            exact = stop.value
+            break
+    (draft,) = [preview for preview in found if preview is not None]
+    assert (draft.draft, exact.draft) == (True, False)
+    assert draft.lines.shape == exact.lines.shape == image.shape
+    assert len(draft.diameters) == len(exact.diameters) == 36
+    np.testing.assert_allclose(np.sort(draft.diameters), np.sort(exact.diameters), rtol=0.05)
+
+
+def test_images_are_reduced_by_block_means():
+    np.testing.assert_allclose(reduced(np.arange(24.0).reshape(4, 6), 2), [[3.5, 5.5, 7.5], [15.5, 17.5, 19.5]])
+    assert reduced(np.ones((9, 9, 3), dtype=np.uint8), 2).shape == (4, 4, 3)
+    assert reduced(np.ones((9, 9), dtype=bool), 2).dtype == bool
