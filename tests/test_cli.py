@@ -13,7 +13,7 @@ from skimage.draw import polygon2mask
 from typer.testing import CliRunner
 
 from curve_makers import blobs
-from napari_shape_ensembles import Comparison, Ensemble, Settings
+from napari_shape_ensembles import Comparison, Ensemble, Settings, compare
 from napari_shape_ensembles.cli import app, sequence_of
 from napari_shape_ensembles.io import read_curves, save_settings, write_curves
 
@@ -259,3 +259,19 @@ def test_it_runs_as_a_module_and_its_help_names_every_command():
     )
     for command in ("compare", "segment", "pairs", "landscape", "smoothing"):
         assert command in done.stdout
+
+
+def test_report_explains_a_saved_comparison(tmp_path):
+    a, b = (Ensemble(list(blobs(30, 60, seed=seed) * seed), name=str(seed)) for seed in (1, 2))
+    saved = tmp_path / "saved.npz"
+    compare(a, b, Settings(landmarks=60, rank=10, permutations=300)).save(saved)
+    done = run(
+        "report", saved, "--out", tmp_path / "why.html", "--figures", tmp_path / "figures", "--dpi", 40, "--proof"
+    )
+    assert done.exit_code == 0, done.output
+    assert "B's outlines are larger" in done.stdout
+    assert "Proof by resynthesis" in (tmp_path / "why.html").read_text(encoding="utf-8")
+    assert (tmp_path / "figures" / "shares.png").exists()
+    refused = run("report", saved, "--out", tmp_path / "why.txt")
+    assert refused.exit_code == 2
+    assert "saved as .html or .pdf" in refused.stderr

@@ -94,6 +94,29 @@ def compare(
     raise typer.Exit(code)
 
 
+@app.command()
+def report(
+    comparison: Annotated[Path, typer.Argument(help="A saved comparison, as compare writes it (.npz).")],
+    out: Annotated[Path, typer.Option("--out", "-o", help="The report: .html or .pdf.")],
+    figures: Annotated[Path | None, typer.Option(help="Folder for all figures as SVG and PNG.")] = None,
+    dpi: Annotated[int, typer.Option(help="Dots per inch of the PNG figures.")] = 300,
+    proof: Annotated[bool, typer.Option("--proof", help="Also swap forms and scales, and compare again.")] = False,
+) -> None:
+    """Explain a saved comparison: what differs, by how much, with figures and sentences in one file."""
+    from .comparison import Comparison
+    from .explanations import explain, resynthesis
+    from .io.figures import save_figures
+    from .io.report import save_report
+
+    with spoken_errors():
+        result = Comparison.load(comparison)
+        with _bar("explaining") as step:
+            explanation = explain(result, progress=step)
+        save_report(explanation, out, swaps=resynthesis(result) if proof else ())
+        _written([out, *(save_figures(explanation, figures, dpi=dpi) if figures else [])])
+        print("\n".join(explanation.sentences()))
+
+
 def _hit(case: str, fail_on: Sequence[Answer]) -> bool:
     """Whether an answer is one of those to fail on."""
     from .discrepancy import INCONCLUSIVE
