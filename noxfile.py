@@ -25,7 +25,9 @@ def run_tests(session: nox.Session, *arguments: str) -> None:
 @nox.parametrize("binding", list(BINDINGS))
 def tests(session: nox.Session, binding: str) -> None:
     """All tests, on this Python with this binding."""
-    session.install("--editable", ".[dask,ebsd,imagej,parquet]", "napari", BINDINGS[binding], "--group", "test", "import-linter")
+    session.install(
+        "--editable", ".[dask,ebsd,imagej,parquet]", "napari", BINDINGS[binding], "--group", "test", "import-linter"
+    )
     run_tests(session)
 
 

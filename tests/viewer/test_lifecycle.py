@@ -112,6 +112,18 @@ def test_a_deleted_layer_is_not_kept_alive(bare_dock, model, qtbot):
     assert [ref() for ref in dead] == [None, None]
 
 
+def test_the_curves_of_b_keep_their_rows_when_those_of_a_are_deleted(bare_dock, model, qtbot):
+    run(bare_dock, qtbot)
+    row = len(bare_dock.result.a) + 3
+    model.layers.remove("one curves")
+    bare_dock.views.link.link()  # as when the dock is closed and opened
+    bare_dock.views.selection.pick([row])
+    bare_dock.exclude(row)
+    layer = model.layers["two curves"]
+    assert set(layer.selected_data) == {3}
+    assert np.flatnonzero(layer.features["excluded"]).tolist() == [3]
+
+
 def test_a_replaced_layer_takes_the_place_and_makes_the_result_stale(bare_dock, model, qtbot):
     run(bare_dock, qtbot)
     model.layers.remove("two")

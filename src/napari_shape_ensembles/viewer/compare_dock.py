@@ -3,7 +3,7 @@
 import numpy as np
 from napari.components import ViewerModel
 from napari.layers import Layer
-from qtpy.QtCore import QEvent, Qt, QTimer, Signal
+from qtpy.QtCore import QEvent, Qt, Signal
 from qtpy.QtGui import QKeySequence, QShortcut
 from qtpy.QtWidgets import QApplication, QHBoxLayout, QLabel, QProgressBar, QPushButton, QVBoxLayout, QWidget
 
@@ -22,7 +22,7 @@ from .results import ResultsPanel
 from .settings_form import SettingsForm
 from .stale_banner import StaleBanner
 from .staleness import Basis, Watch, basis, changes
-from .widgets import ScrollColumn, wrapped
+from .widgets import ScrollColumn, once, wrapped
 from .worker import Failure, Outcome, Progress, Runner, run
 
 
@@ -77,9 +77,8 @@ class CompareShapes(QWidget):
         self.results = ResultsPanel()
         self.excluded = ExclusionRow()
         self.painting = Painting(self.curves)
-        # One timer each rather than single shots: a timer of the dock's own never outlives it.
-        self._closing = _once(self, self._stop_if_closed)
-        self._arriving = _once(self, self._bring_answer_into_view)
+        self._closing = once(self, self._stop_if_closed)
+        self._arriving = once(self, self._bring_answer_into_view)
 
     def _lay_out(self) -> None:
         buttons = QHBoxLayout()
@@ -326,14 +325,6 @@ class CompareShapes(QWidget):
     def _dock_closed(self) -> bool:
         dock = self.parentWidget()
         return dock is None or dock.isHidden()
-
-
-def _once(owner: QWidget, action: object) -> QTimer:
-    """A timer that acts once after the events that are under way."""
-    timer = QTimer(owner)
-    timer.setSingleShot(True)
-    timer.timeout.connect(action)
-    return timer
 
 
 def _to_clipboard(text: str) -> None:

@@ -46,11 +46,9 @@ class CurveViews(QObject):
     def show_excluded(self, rows: frozenset[int]) -> None:
         """Tell all views which curves are left out of the next run."""
         self._excluded = rows
-        start = 0
-        for layer in self.curves:
+        for layer, start in self.curves.with_first_rows():
             inside = np.isin(np.arange(len(layer.features)) + start, list(rows))
             layer.features = layer.features.assign(excluded=inside)
-            start += len(inside)
         if self.explorer is not None:
             self.explorer.show_excluded(rows)
 

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from napari.components import ViewerModel
 from napari.layers import Shapes
-from qtpy.QtCore import QEvent, Qt, QTimer, Signal
+from qtpy.QtCore import QEvent, Qt, Signal
 from qtpy.QtWidgets import (
     QAbstractItemView,
     QCheckBox,
@@ -28,11 +28,10 @@ from ..inspection import Inspection, disagreement_steps, inspection_steps
 from ..segment import segment
 from .colorbar import ColorBar
 from .inputs import ACCEPTED, SegmentationSettings, Source, source_of, trace
-from .inspect_layers import COLORMAP, exclude, excluded_of, inspected_layers
+from .inspect_layers import SCORE, exclude, excluded_of, inspected_layers, score_limits
 from .layer_choice import LayerChoice
 from .layers import is_own
-from .scroll import scrolling
-from .widgets import wrapped
+from .widgets import ScrollColumn, once, wrapped
 from .worker import Failure, Kept, Progress, Runner
 
 _SUSPICIOUS, _TWO = "suspicious", "two"
@@ -67,6 +66,7 @@ class InspectCurves(QWidget):
         self.result: Inspection | None = None
         self.again: Comparison | None = None
         self.runner = Runner(self)
+        self._closing = once(self, self._leave_if_closed)
         self._make_controls()
         self._lay_out()
         self._connect()
@@ -91,7 +91,7 @@ class InspectCurves(QWidget):
         self.progress = QProgressBar()
         self.progress.setTextVisible(False)
         self.table = _table()
-        self.colorbar = ColorBar(COLORMAP)
+        self.colorbar = ColorBar()
         self.colorbar.setToolTip("Score by which the curves are filled; the larger, the more suspicious.")
         self.again_button = QPushButton("Compare &without the excluded")
         self.again_button.setToolTip("Compare both layers again, without the curves that are ticked")
@@ -120,7 +120,7 @@ class InspectCurves(QWidget):
             column.addWidget(part)
         outer = QVBoxLayout(self)
         outer.setContentsMargins(0, 0, 0, 0)
-        outer.addWidget(scrolling(page))
+        outer.addWidget(ScrollColumn(page))
         self._show_result()
         self._show_idle()
 
@@ -239,7 +239,8 @@ class InspectCurves(QWidget):
             return
         count = sum(len(ensemble) for ensemble in result.ensembles)
         self.verdict.setText(f"{result.sentence}<p>{len(result.ranking)} of {count} curves are listed.</p>")
-        self.colorbar.show_limits(0, float(result.ranking["score"].max() if len(result.ranking) else 1), clipped=False)
+        scores = [layer.features["score"].to_numpy(dtype=float) for layer in self._layers]
+        self.colorbar.show_values(SCORE, score_limits(result), scores[0], scores[1] if scores[1:] else np.empty(0), "")
         _fill(self.table, result)
 
     def _row(self, row: int) -> tuple[Shapes, int] | None:
@@ -279,7 +280,7 @@ class InspectCurves(QWidget):
 
     def hideEvent(self, event: QEvent | None) -> None:  # noqa: N802 - Qt's name
         """Closing the dock only hides it: stop then, but not for another tab."""
-        QTimer.singleShot(0, self._leave_if_closed)
+        self._closing.start()
         super().hideEvent(event)
 
     def _leave_if_closed(self) -> None:

@@ -8,11 +8,20 @@ from numpy.typing import NDArray
 from ..curves import Ensemble
 from ..inspection import Inspection
 from .inputs import Source
-from .layers import simplified
+from .layers import MARK, claim, simplified
+from .paints import Paint
 
-COLORMAP = "viridis"
 _ORDINARY = "#9aa0a6"
 _EXCLUDED = "#e0529c"
+
+
+#: How suspicious curves are filled.
+SCORE = Paint("score", lambda result: result.ranking["score"].to_numpy(dtype=np.float64))
+
+
+def score_limits(result: Inspection) -> tuple[float, float]:
+    """Ends of the colour scale of all layers: no suspicion, and the worst score."""
+    return SCORE.limits(SCORE.values(result), 100)
 
 
 def inspected_layers(result: Inspection, sources: tuple[Source, ...]) -> list[Shapes]:
@@ -20,13 +29,14 @@ def inspected_layers(result: Inspection, sources: tuple[Source, ...]) -> list[Sh
 
     Feature columns: id and the measures of the curve, score, reasons, excluded.
     """
+    _, highest = score_limits(result)
     return [
-        _layer(source, ensemble, result.ranking[result.ranking["source"] == side])
+        _layer(source, ensemble, result.ranking[result.ranking["source"] == side], highest)
         for side, source, ensemble in zip("AB", sources, result.ensembles, strict=False)
     ]
 
 
-def _layer(source: Source, ensemble: Ensemble, ranking: pd.DataFrame) -> Shapes:
+def _layer(source: Source, ensemble: Ensemble, ranking: pd.DataFrame, highest: float) -> Shapes:
     features = ensemble.features.assign(score=0.0, reasons="", excluded=False)
     rows = ranking["index"].to_numpy()
     features.loc[rows, "score"] = ranking["score"].to_numpy()
@@ -41,10 +51,11 @@ def _layer(source: Source, ensemble: Ensemble, ranking: pd.DataFrame) -> Shapes:
         edge_color=_ORDINARY,
         edge_width=0.5,
         opacity=0.9,
-        metadata={"napari-shape-ensembles": True},
+        metadata={MARK: {"highest score": highest}},
         **source.placement,
     )
     layer.editable = False
+    claim(layer)
     if len(ensemble):
         repaint(layer)
     return layer
@@ -53,7 +64,7 @@ def _layer(source: Source, ensemble: Ensemble, ranking: pd.DataFrame) -> Shapes:
 def repaint(layer: Shapes) -> None:
     """Fill suspicious curves by their score; excluded ones are empty, with a line of their own colour."""
     score, excluded = layer.features["score"].to_numpy(dtype=float), excluded_of(layer)
-    layer.face_color = _faces(score, excluded)
+    layer.face_color = _faces(score / layer.metadata[MARK]["highest score"], excluded)
     edges = np.array(layer.edge_color)
     edges[:] = _rgba(_ORDINARY)
     edges[excluded] = _rgba(_EXCLUDED)
@@ -61,9 +72,7 @@ def repaint(layer: Shapes) -> None:
 
 
 def _faces(score: NDArray[np.float64], excluded: NDArray[np.bool_]) -> NDArray[np.float64]:
-    from napari.utils.colormaps import ensure_colormap
-
-    faces = ensure_colormap(COLORMAP).map(score / max(score.max(initial=0.0), 1e-9)).astype(float)
+    faces = SCORE.colormap.map(score).astype(float)
     faces[:, 3] = np.where((score > 0) & ~excluded, 0.6, 0)
     return faces
 

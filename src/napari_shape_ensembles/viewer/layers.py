@@ -1,5 +1,6 @@
 """The plugin's own layers: the only place that builds and repaints them."""
 
+import itertools
 import weakref
 from collections.abc import Collection, Iterator, Sequence
 
@@ -32,9 +33,15 @@ CLIPPED = 99
 _own: "weakref.WeakSet[Layer]" = weakref.WeakSet()
 
 
+def claim(layer: Layer) -> None:
+    """Count a layer among those made by this plugin: it is not offered as something to compare."""
+    _own.add(layer)
+
+
 def is_own(layer: Layer) -> bool:
-    """Whether a layer was made by this plugin."""
-    return layer in _own
+    """Whether a layer was made by this plugin, or belongs to a comparison that was opened from a file."""
+    known = layer.metadata.get(MARK)
+    return layer in _own or (isinstance(known, dict) and "comparison" in known)
 
 
 class OwnLayers:
@@ -45,17 +52,23 @@ class OwnLayers:
 
     def __init__(self, viewer: ViewerModel) -> None:
         self._layers = viewer.layers
-        self._refs: list[weakref.ref[Shapes]] = []
+        self._refs: list[tuple[weakref.ref[Shapes], int]] = []
 
     def __iter__(self) -> Iterator[Shapes]:
-        alive = (ref() for ref in self._refs)
-        return iter([layer for layer in alive if layer is not None and layer in self._layers])
+        return iter([layer for layer, _ in self.with_first_rows()])
+
+    def with_first_rows(self) -> list[tuple[Shapes, int]]:
+        """Each layer with the row, among those of all layers, of its first curve."""
+        alive = ((ref(), row) for ref, row in self._refs)
+        return [(layer, row) for layer, row in alive if layer is not None and layer in self._layers]
 
     def replace(self, layers: Sequence[Shapes]) -> None:
         """Put new layers where those before them were; away with those."""
         for layer in self:
             self._layers.remove(layer)
-        self._refs = [weakref.ref(layer) for layer in layers]
+        counts = [len(layer.features) for layer in layers]
+        first_rows = itertools.accumulate(counts[:-1], initial=0)
+        self._refs = [(weakref.ref(layer), row) for layer, row in zip(layers, first_rows, strict=True)]
         for layer in layers:
             self._layers.append(layer)
 
@@ -113,7 +126,7 @@ def _curve_layer(
         **source.placement,
     )
     layer.editable = False
-    _own.add(layer)
+    claim(layer)
     return layer
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from napari.utils import Colormap
@@ -26,7 +27,7 @@ class Paint:
     ----------
     words : str
         For people.
-    values : function of a Comparison
+    values : function of a Comparison, or of what else a layer shows
         One number per pooled curve, A's first; NaN leaves a curve unfilled.
     unit : function of a Comparison
         Unit of the values; empty for plain numbers.
@@ -37,7 +38,7 @@ class Paint:
     """
 
     words: str
-    values: Callable[[Comparison], Real]
+    values: Callable[[Any], Real]
     unit: Callable[[Comparison], str] = lambda result: ""
     from_zero: bool = True
     ends: tuple[str, str] | None = None

@@ -12,18 +12,16 @@ from qtpy.QtWidgets import QCheckBox, QFormLayout, QHBoxLayout, QProgressBar, QP
 from .histogram import Histogram
 from .inputs import Source, source_of
 from .layer_choice import LayerChoice
-from .layers import is_own
+from .layers import claim, is_own
 from .preview import Preview, previews
-from .scroll import scrolling
 from .segment_form import SegmentForm
 from .segment_layers import Committed, all_planes, commit, displayed
-from .widgets import wrapped
+from .widgets import ScrollColumn, once, wrapped
 from .worker import Failure, Progress, Runner
 
 # How long further changes are waited for before a preview starts.
 _DEBOUNCE_MS = 25
 _COLORS = Colormap([[0, 0, 0, 0], [1, 0.83, 0, 1], [1, 0.2, 0.4, 1]], name="segmentation preview", interpolation="zero")
-_OWN = {"napari-shape-ensembles": True}
 
 
 class SegmentCurves(QWidget):
@@ -56,6 +54,7 @@ class SegmentCurves(QWidget):
         self.shown: Preview | None = None
         self.committed: Committed | None = None
         self.previewer, self.runner = Runner(self), Runner(self)
+        self._closing = once(self, self._leave_if_closed)
         self._debounce = QTimer(self)
         self._debounce.setSingleShot(True)
         self._debounce.setInterval(_DEBOUNCE_MS)
@@ -100,7 +99,7 @@ class SegmentCurves(QWidget):
         column.addStretch(1)
         outer = QVBoxLayout(self)
         outer.setContentsMargins(0, 0, 0, 0)
-        outer.addWidget(scrolling(page))
+        outer.addWidget(ScrollColumn(page))
         self._show_idle()
 
     def _connect(self) -> None:
@@ -204,9 +203,9 @@ class SegmentCurves(QWidget):
             colormap=_COLORS,
             contrast_limits=(0, 2),
             blending="translucent",
-            metadata=_OWN,
             **placement,
         )
+        claim(self._lines)
         self._viewer.add_layer(self._lines)
         self._viewer.layers.selection = selected
 
@@ -284,7 +283,7 @@ class SegmentCurves(QWidget):
 
     def hideEvent(self, event: QEvent | None) -> None:  # noqa: N802 - Qt's name
         """Closing the dock only hides it: leave nothing behind then, but stay for another tab."""
-        QTimer.singleShot(0, self._leave_if_closed)
+        self._closing.start()
         super().hideEvent(event)
 
     def _leave_if_closed(self) -> None:

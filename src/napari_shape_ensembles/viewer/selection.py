@@ -1,5 +1,6 @@
 """Which curves are picked: one choice, shared by the layers, the scatter plot, the table and the card."""
 
+import weakref
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -48,31 +49,34 @@ class LayerLink(QObject):
     ) -> None:
         super().__init__(parent)
         self._viewer, self._curves, self._selection = viewer, curves, selection
-        self._linked: list[tuple[Shapes, int]] = []
+        self._linked: list[tuple[weakref.ref[Shapes], int]] = []
         self._silent = False
         selection.changed.connect(self._show)
 
     def link(self) -> None:
         """Tie to the layers of now."""
         self.rest()
-        start = 0
-        for layer in self._curves:
-            self._linked.append((layer, start))
+        for layer, start in self._curves.with_first_rows():
+            self._linked.append((weakref.ref(layer), start))
             layer.selected_data.events.items_changed.connect(self._layer_changed)
             layer.mouse_drag_callbacks.append(self._clicked)
-            start += len(layer.features)
 
     def rest(self) -> None:
         """Tie to nothing."""
-        for layer, _ in self._linked:
+        for layer, _ in self._alive():
             layer.selected_data.events.items_changed.disconnect(self._layer_changed)
             layer.mouse_drag_callbacks.remove(self._clicked)
         self._linked = []
 
+    def _alive(self) -> list[tuple[Shapes, int]]:
+        """The layers tied, each with the row of its first curve; held weakly, so that what is deleted is gone."""
+        found = ((ref(), start) for ref, start in self._linked)
+        return [(layer, start) for layer, start in found if layer is not None]
+
     def _show(self) -> None:
         """Mark the picked curves in the layers."""
         self._silent = True
-        for layer, start in self._linked:
+        for layer, start in self._alive():
             inside = self._selection.rows - start
             rows = set(inside[(inside >= 0) & (inside < len(layer.features))].tolist())
             if set(layer.selected_data) != rows:
@@ -81,7 +85,7 @@ class LayerLink(QObject):
 
     def _layer_changed(self, *_: Any) -> None:
         if not self._silent:
-            self._selection.pick([row + start for layer, start in self._linked for row in layer.selected_data])
+            self._selection.pick([row + start for layer, start in self._alive() for row in layer.selected_data])
 
     def _clicked(self, layer: Shapes, event: Any) -> Iterator[None]:
         """Pick the curve under the mouse, unless it is dragged; with Shift add it, or take it out."""
@@ -99,7 +103,7 @@ class LayerLink(QObject):
 
     def _row_at(self, position: Iterable[float]) -> int | None:
         """The topmost visible curve at a place of the viewer; in a grid only of the layers shown there."""
-        for layer, start in reversed(self._linked):
+        for layer, start in reversed(self._alive()):
             if layer.visible and self._shown_there(layer):
                 index = layer.get_value(position, world=True)
                 if index is not None and index[0] is not None:

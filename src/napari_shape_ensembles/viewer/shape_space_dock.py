@@ -7,7 +7,7 @@ from typing import cast
 import numpy as np
 from napari.components import ViewerModel
 from napari.layers import Shapes
-from qtpy.QtCore import QEvent, QTimer
+from qtpy.QtCore import QEvent
 from qtpy.QtWidgets import QComboBox, QFileDialog, QHBoxLayout, QLabel, QProgressBar, QPushButton, QVBoxLayout, QWidget
 
 from ..comparison import Comparison
@@ -17,6 +17,7 @@ from .compare_dock import CompareShapes
 from .explanation_panel import ExplanationPanel
 from .shape_explorer import ShapeExplorer
 from .shape_path import ShapePlaces
+from .widgets import once
 from .worker import Failure, Outcome, Progress, Runner
 
 _NONE = (
@@ -43,6 +44,8 @@ class ShapeSpace(QWidget):
         self._following = False
         self.comparison: Comparison | None = None
         self.runner = Runner(self)
+        self._looking = once(self, self.look_for_comparison)
+        self._closing = once(self, self._stop_if_closed)
         self._make_controls()
         self._lay_out()
         self._connect()
@@ -234,7 +237,7 @@ class ShapeSpace(QWidget):
         """Closing the dock only hides it: stop then, but not for another tab or a minimised window."""
         super().hideEvent(event)
         self.explorer.stop()
-        QTimer.singleShot(0, self._stop_if_closed)
+        self._closing.start()
 
     def _stop_if_closed(self) -> None:
         dock = self.parentWidget()
@@ -246,7 +249,7 @@ class ShapeSpace(QWidget):
 
     def _look_later(self) -> None:
         """A dock may have been opened since: its layers come before its result is announced."""
-        QTimer.singleShot(0, self.look_for_comparison)
+        self._looking.start()
 
 
 def _progress_of(comparison: Comparison) -> Generator[Progress, None, Explanation]:

@@ -9,12 +9,10 @@ from qtpy.QtCore import QEvent, Qt, QTimer, Signal
 from qtpy.QtWidgets import (
     QComboBox,
     QFormLayout,
-    QFrame,
     QHBoxLayout,
     QLabel,
     QProgressBar,
     QPushButton,
-    QScrollArea,
     QSplitter,
     QVBoxLayout,
     QWidget,
@@ -24,7 +22,7 @@ from ..studies import Partial
 from .plot_view import Plot, PlotView
 from .ranges import NumbersEdit
 from .settings_form import SettingsForm
-from .widgets import wrapped
+from .widgets import ScrollColumn, once, wrapped
 from .worker import Failure, Progress, Runner
 
 _TESTS = {
@@ -76,6 +74,7 @@ class StudyDock(QWidget):
         self.ranges = {name: edit for name, (_, edit) in ranges.items()}
         self.result: Any = None
         self.runner = Runner(self)
+        self._closing = once(self, self._stop_if_closed)
         self._make_controls()
         self._lay_out(choice, ranges)
         self._connect()
@@ -144,13 +143,8 @@ class StudyDock(QWidget):
         for part in (*self.own_controls(), self.settings):
             column.addWidget(part)
         column.addStretch(1)
-        self._scroll = QScrollArea()
-        self._scroll.setWidgetResizable(True)
-        self._scroll.setFrameShape(QFrame.Shape.NoFrame)
-        self._scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        self._scroll.setWidget(page)
         splitter = QSplitter(Qt.Orientation.Vertical)
-        splitter.addWidget(self._scroll)
+        splitter.addWidget(ScrollColumn(page))
         splitter.addWidget(self._lower_half())
         splitter.setStretchFactor(1, 1)
         splitter.setSizes([_CONTROLS, 10 * _CONTROLS])
@@ -314,17 +308,10 @@ class StudyDock(QWidget):
         """Follow the layers again after the dock was closed."""
         self.choice.follow()
         super().showEvent(event)
-        QTimer.singleShot(0, self._fit_width)
-
-    def _fit_width(self) -> None:
-        """Ask for the width that the controls need, so that nothing is cut off at the side."""
-        page, bar = self._scroll.widget(), self._scroll.verticalScrollBar()
-        page.layout().activate()
-        self._scroll.setMinimumWidth(page.minimumSizeHint().width() + bar.sizeHint().width() + 4)
 
     def hideEvent(self, event: QEvent | None) -> None:  # noqa: N802 - Qt's name
         """Closing the dock only hides it: stop then, but not for another tab or a minimised window."""
-        QTimer.singleShot(0, self._stop_if_closed)
+        self._closing.start()
         super().hideEvent(event)
 
     def _stop_if_closed(self) -> None:

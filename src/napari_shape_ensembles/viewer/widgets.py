@@ -1,5 +1,7 @@
 """Small widgets that several docks are made of."""
 
+from collections.abc import Callable
+
 from qtpy.QtCore import QEvent, QObject, Qt, QTimer, Signal
 from qtpy.QtGui import QResizeEvent
 from qtpy.QtWidgets import QFrame, QLabel, QPushButton, QScrollArea, QSizePolicy, QVBoxLayout, QWidget
@@ -17,9 +19,7 @@ class ScrollColumn(QScrollArea):
         self.setWidget(page)
         page.installEventFilter(self)
         # Once more after all layouts inside have been updated: until then they tell their sizes of before.
-        self._later = QTimer(self)
-        self._later.setSingleShot(True)
-        self._later.timeout.connect(self.fit)
+        self._later = once(self, self.fit)
 
     def eventFilter(self, watched: QObject | None, event: QEvent | None) -> bool:  # noqa: N802 - Qt's name
         """Ask for more width when the contents have come to need it, and for less when they no longer do."""
@@ -85,6 +85,17 @@ class Section(QWidget):
         self.heading.setText(f"{'▾' if self.unfolded else '▸'}  {self._title}")
         self.heading.setToolTip(f"{'Fold' if self.unfolded else 'Unfold'} {self._title.replace('&', '').lower()}")
         self.toggled.emit(self.unfolded)
+
+
+def once(owner: QWidget, action: Callable[[], object]) -> QTimer:
+    """A timer that acts once after the events that are under way.
+
+    Its owner takes it along; a single shot could come when the owner is no more.
+    """
+    timer = QTimer(owner)
+    timer.setSingleShot(True)
+    timer.timeout.connect(action)
+    return timer
 
 
 def wrapped(text: str = "") -> QLabel:

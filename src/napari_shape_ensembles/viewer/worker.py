@@ -7,11 +7,11 @@ import threading
 import weakref
 from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, Generic, TypeAlias, TypeVar
 
 from napari.layers import Shapes
 from napari.qt.threading import GeneratorWorker, create_worker
+from qtpy.compat import isalive
 from qtpy.QtCore import QCoreApplication, QObject, Signal
 from superqt.utils import WorkerBase
 
@@ -156,8 +156,6 @@ class Runner(QObject):
         self._worker: GeneratorWorker | None = None
         self._waiting: Steps | None = None
         self._running: list[GeneratorWorker] = []
-        # The window may take this object with it while a thread still works: what is left must not speak to it.
-        self.destroyed.connect(partial(_let_go, self._running))
         application = QCoreApplication.instance()
         if application is not None:
             application.aboutToQuit.connect(finish_all)
@@ -191,21 +189,24 @@ class Runner(QObject):
         worker.start()
 
     def _progress(self, worker: GeneratorWorker, progress: object) -> None:
-        if worker is self._worker and self._running:
+        if not isalive(self):  # the window took this object with it while the thread worked on
+            worker.quit()
+        elif worker is self._worker:
             self.progressed.emit(progress)
 
     def _end(self, worker: GeneratorWorker, outcome: object) -> None:
-        if worker is self._worker and self._running:
+        if isalive(self) and worker is self._worker:
             self._worker = None
             self.ended.emit(outcome)
 
     def _gone(self, worker: GeneratorWorker) -> None:
         """A thread has ended: start what waits for it."""
-        if worker not in self._running:
-            return
+        # The worker and what listens to it hold each other; Python may let go of such a ring in any thread, Qt may not.
+        for signal in (worker.yielded, worker.returned, worker.finished):
+            signal.disconnect()
         self._running.remove(worker)
         waiting, self._waiting = self._waiting, None
-        if waiting is not None:
+        if waiting is not None and isalive(self):
             self._launch(waiting)
 
 
@@ -216,12 +217,6 @@ def _worker(steps: Steps) -> GeneratorWorker:
     own = weakref.ref(worker)
     asked[0] = lambda: (alive := own()) is None or alive.abort_requested
     return worker
-
-
-def _let_go(running: list[GeneratorWorker], *_: object) -> None:
-    for worker in running:
-        worker.quit()
-    running.clear()
 
 
 def finish_all() -> None:
