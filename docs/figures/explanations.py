@@ -28,8 +28,8 @@ READING = {
     "all of the difference. Circularity sees it too; area does not. The coarse form differs a little because smoothing "
     "also rounds corners.",
     "Ice grains, two halves alike": "Nothing is named, as it should be.",
-    "Metal powder": "Another size fraction of the same particles: size alone is named. Halves of so few particles do not "
-    "always show it again.",
+    "Metal powder": "Another size fraction of the same particles: size alone is named. Halves of so few particles do "
+    "not always show it again.",
     "Battery particles, new and old": "The paper reports other shapes after cycling. In this pair of images, at the "
     "stronger smoothing, the old particles are smaller; no difference of form is detected.",
     "Osteosarcoma cells, a drug against control": "Branched processes make outlines concave and rough; cells that have "
@@ -86,8 +86,8 @@ def samples(seeds):
     """How often each component is named in the made pairs."""
     lines = [
         "## The four sample pairs",
-        f"Each drawn with {seeds} seeds, segmented and traced with the defaults: in how many of them each component was "
-        "named at 1 % family-wise.",
+        f"Each drawn with {seeds} seeds, segmented and traced with the defaults: in how many of them each component "
+        "was named at 1 % family-wise.",
         "| sample pair | put in | " + " | ".join(COMPONENTS) + " |",
         "|---" * (2 + len(COMPONENTS)) + "|",
     ]
