@@ -115,9 +115,3 @@ def test_pairs_are_drawn_in_the_order_of_the_tree():
     assert [text.get_text() for text in matrix.texts] == [
         table.case[i, j] for i in table.order for j in table.order if i != j
     ]
-
-
-def test_without_matplotlib_the_message_says_what_to_install(landscapes, monkeypatch):
-    monkeypatch.setitem(__import__("sys").modules, "matplotlib", None)
-    with pytest.raises(ImportError, match=r"napari-shape-ensembles\[plot\]"):
-        figures.plot_landscape(landscapes[-1])

@@ -1,6 +1,5 @@
 """The docks of studies as a person uses them: choose, run, watch, cancel, click."""
 
-import sys
 import time
 
 import numpy as np
@@ -159,14 +158,6 @@ def test_errors_end_in_the_panel(landscape_dock, model, qtbot):
     run(landscape_dock, qtbot)
     assert "⚠ two has no usable outline" in landscape_dock.answer.text()
     assert landscape_dock.run_button.isEnabled()
-
-
-def test_without_matplotlib_the_numbers_are_there_and_the_place_of_the_plot_says_what_to_install(
-    landscape_dock, qtbot, monkeypatch
-):
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
-    assert run(landscape_dock, qtbot).complete
-    assert "napari-shape-ensembles[plot]" in landscape_dock.view.failure
 
 
 def test_a_plot_that_fails_says_so_and_the_next_one_is_drawn(landscape_dock, qtbot):

@@ -233,10 +233,8 @@ def _axes(ax: "Axes | None") -> "Axes":
 
 
 def _figure(figure: "Figure | None") -> "Figure":
-    try:
-        from matplotlib import pyplot
-    except ImportError as error:
-        raise ImportError('figures need matplotlib: pip install "napari-shape-ensembles[plot]"') from error
+    from matplotlib import pyplot
+
     return pyplot.figure(figsize=(7, 9), layout="constrained") if figure is None else figure
 
 

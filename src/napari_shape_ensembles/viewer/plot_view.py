@@ -189,20 +189,16 @@ def _safely_rendered(plot: Plot, look: Look) -> Drawn | str:
     """The picture, or why it cannot be drawn."""
     try:
         return _rendered(plot, look)
-    except ImportError as error:
-        return str(error)
     except Exception as error:
         log.exception("a plot failed")
         return f"The plot could not be drawn ({type(error).__name__}: {error}). Please report it."
 
 
 def _rendered(plot: Plot, look: Look) -> Drawn:
-    try:
-        import matplotlib as mpl
-        from matplotlib.backends.backend_agg import FigureCanvasAgg
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise ImportError('Plots need matplotlib: pip install "napari-shape-ensembles[plot]"') from error
+    import matplotlib as mpl  # takes a while: here it keeps no dock waiting
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
     with mpl.rc_context(_style(look)):
         dpi = _DPI * look.ratio
         size = look.width / _DPI, look.height / _DPI
