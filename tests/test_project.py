@@ -97,7 +97,8 @@ PAGES = [page for page in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.m
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_code_in_the_documents_runs(page, capsys):
+def test_code_in_the_documents_runs(page, capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     names = {}
     for block in python_blocks(page):
         exec(block, names)

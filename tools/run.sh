@@ -1,6 +1,6 @@
 #!/bin/sh
-# Runs the demo or the tests, on a virtual screen where there is no other.
-#   run.sh demo [ONE TWO]    run.sh test [pytest arguments]
+# Runs the demo, the tests or a script that opens windows, on a virtual screen where there is no other.
+#   run.sh demo [ONE TWO]    run.sh test [pytest arguments]    run.sh script FILE [arguments]
 set -eu
 cd "$(dirname "$0")/.."
 . tools/packages.sh
@@ -61,4 +61,7 @@ demo)
     fi
     ;;
 test) tests "$@" ;;
+script)
+    if has_screen; then .venv/bin/python "$@"; else on_virtual_screen .venv/bin/python "$@"; fi
+    ;;
 esac

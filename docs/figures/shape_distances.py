@@ -18,7 +18,7 @@ import matplotlib.pyplot as plt
 ROOT = Path(__file__).resolve().parents[2]
 GRAINS = ROOT.parent / "shared" / "data" / "paper" / "pil184_grains.npz"
 IMAGE = ROOT / "docs" / "images" / "geodesic.png"
-BINS = (0, 0.001, 0.002, 0.005, 0.01, 0.02, 1)
+BINS = (0, 0.02, 0.05, 0.1, 0.2, 0.4, 1)
 ENDS = (184, 61)
 
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from ..threads import over_blocks
 from .decomposition import check_landmarks, curve_blocks, planes
-from .peaks import AMBIGUOUS, squared_scores, two_best
+from .peaks import AMBIGUOUS, lead, squared_scores, two_best
 
 Real = NDArray[np.float64]
 Complex = NDArray[np.complex128]
@@ -50,12 +50,14 @@ class Registration:
     residual : (N,) array
         ‖C(p*) X - Y R*‖ with both at unit norm: 0 for the archetype itself, at most √2.
     distinctness : (N,) array
-        1 - (second best peak of the score) / (best): how clearly this match was the best one.
+        1 - (squared residual) / (that of the second best match): how clearly this match was the best one, from 0
+        to 1. Curves and archetype being nearly round takes nothing from it.
     ambiguous : (N,) bool array
-        True where the second best match is nearly as good (within 0.1 %) and would give another registered curve.
-        The repeats of a curve that repeats itself, such as an ellipse, give the same one and do not count.
+        True where the second best match is nearly as good (distinctness below 0.02) and would give another registered
+        curve. The repeats of a curve that repeats itself, such as an ellipse, give the same one and do not count.
     archetype_distinctness : float
-        The same measure of the archetype matched with itself; near 0 every curve has several good matches.
+        1 - (second highest peak of the score) / (highest) of the archetype matched with itself, as `distinctness`
+        gives it for any curve.
     """
 
     landmarks: Real
@@ -69,8 +71,9 @@ class Registration:
 
     @property
     def archetype_is_ambiguous(self) -> bool:
-        """Whether the archetype (nearly) repeats itself, so that registration cannot be unique."""
-        return self.archetype_distinctness < AMBIGUOUS
+        """Whether the archetype repeats itself but for little beside the typical misfit: no registration is unique."""
+        typical = float(np.median(self.residual**2)) / 2 if len(self.residual) else 0.0
+        return self.archetype_distinctness < max(AMBIGUOUS * typical, _TIED)
 
 
 def register(landmarks: Real, archetype: Real, *, reflections: bool = True) -> Registration:
@@ -114,9 +117,9 @@ def register(landmarks: Real, archetype: Real, *, reflections: bool = True) -> R
     joined: list[NDArray[Any]] = (
         [np.concatenate(column) for column in zip(*matches, strict=True)] if matches else _nothing(points)
     )
-    registered, shift, rotation, backwards, residual, margin, ambiguous = joined
+    registered, shift, rotation, backwards, residual, distinct, ambiguous = joined
     own = float(distinctness(np.asarray(archetype)[None], reflections=reflections)[0])
-    return Registration(registered.swapaxes(1, 2), shift, rotation, backwards, residual, margin, ambiguous, own)
+    return Registration(registered.swapaxes(1, 2), shift, rotation, backwards, residual, distinct, ambiguous, own)
 
 
 def _nothing(points: Real) -> list[NDArray[Any]]:
@@ -159,8 +162,10 @@ def match(z: Complex, target: Complex, reflections: bool) -> tuple[Real, Real, R
     first, second, margin = two_best(squared_scores(spectrum, aim, reflections))
     registered, shift, turn, mirrored = _aligned(spectrum, aim, first)
     norm = np.linalg.norm(z, axis=-1, keepdims=True)
-    ambiguous = margin < AMBIGUOUS
-    tied = np.flatnonzero(margin < _TIED)
+    residual = np.linalg.norm(registered / norm - target, axis=-1)
+    distinct = lead(residual**2, margin)
+    ambiguous = distinct < AMBIGUOUS
+    tied = np.flatnonzero(ambiguous & (margin < _TIED))
     if len(tied):
         other = _aligned(spectrum[tied], aim if aim.ndim == 1 else aim[tied], second[tied])[0]
         ambiguous[tied] = np.linalg.norm(other - registered[tied], axis=-1) > _SAME * norm[tied, 0]
@@ -169,8 +174,8 @@ def match(z: Complex, target: Complex, reflections: bool) -> tuple[Real, Real, R
         np.where(against, -shift, shift) % n,
         _rotation(turn, mirrored),
         mirrored ^ against,
-        np.linalg.norm(registered / norm - target, axis=-1),
-        margin,
+        residual,
+        distinct,
         ambiguous,
     )
 

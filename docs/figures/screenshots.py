@@ -1,0 +1,238 @@
+"""Draws docs/images/dock-*.png: every dock in napari, and *Compare shapes* in each of its states, dark and light.
+
+Run as ``sh tools/run.sh script docs/figures/screenshots.py [--only states] [--out FOLDER]``; without a screen it uses a
+virtual one.
+"""
+
+import argparse
+from pathlib import Path
+
+import napari
+import numpy as np
+from napari.settings import get_settings
+from qtpy.QtCore import QEventLoop, QTimer
+from qtpy.QtGui import QColor, QImage, QPainter
+from skimage.data import coins
+
+IMAGES = Path(__file__).resolve().parents[1] / "images"
+PLUGIN = "napari-shape-ensembles"
+THEMES = ("dark", "light")
+GAP = 16
+
+
+def wait(signal=None, milliseconds=600):
+    """Let the window work: until a signal comes, and then a little more."""
+    loop = QEventLoop()
+    if signal is not None:
+        signal.connect(loop.quit)
+        loop.exec()
+    QTimer.singleShot(milliseconds, loop.quit)
+    loop.exec()
+
+
+def opened(theme, size=(1500, 1000)):
+    """A viewer in a theme."""
+    get_settings().appearance.theme = theme
+    viewer = napari.Viewer(title="Shape ensembles")
+    viewer.theme = theme
+    viewer.window.resize(*size)
+    return viewer
+
+
+def dock_of(viewer, name):
+    """A dock of the plugin, opened as its menu does."""
+    return viewer.window.add_plugin_dock_widget(PLUGIN, name)[1]
+
+
+def window_picture(viewer, name, out):
+    """The whole window as a file."""
+    viewer.reset_view()
+    wait()
+    viewer.screenshot(str(out / f"{name}.png"), canvas_only=False, flash=False)
+    print(name)
+
+
+def halves(viewer):
+    """Two parts of one image of coins."""
+    for name, part in (("coins, left", coins()[:, :192]), ("coins, right", coins()[:, 192:])):
+        viewer.add_image(part, name=name, scale=(0.1, 0.1), units=("mm", "mm"))
+    viewer.grid.enabled = True
+
+
+def compared(viewer):
+    """The dock *Compare shapes* with a result."""
+    dock = dock_of(viewer, "Compare shapes")
+    dock.run_button.click()
+    wait(dock.finished)
+    return dock
+
+
+def states(theme, width):
+    """Pictures of *Compare shapes* in each of its states."""
+    viewer = opened(theme)
+    dock = dock_of(viewer, "Compare shapes")
+    pictures = {}
+
+    def keep(expected):
+        assert dock.state == expected, (dock.state, expected)
+        wait()
+        frame = dock.parentWidget()
+        frame.setFixedWidth(width)
+        wait(milliseconds=200)
+        pictures[expected] = dock.grab().toImage()
+
+    keep("empty")
+    viewer.open_sample(PLUGIN, "undulation_difference")
+    keep("ready")
+    dock.run_button.click()
+    keep_running = dock.grab
+    wait(milliseconds=250)
+    pictures["running"] = keep_running().toImage()
+    wait(dock.finished)
+    keep("done")
+    dock.settings.controls["rank"].setValue(20)
+    keep("stale")
+    viewer.layers.clear()
+    for name in "ab":
+        viewer.add_image(np.ones((80, 80)), name=f"empty field {name}")
+    dock.run_button.click()
+    if dock.runner.busy:
+        wait(dock.finished)
+    keep("error")
+    viewer.layers.clear()
+    few(viewer)
+    dock.run_button.click()
+    wait(dock.finished)
+    keep("inconclusive")
+    viewer.close()
+    return pictures
+
+
+def few(viewer):
+    """Two images of six objects each."""
+    for image, options, kind in viewer_samples():
+        del kind
+        rows, columns = (slice(0, side // 3) for side in image.shape)
+        viewer.add_image(image[rows, columns], **options)
+
+
+def viewer_samples():
+    """The sample pair without a difference."""
+    from napari_shape_ensembles.viewer import sample_data
+
+    return sample_data.no_difference()
+
+
+def sheet(pictures, ground):
+    """Pictures beside each other."""
+    width = sum(picture.width() + GAP for picture in pictures) + GAP
+    height = max(picture.height() for picture in pictures) + 2 * GAP
+    whole = QImage(width, height, QImage.Format.Format_RGB32)
+    whole.fill(QColor(ground))
+    painter = QPainter(whole)
+    left = GAP
+    for picture in pictures:
+        painter.drawImage(left, GAP, picture)
+        left += picture.width() + GAP
+    painter.end()
+    return whole
+
+
+def draw_states(out):
+    """All states, in both themes, narrow and wide."""
+    for theme in THEMES:
+        for kind, width in (("", 400), ("-wide", 640)):
+            pictures = states(theme, width)
+            ground = "#262930" if theme == "dark" else "#efebe9"
+            names = list(pictures) if not kind else ["done"]
+            sheet([pictures[name] for name in names], ground).save(str(out / f"dock-states-{theme}{kind}.png"))
+            print(theme, kind, names)
+
+
+def draw_compare(out):
+    """A comparison in the whole window."""
+    for theme in THEMES:
+        viewer = opened(theme)
+        viewer.open_sample(PLUGIN, "undulation_difference")
+        dock = compared(viewer)
+        window_picture(viewer, f"dock-compare-{theme}", out)
+        dock.results.explore.click()
+        wait(milliseconds=1500)
+        window_picture(viewer, f"dock-curves-{theme}", out)
+        viewer.close()
+
+
+def draw_segment(out):
+    """The live preview, and the inspection of what it leaves."""
+    for theme in THEMES:
+        viewer = opened(theme)
+        viewer.add_image(coins(), name="coins")
+        dock = dock_of(viewer, "Segment curves")
+        wait(dock.previewed)
+        window_picture(viewer, f"dock-segment-{theme}", out)
+        dock.commit_button.click()
+        wait(dock.finished)
+        viewer.window.remove_dock_widget(dock)
+        inspect = dock_of(viewer, "Inspect curves")
+        inspect.a.choose(viewer.layers["coins labels"])
+        inspect.inspect_button.click()
+        wait(inspect.finished)
+        window_picture(viewer, f"dock-inspect-{theme}", out)
+        viewer.close()
+
+
+def draw_shape_space(out):
+    """Why two images differ."""
+    for theme in THEMES:
+        viewer = opened(theme)
+        viewer.open_sample(PLUGIN, "both_differences")
+        compare = compared(viewer)
+        dock = dock_of(viewer, "Shape space")
+        compare.parentWidget().close()
+        dock.explain_button.click()
+        wait(dock.runner.ended)
+        window_picture(viewer, "shape-space" if theme == "dark" else "shape-space-light", out)
+        viewer.close()
+
+
+def draw_studies(out):
+    """Both docks of studies."""
+    for theme in THEMES:
+        for title, name in (("Decision landscape", "landscape"), ("Smoothing study", "smoothing")):
+            viewer = opened(theme)
+            viewer.open_sample(PLUGIN, "undulation_difference")
+            dock = dock_of(viewer, title)
+            dock.settings.load({"permutations": 200})
+            dock.ranges["ranks"].setText("5, 20-100:20")
+            dock.ranges["landmarks"].setText("100, 200")
+            if "sigmas" in dock.ranges:
+                dock.ranges["sigmas"].setText("0-4")
+            dock.run_button.click()
+            wait(dock.finished, 3000)
+            window_picture(viewer, f"dock-{name}-{theme}", out)
+            viewer.close()
+
+
+DRAWN = {
+    "states": draw_states,
+    "compare": draw_compare,
+    "segment": draw_segment,
+    "shape_space": draw_shape_space,
+    "studies": draw_studies,
+}
+
+
+def main():
+    """Draw what is asked for."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", choices=DRAWN)
+    parser.add_argument("--out", type=Path, default=IMAGES)
+    options = parser.parse_args()
+    options.out.mkdir(parents=True, exist_ok=True)
+    for name, draw in DRAWN.items():
+        if options.only in (None, name):
+            draw(options.out)
+
+
+if __name__ == "__main__":
+    main()
