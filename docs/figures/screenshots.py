@@ -109,10 +109,10 @@ def states(theme, width):
 
 
 def few(viewer):
-    """Two images of six objects each."""
+    """Two images of a few objects each."""
     for image, options, kind in viewer_samples():
         del kind
-        rows, columns = (slice(0, side // 3) for side in image.shape)
+        rows, columns = (slice(0, side // 6) for side in image.shape)
         viewer.add_image(image[rows, columns], **options)
 
 

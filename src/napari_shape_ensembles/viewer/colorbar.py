@@ -70,7 +70,9 @@ class ColorBar(QWidget):
         ink = self.palette().windowText().color()
         width = self.width() - 2 * _MARGIN
         shares = self.shares()
-        for index, (name, share) in enumerate(zip("AB", shares, strict=True)):
+        for index, (name, side, share) in enumerate(zip("AB", self._sides, shares, strict=True)):
+            if not len(side):
+                continue
             strip = QRectF(_MARGIN, index * _STRIP + 2, width, _STRIP - 4)
             self._draw_strip(painter, strip, share / (share.max() or 1.0), ink)
             painter.drawText(QRectF(0, strip.top(), _MARGIN - 4, strip.height()), Qt.AlignmentFlag.AlignRight, name)

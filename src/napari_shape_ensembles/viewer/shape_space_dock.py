@@ -2,7 +2,6 @@
 
 from collections.abc import Generator
 from pathlib import Path
-from typing import cast
 
 import numpy as np
 from napari.components import ViewerModel
@@ -17,8 +16,8 @@ from .compare_dock import CompareShapes
 from .explanation_panel import ExplanationPanel
 from .shape_explorer import ShapeExplorer
 from .shape_path import ShapePlaces
-from .widgets import once
-from .worker import Failure, Outcome, Progress, Runner
+from .widgets import ScrollColumn, once
+from .worker import Failure, Progress, Runner
 
 _NONE = (
     "There is no comparison yet. Open the dock Compare shapes, choose two layers and press Run; "
@@ -71,7 +70,8 @@ class ShapeSpace(QWidget):
         buttons = QHBoxLayout()
         for button in (self.explain_button, self.cancel_button, self.save_report):
             buttons.addWidget(button)
-        column = QVBoxLayout(self)
+        page = QWidget()
+        column = QVBoxLayout(page)
         column.setContentsMargins(6, 6, 6, 6)
         column.addWidget(self.status)
         column.addWidget(self.open_compare)
@@ -79,6 +79,9 @@ class ShapeSpace(QWidget):
         column.addLayout(buttons)
         column.addWidget(self.progress)
         column.addWidget(self.panel)
+        outer = QVBoxLayout(self)
+        outer.setContentsMargins(0, 0, 0, 0)
+        outer.addWidget(ScrollColumn(page))
         self._show_state()
 
     def _connect(self) -> None:
@@ -138,8 +141,7 @@ class ShapeSpace(QWidget):
     def explain(self) -> None:
         """Explain the comparison in the background."""
         if self.comparison is not None and not self.runner.busy:
-            # The runner passes on whatever a generator returns.
-            self.runner.start(cast("Generator[Progress, None, Outcome]", _progress_of(self.comparison)))
+            self.runner.start(_progress_of(self.comparison))
             self._show_state()
 
     def cancel(self) -> None:
@@ -222,7 +224,7 @@ class ShapeSpace(QWidget):
     def write_report(self, path: Path) -> None:
         """Save the report in the background; say where, or why not."""
         if self.panel.explanation is not None and not self.runner.busy:
-            self.runner.start(cast("Generator[Progress, None, Outcome]", _saving(self.panel.explanation, path)))
+            self.runner.start(_saving(self.panel.explanation, path))
             self._show_state()
 
     def showEvent(self, event: QEvent | None) -> None:  # noqa: N802 - Qt's name
