@@ -7,7 +7,7 @@ author = "the napari-shape-ensembles developers"
 project_copyright = f"2026, {author}"
 release = importlib.metadata.version(project)
 
-extensions = ["myst_parser", "numpydoc", "sphinx.ext.autodoc", "sphinx_copybutton", "sphinxcontrib.mermaid"]
+extensions = ["myst_nb", "numpydoc", "sphinx.ext.autodoc", "sphinx_copybutton", "sphinxcontrib.mermaid"]
 exclude_patterns = ["figures", "_build"]
 
 html_theme = "furo"
@@ -15,6 +15,7 @@ html_title = project
 html_show_sourcelink = False
 copybutton_exclude = ".linenos, .gp"
 
+nb_execution_mode = "off"  # they are run by tools/make_notebooks.py
 myst_enable_extensions = ["colon_fence"]
 myst_fence_as_directive = ["mermaid"]
 myst_heading_anchors = 3
