@@ -1,8 +1,8 @@
-"""Breaks one sign, factor, root or comparison at a time in copies of `tensors/` and shows that a test fails.
+"""Breaks one sign, factor, root or comparison at a time in copies of a room and shows that a test fails.
 
-    python benchmarks/mutations.py                    # all modules: some 600 changes
-    python benchmarks/mutations.py spd grassmann      # some modules
-    python benchmarks/mutations.py --every 5          # every fifth change
+    python benchmarks/mutations.py                              # all modules of tensors/: some 600 changes
+    python benchmarks/mutations.py spd grassmann                # some modules
+    python benchmarks/mutations.py --room discrepancy --every 5 # every fifth change of another room
 
 Prints the changes that no test noticed. Changes that have no consequence, such as another size of a block, are
 listed below with the reason and left out. Needs `fork`: Linux or macOS.
@@ -22,7 +22,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = "napari_shape_ensembles"
-ROOM = ROOT / "src" / PACKAGE / "tensors"
+ROOMS = ("tensors", "discrepancy")
 SWAPS = {ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Div, ast.Div: ast.Mult, ast.Pow: ast.Mult}
 OPPOSITES = {ast.Lt: ast.GtE, ast.GtE: ast.Lt, ast.Gt: ast.LtE, ast.LtE: ast.Gt, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq}
 SECONDS = 300
@@ -160,9 +160,14 @@ class Mutator(ast.NodeTransformer):
         return node
 
 
-def mutants(module):
+def source_of(room, module):
+    """Path of a module."""
+    return ROOT / "src" / PACKAGE / room / f"{module}.py"
+
+
+def mutants(room, module):
     """Yield (line, change, source) for every change to a module."""
-    source = (ROOM / f"{module}.py").read_text(encoding="utf-8")
+    source = source_of(room, module).read_text(encoding="utf-8")
     tree = ast.parse(source)
     counter = Mutator()
     counter.visit(copy.deepcopy(tree))
@@ -174,17 +179,17 @@ def mutants(module):
 
 def survives(job):
     """Whether all tests pass with a changed module; runs in a process of its own."""
-    module, line, change, source = job
+    room, module, line, change, source = job
     with tempfile.TemporaryDirectory() as folder:
         shutil.copytree(ROOT / "src" / PACKAGE, Path(folder) / PACKAGE, ignore=shutil.ignore_patterns("viewer"))
-        (Path(folder) / PACKAGE / "tensors" / f"{module}.py").write_text(source, encoding="utf-8")
+        (Path(folder) / PACKAGE / room / f"{module}.py").write_text(source, encoding="utf-8")
         child = os.fork()
         if child == 0:
-            os._exit(run_tests(module, folder))
+            os._exit(run_tests(room, module, folder))
         return module, line, change, os.waitpid(child, 0)[1] == 0
 
 
-def run_tests(module, folder):
+def run_tests(room, module, folder):
     """Run the module's own tests, then those of the other modules in the room; stop at the first failure."""
     import signal
 
@@ -192,17 +197,18 @@ def run_tests(module, folder):
 
     signal.alarm(SECONDS)  # a change may never end; the signal then ends this process, which counts as noticed
     sys.path.insert(0, folder)
-    own = ROOT / "tests" / "tensors" / f"test_{module}.py"
-    rest = [path for path in sorted((ROOT / "tests" / "tensors").glob("test_*.py")) if path != own]
+    tests = ROOT / "tests" / room
+    own = tests / f"test_{module}.py"
+    rest = [path for path in sorted(tests.glob("test_*.py")) if path != own]
     options = ["-x", "-q", "-p", "_hypothesis_pytestplugin", "-p", "no:cacheprovider", "--hypothesis-seed=0"]
     with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
         own_result = int(pytest.main([*options, str(own)])) if own.exists() else 0
         return own_result or int(pytest.main([*options, *map(str, rest)]))
 
 
-def consequential(module, line):
+def consequential(room, module, line):
     """Whether a change to this line of a module should be noticed."""
-    text = (ROOM / f"{module}.py").read_text(encoding="utf-8").splitlines()[line - 1]
+    text = source_of(room, module).read_text(encoding="utf-8").splitlines()[line - 1]
     return not any(where == module and part in text for where, part in HARMLESS)
 
 
@@ -216,12 +222,15 @@ def warm_up():
 def main():
     """Change, test and report."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    names = sorted(path.stem for path in ROOM.glob("*.py") if path.stem != "__init__")
-    parser.add_argument("modules", nargs="*", default=names)
+    parser.add_argument("modules", nargs="*")
+    parser.add_argument("--room", choices=ROOMS, default=ROOMS[0])
     parser.add_argument("--every", type=int, default=1)
     options = parser.parse_args()
-    jobs = [(module, *mutant) for module in options.modules for mutant in mutants(module)]
-    jobs = [job for job in jobs if consequential(*job[:2])][:: options.every]
+    room = options.room
+    folder = source_of(room, "").parent
+    names = options.modules or sorted(path.stem for path in folder.glob("*.py") if path.stem != "__init__")
+    jobs = [(room, module, *mutant) for module in names for mutant in mutants(room, module)]
+    jobs = [job for job in jobs if consequential(*job[:3])][:: options.every]
     warm_up()
     tried, unnoticed = {}, []
     with multiprocessing.get_context("fork").Pool(len(os.sched_getaffinity(0)), maxtasksperchild=1) as pool:
