@@ -1,7 +1,7 @@
 """From labels to closed curves, with sub-pixel vertices and every object accounted for."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
@@ -41,14 +41,14 @@ def extract_curves(
 ) -> Ensemble:
     """Trace the outline of every labelled object.
 
-    The outline is the 0.5 level set of the object's mask after a Gaussian filter, by marching squares. Pixel
-    centres have whole coordinates. Curves run in the direction of positive area in (row, column) axes.
+    The outline is the 0.5 level set of the object's mask after a Gaussian filter. Pixel centres have whole
+    coordinates. Curves run in the direction of positive area in (row, column) axes.
 
     Parameters
     ----------
     labels : (rows, columns) array
-        Whole numbers of any type, floats included, 0 = background, with or without gaps. Of a mask, that is
-        booleans or one value in several places, the connected components.
+        Whole numbers of any type, 0 = background. Of a mask, that is booleans or one value in several places, the
+        connected components.
     smoothing : float
         Standard deviation of the filter; 0 for none.
     smoothing_unit : {"pixel", "physical", "window"}
@@ -61,23 +61,21 @@ def extract_curves(
     holes : bool
         Also trace holes, as curves of their own, with ids -1, -2, …
     border : bool
-        Keep objects that touch the image border, closed along it; else they are counted as "touching the
-        image border".
+        Keep objects that touch the image border, closed along it.
     min_area : float
-        Objects and holes of fewer pixels are counted as "smaller than … px".
+        Least area of objects and holes, in pixels.
     min_vertices : int
-        Outlines of fewer vertices are counted as "fewer than … vertices". Marching squares set about 1.3 per
-        pixel of length.
+        Least number of vertices; marching squares set about 1.3 per pixel of length.
     min_length : float
-        Outlines shorter than this many pixels are counted as "shorter than … px" (the paper's battery curves: 20).
+        Least length in pixels (the paper's battery curves: 20).
     name : str
         Of the ensemble.
 
     Returns
     -------
     Ensemble
-        Ids are the label values. Where a label has several pieces, or falls apart under smoothing, the
-        largest is kept and the others are counted as "extra pieces of a label".
+        Ids are the label values. Where a label has several pieces, or falls apart under smoothing, the largest is
+        kept. All that is left out is counted by reason in `dropped`.
 
     Raises
     ------
@@ -88,20 +86,32 @@ def extract_curves(
     pixel = checked(scale, min_area, min_vertices, min_length)
     blur = Blur.of(smoothing, smoothing_unit, pixel)
     dropped: Counter[str] = Counter()
-    curves: list[Real] = []
-    ids: list[int] = []
-    for value, mask, corner in _objects(plane, border, min_area, dropped):
+    traced = []
+    for number, curve in _traced(_objects(plane, border, min_area, dropped), blur, holes, min_area, dropped):
+        if reason := _too_coarse(curve, min_vertices, min_length):
+            dropped[reason] += 1
+        else:
+            traced.append((number, curve * pixel))
+    ids = _numbered_holes([number for number, _ in traced])
+    return Ensemble([curve for _, curve in traced], name=name, unit=unit, ids=ids, dropped=dropped)
+
+
+def _traced(
+    objects: Iterable[tuple[int, Mask, Real]],
+    blur: "Blur",
+    holes: bool,
+    min_area: float,
+    dropped: Counter[str],
+) -> Iterator[tuple[int, Real]]:
+    """Outlines in pixels by their label values, and large holes as -1."""
+    for value, mask, corner in objects:
         outline, inner = _outlines(mask, blur, holes, dropped)
+        if outline is not None:
+            yield value, outline + corner
         large = [hole for hole in inner if signed_area(hole) >= min_area]
         dropped[too_small(min_area)] += len(inner) - len(large)
-        traced = [(value, outline)] if outline is not None else []
-        for number, curve in traced + [(-1, hole) for hole in large]:
-            if reason := _too_coarse(curve, min_vertices, min_length):
-                dropped[reason] += 1
-            else:
-                curves.append((curve + corner) * pixel)
-                ids.append(number)
-    return Ensemble(curves, name=name, unit=unit, ids=_numbered_holes(ids), dropped=dropped)
+        for hole in large:
+            yield -1, hole + corner
 
 
 @dataclass(frozen=True)
