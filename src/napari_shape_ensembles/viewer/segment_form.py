@@ -174,6 +174,13 @@ def _find_controls() -> dict[str, tuple[str, Control, str]]:
             "Takes uneven light off, by an opening with a window of this half width in pixels.\n"
             "Wider than the widest object; 0 for none. Thresholds then count from the background.",
         ),
+        **_threshold_controls(default),
+        **_superpixel_controls(default),
+    }
+
+
+def _threshold_controls(default: Segmentation) -> dict[str, tuple[str, Control, str]]:
+    return {
         "threshold": (
             "Threshold",
             _decimal(0, 0, 1, 1, ""),
@@ -209,6 +216,11 @@ def _find_controls() -> dict[str, tuple[str, Control, str]]:
             _whole(default.object_classes, 1, 4, ""),
             "How many of the classes are objects, counted from the objects' side. Default 1.",
         ),
+    }
+
+
+def _superpixel_controls(default: Segmentation) -> dict[str, tuple[str, Control, str]]:
+    return {
         "superpixels": (
             "Superpixels",
             _whole(default.superpixels, 2, 20_000, ""),
