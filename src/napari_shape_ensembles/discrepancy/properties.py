@@ -130,4 +130,5 @@ def _concavity(landmarks: Real) -> Real:
     polygons = shapely.polygons(landmarks)
     x, y = landmarks[..., 0], landmarks[..., 1]
     area = np.abs((x * np.roll(y, -1, axis=1) - y * np.roll(x, -1, axis=1)).sum(axis=1)) / 2
-    return np.maximum(1 - area / shapely.area(shapely.convex_hull(polygons)), 0)
+    missing = 1 - area / shapely.area(shapely.convex_hull(polygons))
+    return np.where(missing > _FLOOR, missing, 0)
