@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from threadpoolctl import threadpool_limits
 
 from curve_makers import blobs
 from napari_shape_ensembles import Ensemble, Settings, compare, explain, extract_curves, resynthesis, segment
@@ -166,3 +167,16 @@ def test_a_small_part_of_the_outline_is_not_called_none_of_it(small):
     effect[0] = 2 * found.form.effect_threshold
     one = replace(found, form=replace(found.form, effect=effect))
     assert "On less than 1% of the outline the mean form differs." in one.sentences()
+
+
+def test_the_number_of_threads_changes_no_digit_of_an_explanation():
+    a, b = (Ensemble(list(blobs(700, 60, seed=seed))) for seed in (1, 2))
+    result = compare(a, b, Settings(landmarks=100, rank=20, permutations=199))
+    found = []
+    for threads in (1, 2):
+        with threadpool_limits(threads, "blas"):
+            found.append(explain(result))
+    for part in ("components", "form", "modes"):
+        for name, one in vars(getattr(found[0], part)).items():
+            if isinstance(one, np.ndarray):
+                assert one.tobytes() == getattr(getattr(found[1], part), name).tobytes(), f"{part}.{name}"

@@ -134,4 +134,4 @@ def test_landmark_counts_are_told_apart_from_the_background(landscapes, style):
         background = np.mean(to_rgba(ax.get_facecolor())[:3])
         for line in ax.lines:
             if line.get_marker() == "s":
-                assert abs(np.mean(to_rgba(line.get_color())[:3]) - background) > 0.3
+                assert abs(np.mean(to_rgba(line.get_color())[:3]) - background) > 0.35

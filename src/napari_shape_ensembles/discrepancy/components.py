@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..tensors import ShapeSpace, grassmann, spd
-from ..threads import over_blocks
+from ..threads import one_library_thread, over_blocks
 from .contrasts import bootstrap_counts, difference_of_means, spread_interval, spread_ratio
 from .family import FamilyTests, family_tests
 from .kernel import gaussian, median_distance
@@ -103,6 +103,7 @@ def _digits(*ratios: float) -> list[str]:
     return words
 
 
+@one_library_thread()
 def components(space: ShapeSpace, t: Real, l: Real) -> dict[str, Real]:
     """Coordinates of every curve in each component of `COMPONENTS`.
 
@@ -130,6 +131,7 @@ def components(space: ShapeSpace, t: Real, l: Real) -> dict[str, Real]:
     }
 
 
+@one_library_thread()
 def component_tests(
     parts: dict[str, Real], first: int, *, permutations: int = 1000, rounds: int = 500, seed: int = 0
 ) -> Components:

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..tensors import ShapeSpace
+from ..threads import one_library_thread
 from .contrasts import spread_ratio, standardised_difference
 from .family import FamilyTests, family_tests
 from .properties import PROPERTIES, Property
@@ -105,6 +106,7 @@ class Modes:
         return f"B's outlines are {named[0].more if towards > 0 else named[0].less}"
 
 
+@one_library_thread()
 def mode_tests(t: Real, first: int, measured: dict[str, Real], *, permutations: int = 1000, seed: int = 0) -> Modes:
     """Test every undulation mode by its marginal MMD, jointly over all modes.
 

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..tensors import ShapeSpace
+from ..threads import one_library_thread
 from .family import label_weights
 
 Real = NDArray[np.float64]
@@ -54,6 +55,7 @@ class OutlineDifference:
         return np.abs(np.log(self.spread_b / self.spread_a)) > self.spread_threshold
 
 
+@one_library_thread()
 def outline_difference(
     space: ShapeSpace,
     t: Real,

@@ -12,6 +12,7 @@ import shapely
 from numpy.typing import NDArray
 
 from ..tensors import decompose
+from ..threads import one_library_thread
 
 Real = NDArray[np.float64]
 Complex = NDArray[np.complex128]
@@ -80,6 +81,7 @@ def fine_amplitude(undulation: Real) -> Real:
     return _amplitude(coefficients, lobes > COARSE)
 
 
+@one_library_thread()
 def properties(landmarks: Real) -> dict[str, Real]:
     """Measure every property of `PROPERTIES` on every curve; none depends on position, direction or start.
 
