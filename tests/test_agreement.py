@@ -42,3 +42,12 @@ def test_joined_nuclei_are_listed(nuclei):
     one, other = min(pairs)
     joined[joined == other] = one
     assert agreement(nuclei, joined, FEW, border=True).matching.merges == {one: (one, other)}
+
+
+def test_without_a_match_the_summary_names_no_distance():
+    one, other = (np.zeros((80, 80), int) for _ in range(2))
+    one[10:30, 10:30], other[50:70, 50:70] = 1, 1
+    words = agreement(one, other, FEW).summary()
+    assert words.startswith("0 matched")
+    assert "nan" not in words
+    assert "apart" not in words

@@ -219,6 +219,10 @@ ERRORS = {
     "no settings file": (["{a}", "{a}", "--settings", "{tmp}/none.toml"], "No such file"),
     "a bad setting": (["{a}", "{a}", "--settings", "{tmp}/bad.toml"], "rank is a whole number"),
     "an unknown option": (["{a}", "{a}", "--settings", "{tmp}/odd.toml"], "[outlines] has no option 'smooth'"),
+    "an option that is none of the file's": (["{a}", "{a}", "--settings", "{tmp}/name.toml"], "has no option 'name'"),
+    "an option of a wrong type": (["{a}", "{a}", "--settings", "{tmp}/type.toml"], "[segmentation] holds a value of"),
+    "too much memory": (["{a}", "{a}", "--settings", "{tmp}/huge.toml"], "more memory than there is"),
+    "a pixel size without end": (["{a}", "{a}", "--pixel-size", "inf", "--unit", "nm"], "--pixel-size is a height"),
     "a damaged image": (["{tmp}/bad.png", "{a}"], "bad.png is damaged, or no image"),
     "an image of one value": (["{tmp}/flat.png", "{a}"], "flat.png: "),
 }  # fmt: skip
@@ -231,6 +235,9 @@ def test_errors_are_one_sentence_and_exit_with_2(tmp_path, arguments, message):
     imageio.imwrite(tmp_path / "flat.png", np.zeros((50, 50), np.uint8))
     (tmp_path / "bad.png").write_bytes(b"no image")
     (tmp_path / "bad.toml").write_text("[analysis]\nrank = 0\n")
+    (tmp_path / "name.toml").write_text("[outlines]\nname = 'x'\n")
+    (tmp_path / "type.toml").write_text("[segmentation]\nsmoothing = [1]\n")
+    (tmp_path / "huge.toml").write_text("[analysis]\nlandmarks = 10000000000000\n")
     (tmp_path / "odd.toml").write_text("[outlines]\nsmooth = 1\n")
     filled = [argument.format(tmp=tmp_path, a=tmp_path / "a.png") for argument in arguments]
     done = run("compare", *filled, "--out", tmp_path / "r")
@@ -275,3 +282,58 @@ def test_report_explains_a_saved_comparison(tmp_path):
     refused = run("report", saved, "--out", tmp_path / "why.txt")
     assert refused.exit_code == 2
     assert "saved as .html or .pdf" in refused.stderr
+
+
+@pytest.mark.parametrize("command", ["compare", "landscape", "smoothing", "pairs", "segment", "report"])
+def test_results_that_cannot_be_written_are_refused_before_the_work(tmp_path, command):
+    (tmp_path / "file").write_text("x")
+    place = tmp_path / "file" / "below" / ("why.html" if command == "report" else "")
+    given = {"compare": 2, "landscape": 2, "smoothing": 2}.get(command, 1) * [tmp_path / "none"]
+    done = run(command, *given, "--out", place)
+    assert done.exit_code == 2
+    assert f"{tmp_path / 'file'} is a file: give a folder" in done.stderr
+
+
+@pytest.mark.parametrize("ranks", ["inf", "nan", "2.5", "1,inf", "2:3:0.5"])
+def test_ranks_are_whole_numbers_and_looked_at_before_the_files(tmp_path, ranks):
+    done = run("landscape", tmp_path / "none", tmp_path / "none", "--ranks", ranks, "--out", tmp_path / "r")
+    assert done.exit_code == 2
+    assert "error: there is no file" not in done.stderr
+    assert isinstance(done.exception, SystemExit)
+
+
+def test_names_of_files_do_not_speak_to_the_terminal(tmp_path, quick):
+    paths = [tmp_path / f"two\nlines \x1b[31m{side}.csv" for side in "ab"]
+    for seed, path in enumerate(paths):
+        write_curves(path, Ensemble(list(blobs(9, 40, seed=seed)), unit="µm"))
+    done = run("compare", *paths, "--settings", quick, "--out", tmp_path / "r")
+    assert done.exit_code == 0, done.stderr
+    assert len(done.stdout.splitlines()) == 1
+    assert "\x1b" not in done.stdout + done.stderr
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems keep names of files as text")
+def test_a_name_that_is_no_text_is_refused_before_the_work(tmp_path, quick):
+    path = tmp_path / "n\udcff.csv"
+    write_curves(path, Ensemble(list(blobs(9, 40)), unit="µm"))
+    done = run("compare", path, path, "--settings", quick, "--out", tmp_path / "r")
+    assert done.exit_code == 2
+    assert "rename it" in done.stderr
+
+
+def test_images_of_one_name_keep_their_places_in_all_pairs(tmp_path, quick):
+    (tmp_path / "all").mkdir()
+    for seed, ending in enumerate(("csv", "npz", "geojson")):
+        write_curves(tmp_path / "all" / f"same.{ending}", Ensemble(list(blobs(9 + seed, 40, seed=seed)), unit="µm"))
+    done = run("pairs", tmp_path / "all", "--settings", quick, "--out", tmp_path / "r")
+    assert done.exit_code == 0, done.stderr
+    answer = json.loads((tmp_path / "r" / "pairs.json").read_text(encoding="utf-8"))
+    assert answer["curves"] == {"same": 9, "same (2)": 11, "same (3)": 10}
+
+
+def test_what_was_asked_for_but_cannot_be_computed_is_said(tmp_path, quick):
+    path = tmp_path / "a.csv"
+    write_curves(path, Ensemble(list(blobs(12, 40)), unit="µm"))
+    options = ["--landmarks", "40", "--settings", quick, "--out", tmp_path / "r"]
+    done = run("landscape", path, path, "--ranks", "100,200", *options)
+    assert "no rank can be tested: they fix at most 23 undulation coordinates" in done.stdout

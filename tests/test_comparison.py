@@ -316,3 +316,14 @@ def test_approximations_are_chosen_and_named():
 def test_an_archetype_outside_the_ensembles_is_refused():
     with pytest.raises(ValueError, match="there are curves 0 to 79"):
         compare(*pair(), Settings(**QUICK, archetype=80))
+
+
+@pytest.mark.parametrize("form", ["circles", "ellipses"])
+def test_rounding_is_no_form(form):
+    rng = np.random.default_rng(2)
+    of_a, of_b = rng.uniform(5, 10, 60), rng.uniform(15, 20, 60)
+    axes = {"circles": lambda s: (s, s), "ellipses": lambda s: (5, s + 1)}[form]
+    a, b = ([ellipse(*axes(size), 200) + rng.normal(size=2) * 100 for size in sizes] for sizes in (of_a, of_b))
+    result = compare(Ensemble(a), Ensemble(b), Settings(permutations=400))
+    assert result.case == "1∧0"
+    assert result.undulation.p_value == 1

@@ -1,7 +1,10 @@
 """Explanations of whole comparisons: what was put in is named, and nothing else; swaps prove the separation."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
+from threadpoolctl import threadpool_limits
 
 from curve_makers import blobs
 from napari_shape_ensembles import Ensemble, Settings, compare, explain, extract_curves, resynthesis, segment
@@ -142,3 +145,38 @@ def test_too_few_curves_are_refused_in_words(count, call):
     result = compare(Ensemble(list(blobs(count, 60))), Ensemble(list(blobs(9, 60, seed=3))), QUICK)
     with pytest.raises(ValueError, match=f"{count} and 9 curves"):
         call(result)
+
+
+def test_an_explanation_says_where_the_verdict_gives_no_answer(small):
+    undecided = replace(small, row_depends_on_archetype=True)
+    assert explain(undecided).sentences()[0].startswith("The comparison is inconclusive")
+    decided = explain(replace(small, settings=replace(small.settings, permutations=999)))
+    assert not decided.sentences()[0].startswith("The comparison is inconclusive")
+
+
+def test_a_component_that_the_row_did_not_see_is_called_a_hint(small):
+    unseen = replace(small, scale=replace(small.scale, rejected=False))
+    words = "The test of scale as a whole did not detect this difference in size: take it as a hint."
+    assert words in explain(unseen).sentences()
+    assert words not in explain(small).sentences()
+
+
+def test_a_small_part_of_the_outline_is_not_called_none_of_it(small):
+    found = explain(small)
+    effect = np.zeros(1000)
+    effect[0] = 2 * found.form.effect_threshold
+    one = replace(found, form=replace(found.form, effect=effect))
+    assert "On less than 1% of the outline the mean form differs." in one.sentences()
+
+
+def test_the_number_of_threads_changes_no_digit_of_an_explanation():
+    a, b = (Ensemble(list(blobs(700, 60, seed=seed))) for seed in (1, 2))
+    result = compare(a, b, Settings(landmarks=100, rank=20, permutations=199))
+    found = []
+    for threads in (1, 2):
+        with threadpool_limits(threads, "blas"):
+            found.append(explain(result))
+    for part in ("components", "form", "modes"):
+        for name, one in vars(getattr(found[0], part)).items():
+            if isinstance(one, np.ndarray):
+                assert one.tobytes() == getattr(getattr(found[1], part), name).tobytes(), f"{part}.{name}"

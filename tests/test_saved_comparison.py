@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from curve_makers import blobs, ragged_blobs
 from napari_shape_ensembles import Comparison, Ensemble, Settings, compare
+from napari_shape_ensembles.records import mmd_test_of, mmd_test_tree
 
 QUICK = {"landmarks": 40, "rank": 8, "permutations": 50}
 
@@ -172,3 +173,19 @@ def test_what_cannot_be_saved_leaves_the_old_file(tmp_path):
     with pytest.raises(ValueError, match="ids holds object values"):
         odd.save(path)
     assert_same(Comparison.load(path), result)
+
+
+@pytest.mark.parametrize("null", ["permutation", "gamma"])
+@pytest.mark.parametrize("coordinates", ["both", "raw"])
+def test_several_widths_are_saved_with_the_names_of_their_parts(tmp_path, coordinates, null):
+    result = made(settings=Settings(**QUICK, bandwidth=(0.5, 1.0), coordinates=coordinates, null=null))
+    again = reopened(result, tmp_path / "one.comparison.npz")
+    assert "raw, s = 0.5 × median" in again.undulation.parts
+    assert_same(result, again)
+
+
+def test_parts_saved_without_a_name_of_their_own_are_named_as_they_are_kept():
+    tree = mmd_test_tree(made().undulation)
+    for part in tree["parts"].values():
+        del part["name"]
+    assert list(mmd_test_of(tree).parts) == ["raw", "normalized"]

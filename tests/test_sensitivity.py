@@ -1,5 +1,7 @@
 """The comparison against several archetypes: agreement, disagreement, and steps that can be left."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -65,3 +67,12 @@ def test_draws_repeat_with_the_seed():
     one, other = (archetype_sensitivity(*pair(10), QUICK, archetypes=3) for _ in range(2))
     assert [c.settings.archetype for c in one.comparisons] == [c.settings.archetype for c in other.comparisons]
     assert np.array_equal(one.comparisons[1].t, other.comparisons[1].t)
+
+
+def test_no_archetype_is_taken_twice_and_steps_count_those_there_are():
+    a, b = pair(3)
+    seen = []
+    found = archetype_sensitivity(a, b, replace(QUICK, archetype=4), archetypes=20, progress=seen.append)
+    assert sorted(comparison.settings.archetype for comparison in found.comparisons) == list(range(6))
+    assert {step.total for step in seen} == {6 * len(STEPS)}
+    assert seen[-1].index == 6 * len(STEPS) - 1

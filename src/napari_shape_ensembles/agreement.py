@@ -38,12 +38,11 @@ class Agreement:
 
     def summary(self) -> str:
         """Say it in two sentences."""
-        apart = self.objects["boundary"].median() if len(self.objects) else float("nan")
-        unit = self.comparison.a.unit
-        return (
-            f"{self.matching.summary()}; outlines of matched objects are {apart:.2g} {unit} apart (median). "
-            f"{self.comparison.summary()}"
-        )
+        apart = ""
+        if len(self.objects):
+            median = self.objects["boundary"].median()
+            apart = f"; outlines of matched objects are {median:.2g} {self.comparison.a.unit} apart (median)"
+        return f"{self.matching.summary()}{apart}. {self.comparison.summary()}"
 
 
 def agreement(

@@ -4,17 +4,26 @@ Exit codes: 0 for every answer, 1 when the answer is one that `--fail-on` names,
 """
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from .archive import ContentError
+from .console import (
+    check_folder,
+    numbers_of,
+    progress_bar,
+    say,
+    say_beside,
+    say_written,
+    sequence_of,
+    spoken_errors,
+    whole_numbers_of,
+)
 from .io.calibration import Calibration
 from .io.settings_file import SettingsFile, load_settings
 from .io.sources import Reading, ensemble_of_file, files_of, labelled, traced
@@ -29,9 +38,6 @@ app = typer.Typer(
 )
 
 _DIFFERS = 1
-_ERROR = 2
-# Numbers in a range.
-_LONGEST = 10_000
 
 
 class Answer(StrEnum):
@@ -80,16 +86,16 @@ def compare(
     from .io.results import write_comparison
 
     with spoken_errors():
-        reading = _reading(settings, labels, pixel_size, unit)
+        reading = _reading(settings, labels, pixel_size, unit, out)
         samples = _samples((a, b), reading, groups)
-        with _bar("comparing") as step:
+        with progress_bar("comparing") as step:
             result = compare_ensembles(
                 *samples, reading.settings.analysis, progress=lambda now: step(now.name, now.index, now.total)
             )
-        _written(write_comparison(out, result))
-        print(result.summary())
+        say_written(write_comparison(out, result))
+        say(result.summary())
         for warning in result.warnings:
-            _beside(f"note: {warning}")
+            say_beside(f"note: {warning}")
         code = _DIFFERS if _hit(result.case, fail_on or []) else 0
     raise typer.Exit(code)
 
@@ -99,22 +105,27 @@ def report(
     comparison: Annotated[Path, typer.Argument(help="A saved comparison, as compare writes it (.npz).")],
     out: Annotated[Path, typer.Option("--out", "-o", help="The report: .html or .pdf.")],
     figures: Annotated[Path | None, typer.Option(help="Folder for all figures as SVG and PNG.")] = None,
-    dpi: Annotated[int, typer.Option(help="Dots per inch of the PNG figures.")] = 300,
+    dpi: Annotated[int, typer.Option(min=1, help="Dots per inch of the PNG figures.")] = 300,
     proof: Annotated[bool, typer.Option("--proof", help="Also swap forms and scales, and compare again.")] = False,
 ) -> None:
     """Explain a saved comparison: what differs, by how much, with figures and sentences in one file."""
     from .comparison import Comparison
     from .explanations import explain, resynthesis
     from .io.figures import save_figures
-    from .io.report import save_report
+    from .io.report import report_kind, save_report
 
     with spoken_errors():
+        report_kind(out)
+        for folder in (out.parent, figures or out.parent):
+            check_folder(folder)
         result = Comparison.load(comparison)
-        with _bar("explaining") as step:
+        with progress_bar("explaining") as step:
             explanation = explain(result, progress=step)
+        out.parent.mkdir(parents=True, exist_ok=True)
         save_report(explanation, out, swaps=resynthesis(result) if proof else ())
-        _written([out, *(save_figures(explanation, figures, dpi=dpi) if figures else [])])
-        print("\n".join(explanation.sentences()))
+        say_written([out, *(save_figures(explanation, figures, dpi=dpi) if figures else [])])
+        for sentence in explanation.sentences():
+            say(sentence)
 
 
 def _hit(case: str, fail_on: Sequence[Answer]) -> bool:
@@ -142,16 +153,16 @@ def segment(
     from .io.segmented import write_segmented
 
     with spoken_errors():
-        reading = _reading(settings, labels, pixel_size, unit)
+        reading = _reading(settings, labels, pixel_size, unit, out)
         paths = [path for place in images for path in files_of(place, groups=True)]
-        with _bar("segmenting") as step:
+        with progress_bar("segmenting") as step:
             for index, path in enumerate(paths):
                 step(path.name, index, len(paths))
                 found = labelled(path, reading)
                 ensemble = traced(found, reading)
                 write_segmented(out, found, ensemble, form)
-                print(f"{path.name}: {_counted(ensemble)}; {found.calibration}")
-        _beside(f"written to {out}")
+                say(f"{path.name}: {_counted(ensemble)}; {found.calibration}")
+        say_beside(f"written to {out}")
 
 
 @app.command()
@@ -170,15 +181,15 @@ def pairs(
     from .studies.figures import plot_pairs
 
     with spoken_errors(), _executor(dask) as executor:
-        reading = _reading(settings, labels, pixel_size, unit)
+        reading = _reading(settings, labels, pixel_size, unit, out)
         ensembles = _ensembles(files_of(folder, groups=True), reading)
-        with _bar("all pairs") as step:
+        with progress_bar("all pairs") as step:
             table = all_pairs(
                 ensembles, reading.settings.analysis, executor=executor, progress=lambda now: step(*_progress(now))
             )
         sizes = dict(zip(table.names, table.sizes, strict=True))
-        _written(write_study(out, "pairs", table, plot_pairs, {"curves": sizes}))
-        print(table.summary())
+        say_written(write_study(out, "pairs", table, plot_pairs, {"curves": sizes}))
+        say(table.summary())
 
 
 @app.command()
@@ -201,20 +212,21 @@ def landscape(
     from .studies.figures import plot_landscape
 
     with spoken_errors(), _executor(dask) as executor:
-        reading = _reading(settings, labels, pixel_size, unit)
+        grid = whole_numbers_of("--ranks", ranks), whole_numbers_of("--landmarks", landmarks)
+        reading = _reading(settings, labels, pixel_size, unit, out)
         samples = _samples((a, b), reading, groups)
-        with _bar("landscape") as step:
+        with progress_bar("landscape") as step:
             found = decision_landscape(
                 *samples,
-                ranks=[int(value) for value in sequence_of(ranks)],
-                landmarks=[int(value) for value in sequence_of(landmarks)],
+                ranks=grid[0],
+                landmarks=grid[1],
                 settings=reading.settings.analysis,
                 executor=executor,
                 progress=lambda now: step(*_progress(now)),
             )
         sizes = dict(zip("ab", found.sizes, strict=True))
-        _written(write_study(out, "landscape", found, plot_landscape, {"curves": sizes}))
-        print(found.summary())
+        say_written(write_study(out, "landscape", found, plot_landscape, {"curves": sizes}))
+        say(found.summary())
 
 
 @app.command()
@@ -238,24 +250,27 @@ def smoothing(
     from .studies.figures import plot_study
 
     with spoken_errors(), _executor(dask) as executor:
-        reading = _reading(settings, labels, pixel_size, unit)
+        grid = whole_numbers_of("--ranks", ranks), whole_numbers_of("--landmarks", landmarks)
+        sweep = sequence_of(sigmas)
+        reading = _reading(settings, labels, pixel_size, unit, out)
         masks, tracing = _masks((a, b), reading, groups)
-        with _bar("smoothing study") as step:
+        with progress_bar("smoothing study") as step:
             study = smoothing_study(
                 *masks,
-                sigmas=sequence_of(sigmas),
-                ranks=[int(value) for value in sequence_of(ranks)],
-                landmarks=[int(value) for value in sequence_of(landmarks)],
+                sigmas=sweep,
+                ranks=grid[0],
+                landmarks=grid[1],
                 settings=reading.settings.analysis,
                 tracing=tracing,
                 executor=executor,
                 progress=lambda now: step(*_progress(now)),
             )
-        _written(write_study(out, "smoothing", study, plot_study, {}))
-        print(study.summary())
+        say_written(write_study(out, "smoothing", study, plot_study, {}))
+        say(study.summary())
 
 
-def _reading(settings: Path | None, labels: bool, pixel_size: str | None, unit: str | None) -> Reading:
+def _reading(settings: Path | None, labels: bool, pixel_size: str | None, unit: str | None, out: Path) -> Reading:
+    check_folder(out)
     chosen = load_settings(settings) if settings else SettingsFile()
     if (pixel_size is None) != (unit is None):
         raise ContentError("--pixel-size and --unit go together: give both, or neither")
@@ -264,35 +279,10 @@ def _reading(settings: Path | None, labels: bool, pixel_size: str | None, unit: 
 
 
 def _pixel(text: str) -> tuple[float, float]:
-    sizes = _numbers(text.split(","), "--pixel-size is a height, or height,width")
+    sizes = numbers_of(text.split(","), "--pixel-size is a height, or height,width")
     if len(sizes) > 2:
         raise ContentError(f"--pixel-size is a height, or height,width, not {text!r}")
     return sizes[0], sizes[-1]
-
-
-def sequence_of(text: str) -> list[float]:
-    """Numbers of a list "1,2,5" or a range "first:last:step", its last included.
-
-    Raises
-    ------
-    ValueError
-        For anything else, or a range without end.
-    """
-    words = "give numbers such as 5,10,20, or first:last:step"
-    if ":" not in text:
-        return _numbers(text.split(","), words)
-    parts = [*_numbers(text.split(":"), words), 1.0]
-    first, last, step = parts[:3]
-    if len(parts) > 4 or not (step > 0 and 0 <= last - first <= _LONGEST * step):
-        raise ContentError(f"{text!r} is no range: {words}, the step above 0")
-    return [first + step * place for place in range(int((last - first) / step * (1 + 1e-12)) + 1)]
-
-
-def _numbers(words: Sequence[str], remedy: str) -> list[float]:
-    try:
-        return [float(word) for word in words]
-    except ValueError as error:
-        raise ContentError(f"{remedy}, not {':'.join(words)!r}") from error
 
 
 def _samples(places: tuple[Path, Path], reading: Reading, groups: bool) -> tuple[Any, Any]:
@@ -302,7 +292,7 @@ def _samples(places: tuple[Path, Path], reading: Reading, groups: bool) -> tuple
     found = [_ensembles(files_of(place, groups=groups), reading) for place in places]
     if not groups:
         return found[0][0], found[1][0]
-    _beside("note: curves of all images of a folder are pooled and count as independent")
+    say_beside("note: curves of all images of a folder are pooled and count as independent")
     one, other = (place.resolve().name if place.is_dir() else place.stem for place in places)
     return Ensemble.pooled(found[0], name=one), Ensemble.pooled(found[1], name=other)
 
@@ -310,11 +300,11 @@ def _samples(places: tuple[Path, Path], reading: Reading, groups: bool) -> tuple
 def _ensembles(paths: Sequence[Path], reading: Reading) -> list[Any]:
     """Curves of files, one file in memory at a time."""
     found = []
-    with _bar("reading") as step:
+    with progress_bar("reading") as step:
         for index, path in enumerate(paths):
             step(path.name, index, len(paths))
             found.append(ensemble_of_file(path, reading))
-            _beside(f"{path.name}: {_counted(found[-1])} in {found[-1].unit}")
+            say_beside(f"{path.name}: {_counted(found[-1])} in {found[-1].unit}")
     return found
 
 
@@ -356,35 +346,6 @@ def _executor(address: str | None) -> Iterator[Any]:
         raise ContentError('--dask needs distributed: pip install "napari-shape-ensembles[dask]"') from error
     with Client(address, timeout="10s") as client:  # type: ignore[no-untyped-call]
         yield client
-
-
-@contextmanager
-def _bar(title: str) -> Iterator[Callable[[str, int, int], None]]:
-    """A progress bar on a terminal; nothing where there is none."""
-    console = Console(stderr=True)
-    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
-        task = progress.add_task(title, total=None)
-        yield lambda name, done, total: progress.update(task, description=name, completed=done, total=total)
-
-
-def _written(paths: Sequence[Path | None]) -> None:
-    _beside("written: " + ", ".join(str(path) for path in paths if path is not None))
-
-
-def _beside(text: str) -> None:
-    """Say something that is not the answer."""
-    print(text, file=sys.stderr)
-
-
-@contextmanager
-def spoken_errors() -> Iterator[None]:
-    """Turn errors over what was given into one sentence and exit code 2."""
-    try:
-        yield
-    except (ValueError, OSError, ImportError) as error:
-        _beside(f"error: {error}")
-        raise typer.Exit(_ERROR) from error
 
 
 def main() -> None:

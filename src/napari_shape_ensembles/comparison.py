@@ -31,6 +31,8 @@ Images = Ensemble | Sequence[Ensemble]
 _FAR = np.pi / 4
 # Above this share of ambiguous matches the choice of archetype colours the result.
 _MANY = 0.5
+# No outline is known to this share of its size: what varies less is rounding and interpolation, and no form.
+_KNOWN = 1e-8
 # Below this many curves on one side a missed difference says little.
 _FEW = 30
 
@@ -333,6 +335,7 @@ def learning_steps(ensembles: Sequence[Ensemble], settings: Settings) -> Generat
     with one_library_thread():
         space = ShapeSpace.learn(undulation, scale, settings.rank)
         t, l = space.coordinates(undulation, scale)
+        t[:, t.std(axis=0) <= _KNOWN] = 0
     return Learned(space, t, l, *_ambiguity(matches))
 
 

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from .comparison import Comparison, Settings, compare
 from .curves import Ensemble, to_landmarks
-from .discrepancy import MMDTest
+from .discrepancy import INCONCLUSIVE, MMDTest
 from .discrepancy.components import COMPONENTS, Components, component_tests, components
 from .discrepancy.contrasts import standardised_difference
 from .discrepancy.family import FamilyTests, family_tests
@@ -27,6 +27,10 @@ Real = NDArray[np.float64]
 
 # The components that are form, and those that are scale.
 _OF_SCALE, _OF_FORM = COMPONENTS[:2], COMPONENTS[2:]
+
+_INCONCLUSIVE = (
+    "The comparison is inconclusive: what follows describes these curves, and is no answer about the images."
+)
 
 #: Steps of an explanation, in order.
 STEPS = (
@@ -90,7 +94,22 @@ class Explanation:
         """The explanation in plain sentences, strongest statements first."""
         level = self.comparison.settings.significance
         said = [self.components.sentence(name) for name in self.components.differing(level)]
-        return (*(said or [self._nothing_named(level)]), *self._form_sentences(level))
+        return (
+            *([_INCONCLUSIVE] if self.comparison.case == INCONCLUSIVE else []),
+            *(said or [self._nothing_named(level)]),
+            *self._unseen(level),
+            *self._form_sentences(level),
+        )
+
+    def _unseen(self, level: float) -> list[str]:
+        """Where a component differs and the test it belongs to did not reject: the two are tests of their own."""
+        tests = (("undulation", _OF_FORM), ("scale", _OF_SCALE))
+        found = self.components.differing(level)
+        return [
+            f"The test of {test} as a whole did not detect this difference in {' and '.join(seen)}: take it as a hint."
+            for test, names in tests
+            if (seen := [name for name in found if name in names]) and not getattr(self.comparison, test).rejected
+        ]
 
     def _nothing_named(self, level: float) -> str:
         if not (self.comparison.undulation.rejected or self.comparison.scale.rejected):
@@ -113,7 +132,8 @@ class Explanation:
             (self.form.spread, "the variability differs"),
         ):
             if where.any():
-                said.append(f"On {where.mean():.0%} of the outline {words}.")
+                share = where.mean()
+                said.append(f"On {f'{share:.0%}' if share >= 0.01 else 'less than 1%'} of the outline {words}.")
         return said
 
 

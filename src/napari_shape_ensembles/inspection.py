@@ -57,7 +57,8 @@ def left(ensemble: Ensemble, excluded: NDArray[np.bool_]) -> Ensemble:
     if not excluded.any():
         return kept
     dropped = kept.dropped | {"excluded by hand": int(excluded.sum())}
-    return Ensemble(kept.curves, name=kept.name, unit=kept.unit, ids=kept.ids, dropped=dropped)
+    options: dict[str, Any] = {"ids": kept.ids, "images": kept.images, "dropped": dropped}
+    return Ensemble(kept.curves, name=kept.name, unit=kept.unit, **options)
 
 
 def inspection_steps(

@@ -128,15 +128,22 @@ def mmd_test_tree(test: MMDTest) -> Tree:
         **{name: json_number(number) for name, number in numbers.items()},
         "rejected": bool(test.rejected),
         "null": test.null,
-        "parts": {name: mmd_test_tree(part) for name, part in test.parts.items()},
+        "parts": {
+            _key(i, name): {"name": name, **mmd_test_tree(part)} for i, (name, part) in enumerate(test.parts.items())
+        },
         "approximation": test.approximation,
     }
+
+
+def _key(place: int, name: str) -> str:
+    """Where a part is kept: under its name, or its place where the name cannot stand in a path."""
+    return name if name.isascii() and name.isidentifier() else f"part_{place}"
 
 
 def mmd_test_of(tree: Mapping[str, Any]) -> MMDTest:
     """Return the test that `mmd_test_tree` wrote."""
     numbers = {name: _number(tree, name) for name in _NUMBERS}
-    parts = {name: mmd_test_of(part) for name, part in value(tree, "parts", dict).items()}
+    parts = {str(part.get("name", key)): mmd_test_of(part) for key, part in value(tree, "parts", dict).items()}
     return MMDTest(
         rejected=value(tree, "rejected", bool),
         null=real(tree, "null", (None,)),

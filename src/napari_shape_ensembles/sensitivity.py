@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from .comparison import STEPS, Comparison, Images, Settings, Step, comparison_steps, run_through
+from .comparison import STEPS, Comparison, Images, Settings, Step, comparable, comparison_steps, run_through
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,7 +75,7 @@ def archetype_sensitivity(
     settings : Settings
         Its archetype comes first; the others are pooled curves drawn with its seed.
     archetypes : int
-        How many, at least 2.
+        How many, at least 2; no more than there are curves.
     progress : callable, optional
         Called with each `Step`.
 
@@ -92,12 +92,13 @@ def sensitivity_steps(
     """As `archetype_sensitivity`, stopping before and within each step: close the generator to cancel."""
     if archetypes < 2:
         raise ValueError(f"{archetypes} archetypes: take at least 2 to see whether they agree")
-    results = [(yield from _numbered(comparison_steps(a, b, settings), 0, archetypes))]
-    pooled = len(results[0].a) + len(results[0].b)
-    others = np.random.default_rng(settings.seed).permutation(pooled)[: archetypes - 1]
-    for number, index in enumerate(others.tolist(), start=1):
-        chosen = replace(settings, archetype=index)
-        results.append((yield from _numbered(comparison_steps(a, b, chosen), number, archetypes)))
+    a, b = comparable(a, b)
+    drawn = np.random.default_rng(settings.seed).permutation(len(a) + len(b)).tolist()
+    others = [index for index in drawn if index != settings.archetype][: archetypes - 1]
+    results = []
+    for number, archetype in enumerate((settings.archetype, *others)):
+        steps = comparison_steps(a, b, replace(settings, archetype=archetype))
+        results.append((yield from _numbered(steps, number, 1 + len(others))))
     return ArchetypeSensitivity(tuple(results))
 
 

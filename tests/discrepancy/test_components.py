@@ -72,3 +72,33 @@ def test_a_linear_map_moves_size_and_elongation_alone():
     np.testing.assert_allclose(other["size"] - one["size"], np.log(2), rtol=1e-10)
     for name in COMPONENTS[1:]:
         np.testing.assert_allclose(other[name], one[name], atol=1e-10)
+
+
+def test_intervals_of_spreads_cover_and_spreads_within_them_of_one_are_not_said():
+    covered = 0
+    for seed in range(60):
+        given = parts(seed)
+        given["size"][40:] *= 1.5
+        found = component_tests(given, 40, permutations=9, rounds=200, seed=seed)
+        low, high = found.spread_interval[:, 0]
+        covered += low <= 1.5 <= high
+        assert ("varies" in found.sentence("size")) == (not low <= 1 <= high and found.spread[0] > 1.15)
+    assert covered >= 50
+
+
+@pytest.mark.parametrize(("still", "side"), [(slice(40), "A"), (slice(40, None), "B")])
+def test_a_sample_that_does_not_vary_is_said_to(still, side):
+    given = parts(3)
+    given["size"][still] = 0.3 + 1e-15 * np.arange(40)
+    assert f"{side}'s size does not vary" in component_tests(given, 40, permutations=9, rounds=40).sentence("size")
+
+
+def test_ratios_are_told_from_one_and_from_zero():
+    given = parts(5, total=400)
+    given["size"] *= 1e-3
+    given["size"][200:] += 0.003
+    given["elongation"][200:] -= 7.5
+    found = component_tests(given, 200, permutations=9, rounds=100)
+    assert "larger: size 1.003 times A's, 95 % interval 1.00" in found.sentence("size")
+    assert "1.00 " not in found.sentence("size").split("interval")[1]
+    assert "elongation 0.00 " not in found.sentence("elongation")

@@ -80,3 +80,31 @@ def test_variances_are_shares_of_one(learned):
     assert modes.variance.sum() == pytest.approx(1)
     assert len(modes) == 8
     assert (np.diff(modes.variance) <= 1e-12).all()
+
+
+def test_equal_values_have_no_order_that_could_tell_the_samples_apart():
+    rng = np.random.default_rng(4)
+    t = rng.normal(size=(80, 2))
+    t[40:, 0] += 5
+    measured = {one: rng.normal(size=80) for one in properties(outlines(1))} | {"concavity": np.zeros(80)}
+    modes = mode_tests(t, 40, measured, permutations=99)
+    assert modes.named(0) is None
+    assert "concave" not in modes.sentence(0)
+    np.testing.assert_array_equal(modes.correlation[:, list(measured).index("concavity")], 0)
+
+
+def test_a_spread_that_chance_explains_is_not_said():
+    rng = np.random.default_rng(6)
+    t = rng.normal(size=(20, 1))
+    t /= np.where(np.arange(20) < 10, t[:10].std(), t[10:].std() / 1.3)[:, None]  # B 1.3 times as wide, of ten curves
+    measured = {one: rng.normal(size=20) for one in properties(outlines(1))}
+    assert "varies" not in mode_tests(t, 10, measured, permutations=19).sentence(0)
+
+
+@pytest.mark.parametrize(("still", "side"), [(slice(30), "A"), (slice(30, None), "B")])
+def test_a_sample_that_does_not_vary_is_said_to(still, side):
+    rng = np.random.default_rng(7)
+    t = rng.normal(size=(60, 1))
+    t[still] = 0.1 + 1e-15 * rng.normal(size=(30, 1))
+    measured = {one: rng.normal(size=60) for one in properties(outlines(1))}
+    assert f"{side} does not vary" in mode_tests(t, 30, measured, permutations=19).sentence(0)

@@ -63,3 +63,18 @@ def test_normals_of_an_ellipse_point_outwards(order):
     expected = curve / [9, 4]
     expected /= np.linalg.norm(expected, axis=1, keepdims=True)
     np.testing.assert_allclose(outward_normals(curve), expected, atol=1e-12)
+
+
+@pytest.mark.parametrize(("m", "n"), [(2, 2), (3, 3), (2, 3)])
+def test_few_curves_never_differ_by_rounding(m, n):
+    for seed in range(20):
+        found = difference(outlines(m, 2 * seed), outlines(n, 2 * seed + 1, bump=0.1), permutations=199)
+        assert not found.shifted.any()
+        assert not found.spread.any()
+
+
+def test_equal_curves_differ_nowhere():
+    one = outlines(1, 1)
+    found = difference(np.repeat(one, 20, axis=0), np.repeat(one, 30, axis=0), permutations=199)
+    assert not found.shifted.any()
+    assert not found.spread.any()

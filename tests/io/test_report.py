@@ -2,15 +2,17 @@
 
 import re
 from html.parser import HTMLParser
+from itertools import pairwise
 from xml.etree import ElementTree
 
 import numpy as np
 import pytest
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 from curve_makers import blobs
 from napari_shape_ensembles import Ensemble, Settings, compare, explain, resynthesis
-from napari_shape_ensembles.io.figures import FIGURES, save_figures
-from napari_shape_ensembles.io.report import report_html, save_report
+from napari_shape_ensembles.io.figures import FIGURES, null_distributions, save_figures
+from napari_shape_ensembles.io.report import _table_page, _text_pages, report_html, save_report
 
 NASTY = "<script>alert('x')</script> & \"$\\frac{1}{0}$\" --><svg onload=alert(1)> 核"
 QUICK = Settings(landmarks=100, rank=20, permutations=199)
@@ -127,3 +129,51 @@ def test_a_comparison_without_a_difference_says_so():
     text = " ".join(Parsed(report_html(explain(compare(a, b, QUICK)))).text)
     assert "No component of shape differs detectably." in text
     assert "20 outlines of A (unnamed)" in text
+
+
+@pytest.mark.parametrize("ending", [".html", ".pdf"])
+def test_a_report_that_cannot_be_finished_leaves_the_earlier_one(explanation, tmp_path, monkeypatch, ending):
+    path = tmp_path / f"report{ending}"
+    path.write_text("earlier")
+    monkeypatch.setattr("napari_shape_ensembles.archive.os.fsync", lambda _: (_ for _ in ()).throw(OSError("full")))
+    with pytest.raises(OSError, match="full"):
+        save_report(explanation, path)
+    assert path.read_text() == "earlier"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_text_goes_on_to_as_many_pages_as_it_takes():
+    lines = [f"Sentence {i} of a long explanation. " * 5 for i in range(60)]
+    pages = list(_text_pages("A title " * 40, lines))
+    assert len(pages) > 2
+    assert "Sentence 59" in pages[-1].texts[-1].get_text()
+    for page in pages:
+        FigureCanvasAgg(page).draw()
+        boxes = [text.get_window_extent() for text in page.texts if text.get_text()]
+        assert all(box.y0 > 0 and box.x1 < page.bbox.x1 for box in boxes)
+        if len(boxes) == 2:
+            assert boxes[0].y0 > boxes[1].y1  # the title above the text
+
+
+def test_cells_of_several_lines_have_the_height_of_them(explanation):
+    page = _table_page(("Title", ("one", "other"), [("a", "short"), ("b", "many words " * 30)]))
+    FigureCanvasAgg(page).draw()
+    cells = next(iter(page.axes[0].tables)).get_celld()
+    text, cell = cells[2, 1].get_text().get_window_extent(), cells[2, 1].get_window_extent()
+    assert cell.y0 <= text.y0 <= text.y1 <= cell.y1
+
+
+def test_pictures_of_the_tests_have_room_for_caption_and_numbers(explanation):
+    figure = null_distributions(explanation)
+    figure.supxlabel("a caption below", fontsize=7)
+    FigureCanvasAgg(figure).draw()
+    legend = figure.legends[0].get_window_extent()
+    assert not any(text.get_window_extent().overlaps(legend) for text in figure.texts if text.get_text())
+    for one, other in pairwise(figure.axes):
+        last, following = drawn_labels(one)[-1], drawn_labels(other)[0]
+        assert not last.get_window_extent().overlaps(following.get_window_extent())
+
+
+def drawn_labels(axis):
+    low, high = axis.get_xlim()
+    return [label for label, x in zip(axis.get_xticklabels(), axis.get_xticks(), strict=True) if low <= x <= high]

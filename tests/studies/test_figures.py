@@ -115,3 +115,23 @@ def test_pairs_are_drawn_in_the_order_of_the_tree():
     assert [text.get_text() for text in matrix.texts] == [
         table.case[i, j] for i in table.order for j in table.order if i != j
     ]
+
+
+def test_names_are_drawn_as_words_of_one_line():
+    names = ["$\\frac{$", "two\nlines", "a name that is longer than any figure has room for.tif"]
+    images = [Ensemble(list(blobs(12, 40, seed=seed)), name=name) for seed, name in enumerate(names)]
+    figure = plt.figure(layout="constrained")
+    figures.plot_pairs(all_pairs(images, SETTINGS), figure)
+    figure.canvas.draw()
+    shown = {label.get_text() for label in figure.axes[1].get_yticklabels()}
+    assert shown == {"$\\frac{$", "two lines", "a name that is long… for.tif"}
+
+
+@pytest.mark.parametrize("style", ["default", "dark_background"])
+def test_landmark_counts_are_told_apart_from_the_background(landscapes, style):
+    with mpl.style.context(style):
+        figures.plot_mmd(landscapes[-1], ax := plt.figure().subplots())
+        background = np.mean(to_rgba(ax.get_facecolor())[:3])
+        for line in ax.lines:
+            if line.get_marker() == "s":
+                assert abs(np.mean(to_rgba(line.get_color())[:3]) - background) > 0.35

@@ -149,3 +149,14 @@ def test_holm_is_what_the_step_down_procedure_decides(p_values):
 def test_holm_on_a_textbook_example_and_with_tests_to_come():
     np.testing.assert_allclose(holm(np.array([0.01, 0.04, 0.03, 0.005])), [0.03, 0.06, 0.06, 0.02])
     np.testing.assert_allclose(holm(np.array([0.01, np.nan, 0.02])), [0.03, np.nan, 0.04])
+
+
+def test_all_images_without_curves_are_named_at_once():
+    images = [image("a", 1), Ensemble([], name="none"), image("b", 2), Ensemble([])]
+    with pytest.raises(ValueError, match=r"2 of 4 images have no usable outline \(none, image 4\): leave them out"):
+        all_pairs(images, QUICK)
+
+
+def test_names_that_repeat_are_told_apart():
+    table = all_pairs([image(name, seed, count=9) for seed, name in enumerate(["a", "a", "a (2)", ""])], QUICK)
+    assert table.names == ("a", "a (2)", "a (2) (2)", "image 4")

@@ -169,3 +169,18 @@ def test_the_battery_masks_lose_curves_with_smoothing(shared_data):
     study = smoothing_study(*masks, sigmas=[0, 4], ranks=[20], landmarks=[100], settings=QUICK)
     assert (study.sizes[1] < 0.7 * study.sizes[0]).all()
     assert isinstance(trace_mask(masks[0]), Ensemble)
+
+
+@pytest.mark.filterwarnings("error")
+def test_every_partial_result_can_be_told_in_words_and_numbers():
+    for partial in smoothing_steps([field(1)], [field(2)], sigmas=[0, 60], **GRID):
+        table = partial.result.table()
+        assert table["sigma"].tolist() == [0, 60]
+        assert partial.result.summary()
+    assert np.isnan(table["share_rejected"]).tolist() == [False, True]
+
+
+def test_a_single_cell_is_no_plural():
+    sizes = np.full((2, 2), 30.0)
+    found = recommend(np.array([0.0, 1.0]), [np.array(["1∧1"])] * 2, sizes)
+    assert "px the one cell gives 1∧1" in found.reason

@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..tensors import ShapeSpace, grassmann, spd
-from ..threads import over_blocks
-from .contrasts import bootstrap_counts, difference_of_means, spread_ratio
+from ..threads import one_library_thread, over_blocks
+from .contrasts import bootstrap_counts, difference_of_means, spread_interval, spread_ratio
 from .family import FamilyTests, family_tests
 from .kernel import gaussian, median_distance
 from .properties import coarse_coordinates, fine_amplitude
@@ -45,7 +45,9 @@ class Components:
     ratio_interval : (2, 4) array
         95 % bootstrap interval of the ratios.
     spread : (4,) array
-        Standard deviation of B over that of A, of the logarithms; NaN for the coarse form.
+        Standard deviation of B over that of A, of the logarithms; NaN for the coarse form, and where neither varies.
+    spread_interval : (2, 4) array
+        95 % bootstrap interval of these.
     """
 
     tests: FamilyTests
@@ -54,6 +56,7 @@ class Components:
     ratio: Real
     ratio_interval: Real
     spread: Real
+    spread_interval: Real
 
     def differing(self, significance: float = 0.01) -> tuple[str, ...]:
         """Names of the components that differ, family-wise."""
@@ -66,17 +69,41 @@ class Components:
         p = f"adjusted p = {self.tests.adjusted[i]:.2g}"
         if component not in _WORDS:
             return f"The coarse form differs (waves of up to 5 lobes around the outline; {p})."
-        low, high = self.ratio_interval[:, i]
-        interval = f"{self.ratio[i]:.2f} times A's, 95 % interval {low:.2f} to {high:.2f}"
         less, more = _WORDS[component]
         parts = []
-        if not low <= 1 <= high:
-            parts.append(f"B's outlines are {less if self.ratio[i] < 1 else more}: {component} {interval}")
-        if not 1 / _SPREAD < self.spread[i] < _SPREAD:
-            parts.append(f"B's {component} varies {self.spread[i]:.2f} times as widely as A's")
+        if not _holds_one(self.ratio_interval[:, i]):
+            ratio, low, high = _digits(self.ratio[i], *self.ratio_interval[:, i])
+            comparative = less if self.ratio[i] < 1 else more
+            parts.append(
+                f"B's outlines are {comparative}: {component} {ratio} times A's, 95 % interval {low} to {high}"
+            )
+        parts += self._spread_words(i)
         return f"{'; '.join(parts) or f'The distribution of {component} differs'} ({p})."
 
+    def _spread_words(self, i: int) -> list[str]:
+        ratio, interval = self.spread[i], self.spread_interval[:, i]
+        if ratio in (0, np.inf):
+            return [f"{'B' if ratio == 0 else 'A'}'s {COMPONENTS[i]} does not vary"]
+        if np.isnan(ratio) or 1 / _SPREAD < ratio < _SPREAD or _holds_one(interval):
+            return []
+        words, low, high = _digits(ratio, *interval)
+        return [f"B's {COMPONENTS[i]} varies {words} times as widely as A's, 95 % interval {low} to {high}"]
 
+
+def _holds_one(interval: Real) -> bool:
+    return bool(interval[0] <= 1 <= interval[1])
+
+
+def _digits(*ratios: float) -> list[str]:
+    """Ratios with two digits, or as many more as it takes to tell them from 0 and from 1."""
+    for digits in range(2, 6):
+        words = [f"{ratio:.{digits}f}" for ratio in ratios]
+        if not {0.0, 1.0} & {float(word) for word in words}:
+            break
+    return words
+
+
+@one_library_thread()
 def components(space: ShapeSpace, t: Real, l: Real) -> dict[str, Real]:
     """Coordinates of every curve in each component of `COMPONENTS`.
 
@@ -104,6 +131,7 @@ def components(space: ShapeSpace, t: Real, l: Real) -> dict[str, Real]:
     }
 
 
+@one_library_thread()
 def component_tests(
     parts: dict[str, Real], first: int, *, permutations: int = 1000, rounds: int = 500, seed: int = 0
 ) -> Components:
@@ -135,14 +163,12 @@ def component_tests(
     weights = np.concatenate([np.ones((1, total)), counts])
     squared = np.stack([_unbiased_squared_mmd(parts[name], first, weights) for name in COMPONENTS], axis=1)
     shares = _shares(squared)
-    ratio, interval, spread = _ratios(parts, first, counts)
+    ratios = _ratios(parts, first, counts)
     return Components(
         family_tests(parts, first, permutations=permutations, seed=seed),
         shares[0],
         np.quantile(shares[1:], [0.025, 0.975], axis=0),
-        ratio,
-        interval,
-        spread,
+        *ratios,
     )
 
 
@@ -152,15 +178,16 @@ def _shares(squared: Real) -> Real:
     return positive / np.where(total > 0, total, 1)
 
 
-def _ratios(parts: dict[str, Real], first: int, counts: Real) -> tuple[Real, Real, Real]:
+def _ratios(parts: dict[str, Real], first: int, counts: Real) -> tuple[Real, Real, Real, Real]:
+    """Ratios and their interval, spreads and theirs; NaN for what has more than one coordinate."""
     single = [name for name in COMPONENTS if parts[name].ndim == 1]
     where = [COMPONENTS.index(name) for name in single]
     values = np.stack([parts[name] for name in single], axis=1)
     ratio, spread = np.full(4, np.nan), np.full(4, np.nan)
-    interval = np.full((2, 4), np.nan)
-    ratio[where], interval[0, where], interval[1, where] = np.exp(difference_of_means(values, first, counts))
-    spread[where] = spread_ratio(values, first)
-    return ratio, interval, spread
+    of_ratio, of_spread = np.full((2, 4), np.nan), np.full((2, 4), np.nan)
+    ratio[where], of_ratio[0, where], of_ratio[1, where] = np.exp(difference_of_means(values, first, counts))
+    spread[where], of_spread[:, where] = spread_ratio(values, first), spread_interval(values, first, counts)
+    return ratio, of_ratio, spread, of_spread
 
 
 def _unbiased_squared_mmd(x: Real, first: int, weights: Real) -> Real:

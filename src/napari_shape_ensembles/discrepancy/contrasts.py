@@ -5,6 +5,9 @@ from numpy.typing import NDArray
 
 Real = NDArray[np.float64]
 
+# A standard deviation below this is rounding.
+_STILL = 1e-9
+
 
 def standardised_difference(values: Real, first: int) -> Real:
     """Mean of B less mean of A over the pooled within-sample standard deviation (Cohen's d).
@@ -28,9 +31,33 @@ def standardised_difference(values: Real, first: int) -> Real:
 
 
 def spread_ratio(values: Real, first: int) -> Real:
-    """Standard deviation of B over that of A, (...) of (N, ...); NaN where A does not vary."""
-    a, b = values[:first].std(axis=0), values[first:].std(axis=0)
-    return np.where(a > 0, b / np.where(a > 0, a, 1), np.nan)
+    """Standard deviation of B over that of A, (...) of (N, ...): infinite where A alone does not vary, NaN if neither.
+
+    The values are logarithms or angles: without unit.
+    """
+    return _ratio(values[:first].std(axis=0), values[first:].std(axis=0))
+
+
+def spread_interval(values: Real, first: int, counts: Real, coverage: float = 0.95) -> Real:
+    """Lower and upper end of the bootstrap interval of `spread_ratio`, (2, k), for (N, k) values.
+
+    Rounds in which neither sample varies count as equal spreads.
+    """
+    spreads = []
+    for side in (slice(first), slice(first, None)):
+        centred = values[side] - values[side].mean(axis=0)
+        share = counts[:, side] / len(centred)
+        spreads.append(np.sqrt(np.maximum(share @ centred**2 - (share @ centred) ** 2, 0)))
+    ratios = _ratio(*spreads)
+    ends = [(1 - coverage) / 2, (1 + coverage) / 2]
+    # No interpolation: some rounds may be infinite.
+    return np.quantile(np.where(np.isnan(ratios), 1, ratios), ends, axis=0, method="nearest")
+
+
+def _ratio(a: Real, b: Real) -> Real:
+    a, b = (np.where(spread > _STILL, spread, 0) for spread in (a, b))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.asarray(b / a)
 
 
 def bootstrap_counts(first: int, total: int, rounds: int, seed: int) -> Real:

@@ -240,7 +240,7 @@ def widths(name: str, median: Callable[[], float], bandwidth: Widths | None, fac
 def _single(squared: Real, bandwidth: float, significance: float, approximation: str) -> MMDTest:
     statistics = np.sqrt(np.maximum(squared, 0))
     observed, null = float(statistics[0]), statistics[1:]
-    p_value = (1 + np.count_nonzero(null >= observed)) / (1 + len(null))
+    p_value = (1 + int(np.count_nonzero(null >= observed))) / (1 + len(null))
     threshold = _exceeded_when(null, p_value_at_most=significance)
     return MMDTest(
         observed,

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..tensors import ShapeSpace
+from ..threads import one_library_thread
 from .contrasts import spread_ratio, standardised_difference
 from .family import FamilyTests, family_tests
 from .properties import PROPERTIES, Property
@@ -14,8 +15,9 @@ Real = NDArray[np.float64]
 
 # A mode is named after a property only where their rank correlation over all curves is at least this ...
 _SUPPORT = 0.6
-# ... and said to differ in its mean, or its spread, from these on.
+# ... and said to differ in its mean, or its spread, from these on, and only by more than so many standard errors.
 _SHIFTED, _SPREAD = 0.2, 1.15
+_ERRORS = 2.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,6 +38,8 @@ class Modes:
         Rank correlation of the mode's coordinate with each of the k properties of `PROPERTIES`.
     property_difference : (k,) array
         Of the properties themselves, B less A, in standard deviations of their ranks.
+    sizes : (m, n)
+        Curves in A and B.
     """
 
     tests: FamilyTests
@@ -44,6 +48,7 @@ class Modes:
     spread_ratio: Real
     correlation: Real
     property_difference: Real
+    sizes: tuple[int, int]
 
     def __len__(self) -> int:
         return len(self.variance)
@@ -73,11 +78,22 @@ class Modes:
         """How B differs from A; a word for the form only where the property itself differs the same way."""
         shift, ratio = self.mean_difference[mode], self.spread_ratio[mode]
         parts = []
-        if abs(shift) >= _SHIFTED:
+        if abs(shift) >= self._clear:
             parts.append(self._word(mode) or f"B lies {abs(shift):.2f} sd towards {'+' if shift > 0 else '−'}")
-        if np.isfinite(ratio) and max(ratio, 1 / ratio if ratio else np.inf) >= _SPREAD:
-            parts.append(f"B varies {ratio:.2f} times as widely as A")
+        parts += self._spread_words(ratio)
         return "; ".join(parts) or "no clear shift or change of spread"
+
+    @property
+    def _clear(self) -> float:
+        """The least shift, in standard deviations, that is no luck of the draw of so few curves."""
+        return max(_SHIFTED, _ERRORS * float(np.sqrt(sum(1 / size for size in self.sizes))))
+
+    def _spread_words(self, ratio: float) -> list[str]:
+        if ratio in (0, np.inf):
+            return [f"{'B' if ratio == 0 else 'A'} does not vary"]
+        # The logarithm of a standard deviation of n values has a standard error of about √(1/2n).
+        least = max(np.log(_SPREAD), _ERRORS * np.sqrt(sum(1 / (2 * size) for size in self.sizes)))
+        return [f"B varies {ratio:.2f} times as widely as A"] if abs(np.log(ratio)) >= least else []
 
     def _word(self, mode: int) -> str | None:
         named = self.named(mode)
@@ -85,11 +101,12 @@ class Modes:
             return None
         towards = self.mean_difference[mode] * named[1]
         measured = self.property_difference[PROPERTIES.index(named[0])]
-        if towards * measured <= 0 or abs(measured) < _SHIFTED:
+        if towards * measured <= 0 or abs(measured) < self._clear:
             return None
         return f"B's outlines are {named[0].more if towards > 0 else named[0].less}"
 
 
+@one_library_thread()
 def mode_tests(t: Real, first: int, measured: dict[str, Real], *, permutations: int = 1000, seed: int = 0) -> Modes:
     """Test every undulation mode by its marginal MMD, jointly over all modes.
 
@@ -125,6 +142,7 @@ def mode_tests(t: Real, first: int, measured: dict[str, Real], *, permutations: 
         spread_ratio(t, first),
         _correlation(_ranks(t), ranked),
         standardised_difference(ranked, first),
+        (first, len(t) - first),
     )
 
 
@@ -160,8 +178,9 @@ def exaggeration(space: ShapeSpace, t: Real, mode: int, visible: float = 0.08) -
 
 
 def _ranks(values: Real) -> Real:
-    """Rank of every value within its column, 0 to N - 1; equal ones in the order they come."""
-    return values.argsort(axis=0, kind="stable").argsort(axis=0, kind="stable").astype(np.float64)
+    """Rank of every value within its column, from 1; equal ones share their mean rank, so that their order is none."""
+    pairs = zip(np.sort(values, axis=0).T, values.T, strict=True)
+    return np.stack([(np.searchsorted(s, v) + np.searchsorted(s, v, "right") + 1) / 2 for s, v in pairs], axis=1)
 
 
 def _correlation(x: Real, y: Real) -> Real:

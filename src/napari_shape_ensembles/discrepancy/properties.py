@@ -12,6 +12,7 @@ import shapely
 from numpy.typing import NDArray
 
 from ..tensors import decompose
+from ..threads import one_library_thread
 
 Real = NDArray[np.float64]
 Complex = NDArray[np.complex128]
@@ -80,6 +81,7 @@ def fine_amplitude(undulation: Real) -> Real:
     return _amplitude(coefficients, lobes > COARSE)
 
 
+@one_library_thread()
 def properties(landmarks: Real) -> dict[str, Real]:
     """Measure every property of `PROPERTIES` on every curve; none depends on position, direction or start.
 
@@ -130,4 +132,5 @@ def _concavity(landmarks: Real) -> Real:
     polygons = shapely.polygons(landmarks)
     x, y = landmarks[..., 0], landmarks[..., 1]
     area = np.abs((x * np.roll(y, -1, axis=1) - y * np.roll(x, -1, axis=1)).sum(axis=1)) / 2
-    return np.maximum(1 - area / shapely.area(shapely.convex_hull(polygons)), 0)
+    missing = 1 - area / shapely.area(shapely.convex_hull(polygons))
+    return np.where(missing > _FLOOR, missing, 0)

@@ -16,6 +16,7 @@ from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
+from ..archive import replacing
 from ..discrepancy.components import COMPONENTS, components
 from ..discrepancy.modes import along_mode, exaggeration
 from ..discrepancy.outline import OutlineDifference
@@ -48,9 +49,10 @@ def null_distributions(explanation: Explanation) -> Figure:
         axis.axvline(test.threshold, color="0.2", linestyle=":", label="threshold")
         axis.axvline(test.mmd, color="#b2182b", label="observed")
         axis.set(xlabel="MMD", yticks=[])
+        axis.locator_params(axis="x", nbins=4)
         axis.set_title(f"{name}\np = {test.p_value:.2g}", fontsize=8)
     figure.legend(
-        *axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=3, frameon=False, fontsize=8
+        *axes[0, 0].get_legend_handles_labels(), loc="outside upper center", ncols=3, frameon=False, fontsize=8
     )
     return figure
 
@@ -229,7 +231,8 @@ def save_figures(
         for name, figure in figures(explanation).items():
             for kind in formats:
                 saved.append(folder / f"{name}.{kind}")
-                figure.savefig(saved[-1], dpi=dpi)
+                with replacing(saved[-1]) as file:
+                    figure.savefig(file, format=kind, dpi=dpi)
     return saved
 
 

@@ -2,14 +2,16 @@
 
 import textwrap
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from html import escape
-from io import StringIO
+from io import BytesIO, StringIO
 from pathlib import Path
+from typing import Literal
 
 from matplotlib.backends.backend_pdf import PdfPages
 from matplotlib.figure import Figure
 
+from ..archive import write_bytes
 from ..discrepancy import TRUTH_TABLE
 from ..discrepancy.components import COMPONENTS
 from ..explanations import Explanation, Swap
@@ -22,6 +24,8 @@ REFERENCES = (
     "P. H. Westfall, S. S. Young (1993): Resampling-based multiple testing. Wiley.",
 )
 _LISTED = 12
+# Lines of text on a page, and the height of one as a share of the page.
+_LINES, _LINE = 58, 0.0152
 
 _STYLE = """
 body { font: 16px/1.5 system-ui, sans-serif; max-width: 52rem; margin: 2rem auto; padding: 0 1rem; color: #1a1a1a;
@@ -30,6 +34,7 @@ h1 { line-height: 1.2 } h2 { margin-top: 2.2rem; border-bottom: 1px solid #bbb }
 .verdict { font-size: 1.15rem; font-weight: 600; border-left: 5px solid #444; padding-left: .8rem }
 table { border-collapse: collapse; margin: .8rem 0; font-variant-numeric: tabular-nums }
 th, td { border-bottom: 1px solid #ddd; padding: .25rem .8rem .25rem 0; text-align: left; vertical-align: top }
+td:first-child { white-space: nowrap }
 tr.holds { font-weight: 700 } figure { margin: 1.2rem 0 } figure svg { max-width: 100%; height: auto }
 figcaption { font-size: .9rem; color: #444 }
 """
@@ -78,7 +83,7 @@ def report_html(explanation: Explanation, *, swaps: Iterable[Swap] = ()) -> str:
 
 
 def save_report(explanation: Explanation, path: Path | str, *, swaps: Iterable[Swap] = ()) -> Path:
-    """Save the report as HTML or PDF, by the ending of the path.
+    """Save the report as HTML or PDF, by the ending of the path; complete or not at all.
 
     Parameters
     ----------
@@ -99,14 +104,27 @@ def save_report(explanation: Explanation, path: Path | str, *, swaps: Iterable[S
         For another ending.
     """
     path = Path(path)
-    kind = path.suffix.lower()
-    if kind in (".html", ".htm"):
-        path.write_text(report_html(explanation, swaps=swaps), encoding="utf-8")
-    elif kind == ".pdf":
-        _save_pdf(explanation, path, tuple(swaps))
+    if report_kind(path) == "html":
+        write_bytes(path, report_html(explanation, swaps=swaps).encode())
     else:
-        raise ValueError(f"a report is saved as .html or .pdf, not as {path.suffix or 'a file without an ending'}")
+        content = BytesIO()
+        _save_pdf(explanation, content, tuple(swaps))
+        write_bytes(path, content.getvalue())
     return path
+
+
+def report_kind(path: Path) -> Literal["html", "pdf"]:
+    """Kind of report that a path asks for by its ending.
+
+    Raises
+    ------
+    ValueError
+        For another ending.
+    """
+    kind = path.suffix.lower()
+    if kind not in (".html", ".htm", ".pdf"):
+        raise ValueError(f"a report is saved as .html or .pdf, not as {path.suffix or 'a file without an ending'}")
+    return "pdf" if kind == ".pdf" else "html"
 
 
 def paragraphs(explanation: Explanation) -> tuple[str, ...]:
@@ -116,8 +134,10 @@ def paragraphs(explanation: Explanation) -> tuple[str, ...]:
         f"{len(result.a)} outlines of A ({result.a.name or 'unnamed'}) and {len(result.b)} of B "
         f"({result.b.name or 'unnamed'}) were compared, in {result.a.unit}."
     )
+    exact = result.settings.null == "permutation"
     method = (
-        f"Each p-value rests on {result.settings.permutations} random relabellings (seed {result.settings.seed}). The "
+        f"Each p-value {'' if exact else 'of this explanation '}rests on {result.settings.permutations} random "
+        f"relabellings (seed {result.settings.seed}). The "
         "components, the modes and the descriptors are each a family of tests; their adjusted p-values hold for the "
         f"family as a whole, at the level {result.settings.significance:g}. Outlines count as independent: several "
         "images of each sample say more about the samples than many outlines of one image."
@@ -245,15 +265,16 @@ def _figure(drawn: dict[str, Figure], name: str) -> str:
     return f"<figure>{svg[svg.index('<svg') :]}<figcaption>{_text(FIGURES[name][1])}</figcaption></figure>"
 
 
-def _save_pdf(explanation: Explanation, path: Path, swaps: tuple[Swap, ...]) -> None:
+def _save_pdf(explanation: Explanation, file: BytesIO, swaps: tuple[Swap, ...]) -> None:
     """Pages of text, then the figures with their captions."""
     lines = [explanation.comparison.summary(), *explanation.comparison.warnings, *paragraphs(explanation)]
     listed = [_verdict_table(explanation), *tables(explanation, swaps), *_settings_tables(explanation)]
-    with style(), PdfPages(path, metadata={"Title": _title(explanation), "CreationDate": None}) as pages:
+    with style(), PdfPages(file, metadata={"Title": _title(explanation), "CreationDate": None}) as pages:
         with warnings.catch_warnings():
             # A name in a script that the font lacks is drawn as boxes; the HTML page has it in full.
             warnings.filterwarnings("ignore", message="Glyph .* missing from font")
-            pages.savefig(_text_page(_title(explanation), [*lines, "", "References", *REFERENCES]))
+            for page in _text_pages(_title(explanation), [*lines, "", "References", *REFERENCES]):
+                pages.savefig(page)
             for table in listed:
                 pages.savefig(_table_page(table))
         for name, figure in figures(explanation).items():
@@ -261,24 +282,34 @@ def _save_pdf(explanation: Explanation, path: Path, swaps: tuple[Swap, ...]) -> 
             pages.savefig(figure)
 
 
-def _text_page(title: str, lines: Sequence[str]) -> Figure:
-    page = Figure(figsize=(8.27, 11.69))
-    page.text(0.08, 0.95, _wrapped(title, 60), fontsize=15, weight="bold", va="top")
-    page.text(0.08, 0.88, "\n\n".join(_wrapped(line, 95) for line in lines), fontsize=9, va="top", linespacing=1.4)
-    return page
+def _text_pages(title: str, lines: Sequence[str]) -> Iterator[Figure]:
+    """Pages with the title on the first, as many as the text takes."""
+    heading = _wrapped(title, 54)
+    text = "\n\n".join(_wrapped(line, 84) for line in lines).split("\n")
+    taken = 2 * (heading.count("\n") + 2)  # lines of text that fit where the title stands
+    while text:
+        page = Figure(figsize=(8.27, 11.69))
+        page.text(0.08, 0.95, heading, fontsize=15, weight="bold", va="top")
+        shown, text = text[: max(_LINES - taken, 1)], text[max(_LINES - taken, 1) :]
+        page.text(0.08, 0.95 - taken * _LINE, "\n".join(shown), fontsize=9, va="top", linespacing=1.4)
+        yield page
+        heading, taken = "", 0
 
 
 def _table_page(table: Table) -> Figure:
     title, headings, rows = table
-    page = Figure(figsize=(8.27, 1.2 + 0.28 * (len(rows) + 1)), layout="constrained")
+    cells = [[_wrapped(str(cell), 84) for cell in row] for row in rows] or [[""] * len(headings)]
+    heights = [1.0, *(1.0 + 0.75 * max(cell.count("\n") for cell in row) for row in cells)]
+    page = Figure(figsize=(8.27, 1.0 + 0.26 * sum(heights)), layout="constrained")
     axis = page.subplots()
     axis.axis("off")
     axis.set_title(title, loc="left")
-    cells = [[_wrapped(str(cell), 90) for cell in row] for row in rows] or [[""] * len(headings)]
     shown = axis.table(cells, colLabels=[str(heading) for heading in headings], loc="upper center", cellLoc="left")
     shown.auto_set_font_size(False)
     shown.set_fontsize(8)
     shown.auto_set_column_width(list(range(len(headings))))
+    for (row, _), cell in shown.get_celld().items():
+        cell.set_height(heights[row] / sum(heights))
     return page
 
 

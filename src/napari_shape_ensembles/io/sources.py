@@ -61,6 +61,8 @@ def files_of(path: Path, *, groups: bool) -> list[Path]:
     FileNotFoundError
         When there is no such file or folder.
     """
+    if not _is_text(path.name):
+        raise ContentError(f"the name of {path.name!r} is no text that can be written down: rename it")
     if not path.exists():
         raise FileNotFoundError(f"there is no file or folder {path}")
     if not path.is_dir():
@@ -71,6 +73,15 @@ def files_of(path: Path, *, groups: bool) -> list[Path]:
     if not found:
         raise ContentError(f"{path} holds no images and no curves ({', '.join(_IN_FOLDERS)})")
     return found
+
+
+def _is_text(name: str) -> bool:
+    """Whether a name of a file, which may be any bytes, can be kept in a result."""
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def labelled(path: Path, reading: Reading) -> Labelled:
@@ -116,10 +127,9 @@ def options_named(table: str, what: str) -> Iterator[None]:
     try:
         yield
     except TypeError as error:
-        found = re.search(r"unexpected keyword argument ('.*?')", str(error))
-        if found is None:
-            raise
-        raise ContentError(f"[{table}] has no option {found.group(1)}") from error
+        found = re.search(r"(?:unexpected keyword|multiple values for(?: keyword)?) argument ('.*?')", str(error))
+        words = f"has no option {found.group(1)}" if found else f"holds a value of the wrong type ({error})"
+        raise ContentError(f"[{table}] {words}") from error
     except ValueError as error:
         raise ContentError(f"{what}: {error}") from error
 

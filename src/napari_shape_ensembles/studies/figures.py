@@ -23,6 +23,8 @@ COLORMAP = "viridis"
 _REJECTED, _KEPT = "x", "o"
 _BAND = 0.25
 _TICKS = 12
+# Letters of a name.
+_LONGEST = 28
 
 
 def plot_mmd(landscape: DecisionLandscape, ax: "Axes | None" = None, *, test: str = "undulation") -> "Axes":
@@ -217,15 +219,23 @@ def plot_pairs(table: PairTable, figure: "Figure | None" = None) -> "NDArray[Any
     tree.set_ylabel("distance")
     order = table.order
     distances = table.distance[np.ix_(order, order)]
-    matrix.imshow(distances, cmap=COLORMAP, aspect="auto", vmin=0)
+    shown = matrix.imshow(distances, cmap=COLORMAP, aspect="auto", vmin=0)
+    matrix.figure.colorbar(shown, ax=[tree, matrix], label="distance", fraction=0.04, pad=0.01)
     for (i, j), case in np.ndenumerate(table.case[np.ix_(order, order)]):
         if i != j:
             color = "black" if distances[i, j] > distances.max() / 2 else "white"
             matrix.text(j, i, case, ha="center", va="center", color=color, fontsize="small")
-    names = [table.names[i] for i in order]
-    matrix.set_xticks(range(len(names)), names, rotation=45, ha="right")
-    matrix.set_yticks(range(len(names)), names)
+    names = [_shown(table.names[i]) for i in order]
+    # Names of files are words, not formulas.
+    matrix.set_xticks(range(len(names)), names, rotation=45, ha="right", parse_math=False)
+    matrix.set_yticks(range(len(names)), names, parse_math=False)
     return np.array([tree, matrix])
+
+
+def _shown(name: str) -> str:
+    """A name in one line that leaves room for the figure."""
+    line = " ".join(name.split())
+    return line if len(line) <= _LONGEST else f"{line[: _LONGEST - 9]}…{line[-8:]}"
 
 
 def _axes(ax: "Axes | None") -> "Axes":
@@ -247,7 +257,14 @@ def _ink() -> str:
 def _colors(count: int) -> "NDArray[Any]":
     from matplotlib import colormaps
 
-    return np.asarray(colormaps[COLORMAP](np.linspace(0.15, 0.95, count)))
+    low, high = (0.4, 1.0) if _light(_ink()) else (0.0, 0.85)  # to be seen on either background
+    return np.asarray(colormaps[COLORMAP](np.linspace(low, high, count)))
+
+
+def _light(color: str) -> bool:
+    from matplotlib.colors import to_rgb
+
+    return sum(to_rgb(color)) > 1.5
 
 
 def _landmarks_key(ax: "Axes", landscape: DecisionLandscape) -> None:

@@ -190,10 +190,14 @@ class DecisionLandscape:
         if self.inconclusive:
             return f"{a} and {b}: inconclusive: {self.inconclusive}."
         answers, counts = np.unique(self.case[self.undulation.computed], return_counts=True)
+        if not self.feasible.any():
+            most = int(_highest_rank(self.landmarks.max(), sum(self.sizes)))
+            return f"{a} and {b}: no rank can be tested: they fix at most {most} undulation coordinates."
         if not len(answers):
             return f"{a} and {b}: nothing computed yet."
         if len(answers) == 1:
-            return f"{a} and {b}: {TRUTH_TABLE[answers[0]]} ({answers[0]} in all {counts[0]} cells)."
+            cells = f"all {counts[0]} cells" if counts[0] > 1 else "the one cell"
+            return f"{a} and {b}: {TRUTH_TABLE[answers[0]]} ({answers[0]} in {cells})."
         shares = ", ".join(f"{answers[i]} in {counts[i]}" for i in np.argsort(-counts, kind="stable"))
         return f"{a} and {b}: of {counts.sum()} cells {shares}. {self._ambiguous()}"
 

@@ -3,14 +3,15 @@
 from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import combinations
+from itertools import combinations, count
 from math import ceil
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..comparison import Images, Settings, comparable, learning_steps, levels, undulation_descriptions
+from ..comparison import Images, Settings, learning_steps, levels, undulation_descriptions
+from ..curves import Ensemble, in_unit
 from ..discrepancy import INCONCLUSIVE, MMDTest, combined_mmd_test, median_distance, mmd_test, row, too_few
 from .steps import Partial, finished, run_jobs
 
@@ -50,6 +51,7 @@ class PairTable:
     Attributes
     ----------
     names : tuple of k str
+        All different: a number is added to those that repeat.
     sizes : tuple of k int
         Numbers of curves.
     settings : Settings
@@ -202,11 +204,11 @@ def pair_steps(
     """
     if len(images) < 2:
         raise ValueError(f"{len(images)} image(s): pairs need at least two")
-    ensembles = [comparable(images[0], images[0])[0], *(comparable(images[0], image)[1] for image in images[1:])]
+    ensembles = _usable(images)
     pairs = list(combinations(range(len(images)), 2))
     settings = _enough_permutations(settings, 2 * len(pairs))
     found = np.full((len(pairs), 2, 3), np.nan)
-    names = tuple(ensemble.name or f"image {i}" for i, ensemble in enumerate(ensembles, start=1))
+    names = _distinct([ensemble.name or f"image {i}" for i, ensemble in enumerate(ensembles, start=1)])
     fixed = (names, tuple(map(len, ensembles)), settings)
     learning = learning_steps(ensembles, settings)
     while True:
@@ -223,6 +225,27 @@ def pair_steps(
         done = int((~np.isnan(found[:, 0, 0])).sum())
         yield Partial(f"{done} of {len(pairs)} pairs tested", done, len(pairs), _table(fixed, pairs, found))
     return _table(fixed, pairs, found)
+
+
+def _usable(images: Sequence[Images]) -> list[Ensemble]:
+    """Every image pooled and in the unit of the first; refuses all those without curves at once."""
+    pooled = [image if isinstance(image, Ensemble) else Ensemble.pooled(image) for image in images]
+    empty = [ensemble.name or f"image {i}" for i, ensemble in enumerate(pooled, start=1) if not len(ensemble)]
+    if empty:
+        raise ValueError(
+            f"{len(empty)} of {len(images)} images have no usable outline ({', '.join(empty)}): leave them out, or "
+            "check the segmentation and the minimum size"
+        )
+    return [in_unit(ensemble, pooled[0].unit) for ensemble in pooled]
+
+
+def _distinct(names: Sequence[str]) -> tuple[str, ...]:
+    """Names made different from one another by a number, so that every pair can be told from the others."""
+    found: list[str] = []
+    for name in names:
+        tries = (name if again == 1 else f"{name} ({again})" for again in count(1))
+        found.append(next(one for one in tries if one not in found))
+    return tuple(found)
 
 
 def _enough_permutations(settings: Settings, tests: int) -> Settings:

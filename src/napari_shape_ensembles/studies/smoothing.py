@@ -122,7 +122,10 @@ class SmoothingStudy:
     def share_rejected(self, name: str = "undulation") -> Real:
         """Share of the cells of each σ in which a test rejects, (S,)."""
         return np.array(
-            [np.nan if test is None else test.rejected[test.computed].mean() for test in self.tests(name)],
+            [
+                test.rejected[test.computed].mean() if test is not None and test.computed.any() else np.nan
+                for test in self.tests(name)
+            ]
         )
 
     @property
