@@ -1,7 +1,7 @@
 # make demo [A=one.tif B=two.tif]   compare two images: in a window, or without a screen to demo.png
 # make test [ARGS="-k word"]         run the tests
 # make lint                          style, types and the order of the rooms
-# make docs                         build the documents into docs/_build
+# make docs                         build the documents into docs/_build/html
 # make clean                         remove the environment and everything made
 
 SHELL := /bin/sh
@@ -29,7 +29,7 @@ lint: $(VENV)/ready
 
 docs: $(VENV)/ready
 	$(PYTHON) -m pip install --quiet --group docs
-	$(PYTHON) -m sphinx -W --keep-going -q -b html docs docs/_build
+	$(PYTHON) -m sphinx -W --keep-going -q -b html docs docs/_build/html
 
 $(VENV)/ready: pyproject.toml tools/setup.sh
 	@sh tools/setup.sh
