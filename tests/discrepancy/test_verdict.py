@@ -1,8 +1,10 @@
 """The truth table, and when a sample is too small for any answer."""
 
+import numpy as np
 import pytest
 
-from napari_shape_ensembles.discrepancy import TRUTH_TABLE, inconclusive, row, too_few
+from napari_shape_ensembles.discrepancy import TRUTH_TABLE, inconclusive, mmd_test, row, too_few
+from napari_shape_ensembles.discrepancy.verdict import smallest_p_value
 
 
 @pytest.mark.parametrize(
@@ -47,3 +49,11 @@ def test_thresholds_without_permutations_need_none_but_enough_curves():
     # √(2/15)·(1 + √(2 ln 100)) = 1.47 exceeds √2; of 20 curves each it is 1.28.
     assert "beyond any MMD of 15 and 15 curves" in inconclusive(15, 15, 1000, 0.01, null="bound")
     assert inconclusive(20, 20, 1000, 0.01, null="bound") is None
+
+
+@pytest.mark.parametrize(("m", "n"), [(3, 3), (2, 5)])
+def test_the_smallest_p_value_is_that_of_separated_samples(m, n):
+    x, y = np.arange(m)[:, None] * 0.01, 100 + np.arange(n)[:, None] * 0.01
+    found = np.mean([mmd_test(x, y, permutations=400, seed=seed).p_value for seed in range(40)])
+    assert smallest_p_value(m, n, 400) == pytest.approx(found, rel=0.05)
+    assert smallest_p_value(m, n, 4) == pytest.approx((1 + 4 * smallest_p_value(m, n, 10**12)) / 5)
