@@ -57,16 +57,20 @@ class OwnLayers:
         return [(layer, row) for layer, row in alive if layer is not None and layer in self._layers]
 
     def replace(self, layers: Sequence[Shapes]) -> None:
-        """Put new layers where those before them were, as far as they are not there already; away with those."""
+        """Put new layers where those before them were; away with those."""
+        self.adopt(layers)
+        for layer in layers:
+            if layer not in self._layers:
+                self._layers.append(layer)
+
+    def adopt(self, layers: Sequence[Shapes]) -> None:
+        """Count layers that are in the viewer already as those of the dock; away with those before them."""
         for layer in self:
             if layer not in layers:
                 self._layers.remove(layer)
         counts = [len(layer.features) for layer in layers]
         first_rows = itertools.accumulate(counts[:-1], initial=0)
         self._refs = [(weakref.ref(layer), row) for layer, row in zip(layers, first_rows, strict=True)]
-        for layer in layers:
-            if layer not in self._layers:
-                self._layers.append(layer)
 
 
 def curve_layers(result: Comparison, sources: tuple[Source, Source], traced: tuple[Ensemble, Ensemble]) -> list[Shapes]:
@@ -100,6 +104,28 @@ def layers_of(data: Sequence[LayerData]) -> list[Shapes]:
         layer.editable = False
         claim(layer)
     return layers
+
+
+def complete(layers: Sequence[Shapes], result: Comparison) -> None:
+    """Make layers that napari read from a file like those of a run: with all columns, and nothing to edit."""
+    columns = pd.DataFrame({name: paint.values(result) for name, paint in PAINTS.items()})
+    first = len(result.a)
+    for layer, part in zip(layers, (columns.iloc[:first], columns.iloc[first:].reset_index(drop=True)), strict=True):
+        layer.features = layer.features.assign(**part)
+        layer.editable = False
+        claim(layer)
+
+
+def opened_pairs(layers: Iterable[Layer]) -> dict[Comparison, list[Shapes]]:
+    """Comparisons whose two layers, A's and B's, have been read from a file or added by `Comparison.to_layers`."""
+    found: dict[Comparison, dict[str, Shapes]] = {}
+    for layer in layers:
+        known = layer.metadata.get(MARK)
+        if isinstance(layer, Shapes) and isinstance(known, dict) and isinstance(known.get("comparison"), Comparison):
+            result, side = known["comparison"], str(known.get("source"))
+            if len(layer.features) == len(result.a if side == "A" else result.b):  # nothing was added or deleted
+                found.setdefault(result, {}).setdefault(side, layer)
+    return {result: [sides["A"], sides["B"]] for result, sides in found.items() if {"A", "B"} <= set(sides)}
 
 
 def painted_data(result: Comparison, view: Tree, names: Iterable[str] = ()) -> list[LayerData]:

@@ -3,6 +3,7 @@
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 from napari.components import ViewerModel
@@ -79,6 +80,19 @@ class Shown:
             _excluded(view),
             tuple(_words(view, "prints")),
             path=path,
+        )
+
+    @property
+    def origin(self) -> str:
+        """Where a result that was not found here comes from, and what follows from it; empty for one of a run."""
+        if self.sources is not None and not self.path:
+            return ""
+        start = f"Opened from {Path(self.path).name}." if self.path else "Added to the viewer from outside the dock."
+        if self.basis is not None:
+            return start
+        return (
+            f"{start} The layers it was made from are not in the viewer as they were, so it is shown as it was found "
+            "then. Run makes a new comparison of the layers chosen above."
         )
 
     def to_view(self, painted: str) -> Tree:
