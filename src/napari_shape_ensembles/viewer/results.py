@@ -32,6 +32,7 @@ class ResultsPanel(QWidget):
         self.table = TruthTable()
         self.details, self.warnings, self.used = wrapped(), wrapped(), wrapped()
         self.origin, self.said = wrapped(), wrapped()
+        self.said.setTextFormat(Qt.TextFormat.PlainText)
         self.tests = QGridLayout()
         self.tests.setHorizontalSpacing(6)
         self.null_plots = {name: NullPlot(name) for name in ("Undulation", "Scale")}
