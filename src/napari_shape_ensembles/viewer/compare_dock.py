@@ -76,7 +76,7 @@ class CompareShapes(QWidget):
         self.run_button.setToolTip("Segment, trace and compare the two layers (Enter)")
         self.cancel_button = QPushButton("&Cancel")
         self.cancel_button.setToolTip("Stop the comparison; layers and results stay as they are (Esc)")
-        self.files = QPushButton("&Open")
+        self.files = QPushButton("Ope&n …")
         self.files.setToolTip("Open a saved comparison; load or save the settings")
         self.reason = wrapped()
         self.progress = QProgressBar()
@@ -87,6 +87,7 @@ class CompareShapes(QWidget):
         self.excluded = ExclusionRow()
         self.painting = Painting(self.curves)
         self._closing = once(self, self._stop_if_closed)
+        self._noting = once(self, self._bring_note_into_view)
         self._arriving = once(self, self._bring_answer_into_view)
 
     def _lay_out(self) -> None:
@@ -120,6 +121,7 @@ class CompareShapes(QWidget):
         self.results.copy_text.clicked.connect(self.copy_text)
         self.results.copy_python.clicked.connect(self.copy_python)
         self.results.help.clicked.connect(self.explain)
+        self.results.noted.connect(self._noting.start)
         self.results.explore.clicked.connect(self.views.open_explorer)
         self.results.side_by_side.toggled.connect(self._arrange)
         self.views.excluded.connect(self.exclude)
@@ -229,6 +231,8 @@ class CompareShapes(QWidget):
         self.progress.setRange(0, progress.total)
         self.progress.setValue(progress.done)
         self.step.setText(f"{progress.name[0].upper()}{progress.name[1:]} …")
+        if self._then is not None:  # the progress bar may be out of sight of the buttons that start a task
+            self.results.note(f"{self.step.text()} Esc cancels.")
         self._show_reason()
 
     def _show_idle(self) -> None:
@@ -253,6 +257,7 @@ class CompareShapes(QWidget):
         elif isinstance(outcome, Failure):
             self.results.note(f"⚠ {outcome.reason}")
         else:
+            self.results.note("")
             then(outcome)
         self.finished.emit()
 
@@ -271,7 +276,6 @@ class CompareShapes(QWidget):
         """Do something with the result, or with a file, in the background; `then` takes what it returns."""
         if not self.runner.busy:
             self._then = then
-            self.results.note("")
             self.runner.start(steps)
             self._show_progress(Progress("starting", 0, 0))
 
@@ -354,6 +358,9 @@ class CompareShapes(QWidget):
             self._side_by_side.arrange((a, b), self.curves)
         else:
             self._side_by_side.restore()
+
+    def _bring_note_into_view(self) -> None:
+        self._scroll.ensureWidgetVisible(self.results.said)
 
     def _bring_answer_into_view(self) -> None:
         self._scroll.ensureWidgetVisible(self.painting)

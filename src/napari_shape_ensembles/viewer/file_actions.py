@@ -2,7 +2,7 @@
 
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from qtpy.QtCore import QObject
 from qtpy.QtWidgets import QFileDialog, QMenu, QMessageBox, QPushButton
@@ -34,7 +34,6 @@ class FileActions(QObject):
 
     def __init__(self, dock: "CompareShapes") -> None:
         super().__init__(dock)
-        self._dock = dock
         self._folder = Path()
         dock.results.check.clicked.connect(self.check)
         _fill(
@@ -53,6 +52,11 @@ class FileActions(QObject):
                 "&Save settings …": (self.save_settings, "Save all controls, for the command line too"),
             },
         )
+
+    @property
+    def _dock(self) -> "CompareShapes":
+        """The parent: an attribute would keep both alive in a ring."""
+        return cast("CompareShapes", self.parent())
 
     def save(self) -> None:
         """Save the result under a name that is asked for."""

@@ -1,7 +1,7 @@
 """Results that come out of files: found among the viewer's layers, and shown as if they had been found here."""
 
 import weakref
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from napari.components import ViewerModel
 from napari.layers import Shapes
@@ -25,10 +25,14 @@ class OpenedResults(QObject):
 
     def __init__(self, dock: "CompareShapes", viewer: ViewerModel) -> None:
         super().__init__(dock)
-        self._dock = dock
         self._viewer = viewer
         self._seen: weakref.WeakSet[Comparison] = weakref.WeakSet()
         self._looking = once(dock, self.look)
+
+    @property
+    def _dock(self) -> "CompareShapes":
+        """The parent: an attribute would keep both alive in a ring."""
+        return cast("CompareShapes", self.parent())
 
     def look_later(self) -> None:
         """Layers have come or gone: look once both of a comparison can be there."""

@@ -3,7 +3,7 @@
 from html import escape
 
 import numpy as np
-from qtpy.QtCore import Qt
+from qtpy.QtCore import Qt, Signal
 from qtpy.QtWidgets import QGridLayout, QLabel, QPushButton, QVBoxLayout, QWidget
 
 from ..comparison import Comparison
@@ -19,7 +19,15 @@ _COLUMNS = ("", "MMD", "threshold", "p", "difference")
 
 
 class ResultsPanel(QWidget):
-    """Shows a `Comparison`, or a sentence where there is none."""
+    """Shows a `Comparison`, or a sentence where there is none.
+
+    Signals
+    -------
+    noted
+        There is something to read below the result.
+    """
+
+    noted = Signal()
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -53,7 +61,7 @@ class ResultsPanel(QWidget):
         self.side_by_side = QPushButton("&Side by side")
         self.side_by_side.setToolTip("Show A beside B in the viewer's grid; pan and zoom go together. Default off.")
         self.side_by_side.setCheckable(True)
-        self.store = QPushButton("S&ave, export")
+        self.store = QPushButton("Save, exp&ort")
         self.store.setToolTip("Save the whole comparison, its curves as a table, or a report")
         self.check = QPushButton("Chec&k robustness")
         self.check.setToolTip(
@@ -94,6 +102,8 @@ class ResultsPanel(QWidget):
         self.said.setText(sentence)
         self.said.setToolTip(tooltip)
         self.said.setVisible(bool(sentence))
+        if sentence:
+            self.noted.emit()
 
     def show_busy(self, busy: bool) -> None:
         """Offer what takes a while only when nothing else is under way."""
@@ -130,7 +140,7 @@ class ResultsPanel(QWidget):
         self.origin.setText(escape(shown.origin))
         self.origin.setVisible(bool(shown.origin))
         warnings = (*notes, *shown.notes, *result.warnings)
-        self.warnings.setText("<br>".join(f"⚠ {escape(text)}" for text in warnings))
+        self.warnings.setText("<br>".join(escape(text if text.startswith("✓") else f"⚠ {text}") for text in warnings))
         self.warnings.setVisible(bool(warnings))
 
     def _show_parts(self, visible: bool) -> None:

@@ -46,7 +46,7 @@ class Robustness:
     sensitivity: ArchetypeSensitivity
 
     def sentences(self) -> tuple[str, str]:
-        """Both findings in words."""
+        """Both findings in words; a sign before those that speak for the result."""
         test = self.dependence
         if test.rejected:
             words = (
@@ -54,8 +54,8 @@ class Robustness:
                 "a difference in one may come with the other, and one in their pairing alone is seen by neither test."
             )
         else:
-            words = f"No dependence of undulation and scale was detected within the images (p = {test.p_value:.2g})."
-        return words, self.sensitivity.summary()
+            words = f"✓ No dependence of undulation and scale was detected within the images (p = {test.p_value:.2g})."
+        return words, ("✓ " if self.sensitivity.stable else "") + self.sensitivity.summary()
 
     def judged(self, shown: Shown) -> Shown:
         """The result with these findings among its notes; without an answer where the row hangs on the archetype."""
