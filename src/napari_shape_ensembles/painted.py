@@ -59,22 +59,35 @@ def curve_layer_data(
     table = pd.concat(
         [result.distances[["source", *PAINTED]], more.drop(columns=list(PAINTED), errors="ignore")], axis=1
     )
-    painted = view.get("painted", PAINTED[0])
+    painted = str(view.get("painted", PAINTED[0]))
     if painted not in table.columns[1:]:
         raise ContentError(f"curves are painted by {', '.join(table.columns[1:])}, not {painted!r}")
     table["painted"] = table[painted].astype(float)
     high = float(np.nanpercentile(table["painted"], _CLIPPED)) or 1.0
     layers = []
     for side, key, ensemble in (("A", "a", result.a), ("B", "b", result.b)):
+        place = _place(view, key)
         features = _features(ensemble, side, table[table["source"] == side].reset_index(drop=True))
         options = {
-            **_appearance(ensemble, view.get(key, {})),
+            **_appearance(ensemble, place),
             "features": features,
             "face_contrast_limits": (0.0, high),
             "metadata": {MARK: {"source": side, "comparison": result, "view": view}},
         }
-        layers.append((_display_curves(ensemble, view.get(key, {}), by_pixels), options, "shapes"))
+        layers.append((_display_curves(ensemble, place, by_pixels), options, "shapes"))
     return layers
+
+
+def _place(view: Tree, key: str) -> Tree:
+    """Size of a pixel and place of a layer, as far as they are stated; checked, as they come out of files."""
+    place = view.get(key, {})
+    try:
+        pairs = {name: [float(part) for part in place[name]] for name in ("scale", "translate") if name in place}
+    except (TypeError, ValueError) as error:
+        raise ContentError(f"the place of {key.upper()} in its view is {place!r}") from error
+    if not all(len(pair) == 2 and np.isfinite(pair).all() for pair in pairs.values()) or min(_pixel(pairs)) <= 0:
+        raise ContentError(f"the place of {key.upper()} in its view is {place!r}")
+    return pairs
 
 
 def _features(ensemble: Ensemble, side: str, table: "pd.DataFrame") -> "pd.DataFrame":

@@ -13,7 +13,7 @@ from qtpy.QtWidgets import QApplication, QFileDialog, QMessageBox
 from napari_shape_ensembles import Comparison, Settings
 from napari_shape_ensembles.io import SettingsFile, load_settings, read_curves, save_settings
 from napari_shape_ensembles.painted import MARK
-from napari_shape_ensembles.viewer import compare_dock, file_actions, tasks, worker
+from napari_shape_ensembles.viewer import compare_dock, file_actions, layers, tasks, worker
 from napari_shape_ensembles.viewer.inputs import SegmentationSettings
 from napari_shape_ensembles.viewer.paints import BLUE, ORANGE, PAINTS, typical
 
@@ -230,9 +230,13 @@ def test_a_file_that_cannot_be_opened_leaves_the_result(done, qtbot, tmp_path, a
 
 
 def test_a_view_that_no_dock_wrote_is_refused_in_words(done, qtbot, tmp_path, answer):
-    for view in ({"segmentation": {"nonsense": 1}}, {"excluded": [1]}, {"notes": [3]}, {"painted": "mood"}):
+    odd = [{"segmentation": {"nonsense": 1}}, {"excluded": [1]}, {"excluded": [[[1]], []]}, {"notes": [3]}]
+    odd += [{"painted": "mood"}, {"painted": ["product"]}, {"a": 3}, {"a": {"scale": [0, 1]}}, {"b": {"scale": [1]}}]
+    for view in odd:
         done.result.save(answer(tmp_path / "odd.comparison.npz"), view=view)
-        assert choose(done.files, "Open comparison", qtbot).startswith("⚠"), view
+        said = choose(done.files, "Open comparison", qtbot)
+        assert said.startswith("⚠"), view
+        assert "unforeseen" not in said, view
 
 
 # Writing -------------------------------------------------------------------------------------------------------
@@ -420,6 +424,22 @@ def test_curves_are_painted_by_how_typical_they_are(viewer, qtbot):
     np.testing.assert_allclose(small.features["painted"], typical(dock.result)["scale"][: len(dock.result.a)])
     np.testing.assert_allclose(small.face_colormap.map([0.0, 1.0]), [ORANGE, BLUE], atol=1e-6)
     assert dock.painting.colorbar.labels() == ["typical of B", "0", "typical of A"]
+
+
+def test_thousands_of_curves_wait_for_the_dock_to_be_painted_by_the_witness(done, qtbot, tmp_path, answer, monkeypatch):
+    done.painting.choose("witness_undulation")
+    path = saved(done, answer, tmp_path / "pair.comparison.npz", qtbot)
+    monkeypatch.setattr(layers, "_QUICK", 10)
+    npe2.PluginManager.instance().discover()
+    viewer = ViewerModel()
+    viewer.open(path, plugin=PLUGIN)
+    layer = curves_of(viewer, "one")
+    np.testing.assert_allclose(layer.features["painted"], layer.features["product"])
+    dock = bare(viewer, qtbot)
+    with qtbot.waitSignal(dock.finished, timeout=20_000):
+        pass
+    np.testing.assert_allclose(layer.features["painted"], typical(dock.result)["undulation"][: len(dock.result.a)])
+    assert dock.painting.choice.currentData() == "witness_undulation"
 
 
 def test_a_side_of_one_curve_has_no_witness_and_does_not_disturb(viewer, qtbot):

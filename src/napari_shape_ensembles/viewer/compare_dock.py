@@ -77,6 +77,7 @@ class CompareShapes(QWidget):
         self.cancel_button = QPushButton("&Cancel")
         self.cancel_button.setToolTip("Stop the comparison; layers and results stay as they are (Esc)")
         self.files = QPushButton("Ope&n …")
+        self.files.setStyleSheet("padding: 3px 18px 3px 6px;")  # room for the sign of a menu
         self.files.setToolTip("Open a saved comparison; load or save the settings")
         self.reason = wrapped()
         self.progress = QProgressBar()

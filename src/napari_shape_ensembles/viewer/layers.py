@@ -19,6 +19,8 @@ from .views import comparison_view
 
 # Metadata under MARK: {"source": "A" or "B", "curves": the Ensemble in full, in the source's unit}; of layers out of
 # a file "comparison" and "view" in place of the curves.
+# Up to so many curves everything is computed at once.
+_QUICK = 1000
 #: Percentile at which colours end: the few most unusual curves would leave one colour to all others.
 CLIPPED = 99
 
@@ -128,29 +130,34 @@ def opened_pairs(layers: Iterable[Layer]) -> dict[Comparison, list[Shapes]]:
     return {result: [sides["A"], sides["B"]] for result, sides in found.items() if {"A", "B"} <= set(sides)}
 
 
-def painted_data(result: Comparison, view: Tree, names: Iterable[str] = ()) -> list[LayerData]:
+def painted_data(result: Comparison, view: Tree, names: Collection[str] = ()) -> list[LayerData]:
     """Data of the two layers of a comparison, painted as a view says.
+
+    By distance where what it says takes too long: the dock, if it is there, will paint as soon as it is known.
 
     Parameters
     ----------
     result : Comparison
     view : dict
         As `comparison_view` makes it.
-    names : iterable of str
-        Columns of `PAINTS` to have beside those that cost nothing.
+    names : collection of str
+        Columns of `PAINTS` to have whatever they cost.
 
     Raises
     ------
     ValueError
         Where the view asks for a painting that does not exist.
     """
-    painted = view.get("painted", "product")
+    painted = str(view.get("painted", "product"))
+    if len(result.distances) > _QUICK and painted in PAINTS and PAINTS[painted].slow and painted not in names:
+        painted = "product"
     known = {name: paint for name, paint in PAINTS.items() if not paint.slow or name in (painted, *names)}
     columns = pd.DataFrame({name: paint.values(result) for name, paint in known.items()})
-    data = curve_layer_data(result, view, columns, by_pixels=True)
+    data = curve_layer_data(result, {**view, "painted": painted}, columns, by_pixels=True)
     limits = PAINTS[painted].limits(columns[painted].to_numpy(), CLIPPED)
     for _, options, _ in data:
         options |= {"face_contrast_limits": limits, "face_colormap": PAINTS[painted].colormap}
+        options["metadata"][MARK]["view"] = view
     return data
 
 
