@@ -183,6 +183,16 @@ def test_a_dock_opened_after_the_file_shows_it(done, qtbot, tmp_path, answer, vi
     assert dock.results.text() == done.results.text()
 
 
+def test_the_dock_shape_space_takes_an_opened_result(done, qtbot, tmp_path, answer, viewer):
+    path = saved(done, answer, tmp_path / "pair.comparison.npz", qtbot)
+    dock = opened(viewer, qtbot)
+    _, space = viewer.window.add_plugin_dock_widget(PLUGIN, "Shape space")
+    answer(path)
+    choose(dock.files, "Open comparison", qtbot)
+    assert space.comparison is dock.result
+    assert dock.result.summary() == done.result.summary()
+
+
 def test_a_result_of_a_notebook_is_shown_too(done, qtbot):
     viewer = ViewerModel()
     dock = bare(viewer, qtbot)
@@ -488,6 +498,29 @@ def test_the_check_can_be_cancelled(done, qtbot, monkeypatch):
     assert done.results.said.text() == "Cancelled."
     assert (done.results.text(), done.state) == (text, "done")
     assert done.run_button.isEnabled()
+
+
+def test_the_keyboard_starts_the_check_and_escape_cancels_it(make_napari_viewer, qtbot, monkeypatch):
+    viewer = make_napari_viewer(show=True)
+    for seed in (1, 2):
+        viewer.add_image(spots(seed), name=str(seed))
+    dock = opened(viewer, qtbot)
+    run(dock, qtbot)
+
+    def slow(*_):
+        for index in range(1000):
+            yield worker.Progress("counting", index, 1000)
+            time.sleep(0.01)
+
+    monkeypatch.setattr(file_actions, "checking", slow)
+    dock.window().activateWindow()
+    dock.results.check.setFocus()
+    qtbot.keyClick(dock.results.check, Qt.Key.Key_Space)
+    qtbot.waitUntil(lambda: "Counting … Esc cancels." in dock.results.said.text(), timeout=5000)
+    qtbot.waitUntil(dock.cancel_button.hasFocus, timeout=2000)
+    qtbot.keyClick(dock.cancel_button, Qt.Key.Key_Escape)
+    assert not dock.runner.busy
+    assert dock.results.said.text() == "Cancelled."
 
 
 def test_an_error_of_the_check_is_said_and_the_result_stays(done, qtbot, monkeypatch):

@@ -276,9 +276,11 @@ class CompareShapes(QWidget):
     def start_task(self, steps: Steps, then: Callable[[Any], None]) -> None:
         """Do something with the result, or with a file, in the background; `then` takes what it returns."""
         if not self.runner.busy:
-            self._then = then
+            self._then, focus = then, QApplication.focusWidget()
             self.runner.start(steps)
             self._show_progress(Progress("starting", 0, 0))
+            if focus is not None and self.isAncestorOf(focus):  # what was pressed is off now; Esc must find the dock
+                self.cancel_button.setFocus()
 
     def show_result(self, shown: Shown) -> None:
         """Show another result in all views."""
