@@ -170,7 +170,7 @@ def main():
     viewer.window.add_dock_widget(dock, name="Compare shapes")
     for name in "AB":
         viewer.add_image(np.zeros((2200, 2200), dtype=np.float32), name=name)
-    dock._next_basis = dock._basis_of(*dock.layer_pair.chosen())  # as if these two had been compared
+    dock._next = dock._basis_of(*dock.layer_pair.chosen()), sources  # as if these two had been compared
     painted()
     print(f"{2 * count} curves of {VERTICES} vertices, napari {napari.__version__}")
     adding(dock, result, sources, ensembles)

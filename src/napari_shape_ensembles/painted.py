@@ -1,13 +1,17 @@
 """A comparison to look at, without a viewer: its curves as layer data, its answer as a table for a notebook."""
 
+from collections.abc import Sequence
 from html import escape
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .archive import Tree
+from .archive import ContentError, Tree
 from .curves import Ensemble
 from .discrepancy import TRUTH_TABLE
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 LayerData = tuple[list[np.ndarray], dict[str, Any], str]
 
@@ -19,84 +23,135 @@ PAINTED = ("product", "undulation", "scale")
 _TEST_HEADINGS = ("test", "MMD", "threshold", "p", "difference")
 # The few most unusual curves may share the last colour, or they would leave one colour to all others.
 _CLIPPED = 99
-# Outlines are thinned for display only, by at most this share of a curve's typical diameter.
-_THINNED = 0.002
+# Outlines are thinned for display only, by at most this much of a pixel, or this share of a curve's typical diameter.
+_TOLERANCE, _THINNED = 0.25, 0.002
+# From here on lines around curves cost more time than they help the eye.
+_MANY = 2000
 
 
-def curve_layer_data(result: Any, view: Tree | None = None) -> list[LayerData]:
+def curve_layer_data(
+    result: Any, view: Tree | None = None, columns: "pd.DataFrame | None" = None, *, by_pixels: bool = False
+) -> list[LayerData]:
     """One Shapes layer per side of a `Comparison`, its curves filled by their distance from the mean shape.
 
     Parameters
     ----------
     result : Comparison
     view : dict, optional
-        "painted": "product", "undulation" or "scale"; "a" and "b": {"scale": size of a pixel in the comparison's unit,
-        "translate": (row, column)}. What is left out has pixels of one unit, at the origin, painted by product.
+        "painted": "product", "undulation", "scale" or one of the columns; "a" and "b": {"scale": size of a pixel in
+        the comparison's unit, "translate": (row, column)}. What is left out has pixels of one unit, at the origin,
+        painted by product.
+    columns : DataFrame, optional
+        Further features, one row per pooled curve.
+    by_pixels : bool
+        Thin curves by a quarter of a pixel, where its size is known, rather than by a share of their diameter: fewer
+        vertices, and none that could be told from the pixels.
 
     Returns
     -------
     list of two (curves, options, "shapes")
         As napari's readers return them. Both share one colour scale, from 0 to the 99th percentile of all curves.
     """
+    import pandas as pd  # heavy, and not needed for a comparison
+
     view = view or {}
-    painted = view.get("painted", PAINTED[0])
-    if painted not in PAINTED:
-        raise ValueError(f"curves are painted by {', '.join(PAINTED)}, not {painted!r}")
-    high = float(np.percentile(result.distances[painted], _CLIPPED)) or 1.0
-    shared = {"face_contrast_limits": (0.0, high), "metadata": {MARK: {"comparison": result, "painted": painted}}}
-    return [
-        _layer(result, side, ensemble, painted, {**shared, **_placement(view.get(key, {}), ensemble)})
-        for side, key, ensemble in (("A", "a", result.a), ("B", "b", result.b))
-    ]
+    more = pd.DataFrame(index=range(len(result.distances))) if columns is None else columns
+    table = pd.concat(
+        [result.distances[["source", *PAINTED]], more.drop(columns=list(PAINTED), errors="ignore")], axis=1
+    )
+    painted = str(view.get("painted", PAINTED[0]))
+    if painted not in table.columns[1:]:
+        raise ContentError(f"curves are painted by {', '.join(table.columns[1:])}, not {painted!r}")
+    table["painted"] = table[painted].astype(float)
+    high = float(np.nanpercentile(table["painted"], _CLIPPED)) or 1.0
+    layers = []
+    for side, key, ensemble in (("A", "a", result.a), ("B", "b", result.b)):
+        place = _place(view, key)
+        features = _features(ensemble, side, table[table["source"] == side].reset_index(drop=True))
+        options = {
+            **_appearance(ensemble, place),
+            "features": features,
+            "face_contrast_limits": (0.0, high),
+            "metadata": {MARK: {"source": side, "comparison": result, "view": view}},
+        }
+        layers.append((_display_curves(ensemble, place, by_pixels), options, "shapes"))
+    return layers
 
 
-def _placement(place: Tree, ensemble: Ensemble) -> dict[str, Any]:
+def _place(view: Tree, key: str) -> Tree:
+    """Size of a pixel and place of a layer, as far as they are stated; checked, as they come out of files."""
+    place = view.get(key, {})
+    try:
+        pairs = {name: [float(part) for part in place[name]] for name in ("scale", "translate") if name in place}
+    except (TypeError, ValueError) as error:
+        raise ContentError(f"the place of {key.upper()} in its view is {place!r}") from error
+    if not all(len(pair) == 2 and np.isfinite(pair).all() for pair in pairs.values()) or min(_pixel(pairs)) <= 0:
+        raise ContentError(f"the place of {key.upper()} in its view is {place!r}")
+    return pairs
+
+
+def _features(ensemble: Ensemble, side: str, table: "pd.DataFrame") -> "pd.DataFrame":
+    measures = ensemble.features[["id", "area", "perimeter"]]
+    rows = table.drop(columns=["source", "id", "area", "perimeter"], errors="ignore")
+    return measures.assign(**rows, source=ensemble.name or side, excluded=False)
+
+
+def _appearance(ensemble: Ensemble, place: Tree) -> dict[str, Any]:
     return {
-        "scale": tuple(float(size) for size in place.get("scale", (1, 1))),
+        "name": f"{ensemble.name or 'image'} curves",
+        "shape_type": "polygon",
+        "face_color": "painted",
+        "face_colormap": COLORMAP,
+        "edge_color": "white",
+        "edge_width": edge_width(ensemble, place),
+        "opacity": 0.8,
+        "scale": _pixel(place),
         "translate": tuple(float(shift) for shift in place.get("translate", (0, 0))),
         "units": (ensemble.unit,) * 2,
     }
 
 
-def _layer(result: Any, side: str, ensemble: Ensemble, painted: str, options: dict[str, Any]) -> LayerData:
-    import pandas as pd  # heavy, and not needed for a comparison
-
-    table = result.distances[result.distances["source"] == side].reset_index(drop=True)
-    measures = ensemble.features
-    diameter = float(measures["equivalent_diameter"].median())
-    name = ensemble.name or side
-    features = pd.DataFrame(
-        {
-            **{column: measures[column] for column in ("id", "area", "perimeter")},
-            **{column: table[column].astype(float) for column in PAINTED},
-            "source": name,
-            "painted": table[painted].astype(float),
-        }
-    )
-    curves = [_thinned(curve, diameter * _THINNED) / options["scale"] for curve in ensemble.curves]
-    return (
-        curves,
-        {
-            "name": f"{name} curves",
-            "shape_type": "polygon",
-            "features": features,
-            "face_color": "painted",
-            "face_colormap": COLORMAP,
-            "edge_color": "white",
-            "edge_width": max(diameter / 40 / float(np.mean(options["scale"])), 1e-9),
-            "opacity": 0.8,
-            **options,
-        },
-        "shapes",
-    )
+def _pixel(place: Tree) -> tuple[float, ...]:
+    return tuple(float(size) for size in place.get("scale", (1, 1)))
 
 
-def _thinned(curve: np.ndarray, tolerance: float) -> np.ndarray:
+def edge_width(ensemble: Ensemble, place: Tree) -> float:
+    """A thin line, in the layer's own pixels, that leaves small curves their colour; none around thousands."""
+    if len(ensemble) > _MANY:
+        return 0.0
+    width = float(ensemble.features["equivalent_diameter"].median()) / 40 / float(np.mean(_pixel(place)))
+    return float(np.clip(width, 0.1, 2.0)) if "scale" in place else max(width, 1e-9)
+
+
+def _display_curves(ensemble: Ensemble, place: Tree, by_pixels: bool) -> list[np.ndarray]:
+    """Curves in pixels, thinned."""
+    pixel = _pixel(place)
+    curves = [curve / pixel for curve in ensemble.curves]
+    if by_pixels and "scale" in place:
+        return simplified(curves)
+    return simplified(curves, _THINNED * float(ensemble.features["equivalent_diameter"].median()) / max(pixel))
+
+
+def simplified(curves: Sequence[np.ndarray], tolerance: float = _TOLERANCE) -> list[np.ndarray]:
+    """Thin curves for display, each by at most a tolerance: of curves in pixels, a quarter of a pixel.
+
+    All at once, as a call per curve takes ten times as long. The few that would cross themselves are thinned again
+    with more care.
+    """
     import shapely
 
-    ring = shapely.simplify(shapely.Polygon(curve), tolerance, preserve_topology=True)
-    thinned = shapely.get_coordinates(ring)[:-1]
-    return thinned if len(thinned) >= 3 else np.array(curve)
+    if not curves:
+        return []
+    closed = [np.concatenate([curve, curve[:1]]) for curve in curves]
+    place = np.repeat(np.arange(len(closed)), [len(curve) for curve in closed])
+    # Lines rather than rings: of a ring the first vertex may go as well, and with it the bound.
+    rings = shapely.linestrings(np.concatenate(closed), indices=place)
+    thinned = shapely.simplify(rings, tolerance, preserve_topology=False)
+    doubtful = (shapely.get_num_coordinates(thinned) < 4) | ~shapely.is_simple(thinned)
+    thinned[doubtful] = shapely.simplify(rings[doubtful], tolerance, preserve_topology=True)
+    vertices, place = shapely.get_coordinates(thinned, return_index=True)
+    parts = np.split(vertices, np.flatnonzero(np.diff(place)) + 1)
+    return [part[:-1] for part in parts]
 
 
 def summary_html(result: Any) -> str:

@@ -11,9 +11,10 @@ from napari.components import ViewerModel
 from curve_makers import blobs
 from napari_shape_ensembles import Comparison, Ensemble, Settings, compare
 from napari_shape_ensembles.io import CurveTable, read_comparison_view, read_curves, write_curves
-from napari_shape_ensembles.viewer.files import comparison_view, get_reader
+from napari_shape_ensembles.viewer.files import get_reader
 from napari_shape_ensembles.viewer.inputs import source_of
 from napari_shape_ensembles.viewer.layers import is_own
+from napari_shape_ensembles.viewer.views import comparison_view
 
 PLUGIN = "napari-shape-ensembles"
 

@@ -16,9 +16,10 @@ from qtpy.QtCore import QElapsedTimer, QTimer
 
 from curve_makers import blobs
 from napari_shape_ensembles import Ensemble, Settings, compare
+from napari_shape_ensembles.painted import MARK, edge_width, simplified
 from napari_shape_ensembles.viewer import worker
 from napari_shape_ensembles.viewer.inputs import Source
-from napari_shape_ensembles.viewer.layers import MARK, curve_layers, repaint, simplified
+from napari_shape_ensembles.viewer.layers import curve_layers, repaint
 from napari_shape_ensembles.viewer.paints import PAINTS
 
 from .conftest import press, run
@@ -84,9 +85,8 @@ def test_thousands_of_curves_are_drawn_without_lines():
     result = compare(few, few, Settings(landmarks=20, permutations=19, rank=2))
     shown = curve_layers(result, (source(few.curves), source(few.curves)), (few, few))
     assert min(shown[0].edge_width) > 0
-    from napari_shape_ensembles.viewer.layers import _edge_width
 
-    assert _edge_width(many, source(many.curves)) == 0
+    assert edge_width(many, {"scale": [0.5, 0.5]}) == 0
 
 
 # Painting any column -------------------------------------------------------------------------------------------

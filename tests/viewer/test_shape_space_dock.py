@@ -9,7 +9,7 @@ from scipy.spatial.distance import pdist
 from curve_makers import blobs, ellipse
 from napari_shape_ensembles import Ensemble, Settings, compare
 from napari_shape_ensembles.tensors import TrigonometricExpansion
-from napari_shape_ensembles.viewer import shape_space_dock
+from napari_shape_ensembles.viewer import tasks
 from napari_shape_ensembles.viewer.shape_canvas import Densities, ShareBar, round_length
 from napari_shape_ensembles.viewer.shape_path import Geodesic, ShapePlaces, lipschitz
 
@@ -221,10 +221,10 @@ def test_cancel_stops_an_explanation(space, qtbot, monkeypatch):
 
     def slow(_):
         for _ in range(500):
-            yield shape_space_dock.STEPS[0]
+            yield tasks.STEPS[0]
             time.sleep(0.01)
 
-    monkeypatch.setattr(shape_space_dock, "explanation_steps", slow)
+    monkeypatch.setattr(tasks, "explanation_steps", slow)
     press(space.explain_button, qtbot)
     assert not space.explain_button.isEnabled()
     press(space.cancel_button, qtbot)
@@ -235,10 +235,10 @@ def test_cancel_stops_an_explanation(space, qtbot, monkeypatch):
 
 def test_an_error_is_said_in_place(space, qtbot, monkeypatch):
     def failing(_):
-        yield shape_space_dock.STEPS[0]
+        yield tasks.STEPS[0]
         raise RuntimeError("the reason")
 
-    monkeypatch.setattr(shape_space_dock, "explanation_steps", failing)
+    monkeypatch.setattr(tasks, "explanation_steps", failing)
     explain(space, qtbot)
     assert "the reason" in space.status.text()
     assert space.explain_button.isEnabled()

@@ -36,11 +36,13 @@ def csv_bytes(table: CurveTable) -> bytes:
     """A CSV file; its first line is a comment with the metadata."""
     _refuse_clashes(table)
     rows = table.features.itertuples(index=False) if table.features.shape[1] else repeat(())
-    lines = [f"# {json.dumps(metadata(table), ensure_ascii=False)}", _cells([*_PLACES, *table.features.columns])]
+    first_lines = (f"# {json.dumps(metadata(table), ensure_ascii=False)}", _cells([*_PLACES, *table.features.columns]))
+    parts = ["\n".join([*first_lines, ""]).encode()]  # small pieces: a long one would hold up all other threads
     for name, curve, row in zip(table.ensemble.ids.tolist(), table.ensemble.curves, rows, strict=False):
         first, last = _cells([name]), "".join(f",{cell}" for cell in [_cells(list(row))] if row)
-        lines += [f"{first},{place},{y!r},{x!r}{last}" for place, (y, x) in enumerate(curve.tolist())]
-    return "\n".join([*lines, ""]).encode()
+        lines = [f"{first},{place},{y!r},{x!r}{last}\n" for place, (y, x) in enumerate(curve.tolist())]
+        parts.append("".join(lines).encode())
+    return b"".join(parts)
 
 
 def _cells(values: Sequence[Any]) -> str:

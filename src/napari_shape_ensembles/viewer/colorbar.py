@@ -42,7 +42,7 @@ class ColorBar(QWidget):
     def labels(self) -> list[str]:
         """The words below the bar, from left to right."""
         if self._paint.ends is not None:
-            return [self._paint.ends[0], "", self._paint.ends[1]]
+            return [self._paint.ends[0], "0" if self._paint.centred else "", self._paint.ends[1]]
         low, high = self._limits
         values = np.concatenate(self._sides)
         ends = [f"{value:.3g}" for value in (low, (low + high) / 2, high)]

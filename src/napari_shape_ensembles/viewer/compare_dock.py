@@ -1,5 +1,9 @@
 """The dock *Compare shapes*: two layers in, painted curves and a row of the truth table out."""
 
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
 import numpy as np
 from napari.components import ViewerModel
 from napari.layers import Layer
@@ -12,18 +16,21 @@ from ..discrepancy import INCONCLUSIVE
 from .curve_views import CurveViews, SideBySide
 from .exclusion_row import ExclusionRow
 from .exclusions import Exclusions
+from .file_actions import FileActions
 from .help import HelpWindow
 from .inputs import Source, source_of
 from .layer_pair import LayerPair, why_not
 from .layers import OwnLayers
+from .opened_results import OpenedResults
 from .painting import Painting
-from .report import as_python, as_text
+from .report import as_python, as_python_of_file, as_text
 from .results import ResultsPanel
 from .settings_form import SettingsForm
 from .stale_banner import StaleBanner
 from .staleness import Basis, Watch, basis, changes
+from .views import Shown
 from .widgets import ScrollColumn, once, wrapped
-from .worker import Failure, Outcome, Progress, Runner, run
+from .worker import Failure, Outcome, Progress, Runner, Steps, run
 
 
 class CompareShapes(QWidget):
@@ -45,21 +52,21 @@ class CompareShapes(QWidget):
     def __init__(self, napari_viewer: ViewerModel, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._viewer = napari_viewer
-        self._basis: Basis | None = None
-        self._next_basis: Basis | None = None
-        self._sources: tuple[Source, Source] | None = None
-        self._next_sources: tuple[Source, Source] | None = None
+        self._next: tuple[Basis, tuple[Source, Source]] | None = None
+        self._then: Callable[[Any], None] | None = None
         self._help: HelpWindow | None = None
-        self.result: Comparison | None = None
+        self.shown: Shown | None = None
         self.curves = OwnLayers(napari_viewer)
         self.views = CurveViews(napari_viewer, self.curves, self)
-        self._exclusions = Exclusions()
+        self.exclusions = Exclusions()
         self._side_by_side = SideBySide(napari_viewer)
         self.runner = Runner(self)
         self.watch = Watch(napari_viewer, self)
         self._make_controls()
         self._lay_out()
         self._connect()
+        self.file_actions = FileActions(self)
+        self.opened = OpenedResults(self, self._viewer)
         self.layer_pair.follow()
 
     def _make_controls(self) -> None:
@@ -69,6 +76,9 @@ class CompareShapes(QWidget):
         self.run_button.setToolTip("Segment, trace and compare the two layers (Enter)")
         self.cancel_button = QPushButton("&Cancel")
         self.cancel_button.setToolTip("Stop the comparison; layers and results stay as they are (Esc)")
+        self.files = QPushButton("Ope&n …")
+        self.files.setStyleSheet("padding: 3px 18px 3px 6px;")  # room for the sign of a menu
+        self.files.setToolTip("Open a saved comparison; load or save the settings")
         self.reason = wrapped()
         self.progress = QProgressBar()
         self.progress.setTextVisible(False)
@@ -78,12 +88,14 @@ class CompareShapes(QWidget):
         self.excluded = ExclusionRow()
         self.painting = Painting(self.curves)
         self._closing = once(self, self._stop_if_closed)
+        self._noting = once(self, self._bring_note_into_view)
         self._arriving = once(self, self._bring_answer_into_view)
 
     def _lay_out(self) -> None:
         buttons = QHBoxLayout()
         buttons.addWidget(self.run_button, 1)
         buttons.addWidget(self.cancel_button)
+        buttons.addWidget(self.files)
         page = QWidget()
         column = QVBoxLayout(page)
         column.setContentsMargins(6, 6, 6, 6)
@@ -110,6 +122,7 @@ class CompareShapes(QWidget):
         self.results.copy_text.clicked.connect(self.copy_text)
         self.results.copy_python.clicked.connect(self.copy_python)
         self.results.help.clicked.connect(self.explain)
+        self.results.noted.connect(self._noting.start)
         self.results.explore.clicked.connect(self.views.open_explorer)
         self.results.side_by_side.toggled.connect(self._arrange)
         self.views.excluded.connect(self.exclude)
@@ -121,6 +134,15 @@ class CompareShapes(QWidget):
             shortcut.activated.connect(action)
         self.runner.progressed.connect(self._show_progress)
         self.runner.ended.connect(self._end)
+
+    @property
+    def result(self) -> Comparison | None:
+        """The comparison that is shown."""
+        return None if self.shown is None else self.shown.result
+
+    @property
+    def _basis(self) -> Basis | None:
+        return None if self.shown is None else self.shown.basis
 
     @property
     def state(self) -> str:
@@ -142,12 +164,13 @@ class CompareShapes(QWidget):
             return
         try:
             sources = source_of(a, self._viewer.dims), source_of(b, self._viewer.dims)
-            basis_ = self._next_basis = self._basis_of(a, b)
+            basis_ = self._basis_of(a, b)
             steps = run(sources, basis_.segmentation, basis_.analysis, basis_.excluded)
         except ValueError as error:
             self._end(Failure(str(error)))
             return
-        self._next_sources = sources
+        self._next = basis_, sources
+        self.results.note("")
         self.results.say("")
         self.painting.hide()
         self.stale.hide()
@@ -156,15 +179,18 @@ class CompareShapes(QWidget):
 
     def _basis_of(self, a: Layer, b: Layer) -> Basis:
         segmentation = self.settings.segmentation()
-        excluded = self._exclusions.of(a, b, segmentation)
+        excluded = self.exclusions.of(a, b, segmentation)
         return basis(self._viewer, (a, b), segmentation, self.settings.analysis(), excluded)
 
     def cancel(self) -> None:
-        """Stop the run under way; layers and the result before it stay."""
+        """Stop the run or the task under way; layers and the result before it stay."""
         if self.runner.busy:
             self.runner.cancel()
             self._show_idle()
-            if self.result is None:
+            if self._then is not None:
+                self._then = None
+                self.results.note("Cancelled.")
+            elif self.result is None:
                 self.results.say("Cancelled.")
             else:
                 self._show_result("Cancelled. This is the result of the run before.")
@@ -185,6 +211,7 @@ class CompareShapes(QWidget):
         self._show_reason()
         self._follow_inputs()
         self._show_staleness()
+        self.opened.look_later()
 
     def _follow_inputs(self) -> None:
         """Listen to the chosen layers as long as there is a result that they may outdate."""
@@ -193,7 +220,7 @@ class CompareShapes(QWidget):
     def _show_staleness(self) -> None:
         changed = [] if self.runner.busy else self.changed_since()
         a, b = self.layer_pair.chosen()
-        ids = ((), ()) if a is None or b is None else self._exclusions.of(a, b, self.settings.segmentation())
+        ids = ((), ()) if a is None or b is None else self.exclusions.of(a, b, self.settings.segmentation())
         self.excluded.show_count(sum(map(len, ids)))
         self.stale.show_changes(changed, can_run=self.run_button.isEnabled())
         self.results.mark_stale(bool(changed))
@@ -205,6 +232,8 @@ class CompareShapes(QWidget):
         self.progress.setRange(0, progress.total)
         self.progress.setValue(progress.done)
         self.step.setText(f"{progress.name[0].upper()}{progress.name[1:]} …")
+        if self._then is not None:  # the progress bar may be out of sight of the buttons that start a task
+            self.results.note(f"{self.step.text()} Esc cancels.")
         self._show_reason()
 
     def _show_idle(self) -> None:
@@ -218,45 +247,76 @@ class CompareShapes(QWidget):
         self.reason.setText(reason)
         self.reason.setVisible(bool(reason))
         self.run_button.setEnabled(not reason and not self.runner.busy)
+        self.files.setEnabled(not self.runner.busy)
+        self.results.show_busy(self.runner.busy)
 
-    def _end(self, outcome: Outcome | Failure) -> None:
+    def _end(self, outcome: Any) -> None:
+        then, self._then = self._then, None
         self._show_idle()
-        if isinstance(outcome, Failure):
-            self.result = None
-            self.results.fail(outcome.reason)
+        if then is None:
+            self._end_run(outcome)
+        elif isinstance(outcome, Failure):
+            self.results.note(f"⚠ {outcome.reason}")
         else:
-            self.result, self._basis, self._sources = outcome.result, self._next_basis, self._next_sources
-            self.curves.replace(outcome.layers)
-            self.views.show_result(outcome.result)
-            self._arrange(self.results.side_by_side.isChecked())
-            self._show_result()
-        self._follow_inputs()
-        self._arriving.start()
+            self.results.note("")
+            then(outcome)
         self.finished.emit()
 
-    def _show_result(self, *notes: str) -> None:
-        assert self.result is not None
-        assert self._basis is not None
-        self.results.show_result(self.result, (*notes, *self._notes()), self._basis.segmentation)
-        self.painting.show_result(self.result)
-        self._show_staleness()
+    def _end_run(self, outcome: Outcome | Failure) -> None:
+        if isinstance(outcome, Failure):
+            self.shown = None
+            self.results.fail(outcome.reason)
+            self._follow_inputs()
+            self._arriving.start()
+        else:
+            assert self._next is not None
+            self.curves.replace(outcome.layers)
+            self.show_result(Shown.of_run(outcome.result, *self._next))
 
-    def _notes(self) -> tuple[str, ...]:
-        """Which planes of stacks were compared, in words."""
-        sources = self._sources or ()
-        return tuple(f"{source.name}: the {source.plane} is compared." for source in sources if source.plane)
+    def start_task(self, steps: Steps, then: Callable[[Any], None]) -> None:
+        """Do something with the result, or with a file, in the background; `then` takes what it returns."""
+        if not self.runner.busy:
+            self._then, focus = then, QApplication.focusWidget()
+            self.runner.start(steps)
+            self._show_progress(Progress("starting", 0, 0))
+            if focus is not None and self.isAncestorOf(focus):  # what was pressed is off now; Esc must find the dock
+                self.cancel_button.setFocus()
+
+    def show_result(self, shown: Shown) -> None:
+        """Show another result in all views."""
+        self.shown = shown
+        self.views.show_result(shown.result)
+        self._arrange(self.results.side_by_side.isChecked())
+        self._show_result()
+        self._follow_inputs()
+        self._arriving.start()
+
+    def _show_result(self, *notes: str) -> None:
+        assert self.shown is not None
+        self.results.show_result(self.shown, notes)
+        self.painting.show_result(self.shown.result)
+        self._show_staleness()
 
     def copy_text(self) -> None:
         """Put the result in words on the clipboard, and what has changed since."""
-        if self.result is not None and self._basis is not None:
+        if self.shown is not None:
             changed = [f"Out of date: {', '.join(self.changed_since())}."] if self.changed_since() else []
-            _to_clipboard(as_text(self.result, self._basis.segmentation, (*changed, *self._notes())))
+            origin = [self.shown.origin] if self.shown.origin else []
+            notes = (*changed, *origin, *self.shown.notes)
+            _to_clipboard(as_text(self.shown.result, self.shown.segmentation, notes))
 
     def copy_python(self) -> None:
-        """Put a script that makes the comparison again on the clipboard."""
-        if self._basis is not None and self._sources is not None:
-            basis_ = self._basis
-            _to_clipboard(as_python(self._sources, basis_.segmentation, basis_.analysis, basis_.excluded))
+        """Put a script that makes the comparison again, or reads it again, on the clipboard."""
+        shown = self.shown
+        if shown is None:
+            return
+        if shown.basis is not None and shown.sources is not None:
+            basis_ = shown.basis
+            _to_clipboard(as_python(shown.sources, basis_.segmentation, basis_.analysis, basis_.excluded))
+        elif Path(shown.path).is_file():
+            _to_clipboard(as_python_of_file(shown.path))
+        else:
+            self.results.note("⚠ No script can make this result again: neither its layers nor its file are there.")
 
     def explain(self) -> None:
         """Open the help at the row that holds."""
@@ -266,25 +326,28 @@ class CompareShapes(QWidget):
 
     def exclude(self, row: int) -> None:
         """Leave a curve of the result out of the next run, or take it in again."""
-        if self.result is None or self._basis is None:
+        if self.result is None:
+            return
+        if self._basis is None:
+            self.results.note("⚠ Curves can be left out only of layers that are in the viewer. Run compares them anew.")
             return
         side = int(row >= len(self.result.a))
         layer = self._basis.layers[side]()
         if layer is not None:
             one = self.result.distances["id"].tolist()[row]
-            self._exclusions.toggle(layer, one, self._basis.segmentation)
+            self.exclusions.toggle(layer, one, self._basis.segmentation)
             self._show_exclusions()
 
     def include_all(self) -> None:
         """Take in again all curves that were left out by hand."""
-        self._exclusions.clear()
+        self.exclusions.clear()
         self._show_exclusions()
 
     def _show_exclusions(self) -> None:
         if self.result is not None and self._basis is not None:
             a, b = (ref() for ref in self._basis.layers)
             if a is not None and b is not None:
-                out = self._exclusions.of(a, b, self._basis.segmentation)
+                out = self.exclusions.of(a, b, self._basis.segmentation)
                 sides = zip((self.result.a, self.result.b), out, strict=True)
                 flags = [one in ids for ensemble, ids in sides for one in ensemble.ids.tolist()]
                 self.views.show_excluded(frozenset(np.flatnonzero(flags).tolist()))
@@ -293,11 +356,14 @@ class CompareShapes(QWidget):
 
     def _arrange(self, side_by_side: bool) -> None:
         """Show A beside B, or everything as before."""
-        if side_by_side and self._basis is not None:
-            a, b = (ref() for ref in self._basis.layers)
+        if side_by_side and self.shown is not None:
+            a, b = (None, None) if self._basis is None else (ref() for ref in self._basis.layers)
             self._side_by_side.arrange((a, b), self.curves)
         else:
             self._side_by_side.restore()
+
+    def _bring_note_into_view(self) -> None:
+        self._scroll.ensureWidgetVisible(self.results.said)
 
     def _bring_answer_into_view(self) -> None:
         self._scroll.ensureWidgetVisible(self.painting)

@@ -92,7 +92,7 @@ def _numbers(result: Comparison, row: int) -> str:
     name = (result.a if row < len(result.a) else result.b).name
     lines = [f"<b>{_side(result, row)}</b> {escape(name)}, curve {table['id'].iloc[row]}"]
     for paint in PAINTS.values():
-        if paint.ends is None:
+        if paint.numeric:
             value, unit = paint.values(result)[row], paint.unit(result)
             lines.append(f"{paint.words}: {value:.4g}{f' {escape(unit)}' if unit else ''}")
     return "<br>".join(lines)

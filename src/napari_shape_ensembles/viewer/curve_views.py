@@ -89,14 +89,14 @@ class SideBySide:
         self._before: tuple[bool, int] | None = None
 
     def arrange(self, sources: tuple[Layer | None, Layer | None], curves: OwnLayers) -> None:
-        """Bring the layers to the end of the list, A's last, and show two to a cell from the end."""
+        """Bring the layers to the end of the list, A's last, and show a layer and its curves to a cell from the end."""
         if self._before is None:
             self._before = self._grid.enabled, self._grid.stride
         for source, layer in reversed(list(zip(sources, curves, strict=False))):
             for one in (source, layer):
                 if one is not None and one in self._layers:
                     self._layers.move(self._layers.index(one), len(self._layers))
-        self._grid.stride = -2
+        self._grid.stride = -2 if any(source is not None for source in sources) else -1
         self._grid.enabled = True
 
     def restore(self) -> None:

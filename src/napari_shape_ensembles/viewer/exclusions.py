@@ -24,6 +24,12 @@ class Exclusions:
         self._segmentation = segmentation
         self._ids[layer] = self._ids.get(layer, frozenset()) ^ {one}
 
+    def put(self, a: Layer, b: Layer, ids: tuple[Ids, Ids], segmentation: SegmentationSettings) -> None:
+        """Leave out these curves of two layers, and no others."""
+        self.clear()
+        self._segmentation = segmentation
+        self._ids[a], self._ids[b] = ids
+
     def of(self, a: Layer, b: Layer, segmentation: SegmentationSettings) -> tuple[Ids, Ids]:
         """What is left out of two layers; nothing once other settings trace other outlines."""
         if segmentation != self._segmentation:

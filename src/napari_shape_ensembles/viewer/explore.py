@@ -105,7 +105,7 @@ def columns_of(result: Comparison) -> dict[str, Real]:
     columns = {}
     for paint in PAINTS.values():
         unit = paint.unit(result)
-        if paint.ends is None:
+        if paint.numeric:
             columns[f"{paint.words} ({unit})" if unit else paint.words] = paint.values(result)
     columns |= {f"undulation t{index + 1}": result.t[:, index] for index in range(min(_COORDINATES, result.t.shape[1]))}
     return columns | {f"scale ℓ{index + 1}": result.l[:, index] for index in range(result.l.shape[1])}

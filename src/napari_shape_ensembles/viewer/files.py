@@ -7,15 +7,16 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ..archive import Tree, is_archive
+from ..archive import is_archive
 from ..comparison import Comparison
 from ..curves import Ensemble, conversion_factor
 from ..io import CurveTable, read_comparison_view, read_curves, write_curves
 from ..io.annotations import is_annotated
 from ..io.content import json_of
-from ..painted import LayerData, curve_layer_data
+from ..painted import LayerData
 from ..records import FORMAT
-from .inputs import Source, ellipse_outline
+from .inputs import ellipse_outline
+from .layers import painted_data
 
 Reader = Callable[[str | Sequence[str]], list[LayerData]]
 
@@ -49,7 +50,7 @@ def read_layers(path: str | Sequence[str]) -> list[LayerData]:
 
 def _layers(path: str) -> Iterator[LayerData]:
     if is_archive(path, FORMAT):
-        yield from curve_layer_data(Comparison.load(path), read_comparison_view(path))
+        yield from painted_data(Comparison.load(path), read_comparison_view(path))
     else:
         table = read_curves(path)
         for name, rows in _images(table):
@@ -137,27 +138,3 @@ def _calibration(attributes: dict[str, Any]) -> tuple[str, tuple[float, float]]:
     rows, columns = (str(unit) if str(unit) == "pixel" else f"{unit:~P}" for unit in attributes["units"])
     height, width = (float(size) for size in attributes["scale"])
     return rows, (height, width if rows == columns else width * conversion_factor(columns, rows))
-
-
-def comparison_view(result: Comparison, sources: tuple[Source, Source], painted: str = "product") -> Tree:
-    """Where the layers of a comparison lie, for `Comparison.save(path, view=…)`, so that it reopens as it was.
-
-    Parameters
-    ----------
-    result : Comparison
-    sources : (Source, Source)
-        What A and B were taken from.
-    painted : {"product", "undulation", "scale"}
-    """
-    return {
-        "painted": painted,
-        **{key: _place(source, result.a.unit) for key, source in zip("ab", sources, strict=True)},
-    }
-
-
-def _place(source: Source, unit: str) -> Tree:
-    factor = 1.0 if source.unit == unit else conversion_factor(source.unit, unit)
-    return {
-        "scale": [float(size) * factor for size in source.scale],
-        "translate": [float(shift) * factor for shift in source.placement["translate"]],
-    }

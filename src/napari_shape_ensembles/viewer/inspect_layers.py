@@ -7,8 +7,9 @@ from numpy.typing import NDArray
 
 from ..curves import Ensemble
 from ..inspection import Inspection
+from ..painted import MARK, simplified
 from .inputs import Source
-from .layers import MARK, claim, simplified
+from .layers import claim
 from .paints import Paint
 
 _ORDINARY = "#9aa0a6"

@@ -2,29 +2,25 @@
 
 import itertools
 import weakref
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
-import numpy as np
 import pandas as pd
-import shapely
 from napari.components import ViewerModel
 from napari.layers import Layer, Shapes
 from napari.settings import get_settings
-from numpy.typing import NDArray
 
+from ..archive import Tree
 from ..comparison import Comparison
 from ..curves import Ensemble
+from ..painted import MARK, LayerData, curve_layer_data
 from .inputs import Source
 from .paints import PAINTS
+from .views import comparison_view
 
-Real = NDArray[np.float64]
-
-#: Key of the layers' metadata: {"source": "A" or "B", "curves": the Ensemble in full, in the source's unit}.
-MARK = "napari-shape-ensembles"
-# Outlines are thinned for display only, by at most this much of a pixel.
-_TOLERANCE = 0.25
-# From here on lines around curves cost more time than they help the eye.
-_MANY = 2000
+# Metadata under MARK: {"source": "A" or "B", "curves": the Ensemble in full, in the source's unit}; of layers out of
+# a file "comparison" and "view" in place of the curves.
+# Up to so many curves everything is computed at once.
+_QUICK = 1000
 #: Percentile at which colours end: the few most unusual curves would leave one colour to all others.
 CLIPPED = 99
 
@@ -64,13 +60,19 @@ class OwnLayers:
 
     def replace(self, layers: Sequence[Shapes]) -> None:
         """Put new layers where those before them were; away with those."""
+        self.adopt(layers)
+        for layer in layers:
+            if layer not in self._layers:
+                self._layers.append(layer)
+
+    def adopt(self, layers: Sequence[Shapes]) -> None:
+        """Count layers that are in the viewer already as those of the dock; away with those before them."""
         for layer in self:
-            self._layers.remove(layer)
+            if layer not in layers:
+                self._layers.remove(layer)
         counts = [len(layer.features) for layer in layers]
         first_rows = itertools.accumulate(counts[:-1], initial=0)
         self._refs = [(weakref.ref(layer), row) for layer, row in zip(layers, first_rows, strict=True)]
-        for layer in layers:
-            self._layers.append(layer)
 
 
 def curve_layers(result: Comparison, sources: tuple[Source, Source], traced: tuple[Ensemble, Ensemble]) -> list[Shapes]:
@@ -88,74 +90,75 @@ def curve_layers(result: Comparison, sources: tuple[Source, Source], traced: tup
         Feature columns id, those of `PAINTS`, source, excluded, and painted, the one that is shown.
         Not yet in a viewer.
     """
+    data = painted_data(result, comparison_view(result, sources), PAINTS)
+    for side, (_, options, _), source, ensemble in zip("AB", data, sources, traced, strict=True):
+        options |= source.placement | {"name": f"{source.name} curves"}
+        options["features"]["source"] = source.name
+        options["metadata"] = {MARK: {"source": side, "curves": ensemble}}
+    return layers_of(data)
+
+
+def layers_of(data: Sequence[LayerData]) -> list[Shapes]:
+    """Shapes layers of the plugin itself, not yet in a viewer."""
     get_settings()  # before it is read, napari triangulates in Python, a hundred times more slowly
+    layers = [Shapes(curves, **options) for curves, options, _ in data]
+    for layer in layers:
+        layer.editable = False
+        claim(layer)
+    return layers
+
+
+def complete(layers: Sequence[Shapes], result: Comparison) -> None:
+    """Make layers that napari read from a file like those of a run: with all columns, and nothing to edit."""
     columns = pd.DataFrame({name: paint.values(result) for name, paint in PAINTS.items()})
-    limits = PAINTS["product"].limits(columns["product"].to_numpy(), CLIPPED)
-    first = len(traced[0])
-    parts = columns.iloc[:first], columns.iloc[first:].reset_index(drop=True)
-    return [
-        _curve_layer(side, source, ensemble, part, limits)
-        for side, source, ensemble, part in zip("AB", sources, traced, parts, strict=True)
-    ]
+    first = len(result.a)
+    for layer, part in zip(layers, (columns.iloc[:first], columns.iloc[first:].reset_index(drop=True)), strict=True):
+        layer.features = layer.features.assign(**part)
+        layer.editable = False
+        claim(layer)
 
 
-def _curve_layer(
-    side: str, source: Source, ensemble: Ensemble, columns: pd.DataFrame, low_high: tuple[float, float]
-) -> Shapes:
-    features = pd.DataFrame(
-        {
-            "id": ensemble.ids,
-            **columns,
-            "source": source.name,
-            "excluded": False,
-            "painted": columns["product"],
-        }
-    )
-    layer = Shapes(
-        simplified([curve / source.scale for curve in ensemble.curves]),
-        shape_type="polygon",
-        name=f"{source.name} curves",
-        features=features,
-        face_color="painted",
-        face_colormap=PAINTS["product"].colormap,
-        face_contrast_limits=low_high,
-        edge_color="white",
-        edge_width=_edge_width(ensemble, source),
-        opacity=0.8,
-        metadata={MARK: {"source": side, "curves": ensemble}},
-        **source.placement,
-    )
-    layer.editable = False
-    claim(layer)
-    return layer
+def opened_pairs(layers: Iterable[Layer]) -> dict[Comparison, list[Shapes]]:
+    """Comparisons whose two layers, A's and B's, have been read from a file or added by `Comparison.to_layers`."""
+    found: dict[Comparison, dict[str, Shapes]] = {}
+    for layer in layers:
+        known = layer.metadata.get(MARK)
+        if isinstance(layer, Shapes) and isinstance(known, dict) and isinstance(known.get("comparison"), Comparison):
+            result, side = known["comparison"], str(known.get("source"))
+            if len(layer.features) == len(result.a if side == "A" else result.b):  # nothing was added or deleted
+                found.setdefault(result, {}).setdefault(side, layer)
+    return {result: [sides["A"], sides["B"]] for result, sides in found.items() if {"A", "B"} <= set(sides)}
 
 
-def simplified(curves: Sequence[Real]) -> list[Real]:
-    """Thin curves in pixel coordinates for display, each by at most a quarter of a pixel.
+def painted_data(result: Comparison, view: Tree, names: Collection[str] = ()) -> list[LayerData]:
+    """Data of the two layers of a comparison, painted as a view says.
 
-    All at once, as a call per curve takes ten times as long. The few that would cross themselves are thinned again
-    with more care.
+    By distance where what it says takes too long: the dock, if it is there, will paint as soon as it is known.
+
+    Parameters
+    ----------
+    result : Comparison
+    view : dict
+        As `comparison_view` makes it.
+    names : collection of str
+        Columns of `PAINTS` to have whatever they cost.
+
+    Raises
+    ------
+    ValueError
+        Where the view asks for a painting that does not exist.
     """
-    if not curves:
-        return []
-    closed = [np.concatenate([curve, curve[:1]]) for curve in curves]
-    place = np.repeat(np.arange(len(closed)), [len(curve) for curve in closed])
-    # Lines rather than rings: of a ring the first vertex may go as well, and with it the bound.
-    rings = shapely.linestrings(np.concatenate(closed), indices=place)
-    thinned = shapely.simplify(rings, _TOLERANCE, preserve_topology=False)
-    doubtful = (shapely.get_num_coordinates(thinned) < 4) | ~shapely.is_simple(thinned)
-    thinned[doubtful] = shapely.simplify(rings[doubtful], _TOLERANCE, preserve_topology=True)
-    vertices, place = shapely.get_coordinates(thinned, return_index=True)
-    parts = np.split(vertices, np.flatnonzero(np.diff(place)) + 1)
-    return [part[:-1] for part in parts]
-
-
-def _edge_width(ensemble: Ensemble, source: Source) -> float:
-    """A thin line, in the layer's own pixels, that leaves small curves their colour; none around thousands."""
-    if len(ensemble) > _MANY:
-        return 0.0
-    diameter = ensemble.features["equivalent_diameter"].median() / source.scale.mean()
-    return float(np.clip(diameter / 40, 0.1, 2.0))
+    painted = str(view.get("painted", "product"))
+    if len(result.distances) > _QUICK and painted in PAINTS and PAINTS[painted].slow and painted not in names:
+        painted = "product"
+    known = {name: paint for name, paint in PAINTS.items() if not paint.slow or name in (painted, *names)}
+    columns = pd.DataFrame({name: paint.values(result) for name, paint in known.items()})
+    data = curve_layer_data(result, {**view, "painted": painted}, columns, by_pixels=True)
+    limits = PAINTS[painted].limits(columns[painted].to_numpy(), CLIPPED)
+    for _, options, _ in data:
+        options |= {"face_contrast_limits": limits, "face_colormap": PAINTS[painted].colormap}
+        options["metadata"][MARK]["view"] = view
+    return data
 
 
 def repaint(layer: Shapes, column: str, low_high: tuple[float, float]) -> None:

@@ -18,7 +18,10 @@ class Painting(QWidget):
         self.choice = QComboBox()
         for column, paint in PAINTS.items():
             self.choice.addItem(paint.words, column)
-        self.choice.setToolTip("What the curves are filled by; both images share one colour scale. Default: distance.")
+        self.choice.setToolTip(
+            "What the curves are filled by; both images share one colour scale. Default: distance from the mean.\n"
+            "Typical of A or B: the witness of the test, positive where curves of A are denser."
+        )
         self.choice.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
         self.choice.setMinimumContentsLength(12)
         self.percentile = _percentile_box()
@@ -48,6 +51,10 @@ class Painting(QWidget):
         self._result = result
         self.show()
         self.repaint_layers()
+
+    def choose(self, column: str) -> None:
+        """Paint by another of `PAINTS`."""
+        self.choice.setCurrentIndex(self.choice.findData(column))
 
     def repaint_layers(self) -> None:
         """Fill the curves that are still there by what is chosen."""

@@ -15,7 +15,7 @@ from .inputs import SegmentationSettings, Source
 Ids = frozenset[Any]
 
 
-def as_text(result: Comparison, segmentation: SegmentationSettings, notes: Iterable[str] = ()) -> str:
+def as_text(result: Comparison, segmentation: SegmentationSettings | None, notes: Iterable[str] = ()) -> str:
     """Everything the panel says, line by line."""
     lines = [result.summary(), *(f"Note: {note}" for note in (*notes, *result.warnings)), ""]
     lines += [f"{name}: {_test_words(test, result)}" for name, test in tests_of(result)]
@@ -44,9 +44,11 @@ def _counts(side: str, ensemble: Ensemble) -> str:
     return f"{side}: {ensemble.name}, {len(ensemble)} curves in {ensemble.unit}{left_out}"
 
 
-def settings_words(segmentation: SegmentationSettings, settings: Settings) -> list[str]:
+def settings_words(segmentation: SegmentationSettings | None, settings: Settings) -> list[str]:
     """The settings used, one line each."""
-    return [f"{name.replace('_', ' ')}: {value}" for part in (segmentation, settings) for name, value in _items(part)]
+    unknown = ["segmentation: not known"] if segmentation is None else []
+    parts: list[SegmentationSettings | Settings] = [settings] if segmentation is None else [segmentation, settings]
+    return unknown + [f"{name.replace('_', ' ')}: {value}" for part in parts for name, value in _items(part)]
 
 
 def _items(part: SegmentationSettings | Settings) -> Iterator[tuple[str, Any]]:
@@ -67,6 +69,19 @@ def as_python(
     return "\n".join(
         [*_imports(files, excluded), *steps, f"result = compare(a, b, {call})", "print(result.summary())", ""]
     )
+
+
+def as_python_of_file(path: str) -> str:
+    """Python that reads a comparison again."""
+    lines = (
+        "# The comparison as it was saved; what it was made from was not at hand.",
+        "from napari_shape_ensembles import Comparison",
+        "",
+        f"result = Comparison.load({path!r})",
+        "print(result.summary())",
+        "",
+    )
+    return "\n".join(lines)
 
 
 def _imports(files: list[str | None], excluded: tuple[Ids, Ids]) -> Iterator[str]:

@@ -3,27 +3,35 @@
 from html import escape
 
 import numpy as np
-from qtpy.QtCore import Qt
+from qtpy.QtCore import Qt, Signal
 from qtpy.QtWidgets import QGridLayout, QLabel, QPushButton, QVBoxLayout, QWidget
 
 from ..comparison import Comparison
 from ..curves import Ensemble
 from ..discrepancy import INCONCLUSIVE, MMDTest
-from .inputs import SegmentationSettings
 from .null_plot import NullPlot
 from .report import settings_words, tests_of
 from .truth_table import TruthTable
+from .views import Shown
 from .widgets import Section, wrapped
 
 _COLUMNS = ("", "MMD", "threshold", "p", "difference")
 
 
 class ResultsPanel(QWidget):
-    """Shows a `Comparison`, or a sentence where there is none."""
+    """Shows a `Comparison`, or a sentence where there is none.
+
+    Signals
+    -------
+    noted
+        There is something to read below the result.
+    """
+
+    noted = Signal()
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.failed = False
+        self.failed = self._checkable = False
         self.answer = wrapped()
         font = self.answer.font()
         font.setPointSizeF(font.pointSizeF() * 1.15)
@@ -31,12 +39,15 @@ class ResultsPanel(QWidget):
         self.answer.setFont(font)
         self.table = TruthTable()
         self.details, self.warnings, self.used = wrapped(), wrapped(), wrapped()
+        self.origin, self.said = wrapped(), wrapped()
+        self.said.setTextFormat(Qt.TextFormat.PlainText)
         self.tests = QGridLayout()
         self.tests.setHorizontalSpacing(6)
         self.null_plots = {name: NullPlot(name) for name in ("Undulation", "Scale")}
         self._make_buttons()
         self._lay_out()
         self.say("")
+        self.note("")
 
     def _make_buttons(self) -> None:
         self.help = QPushButton("What does this &mean?")
@@ -50,6 +61,13 @@ class ResultsPanel(QWidget):
         self.side_by_side = QPushButton("&Side by side")
         self.side_by_side.setToolTip("Show A beside B in the viewer's grid; pan and zoom go together. Default off.")
         self.side_by_side.setCheckable(True)
+        self.store = QPushButton("Save, exp&ort")
+        self.store.setToolTip("Save the whole comparison, its curves as a table, or a report")
+        self.check = QPushButton("Chec&k robustness")
+        self.check.setToolTip(
+            "Test whether undulation and scale depend on each other, and compare again against other archetypes; "
+            "takes about five times as long as the comparison"
+        )
 
     def _lay_out(self) -> None:
         plots = QWidget()
@@ -62,21 +80,35 @@ class ResultsPanel(QWidget):
         self.buttons = QWidget()
         grid = QGridLayout(self.buttons)
         grid.setContentsMargins(0, 0, 0, 0)
-        for place, button in enumerate((self.explore, self.side_by_side, self.copy_text, self.copy_python)):
+        buttons = (self.explore, self.side_by_side, self.copy_text, self.copy_python, self.store, self.check)
+        for place, button in enumerate(buttons):
             grid.addWidget(button, *divmod(place, 2))
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
-        for part in (self.answer, self.warnings, self.table, self.help):
+        for part in (self.answer, self.origin, self.warnings, self.table, self.help):
             layout.addWidget(part)
         layout.addLayout(self.tests)
         self._parts = (self.help, self.nulls, self.details, self.settings, self.buttons)
-        for part in self._parts[1:]:
+        for part in (*self._parts[1:], self.said):
             layout.addWidget(part)
 
     def fail(self, reason: str) -> None:
         """Show why there is no result."""
         self.say(f"⚠ {reason}")
         self.failed = True
+
+    def note(self, sentence: str, tooltip: str = "") -> None:
+        """Say what became of a file, below the result; nothing to say hides it."""
+        self.said.setText(sentence)
+        self.said.setToolTip(tooltip)
+        self.said.setVisible(bool(sentence))
+        if sentence:
+            self.noted.emit()
+
+    def show_busy(self, busy: bool) -> None:
+        """Offer what takes a while only when nothing else is under way."""
+        self.store.setEnabled(not busy)
+        self.check.setEnabled(self._checkable and not busy)
 
     def mark_stale(self, stale: bool) -> None:
         """Show the result as one of the past, or as one that holds."""
@@ -91,25 +123,28 @@ class ResultsPanel(QWidget):
         self.answer.setVisible(bool(sentence))
         self._show_parts(False)
 
-    def show_result(
-        self, result: Comparison, notes: tuple[str, ...] = (), segmentation: SegmentationSettings | None = None
-    ) -> None:
+    def show_result(self, shown: Shown, notes: tuple[str, ...] = ()) -> None:
         """Show the row, the numbers and the warnings of a comparison."""
+        result = shown.result
         self.failed = False
         self.answer.setText(result.summary())
         self.answer.setVisible(True)
         self.table.mark(result.case)
         self._fill_tests(result)
         self.details.setText("".join(_counts(side, ensemble) for side, ensemble in (("A", result.a), ("B", result.b))))
-        words = settings_words(segmentation or SegmentationSettings(), result.settings)
+        words = settings_words(shown.segmentation, result.settings)
         self.used.setText("<br>".join(escape(line) for line in words))
         self._show_parts(True)
-        warnings = (*notes, *result.warnings)
-        self.warnings.setText("<br>".join(f"⚠ {escape(text)}" for text in warnings))
+        self._checkable = result.case != INCONCLUSIVE
+        self.show_busy(False)
+        self.origin.setText(escape(shown.origin))
+        self.origin.setVisible(bool(shown.origin))
+        warnings = (*notes, *shown.notes, *result.warnings)
+        self.warnings.setText("<br>".join(escape(text if text.startswith("✓") else f"⚠ {text}") for text in warnings))
         self.warnings.setVisible(bool(warnings))
 
     def _show_parts(self, visible: bool) -> None:
-        for part in (self.table, self.warnings, *self._parts):
+        for part in (self.table, self.warnings, self.origin, *self._parts):
             part.setVisible(visible)
         if not visible:
             _emptied(self.tests)

@@ -1,16 +1,26 @@
 """The controls for segmentation and analysis, each with its unit and default in its tooltip."""
 
 from collections.abc import Mapping
-from dataclasses import fields
+from dataclasses import asdict, fields, replace
 from typing import Any, TypeAlias
 
 from qtpy.QtCore import Signal
-from qtpy.QtWidgets import QCheckBox, QComboBox, QDoubleSpinBox, QFormLayout, QSpinBox, QVBoxLayout, QWidget
+from qtpy.QtWidgets import (
+    QCheckBox,
+    QComboBox,
+    QDoubleSpinBox,
+    QFormLayout,
+    QHBoxLayout,
+    QPushButton,
+    QSpinBox,
+    QVBoxLayout,
+    QWidget,
+)
 
 from ..comparison import Settings
 from .inputs import SegmentationSettings
 from .preferences import preferred
-from .widgets import Section
+from .widgets import Section, wrapped
 
 Control: TypeAlias = QCheckBox | QComboBox | QDoubleSpinBox | QSpinBox
 
@@ -26,6 +36,7 @@ class SettingsForm(QWidget):
     def __init__(self, parent: QWidget | None = None, *, folded: bool = False) -> None:
         super().__init__(parent)
         self.controls: dict[str, Control] = {}
+        self._more = Settings()
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(2)
@@ -35,6 +46,9 @@ class SettingsForm(QWidget):
             ("Advanced", _advanced_controls(), True),
         ):
             layout.addWidget(self._section(title, controls, closed))
+        self.more = MoreRow()
+        self.more.reset.clicked.connect(self._reset_more)
+        layout.addWidget(self.more)
         for name in PREFERRED:
             self.controls[name].setValue(preferred(name, self.controls[name].value()))
         for control in self.controls.values():
@@ -60,14 +74,41 @@ class SettingsForm(QWidget):
 
     def analysis(self) -> Settings:
         """The settings of the comparison as set."""
-        names = [field.name for field in fields(Settings) if field.init and field.name in self.controls]
-        return Settings(**{name: self._value(name) for name in names})
+        return replace(self._more, **{name: self._value(name) for name in _fields(Settings) if name in self.controls})
+
+    def show_settings(self, analysis: Settings, segmentation: SegmentationSettings | None = None) -> list[str]:
+        """Set all controls; settings that have none are kept beside them, and named below them.
+
+        Returns
+        -------
+        list of str
+            Settings out of the range of their controls, in words: they are now at the nearest that can be set.
+        """
+        values = asdict(analysis) | ({} if segmentation is None else asdict(segmentation))
+        shown = {name: value for name, value in values.items() if name in self.controls}
+        self.load(shown)
+        self._set_more(analysis)
+        return [f"{name.replace('_', ' ')} = {value}" for name, value in shown.items() if self._value(name) != value]
+
+    def _reset_more(self) -> None:
+        self._set_more(Settings())
+
+    def _set_more(self, analysis: Settings) -> None:
+        """Keep the settings that have no control."""
+        names = [name for name in _fields(Settings) if name not in self.controls]
+        self._more = replace(Settings(), **{name: getattr(analysis, name) for name in names})
+        default = Settings()
+        set_ = [name for name in names if getattr(analysis, name) != getattr(default, name)]
+        self.more.show_words([f"{name.replace('_', ' ')} = {getattr(analysis, name)}" for name in set_])
+        self.changed.emit()
 
     def load(self, values: Mapping[str, Any]) -> None:
         """Set controls by their names; a choice is set by its value."""
         for name, value in values.items():
             control = self.controls[name]
             if isinstance(control, QComboBox):
+                if control.findData(value) < 0:
+                    control.addItem(f"outline {value}", value)  # the archetype may be a certain one
                 control.setCurrentIndex(control.findData(value))
             elif isinstance(control, QCheckBox):
                 control.setChecked(value)
@@ -83,6 +124,30 @@ class SettingsForm(QWidget):
         if isinstance(control, QComboBox):
             return control.currentData()
         return control.isChecked() if isinstance(control, QCheckBox) else control.value()
+
+
+class MoreRow(QWidget):
+    """Says which settings are set that have no control, and takes them back; hidden as long as there are none."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.words = wrapped()
+        self.reset = QPushButton("Reset")
+        self.reset.setToolTip("Set these back to their defaults")
+        row = QHBoxLayout(self)
+        row.setContentsMargins(6, 0, 0, 0)
+        row.addWidget(self.words, 1)
+        row.addWidget(self.reset)
+        self.hide()
+
+    def show_words(self, words: list[str]) -> None:
+        """Name what is set."""
+        self.words.setText(f"Also set: {', '.join(words)}.")
+        self.setVisible(bool(words))
+
+
+def _fields(kind: type[Settings] | type[SegmentationSettings]) -> list[str]:
+    return [field.name for field in fields(kind)]
 
 
 def _shown(control: Control) -> str:

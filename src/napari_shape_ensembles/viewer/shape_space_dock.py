@@ -1,6 +1,5 @@
 """The dock *Shape space*: explore what a comparison learned, and why its images differ."""
 
-from collections.abc import Generator
 from pathlib import Path
 
 import numpy as np
@@ -11,11 +10,12 @@ from qtpy.QtWidgets import QComboBox, QFileDialog, QHBoxLayout, QLabel, QProgres
 
 from ..comparison import Comparison
 from ..curves import Ensemble
-from ..explanations import STEPS, Explanation, explanation_steps
+from ..explanations import Explanation
 from .compare_dock import CompareShapes
 from .explanation_panel import ExplanationPanel
 from .shape_explorer import ShapeExplorer
 from .shape_path import ShapePlaces
+from .tasks import explaining, saving_report
 from .widgets import ScrollColumn, once
 from .worker import Failure, Progress, Runner
 
@@ -141,7 +141,7 @@ class ShapeSpace(QWidget):
     def explain(self) -> None:
         """Explain the comparison in the background."""
         if self.comparison is not None and not self.runner.busy:
-            self.runner.start(_progress_of(self.comparison))
+            self.runner.start(explaining(self.comparison))
             self._show_state()
 
     def cancel(self) -> None:
@@ -224,7 +224,7 @@ class ShapeSpace(QWidget):
     def write_report(self, path: Path) -> None:
         """Save the report in the background; say where, or why not."""
         if self.panel.explanation is not None and not self.runner.busy:
-            self.runner.start(_saving(self.panel.explanation, path))
+            self.runner.start(saving_report(self.panel.explanation, path))
             self._show_state()
 
     def showEvent(self, event: QEvent | None) -> None:  # noqa: N802 - Qt's name
@@ -252,24 +252,3 @@ class ShapeSpace(QWidget):
     def _look_later(self) -> None:
         """A dock may have been opened since: its layers come before its result is announced."""
         self._looking.start()
-
-
-def _progress_of(comparison: Comparison) -> Generator[Progress, None, Explanation]:
-    steps = explanation_steps(comparison)
-    try:
-        while True:
-            name = next(steps)
-            yield Progress(name, STEPS.index(name), len(STEPS))
-    except StopIteration as stop:
-        result: Explanation = stop.value
-        return result
-
-
-def _saving(explanation: Explanation, path: Path) -> Generator[Progress, None, Path]:
-    from ..io.report import save_report  # draws with Matplotlib, which takes its time to load
-
-    yield Progress("saving the report", 0, 0)
-    try:
-        return save_report(explanation, path)
-    except OSError as error:
-        raise ValueError(f"{path.name} cannot be written: {error.strerror or error}") from error

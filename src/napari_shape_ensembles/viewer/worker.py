@@ -20,6 +20,7 @@ from ..curves import Ensemble
 from ..threads import Stopped, stoppable
 from .inputs import SegmentationSettings, Source, trace
 from .layers import curve_layers
+from .paints import typical
 
 Yielded = TypeVar("Yielded")
 Returned = TypeVar("Returned")
@@ -83,7 +84,7 @@ def run(
 ) -> Generator[Progress, None, Outcome]:
     """Go all the way from two copied layers to painted curves, without the curves of the excluded ids."""
     tracing = sum({"image": 2, "labels": 1, "shapes": 0}[source.kind] for source in sources)
-    total = tracing + len(STEPS) + 1
+    total = tracing + len(STEPS) + 2
     count = itertools.count()
     traced = []
     for source, ids in zip(sources, excluded, strict=True):
@@ -93,8 +94,10 @@ def run(
     a, b = traced
     for step in (comparing := Kept(comparison_steps(a, b, settings))):
         yield Progress(step.name, tracing + step.index, total)
-    yield Progress("drawing curves", total - 1, total)
     result = comparing.value
+    yield Progress("finding typical curves", total - 2, total)
+    typical(result)
+    yield Progress("drawing curves", total - 1, total)
     return Outcome(result, curve_layers(result, sources, (a, b)))
 
 

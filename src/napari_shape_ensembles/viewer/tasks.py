@@ -1,0 +1,174 @@
+"""What the docks do with a result in the background: write it, read it, explain it, test how robust it is."""
+
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pandas as pd
+from napari.layers import Shapes
+
+from ..comparison import STEPS as OF_COMPARISON
+from ..comparison import Comparison
+from ..discrepancy.dependence import DependenceTest, dependence_steps
+from ..explanations import STEPS, Explanation, explanation_steps
+from ..io import CurveTable, read_comparison_view, write_curves
+from ..sensitivity import ArchetypeSensitivity, sensitivity_steps
+from .layers import layers_of, painted_data
+from .paints import PAINTS, typical
+from .views import Shown, pixel_size
+from .worker import Kept, Progress
+
+ENDING = ".comparison.npz"
+REPORTS = (".html", ".htm", ".pdf")
+
+
+@dataclass(frozen=True, eq=False)
+class Opened:
+    """A result out of a file, and its two layers; these may be in the viewer already."""
+
+    shown: Shown
+    layers: list[Shapes]
+
+
+@dataclass(frozen=True, eq=False)
+class Robustness:
+    """How far a result can be trusted beyond its two tests.
+
+    Attributes
+    ----------
+    dependence : DependenceTest
+        Of undulation and scale, within the images.
+    sensitivity : ArchetypeSensitivity
+    """
+
+    dependence: DependenceTest
+    sensitivity: ArchetypeSensitivity
+
+    def sentences(self) -> tuple[str, str]:
+        """Both findings in words; a sign before those that speak for the result."""
+        test = self.dependence
+        if test.rejected:
+            words = (
+                f"Undulation and scale depend on each other within the images (p = {test.p_value:.2g}): "
+                "a difference in one may come with the other, and one in their pairing alone is seen by neither test."
+            )
+        else:
+            words = f"✓ No dependence of undulation and scale was detected within the images (p = {test.p_value:.2g})."
+        return words, ("✓ " if self.sensitivity.stable else "") + self.sensitivity.summary()
+
+    def judged(self, shown: Shown) -> Shown:
+        """The result with these findings among its notes; without an answer where the row hangs on the archetype."""
+        result = replace(shown.result, row_depends_on_archetype=not self.sensitivity.stable)
+        typical(result)
+        return replace(shown, result=result, notes=(*shown.notes, *self.sentences()))
+
+
+def opening(path: Path) -> Generator[Progress, None, Opened]:
+    """Read a saved comparison, and make its layers."""
+    yield Progress(f"opening {path.name}", 0, 3)
+    with _named(path, "opened"):
+        result, view = Comparison.load(path), read_comparison_view(path)
+    return (yield from restoring(Shown.of_file(result, view, str(path))))
+
+
+def restoring(shown: Shown, layers: list[Shapes] | None = None) -> Generator[Progress, None, Opened]:
+    """Find what is not in the file of a result, and make its layers where there are none yet."""
+    yield Progress("finding typical curves", 1, 3)
+    typical(shown.result)
+    yield Progress("drawing curves", 2, 3)
+    return Opened(shown, layers or layers_of(painted_data(shown.result, shown.view, PAINTS)))
+
+
+def saving(shown: Shown, painted: str, path: Path) -> Generator[Progress, None, list[Path]]:
+    """Write a result to one file."""
+    yield Progress(f"saving {path.name}", 0, 0)
+    if path.suffix != ".npz":  # napari would not know it again
+        raise ValueError(f"{path.name}: a comparison is saved under a name that ends in {ENDING}")
+    with _named(path):
+        shown.result.save(path, view=shown.to_view(painted))
+    return [path]
+
+
+def exporting(shown: Shown, path: Path) -> Generator[Progress, None, list[Path]]:
+    """Write the curves of A and of B, each with distances and measures, to a file of their own."""
+    paths = list(exported(path))
+    for side, place in zip("AB", paths, strict=True):
+        yield Progress(f"writing {place.name}", 0, 0)
+        with _named(place):
+            write_curves(place, curve_table(shown, side))
+    return paths
+
+
+def exported(path: Path) -> tuple[Path, Path]:
+    """Names of the files of A and of B: pair.csv becomes pair.A.curves.csv, by which napari knows curves again."""
+    stem = path.stem.removesuffix(".curves")
+    ending = ".curves.csv" if path.suffix.lower() == ".csv" else path.suffix
+    a, b = (path.with_name(f"{stem}.{side}{ending}") for side in "AB")
+    return a, b
+
+
+def curve_table(shown: Shown, side: str) -> CurveTable:
+    """Curves of A or B with all that curves can be painted by, their side, and where they come from."""
+    result = shown.result
+    ensemble, other = (result.a, result.b) if side == "A" else (result.b, result.a)
+    rows = result.distances["source"].to_numpy() == side
+    columns = {name: paint.values(result)[rows] for name, paint in PAINTS.items() if paint.numeric}
+    measures = ensemble.features.drop(columns="id").reset_index(drop=True)
+    features = pd.concat([measures.drop(columns=list(columns), errors="ignore"), pd.DataFrame(columns)], axis=1)
+    features.insert(0, "source", side)
+    if len(set(ensemble.images.tolist())) > 1:
+        features.insert(1, "image", ensemble.images)
+    provenance = {"side": side, "compared with": other.name, "answer": result.summary()}
+    return CurveTable(ensemble, features, pixel_size(shown.view, side), provenance)
+
+
+def reporting(result: Comparison, path: Path) -> Generator[Progress, None, list[Path]]:
+    """Explain a result, and write the report."""
+    if path.suffix.lower() not in REPORTS:  # said before the work, not after it
+        raise ValueError(f"{path.name}: a report is saved as .html or .pdf")
+    if not path.parent.is_dir():
+        raise ValueError(f"{path.name} cannot be written: there is no folder {path.parent}")
+    explanation = yield from explaining(result)
+    return [(yield from saving_report(explanation, path))]
+
+
+def explaining(comparison: Comparison) -> Generator[Progress, None, Explanation]:
+    """Explain a result, telling of every step before it starts."""
+    for name in (steps := Kept(explanation_steps(comparison))):
+        yield Progress(name, STEPS.index(name), len(STEPS) + 1)
+    return steps.value
+
+
+def saving_report(explanation: Explanation, path: Path) -> Generator[Progress, None, Path]:
+    """Write the report of an explanation."""
+    from ..io.report import save_report  # draws with Matplotlib, which takes its time to load
+
+    yield Progress("saving the report", len(STEPS), len(STEPS) + 1)
+    with _named(path):
+        save_report(explanation, path)
+    return path
+
+
+def checking(result: Comparison, archetypes: int = 5) -> Generator[Progress, None, Robustness]:
+    """Test whether undulation and scale are dependent, and compare again against several archetypes."""
+    settings, total = result.settings, archetypes * len(OF_COMPARISON) + 1
+    draws = {"permutations": settings.permutations, "seed": settings.seed}
+    test = Kept(dependence_steps(result.t, result.l, len(result.a), significance=settings.significance, **draws))
+    yield Progress("testing dependence", 0, total)
+    for _ in test:
+        yield Progress("testing dependence", 0, total)
+    for step in (compared := Kept(sensitivity_steps(result.a, result.b, settings, archetypes=archetypes))):
+        yield Progress(step.name, 1 + step.index, total)
+    return Robustness(test.value, compared.value)
+
+
+@contextmanager
+def _named(path: Path, done: str = "written") -> Iterator[None]:
+    """Failures of the disk, and formats whose library is not installed, as a sentence that names the file."""
+    try:
+        yield
+    except ImportError as error:
+        raise ValueError(f"{path.name} cannot be {done}: {error}") from error
+    except OSError as error:
+        raise ValueError(f"{path.name} cannot be {done}: {error.strerror or error}") from error

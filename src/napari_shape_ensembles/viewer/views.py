@@ -1,0 +1,185 @@
+"""What the dock knows of a result beside the comparison itself, and what of it goes into a file and comes back."""
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from napari.components import ViewerModel
+from napari.layers import Layer
+
+from .. import records
+from ..archive import ContentError, Tree
+from ..comparison import Comparison
+from ..curves import conversion_factor
+from .inputs import ACCEPTED, SegmentationSettings, Source, fingerprint, source_of
+from .staleness import Basis, basis
+
+Ids = tuple[frozenset[Any], frozenset[Any]]
+
+
+@dataclass(frozen=True, eq=False)
+class Shown:
+    """A result with all that the dock says about it.
+
+    Attributes
+    ----------
+    result : Comparison
+    segmentation : SegmentationSettings or None
+        None where a file does not tell.
+    view : dict
+        Places of the layers; see `comparison_view`.
+    notes : tuple of str
+        Sentences for the panel, beside the result's own warnings.
+    excluded : pair of frozensets
+        Ids left out by hand.
+    prints : tuple of str
+        Digests of what A and B held; empty where they are not known.
+    basis : Basis or None
+        The layers it rests on; None where they are not in the viewer.
+    sources : (Source, Source) or None
+        What they showed.
+    path : str
+        The file it was opened from; empty for none.
+    """
+
+    result: Comparison
+    segmentation: SegmentationSettings | None
+    view: Tree
+    notes: tuple[str, ...] = ()
+    excluded: Ids = (frozenset(), frozenset())
+    prints: tuple[str, ...] = ()
+    basis: Basis | None = None
+    sources: tuple[Source, Source] | None = None
+    path: str = ""
+
+    @classmethod
+    def of_run(cls, result: Comparison, basis: Basis, sources: tuple[Source, Source]) -> "Shown":
+        """The result of a run."""
+        notes = tuple(f"{source.name}: the {source.plane} is compared." for source in sources if source.plane)
+        prints = tuple(map(_digest, basis.prints))
+        view = comparison_view(result, sources)
+        return cls(result, basis.segmentation, view, notes, basis.excluded, prints, basis, sources)
+
+    @classmethod
+    def of_file(cls, result: Comparison, view: Tree, path: str = "") -> "Shown":
+        """The result in a file.
+
+        Raises
+        ------
+        ValueError
+            For a view that the dock cannot have written.
+        """
+        known = view.get("segmentation")
+        return cls(
+            result,
+            None if known is None else records.choices_of(SegmentationSettings, known),
+            view,
+            tuple(_words(view, "notes")),
+            _excluded(view),
+            tuple(_words(view, "prints")),
+            path=path,
+        )
+
+    @property
+    def origin(self) -> str:
+        """Where a result that was not found here comes from, and what follows from it; empty for one of a run."""
+        if self.sources is not None and not self.path:
+            return ""
+        start = f"Opened from {Path(self.path).name}." if self.path else "Added to the viewer from outside the dock."
+        if self.basis is not None:
+            return start
+        return (
+            f"{start} The layers it was made from are not in the viewer as they were, so it is shown as it was found "
+            "then. Run makes a new comparison of the layers chosen above."
+        )
+
+    def to_view(self, painted: str) -> Tree:
+        """What a file is told to keep."""
+        told = {} if self.segmentation is None else {"segmentation": records.choices_tree(self.segmentation)}
+        return {
+            **{key: self.view[key] for key in "ab" if key in self.view},
+            **told,
+            "painted": painted,
+            "notes": list(self.notes),
+            "prints": list(self.prints),
+            "excluded": [sorted(ids, key=str) for ids in self.excluded],
+        }
+
+    def tied(self, viewer: ViewerModel) -> "Shown":
+        """The same, resting on the layers of a viewer that hold what it was made from, where they are there."""
+        found = self._inputs(viewer)
+        if found is None or self.segmentation is None:
+            return self
+        try:
+            sources = source_of(found[0], viewer.dims), source_of(found[1], viewer.dims)
+        except ValueError:  # a layer that shows no plane any more
+            return self
+        rests = basis(viewer, found, self.segmentation, self.result.settings, self.excluded)
+        return replace(self, basis=rests, sources=sources)
+
+    def _inputs(self, viewer: ViewerModel) -> tuple[Layer, Layer] | None:
+        if len(self.prints) != 2:
+            return None
+        found = []
+        for ensemble, known in zip((self.result.a, self.result.b), self.prints, strict=True):
+            same = [
+                layer
+                for layer in viewer.layers
+                if isinstance(layer, ACCEPTED)
+                and layer.name == ensemble.name
+                and _digest(fingerprint(layer, viewer.dims)) == known
+            ]
+            found += same[:1]
+        return (found[0], found[1]) if len(found) == 2 else None
+
+
+def comparison_view(result: Comparison, sources: tuple[Source, Source], painted: str = "product") -> Tree:
+    """Where the layers of a comparison lie, for `Comparison.save(path, view=…)`, so that it reopens as it was.
+
+    Parameters
+    ----------
+    result : Comparison
+    sources : (Source, Source)
+        What A and B were taken from.
+    painted : str
+        One of `PAINTS`.
+    """
+    return {
+        "painted": painted,
+        **{key: _place(source, result.a.unit) for key, source in zip("ab", sources, strict=True)},
+    }
+
+
+def _place(source: Source, unit: str) -> Tree:
+    factor = 1.0 if source.unit == unit else conversion_factor(source.unit, unit)
+    return {
+        "scale": [float(size) * factor for size in source.scale],
+        "translate": [float(shift) * factor for shift in source.placement["translate"]],
+    }
+
+
+def pixel_size(view: Tree, side: str) -> tuple[float, float]:
+    """Height and width of a pixel of A or B, in the unit of the comparison; 1 where a view does not tell."""
+    height, width = view.get(side.lower(), {}).get("scale", (1.0, 1.0))
+    return float(height), float(width)
+
+
+def _digest(print_: Any) -> str:
+    return hashlib.sha256(repr(print_).encode()).hexdigest()
+
+
+def _words(view: Tree, name: str) -> Sequence[str]:
+    words = view.get(name, [])
+    if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
+        raise ContentError(f"{name} of its view are no list of words")
+    return words
+
+
+def _excluded(view: Tree) -> Ids:
+    sides = view.get("excluded", [[], []])
+    plain = isinstance(sides, list) and len(sides) == 2 and all(isinstance(side, list) for side in sides)
+    if not plain or not all(isinstance(one, int | float | str) for side in sides for one in side):
+        raise ContentError("the curves excluded in its view are no two lists of ids")
+    return frozenset(sides[0]), frozenset(sides[1])

@@ -1,0 +1,549 @@
+"""Results that leave the dock and come back: its own menus are used, the dialogs answer by themselves."""
+
+import time
+
+import npe2
+import numpy as np
+import pandas as pd
+import pytest
+from napari.components import ViewerModel
+from qtpy.QtCore import Qt
+from qtpy.QtWidgets import QApplication, QFileDialog, QMessageBox
+
+from napari_shape_ensembles import Comparison, Settings
+from napari_shape_ensembles.io import SettingsFile, load_settings, read_curves, save_settings
+from napari_shape_ensembles.painted import MARK
+from napari_shape_ensembles.viewer import compare_dock, file_actions, layers, tasks, worker
+from napari_shape_ensembles.viewer.inputs import SegmentationSettings
+from napari_shape_ensembles.viewer.paints import BLUE, ORANGE, PAINTS, typical
+
+from .conftest import bare, curves_of, opened, press, run, spots
+from .test_results import executed
+
+PLUGIN = "napari-shape-ensembles"
+
+
+@pytest.fixture
+def answer(monkeypatch):
+    """Let the dialogs answer with a path."""
+
+    def with_path(path, kind=""):
+        monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_: (str(path), kind))
+        monkeypatch.setattr(QFileDialog, "getOpenFileName", lambda *_: (str(path), kind))
+        return path
+
+    return with_path
+
+
+@pytest.fixture
+def done(bare_dock, qtbot):
+    """The dock after a run of two images that differ in size."""
+    bare_dock.settings.controls["rank"].setValue(20)
+    run(bare_dock, qtbot)
+    return bare_dock
+
+
+def choose(button, words, qtbot, wait=True):
+    """Choose the entry of a menu that holds these words, and wait for the task to end."""
+    (entry,) = [entry for entry in button.menu().actions() if words in entry.text().replace("&", "")]
+    dock = button
+    while not isinstance(dock, compare_dock.CompareShapes):
+        dock = dock.parentWidget()
+    entry.trigger()
+    if wait:
+        qtbot.waitUntil(lambda: not dock.runner.busy, timeout=60_000)
+    return dock.results.said.text()
+
+
+def saved(dock, answer, path, qtbot):
+    answer(path)
+    said = choose(dock.results.store, "Save comparison", qtbot)
+    assert said.startswith("Saved"), said
+    return path
+
+
+def reopened(viewer, path, qtbot):
+    """A dock in another viewer, and the file opened in that viewer."""
+    npe2.PluginManager.instance().discover()
+    dock = bare(viewer, qtbot)
+    with qtbot.waitSignal(dock.finished, timeout=30_000):
+        viewer.open(path, plugin=PLUGIN)
+    return dock
+
+
+# Save, open ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("by_button", [True, False], ids=["Open", "dropped"])
+def test_a_saved_result_opens_with_the_same_text_settings_painting_and_places(
+    done, model, qtbot, tmp_path, answer, by_button
+):
+    done.painting.choice.setCurrentIndex(done.painting.choice.findData("area"))
+    before, result, text = done.results.used.text(), done.result, done.results.text()
+    colours = np.array(curves_of(model, "two").face_color)
+    path = saved(done, answer, tmp_path / "pair.comparison.npz", qtbot)
+    model.layers.clear()
+    viewer = ViewerModel()
+    dock = bare(viewer, qtbot) if by_button else reopened(viewer, path, qtbot)
+    if by_button:
+        assert choose(dock.files, "Open", qtbot) == ""
+    assert dock.results.text() == text
+    assert dock.results.used.text() == before
+    assert dock.results.table.marked() == [result.case]
+    assert dock.state == "done"
+    assert dock.settings.analysis() == result.settings
+    assert dock.painting.choice.currentData() == "area"
+    assert [layer.name for layer in viewer.layers] == ["one curves", "two curves"]
+    np.testing.assert_allclose(curves_of(viewer, "two").face_color, colours, atol=1 / 255)
+    assert curves_of(viewer, "one").scale.tolist() == [0.5, 0.5]
+    np.testing.assert_array_equal(dock.result.t, result.t)
+    assert dock.results.null_plots["Scale"]._test is not None
+
+
+def test_a_reopened_result_says_that_its_images_are_missing_and_is_not_called_stale(done, qtbot, tmp_path, answer):
+    path = saved(done, answer, tmp_path / "pair.comparison.npz", qtbot)
+    dock = reopened(ViewerModel(), path, qtbot)
+    assert "Opened from pair.comparison.npz" in dock.results.origin.text()
+    assert "not in the viewer" in dock.results.origin.text()
+    assert dock.stale.isHidden()
+    assert not dock.run_button.isEnabled()
+    press(dock.results.copy_python, qtbot)
+    scope, printed = executed(QApplication.clipboard().text())
+    assert printed.strip() == done.result.summary()
+    np.testing.assert_array_equal(scope["result"].t, done.result.t)
+    press(dock.results.copy_text, qtbot)
+    assert "Opened from pair.comparison.npz" in QApplication.clipboard().text()
+
+
+def test_a_result_without_layers_and_file_has_no_script(done, qtbot, tmp_path, answer):
+    path = saved(done, answer, tmp_path / "pair.comparison.npz", qtbot)
+    dock = reopened(ViewerModel(), path, qtbot)
+    path.unlink()
+    QApplication.clipboard().setText("before")
+    press(dock.results.copy_python, qtbot)
+    assert "No script" in dock.results.said.text()
+    assert QApplication.clipboard().text() == "before"
+
+
+def test_a_reopened_result_is_tied_to_its_images_where_they_are(done, model, qtbot, tmp_path, answer):
+    done.exclude(3)
+    run(done, qtbot)
+    path = saved(done, answer, tmp_path / "pair.comparison.npz", qtbot)
+    viewer = ViewerModel()
+    for seed, name in ((2, "two"), (1, "one")):
+        viewer.add_image(spots(seed), name=name, scale=(0.5, 0.5), units=("um", "um"))
+    dock = reopened(viewer, path, qtbot)
+    assert dock.results.origin.text() == "Opened from pair.comparison.npz."
+    assert [layer.name for layer in dock.layer_pair.chosen()] == ["one", "two"]
+    assert dock.state == "done"
+    assert "1 curve left out" in dock.excluded.words.text()
+    text = dock.results.text()
+    viewer.layers["two"].data = spots(7)
+    qtbot.waitUntil(lambda: dock.state == "stale" and not dock.stale.isHidden(), timeout=2000)
+    viewer.layers["two"].data = spots(2)
+    assert run(dock, qtbot) == text
+    assert dock.results.origin.isHidden()
+
+
+def test_images_that_were_changed_are_not_taken_for_the_same(done, qtbot, tmp_path, answer):
+    path = saved(done, answer, tmp_path / "pair.comparison.npz", qtbot)
+    viewer = ViewerModel()
+    for seed, name in ((1, "one"), (5, "two")):
+        viewer.add_image(spots(seed), name=name, scale=(0.5, 0.5), units=("um", "um"))
+    dock = reopened(viewer, path, qtbot)
+    assert "not in the viewer" in dock.results.origin.text()
+    assert dock.stale.isHidden()
+    dock.exclude(2)
+    assert "only of layers that are in the viewer" in dock.results.said.text()
+    run(dock, qtbot)
+    assert [layer.name for layer in viewer.layers] == ["one", "two", "one curves", "two curves"]
+
+
+def test_opened_curves_are_painted_picked_and_explored_like_those_of_a_run(done, qtbot, tmp_path, answer):
+    path = saved(done, answer, tmp_path / "pair.comparison.npz", qtbot)
+    viewer = ViewerModel()
+    dock = reopened(viewer, path, qtbot)
+    for column in PAINTS:
+        dock.painting.choice.setCurrentIndex(dock.painting.choice.findData(column))
+        own = PAINTS[column].values(dock.result)[: len(dock.result.a)]
+        np.testing.assert_allclose(curves_of(viewer, "one").features["painted"], own)
+    curves_of(viewer, "two").selected_data = {4}
+    assert dock.views.selection.rows.tolist() == [len(dock.result.a) + 4]
+    press(dock.results.explore, qtbot)
+    qtbot.addWidget(dock.views.explorer)
+    assert dock.views.explorer.table is not None
+    assert not curves_of(viewer, "one").editable
+
+
+def test_a_dock_opened_after_the_file_shows_it(done, qtbot, tmp_path, answer, viewer):
+    path = saved(done, answer, tmp_path / "pair.comparison.npz", qtbot)
+    viewer.open(path, plugin=PLUGIN)
+    dock = opened(viewer, qtbot)
+    qtbot.waitUntil(lambda: dock.result is not None, timeout=20_000)
+    assert dock.results.text() == done.results.text()
+
+
+def test_the_dock_shape_space_takes_an_opened_result(done, qtbot, tmp_path, answer, viewer):
+    path = saved(done, answer, tmp_path / "pair.comparison.npz", qtbot)
+    dock = opened(viewer, qtbot)
+    _, space = viewer.window.add_plugin_dock_widget(PLUGIN, "Shape space")
+    answer(path)
+    choose(dock.files, "Open comparison", qtbot)
+    assert space.comparison is dock.result
+    assert dock.result.summary() == done.result.summary()
+
+
+def test_a_result_of_a_notebook_is_shown_too(done, qtbot):
+    viewer = ViewerModel()
+    dock = bare(viewer, qtbot)
+    with qtbot.waitSignal(dock.finished, timeout=20_000):
+        done.result.to_layers(viewer)
+    assert dock.result is done.result
+    assert "outside the dock" in dock.results.origin.text()
+    assert "segmentation: not known" in dock.results.used.text()
+    assert "excluded" in curves_of(viewer, "one").features
+
+
+def test_a_file_opened_during_a_run_leaves_the_run_alone(done, model, qtbot, tmp_path, answer, monkeypatch):
+    path = saved(done, answer, tmp_path / "pair.comparison.npz", qtbot)
+
+    def slow(*_):
+        for index in range(200):
+            yield worker.Progress("counting", index, 200)
+            time.sleep(0.01)
+
+    monkeypatch.setattr(compare_dock, "run", slow)
+    press(done.run_button, qtbot)
+    npe2.PluginManager.instance().discover()
+    model.open(path, plugin=PLUGIN)
+    qtbot.waitUntil(lambda: "after this run" in done.results.said.text(), timeout=2000)
+    assert done.runner.busy
+    done.cancel()
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "sentence"),
+    [
+        ("gone.comparison.npz", None, "cannot be opened: No such file"),
+        ("bad.comparison.npz", b"PK nonsense", "bad.comparison.npz"),
+    ],
+)
+def test_a_file_that_cannot_be_opened_leaves_the_result(done, qtbot, tmp_path, answer, name, content, sentence):
+    text = done.results.text()
+    if content is not None:
+        (tmp_path / name).write_bytes(content)
+    answer(tmp_path / name)
+    said = choose(done.files, "Open comparison", qtbot)
+    assert said.startswith("⚠")
+    assert sentence in said
+    assert done.results.text() == text
+
+
+def test_a_view_that_no_dock_wrote_is_refused_in_words(done, qtbot, tmp_path, answer):
+    odd = [{"segmentation": {"nonsense": 1}}, {"excluded": [1]}, {"excluded": [[[1]], []]}, {"notes": [3]}]
+    odd += [{"painted": "mood"}, {"painted": ["product"]}, {"a": 3}, {"a": {"scale": [0, 1]}}, {"b": {"scale": [1]}}]
+    for view in odd:
+        done.result.save(answer(tmp_path / "odd.comparison.npz"), view=view)
+        said = choose(done.files, "Open comparison", qtbot)
+        assert said.startswith("⚠"), view
+        assert "unforeseen" not in said, view
+
+
+# Writing -------------------------------------------------------------------------------------------------------
+
+PLACES = {
+    "Save comparison": ("pair.comparison.npz", "pair.xyz"),
+    "Export curves": ("pair.csv", "pair.xyz"),
+    "Write report": ("pair.html", "pair.xyz"),
+}
+
+
+@pytest.mark.parametrize("entry", PLACES)
+def test_what_cannot_be_written_is_said_and_nothing_else_changes(done, qtbot, tmp_path, answer, entry):
+    good, unknown = PLACES[entry]
+    text = done.results.text()
+    for path in (tmp_path / "nowhere" / good, tmp_path / unknown):
+        answer(path)
+        said = choose(done.results.store, entry, qtbot)
+        assert said.startswith("⚠"), said
+        assert path.stem in said
+        assert "unforeseen" not in said
+    assert done.results.text() == text
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("entry", PLACES)
+def test_a_dialog_that_is_left_does_nothing(done, qtbot, answer, entry):
+    answer("")
+    assert choose(done.results.store, entry, qtbot) == ""
+
+
+def test_a_name_without_an_ending_gets_that_of_the_kind(done, qtbot, tmp_path, answer, monkeypatch):
+    saved(done, answer, tmp_path / "pair", qtbot)
+    assert (tmp_path / "pair.comparison.npz").is_file()
+    assert str(tmp_path) in done.results.said.text()
+    before = (tmp_path / "pair.comparison.npz").stat().st_mtime_ns
+    monkeypatch.setattr(QMessageBox, "question", lambda *_: QMessageBox.StandardButton.No)
+    choose(done.results.store, "Save comparison", qtbot)
+    assert (tmp_path / "pair.comparison.npz").stat().st_mtime_ns == before
+
+
+@pytest.mark.parametrize("ending", [".csv", ".geojson", ".zip", ".npz", ".parquet"])
+def test_curves_are_exported_with_distances_and_measures_and_read_back(done, qtbot, tmp_path, answer, ending):
+    answer(tmp_path / f"pair{ending}")
+    assert choose(done.results.store, "Export curves", qtbot).startswith("Saved pair.A")
+    columns = [name for name, paint in PAINTS.items() if paint.numeric]
+    result, first = done.result, len(done.result.a)
+    middle = ".curves.csv" if ending == ".csv" else ending
+    for side, ensemble, rows in (("A", result.a, slice(0, first)), ("B", result.b, slice(first, None))):
+        table = read_curves(tmp_path / f"pair.{side}{middle}")
+        assert table.ensemble.name == ensemble.name
+        assert (table.ensemble.unit, table.scale) == ("µm", (0.5, 0.5))
+        assert table.ensemble.ids.tolist() == ensemble.ids.tolist()
+        assert set(table.features["source"]) == {side}
+        np.testing.assert_allclose(table.ensemble.vertices, ensemble.vertices, rtol=1e-5)
+        expected = pd.DataFrame({name: PAINTS[name].values(result)[rows] for name in columns})
+        np.testing.assert_allclose(table.features[columns].astype(float), expected, rtol=1e-6, atol=1e-9)
+
+
+def test_exported_files_are_not_replaced_without_asking(done, qtbot, tmp_path, answer, monkeypatch):
+    (tmp_path / "pair.B.geojson").write_text("mine")
+    answer(tmp_path / "pair.geojson")
+    asked = []
+    monkeypatch.setattr(QMessageBox, "question", lambda *_: asked.append(_) or QMessageBox.StandardButton.No)
+    assert choose(done.results.store, "Export curves", qtbot) == ""
+    assert (tmp_path / "pair.B.geojson").read_text() == "mine"
+    monkeypatch.setattr(QMessageBox, "question", lambda *_: QMessageBox.StandardButton.Yes)
+    choose(done.results.store, "Export curves", qtbot)
+    assert len(read_curves(tmp_path / "pair.B.geojson").ensemble) == len(done.result.b)
+    assert len(asked) == 1
+
+
+@pytest.mark.parametrize("ending", [".html", ".pdf"])
+def test_a_report_is_written_in_the_background(done, qtbot, tmp_path, answer, ending):
+    path = answer(tmp_path / f"report{ending}")
+    choose(done.results.store, "Write report", qtbot, wait=False)
+    assert done.runner.busy
+    assert not done.run_button.isEnabled()
+    assert not done.results.store.isEnabled()
+    qtbot.waitUntil(lambda: not done.runner.busy, timeout=120_000)
+    assert "Saved report" in done.results.said.text()
+    content = path.read_bytes()
+    assert (b"<html" in content) if ending == ".html" else content.startswith(b"%PDF")
+    assert done.results.store.isEnabled()
+
+
+def test_nothing_is_written_during_a_run(done, qtbot, monkeypatch, tmp_path, answer):
+    def slow(*_):
+        for index in range(200):
+            yield worker.Progress("counting", index, 200)
+            time.sleep(0.01)
+
+    monkeypatch.setattr(compare_dock, "run", slow)
+    press(done.run_button, qtbot)
+    assert not done.results.store.isEnabled()
+    assert not done.files.isEnabled()
+    answer(tmp_path / "pair.comparison.npz")
+    done.file_actions.save()
+    done.cancel()
+    qtbot.wait(100)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_words_of_a_path_are_shown_as_they_are(done, qtbot, tmp_path, answer):
+    folder = tmp_path / "<b>bold"
+    folder.mkdir()
+    saved(done, answer, folder / "pair.comparison.npz", qtbot)
+    assert str(folder) in done.results.said.text()
+    assert done.results.said.textFormat() == Qt.TextFormat.PlainText
+
+
+# Settings ------------------------------------------------------------------------------------------------------
+
+
+def test_settings_go_to_a_file_and_come_back(bare_dock, qtbot, tmp_path, answer):
+    controls = bare_dock.settings.controls
+    controls["rank"].setValue(77)
+    controls["smoothing"].setValue(2.5)
+    controls["split_touching"].setChecked(False)
+    controls["keep_border"].setChecked(True)
+    controls["outline_smoothing"].setValue(0.5)
+    controls["archetype"].setCurrentIndex(2)
+    analysis, segmentation = bare_dock.settings.analysis(), bare_dock.settings.segmentation()
+    path = answer(tmp_path / "mine.toml")
+    assert "Saved mine.toml" in choose(bare_dock.files, "Save settings", qtbot)
+    file = load_settings(path)
+    assert file.analysis == analysis
+    assert file.segmentation == {"objects": "bright", "smoothing": 2.5, "split_touching": False}
+    assert file.outlines == {"smoothing": 0.5, "min_area": 16, "border": True}
+    other = bare(ViewerModel(), qtbot)
+    assert "Settings of mine.toml are set." in choose(other.files, "Load settings", qtbot)
+    assert (other.settings.analysis(), other.settings.segmentation()) == (analysis, segmentation)
+
+
+def test_settings_without_a_control_are_kept_shown_and_can_be_taken_back(bare_dock, qtbot, tmp_path, answer):
+    wanted = Settings(bandwidth=(0.5, 1.0), archetype=5, landmarks=60, permutations=199)
+    save_settings(answer(tmp_path / "more.toml"), wanted)
+    choose(bare_dock.files, "Load settings", qtbot)
+    assert bare_dock.settings.analysis() == wanted
+    assert "bandwidth = (0.5, 1.0)" in bare_dock.settings.more.words.text()
+    assert bare_dock.settings.segmentation() == SegmentationSettings()
+    run(bare_dock, qtbot)
+    assert bare_dock.result.settings == wanted
+    press(bare_dock.settings.more.reset, qtbot)
+    assert bare_dock.settings.analysis().bandwidth == 1.0
+    assert bare_dock.settings.more.isHidden()
+    assert "bandwidth was (0.5, 1.0) and is 1.0" in bare_dock.stale.words.text()
+
+
+def test_settings_that_the_dock_cannot_have_are_named(bare_dock, qtbot, tmp_path, answer):
+    file = SettingsFile(Settings(landmarks=10), {"method": "li", "split_touching": "intensity"}, {"holes": True})
+    save_settings(answer(tmp_path / "other.toml"), file)
+    said = choose(bare_dock.files, "Load settings", qtbot)
+    for words in ("landmarks = 10", "method = li", "split_touching = intensity", "holes = True"):
+        assert words in said
+
+
+@pytest.mark.parametrize("content", ["[analysis]\nrank = -1", "nonsense", "[segmentation]\nx = 1", "[outlines]\nx = 1"])
+def test_bad_settings_change_nothing(bare_dock, qtbot, tmp_path, answer, content):
+    answer(tmp_path / "bad.toml").write_text(content)
+    before = bare_dock.settings.values()
+    assert choose(bare_dock.files, "Load settings", qtbot).startswith("⚠")
+    assert bare_dock.settings.values() == before
+
+
+def test_settings_that_cannot_be_written_or_found_are_said(bare_dock, qtbot, tmp_path, answer):
+    answer(tmp_path / "nowhere" / "mine.toml")
+    assert "mine.toml cannot be written" in choose(bare_dock.files, "Save settings", qtbot)
+    assert "mine.toml cannot be read" in choose(bare_dock.files, "Load settings", qtbot)
+
+
+# The witness ---------------------------------------------------------------------------------------------------
+
+
+def test_curves_are_painted_by_how_typical_they_are(viewer, qtbot):
+    for name, size in (("small", 9.0), ("large", 14.0)):
+        viewer.add_image(spots(3, size=size), name=name)
+    dock = opened(viewer, qtbot)
+    run(dock, qtbot)
+    dock.painting.choice.setCurrentIndex(dock.painting.choice.findData("witness_scale"))
+    small, large = (curves_of(viewer, name) for name in ("small", "large"))
+    low, high = small.face_contrast_limits
+    assert low == -high == large.face_contrast_limits[0]
+    assert small.features["painted"].mean() > 0 > large.features["painted"].mean()
+    np.testing.assert_allclose(small.features["painted"], typical(dock.result)["scale"][: len(dock.result.a)])
+    np.testing.assert_allclose(small.face_colormap.map([0.0, 1.0]), [ORANGE, BLUE], atol=1e-6)
+    assert dock.painting.colorbar.labels() == ["typical of B", "0", "typical of A"]
+
+
+def test_thousands_of_curves_wait_for_the_dock_to_be_painted_by_the_witness(done, qtbot, tmp_path, answer, monkeypatch):
+    done.painting.choose("witness_undulation")
+    path = saved(done, answer, tmp_path / "pair.comparison.npz", qtbot)
+    monkeypatch.setattr(layers, "_QUICK", 10)
+    npe2.PluginManager.instance().discover()
+    viewer = ViewerModel()
+    viewer.open(path, plugin=PLUGIN)
+    layer = curves_of(viewer, "one")
+    np.testing.assert_allclose(layer.features["painted"], layer.features["product"])
+    dock = bare(viewer, qtbot)
+    with qtbot.waitSignal(dock.finished, timeout=20_000):
+        pass
+    np.testing.assert_allclose(layer.features["painted"], typical(dock.result)["undulation"][: len(dock.result.a)])
+    assert dock.painting.choice.currentData() == "witness_undulation"
+
+
+def test_a_side_of_one_curve_has_no_witness_and_does_not_disturb(viewer, qtbot):
+    viewer.add_image(spots(1), name="many")
+    viewer.add_image(np.pad(spots(2)[10:50, 10:50], 30), name="single")
+    dock = opened(viewer, qtbot)
+    run(dock, qtbot)
+    assert dock.result is not None
+    dock.painting.choice.setCurrentIndex(dock.painting.choice.findData("witness_scale"))
+    assert curves_of(viewer, "many").features["painted"].isna().all()
+
+
+# Robustness ----------------------------------------------------------------------------------------------------
+
+
+def test_robustness_is_checked_on_demand_and_said_in_sentences(done, qtbot, tmp_path, answer):
+    with qtbot.waitSignal(done.finished, timeout=60_000):
+        press(done.results.check, qtbot)
+    text = done.results.text()
+    assert "dependence of undulation and scale" in text or "depend on each other" in text
+    assert "5 archetypes lead to" in text or "depends on the archetype" in text
+    path = saved(done, answer, tmp_path / "pair.comparison.npz", qtbot)
+    assert reopened(ViewerModel(), path, qtbot).results.text() == text
+
+
+def test_a_row_that_hangs_on_the_archetype_is_no_answer(done, qtbot, monkeypatch):
+    monkeypatch.setattr(tasks.ArchetypeSensitivity, "stable", property(lambda self: False))
+    with qtbot.waitSignal(done.finished, timeout=60_000):
+        press(done.results.check, qtbot)
+    assert done.state == "inconclusive"
+    assert done.results.table.marked() == []
+    assert not done.results.check.isEnabled()
+
+
+def test_the_check_can_be_cancelled(done, qtbot, monkeypatch):
+    def slow(*_):
+        for index in range(1000):
+            yield worker.Progress("counting", index, 1000)
+            time.sleep(0.01)
+
+    monkeypatch.setattr(file_actions, "checking", slow)
+    text = done.results.text()
+    press(done.results.check, qtbot)
+    qtbot.waitUntil(lambda: "Counting" in done.step.text(), timeout=5000)
+    press(done.cancel_button, qtbot)
+    assert done.results.said.text() == "Cancelled."
+    assert (done.results.text(), done.state) == (text, "done")
+    assert done.run_button.isEnabled()
+
+
+def test_the_keyboard_starts_the_check_and_escape_cancels_it(make_napari_viewer, qtbot, monkeypatch):
+    viewer = make_napari_viewer(show=True)
+    for seed in (1, 2):
+        viewer.add_image(spots(seed), name=str(seed))
+    dock = opened(viewer, qtbot)
+    run(dock, qtbot)
+
+    def slow(*_):
+        for index in range(1000):
+            yield worker.Progress("counting", index, 1000)
+            time.sleep(0.01)
+
+    monkeypatch.setattr(file_actions, "checking", slow)
+    dock.window().activateWindow()
+    dock.results.check.setFocus()
+    qtbot.keyClick(dock.results.check, Qt.Key.Key_Space)
+    qtbot.waitUntil(lambda: "Counting … Esc cancels." in dock.results.said.text(), timeout=5000)
+    qtbot.waitUntil(dock.cancel_button.hasFocus, timeout=2000)
+    qtbot.keyClick(dock.cancel_button, Qt.Key.Key_Escape)
+    assert not dock.runner.busy
+    assert dock.results.said.text() == "Cancelled."
+
+
+def test_an_error_of_the_check_is_said_and_the_result_stays(done, qtbot, monkeypatch):
+    def failing(*_):
+        yield worker.Progress("failing", 0, 1)
+        raise RuntimeError("the reason")
+
+    monkeypatch.setattr(file_actions, "checking", failing)
+    press(done.results.check, qtbot)
+    qtbot.waitUntil(lambda: "the reason" in done.results.said.text(), timeout=5000)
+    assert done.state == "done"
+
+
+def test_a_second_result_forgets_the_findings_of_the_first(done, qtbot):
+    with qtbot.waitSignal(done.finished, timeout=60_000):
+        press(done.results.check, qtbot)
+    assert "archetype" not in run(done, qtbot)
+
+
+def test_files_saved_before_there_was_a_view_open_too(done, qtbot, tmp_path, answer):
+    done.result.save(answer(tmp_path / "plain.comparison.npz"))
+    dock = bare(ViewerModel(), qtbot)
+    assert choose(dock.files, "Open comparison", qtbot) == ""
+    assert dock.result.summary() == done.result.summary()
+    assert isinstance(dock.result, Comparison)
+    assert all(MARK in layer.metadata for layer in dock.curves)
