@@ -514,6 +514,7 @@ def test_the_keyboard_starts_the_check_and_escape_cancels_it(make_napari_viewer,
 
     monkeypatch.setattr(file_actions, "checking", slow)
     dock.window().activateWindow()
+    qtbot.waitUntil(dock.isActiveWindow, timeout=3000)
     dock.results.check.setFocus()
     qtbot.keyClick(dock.results.check, Qt.Key.Key_Space)
     qtbot.waitUntil(lambda: "Counting … Esc cancels." in dock.results.said.text(), timeout=5000)
