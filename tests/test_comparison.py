@@ -5,7 +5,7 @@ import pytest
 
 from curve_makers import blobs, ellipse, moved, pixelated, ragged_blobs
 from napari_shape_ensembles import Ensemble, Settings, Step, compare, comparison_steps
-from napari_shape_ensembles.comparison import STEPS
+from napari_shape_ensembles.learning import STEPS
 
 QUICK = {"landmarks": 100, "rank": 20, "permutations": 300}
 

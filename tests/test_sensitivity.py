@@ -7,7 +7,7 @@ import pytest
 
 from curve_makers import blobs
 from napari_shape_ensembles import Ensemble, Settings, archetype_sensitivity, compare
-from napari_shape_ensembles.comparison import STEPS
+from napari_shape_ensembles.learning import STEPS
 from napari_shape_ensembles.sensitivity import ArchetypeSensitivity, sensitivity_steps
 
 QUICK = Settings(landmarks=60, rank=10, permutations=200)

@@ -1,5 +1,5 @@
 from .agreement import Agreement, agreement
-from .comparison import Comparison, Step, compare, comparison_steps
+from .comparison import Comparison, compare, comparison_steps
 from .curves import (
     Ensemble,
     Tiling,
@@ -21,6 +21,7 @@ from .discrepancy import (
     mmd_test,
 )
 from .explanations import Explanation, explain, resynthesis
+from .learning import Step
 from .segment import Segmentation, segment, segment_stack
 from .sensitivity import ArchetypeSensitivity, archetype_sensitivity
 from .settings import Settings

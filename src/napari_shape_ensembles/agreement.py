@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .comparison import Comparison, Settings, Step, comparison_steps
+from .comparison import Comparison, Settings, comparison_steps
 from .curves import Ensemble, boundary_distances, extract_curves
 from .curves.matching import Matching, match_labels
+from .learning import Step
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -5,20 +5,19 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from . import records
 from .archive import StrPath, Tree, read_archive, write_archive
-from .curves import Ensemble, in_unit, to_landmarks
+from .curves import Ensemble, in_unit
 from .discrepancy import INCONCLUSIVE, TRUTH_TABLE, MMDTest, combined_mmd_steps, gretton_steps, inconclusive, row
+from .learning import Step, learning_steps, step_of
 from .painted import curve_layer_data, summary_html
 from .settings import Settings as Settings
-from .tensors import Registration, ShapeSpace, decompose, register
-from .tensors.archetype import Choice, archetype_index, choose_archetype
-from .threads import one_library_thread
+from .tensors import ShapeSpace
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -31,43 +30,8 @@ Images = Ensemble | Sequence[Ensemble]
 _FAR = np.pi / 4
 # Above this share of ambiguous matches the choice of archetype colours the result.
 _MANY = 0.5
-# No outline is known to this share of its size: what varies less is rounding and interpolation, and no form.
-_KNOWN = 1e-8
 # Below this many curves on one side a missed difference says little.
 _FEW = 30
-
-
-@dataclass(frozen=True)
-class Step:
-    """A step of a comparison that is about to start: its name, its place and the number of steps."""
-
-    name: str
-    index: int
-    total: int
-
-
-STEPS = (
-    "placing landmarks",
-    "choosing the archetype",
-    "registering undulations",
-    "registering scales",
-    "learning the shape space",
-    "testing undulation",
-    "testing scale",
-)
-
-
-class Learned(NamedTuple):
-    """A shape space, and the undulation (N, r) and scale (N, 3) coordinates of the curves it was learned from.
-
-    With them how many curves have an ambiguous match, and whether the archetype is ambiguous itself.
-    """
-
-    space: ShapeSpace
-    t: Real
-    l: Real
-    ambiguous: int
-    archetype_is_ambiguous: bool
 
 
 @dataclass(frozen=True, eq=False)
@@ -300,47 +264,10 @@ def comparison_steps(
     a, b = comparable(a, b)
     learned = yield from learning_steps((a, b), settings)
     descriptions = undulation_descriptions(learned.t, settings)
-    undulation_test = yield from _within(_step("testing undulation"), _test(descriptions, len(a), settings))
-    scale_test = yield from _within(_step("testing scale"), _test({"": learned.l}, len(a), settings))
+    undulation_test = yield from _within(step_of("testing undulation"), _test(descriptions, len(a), settings))
+    scale_test = yield from _within(step_of("testing scale"), _test({"": learned.l}, len(a), settings))
     tests = undulation_test, scale_test
     return Comparison(a, b, settings, *learned[:3], *tests, learned.ambiguous, learned.archetype_is_ambiguous)
-
-
-def learning_steps(ensembles: Sequence[Ensemble], settings: Settings) -> Generator[Step, None, Learned]:
-    """Place landmarks, register and learn on the pooled curves of any number of ensembles of one unit.
-
-    Yields
-    ------
-    Step
-        The step that comes next, of those of a comparison.
-
-    Returns
-    -------
-    Learned
-        The space, and the coordinates of the pooled curves in the order of the ensembles.
-    """
-    yield _step("placing landmarks")
-    landmarks = np.concatenate([_landmarks(ensemble, settings) for ensemble in ensembles])
-    yield _step("choosing the archetype")
-    undulation, scale = decompose(landmarks)
-    preshapes = undulation if settings.registration == "standardized" else landmarks
-    index = archetype_index(preshapes, settings.archetype, reflections=settings.reflections, seed=settings.seed)
-    yield _step("registering undulations")
-    undulation, scale, *matches = _registered(preshapes, undulation, scale, index, settings)
-    yield _step("registering scales")
-    if settings.registration == "standardized":
-        scale, frame = _framed(landmarks, scale, index, settings)
-        matches.append(frame)
-    yield _step("learning the shape space")
-    with one_library_thread():
-        space = ShapeSpace.learn(undulation, scale, settings.rank)
-        t, l = space.coordinates(undulation, scale)
-        t[:, t.std(axis=0) <= _KNOWN] = 0
-    return Learned(space, t, l, *_ambiguity(matches))
-
-
-def _step(name: str) -> Step:
-    return Step(name, STEPS.index(name), len(STEPS))
 
 
 def comparable(a: Images, b: Images) -> tuple[Ensemble, Ensemble]:
@@ -355,38 +282,6 @@ def comparable(a: Images, b: Images) -> tuple[Ensemble, Ensemble]:
                 + ": check the segmentation and the minimum size"
             )
     return a, in_unit(b, a.unit)
-
-
-def _landmarks(ensemble: Ensemble, settings: Settings) -> Real:
-    return to_landmarks(ensemble, settings.landmarks, interpolation=settings.interpolation, measure=settings.measure)
-
-
-def _registered(
-    preshapes: Real, undulation: Real, scale: Real, index: int, settings: Settings
-) -> tuple[Real, Real] | tuple[Real, Real, Registration]:
-    """Undulations registered, and with them the scales where one match serves both; and the match."""
-    if settings.registration == "none":
-        return undulation, scale
-    match = register(preshapes, _archetype(preshapes, index, settings), reflections=settings.reflections)
-    registered, own = decompose(match.landmarks)
-    return registered, own if settings.registration == "raw" else scale, match
-
-
-def _framed(landmarks: Real, scale: Real, index: int, settings: Settings) -> tuple[Real, Registration]:
-    """Scales turned into the archetype's frame by the match of the raw landmarks: R* P R*ᵀ; and the match."""
-    match = register(landmarks, _archetype(landmarks, index, settings), reflections=settings.reflections)
-    return match.rotation @ scale @ match.rotation.swapaxes(1, 2), match
-
-
-def _ambiguity(matches: list[Registration]) -> tuple[int, bool]:
-    """How many curves have an ambiguous match of any kind, and whether an archetype is ambiguous itself."""
-    flags = [match.ambiguous for match in matches]
-    return int(np.any(flags, axis=0).sum()), any(match.archetype_is_ambiguous for match in matches)
-
-
-def _archetype(preshapes: Real, index: int, settings: Settings) -> Real:
-    choice: Choice = "mean" if settings.archetype == "mean" else index
-    return choose_archetype(preshapes, choice, reflections=settings.reflections)
 
 
 def _within(step: Step, work: Generator[None, None, Returned]) -> Generator[Step, None, Returned]:

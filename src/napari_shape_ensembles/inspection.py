@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .agreement import Agreement, agreement_steps
-from .comparison import Comparison, Settings, Step, comparison_steps
+from .comparison import Comparison, Settings, comparison_steps
 from .curves import Ensemble, suspicious, to_landmarks
+from .learning import Step
 from .tensors import ShapeSpace, decompose, register
 from .tensors.archetype import choose_archetype
 

@@ -5,7 +5,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from .comparison import STEPS, Comparison, Images, Settings, Step, comparable, comparison_steps, run_through
+from .comparison import Comparison, Images, Settings, comparable, comparison_steps, run_through
+from .learning import STEPS, Step
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..comparison import Images, Learned, Settings, comparable, learning_steps, levels, undulation_descriptions
+from ..comparison import Images, Settings, comparable, levels, undulation_descriptions
 from ..curves import Ensemble
 from ..discrepancy import INCONCLUSIVE, TRUTH_TABLE, MMDTest, mmd_test, nested_mmd_tests, row, too_few
+from ..learning import Learned, learning_steps
 from .steps import Partial, finished, run_jobs
 
 if TYPE_CHECKING:

@@ -8,11 +8,11 @@ from pathlib import Path
 import pandas as pd
 from napari.layers import Shapes
 
-from ..comparison import STEPS as OF_COMPARISON
 from ..comparison import Comparison
 from ..discrepancy.dependence import DependenceTest, dependence_steps
 from ..explanations import STEPS, Explanation, explanation_steps
 from ..io import CurveTable, read_comparison_view, write_curves
+from ..learning import STEPS as OF_COMPARISON
 from ..sensitivity import ArchetypeSensitivity, sensitivity_steps
 from .layers import layers_of, painted_data
 from .paints import PAINTS, typical

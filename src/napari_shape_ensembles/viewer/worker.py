@@ -15,8 +15,9 @@ from qtpy.compat import isalive
 from qtpy.QtCore import QCoreApplication, QObject, Signal
 from superqt.utils import WorkerBase
 
-from ..comparison import STEPS, Comparison, Settings, comparison_steps
+from ..comparison import Comparison, Settings, comparison_steps
 from ..curves import Ensemble
+from ..learning import STEPS
 from ..threads import Stopped, stoppable
 from .inputs import SegmentationSettings, Source, trace
 from .layers import curve_layers
