@@ -10,6 +10,7 @@ from pathlib import Path
 import napari
 import numpy as np
 from napari.settings import get_settings
+from PIL import Image
 from qtpy.QtCore import QEventLoop, QTimer
 from qtpy.QtGui import QColor, QImage, QPainter
 from skimage.data import coins
@@ -49,7 +50,13 @@ def window_picture(viewer, name, out):
     viewer.reset_view()
     wait()
     viewer.screenshot(str(out / f"{name}.png"), canvas_only=False, flash=False)
+    made_small(out / f"{name}.png")
     print(name)
+
+
+def made_small(path):
+    """256 colours are enough for a window, and take a third of the space."""
+    Image.open(path).convert("RGB").quantize(256, dither=Image.Dither.NONE).save(path, optimize=True)
 
 
 def halves(viewer):
@@ -145,7 +152,9 @@ def draw_states(out):
             pictures = states(theme, width)
             ground = "#262930" if theme == "dark" else "#efebe9"
             names = list(pictures) if not kind else ["done"]
-            sheet([pictures[name] for name in names], ground).save(str(out / f"dock-states-{theme}{kind}.png"))
+            path = out / f"dock-states-{theme}{kind}.png"
+            sheet([pictures[name] for name in names], ground).save(str(path))
+            made_small(path)
             print(theme, kind, names)
 
 

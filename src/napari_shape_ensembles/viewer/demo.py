@@ -29,6 +29,7 @@ def main(arguments: list[str] | None = None) -> int:
         print(f"error: {error}", file=sys.stderr)
         viewer.close()
         return 1
+    _wait(500)  # the dock becomes as wide as the answer needs, and takes it from the canvas
     viewer.reset_view()
     print(_report(dock))
     if options.out is None:
