@@ -286,6 +286,7 @@ def test_shorthands_choose_registration_and_coordinates():
         ({"bandwidth": (1.0, 1.0)}, "names a multiple twice"),
         ({"null": "normal"}, "null is one of permutation, gamma, bound"),
         ({"approximate_above": 0}, "approximate_above is a whole number of at least 1"),
+        ({"permutations": 10**12}, "1000000000000 permutations would take days: take at most 10000000"),
     ],
 )
 def test_settings_out_of_range_are_refused(options, message):

@@ -9,6 +9,7 @@ from threadpoolctl import threadpool_limits
 from curve_makers import blobs
 from napari_shape_ensembles import Ensemble, Settings, compare, explain, extract_curves, resynthesis, segment
 from napari_shape_ensembles.explanations import STEPS, explanation_steps, witnesses
+from napari_shape_ensembles.threads import Stopped, stoppable
 from napari_shape_ensembles.viewer import sample_data
 
 QUICK = Settings(landmarks=100, rank=20, permutations=199)
@@ -119,6 +120,16 @@ def test_steps_come_in_order_and_can_be_left(small):
     steps = explanation_steps(small)
     next(steps)
     steps.close()
+
+
+@pytest.mark.parametrize("name", ["testing components", "testing descriptors"])
+def test_a_step_can_be_left_half_way(small, name):
+    asked = []
+    steps = explanation_steps(small)
+    while next(steps) != name:
+        pass
+    with stoppable(lambda: asked.append(name) or len(asked) > 2), pytest.raises(Stopped):
+        next(steps)
 
 
 def test_the_same_seed_gives_the_same_explanation(small):

@@ -14,6 +14,10 @@ Coordinates = Literal["both", "raw", "normalized"]
 NullKind = Literal["permutation", "gamma", "bound"]
 
 
+# Enough for levels of a millionth, and a limit for slips of the keyboard.
+_MOST_PERMUTATIONS = 10_000_000
+
+
 @dataclass(frozen=True)
 class Settings:
     """What a comparison does. The defaults are the project's; `Settings.paper` gives the paper's own.
@@ -95,6 +99,8 @@ class Settings:
             value = getattr(self, name)
             if not isinstance(value, int | np.integer) or value < bound:
                 raise ValueError(f"{name} is a whole number of at least {bound}, not {value!r}")
+        if self.permutations > _MOST_PERMUTATIONS:
+            raise ValueError(f"{self.permutations} permutations would take days: take at most {_MOST_PERMUTATIONS}")
         if not 0 < self.significance < 1:
             raise ValueError(f"significance is a level between 0 and 1, such as 0.01, not {self.significance!r}")
         self._check_bandwidth()

@@ -109,14 +109,27 @@ def _side_by_side(work: Callable[[Block], Result], blocks: list[Block]) -> Itera
 
 def _leavable(work: Callable[[Block], Result]) -> Callable[[Block], Result]:
     """The same work, given up before the next block once that is asked for by `stoppable`."""
-    asked = _stop_asked.get()
+    leave = leaver()
 
     def step(block: Block) -> Result:
-        if asked is not None and asked():
-            raise Stopped
+        leave()
         return work(block)
 
     return step
+
+
+def leaver() -> Callable[[], None]:
+    """Return what raises `Stopped` once that is asked for by `stoppable`.
+
+    For long blocks of work to call now and then, in whatever thread: only the thread that asks here knows of it.
+    """
+    asked = _stop_asked.get()
+
+    def leave() -> None:
+        if asked is not None and asked():
+            raise Stopped
+
+    return leave
 
 
 def processors() -> int:

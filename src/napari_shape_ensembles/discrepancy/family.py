@@ -5,13 +5,13 @@ and each adjusted p-value asks how often the largest of these reaches it: so the
 stays at the level, however many descriptions there are and however they depend on each other.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..threads import over_blocks
+from ..threads import leaver, over_blocks
 from .kernel import gaussian, median_distance
 
 Real = NDArray[np.float64]
@@ -83,7 +83,8 @@ def family_tests(
     values = {name: np.asarray(x, dtype=np.float64).reshape(len(x), -1) for name, x in descriptions.items()}
     total = _check(values, first)
     labels = label_weights(first, total, permutations, seed)
-    squared = np.stack(over_blocks(lambda x: _squared_mmd(x, labels), values.values()))
+    leave = leaver()
+    squared = np.stack(over_blocks(lambda x: _squared_mmd(x, labels, leave), values.values()))
     spread = squared.std(axis=1, keepdims=True)
     statistics = (squared - squared.mean(axis=1, keepdims=True)) / np.where(spread > 0, spread, 1)
     p_values = np.mean(statistics >= statistics[:, :1], axis=1)
@@ -113,11 +114,11 @@ def label_weights(first: int, total: int, permutations: int, seed: int) -> Real:
     return (labels - first / total) * (1 / first + 1 / (total - first))
 
 
-def _squared_mmd(x: Real, weights: Real) -> Real:
+def _squared_mmd(x: Real, weights: Real, leave: Callable[[], None]) -> Real:
     """Biased MMD² of every labelling, (1 + B,)."""
     width = median_gap(x[:, 0]) if x.shape[1] == 1 else median_distance(x)
     waves = _wave_numbers(x, width) if x.shape[1] == 1 else None
-    squared = _by_kernel(x, weights, width) if waves is None else _by_waves(x[:, 0] / width, weights, waves)
+    squared = _by_kernel(x, weights, width, leave) if waves is None else _by_waves(x[:, 0] / width, weights, waves)
     # A permutation may repeat the observed labelling; rounding must not break that tie.
     squared[np.abs(squared - squared[0]) <= _TIE] = squared[0]
     return squared
@@ -155,9 +156,10 @@ def _by_waves(u: Real, weights: Real, count: int) -> Real:
     return np.asarray(sums**2 @ np.concatenate([share, share]))
 
 
-def _by_kernel(x: Real, weights: Real, width: float) -> Real:
+def _by_kernel(x: Real, weights: Real, width: float, leave: Callable[[], None]) -> Real:
     total = np.zeros(len(weights))
     for start in range(0, len(x), _ROWS):
+        leave()
         rows = slice(start, start + _ROWS)
         total += np.einsum("bi,bi->b", weights[:, rows], weights @ gaussian(x, x[rows], width))
     return total
