@@ -132,8 +132,8 @@ class Tiling:
     def rings(self) -> Iterator[tuple[int, Index]]:
         """Label and corner indices of every closed line around a label, seen with the label on the left.
 
-        Before smoothing outer lines have positive area in (row, column) axes, holes negative. Pixels that meet at a corner only do
-        not hang together.
+        Before smoothing outer lines have positive area in (row, column) axes, holes negative. Pixels that meet at a
+        corner only do not hang together.
         """
         for label, corners, _ in self._loops():
             yield label, corners

@@ -13,7 +13,7 @@ from ..curves import conversion_factor
 from .content import errors_named
 
 _MICROMETRE = "µm"
-# Nothing that is looked at, in any unit of length, is further from 1; areas and moments would leave the range of numbers.
+# Nothing that is looked at is further from 1 in any unit of length; areas and moments would leave the range of numbers.
 _SMALLEST = 1e-40
 _TESCAN_TAG = 50431
 # What programs write for units that pint knows by another name.
