@@ -128,6 +128,14 @@ def test_nuclei_are_found_within_reason(shared_data):
         (np.eye(5), {"objects": "grey"}, "bright"),
         (np.eye(5), {"method": "magic"}, "otsu"),
         (np.eye(5), {"smoothing": -1}, "standard deviation"),
+        (np.eye(5), {"smoothing": 1e9}, "smoothing is a length of at most 5000 pixels"),
+        (np.eye(5), {"window": np.inf}, "window is a length of at most"),
+        (np.eye(5), {"background": 1e9}, "background is a length of at most"),
+        (np.eye(5), {"closing": 1e6}, "closing is a length of at most"),
+        (np.eye(5), {"method": "manual", "threshold": np.nan}, "threshold is a finite number, not nan"),
+        (np.eye(5), {"method": "local", "offset": np.nan}, "offset is a finite number"),
+        (np.eye(5), {"classes": 2.5}, "classes is a whole number"),
+        (np.eye(5), {"method": "superpixels", "compactness": 0}, "compactness is a number above 0"),
     ],
 )
 def test_malformed_input_is_refused(image, options, message):
