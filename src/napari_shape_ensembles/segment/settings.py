@@ -26,7 +26,7 @@ TILINGS: tuple[Method, ...] = ("boundaries", "superpixels")
 # What scales with the size of a pixel, and with which power.
 _LENGTHS = ("smoothing", "background", "window", "opening", "closing")
 _AREAS = ("min_size",)
-_NOT_NEGATIVE = ("background", "opening", "closing", "min_size", "compactness")
+_NOT_NEGATIVE = ("background", "opening", "closing", "min_size")
 _FINITE = ("threshold", "low", "offset", "classes", "superpixels")
 _WHOLE = ("classes", "object_classes", "superpixels")
 # Pixels: longer than anything in an image, and short enough for the memory that a filter of this width takes.
@@ -143,7 +143,7 @@ class Segmentation:
         for name in _WHOLE:
             if not isinstance(getattr(self, name), int | np.integer):
                 raise ValueError(f"{name} is a whole number, not {getattr(self, name)!r}")
-        if not self.compactness > 0:
+        if not 0 < self.compactness < np.inf:
             raise ValueError(f"compactness is a number above 0, not {self.compactness!r}")
         for name in _SHARES:
             value = getattr(self, name)
