@@ -138,7 +138,51 @@ def test_permissions_stay_and_links_are_followed(tmp_path):
     assert stat.S_IMODE(path.stat().st_mode) == 0o640
 
 
+def test_names_of_any_alphabet_are_written_as_long_as_the_system_has_them(tmp_path):
+    path = tmp_path / ("漢" * 84)
+    with replacing(path) as file:
+        file.write(b"new")
+    assert path.read_bytes() == b"new"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="permissions are those of POSIX")
+def test_a_file_protected_against_writing_stays(tmp_path):
+    path = tmp_path / "file"
+    path.write_bytes(b"old")
+    path.chmod(0o444)
+    with pytest.raises(PermissionError, match="protected against writing"), replacing(path) as file:
+        file.write(b"new")
+    assert path.read_bytes() == b"old"
+    assert os.listdir(tmp_path) == ["file"]
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="only POSIX has files that are none")
+def test_devices_and_folders_are_not_replaced(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "folder").mkdir()
+    for name, message in (("pipe", "no file"), ("folder", "directory")):
+        with pytest.raises(OSError, match=message), replacing(tmp_path / name) as file:
+            file.write(b"new")
+    assert stat.S_ISFIFO((tmp_path / "pipe").stat().st_mode)
+    assert sorted(os.listdir(tmp_path)) == ["folder", "pipe"]
+
+
+def header(text):
+    """A .npy entry with this header and nothing behind it."""
+    line = text.encode().ljust(53) + b"\n"
+    return b"\x93NUMPY\x01\x00" + len(line).to_bytes(2, "little") + line
+
+
+def letters(points):
+    return np.array(points, dtype="<u4").view("<U1")
+
+
 HOSTILE = {
+    "brackets without end": ([manifest(), ("x.npy", header("(" * 9000))], "damaged"),
+    "signs without end": ([manifest(), ("x.npy", header("-" * 9000 + "1"))], "damaged"),
+    "a type that is none": ([manifest(), ("x.npy", header("{'descr':',,,','fortran_order':False,'shape':(1,)}"))], "d"),
+    "letters beyond Unicode": ([manifest(), ("x.npy", npy(letters([0xFFFFFFFF])))], "no text"),
+    "half letters": ([manifest(), ("x.npy", npy(letters([0xD800])))], "no text"),
     "pickled objects": ([manifest(), ("x.npy", npy(np.array([{}], dtype=object), allow_pickle=True))], "holds object"),
     "records": ([manifest(), ("x.npy", npy(np.zeros(2, [("a", int)])))], "numbers and text are all"),
     "a path out of the file": ([manifest(), ("../x.npy", npy(np.zeros(1)))], "unexpected name '../x.npy'"),

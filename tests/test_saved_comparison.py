@@ -127,6 +127,15 @@ def replaced(name, value):
     return change
 
 
+def poisoned(name):
+    """The last number is none."""
+
+    def change(data, entries):
+        entries[name] = entries[name][:-8] + np.array(np.nan).tobytes()
+
+    return change
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -140,6 +149,11 @@ def replaced(name, value):
         (replaced("settings/colour", 1), "Settings has no colour; there are landmarks"),
         (replaced("undulation/p_value", "small"), "p_value is no number: 'small'"),
         (replaced("undulation/rejected", 1), "rejected is missing, or no bool"),
+        (replaced("settings", []), "settings is missing, or no dict"),
+        (replaced("scale/parts", {"raw": 1}), "raw is missing, or no dict"),
+        (poisoned("coordinates/t.npy"), "1 t are NaN or infinite"),
+        (poisoned("space/scale_mean.npy"), "1 scale_mean are NaN or infinite"),
+        (poisoned("scale/null.npy"), "1 null are NaN or infinite"),
         (replaced("a", []), "stands where"),
         (replaced("a/dropped", [3]), "damaged"),
         (replaced("a/unit", 3), "unit is missing, or no str"),

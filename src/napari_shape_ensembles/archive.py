@@ -11,6 +11,8 @@ import os
 import re
 import secrets
 import shutil
+import stat
+import tokenize
 import zipfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -38,11 +40,15 @@ _BROKEN = (
     ValueError,
     KeyError,
     TypeError,
+    AttributeError,
     EOFError,
     OverflowError,
     RecursionError,
     NotImplementedError,
     RuntimeError,  # an encrypted entry
+    SyntaxError,  # of the header of an array, as are the next two
+    tokenize.TokenError,
+    MemoryError,
 )
 
 
@@ -51,9 +57,16 @@ def replacing(path: StrPath) -> Iterator[BinaryIO]:
     """Open a file for writing that takes the place of `path` only once it is complete and on disk.
 
     An error, a full disk or a crash leaves what was there before.
+
+    Raises
+    ------
+    OSError
+        When it cannot be written, when `path` is no file (a folder, a device) or is protected against writing.
     """
     target = Path(os.path.realpath(path))
-    draft = target.with_name(f".{target.name[:100]}.{secrets.token_hex(4)}.part")
+    _refuse_protected(target)
+    # Short enough to be a name wherever the target's own is one, in any alphabet.
+    draft = target.with_name(f".{target.name[:40]}.{secrets.token_hex(4)}.part")
     try:
         with draft.open("xb") as file:
             yield file
@@ -66,6 +79,19 @@ def replacing(path: StrPath) -> Iterator[BinaryIO]:
     except BaseException:
         draft.unlink(missing_ok=True)
         raise
+
+
+def _refuse_protected(target: Path) -> None:
+    """A new file in the place of an old one would pass by the protection of the old one, and end a device."""
+    if not target.exists():
+        return
+    mode = target.stat().st_mode
+    if stat.S_ISDIR(mode):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(target))
+    if not stat.S_ISREG(mode):
+        raise OSError(errno.EPERM, "this is a device, no file", str(target))
+    if not (mode & (stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH) and os.access(target, os.W_OK)):
+        raise PermissionError(errno.EACCES, "this file is protected against writing", str(target))
 
 
 def write_bytes(path: StrPath, content: bytes) -> None:
@@ -257,6 +283,14 @@ def array_of(content: bytes, name: str) -> NDArray[Any]:
     if min(shape, default=0) < 0 or count * dtype.itemsize != len(content) - file.tell():
         raise ContentError(f"{name} claims {shape} values of {dtype}, which is not what it holds")
     flat: NDArray[Any] = np.frombuffer(content, dtype, count, file.tell()) if count else np.empty(0, dtype)
+    if dtype.kind == "U" and not _is_text(flat):
+        raise ContentError(f"{name} holds words that are no text")
     array = flat.reshape(shape, order="F" if fortran else "C")
     array.flags.writeable = False
     return array
+
+
+def _is_text(words: NDArray[Any]) -> bool:
+    """Whether all words are made of signs that Unicode has; NumPy believes any number, and Python ends over it."""
+    signs = words.view(f"{words.dtype.byteorder}u4")
+    return bool(((signs < 0xD800) | ((signs > 0xDFFF) & (signs <= 0x10FFFF))).all())

@@ -193,7 +193,10 @@ class Comparison:
 
     @classmethod
     def _of(cls, tree: Tree) -> "Comparison":
-        return cls(settings=records.choices_of(Settings, tree["settings"]), **records.comparison_parts(tree))
+        return cls(
+            settings=records.choices_of(Settings, records.value(tree, "settings", dict)),
+            **records.comparison_parts(tree),
+        )
 
 
 def software_versions() -> dict[str, str]:

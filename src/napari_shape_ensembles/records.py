@@ -59,7 +59,7 @@ def comparison_parts(tree: Mapping[str, Any]) -> dict[str, Any]:
         "scale": mmd_test_of(value(tree, "scale", dict)),
         "ambiguous": value(matches, "ambiguous", int),
         **{name: value(matches, name, bool) for name in _FLAGS},
-        "versions": value(tree, "versions", dict),
+        "versions": {str(name): str(version) for name, version in value(tree, "versions", dict).items()},
     }
 
 
@@ -83,8 +83,6 @@ def ensemble_of(tree: Mapping[str, Any]) -> Ensemble:
     offsets = array(tree, "offsets", "iu", (None,)).astype(np.int64)
     if not len(offsets) or offsets[0] != 0 or offsets[-1] != len(vertices) or (np.diff(offsets) < 3).any():
         raise ContentError("the offsets of its curves do not fit its vertices")
-    if not np.isfinite(vertices).all():
-        raise ContentError(f"{(~np.isfinite(vertices)).any(axis=1).sum()} vertices are NaN or infinite")
     ids = array(tree, "ids", "biufU", (len(offsets) - 1,))
     dropped = {str(reason): count for reason, count in value(tree, "dropped", list)}
     curves = np.split(vertices, offsets[1:-1]) if len(offsets) > 1 else []
@@ -143,7 +141,8 @@ def _key(place: int, name: str) -> str:
 def mmd_test_of(tree: Mapping[str, Any]) -> MMDTest:
     """Return the test that `mmd_test_tree` wrote."""
     numbers = {name: _number(tree, name) for name in _NUMBERS}
-    parts = {str(part.get("name", key)): mmd_test_of(part) for key, part in value(tree, "parts", dict).items()}
+    kept = value(tree, "parts", dict)
+    parts = {str(value(kept, key, dict).get("name", key)): mmd_test_of(kept[key]) for key in kept}
     return MMDTest(
         rejected=value(tree, "rejected", bool),
         null=real(tree, "null", (None,)),
@@ -210,10 +209,13 @@ def value(tree: Mapping[str, Any], name: str, kind: type) -> Any:
 
 
 def real(tree: Mapping[str, Any], name: str, shape: tuple[int | None, ...]) -> Real:
-    """Return a float64 array of a given shape; None stands for any length."""
+    """Return a float64 array of finite numbers and a given shape; None stands for any length."""
     found = array(tree, name, "f", shape)
     if found.dtype != np.float64:
         raise ContentError(f"{name} holds {found.dtype} values, not float64")
+    bad = ~np.isfinite(found)
+    if bad.any():
+        raise ContentError(f"{bad.reshape(len(bad), -1).any(axis=1).sum()} {name} are NaN or infinite")
     return found
 
 

@@ -196,3 +196,16 @@ def test_all_grains_of_the_paper_are_found(shared_data):
     excess = ensemble.features["area"].to_numpy() / pixels - 1
     # A few grains enclose others, or hang together by a corner only: there outline and pixel count differ.
     assert (np.abs(excess[pixels > 200]) < 0.03).mean() > 0.98
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"smoothing": 1e5},
+        {"smoothing": 1e9, "smoothing_unit": "window"},
+        {"scale": (1e-6, 1), "smoothing_unit": "physical"},
+    ],
+)
+def test_smoothing_wider_than_any_object_is_refused_before_memory_is_asked_for(options):
+    with pytest.raises(ValueError, match="1000 are the most"):
+        extract_curves(np.pad(np.ones((9, 9), int), 3), **options)

@@ -46,6 +46,11 @@ def test_open_and_tiny_curves_are_counted():
         (np.full((3, 3), np.nan), {"value": 1}, "finite"),
         (np.zeros((3, 3)), {}, "either the value"),
         (np.zeros((3, 3)), {"value": 1, "quantile": 0.5}, "either the value"),
+        (np.zeros((3, 3)), {"value": np.nan}, "a finite number, not nan"),
+        (np.zeros((3, 3)), {"quantile": 2}, "between 0 and 1, not 2"),
+        (np.zeros((3, 3)), {"value": 1, "scale": (-1, 1)}, "two positive numbers"),
+        (np.zeros((3, 3)), {"value": 1, "scale": 3}, "two positive numbers"),
+        (np.zeros((3, 3)), {"value": 1, "min_area": np.nan}, "min_area is a number"),
     ],
 )
 def test_malformed_fields_are_refused(field, options, message):

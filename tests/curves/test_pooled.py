@@ -82,3 +82,33 @@ def test_groups_of_images_are_compared_as_their_pool():
     grouped = compare([a, b], c, settings)
     assert (len(grouped.a), len(grouped.b)) == (40, 20)
     assert grouped.undulation.p_value == compare(Ensemble.pooled([a, b]), c, settings).undulation.p_value
+
+
+def test_images_of_one_name_stay_apart_whatever_others_are_called():
+    pool = Ensemble.pooled([image("x", 1), image("x", 2), image("x (2)", 3)])
+    assert len(set(pool.images)) == 3
+    assert len(set(pool.ids)) == len(pool)
+
+
+def test_images_stay_apart_when_pools_are_pooled():
+    one = Ensemble.pooled([image("a", 1), image("b", 2)])
+    again = Ensemble.pooled([one, one])
+    assert sorted(set(again.images)) == ["a", "a (2)", "b", "b (2)"]
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ([1, 2], ["1", "x"]),
+        ([2**53 + 1, 1], [2.0**53, 2.5]),
+        (np.array([2**63 + 1, 2**63 + 2], np.uint64), [1, 2]),
+    ],
+)
+def test_ids_of_different_kinds_are_told_apart_and_not_rounded(one, other):
+    pool = Ensemble.pooled([image("a", 1, len(one), ids=one), image("b", 2, 2, ids=other)])
+    assert pool.ids.tolist() == [*(f"a:{value}" for value in one), *(f"b:{value}" for value in other)]
+
+
+def test_ids_that_clash_even_with_their_image_are_numbered():
+    pool = Ensemble.pooled([image("a", 1, 2, ids=["1:2", "q"]), image("a:1", 2, 2, ids=["2", "q"])])
+    assert pool.ids.tolist() == ["a:1:2", "a:q", "a:1:2 (2)", "a:1:q"]

@@ -171,3 +171,20 @@ def test_outlines_of_grains_are_those_of_the_paper(shared_data, grains, iteratio
 def test_smoothing_of_grains_is_seen_as_undulation(grains):
     rough, smooth = (grains.smoothed(count).ensemble() for count in (0, 5))
     assert compare(rough, smooth, Settings(permutations=300)).case == "0∧1"
+
+
+def test_a_grain_that_smoothing_turns_over_is_counted_as_vanished():
+    """A shallow cap: its lower side is held up by a junction, its free upper side sinks below that."""
+    row, column = np.indices((30, 80))
+    roof = np.clip(np.minimum(column - 10, 70 - column), 0, 10)
+    labels = np.where(row > 20 - roof, np.where(column < 40, 1, 4), 2)
+    labels[(row <= 20 - roof) & (row > 18 - roof) & (roof > 0)] = 3
+    network = Tiling.of(labels)
+    assert 3 in network.ensemble(border=True, min_area=0).ids
+    smooth = network.smoothed(5000)
+    areas = [area(smooth.points[corners]) for label, corners in smooth.rings() if label == 3]
+    assert sum(areas) < 0
+    for holes in (False, True):
+        ensemble = smooth.ensemble(border=True, min_area=0, holes=holes)
+        assert sorted(ensemble.ids) == [1, 2, 4]
+        assert ensemble.dropped["vanished under smoothing"] == 1

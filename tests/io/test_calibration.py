@@ -2,10 +2,13 @@
 
 import struct
 
+import imageio.v3 as imageio
 import numpy as np
 import pytest
 import tifffile
 
+from napari_shape_ensembles import Ensemble
+from napari_shape_ensembles.curves import in_unit
 from napari_shape_ensembles.io import Calibration, read_calibration, read_image
 
 IMAGE = np.arange(12, dtype=np.uint16).reshape(3, 4)
@@ -88,8 +91,6 @@ def test_a_calibration_says_itself_in_words_and_refuses_nonsense():
 
 
 def test_images_of_other_formats_are_read(tmp_path):
-    import imageio.v3 as imageio
-
     grey = IMAGE.astype(np.uint8)
     for name, image in {"x.png": grey, "x.bmp": grey, "colour.png": np.dstack([grey] * 3)}.items():
         imageio.imwrite(tmp_path / name, image)
@@ -123,3 +124,41 @@ def test_a_claim_of_ten_gigabytes_is_refused_before_they_are_asked_for(tmp_path)
     (tmp_path / "x.tif").write_bytes(content)
     with pytest.raises(ValueError, match=r"x\.tif: claims 7200000000 bytes"):
         read_image(tmp_path / "x.tif")
+
+
+@pytest.mark.parametrize("unit", ["9**9**9", "9**9**9 m", "m+m", "__import__('os')", "2 m", "µm " * 200])
+def test_a_formula_in_the_place_of_a_unit_is_refused_and_not_worked_out(tmp_path, unit):
+    path = tmp_path / "one.ome.tif"
+    sizes = {"PhysicalSizeX": 1, "PhysicalSizeY": 1, "PhysicalSizeXUnit": "AA", "PhysicalSizeYUnit": "AA"}
+    tifffile.imwrite(path, np.zeros((4, 4), np.uint8), ome=True, metadata={"axes": "YX", **sizes})
+    stated = tifffile.tiffcomment(path).replace('"AA"', f'"{unit}"')
+    tifffile.imwrite(path, np.zeros((4, 4), np.uint8), description=stated.encode(), metadata=None)
+    with pytest.raises(ValueError, match=r"one\.ome\.tif.*no unit of length"):
+        read_calibration(path)
+    with pytest.raises(ValueError, match="cannot be compared"):
+        in_unit(Ensemble([[[0, 0], [0, 1], [1, 1]]], unit=unit), "µm")
+
+
+@pytest.mark.parametrize("size", [1e300, 1e-300])
+def test_a_size_that_no_pixel_has_is_refused(size):
+    with pytest.raises(ValueError, match="no pixel measures"):
+        Calibration((size, size), "µm")
+
+
+@pytest.mark.parametrize("shape", [(1, 50), (50, 1), (1, 1)])
+@pytest.mark.parametrize("ending", ["png", "tif", "npy"])
+def test_an_image_one_pixel_wide_is_a_plane(tmp_path, shape, ending):
+    path = tmp_path / f"one.{ending}"
+    pixels = np.ones(shape, np.uint8)
+    write = {"png": imageio.imwrite, "tif": tifffile.imwrite, "npy": np.save}[ending]
+    write(path, pixels)
+    assert read_image(path).pixels.shape == shape
+
+
+def test_large_scans_are_read(tmp_path, monkeypatch):
+    from PIL import Image
+
+    imageio.imwrite(tmp_path / "scan.png", np.random.default_rng(0).integers(0, 255, (30, 30), np.uint8))
+    monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", 100)
+    assert read_image(tmp_path / "scan.png").pixels.shape == (30, 30)
+    assert Image.MAX_IMAGE_PIXELS == 100

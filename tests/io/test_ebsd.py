@@ -288,3 +288,9 @@ def test_a_line_of_points_is_a_map_too():
 def test_options_out_of_range_are_refused(options, message):
     with pytest.raises(ValueError, match=message):
         find_grains(made(np.zeros((3, 3))), **options)
+
+
+def test_two_points_on_one_place_are_refused():
+    y, x = (axis.ravel().astype(float) for axis in np.indices((3, 4)))
+    with pytest.raises(ValueError, match="12 of 24 points lie where another one does"):
+        laid_out(np.tile(x, 2), np.tile(y, 2))

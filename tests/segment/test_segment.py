@@ -122,13 +122,37 @@ def test_nuclei_are_found_within_reason(shared_data):
         (np.zeros((0, 4)), {}, "empty"),
         (np.zeros((4, 5, 6)), {}, "not a stack"),
         (np.zeros((5, 5)), {}, "every pixel is 0"),
+        (np.where(np.eye(5), 1e308, -1e308), {}, "too far apart"),
         (np.full((5, 5), np.nan), {}, "25 of 25 pixels are NaN"),
         (np.array([["a", "b"]]), {}, "give real numbers"),
         (np.eye(5), {"objects": "grey"}, "bright"),
         (np.eye(5), {"method": "magic"}, "otsu"),
         (np.eye(5), {"smoothing": -1}, "standard deviation"),
+        (np.eye(5), {"smoothing": 1e9}, "smoothing is a length of at most 5000 pixels"),
+        (np.eye(5), {"window": np.inf}, "window is a length of at most"),
+        (np.eye(5), {"background": 1e9}, "background is a length of at most"),
+        (np.eye(5), {"closing": 1e6}, "closing is a length of at most"),
+        (np.eye(5), {"method": "manual", "threshold": np.nan}, "threshold is a finite number, not nan"),
+        (np.eye(5), {"method": "local", "offset": np.nan}, "offset is a finite number"),
+        (np.eye(5), {"classes": 2.5}, "classes is a whole number"),
+        (np.eye(5), {"method": "superpixels", "compactness": 0}, "compactness is a number above 0"),
     ],
 )
 def test_malformed_input_is_refused(image, options, message):
     with pytest.raises(ValueError, match=message):
         segment(image, **options)
+
+
+def test_the_faintest_numbers_there_are_still_tell_objects_apart():
+    image = scene((30, 30, 12), noise=0) > 0
+    found = segment(image * 5e-324, smoothing=0)
+    np.testing.assert_array_equal(found > 0, image)
+
+
+def test_a_threshold_of_a_colour_image_is_in_its_own_values():
+    grey = np.round(255 * np.clip(scene((30, 30, 12), (80, 80, 15)), 0, 1)).astype(np.uint8)
+    colour = np.stack([grey] * 3, axis=-1)
+    expected = segment(grey, method="manual", threshold=128.5)
+    assert expected.max() == 2
+    for kind in (np.uint8, np.int64, np.float32):
+        np.testing.assert_array_equal(segment(colour.astype(kind), method="manual", threshold=128.5), expected)

@@ -1,9 +1,9 @@
 """An ensemble: the closed curves of one image, cleaned once, with a count of what had to be left out."""
 
+import itertools
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -103,8 +103,8 @@ class Ensemble:
         Returns
         -------
         Ensemble
-            Its `images` tell where each curve comes from. Ids stay as they are where they are unique over all
-            images, else they become "image:id". What was left out is added up by reason.
+            Its `images` tell where each curve comes from. Ids stay as they are where they are of one kind and
+            unique over all images, else they become "image:id". What was left out is added up by reason.
 
         Raises
         ------
@@ -119,17 +119,13 @@ class Ensemble:
             return ensembles[0]
         members = [in_unit(ensemble, ensembles[0].unit) for ensemble in ensembles]
         names = _distinct([member.name for member in members])
-        images = [
-            np.full(len(member), image) if member._images is None else member._images
-            for member, image in zip(members, names, strict=True)
-        ]
         return cls(
             [curve for member in members for curve in member.curves],
             name=name or " + ".join(names),
             unit=members[0].unit,
             ids=_pooled_ids([member.ids for member in members], names),
             dropped=sum((Counter(member.dropped) for member in members), Counter()),
-            images=np.concatenate(images),
+            images=_pooled_images([member.images for member in members]),
         )
 
     @property
@@ -141,7 +137,7 @@ class Ensemble:
     def curves(self) -> tuple[Real, ...]:
         """The curves, each an (m, 2) read-only view of `vertices`."""
         ends = self.offsets.tolist()
-        return tuple(self.vertices[start:stop] for start, stop in pairwise(ends))
+        return tuple(self.vertices[start:stop] for start, stop in itertools.pairwise(ends))
 
     @property
     def dropped(self) -> dict[str, int]:
@@ -262,21 +258,35 @@ def _image_names(images: Sequence[str] | NDArray[np.str_], count: int) -> NDArra
 
 
 def _distinct(names: list[str]) -> list[str]:
-    """Names made different from one another by a number."""
-    seen: Counter[str] = Counter()
-    found = []
-    for name in names:
-        seen[name] += 1
-        again = f" ({seen[name]})" if seen[name] > 1 else ""
-        found.append(f"{name or 'image'}{again}")
-    return found
+    """Names made different from one another by a number that makes no name of another."""
+    whole = [name or "image" for name in names]
+    taken, found = set(whole), set[str]()
+    distinct = []
+    for name in whole:
+        if name in found:
+            name = next(new for new in (f"{name} ({number})" for number in itertools.count(2)) if new not in taken)
+            taken.add(name)
+        found.add(name)
+        distinct.append(name)
+    return distinct
+
+
+def _pooled_images(images: Sequence[NDArray[np.str_]]) -> NDArray[np.str_]:
+    """Names of the images of several ensembles, each of which stands for images of its own."""
+    own = [list(dict.fromkeys(names.tolist())) for names in images]
+    distinct = iter(_distinct([name for names in own for name in names]))
+    renamed = [{name: next(distinct) for name in names} for names in own]
+    return np.array([new[name] for new, names in zip(renamed, images, strict=True) for name in names.tolist()], np.str_)
 
 
 def _pooled_ids(ids: Sequence[NDArray[Any]], names: list[str]) -> NDArray[Any]:
+    """Ids of one kind that are unique; else in words with the image, and a number where even these clash."""
     together = [value for group in ids for value in group.tolist()]
-    if len(set(together)) < len(together):
-        together = [f"{name}:{value}" for group, name in zip(ids, names, strict=True) for value in group.tolist()]
-    return np.array(together)
+    alike = len({array.dtype.kind for array in ids if len(array)}) <= 1
+    if alike and len(set(together)) == len(together):
+        return np.array(together)
+    groups = zip(ids, names, strict=True)
+    return np.array(_distinct([f"{name}:{value}" for group, name in groups for value in group.tolist()]))
 
 
 def _joined(arrays: Iterable[NDArray[Any]]) -> tuple[Complex, Index]:

@@ -23,6 +23,8 @@ SmoothingUnit = Literal["pixel", "physical", "window"]
 
 # Beyond this many standard deviations the Gaussian is cut off.
 _REACH = 4
+# Pixels of standard deviation: wider filters are mistaken units, and would take all memory.
+_WIDEST = 1000
 
 
 def extract_curves(
@@ -129,6 +131,8 @@ class Blur:
         if unit not in get_args(SmoothingUnit):
             raise ValueError(f"smoothing_unit is one of {', '.join(get_args(SmoothingUnit))}, not {unit!r}")
         rows, columns = smoothing / pixel if unit == "physical" else (smoothing, smoothing)
+        if max(rows, columns) > _WIDEST:
+            raise ValueError(f"smoothing by {max(rows, columns):g} pixels leaves nothing: {_WIDEST} are the most")
         if unit == "window":
             return cls((rows, columns), (int(smoothing / 2),) * 2)
         return cls((rows, columns), (int(np.ceil(_REACH * rows)), int(np.ceil(_REACH * columns))))

@@ -2,13 +2,14 @@
 
 from collections import Counter
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from skimage.measure import find_contours
 
 from .ensemble import Ensemble
-from .extract import AT_BORDER, signed_area
+from .extract import AT_BORDER, checked, forward, signed_area, too_small
 
 
 def level_curves(
@@ -47,14 +48,14 @@ def level_curves(
     Raises
     ------
     ValueError
-        For a field that is no plane of finite numbers, or other than one of `value` and `quantile`.
+        For a field that is no plane of finite numbers, other than one of `value` and `quantile`, or parameters out
+        of range.
     """
     plane = np.asarray(field)
     if plane.ndim != 2 or min(plane.shape) < 2 or plane.dtype.kind not in "biuf" or not np.isfinite(plane).all():
         raise ValueError(f"a field is a plane of at least 2 by 2 finite numbers, not {plane.dtype} of {plane.shape}")
-    if (value is None) == (quantile is None):
-        raise ValueError("give either the value of the level or its quantile")
-    level = float(np.quantile(plane, quantile)) if quantile is not None else value
+    pixel = checked(scale, min_area)
+    level = _level(plane, value, quantile)
     dropped: Counter[str] = Counter()
     curves = []
     for contour in find_contours(plane.astype(np.float64), level):
@@ -63,7 +64,20 @@ def level_curves(
         if not closed:
             dropped[AT_BORDER] += 1
         elif abs(area) < min_area:
-            dropped[f"smaller than {min_area:g} px"] += 1
+            dropped[too_small(min_area)] += 1
         else:
-            curves.append(contour[:-1][:: 1 if area > 0 else -1] * np.asarray(scale, dtype=np.float64))
+            curves.append(forward(contour[:-1], area) * pixel)
     return Ensemble(curves, name=name, unit=unit, ids=np.arange(1, len(curves) + 1), dropped=dropped)
+
+
+def _level(plane: NDArray[Any], value: float | None, quantile: float | None) -> float:
+    if (value is None) == (quantile is None):
+        raise ValueError("give either the value of the level or its quantile")
+    if value is not None:
+        if not np.isfinite(value):
+            raise ValueError(f"the value of the level is a finite number, not {value!r}")
+        return float(value)
+    assert quantile is not None
+    if not 0 <= quantile <= 1:
+        raise ValueError(f"quantile is a share between 0 and 1, not {quantile!r}")
+    return float(np.quantile(plane, quantile))

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import coo_array, csr_array
 
 from .ensemble import Ensemble, Mask
-from .extract import AT_BORDER, EXTRA, _label_plane, _numbered_holes, checked, signed_area, too_small
+from .extract import AT_BORDER, EXTRA, VANISHED, _label_plane, _numbered_holes, checked, signed_area, too_small
 from .spline import Index, Real
 
 OUTSIDE = -1
@@ -25,6 +25,7 @@ OUTSIDE = -1
 _STEP = 2 / 3
 # Directions a step can take, in (row, column), each a quarter turn to the left of the one before.
 _DOWN, _RIGHT = 0, 1
+_HEADINGS = np.array([(1.0, 0.0), (0.0, 1.0), (-1.0, 0.0), (0.0, -1.0)])
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,12 +132,18 @@ class Tiling:
     def rings(self) -> Iterator[tuple[int, Index]]:
         """Label and corner indices of every closed line around a label, seen with the label on the left.
 
-        Outer lines have positive area in (row, column) axes, holes negative. Pixels that meet at a corner only do
-        not hang together.
+        Before smoothing outer lines have positive area in (row, column) axes, holes negative. Pixels that meet at a
+        corner only do not hang together.
         """
+        for label, corners, _ in self._loops():
+            yield label, corners
+
+    def _loops(self) -> Iterator[tuple[int, Index, bool]]:
+        """The same, and whether each is an outer line: by its steps on the grid, as smoothing may turn it over."""
         halves = self._halves
         for cycle in _chains(halves.following, np.flatnonzero(halves.left > 0)):
-            yield int(halves.left[cycle[0]]), halves.tail[cycle]
+            steps = _HEADINGS[halves.heading[cycle]]
+            yield int(halves.left[cycle[0]]), halves.tail[cycle], signed_area(np.cumsum(steps, axis=0)) > 0
 
     def boundaries(self) -> list[Boundary]:
         """Every boundary between two neighbours, once."""
@@ -168,26 +175,28 @@ class Tiling:
         -------
         Ensemble
             Ids are the label values. Of labels in several pieces the largest is kept, the others are counted as
-            "extra pieces of a label".
+            "extra pieces of a label"; labels that smoothing turned over, as "vanished under smoothing".
         """
         pixel = checked(scale, min_area, 0, 0)
         dropped: Counter[str] = Counter()
         wanted = self._wanted(border, min_area, dropped)
         outer: dict[int, tuple[float, Real]] = {}
         inner: list[Real] = []
-        for label, corners in self.rings():
+        for label, corners, is_outer in self._loops():
             curve = self.points[corners]
             area = signed_area(curve)
             if label not in wanted:
                 continue
-            if area < 0:
+            if not is_outer:
                 inner += [curve[::-1]] if holes and -area >= min_area else []
                 dropped[too_small(min_area)] += holes and -area < min_area
                 continue
             dropped[EXTRA] += label in outer
-            outer[label] = max(outer.get(label, (0.0, curve)), (area, curve), key=lambda ring: ring[0])
-        curves = [curve * pixel for curve in [*(ring for _, ring in outer.values()), *inner]]
-        ids = _numbered_holes([*outer, *([-1] * len(inner))])
+            outer[label] = max(outer.get(label, (area, curve)), (area, curve), key=lambda ring: ring[0])
+        kept = {label: curve for label, (area, curve) in outer.items() if area > 0}
+        dropped[VANISHED] += len(outer) - len(kept)
+        curves = [curve * pixel for curve in [*kept.values(), *inner]]
+        ids = _numbered_holes([*kept, *([-1] * len(inner))])
         return Ensemble(curves, name=name, unit=unit, ids=ids, dropped=dropped)
 
     def _wanted(self, border: bool, min_area: float, dropped: Counter[str]) -> set[int]:
@@ -212,6 +221,7 @@ class _Halves:
     edge: Index
     tail: Index
     head: Index
+    heading: Index
     left: Index
     right: Index
     following: Index
@@ -230,7 +240,7 @@ class _Halves:
             ahead = leaving[head, (heading + turn) % 4]
             fits = (ahead >= 0) & (left[ahead] == left)
             following[fits] = ahead[fits]
-        return cls(edge, tail, head, left, right, following)
+        return cls(edge, tail, head, heading, left, right, following)
 
 
 def _edges(plane: NDArray[np.int64]) -> tuple[Index, Index, Index]:

@@ -13,6 +13,8 @@ from ..curves import conversion_factor
 from .content import errors_named
 
 _MICROMETRE = "µm"
+# Nothing that is looked at is further from 1 in any unit of length; areas and moments would leave the range of numbers.
+_SMALLEST = 1e-40
 _TESCAN_TAG = 50431
 # What programs write for units that pint knows by another name.
 _SPELLINGS = {
@@ -48,6 +50,8 @@ class Calibration:
     def __post_init__(self) -> None:
         if not (all(map(isfinite, self.scale)) and min(self.scale) > 0):
             raise ValueError(f"a pixel has a height and a width above 0, not {self.scale!r}")
+        if not _SMALLEST < min(self.scale) <= max(self.scale) < 1 / _SMALLEST:
+            raise ValueError(f"no pixel measures {self.scale[0]:g} × {self.scale[1]:g} {self.unit}: give its size")
         if self.unit != "pixel":
             conversion_factor(self.unit, "m")
 

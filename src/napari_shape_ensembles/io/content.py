@@ -2,6 +2,7 @@
 
 import json
 import struct
+import tokenize
 import zipfile
 import zlib
 from collections.abc import Iterator
@@ -27,7 +28,8 @@ _BROKEN = (
     NotImplementedError,
     RuntimeError,
     ArithmeticError,
-    SyntaxError,  # of XML
+    SyntaxError,  # of XML, and of the header of an array, as is the next
+    tokenize.TokenError,
     struct.error,
     zipfile.BadZipFile,
     zlib.error,

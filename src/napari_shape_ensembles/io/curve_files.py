@@ -9,7 +9,7 @@ from ..archive import ContentError, StrPath, write_bytes
 from ..curves import Ensemble
 from .annotations import read_json
 from .content import errors_named
-from .curve_table import CurveTable, Found, assembled, with_features
+from .curve_table import CurveTable, Found, assembled, plain, with_features
 from .geojson import geojson_bytes, read_geojson
 from .imagej import read_roi, roi_zip_bytes
 from .morphometrics import read_chain_codes, read_coordinates, read_tps
@@ -99,7 +99,7 @@ def write_curves(path: StrPath, curves: CurveTable | Ensemble) -> None:
         endings = ", ".join(ending for ending, kind in FORMATS.items() if kind.write)
         raise ContentError(f"{Path(path).name}: curves are written as {endings}")
     with errors_named(path, "table of curves"):
-        write(path, with_features(curves))
+        write(path, plain(with_features(curves)))
 
 
 def _format(path: StrPath) -> Format:

@@ -1,7 +1,7 @@
 """Curves with what a file keeps beside them: features, the size of a pixel, where they come from."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
@@ -23,7 +23,6 @@ FORMAT, LAYOUT = "shape-ensembles curves", 1
 CENTRE = 0.5
 
 _KINDS = {"b": "switch", "i": "whole", "u": "whole", "f": "number"}
-_DTYPES = {"whole": np.int64, "number": np.float64, "text": object}
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,6 +77,46 @@ def with_features(source: "CurveTable | Ensemble") -> CurveTable:
     return CurveTable(source, source.features.drop(columns="id"))
 
 
+def plain(table: CurveTable) -> CurveTable:
+    """The same table with features of the kinds that every format keeps: numbers, switches and words.
+
+    Dates, categories and mixed columns become words, and what is missing in them the empty word; whole numbers with
+    gaps become real ones. Of several images each curve's is written beside it, as the feature "image".
+
+    Raises
+    ------
+    ValueError
+        For two features of one name, one without a name, or one called as the metadata are.
+    """
+    import pandas as pd
+
+    ensemble, features = table.ensemble, table.features
+    names = [str(name) for name in features]
+    doubled = [name for name, times in Counter([*names, FORMAT, ""]).items() if times > 1]
+    if doubled:
+        raise ContentError(f'a feature cannot be called "{doubled[0]}" here, the name is taken: rename it')
+    columns = {name: _plain(features.iloc[:, place]) for place, name in enumerate(names)}
+    if _is_pooled(ensemble):
+        columns.setdefault("image", ensemble.images.astype(object))
+    return CurveTable(ensemble, pd.DataFrame(columns), table.scale, table.provenance)
+
+
+def _plain(column: "pd.Series") -> NDArray[Any]:
+    kind, missing = column.dtype.kind, column.isna()
+    if isinstance(column.dtype, np.dtype) and kind in _KINDS:
+        return column.to_numpy()
+    if kind in _KINDS and not missing.any():  # of pandas, with room for gaps
+        return column.to_numpy(dtype=column.dtype.type)
+    if kind in "iuf":
+        return column.to_numpy(dtype=np.float64, na_value=np.nan)
+    words = ["" if gap else str(value) for value, gap in zip(column, missing, strict=True)]
+    return np.array([*words, None], dtype=object)[:-1]
+
+
+def _is_pooled(ensemble: Ensemble) -> bool:
+    return bool(set(ensemble.images.tolist()) - {ensemble.name})
+
+
 def metadata(table: CurveTable) -> Tree:
     """All of a table but vertices, ids and features, as JSON can hold it."""
     ensemble = table.ensemble
@@ -90,6 +129,7 @@ def metadata(table: CurveTable) -> Tree:
         "ids": _KINDS.get(ensemble.ids.dtype.kind, "text"),
         "columns": {str(name): _KINDS.get(column.dtype.kind, "text") for name, column in table.features.items()},
         "dropped": [[reason, count] for reason, count in ensemble.dropped.items()],
+        "pooled": _is_pooled(ensemble) and "image" in table.features,
         "provenance": {"software": f"napari-shape-ensembles {version('napari-shape-ensembles')}", **table.provenance},
     }
 
@@ -137,7 +177,9 @@ def assembled(found: Found, name: str) -> CurveTable:
     curves = found.curves if found.calibrated else [curve * scale for curve in found.curves]
     dropped = found.dropped + Counter({str(reason): count for reason, count in found.meta.get("dropped", [])})
     ids, features = _unique(_typed_ids(found.ids, found.meta), pd.DataFrame(found.features))
-    kept = Ensemble(curves, name=str(found.meta.get("name") or name), unit=unit, ids=ids, dropped=dropped)
+    images = [str(image) for image in features["image"]] if found.meta.get("pooled") else None
+    called = str(found.meta.get("name") or name)
+    kept = Ensemble(curves, name=called, unit=unit, ids=ids, dropped=dropped, images=images)
     place = pd.Index(ids).get_indexer(kept.ids)
     features = _typed(features.iloc[place].reset_index(drop=True) if features.shape[1] else _no_features(), found.meta)
     provenance = {str(key): str(words) for key, words in found.meta.get("provenance", {}).items()}
@@ -167,7 +209,7 @@ def _refuse_infinite(curves: Sequence[Real]) -> None:
 def _typed_ids(ids: Sequence[Any] | NDArray[Any], meta: Tree) -> NDArray[Any]:
     kind = meta.get("ids")
     if kind in ("whole", "number"):
-        return np.array([int(value) if kind == "whole" else float(value) for value in ids], dtype=_DTYPES[kind])
+        return _whole(ids) if kind == "whole" else np.array([float(value) for value in ids])
     array = np.array([str(value) for value in ids]) if kind == "text" else np.array(ids)
     return array if array.dtype.kind in "iufU" and array.ndim == 1 else np.array([str(value) for value in ids])
 
@@ -190,9 +232,15 @@ def _typed(features: "pd.DataFrame", meta: Tree) -> "pd.DataFrame":
             typed[name] = typed[name].map(lambda value: str(value) in ("True", "1", "1.0")).astype(bool)
         elif kind == "text":
             typed[name] = [value if isinstance(value, str) else "" for value in typed[name]]
-        elif kind in _DTYPES:
-            typed[name] = typed[name].astype(_DTYPES[kind])
+        elif kind in ("whole", "number"):
+            typed[name] = _whole(typed[name]) if kind == "whole" else typed[name].astype(np.float64)
     return typed
+
+
+def _whole(values: Iterable[Any]) -> NDArray[Any]:
+    """Whole numbers to the last digit, those from 2⁶³ on too."""
+    exact = [int(value) for value in values]
+    return np.array(exact, dtype=np.uint64 if max(exact, default=0) > np.iinfo(np.int64).max else np.int64)
 
 
 def largest_ring(rings: Sequence[Real]) -> Real:

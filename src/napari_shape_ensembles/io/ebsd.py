@@ -227,7 +227,7 @@ def laid_out(x: Real, y: Real) -> tuple[Index, tuple[float, float], Grid]:
     Raises
     ------
     ValueError
-        When the points lie on no grid.
+        When the points lie on no grid, or two on one place.
     """
     if not (np.isfinite(x).all() and np.isfinite(y).all()):
         raise ContentError("points with NaN or infinite coordinates")
@@ -239,6 +239,9 @@ def laid_out(x: Real, y: Real) -> tuple[Index, tuple[float, float], Grid]:
     hexagonal = _is_hexagonal(row, column, shape)
     if shape[0] * shape[1] > 4 * len(x) + sum(shape):
         raise ContentError(f"{len(x)} points would need {shape[0]} × {shape[1]} places: they lie on no grid")
+    doubled = len(x) - len(np.unique(row * shape[1] + column))
+    if doubled:
+        raise ContentError(f"{doubled} of {len(x)} points lie where another one does: keep one map to a file")
     points = np.full((shape[0], shape[1] + hexagonal), -1, dtype=np.int64)
     points[row, column] = np.arange(len(x))
     if hexagonal:

@@ -15,6 +15,8 @@ from .curve_table import CENTRE, FORMAT, CurveTable, Found, Real, largest_ring, 
 _NOT_POLYGON = "not a polygon"
 _PIECES = "extra pieces of an object"
 _HOLES = "holes"
+# Properties that QuPath writes of every object.
+_QUPATH = ("objectType", "name", "color", "isLocked")
 # Any fixed name does: it makes the same curve's id the same in every file.
 _NAMESPACE = uuid.UUID("6f1c9b2e-58a4-4d0b-9a55-3a3c0f3a7f10")
 
@@ -33,7 +35,8 @@ def _feature(name: Any, curve: Real, row: Tree, image: str) -> Tree:
     ring = (curve[:, ::-1] + CENTRE).tolist()
     properties: Tree = {"objectType": "annotation", "name": str(name)}
     numbers = {key: _plain(value) for key, value in row.items() if _is_number(value)}
-    words = {key: str(value) for key, value in row.items() if not _is_number(value)}
+    # JSON has no infinity, and a number that is none is left out.
+    words = {key: str(value) for key, value in row.items() if not _is_number(value) or np.isinf(value)}
     if numbers:
         properties["measurements"] = {key: value for key, value in numbers.items() if np.isfinite(value)}
     if words:
@@ -79,10 +82,11 @@ def geojson_found(content: Any) -> Found:
         if ring is not None:
             found.curves.append(ring - CENTRE)
             properties = item.get("properties") or {}
-            ids.append(properties.get("name") or number)
+            ids.append(properties["name"] if meta else properties.get("name") or number)
             rows.append(_features(properties, own=bool(meta)))
     found.ids = ids
-    found.features = {key: [row.get(key, np.nan) for row in rows] for key in dict.fromkeys(k for r in rows for k in r)}
+    names = dict.fromkeys([*meta.get("columns", {}), *(name for row in rows for name in row)])
+    found.features = {name: [row.get(name, np.nan) for row in rows] for name in names}
     return found
 
 
@@ -126,7 +130,11 @@ def _features(properties: Tree, *, own: bool) -> Tree:
     kind = properties.get("classification")
     if isinstance(kind, dict) and not own:
         row["classification"] = str(kind.get("name", kind.get("names", "")))
-    return row
+    # Programs other than QuPath write what they know of a feature plainly beside its geometry.
+    others = {
+        key: value for key, value in properties.items() if key not in _QUPATH and isinstance(value, str | float | int)
+    }
+    return row if own else others | row
 
 
 def _measurements(values: Any) -> Iterator[tuple[str, float]]:

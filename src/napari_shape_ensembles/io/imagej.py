@@ -1,6 +1,7 @@
 """Curves as regions of interest of ImageJ and Fiji: a zip of .roi files, or a single one."""
 
 import json
+import re
 import zipfile
 from collections import Counter
 from collections.abc import Mapping
@@ -22,13 +23,15 @@ _CLOSED = ("POLYGON", "FREEHAND", "TRACED", "RECT", "OVAL")
 
 def roi_zip_bytes(table: CurveTable) -> bytes:
     """A zip of polygons with sub-pixel vertices (ImageJ keeps single precision); features become properties."""
+    if not len(table.ensemble):
+        raise ContentError("no curve to write: a zip of ImageJ regions holds one at least")
     meta = json.dumps(metadata(table))
     file = BytesIO()
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
         for number, (name, curve, row) in enumerate(
             zip(table.ensemble.ids.tolist(), table.pixels, table.rows, strict=True)
         ):
-            content = _roi_bytes(str(name), curve, {**row, FORMAT: meta})
+            content = _roi_bytes(_one_line(str(name)), curve, {**row, FORMAT: meta})
             archive.writestr(f"{number:05d}-{_safe(str(name))}.roi", content)
     return file.getvalue()
 
@@ -44,18 +47,32 @@ def _roi_bytes(name: str, curve: Real, words: Mapping[str, Any]) -> bytes:
         raise ContentError(f"curve {name} has {len(curve)} vertices: ImageJ takes {_MOST_VERTICES} at most")
     roi = roifile.ImagejRoi.frompoints((curve[:, ::-1] + CENTRE).astype(np.float32), name=name)
     roi.roitype = roifile.ROI_TYPE.POLYGON
-    roi.props = "".join(f"{_one_line(key).replace(':', ' ')}: {_one_line(value)}\n" for key, value in words.items())
+    roi.props = "".join(f"{_one_line(name, ':')}: {_one_line(str(value))}\n" for name, value in words.items())
     return roi.tobytes()
 
 
-def _one_line(value: Any) -> str:
-    """Properties stand one to a line."""
-    return " ".join(str(value).split())
+def _one_line(words: str, mark: str = "\n") -> str:
+    """Words as they are, or quoted as in JSON where the end of a line, blanks or a mark would change them.
+
+    So would letters of two UTF-16 units, which roifile counts as one.
+    """
+    kept = words == " ".join(words.split()) and mark not in words and max(words, default="") <= "\uffff"
+    if kept and not words.startswith('"'):
+        return words
+    return json.dumps(words).replace(":", r"\u003a")
 
 
 def _properties(text: str) -> dict[str, str]:
-    pairs = (line.partition(":") for line in text.splitlines())
-    return {name.strip(): words.strip() for name, colon, words in pairs if colon}
+    pairs = [line.partition(":") for line in re.split(r"\r?\n", text)]
+    found = {name.strip(): words.strip() for name, colon, words in pairs if colon}
+    return {_unquoted(name): _unquoted(words) for name, words in found.items()} if FORMAT in found else found
+
+
+def _unquoted(words: str) -> str:
+    try:
+        return str(json.loads(words)) if words.startswith('"') else words
+    except ValueError:  # an older file of ours
+        return words
 
 
 def read_roi(path: StrPath) -> Found:
@@ -78,8 +95,8 @@ def _found(entries: list[tuple[str, bytes]]) -> Found:
         curve = _outline(roi, dropped)
         if curve is not None:
             curves.append(curve - CENTRE)
-            ids.append(roi.name or name)
             words.append(_properties(roi.props))
+            ids.append(_unquoted(roi.name) if FORMAT in words[-1] else roi.name or name)
     meta = json.loads(words[0].pop(FORMAT, "{}")) if words else {}
     names = [name for name in dict.fromkeys(key for row in words for key in row) if name != FORMAT]
     columns = {name: [_value(row.get(name), own=bool(meta)) for row in words] for name in names}

@@ -1,5 +1,7 @@
 """One plane of an image file, read with care, and the size of its pixels."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -52,10 +54,17 @@ def read_image(path: StrPath) -> ImageFile:
         raise ContentError(f"{Path(path).name}: the ending is none of {', '.join(ENDINGS)}, so it is no known image")
     size = Path(path).stat().st_size
     with errors_named(path, "image"):
-        pixels = np.squeeze(_pixels(path, ending, size))
+        pixels = _plane(_pixels(path, ending, size))
         if pixels.ndim != 2 and not (pixels.ndim == 3 and pixels.shape[2] in _COLOURS):
             raise ContentError(f"holds an image of shape {pixels.shape}: save one plane, in grey or in colour")
     return ImageFile(pixels, read_calibration(path), Path(path).stem.removesuffix(".ome"))
+
+
+def _plane(pixels: NDArray[Any]) -> NDArray[Any]:
+    """Without the axes of length 1 that some formats put around a plane; an image may itself be one pixel wide."""
+    while pixels.ndim > 2 and 1 in pixels.shape:
+        pixels = pixels.squeeze(pixels.shape.index(1))
+    return pixels
 
 
 def _pixels(path: StrPath, ending: str, size: int) -> NDArray[Any]:
@@ -71,9 +80,22 @@ def _pixels(path: StrPath, ending: str, size: int) -> NDArray[Any]:
             return np.asarray(series.asarray())
     import imageio.v3 as imageio
 
-    properties = imageio.improps(path, plugin="pillow")
-    _refuse_claims(int(np.prod(properties.shape, dtype=object)) * np.dtype(properties.dtype).itemsize, size)
-    return np.asarray(imageio.imread(path, plugin="pillow"))
+    with _large_images():
+        properties = imageio.improps(path, plugin="pillow")
+        _refuse_claims(int(np.prod(properties.shape, dtype=object)) * np.dtype(properties.dtype).itemsize, size)
+        return np.asarray(imageio.imread(path, plugin="pillow"))
+
+
+@contextmanager
+def _large_images() -> Iterator[None]:
+    """Pillow takes scans beyond 179 megapixels for attacks; claims are held against the size of the file here."""
+    from PIL import Image
+
+    most, Image.MAX_IMAGE_PIXELS = Image.MAX_IMAGE_PIXELS, None
+    try:
+        yield
+    finally:
+        Image.MAX_IMAGE_PIXELS = most
 
 
 def _refuse_claims(claimed: int, size: int) -> None:

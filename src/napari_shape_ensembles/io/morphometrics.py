@@ -85,6 +85,8 @@ def _add_specimen(text: str, found: Found, names: list[str]) -> None:
     fields = {key.upper(): value for key, value in fields.items()}
     found.dropped["landmarks"] += int(fields.get("LM", 0) or 0)
     scale = float(fields.get("SCALE", 1))
+    if not 0 < scale < np.inf:
+        raise ContentError(f"SCALE={fields['SCALE'][:40]}: a scale is a number above 0")
     outlines = re.findall(r"(?im)^\s*POINTS\s*=\s*(\d+)\s*$\n((?:[^=\n]*(?:\n|\Z))*)", text)
     for number, (count, lines) in enumerate(outlines, start=1):
         points = _numbers(lines)[: int(count)]

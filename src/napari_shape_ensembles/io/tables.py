@@ -49,8 +49,9 @@ def _cells(values: Sequence[Any]) -> str:
     """Values as cells of one line, quoted where need be; real numbers to the last digit, NaN as nothing."""
     text = StringIO()
     plain = ["" if isinstance(value, float) and value != value else value for value in values]
-    csv.writer(text, lineterminator="").writerow([float(v) if isinstance(v, np.floating) else v for v in plain])
-    return text.getvalue()
+    # The ending of a line decides which words are quoted; the table has its own.
+    csv.writer(text, lineterminator="\r\n").writerow([float(v) if isinstance(v, np.floating) else v for v in plain])
+    return text.getvalue().removesuffix("\r\n")
 
 
 def read_csv(path: StrPath) -> Found:
@@ -94,6 +95,14 @@ def parquet_bytes(table: CurveTable) -> bytes:
 
 def read_parquet(path: StrPath) -> Found:
     """Curves of a Parquet file of the same columns."""
+    pyarrow, _ = _pyarrow()
+    try:
+        return _of_parquet(path)
+    except pyarrow.ArrowException as error:  # not all of which are errors of values
+        raise ValueError(str(error)) from error
+
+
+def _of_parquet(path: StrPath) -> Found:
     _, parquet = _pyarrow()
     file = parquet.ParquetFile(BytesIO(content_of(path)))
     if file.metadata.num_rows > _MOST_VERTICES:
@@ -144,17 +153,19 @@ def _found(frame: "pd.DataFrame", meta: Tree) -> Found:
         raise ContentError(
             f"has no columns row and column (or x and y) but {', '.join(map(str, frame.columns[:8])) or 'none'}"
         )
-    if "axis-2" in frame:
+    if "axis-2" in frame and not meta:
         raise ContentError("its shapes have three axes or more: save the shapes of one plane")
     if not names["id"]:
         frame, names["id"] = frame.assign(id=0), "id"
-    frame, dropped = _closed(frame, names["id"])
+    frame, dropped = _closed(frame, names["id"]) if not meta else (frame, Counter())
     number, ids = _numbered(frame[names["id"]])
-    order = np.argsort(number, kind="stable")
+    # Rows may have been sorted by something else in a spreadsheet.
+    place = frame[names["vertex"]].to_numpy() if names["vertex"] else np.zeros(len(frame))
+    order = np.lexsort((place, number)) if place.dtype.kind in "iuf" else np.argsort(number, kind="stable")
     ordered, number = frame.iloc[order], number[order]
     starts = np.flatnonzero(np.diff(number, prepend=-1))
     vertices = ordered[[names["row"], names["column"]]].to_numpy(dtype=np.float64)
-    others = [name for name in frame.columns if name not in {*names.values(), "shape-type"}]
+    others = [name for name in frame.columns if name not in {*names.values(), *(() if meta else ("shape-type",))}]
     features = {str(name): ordered[name].iloc[starts].tolist() for name in others}
     curves = np.split(vertices, starts[1:]) if len(starts) else []
     return Found(curves, ids, features, dropped, meta, calibrated=bool(meta))

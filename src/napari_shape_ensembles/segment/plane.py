@@ -6,11 +6,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import ndimage
-from skimage.color import rgb2gray
 
 from .settings import Segmentation
 
 Real = NDArray[np.float64]
+
+# What red, green and blue contribute to brightness (Rec. 709, as scikit-image has it).
+_WEIGHTS = np.array([0.2125, 0.7154, 0.0721])
 
 
 def plane_of(image: NDArray[Any], channel: str | int = "luminance") -> NDArray[Any]:
@@ -24,7 +26,7 @@ def plane_of(image: NDArray[Any], channel: str | int = "luminance") -> NDArray[A
     if image.size == 0:
         raise ValueError(f"the image is empty (shape {image.shape}): choose another one")
     if is_colour(image):
-        image = rgb2gray(image[..., :3]) if channel == "luminance" else image[..., int(channel)]
+        image = _luminance(image[..., :3]) if channel == "luminance" else image[..., int(channel)]
     if image.ndim != 2:
         raise ValueError(f"the image has shape {image.shape}: give one plane (rows, columns), not a stack")
     if np.iscomplexobj(image) or not (np.issubdtype(image.dtype, np.number) or image.dtype == bool):
@@ -33,6 +35,13 @@ def plane_of(image: NDArray[Any], channel: str | int = "luminance") -> NDArray[A
     if bad:
         raise ValueError(f"{bad} of {image.size} pixels are NaN or infinite: fill them in or crop the image")
     return image
+
+
+def _luminance(colours: NDArray[Any]) -> NDArray[Any]:
+    """Brightness in the image's own values, whatever their range; what is no number stays to be refused."""
+    if colours.dtype.kind not in "biuf":
+        return colours[..., 0]
+    return colours.astype(np.float64) @ _WEIGHTS
 
 
 def is_colour(image: NDArray[Any]) -> bool:
@@ -69,11 +78,14 @@ def oriented(plane: NDArray[Any], settings: Segmentation) -> Grey:
         For a plane of one value.
     """
     grey = plane.astype(np.float64)
-    lowest, span = grey.min(), np.ptp(grey)
+    lowest, highest = float(grey.min()), float(grey.max())
+    span = highest - lowest
     if span == 0:
         raise ValueError(f"every pixel is {lowest:g}: there is nothing to tell objects from background")
+    if span == np.inf:
+        raise ValueError(f"the pixels lie between {lowest:g} and {highest:g}, too far apart: scale the image down")
     sign = 1.0 if settings.objects == "bright" else -1.0
-    upwards = (grey - lowest) * (sign / span)
+    upwards = sign * ((grey - lowest) / span)
     smooth = ndimage.gaussian_filter(upwards, settings.smoothing) if settings.smoothing else upwards
     if settings.background:
         return Grey(smooth - background(smooth, settings.background), 0.0, sign * span)

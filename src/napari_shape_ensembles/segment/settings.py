@@ -26,7 +26,11 @@ TILINGS: tuple[Method, ...] = ("boundaries", "superpixels")
 # What scales with the size of a pixel, and with which power.
 _LENGTHS = ("smoothing", "background", "window", "opening", "closing")
 _AREAS = ("min_size",)
-_NOT_NEGATIVE = ("background", "opening", "closing", "min_size", "compactness")
+_NOT_NEGATIVE = ("background", "opening", "closing", "min_size")
+_FINITE = ("threshold", "low", "offset", "classes", "superpixels")
+_WHOLE = ("classes", "object_classes", "superpixels")
+# Pixels: longer than anything in an image, and short enough for the memory that a filter of this width takes.
+_LONGEST = 5_000
 _SHARES = ("neck", "merge", "quantile")
 
 
@@ -129,6 +133,18 @@ class Segmentation:
         for name in _NOT_NEGATIVE:
             if not 0 <= getattr(self, name) < np.inf:
                 raise ValueError(f"{name} is a number of 0 or more, not {getattr(self, name)!r}")
+        for name in _LENGTHS:
+            if not getattr(self, name) <= _LONGEST:
+                raise ValueError(f"{name} is a length of at most {_LONGEST} pixels, not {getattr(self, name)!r}")
+        for name in _FINITE:
+            value = getattr(self, name)
+            if value is not None and not np.isfinite(value):
+                raise ValueError(f"{name} is a finite number, not {value!r}")
+        for name in _WHOLE:
+            if not isinstance(getattr(self, name), int | np.integer):
+                raise ValueError(f"{name} is a whole number, not {getattr(self, name)!r}")
+        if not 0 < self.compactness < np.inf:
+            raise ValueError(f"compactness is a number above 0, not {self.compactness!r}")
         for name in _SHARES:
             value = getattr(self, name)
             if value is not None and not 0 <= value <= 1:

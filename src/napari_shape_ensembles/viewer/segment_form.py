@@ -228,7 +228,7 @@ def _superpixel_controls(default: Segmentation) -> dict[str, tuple[str, Control,
         ),
         "compactness": (
             "Compactness",
-            _decimal(default.compactness, 0, 10, 0.01, "", decimals=3),
+            _decimal(default.compactness, 0.001, 10, 0.01, "", decimals=3),
             "Larger makes squarer regions, smaller ones follow the grey levels. Without unit. Default 0.05.",
         ),
         "merge": (

@@ -1,0 +1,151 @@
+"""What a file keeps beside the curves comes back, whatever it is: odd words, odd numbers, gaps, names, images."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from napari_shape_ensembles import Ensemble
+from napari_shape_ensembles.io import CurveTable, read_curves, write_curves
+
+WRITTEN = [".csv", ".parquet", ".geojson", ".zip", ".npz"]
+SQUARE = np.array([[0, 0], [4, 0], [4, 6], [0, 6]], dtype=float)
+
+
+def curves(count=4, **options):
+    return Ensemble([SQUARE + place for place in range(count)], **options)
+
+
+def again(folder, ending, table):
+    write_curves(folder / f"x{ending}", table)
+    return read_curves(folder / f"x{ending}")
+
+
+@pytest.mark.parametrize("ending", WRITTEN)
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        (["two\nlines", "carriage\rreturn", "both\r\n", '"'], None),
+        ([" before", "after ", "a\tb", "a  b"], None),
+        (['"quoted"', '"half', "a: b", "\\n"], None),
+        ([1.5, np.nan, np.inf, -np.inf], None),
+        ([np.nan] * 4, None),
+        (np.array([1, 2**63 + 5, 0, 2**64 - 1], np.uint64), None),
+        ([1, 2**53 + 1, -(2**63), 2**63 - 1], None),
+        (["a", None, np.nan, "nan"], ["a", "", "", "nan"]),
+        ([1, "a", 2.5, True], ["1", "a", "2.5", "True"]),
+        (pd.Series([1, 2, 3, 4], dtype=object), ["1", "2", "3", "4"]),
+        (pd.Categorical([1, 2, 1, None]), ["1", "2", "1", ""]),
+        (
+            pd.to_datetime(["2020-01-01", "NaT", "1999-12-31", "NaT"]),
+            ["2020-01-01 00:00:00", "", "1999-12-31 00:00:00", ""],
+        ),
+        (pd.array([1, None, 3, 4], dtype="Int64"), [1, np.nan, 3, 4]),
+        (pd.array([1, 2**62, 3, 4], dtype="Int64"), None),
+        (pd.array([True, None, False, True], dtype="boolean"), ["True", "", "False", "True"]),
+        (pd.array([True, False, False, True], dtype="boolean"), None),
+    ],
+    ids=str,
+)
+def test_values_come_back_in_every_format(tmp_path, ending, values, expected):
+    table = CurveTable(curves(), pd.DataFrame({"value": values}))
+    found = again(tmp_path, ending, table).features["value"].tolist()
+    np.testing.assert_array_equal(found, list(values) if expected is None else expected)
+    assert isinstance(found[0], str) == isinstance((values if expected is None else expected)[0], str)
+
+
+@pytest.mark.parametrize("ending", WRITTEN)
+@pytest.mark.parametrize("name", ["a:b", "two\nlines", " blanks ", '"', "shape-type", "axis-2", "x", "label", "name"])
+def test_features_keep_their_names(tmp_path, ending, name):
+    table = CurveTable(curves(), pd.DataFrame({name: [1, 2, 3, 4]}))
+    features = again(tmp_path, ending, table).features
+    assert features.to_dict("list") == {name: [1, 2, 3, 4]}
+
+
+@pytest.mark.parametrize("ending", WRITTEN)
+@pytest.mark.parametrize(
+    "ids", [["", "a", "b", "c"], np.array([2**63 + 1, 1, 2, 3], np.uint64), ["1", "a\nb", " ", "\U00010000\U00010000"]]
+)
+def test_ids_come_back_whatever_they_are(tmp_path, ending, ids):
+    assert again(tmp_path, ending, CurveTable(curves(ids=ids))).ensemble.ids.tolist() == list(ids)
+
+
+@pytest.mark.parametrize("ending", WRITTEN)
+def test_curves_of_several_images_keep_theirs(tmp_path, ending):
+    pool = Ensemble.pooled([curves(name="one, two"), curves(3, name="ünd")])
+    found = again(tmp_path, ending, pool).ensemble
+    assert found.images.tolist() == pool.images.tolist()
+    assert found.ids.tolist() == pool.ids.tolist()
+
+
+@pytest.mark.parametrize("ending", WRITTEN)
+@pytest.mark.parametrize("names", [["a", "a"], ["a", ""]])
+def test_features_without_a_name_of_their_own_are_refused(tmp_path, ending, names):
+    table = CurveTable(curves(), pd.DataFrame(np.zeros((4, 2)), columns=names))
+    with pytest.raises(ValueError, match="a feature cannot be called"):
+        write_curves(tmp_path / f"x{ending}", table)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_zip_of_no_regions_is_not_written(tmp_path):
+    with pytest.raises(ValueError, match="no curve to write"):
+        write_curves(tmp_path / "x.zip", curves(0))
+
+
+def test_plain_properties_of_geojson_are_kept(tmp_path):
+    ring = [[0, 0], [4, 0], [4, 6], [0, 0]]
+    feature = {"type": "Feature", "geometry": {"type": "Polygon", "coordinates": [ring]}}
+    properties = {"phase": "iron", "size": 3.5, "ok": True, "name": "g1", "isLocked": False, "nested": {"a": 1}}
+    content = {"type": "FeatureCollection", "features": [{**feature, "properties": properties}]}
+    (tmp_path / "x.geojson").write_text(json.dumps(content))
+    found = read_curves(tmp_path / "x.geojson")
+    assert found.features.to_dict("list") == {"phase": ["iron"], "size": [3.5], "ok": [True]}
+    assert found.ensemble.ids.tolist() == ["g1"]
+
+
+def test_an_error_of_arrow_that_is_none_of_values_names_the_file(tmp_path, monkeypatch):
+    pyarrow = pytest.importorskip("pyarrow")
+    from pyarrow import parquet
+
+    def break_off(*_):
+        raise pyarrow.ArrowException("Wrapping \ufffd failed")
+
+    write_curves(tmp_path / "x.parquet", curves())
+    monkeypatch.setattr(parquet, "ParquetFile", break_off)
+    with pytest.raises(ValueError, match=r"x\.parquet is damaged.*Wrapping"):
+        read_curves(tmp_path / "x.parquet")
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    ending=st.sampled_from([".csv", ".parquet", ".geojson", ".zip"]),
+    words=st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=12),
+)
+def test_any_words_come_back(tmp_path_factory, ending, words):
+    table = CurveTable(curves(1), pd.DataFrame({"words": [words]}))
+    assert again(tmp_path_factory.mktemp("x"), ending, table).features["words"].tolist() == [words]
+
+
+@pytest.mark.parametrize("ending", [".csv", ".parquet"])
+def test_rows_sorted_by_something_else_are_put_in_order(tmp_path, ending):
+    write_curves(tmp_path / f"x{ending}", curves(2))
+    if ending == ".csv":
+        head, *rows = (tmp_path / "x.csv").read_text().splitlines()[1:]
+        (tmp_path / "x.csv").write_text("\n".join([head, *sorted(rows, key=lambda row: row.split(",")[2]), ""]))
+    else:
+        frame = pd.read_parquet(tmp_path / "x.parquet").sort_values("row")
+        frame.to_parquet(tmp_path / "x.parquet")
+    found = read_curves(tmp_path / f"x{ending}").ensemble
+    by_id = dict(zip(found.ids.tolist(), found.curves, strict=True))
+    for name, curve in enumerate(curves(2).curves):
+        np.testing.assert_array_equal(by_id[name], curve)
+
+
+@pytest.mark.parametrize("scale", ["-1", "0", "nan", "inf"])
+def test_a_scale_of_tps_that_is_none_is_refused(tmp_path, scale):
+    (tmp_path / "x.tps").write_text(f"LM=0\nPOINTS=3\n1 1\n2 2\n3 1\nSCALE={scale}\n")
+    with pytest.raises(ValueError, match=rf"x\.tps: SCALE={scale}: a scale is a number above 0"):
+        read_curves(tmp_path / "x.tps")
