@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 from napari.components import ViewerModel
 from napari.layers import Layer
+from qtpy.compat import isalive
 from qtpy.QtCore import QObject, Signal
 
 from ..comparison import Comparison
@@ -30,9 +31,14 @@ class CurveViews(QObject):
         self.curves = curves
         self.selection = CurveSelection(self)
         self.link = LayerLink(viewer, curves, self.selection, self)
-        self.explorer: Explorer | None = None
+        self._explorer: Explorer | None = None
         self._result: Comparison | None = None
         self._excluded: frozenset[int] = frozenset()
+
+    @property
+    def explorer(self) -> Explorer | None:
+        """The window of the curves, as long as it is there."""
+        return self._explorer if self._explorer is not None and isalive(self._explorer) else None
 
     def show_result(self, result: Comparison) -> None:
         """Show another result everywhere."""
@@ -56,14 +62,14 @@ class CurveViews(QObject):
         """Open the window of the curves, or bring it to the front."""
         if self._result is None:
             return
-        if self.explorer is None:
-            self.explorer = Explorer(self.selection)
-            self.explorer.excluded.connect(self.excluded)
-            self.explorer.destroyed.connect(self._forget_explorer)
-            self.explorer.show_result(self._result)
-            self.explorer.show_excluded(self._excluded)
-            self._dock_explorer(self.explorer)
-        frame: Any = self.explorer.parentWidget() or self.explorer
+        explorer = self.explorer
+        if explorer is None:
+            explorer = self._explorer = Explorer(self.selection)
+            explorer.excluded.connect(self.excluded)
+            explorer.show_result(self._result)
+            explorer.show_excluded(self._excluded)
+            self._dock_explorer(explorer)
+        frame: Any = explorer.parentWidget() or explorer
         frame.show()
         frame.raise_()
 
@@ -71,9 +77,6 @@ class CurveViews(QObject):
         window = getattr(self._viewer, "window", None)
         if window is not None:
             window.add_dock_widget(explorer, name="Curves", area="bottom")
-
-    def _forget_explorer(self) -> None:
-        self.explorer = None
 
     def rest(self) -> None:
         """Let go of the layers."""
