@@ -13,7 +13,7 @@ choices = st.builds(
     landmarks=st.integers(8, 10**6),
     rank=st.integers(1, 10**6),
     significance=st.floats(0, 1, exclude_min=True, exclude_max=True),
-    permutations=st.integers(1, 10**9),
+    permutations=st.integers(1, 10_000_000),
     archetype=st.sampled_from(["asymmetric", "random", "mean"]) | st.integers(0, 10**6),
     reflections=st.booleans(),
     measure=st.sampled_from(["affine", "arc-length"]),
