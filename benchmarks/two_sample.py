@@ -17,7 +17,7 @@ import numpy as np
 from napari_shape_ensembles.discrepancy import combined_mmd_steps, mmd_test
 
 SIZES = {1000: 5, 2000: 7, 5605: 3, 20_000: 1, 50_000: 1}
-PEER = {1000: (4, 12), 2000: (2, 6), 5605: (1, 3)}
+PEER = {1000: (4, 44), 2000: (2, 22), 5605: (1, 11)}
 
 
 def main():
