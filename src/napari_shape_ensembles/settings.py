@@ -101,8 +101,9 @@ class Settings:
                 raise ValueError(f"{name} is a whole number of at least {bound}, not {value!r}")
         if self.permutations > _MOST_PERMUTATIONS:
             raise ValueError(f"{self.permutations} permutations would take days: take at most {_MOST_PERMUTATIONS}")
-        if not 0 < self.significance < 1:
-            raise ValueError(f"significance is a level between 0 and 1, such as 0.01, not {self.significance!r}")
+        level: Any = self.significance  # whatever a file may hold
+        if not isinstance(level, float | np.floating) or not 0 < level < 1:
+            raise ValueError(f"significance is a level between 0 and 1, such as 0.01, not {level!r}")
         self._check_bandwidth()
 
     def _check_bandwidth(self) -> None:

@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 
 from napari_shape_ensembles import Comparison
-from napari_shape_ensembles.io import read_curves, read_ebsd, read_image
+from napari_shape_ensembles.io import load_settings, read_curves, read_ebsd, read_image
 
 FILES = sorted((Path(__file__).parent / "fuzzed").iterdir())
-READERS = {".tif": read_image, ".png": read_image, ".ang": read_ebsd}
+READERS = {".tif": read_image, ".png": read_image, ".ang": read_ebsd, ".toml": load_settings}
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
