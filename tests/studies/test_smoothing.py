@@ -136,6 +136,13 @@ def test_neighbouring_runs_of_other_answers_are_kept_apart():
     assert (found.low, found.high, found.best, found.answer) == (2, 4, 3, "b")
 
 
+def test_too_few_curves_at_every_sigma_are_called_inconclusive():
+    one = field(1, rows=1)
+    study = smoothing_study(one, field(2), sigmas=[0, 1], **GRID)
+    assert study.recommended is None
+    assert study.summary().startswith("Inconclusive at every σ: 1 and 16 curves cannot reach p < 0.05")
+
+
 def test_a_range_that_ends_with_few_curves_comes_with_a_caution():
     found = study_of(["aa", "aa", "aa"], [100, 60, 40])
     assert found.reason.endswith(

@@ -169,8 +169,11 @@ class SmoothingStudy:
         found = self.recommended
         if found is not None:
             return found.reason
-        if not any(landscape is not None for landscape in self.landscapes):
+        known = [landscape for landscape in self.landscapes if landscape is not None]
+        if not known:
             return "No σ led to a comparison" + "".join(f"; σ = {s:g}: {r}" for s, r in self._missing()[:3]) + "."
+        if all(landscape.inconclusive for landscape in known):
+            return f"Inconclusive at every σ: {known[0].inconclusive}."
         return "No two neighbouring σ give one and the same answer in all cells: no range of σ can be recommended."
 
     def _missing(self) -> list[tuple[float, str]]:

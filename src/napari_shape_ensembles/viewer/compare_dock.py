@@ -29,7 +29,7 @@ from .settings_form import SettingsForm
 from .stale_banner import StaleBanner
 from .staleness import Basis, Watch, basis, changes
 from .views import Shown
-from .widgets import ScrollColumn, once, wrapped
+from .widgets import ScrollColumn, is_closed, once, wrapped
 from .worker import Failure, Outcome, Progress, Runner, Steps, run
 
 
@@ -382,15 +382,11 @@ class CompareShapes(QWidget):
         super().hideEvent(event)
 
     def _stop_if_closed(self) -> None:
-        if self._dock_closed():
+        if is_closed(self):
             self.layer_pair.rest()
             self.watch.rest()
             self.views.rest()
             self.cancel()
-
-    def _dock_closed(self) -> bool:
-        dock = self.parentWidget()
-        return dock is None or dock.isHidden()
 
 
 def _to_clipboard(text: str) -> None:

@@ -32,7 +32,7 @@ from .inputs import ACCEPTED, SegmentationSettings, Source, source_of, trace
 from .inspect_layers import SCORE, exclude, excluded_of, inspected_layers, score_limits
 from .layer_choice import LayerChoice
 from .layers import is_own
-from .widgets import ScrollColumn, once, wrapped
+from .widgets import ScrollColumn, is_closed, once, wrapped
 from .worker import Failure, Kept, Progress, Runner
 
 _SUSPICIOUS, _TWO = "suspicious", "two"
@@ -285,8 +285,7 @@ class InspectCurves(QWidget):
         super().hideEvent(event)
 
     def _leave_if_closed(self) -> None:
-        dock = self.parentWidget()
-        if dock is None or dock.isHidden():
+        if is_closed(self):
             self.a.rest()
             self.b.rest()
             self.cancel()

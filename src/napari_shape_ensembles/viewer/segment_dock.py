@@ -16,7 +16,7 @@ from .layers import claim, is_own
 from .preview import Preview, previews
 from .segment_form import SegmentForm
 from .segment_layers import Committed, all_planes, commit, displayed
-from .widgets import ScrollColumn, once, wrapped
+from .widgets import ScrollColumn, is_closed, once, wrapped
 from .worker import Failure, Progress, Runner
 
 # How long further changes are waited for before a preview starts.
@@ -287,8 +287,7 @@ class SegmentCurves(QWidget):
         super().hideEvent(event)
 
     def _leave_if_closed(self) -> None:
-        dock = self.parentWidget()
-        if dock is None or dock.isHidden():
+        if is_closed(self):
             self._rest()
             self.cancel()
             self._clear_preview()

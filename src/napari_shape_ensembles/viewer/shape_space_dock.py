@@ -16,7 +16,7 @@ from .explanation_panel import ExplanationPanel
 from .shape_explorer import ShapeExplorer
 from .shape_path import ShapePlaces
 from .tasks import explaining, saving_report
-from .widgets import ScrollColumn, once
+from .widgets import ScrollColumn, is_closed, once
 from .worker import Failure, Progress, Runner
 
 _NONE = (
@@ -242,8 +242,7 @@ class ShapeSpace(QWidget):
         self._closing.start()
 
     def _stop_if_closed(self) -> None:
-        dock = self.parentWidget()
-        if dock is None or dock.isHidden():
+        if is_closed(self):
             self.cancel()
             if self._following:
                 self._viewer.layers.events.inserted.disconnect(self._look_later)

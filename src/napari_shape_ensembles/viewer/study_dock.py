@@ -22,7 +22,7 @@ from ..studies import Partial
 from .plot_view import Plot, PlotView
 from .ranges import NumbersEdit
 from .settings_form import SettingsForm
-from .widgets import ScrollColumn, once, wrapped
+from .widgets import ScrollColumn, is_closed, once, wrapped
 from .worker import Failure, Progress, Runner
 
 _TESTS = {
@@ -315,8 +315,7 @@ class StudyDock(QWidget):
         super().hideEvent(event)
 
     def _stop_if_closed(self) -> None:
-        dock = self.parentWidget()
-        if dock is None or dock.isHidden():
+        if is_closed(self):
             self.choice.rest()
             self.cancel()
 

@@ -87,6 +87,12 @@ class Section(QWidget):
         self.toggled.emit(self.unfolded)
 
 
+def is_closed(page: QWidget) -> bool:
+    """Whether the dock around a page was closed, which only hides it; not for another tab or a minimised window."""
+    dock = page.parentWidget()
+    return dock is None or dock.isHidden()
+
+
 def once(owner: QWidget, action: Callable[[], object]) -> QTimer:
     """A timer that acts once after the events that are under way.
 
