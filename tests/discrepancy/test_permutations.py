@@ -131,7 +131,32 @@ def test_the_tolerance_covers_the_errors_of_single_precision(single):
     weights = labels.weights(slice(None)) * labels.factor
     exact = np.einsum("bi,bi->b", weights @ kernel.gaussian(z, z, 17.0), weights)
     assert 0 < np.abs(statistics.values - exact).max() < statistics.tolerance / 4
-    assert statistics.tolerance < 0.05 * exact.std()
+    assert statistics.tolerance < 1e-3 * exact.std()
+
+
+@pytest.mark.parametrize("total", [300, 700])
+def test_sums_of_labellings_lose_no_digits_to_the_mean_of_the_kernel(total):
+    z = points(total, 150)
+    labels = finished(permuted_labels(total // 3, total, 50, 0))
+    fast, precise = labels.single_weights(slice(None)), labels.weights(slice(None))
+    (one,), (other,) = finished(quadratic_forms(Distances(z), [17.0], fast, precise))
+    plain = np.einsum("bi,ij,bj->b", fast, kernel.gaussian(z, z, 17.0).astype(np.float32), fast)
+    assert np.abs(one - other).max() < 0.1 * np.abs(plain - other).max()
+
+
+def test_ranks_that_no_rounding_can_change_are_not_made_again(monkeypatch, single):
+    z = points(500, 3, shift=0.3)
+    labels = finished(permuted_labels(250, 500, 300, 0))
+    (statistics,) = finished(permuted_statistics(Distances(z), labels, [1.0]))
+    monkeypatch.setattr(statistics, "settle", lambda cut: pytest.fail(f"settled at {cut}"))
+    falling = np.sort(statistics.values)[::-1]
+    gaps = -np.diff(falling)
+    finished(statistics.settle_rank(1 + int(gaps.argmax())))
+    monkeypatch.undo()
+    rank = 1 + int(gaps.argmin())
+    statistics.tolerance = 2 * gaps.min()
+    finished(statistics.settle_rank(rank))
+    assert statistics._exact.sum() > permutations._PROBES
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, 5])

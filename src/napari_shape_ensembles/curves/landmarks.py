@@ -24,8 +24,8 @@ from .spline import NODES, WEIGHTS, Complex, Index, RaggedSpline, Real, followin
 Interpolation = Literal["spline", "polygon"]
 Measure = Literal["affine", "arc-length"]
 
-# A block of curves small enough that its work arrays stay in the processor's cache.
-_BLOCK = 1 << 14
+# A block of curves large enough that threads seldom wait for the interpreter, small enough for the caches.
+_BLOCK = 1 << 16
 _ROUNDS = 60
 _TOLERANCE = 1e-13
 # On a circle a plain round overshoots by a quarter of the error; this share of it lands on the fixed point.

@@ -4,10 +4,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+import scipy  # whose rooms load when used: optimize alone takes longer than a small comparison
 import shapely
 from numpy.typing import ArrayLike, NDArray
-from scipy.optimize import linear_sum_assignment
-from scipy.spatial import cKDTree
 
 from .ensemble import Ensemble
 from .extract import _label_plane
@@ -141,7 +140,7 @@ def _assigned(iou: Real, a: Index, b: Index, min_iou: float) -> Index:
     table = np.zeros((rows.max() + 1, columns.max() + 1))
     place = np.full(table.shape, -1)
     table[rows, columns], place[rows, columns] = iou[contested], contested
-    best = place[linear_sum_assignment(table, maximize=True)]
+    best = place[scipy.optimize.linear_sum_assignment(table, maximize=True)]
     return np.sort(np.concatenate([enough[single], best[best >= 0]]))
 
 
@@ -180,7 +179,7 @@ def boundary_distances(a: Ensemble, b: Ensemble) -> Real:
 
 def _distance(one: Real, other: Real) -> tuple[float, float]:
     ones, others = _stepped(one), _stepped(other)
-    there, back = (np.asarray(cKDTree(to).query(at)[0]) for at, to in ((ones, others), (others, ones)))
+    there, back = (np.asarray(scipy.spatial.cKDTree(to).query(at)[0]) for at, to in ((ones, others), (others, ones)))
     return float(there.mean() + back.mean()) / 2, float(max(there.max(), back.max()))
 
 

@@ -136,7 +136,8 @@ class Statistics:
     def settle_rank(self, rank: int) -> Steps[None]:
         """Make it exact which values are the `rank` largest."""
         settled: tuple[float, ...] = ()
-        while settled != (cuts := self._cuts(rank)):
+        # Where the gap exceeds the errors of both its ends, the ranks are right as they are.
+        while settled != (cuts := self._cuts(rank)) and cuts[0] - cuts[-1] <= 2 * self.tolerance:
             settled = cuts
             for cut in cuts:
                 yield from self.settle(cut)

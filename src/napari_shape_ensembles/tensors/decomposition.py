@@ -10,7 +10,7 @@ from ..threads import over_blocks
 Real = NDArray[np.float64]
 
 # Curves handled together, few enough to stay in the processor's cache.
-_BLOCK = 64
+_BLOCK = 256
 # Thinner than one part in ten million a curve is a line to double precision.
 _THINNEST = 1e-7
 

@@ -7,7 +7,8 @@ mean need only the 2 × 2 products with the base point (Bendokat, Zimmermann and
 import numpy as np
 from numpy.typing import NDArray
 
-from .decomposition import planes
+from ..threads import over_blocks
+from .decomposition import curve_blocks, planes
 
 Real = NDArray[np.float64]
 
@@ -41,9 +42,17 @@ def log(base: Real, points: Real) -> Real:
     -----
     With baseᵀY = V cos Θ Wᵀ, Log(Y) = Y · W (Θ / sin Θ) Vᵀ - base · V (Θ / tan Θ) Vᵀ.
     """
-    flat, (toward, back, cosine) = planes(points), _log_factors(planes(base), planes(points))
+    flat, origin = planes(points), planes(base)
+    toward, back, cosine = _log_factors(origin, flat)
     _refuse_cut_locus(cosine)
-    return (toward.swapaxes(1, 2) @ flat - back @ planes(base)).swapaxes(1, 2)
+    tangents = np.empty_like(flat)
+
+    def fill(part: slice) -> None:
+        np.matmul(toward[part].swapaxes(1, 2), flat[part], out=tangents[part])
+        tangents[part] -= back[part] @ origin
+
+    over_blocks(fill, curve_blocks(len(flat)))
+    return tangents.swapaxes(1, 2)
 
 
 def _refuse_cut_locus(cosine: Real) -> None:

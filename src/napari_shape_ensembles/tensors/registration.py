@@ -111,20 +111,22 @@ def register(landmarks: Real, archetype: Real, *, reflections: bool = True) -> R
     target = _centred(_complex(archetype[None]))[0]
     target = target / np.linalg.norm(target)
     points = planes(landmarks)
-    matches = over_blocks(
-        lambda part: match(_complex_rows(points[part]), target, reflections), curve_blocks(len(points))
-    )
-    joined: list[NDArray[Any]] = (
-        [np.concatenate(column) for column in zip(*matches, strict=True)] if matches else _nothing(points)
-    )
-    registered, shift, rotation, backwards, residual, distinct, ambiguous = joined
+    registered = np.empty_like(points)
+
+    def place(part: slice) -> list[NDArray[Any]]:
+        registered[part], *found = match(_complex_rows(points[part]), target, reflections)
+        return found
+
+    matches = over_blocks(place, curve_blocks(len(points))) or [_nothing()]
+    joined = (np.concatenate(column) for column in zip(*matches, strict=True))
+    shift, rotation, backwards, residual, distinct, ambiguous = joined
     own = float(distinctness(np.asarray(archetype)[None], reflections=reflections)[0])
     return Registration(registered.swapaxes(1, 2), shift, rotation, backwards, residual, distinct, ambiguous, own)
 
 
-def _nothing(points: Real) -> list[NDArray[Any]]:
+def _nothing() -> list[NDArray[Any]]:
     empty = np.empty(0)
-    return [points, empty, np.empty((0, 2, 2)), empty.astype(bool), empty, empty, empty.astype(bool)]
+    return [empty, np.empty((0, 2, 2)), empty.astype(bool), empty, empty, empty.astype(bool)]
 
 
 def _complex(landmarks: Real) -> Complex:
