@@ -103,7 +103,7 @@ def peer():
 
     from napari_shape_ensembles import ShapeSpace, decompose, to_landmarks
 
-    count, n = 100, 100
+    count, n = 2000, 100
     undulation, scale = decompose(to_landmarks(Ensemble(blobs(count)), n))
     space = Grassmannian(n, 2)
     begun = time.perf_counter()

@@ -6,6 +6,7 @@ import imageio.v3 as imageio
 import numpy as np
 import pytest
 import tifffile
+from PIL import Image
 
 from napari_shape_ensembles import Ensemble
 from napari_shape_ensembles.curves import in_unit
@@ -156,9 +157,18 @@ def test_an_image_one_pixel_wide_is_a_plane(tmp_path, shape, ending):
 
 
 def test_large_scans_are_read(tmp_path, monkeypatch):
-    from PIL import Image
-
     imageio.imwrite(tmp_path / "scan.png", np.random.default_rng(0).integers(0, 255, (30, 30), np.uint8))
     monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", 100)
     assert read_image(tmp_path / "scan.png").pixels.shape == (30, 30)
     assert Image.MAX_IMAGE_PIXELS == 100
+
+
+@pytest.mark.parametrize(("mode", "name", "channels"), [("CMYK", "inks.jpg", 3), ("LA", "see-through.png", 4)])
+def test_inks_and_transparent_greys_become_colours(tmp_path, mode, name, channels):
+    colours = np.zeros((30, 40, 3), np.uint8)
+    colours[5:20, 5:20] = 200
+    Image.fromarray(colours).convert(mode).save(tmp_path / name)
+    pixels = read_image(tmp_path / name).pixels
+    assert pixels.shape == (30, 40, channels)
+    np.testing.assert_allclose(pixels[..., :3], colours, atol=20)  # the JPEG loses some
+    assert (pixels[..., 3:] == 255).all()

@@ -20,6 +20,8 @@ _MOST_BYTES = 4 * 2**30
 # No compression in use packs more closely than this.
 _CLOSEST_PACKING = 2000
 _COLOURS = (3, 4)
+# Inks and transparent greys are no colours yet.
+_READ_AS = {"CMYK": "RGB", "LA": "RGBA", "PA": "RGBA"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,7 +85,8 @@ def _pixels(path: StrPath, ending: str, size: int) -> NDArray[Any]:
     with _large_images():
         properties = imageio.improps(path, plugin="pillow")
         _refuse_claims(int(np.prod(properties.shape, dtype=object)) * np.dtype(properties.dtype).itemsize, size)
-        return np.asarray(imageio.imread(path, plugin="pillow"))
+        mode = imageio.immeta(path, plugin="pillow", exclude_applied=False).get("mode")
+        return np.asarray(imageio.imread(path, plugin="pillow", mode=_READ_AS.get(mode)))
 
 
 @contextmanager
