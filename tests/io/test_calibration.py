@@ -170,5 +170,5 @@ def test_inks_and_transparent_greys_become_colours(tmp_path, mode, name, channel
     Image.fromarray(colours).convert(mode).save(tmp_path / name)
     pixels = read_image(tmp_path / name).pixels
     assert pixels.shape == (30, 40, channels)
-    np.testing.assert_allclose(pixels[..., :3], colours, atol=20)  # the JPEG loses some
+    assert np.abs(pixels[..., :3].astype(float) - colours).mean() < 5  # the JPEG loses some
     assert (pixels[..., 3:] == 255).all()

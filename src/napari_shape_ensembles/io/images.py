@@ -86,7 +86,7 @@ def _pixels(path: StrPath, ending: str, size: int) -> NDArray[Any]:
         properties = imageio.improps(path, plugin="pillow")
         _refuse_claims(int(np.prod(properties.shape, dtype=object)) * np.dtype(properties.dtype).itemsize, size)
         mode = imageio.immeta(path, plugin="pillow", exclude_applied=False).get("mode")
-        return np.asarray(imageio.imread(path, plugin="pillow", mode=_READ_AS.get(mode)))
+        return np.asarray(imageio.imread(path, plugin="pillow", mode=_READ_AS.get(str(mode))))
 
 
 @contextmanager
