@@ -51,3 +51,13 @@ def wheel(session: nox.Session, binding: str) -> None:
     session.chdir(folder)
     environment = SCREEN | {"NAPARI_CONFIG": f"{folder}/napari.yaml", "QT_API": binding}
     session.run("python", "-m", "napari_shape_ensembles.viewer.demo", "--out", "demo.png", env=environment)
+
+
+@nox.session(python="3.11")
+def audit(session: nox.Session) -> None:
+    """Workflow files, licences of what is installed, and its known weaknesses (which needs the network)."""
+    session.install(".[all,dask,ebsd,imagej,parquet]", "check-jsonschema", "pip-audit", "pip-licenses", "zizmor")
+    session.run("check-jsonschema", "--builtin-schema", "vendor.github-workflows", ".github/workflows/test.yml")
+    session.run("zizmor", "--offline", ".github/workflows/test.yml")
+    session.run("pip-licenses", "--order=license")
+    session.run("pip-audit", "--skip-editable")

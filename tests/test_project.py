@@ -5,7 +5,7 @@ import re
 import shutil
 import subprocess
 import sys
-from importlib.metadata import requires, version
+from importlib.metadata import metadata, requires, version
 from pathlib import Path
 
 import npe2
@@ -52,6 +52,17 @@ import sys, napari_shape_ensembles
 print([name for name in ("numpy", "scipy", "skimage", "pandas", "pint") if name in sys.modules])
 """
     assert run_python(code).strip() == "[]"
+
+
+def test_base_dependencies_ask_no_more_than_bsd_does():
+    names = [re.match(r"[\w-]+", line)[0] for line in requires("napari-shape-ensembles") if "extra ==" not in line]
+    assert len(names) > 15
+    for name in names:
+        about = metadata(name)
+        words = [about.get("License-Expression"), about.get("License"), *(about.get_all("Classifier") or [])]
+        stated = " ".join(word.splitlines()[0] for word in words if word)
+        assert re.search(r"BSD|MIT|Apache|PSF|Python Software Foundation", stated), f"{name}: {stated}"
+        assert not re.search(r"GPL|General Public", stated), f"{name}: {stated}"
 
 
 def test_rooms_import_only_the_rooms_above_them():
