@@ -49,34 +49,25 @@ def extract_curves(
     Parameters
     ----------
     labels : (rows, columns) array
-        Whole numbers of any type, 0 = background. Of a mask, that is booleans or one value in several places, the
-        connected components.
+        Whole numbers, 0 = background. Of a mask (booleans, or one value in several places) the connected components.
     smoothing : float
         Standard deviation of the filter; 0 for none.
     smoothing_unit : {"pixel", "physical", "window"}
         Of `smoothing`: pixels; `unit`, so that pixels of unequal sides smooth alike in both directions; or the
         paper's σ, pixels with the filter cut off to a window of 2⌊σ/2⌋ + 1 of them, nearly a box filter.
-    scale : (float, float)
-        Height and width of a pixel in `unit`.
-    unit : str
-        Of the resulting coordinates.
-    holes : bool
-        Also trace holes, as curves of their own, with ids -1, -2, …
-    border : bool
-        Keep objects that touch the image border, closed along it.
-    min_area : float
-        Least area of objects and holes, in pixels.
+    scale, unit : (float, float), str
+        Height and width of a pixel, and the unit of both and of the outlines.
+    holes, border : bool
+        Also trace holes, as curves with ids -1, -2, …; keep objects that touch the image border, closed along it.
+    min_area, min_length : float
+        Least area of objects and holes, and length of outlines, in pixels (the paper's batteries: a length of 20).
     min_vertices : int
         Least number of vertices; marching squares set about 1.3 per pixel of length.
-    min_length : float
-        Least length in pixels (the paper's battery curves: 20).
-    name : str
-        Of the ensemble.
 
     Returns
     -------
     Ensemble
-        Ids are the label values. Where a label has several pieces, or falls apart under smoothing, the largest is
+        Of that name. Ids are the label values. Where a label has several pieces, or falls apart under smoothing, the largest is
         kept. All that is left out is counted by reason in `dropped`.
 
     Raises
