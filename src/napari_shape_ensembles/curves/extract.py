@@ -67,7 +67,7 @@ def extract_curves(
     Returns
     -------
     Ensemble
-        Of that name. Ids are the label values. Where a label has several pieces, or falls apart under smoothing, the largest is
+        Ids are the label values. Where a label has several pieces, or falls apart under smoothing, the largest is
         kept. All that is left out is counted by reason in `dropped`.
 
     Raises
