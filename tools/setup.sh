@@ -28,6 +28,15 @@ has_pip() {
     .venv/bin/python -m pip --version >/dev/null 2>&1
 }
 
+install() {
+    .venv/bin/python -m pip install --quiet --editable '.[dask,ebsd,imagej,parquet]' 'napari[pyqt6]' --group dev
+}
+
+# For a new Python not every library has a wheel yet: pip then builds it.
+needs_compiler() {
+    needs gcc libc6-dev "$(.venv/bin/python -c 'import sys; print("python%d.%d-dev" % sys.version_info[:2])')"
+}
+
 python=$(find_python)
 needs libfontconfig1 libgl1 libegl1 libglib2.0-0 libdbus-1-3 libxkbcommon0 libxkbcommon-x11-0 \
     libxcb-cursor0 libxcb-icccm4 libxcb-keysyms1 libxcb-shape0
@@ -38,7 +47,11 @@ if ! has_pip; then
 fi
 echo "Installing Python packages into .venv; the first time takes some minutes"
 .venv/bin/python -m pip install --quiet --upgrade 'pip>=25.1'
-.venv/bin/python -m pip install --quiet --editable '.[dask,ebsd,imagej,parquet]' 'napari[pyqt6]' --group dev
+install || {
+    echo "Some library has no wheel for this Python, so it is built here"
+    needs_compiler
+    install
+}
 .venv/bin/python -c 'import PyQt6.QtOpenGLWidgets' || {
     echo "Qt does not load. Install the library named above with the system's package manager, then run make again." >&2
     exit 1
