@@ -6,6 +6,7 @@ import tifffile
 from napari.components import ViewerModel
 from qtpy.QtCore import Qt
 
+from napari_shape_ensembles.viewer.inputs import symbol
 from napari_shape_ensembles.viewer.pixel_size import PixelSize, calibration_of
 
 IMAGE = np.zeros((20, 30), np.uint8)
@@ -108,3 +109,12 @@ def test_a_closed_widget_leaves_nothing_behind(viewer, widget):
     assert len(viewer.layers.events.inserted.callbacks) == before - 1
     widget.show()
     assert len(viewer.layers.events.inserted.callbacks) == before
+
+
+@pytest.mark.parametrize(("short", "expected"), [("\N{GREEK SMALL LETTER MU}m", "µm"), ("µm", "µm"), ("nm", "nm")])
+def test_either_letter_for_micro_is_one_unit(short, expected):
+    class Unit:
+        def __format__(self, kind):
+            return short
+
+    assert symbol(Unit()) == expected == expected.replace("\N{GREEK SMALL LETTER MU}", "")

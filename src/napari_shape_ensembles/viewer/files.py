@@ -15,7 +15,7 @@ from ..io.annotations import is_annotated
 from ..io.content import json_of
 from ..painted import LayerData
 from ..records import FORMAT
-from .inputs import ellipse_outline
+from .inputs import ellipse_outline, symbol
 from .layers import painted_data
 
 Reader = Callable[[str | Sequence[str]], list[LayerData]]
@@ -135,6 +135,6 @@ def _is_open(kind: str, vertices: np.ndarray) -> bool:
 
 def _calibration(attributes: dict[str, Any]) -> tuple[str, tuple[float, float]]:
     """Unit of the rows, and size of a pixel in it."""
-    rows, columns = (str(unit) if str(unit) == "pixel" else f"{unit:~P}" for unit in attributes["units"])
+    rows, columns = (symbol(unit) for unit in attributes["units"])
     height, width = (float(size) for size in attributes["scale"])
     return rows, (height, width if rows == columns else width * conversion_factor(columns, rows))

@@ -122,16 +122,17 @@ def _displayed_axes(layer: Layer, dims: "Dims") -> list[int]:
 
 def _calibration(layer: Layer, axes: Sequence[int]) -> tuple[NDArray[np.float64], str]:
     """Size of a step along rows and columns, in the unit of the rows."""
-    rows, columns = (_symbol(layer.units[axis]) for axis in axes)
+    rows, columns = (symbol(layer.units[axis]) for axis in axes)
     scale = np.asarray(layer.scale, dtype=np.float64)[list(axes)]
     if rows != columns:
         scale = scale * (1.0, conversion_factor(columns, rows))
     return scale, rows
 
 
-def _symbol(unit: Any) -> str:
+def symbol(unit: Any) -> str:
     """Short name of a layer's unit: µm rather than micrometer, but pixel in full."""
-    return "pixel" if str(unit) == "pixel" else f"{unit:~P}"
+    # Versions of pint differ in which of two letters stands for micro.
+    return "pixel" if str(unit) == "pixel" else f"{unit:~P}".replace("\N{GREEK SMALL LETTER MU}", "\N{MICRO SIGN}")
 
 
 def _plane(layer: Image | Labels, axes: Sequence[int], point: NDArray[np.int64]) -> NDArray[Any]:

@@ -10,7 +10,7 @@ from qtpy.QtWidgets import QComboBox, QDoubleSpinBox, QFormLayout, QHBoxLayout, 
 
 from ..curves import conversion_factor
 from ..io.calibration import Calibration, read_calibration
-from .inputs import ACCEPTED
+from .inputs import ACCEPTED, symbol
 
 _FOLLOWED = ("inserted", "removed", "reordered", "renamed")
 
@@ -159,7 +159,7 @@ def _size(tooltip: str) -> QDoubleSpinBox:
 
 def calibration_of(layer: Layer) -> Calibration:
     """Size of a pixel of a layer along its last two axes, in the unit of its rows."""
-    rows, columns = ("pixel" if str(unit) == "pixel" else f"{unit:~P}" for unit in layer.units[-2:])
+    rows, columns = (symbol(unit) for unit in layer.units[-2:])
     height, width = (float(size) for size in layer.scale[-2:])
     factor = 1.0 if rows == columns else conversion_factor(columns, rows)
     return Calibration((height, width * factor), rows, "layer")
