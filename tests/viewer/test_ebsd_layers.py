@@ -7,6 +7,7 @@ import pytest
 from napari.components import ViewerModel
 
 from napari_shape_ensembles.viewer.ebsd_layers import get_reader
+from napari_shape_ensembles.viewer.inputs import symbol
 
 
 @pytest.fixture
@@ -22,7 +23,7 @@ def test_a_map_opens_as_colours_quality_phases_and_grains(tmp_path, viewer, shar
     assert [layer.name for layer in layers] == ["sdss IPF z", "sdss iq", "sdss phases", "sdss grains"]
     for layer in layers:
         assert layer.scale.tolist() == [1.5, 1.5]
-        assert {f"{unit:~P}" for unit in layer.units} == {"µm"}
+        assert {symbol(unit) for unit in layer.units} == {"µm"}
     assert layers[0].rgb
     assert layers[3].data.max() == 113
 

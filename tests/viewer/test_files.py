@@ -12,7 +12,7 @@ from curve_makers import blobs
 from napari_shape_ensembles import Comparison, Ensemble, Settings, compare
 from napari_shape_ensembles.io import CurveTable, read_comparison_view, read_curves, write_curves
 from napari_shape_ensembles.viewer.files import get_reader
-from napari_shape_ensembles.viewer.inputs import source_of
+from napari_shape_ensembles.viewer.inputs import source_of, symbol
 from napari_shape_ensembles.viewer.layers import is_own
 from napari_shape_ensembles.viewer.views import comparison_view
 
@@ -47,7 +47,7 @@ def test_a_file_of_curves_opens_as_shapes_where_they_were(tmp_path, viewer, name
     (layer,) = viewer.open(tmp_path / name, plugin=PLUGIN)
     assert layer.name == "cells"
     assert layer.scale.tolist() == [0.5, 0.25]
-    assert [f"{unit:~P}" for unit in layer.units] == ["µm", "µm"]
+    assert [symbol(unit) for unit in layer.units] == ["µm", "µm"]
     assert layer.features["id"].tolist() == table().ensemble.ids.tolist()
     assert layer.features["kind"].tolist() == ["a", "b"] * 4
     assert not is_own(layer)  # so that it can be compared
