@@ -9,7 +9,7 @@ from napari.components import ViewerModel
 from napari.layers import Layer
 from qtpy.QtCore import QEvent, Qt, Signal
 from qtpy.QtGui import QKeySequence, QShortcut
-from qtpy.QtWidgets import QApplication, QHBoxLayout, QLabel, QProgressBar, QPushButton, QVBoxLayout, QWidget
+from qtpy.QtWidgets import QApplication, QHBoxLayout, QProgressBar, QPushButton, QVBoxLayout, QWidget
 
 from ..comparison import Comparison
 from ..discrepancy import INCONCLUSIVE
@@ -82,7 +82,7 @@ class CompareShapes(QWidget):
         self.reason = wrapped()
         self.progress = QProgressBar()
         self.progress.setTextVisible(False)
-        self.step = QLabel()
+        self.step = wrapped()
         self.stale = StaleBanner()
         self.results = ResultsPanel()
         self.excluded = ExclusionRow()

@@ -5,9 +5,7 @@ from numpy.typing import NDArray
 from qtpy.QtCore import Qt, Signal
 from qtpy.QtWidgets import (
     QAbstractItemView,
-    QComboBox,
     QHeaderView,
-    QLabel,
     QTableWidget,
     QTableWidgetItem,
     QTabWidget,
@@ -20,6 +18,7 @@ from ..discrepancy.modes import along_mode, exaggeration
 from ..discrepancy.witness import most_typical
 from ..explanations import Explanation
 from .shape_canvas import Densities, Drawn, Gallery, ShapeCanvas, ShareBar
+from .widgets import NarrowList, wrapped
 
 Real = NDArray[np.float64]
 
@@ -51,19 +50,16 @@ class ExplanationPanel(QTabWidget):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.explanation: Explanation | None = None
-        self.sentences = QLabel()
-        self.sentences.setWordWrap(True)
+        self.sentences = wrapped()
         self.sentences.setTextFormat(Qt.TextFormat.PlainText)
-        self.sentences.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self.shares = ShareBar()
         self.table = _table()
         self.table.itemSelectionChanged.connect(self._show_mode)
         self.mode_canvas = ShapeCanvas()
         self.mode_canvas.setMinimumHeight(130)
         self.densities = Densities()
-        self.mode_words = QLabel()
-        self.mode_words.setWordWrap(True)
-        self.kind = QComboBox()
+        self.mode_words = wrapped()
+        self.kind = NarrowList()
         self.kind.addItem("by form (undulation)", "undulation")
         self.kind.addItem("by size and elongation (scale)", "scale")
         self.kind.setToolTip("Which of the two tests' witness functions ranks the curves")

@@ -10,8 +10,6 @@ from qtpy.QtCore import QEvent, Qt, Signal
 from qtpy.QtWidgets import (
     QAbstractItemView,
     QCheckBox,
-    QComboBox,
-    QFormLayout,
     QHBoxLayout,
     QHeaderView,
     QLabel,
@@ -32,7 +30,7 @@ from .inputs import ACCEPTED, SegmentationSettings, Source, source_of, trace
 from .inspect_layers import SCORE, exclude, excluded_of, inspected_layers, score_limits
 from .layer_choice import LayerChoice
 from .layers import is_own
-from .widgets import ScrollColumn, is_closed, once, wrapped
+from .widgets import NarrowList, ScrollColumn, form, is_closed, once, wrapped
 from .worker import Failure, Kept, Progress, Runner
 
 _SUSPICIOUS, _TWO = "suspicious", "two"
@@ -74,7 +72,7 @@ class InspectCurves(QWidget):
         self._follow()
 
     def _make_controls(self) -> None:
-        self.question = QComboBox()
+        self.question = NarrowList()
         for value, words in _QUESTIONS.items():
             self.question.addItem(words, value)
         self.question.setToolTip("Single curves with a fault or far from the others; or two label layers of one image.")
@@ -98,7 +96,7 @@ class InspectCurves(QWidget):
         self.again_button.setToolTip("Compare both layers again, without the curves that are ticked")
 
     def _lay_out(self) -> None:
-        top = QFormLayout()
+        top = form()
         for label, control in (("Question", self.question), ("A", self.a), ("B", self.b)):
             top.addRow(label, control)
         top.addRow("", self.border)
@@ -331,7 +329,6 @@ def _table() -> QTableWidget:
     table.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
     table.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
     table.setMinimumHeight(220)
-    table.setMinimumWidth(330)
     table.verticalHeader().setVisible(False)
     table.horizontalHeader().setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
     table.horizontalHeader().setStretchLastSection(True)

@@ -7,7 +7,7 @@ from napari.components import ViewerModel
 from napari.layers import Image, Layer
 from napari.utils.colormaps import Colormap
 from qtpy.QtCore import QEvent, QTimer, Signal
-from qtpy.QtWidgets import QCheckBox, QFormLayout, QHBoxLayout, QProgressBar, QPushButton, QVBoxLayout, QWidget
+from qtpy.QtWidgets import QCheckBox, QHBoxLayout, QProgressBar, QPushButton, QVBoxLayout, QWidget
 
 from .histogram import Histogram
 from .inputs import Source, source_of
@@ -16,7 +16,7 @@ from .layers import claim, is_own
 from .preview import Preview, previews
 from .segment_form import SegmentForm
 from .segment_layers import Committed, all_planes, commit, displayed
-from .widgets import ScrollColumn, is_closed, once, wrapped
+from .widgets import ScrollColumn, form, is_closed, once, wrapped
 from .worker import Failure, Progress, Runner
 
 # How long further changes are waited for before a preview starts.
@@ -82,7 +82,7 @@ class SegmentCurves(QWidget):
         self.message = wrapped()
 
     def _lay_out(self) -> None:
-        top = QFormLayout()
+        top = form()
         top.addRow("Image", self.layer)
         buttons = QHBoxLayout()
         buttons.addWidget(self.commit_button, 1)

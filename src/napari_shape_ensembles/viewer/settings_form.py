@@ -9,7 +9,6 @@ from qtpy.QtWidgets import (
     QCheckBox,
     QComboBox,
     QDoubleSpinBox,
-    QFormLayout,
     QHBoxLayout,
     QPushButton,
     QSpinBox,
@@ -20,7 +19,7 @@ from qtpy.QtWidgets import (
 from ..comparison import Settings
 from .inputs import SegmentationSettings
 from .preferences import preferred
-from .widgets import Section, wrapped
+from .widgets import NarrowList, Section, form, wrapped
 
 Control: TypeAlias = QCheckBox | QComboBox | QDoubleSpinBox | QSpinBox
 
@@ -56,16 +55,15 @@ class SettingsForm(QWidget):
 
     def _section(self, title: str, controls: dict[str, tuple[str, Control, str]], folded: bool) -> Section:
         page = QWidget()
-        form = QFormLayout(page)
-        form.setContentsMargins(6, 0, 0, 6)
-        form.setFieldGrowthPolicy(QFormLayout.FieldGrowthPolicy.AllNonFixedFieldsGrow)
+        rows = form(page)
+        rows.setContentsMargins(6, 0, 0, 6)
         for name, (label, control, tooltip) in controls.items():
             tooltip = tooltip if "Default" in tooltip else f"{tooltip} Default: {_shown(control)}."
             control.setToolTip(tooltip)
             control.setObjectName(name)
             self.controls[name] = control
-            form.addRow(label, control)
-            form.labelForField(control).setToolTip(tooltip)
+            rows.addRow(label, control)
+            rows.labelForField(control).setToolTip(tooltip)
         return Section(title, page, folded=folded)
 
     def segmentation(self) -> SegmentationSettings:
@@ -277,12 +275,10 @@ def _advanced_controls() -> dict[str, tuple[str, Control, str]]:
 
 
 def _choice(options: dict[str, str], default: Any) -> QComboBox:
-    combo = QComboBox()
+    combo = NarrowList()
     for value, words in options.items():
         combo.addItem(words, value)
     combo.setCurrentIndex(list(options).index(default))
-    combo.setMinimumContentsLength(12)
-    combo.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
     return combo
 
 
