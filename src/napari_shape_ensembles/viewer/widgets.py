@@ -26,7 +26,7 @@ _BREAK = "\u200b"
 _LONG_WORD = re.compile(r"[^\s<>&;]{16,}")
 _PART = re.compile(r"[^_./\\-]*[_./\\-]?")
 _PART_LETTERS = 16
-_LETTERS = 10  # that a list shows at least
+_LETTERS = 8  # that a list shows at least
 _EDGE = 4  # pixels beside the text of a list
 
 
