@@ -4,11 +4,14 @@ import pytest
 from qtpy.QtWidgets import (
     QAbstractButton,
     QAbstractSpinBox,
+    QApplication,
     QComboBox,
     QLabel,
     QLineEdit,
     QScrollArea,
     QTabBar,
+    QTableWidget,
+    QTabWidget,
     QWidget,
 )
 
@@ -133,6 +136,19 @@ def assert_narrow(frame, dock, qtbot):
     qtbot.wait(50)
     assert dock.minimumSizeHint().width() <= NARROW
     assert dock.width() <= NARROW
-    assert cut_off(dock) == []
     for area in dock.findChildren(QScrollArea):
         assert area.widget().width() <= area.viewport().width()
+    assert_nothing_cut_off(dock, [tabs for tabs in dock.findChildren(QTabWidget) if tabs.isVisible()])
+
+
+def assert_nothing_cut_off(dock, tabs):
+    """Look at every page of all tabs."""
+    if tabs:
+        for page in range(tabs[0].count()):
+            tabs[0].setCurrentIndex(page)
+            assert_nothing_cut_off(dock, tabs[1:])
+    else:
+        QApplication.processEvents()
+        assert cut_off(dock) == []
+        for table in dock.findChildren(QTableWidget):
+            assert not table.isVisible() or table.horizontalHeader().length() <= table.viewport().width()
