@@ -1,7 +1,7 @@
 """The dock *Compare shapes*: two layers in, painted curves and a row of the truth table out."""
 
 from collections.abc import Callable
-from pathlib import Path
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -23,11 +23,11 @@ from .layer_pair import LayerPair, why_not
 from .layers import OwnLayers
 from .opened_results import OpenedResults
 from .painting import Painting
-from .report import as_python, as_python_of_file, as_text
 from .results import ResultsPanel
 from .settings_form import SettingsForm
 from .stale_banner import StaleBanner
 from .staleness import Basis, Watch, basis, changes
+from .tasks import Opened
 from .views import Shown
 from .widgets import ScrollColumn, is_closed, once, wrapped
 from .worker import Failure, Outcome, Progress, Runner, Steps, run
@@ -119,8 +119,6 @@ class CompareShapes(QWidget):
         self.run_button.clicked.connect(self.run)
         self.stale.again.clicked.connect(self.run)
         self.cancel_button.clicked.connect(self.cancel)
-        self.results.copy_text.clicked.connect(self.copy_text)
-        self.results.copy_python.clicked.connect(self.copy_python)
         self.results.help.clicked.connect(self.explain)
         self.results.noted.connect(self._noting.start)
         self.results.explore.clicked.connect(self.views.open_explorer)
@@ -183,8 +181,11 @@ class CompareShapes(QWidget):
         return basis(self._viewer, (a, b), segmentation, self.settings.analysis(), excluded)
 
     def cancel(self) -> None:
-        """Stop the run or the task under way; layers and the result before it stay."""
-        if self.runner.busy:
+        """Stop the run or the task under way; layers and the result before it stay.
+
+        A result whose curves are on their way into the viewer is shown in full: nothing is left to be stopped.
+        """
+        if self.runner.busy and not self.runner.finish_turns():
             self.runner.cancel()
             self._show_idle()
             if self._then is not None:
@@ -251,6 +252,12 @@ class CompareShapes(QWidget):
         self.results.show_busy(self.runner.busy)
 
     def _end(self, outcome: Any) -> None:
+        """Take what a run or a task has led to, its layers one after another."""
+        layers = outcome.layers if isinstance(outcome, Outcome | Opened) else []
+        arriving = self.curves.replacing(layers) if layers else []
+        self.runner.in_turns([*arriving, partial(self._conclude, outcome)])
+
+    def _conclude(self, outcome: Any) -> None:
         then, self._then = self._then, None
         self._show_idle()
         if then is None:
@@ -270,7 +277,6 @@ class CompareShapes(QWidget):
             self._arriving.start()
         else:
             assert self._next is not None
-            self.curves.replace(outcome.layers)
             self.show_result(Shown.of_run(outcome.result, *self._next))
 
     def start_task(self, steps: Steps, then: Callable[[Any], None]) -> None:
@@ -296,27 +302,6 @@ class CompareShapes(QWidget):
         self.results.show_result(self.shown, notes)
         self.painting.show_result(self.shown.result)
         self._show_staleness()
-
-    def copy_text(self) -> None:
-        """Put the result in words on the clipboard, and what has changed since."""
-        if self.shown is not None:
-            changed = [f"Out of date: {', '.join(self.changed_since())}."] if self.changed_since() else []
-            origin = [self.shown.origin] if self.shown.origin else []
-            notes = (*changed, *origin, *self.shown.notes)
-            _to_clipboard(as_text(self.shown.result, self.shown.segmentation, notes))
-
-    def copy_python(self) -> None:
-        """Put a script that makes the comparison again, or reads it again, on the clipboard."""
-        shown = self.shown
-        if shown is None:
-            return
-        if shown.basis is not None and shown.sources is not None:
-            basis_ = shown.basis
-            _to_clipboard(as_python(shown.sources, basis_.segmentation, basis_.analysis, basis_.excluded))
-        elif Path(shown.path).is_file():
-            _to_clipboard(as_python_of_file(shown.path))
-        else:
-            self.results.note("⚠ No script can make this result again: neither its layers nor its file are there.")
 
     def explain(self) -> None:
         """Open the help at the row that holds."""
@@ -387,9 +372,3 @@ class CompareShapes(QWidget):
             self.watch.rest()
             self.views.rest()
             self.cancel()
-
-
-def _to_clipboard(text: str) -> None:
-    clipboard = QApplication.clipboard()
-    assert clipboard is not None
-    clipboard.setText(text)

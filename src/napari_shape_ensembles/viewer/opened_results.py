@@ -61,7 +61,6 @@ class OpenedResults(QObject):
         dock, result = self._dock, opened.shown.result
         shown = opened.shown.tied(self._viewer)
         self._seen.add(result)
-        dock.curves.adopt(opened.layers)
         complete(opened.layers, result)
         left = dock.settings.show_settings(result.settings, shown.segmentation)
         if shown.basis is not None:

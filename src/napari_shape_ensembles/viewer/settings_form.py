@@ -101,7 +101,8 @@ class SettingsForm(QWidget):
         self.changed.emit()
 
     def load(self, values: Mapping[str, Any]) -> None:
-        """Set controls by their names; a choice is set by its value."""
+        """Set controls by their names; a choice is set by its value. Only the last change is told."""
+        was_blocked = self.blockSignals(True)
         for name, value in values.items():
             control = self.controls[name]
             if isinstance(control, QComboBox):
@@ -112,6 +113,8 @@ class SettingsForm(QWidget):
                 control.setChecked(value)
             else:
                 control.setValue(value)
+        self.blockSignals(was_blocked)
+        self.changed.emit()
 
     def values(self) -> dict[str, Any]:
         """What all controls are set to, by their names."""
