@@ -19,6 +19,7 @@ from .exclusions import Exclusions
 from .file_actions import FileActions
 from .help import HelpWindow
 from .inputs import Source, source_of
+from .kept_row import KeptRow
 from .layer_pair import LayerPair, why_not
 from .layers import OwnLayers
 from .opened_results import OpenedResults
@@ -56,6 +57,7 @@ class CompareShapes(QWidget):
         self._then: Callable[[Any], None] | None = None
         self._help: HelpWindow | None = None
         self.shown: Shown | None = None
+        self.unsaved = False
         self.curves = OwnLayers(napari_viewer)
         self.views = CurveViews(napari_viewer, self.curves, self)
         self.exclusions = Exclusions()
@@ -86,6 +88,7 @@ class CompareShapes(QWidget):
         self.stale = StaleBanner()
         self.results = ResultsPanel()
         self.excluded = ExclusionRow()
+        self.kept = KeptRow()
         self.painting = Painting(self.curves)
         self._closing = once(self, self._stop_if_closed)
         self._noting = once(self, self._bring_note_into_view)
@@ -102,7 +105,16 @@ class CompareShapes(QWidget):
         for part in (self.layer_pair, self.settings):
             column.addWidget(part)
         column.addLayout(buttons)
-        for part in (self.reason, self.step, self.progress, self.stale, self.excluded, self.results, self.painting):
+        for part in (
+            self.reason,
+            self.step,
+            self.progress,
+            self.stale,
+            self.kept,
+            self.excluded,
+            self.results,
+            self.painting,
+        ):
             column.addWidget(part)
         column.addStretch(1)
         self._scroll = ScrollColumn(page)
@@ -168,6 +180,7 @@ class CompareShapes(QWidget):
             self._end(Failure(str(error)))
             return
         self._next = basis_, sources
+        self.opened.note_use()
         self.results.note("")
         self.results.say("")
         self.painting.hide()
@@ -277,20 +290,22 @@ class CompareShapes(QWidget):
             self._arriving.start()
         else:
             assert self._next is not None
+            self.kept.keep(None)
             self.show_result(Shown.of_run(outcome.result, *self._next))
 
     def start_task(self, steps: Steps, then: Callable[[Any], None]) -> None:
         """Do something with the result, or with a file, in the background; `then` takes what it returns."""
         if not self.runner.busy:
             self._then, focus = then, QApplication.focusWidget()
+            self.opened.note_use()
             self.runner.start(steps)
             self._show_progress(Progress("starting", 0, 0))
             if focus is not None and self.isAncestorOf(focus):  # what was pressed is off now; Esc must find the dock
                 self.cancel_button.setFocus()
 
-    def show_result(self, shown: Shown) -> None:
-        """Show another result in all views."""
-        self.shown = shown
+    def show_result(self, shown: Shown, *, unsaved: bool = True) -> None:
+        """Show another result in all views, one that can be found nowhere else or one that can."""
+        self.shown, self.unsaved = shown, unsaved
         self.views.show_result(shown.result)
         self._arrange(self.results.side_by_side.isChecked())
         self._show_result()
@@ -357,6 +372,7 @@ class CompareShapes(QWidget):
     def showEvent(self, event: QEvent | None) -> None:  # noqa: N802 - Qt's name
         """Follow the layers again after the dock was closed, and see what has changed meanwhile."""
         self._closing.stop()
+        self.opened.note_use()
         self.layer_pair.follow()
         self.views.link.link()
         super().showEvent(event)

@@ -89,7 +89,11 @@ class FileActions(QObject):
         path = None if shown is None else self._asked("Save comparison", f"comparison{ENDING}", _COMPARISONS)
         if shown is not None and path is not None:
             painted = self._dock.painting.choice.currentData()
-            self._dock.start_task(saving(shown, painted, path), self._written)
+            self._dock.start_task(saving(shown, painted, path), self._saved)
+
+    def _saved(self, paths: list[Path]) -> None:
+        self._dock.unsaved = False
+        self._written(paths)
 
     def export(self) -> None:
         """Write the curves of both images."""
