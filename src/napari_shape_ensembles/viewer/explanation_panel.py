@@ -3,6 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 from qtpy.QtCore import Qt, Signal
+from qtpy.QtGui import QResizeEvent
 from qtpy.QtWidgets import (
     QAbstractItemView,
     QHeaderView,
@@ -31,6 +32,7 @@ _HEADINGS = {
     "goes with": "Property with a rank correlation of at least 0.6 with the mode",
 }
 _SHOWN = 8
+_ROOMY = 340  # pixels that all columns of the table need
 
 
 class ExplanationPanel(QTabWidget):
@@ -114,6 +116,7 @@ class ExplanationPanel(QTabWidget):
             for column, text in enumerate(cells):
                 item = QTableWidgetItem(text)
                 item.setData(Qt.ItemDataRole.UserRole, mode)
+                item.setToolTip(text)
                 self.table.setItem(row, column, item)
         self.table.blockSignals(False)
         self.table.resizeColumnsToContents()
@@ -164,8 +167,17 @@ def _column(*parts: QWidget) -> QWidget:
     return page
 
 
+class ModeTable(QTableWidget):
+    """One row per mode. The variance, told below of the mode that is chosen, gives way in a narrow dock."""
+
+    def resizeEvent(self, event: QResizeEvent | None) -> None:  # noqa: N802 - Qt's name
+        """Leave room for the last column."""
+        super().resizeEvent(event)
+        self.setColumnHidden(list(_HEADINGS).index("var."), self.width() < _ROOMY)
+
+
 def _table() -> QTableWidget:
-    table = QTableWidget(0, len(_HEADINGS))
+    table = ModeTable(0, len(_HEADINGS))
     for column, (heading, tooltip) in enumerate(_HEADINGS.items()):
         item = QTableWidgetItem(heading)
         item.setToolTip(tooltip)
@@ -175,7 +187,7 @@ def _table() -> QTableWidget:
     table.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
     table.verticalHeader().setVisible(False)
     table.horizontalHeader().setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
-    table.horizontalHeader().setStretchLastSection(True)
+    table.horizontalHeader().setSectionResizeMode(len(_HEADINGS) - 1, QHeaderView.ResizeMode.Stretch)
     table.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
     table.setMinimumHeight(150)
     table.setToolTip("Choose a mode to see it below, and on the first slider above")
