@@ -1,6 +1,7 @@
 """The dock *Inspect curves*: which outlines deserve a second look, and what the answer is without them."""
 
 from collections.abc import Generator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -176,8 +177,8 @@ class InspectCurves(QWidget):
         self._show_progress(Progress("comparing again", 0, 0))
 
     def cancel(self) -> None:
-        """Stop what is under way."""
-        if self.runner.busy:
+        """Stop what is under way; layers on their way into the viewer still come."""
+        if self.runner.busy and not self.runner.finish_turns():
             self.runner.cancel()
             self._show_idle()
             self.reason.setText("Cancelled.")
@@ -212,22 +213,22 @@ class InspectCurves(QWidget):
             self.again = outcome
             self.verdict_again.setText(f"Without the excluded: {outcome.summary()}")
         else:
-            self.result, layers = outcome
-            self.again = None
-            self.verdict_again.setText("")
-            self._show_layers(layers)
-            self._show_result()
-            self._show_idle()
+            self._show_inspection(*outcome)
+            return
         self.finished.emit()
 
-    def _show_layers(self, layers: list[Shapes]) -> None:
-        """Put the curves into the viewer in place of those of the inspection before."""
-        for layer in self._layers:
-            if layer in self._viewer.layers:
-                self._viewer.layers.remove(layer)
-        self._layers = layers
-        for layer in layers:
-            self._viewer.add_layer(layer)
+    def _show_inspection(self, result: Inspection, layers: list[Shapes]) -> None:
+        """Put the curves into the viewer, one layer after another, in place of those of the inspection before."""
+        away = [partial(self._viewer.layers.remove, layer) for layer in self._layers if layer in self._viewer.layers]
+        come = [partial(self._viewer.add_layer, layer) for layer in layers]
+        self.result, self._layers, self.again = result, layers, None
+        self.verdict_again.setText("")
+        self.runner.in_turns([*away, *come, self._conclude])
+
+    def _conclude(self) -> None:
+        self._show_result()
+        self._show_idle()
+        self.finished.emit()
 
     def _show_result(self) -> None:
         result = self.result
