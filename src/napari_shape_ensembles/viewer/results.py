@@ -159,7 +159,7 @@ class ResultsPanel(QWidget):
                 cell = QLabel(text)
                 side = Qt.AlignmentFlag.AlignRight if column else Qt.AlignmentFlag.AlignLeft
                 self.tests.addWidget(cell, row, column, side | Qt.AlignmentFlag.AlignTop)
-        self.tests.setColumnStretch(0, 1)
+        self.tests.setColumnStretch(len(_COLUMNS), 1)
         self.null_plots["Undulation"].show_test(result.undulation)
         self.null_plots["Scale"].show_test(result.scale)
 
