@@ -213,7 +213,7 @@ class Runner(QObject):
         worker = _worker(steps)
         worker.yielded.connect(lambda progress: self._progress(worker, progress))
         worker.returned.connect(lambda outcome: self._end(worker, outcome))
-        worker.finished.connect(lambda: self._gone(worker))
+        worker.finished.connect(lambda: self._gone(worker, steps))
         self._worker = worker
         self._running.append(worker)
         worker.start()
@@ -229,8 +229,10 @@ class Runner(QObject):
             self._worker = None
             self.ended.emit(outcome)
 
-    def _gone(self, worker: GeneratorWorker) -> None:
+    def _gone(self, worker: GeneratorWorker, steps: Steps) -> None:
         """A thread has ended: start what waits for it."""
+        # napari lists workers as long as its window is there; what was cancelled would keep its copies of the images.
+        steps.close()
         # The worker and what listens to it hold each other; Python may let go of such a ring in any thread, Qt may not.
         for signal in (worker.yielded, worker.returned, worker.finished):
             signal.disconnect()
