@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable
 
-from qtpy.QtCore import QEvent, QObject, Qt, QTimer, Signal
+from qtpy.QtCore import QEvent, QObject, QSize, Qt, QTimer, Signal
 from qtpy.QtGui import QKeyEvent, QKeySequence, QPaintEvent, QResizeEvent
 from qtpy.QtWidgets import (
     QApplication,
@@ -27,6 +27,7 @@ _LONG_WORD = re.compile(r"[^\s<>&;]{16,}")
 _PART = re.compile(r"[^_./\\-]*[_./\\-]?")
 _PART_LETTERS = 16
 _LETTERS = 8  # that a list shows at least
+_COMFORTABLE = 370  # pixels of a dock, at first
 _EDGE = 4  # pixels beside the text of a list
 
 
@@ -55,6 +56,10 @@ class ScrollColumn(QScrollArea):
         """Lines break elsewhere at another width."""
         super().resizeEvent(event)
         self.fit()
+
+    def sizeHint(self) -> QSize:  # noqa: N802 - Qt's name
+        """A comfortable width to begin with."""
+        return super().sizeHint().expandedTo(QSize(_COMFORTABLE, 0))
 
     def fit(self) -> None:
         """Ask for the width of the page and the scroll bar, and give the page the height of its broken lines."""
