@@ -148,7 +148,7 @@ def sheet(pictures, ground):
 def draw_states(out):
     """All states, in both themes, narrow and wide."""
     for theme in THEMES:
-        for kind, width in (("", 400), ("-wide", 640)):
+        for kind, width in (("", 320), ("-wide", 640)):
             pictures = states(theme, width)
             ground = "#262930" if theme == "dark" else "#efebe9"
             names = list(pictures) if not kind else ["done"]

@@ -284,6 +284,25 @@ def test_cancelling_before_the_first_step_leaves_the_dock_ready(bare_dock, qtbot
     assert bare_dock.state == "ready"
 
 
+def test_a_cancelled_run_lets_go_of_its_copies_of_the_images(bare_dock, qtbot, monkeypatch):
+    copies = []
+
+    def copying(sources, *_):
+        copies.extend(weakref.ref(source.data) for source in sources)
+        while True:
+            yield worker.Progress("counting", 0, 0)
+            time.sleep(0.01)
+
+    monkeypatch.setattr(compare_dock, "run", copying)
+    press(bare_dock.run_button, qtbot)
+    listed = list(bare_dock.runner._running)  # napari's window keeps them too
+    qtbot.wait(50)
+    press(bare_dock.cancel_button, qtbot)
+    bare_dock._next = None
+    qtbot.waitUntil(lambda: not any(copy() is not None for copy in copies), timeout=3000)
+    assert listed
+
+
 def test_a_run_after_a_cancelled_one_waits_for_its_thread_and_then_succeeds(bare_dock, qtbot, monkeypatch):
     threads = []
 

@@ -4,6 +4,7 @@ The tests named B1 to B12 hold traps of napari's Shapes layer; B0 is one of a bi
 """
 
 import gc
+import threading
 import time
 import weakref
 
@@ -15,11 +16,11 @@ from napari.components import ViewerModel
 from qtpy.QtCore import QElapsedTimer, QTimer
 
 from curve_makers import blobs
-from napari_shape_ensembles import Ensemble, Settings, compare
+from napari_shape_ensembles import Comparison, Ensemble, Settings, compare
 from napari_shape_ensembles.painted import MARK, edge_width, simplified
-from napari_shape_ensembles.viewer import worker
+from napari_shape_ensembles.viewer import tasks, worker
 from napari_shape_ensembles.viewer.inputs import Source
-from napari_shape_ensembles.viewer.layers import curve_layers, repaint
+from napari_shape_ensembles.viewer.layers import curve_layers, is_own, repaint
 from napari_shape_ensembles.viewer.paints import PAINTS
 
 from .conftest import press, run
@@ -222,6 +223,66 @@ def test_b12_curves_that_cannot_be_drawn_never_reach_a_layer():
 
 
 # The window stays awake ----------------------------------------------------------------------------------------
+
+
+def test_layers_come_and_go_one_by_one_with_time_to_draw_between(bare_dock, model, qtbot):
+    ticks, moved, timer = [], [], QTimer()
+    timer.timeout.connect(lambda: ticks.append(len(moved)))
+    for event in (model.layers.events.inserted, model.layers.events.removed):
+        event.connect(lambda event: moved.append(event.value.name) if is_own(event.value) else None)
+    timer.start(0)
+    run(bare_dock, qtbot)
+    run(bare_dock, qtbot)
+    timer.stop()
+    assert moved == ["one curves", "two curves"] * 3
+    assert set(ticks) == set(range(len(moved) + 1))
+
+
+def test_what_takes_long_is_never_done_by_the_windows_own_thread(bare_dock, qtbot, tmp_path, monkeypatch):
+    where = {}
+
+    def watched(owner, name):
+        function = getattr(owner, name)
+
+        def noting(*arguments, **options):
+            where.setdefault(name, set()).add(threading.current_thread() is threading.main_thread())
+            return function(*arguments, **options)
+
+        monkeypatch.setattr(owner, name, noting)
+
+    names = [(worker, "trace"), (worker, "typical"), (worker, "curve_layers"), (tasks, "typical"), (tasks, "layers_of")]
+    for owner, name in (*names, (tasks, "painted_data"), (Comparison, "save"), (tasks, "read_comparison_view")):
+        watched(owner, name)
+    run(bare_dock, qtbot)
+    path = tmp_path / "pair.comparison.npz"
+    for steps, then in (
+        (tasks.saving(bare_dock.shown, "product", path), lambda paths: None),
+        (tasks.opening(path), bare_dock.opened.take_up),
+    ):
+        with qtbot.waitSignal(bare_dock.finished, timeout=30_000):
+            bare_dock.start_task(steps, then)
+    assert where == {name: {False} for name in where}
+    assert len(where) == 7
+
+
+def test_a_run_cancelled_while_its_curves_arrive_is_shown_in_full(bare_dock, model, qtbot):
+    model.layers.events.inserted.connect(lambda event: is_own(event.value) and bare_dock.cancel())
+    run(bare_dock, qtbot)
+    assert [layer.name for layer in model.layers] == ["one", "two", "one curves", "two curves"]
+    assert bare_dock.state == "done"
+    assert not bare_dock.runner.busy
+
+
+def test_what_is_painted_already_is_not_painted_again(layers):
+    uploads = []
+    layers[0].events.face_color.connect(uploads.append)
+    limits = layers[0].face_contrast_limits
+    repaint(layers[0], "product", limits)
+    assert not uploads
+    repaint(layers[0], "product", (0.0, 2 * limits[1]))
+    layers[0].features.loc[0, "excluded"] = True
+    repaint(layers[0], "product", (0.0, 2 * limits[1]))
+    assert len(uploads) == 2
 
 
 def longest_pause(dock, qtbot):

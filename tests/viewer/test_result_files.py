@@ -193,6 +193,81 @@ def test_the_dock_shape_space_takes_an_opened_result(done, qtbot, tmp_path, answ
     assert dock.result.summary() == done.result.summary()
 
 
+@pytest.mark.parametrize("last", [0, 1])
+def test_a_dropped_file_is_taken_by_the_dock_that_was_used_last(done, qtbot, tmp_path, answer, last):
+    path = saved(done, answer, tmp_path / "pair.comparison.npz", qtbot)
+    npe2.PluginManager.instance().discover()
+    viewer = ViewerModel()
+    docks = [bare(viewer, qtbot) for _ in range(2)]
+    for dock in (docks[1 - last], docks[last]):
+        dock.show()
+        qtbot.waitExposed(dock)
+    with qtbot.waitSignal(docks[last].finished, timeout=30_000):
+        viewer.open(path, plugin=PLUGIN)
+    third = bare(viewer, qtbot)
+    qtbot.wait(100)
+    assert [dock.result is None for dock in (docks[last], docks[1 - last], third)] == [False, True, True]
+    assert not any(dock.runner.busy for dock in (*docks, third))
+
+
+def test_a_dropped_file_is_taken_by_the_dock_in_sight(done, qtbot, tmp_path, answer):
+    path = saved(done, answer, tmp_path / "pair.comparison.npz", qtbot)
+    npe2.PluginManager.instance().discover()
+    viewer = ViewerModel()
+    seen, hidden = bare(viewer, qtbot), bare(viewer, qtbot)
+    seen.show()
+    qtbot.waitExposed(seen)
+    hidden.opened.note_use()
+    with qtbot.waitSignal(seen.finished, timeout=30_000):
+        viewer.open(path, plugin=PLUGIN)
+    assert hidden.result is None
+
+
+@pytest.mark.parametrize("by_button", [True, False], ids=["Open", "dropped"])
+def test_an_unsaved_result_that_a_file_replaces_can_be_brought_back(done, model, qtbot, tmp_path, answer, by_button):
+    path = saved(done, answer, tmp_path / "pair.comparison.npz", qtbot)
+    done.settings.controls["rank"].setValue(10)
+    run(done, qtbot)
+    done.painting.choose("area")
+    result, text = done.result, done.results.text()
+    assert done.kept.isHidden()
+    if by_button:
+        choose(done.files, "Open", qtbot)
+    else:
+        npe2.PluginManager.instance().discover()
+        with qtbot.waitSignal(done.finished, timeout=30_000):
+            model.open(path, plugin=PLUGIN)
+    assert done.result is not result
+    assert not done.kept.isHidden()
+    assert "one and two" in done.kept.words.text()
+    with qtbot.waitSignal(done.finished, timeout=30_000):
+        press(done.kept.back, qtbot)
+    assert done.result is result
+    assert done.results.text() == text
+    assert done.settings.analysis().rank == 10
+    assert done.painting.choice.currentData() == "area"
+    assert done.state == "done"
+    assert done.unsaved
+    assert done.kept.isHidden()
+    assert [layer.name for layer in model.layers] == ["one", "two", "one curves", "two curves"]
+
+
+def test_a_saved_result_is_replaced_without_a_word(done, qtbot, tmp_path, answer):
+    saved(done, answer, tmp_path / "pair.comparison.npz", qtbot)
+    choose(done.files, "Open", qtbot)
+    assert done.kept.isHidden()
+
+
+def test_a_new_run_lets_go_of_the_result_that_was_kept(done, qtbot, tmp_path, answer):
+    saved(done, answer, tmp_path / "pair.comparison.npz", qtbot)
+    run(done, qtbot)
+    choose(done.files, "Open", qtbot)
+    assert not done.kept.isHidden()
+    run(done, qtbot)
+    assert done.kept.isHidden()
+    assert done.kept.kept is None
+
+
 def test_a_result_of_a_notebook_is_shown_too(done, qtbot):
     viewer = ViewerModel()
     dock = bare(viewer, qtbot)

@@ -1,7 +1,7 @@
 """The dock *Compare shapes*: two layers in, painted curves and a row of the truth table out."""
 
 from collections.abc import Callable
-from pathlib import Path
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -9,7 +9,7 @@ from napari.components import ViewerModel
 from napari.layers import Layer
 from qtpy.QtCore import QEvent, Qt, Signal
 from qtpy.QtGui import QKeySequence, QShortcut
-from qtpy.QtWidgets import QApplication, QHBoxLayout, QLabel, QProgressBar, QPushButton, QVBoxLayout, QWidget
+from qtpy.QtWidgets import QApplication, QHBoxLayout, QProgressBar, QPushButton, QVBoxLayout, QWidget
 
 from ..comparison import Comparison
 from ..discrepancy import INCONCLUSIVE
@@ -19,15 +19,16 @@ from .exclusions import Exclusions
 from .file_actions import FileActions
 from .help import HelpWindow
 from .inputs import Source, source_of
+from .kept_row import KeptRow
 from .layer_pair import LayerPair, why_not
 from .layers import OwnLayers
 from .opened_results import OpenedResults
 from .painting import Painting
-from .report import as_python, as_python_of_file, as_text
 from .results import ResultsPanel
 from .settings_form import SettingsForm
 from .stale_banner import StaleBanner
 from .staleness import Basis, Watch, basis, changes
+from .tasks import Opened
 from .views import Shown
 from .widgets import ScrollColumn, is_closed, once, wrapped
 from .worker import Failure, Outcome, Progress, Runner, Steps, run
@@ -56,6 +57,7 @@ class CompareShapes(QWidget):
         self._then: Callable[[Any], None] | None = None
         self._help: HelpWindow | None = None
         self.shown: Shown | None = None
+        self.unsaved = False
         self.curves = OwnLayers(napari_viewer)
         self.views = CurveViews(napari_viewer, self.curves, self)
         self.exclusions = Exclusions()
@@ -82,10 +84,11 @@ class CompareShapes(QWidget):
         self.reason = wrapped()
         self.progress = QProgressBar()
         self.progress.setTextVisible(False)
-        self.step = QLabel()
+        self.step = wrapped()
         self.stale = StaleBanner()
         self.results = ResultsPanel()
         self.excluded = ExclusionRow()
+        self.kept = KeptRow()
         self.painting = Painting(self.curves)
         self._closing = once(self, self._stop_if_closed)
         self._noting = once(self, self._bring_note_into_view)
@@ -102,7 +105,16 @@ class CompareShapes(QWidget):
         for part in (self.layer_pair, self.settings):
             column.addWidget(part)
         column.addLayout(buttons)
-        for part in (self.reason, self.step, self.progress, self.stale, self.excluded, self.results, self.painting):
+        for part in (
+            self.reason,
+            self.step,
+            self.progress,
+            self.stale,
+            self.kept,
+            self.excluded,
+            self.results,
+            self.painting,
+        ):
             column.addWidget(part)
         column.addStretch(1)
         self._scroll = ScrollColumn(page)
@@ -119,8 +131,6 @@ class CompareShapes(QWidget):
         self.run_button.clicked.connect(self.run)
         self.stale.again.clicked.connect(self.run)
         self.cancel_button.clicked.connect(self.cancel)
-        self.results.copy_text.clicked.connect(self.copy_text)
-        self.results.copy_python.clicked.connect(self.copy_python)
         self.results.help.clicked.connect(self.explain)
         self.results.noted.connect(self._noting.start)
         self.results.explore.clicked.connect(self.views.open_explorer)
@@ -170,6 +180,7 @@ class CompareShapes(QWidget):
             self._end(Failure(str(error)))
             return
         self._next = basis_, sources
+        self.opened.note_use()
         self.results.note("")
         self.results.say("")
         self.painting.hide()
@@ -183,8 +194,11 @@ class CompareShapes(QWidget):
         return basis(self._viewer, (a, b), segmentation, self.settings.analysis(), excluded)
 
     def cancel(self) -> None:
-        """Stop the run or the task under way; layers and the result before it stay."""
-        if self.runner.busy:
+        """Stop the run or the task under way; layers and the result before it stay.
+
+        A result whose curves are on their way into the viewer is shown in full: nothing is left to be stopped.
+        """
+        if self.runner.busy and not self.runner.finish_turns():
             self.runner.cancel()
             self._show_idle()
             if self._then is not None:
@@ -251,6 +265,12 @@ class CompareShapes(QWidget):
         self.results.show_busy(self.runner.busy)
 
     def _end(self, outcome: Any) -> None:
+        """Take what a run or a task has led to, its layers one after another."""
+        layers = outcome.layers if isinstance(outcome, Outcome | Opened) else []
+        arriving = self.curves.replacing(layers) if layers else []
+        self.runner.in_turns([*arriving, partial(self._conclude, outcome)])
+
+    def _conclude(self, outcome: Any) -> None:
         then, self._then = self._then, None
         self._show_idle()
         if then is None:
@@ -270,21 +290,22 @@ class CompareShapes(QWidget):
             self._arriving.start()
         else:
             assert self._next is not None
-            self.curves.replace(outcome.layers)
+            self.kept.keep(None)
             self.show_result(Shown.of_run(outcome.result, *self._next))
 
     def start_task(self, steps: Steps, then: Callable[[Any], None]) -> None:
         """Do something with the result, or with a file, in the background; `then` takes what it returns."""
         if not self.runner.busy:
             self._then, focus = then, QApplication.focusWidget()
+            self.opened.note_use()
             self.runner.start(steps)
             self._show_progress(Progress("starting", 0, 0))
             if focus is not None and self.isAncestorOf(focus):  # what was pressed is off now; Esc must find the dock
                 self.cancel_button.setFocus()
 
-    def show_result(self, shown: Shown) -> None:
-        """Show another result in all views."""
-        self.shown = shown
+    def show_result(self, shown: Shown, *, unsaved: bool = True) -> None:
+        """Show another result in all views, one that can be found nowhere else or one that can."""
+        self.shown, self.unsaved = shown, unsaved
         self.views.show_result(shown.result)
         self._arrange(self.results.side_by_side.isChecked())
         self._show_result()
@@ -296,27 +317,6 @@ class CompareShapes(QWidget):
         self.results.show_result(self.shown, notes)
         self.painting.show_result(self.shown.result)
         self._show_staleness()
-
-    def copy_text(self) -> None:
-        """Put the result in words on the clipboard, and what has changed since."""
-        if self.shown is not None:
-            changed = [f"Out of date: {', '.join(self.changed_since())}."] if self.changed_since() else []
-            origin = [self.shown.origin] if self.shown.origin else []
-            notes = (*changed, *origin, *self.shown.notes)
-            _to_clipboard(as_text(self.shown.result, self.shown.segmentation, notes))
-
-    def copy_python(self) -> None:
-        """Put a script that makes the comparison again, or reads it again, on the clipboard."""
-        shown = self.shown
-        if shown is None:
-            return
-        if shown.basis is not None and shown.sources is not None:
-            basis_ = shown.basis
-            _to_clipboard(as_python(shown.sources, basis_.segmentation, basis_.analysis, basis_.excluded))
-        elif Path(shown.path).is_file():
-            _to_clipboard(as_python_of_file(shown.path))
-        else:
-            self.results.note("⚠ No script can make this result again: neither its layers nor its file are there.")
 
     def explain(self) -> None:
         """Open the help at the row that holds."""
@@ -372,6 +372,7 @@ class CompareShapes(QWidget):
     def showEvent(self, event: QEvent | None) -> None:  # noqa: N802 - Qt's name
         """Follow the layers again after the dock was closed, and see what has changed meanwhile."""
         self._closing.stop()
+        self.opened.note_use()
         self.layer_pair.follow()
         self.views.link.link()
         super().showEvent(event)
@@ -387,9 +388,3 @@ class CompareShapes(QWidget):
             self.watch.rest()
             self.views.rest()
             self.cancel()
-
-
-def _to_clipboard(text: str) -> None:
-    clipboard = QApplication.clipboard()
-    assert clipboard is not None
-    clipboard.setText(text)

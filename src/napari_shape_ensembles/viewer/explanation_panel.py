@@ -3,11 +3,10 @@
 import numpy as np
 from numpy.typing import NDArray
 from qtpy.QtCore import Qt, Signal
+from qtpy.QtGui import QResizeEvent
 from qtpy.QtWidgets import (
     QAbstractItemView,
-    QComboBox,
     QHeaderView,
-    QLabel,
     QTableWidget,
     QTableWidgetItem,
     QTabWidget,
@@ -20,6 +19,7 @@ from ..discrepancy.modes import along_mode, exaggeration
 from ..discrepancy.witness import most_typical
 from ..explanations import Explanation
 from .shape_canvas import Densities, Drawn, Gallery, ShapeCanvas, ShareBar
+from .widgets import NarrowList, wrapped
 
 Real = NDArray[np.float64]
 
@@ -32,6 +32,7 @@ _HEADINGS = {
     "goes with": "Property with a rank correlation of at least 0.6 with the mode",
 }
 _SHOWN = 8
+_ROOMY = 340  # pixels that all columns of the table need
 
 
 class ExplanationPanel(QTabWidget):
@@ -51,19 +52,16 @@ class ExplanationPanel(QTabWidget):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.explanation: Explanation | None = None
-        self.sentences = QLabel()
-        self.sentences.setWordWrap(True)
+        self.sentences = wrapped()
         self.sentences.setTextFormat(Qt.TextFormat.PlainText)
-        self.sentences.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self.shares = ShareBar()
         self.table = _table()
         self.table.itemSelectionChanged.connect(self._show_mode)
         self.mode_canvas = ShapeCanvas()
         self.mode_canvas.setMinimumHeight(130)
         self.densities = Densities()
-        self.mode_words = QLabel()
-        self.mode_words.setWordWrap(True)
-        self.kind = QComboBox()
+        self.mode_words = wrapped()
+        self.kind = NarrowList()
         self.kind.addItem("by form (undulation)", "undulation")
         self.kind.addItem("by size and elongation (scale)", "scale")
         self.kind.setToolTip("Which of the two tests' witness functions ranks the curves")
@@ -118,6 +116,7 @@ class ExplanationPanel(QTabWidget):
             for column, text in enumerate(cells):
                 item = QTableWidgetItem(text)
                 item.setData(Qt.ItemDataRole.UserRole, mode)
+                item.setToolTip(text)
                 self.table.setItem(row, column, item)
         self.table.blockSignals(False)
         self.table.resizeColumnsToContents()
@@ -168,8 +167,17 @@ def _column(*parts: QWidget) -> QWidget:
     return page
 
 
+class ModeTable(QTableWidget):
+    """One row per mode. The variance, told below of the mode that is chosen, gives way in a narrow dock."""
+
+    def resizeEvent(self, event: QResizeEvent | None) -> None:  # noqa: N802 - Qt's name
+        """Leave room for the last column."""
+        super().resizeEvent(event)
+        self.setColumnHidden(list(_HEADINGS).index("var."), self.width() < _ROOMY)
+
+
 def _table() -> QTableWidget:
-    table = QTableWidget(0, len(_HEADINGS))
+    table = ModeTable(0, len(_HEADINGS))
     for column, (heading, tooltip) in enumerate(_HEADINGS.items()):
         item = QTableWidgetItem(heading)
         item.setToolTip(tooltip)
@@ -179,7 +187,7 @@ def _table() -> QTableWidget:
     table.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
     table.verticalHeader().setVisible(False)
     table.horizontalHeader().setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
-    table.horizontalHeader().setStretchLastSection(True)
+    table.horizontalHeader().setSectionResizeMode(len(_HEADINGS) - 1, QHeaderView.ResizeMode.Stretch)
     table.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
     table.setMinimumHeight(150)
     table.setToolTip("Choose a mode to see it below, and on the first slider above")

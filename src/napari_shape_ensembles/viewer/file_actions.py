@@ -1,15 +1,16 @@
-"""What the dock *Compare shapes* does with a result when asked: files, through menus and dialogs, and the check."""
+"""What the dock *Compare shapes* does with a result when asked: copies, files by menus and dialogs, and the check."""
 
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from qtpy.QtCore import QObject
-from qtpy.QtWidgets import QFileDialog, QMenu, QMessageBox, QPushButton
+from qtpy.QtWidgets import QApplication, QFileDialog, QMenu, QMessageBox, QPushButton
 
 from ..io import load_settings, save_settings
+from .report import as_python, as_python_of_file, as_text
 from .settings_files import take_over, to_file
-from .tasks import ENDING, Opened, Robustness, checking, exported, exporting, opening, reporting, saving
+from .tasks import ENDING, Robustness, checking, exported, exporting, opening, reporting, saving
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -36,6 +37,8 @@ class FileActions(QObject):
         super().__init__(dock)
         self._folder = Path()
         dock.results.check.clicked.connect(self.check)
+        dock.results.copy_text.clicked.connect(self.copy_text)
+        dock.results.copy_python.clicked.connect(self.copy_python)
         _fill(
             dock.results.store,
             {
@@ -58,13 +61,39 @@ class FileActions(QObject):
         """The parent: an attribute would keep both alive in a ring."""
         return cast("CompareShapes", self.parent())
 
+    def copy_text(self) -> None:
+        """Put the result in words on the clipboard, and what has changed since."""
+        shown = self._dock.shown
+        if shown is not None:
+            changed = self._dock.changed_since()
+            stale = [f"Out of date: {', '.join(changed)}."] if changed else []
+            origin = [shown.origin] if shown.origin else []
+            _to_clipboard(as_text(shown.result, shown.segmentation, (*stale, *origin, *shown.notes)))
+
+    def copy_python(self) -> None:
+        """Put a script that makes the comparison again, or reads it again, on the clipboard."""
+        shown = self._dock.shown
+        if shown is None:
+            return
+        if shown.basis is not None and shown.sources is not None:
+            basis_ = shown.basis
+            _to_clipboard(as_python(shown.sources, basis_.segmentation, basis_.analysis, basis_.excluded))
+        elif Path(shown.path).is_file():
+            _to_clipboard(as_python_of_file(shown.path))
+        else:
+            self._dock.results.note("⚠ No script can make this result again: its layers and its file are gone.")
+
     def save(self) -> None:
         """Save the result under a name that is asked for."""
         shown = self._dock.shown
         path = None if shown is None else self._asked("Save comparison", f"comparison{ENDING}", _COMPARISONS)
         if shown is not None and path is not None:
             painted = self._dock.painting.choice.currentData()
-            self._dock.start_task(saving(shown, painted, path), self._written)
+            self._dock.start_task(saving(shown, painted, path), self._saved)
+
+    def _saved(self, paths: list[Path]) -> None:
+        self._dock.unsaved = False
+        self._written(paths)
 
     def export(self) -> None:
         """Write the curves of both images."""
@@ -94,11 +123,7 @@ class FileActions(QObject):
         """Show a result out of a file."""
         path = self._chosen("Open comparison", _COMPARISONS)
         if path is not None:
-            self._dock.start_task(opening(path), self._opened)
-
-    def _opened(self, opened: Opened) -> None:
-        self._dock.curves.replace(opened.layers)
-        self._dock.opened.take_up(opened)
+            self._dock.start_task(opening(path), self._dock.opened.take_up)
 
     def save_settings(self) -> None:
         """Save what the form sets."""
@@ -174,3 +199,9 @@ def _fill(button: QPushButton, entries: "dict[str, tuple[Callable[[], None], str
         entry.setToolTip(tooltip)
         entry.triggered.connect(action)
     button.setMenu(menu)
+
+
+def _to_clipboard(text: str) -> None:
+    clipboard = QApplication.clipboard()
+    assert clipboard is not None
+    clipboard.setText(text)

@@ -157,7 +157,7 @@ def _outlines(
     found = []
     excluded = layer.features["excluded"].tolist() if "excluded" in layer.features else [False] * len(layer.data)
     for vertices, kind, unwanted in zip(layer.data, layer.shape_type, excluded, strict=True):
-        if not (np.round(np.asarray(vertices)[:, hidden]) == point[hidden]).all():
+        if hidden and not (np.round(np.asarray(vertices)[:, hidden]) == point[hidden]).all():
             continue
         if unwanted is True:
             left_out["excluded by hand"] = left_out.get("excluded by hand", 0) + 1

@@ -1,6 +1,7 @@
 """The dock *Inspect curves*: which outlines deserve a second look, and what the answer is without them."""
 
 from collections.abc import Generator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -10,8 +11,6 @@ from qtpy.QtCore import QEvent, Qt, Signal
 from qtpy.QtWidgets import (
     QAbstractItemView,
     QCheckBox,
-    QComboBox,
-    QFormLayout,
     QHBoxLayout,
     QHeaderView,
     QLabel,
@@ -32,7 +31,7 @@ from .inputs import ACCEPTED, SegmentationSettings, Source, source_of, trace
 from .inspect_layers import SCORE, exclude, excluded_of, inspected_layers, score_limits
 from .layer_choice import LayerChoice
 from .layers import is_own
-from .widgets import ScrollColumn, is_closed, once, wrapped
+from .widgets import NarrowList, ScrollColumn, form, is_closed, once, wrapped
 from .worker import Failure, Kept, Progress, Runner
 
 _SUSPICIOUS, _TWO = "suspicious", "two"
@@ -74,7 +73,7 @@ class InspectCurves(QWidget):
         self._follow()
 
     def _make_controls(self) -> None:
-        self.question = QComboBox()
+        self.question = NarrowList()
         for value, words in _QUESTIONS.items():
             self.question.addItem(words, value)
         self.question.setToolTip("Single curves with a fault or far from the others; or two label layers of one image.")
@@ -98,7 +97,7 @@ class InspectCurves(QWidget):
         self.again_button.setToolTip("Compare both layers again, without the curves that are ticked")
 
     def _lay_out(self) -> None:
-        top = QFormLayout()
+        top = form()
         for label, control in (("Question", self.question), ("A", self.a), ("B", self.b)):
             top.addRow(label, control)
         top.addRow("", self.border)
@@ -178,8 +177,8 @@ class InspectCurves(QWidget):
         self._show_progress(Progress("comparing again", 0, 0))
 
     def cancel(self) -> None:
-        """Stop what is under way."""
-        if self.runner.busy:
+        """Stop what is under way; layers on their way into the viewer still come."""
+        if self.runner.busy and not self.runner.finish_turns():
             self.runner.cancel()
             self._show_idle()
             self.reason.setText("Cancelled.")
@@ -214,22 +213,22 @@ class InspectCurves(QWidget):
             self.again = outcome
             self.verdict_again.setText(f"Without the excluded: {outcome.summary()}")
         else:
-            self.result, layers = outcome
-            self.again = None
-            self.verdict_again.setText("")
-            self._show_layers(layers)
-            self._show_result()
-            self._show_idle()
+            self._show_inspection(*outcome)
+            return
         self.finished.emit()
 
-    def _show_layers(self, layers: list[Shapes]) -> None:
-        """Put the curves into the viewer in place of those of the inspection before."""
-        for layer in self._layers:
-            if layer in self._viewer.layers:
-                self._viewer.layers.remove(layer)
-        self._layers = layers
-        for layer in layers:
-            self._viewer.add_layer(layer)
+    def _show_inspection(self, result: Inspection, layers: list[Shapes]) -> None:
+        """Put the curves into the viewer, one layer after another, in place of those of the inspection before."""
+        away = [partial(self._viewer.layers.remove, layer) for layer in self._layers if layer in self._viewer.layers]
+        come = [partial(self._viewer.add_layer, layer) for layer in layers]
+        self.result, self._layers, self.again = result, layers, None
+        self.verdict_again.setText("")
+        self.runner.in_turns([*away, *come, self._conclude])
+
+    def _conclude(self) -> None:
+        self._show_result()
+        self._show_idle()
+        self.finished.emit()
 
     def _show_result(self) -> None:
         result = self.result
@@ -331,7 +330,6 @@ def _table() -> QTableWidget:
     table.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
     table.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
     table.setMinimumHeight(220)
-    table.setMinimumWidth(330)
     table.verticalHeader().setVisible(False)
     table.horizontalHeader().setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
     table.horizontalHeader().setStretchLastSection(True)

@@ -6,13 +6,15 @@ from napari.components import ViewerModel
 from napari.layers import Layer
 from napari.utils.events import Event
 from qtpy.QtCore import Signal
-from qtpy.QtWidgets import QComboBox, QWidget
+from qtpy.QtWidgets import QWidget
+
+from .widgets import NarrowList
 
 # What happens to a list or to a name; older and newer napari tell of renaming by different events.
 _FOLLOWED = ("inserted", "removed", "reordered", "renamed", "name")
 
 
-class LayerChoice(QComboBox):
+class LayerChoice(NarrowList):
     """A list of those layers of a viewer that a condition holds for.
 
     Parameters
@@ -46,8 +48,6 @@ class LayerChoice(QComboBox):
         self._before: Layer | None = None
         self.following = False
         self.setToolTip(tooltip)
-        self.setMinimumContentsLength(12)
-        self.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
         self.currentIndexChanged.connect(self._tell)
 
     def chosen(self) -> Layer | None:

@@ -8,6 +8,7 @@ from qtpy.QtWidgets import QComboBox, QGridLayout, QLabel, QPushButton, QWidget
 
 from .inputs import ACCEPTED
 from .layers import is_own
+from .widgets import NarrowList
 
 _FOLLOWED = ("inserted", "removed", "reordered")
 
@@ -115,10 +116,8 @@ def _pair(
 
 
 def _layer_list(tooltip: str) -> QComboBox:
-    combo = QComboBox()
+    combo = NarrowList()
     combo.setToolTip(tooltip)
-    combo.setMinimumContentsLength(12)
-    combo.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
     return combo
 
 

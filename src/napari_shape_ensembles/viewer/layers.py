@@ -2,8 +2,10 @@
 
 import itertools
 import weakref
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from functools import partial
 
+import numpy as np
 import pandas as pd
 from napari.components import ViewerModel
 from napari.layers import Layer, Shapes
@@ -58,18 +60,24 @@ class OwnLayers:
         alive = ((ref(), row) for ref, row in self._refs)
         return [(layer, row) for layer, row in alive if layer is not None and layer in self._layers]
 
-    def replace(self, layers: Sequence[Shapes]) -> None:
-        """Put new layers where those before them were; away with those."""
-        self.adopt(layers)
-        for layer in layers:
-            if layer not in self._layers:
-                self._layers.append(layer)
+    def replacing(self, layers: Sequence[Shapes]) -> list[Callable[[], None]]:
+        """What puts layers where those before them were, in parts that the window can draw between.
 
-    def adopt(self, layers: Sequence[Shapes]) -> None:
-        """Count layers that are in the viewer already as those of the dock; away with those before them."""
-        for layer in self:
-            if layer not in layers:
-                self._layers.remove(layer)
+        napari takes a tenth of a second for thousands of curves, and longer to draw them for the first time.
+        """
+        away = [partial(self._remove, layer) for layer in self if layer not in layers]
+        return [*away, partial(self._count, layers), *(partial(self._add, layer) for layer in layers)]
+
+    def _remove(self, layer: Shapes) -> None:
+        if layer in self._layers:
+            self._layers.remove(layer)
+
+    def _add(self, layer: Shapes) -> None:
+        if layer not in self._layers:
+            self._layers.append(layer)
+
+    def _count(self, layers: Sequence[Shapes]) -> None:
+        """Take layers for those of the dock, in the viewer or about to be."""
         counts = [len(layer.features) for layer in layers]
         first_rows = itertools.accumulate(counts[:-1], initial=0)
         self._refs = [(weakref.ref(layer), row) for layer, row in zip(layers, first_rows, strict=True)]
@@ -164,11 +172,16 @@ def painted_data(result: Comparison, view: Tree, names: Collection[str] = ()) ->
 def repaint(layer: Shapes, column: str, low_high: tuple[float, float]) -> None:
     """Fill the curves of an own layer by another feature; those excluded or without a number stay unfilled.
 
-    Setting `face_color` to a column would fit the limits to this layer alone and upload everything twice.
+    Setting `face_color` to a column would fit the limits to this layer alone and upload everything twice; setting
+    `features` would check all the columns anew. What is painted like that already is left alone.
     """
-    values = layer.features[column].astype(float)
-    layer.features = layer.features.assign(painted=values.mask(layer.features["excluded"].astype(bool)))
-    layer.face_colormap = PAINTS[column].colormap
+    features, colormap = layer.features, PAINTS[column].colormap
+    values = features[column].astype(float).mask(features["excluded"].astype(bool))
+    alike = layer.face_contrast_limits == low_high and layer.face_colormap == colormap
+    if alike and np.array_equal(values, features["painted"], equal_nan=True):
+        return
+    features["painted"] = values
+    layer.face_colormap = colormap
     layer.face_contrast_limits = low_high
     layer.refresh_colors(update_color_mapping=False)
 

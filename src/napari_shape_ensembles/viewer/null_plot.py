@@ -49,7 +49,7 @@ class NullPlot(QWidget):
         if test is None:
             return ""
         threshold = f"{test.threshold:.3f}" if np.isfinite(test.threshold) else "out of reach"
-        return f"{self.title}: observed {test.mmd:.3f} ▾, threshold {threshold} ┆"
+        return f"{self.title}: ▾ {test.mmd:.3f}, threshold ┆ {threshold}"
 
     def sizeHint(self) -> QSize:  # noqa: N802 - Qt's name
         """Room for the caption, the histogram and a line of numbers."""

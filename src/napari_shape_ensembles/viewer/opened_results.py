@@ -1,10 +1,13 @@
 """Results that come out of files: found among the viewer's layers, and shown as if they had been found here."""
 
+import itertools
 import weakref
+from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
 from napari.components import ViewerModel
 from napari.layers import Shapes
+from qtpy.compat import isalive
 from qtpy.QtCore import QObject
 
 from ..comparison import Comparison
@@ -20,14 +23,22 @@ if TYPE_CHECKING:
     from .compare_dock import CompareShapes
 
 
+# Those of all docks: of several docks in a window one takes up a result.
+_all: "weakref.WeakSet[OpenedResults]" = weakref.WeakSet()
+_uses = itertools.count(1)
+
+
 class OpenedResults(QObject):
-    """Takes up results for a dock. Each comparison is taken up once, whoever opened it."""
+    """Takes up results for a dock: each once, whoever opened it, and by the dock in sight that was used last."""
 
     def __init__(self, dock: "CompareShapes", viewer: ViewerModel) -> None:
         super().__init__(dock)
         self._viewer = viewer
         self._seen: weakref.WeakSet[Comparison] = weakref.WeakSet()
         self._looking = once(dock, self.look)
+        self._used = 0
+        _all.add(self)
+        dock.kept.back.clicked.connect(self.bring_back)
 
     @property
     def _dock(self) -> "CompareShapes":
@@ -38,14 +49,32 @@ class OpenedResults(QObject):
         """Layers have come or gone: look once both of a comparison can be there."""
         self._looking.start()
 
+    def note_use(self) -> None:
+        """The dock is being used: what is opened from now on is for it."""
+        self._used = next(_uses)
+
     def look(self) -> None:
         """Take up the layers of a comparison that was opened in the viewer."""
         new = [(result, pair) for result, pair in opened_pairs(self._viewer.layers).items() if result not in self._seen]
         self._seen.update(result for result, _ in new)
-        if new and self._dock.runner.busy:
+        if not new or not self._is_for_this_dock(*new[-1]):
+            return
+        if self._dock.runner.busy:
             self._dock.results.note("The comparison that was opened is not shown here: open it again after this run.")
-        elif new:
+        else:
             self._restore(*new[-1])
+
+    def _is_for_this_dock(self, result: Comparison, layers: list[Shapes]) -> bool:
+        docks = [one for one in _all if isalive(one) and one._listens_to(layers[0])]
+        taken = any(one._dock.result is result for one in docks if one is not self)
+        return not taken and max(docks, key=OpenedResults._nearness, default=self) is self
+
+    def _listens_to(self, layer: Shapes) -> bool:
+        return self._dock.layer_pair.following and layer in self._viewer.layers
+
+    def _nearness(self) -> tuple[bool, int]:
+        """How likely a person means this dock: it can be seen, and has been used last."""
+        return not self._dock.visibleRegion().isEmpty(), self._used
 
     def _restore(self, result: Comparison, layers: list[Shapes]) -> None:
         view, path = layers[0].metadata[MARK].get("view", {}), str(layers[0].source.path or "")
@@ -59,9 +88,10 @@ class OpenedResults(QObject):
     def take_up(self, opened: Opened) -> None:
         """Show a result with its settings and its painting; its layers are in the viewer."""
         dock, result = self._dock, opened.shown.result
+        if dock.unsaved and dock.shown is not None:
+            dock.kept.keep(replace(dock.shown, view=dock.shown.to_view(dock.painting.choice.currentData())))
         shown = opened.shown.tied(self._viewer)
         self._seen.add(result)
-        dock.curves.adopt(opened.layers)
         complete(opened.layers, result)
         left = dock.settings.show_settings(result.settings, shown.segmentation)
         if shown.basis is not None:
@@ -71,5 +101,15 @@ class OpenedResults(QObject):
                 dock.exclusions.put(a, b, shown.excluded, shown.basis.segmentation)
         painted = shown.view.get("painted")
         dock.painting.choose(painted if painted in PAINTS else "product")
-        dock.show_result(shown)
+        dock.show_result(shown, unsaved=False)
         dock.results.note(left_out(left))
+
+    def bring_back(self) -> None:
+        """Show the unsaved result again that another one has replaced."""
+        if self._dock.kept.kept is not None:
+            self._dock.start_task(restoring(self._dock.kept.kept), self._brought_back)
+
+    def _brought_back(self, opened: Opened) -> None:
+        self.take_up(opened)
+        self._dock.kept.keep(None)
+        self._dock.unsaved = True

@@ -1,11 +1,12 @@
 """What the curves are filled by: a choice, where the colours end, and the colour bar that belongs to them."""
 
-from qtpy.QtWidgets import QComboBox, QHBoxLayout, QLabel, QSpinBox, QVBoxLayout, QWidget
+from qtpy.QtWidgets import QHBoxLayout, QLabel, QSpinBox, QVBoxLayout, QWidget
 
 from ..comparison import Comparison
 from .colorbar import ColorBar
 from .layers import CLIPPED, OwnLayers, repaint
 from .paints import PAINTS
+from .widgets import NarrowList
 
 
 class Painting(QWidget):
@@ -15,15 +16,13 @@ class Painting(QWidget):
         super().__init__(parent)
         self._curves = curves
         self._result: Comparison | None = None
-        self.choice = QComboBox()
+        self.choice = NarrowList()
         for column, paint in PAINTS.items():
             self.choice.addItem(paint.words, column)
         self.choice.setToolTip(
             "What the curves are filled by; both images share one colour scale. Default: distance from the mean.\n"
             "Typical of A or B: the witness of the test, positive where curves of A are denser."
         )
-        self.choice.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
-        self.choice.setMinimumContentsLength(12)
         self.percentile = _percentile_box()
         self.colorbar = ColorBar()
         self._lay_out()

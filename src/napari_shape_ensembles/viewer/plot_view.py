@@ -182,7 +182,7 @@ class PlotView(QWidget):
 
     def minimumSizeHint(self) -> QSize:  # noqa: N802 - Qt's name
         """Enough to read the axes."""
-        return QSize(300, 360)
+        return QSize(280, 360)
 
 
 def _safely_rendered(plot: Plot, look: Look) -> Drawn | str:

@@ -15,7 +15,7 @@ from .truth_table import TruthTable
 from .views import Shown
 from .widgets import Section, wrapped
 
-_COLUMNS = ("", "MMD", "threshold", "p", "difference")
+_COLUMNS = ("difference", "MMD", "threshold", "p")
 
 
 class ResultsPanel(QWidget):
@@ -157,9 +157,9 @@ class ResultsPanel(QWidget):
         for row, cells in enumerate(rows):
             for column, text in enumerate(cells):
                 cell = QLabel(text)
-                side = Qt.AlignmentFlag.AlignRight if 0 < column < len(_COLUMNS) - 1 else Qt.AlignmentFlag.AlignLeft
-                self.tests.addWidget(cell, row, column, side)
-        self.tests.setColumnStretch(len(_COLUMNS) - 1, 1)
+                side = Qt.AlignmentFlag.AlignRight if column else Qt.AlignmentFlag.AlignLeft
+                self.tests.addWidget(cell, row, column, side | Qt.AlignmentFlag.AlignTop)
+        self.tests.setColumnStretch(len(_COLUMNS), 1)
         self.null_plots["Undulation"].show_test(result.undulation)
         self.null_plots["Scale"].show_test(result.scale)
 
@@ -172,11 +172,10 @@ class ResultsPanel(QWidget):
 def _line(name: str, test: MMDTest, decided: bool) -> list[str]:
     decision = "detected" if test.rejected else "not detected"
     return [
-        name,
+        f"{name}:<br><b>{decision if decided else 'too few'}</b>",
         f"{test.mmd:.3f}",
         f"{test.threshold:.3f}" if np.isfinite(test.threshold) else "–",
         f"{test.p_value:.2g}",
-        decision if decided else "too few",
     ]
 
 

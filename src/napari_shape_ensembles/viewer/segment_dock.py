@@ -1,5 +1,6 @@
 """The dock *Segment curves*: from a raw image to outlines, with a live preview before anything is committed."""
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -7,7 +8,7 @@ from napari.components import ViewerModel
 from napari.layers import Image, Layer
 from napari.utils.colormaps import Colormap
 from qtpy.QtCore import QEvent, QTimer, Signal
-from qtpy.QtWidgets import QCheckBox, QFormLayout, QHBoxLayout, QProgressBar, QPushButton, QVBoxLayout, QWidget
+from qtpy.QtWidgets import QCheckBox, QHBoxLayout, QProgressBar, QPushButton, QVBoxLayout, QWidget
 
 from .histogram import Histogram
 from .inputs import Source, source_of
@@ -16,7 +17,7 @@ from .layers import claim, is_own
 from .preview import Preview, previews
 from .segment_form import SegmentForm
 from .segment_layers import Committed, all_planes, commit, displayed
-from .widgets import ScrollColumn, is_closed, once, wrapped
+from .widgets import ScrollColumn, form, is_closed, once, wrapped
 from .worker import Failure, Progress, Runner
 
 # How long further changes are waited for before a preview starts.
@@ -82,7 +83,7 @@ class SegmentCurves(QWidget):
         self.message = wrapped()
 
     def _lay_out(self) -> None:
-        top = QFormLayout()
+        top = form()
         top.addRow("Image", self.layer)
         buttons = QHBoxLayout()
         buttons.addWidget(self.commit_button, 1)
@@ -235,8 +236,8 @@ class SegmentCurves(QWidget):
         self._show_progress(Progress("starting", 0, 0))
 
     def cancel(self) -> None:
-        """Stop a commit under way."""
-        if self.runner.busy:
+        """Stop a commit under way; layers on their way into the viewer still come."""
+        if self.runner.busy and not self.runner.finish_turns():
             self.runner.cancel()
             self._show_idle()
             self.message.setText("Cancelled.")
@@ -269,11 +270,15 @@ class SegmentCurves(QWidget):
             self.message.setText(f"⚠ {outcome.reason}")
         else:
             self.committed = outcome
-            self._remove_lines()
-            self._viewer.add_layer(outcome.labels)
-            self._viewer.add_layer(outcome.curves)
             outcome.labels.opacity = 0.3
-            self.message.setText(_account(outcome))
+            come = [partial(self._viewer.add_layer, layer) for layer in (outcome.labels, outcome.curves)]
+            self.runner.in_turns([self._remove_lines, *come, partial(self._conclude, outcome)])
+            return
+        self.finished.emit()
+
+    def _conclude(self, outcome: Committed) -> None:
+        self._show_idle()
+        self.message.setText(_account(outcome))
         self.finished.emit()
 
     def showEvent(self, event: QEvent | None) -> None:  # noqa: N802 - Qt's name

@@ -9,6 +9,7 @@ from qtpy.QtWidgets import QCheckBox, QComboBox, QDoubleSpinBox, QFormLayout, QL
 from ..segment import Segmentation
 from .preview import Outlining
 from .settings_form import Control, _changes, _choice, _decimal, _switch, _whole
+from .widgets import form
 
 METHODS = {
     "otsu": "Otsu threshold",
@@ -76,16 +77,15 @@ class SegmentForm(QWidget):
 
     def _section(self, controls: dict[str, tuple[str, Control, str]]) -> QWidget:
         page = QWidget()
-        form = QFormLayout(page)
-        form.setContentsMargins(6, 0, 0, 6)
-        form.setFieldGrowthPolicy(QFormLayout.FieldGrowthPolicy.AllNonFixedFieldsGrow)
+        rows = form(page)
+        rows.setContentsMargins(6, 0, 0, 6)
         for name, (label, control, tooltip) in controls.items():
             control.setToolTip(tooltip)
             control.setObjectName(name)
             self.controls[name] = control
-            self._forms[name] = form
-            form.addRow(label, control)
-            form.labelForField(control).setToolTip(tooltip)
+            self._forms[name] = rows
+            rows.addRow(label, control)
+            rows.labelForField(control).setToolTip(tooltip)
         return page
 
     def show_image(self, *, rgb: bool, low: float, high: float, middle: float) -> None:

@@ -9,7 +9,6 @@ from qtpy.QtWidgets import (
     QCheckBox,
     QComboBox,
     QDoubleSpinBox,
-    QFormLayout,
     QHBoxLayout,
     QPushButton,
     QSpinBox,
@@ -20,7 +19,7 @@ from qtpy.QtWidgets import (
 from ..comparison import Settings
 from .inputs import SegmentationSettings
 from .preferences import preferred
-from .widgets import Section, wrapped
+from .widgets import NarrowList, Section, form, wrapped
 
 Control: TypeAlias = QCheckBox | QComboBox | QDoubleSpinBox | QSpinBox
 
@@ -56,16 +55,15 @@ class SettingsForm(QWidget):
 
     def _section(self, title: str, controls: dict[str, tuple[str, Control, str]], folded: bool) -> Section:
         page = QWidget()
-        form = QFormLayout(page)
-        form.setContentsMargins(6, 0, 0, 6)
-        form.setFieldGrowthPolicy(QFormLayout.FieldGrowthPolicy.AllNonFixedFieldsGrow)
+        rows = form(page)
+        rows.setContentsMargins(6, 0, 0, 6)
         for name, (label, control, tooltip) in controls.items():
             tooltip = tooltip if "Default" in tooltip else f"{tooltip} Default: {_shown(control)}."
             control.setToolTip(tooltip)
             control.setObjectName(name)
             self.controls[name] = control
-            form.addRow(label, control)
-            form.labelForField(control).setToolTip(tooltip)
+            rows.addRow(label, control)
+            rows.labelForField(control).setToolTip(tooltip)
         return Section(title, page, folded=folded)
 
     def segmentation(self) -> SegmentationSettings:
@@ -103,7 +101,8 @@ class SettingsForm(QWidget):
         self.changed.emit()
 
     def load(self, values: Mapping[str, Any]) -> None:
-        """Set controls by their names; a choice is set by its value."""
+        """Set controls by their names; a choice is set by its value. Only the last change is told."""
+        was_blocked = self.blockSignals(True)
         for name, value in values.items():
             control = self.controls[name]
             if isinstance(control, QComboBox):
@@ -114,6 +113,8 @@ class SettingsForm(QWidget):
                 control.setChecked(value)
             else:
                 control.setValue(value)
+        self.blockSignals(was_blocked)
+        self.changed.emit()
 
     def values(self) -> dict[str, Any]:
         """What all controls are set to, by their names."""
@@ -277,12 +278,10 @@ def _advanced_controls() -> dict[str, tuple[str, Control, str]]:
 
 
 def _choice(options: dict[str, str], default: Any) -> QComboBox:
-    combo = QComboBox()
+    combo = NarrowList()
     for value, words in options.items():
         combo.addItem(words, value)
     combo.setCurrentIndex(list(options).index(default))
-    combo.setMinimumContentsLength(12)
-    combo.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
     return combo
 
 

@@ -19,6 +19,7 @@ from qtpy.QtWidgets import (
 
 from .shape_canvas import Drawn, ShapeCanvas
 from .shape_path import SCALE_AXES, Geodesic, Place, ShapePlaces, lipschitz
+from .widgets import NarrowList, wrapped
 
 Real = NDArray[np.float64]
 
@@ -26,6 +27,7 @@ _MODES = 4
 # Sliders run in tenths of a standard deviation, up to three of them; paths in hundredths.
 _TENTHS, _SIGMAS, _HUNDREDTHS = 10, 3, 100
 _FRAME = 16  # milliseconds
+_SHORTEST = 50  # pixels of a slider in a narrow dock
 # A slider goes once to and fro in this many frames.
 _PERIOD = 180
 
@@ -140,8 +142,7 @@ class ShapeExplorer(QWidget):
         take.clicked.connect(lambda: self.wants_selected.emit(self.curve))
         self.rank = _slider(1, 1, "Undulation coordinates used; fewer make a smoother curve")
         self.rank.valueChanged.connect(lambda _: self._show_rank())
-        self.lipschitz = QLabel()
-        self.lipschitz.setWordWrap(True)
+        self.lipschitz = wrapped()
         self.lipschitz.setToolTip("Greatest speed along the outline over the mean speed; 1 for a circle. Without unit.")
         for column, part in enumerate((QLabel("curve"), self.curve, take)):
             grid.addWidget(part, 0, column)
@@ -299,14 +300,13 @@ def _slider(low: int, high: int, tooltip: str) -> QSlider:
     slider = QSlider(Qt.Orientation.Horizontal)
     slider.setRange(low, high)
     slider.setToolTip(tooltip)
+    slider.setMinimumWidth(_SHORTEST)
     return slider
 
 
 def _curve_list(tooltip: str) -> QComboBox:
-    combo = QComboBox()
+    combo = NarrowList()
     combo.setToolTip(tooltip)
-    combo.setMinimumContentsLength(10)
-    combo.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
     return combo
 
 

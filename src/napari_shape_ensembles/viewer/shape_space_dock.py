@@ -6,7 +6,7 @@ import numpy as np
 from napari.components import ViewerModel
 from napari.layers import Shapes
 from qtpy.QtCore import QEvent
-from qtpy.QtWidgets import QComboBox, QFileDialog, QHBoxLayout, QLabel, QProgressBar, QPushButton, QVBoxLayout, QWidget
+from qtpy.QtWidgets import QComboBox, QFileDialog, QHBoxLayout, QProgressBar, QPushButton, QVBoxLayout, QWidget
 
 from ..comparison import Comparison
 from ..curves import Ensemble
@@ -16,7 +16,7 @@ from .explanation_panel import ExplanationPanel
 from .shape_explorer import ShapeExplorer
 from .shape_path import ShapePlaces
 from .tasks import explaining, saving_report
-from .widgets import ScrollColumn, is_closed, once
+from .widgets import ScrollColumn, is_closed, once, wrapped
 from .worker import Failure, Progress, Runner
 
 _NONE = (
@@ -51,8 +51,7 @@ class ShapeSpace(QWidget):
         self.look_for_comparison()
 
     def _make_controls(self) -> None:
-        self.status = QLabel(_NONE)
-        self.status.setWordWrap(True)
+        self.status = wrapped(_NONE)
         self.open_compare = QPushButton("&Open Compare shapes")
         self.open_compare.setToolTip("Open the dock that compares two layers")
         self.explorer = ShapeExplorer()
@@ -68,7 +67,7 @@ class ShapeSpace(QWidget):
 
     def _lay_out(self) -> None:
         buttons = QHBoxLayout()
-        for button in (self.explain_button, self.cancel_button, self.save_report):
+        for button in (self.cancel_button, self.save_report):
             buttons.addWidget(button)
         page = QWidget()
         column = QVBoxLayout(page)
@@ -76,6 +75,7 @@ class ShapeSpace(QWidget):
         column.addWidget(self.status)
         column.addWidget(self.open_compare)
         column.addWidget(self.explorer, 1)
+        column.addWidget(self.explain_button)
         column.addLayout(buttons)
         column.addWidget(self.progress)
         column.addWidget(self.panel)

@@ -7,8 +7,6 @@ from typing import Any, Protocol
 from napari.components import ViewerModel
 from qtpy.QtCore import QEvent, Qt, QTimer, Signal
 from qtpy.QtWidgets import (
-    QComboBox,
-    QFormLayout,
     QHBoxLayout,
     QLabel,
     QProgressBar,
@@ -22,7 +20,7 @@ from ..studies import Partial
 from .plot_view import Plot, PlotView
 from .ranges import NumbersEdit
 from .settings_form import SettingsForm
-from .widgets import ScrollColumn, is_closed, once, wrapped
+from .widgets import NarrowList, ScrollColumn, form, is_closed, once, wrapped
 from .worker import Failure, Progress, Runner
 
 _TESTS = {
@@ -113,8 +111,8 @@ class StudyDock(QWidget):
         self.reason, self.answer, self.picked = wrapped(), wrapped(), wrapped()
         self.progress = QProgressBar()
         self.progress.setTextVisible(False)
-        self.step = QLabel()
-        self.shown = QComboBox()
+        self.step = wrapped()
+        self.shown = NarrowList()
         for name, words in _TESTS.items():
             self.shown.addItem(words, name)
         self.shown.setToolTip("Which of the tests is drawn")
@@ -134,12 +132,11 @@ class StudyDock(QWidget):
         column = QVBoxLayout(page)
         column.setContentsMargins(6, 6, 6, 6)
         column.addWidget(choice)
-        form = QFormLayout()
-        form.setFieldGrowthPolicy(QFormLayout.FieldGrowthPolicy.AllNonFixedFieldsGrow)
+        rows = form()
         for words, edit in ranges.values():
-            form.addRow(words, edit)
-            form.labelForField(edit).setToolTip(edit.toolTip())
-        column.addLayout(form)
+            rows.addRow(words, edit)
+            rows.labelForField(edit).setToolTip(edit.toolTip())
+        column.addLayout(rows)
         for part in (*self.own_controls(), self.settings):
             column.addWidget(part)
         column.addStretch(1)

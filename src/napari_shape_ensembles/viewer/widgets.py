@@ -1,10 +1,34 @@
 """Small widgets that several docks are made of."""
 
+import re
 from collections.abc import Callable
 
-from qtpy.QtCore import QEvent, QObject, Qt, QTimer, Signal
-from qtpy.QtGui import QResizeEvent
-from qtpy.QtWidgets import QFrame, QLabel, QPushButton, QScrollArea, QSizePolicy, QVBoxLayout, QWidget
+from qtpy.QtCore import QEvent, QObject, QSize, Qt, QTimer, Signal
+from qtpy.QtGui import QKeyEvent, QKeySequence, QPaintEvent, QResizeEvent
+from qtpy.QtWidgets import (
+    QApplication,
+    QComboBox,
+    QFormLayout,
+    QFrame,
+    QLabel,
+    QPushButton,
+    QScrollArea,
+    QSizePolicy,
+    QStyle,
+    QStyleOptionComboBox,
+    QStylePainter,
+    QVBoxLayout,
+    QWidget,
+)
+
+# A place without width at which a line may break; names of files and layers have no others.
+_BREAK = "\u200b"
+_LONG_WORD = re.compile(r"[^\s<>&;]{16,}")
+_PART = re.compile(r"[^_./\\-]*[_./\\-]?")
+_PART_LETTERS = 16
+_LETTERS = 8  # that a list shows at least
+_COMFORTABLE = 370  # pixels of a dock, at first
+_EDGE = 4  # pixels beside the text of a list
 
 
 class ScrollColumn(QScrollArea):
@@ -32,6 +56,10 @@ class ScrollColumn(QScrollArea):
         """Lines break elsewhere at another width."""
         super().resizeEvent(event)
         self.fit()
+
+    def sizeHint(self) -> QSize:  # noqa: N802 - Qt's name
+        """A comfortable width to begin with."""
+        return super().sizeHint().expandedTo(QSize(_COMFORTABLE, 0))
 
     def fit(self) -> None:
         """Ask for the width of the page and the scroll bar, and give the page the height of its broken lines."""
@@ -104,10 +132,75 @@ def once(owner: QWidget, action: Callable[[], object]) -> QTimer:
     return timer
 
 
-def wrapped(text: str = "") -> QLabel:
+class NarrowList(QComboBox):
+    """A list that may be narrower than its longest entry: closed, it leaves out the middle of what is chosen."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setMinimumContentsLength(_LETTERS)
+        self.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
+
+    def paintEvent(self, event: QPaintEvent | None) -> None:  # noqa: N802 - Qt's name
+        """Draw it with as much of the text as there is room for; Qt would cut it off."""
+        painter, option = QStylePainter(self), QStyleOptionComboBox()
+        self.initStyleOption(option)
+        part = QStyle.SubControl.SC_ComboBoxEditField
+        room = self.style().subControlRect(QStyle.ComplexControl.CC_ComboBox, option, part, self)
+        text = self.fontMetrics().elidedText(self.currentText(), Qt.TextElideMode.ElideMiddle, room.width() - _EDGE)
+        option.currentText = text
+        painter.drawComplexControl(QStyle.ComplexControl.CC_ComboBox, option)
+        painter.drawControl(QStyle.ControlElement.CE_ComboBoxLabel, option)
+        painter.end()
+
+
+class Words(QLabel):
+    """A label that breaks its lines, within long words too, and whose text can be copied."""
+
+    def __init__(self, text: str = "", parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._text = ""
+        self.setWordWrap(True)
+        self.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Minimum)
+        self.setContextMenuPolicy(Qt.ContextMenuPolicy.NoContextMenu)  # its Copy would copy the breaks as well
+        self.setText(text)
+
+    def setText(self, text: str | None) -> None:  # noqa: N802 - Qt's name
+        """Show a text."""
+        self._text = text or ""
+        super().setText(_LONG_WORD.sub(_breakable, self._text))
+
+    def text(self) -> str:
+        """The text as it was set."""
+        return self._text
+
+    def selectedText(self) -> str:  # noqa: N802 - Qt's name
+        """What is marked, without the breaks."""
+        return super().selectedText().replace(_BREAK, "")
+
+    def keyPressEvent(self, event: QKeyEvent | None) -> None:  # noqa: N802 - Qt's name
+        """Copy what is marked."""
+        clipboard = QApplication.clipboard()
+        if event is not None and clipboard is not None and event.matches(QKeySequence.StandardKey.Copy):
+            clipboard.setText(self.selectedText())
+        else:
+            super().keyPressEvent(event)
+
+
+def _breakable(word: re.Match[str]) -> str:
+    """Allow breaks between the parts of a word, and anywhere within parts that are long themselves."""
+    parts = _PART.findall(word.group())
+    return _BREAK.join(part if len(part) < _PART_LETTERS else _BREAK.join(part) for part in parts if part)
+
+
+def wrapped(text: str = "") -> Words:
     """A label that breaks its lines and whose text can be copied."""
-    label = QLabel(text)
-    label.setWordWrap(True)
-    label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-    label.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Minimum)
-    return label
+    return Words(text)
+
+
+def form(page: QWidget | None = None) -> QFormLayout:
+    """Labels beside their controls, or above those that are too wide for that."""
+    rows = QFormLayout() if page is None else QFormLayout(page)
+    rows.setFieldGrowthPolicy(QFormLayout.FieldGrowthPolicy.AllNonFixedFieldsGrow)
+    rows.setRowWrapPolicy(QFormLayout.RowWrapPolicy.WrapLongRows)
+    return rows

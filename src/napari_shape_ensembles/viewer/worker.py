@@ -5,14 +5,14 @@ import itertools
 import logging
 import threading
 import weakref
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Generic, TypeAlias, TypeVar
 
 from napari.layers import Shapes
 from napari.qt.threading import GeneratorWorker, create_worker
 from qtpy.compat import isalive
-from qtpy.QtCore import QCoreApplication, QObject, Signal
+from qtpy.QtCore import QCoreApplication, QObject, QTimer, Signal
 from superqt.utils import WorkerBase
 
 from ..comparison import Comparison, Settings, comparison_steps
@@ -30,6 +30,8 @@ Steps: TypeAlias = Generator[Any, None, Any]
 log = logging.getLogger(__name__)
 
 EXCLUDED = "excluded by hand"
+# Milliseconds between two turns, in which the window draws.
+_PAUSE = 20
 # Milliseconds that leaving the program waits for the block of work under way.
 _PATIENCE = 10_000
 
@@ -160,14 +162,19 @@ class Runner(QObject):
         self._worker: GeneratorWorker | None = None
         self._waiting: Steps | None = None
         self._running: list[GeneratorWorker] = []
+        self._turns: list[Callable[[], object]] = []
+        self._pause = QTimer(self)
+        self._pause.setSingleShot(True)
+        self._pause.setInterval(_PAUSE)
+        self._pause.timeout.connect(self._take_turn)
         application = QCoreApplication.instance()
         if application is not None:
             application.aboutToQuit.connect(finish_all)
 
     @property
     def busy(self) -> bool:
-        """Whether a run is under way that was not cancelled."""
-        return self._worker is not None or self._waiting is not None
+        """Whether a run is under way that was not cancelled, or turns are left."""
+        return self._worker is not None or self._waiting is not None or bool(self._turns)
 
     def start(self, steps: Steps) -> None:
         """Start a run; one that is still under way is cancelled, and its thread ends before the new one starts."""
@@ -177,8 +184,27 @@ class Runner(QObject):
         else:
             self._launch(steps)
 
+    def in_turns(self, actions: Iterable[Callable[[], object]]) -> None:
+        """Do things in the window's own thread one by one, and let the window draw between them."""
+        self._turns = list(actions)
+        self._take_turn()
+
+    def finish_turns(self) -> bool:
+        """Do at once what is left to be done in turns; whether there was anything."""
+        was_busy = bool(self._turns)
+        while self._turns:
+            self._turns.pop(0)()
+        return was_busy
+
+    def _take_turn(self) -> None:
+        if self._turns:
+            self._turns.pop(0)()
+        if self._turns:
+            self._pause.start()
+
     def cancel(self) -> None:
         """Stop before the next block of work; nothing of the run is heard of again."""
+        self.finish_turns()
         self._worker = self._waiting = None
         for worker in self._running:
             worker.quit()
@@ -187,7 +213,7 @@ class Runner(QObject):
         worker = _worker(steps)
         worker.yielded.connect(lambda progress: self._progress(worker, progress))
         worker.returned.connect(lambda outcome: self._end(worker, outcome))
-        worker.finished.connect(lambda: self._gone(worker))
+        worker.finished.connect(lambda: self._gone(worker, steps))
         self._worker = worker
         self._running.append(worker)
         worker.start()
@@ -203,8 +229,10 @@ class Runner(QObject):
             self._worker = None
             self.ended.emit(outcome)
 
-    def _gone(self, worker: GeneratorWorker) -> None:
+    def _gone(self, worker: GeneratorWorker, steps: Steps) -> None:
         """A thread has ended: start what waits for it."""
+        # napari lists workers as long as its window is there; what was cancelled would keep its copies of the images.
+        steps.close()
         # The worker and what listens to it hold each other; Python may let go of such a ring in any thread, Qt may not.
         for signal in (worker.yielded, worker.returned, worker.finished):
             signal.disconnect()

@@ -1,0 +1,154 @@
+"""Every dock fits into 320 pixels, empty and with results: nothing is cut off, nothing is out of sight to the side."""
+
+import pytest
+from qtpy.QtWidgets import (
+    QAbstractButton,
+    QAbstractSpinBox,
+    QApplication,
+    QComboBox,
+    QLabel,
+    QLineEdit,
+    QScrollArea,
+    QTabBar,
+    QTableWidget,
+    QTabWidget,
+    QWidget,
+)
+
+from napari_shape_ensembles.viewer.colorbar import ColorBar
+from napari_shape_ensembles.viewer.histogram import Histogram
+from napari_shape_ensembles.viewer.null_plot import NullPlot
+from napari_shape_ensembles.viewer.shape_canvas import ShareBar
+from napari_shape_ensembles.viewer.widgets import Section
+
+from .conftest import press, spots
+
+PLUGIN = "napari-shape-ensembles"
+NARROW = 320
+LONG = "embryo 12, stage 3, channel 2 of 4, maximum projection"
+_READ = (QLabel, QAbstractButton, QComboBox, QAbstractSpinBox, QLineEdit, QTabBar)
+
+
+def unfolded(dock):
+    """Unfold all sections, as their widest contents may be folded away."""
+    for section in dock.findChildren(Section):
+        section.fold(False)
+    return dock
+
+
+def ended(signal, button, qtbot):
+    with qtbot.waitSignal(signal, timeout=60_000):
+        press(button, qtbot)
+
+
+def compared(dock, qtbot):
+    dock.settings.load({"permutations": 199, "landmarks": 50, "rank": 20})
+    ended(dock.finished, dock.run_button, qtbot)
+    dock.exclude(0)
+    dock.results.note("Saved comparison.npz in /a/folder/of/many/names/that/is/long")
+    assert dock.state == "stale"
+
+
+def segmented(dock, qtbot):
+    for method in range(dock.form.controls["method"].count()):
+        dock.form.controls["method"].setCurrentIndex(method)
+        assert not cut_off(dock)
+    dock.form.controls["method"].setCurrentIndex(0)
+    ended(dock.finished, dock.commit_button, qtbot)
+
+
+def inspected(dock, qtbot):
+    dock.b.setCurrentIndex(2)
+    ended(dock.finished, dock.inspect_button, qtbot)
+    ended(dock.finished, dock.again_button, qtbot)
+
+
+def explained(dock, qtbot):
+    press(dock.open_compare, qtbot)
+    (compare,) = dock._followed
+    compare.settings.load({"permutations": 199, "landmarks": 50, "rank": 20})
+    ended(compare.finished, compare.run_button, qtbot)
+    compare.parentWidget().close()
+    ended(dock.runner.ended, dock.explain_button, qtbot)
+
+
+def studied(dock, qtbot):
+    dock.settings.load({"permutations": 99, "significance": 0.05, "landmarks": 40, "rank": 5})
+    dock.ranges["ranks"].setText("2, 5-15:5")
+    dock.ranges["landmarks"].setText("24, 40")
+    if "sigmas" in dock.ranges:
+        dock.ranges["sigmas"].setText("0-3")
+    ended(dock.finished, dock.run_button, qtbot)
+    qtbot.waitUntil(lambda: not dock.view.busy and not dock._redraw.isActive(), timeout=20_000)
+
+
+DOCKS = {
+    "Compare shapes": compared,
+    "Segment curves": segmented,
+    "Inspect curves": inspected,
+    "Shape space": explained,
+    "Decision landscape": studied,
+    "Smoothing study": studied,
+}
+
+
+def words_of(part: QWidget) -> list[str]:
+    """What a drawing writes on one line of its own."""
+    if isinstance(part, NullPlot):
+        return [part.caption()]
+    if isinstance(part, ShareBar):
+        return part.lines()
+    return [" ".join(part.labels())] if isinstance(part, ColorBar | Histogram) else []
+
+
+def cut_off(dock):
+    """Parts in sight that are narrower than what they show, or reach beyond the dock."""
+    found = []
+    for part in dock.findChildren(QWidget):
+        if not part.isVisible():
+            continue
+        left = part.mapTo(dock, part.rect().topLeft()).x()
+        read = isinstance(part, _READ) and part.parent() is not None
+        need = part.minimumWidth() or part.minimumSizeHint().width() if read else 0
+        need = max([need, *(part.fontMetrics().horizontalAdvance(words) for words in words_of(part))])
+        if read and not isinstance(part.parent(), _READ) and (left < 0 or left + part.width() > dock.width()):
+            found.append((part, "beyond the dock", left, part.width()))
+        if part.width() < need:
+            found.append((part, "too narrow", part.width(), need))
+    return found
+
+
+@pytest.mark.parametrize("name", DOCKS)
+def test_every_dock_fits_into_320_pixels_empty_and_with_results(make_napari_viewer, qtbot, name):
+    viewer = make_napari_viewer(show=True)
+    frame, dock = viewer.window.add_plugin_dock_widget(PLUGIN, name)
+    assert_narrow(frame, unfolded(dock), qtbot)
+    for seed in (1, 2):
+        options = {"scale": (0.5, 0.5), "units": ("um", "um"), "name": f"{LONG} {seed}"}
+        viewer.add_image(spots(seed), **options)
+    assert_narrow(frame, dock, qtbot)
+    DOCKS[name](dock, qtbot)
+    assert_narrow(frame, dock, qtbot)
+
+
+def assert_narrow(frame, dock, qtbot):
+    frame.setFixedWidth(NARROW)
+    qtbot.wait(50)
+    assert dock.minimumSizeHint().width() <= NARROW
+    assert dock.width() <= NARROW
+    for area in dock.findChildren(QScrollArea):
+        assert area.widget().width() <= area.viewport().width()
+    assert_nothing_cut_off(dock, [tabs for tabs in dock.findChildren(QTabWidget) if tabs.isVisible()])
+
+
+def assert_nothing_cut_off(dock, tabs):
+    """Look at every page of all tabs."""
+    if tabs:
+        for page in range(tabs[0].count()):
+            tabs[0].setCurrentIndex(page)
+            assert_nothing_cut_off(dock, tabs[1:])
+    else:
+        QApplication.processEvents()
+        assert cut_off(dock) == []
+        for table in dock.findChildren(QTableWidget):
+            assert not table.isVisible() or table.horizontalHeader().length() <= table.viewport().width()
