@@ -1,7 +1,7 @@
 """A figure in a dock: drawn in a thread of its own, since matplotlib takes longer than a window may stand still."""
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from typing import Any
 
@@ -185,8 +185,13 @@ class PlotView(QWidget):
         return QSize(280, 360)
 
 
-def _safely_rendered(plot: Plot, look: Look) -> Drawn | str:
-    """The picture, or why it cannot be drawn."""
+def _safely_rendered(plot: Plot, look: Look) -> Generator[None, None, Drawn | str]:
+    """The picture, or why it cannot be drawn.
+
+    A generator, though of one step: napari lists workers as long as its window is there, and a function's keep what
+    they were called with, such as a whole study.
+    """
+    yield
     try:
         return _rendered(plot, look)
     except Exception as error:
