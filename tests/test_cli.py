@@ -136,7 +136,7 @@ def test_the_settings_file_sets_segmentation_and_outlines(tmp_path, images):
     )
     done = run("segment", images / "one.ome.tif", "--settings", tmp_path / "s.toml", "--out", tmp_path / "r")
     assert done.exit_code == 0, done.stderr
-    assert "one.ome.tif: 1 curves" in done.stdout  # the dark ground, which touches the border
+    assert "one.ome.tif: 1 curve" in done.stdout  # the dark ground, which touches the border
 
 
 @pytest.mark.parametrize("form", ["csv", "geojson"])

@@ -24,6 +24,7 @@ from .console import (
     spoken_errors,
     whole_numbers_of,
 )
+from .curves import counted
 from .io.calibration import Calibration
 from .io.settings_file import SettingsFile, load_settings
 from .io.sources import Reading, ensemble_of_file, files_of, labelled, traced
@@ -327,7 +328,7 @@ def _masks(places: tuple[Path, Path], reading: Reading, groups: bool) -> tuple[t
 
 def _counted(ensemble: Any) -> str:
     left_out = "; ".join(f"{count} {reason}" for reason, count in ensemble.dropped.items())
-    return f"{len(ensemble)} curves" + (f" (left out: {left_out})" if left_out else "")
+    return counted(len(ensemble), "curve") + (f" (left out: {left_out})" if left_out else "")
 
 
 def _progress(partial: Any) -> tuple[str, int, int]:

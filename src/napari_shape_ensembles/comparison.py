@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from . import records
 from .archive import StrPath, Tree, read_archive, write_archive
-from .curves import Ensemble, in_unit
+from .curves import Ensemble, counted, in_unit
 from .discrepancy import INCONCLUSIVE, TRUTH_TABLE, MMDTest, combined_mmd_steps, gretton_steps, inconclusive, row
 from .learning import Step, learning_steps, step_of
 from .painted import curve_layer_data, summary_html
@@ -127,7 +127,7 @@ class Comparison:
             found.append("Sizes are compared in pixels: make sure both images have the same pixel size.")
         few = min(len(self.a), len(self.b))
         if self._inconclusive is None and few < _FEW:
-            found.append(f"Only {few} curves on one side: a difference may have gone unnoticed.")
+            found.append(f"Only {counted(few, 'curve')} on one side: a difference may have gone unnoticed.")
         if self.undulation.approximation:
             found.append(f"The tests are approximate: {self.undulation.approximation}.")
         far = int((np.linalg.norm(self.t, axis=1) > _FAR).sum())
@@ -143,7 +143,10 @@ class Comparison:
 
     def summary(self) -> str:
         """Return the answer as one sentence."""
-        names = f"{self.a.name or 'A'} ({len(self.a)} curves) and {self.b.name or 'B'} ({len(self.b)} curves)"
+        names = " and ".join(
+            f"{ensemble.name or side} ({counted(len(ensemble), 'curve')})"
+            for side, ensemble in (("A", self.a), ("B", self.b))
+        )
         if self._inconclusive:
             return f"{names}: inconclusive: {self._inconclusive}."
         numbers = f"undulation p = {self.undulation.p_value:.2g}, scale p = {self.scale.p_value:.2g}"

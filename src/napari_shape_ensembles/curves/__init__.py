@@ -1,6 +1,6 @@
 """Closed curves: cleaned into an ensemble, extracted from labels, and sampled at landmarks."""
 
-from .ensemble import Ensemble
+from .ensemble import Ensemble, counted
 from .extract import SmoothingUnit, extract_curves
 from .landmarks import Interpolation, Measure, to_landmarks
 from .levels import level_curves
@@ -21,6 +21,7 @@ __all__ = [
     "Tiling",
     "boundary_distances",
     "conversion_factor",
+    "counted",
     "extract_curves",
     "in_unit",
     "level_curves",

@@ -213,7 +213,7 @@ class Ensemble:
 
     def __repr__(self) -> str:
         left_out = f", {sum(self._dropped.values())} left out" if self._dropped else ""
-        return f"Ensemble({self.name!r}: {len(self)} curves in {self.unit}{left_out})"
+        return f"Ensemble({self.name!r}: {counted(len(self), 'curve')} in {self.unit}{left_out})"
 
 
 def _vertices(index: int, curve: ArrayLike) -> NDArray[Any]:
@@ -316,6 +316,11 @@ def _cleaned(vertices: Complex, offsets: Index, counts: Counter[str]) -> tuple[C
         if usable is _three:
             vertices, offsets = _without_repeats(vertices, offsets)
     return vertices, offsets, kept
+
+
+def counted(count: int, noun: str) -> str:
+    """A number with its noun: "1 curve", "2 curves"."""
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
 def _without_repeats(vertices: Complex, offsets: Index) -> tuple[Complex, Index]:

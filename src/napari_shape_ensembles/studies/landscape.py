@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..comparison import Images, Settings, comparable, levels, undulation_descriptions
-from ..curves import Ensemble
+from ..curves import Ensemble, counted
 from ..discrepancy import INCONCLUSIVE, TRUTH_TABLE, MMDTest, mmd_test, nested_mmd_tests, row, too_few
 from ..learning import Learned, learning_steps
 from .steps import Partial, finished, run_jobs
@@ -186,7 +186,8 @@ class DecisionLandscape:
     def summary(self) -> str:
         """Return what the landscape says, in a sentence or two."""
         a, b = (
-            f"{name or side} ({size} curves)" for name, side, size in zip(self.names, "AB", self.sizes, strict=True)
+            f"{name or side} ({counted(size, 'curve')})"
+            for name, side, size in zip(self.names, "AB", self.sizes, strict=True)
         )
         if self.inconclusive:
             return f"{a} and {b}: inconclusive: {self.inconclusive}."

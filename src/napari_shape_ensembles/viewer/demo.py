@@ -10,6 +10,7 @@ from pathlib import Path
 import napari
 from qtpy.QtCore import QEventLoop, QTimer
 
+from ..curves import counted
 from .compare_dock import CompareShapes
 
 PLUGIN = "napari-shape-ensembles"
@@ -83,7 +84,8 @@ def _report(dock: CompareShapes) -> str:
     assert result is not None
     lines = [f"row: {result.case}", result.summary()]
     lines += [
-        f"{side}: {ensemble.name}, {len(ensemble)} curves" for side, ensemble in (("A", result.a), ("B", result.b))
+        f"{side}: {ensemble.name}, {counted(len(ensemble), 'curve')}"
+        for side, ensemble in (("A", result.a), ("B", result.b))
     ]
     return "\n".join(lines)
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..comparison import Comparison, Settings
-from ..curves import Ensemble
+from ..curves import Ensemble, counted
 from ..discrepancy import INCONCLUSIVE, MMDTest
 from .inputs import SegmentationSettings, Source
 
@@ -41,7 +41,7 @@ def _test_words(test: MMDTest, result: Comparison) -> str:
 
 def _counts(side: str, ensemble: Ensemble) -> str:
     left_out = "".join(f"; {count} left out: {reason}" for reason, count in ensemble.dropped.items())
-    return f"{side}: {ensemble.name}, {len(ensemble)} curves in {ensemble.unit}{left_out}"
+    return f"{side}: {ensemble.name}, {counted(len(ensemble), 'curve')} in {ensemble.unit}{left_out}"
 
 
 def settings_words(segmentation: SegmentationSettings | None, settings: Settings) -> list[str]:

@@ -7,7 +7,7 @@ from qtpy.QtCore import Qt, Signal
 from qtpy.QtWidgets import QGridLayout, QLabel, QPushButton, QVBoxLayout, QWidget
 
 from ..comparison import Comparison
-from ..curves import Ensemble
+from ..curves import Ensemble, counted
 from ..discrepancy import INCONCLUSIVE, MMDTest
 from .null_plot import NullPlot
 from .report import settings_words, tests_of
@@ -184,7 +184,7 @@ def _counts(side: str, ensemble: Ensemble) -> str:
     reasons = "".join(
         f"<br>&nbsp;&nbsp;{count} left out: {escape(reason)}" for reason, count in ensemble.dropped.items()
     )
-    return f"<p><b>{side}</b> {name}: {len(ensemble)} curves, in {escape(ensemble.unit)}{reasons}</p>"
+    return f"<p><b>{side}</b> {name}: {counted(len(ensemble), 'curve')}, in {escape(ensemble.unit)}{reasons}</p>"
 
 
 def _emptied(grid: QGridLayout) -> None:
