@@ -175,8 +175,9 @@ def many_labels(side: int = 4096, across: int = 71) -> np.ndarray:
     return np.where(apart < 17 + 4 * field / field.std(), number, 0).astype(np.int32)
 
 
-# The smallest particles lie lowest and are dimmest, and touch others over much of their width.
-POWDER = Segmentation(method="manual", threshold=50, min_size=60, neck=0.99)
+# The smallest particles lie lowest and are dimmest, and touch others over much of their width; what looks like a hole
+# is ground that particles enclose.
+POWDER = Segmentation(method="manual", threshold=50, min_size=60, neck=0.99, fill_holes=False)
 NUCLEI = Segmentation(method="local", window=41, offset=0.02, min_size=30, neck=0.95)
 # Grey value between matrix and particles; from 24 h to 85 h the pictures get brighter.
 STEEL = {
