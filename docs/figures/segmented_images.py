@@ -15,7 +15,7 @@ from napari_shape_ensembles import match_labels
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(REPOSITORY / "benchmarks"))
-from segmentation import cases, without_small  # noqa: E402 - the cases and their settings are documented there
+from segmentation import cases, without_small
 
 
 def choose(control, value):
