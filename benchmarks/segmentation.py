@@ -83,7 +83,7 @@ def powder(data: Path) -> list[Case]:
         chosen = [i for i in range(len(outlines)) if drawn["image"][i] == number and drawn["kind"][i] == 0]
         for label, index in enumerate(chosen, start=1):
             labels[polygon2mask(image.shape, outlines[index])] = label
-        found.append(Case(f"powder {number}", image, labels, POWDER[number], 100))
+        found.append(Case(f"powder {number}", image, labels, POWDER, 100))
     return found
 
 
@@ -175,10 +175,9 @@ def many_labels(side: int = 4096, across: int = 71) -> np.ndarray:
     return np.where(apart < 17 + 4 * field / field.std(), number, 0).astype(np.int32)
 
 
-POWDER = {
-    0: Segmentation(method="manual", threshold=75, smoothing=2, min_size=60, neck=0.95),
-    1: Segmentation(method="manual", threshold=85, smoothing=2, min_size=60, neck=0.95),
-}
+# The smallest particles lie lowest and are dimmest, and touch others over much of their width; what looks like a hole
+# is ground that particles enclose.
+POWDER = Segmentation(method="manual", threshold=50, min_size=60, neck=0.99, fill_holes=False)
 NUCLEI = Segmentation(method="local", window=41, offset=0.02, min_size=30, neck=0.95)
 # Grey value between matrix and particles; from 24 h to 85 h the pictures get brighter.
 STEEL = {

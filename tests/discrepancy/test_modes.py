@@ -108,3 +108,44 @@ def test_a_sample_that_does_not_vary_is_said_to(still, side):
     t[still] = 0.1 + 1e-15 * rng.normal(size=(30, 1))
     measured = {one: rng.normal(size=60) for one in properties(outlines(1))}
     assert f"{side} does not vary" in mode_tests(t, 30, measured, permutations=19).sentence(0)
+
+
+@pytest.mark.parametrize(
+    ("lobes", "size", "name", "words"),
+    [
+        (3, 0.08, "triangularity", "more triangular"),
+        (4, 0.08, "squareness", "squarer"),
+        (5, 0.05, "asymmetry", "less symmetric"),
+        (9, 0.02, "roughness", "rougher"),
+    ],
+)
+def test_ensembles_that_differ_in_one_wave_are_told_apart_by_its_word(lobes, size, name, words):
+    rng = np.random.default_rng(lobes)
+    u = 2 * np.pi * np.arange(96) / 96
+    amplitude = {3: 0.01, 4: 0.01, 5: 0.01, 9: 0.004}
+    heights = {k: (size if k == lobes else 0.03) + small * rng.normal(size=(120, 1)) for k, small in amplitude.items()}
+    heights[lobes][60:] += size / 2
+    z = np.exp(1j * u) + sum(height * np.exp(1j * (1 - k) * u) for k, height in heights.items())
+    assert_told_apart(z, name, words)
+
+
+def test_a_notch_is_a_concavity_and_not_one_of_its_waves():
+    rng = np.random.default_rng(0)
+    u = 2 * np.pi * np.arange(96) / 96
+    depth = 0.2 + 0.04 * rng.normal(size=(120, 1))
+    depth[60:] += 0.1
+    radius = 1 - depth * np.exp(-((u - 2) ** 2) / 0.08) + 0.01 * rng.normal(size=(120, 1)) * np.cos(3 * u)
+    assert_told_apart(radius * np.exp(1j * u), "concavity", "more concave")
+
+
+def assert_told_apart(z, name, words):
+    """The first mode of 60 curves against 60 others is named, and put into words."""
+    undulation, scale = decompose(np.stack([z.real, z.imag], axis=-1))
+    space = ShapeSpace.learn(undulation, scale, 8)
+    t, l = space.coordinates(undulation, scale)
+    modes = mode_tests(t, 60, properties(space.reconstruct(t, l)), permutations=500)
+    first = int(modes.order()[0])
+    found = modes.named(first)
+    assert found is not None
+    assert found[0].name == name
+    assert f"B's outlines are {words}" in modes.sentence(first)

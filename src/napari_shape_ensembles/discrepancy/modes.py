@@ -15,6 +15,9 @@ Real = NDArray[np.float64]
 
 # A mode is named after a property only where their rank correlation over all curves is at least this ...
 _SUPPORT = 0.6
+# Properties whose correlations are this near to the best one support a name alike.
+_ALIKE = 0.05
+_WAVES = ("triangularity", "squareness", "asymmetry", "roughness")
 # ... and said to differ in its mean, or its spread, from these on, and only by more than so many standard errors.
 _SHIFTED, _SPREAD = 0.2, 1.15
 _ERRORS = 2.0
@@ -59,7 +62,7 @@ class Modes:
 
     def named(self, mode: int) -> tuple[Property, float] | None:
         """The property that mode (from 0) goes with, and the correlation; None where none supports a name."""
-        best = int(np.abs(self.correlation[mode]).argmax())
+        best = PROPERTIES.index(_clearest(np.abs(self.correlation[mode])))
         correlation = float(self.correlation[mode, best])
         return (PROPERTIES[best], correlation) if abs(correlation) >= _SUPPORT else None
 
@@ -104,6 +107,17 @@ class Modes:
         if towards * measured <= 0 or abs(measured) < self._clear:
             return None
         return f"B's outlines are {named[0].more if towards > 0 else named[0].less}"
+
+
+def _clearest(support: Real) -> Property:
+    """The property with the most support; every wave makes concave places, and a notch is made of several waves."""
+    alike = {one.name: one for one, value in zip(PROPERTIES, support, strict=True) if value >= support.max() - _ALIKE}
+    waves = [alike[name] for name in _WAVES if name in alike]
+    if "triangularity" in alike:  # three lobes are asymmetric by themselves
+        waves = [one for one in waves if one.name != "asymmetry"]
+    if "concavity" in alike and waves:
+        return waves[0] if len(waves) == 1 else alike["concavity"]
+    return PROPERTIES[int(support.argmax())]
 
 
 @one_library_thread()
