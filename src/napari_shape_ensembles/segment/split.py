@@ -38,7 +38,7 @@ def _split(mask: Mask, height: Real, neck: float) -> Labels:
 def _peaks(mask: Mask, height: Real) -> Labels:
     """Number the pixels in the mask that are highest within `_APART` pixels; neighbours of one height are one peak."""
     highest = ndimage.maximum_filter(np.where(mask, height, 0), 2 * _APART + 1)
-    peaks: Labels = ndimage.label(mask & (height == highest) & (height > 0), np.ones((3, 3)))[0]
+    peaks: Labels = ndimage.label(mask & (height == highest) & (height > 0))[0]
     return peaks
 
 
