@@ -16,6 +16,8 @@ Real = NDArray[np.float64]
 
 #: The four components a difference is split into.
 COMPONENTS = ("size", "elongation", "coarse form", "fine roughness")
+#: Those that are scale, and those that are form.
+OF_SCALE, OF_FORM = COMPONENTS[:2], COMPONENTS[2:]
 _WORDS = {
     "size": ("smaller", "larger"),
     "elongation": ("less elongated", "more elongated"),

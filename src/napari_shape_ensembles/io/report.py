@@ -14,7 +14,8 @@ from matplotlib.figure import Figure
 from ..archive import write_bytes
 from ..discrepancy import TRUTH_TABLE
 from ..discrepancy.components import COMPONENTS
-from ..explanations import Explanation, Swap
+from ..explanations import Explanation
+from ..swaps import Swap
 from .figures import FIGURES, figures, style
 
 REFERENCES = (
@@ -218,7 +219,7 @@ def _swap_table(explanation: Explanation, swaps: tuple[Swap, ...]) -> Table:
         (
             f"form of {swap.form}, scale of {swap.scale}",
             swap.against,
-            swap.comparison.case,
+            swap.case,
             ", ".join(swap.found()) or "nothing",
             ", ".join(swap.expected(differing)) or "nothing",
         )
