@@ -14,7 +14,7 @@ from .discrepancy.contrasts import standardised_difference
 from .discrepancy.family import FamilyTests, family_tests
 from .discrepancy.modes import Modes, mode_tests
 from .discrepancy.outline import OutlineDifference, outline_difference
-from .discrepancy.properties import properties
+from .discrepancy.properties import bands, properties
 from .discrepancy.witness import witness
 
 if TYPE_CHECKING:
@@ -184,7 +184,7 @@ def explanation_steps(comparison: Comparison) -> Generator[str, None, Explanatio
     yield next(steps)
     parts = component_tests(components(space, t, l), first, **draws)
     yield next(steps)
-    modes = mode_tests(t, first, measured, **draws)
+    modes = mode_tests(t, first, measured, bands=bands(space.undulation_mean, space.basis), **draws)
     yield next(steps)
     level = comparison.settings.significance
     form = outline_difference(space, t, np.zeros_like(l), first, significance=level, **draws)

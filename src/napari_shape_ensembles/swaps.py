@@ -83,17 +83,17 @@ def resynthesis(comparison: Comparison, *, seed: int = 0) -> tuple[Swap, ...]:
     Each test is between curves that share nothing of what it tests, so all are plain permutation tests at their
     level. B's scales and A's share nothing: the part that was replaced is tested with every curve. A's forms would
     be found again in A: for the part that was kept, a random half of A gives it to the new curves, and these are
-    compared with the other half. The part that is not tested may be used more than once.
+    compared with the other half. The part that is not tested may be used more than once. The curves compared with
+    are made anew likewise, of their own forms and scales, so that all are traced alike.
     """
-    sides = {"A": comparison.a, "B": comparison.b}
-    if min(map(len, sides.values())) < 4:
+    sizes = {"A": len(comparison.a), "B": len(comparison.b)}
+    if min(sizes.values()) < 4:
         raise ValueError(
-            f"{len(comparison.a)} and {len(comparison.b)} curves: resynthesis cuts each sample in two and needs at "
-            "least 4 in each"
+            f"{sizes['A']} and {sizes['B']} curves: resynthesis cuts each sample in two and needs at least 4 in each"
         )
     rng = np.random.default_rng(seed)
-    given = {name: rng.permutation(len(side)) < len(side) // 2 for name, side in sides.items()}
-    mixer = _Mixer(sides, given, *_polar_factors(comparison), comparison.settings, rng)
+    given = {name: rng.permutation(size) < size // 2 for name, size in sizes.items()}
+    mixer = _Mixer(given, *_polar_factors(comparison), comparison.a.unit, comparison.settings, rng)
     return tuple(mixer.swap(form, scale, against) for form, scale in ("AB", "BA") for against in "AB")
 
 
@@ -104,10 +104,10 @@ class _Mixer:
     `given` marks the half of each sample that gives what is kept; `forms` and `scales` are of all curves, A's first.
     """
 
-    sides: dict[str, Ensemble]
     given: dict[str, NDArray[np.bool_]]
     forms: Real
     scales: Real
+    unit: str
     settings: Settings
     rng: np.random.Generator
 
@@ -115,8 +115,8 @@ class _Mixer:
         """One of the four swaps."""
         forms, scales = self._tested(form, scale, against), self._tested(scale, form, against)
         name = f"form of {form}, scale of {scale}"
-        of_form = self._compared(name, *forms, self._others(form, against))
-        of_scale = self._compared(name, *scales[::-1], self._others(scale, against))
+        of_form = compare(self._made(name, *forms), self._others(form, against), self.settings)
+        of_scale = compare(self._made(name, *scales[::-1]), self._others(scale, against), self.settings)
         # Two families: twice the p-values of each err together no more often than the level.
         adjusted = [_adjusted(result, names) for result, names in ((of_scale, OF_SCALE), (of_form, OF_FORM))]
         return Swap(form, scale, against, of_form, of_scale, np.minimum(1, 2 * np.concatenate(adjusted)))
@@ -128,16 +128,16 @@ class _Mixer:
 
     def _others(self, tested: str, against: str) -> Ensemble:
         """What new curves are compared with: all of a sample, or the half that gave them nothing."""
-        side = self.sides[against]
-        return side.subset(~self.given[against]) if tested == against else side
+        rows = self._rows(against, ~self.given[against] if tested == against else None)
+        return self._made(f"form and scale of {against}", rows, rows)
 
     def _rows(self, name: str, chosen: NDArray[np.bool_] | None = None) -> Rows:
-        rows = np.arange(len(self.sides[name])) if chosen is None else np.flatnonzero(chosen)
-        return rows + (len(self.sides["A"]) if name == "B" else 0)
+        rows = np.arange(len(self.given[name])) if chosen is None else np.flatnonzero(chosen)
+        return rows + (len(self.given["A"]) if name == "B" else 0)
 
-    def _compared(self, name: str, forms: Rows, scales: Rows, others: Ensemble) -> Comparison:
+    def _made(self, name: str, forms: Rows, scales: Rows) -> Ensemble:
         curves = np.sqrt(self.forms.shape[1]) * self.forms[forms] @ self.scales[scales]
-        return compare(Ensemble(curves, name=name, unit=self.sides["A"].unit), others, self.settings)
+        return Ensemble(curves, name=name, unit=self.unit)
 
 
 def _adjusted(result: Comparison, names: tuple[str, ...]) -> Real:

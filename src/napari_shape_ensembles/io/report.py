@@ -186,7 +186,6 @@ def _mode_table(explanation: Explanation) -> Table:
     modes = explanation.modes
     rows = []
     for mode in modes.order()[:_LISTED].tolist():
-        named = modes.named(mode)
         rows.append(
             (
                 mode + 1,
@@ -194,7 +193,7 @@ def _mode_table(explanation: Explanation) -> Table:
                 f"{modes.mean_difference[mode]:+.2f}",
                 f"{modes.spread_ratio[mode]:.2f}",
                 f"{modes.variance[mode]:.2%}",
-                f"{named[0].name} ({abs(named[1]):.2f})" if named else "",
+                modes.label(mode),
             )
         )
     headings = ("mode", "adjusted p", "B − A in sd", "sd of B over A", "variance", "goes with (rank correlation)")

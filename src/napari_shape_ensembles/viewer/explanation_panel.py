@@ -106,14 +106,13 @@ class ExplanationPanel(QTabWidget):
         self.table.blockSignals(True)
         self.table.setRowCount(len(modes))
         for row, mode in enumerate(modes.order().tolist()):
-            named = modes.named(mode)
             cells = (
                 f"{mode + 1}",
                 f"{modes.tests.adjusted[mode]:.2g}",
                 f"{modes.mean_difference[mode]:+.2f}",
                 f"{modes.spread_ratio[mode]:.2f}",
                 f"{modes.variance[mode]:.1%}",
-                named[0].name if named else "",
+                modes.label(mode),
             )
             for column, text in enumerate(cells):
                 item = QTableWidgetItem(text)
