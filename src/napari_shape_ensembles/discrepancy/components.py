@@ -45,11 +45,11 @@ class Components:
         B over A: geometric means of size, elongation (ratio of the RMS extents) and fine amplitude; NaN for
         the coarse form, which no single number describes.
     ratio_interval : (2, 4) array
-        95 % bootstrap interval of the ratios.
+        95 % interval of the ratios, by symmetric bootstrap-t.
     spread : (4,) array
         Standard deviation of B over that of A, of the logarithms; NaN for the coarse form, and where neither varies.
     spread_interval : (2, 4) array
-        95 % bootstrap interval of these.
+        95 % interval of these, by symmetric bootstrap-t.
     """
 
     tests: FamilyTests

@@ -184,18 +184,17 @@ def _component_table(explanation: Explanation) -> Table:
 
 def _mode_table(explanation: Explanation) -> Table:
     modes = explanation.modes
-    rows = []
-    for mode in modes.order()[:_LISTED].tolist():
-        rows.append(
-            (
-                mode + 1,
-                f"{modes.tests.adjusted[mode]:.2g}",
-                f"{modes.mean_difference[mode]:+.2f}",
-                f"{modes.spread_ratio[mode]:.2f}",
-                f"{modes.variance[mode]:.2%}",
-                modes.label(mode),
-            )
+    rows = [
+        (
+            mode + 1,
+            f"{modes.tests.adjusted[mode]:.2g}",
+            f"{modes.mean_difference[mode]:+.2f}",
+            f"{modes.spread_ratio[mode]:.2f}",
+            f"{modes.variance[mode]:.2%}",
+            modes.label(mode),
         )
+        for mode in modes.order()[:_LISTED].tolist()
+    ]
     headings = ("mode", "adjusted p", "B − A in sd", "sd of B over A", "variance", "goes with (rank correlation)")
     return f"The {len(rows)} of {len(modes)} modes with the smallest p-values", headings, rows
 

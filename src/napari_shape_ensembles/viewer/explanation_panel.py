@@ -29,7 +29,7 @@ _HEADINGS = {
     "B − A": "Mean of B less mean of A, in standard deviations",
     "sd B/A": "Standard deviation of B over that of A",
     "var.": "Share of the variance of all modes",
-    "goes with": "Property with a rank correlation of at least 0.6 with the mode",
+    "goes with": "Property with a rank correlation of at least 0.6 with the mode; for fine waves, how many lobes",
 }
 _SHOWN = 8
 
