@@ -18,6 +18,8 @@ _SUPPORT = 0.6
 # ... and said to differ in its mean, or its spread, from these on, and only by more than so many standard errors.
 _SHIFTED, _SPREAD = 0.2, 1.15
 _ERRORS = 2.0
+# Steep waves of any kind make an outline concave too: what goes with a mode nearly as well names it better.
+_HANDICAP = np.array([0.1 if one.name == "concavity" else 0.0 for one in PROPERTIES])
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,7 +64,7 @@ class Modes:
 
     def named(self, mode: int) -> tuple[Property, float] | None:
         """The property that mode (from 0) goes with, and the correlation; None where none supports a name."""
-        best = int(np.abs(self.correlation[mode]).argmax())
+        best = int((np.abs(self.correlation[mode]) - _HANDICAP).argmax())
         correlation = float(self.correlation[mode, best])
         return (PROPERTIES[best], correlation) if abs(correlation) >= _SUPPORT else None
 
