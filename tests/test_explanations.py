@@ -8,7 +8,10 @@ from threadpoolctl import threadpool_limits
 
 from curve_makers import blobs
 from napari_shape_ensembles import Ensemble, Settings, compare, explain, extract_curves, resynthesis, segment
+from napari_shape_ensembles.curves import to_landmarks
+from napari_shape_ensembles.discrepancy.properties import properties
 from napari_shape_ensembles.explanations import STEPS, explanation_steps, witnesses
+from napari_shape_ensembles.swaps import _polar_factors
 from napari_shape_ensembles.threads import Stopped, stoppable
 from napari_shape_ensembles.viewer import sample_data
 
@@ -58,7 +61,7 @@ def test_noise_on_the_papers_grains_is_named_as_roughness_and_proved_by_swapping
     assert found.components.share[3] > 0.9
     assert "B's outlines are smoother" in found.sentences()[1]
     swaps = resynthesis(result)
-    assert [swap.comparison.case for swap in swaps] == ["1∧1", "0∧1", "0∧1", "1∧1"]
+    assert [swap.case for swap in swaps] == ["1∧1", "0∧1", "0∧1", "1∧1"]
     for swap in swaps:
         assert swap.found() == swap.expected(found.components.differing(0.01))
 
@@ -69,7 +72,7 @@ def test_stretched_grains_are_more_elongated_and_nothing_else(shared_data, load_
     found = explain(result)
     assert found.components.differing(0.01) == ("elongation",)
     assert found.components.share[1] > 0.97
-    assert [swap.comparison.case for swap in resynthesis(result)] == ["1∧0", "1∧1", "1∧1", "1∧0"]
+    assert [swap.case for swap in resynthesis(result)] == ["1∧0", "1∧1", "1∧1", "1∧0"]
 
 
 def test_powder_particles_differ_in_size(shared_data, load_curves):
@@ -82,9 +85,10 @@ def test_powder_particles_differ_in_size(shared_data, load_curves):
     found = explain(result)
     assert found.components.differing(0.01) == ("size",)
     assert found.components.ratio[0] == pytest.approx(0.81, abs=0.02)
-    # Half of 174 particles is too few to show the size again; all of them show that it goes with the scale.
-    swaps = resynthesis(result, halves=False)
-    assert [swap.comparison.case for swap in swaps] == ["1∧0", "1∧1", "1∧1", "1∧0"]
+    swaps = resynthesis(result)
+    assert [swap.case for swap in swaps] == ["1∧0", "1∧1", "1∧1", "1∧0"]
+    for swap in swaps:
+        assert swap.found() == swap.expected(("size",))
 
 
 def test_old_battery_particles_are_smaller(load_curves):
@@ -138,7 +142,7 @@ def test_the_same_seed_gives_the_same_explanation(small):
     np.testing.assert_array_equal(one.modes.tests.adjusted, other.modes.tests.adjusted)
 
 
-def test_a_proof_from_halves_uses_no_curve_twice(small):
+def test_swaps_compare_what_was_replaced_by_all_curves_and_what_was_kept_by_halves(small):
     swaps = resynthesis(small)
     assert [(swap.form, swap.scale, swap.against) for swap in swaps] == [
         ("A", "B", "A"),
@@ -146,9 +150,34 @@ def test_a_proof_from_halves_uses_no_curve_twice(small):
         ("B", "A", "A"),
         ("B", "A", "B"),
     ]
-    assert all(len(swap.comparison.a) == len(swap.comparison.b) == 20 for swap in swaps)
-    areas = [swap.comparison.a.features["area"].median() for swap in swaps]
+    for swap in swaps:
+        for source, read in ((swap.form, swap.of_form), (swap.scale, swap.of_scale)):
+            assert len(read.a) == len(read.b) == (20 if source == swap.against else 40)
+    areas = [swap.of_scale.a.features["area"].median() for swap in swaps]
     assert areas[0] > 1.5 * areas[2]  # B's scale is the larger one
+
+
+def test_no_test_of_a_swap_sees_a_curve_from_both_sides():
+    """Forms are known by their area in units of the scale, scales by their size: none may be on both sides."""
+    a = Ensemble([curve * size for curve, size in zip(blobs(30, 80, seed=1), np.linspace(1, 2, 30), strict=True)])
+    b = Ensemble([curve * size for curve, size in zip(blobs(17, 80, seed=2), np.linspace(3, 4, 17), strict=True)])
+    for swap in resynthesis(compare(a, b, QUICK)):
+        for source, read, measured in (
+            (swap.form, swap.of_form, lambda one: properties(one)["triangularity"]),
+            (swap.scale, swap.of_scale, lambda one: properties(one)["size"]),
+        ):
+            made, others = (measured(to_landmarks(side, 100)) for side in (read.a, read.b))
+            assert len(made) == {"A": 30, "B": 17}[source] // (2 if source == swap.against else 1)
+            everything = np.sort(np.concatenate([made, others]))
+            assert (np.diff(everything) > 1e-6 * everything[1:]).all()
+
+
+def test_a_swap_keeps_a_form_to_rounding(small):
+    """Traced anew under another scale, an outline has the form it had: the measure is an affine one."""
+    forms, scales = _polar_factors(small)
+    made = [Ensemble(list(np.sqrt(100) * forms[:40] @ scales[rows])) for rows in (slice(40), slice(40, 80))]
+    found = compare(*made, QUICK)
+    np.testing.assert_allclose(found.t[40:], found.t[:40], atol=1e-9 * found.t.std())
 
 
 @pytest.mark.parametrize(("count", "call"), [(1, explain), (3, resynthesis)])

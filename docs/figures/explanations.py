@@ -76,8 +76,7 @@ def proof(result, found):
             ", ".join(names) or "nothing" for names in (swap.found(), swap.expected(found.components.differing()))
         )
         lines.append(
-            f"| form of {swap.form}, scale of {swap.scale} | {swap.against} | {swap.comparison.case} | {differ} | "
-            f"{expected} |"
+            f"| form of {swap.form}, scale of {swap.scale} | {swap.against} | {swap.case} | {differ} | {expected} |"
         )
     return "\n".join(lines)
 

@@ -20,12 +20,13 @@ from .discrepancy import (
     effect_sizes,
     mmd_test,
 )
-from .explanations import Explanation, explain, resynthesis
+from .explanations import Explanation, explain
 from .learning import Step
 from .segment import Segmentation, segment, segment_stack
 from .sensitivity import ArchetypeSensitivity, archetype_sensitivity
 from .settings import Settings
 from .studies import DecisionLandscape, PairTable, SmoothingStudy, all_pairs, decision_landscape, smoothing_study
+from .swaps import resynthesis
 from .tensors import Registration, ShapeSpace, decompose, register
 
 __all__ = [

@@ -111,9 +111,10 @@ def report(
 ) -> None:
     """Explain a saved comparison: what differs, by how much, with figures and sentences in one file."""
     from .comparison import Comparison
-    from .explanations import explain, resynthesis
+    from .explanations import explain
     from .io.figures import save_figures
     from .io.report import report_kind, save_report
+    from .swaps import resynthesis
 
     with spoken_errors():
         report_kind(out)

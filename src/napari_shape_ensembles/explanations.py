@@ -1,4 +1,4 @@
-"""Why two ensembles differ: all explanations of one comparison, and their proof by resynthesis."""
+"""Why two ensembles differ: all explanations of one comparison."""
 
 from collections.abc import Callable, Generator
 from dataclasses import dataclass
@@ -7,26 +7,20 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from .comparison import Comparison, Settings, compare
-from .curves import Ensemble, to_landmarks
+from .comparison import Comparison
 from .discrepancy import INCONCLUSIVE, MMDTest
-from .discrepancy.components import COMPONENTS, Components, component_tests, components
+from .discrepancy.components import COMPONENTS, OF_FORM, OF_SCALE, Components, component_tests, components
 from .discrepancy.contrasts import standardised_difference
 from .discrepancy.family import FamilyTests, family_tests
 from .discrepancy.modes import Modes, mode_tests
 from .discrepancy.outline import OutlineDifference, outline_difference
-from .discrepancy.properties import properties
+from .discrepancy.properties import bands, properties
 from .discrepancy.witness import witness
-from .tensors import decompose, register
-from .tensors.archetype import archetype_index, choose_archetype
 
 if TYPE_CHECKING:
     import pandas as pd
 
 Real = NDArray[np.float64]
-
-# The components that are form, and those that are scale.
-_OF_SCALE, _OF_FORM = COMPONENTS[:2], COMPONENTS[2:]
 
 _INCONCLUSIVE = (
     "The comparison is inconclusive: what follows describes these curves, and is no answer about the images."
@@ -103,7 +97,7 @@ class Explanation:
 
     def _unseen(self, level: float) -> list[str]:
         """Where a component differs and the test it belongs to did not reject: the two are tests of their own."""
-        tests = (("undulation", _OF_FORM), ("scale", _OF_SCALE))
+        tests = (("undulation", OF_FORM), ("scale", OF_SCALE))
         found = self.components.differing(level)
         return [
             f"The test of {test} as a whole did not detect this difference in {' and '.join(seen)}: take it as a hint."
@@ -190,7 +184,7 @@ def explanation_steps(comparison: Comparison) -> Generator[str, None, Explanatio
     yield next(steps)
     parts = component_tests(components(space, t, l), first, **draws)
     yield next(steps)
-    modes = mode_tests(t, first, measured, **draws)
+    modes = mode_tests(t, first, measured, bands=bands(space.undulation_mean, space.basis), **draws)
     yield next(steps)
     level = comparison.settings.significance
     form = outline_difference(space, t, np.zeros_like(l), first, significance=level, **draws)
@@ -236,103 +230,3 @@ def descriptor_tests(comparison: Comparison) -> Descriptors:
     stacked = np.stack(list(values.values()), axis=1)
     medians = np.stack([np.median(side, axis=0) for side in (stacked[:first], stacked[first:])])
     return Descriptors(tests, standardised_difference(stacked, first), medians)
-
-
-@dataclass(frozen=True, eq=False)
-class Swap:
-    """Curves with the form of one sample and the scale of the other, compared with one of the two.
-
-    Attributes
-    ----------
-    form, scale, against : {"A", "B"}
-        Where the forms and the scales come from, and what the new curves are compared with.
-    comparison : Comparison
-        The new curves, traced and compared from the outlines on.
-    components : Components
-        What differs between them.
-    """
-
-    form: str
-    scale: str
-    against: str
-    comparison: Comparison
-    components: Components
-
-    def expected(self, differing: tuple[str, ...]) -> tuple[str, ...]:
-        """Components in which the new curves should differ, given those in which A and B do."""
-        kept = (_OF_SCALE if self.scale != self.against else ()) + (_OF_FORM if self.form != self.against else ())
-        return tuple(name for name in differing if name in kept)
-
-    def found(self) -> tuple[str, ...]:
-        """Components in which they do differ, family-wise."""
-        return self.components.differing(self.comparison.settings.significance)
-
-
-def resynthesis(comparison: Comparison, *, halves: bool = True, seed: int = 0) -> tuple[Swap, ...]:
-    """Put A's forms on B's scales and the reverse, and compare the new curves with both samples.
-
-    Each sample is cut in two at random. One half gives its forms, or its scales, to the new curves; these are
-    compared with the other half, of which no curve was used. Where the separation holds, curves with A's form and
-    B's scale differ from A in scale alone and from B in form alone.
-
-    Parameters
-    ----------
-    comparison : Comparison
-    halves : bool
-        Cut the samples in two, so that "no difference" is found between curves that share nothing. With False all
-        curves are used twice: differences then show at full strength, but finding none between new curves and
-        those they took their form or scale from says nothing.
-    seed : int
-        Of the halves and of the pairing.
-
-    Returns
-    -------
-    tuple of four Swap
-
-    Raises
-    ------
-    ValueError
-        When a sample has fewer than 4 curves.
-    """
-    sides = {"A": comparison.a, "B": comparison.b}
-    if min(map(len, sides.values())) < 4:
-        raise ValueError(
-            f"{len(comparison.a)} and {len(comparison.b)} curves: resynthesis cuts each sample in two and needs at "
-            "least 4 in each"
-        )
-    undulation, scale = _polar_factors(comparison)
-    rng = np.random.default_rng(seed)
-    used = {name: rng.permutation(len(side)) < len(side) // (2 if halves else 1) for name, side in sides.items()}
-    unused = {name: side.subset(~used[name]) if halves else side for name, side in sides.items()}
-    rows = {"A": np.flatnonzero(used["A"]), "B": len(comparison.a) + np.flatnonzero(used["B"])}
-    swaps = []
-    for form, other in (("A", "B"), ("B", "A")):
-        forms = rows[form]
-        scales = rng.choice(rows[other], len(forms), replace=len(rows[other]) < len(forms))
-        curves = np.sqrt(undulation.shape[1]) * undulation[forms] @ scale[scales]
-        made = Ensemble(curves, name=f"form of {form}, scale of {other}", unit=comparison.a.unit)
-        swaps += [_swap(made, form, other, name, side, comparison.settings) for name, side in unused.items()]
-    return tuple(swaps)
-
-
-def _swap(made: Ensemble, form: str, scale: str, against: str, side: Ensemble, settings: Settings) -> Swap:
-    result = compare(made, side, settings)
-    draws = {"permutations": settings.permutations, "seed": settings.seed}
-    parts = component_tests(components(result.space, result.t, result.l), len(made), **draws)
-    return Swap(form, scale, against, result, parts)
-
-
-def _polar_factors(comparison: Comparison) -> tuple[Real, Real]:
-    """X̃ and P of all curves in one frame, that of matching the raw landmarks, so that their factors can be swapped."""
-    settings = comparison.settings
-    landmarks = np.concatenate(
-        [
-            to_landmarks(side, settings.landmarks, interpolation=settings.interpolation, measure=settings.measure)
-            for side in (comparison.a, comparison.b)
-        ]
-    )
-    standardized, _ = decompose(landmarks)
-    preshapes = standardized if settings.registration == "standardized" else landmarks
-    index = archetype_index(preshapes, settings.archetype, reflections=settings.reflections, seed=settings.seed)
-    archetype = choose_archetype(landmarks, index, reflections=settings.reflections)
-    return decompose(register(landmarks, archetype, reflections=settings.reflections).landmarks)

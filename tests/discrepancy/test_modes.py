@@ -6,7 +6,7 @@ import pytest
 from curve_makers import rotation
 from napari_shape_ensembles import ShapeSpace, decompose
 from napari_shape_ensembles.discrepancy.modes import along_mode, mode_tests
-from napari_shape_ensembles.discrepancy.properties import properties
+from napari_shape_ensembles.discrepancy.properties import PROPERTIES, bands, properties
 
 
 def outlines(count, *, square=0.0, seed=0, n=96):
@@ -149,3 +149,102 @@ def assert_told_apart(z, name, words):
     assert found is not None
     assert found[0].name == name
     assert f"B's outlines are {words}" in modes.sentence(first)
+
+
+# What makes each property, and no other (outlines are convex but for the concave): k and height of the wave e^(iku)
+# on a circle, which grows with a latent number.
+MADE = {
+    "triangularity": (-2, 0.08),
+    "squareness": (-3, 0.05),
+    "asymmetry": (-4, 0.03),
+    "concavity": (3, 0.25),
+    "roughness": (-8, 0.006),
+    "steep roughness": (-8, 0.03),
+    "size": (3, 0.04),
+    "elongation": (3, 0.04),
+    "": (3, 0.04),
+}
+
+
+def ensemble_with(name, sign=1, count=100, n=96, seed=0):
+    """Two samples whose curves differ along one wave, and by it in one property (or, with no name, in none)."""
+    rng = np.random.default_rng(seed)
+    u = 2 * np.pi * np.arange(n) / n
+    k, height = MADE[name]
+    latent = rng.normal(size=(2 * count, 1))
+    latent[count:] += 2 * sign
+    triangle = 0.02j * (1 + 0.2 * rng.normal(size=(2 * count, 1))) * (name != "triangularity")
+    z = np.exp(1j * u) + triangle * np.exp(-2j * u)
+    z = z + height * (1 + 0.2 * latent) * np.exp(1j * k * u)
+    z = z + 0.0007 * rng.normal(size=(2 * count, 4)) @ np.exp(1j * np.array([-4, -3, 3, 4])[:, None] * u)
+    curves = np.stack([z.real, z.imag], axis=-1)
+    size = np.exp(0.1 * rng.normal(size=(2 * count, 1, 1)) + 0.3 * latent[..., None] * (name == "size"))
+    stretch = np.exp(0.2 + 0.01 * rng.normal(size=(2 * count, 1)) + 0.03 * latent * (name == "elongation"))
+    return size * curves * np.stack([stretch, 1 / stretch], axis=-1)
+
+
+def modes_of(curves, first, rank):
+    undulation, scale = decompose(curves)
+    space = ShapeSpace.learn(undulation, scale, rank)
+    t, l = space.coordinates(undulation, scale)
+    measured = properties(space.reconstruct(t, l))
+    return mode_tests(t, first, measured, bands=bands(space.undulation_mean, space.basis), permutations=300)
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+@pytest.mark.parametrize("name", [one.name for one in PROPERTIES])
+def test_every_property_that_differs_names_the_mode_that_carries_it(name, sign):
+    modes = modes_of(ensemble_with(name, sign), 100, 6)
+    mode = int(modes.order()[0])
+    assert modes.tests.adjusted[mode] <= 0.01
+    assert modes.named(mode)[0].name == name
+    one = next(one for one in PROPERTIES if one.name == name)
+    assert f"B's outlines are {one.more if sign > 0 else one.less}" in modes.sentence(mode)
+    assert modes.label(mode).startswith(f"{name} (")
+
+
+def test_waves_so_steep_that_they_make_the_outline_concave_are_rough():
+    modes = modes_of(ensemble_with("steep roughness"), 100, 6)
+    mode = int(modes.order()[0])
+    correlation = dict(zip([one.name for one in PROPERTIES], np.abs(modes.correlation[mode]), strict=True))
+    assert min(correlation["concavity"], correlation["roughness"]) > 0.9
+    assert modes.named(mode)[0].name == "roughness"
+
+
+def test_a_mode_that_goes_with_no_property_has_no_name():
+    modes = modes_of(ensemble_with(""), 100, 6)
+    mode = int(modes.order()[0])
+    assert modes.tests.adjusted[mode] <= 0.01
+    assert modes.named(mode) is None
+    assert modes.label(mode) == ""
+    assert "outlines are" not in modes.sentence(mode)
+    assert "B lies" in modes.sentence(mode)
+
+
+@pytest.mark.parametrize(("factor", "word"), [(2.0, "rougher"), (0.5, "smoother")])
+def test_fine_waves_of_any_phase_are_named_by_their_lobes_and_called_rough(factor, word):
+    """Waves of no fixed phase move no mean: they are seen in the spread of two modes, and in the roughness."""
+    rng = np.random.default_rng(8)
+    u = 2 * np.pi * np.arange(96) / 96
+    fine = 0.02 * (rng.normal(size=(300, 1)) + 1j * rng.normal(size=(300, 1)))
+    fine[150:] *= factor
+    z = np.exp(1j * u) + 0.1 * np.exp(-2j * u) + 0.003 * rng.normal(size=(300, 1)) * np.exp(-3j * u)
+    z = z + fine * np.exp(-7j * u)
+    modes = modes_of(np.stack([z.real, z.imag], axis=-1), 150, 3)
+    for mode in modes.order()[:2].tolist():
+        assert modes.tests.adjusted[mode] <= 0.01
+        assert modes.named(mode) is None
+        assert modes.label(mode) == "waves of 8 lobes"
+        sentence = modes.sentence(mode)
+        assert "consists of waves of 8 lobes: " in sentence
+        assert f"B's outlines are {word}; B varies" in sentence
+
+
+def test_fine_waves_are_not_called_rough_where_roughness_does_not_differ():
+    rng = np.random.default_rng(9)
+    t = rng.normal(size=(200, 2))
+    t[100:, 0] *= 2
+    measured = {one.name: rng.normal(size=200) for one in PROPERTIES}
+    modes = mode_tests(t, 100, measured, bands=np.array([[6, 9], [2, 3]]), permutations=99)
+    assert "consists of waves of 6 to 9 lobes: B varies" in modes.sentence(0)
+    assert modes.label(1) == ""

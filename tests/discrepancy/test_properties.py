@@ -5,7 +5,7 @@ import pytest
 
 from curve_makers import blobs, ellipse, moved
 from napari_shape_ensembles import Ensemble, decompose, to_landmarks
-from napari_shape_ensembles.discrepancy.properties import PROPERTIES, coarse_coordinates, harmonics, properties
+from napari_shape_ensembles.discrepancy.properties import PROPERTIES, bands, coarse_coordinates, harmonics, properties
 
 
 def lobed(lobes, amplitude, n=240):
@@ -68,3 +68,14 @@ def test_harmonics_keep_all_power_and_do_not_mind_the_direction(order):
     np.testing.assert_allclose((np.abs(coefficients) ** 2).sum(axis=1), 1, rtol=1e-12)
     assert (np.abs(coefficients[:, lobes == 0]) > 0.8).all()
     assert coarse_coordinates(undulation).shape == (5, 16)
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_the_band_of_a_direction_holds_its_waves(order):
+    """Either way round: most of the power lies between the two ends, whatever lies thinly beyond."""
+    u = 2 * np.pi * np.arange(100) / 100
+    waves = {(6, 9): {-5: 1.0, -8: 1.0, 20: 0.1}, (3, 3): {-2: 1.0, 9: 0.2}, (2, 12): {3: 1.0, -11: 0.9}}
+    curves = [np.exp(1j * u), *(sum(a * np.exp(1j * k * u) for k, a in one.items()) for one in waves.values())]
+    z = np.stack(curves)[:, ::order]
+    undulation = np.stack([z.real, z.imag], axis=-1) * np.sqrt(2 / 100)
+    assert [tuple(band) for band in bands(undulation[0], undulation[1:]).tolist()] == list(waves)

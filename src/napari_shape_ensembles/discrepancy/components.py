@@ -16,6 +16,8 @@ Real = NDArray[np.float64]
 
 #: The four components a difference is split into.
 COMPONENTS = ("size", "elongation", "coarse form", "fine roughness")
+#: Those that are scale, and those that are form.
+OF_SCALE, OF_FORM = COMPONENTS[:2], COMPONENTS[2:]
 _WORDS = {
     "size": ("smaller", "larger"),
     "elongation": ("less elongated", "more elongated"),
@@ -43,11 +45,11 @@ class Components:
         B over A: geometric means of size, elongation (ratio of the RMS extents) and fine amplitude; NaN for
         the coarse form, which no single number describes.
     ratio_interval : (2, 4) array
-        95 % bootstrap interval of the ratios.
+        95 % interval of the ratios, by symmetric bootstrap-t.
     spread : (4,) array
         Standard deviation of B over that of A, of the logarithms; NaN for the coarse form, and where neither varies.
     spread_interval : (2, 4) array
-        95 % bootstrap interval of these.
+        95 % interval of these, by symmetric bootstrap-t.
     """
 
     tests: FamilyTests

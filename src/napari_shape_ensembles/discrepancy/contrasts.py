@@ -41,17 +41,44 @@ def spread_ratio(values: Real, first: int) -> Real:
 def spread_interval(values: Real, first: int, counts: Real, coverage: float = 0.95) -> Real:
     """Lower and upper end of the bootstrap interval of `spread_ratio`, (2, k), for (N, k) values.
 
-    Rounds in which neither sample varies count as equal spreads.
+    Symmetric bootstrap-t of the logarithm: whose standard error in each sample is √((kurtosis - 1) / 4n). Rounds in
+    which neither sample varies count as equal spreads.
     """
-    spreads = []
+    spreads, squared_errors = [], []
     for side in (slice(first), slice(first, None)):
-        centred = values[side] - values[side].mean(axis=0)
-        share = counts[:, side] / len(centred)
-        spreads.append(np.sqrt(np.maximum(share @ centred**2 - (share @ centred) ** 2, 0)))
+        _, variance, fourth = _moments(values[side], counts[:, side])
+        spreads.append(np.sqrt(variance))
+        kurtosis = fourth / np.maximum(variance, _STILL**2) ** 2
+        squared_errors.append(np.maximum(kurtosis - 1, 0) / (4 * len(values[side])))
     ratios = _ratio(*spreads)
-    ends = [(1 - coverage) / 2, (1 + coverage) / 2]
-    # No interpolation: some rounds may be infinite.
-    return np.quantile(np.where(np.isnan(ratios), 1, ratios), ends, axis=0, method="nearest")
+    with np.errstate(divide="ignore"):
+        logarithms = np.log(np.where(np.isnan(ratios), 1, ratios))
+    return np.exp(np.stack(_symmetric(logarithms, np.sqrt(np.sum(squared_errors, axis=0)), coverage)))
+
+
+def _moments(values: Real, counts: Real) -> tuple[Real, Real, Real]:
+    """Mean, variance and fourth central moment of values (n, k), as observed and in every round: (1 + R, k) each."""
+    centre = values.mean(axis=0)
+    centred = values - centre
+    share = np.concatenate([np.ones((1, len(values))), counts]) / len(values)
+    first, second, third, fourth = (share @ centred**power for power in (1, 2, 3, 4))
+    variance = np.maximum(second - first**2, 0)
+    return centre + first, variance, fourth - 4 * first * third + 6 * first**2 * second - 3 * first**4
+
+
+def _symmetric(estimates: Real, errors: Real, coverage: float) -> tuple[Real, Real]:
+    """Symmetric bootstrap-t interval (Hall 1988) of the observed value in row 0; the rounds follow, (1 + R, k).
+
+    How many of its own standard errors does a round's estimate lie from the observed one? A round without an error
+    lies infinitely far, unless it is equal.
+    """
+    observed, error = estimates[0], errors[0]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        apart = np.abs(estimates[1:] - observed) / errors[1:]
+        # No interpolation: some rounds may be infinite.
+        reach = np.quantile(np.where(np.isnan(apart), 0, apart), coverage, axis=0, method="nearest") * error
+    reach = np.where(np.isnan(reach), 0, reach)
+    return observed - reach, observed + reach
 
 
 def _ratio(a: Real, b: Real) -> Real:
@@ -68,7 +95,7 @@ def bootstrap_counts(first: int, total: int, rounds: int, seed: int) -> Real:
 
 
 def difference_of_means(values: Real, first: int, counts: Real, coverage: float = 0.95) -> tuple[Real, Real, Real]:
-    """Mean of B less mean of A with its bootstrap interval (percentiles): value, lower and upper end, each (k,).
+    """Mean of B less mean of A with its bootstrap interval (symmetric bootstrap-t): value, lower and upper end, (k,).
 
     Parameters
     ----------
@@ -79,7 +106,8 @@ def difference_of_means(values: Real, first: int, counts: Real, coverage: float 
     coverage : float
         Of the interval.
     """
-    total = len(values)
-    redrawn = counts[:, first:] @ values[first:] / (total - first) - counts[:, :first] @ values[:first] / first
-    low, high = np.quantile(redrawn, [(1 - coverage) / 2, (1 + coverage) / 2], axis=0)
-    return values[first:].mean(axis=0) - values[:first].mean(axis=0), low, high
+    (a, of_a, _), (b, of_b, _) = (
+        _moments(values[side], counts[:, side]) for side in (slice(first), slice(first, None))
+    )
+    errors = np.sqrt(of_a / max(first - 1, 1) + of_b / max(len(values) - first - 1, 1))
+    return (b - a)[0], *_symmetric(b - a, errors, coverage)

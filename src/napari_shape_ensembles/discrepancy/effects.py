@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from .contrasts import difference_of_means
 from .kernel import Distances, Real, Steps, finished, median_distance, quadratic_forms
 
 # Undulation coordinates that hold this share of the pooled variance are the coarse form; the rest is fine roughness.
@@ -104,9 +105,9 @@ def effect_sizes(t: Real, l: Real, first: int, *, resamples: int = 400, seed: in
 
     Notes
     -----
-    Percentile intervals. Pairs of a curve with itself are left out, in the samples and the resamples alike, so
-    neither is biased by their size. Intervals hold the coordinates fixed: they do not count that the shape space
-    was itself learned from these curves.
+    Percentile intervals; that of the size ratio is a symmetric bootstrap-t. Pairs of a curve with itself are left
+    out, in the samples and the resamples alike, so neither is biased by their size. Intervals hold the coordinates
+    fixed: they do not count that the shape space was itself learned from these curves.
     """
     return finished(effect_steps(t, l, first, resamples=resamples, seed=seed))
 
@@ -134,7 +135,7 @@ def effect_steps(t: Real, l: Real, first: int, *, resamples: int = 400, seed: in
         {name: _estimate(np.sqrt(np.maximum(values, 0))) for name, values in squared.items()},
         {name: _estimate(np.sqrt(values)) for name, values in standardized.items()},
         {name: _estimate(values) for name, values in shares.items()},
-        _estimate(_size_ratios(l, counts, first)),
+        _size_ratio(l, counts, first),
     )
 
 
@@ -167,13 +168,11 @@ def _unbiased(points: Real, counts: Real, first: int, bandwidth: float) -> Steps
     return squared, np.maximum(spread, np.finfo(float).tiny)
 
 
-def _size_ratios(l: Real, counts: Real, first: int) -> Real:
-    """Geometric mean of the outlines' lengths in B over that in A, for each resample."""
-    log_length = (l[:, 0] + l[:, 2]) / 2  # log √det P, up to a constant
-    means = [
-        (c @ log_length[part]) / c.sum(axis=1) for part in (slice(first), slice(first, None)) for c in [counts[:, part]]
-    ]
-    return np.exp(means[1] - means[0])
+def _size_ratio(l: Real, counts: Real, first: int) -> Estimate:
+    """Geometric mean of the outlines' lengths in B over that in A."""
+    log_length = (l[:, [0]] + l[:, [2]]) / 2  # log √det P, up to a constant
+    value, low, high = np.exp(difference_of_means(log_length, first, counts[1:]))[:, 0]
+    return Estimate(float(value), float(low), float(high))
 
 
 def _estimate(values: Real) -> Estimate:

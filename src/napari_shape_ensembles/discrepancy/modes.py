@@ -9,7 +9,7 @@ from ..tensors import ShapeSpace
 from ..threads import one_library_thread
 from .contrasts import spread_ratio, standardised_difference
 from .family import FamilyTests, family_tests
-from .properties import PROPERTIES, Property
+from .properties import COARSE, PROPERTIES, Property
 
 Real = NDArray[np.float64]
 
@@ -43,6 +43,8 @@ class Modes:
         Of the properties themselves, B less A, in standard deviations of their ranks.
     sizes : (m, n)
         Curves in A and B.
+    bands : (r, 2) int array
+        Fewest and most lobes of the waves that each mode consists of; see `properties.bands`. 0 where not known.
     """
 
     tests: FamilyTests
@@ -52,6 +54,7 @@ class Modes:
     correlation: Real
     property_difference: Real
     sizes: tuple[int, int]
+    bands: NDArray[np.intp]
 
     def __len__(self) -> int:
         return len(self.variance)
@@ -66,16 +69,29 @@ class Modes:
         correlation = float(self.correlation[mode, best])
         return (PROPERTIES[best], correlation) if abs(correlation) >= _SUPPORT else None
 
+    def label(self, mode: int) -> str:
+        """The name of mode (from 0) with what supports it, for a table; empty where nothing supports one."""
+        if named := self.named(mode):
+            return f"{named[0].name} ({abs(named[1]):.2f})"
+        return self._waves(mode) if self._fine(mode) else ""
+
     def sentence(self, mode: int) -> str:
         """What is known of mode (from 0) in words: its p-value, what it goes with, how B differs along it."""
         words = [
             f"Mode {mode + 1} (adjusted p = {self.tests.adjusted[mode]:.2g}, {self.variance[mode]:.1%} of variance)"
         ]
-        named = self.named(mode)
-        if named:
+        if named := self.named(mode):
             words.append(f"goes with {named[0].name} (rank correlation {abs(named[1]):.2f})")
-        direction = self._direction(mode)
-        return f"{' '.join(words)}: {direction}."
+        elif self._fine(mode):
+            words.append(f"consists of {self._waves(mode)}")
+        return f"{' '.join(words)}: {self._direction(mode)}."
+
+    def _fine(self, mode: int) -> bool:
+        return bool(self.bands[mode, 0] > COARSE)
+
+    def _waves(self, mode: int) -> str:
+        low, high = self.bands[mode].tolist()
+        return f"waves of {low} lobes" if low == high else f"waves of {low} to {high} lobes"
 
     def _direction(self, mode: int) -> str:
         """How B differs from A; a word for the form only where the property itself differs the same way."""
@@ -83,7 +99,8 @@ class Modes:
         parts = []
         if abs(shift) >= self._clear:
             parts.append(self._word(mode) or f"B lies {abs(shift):.2f} sd towards {'+' if shift > 0 else '−'}")
-        parts += self._spread_words(ratio)
+        if spread := self._spread_words(ratio):
+            parts += [*self._rough_words(mode), *spread]
         return "; ".join(parts) or "no clear shift or change of spread"
 
     @property
@@ -97,6 +114,14 @@ class Modes:
         # The logarithm of a standard deviation of n values has a standard error of about √(1/2n).
         least = max(np.log(_SPREAD), _ERRORS * np.sqrt(sum(1 / (2 * size) for size in self.sizes)))
         return [f"B varies {ratio:.2f} times as widely as A"] if abs(np.log(ratio)) >= least else []
+
+    def _rough_words(self, mode: int) -> list[str]:
+        """Waves that vary more widely make rougher outlines: said of fine ones, where roughness itself differs so."""
+        rough = next(i for i, one in enumerate(PROPERTIES) if one.name == "roughness")
+        measured, wider = self.property_difference[rough], self.spread_ratio[mode] > 1
+        if self.named(mode) or not self._fine(mode) or abs(measured) < self._clear or wider != (measured > 0):
+            return []
+        return [f"B's outlines are {PROPERTIES[rough].more if wider else PROPERTIES[rough].less}"]
 
     def _word(self, mode: int) -> str | None:
         named = self.named(mode)
@@ -121,7 +146,15 @@ def _clearest(support: Real) -> Property:
 
 
 @one_library_thread()
-def mode_tests(t: Real, first: int, measured: dict[str, Real], *, permutations: int = 1000, seed: int = 0) -> Modes:
+def mode_tests(
+    t: Real,
+    first: int,
+    measured: dict[str, Real],
+    *,
+    bands: NDArray[np.intp] | None = None,
+    permutations: int = 1000,
+    seed: int = 0,
+) -> Modes:
     """Test every undulation mode by its marginal MMD, jointly over all modes.
 
     Parameters
@@ -132,6 +165,8 @@ def mode_tests(t: Real, first: int, measured: dict[str, Real], *, permutations: 
         Number of curves in A.
     measured : dict of str to (N,) array
         `properties` of the same curves, which may name modes.
+    bands : (r, 2) int array, optional
+        `properties.bands` of the modes, which may name those that no property names.
     permutations, seed
         As in `family_tests`.
 
@@ -157,6 +192,7 @@ def mode_tests(t: Real, first: int, measured: dict[str, Real], *, permutations: 
         _correlation(_ranks(t), ranked),
         standardised_difference(ranked, first),
         (first, len(t) - first),
+        np.zeros((t.shape[1], 2), dtype=np.intp) if bands is None else bands,
     )
 
 

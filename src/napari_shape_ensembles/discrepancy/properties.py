@@ -19,6 +19,8 @@ Complex = NDArray[np.complex128]
 
 #: Waves of up to this many lobes around the outline are its coarse form, more are fine roughness.
 COARSE = 5
+# Shares of the power below the lower and the upper end of a band.
+_BAND = 0.1, 0.9
 # No curve is known better than this share of its size.
 _FLOOR = 1e-9
 
@@ -66,6 +68,28 @@ def harmonics(undulation: Real) -> tuple[Complex, NDArray[np.intp]]:
     if np.abs(coefficients[:, -1]).sum() > np.abs(coefficients[:, 1]).sum():
         coefficients = coefficients[:, -k % n]  # traversed the other way round
     return coefficients, np.abs(k - 1)
+
+
+def bands(mean: Real, directions: Real) -> NDArray[np.intp]:
+    """Of how many lobes the waves are that each direction adds to a mean form.
+
+    Parameters
+    ----------
+    mean : (n, 2) array
+        Orthonormal columns.
+    directions : (r, n, 2) array
+        Tangents at the mean.
+
+    Returns
+    -------
+    (r, 2) int array
+        Fewest and most lobes of the waves that hold 80 % of the power, 10 % being left below and above.
+    """
+    coefficients, lobes = harmonics(np.concatenate([mean[None], directions]))
+    power = np.abs(coefficients[1:]) ** 2
+    by_lobes = np.stack([power[:, lobes == count].sum(axis=1) for count in range(lobes.max() + 1)], axis=1)
+    held = np.cumsum(by_lobes, axis=1) / by_lobes.sum(axis=1, keepdims=True)
+    return np.stack([(held < share).sum(axis=1) for share in _BAND], axis=1)
 
 
 def coarse_coordinates(undulation: Real) -> Real:

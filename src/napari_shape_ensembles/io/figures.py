@@ -115,9 +115,8 @@ def mode_figure(explanation: Explanation) -> Figure:
         for curve, line, width in ((mean, "-", 0.6), (low, "--", 1.2), (high, "-", 1.6)):
             outline.plot(*_closed(curve), color="0.15", linestyle=line, linewidth=width)
         _bare(outline)
-        named = modes.named(mode)
         words = [f"mode {mode + 1}, p = {modes.tests.adjusted[mode]:.2g}"]
-        words += [f"{named[0].name} ({abs(named[1]):.2f})"] if named else []
+        words += [modes.label(mode)] if modes.label(mode) else []
         words += [f"{times} × enlarged"] if times > 1 else []
         outline.set_title("\n".join(words), fontsize=8)
         _histograms(density, result.t[: len(result.a), mode], result.t[len(result.a) :, mode])

@@ -14,7 +14,8 @@ from matplotlib.figure import Figure
 from ..archive import write_bytes
 from ..discrepancy import TRUTH_TABLE
 from ..discrepancy.components import COMPONENTS
-from ..explanations import Explanation, Swap
+from ..explanations import Explanation
+from ..swaps import Swap
 from .figures import FIGURES, figures, style
 
 REFERENCES = (
@@ -183,19 +184,17 @@ def _component_table(explanation: Explanation) -> Table:
 
 def _mode_table(explanation: Explanation) -> Table:
     modes = explanation.modes
-    rows = []
-    for mode in modes.order()[:_LISTED].tolist():
-        named = modes.named(mode)
-        rows.append(
-            (
-                mode + 1,
-                f"{modes.tests.adjusted[mode]:.2g}",
-                f"{modes.mean_difference[mode]:+.2f}",
-                f"{modes.spread_ratio[mode]:.2f}",
-                f"{modes.variance[mode]:.2%}",
-                f"{named[0].name} ({abs(named[1]):.2f})" if named else "",
-            )
+    rows = [
+        (
+            mode + 1,
+            f"{modes.tests.adjusted[mode]:.2g}",
+            f"{modes.mean_difference[mode]:+.2f}",
+            f"{modes.spread_ratio[mode]:.2f}",
+            f"{modes.variance[mode]:.2%}",
+            modes.label(mode),
         )
+        for mode in modes.order()[:_LISTED].tolist()
+    ]
     headings = ("mode", "adjusted p", "B − A in sd", "sd of B over A", "variance", "goes with (rank correlation)")
     return f"The {len(rows)} of {len(modes)} modes with the smallest p-values", headings, rows
 
@@ -218,7 +217,7 @@ def _swap_table(explanation: Explanation, swaps: tuple[Swap, ...]) -> Table:
         (
             f"form of {swap.form}, scale of {swap.scale}",
             swap.against,
-            swap.comparison.case,
+            swap.case,
             ", ".join(swap.found()) or "nothing",
             ", ".join(swap.expected(differing)) or "nothing",
         )

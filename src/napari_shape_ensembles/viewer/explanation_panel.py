@@ -29,7 +29,7 @@ _HEADINGS = {
     "B − A": "Mean of B less mean of A, in standard deviations",
     "sd B/A": "Standard deviation of B over that of A",
     "var.": "Share of the variance of all modes",
-    "goes with": "Property with a rank correlation of at least 0.6 with the mode",
+    "goes with": "Property with a rank correlation of at least 0.6 with the mode; for fine waves, how many lobes",
 }
 _SHOWN = 8
 _ROOMY = 340  # pixels that all columns of the table need
@@ -104,14 +104,13 @@ class ExplanationPanel(QTabWidget):
         self.table.blockSignals(True)
         self.table.setRowCount(len(modes))
         for row, mode in enumerate(modes.order().tolist()):
-            named = modes.named(mode)
             cells = (
                 f"{mode + 1}",
                 f"{modes.tests.adjusted[mode]:.2g}",
                 f"{modes.mean_difference[mode]:+.2f}",
                 f"{modes.spread_ratio[mode]:.2f}",
                 f"{modes.variance[mode]:.1%}",
-                named[0].name if named else "",
+                modes.label(mode),
             )
             for column, text in enumerate(cells):
                 item = QTableWidgetItem(text)

@@ -1,0 +1,72 @@
+"""Prints the level and the power of the proof by resynthesis, as in docs/explanations.md.
+
+Run as ``python benchmarks/resynthesis.py``. Two ensembles of small random outlines, alike or with a known difference,
+go the whole way to the four swaps, many times. A part that was kept must not differ; nor must one that was replaced
+by its like. Every share comes with its Wilson interval of 95 %.
+"""
+
+import argparse
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import replace
+from functools import partial
+from multiprocessing import get_context
+
+import numpy as np
+
+from calibration import KINDS, outlines, repeated, shares
+from napari_shape_ensembles import Ensemble, compare, resynthesis
+from napari_shape_ensembles.discrepancy.components import COMPONENTS, OF_FORM
+
+PAIRS = {
+    "alike": {},
+    "alike, large outlines rougher": {"dependent": True},
+    "30 % larger": {"size": 1.3},
+    "30 % larger, large outlines rougher": {"size": 1.3, "dependent": True},
+    "waves 5 to 9 twice as high": {"rough": 2.0},
+}
+
+
+def ensemble(rng, count, *, dependent=False, **how):
+    """Random outlines of one kind; `dependent` ones are the rougher the larger they are drawn."""
+    if not dependent:
+        return Ensemble(outlines(rng, count, **how))
+    drawn = np.exp(rng.normal(0, 0.2, count))
+    size = how.get("size", 1.0)
+    return Ensemble([curve for d in drawn for curve in outlines(rng, 1, size=size * d, rough=d**2)])
+
+
+def p_values(seed, m, n, *, dependent=False, **how):
+    """Smallest p-value in each kind of test over the four swaps, and of the components."""
+    rng = np.random.default_rng([seed, 3])
+    a = ensemble(rng, m, dependent=dependent)
+    b = ensemble(rng, n, dependent=dependent, **how)
+    found = {}
+    for swap in resynthesis(compare(a, b, replace(KINDS["defaults"], seed=seed)), seed=seed):
+        tests = {"form": (swap.form, swap.of_form.undulation), "scale": (swap.scale, swap.of_scale.scale)}
+        for part, (source, test) in tests.items():
+            kept = source == swap.against
+            found[f"{part} of {source}, {'kept' if kept else 'replaced'}"] = test.p_value
+        sources = np.where(np.isin(COMPONENTS, OF_FORM), swap.form, swap.scale)
+        for kept, words in ((sources == swap.against, "kept"), (sources != swap.against, "replaced")):
+            found[f"components {words}, {swap.form}{swap.scale}{swap.against}"] = swap.adjusted[kept].min()
+    return found
+
+
+def main():
+    """Print one table per pair."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--repetitions", type=int, default=1000)
+    parser.add_argument("--only", choices=PAIRS, help="print one table")
+    options = parser.parse_args()
+    with ProcessPoolExecutor(mp_context=get_context("spawn")) as pool:
+        for name, how in PAIRS.items():
+            if options.only not in (None, name):
+                continue
+            print(f"\n{name}: {options.repetitions} pairs of 30 and 50 outlines", flush=True)
+            found = repeated(pool, partial(p_values, m=30, n=50, **how), options.repetitions)
+            for test, p in sorted(found.items()):
+                print(f"| {test} | {' | '.join(shares(p, level)[0] for level in (0.05, 0.01))} |", flush=True)
+
+
+if __name__ == "__main__":
+    main()
