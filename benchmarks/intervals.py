@@ -72,19 +72,32 @@ def line(name, hits):
 
 
 def main():
-    """Print both tables."""
+    """Print what is asked for."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--repetitions", type=int, default=2000)
-    repetitions = parser.parse_args().repetitions
+    parser.add_argument("--only", choices=("ratios", "effects"), help="print one table")
+    options = parser.parse_args()
+    if options.only != "effects":
+        ratio_table(options.repetitions)
+    if options.only != "ratios":
+        effect_table(options.repetitions // 4)
+
+
+def ratio_table(repetitions):
+    """Ratios and spreads, beside their plain percentiles."""
     for kind in KINDS:
         for m, n in SIZES:
             found = [of_numbers(kind, m, n, seed) for seed in range(repetitions)]
             cells = [f"{np.mean([one[name] for one in found]):.3f}" for name in found[0]]
             print(f"| {kind} | {m}, {n} | {' | '.join(cells)} |", flush=True)
+
+
+def effect_table(repetitions):
+    """Effect sizes and shares."""
     large = [of_effects(2500, 2500, 10**6 + seed, resamples=20) for seed in range(8)]
     for m, n in ((40, 40), (25, 50)):
         print(f"\nEffect sizes, {m} and {n}")
-        found = [of_effects(m, n, seed) for seed in range(repetitions // 4)]
+        found = [of_effects(m, n, seed) for seed in range(repetitions)]
         for name in large[0]:
             truth = np.mean([one[name].value for one in large])
             print(line(name, [covered(one[name].low, one[name].high, truth) for one in found]), flush=True)

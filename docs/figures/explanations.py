@@ -28,13 +28,15 @@ READING = {
     "all of the difference. Circularity sees it too; area does not. The coarse form differs a little because smoothing "
     "also rounds corners.",
     "Ice grains, two halves alike": "Nothing is named, as it should be.",
-    "Metal powder": "Another size fraction of the same particles: size alone is named. Halves of so few particles do "
-    "not always show it again.",
+    "Metal powder": "Another size fraction of the same particles: size alone is named, and in the swaps it goes with "
+    "the scale.",
     "Battery particles, new and old": "The paper reports other shapes after cycling. In this pair of images, at the "
-    "stronger smoothing, the old particles are smaller; no difference of form is detected.",
+    "stronger smoothing, the old particles are smaller; no difference of form is detected. In the last swap the scale "
+    "differs, and size by itself lies just above its joint level.",
     "Osteosarcoma cells, a drug against control": "Branched processes make outlines concave and rough; cells that have "
     "drawn in are smaller.",
-    "Osteosarcoma cells, two lines under the drug": "Two lines that answer to the drug with processes of another kind.",
+    "Osteosarcoma cells, two lines under the drug": "Two lines that answer to the drug with processes of another kind. "
+    "Their scales are near the level in the comparison itself (p = 0.012), and beyond it in the first swap.",
     "Carbides in steel, 24 h against 85 h at 800 °C": "Ageing coarsens carbides. The magnification is not recorded, so "
     "a difference in size is one in pixels.",
 }

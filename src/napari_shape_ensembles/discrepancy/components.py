@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from ..tensors import ShapeSpace, grassmann, spd
 from ..threads import one_library_thread, over_blocks
-from .contrasts import bootstrap_counts, difference_of_means, spread_interval, spread_ratio
+from .contrasts import bootstrap_counts, difference_of_means, percentile_ends, spread_interval, spread_ratio
 from .family import FamilyTests, family_tests
 from .kernel import gaussian, median_distance
 from .properties import coarse_coordinates, fine_amplitude
@@ -169,7 +169,7 @@ def component_tests(
     return Components(
         family_tests(parts, first, permutations=permutations, seed=seed),
         shares[0],
-        np.quantile(shares[1:], [0.025, 0.975], axis=0),
+        np.quantile(shares[1:], percentile_ends(first, total - first), axis=0),
         *ratios,
     )
 

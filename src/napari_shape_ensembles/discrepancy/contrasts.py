@@ -2,6 +2,7 @@
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import ndtr, stdtrit
 
 Real = NDArray[np.float64]
 
@@ -92,6 +93,17 @@ def bootstrap_counts(first: int, total: int, rounds: int, seed: int) -> Real:
     rng = np.random.default_rng(seed)
     parts = [rng.multinomial(size, np.full(size, 1 / size), size=rounds) for size in (first, total - first)]
     return np.concatenate(parts, axis=1).astype(np.float64)
+
+
+def percentile_ends(first: int, second: int, coverage: float = 0.95) -> tuple[float, float]:
+    """Shares of the bootstrap rounds below the two ends of an interval for samples of these sizes.
+
+    Redrawn samples of n curves spread less than samples do, by √((n - 1)/n), and the normal quantile is not Student's:
+    the percentiles are moved out to make up for both (Hesterberg 2015). n is the harmonic mean of the sizes.
+    """
+    n = max(2 / (1 / first + 1 / second), 2)
+    reach = stdtrit(n - 1, (1 + coverage) / 2) * np.sqrt(n / (n - 1))
+    return float(ndtr(-reach)), float(ndtr(reach))
 
 
 def difference_of_means(values: Real, first: int, counts: Real, coverage: float = 0.95) -> tuple[Real, Real, Real]:

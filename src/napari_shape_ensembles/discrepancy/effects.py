@@ -5,12 +5,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .contrasts import difference_of_means
+from .contrasts import difference_of_means, percentile_ends
 from .kernel import Distances, Real, Steps, finished, median_distance, quadratic_forms
 
 # Undulation coordinates that hold this share of the pooled variance are the coarse form; the rest is fine roughness.
 _COARSE = 0.9
-_COVERAGE = 0.95
 
 
 @dataclass(frozen=True)
@@ -105,9 +104,9 @@ def effect_sizes(t: Real, l: Real, first: int, *, resamples: int = 400, seed: in
 
     Notes
     -----
-    Percentile intervals; that of the size ratio is a symmetric bootstrap-t. Pairs of a curve with itself are left
-    out, in the samples and the resamples alike, so neither is biased by their size. Intervals hold the coordinates
-    fixed: they do not count that the shape space was itself learned from these curves.
+    Percentile intervals, widened for small samples; that of the size ratio is a symmetric bootstrap-t. Pairs of a
+    curve with itself are left out, in the samples and the resamples alike, so neither is biased by their size.
+    Intervals hold the coordinates fixed: they do not count that the shape space was itself learned from these curves.
     """
     return finished(effect_steps(t, l, first, resamples=resamples, seed=seed))
 
@@ -131,10 +130,11 @@ def effect_steps(t: Real, l: Real, first: int, *, resamples: int = 400, seed: in
     shares = {
         name: np.divide(standardized[name], total, out=np.full_like(total, np.nan), where=total > 0) for name in parts
     }
+    ends = percentile_ends(first, len(t) - first)
     return EffectSizes(
-        {name: _estimate(np.sqrt(np.maximum(values, 0))) for name, values in squared.items()},
-        {name: _estimate(np.sqrt(values)) for name, values in standardized.items()},
-        {name: _estimate(values) for name, values in shares.items()},
+        {name: _estimate(np.sqrt(np.maximum(values, 0)), ends) for name, values in squared.items()},
+        {name: _estimate(np.sqrt(values), ends) for name, values in standardized.items()},
+        {name: _estimate(values, ends) for name, values in shares.items()},
         _size_ratio(l, counts, first),
     )
 
@@ -175,10 +175,10 @@ def _size_ratio(l: Real, counts: Real, first: int) -> Estimate:
     return Estimate(float(value), float(low), float(high))
 
 
-def _estimate(values: Real) -> Estimate:
-    """The first value with the percentiles of the others."""
+def _estimate(values: Real, ends: tuple[float, float]) -> Estimate:
+    """The first value with the percentiles of the others, at shares `ends`."""
     rest = values[1:][np.isfinite(values[1:])]
     if not len(rest):
         return Estimate(float(values[0]), float("nan"), float("nan"))
-    low, high = np.quantile(rest, [(1 - _COVERAGE) / 2, (1 + _COVERAGE) / 2])
+    low, high = np.quantile(rest, ends)
     return Estimate(float(values[0]), float(low), float(high))
