@@ -60,6 +60,9 @@ def test_noise_on_the_papers_grains_is_named_as_roughness_and_proved_by_swapping
     assert found.components.differing(0.01) == ("coarse form", "fine roughness")
     assert found.components.share[3] > 0.9
     assert "B's outlines are smoother" in found.sentences()[1]
+    fine = [mode for mode in found.modes.order()[:20].tolist() if found.modes.label(mode).startswith("waves of")]
+    assert fine
+    assert all("B's outlines are smoother; B varies 0." in found.modes.sentence(mode) for mode in fine)
     swaps = resynthesis(result)
     assert [swap.case for swap in swaps] == ["1∧1", "0∧1", "0∧1", "1∧1"]
     for swap in swaps:

@@ -181,6 +181,8 @@ def test_explaining_fills_the_pages(explained, result):
     assert panel.table.rowCount() == len(panel.explanation.modes) == 20
     top = int(panel.explanation.modes.order()[0])
     assert panel.table.item(0, 0).text() == f"{top + 1}"
+    labels = [panel.table.item(row, panel.table.columnCount() - 1).text() for row in range(20)]
+    assert labels == [panel.explanation.modes.label(mode) for mode in panel.explanation.modes.order().tolist()]
     assert explained.explorer.mode_boxes[0].value() == top + 1
     assert f"Mode {top + 1} " in panel.mode_words.text()
     assert len(panel.mode_canvas.shapes()) == 3
