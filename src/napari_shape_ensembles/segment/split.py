@@ -1,16 +1,19 @@
-"""Touching objects cut apart: a watershed whose basins are joined again where no neck parts them."""
+"""Touching objects cut apart: a watershed whose basins are joined again where no neck parts them.
+
+The basin of a summit is all that climbs to it, each pixel to the highest of its four neighbours. This is the watershed
+by steepest descent, turned upside down; it needs no queue, so every step is one over all pixels at once.
+"""
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import ndimage
-from skimage.feature import peak_local_max
-from skimage.segmentation import watershed
 
-Real = NDArray[np.float64]
+Real = NDArray[np.floating]
 Mask = NDArray[np.bool_]
 Labels = NDArray[np.integer]
+Index = NDArray[np.intp]
 
-# Peaks nearer to each other than this many pixels are one.
+# Summits nearer to each other than this many pixels are one.
 _APART = 3
 # The landscape of grey levels is smoothed once more: texture inside an object is no neck.
 _TEXTURE = 2.0
@@ -18,7 +21,8 @@ _TEXTURE = 2.0
 
 def by_distance(mask: Mask, neck: float) -> Labels:
     """Cut where an object is narrower than `neck` times the lesser of the two radii beside the neck."""
-    return _split(mask, ndimage.gaussian_filter(ndimage.distance_transform_edt(mask), 1.0), neck)
+    distance = ndimage.distance_transform_edt(mask).astype(np.float32)
+    return _split(mask, ndimage.gaussian_filter(distance, 1.0), neck)
 
 
 def by_intensity(mask: Mask, values: Real, neck: float) -> Labels:
@@ -29,24 +33,51 @@ def by_intensity(mask: Mask, values: Real, neck: float) -> Labels:
 
 
 def _split(mask: Mask, height: Real, neck: float) -> Labels:
-    """Watershed of `height` in the mask from its peaks, without the cuts that are no neck."""
-    components, _ = ndimage.label(mask)
-    peaks = peak_local_max(height, min_distance=_APART, threshold_abs=0, labels=components, exclude_border=False)
-    markers = np.zeros(mask.shape, dtype=np.int32)
-    markers[tuple(peaks.T)] = np.arange(1, len(peaks) + 1)
-    basins = _with_the_missed(watershed(-height, markers, mask=mask), mask)
-    highest = np.zeros(basins.max() + 1)
-    np.maximum.at(highest, basins[mask], height[mask])
-    return _joined_without_neck(basins, height, highest, neck)
+    """Basins of `height` in the mask, without the cuts that are no neck."""
+    inside = np.flatnonzero(mask)
+    summits, basin = np.unique(_climbed(_uphill(mask, height, inside)), return_inverse=True)
+    basins = np.zeros(mask.shape, dtype=np.intp)
+    basins.flat[inside] = basin + 1
+    peaks = np.concatenate([[0], _peaks(height, inside[summits])])
+    return _joined_without_neck(basins, height, peaks, neck)
 
 
-def _with_the_missed(basins: Labels, mask: Mask) -> Labels:
-    """Number the components that hold no peak as well, so that nothing of the mask is lost."""
-    missed = mask & (basins == 0)
-    if missed.any():
-        extra, _ = ndimage.label(missed)
-        basins = np.where(missed, extra + basins.max(), basins)
-    return basins
+def _uphill(mask: Mask, height: Real, inside: Index) -> Index:
+    """For each pixel inside, which of them it climbs to in one step; a summit stays where it is.
+
+    Of equally high pixels the later one is the higher, so that a flat top has one summit and no walk goes in a circle.
+    """
+    width = mask.shape[1] + 1  # one empty column keeps a step sideways from reaching another row
+    padded = np.full((mask.shape[0] + 2, width), -np.inf, dtype=height.dtype)
+    padded[1:-1, :-1] = np.where(mask, height, -np.inf)
+    flat, middle = padded.ravel(), slice(width, padded.size - width)
+    highest, step = flat[middle].copy(), np.zeros(mask.shape[0] * width, dtype=np.intp)
+    for away, above in ((-width, np.greater), (-1, np.greater), (1, np.greater_equal), (width, np.greater_equal)):
+        beside = flat[middle.start + away : middle.stop + away]
+        higher = above(beside, highest)
+        np.copyto(highest, beside, where=higher)
+        np.copyto(step, away, where=higher)
+    places = inside + inside // mask.shape[1]
+    number = np.empty(step.size, dtype=np.intp)
+    number[places] = np.arange(len(inside))
+    return number[places + step[places]]
+
+
+def _climbed(uphill: Index) -> Index:
+    """Where each walk ends: twice as far in every round."""
+    while not np.array_equal(further := uphill[uphill], uphill):
+        uphill = further
+    return uphill
+
+
+def _peaks(height: Real, summits: Index) -> Real:
+    """Heights of summits; 0 for a lesser one beside another, so that whatever it touches takes it in."""
+    reach = range(-_APART, _APART + 1)
+    padded = np.pad(height, _APART)
+    row, column = (axis + _APART for axis in np.unravel_index(summits, height.shape))
+    around = np.max([padded[row + down, column + right] for down in reach for right in reach], axis=0, initial=0)
+    own = height.ravel()[summits]
+    return np.where(own < around, 0, own)
 
 
 def _joined_without_neck(basins: Labels, height: Real, peaks: Real, neck: float) -> Labels:
