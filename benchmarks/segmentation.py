@@ -207,7 +207,7 @@ STEEL = {
     "800C-85H-Q-5": 171,
     "800C-85H-Q-6": 161,
 }
-BATTERY = Segmentation(method="local", objects="dark", channel=0, window=81, opening=1.5, split_touching="none")
+BATTERY = Segmentation(method="local", objects="dark", channel=0, window=201, opening=2.5, split_touching="none")
 PHASE = Segmentation(
     method="manual", threshold=1.5, objects="dark", smoothing=0, split_touching="none", fill_holes=False
 )

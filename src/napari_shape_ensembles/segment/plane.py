@@ -85,7 +85,8 @@ def oriented(plane: NDArray[Any], settings: Segmentation) -> Grey:
     if span == np.inf:
         raise ValueError(f"the pixels lie between {lowest:g} and {highest:g}, too far apart: scale the image down")
     sign = 1.0 if settings.objects == "bright" else -1.0
-    upwards = sign * ((grey - lowest) / span)
+    upwards = np.subtract(grey, lowest, out=grey)
+    upwards /= sign * span
     smooth = ndimage.gaussian_filter(upwards, settings.smoothing) if settings.smoothing else upwards
     if settings.background:
         return Grey(smooth - background(smooth, settings.background), 0.0, sign * span)

@@ -8,6 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import ndimage
 
+from ..threads import over_blocks, processors
+
 Real = NDArray[np.floating]
 Mask = NDArray[np.bool_]
 Labels = NDArray[np.integer]
@@ -15,14 +17,30 @@ Index = NDArray[np.intp]
 
 # Summits nearer to each other than this many pixels are one.
 _APART = 3
+# Rows that are worth a thread.
+_FEWEST = 128
 # The landscape of grey levels is smoothed once more: texture inside an object is no neck.
 _TEXTURE = 2.0
 
 
 def by_distance(mask: Mask, neck: float) -> Labels:
     """Cut where an object is narrower than `neck` times the lesser of the two radii beside the neck."""
-    distance = ndimage.distance_transform_edt(mask).astype(np.float32)
-    return _split(mask, ndimage.gaussian_filter(distance, 1.0), neck)
+    return _split(mask, ndimage.gaussian_filter(_distance(mask), 1.0), neck)
+
+
+def _distance(mask: Mask) -> NDArray[np.float32]:
+    """Distance to what is not the mask, in strips of rows side by side that see as far as any distance reaches."""
+    rows = max(_FEWEST, -(-len(mask) // processors()))
+    reach = int(ndimage.distance_transform_cdt(mask, metric="taxicab").max(initial=0))
+    if not 0 <= 2 * reach <= rows:  # nothing to be far from, or strips that would see more than they find
+        rows = len(mask)
+
+    def strip(start: int) -> NDArray[np.float32]:
+        before = min(start, reach)
+        seen = mask[start - before : start + rows + reach]
+        return ndimage.distance_transform_edt(seen)[before : before + rows].astype(np.float32)
+
+    return np.concatenate(over_blocks(strip, range(0, len(mask), rows)))
 
 
 def by_intensity(mask: Mask, values: Real, neck: float) -> Labels:
@@ -35,9 +53,12 @@ def by_intensity(mask: Mask, values: Real, neck: float) -> Labels:
 def _split(mask: Mask, height: Real, neck: float) -> Labels:
     """Basins of `height` in the mask, without the cuts that are no neck."""
     inside = np.flatnonzero(mask)
-    summits, basin = np.unique(_climbed(_uphill(mask, height, inside)), return_inverse=True)
+    uphill = _uphill(mask, height, inside)
+    summits = np.flatnonzero(uphill == np.arange(len(uphill)))
+    number = np.zeros(len(inside), dtype=np.intp)
+    number[summits] = np.arange(1, len(summits) + 1)
     basins = np.zeros(mask.shape, dtype=np.intp)
-    basins.flat[inside] = basin + 1
+    basins.ravel()[inside] = number[_climbed(uphill)]
     peaks = np.concatenate([[0], _peaks(height, inside[summits])])
     return _joined_without_neck(basins, height, peaks, neck)
 
