@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from scipy import ndimage
 
 from .settings import Segmentation
+from .strips import by_strips, gaussian_reach
 
 Real = NDArray[np.float64]
 
@@ -87,10 +88,14 @@ def oriented(plane: NDArray[Any], settings: Segmentation) -> Grey:
     sign = 1.0 if settings.objects == "bright" else -1.0
     upwards = np.subtract(grey, lowest, out=grey)
     upwards /= sign * span
-    smooth = ndimage.gaussian_filter(upwards, settings.smoothing) if settings.smoothing else upwards
+    smooth = _smoothed(upwards, settings.smoothing) if settings.smoothing else upwards
     if settings.background:
         return Grey(smooth - background(smooth, settings.background), 0.0, sign * span)
     return Grey(smooth, lowest, sign * span)
+
+
+def _smoothed(values: Real, sigma: float) -> Real:
+    return by_strips(lambda strip: ndimage.gaussian_filter(strip, sigma), values, gaussian_reach(sigma))
 
 
 def background(values: Real, half_width: float) -> Real:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import ndimage
 
-from ..threads import over_blocks, processors
+from .strips import by_strips, gaussian_reach
 
 Real = NDArray[np.floating]
 Mask = NDArray[np.bool_]
@@ -17,30 +17,25 @@ Index = NDArray[np.intp]
 
 # Summits nearer to each other than this many pixels are one.
 _APART = 3
-# Rows that are worth a thread.
-_FEWEST = 128
 # The landscape of grey levels is smoothed once more: texture inside an object is no neck.
 _TEXTURE = 2.0
 
 
 def by_distance(mask: Mask, neck: float) -> Labels:
     """Cut where an object is narrower than `neck` times the lesser of the two radii beside the neck."""
-    return _split(mask, ndimage.gaussian_filter(_distance(mask), 1.0), neck)
+    return _split(mask, _depth(mask), neck)
 
 
-def _distance(mask: Mask) -> NDArray[np.float32]:
-    """Distance to what is not the mask, in strips of rows side by side that see as far as any distance reaches."""
-    rows = max(_FEWEST, -(-len(mask) // processors()))
-    reach = int(ndimage.distance_transform_cdt(mask, metric="taxicab").max(initial=0))
-    if not 0 <= 2 * reach <= rows:  # nothing to be far from, or strips that would see more than they find
-        rows = len(mask)
+def _depth(mask: Mask) -> NDArray[np.float32]:
+    """Distance to what is not the mask, smoothed."""
+    farthest = int(ndimage.distance_transform_cdt(mask, metric="taxicab").max(initial=0))
+    if farthest < 0:  # there is nothing but the mask
+        return _smoothed_distance(mask)
+    return by_strips(_smoothed_distance, mask, farthest + gaussian_reach(1.0))
 
-    def strip(start: int) -> NDArray[np.float32]:
-        before = min(start, reach)
-        seen = mask[start - before : start + rows + reach]
-        return ndimage.distance_transform_edt(seen)[before : before + rows].astype(np.float32)
 
-    return np.concatenate(over_blocks(strip, range(0, len(mask), rows)))
+def _smoothed_distance(mask: Mask) -> NDArray[np.float32]:
+    return ndimage.gaussian_filter(ndimage.distance_transform_edt(mask).astype(np.float32), 1.0)
 
 
 def by_intensity(mask: Mask, values: Real, neck: float) -> Labels:

@@ -121,8 +121,9 @@ def _lines(labels: Labels, left_out: NDArray[np.bool_]) -> NDArray[np.uint8]:
             beside = marks[one] | marks[other]
             for side in (here, there):
                 lines[side][rows[beside], columns[beside]] = True
-    diagonal = np.add.outer(np.arange(labels.shape[0]), np.arange(labels.shape[1]))
-    dotted &= diagonal % 6 < 3
+    rows, columns = np.nonzero(dotted)
+    gap = (rows + columns) % 6 >= 3
+    dotted[rows[gap], columns[gap]] = False
     return np.where(kept, _KEPT, _LEFT_OUT * dotted).astype(np.uint8)
 
 
