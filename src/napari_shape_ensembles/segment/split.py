@@ -23,15 +23,10 @@ _TEXTURE = 2.0
 
 def by_distance(mask: Mask, neck: float) -> Labels:
     """Cut where an object is narrower than `neck` times the lesser of the two radii beside the neck."""
-    return _split(mask, _depth(mask), neck)
-
-
-def _depth(mask: Mask) -> NDArray[np.float32]:
-    """Distance to what is not the mask, smoothed."""
-    farthest = int(ndimage.distance_transform_cdt(mask, metric="taxicab").max(initial=0))
-    if farthest < 0:  # there is nothing but the mask
-        return _smoothed_distance(mask)
-    return by_strips(_smoothed_distance, mask, farthest + gaussian_reach(1.0))
+    if mask.all():  # there is nothing to be far from
+        return np.ones(mask.shape, dtype=np.int32)
+    farthest = int(ndimage.distance_transform_cdt(mask, metric="taxicab").max())
+    return _split(mask, by_strips(_smoothed_distance, mask, farthest + gaussian_reach(1.0)), neck)
 
 
 def _smoothed_distance(mask: Mask) -> NDArray[np.float32]:
