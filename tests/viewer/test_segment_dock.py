@@ -6,6 +6,7 @@ from qtpy.QtWidgets import QCheckBox, QComboBox
 
 from napari_shape_ensembles import extract_curves, segment
 from napari_shape_ensembles.segment import Segmentation
+from napari_shape_ensembles.viewer import preview
 from napari_shape_ensembles.viewer.inputs import source_of
 from napari_shape_ensembles.viewer.preview import Outlining, previews, reduced
 from napari_shape_ensembles.viewer.segment_form import SegmentForm
@@ -246,16 +247,19 @@ def test_an_image_that_is_large_or_takes_long_gets_a_draft_first(viewer, enlarge
     np.testing.assert_allclose(np.sort(draft.diameters), np.sort(exact.diameters), rtol=0.05)
 
 
-def test_an_image_of_middle_size_is_shown_exactly_at_once(viewer):
-    (exact,) = everything_shown(viewer, np.kron(spots(1), np.ones((3, 3))), Segmentation(smoothing=3))
-    assert not exact.draft
+def test_an_image_of_middle_size_is_shown_exactly_at_once(viewer, monkeypatch):
+    image = np.kron(spots(1), np.ones((3, 3)))
+    for count, split, drafts in ((2, True, 0), (1, False, 0), (1, True, 1)):
+        monkeypatch.setattr(preview, "processors", lambda count=count: count)
+        shown = everything_shown(viewer, image, Segmentation(smoothing=3, split_touching=split))
+        assert [one.draft for one in shown] == [True] * drafts + [False]
 
 
 def everything_shown(viewer, image, settings):
     """Drafts and the exact preview of an image, in their order."""
     steps = previews(source_of(viewer.add_image(image), viewer.dims), settings, Outlining())
     found = list(kept := Kept(steps))
-    return [preview for preview in found if preview is not None] + [kept.value]
+    return [one for one in found if one is not None] + [kept.value]
 
 
 def test_images_are_reduced_by_block_means():

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from ..curves.extract import AT_BORDER, too_small
 from ..segment import TILINGS, Segmentation, segmentation_steps
 from ..segment.split import neighbours
+from ..threads import processors
 from .inputs import Source
 from .worker import Kept
 
@@ -74,6 +75,8 @@ def previews(source: Source, settings: Segmentation, outlining: Outlining) -> Ge
 
 
 def _takes_long(settings: Segmentation) -> bool:
+    if settings.split_touching != "none" and processors() == 1:
+        return True
     return settings.method in TILINGS or any((settings.background, settings.opening, settings.closing))
 
 
