@@ -6,8 +6,10 @@ from qtpy.QtWidgets import QCheckBox, QComboBox
 
 from napari_shape_ensembles import extract_curves, segment
 from napari_shape_ensembles.segment import Segmentation
+from napari_shape_ensembles.viewer.inputs import source_of
 from napari_shape_ensembles.viewer.preview import Outlining, previews, reduced
 from napari_shape_ensembles.viewer.segment_form import SegmentForm
+from napari_shape_ensembles.viewer.worker import Kept
 
 from .conftest import press, spots
 
@@ -229,24 +231,33 @@ def test_every_control_reaches_the_segmentation(form):
     assert form.segmentation() == expected
 
 
-def test_a_large_image_gets_a_draft_first(viewer):
-    from napari_shape_ensembles.viewer.inputs import source_of
-
-    image = np.kron(spots(1), np.ones((4, 4)))
-    layer = viewer.add_image(image)
-    steps = previews(source_of(layer, viewer.dims), Segmentation(smoothing=4), Outlining())
-    found = []
-    while True:
-        try:
-            found.append(next(steps))
-        except StopIteration as stop:
-            exact = stop.value
-            break
-    (draft,) = [preview for preview in found if preview is not None]
+@pytest.mark.parametrize(
+    ("enlarged", "settings"),
+    [(4, Segmentation(smoothing=4)), (3, Segmentation(smoothing=3, opening=1.5))],
+    ids=["large", "takes long"],
+)
+def test_an_image_that_is_large_or_takes_long_gets_a_draft_first(viewer, enlarged, settings):
+    image = np.kron(spots(1), np.ones((enlarged, enlarged)))
+    *drafts, exact = everything_shown(viewer, image, settings)
+    (draft,) = drafts
     assert (draft.draft, exact.draft) == (True, False)
     assert draft.lines.shape == exact.lines.shape == image.shape
     assert len(draft.diameters) == len(exact.diameters) == 36
     np.testing.assert_allclose(np.sort(draft.diameters), np.sort(exact.diameters), rtol=0.05)
+
+
+def test_an_image_of_middle_size_is_shown_exactly_at_once_where_no_step_takes_long(viewer):
+    image = np.kron(spots(1), np.ones((3, 3)))
+    for split, drafts in (("none", 0), ("distance", 1)):
+        shown = everything_shown(viewer, image, Segmentation(smoothing=3, split_touching=split))
+        assert [one.draft for one in shown] == [True] * drafts + [False]
+
+
+def everything_shown(viewer, image, settings):
+    """Drafts and the exact preview of an image, in their order."""
+    steps = previews(source_of(viewer.add_image(image), viewer.dims), settings, Outlining())
+    found = list(kept := Kept(steps))
+    return [one for one in found if one is not None] + [kept.value]
 
 
 def test_images_are_reduced_by_block_means():

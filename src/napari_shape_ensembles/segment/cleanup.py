@@ -17,7 +17,7 @@ def clean(mask: Mask, settings: Segmentation) -> Mask:
     if settings.closing:
         mask = _closed(mask, settings.closing)
     if settings.fill_holes:
-        mask = ndimage.binary_fill_holes(mask)
+        mask = _filled(mask)
     return without_small(mask, settings.min_size)
 
 
@@ -26,6 +26,16 @@ def _closed(mask: Mask, radius: float) -> Mask:
     margin = int(np.ceil(radius)) + 1
     closed: Mask = isotropic_closing(np.pad(mask, margin), radius)[margin:-margin, margin:-margin]
     return closed
+
+
+def _filled(mask: Mask) -> Mask:
+    """With every part of the background that does not reach the border."""
+    ground, count = ndimage.label(~mask)
+    is_open = np.zeros(count + 1, dtype=bool)
+    for side in (ground[0], ground[-1], ground[:, 0], ground[:, -1]):
+        is_open[side] = True
+    is_open[0] = False
+    return ~is_open[ground]
 
 
 def without_small(mask: Mask, min_size: int) -> Mask:

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from scipy import ndimage
 
 from .settings import Segmentation
+from .strips import by_strips, gaussian_reach
 
 Real = NDArray[np.float64]
 
@@ -85,11 +86,16 @@ def oriented(plane: NDArray[Any], settings: Segmentation) -> Grey:
     if span == np.inf:
         raise ValueError(f"the pixels lie between {lowest:g} and {highest:g}, too far apart: scale the image down")
     sign = 1.0 if settings.objects == "bright" else -1.0
-    upwards = sign * ((grey - lowest) / span)
-    smooth = ndimage.gaussian_filter(upwards, settings.smoothing) if settings.smoothing else upwards
+    upwards = np.subtract(grey, lowest, out=grey)
+    upwards /= sign * span
+    smooth = _smoothed(upwards, settings.smoothing) if settings.smoothing else upwards
     if settings.background:
         return Grey(smooth - background(smooth, settings.background), 0.0, sign * span)
     return Grey(smooth, lowest, sign * span)
+
+
+def _smoothed(values: Real, sigma: float) -> Real:
+    return by_strips(lambda strip: ndimage.gaussian_filter(strip, sigma), values, gaussian_reach(sigma))
 
 
 def background(values: Real, half_width: float) -> Real:

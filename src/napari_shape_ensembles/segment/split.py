@@ -5,6 +5,8 @@ from numpy.typing import NDArray
 from scipy import ndimage
 from skimage.segmentation import watershed
 
+from .strips import by_strips, gaussian_reach
+
 Real = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 Labels = NDArray[np.integer]
@@ -17,7 +19,19 @@ _TEXTURE = 2.0
 
 def by_distance(mask: Mask, neck: float) -> Labels:
     """Cut where an object is narrower than `neck` times the lesser of the two radii beside the neck."""
-    return _split(mask, ndimage.gaussian_filter(ndimage.distance_transform_edt(mask), 1.0), neck)
+    return _split(mask, _depth(mask), neck)
+
+
+def _depth(mask: Mask) -> Real:
+    """Distance to what is not the mask, smoothed."""
+    farthest = int(ndimage.distance_transform_cdt(mask, metric="taxicab").max(initial=0))
+    if farthest < 0:  # there is nothing but the mask, and no edge
+        return np.ones(mask.shape)
+    return by_strips(_smoothed_distance, mask, farthest + gaussian_reach(1.0))
+
+
+def _smoothed_distance(mask: Mask) -> Real:
+    return ndimage.gaussian_filter(ndimage.distance_transform_edt(mask), 1.0)
 
 
 def by_intensity(mask: Mask, values: Real, neck: float) -> Labels:

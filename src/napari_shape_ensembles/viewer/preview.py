@@ -1,6 +1,7 @@
 """What a segmentation would give: outlines to lay over the image, a count, and sizes; nothing is committed.
 
-A large image is first segmented at a lower resolution, so that an answer comes at once; the exact one follows.
+A large image, or one that takes long, is first segmented at a lower resolution, so that an answer comes at once; the
+exact one follows.
 """
 
 from collections import Counter
@@ -19,8 +20,8 @@ from .worker import Kept
 
 Labels = NDArray[np.integer]
 
-# A draft has at most this many rows and columns.
-_DRAFT = 512
+# Rows and columns: of what is shown at once without a draft, where no step takes long, and of a draft at most.
+_AT_ONCE, _DRAFT = 1024, 512
 _KEPT, _LEFT_OUT = 1, 2
 
 
@@ -59,8 +60,9 @@ class Preview:
 
 def previews(source: Source, settings: Segmentation, outlining: Outlining) -> Generator[Preview | None, None, Preview]:
     """Yield None between steps and a draft as soon as there is one; return the exact preview."""
-    factor = int(np.ceil(max(source.data.shape[:2]) / _DRAFT))
-    if factor > 1:
+    side = max(source.data.shape[:2])
+    if side > (_DRAFT if _takes_long(settings) else _AT_ONCE):
+        factor = int(np.ceil(side / _DRAFT))
         coarse = reduced(source.data, factor)
         for _ in (steps := Kept(segmentation_steps(coarse, settings.at_resolution(1 / factor)))):
             yield None
@@ -69,6 +71,11 @@ def previews(source: Source, settings: Segmentation, outlining: Outlining) -> Ge
     for _ in (steps := Kept(segmentation_steps(source.data, settings))):
         yield None
     return preview(steps.value, source, outlining, draft=False)
+
+
+def _takes_long(settings: Segmentation) -> bool:
+    slow = settings.background, settings.opening, settings.closing, settings.split_touching != "none"
+    return settings.method in TILINGS or any(slow)
 
 
 def reduced(image: NDArray[Any], factor: int) -> NDArray[Any]:
@@ -104,23 +111,21 @@ def preview(labels: Labels, source: Source, outlining: Outlining, *, draft: bool
 
 def _lines(labels: Labels, left_out: NDArray[np.bool_]) -> NDArray[np.uint8]:
     """Pixels on both sides of every step between two labels; dotted where only objects left out are beside it."""
-    lines = np.zeros(labels.shape, dtype=np.uint8)
-    kept = ~left_out
-    kept[0] = False
-    value = np.where(kept, _KEPT, _LEFT_OUT).astype(np.uint8)
-    value[0] = 0
+    kept = np.zeros(labels.shape, dtype=bool)
+    dotted = np.zeros(labels.shape, dtype=bool)
+    is_kept = ~left_out
+    is_kept[0] = False
     for here, there in neighbours():
-        beside = np.where(labels[here] != labels[there], _stronger(value[labels[here]], value[labels[there]]), 0)
-        lines[here] = _stronger(lines[here], beside)
-        lines[there] = _stronger(lines[there], beside)
-    diagonal = np.add.outer(np.arange(labels.shape[0]), np.arange(labels.shape[1]))
-    lines[(lines == _LEFT_OUT) & (diagonal % 6 >= 3)] = 0
-    return lines
-
-
-def _stronger(one: NDArray[np.uint8], other: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    """Kept (1) before left out (2) before nothing (0)."""
-    return np.where(one == 0, other, np.where(other == 0, one, np.minimum(one, other)))
+        rows, columns = np.nonzero(labels[here] != labels[there])
+        one, other = labels[here][rows, columns], labels[there][rows, columns]
+        for lines, marks in ((kept, is_kept), (dotted, left_out)):
+            beside = marks[one] | marks[other]
+            for side in (here, there):
+                lines[side][rows[beside], columns[beside]] = True
+    rows, columns = np.nonzero(dotted)
+    gap = (rows + columns) % 6 >= 3
+    dotted[rows[gap], columns[gap]] = False
+    return np.where(kept, _KEPT, _LEFT_OUT * dotted).astype(np.uint8)
 
 
 def is_tiling(settings: Segmentation) -> bool:

@@ -1,0 +1,124 @@
+"""Take every image of the real data from pixels to curves in the dock *Segment curves*, by the dock's own controls.
+
+Prints what the dock found beside the reference, as benchmarks/segmentation.py does without a window, and keeps a
+picture of each window to be looked at. Run as
+``sh tools/run.sh script benchmarks/segmentation_dock.py [--data FOLDER] [--only NAME] [--out FOLDER]``.
+"""
+
+import argparse
+import time
+from dataclasses import fields
+from pathlib import Path
+
+import napari
+from qtpy.QtCore import QEventLoop, QTimer
+from qtpy.QtWidgets import QCheckBox, QComboBox
+
+from segmentation import HEADINGS, cases, row, spots
+
+
+def main():
+    """Print the table and keep the pictures."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, default=Path(__file__).resolve().parents[2] / "shared" / "data")
+    parser.add_argument("--only", default="", help="images whose name holds this")
+    parser.add_argument("--out", type=Path, help="folder for the pictures")
+    options = parser.parse_args()
+    print(HEADINGS)
+    for case in cases(options.data):
+        if options.only in case.name:
+            print(through_the_dock(case, options.out), flush=True)
+    if not options.only:
+        print("\n" + latency())
+
+
+def through_the_dock(case, out):
+    """One line of the table, with the labels and the number of curves that the dock leaves in the viewer."""
+    viewer = napari.Viewer(title=case.name)
+    viewer.window.resize(1500, 1000)
+    viewer.add_image(case.image, name=case.name)
+    dock = viewer.window.add_plugin_dock_widget("napari-shape-ensembles", "Segment curves")[1]
+    wait(dock.previewed)
+    set_controls(dock, case)
+    wait(dock.previewed)
+    assert dock.form.segmentation().changed() == case.settings.changed(), dock.form.segmentation().changed()
+    seen = len(dock.shown.diameters)
+    dock.commit_button.click()
+    wait(dock.finished)
+    labels, outlines = (viewer.layers[f"{case.name} {kind}"] for kind in ("labels", "outlines"))
+    assert len(outlines.data) == seen, f"{seen} objects in the preview, {len(outlines.data)} outlines made"
+    if out is not None:
+        keep_picture(viewer, out / f"{case.name}.png")
+    line = row(case, labels.data, len(outlines.data))
+    viewer.close()
+    return line
+
+
+def latency(times=15):
+    """From a change of a control to outlines in the viewer, 1024 × 1024: draft and exact ones, and without a split."""
+    viewer = napari.Viewer(title="latency")
+    viewer.add_image(spots(1024, 30), name="spots")
+    dock = viewer.window.add_plugin_dock_widget("napari-shape-ensembles", "Segment curves")[1]
+    wait(dock.previewed)
+    drafts, exact = from_a_change(dock, dock.drafted, times), from_a_change(dock, dock.previewed, times)
+    turn(dock.form.controls["split_touching"], "none")
+    wait(dock.previewed)
+    unsplit = from_a_change(dock, dock.previewed, times)
+    viewer.close()
+    return "\n".join(
+        f"from a change of a control to {what}: {min(spent):.3f} s at best, {sorted(spent)[times // 2]:.3f} s median"
+        for what, spent in (("the draft", drafts), ("the exact outlines", exact), ("those without a split", unsplit))
+    )
+
+
+def from_a_change(dock, shown, times):
+    """Seconds from a change of a control to a signal of the dock, many times."""
+    spent = []
+    for index in range(times):
+        start = time.perf_counter()
+        turn(dock.form.controls["smoothing"], 1 + 0.1 * (1 + index % 2))
+        wait(shown, milliseconds=0)
+        spent.append(time.perf_counter() - start)
+        wait(milliseconds=600)  # for what is still to come
+    return spent
+
+
+def set_controls(dock, case):
+    """Every setting by its control; the method first, since the others depend on it."""
+    for field in fields(case.settings):
+        value = getattr(case.settings, field.name)
+        if value is not None and field.name in dock.form.controls:
+            turn(dock.form.controls[field.name], value)
+    turn(dock.form.controls["min_area"], case.min_area)
+
+
+def turn(control, value):
+    """Set a control as a person would."""
+    if isinstance(control, QComboBox):
+        control.setCurrentIndex(control.findData(value))
+    elif isinstance(control, QCheckBox):
+        control.setChecked(value)
+    else:
+        control.setValue(type(control.value())(value))  # whole or not, as the control has it
+
+
+def keep_picture(viewer, path):
+    """The whole window as a file."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    viewer.reset_view()
+    wait(milliseconds=800)
+    viewer.screenshot(str(path), canvas_only=False, flash=False)
+
+
+def wait(signal=None, milliseconds=50):
+    """Let the window work: until a signal comes, and then a little more."""
+    loop = QEventLoop()
+    if signal is not None:
+        signal.connect(loop.quit)
+        loop.exec()
+    QTimer.singleShot(milliseconds, loop.quit)
+    loop.exec()
+
+
+if __name__ == "__main__":
+    main()
