@@ -24,9 +24,9 @@ def by_distance(mask: Mask, neck: float) -> Labels:
 
 def _depth(mask: Mask) -> Real:
     """Distance to what is not the mask, smoothed."""
-    farthest = int(ndimage.distance_transform_cdt(mask, metric="taxicab").max(initial=0))
-    if farthest < 0:  # there is nothing but the mask, and no edge
+    if mask.all():  # there is no edge to be far from
         return np.ones(mask.shape)
+    farthest = int(ndimage.distance_transform_cdt(mask, metric="taxicab").max())
     return by_strips(_smoothed_distance, mask, farthest + gaussian_reach(1.0))
 
 
