@@ -5,10 +5,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from ..threads import each_block
 from . import grassmann, spd
 from .decomposition import planes
 
 Real = NDArray[np.float64]
+
+# Rows of a Gram matrix that are multiplied together.
+_ROWS = 1024
 
 
 @dataclass(frozen=True)
@@ -119,13 +123,21 @@ def _principal(tangents: Real, rank: int) -> tuple[Real, Real]:
     """Singular values and the first right singular vectors (rank, 2n) through the smaller Gram matrix."""
     wide = len(tangents) < tangents.shape[1]
     # np.linalg rather than scipy.linalg: it lets other threads, such as a window's, go on meanwhile.
-    gram = tangents @ tangents.T if wide else tangents.T @ tangents
+    gram = tangents @ tangents.T if wide else _gram(tangents)
     squared, vectors = np.linalg.eigh(gram)
     values = np.sqrt(np.maximum(squared[::-1], 0))
     leading = vectors[:, : -rank - 1 : -1].T
     directions = _normalised(leading @ tangents) if wide else leading
     strongest = directions[np.arange(len(directions)), np.abs(directions).argmax(axis=1)]
     return values, directions * np.sign(strongest)[:, None]
+
+
+def _gram(rows: Real) -> Real:
+    """All rows' products summed, rowsᵀ rows, in blocks side by side; added in their order, whatever the threads."""
+    gram = np.zeros((rows.shape[1],) * 2)
+    for part in each_block(lambda part: part.T @ part, np.split(rows, range(_ROWS, len(rows), _ROWS))):
+        gram += part
+    return gram
 
 
 def _normalised(rows: Real) -> Real:
