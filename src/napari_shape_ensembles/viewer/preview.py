@@ -21,7 +21,7 @@ from .worker import Kept
 Labels = NDArray[np.integer]
 
 # Rows and columns: of what is shown at once without a draft, where no step takes long, and of a draft at most.
-_AT_ONCE, _DRAFT = 1024, 512
+_AT_ONCE, _DRAFT = 1024, 400
 _KEPT, _LEFT_OUT = 1, 2
 
 
