@@ -1,6 +1,6 @@
 """One plane of an image file, read with care, and the size of its pixels."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -77,6 +77,7 @@ def _pixels(path: StrPath, ending: str, size: int) -> NDArray[Any]:
         import tifffile
 
         with tifffile.TiffFile(path) as tiff:
+            _refuse_circles(tiff.pages)
             series = tiff.series[0]
             _refuse_claims(series.nbytes, size)
             return np.asarray(series.asarray())
@@ -87,6 +88,15 @@ def _pixels(path: StrPath, ending: str, size: int) -> NDArray[Any]:
         _refuse_claims(int(np.prod(properties.shape, dtype=object)) * np.dtype(properties.dtype).itemsize, size)
         mode = imageio.immeta(path, plugin="pillow", exclude_applied=False).get("mode")
         return np.asarray(imageio.imread(path, plugin="pillow", mode=_READ_AS.get(str(mode))))
+
+
+def _refuse_circles(pages: Iterable[Any]) -> None:
+    """Pages of a damaged file may follow each other in a circle, which would be read without end."""
+    seen: set[int] = set()
+    for page in pages:
+        if page.offset in seen:
+            raise ContentError("its pages follow each other in a circle: the file is damaged, save the image anew")
+        seen.add(page.offset)
 
 
 @contextmanager
