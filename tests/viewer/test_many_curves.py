@@ -310,5 +310,10 @@ def test_the_window_is_never_blocked_for_100_ms_by_a_run(model, qtbot):
     dock = bare(model, qtbot)
     dock.settings.controls["landmarks"].setValue(300)
     dock.settings.controls["permutations"].setValue(1000)
-    # A busy machine delays single ticks; work that holds the interpreter does so every time.
-    assert any(longest_pause(dock, qtbot) < 100 for _ in range(12))
+    gc.collect()
+    gc.freeze()  # or Python would look through all that earlier tests left, which is no work of a run
+    try:
+        # A busy machine delays single ticks; work that holds the interpreter does so every time.
+        assert min(longest_pause(dock, qtbot) for _ in range(3)) < 100
+    finally:
+        gc.unfreeze()
