@@ -179,7 +179,7 @@ def test_a_dock_opened_after_the_file_shows_it(done, qtbot, tmp_path, answer, vi
     path = saved(done, answer, tmp_path / "pair.comparison.npz", qtbot)
     viewer.open(path, plugin=PLUGIN)
     dock = opened(viewer, qtbot)
-    qtbot.waitUntil(lambda: dock.result is not None, timeout=20_000)
+    qtbot.waitUntil(lambda: dock.result is not None and not dock.runner.busy, timeout=20_000)
     assert dock.results.text() == done.results.text()
 
 

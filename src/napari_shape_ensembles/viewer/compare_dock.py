@@ -31,7 +31,7 @@ from .staleness import Basis, Watch, basis, changes
 from .tasks import Opened
 from .views import Shown
 from .widgets import ScrollColumn, is_closed, once, wrapped
-from .worker import Failure, Outcome, Progress, Runner, Steps, run
+from .worker import Failure, Outcome, Progress, Runner, Steps, Turn, run
 
 
 class CompareShapes(QWidget):
@@ -54,7 +54,7 @@ class CompareShapes(QWidget):
         super().__init__(parent)
         self._viewer = napari_viewer
         self._next: tuple[Basis, tuple[Source, Source]] | None = None
-        self._then: Callable[[Any], None] | None = None
+        self._then: Callable[[Any], list[Turn] | None] | None = None
         self._help: HelpWindow | None = None
         self.shown: Shown | None = None
         self.unsaved = False
@@ -207,7 +207,9 @@ class CompareShapes(QWidget):
             elif self.result is None:
                 self.results.say("Cancelled.")
             else:
-                self._show_result("Cancelled. This is the result of the run before.")
+                self._show_panel("Cancelled. This is the result of the run before.")
+                self._show_painting()
+                self._show_staleness()
             self.finished.emit()
 
     def changed_since(self) -> list[str]:
@@ -272,29 +274,38 @@ class CompareShapes(QWidget):
 
     def _conclude(self, outcome: Any) -> None:
         then, self._then = self._then, None
-        self._show_idle()
         if then is None:
-            self._end_run(outcome)
+            parts = self._end_run(outcome)
         elif isinstance(outcome, Failure):
             self.results.note(f"⚠ {outcome.reason}")
+            parts = []
         else:
             self.results.note("")
-            then(outcome)
+            parts = then(outcome) or []
+        self.runner.in_turns([*parts, self._settle])
+
+    def _settle(self) -> None:
+        """The last turn: the dock rests, and looks whether anything has changed meanwhile."""
+        self._show_idle()
+        self._show_staleness()
         self.finished.emit()
 
-    def _end_run(self, outcome: Outcome | Failure) -> None:
+    def _end_run(self, outcome: Outcome | Failure) -> list[Turn]:
         if isinstance(outcome, Failure):
             self.shown = None
             self.results.fail(outcome.reason)
             self._follow_inputs()
             self._arriving.start()
-        else:
-            assert self._next is not None
-            self.kept.keep(None)
-            self.show_result(Shown.of_run(outcome.result, *self._next))
+            return []
+        assert self._next is not None
+        self.kept.keep(None)
+        return self.showing(Shown.of_run(outcome.result, *self._next))
 
-    def start_task(self, steps: Steps, then: Callable[[Any], None]) -> None:
-        """Do something with the result, or with a file, in the background; `then` takes what it returns."""
+    def start_task(self, steps: Steps, then: Callable[[Any], list[Turn] | None]) -> None:
+        """Do something with the result, or with a file, in the background.
+
+        `then` takes what it returns, and may return turns that the window is to draw between.
+        """
         if not self.runner.busy:
             self._then, focus = then, QApplication.focusWidget()
             self.opened.note_use()
@@ -303,20 +314,24 @@ class CompareShapes(QWidget):
             if focus is not None and self.isAncestorOf(focus):  # what was pressed is off now; Esc must find the dock
                 self.cancel_button.setFocus()
 
-    def show_result(self, shown: Shown, *, unsaved: bool = True) -> None:
-        """Show another result in all views, one that can be found nowhere else or one that can."""
+    def showing(self, shown: Shown, *, unsaved: bool = True) -> list[Turn]:
+        """The turns that show another result in all views, one that can be found nowhere else or one that can."""
+        return [partial(self._take, shown, unsaved), self._show_panel, self._show_painting]
+
+    def _take(self, shown: Shown, unsaved: bool) -> None:
         self.shown, self.unsaved = shown, unsaved
         self.views.show_result(shown.result)
         self._arrange(self.results.side_by_side.isChecked())
-        self._show_result()
         self._follow_inputs()
         self._arriving.start()
 
-    def _show_result(self, *notes: str) -> None:
+    def _show_panel(self, *notes: str) -> None:
         assert self.shown is not None
         self.results.show_result(self.shown, notes)
+
+    def _show_painting(self) -> None:
+        assert self.shown is not None
         self.painting.show_result(self.shown.result)
-        self._show_staleness()
 
     def explain(self) -> None:
         """Open the help at the row that holds."""

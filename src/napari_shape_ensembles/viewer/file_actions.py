@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from .compare_dock import CompareShapes
+    from .worker import Turn
 
 _COMPARISONS = {"Comparison (*.npz)": ENDING}
 _CURVES = {
@@ -115,9 +116,9 @@ class FileActions(QObject):
         if self._dock.shown is not None:
             self._dock.start_task(checking(self._dock.shown.result), self._judge)
 
-    def _judge(self, found: Robustness) -> None:
-        if self._dock.shown is not None:
-            self._dock.show_result(found.judged(self._dock.shown))
+    def _judge(self, found: Robustness) -> "list[Turn]":
+        shown = self._dock.shown
+        return [] if shown is None else self._dock.showing(found.judged(shown))
 
     def open(self) -> None:
         """Show a result out of a file."""

@@ -3,6 +3,7 @@
 import itertools
 import weakref
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, cast
 
 from napari.components import ViewerModel
@@ -21,6 +22,7 @@ from .widgets import once
 
 if TYPE_CHECKING:
     from .compare_dock import CompareShapes
+    from .worker import Turn
 
 
 # Those of all docks: of several docks in a window one takes up a result.
@@ -85,23 +87,30 @@ class OpenedResults(QObject):
         else:
             self._dock.start_task(restoring(shown, layers), self.take_up)
 
-    def take_up(self, opened: Opened) -> None:
-        """Show a result with its settings and its painting; its layers are in the viewer."""
-        dock, result = self._dock, opened.shown.result
+    def take_up(self, opened: Opened) -> "list[Turn]":
+        """Show a result with its settings and its painting, in turns; its layers are in the viewer."""
+        dock = self._dock
         if dock.unsaved and dock.shown is not None:
             dock.kept.keep(replace(dock.shown, view=dock.shown.to_view(dock.painting.choice.currentData())))
+        self._seen.add(opened.shown.result)
         shown = opened.shown.tied(self._viewer)
-        self._seen.add(result)
-        complete(opened.layers, result)
-        left = dock.settings.show_settings(result.settings, shown.segmentation)
+        ready = partial(self._make_ready, shown, opened.layers)
+        return [ready, *dock.showing(shown, unsaved=False), partial(self._set_controls, shown)]
+
+    def _make_ready(self, shown: Shown, layers: list[Shapes]) -> None:
+        complete(layers, shown.result)
+        painted = shown.view.get("painted")
+        self._dock.painting.choose(painted if painted in PAINTS else "product")
+
+    def _set_controls(self, shown: Shown) -> None:
+        """Set the controls as they were for the result, and say which of its settings they cannot have."""
+        dock = self._dock
+        left = dock.settings.show_settings(shown.result.settings, shown.segmentation)
         if shown.basis is not None:
             a, b = (ref() for ref in shown.basis.layers)
             dock.layer_pair.choose(a, b)
             if a is not None and b is not None:
                 dock.exclusions.put(a, b, shown.excluded, shown.basis.segmentation)
-        painted = shown.view.get("painted")
-        dock.painting.choose(painted if painted in PAINTS else "product")
-        dock.show_result(shown, unsaved=False)
         dock.results.note(left_out(left))
 
     def bring_back(self) -> None:
@@ -109,7 +118,9 @@ class OpenedResults(QObject):
         if self._dock.kept.kept is not None:
             self._dock.start_task(restoring(self._dock.kept.kept), self._brought_back)
 
-    def _brought_back(self, opened: Opened) -> None:
-        self.take_up(opened)
+    def _brought_back(self, opened: Opened) -> "list[Turn]":
+        return [*self.take_up(opened), self._forget_kept]
+
+    def _forget_kept(self) -> None:
         self._dock.kept.keep(None)
         self._dock.unsaved = True

@@ -52,8 +52,10 @@ class Painting(QWidget):
         self.repaint_layers()
 
     def choose(self, column: str) -> None:
-        """Paint by another of `PAINTS`."""
+        """Paint by another of `PAINTS` from the next result on."""
+        was_blocked = self.choice.blockSignals(True)
         self.choice.setCurrentIndex(self.choice.findData(column))
+        self.choice.blockSignals(was_blocked)
 
     def repaint_layers(self) -> None:
         """Fill the curves that are still there by what is chosen."""

@@ -26,6 +26,7 @@ from .paints import typical
 Yielded = TypeVar("Yielded")
 Returned = TypeVar("Returned")
 Steps: TypeAlias = Generator[Any, None, Any]
+Turn: TypeAlias = Callable[[], object]
 
 log = logging.getLogger(__name__)
 
@@ -162,7 +163,7 @@ class Runner(QObject):
         self._worker: GeneratorWorker | None = None
         self._waiting: Steps | None = None
         self._running: list[GeneratorWorker] = []
-        self._turns: list[Callable[[], object]] = []
+        self._turns: list[Turn] = []
         self._pause = QTimer(self)
         self._pause.setSingleShot(True)
         self._pause.setInterval(_PAUSE)
@@ -184,7 +185,7 @@ class Runner(QObject):
         else:
             self._launch(steps)
 
-    def in_turns(self, actions: Iterable[Callable[[], object]]) -> None:
+    def in_turns(self, actions: Iterable[Turn]) -> None:
         """Do things in the window's own thread one by one, and let the window draw between them."""
         self._turns = list(actions)
         self._take_turn()
