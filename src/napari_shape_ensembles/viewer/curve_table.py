@@ -25,22 +25,23 @@ class CurveModel(QAbstractTableModel):
     def __init__(self) -> None:
         super().__init__()
         self._frame = pd.DataFrame()
+        self._shape = 0, 0  # Qt asks for it thousands of times while rows are marked
         self.order: NDArray[np.integer] = np.empty(0, dtype=np.int64)
 
     def show_frame(self, frame: pd.DataFrame) -> None:
         """Show another table."""
         self.beginResetModel()
-        self._frame = frame
+        self._frame, self._shape = frame, frame.shape
         self.order = np.arange(len(frame))
         self.endResetModel()
 
     def rowCount(self, parent: AnyIndex = QModelIndex()) -> int:  # noqa: N802, B008 - Qt's name and default
         """Number of curves."""
-        return 0 if parent.isValid() else len(self._frame)
+        return 0 if parent.isValid() else self._shape[0]
 
     def columnCount(self, parent: AnyIndex = QModelIndex()) -> int:  # noqa: N802, B008 - Qt's name and default
         """Number of columns."""
-        return 0 if parent.isValid() else self._frame.shape[1]
+        return 0 if parent.isValid() else self._shape[1]
 
     def data(self, index: AnyIndex, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
         """Text of a cell."""
@@ -116,11 +117,10 @@ class CurveTable(QTableView):
         self._rows = rows
         self._silent = True
         places = np.flatnonzero(np.isin(self.curves.order, rows))
-        chosen = QItemSelection()
+        chosen, last = QItemSelection(), self.curves.columnCount() - 1
         for run in np.split(places, np.flatnonzero(np.diff(places) != 1) + 1) if len(places) else []:
-            chosen.select(self.curves.index(int(run[0]), 0), self.curves.index(int(run[-1]), 0))
-        flags = QItemSelectionModel.SelectionFlag
-        self._picker().select(chosen, flags.ClearAndSelect | flags.Rows)
+            chosen.select(self.curves.index(int(run[0]), 0), self.curves.index(int(run[-1]), last))
+        self._picker().select(chosen, QItemSelectionModel.SelectionFlag.ClearAndSelect)
         if len(places):
             self.scrollTo(self.curves.index(int(places[0]), 0))
         self._silent = False

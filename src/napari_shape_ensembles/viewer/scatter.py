@@ -13,6 +13,8 @@ Real = NDArray[np.float64]
 Index = NDArray[np.int64]
 
 _MARGIN, _RADIUS, _REACH = 34, 3.0, 9.0
+# From the edge of the ring around a picked point to its middle.
+_RING = _RADIUS + 4.0
 
 
 class Scatter(QWidget):
@@ -118,10 +120,9 @@ class Scatter(QWidget):
         painter.drawPixmap(0, 0, self._picture)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         ink = self.palette().windowText().color()
-        painter.setPen(QPen(ink, 2))
-        places = self.places()
-        for x, y in places[self._rows[self._rows < len(places)]]:
-            painter.drawEllipse(QPointF(x, y), _RADIUS + 2.5, _RADIUS + 2.5)
+        places, ring = self.places(), _ring(ink, self.devicePixelRatioF())
+        for x, y in places[self._rows[self._rows < len(places)]] - _RING:
+            painter.drawPixmap(QPointF(x, y), ring)
         painter.setPen(QPen(ink, 1, Qt.PenStyle.DashLine))
         painter.drawPolyline(QPolygonF(self._lasso))
         painter.end()
@@ -170,11 +171,27 @@ def _stamps(ratio: float) -> tuple[QPixmap, QPixmap]:
     return _stamp(BLUE, False, ratio), _stamp(ORANGE, True, ratio)
 
 
-def _stamp(color: tuple[float, ...], cornered: bool, ratio: float) -> QPixmap:
-    size = int(np.ceil(2 * (_RADIUS + 1) * ratio))
+def _ring(color: QColor, ratio: float) -> QPixmap:
+    """What is drawn around a point that is picked, its middle at `_RING`."""
+    stamp = _blank(2 * _RING, ratio)
+    painter = QPainter(stamp)
+    painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+    painter.setPen(QPen(color, 2))
+    painter.drawEllipse(QPointF(_RING, _RING), _RADIUS + 2.5, _RADIUS + 2.5)
+    painter.end()
+    return stamp
+
+
+def _blank(width: float, ratio: float) -> QPixmap:
+    size = int(np.ceil(width * ratio))
     stamp = QPixmap(QSize(size, size))
     stamp.setDevicePixelRatio(ratio)
     stamp.fill(Qt.GlobalColor.transparent)
+    return stamp
+
+
+def _stamp(color: tuple[float, ...], cornered: bool, ratio: float) -> QPixmap:
+    stamp = _blank(2 * (_RADIUS + 1), ratio)
     painter = QPainter(stamp)
     painter.setRenderHint(QPainter.RenderHint.Antialiasing)
     painter.setPen(Qt.PenStyle.NoPen)
