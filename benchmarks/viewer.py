@@ -77,12 +77,12 @@ def line(name, seconds):
     print(f"{name:52s} {clock:8.1f} ms   own {own:8.1f} ms")
 
 
-def adding(dock, result, sources, ensembles):
+def adding(dock, result, sources):
     """From a finished comparison to curves on the screen."""
     built, blocked, whole = [], [], []
     for _ in range(3):
         start = now()
-        layers = curve_layers(result, sources, ensembles)
+        layers = curve_layers(result, sources)
         made = now()
         dock._end(Outcome(result, layers))
         while dock.runner.busy:
@@ -181,7 +181,7 @@ def main():
     parser.add_argument("--curves", type=int, default=6000)
     count = parser.parse_args().curves // 2
     curves = [outlines(count, seed) for seed in (1, 2)]
-    sources = tuple(shapes_source(part, name) for part, name in zip(curves, "AB", strict=True))
+    sources = tuple((shapes_source(part, name),) for part, name in zip(curves, "AB", strict=True))
     ensembles = tuple(Ensemble(part, name=name) for part, name in zip(curves, "AB", strict=True))
     result = compare(*ensembles, Settings(permutations=199, landmarks=200, rank=50))
     viewer = napari.Viewer()
@@ -190,10 +190,10 @@ def main():
     viewer.window.add_dock_widget(dock, name="Compare shapes")
     for name in "AB":
         viewer.add_image(np.zeros((2200, 2200), dtype=np.float32), name=name)
-    dock._next = dock._basis_of(*dock.layer_pair.chosen()), sources  # as if these two had been compared
+    dock._next = dock._basis_of(dock.sides.chosen()), sources  # as if these two had been compared
     painted()
     print(f"{2 * count} curves of {VERTICES} vertices, napari {napari.__version__}")
-    adding(dock, result, sources, ensembles)
+    adding(dock, result, sources)
     viewer.reset_view()
     painted()
     switching(dock)

@@ -1,6 +1,6 @@
 """A comparison to look at, without a viewer: its curves as layer data, its answer as a table for a notebook."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from html import escape
 from typing import TYPE_CHECKING, Any
 
@@ -32,15 +32,16 @@ _MANY = 2000
 def curve_layer_data(
     result: Any, view: Tree | None = None, columns: "pd.DataFrame | None" = None, *, by_pixels: bool = False
 ) -> list[LayerData]:
-    """One Shapes layer per side of a `Comparison`, its curves filled by their distance from the mean shape.
+    """One Shapes layer per side of a `Comparison`, or per image, its curves filled by distance from the mean shape.
 
     Parameters
     ----------
     result : Comparison
     view : dict, optional
         "painted": "product", "undulation", "scale" or one of the columns; "a" and "b": {"scale": size of a pixel in
-        the comparison's unit, "translate": (row, column)}. What is left out has pixels of one unit, at the origin,
-        painted by product.
+        the comparison's unit, "translate": (row, column)}. Where a side is several images with layers of their own,
+        "images" in it is a list of their names with a scale and a translate each. What is left out has pixels of one
+        unit, at the origin, painted by product.
     columns : DataFrame, optional
         Further features, one row per pooled curve.
     by_pixels : bool
@@ -49,8 +50,9 @@ def curve_layer_data(
 
     Returns
     -------
-    list of two (curves, options, "shapes")
-        As napari's readers return them. Both share one colour scale, from 0 to the 99th percentile of all curves.
+    list of (curves, options, "shapes")
+        A's before B's, as napari's readers return them. All share one colour scale, from 0 to the 99th percentile of
+        all curves.
     """
     import pandas as pd  # heavy, and not needed for a comparison
 
@@ -65,28 +67,54 @@ def curve_layer_data(
     table["painted"] = table[painted].astype(float)
     high = float(np.nanpercentile(table["painted"], _CLIPPED)) or 1.0
     layers = []
-    for side, key, ensemble in (("A", "a", result.a), ("B", "b", result.b)):
-        place = _place(view, key)
-        features = _features(ensemble, side, table[table["source"] == side].reset_index(drop=True))
-        options = {
-            **_appearance(ensemble, place),
-            "features": features,
-            "face_contrast_limits": (0.0, high),
-            "metadata": {MARK: {"source": side, "comparison": result, "view": view}},
-        }
-        layers.append((_display_curves(ensemble, place, by_pixels), options, "shapes"))
+    for side, ensemble in (("A", result.a), ("B", result.b)):
+        rows = table[table["source"] == side].reset_index(drop=True)
+        for part, (place, image, own) in enumerate(_images(view, side, ensemble)):
+            mark = {"source": side, "part": part, "comparison": result, "view": view}
+            options = {
+                **_appearance(image, place),
+                "features": _features(image, side, rows[own].reset_index(drop=True)),
+                "face_contrast_limits": (0.0, high),
+                "metadata": {MARK: mark},
+            }
+            layers.append((_display_curves(image, place, by_pixels), options, "shapes"))
     return layers
 
 
-def _place(view: Tree, key: str) -> Tree:
+def image_names(view: Tree, side: str) -> list[str]:
+    """Names of the images of A or B that have layers of their own; none where the side is one layer."""
+    place = view.get(side.lower(), {})
+    places = place.get("images", []) if isinstance(place, dict) else None
+    if not isinstance(places, list) or not all(isinstance(one, dict) and "name" in one for one in places):
+        raise ContentError(f"the images of {side} in its view are no list of places with names")
+    return [str(one["name"]) for one in places]
+
+
+def _images(view: Tree, side: str, ensemble: Ensemble) -> Iterator[tuple[Tree, Ensemble, Any]]:
+    """Place, curves and rows of each layer of a side."""
+    place, names = view.get(side.lower(), {}), image_names(view, side)
+    if not names:
+        yield _place(place, side), ensemble, np.ones(len(ensemble), dtype=np.bool_)
+    elif names != list(dict.fromkeys(ensemble.images.tolist())):
+        raise ContentError(f"the images of {side} in its view are not those of its curves")
+    else:
+        for name, own in zip(names, place["images"], strict=True):
+            rows = ensemble.images == name
+            yield _place(own, side), _renamed(ensemble.subset(rows), name), rows
+
+
+def _renamed(ensemble: Ensemble, name: str) -> Ensemble:
+    return Ensemble(ensemble.curves, name=name, unit=ensemble.unit, ids=ensemble.ids)
+
+
+def _place(place: Tree, side: str) -> Tree:
     """Size of a pixel and place of a layer, as far as they are stated; checked, as they come out of files."""
-    place = view.get(key, {})
     try:
-        pairs = {name: [float(part) for part in place[name]] for name in ("scale", "translate") if name in place}
+        pairs: Tree = {name: [float(part) for part in place[name]] for name in ("scale", "translate") if name in place}
     except (TypeError, ValueError) as error:
-        raise ContentError(f"the place of {key.upper()} in its view is {place!r}") from error
+        raise ContentError(f"the place of {side} in its view is {place!r}") from error
     if not all(len(pair) == 2 and np.isfinite(pair).all() for pair in pairs.values()) or min(_pixel(pairs)) <= 0:
-        raise ContentError(f"the place of {key.upper()} in its view is {place!r}")
+        raise ContentError(f"the place of {side} in its view is {place!r}")
     return pairs
 
 

@@ -11,15 +11,15 @@ from .conftest import curves_of, opened, press, run, spots
 
 
 def test_the_first_two_images_are_filled_in_and_can_be_swapped(dock, qtbot):
-    assert [layer.name for layer in dock.layer_pair.chosen()] == ["one", "two"]
-    press(dock.layer_pair.swap, qtbot)
-    assert [layer.name for layer in dock.layer_pair.chosen()] == ["two", "one"]
+    assert [layer.name for layer in dock.sides.pair.chosen()] == ["one", "two"]
+    press(dock.sides.swap, qtbot)
+    assert [layer.name for layer in dock.sides.pair.chosen()] == ["two", "one"]
 
 
 def test_selected_layers_come_first(viewer, qtbot):
     layers = [viewer.add_image(spots(seed), name=str(seed)) for seed in range(4)]
     viewer.layers.selection = {layers[3], layers[1]}
-    assert opened(viewer, qtbot).layer_pair.chosen() == (layers[1], layers[3])
+    assert opened(viewer, qtbot).sides.pair.chosen() == (layers[1], layers[3])
 
 
 def test_run_gives_its_reason_when_it_cannot_be_pressed(viewer, qtbot):
@@ -31,7 +31,7 @@ def test_run_gives_its_reason_when_it_cannot_be_pressed(viewer, qtbot):
     viewer.add_image(spots(2), name="two")
     assert dock.run_button.isEnabled()
     assert not dock.reason.text()
-    dock.layer_pair.b.setCurrentIndex(dock.layer_pair.a.currentIndex())
+    dock.sides.pair.b.setCurrentIndex(dock.sides.pair.a.currentIndex())
     assert "two different layers" in dock.reason.text()
 
 
@@ -111,15 +111,15 @@ def test_images_are_not_changed_by_a_run(dock, viewer, qtbot):
 
 def test_own_curves_are_not_offered_for_comparison(dock, qtbot):
     run(dock, qtbot)
-    names = [dock.layer_pair.a.itemText(index) for index in range(dock.layer_pair.a.count())]
+    names = [dock.sides.pair.a.itemText(index) for index in range(dock.sides.pair.a.count())]
     assert names == ["one", "two"]
 
 
 def test_renamed_and_deleted_layers_are_followed(dock, viewer):
     viewer.layers["one"].name = "first"
-    assert dock.layer_pair.a.currentText() == "first"
+    assert dock.sides.pair.a.currentText() == "first"
     viewer.layers.remove("two")
-    assert dock.layer_pair.chosen()[1] is None
+    assert dock.sides.pair.chosen()[1] is None
     assert not dock.run_button.isEnabled()
 
 
@@ -280,11 +280,11 @@ def test_opening_again_catches_up_and_listens_once(shown_dock, qtbot):
     listening = len(viewer.layers.events.inserted.callbacks)
     parent = dock.parentWidget()
     parent.hide()
-    qtbot.waitUntil(lambda: not dock.layer_pair.following, timeout=2000)
+    qtbot.waitUntil(lambda: not dock.sides.following, timeout=2000)
     viewer.layers.remove("2")
     parent.show()
-    qtbot.waitUntil(lambda: dock.layer_pair.following, timeout=2000)
-    assert dock.layer_pair.a.count() == 1
+    qtbot.waitUntil(lambda: dock.sides.following, timeout=2000)
+    assert dock.sides.pair.a.count() == 1
     assert len(viewer.layers.events.inserted.callbacks) == listening
 
 
@@ -300,7 +300,7 @@ def test_another_tab_in_front_does_not_stop_a_run(shown_dock, qtbot, monkeypatch
 
 def test_every_control_has_a_tooltip(dock):
     assert all(control.toolTip() for control in dock.settings.controls.values())
-    assert dock.layer_pair.a.toolTip()
+    assert dock.sides.pair.a.toolTip()
     assert dock.run_button.toolTip()
 
 

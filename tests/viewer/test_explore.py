@@ -163,7 +163,7 @@ def test_another_result_empties_the_selection_and_links_once(done, explorer, mod
 def test_opening_again_links_once(done, model, qtbot):
     done.show()
     done.hide()
-    qtbot.waitUntil(lambda: not done.layer_pair.following, timeout=2000)
+    qtbot.waitUntil(lambda: not done.sides.following, timeout=2000)
     assert curves_of(model, "one").mouse_drag_callbacks == []
     done.show()
     done.show()
@@ -298,7 +298,7 @@ def test_excluding_twice_takes_the_curve_in_again(done, explorer, qtbot):
 def test_exclusions_end_when_other_outlines_are_traced_and_follow_a_swap(done, explorer, qtbot):
     done.views.selection.pick([4])
     press(explorer.card.exclude, qtbot)
-    press(done.layer_pair.swap, qtbot)
+    press(done.sides.swap, qtbot)
     assert not done.excluded.isHidden()
     done.settings.controls["min_area"].setValue(30)
     assert done.excluded.isHidden()
@@ -368,12 +368,12 @@ def takes_tab(widget, window):
 def test_tab_goes_through_the_controls_in_reading_order(shown, qtbot):
     run(shown, qtbot)
     qtbot.wait(100)
-    seen, widget = [], shown.layer_pair.a
+    seen, widget = [], shown.sides.pair.a
     for _ in range(200):
         if isinstance(widget, CONTROLS) and shown.isAncestorOf(widget) and takes_tab(widget, shown):
             seen.append(widget)
         widget = widget.nextInFocusChain()
-        if widget is shown.layer_pair.a:
+        if widget is shown.sides.pair.a:
             break
     places = [widget.mapTo(shown, QPoint(0, 0)) for widget in seen]
     lines = [place.y() // 24 for place in places]

@@ -119,7 +119,7 @@ def test_a_saved_comparison_reopens_with_its_layers_painting_and_place(tmp_path,
     ]
     sources = tuple(source_of(layer, viewer.dims) for layer in inputs)
     path = tmp_path / "pair.comparison.npz"
-    result.save(path, view=comparison_view(result, sources, painted="scale"))
+    result.save(path, view=comparison_view(result, tuple((source,) for source in sources), painted="scale"))
     viewer.layers.clear()
     layers = viewer.open(path, plugin=PLUGIN)
     assert [layer.name for layer in layers] == ["image 1 curves", "image 2 curves"]
@@ -143,7 +143,7 @@ def test_places_are_kept_in_the_unit_of_the_comparison(viewer, result):
         )
         for size, unit in ((0.5, "µm"), (250, "nm"))
     ]
-    view = comparison_view(result, tuple(source_of(layer, viewer.dims) for layer in inputs))
+    view = comparison_view(result, tuple((source_of(layer, viewer.dims),) for layer in inputs))
     assert view["a"] == {"scale": [0.5, 0.5], "translate": [0.5, 0]}
     np.testing.assert_allclose([view["b"]["scale"], view["b"]["translate"]], [[0.25, 0.25], [0.25, 0]])
 

@@ -33,7 +33,7 @@ def slow(*_):
 
 
 def chosen(dock):
-    return [layer and layer.name for layer in dock.layer_pair.chosen()]
+    return [layer and layer.name for layer in dock.sides.pair.chosen()]
 
 
 # Choosing ------------------------------------------------------------------------------------------------------
@@ -46,7 +46,7 @@ def test_two_layers_selected_in_the_list_become_a_and_b(bare_dock, model):
 
 
 def test_selecting_one_layer_or_the_chosen_two_changes_nothing(bare_dock, model, qtbot):
-    press(bare_dock.layer_pair.swap, qtbot)
+    press(bare_dock.sides.swap, qtbot)
     model.layers.selection = {model.layers["one"]}
     model.layers.selection = {model.layers["one"], model.layers["two"]}
     assert chosen(bare_dock) == ["two", "one"]
@@ -55,7 +55,7 @@ def test_selecting_one_layer_or_the_chosen_two_changes_nothing(bare_dock, model,
 def test_a_renamed_layer_is_shown_by_its_new_name_and_stays_chosen(bare_dock, model, qtbot):
     run(bare_dock, qtbot)
     model.layers["one"].name = "first"
-    assert bare_dock.layer_pair.a.currentText() == "first"
+    assert bare_dock.sides.pair.a.currentText() == "first"
     assert bare_dock.state == "done"
 
 
@@ -80,7 +80,7 @@ def test_hidden_layers_stay_chosen_and_comparable(bare_dock, model, qtbot):
 @pytest.mark.parametrize("name", ["one", "two"])
 def test_a_layer_deleted_before_a_run_leaves_its_place_empty(bare_dock, model, name):
     model.layers.remove(name)
-    assert None in bare_dock.layer_pair.chosen()
+    assert None in bare_dock.sides.pair.chosen()
     assert bare_dock.state == "empty"
     bare_dock.run()
     assert not bare_dock.runner.busy
@@ -148,7 +148,7 @@ def test_a_copy_of_the_curves_belongs_to_the_user(bare_dock, model, qtbot):
     copy = model.add_shapes(data, **(attributes | {"name": "copy"}))
     assert kind == "shapes"
     assert not is_own(copy)
-    assert bare_dock.layer_pair.a.findText("copy") >= 0
+    assert bare_dock.sides.pair.a.findText("copy") >= 0
     run(bare_dock, qtbot)
     assert copy in model.layers
 
@@ -250,7 +250,7 @@ def test_changed_settings_are_named_and_setting_them_back_is_enough(bare_dock, q
 
 def test_swapping_a_and_b_makes_the_result_stale(bare_dock, qtbot):
     run(bare_dock, qtbot)
-    press(bare_dock.layer_pair.swap, qtbot)
+    press(bare_dock.sides.swap, qtbot)
     assert bare_dock.state == "stale"
 
 
@@ -384,7 +384,7 @@ def test_opening_and_closing_leaves_as_many_listeners_as_before(bare_dock, model
     before = counts(model)
     for _ in range(3):
         bare_dock.hide()
-        qtbot.waitUntil(lambda: not bare_dock.layer_pair.following, timeout=2000)
+        qtbot.waitUntil(lambda: not bare_dock.sides.following, timeout=2000)
         bare_dock.show()
     assert counts(model) == before
 
@@ -398,7 +398,7 @@ def test_a_closed_dock_listens_to_nothing(model, qtbot):
     run(dock, qtbot)
     assert sum(counts(model)) > sum(before)
     dock.hide()
-    qtbot.waitUntil(lambda: not dock.layer_pair.following, timeout=2000)
+    qtbot.waitUntil(lambda: not dock.sides.following, timeout=2000)
     for layer in list(dock.curves):
         model.layers.remove(layer)
     assert counts(model) == before
@@ -408,7 +408,7 @@ def test_reopening_shows_that_a_layer_was_changed_meanwhile(bare_dock, model, qt
     bare_dock.show()
     run(bare_dock, qtbot)
     bare_dock.hide()
-    qtbot.waitUntil(lambda: not bare_dock.layer_pair.following, timeout=2000)
+    qtbot.waitUntil(lambda: not bare_dock.sides.following, timeout=2000)
     model.layers["one"].scale = (1, 1)
     bare_dock.show()
     assert bare_dock.state == "stale"

@@ -18,7 +18,7 @@ from qtpy.QtCore import QElapsedTimer, QTimer
 from curve_makers import blobs
 from napari_shape_ensembles import Comparison, Ensemble, Settings, compare
 from napari_shape_ensembles.painted import MARK, edge_width, simplified
-from napari_shape_ensembles.viewer import tasks, worker
+from napari_shape_ensembles.viewer import sides, tasks, worker
 from napari_shape_ensembles.viewer.inputs import Source
 from napari_shape_ensembles.viewer.layers import curve_layers, is_own, repaint
 from napari_shape_ensembles.viewer.paints import PAINTS
@@ -39,8 +39,7 @@ def compared():
 
 @pytest.fixture
 def layers(compared):
-    sides = (compared.a, compared.b)
-    return curve_layers(compared, tuple(source(side.curves, scale=0.5) for side in sides), sides)
+    return curve_layers(compared, tuple((source(side.curves, scale=0.5),) for side in (compared.a, compared.b)))
 
 
 def test_curves_are_shown_within_a_quarter_of_a_pixel_and_kept_in_full(compared, layers):
@@ -84,7 +83,7 @@ def test_thousands_of_curves_are_drawn_without_lines():
     many = Ensemble(np.tile(blobs(1, 20), (2001, 1, 1)) + np.arange(2001)[:, None, None], unit="µm")
     few = many.subset(np.arange(2001) < 30)
     result = compare(few, few, Settings(landmarks=20, permutations=19, rank=2))
-    shown = curve_layers(result, (source(few.curves), source(few.curves)), (few, few))
+    shown = curve_layers(result, ((source(few.curves),), (source(few.curves),)))
     assert min(shown[0].edge_width) > 0
 
     assert edge_width(many, {"scale": [0.5, 0.5]}) == 0
@@ -250,7 +249,7 @@ def test_what_takes_long_is_never_done_by_the_windows_own_thread(bare_dock, qtbo
 
         monkeypatch.setattr(owner, name, noting)
 
-    names = [(worker, "trace"), (worker, "typical"), (worker, "curve_layers"), (tasks, "typical"), (tasks, "layers_of")]
+    names = [(sides, "trace"), (worker, "typical"), (worker, "curve_layers"), (tasks, "typical"), (tasks, "layers_of")]
     for owner, name in (*names, (tasks, "painted_data"), (Comparison, "save"), (tasks, "read_comparison_view")):
         watched(owner, name)
     run(bare_dock, qtbot)

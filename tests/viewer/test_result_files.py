@@ -134,7 +134,7 @@ def test_a_reopened_result_is_tied_to_its_images_where_they_are(done, model, qtb
         viewer.add_image(spots(seed), name=name, scale=(0.5, 0.5), units=("um", "um"))
     dock = reopened(viewer, path, qtbot)
     assert dock.results.origin.text() == "Opened from pair.comparison.npz."
-    assert [layer.name for layer in dock.layer_pair.chosen()] == ["one", "two"]
+    assert [layer.name for layer in dock.sides.pair.chosen()] == ["one", "two"]
     assert dock.state == "done"
     assert "1 curve left out" in dock.excluded.words.text()
     text = dock.results.text()

@@ -46,7 +46,7 @@ def quick(dock):
 def landscape_dock(model, qtbot):
     dock = LandscapeDock(model)
     qtbot.addWidget(dock, before_close_func=lambda dock: settle(dock, qtbot))
-    dock.layer_pair.choose(model.layers["one"], model.layers["two"])
+    dock.sides.choose([model.layers["one"]], [model.layers["two"]])
     return quick(dock)
 
 
@@ -244,14 +244,14 @@ def shown(make_napari_viewer, qtbot):
 
 def test_clicking_a_cell_loads_its_settings_into_compare_shapes(shown, qtbot):
     viewer, dock = shown("Decision landscape")
-    press(dock.layer_pair.swap, qtbot)
+    press(dock.sides.swap, qtbot)
     dock.settings.load({"measure": "arc-length", "outline_smoothing": 2.0})
     run(dock, qtbot)
     click(dock, qtbot, 1, 2, 0)
     _, compare = viewer.window.add_plugin_dock_widget(PLUGIN, "Compare shapes")
     assert compare.settings.analysis() == dock.result.settings_at(24, 10)
     assert compare.settings.segmentation().outline_smoothing == 2.0
-    assert [layer.name for layer in compare.layer_pair.chosen()] == ["two", "one"]
+    assert [layer.name for layer in compare.sides.pair.chosen()] == ["two", "one"]
     assert "24 landmarks, rank 10" in dock.picked.text()
     with qtbot.waitSignal(compare.finished, timeout=30_000):
         press(compare.run_button, qtbot)
@@ -266,7 +266,7 @@ def test_clicking_a_sigma_loads_it_into_compare_shapes(shown, qtbot):
     click(dock, qtbot, 0, 2.4, dock.result.mean_mmd()[1])
     _, compare = viewer.window.add_plugin_dock_widget(PLUGIN, "Compare shapes")
     assert compare.settings.segmentation().outline_smoothing == 2.5
-    assert [layer.name for layer in compare.layer_pair.chosen()] == ["one", "two"]
+    assert [layer.name for layer in compare.sides.pair.chosen()] == ["one", "two"]
 
 
 def test_the_plot_follows_the_theme_and_closing_stops_a_run(shown, qtbot):
@@ -281,4 +281,4 @@ def test_the_plot_follows_the_theme_and_closing_stops_a_run(shown, qtbot):
     press(dock.run_button, qtbot)
     dock.parentWidget().close()
     qtbot.waitUntil(lambda: not dock.runner.busy, timeout=2000)
-    assert not dock.layer_pair.following
+    assert not dock.sides.following

@@ -1,4 +1,4 @@
-"""The dock *Compare shapes*: two layers in, painted curves and a row of the truth table out."""
+"""The dock *Compare shapes*: two samples in, painted curves and a row of the truth table out."""
 
 from collections.abc import Callable
 from functools import partial
@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 from napari.components import ViewerModel
-from napari.layers import Layer
 from qtpy.QtCore import QEvent, Qt, Signal
 from qtpy.QtGui import QKeySequence, QShortcut
 from qtpy.QtWidgets import QApplication, QHBoxLayout, QProgressBar, QPushButton, QVBoxLayout, QWidget
@@ -18,14 +17,15 @@ from .exclusion_row import ExclusionRow
 from .exclusions import Exclusions
 from .file_actions import FileActions
 from .help import HelpWindow
-from .inputs import Source, source_of
+from .inputs import source_of
 from .kept_row import KeptRow
-from .layer_pair import LayerPair, why_not
+from .layer_sides import LayerSides
 from .layers import OwnLayers
 from .opened_results import OpenedResults
 from .painting import Painting
 from .results import ResultsPanel
 from .settings_form import SettingsForm
+from .sides import LayersOfSides, Sources, refs_of
 from .stale_banner import StaleBanner
 from .staleness import Basis, Watch, basis, changes
 from .tasks import Opened
@@ -35,7 +35,7 @@ from .worker import Failure, Outcome, Progress, Runner, Steps, Turn, run
 
 
 class CompareShapes(QWidget):
-    """Compare the outlines in two layers.
+    """Compare the outlines in two layers, or in several images each.
 
     Parameters
     ----------
@@ -53,7 +53,7 @@ class CompareShapes(QWidget):
     def __init__(self, napari_viewer: ViewerModel, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._viewer = napari_viewer
-        self._next: tuple[Basis, tuple[Source, Source]] | None = None
+        self._next: tuple[Basis, Sources] | None = None
         self._then: Callable[[Any], list[Turn] | None] | None = None
         self._help: HelpWindow | None = None
         self.shown: Shown | None = None
@@ -69,13 +69,13 @@ class CompareShapes(QWidget):
         self._connect()
         self.file_actions = FileActions(self)
         self.opened = OpenedResults(self, self._viewer)
-        self.layer_pair.follow()
+        self.sides.follow()
 
     def _make_controls(self) -> None:
-        self.layer_pair = LayerPair(self._viewer)
+        self.sides = LayerSides(self._viewer)
         self.settings = SettingsForm()
         self.run_button = QPushButton("&Run")
-        self.run_button.setToolTip("Segment, trace and compare the two layers (Enter)")
+        self.run_button.setToolTip("Segment, trace and compare A and B (Enter)")
         self.cancel_button = QPushButton("&Cancel")
         self.cancel_button.setToolTip("Stop the comparison; layers and results stay as they are (Esc)")
         self.files = QPushButton("Ope&n …")
@@ -102,7 +102,7 @@ class CompareShapes(QWidget):
         page = QWidget()
         column = QVBoxLayout(page)
         column.setContentsMargins(6, 6, 6, 6)
-        for part in (self.layer_pair, self.settings):
+        for part in (self.sides, self.settings):
             column.addWidget(part)
         column.addLayout(buttons)
         for part in (
@@ -125,7 +125,7 @@ class CompareShapes(QWidget):
         self._show_idle()
 
     def _connect(self) -> None:
-        self.layer_pair.changed.connect(self._inputs_changed)
+        self.sides.changed.connect(self._inputs_changed)
         self.settings.changed.connect(self._show_staleness)
         self.watch.told.connect(self._show_staleness)
         self.run_button.clicked.connect(self.run)
@@ -162,19 +162,19 @@ class CompareShapes(QWidget):
         if self.results.failed:
             return "error"
         if self.result is None:
-            return "empty" if why_not(*self.layer_pair.chosen()) else "ready"
+            return "empty" if self.sides.why_not() else "ready"
         if self.changed_since():
             return "stale"
         return INCONCLUSIVE if self.result.case == INCONCLUSIVE else "done"
 
     def run(self) -> None:
-        """Copy what the two layers show, and compare it in the background."""
-        a, b = self.layer_pair.chosen()
-        if self.runner.busy or a is None or b is None or why_not(a, b):
+        """Copy what the layers show, and compare it in the background."""
+        if self.runner.busy or self.sides.why_not():
             return
+        chosen = self.sides.chosen()
         try:
-            sources = source_of(a, self._viewer.dims), source_of(b, self._viewer.dims)
-            basis_ = self._basis_of(a, b)
+            a, b = (tuple(source_of(layer, self._viewer.dims) for layer in side) for side in chosen)
+            sources, basis_ = (a, b), self._basis_of(chosen)
             steps = run(sources, basis_.segmentation, basis_.analysis, basis_.excluded)
         except ValueError as error:
             self._end(Failure(str(error)))
@@ -188,10 +188,10 @@ class CompareShapes(QWidget):
         self.runner.start(steps)
         self._show_progress(Progress("starting", 0, 0))
 
-    def _basis_of(self, a: Layer, b: Layer) -> Basis:
+    def _basis_of(self, chosen: LayersOfSides) -> Basis:
         segmentation = self.settings.segmentation()
-        excluded = self.exclusions.of(a, b, segmentation)
-        return basis(self._viewer, (a, b), segmentation, self.settings.analysis(), excluded)
+        excluded = self.exclusions.of(refs_of(chosen), segmentation)
+        return basis(self._viewer, chosen, segmentation, self.settings.analysis(), excluded)
 
     def cancel(self) -> None:
         """Stop the run or the task under way; layers and the result before it stay.
@@ -216,9 +216,9 @@ class CompareShapes(QWidget):
         """What has changed since the result was found, in words."""
         if self.result is None or self._basis is None:
             return []
-        a, b = self.layer_pair.chosen()
+        chosen = self.sides.chosen()
         try:
-            now = None if a is None or b is None else self._basis_of(a, b)
+            now = self._basis_of(chosen) if all(chosen) else None
         except ValueError as error:  # settings that no comparison can have
             return [str(error)]
         return changes(self._basis, now)
@@ -231,12 +231,11 @@ class CompareShapes(QWidget):
 
     def _follow_inputs(self) -> None:
         """Listen to the chosen layers as long as there is a result that they may outdate."""
-        self.watch.follow([layer for layer in self.layer_pair.chosen() if layer is not None and self.result])
+        self.watch.follow([layer for side in self.sides.chosen() for layer in side if self.result])
 
     def _show_staleness(self) -> None:
         changed = [] if self.runner.busy else self.changed_since()
-        a, b = self.layer_pair.chosen()
-        ids = ((), ()) if a is None or b is None else self.exclusions.of(a, b, self.settings.segmentation())
+        ids = self.exclusions.of(refs_of(self.sides.chosen()), self.settings.segmentation())
         self.excluded.show_count(sum(map(len, ids)))
         self.stale.show_changes(changed, can_run=self.run_button.isEnabled())
         self.results.mark_stale(bool(changed))
@@ -259,7 +258,7 @@ class CompareShapes(QWidget):
 
     def _show_reason(self) -> None:
         """Say why Run cannot be pressed, where it cannot."""
-        reason = "" if self.runner.busy else why_not(*self.layer_pair.chosen())
+        reason = "" if self.runner.busy else self.sides.why_not()
         self.reason.setText(reason)
         self.reason.setVisible(bool(reason))
         self.run_button.setEnabled(not reason and not self.runner.busy)
@@ -343,15 +342,13 @@ class CompareShapes(QWidget):
         """Leave a curve of the result out of the next run, or take it in again."""
         if self.result is None:
             return
-        if self._basis is None:
+        side = int(row >= len(self.result.a))
+        if self._basis is None or None in [ref() for ref in self._basis.layers[side]]:
             self.results.note("⚠ Curves can be left out only of layers that are in the viewer. Run compares them anew.")
             return
-        side = int(row >= len(self.result.a))
-        layer = self._basis.layers[side]()
-        if layer is not None:
-            one = self.result.distances["id"].tolist()[row]
-            self.exclusions.toggle(layer, one, self._basis.segmentation)
-            self._show_exclusions()
+        one = self.result.distances["id"].tolist()[row]
+        self.exclusions.toggle(self._basis.layers[side], one, self._basis.segmentation)
+        self._show_exclusions()
 
     def include_all(self) -> None:
         """Take in again all curves that were left out by hand."""
@@ -360,20 +357,18 @@ class CompareShapes(QWidget):
 
     def _show_exclusions(self) -> None:
         if self.result is not None and self._basis is not None:
-            a, b = (ref() for ref in self._basis.layers)
-            if a is not None and b is not None:
-                out = self.exclusions.of(a, b, self._basis.segmentation)
-                sides = zip((self.result.a, self.result.b), out, strict=True)
-                flags = [one in ids for ensemble, ids in sides for one in ensemble.ids.tolist()]
-                self.views.show_excluded(frozenset(np.flatnonzero(flags).tolist()))
+            out = self.exclusions.of(self._basis.layers, self._basis.segmentation)
+            sides = zip((self.result.a, self.result.b), out, strict=True)
+            flags = [one in ids for ensemble, ids in sides for one in ensemble.ids.tolist()]
+            self.views.show_excluded(frozenset(np.flatnonzero(flags).tolist()))
             self.painting.repaint_layers()
         self._show_staleness()
 
     def _arrange(self, side_by_side: bool) -> None:
         """Show A beside B, or everything as before."""
         if side_by_side and self.shown is not None:
-            a, b = (None, None) if self._basis is None else (ref() for ref in self._basis.layers)
-            self._side_by_side.arrange((a, b), self.curves)
+            refs = [] if self._basis is None else [ref for side in self._basis.layers for ref in side]
+            self._side_by_side.arrange([ref() for ref in refs] or [None for _ in self.curves], self.curves)
         else:
             self._side_by_side.restore()
 
@@ -388,7 +383,7 @@ class CompareShapes(QWidget):
         """Follow the layers again after the dock was closed, and see what has changed meanwhile."""
         self._closing.stop()
         self.opened.note_use()
-        self.layer_pair.follow()
+        self.sides.follow()
         self.views.link.link()
         super().showEvent(event)
 
@@ -399,7 +394,7 @@ class CompareShapes(QWidget):
 
     def _stop_if_closed(self) -> None:
         if is_closed(self):
-            self.layer_pair.rest()
+            self.sides.rest()
             self.watch.rest()
             self.views.rest()
             self.cancel()

@@ -1,5 +1,6 @@
 """Keeps all views of the curves together: their layers, the window *Curves*, and the grid of A beside B."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -84,14 +85,14 @@ class CurveViews(QObject):
 
 
 class SideBySide:
-    """A with its curves beside B with its curves, in the viewer's grid: pan and zoom go together there."""
+    """Each image with its curves beside the others, A's first, in the viewer's grid: pan and zoom go together there."""
 
     def __init__(self, viewer: ViewerModel) -> None:
         self._layers = viewer.layers
         self._grid = getattr(viewer, "canvas", viewer).grid
         self._before: tuple[bool, int] | None = None
 
-    def arrange(self, sources: tuple[Layer | None, Layer | None], curves: OwnLayers) -> None:
+    def arrange(self, sources: Sequence[Layer | None], curves: OwnLayers) -> None:
         """Bring the layers to the end of the list, A's last, and show a layer and its curves to a cell from the end."""
         if self._before is None:
             self._before = self._grid.enabled, self._grid.stride

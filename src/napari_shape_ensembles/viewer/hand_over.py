@@ -1,6 +1,6 @@
 """From a cell of a study to the dock *Compare shapes*: its settings are loaded there, ready to be run."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from napari.components import ViewerModel
@@ -13,7 +13,7 @@ _DOCK = "Compare shapes"
 
 
 def load_into_compare(
-    viewer: ViewerModel, values: Mapping[str, Any], layers: tuple[Layer | None, Layer | None] | None = None
+    viewer: ViewerModel, values: Mapping[str, Any], sides: tuple[Sequence[Layer], Sequence[Layer]] | None = None
 ) -> CompareShapes | None:
     """Open the dock where it is not, and set its controls.
 
@@ -22,7 +22,7 @@ def load_into_compare(
     viewer : ViewerModel
     values : mapping of str to Any
         Names of controls of the `SettingsForm`, and what they are set to.
-    layers : pair of layers, optional
+    sides : pair of sequences of layers, optional
         To be chosen as A and B.
 
     Returns
@@ -36,6 +36,6 @@ def load_into_compare(
     dock, compare = window.add_plugin_dock_widget(_PLUGIN, _DOCK, tabify=True)
     dock.show()
     compare.settings.load(values)
-    if layers is not None:
-        compare.layer_pair.choose(*layers)
+    if sides is not None:
+        compare.sides.choose(*sides)
     return compare

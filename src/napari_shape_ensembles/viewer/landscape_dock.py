@@ -1,4 +1,4 @@
-"""The dock *Decision landscape*: two layers in, the answer at every rank and number of landmarks out."""
+"""The dock *Decision landscape*: two samples in, the answer at every rank and number of landmarks out."""
 
 from collections.abc import Generator
 from dataclasses import fields
@@ -12,7 +12,7 @@ from qtpy.QtWidgets import QWidget
 from ..studies import DecisionLandscape
 from .hand_over import load_into_compare
 from .inputs import source_of
-from .layer_pair import LayerPair, why_not
+from .layer_sides import LayerSides
 from .plot_view import Plot
 from .ranges import NumbersEdit
 from .study_dock import StudyDock, named
@@ -33,22 +33,22 @@ class LandscapeDock(StudyDock):
     """
 
     def __init__(self, napari_viewer: ViewerModel, parent: QWidget | None = None) -> None:
-        self.layer_pair = LayerPair(napari_viewer)
+        self.sides = LayerSides(napari_viewer)
         ranks = NumbersEdit(_RANKS, "Numbers of undulation coordinates.", least=1)
         landmarks = NumbersEdit(_LANDMARKS, "Numbers of points placed on every outline.", least=20)
         ranges = {"ranks": ("Ranks", named(ranks, "Ranks")), "landmarks": ("Landmarks", named(landmarks, "Landmarks"))}
-        super().__init__(napari_viewer, self.layer_pair, ranges, parent)
+        super().__init__(napari_viewer, self.sides, ranges, parent)
         for name in ("landmarks", "rank"):
             control = self.settings.controls[name]
             control.setToolTip(f"{control.toolTip()}\nFramed in the plot; the study itself sweeps it.")
 
     def why_not(self) -> str:
-        """Why the two layers cannot be compared."""
-        return why_not(*self.layer_pair.chosen())
+        """Why the two samples cannot be compared."""
+        return self.sides.why_not()
 
     def steps(self) -> Generator[Any, None, DecisionLandscape]:
-        """The landscape of the two layers, from copies of what they show."""
-        a, b = (source_of(layer, self.viewer.dims) for layer in self.layer_pair.chosen() if layer is not None)
+        """The landscape of the two samples, from copies of what their layers show."""
+        a, b = (tuple(source_of(layer, self.viewer.dims) for layer in side) for side in self.sides.chosen())
         swept = Ranges(*(tuple(self.ranges[name].whole_values()) for name in ("ranks", "landmarks")))
         return run_landscape((a, b), self.settings.segmentation(), self.settings.analysis(), swept)
 
@@ -75,7 +75,7 @@ class LandscapeDock(StudyDock):
         used = {field.name: getattr(settings, field.name) for field in fields(settings)}
         own = {name: value for name, value in used.items() if name in self.settings.controls}
         self.settings.load(own)
-        load_into_compare(self.viewer, self.settings.values(), self.layer_pair.chosen())
+        load_into_compare(self.viewer, self.settings.values(), self.sides.chosen())
         return f"{self.describe(axes, x, y)}\nLoaded into Compare shapes: press Run there for its curves."
 
     def describe(self, axes: int, x: float, y: float) -> str:

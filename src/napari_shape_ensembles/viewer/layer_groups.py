@@ -16,13 +16,22 @@ _LAYER = Qt.ItemDataRole.UserRole
 
 
 class LayerGroups(QWidget):
-    """Two lists of the layers that can be segmented, with a tick for each that belongs to the group."""
+    """Two lists of layers, with a tick for each that belongs to the group.
+
+    Parameters
+    ----------
+    viewer : ViewerModel
+    kinds : tuple of types
+        What is listed; by default what can be segmented.
+    """
 
     changed = Signal()
 
-    def __init__(self, viewer: ViewerModel, parent: QWidget | None = None) -> None:
+    def __init__(
+        self, viewer: ViewerModel, kinds: tuple[type[Layer], ...] = (Image, Labels), parent: QWidget | None = None
+    ) -> None:
         super().__init__(parent)
-        self._layers = viewer.layers
+        self._layers, self._kinds = viewer.layers, kinds
         self._events = [getattr(self._layers.events, name) for name in _FOLLOWED]
         self.a, self.b = _ticked_list("A"), _ticked_list("B")
         grid = QGridLayout(self)
@@ -52,6 +61,11 @@ class LayerGroups(QWidget):
         """The layers ticked in A and in B."""
         return _ticked(self.a), _ticked(self.b)
 
+    def swap(self) -> None:
+        """Make B of A, and A of B."""
+        a, b = self.chosen()
+        self.tick(b, a)
+
     def tick(self, a: Sequence[Layer], b: Sequence[Layer]) -> None:
         """Tick these layers and no others."""
         self._fill(list(a), list(b))
@@ -65,7 +79,7 @@ class LayerGroups(QWidget):
         self._fill(a, b)
 
     def _candidates(self) -> list[Layer]:
-        return [layer for layer in self._layers if isinstance(layer, Image | Labels) and not is_own(layer)]
+        return [layer for layer in self._layers if isinstance(layer, self._kinds) and not is_own(layer)]
 
     def _fill(self, a: list[Layer], b: list[Layer]) -> None:
         for group, ticked in ((self.a, a), (self.b, b)):
@@ -79,7 +93,7 @@ class LayerGroups(QWidget):
 
 def _ticked_list(side: str) -> QListWidget:
     group = QListWidget()
-    group.setToolTip(f"Images or labels of sample {side}: tick one or more.")
+    group.setToolTip(f"Layers of sample {side}: tick one or more.")
     group.setAccessibleName(f"Layers of sample {side}")
     group.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
     group.setMinimumWidth(_WIDTH)

@@ -4,7 +4,7 @@ from napari.components import ViewerModel
 from napari.layers import Layer
 from napari.utils.events import Event
 from qtpy.QtCore import Signal
-from qtpy.QtWidgets import QComboBox, QGridLayout, QLabel, QPushButton, QWidget
+from qtpy.QtWidgets import QComboBox, QGridLayout, QLabel, QWidget
 
 from .inputs import ACCEPTED
 from .layers import is_own
@@ -14,7 +14,7 @@ _FOLLOWED = ("inserted", "removed", "reordered")
 
 
 class LayerPair(QWidget):
-    """Two lists of the layers that can be compared, A and B, and a button that swaps them."""
+    """Two lists of the layers that can be compared, A and B."""
 
     changed = Signal()
 
@@ -26,9 +26,6 @@ class LayerPair(QWidget):
         self._choosing = viewer.layers.selection.events.changed
         self.a = _layer_list("Image, labels or shapes whose outlines are sample A.")
         self.b = _layer_list("Image, labels or shapes whose outlines are sample B.")
-        self.swap = QPushButton("⇅")
-        self.swap.setToolTip("Swap A and B")
-        self.swap.setFixedWidth(32)
         grid = QGridLayout(self)
         grid.setContentsMargins(0, 0, 0, 0)
         grid.setColumnStretch(1, 1)
@@ -36,8 +33,6 @@ class LayerPair(QWidget):
             grid.addWidget(QLabel(f"<b>{name}</b>"), row, 0)
             grid.addWidget(combo, row, 1)
             combo.currentIndexChanged.connect(lambda _: self.changed.emit())
-        grid.addWidget(self.swap, 0, 2, 2, 1)
-        self.swap.clicked.connect(self._swapped)
         self.following = False
 
     def follow(self) -> None:
@@ -98,7 +93,8 @@ class LayerPair(QWidget):
     def _selected(self, candidates: list[Layer]) -> list[Layer]:
         return [layer for layer in candidates if layer in self._layers.selection]
 
-    def _swapped(self) -> None:
+    def swap(self) -> None:
+        """Make B of A, and A of B."""
         a, b = self.a.currentIndex(), self.b.currentIndex()
         self.a.setCurrentIndex(b)
         self.b.setCurrentIndex(a)

@@ -13,14 +13,15 @@ from napari.settings import get_settings
 
 from ..archive import Tree
 from ..comparison import Comparison
-from ..curves import Ensemble
+from ..curves import Ensemble, in_unit
 from ..painted import MARK, LayerData, curve_layer_data
 from .inputs import Source
 from .paints import PAINTS
+from .sides import Sources
 from .views import comparison_view
 
 # Metadata under MARK: {"source": "A" or "B", "curves": the Ensemble in full, in the source's unit}; of layers out of
-# a file "comparison" and "view" in place of the curves.
+# a file "comparison", "view" and "part", the image's place among those of its side, instead of the curves.
 # Up to so many curves everything is computed at once.
 _QUICK = 1000
 #: Percentile at which colours end: the few most unusual curves would leave one colour to all others.
@@ -83,27 +84,35 @@ class OwnLayers:
         self._refs = [(weakref.ref(layer), row) for layer, row in zip(layers, first_rows, strict=True)]
 
 
-def curve_layers(result: Comparison, sources: tuple[Source, Source], traced: tuple[Ensemble, Ensemble]) -> list[Shapes]:
+def curve_layers(result: Comparison, sources: Sources) -> list[Shapes]:
     """Make one Shapes layer per image, its curves filled by their distance from the mean shape.
 
     Parameters
     ----------
     result : Comparison
-    sources, traced : pairs
-        Where the curves come from, and the curves in each source's own unit.
+    sources : pair of tuples of Source
+        Where the curves of A and of B come from.
 
     Returns
     -------
-    list of two Shapes
-        Feature columns id, those of `PAINTS`, source, excluded, and painted, the one that is shown.
+    list of Shapes
+        A's before B's. Feature columns id, those of `PAINTS`, source, excluded, and painted, the one that is shown.
         Not yet in a viewer.
     """
     data = painted_data(result, comparison_view(result, sources), PAINTS)
-    for side, (_, options, _), source, ensemble in zip("AB", data, sources, traced, strict=True):
+    for (side, source, ensemble), (_, options, _) in zip(_images(result, sources), data, strict=True):
         options |= source.placement | {"name": f"{source.name} curves"}
         options["features"]["source"] = source.name
         options["metadata"] = {MARK: {"source": side, "curves": ensemble}}
     return layers_of(data)
+
+
+def _images(result: Comparison, sources: Sources) -> Iterator[tuple[str, Source, Ensemble]]:
+    """Side, source and curves of each image, these in the source's own unit."""
+    for side, ensemble, images in (("A", result.a, sources[0]), ("B", result.b, sources[1])):
+        for source in images:
+            own = ensemble if len(images) == 1 else ensemble.subset(ensemble.images == source.name)
+            yield side, source, in_unit(own, source.unit)
 
 
 def layers_of(data: Sequence[LayerData]) -> list[Shapes]:
@@ -119,27 +128,33 @@ def layers_of(data: Sequence[LayerData]) -> list[Shapes]:
 def complete(layers: Sequence[Shapes], result: Comparison) -> None:
     """Make layers that napari read from a file like those of a run: with all columns, and nothing to edit."""
     columns = pd.DataFrame({name: paint.values(result) for name, paint in PAINTS.items()})
-    first = len(result.a)
-    for layer, part in zip(layers, (columns.iloc[:first], columns.iloc[first:].reset_index(drop=True)), strict=True):
-        layer.features = layer.features.assign(**part)
+    ends = itertools.accumulate(len(layer.features) for layer in layers)
+    for layer, end in zip(layers, ends, strict=True):
+        own = columns.iloc[end - len(layer.features) : end].reset_index(drop=True)
+        layer.features = layer.features.assign(**own)
         layer.editable = False
         claim(layer)
 
 
 def opened_pairs(layers: Iterable[Layer]) -> dict[Comparison, list[Shapes]]:
-    """Comparisons whose two layers, A's and B's, have been read from a file or added by `Comparison.to_layers`."""
-    found: dict[Comparison, dict[str, Shapes]] = {}
+    """Comparisons whose layers, A's and B's, have been read from a file or added by `Comparison.to_layers`."""
+    found: dict[Comparison, dict[tuple[str, int], Shapes]] = {}
     for layer in layers:
         known = layer.metadata.get(MARK)
         if isinstance(layer, Shapes) and isinstance(known, dict) and isinstance(known.get("comparison"), Comparison):
-            result, side = known["comparison"], str(known.get("source"))
-            if len(layer.features) == len(result.a if side == "A" else result.b):  # nothing was added or deleted
-                found.setdefault(result, {}).setdefault(side, layer)
-    return {result: [sides["A"], sides["B"]] for result, sides in found.items() if {"A", "B"} <= set(sides)}
+            place = str(known.get("source")), int(known.get("part", 0))
+            found.setdefault(known["comparison"], {}).setdefault(place, layer)
+    return {result: [parts[key] for key in sorted(parts)] for result, parts in found.items() if _whole(result, parts)}
+
+
+def _whole(result: Comparison, parts: dict[tuple[str, int], Shapes]) -> bool:
+    """Whether all layers are there, and nothing was added to them or deleted."""
+    counts = {side: sum(len(layer.features) for (own, _), layer in parts.items() if own == side) for side in "AB"}
+    return counts == {"A": len(result.a), "B": len(result.b)}
 
 
 def painted_data(result: Comparison, view: Tree, names: Collection[str] = ()) -> list[LayerData]:
-    """Data of the two layers of a comparison, painted as a view says.
+    """Data of the layers of a comparison, painted as a view says.
 
     By distance where what it says takes too long: the dock, if it is there, will paint as soon as it is known.
 

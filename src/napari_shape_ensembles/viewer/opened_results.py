@@ -72,7 +72,7 @@ class OpenedResults(QObject):
         return not taken and max(docks, key=OpenedResults._nearness, default=self) is self
 
     def _listens_to(self, layer: Shapes) -> bool:
-        return self._dock.layer_pair.following and layer in self._viewer.layers
+        return self._dock.sides.following and layer in self._viewer.layers
 
     def _nearness(self) -> tuple[bool, int]:
         """How likely a person means this dock: it can be seen, and has been used last."""
@@ -106,11 +106,10 @@ class OpenedResults(QObject):
         """Set the controls as they were for the result, and say which of its settings they cannot have."""
         dock = self._dock
         left = dock.settings.show_settings(shown.result.settings, shown.segmentation)
-        if shown.basis is not None:
-            a, b = (ref() for ref in shown.basis.layers)
-            dock.layer_pair.choose(a, b)
-            if a is not None and b is not None:
-                dock.exclusions.put(a, b, shown.excluded, shown.basis.segmentation)
+        sides = None if shown.basis is None else shown.basis.alive()
+        if shown.basis is not None and sides is not None:
+            dock.sides.choose(*sides)
+            dock.exclusions.put(shown.basis.layers, shown.excluded, shown.basis.segmentation)
         dock.results.note(left_out(left))
 
     def bring_back(self) -> None:

@@ -1,6 +1,7 @@
 """A result as text to paste into a notebook, and as the Python that finds it again."""
 
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -11,8 +12,7 @@ from ..comparison import Comparison, Settings
 from ..curves import Ensemble, counted
 from ..discrepancy import INCONCLUSIVE, MMDTest
 from .inputs import SegmentationSettings, Source
-
-Ids = frozenset[Any]
+from .sides import Ids, Sources
 
 
 def as_text(result: Comparison, segmentation: SegmentationSettings | None, notes: Iterable[str] = ()) -> str:
@@ -41,7 +41,14 @@ def _test_words(test: MMDTest, result: Comparison) -> str:
 
 def _counts(side: str, ensemble: Ensemble) -> str:
     left_out = "".join(f"; {count} left out: {reason}" for reason, count in ensemble.dropped.items())
-    return f"{side}: {ensemble.name}, {counted(len(ensemble), 'curve')} in {ensemble.unit}{left_out}"
+    curves = f"{counted(len(ensemble), 'curve')} in {ensemble.unit}"
+    return f"{side}: {ensemble.name}, {curves}{''.join(f'; {words}' for words in image_counts(ensemble))}{left_out}"
+
+
+def image_counts(ensemble: Ensemble) -> list[str]:
+    """How many curves come from which image, where there are several."""
+    counts = Counter(ensemble.images.tolist())
+    return [f"{name}: {counted(count, 'curve')}" for name, count in counts.items()] if len(counts) > 1 else []
 
 
 def settings_words(segmentation: SegmentationSettings | None, settings: Settings) -> list[str]:
@@ -56,14 +63,14 @@ def _items(part: SegmentationSettings | Settings) -> Iterator[tuple[str, Any]]:
 
 
 def as_python(
-    sources: tuple[Source, Source], segmentation: SegmentationSettings, settings: Settings, excluded: tuple[Ids, Ids]
+    sources: Sources, segmentation: SegmentationSettings, settings: Settings, excluded: tuple[Ids, Ids]
 ) -> str:
     """Python that makes the same comparison: from files where they hold what was compared, else in napari's console."""
-    files = [_file_of(source) for source in sources]
+    files = [[_file_of(source) for source in side] for side in sources]
     steps = [
         line
-        for side, source, file, ids in zip("ab", sources, files, excluded, strict=True)
-        for line in (*_ensemble_code(side, source, file, segmentation), *_exclusion_code(side, ids))
+        for name, side, own, ids in zip("ab", sources, files, excluded, strict=True)
+        for line in (*_side_code(name, side, own, segmentation), *_exclusion_code(name, ids))
     ]
     call = _call("Settings", _items(settings))
     return "\n".join(
@@ -84,16 +91,19 @@ def as_python_of_file(path: str) -> str:
     return "\n".join(lines)
 
 
-def _imports(files: list[str | None], excluded: tuple[Ids, Ids]) -> Iterator[str]:
+def _imports(files: list[list[str | None]], excluded: tuple[Ids, Ids]) -> Iterator[str]:
+    each = [file for side in files for file in side]
     names = ["Settings", "compare"]
-    if any(files):
+    if max(map(len, files)) > 1:
+        names.insert(0, "Ensemble")
+    if any(each):
         names += ["extract_curves", "segment"]
     if any(excluded):
         yield "import numpy as np"
-    if any(files):
+    if any(each):
         yield "from skimage.io import imread"
     yield f"from napari_shape_ensembles import {', '.join(names)}"
-    if not all(files):
+    if not all(each):
         yield "import napari  # run this in napari's console: a layer is compared that is no file"
         yield "from napari_shape_ensembles.viewer.inputs import SegmentationSettings, ensemble_of"
         yield "viewer = napari.current_viewer()"
@@ -113,13 +123,24 @@ def _file_of(source: Source) -> str | None:
     return source.path if np.array_equal(pixels, source.data) else None
 
 
-def _ensemble_code(side: str, source: Source, file: str | None, segmentation: SegmentationSettings) -> Iterator[str]:
+def _side_code(
+    name: str, side: Sequence[Source], files: list[str | None], segmentation: SegmentationSettings
+) -> Iterator[str]:
+    for source, file in zip(side, files, strict=True):
+        if file is None and source.plane:
+            yield f"# {source.name}: with the sliders at {source.plane}"
+    images = [_ensemble_code(*one, segmentation) for one in zip(side, files, strict=True)]
+    if len(images) == 1:
+        yield f"{name} = {images[0]}"
+    else:
+        inside = ",\n".join(images).replace("\n", "\n        ")
+        yield f"{name} = Ensemble.pooled(\n    [\n        {inside},\n    ]\n)"
+
+
+def _ensemble_code(source: Source, file: str | None, segmentation: SegmentationSettings) -> str:
     if file is None:
-        if source.plane:
-            yield f"# with the sliders at {source.plane}"
         chosen = _call("SegmentationSettings", _items(segmentation))
-        yield f"{side} = ensemble_of(viewer.layers[{source.name!r}], viewer.dims, {chosen})"
-        return
+        return f"ensemble_of(viewer.layers[{source.name!r}], viewer.dims, {chosen})"
     pixels = f"imread({file!r})"
     if source.kind == "image":
         names = ("objects", "smoothing", "split_touching")
@@ -132,7 +153,7 @@ def _ensemble_code(side: str, source: Source, file: str | None, segmentation: Se
         "min_area": segmentation.min_area,
         "name": source.name,
     }
-    yield f"{side} = {_call('extract_curves', options.items(), pixels)}"
+    return _call("extract_curves", options.items(), pixels)
 
 
 def _exclusion_code(side: str, ids: Ids) -> Iterator[str]:

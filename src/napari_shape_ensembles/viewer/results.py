@@ -10,7 +10,7 @@ from ..comparison import Comparison
 from ..curves import Ensemble, counted
 from ..discrepancy import INCONCLUSIVE, MMDTest
 from .null_plot import NullPlot
-from .report import settings_words, tests_of
+from .report import image_counts, settings_words, tests_of
 from .truth_table import TruthTable
 from .views import Shown
 from .widgets import Section, wrapped
@@ -184,7 +184,10 @@ def _counts(side: str, ensemble: Ensemble) -> str:
     reasons = "".join(
         f"<br>&nbsp;&nbsp;{count} left out: {escape(reason)}" for reason, count in ensemble.dropped.items()
     )
-    return f"<p><b>{side}</b> {name}: {counted(len(ensemble), 'curve')}, in {escape(ensemble.unit)}{reasons}</p>"
+    images = "".join(f"<br>&nbsp;&nbsp;{escape(words)}" for words in image_counts(ensemble))
+    return (
+        f"<p><b>{side}</b> {name}: {counted(len(ensemble), 'curve')}, in {escape(ensemble.unit)}{images}{reasons}</p>"
+    )
 
 
 def _emptied(grid: QGridLayout) -> None:

@@ -84,8 +84,7 @@ class SmoothingDock(StudyDock):
         if index is None:
             return ""
         self.settings.load({"outline_smoothing": float(self.result.sigmas[index])})
-        a, b = self.groups.chosen()
-        load_into_compare(self.viewer, self.settings.values(), (a[0] if a else None, b[0] if b else None))
+        load_into_compare(self.viewer, self.settings.values(), self.groups.chosen())
         return f"{self.describe(axes, x, y)}\nLoaded into Compare shapes: press Run there for its curves."
 
     def describe(self, axes: int, x: float, y: float) -> str:

@@ -1,6 +1,6 @@
 """Whether a result still holds: what it rests on, what has changed since, and when to look."""
 
-import weakref
+import itertools
 from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -11,6 +11,7 @@ from qtpy.QtCore import QObject, QTimer, Signal
 
 from ..comparison import Settings
 from .inputs import SegmentationSettings, fingerprint
+from .sides import Ids, LayersOfSides, Refs, alive, refs_of
 
 # What a layer tells when something changes that outlines rest on; which of it matters is seen by looking.
 _TOLD = ("data", "set_data", "scale", "units", "paint", "labels_update")
@@ -23,46 +24,50 @@ class Basis:
 
     Attributes
     ----------
-    layers : tuple of two weak references
-        Weak: a result must not keep a deleted layer alive.
-    prints : tuple
-        Fingerprints of the two layers.
+    layers : pair of tuples of weak references
+        A's and B's.
+    prints : pair of tuples
+        Fingerprints of these layers.
     segmentation, analysis
         The settings.
     excluded : tuple of two frozensets
         Ids left out by hand.
     """
 
-    layers: tuple["weakref.ref[Layer]", "weakref.ref[Layer]"]
-    prints: tuple[Hashable, Hashable]
+    layers: tuple[Refs, Refs]
+    prints: tuple[tuple[Hashable, ...], tuple[Hashable, ...]]
     segmentation: SegmentationSettings
     analysis: Settings
-    excluded: tuple[frozenset[Any], frozenset[Any]]
+    excluded: tuple[Ids, Ids]
+
+    def alive(self) -> LayersOfSides | None:
+        """The layers, as long as all are there."""
+        return alive(self.layers)
 
 
 def basis(
     viewer: ViewerModel,
-    layers: tuple[Layer, Layer],
+    sides: LayersOfSides,
     segmentation: SegmentationSettings,
     analysis: Settings,
-    excluded: tuple[frozenset[Any], frozenset[Any]],
+    excluded: tuple[Ids, Ids],
 ) -> Basis:
     """What a run started now would rest on."""
-    a, b = layers
-    prints = fingerprint(a, viewer.dims), fingerprint(b, viewer.dims)
-    return Basis((weakref.ref(a), weakref.ref(b)), prints, segmentation, analysis, excluded)
+    a, b = (tuple(fingerprint(layer, viewer.dims) for layer in side) for side in sides)
+    return Basis(refs_of(sides), (a, b), segmentation, analysis, excluded)
 
 
 def changes(then: Basis, now: Basis | None) -> list[str]:
     """What has changed since, in words; nothing for a result that still holds.
 
-    `now` is None where there are no two layers any more.
+    `now` is None where there is nothing to compare any more.
     """
     if now is None or then.layers != now.layers:
         return ["other layers are chosen"]
+    parts = now.layers, then.prints, now.prints
     edited = [
-        f"{ref().name} was changed"  # type: ignore[union-attr]  # chosen layers are alive
-        for ref, before, after in zip(now.layers, then.prints, now.prints, strict=True)
+        f"{ref().name} was changed"
+        for ref, before, after in zip(*map(itertools.chain.from_iterable, parts), strict=True)
         if before != after
     ]
     settings = [*_different(then.segmentation, now.segmentation), *_different(then.analysis, now.analysis)]

@@ -17,7 +17,8 @@ from ..studies import (
     landscape_steps,
     smoothing_steps,
 )
-from .inputs import SegmentationSettings, Source, trace
+from .inputs import SegmentationSettings, Source
+from .sides import Sources, trace_sides
 from .worker import Kept, Progress
 
 
@@ -31,15 +32,14 @@ class Ranges:
 
 
 def run_landscape(
-    sources: tuple[Source, Source], segmentation: SegmentationSettings, settings: Settings, ranges: Ranges
+    sources: Sources, segmentation: SegmentationSettings, settings: Settings, ranges: Ranges
 ) -> Generator[Progress | Partial[DecisionLandscape], None, DecisionLandscape]:
-    """Trace two copied layers, then compare them over ranks and numbers of landmarks."""
-    traced = []
-    for source in sources:
-        for name in (steps := Kept(trace(source, segmentation))):
-            yield Progress(name, 0, 0)
-        traced.append(steps.value)
-    return (yield from landscape_steps(*traced, ranks=ranges.ranks, landmarks=ranges.landmarks, settings=settings))
+    """Trace two copied samples, then compare them over ranks and numbers of landmarks."""
+    for name in (traced := Kept(trace_sides(sources, segmentation))):
+        yield Progress(name, 0, 0)
+    return (
+        yield from landscape_steps(*traced.value, ranks=ranges.ranks, landmarks=ranges.landmarks, settings=settings)
+    )
 
 
 def run_smoothing(

@@ -1,10 +1,11 @@
 """What the dock knows of a result beside the comparison itself, and what of it goes into a file and comes back."""
 
 import hashlib
-from collections.abc import Sequence
+import itertools
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from napari.components import ViewerModel
 from napari.layers import Layer
@@ -13,10 +14,12 @@ from .. import records
 from ..archive import ContentError, Tree
 from ..comparison import Comparison
 from ..curves import conversion_factor
+from ..painted import image_names
 from .inputs import ACCEPTED, SegmentationSettings, Source, fingerprint, source_of
-from .staleness import Basis, basis
+from .sides import Ids, Sources, refs_of
+from .staleness import Basis
 
-Ids = tuple[frozenset[Any], frozenset[Any]]
+_Inputs: TypeAlias = tuple[tuple[Layer, ...], tuple[Hashable, ...]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,10 +38,10 @@ class Shown:
     excluded : pair of frozensets
         Ids left out by hand.
     prints : tuple of str
-        Digests of what A and B held; empty where they are not known.
+        Digests of what the images of A, then those of B, held; empty where they are not known.
     basis : Basis or None
         The layers it rests on; None where they are not in the viewer.
-    sources : (Source, Source) or None
+    sources : pair of tuples of Source, or None
         What they showed.
     path : str
         The file it was opened from; empty for none.
@@ -48,17 +51,17 @@ class Shown:
     segmentation: SegmentationSettings | None
     view: Tree
     notes: tuple[str, ...] = ()
-    excluded: Ids = (frozenset(), frozenset())
+    excluded: tuple[Ids, Ids] = (frozenset(), frozenset())
     prints: tuple[str, ...] = ()
     basis: Basis | None = None
-    sources: tuple[Source, Source] | None = None
+    sources: Sources | None = None
     path: str = ""
 
     @classmethod
-    def of_run(cls, result: Comparison, basis: Basis, sources: tuple[Source, Source]) -> "Shown":
+    def of_run(cls, result: Comparison, basis: Basis, sources: Sources) -> "Shown":
         """The result of a run."""
-        notes = tuple(f"{source.name}: the {source.plane} is compared." for source in sources if source.plane)
-        prints = tuple(map(_digest, basis.prints))
+        notes = tuple(itertools.chain.from_iterable(map(_notes, "AB", sources)))
+        prints = tuple(_digest(print_) for side in basis.prints for print_ in side)
         view = comparison_view(result, sources)
         return cls(result, basis.segmentation, view, notes, basis.excluded, prints, basis, sources)
 
@@ -112,44 +115,66 @@ class Shown:
         found = self._inputs(viewer)
         if found is None or self.segmentation is None:
             return self
+        (a, prints_a), (b, prints_b) = found
         try:
-            sources = source_of(found[0], viewer.dims), source_of(found[1], viewer.dims)
+            sources = tuple(source_of(one, viewer.dims) for one in a), tuple(source_of(one, viewer.dims) for one in b)
         except ValueError:  # a layer that shows no plane any more
             return self
-        rests = basis(viewer, found, self.segmentation, self.result.settings, self.excluded)
+        settings = self.result.settings
+        rests = Basis(refs_of((a, b)), (prints_a, prints_b), self.segmentation, settings, self.excluded)
         return replace(self, basis=rests, sources=sources)
 
-    def _inputs(self, viewer: ViewerModel) -> tuple[Layer, Layer] | None:
-        if len(self.prints) != 2:
+    def _inputs(self, viewer: ViewerModel) -> tuple[_Inputs, _Inputs] | None:
+        """The layers that hold what A and B were made from, with their fingerprints."""
+        names = [image_names(self.view, side) for side in "AB"]
+        wanted = [own or [whole.name] for own, whole in zip(names, (self.result.a, self.result.b), strict=True)]
+        if len(self.prints) != sum(map(len, wanted)):
             return None
-        found = []
-        for ensemble, known in zip((self.result.a, self.result.b), self.prints, strict=True):
-            same = [
-                layer
-                for layer in viewer.layers
-                if isinstance(layer, ACCEPTED)
-                and layer.name == ensemble.name
-                and _digest(fingerprint(layer, viewer.dims)) == known
-            ]
-            found += same[:1]
-        return (found[0], found[1]) if len(found) == 2 else None
+        known = iter(self.prints)
+        a, b = (tuple(_holding(viewer, name, next(known)) for name in side) for side in wanted)
+        return None if None in (*a, *b) else (_unzipped(a), _unzipped(b))
 
 
-def comparison_view(result: Comparison, sources: tuple[Source, Source], painted: str = "product") -> Tree:
+def _holding(viewer: ViewerModel, name: str, known: str) -> tuple[Layer, Hashable] | None:
+    """A layer of this name that holds what is known by its digest, and its fingerprint."""
+    for layer in viewer.layers:
+        if layer.name == name and isinstance(layer, ACCEPTED):
+            print_ = fingerprint(layer, viewer.dims)
+            if _digest(print_) == known:
+                return layer, print_
+    return None
+
+
+def _unzipped(found: Iterable[Any]) -> _Inputs:
+    layers, prints = zip(*found, strict=True)
+    return layers, prints
+
+
+def _notes(side: str, sources: tuple[Source, ...]) -> Iterator[str]:
+    if len(sources) > 1:
+        yield f"The curves of {len(sources)} images of {side} are pooled, and count as independent."
+    yield from (f"{source.name}: the {source.plane} is compared." for source in sources if source.plane)
+
+
+def comparison_view(result: Comparison, sources: Sources, painted: str = "product") -> Tree:
     """Where the layers of a comparison lie, for `Comparison.save(path, view=…)`, so that it reopens as it was.
 
     Parameters
     ----------
     result : Comparison
-    sources : (Source, Source)
-        What A and B were taken from.
+    sources : pair of tuples of Source
+        What the images of A and of B were taken from.
     painted : str
         One of `PAINTS`.
     """
-    return {
-        "painted": painted,
-        **{key: _place(source, result.a.unit) for key, source in zip("ab", sources, strict=True)},
-    }
+    return {"painted": painted, **{key: _places(side, result.a.unit) for key, side in zip("ab", sources, strict=True)}}
+
+
+def _places(side: tuple[Source, ...], unit: str) -> Tree:
+    """The place of the first image, and where there are several those of all."""
+    places = [_place(source, unit) for source in side]
+    named = [{"name": source.name, **place} for source, place in zip(side, places, strict=True)]
+    return {**places[0], "images": named} if len(side) > 1 else places[0]
 
 
 def _place(source: Source, unit: str) -> Tree:
@@ -177,7 +202,7 @@ def _words(view: Tree, name: str) -> Sequence[str]:
     return words
 
 
-def _excluded(view: Tree) -> Ids:
+def _excluded(view: Tree) -> tuple[Ids, Ids]:
     sides = view.get("excluded", [[], []])
     plain = isinstance(sides, list) and len(sides) == 2 and all(isinstance(side, list) for side in sides)
     if not plain or not all(isinstance(one, int | float | str) for side in sides for one in side):

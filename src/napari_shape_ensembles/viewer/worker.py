@@ -1,7 +1,6 @@
 """A run in the background: steps come out as they start, and every error comes out in words."""
 
 import atexit
-import itertools
 import logging
 import threading
 import weakref
@@ -16,12 +15,12 @@ from qtpy.QtCore import QCoreApplication, QObject, QTimer, Signal
 from superqt.utils import WorkerBase
 
 from ..comparison import Comparison, Settings, comparison_steps
-from ..curves import Ensemble
 from ..learning import STEPS
 from ..threads import Stopped, stoppable
-from .inputs import SegmentationSettings, Source, trace
+from .inputs import SegmentationSettings
 from .layers import curve_layers
 from .paints import typical
+from .sides import Ids, Sources, trace_sides
 
 Yielded = TypeVar("Yielded")
 Returned = TypeVar("Returned")
@@ -30,7 +29,6 @@ Turn: TypeAlias = Callable[[], object]
 
 log = logging.getLogger(__name__)
 
-EXCLUDED = "excluded by hand"
 # Milliseconds between two turns, in which the window draws.
 _PAUSE = 20
 # Milliseconds that leaving the program waits for the block of work under way.
@@ -44,7 +42,7 @@ class Outcome:
     Attributes
     ----------
     result : Comparison
-    layers : list of two Shapes
+    layers : list of Shapes
         Not yet in a viewer.
     """
 
@@ -81,43 +79,23 @@ class Kept(Generic[Yielded, Returned]):
 
 
 def run(
-    sources: tuple[Source, Source],
+    sources: Sources,
     segmentation: SegmentationSettings,
     settings: Settings,
-    excluded: tuple[frozenset[Any], frozenset[Any]] = (frozenset(), frozenset()),
+    excluded: tuple[Ids, Ids] = (frozenset(), frozenset()),
 ) -> Generator[Progress, None, Outcome]:
-    """Go all the way from two copied layers to painted curves, without the curves of the excluded ids."""
-    tracing = sum({"image": 2, "labels": 1, "shapes": 0}[source.kind] for source in sources)
+    """Go all the way from copied layers to painted curves, without the curves of the excluded ids."""
+    tracing = sum({"image": 2, "labels": 1, "shapes": 0}[source.kind] for side in sources for source in side)
     total = tracing + len(STEPS) + 2
-    count = itertools.count()
-    traced = []
-    for source, ids in zip(sources, excluded, strict=True):
-        for name in (steps := Kept(trace(source, segmentation))):
-            yield Progress(name, next(count), total)
-        traced.append(without(steps.value, ids))
-    a, b = traced
-    for step in (comparing := Kept(comparison_steps(a, b, settings))):
+    for done, name in enumerate(traced := Kept(trace_sides(sources, segmentation, excluded))):
+        yield Progress(name, done, total)
+    for step in (comparing := Kept(comparison_steps(*traced.value, settings))):
         yield Progress(step.name, tracing + step.index, total)
     result = comparing.value
     yield Progress("finding typical curves", total - 2, total)
     typical(result)
     yield Progress("drawing curves", total - 1, total)
-    return Outcome(result, curve_layers(result, sources, (a, b)))
-
-
-def without(ensemble: Ensemble, ids: frozenset[Any]) -> Ensemble:
-    """Leave out the curves of some ids, and count them."""
-    keep = [index for index, one in enumerate(ensemble.ids.tolist()) if one not in ids]
-    left_out = len(ensemble) - len(keep)
-    if not left_out:
-        return ensemble
-    return Ensemble(
-        [ensemble.curves[index] for index in keep],
-        name=ensemble.name,
-        unit=ensemble.unit,
-        ids=ensemble.ids[keep],
-        dropped=ensemble.dropped | {EXCLUDED: left_out},
-    )
+    return Outcome(result, curve_layers(result, sources))
 
 
 def guarded(
