@@ -1,0 +1,324 @@
+"""Several images per sample: ticked in the dock, pooled, and shown as a layer of curves each."""
+
+import napari
+import numpy as np
+import pytest
+from napari.components import ViewerModel
+from qtpy.QtCore import Qt
+from qtpy.QtWidgets import QApplication
+
+from napari_shape_ensembles import Comparison, Ensemble, compare, decision_landscape
+from napari_shape_ensembles.viewer.inputs import ensemble_of
+from napari_shape_ensembles.viewer.landscape_dock import LandscapeDock
+
+from .conftest import bare, press, run, spots
+from .test_result_files import answer, choose, reopened, saved  # noqa: F401 - a fixture
+from .test_results import executed, same
+
+# Micrometres per pixel, so that places and lengths of the images differ.
+IMAGES = {"one": 0.5, "two": 0.5, "three": 0.25, "four": 0.5}
+A, B = ["one", "three"], ["two", "four"]
+
+
+def with_images(model):
+    for seed, (name, size) in enumerate(IMAGES.items(), start=1):
+        data = spots(seed, rows=5, size=12.0 if size == 0.5 else 9.0)
+        model.add_image(data, name=name, scale=(size, size), translate=(0, 200 * seed), units=("um", "um"))
+    return model
+
+
+def tick(group, names):
+    """Tick exactly these entries, as a person would."""
+    for row in range(group.count()):
+        item = group.item(row)
+        item.setCheckState(Qt.CheckState.Checked if item.text() in names else Qt.CheckState.Unchecked)
+
+
+def ticked(group):
+    items = [group.item(row) for row in range(group.count())]
+    return [item.text() for item in items if item.checkState() == Qt.CheckState.Checked]
+
+
+def choose_several(sides, a=A, b=B):
+    if not sides.several.isChecked():
+        sides.several.click()
+    tick(sides.groups.a, a)
+    tick(sides.groups.b, b)
+
+
+@pytest.fixture
+def dock(model, qtbot):
+    dock = bare(with_images(model), qtbot)
+    dock.settings.controls["rank"].setValue(10)
+    choose_several(dock.sides)
+    return dock
+
+
+@pytest.fixture
+def done(dock, qtbot):
+    run(dock, qtbot)
+    return dock
+
+
+def expected(model, settings, names=(A, B)):
+    a, b = ([ensemble_of(model.layers[name], model.dims) for name in side] for side in names)
+    return compare(a, b, settings)
+
+
+# Run -----------------------------------------------------------------------------------------------------------
+
+
+def test_the_ticked_images_of_a_side_are_pooled(done, model):
+    result = expected(model, done.result.settings)
+    assert done.state == "done"
+    assert done.result.a.name == "one + three"
+    assert done.result.summary() == result.summary()
+    np.testing.assert_array_equal(done.result.undulation.null, result.undulation.null)
+    np.testing.assert_array_equal(done.result.distances["product"], result.distances["product"])
+    assert done.result.a.images.tolist() == result.a.images.tolist()
+
+
+def test_every_image_gets_a_layer_of_its_own_curves_where_it_is(done, model):
+    layers = list(done.curves)
+    assert [layer.name for layer in layers] == ["one curves", "three curves", "two curves", "four curves"]
+    result, row = done.result, 0
+    for layer, name in zip(layers, [*A, *B], strict=True):
+        image = model.layers[name]
+        assert layer.scale.tolist() == image.scale.tolist()
+        assert layer.translate.tolist() == image.translate.tolist()
+        low, high = layer.extent.world
+        assert (low >= image.extent.world[0]).all()
+        assert (high <= image.extent.world[1]).all()
+        rows = slice(row, row + len(layer.data))
+        assert layer.features["id"].tolist() == result.distances["id"][rows].tolist()
+        assert layer.features["product"].tolist() == result.distances["product"][rows].tolist()
+        assert set(layer.features["source"]) == {name}
+        row += len(layer.data)
+    assert row == len(result.distances)
+    assert len({layer.face_contrast_limits for layer in layers}) == 1
+
+
+def test_the_panel_tells_of_the_pooling_and_counts_each_image(done):
+    text = done.results.text()
+    assert "The curves of 2 images of A are pooled, and count as independent." in text
+    for name in (*A, *B):
+        count = sum(image == name for part in (done.result.a, done.result.b) for image in part.images)
+        assert f"{name}: {count} curves" in text
+
+
+def test_one_image_can_stand_against_several(dock, model, qtbot):
+    choose_several(dock.sides, ["one"], ["two", "four"])
+    run(dock, qtbot)
+    assert done_names(dock) == (["one"], ["two", "four"])
+    assert dock.result.summary() == expected(model, dock.result.settings, (["one"], ["two", "four"])).summary()
+
+
+def done_names(dock):
+    return tuple(list(dict.fromkeys(part.images.tolist())) for part in (dock.result.a, dock.result.b))
+
+
+def test_an_image_without_an_outline_stops_the_run_and_is_named(dock, model, qtbot):
+    model.add_labels(np.zeros((50, 50), dtype=np.int32), name="empty", units=("um", "um"))
+    choose_several(dock.sides, ["one", "empty"], ["two"])
+    run(dock, qtbot)
+    assert dock.state == "error"
+    assert "empty has no usable outline" in dock.results.answer.text()
+    assert "take the image out of its sample" in dock.results.answer.text()
+
+
+def test_units_that_do_not_fit_stop_the_run(dock, model, qtbot):
+    model.layers["three"].units = ("pixel", "pixel")
+    run(dock, qtbot)
+    assert dock.state == "error"
+    assert "pixel" in dock.results.answer.text()
+
+
+# Choose --------------------------------------------------------------------------------------------------------
+
+
+def test_what_was_chosen_is_ticked_and_the_first_ticked_is_chosen_again(dock):
+    sides = dock.sides
+    sides.several.click()
+    assert [layer.name for layer in sides.pair.chosen()] == ["one", "two"]
+    assert sides.pair.isVisibleTo(dock)
+    assert not sides.groups.isVisibleTo(dock)
+    sides.pair.b.setCurrentIndex(sides.pair.b.findText("four"))
+    sides.several.click()
+    assert (ticked(sides.groups.a), ticked(sides.groups.b)) == (["one"], ["four"])
+    assert not sides.pair.isVisibleTo(dock)
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "words"),
+    [(["one"], [], "Tick at least one"), (["one", "two"], ["two"], '"two" is in both groups')],
+)
+def test_run_says_why_it_cannot_be_pressed(dock, a, b, words):
+    choose_several(dock.sides, a, b)
+    assert words in dock.reason.text()
+    assert not dock.run_button.isEnabled()
+
+
+def test_swapping_exchanges_the_samples(dock, qtbot):
+    press(dock.sides.swap, qtbot)
+    assert (ticked(dock.sides.groups.a), ticked(dock.sides.groups.b)) == (sorted(B, key=list(IMAGES).index), A)
+
+
+def test_only_the_lists_that_are_shown_listen(model, qtbot):
+    before = len(with_images(model).layers.events.inserted.callbacks)
+    dock = bare(model, qtbot)
+    for several in (True, False) * 3:
+        dock.sides.several.click()
+        assert (dock.sides.pair.following, dock.sides.groups.following) == (not several, several)
+    dock.sides.rest()
+    assert len(model.layers.events.inserted.callbacks) == before
+    dock.sides.several.click()
+    assert not dock.sides.following
+
+
+# Lifecycle -----------------------------------------------------------------------------------------------------
+
+
+def test_unticking_makes_the_result_stale_and_ticking_again_makes_it_hold(done):
+    tick(done.sides.groups.a, ["one"])
+    assert done.state == "stale"
+    assert "other layers are chosen" in done.stale.words.text()
+    tick(done.sides.groups.a, A)
+    assert done.state == "done"
+
+
+@pytest.mark.parametrize("name", [*A, *B])
+def test_an_edit_of_any_image_is_named(done, model, qtbot, name):
+    image = model.layers[name]
+    image.data = image.data + 1
+    qtbot.waitUntil(lambda: done.state == "stale", timeout=2000)
+    assert f"{name} was changed" in done.changed_since()
+
+
+@pytest.mark.parametrize("name", ["three", "four"])
+def test_a_deleted_image_makes_the_result_stale(done, model, name):
+    del model.layers[name]
+    assert done.state == "stale"
+    assert done.sides.why_not() == ""
+
+
+def test_a_run_after_another_replaces_all_its_layers(done, model, qtbot):
+    choose_several(done.sides, ["one"], B)
+    run(done, qtbot)
+    own = [layer.name for layer in model.layers if layer.name.endswith("curves")]
+    assert own == ["one curves", "two curves", "four curves"]
+
+
+def test_a_renamed_image_stays_ticked(done, model):
+    model.layers["three"].name = "third"
+    assert ticked(done.sides.groups.a) == ["one", "third"]
+    assert done.state == "done"
+
+
+# Curves --------------------------------------------------------------------------------------------------------
+
+
+def test_a_curve_of_the_second_image_is_picked_in_its_layer_and_left_out(done, qtbot):
+    layers = list(done.curves)
+    row = len(layers[0].data) + 3
+    done.views.selection.pick([row])
+    assert [set(layer.selected_data) for layer in layers] == [set(), {3}, set(), set()]
+    layers[2].selected_data = {1}
+    assert done.views.selection.rows.tolist() == [row, len(done.result.a) + 1]
+
+    one, number = done.result.a.ids.tolist()[row], len(done.result.a)
+    done.exclude(row)
+    assert done.state == "stale"
+    assert layers[1].features["excluded"].tolist().index(True) == 3
+    run(done, qtbot)
+    assert len(done.result.a) == number - 1
+    assert one not in done.result.a.ids.tolist()
+    assert done.result.a.dropped["excluded by hand"] == 1
+    assert done_names(done) == (A, B)
+
+
+def test_side_by_side_gives_every_image_a_cell(done, model, qtbot):
+    grid = model.canvas.grid if hasattr(model, "canvas") else model.grid
+    press(done.results.side_by_side, qtbot)
+    cells = {layer.name: grid.position(index, model.layers) for index, layer in enumerate(model.layers)}
+    assert [cells[name] for name in (*A, *B)] == [(0, 0), (0, 1), (1, 0), (1, 1)]
+    assert all(cells[f"{name} curves"] == cells[name] for name in (*A, *B))
+
+
+# Keep ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_saved_result_opens_with_a_layer_per_image_tied_to_its_images(done, qtbot, tmp_path, answer):  # noqa: F811
+    path = saved(done, answer, tmp_path / "pooled.comparison.npz", qtbot)
+    again = reopened(with_images(ViewerModel()), path, qtbot)
+    assert again.result.summary() == done.result.summary()
+    assert again.state == "done"
+    assert (ticked(again.sides.groups.a), ticked(again.sides.groups.b)) == (A, B)
+    for before, after in zip(done.curves, again.curves, strict=True):
+        assert after.name == before.name
+        np.testing.assert_allclose(after.extent.world, before.extent.world, atol=0.2)
+        np.testing.assert_allclose(after.face_color, before.face_color, atol=1 / 255)
+    again._viewer.layers["four"].data = again._viewer.layers["four"].data + 1
+    qtbot.waitUntil(lambda: again.state == "stale", timeout=2000)
+
+
+def test_a_saved_result_opens_where_its_images_are_not(done, qtbot, tmp_path, answer):  # noqa: F811
+    path = saved(done, answer, tmp_path / "pooled.comparison.npz", qtbot)
+    again = reopened(ViewerModel(), path, qtbot)
+    assert [layer.name for layer in again.curves] == [layer.name for layer in done.curves]
+    assert "not in the viewer" in again.results.origin.text()
+    assert Comparison.load(path).a.images.tolist() == done.result.a.images.tolist()
+
+
+def test_excluded_curves_are_kept_with_a_saved_result(done, qtbot, tmp_path, answer):  # noqa: F811
+    done.exclude(2)
+    run(done, qtbot)
+    path = saved(done, answer, tmp_path / "pooled.comparison.npz", qtbot)
+    again = reopened(with_images(ViewerModel()), path, qtbot)
+    assert again.state == "done"
+    assert "1 curve left out by hand" in again.excluded.words.text()
+
+
+def test_exported_curves_name_their_image(done, qtbot, tmp_path, answer):  # noqa: F811
+    answer(tmp_path / "pooled.csv")
+    assert choose(done.results.store, "Export curves", qtbot).startswith("Saved")
+    model = ViewerModel()
+    layers = model.open(tmp_path / "pooled.A.curves.csv", plugin="napari-shape-ensembles")
+    assert [layer.name for layer in layers] == A
+
+
+def test_the_copied_script_finds_the_same(done, model, qtbot, monkeypatch):
+    monkeypatch.setattr(napari, "current_viewer", lambda: model)
+    done.exclude(1)
+    run(done, qtbot)
+    press(done.results.copy_python, qtbot)
+    code = QApplication.clipboard().text()
+    assert "Ensemble.pooled(" in code
+    scope, _ = executed(code)
+    same(scope["result"], done.result)
+    press(done.results.copy_text, qtbot)
+    assert "A: one + three" in QApplication.clipboard().text()
+
+
+# Decision landscape --------------------------------------------------------------------------------------------
+
+
+def test_a_landscape_pools_them_too_and_hands_them_over(model, qtbot):
+    with_images(model)
+    dock = LandscapeDock(model)
+    qtbot.addWidget(dock)
+    dock.settings.load({"permutations": 99, "significance": 0.05})
+    dock.ranges["ranks"].setText("2, 5")
+    dock.ranges["landmarks"].setText("24")
+    choose_several(dock.sides)
+    with qtbot.waitSignal(dock.finished, timeout=30_000):
+        press(dock.run_button, qtbot)
+    a, b = (Ensemble.pooled([ensemble_of(model.layers[name], model.dims) for name in side]) for side in (A, B))
+    whole = decision_landscape(a, b, ranks=[2, 5], landmarks=[24], settings=dock.settings.analysis())
+    np.testing.assert_array_equal(dock.result.mmd, whole.mmd)
+
+    compare_dock = bare(model, qtbot)
+    compare_dock.sides.choose(*dock.sides.chosen())
+    assert (ticked(compare_dock.sides.groups.a), ticked(compare_dock.sides.groups.b)) == (A, B)
+    dock.cancel()
+    dock.sides.rest()
+    qtbot.waitUntil(lambda: not dock.view.busy and not dock._redraw.isActive(), timeout=20_000)
