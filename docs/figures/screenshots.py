@@ -59,13 +59,6 @@ def made_small(path):
     Image.open(path).convert("RGB").quantize(256, dither=Image.Dither.NONE).save(path, optimize=True)
 
 
-def halves(viewer):
-    """Two parts of one image of coins."""
-    for name, part in (("coins, left", coins()[:, :192]), ("coins, right", coins()[:, 192:])):
-        viewer.add_image(part, name=name, scale=(0.1, 0.1), units=("mm", "mm"))
-    viewer.grid.enabled = True
-
-
 def compared(viewer):
     """The dock *Compare shapes* with a result."""
     dock = dock_of(viewer, "Compare shapes")
@@ -171,6 +164,30 @@ def draw_compare(out):
         viewer.close()
 
 
+def quarters(viewer):
+    """Four parts of one image of coins."""
+    for name, rows in (("upper", slice(0, 152)), ("lower", slice(152, None))):
+        for side, columns in (("left", slice(0, 192)), ("right", slice(192, None))):
+            viewer.add_image(coins()[rows, columns], name=f"{name} {side}", scale=(0.1, 0.1), units=("mm", "mm"))
+
+
+def draw_several(out):
+    """Two images per sample."""
+    for theme in THEMES:
+        viewer = opened(theme)
+        quarters(viewer)
+        dock = dock_of(viewer, "Compare shapes")
+        layers = {layer.name: layer for layer in viewer.layers}
+        dock.sides.choose(*([layers[f"{row} {side}"] for row in ("upper", "lower")] for side in ("left", "right")))
+        dock.settings.load({"min_area": 200})
+        dock.run_button.click()
+        wait(dock.finished)
+        dock.results.side_by_side.click()
+        wait()
+        window_picture(viewer, f"dock-several-{theme}", out)
+        viewer.close()
+
+
 def draw_segment(out):
     """The live preview, and the inspection of what it leaves."""
     for theme in THEMES:
@@ -225,6 +242,7 @@ def draw_studies(out):
 DRAWN = {
     "states": draw_states,
     "compare": draw_compare,
+    "several": draw_several,
     "segment": draw_segment,
     "shape_space": draw_shape_space,
     "studies": draw_studies,

@@ -17,7 +17,7 @@ from .test_results import executed, same
 
 # Micrometres per pixel, so that places and lengths of the images differ.
 IMAGES = {"one": 0.5, "two": 0.5, "three": 0.25, "four": 0.5}
-A, B = ["one", "three"], ["two", "four"]
+A, B = ["one", "three"], ["four", "two"]
 
 
 def with_images(model):
@@ -36,7 +36,7 @@ def tick(group, names):
 
 def ticked(group):
     items = [group.item(row) for row in range(group.count())]
-    return [item.text() for item in items if item.checkState() == Qt.CheckState.Checked]
+    return sorted(item.text() for item in items if item.checkState() == Qt.CheckState.Checked)
 
 
 def choose_several(sides, a=A, b=B):
@@ -80,7 +80,7 @@ def test_the_ticked_images_of_a_side_are_pooled(done, model):
 
 def test_every_image_gets_a_layer_of_its_own_curves_where_it_is(done, model):
     layers = list(done.curves)
-    assert [layer.name for layer in layers] == ["one curves", "three curves", "two curves", "four curves"]
+    assert [layer.name for layer in layers] == ["one curves", "three curves", "four curves", "two curves"]
     result, row = done.result, 0
     for layer, name in zip(layers, [*A, *B], strict=True):
         image = model.layers[name]
@@ -100,17 +100,17 @@ def test_every_image_gets_a_layer_of_its_own_curves_where_it_is(done, model):
 
 def test_the_panel_tells_of_the_pooling_and_counts_each_image(done):
     text = done.results.text()
-    assert "The curves of 2 images of A are pooled, and count as independent." in text
+    assert "The curves of 2 images of A and of 2 images of B are pooled, and count as independent." in text
     for name in (*A, *B):
         count = sum(image == name for part in (done.result.a, done.result.b) for image in part.images)
         assert f"{name}: {count} curves" in text
 
 
 def test_one_image_can_stand_against_several(dock, model, qtbot):
-    choose_several(dock.sides, ["one"], ["two", "four"])
+    choose_several(dock.sides, ["one"], B)
     run(dock, qtbot)
-    assert done_names(dock) == (["one"], ["two", "four"])
-    assert dock.result.summary() == expected(model, dock.result.settings, (["one"], ["two", "four"])).summary()
+    assert done_names(dock) == (["one"], B)
+    assert dock.result.summary() == expected(model, dock.result.settings, (["one"], B)).summary()
 
 
 def done_names(dock):
@@ -139,12 +139,12 @@ def test_units_that_do_not_fit_stop_the_run(dock, model, qtbot):
 def test_what_was_chosen_is_ticked_and_the_first_ticked_is_chosen_again(dock):
     sides = dock.sides
     sides.several.click()
-    assert [layer.name for layer in sides.pair.chosen()] == ["one", "two"]
+    assert [layer.name for layer in sides.pair.chosen()] == ["one", "four"]
     assert sides.pair.isVisibleTo(dock)
     assert not sides.groups.isVisibleTo(dock)
-    sides.pair.b.setCurrentIndex(sides.pair.b.findText("four"))
+    sides.pair.b.setCurrentIndex(sides.pair.b.findText("two"))
     sides.several.click()
-    assert (ticked(sides.groups.a), ticked(sides.groups.b)) == (["one"], ["four"])
+    assert (ticked(sides.groups.a), ticked(sides.groups.b)) == (["one"], ["two"])
     assert not sides.pair.isVisibleTo(dock)
 
 
@@ -160,7 +160,7 @@ def test_run_says_why_it_cannot_be_pressed(dock, a, b, words):
 
 def test_swapping_exchanges_the_samples(dock, qtbot):
     press(dock.sides.swap, qtbot)
-    assert (ticked(dock.sides.groups.a), ticked(dock.sides.groups.b)) == (sorted(B, key=list(IMAGES).index), A)
+    assert (ticked(dock.sides.groups.a), ticked(dock.sides.groups.b)) == (B, A)
 
 
 def test_only_the_lists_that_are_shown_listen(model, qtbot):
@@ -205,13 +205,24 @@ def test_a_run_after_another_replaces_all_its_layers(done, model, qtbot):
     choose_several(done.sides, ["one"], B)
     run(done, qtbot)
     own = [layer.name for layer in model.layers if layer.name.endswith("curves")]
-    assert own == ["one curves", "two curves", "four curves"]
+    assert own == ["one curves", "four curves", "two curves"]
 
 
 def test_a_renamed_image_stays_ticked(done, model):
-    model.layers["three"].name = "third"
-    assert ticked(done.sides.groups.a) == ["one", "third"]
+    done.exclude(1)
+    model.layers["three"].name = "a third"
+    assert ticked(done.sides.groups.a) == ["a third", "one"]
+    assert not done.excluded.isHidden()
+    done.include_all()
     assert done.state == "done"
+
+
+def test_images_are_pooled_in_the_order_of_their_names(model, qtbot):
+    for number in (10, 2, 1):
+        model.add_image(spots(number, rows=3), name=f"field {number}")
+    dock = bare(model, qtbot)
+    dock.sides.choose([model.layers[f"field {number}"] for number in (10, 2)], [model.layers["field 1"]])
+    assert [layer.name for layer in dock.sides.chosen()[0]] == ["field 2", "field 10"]
 
 
 # Curves --------------------------------------------------------------------------------------------------------
@@ -242,6 +253,15 @@ def test_side_by_side_gives_every_image_a_cell(done, model, qtbot):
     cells = {layer.name: grid.position(index, model.layers) for index, layer in enumerate(model.layers)}
     assert [cells[name] for name in (*A, *B)] == [(0, 0), (0, 1), (1, 0), (1, 1)]
     assert all(cells[f"{name} curves"] == cells[name] for name in (*A, *B))
+    assert done.state == "done"
+
+
+def test_another_order_of_the_layers_changes_nothing(done, model, qtbot):
+    before = done.result
+    model.layers.move(model.layers.index(model.layers["three"]), 0)
+    assert done.state == "done"
+    run(done, qtbot)
+    np.testing.assert_array_equal(done.result.t, before.t)
 
 
 # Keep ----------------------------------------------------------------------------------------------------------

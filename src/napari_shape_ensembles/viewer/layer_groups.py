@@ -1,5 +1,6 @@
 """The choice of two groups of layers, kept in step with the viewer's layer list."""
 
+import re
 from collections.abc import Sequence
 
 from napari.components import ViewerModel
@@ -12,6 +13,7 @@ from .layers import is_own
 _FOLLOWED = ("inserted", "removed", "reordered", "renamed")
 _LINES = 4
 _WIDTH = 130
+_DIGITS = re.compile(r"([0-9]+)")
 _LAYER = Qt.ItemDataRole.UserRole
 
 
@@ -58,8 +60,8 @@ class LayerGroups(QWidget):
             self.following = False
 
     def chosen(self) -> tuple[list[Layer], list[Layer]]:
-        """The layers ticked in A and in B."""
-        return _ticked(self.a), _ticked(self.b)
+        """The layers ticked in A and in B, by name: the order of the viewer's list changes with every arrangement."""
+        return sorted(_ticked(self.a), key=_by_name), sorted(_ticked(self.b), key=_by_name)
 
     def swap(self) -> None:
         """Make B of A, and A of B."""
@@ -115,6 +117,12 @@ def _item(layer: Layer, ticked: bool) -> QListWidgetItem:
 def _ticked(group: QListWidget) -> list[Layer]:
     items = [group.item(row) for row in range(group.count())]
     return [item.data(_LAYER) for item in items if item.checkState() == Qt.CheckState.Checked]
+
+
+def _by_name(layer: Layer) -> list[tuple[bool, int, str]]:
+    """Sorts image 2 before image 10."""
+    parts = _DIGITS.split(layer.name)
+    return [(part.isdecimal(), int(part) if part.isdecimal() else 0, part) for part in parts]
 
 
 def why_not(a: list[Layer], b: list[Layer]) -> str:

@@ -1,6 +1,6 @@
 """Whether a result still holds: what it rests on, what has changed since, and when to look."""
 
-import itertools
+import weakref
 from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -40,6 +40,11 @@ class Basis:
     analysis: Settings
     excluded: tuple[Ids, Ids]
 
+    def printed(self) -> Iterator[tuple["weakref.ref[Layer]", Hashable]]:
+        """Every layer with its fingerprint."""
+        for layers, prints in zip(self.layers, self.prints, strict=True):
+            yield from zip(layers, prints, strict=True)
+
     def alive(self) -> LayersOfSides | None:
         """The layers, as long as all are there."""
         return alive(self.layers)
@@ -62,14 +67,10 @@ def changes(then: Basis, now: Basis | None) -> list[str]:
 
     `now` is None where there is nothing to compare any more.
     """
-    if now is None or then.layers != now.layers:
+    if now is None or list(map(set, then.layers)) != list(map(set, now.layers)):
         return ["other layers are chosen"]
-    parts = now.layers, then.prints, now.prints
-    edited = [
-        f"{ref().name} was changed"
-        for ref, before, after in zip(*map(itertools.chain.from_iterable, parts), strict=True)
-        if before != after
-    ]
+    before = dict(then.printed())
+    edited = [f"{layer.name} was changed" for ref, after in now.printed() if before[ref] != after and (layer := ref())]
     settings = [*_different(then.segmentation, now.segmentation), *_different(then.analysis, now.analysis)]
     excluded = ["the choice of excluded curves was changed"] if then.excluded != now.excluded else []
     return [*edited, *settings, *excluded]

@@ -60,7 +60,7 @@ class Shown:
     @classmethod
     def of_run(cls, result: Comparison, basis: Basis, sources: Sources) -> "Shown":
         """The result of a run."""
-        notes = tuple(itertools.chain.from_iterable(map(_notes, "AB", sources)))
+        notes = tuple(_notes(sources))
         prints = tuple(_digest(print_) for side in basis.prints for print_ in side)
         view = comparison_view(result, sources)
         return cls(result, basis.segmentation, view, notes, basis.excluded, prints, basis, sources)
@@ -150,10 +150,13 @@ def _unzipped(found: Iterable[Any]) -> _Inputs:
     return layers, prints
 
 
-def _notes(side: str, sources: tuple[Source, ...]) -> Iterator[str]:
-    if len(sources) > 1:
-        yield f"The curves of {len(sources)} images of {side} are pooled, and count as independent."
-    yield from (f"{source.name}: the {source.plane} is compared." for source in sources if source.plane)
+def _notes(sources: Sources) -> Iterator[str]:
+    several = [f"{len(side)} images of {name}" for name, side in zip("AB", sources, strict=True) if len(side) > 1]
+    if several:
+        yield f"The curves of {' and of '.join(several)} are pooled, and count as independent."
+    for source in itertools.chain.from_iterable(sources):
+        if source.plane:
+            yield f"{source.name}: the {source.plane} is compared."
 
 
 def comparison_view(result: Comparison, sources: Sources, painted: str = "product") -> Tree:
