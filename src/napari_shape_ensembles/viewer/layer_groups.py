@@ -87,7 +87,7 @@ class LayerGroups(QWidget):
         for group, ticked in ((self.a, a), (self.b, b)):
             was_blocked = group.blockSignals(True)
             group.clear()
-            for layer in self._candidates():
+            for layer in sorted(self._candidates(), key=_by_name):
                 group.addItem(_item(layer, layer in ticked))
             group.blockSignals(was_blocked)
         self.changed.emit()
