@@ -172,18 +172,23 @@ def test_a_plot_that_fails_says_so_and_the_next_one_is_drawn(landscape_dock, qtb
     assert len(landscape_dock.view.axes) == 3
 
 
+def tick(group, name, state=Qt.CheckState.Checked):
+    (item,) = group.findItems(name, Qt.MatchFlag.MatchExactly)
+    item.setCheckState(state)
+
+
 def test_groups_hold_the_layers_that_are_ticked(smoothing_dock, model, qtbot):
     names = [[layer.name for layer in group] for group in smoothing_dock.groups.chosen()]
     assert names == [["one"], ["two"]]
-    smoothing_dock.groups.a.item(2).setCheckState(Qt.CheckState.Checked)
+    tick(smoothing_dock.groups.a, "three")
     assert [layer.name for layer in smoothing_dock.groups.chosen()[0]] == ["one", "three"]
     model.layers["one"].name = "first"
     assert [layer.name for layer in smoothing_dock.groups.chosen()[0]] == ["first", "three"]
-    smoothing_dock.groups.b.item(2).setCheckState(Qt.CheckState.Checked)
+    tick(smoothing_dock.groups.b, "three")
     assert '"three" is in both groups' in smoothing_dock.reason.text()
     model.layers.remove("two")
-    smoothing_dock.groups.b.item(1).setCheckState(Qt.CheckState.Unchecked)
-    assert "at least one image or labels layer in A and one in B" in smoothing_dock.reason.text()
+    tick(smoothing_dock.groups.b, "three", Qt.CheckState.Unchecked)
+    assert "at least one layer in A and one in B" in smoothing_dock.reason.text()
     assert not smoothing_dock.run_button.isEnabled()
 
 

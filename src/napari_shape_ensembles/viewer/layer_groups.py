@@ -128,6 +128,6 @@ def _by_name(layer: Layer) -> list[tuple[bool, int, str]]:
 def why_not(a: list[Layer], b: list[Layer]) -> str:
     """Why two groups cannot be compared; empty when they can."""
     if not a or not b:
-        return "Tick at least one image or labels layer in A and one in B."
+        return "Tick at least one layer in A and one in B."
     both = [layer.name for layer in a if layer in b]
     return f'"{both[0]}" is in both groups: take it out of one.' if both else ""
