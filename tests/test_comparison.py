@@ -328,3 +328,10 @@ def test_rounding_is_no_form(form):
     result = compare(Ensemble(a), Ensemble(b), Settings(permutations=400))
     assert result.case == "1∧0"
     assert result.undulation.p_value == 1
+
+
+def test_distances_keep_ids_of_another_kind_as_they_are():
+    a = Ensemble(blobs(8, 60, seed=1), ids=[f"cell {index}" for index in range(8)])
+    b = Ensemble(blobs(7, 60, seed=2), ids=range(10, 17))
+    ids = compare(a, b, Settings(landmarks=40, rank=4, permutations=19)).distances["id"].tolist()
+    assert ids == [*a.ids.tolist(), *b.ids.tolist()]

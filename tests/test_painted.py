@@ -7,7 +7,7 @@ import pytest
 
 from curve_makers import blobs
 from napari_shape_ensembles import Ensemble, Settings, compare
-from napari_shape_ensembles.painted import curve_layer_data
+from napari_shape_ensembles.painted import MARK, curve_layer_data
 
 
 def made(count=20, name="<script>alert(1)</script>", stretch=1.0):
@@ -75,3 +75,47 @@ def test_layers_are_painted_by_distance_on_one_scale(painted):
 def test_an_unknown_painting_is_refused():
     with pytest.raises(ValueError, match="painted by product, undulation, scale, not 'area'"):
         curve_layer_data(made(), {"painted": "area"})
+
+
+def pooled():
+    parts = [Ensemble(list(blobs(count, 60, seed=count)), name=name) for count, name in ((12, "one"), (9, "three"))]
+    b = Ensemble(list(blobs(20, 60, seed=2)), name="two")
+    return compare(parts, b, Settings(landmarks=60, rank=10, permutations=99))
+
+
+PLACES = [{"name": "one", "scale": [0.5, 0.5], "translate": [3, 4]}, {"name": "three", "scale": [0.1, 0.1]}]
+
+
+def test_every_image_of_a_side_can_have_a_layer():
+    result = pooled()
+    assert [options["name"] for _, options, _ in curve_layer_data(result)] == ["one + three curves", "two curves"]
+    layers = curve_layer_data(result, {"a": {"images": PLACES}})
+    assert [options["name"] for _, options, _ in layers] == ["one curves", "three curves", "two curves"]
+    assert [options["scale"] for _, options, _ in layers] == [(0.5, 0.5), (0.1, 0.1), (1.0, 1.0)]
+    assert [options["translate"] for _, options, _ in layers] == [(3, 4), (0, 0), (0, 0)]
+    assert [len(curves) for curves, _, _ in layers] == [12, 9, 20]
+    features = [options["features"] for _, options, _ in layers]
+    assert [one for part in features for one in part["id"]] == result.distances["id"].tolist()
+    assert [value for part in features for value in part["painted"]] == result.distances["product"].tolist()
+    assert [options["metadata"][MARK]["part"] for _, options, _ in layers] == [0, 1, 0]
+    first = result.a.curves[12]
+    np.testing.assert_allclose(np.ptp(layers[1][0][0] * 0.1, axis=0), np.ptp(first, axis=0), rtol=0.02)
+
+
+@pytest.mark.parametrize(
+    "place",
+    [
+        [],
+        {"images": 3},
+        {"images": ["one", "three"]},
+        {"images": [{"scale": [1, 1]}]},
+        {"images": PLACES[:1]},
+        {"images": PLACES[::-1]},
+        {"images": [*PLACES, {"name": "four"}]},
+        {"images": [PLACES[0], {"name": "three", "scale": [0, 1]}]},
+        {"images": [PLACES[0], {"name": "three", "scale": "large"}]},
+    ],
+)
+def test_places_of_images_that_make_no_sense_are_refused(place):
+    with pytest.raises(ValueError, match="of A in its view"):
+        curve_layer_data(pooled(), {"a": place})

@@ -116,7 +116,7 @@ class Comparison:
         }
         shares = {f"{name}_normalised": size / (size.max() or 1.0) for name, size in sizes.items()}
         source = np.repeat(["A", "B"], [len(self.a), len(self.b)])
-        ids = np.concatenate([self.a.ids, self.b.ids])
+        ids = [*self.a.ids.tolist(), *self.b.ids.tolist()]  # numbers and words stay apart, as in the ensembles
         return pd.DataFrame({"source": source, "id": ids, **sizes, **shares})
 
     @property

@@ -247,6 +247,18 @@ def test_a_curve_of_the_second_image_is_picked_in_its_layer_and_left_out(done, q
     assert done_names(done) == (A, B)
 
 
+def test_a_curve_of_one_image_beside_several_is_left_out(dock, qtbot):
+    choose_several(dock.sides, A, ["two"])
+    run(dock, qtbot)
+    dock.exclude(len(dock.result.a) + 2)
+    number = len(dock.result.b)
+    run(dock, qtbot)
+    assert len(dock.result.b) == number - 1
+    dock.views.open_explorer()
+    dock.views.explorer.table.sortByColumn(1, Qt.SortOrder.DescendingOrder)
+    dock.views.explorer.close()
+
+
 def test_side_by_side_gives_every_image_a_cell(done, model, qtbot):
     grid = model.canvas.grid if hasattr(model, "canvas") else model.grid
     press(done.results.side_by_side, qtbot)

@@ -113,7 +113,9 @@ def columns_of(result: Comparison) -> dict[str, Real]:
 
 def table_of(result: Comparison) -> pd.DataFrame:
     """One row per pooled curve: its image, its id and its numbers."""
-    named = {"image": result.distances["source"], "id": result.distances["id"]}
+    ids = result.distances["id"]
+    # Numbers and words of two images cannot be sorted together.
+    named = {"image": result.distances["source"], "id": ids if ids.map(type).nunique() == 1 else ids.astype(str)}
     return pd.DataFrame({**named, **columns_of(result)})
 
 
