@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from napari_shape_ensembles.viewer import compare_dock, worker
+from napari_shape_ensembles.viewer.tasks import opening
 
 from .conftest import curves_of, opened, press, run, spots
 
@@ -313,3 +314,24 @@ def test_the_form_starts_at_the_defaults_of_the_functions(viewer, qtbot):
     qtbot.addWidget(form)
     assert form.analysis() == Settings()
     assert form.segmentation() == SegmentationSettings()
+
+
+def in_sight(widget, dock):
+    """Whether the upper edge of a part of a dock, and a line below it, can be seen."""
+    region = widget.visibleRegion().boundingRect()
+    return dock.isVisible() and region.top() == 0 and region.height() >= widget.fontMetrics().height()
+
+
+def test_the_answer_is_scrolled_into_sight_of_a_short_dock(bare_dock, qtbot, tmp_path):
+    dock, bar = bare_dock, bare_dock._scroll.verticalScrollBar()
+    dock.resize(360, 260)
+    dock.show()
+    qtbot.waitUntil(lambda: bar.maximum() > 0)
+    run(dock, qtbot)
+    qtbot.waitUntil(lambda: in_sight(dock.results.answer, dock), timeout=2000)
+    dock.shown.result.save(tmp_path / "pair.comparison.npz", view=dock.shown.to_view("product"))
+    bar.setValue(0)
+    qtbot.waitUntil(lambda: not in_sight(dock.results.answer, dock), timeout=2000)
+    with qtbot.waitSignal(dock.finished, timeout=30_000):
+        dock.start_task(opening(tmp_path / "pair.comparison.npz"), dock.opened.take_up)
+    qtbot.waitUntil(lambda: in_sight(dock.results.answer, dock), timeout=2000)

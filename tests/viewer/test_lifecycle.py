@@ -118,7 +118,7 @@ def test_the_curves_of_b_keep_their_rows_when_those_of_a_are_deleted(bare_dock, 
     model.layers.remove("one curves")
     bare_dock.views.link.link()  # as when the dock is closed and opened
     bare_dock.views.selection.pick([row])
-    bare_dock.exclude(row)
+    bare_dock.excluding.exclude(row)
     layer = model.layers["two curves"]
     assert set(layer.selected_data) == {3}
     assert np.flatnonzero(layer.features["excluded"]).tolist() == [3]

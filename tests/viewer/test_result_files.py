@@ -126,7 +126,7 @@ def test_a_result_without_layers_and_file_has_no_script(done, qtbot, tmp_path, a
 
 
 def test_a_reopened_result_is_tied_to_its_images_where_they_are(done, model, qtbot, tmp_path, answer):
-    done.exclude(3)
+    done.excluding.exclude(3)
     run(done, qtbot)
     path = saved(done, answer, tmp_path / "pair.comparison.npz", qtbot)
     viewer = ViewerModel()
@@ -153,7 +153,7 @@ def test_images_that_were_changed_are_not_taken_for_the_same(done, qtbot, tmp_pa
     dock = reopened(viewer, path, qtbot)
     assert "not in the viewer" in dock.results.origin.text()
     assert dock.stale.isHidden()
-    dock.exclude(2)
+    dock.excluding.exclude(2)
     assert "only of layers that are in the viewer" in dock.results.said.text()
     run(dock, qtbot)
     assert [layer.name for layer in viewer.layers] == ["one", "two", "one curves", "two curves"]

@@ -209,11 +209,11 @@ def test_a_run_after_another_replaces_all_its_layers(done, model, qtbot):
 
 
 def test_a_renamed_image_stays_ticked(done, model):
-    done.exclude(1)
+    done.excluding.exclude(1)
     model.layers["three"].name = "a third"
     assert ticked(done.sides.groups.a) == ["a third", "one"]
     assert not done.excluded.isHidden()
-    done.include_all()
+    done.excluding.include_all()
     assert done.state == "done"
 
 
@@ -237,7 +237,7 @@ def test_a_curve_of_the_second_image_is_picked_in_its_layer_and_left_out(done, q
     assert done.views.selection.rows.tolist() == [row, len(done.result.a) + 1]
 
     one, number = done.result.a.ids.tolist()[row], len(done.result.a)
-    done.exclude(row)
+    done.excluding.exclude(row)
     assert done.state == "stale"
     assert layers[1].features["excluded"].tolist().index(True) == 3
     run(done, qtbot)
@@ -250,7 +250,7 @@ def test_a_curve_of_the_second_image_is_picked_in_its_layer_and_left_out(done, q
 def test_a_curve_of_one_image_beside_several_is_left_out(dock, qtbot):
     choose_several(dock.sides, A, ["two"])
     run(dock, qtbot)
-    dock.exclude(len(dock.result.a) + 2)
+    dock.excluding.exclude(len(dock.result.a) + 2)
     number = len(dock.result.b)
     run(dock, qtbot)
     assert len(dock.result.b) == number - 1
@@ -302,7 +302,7 @@ def test_a_saved_result_opens_where_its_images_are_not(done, qtbot, tmp_path, an
 
 
 def test_excluded_curves_are_kept_with_a_saved_result(done, qtbot, tmp_path, answer):  # noqa: F811
-    done.exclude(2)
+    done.excluding.exclude(2)
     run(done, qtbot)
     path = saved(done, answer, tmp_path / "pooled.comparison.npz", qtbot)
     again = reopened(with_images(ViewerModel()), path, qtbot)
@@ -320,7 +320,7 @@ def test_exported_curves_name_their_image(done, qtbot, tmp_path, answer):  # noq
 
 def test_the_copied_script_finds_the_same(done, model, qtbot, monkeypatch):
     monkeypatch.setattr(napari, "current_viewer", lambda: model)
-    done.exclude(1)
+    done.excluding.exclude(1)
     run(done, qtbot)
     press(done.results.copy_python, qtbot)
     code = QApplication.clipboard().text()

@@ -4,7 +4,6 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-import numpy as np
 from napari.components import ViewerModel
 from qtpy.QtCore import QEvent, Qt, Signal
 from qtpy.QtGui import QKeySequence, QShortcut
@@ -14,7 +13,7 @@ from ..comparison import Comparison
 from ..discrepancy import INCONCLUSIVE
 from .curve_views import CurveViews, SideBySide
 from .exclusion_row import ExclusionRow
-from .exclusions import Exclusions
+from .exclusions import ExclusionActions, Exclusions
 from .file_actions import FileActions
 from .help import HelpWindow
 from .inputs import source_of
@@ -57,7 +56,7 @@ class CompareShapes(QWidget):
         self._then: Callable[[Any], list[Turn] | None] | None = None
         self._help: HelpWindow | None = None
         self.shown: Shown | None = None
-        self.unsaved = False
+        self.unsaved = self._unseen = False
         self.curves = OwnLayers(napari_viewer)
         self.views = CurveViews(napari_viewer, self.curves, self)
         self.exclusions = Exclusions()
@@ -68,6 +67,7 @@ class CompareShapes(QWidget):
         self._lay_out()
         self._connect()
         self.file_actions = FileActions(self)
+        self.excluding = ExclusionActions(self)
         self.opened = OpenedResults(self, self._viewer)
         self.sides.follow()
 
@@ -126,8 +126,8 @@ class CompareShapes(QWidget):
 
     def _connect(self) -> None:
         self.sides.changed.connect(self._inputs_changed)
-        self.settings.changed.connect(self._show_staleness)
-        self.watch.told.connect(self._show_staleness)
+        self.settings.changed.connect(self.show_staleness)
+        self.watch.told.connect(self.show_staleness)
         self.run_button.clicked.connect(self.run)
         self.stale.again.clicked.connect(self.run)
         self.cancel_button.clicked.connect(self.cancel)
@@ -135,8 +135,6 @@ class CompareShapes(QWidget):
         self.results.noted.connect(self._noting.start)
         self.results.explore.clicked.connect(self.views.open_explorer)
         self.results.side_by_side.toggled.connect(self._arrange)
-        self.views.excluded.connect(self.exclude)
-        self.excluded.include.clicked.connect(self.include_all)
         keys = ((Qt.Key.Key_Return, self.run), (Qt.Key.Key_Enter, self.run), (Qt.Key.Key_Escape, self.cancel))
         for key, action in keys:
             shortcut = QShortcut(QKeySequence(key), self)
@@ -151,7 +149,8 @@ class CompareShapes(QWidget):
         return None if self.shown is None else self.shown.result
 
     @property
-    def _basis(self) -> Basis | None:
+    def basis(self) -> Basis | None:
+        """What it rests on; None where that is not in the viewer."""
         return None if self.shown is None else self.shown.basis
 
     @property
@@ -209,31 +208,32 @@ class CompareShapes(QWidget):
             else:
                 self._show_panel("Cancelled. This is the result of the run before.")
                 self._show_painting()
-                self._show_staleness()
+                self.show_staleness()
             self.finished.emit()
 
     def changed_since(self) -> list[str]:
         """What has changed since the result was found, in words."""
-        if self.result is None or self._basis is None:
+        if self.result is None or self.basis is None:
             return []
         chosen = self.sides.chosen()
         try:
             now = self._basis_of(chosen) if all(chosen) else None
         except ValueError as error:  # settings that no comparison can have
             return [str(error)]
-        return changes(self._basis, now)
+        return changes(self.basis, now)
 
     def _inputs_changed(self) -> None:
         self._show_reason()
         self._follow_inputs()
-        self._show_staleness()
+        self.show_staleness()
         self.opened.look_later()
 
     def _follow_inputs(self) -> None:
         """Listen to the chosen layers as long as there is a result that they may outdate."""
         self.watch.follow([layer for side in self.sides.chosen() for layer in side if self.result])
 
-    def _show_staleness(self) -> None:
+    def show_staleness(self) -> None:
+        """Say whether the result still holds, and how many curves are left out; after a run, not during it."""
         changed = [] if self.runner.busy else self.changed_since()
         ids = self.exclusions.of(refs_of(self.sides.chosen()), self.settings.segmentation())
         self.excluded.show_count(sum(map(len, ids)))
@@ -284,9 +284,12 @@ class CompareShapes(QWidget):
         self.runner.in_turns([*parts, self._settle])
 
     def _settle(self) -> None:
-        """The last turn: the dock rests, and looks whether anything has changed meanwhile."""
+        """The last turn: the dock rests, looks whether anything has changed meanwhile, and scrolls to what is new."""
         self._show_idle()
-        self._show_staleness()
+        self.show_staleness()
+        if self._unseen:
+            self._unseen = False
+            self._arriving.start()
         self.finished.emit()
 
     def _end_run(self, outcome: Outcome | Failure) -> list[Turn]:
@@ -294,7 +297,7 @@ class CompareShapes(QWidget):
             self.shown = None
             self.results.fail(outcome.reason)
             self._follow_inputs()
-            self._arriving.start()
+            self._unseen = True
             return []
         assert self._next is not None
         self.kept.keep(None)
@@ -322,7 +325,7 @@ class CompareShapes(QWidget):
         self.views.show_result(shown.result)
         self._arrange(self.results.side_by_side.isChecked())
         self._follow_inputs()
-        self._arriving.start()
+        self._unseen = True
 
     def _show_panel(self, *notes: str) -> None:
         assert self.shown is not None
@@ -338,36 +341,10 @@ class CompareShapes(QWidget):
             self._help = self._help or HelpWindow(self)
             self._help.open_at(self.result.case)
 
-    def exclude(self, row: int) -> None:
-        """Leave a curve of the result out of the next run, or take it in again."""
-        if self.result is None:
-            return
-        side = int(row >= len(self.result.a))
-        if self._basis is None or None in [ref() for ref in self._basis.layers[side]]:
-            self.results.note("⚠ Curves can be left out only of layers that are in the viewer. Run compares them anew.")
-            return
-        one = self.result.distances["id"].tolist()[row]
-        self.exclusions.toggle(self._basis.layers[side], one, self._basis.segmentation)
-        self._show_exclusions()
-
-    def include_all(self) -> None:
-        """Take in again all curves that were left out by hand."""
-        self.exclusions.clear()
-        self._show_exclusions()
-
-    def _show_exclusions(self) -> None:
-        if self.result is not None and self._basis is not None:
-            out = self.exclusions.of(self._basis.layers, self._basis.segmentation)
-            sides = zip((self.result.a, self.result.b), out, strict=True)
-            flags = [one in ids for ensemble, ids in sides for one in ensemble.ids.tolist()]
-            self.views.show_excluded(frozenset(np.flatnonzero(flags).tolist()))
-            self.painting.repaint_layers()
-        self._show_staleness()
-
     def _arrange(self, side_by_side: bool) -> None:
         """Show A beside B, or everything as before."""
         if side_by_side and self.shown is not None:
-            refs = [] if self._basis is None else [ref for side in self._basis.layers for ref in side]
+            refs = [] if self.basis is None else [ref for side in self.basis.layers for ref in side]
             self._side_by_side.arrange([ref() for ref in refs] or [None for _ in self.curves], self.curves)
         else:
             self._side_by_side.restore()
