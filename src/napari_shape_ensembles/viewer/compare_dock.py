@@ -5,9 +5,8 @@ from functools import partial
 from typing import Any
 
 from napari.components import ViewerModel
-from qtpy.QtCore import QEvent, Qt, Signal
-from qtpy.QtGui import QKeySequence, QShortcut
-from qtpy.QtWidgets import QApplication, QHBoxLayout, QProgressBar, QPushButton, QVBoxLayout, QWidget
+from qtpy.QtCore import QEvent, Signal
+from qtpy.QtWidgets import QHBoxLayout, QProgressBar, QPushButton, QVBoxLayout, QWidget
 
 from ..comparison import Comparison
 from ..discrepancy import INCONCLUSIVE
@@ -29,7 +28,7 @@ from .stale_banner import StaleBanner
 from .staleness import Basis, Watch, basis, changes
 from .tasks import Opened
 from .views import Shown
-from .widgets import ScrollColumn, is_closed, once, wrapped
+from .widgets import ScrollColumn, is_closed, keeping_focus, once, run_keys, wrapped
 from .worker import Failure, Outcome, Progress, Runner, Steps, Turn, run
 
 
@@ -135,11 +134,7 @@ class CompareShapes(QWidget):
         self.results.noted.connect(self._noting.start)
         self.results.explore.clicked.connect(self.views.open_explorer)
         self.results.side_by_side.toggled.connect(self._arrange)
-        keys = ((Qt.Key.Key_Return, self.run), (Qt.Key.Key_Enter, self.run), (Qt.Key.Key_Escape, self.cancel))
-        for key, action in keys:
-            shortcut = QShortcut(QKeySequence(key), self)
-            shortcut.setContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
-            shortcut.activated.connect(action)
+        run_keys(self, self.run, self.cancel)
         self.runner.progressed.connect(self._show_progress)
         self.runner.ended.connect(self._end)
 
@@ -183,9 +178,10 @@ class CompareShapes(QWidget):
         self.results.note("")
         self.results.say("")
         self.painting.hide()
-        self.stale.hide()
         self.runner.start(steps)
-        self._show_progress(Progress("starting", 0, 0))
+        with keeping_focus(self, self.cancel_button):
+            self.stale.hide()
+            self._show_progress(Progress("starting", 0, 0))
 
     def _basis_of(self, chosen: LayersOfSides) -> Basis:
         segmentation = self.settings.segmentation()
@@ -199,7 +195,8 @@ class CompareShapes(QWidget):
         """
         if self.runner.busy and not self.runner.finish_turns():
             self.runner.cancel()
-            self._show_idle()
+            with keeping_focus(self, self.run_button):
+                self._show_idle()
             if self._then is not None:
                 self._then = None
                 self.results.note("Cancelled.")
@@ -285,7 +282,8 @@ class CompareShapes(QWidget):
 
     def _settle(self) -> None:
         """The last turn: the dock rests, looks whether anything has changed meanwhile, and scrolls to what is new."""
-        self._show_idle()
+        with keeping_focus(self, self.run_button):
+            self._show_idle()
         self.show_staleness()
         if self._unseen:
             self._unseen = False
@@ -309,12 +307,11 @@ class CompareShapes(QWidget):
         `then` takes what it returns, and may return turns that the window is to draw between.
         """
         if not self.runner.busy:
-            self._then, focus = then, QApplication.focusWidget()
+            self._then = then
             self.opened.note_use()
             self.runner.start(steps)
-            self._show_progress(Progress("starting", 0, 0))
-            if focus is not None and self.isAncestorOf(focus):  # what was pressed is off now; Esc must find the dock
-                self.cancel_button.setFocus()
+            with keeping_focus(self, self.cancel_button):
+                self._show_progress(Progress("starting", 0, 0))
 
     def showing(self, shown: Shown, *, unsaved: bool = True) -> list[Turn]:
         """The turns that show another result in all views, one that can be found nowhere else or one that can."""

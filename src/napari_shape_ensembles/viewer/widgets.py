@@ -1,10 +1,11 @@
 """Small widgets that several docks are made of."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 from qtpy.QtCore import QEvent, QObject, QSize, Qt, QTimer, Signal
-from qtpy.QtGui import QKeyEvent, QKeySequence, QPaintEvent, QResizeEvent
+from qtpy.QtGui import QKeyEvent, QKeySequence, QPaintEvent, QResizeEvent, QShortcut
 from qtpy.QtWidgets import (
     QApplication,
     QComboBox,
@@ -113,6 +114,28 @@ class Section(QWidget):
         self.heading.setText(f"{'▾' if self.unfolded else '▸'}  {self._title}")
         self.heading.setToolTip(f"{'Fold' if self.unfolded else 'Unfold'} {self._title.replace('&', '').lower()}")
         self.toggled.emit(self.unfolded)
+
+
+def run_keys(page: QWidget, run: Callable[[], object], cancel: Callable[[], object]) -> None:
+    """Enter runs and Esc cancels wherever in a dock the focus is."""
+    for key, action in ((Qt.Key.Key_Return, run), (Qt.Key.Key_Enter, run), (Qt.Key.Key_Escape, cancel)):
+        shortcut = QShortcut(QKeySequence(key), page)
+        shortcut.setContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
+        shortcut.activated.connect(action)
+
+
+@contextmanager
+def keeping_focus(page: QWidget, heir: QWidget) -> Iterator[None]:
+    """Disable or hide what has the focus, and keep it in the dock: its keys would be dead, were it to leave."""
+    had = _has_focus(page)
+    yield
+    if had and not _has_focus(page):
+        heir.setFocus()
+
+
+def _has_focus(page: QWidget) -> bool:
+    focus = QApplication.focusWidget()
+    return focus is not None and (focus is page or page.isAncestorOf(focus))
 
 
 def is_closed(page: QWidget) -> bool:
