@@ -156,6 +156,30 @@ def test_renamed_replaced_and_deleted_images_are_followed(dock, viewer, qtbot):
     assert not dock.commit_button.isEnabled()
 
 
+def test_a_closed_dock_leaves_the_image_alone_and_follows_it_again_when_reopened(viewer, qtbot):
+    image = viewer.add_image(spots(1), name="one")
+    before = listeners(viewer, image)
+    dock = opened(viewer, qtbot)
+    viewer.window._qt_window.show()
+    dock.form.controls["min_area"].setValue(20)  # a preview is due
+    dock.parentWidget().close()
+    qtbot.waitUntil(lambda: not dock.layer.following, timeout=2000)
+    assert listeners(viewer, image) == before
+    image.data = spots(2, rows=4)
+    image.scale = (0.5, 0.5)
+    qtbot.wait(300)
+    assert [layer.name for layer in viewer.layers] == ["one"]
+    with qtbot.waitSignal(dock.previewed, timeout=30_000):
+        dock.parentWidget().show()
+    assert len(dock.shown.diameters) == 16
+
+
+def listeners(viewer, image):
+    """How many listen to each event of the layer list, the sliders and the image."""
+    groups = (viewer.layers.events, viewer.dims.events, image.events)
+    return [len(emitter.callbacks) for group in groups for emitter in (group, *group.emitters.values())]
+
+
 def test_stacks_are_segmented_by_the_plane_shown_or_all_together(viewer, qtbot):
     viewer.add_image(np.stack([spots(1, rows=4), spots(2, rows=4)]), name="stack")
     viewer.dims.set_point(0, 0)

@@ -31,7 +31,7 @@ from .inputs import ACCEPTED, SegmentationSettings, Source, source_of, trace
 from .inspect_layers import SCORE, exclude, excluded_of, inspected_layers, score_limits
 from .layer_choice import LayerChoice
 from .layers import is_own
-from .widgets import NarrowList, ScrollColumn, form, is_closed, once, wrapped
+from .widgets import NarrowList, ScrollColumn, form, is_closed, keeping_focus, once, run_keys, wrapped
 from .worker import Failure, Kept, Progress, Runner
 
 _SUSPICIOUS, _TWO = "suspicious", "two"
@@ -84,9 +84,9 @@ class InspectCurves(QWidget):
         self.border = QCheckBox("Keep border objects")
         self.border.setToolTip("Also inspect objects cut by the image border; default off, as in a comparison.")
         self.inspect_button = QPushButton("&Inspect")
-        self.inspect_button.setToolTip("Trace the curves, compare them and rank them")
+        self.inspect_button.setToolTip("Trace the curves, compare them and rank them (Enter)")
         self.cancel_button = QPushButton("&Cancel")
-        self.cancel_button.setToolTip("Stop; layers and results stay as they are")
+        self.cancel_button.setToolTip("Stop; layers and results stay as they are (Esc)")
         self.reason, self.verdict, self.verdict_again = wrapped(), wrapped(), wrapped()
         self.progress = QProgressBar()
         self.progress.setTextVisible(False)
@@ -130,6 +130,7 @@ class InspectCurves(QWidget):
         self.question.currentIndexChanged.connect(lambda _: self._show_idle())
         self.inspect_button.clicked.connect(self.inspect)
         self.cancel_button.clicked.connect(self.cancel)
+        run_keys(self, self.inspect, self.cancel)
         self.again_button.clicked.connect(self.compare_again)
         self.table.itemChanged.connect(self._toggle)
         self.table.currentCellChanged.connect(lambda row, *_: self._zoom(row))
@@ -186,23 +187,25 @@ class InspectCurves(QWidget):
             self.finished.emit()
 
     def _show_progress(self, step: Progress | Step) -> None:
-        for part in (self.cancel_button, self.progress, self.reason):
-            part.setVisible(True)
-        self.inspect_button.setEnabled(False)
-        self.again_button.setEnabled(False)
+        with keeping_focus(self, self.cancel_button):
+            for part in (self.cancel_button, self.progress, self.reason):
+                part.setVisible(True)
+            self.inspect_button.setEnabled(False)
+            self.again_button.setEnabled(False)
         self.progress.setRange(0, 0)
         self.reason.setText(f"{step.name[0].upper()}{step.name[1:]} …")
 
     def _show_idle(self) -> None:
         if self.runner.busy:
             return
-        self.cancel_button.setVisible(False)
-        self.progress.setVisible(False)
         reason = self.why_not()
         self.reason.setText(reason)
         self.reason.setVisible(bool(reason))
-        self.inspect_button.setEnabled(not reason)
-        self.again_button.setEnabled(self.result is not None)
+        with keeping_focus(self, self.inspect_button):
+            self.inspect_button.setEnabled(not reason)
+            self.again_button.setEnabled(self.result is not None)
+            self.cancel_button.setVisible(False)
+            self.progress.setVisible(False)
 
     def _end(self, outcome: "tuple[Inspection, list[Shapes]] | Comparison | Failure") -> None:
         self._show_idle()

@@ -17,7 +17,7 @@ from .layers import claim, is_own
 from .preview import Preview, previews
 from .segment_form import SegmentForm
 from .segment_layers import Committed, all_planes, commit, displayed
-from .widgets import ScrollColumn, form, is_closed, once, wrapped
+from .widgets import ScrollColumn, form, is_closed, keeping_focus, once, run_keys, wrapped
 from .worker import Failure, Progress, Runner
 
 # How long further changes are waited for before a preview starts.
@@ -75,9 +75,11 @@ class SegmentCurves(QWidget):
         self.planes = QCheckBox("All &planes of the stack")
         self.planes.setToolTip("Segment every plane in time or depth for itself; off: the plane that is shown.")
         self.commit_button = QPushButton("&Make labels and outlines")
-        self.commit_button.setToolTip("Add a labels layer and a shapes layer with the outlines and their measures")
+        self.commit_button.setToolTip(
+            "Add a labels layer and a shapes layer with the outlines and their measures (Enter)"
+        )
         self.cancel_button = QPushButton("&Cancel")
-        self.cancel_button.setToolTip("Stop; the layers stay as they are")
+        self.cancel_button.setToolTip("Stop; the layers stay as they are (Esc)")
         self.progress = QProgressBar()
         self.progress.setTextVisible(False)
         self.message = wrapped()
@@ -112,6 +114,7 @@ class SegmentCurves(QWidget):
         self.previewer.ended.connect(self._end_preview)
         self.commit_button.clicked.connect(self.commit)
         self.cancel_button.clicked.connect(self.cancel)
+        run_keys(self, self.commit, self.cancel)
         self.runner.progressed.connect(self._show_progress)
         self.runner.ended.connect(self._end_commit)
 
@@ -120,21 +123,29 @@ class SegmentCurves(QWidget):
             self._viewer.dims.events.current_step.connect(self._take_image)
             self._viewer.dims.events.order.connect(self._take_image)
         self.layer.follow()
+        if self._image is None:
+            self._choose_image()
 
     def _rest(self) -> None:
         if self.layer.following:
             self._viewer.dims.events.current_step.disconnect(self._take_image)
             self._viewer.dims.events.order.disconnect(self._take_image)
         self.layer.rest()
+        self._listen_to(None)
+        self._debounce.stop()
 
     def _choose_image(self) -> None:
-        """Listen to the image chosen now, and to no other."""
-        for image, change in ((self._image, "disconnect"), (self.layer.chosen(), "connect")):
+        """Take the image chosen now, and take it again whenever it changes."""
+        self._listen_to(self.layer.chosen())
+        self._take_image()
+
+    def _listen_to(self, chosen: Layer | None) -> None:
+        """Listen to this image, and to no other."""
+        for image, change in ((self._image, "disconnect"), (chosen, "connect")):
             if image is not None:
                 for event in (image.events.data, image.events.scale, image.events.units, image.events.translate):
                     getattr(event, change)(self._take_image)
-        self._image = self.layer.chosen()
-        self._take_image()
+        self._image = chosen
 
     def _take_image(self) -> None:
         """Copy what the image shows now."""
@@ -233,7 +244,8 @@ class SegmentCurves(QWidget):
             self._end_commit(Failure(str(error)))
             return
         self.runner.start(steps)
-        self._show_progress(Progress("starting", 0, 0))
+        with keeping_focus(self, self.cancel_button):
+            self._show_progress(Progress("starting", 0, 0))
 
     def cancel(self) -> None:
         """Stop a commit under way; layers on their way into the viewer still come."""
@@ -254,10 +266,11 @@ class SegmentCurves(QWidget):
     def _show_idle(self) -> None:
         if self.runner.busy:
             return
-        self.cancel_button.setVisible(False)
-        self.progress.setVisible(False)
         reason = "" if self._source is not None else self._why_not()
-        self.commit_button.setEnabled(not reason)
+        with keeping_focus(self, self.commit_button):
+            self.commit_button.setEnabled(not reason)
+            self.cancel_button.setVisible(False)
+            self.progress.setVisible(False)
         if reason:
             self.message.setText(reason)
 

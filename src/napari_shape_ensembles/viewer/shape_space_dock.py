@@ -16,7 +16,7 @@ from .explanation_panel import ExplanationPanel
 from .shape_explorer import ShapeExplorer
 from .shape_path import ShapePlaces
 from .tasks import explaining, saving_report
-from .widgets import ScrollColumn, is_closed, once, wrapped
+from .widgets import ScrollColumn, is_closed, keeping_focus, once, run_keys, wrapped
 from .worker import Failure, Progress, Runner
 
 _NONE = (
@@ -56,9 +56,11 @@ class ShapeSpace(QWidget):
         self.open_compare.setToolTip("Open the dock that compares two layers")
         self.explorer = ShapeExplorer()
         self.explain_button = QPushButton("&Explain the difference")
-        self.explain_button.setToolTip("Find typical curves, and test components and modes; takes a few seconds")
+        self.explain_button.setToolTip(
+            "Find typical curves, and test components and modes; takes a few seconds (Enter)"
+        )
         self.cancel_button = QPushButton("&Cancel")
-        self.cancel_button.setToolTip("Stop explaining, or saving")
+        self.cancel_button.setToolTip("Stop explaining, or saving (Esc)")
         self.progress = QProgressBar()
         self.progress.setTextVisible(False)
         self.panel = ExplanationPanel()
@@ -88,6 +90,7 @@ class ShapeSpace(QWidget):
         self.open_compare.clicked.connect(self._open_compare)
         self.explain_button.clicked.connect(self.explain)
         self.cancel_button.clicked.connect(self.cancel)
+        run_keys(self, self.explain, self.cancel)
         self.save_report.clicked.connect(self._ask_for_report)
         self.runner.progressed.connect(self._show_progress)
         self.runner.ended.connect(self._end)
@@ -126,10 +129,11 @@ class ShapeSpace(QWidget):
         self.open_compare.setVisible(not has)
         for part in (self.explorer, self.explain_button, self.panel):
             part.setVisible(has)
-        for button in (self.explain_button, self.save_report):
-            button.setEnabled(not busy)
-        for part in (self.cancel_button, self.progress):
-            part.setVisible(busy)
+        with keeping_focus(self, self.cancel_button if busy else self.explain_button):
+            for button in (self.explain_button, self.save_report):
+                button.setEnabled(not busy)
+            for part in (self.cancel_button, self.progress):
+                part.setVisible(busy)
         self.save_report.setVisible(self.panel.explanation is not None)
 
     def _open_compare(self) -> None:

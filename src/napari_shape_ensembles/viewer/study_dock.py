@@ -20,7 +20,7 @@ from ..studies import Partial
 from .plot_view import Plot, PlotView
 from .ranges import NumbersEdit
 from .settings_form import SettingsForm
-from .widgets import NarrowList, ScrollColumn, form, is_closed, once, wrapped
+from .widgets import NarrowList, ScrollColumn, form, is_closed, keeping_focus, once, run_keys, wrapped
 from .worker import Failure, Progress, Runner
 
 _TESTS = {
@@ -105,9 +105,9 @@ class StudyDock(QWidget):
     def _make_controls(self) -> None:
         self.settings = SettingsForm(folded=True)
         self.run_button = QPushButton("&Run")
-        self.run_button.setToolTip("Run the study; results are drawn as they come")
+        self.run_button.setToolTip("Run the study; results are drawn as they come (Enter)")
         self.cancel_button = QPushButton("&Cancel")
-        self.cancel_button.setToolTip("Stop the study; what is drawn so far is kept")
+        self.cancel_button.setToolTip("Stop the study; what is drawn so far is kept (Esc)")
         self.reason, self.answer, self.picked = wrapped(), wrapped(), wrapped()
         self.progress = QProgressBar()
         self.progress.setTextVisible(False)
@@ -183,6 +183,7 @@ class StudyDock(QWidget):
             edit.changed.connect(self._show_reason)
         self.run_button.clicked.connect(self.run)
         self.cancel_button.clicked.connect(self.cancel)
+        run_keys(self, self.run, self.cancel)
         self.shown.currentIndexChanged.connect(self.redraw)
         self.settings.changed.connect(self._redraw_soon)
         self._redraw.timeout.connect(self.redraw)
@@ -234,9 +235,10 @@ class StudyDock(QWidget):
             self.step.setText(f"{progress.name[0].upper()}{progress.name[1:]} …")
 
     def _show_busy(self) -> None:
-        for part in (self.cancel_button, self.progress, self.step):
-            part.setVisible(True)
-        self._show_reason()
+        with keeping_focus(self, self.cancel_button):
+            for part in (self.cancel_button, self.progress, self.step):
+                part.setVisible(True)
+            self._show_reason()
         self._show_progress()
 
     def _redraw_soon(self) -> None:
@@ -268,9 +270,10 @@ class StudyDock(QWidget):
             self.picked.setText(words)
 
     def _show_idle(self) -> None:
-        for part in (self.cancel_button, self.progress, self.step):
-            part.setVisible(False)
-        self._show_reason()
+        with keeping_focus(self, self.run_button):
+            self._show_reason()
+            for part in (self.cancel_button, self.progress, self.step):
+                part.setVisible(False)
 
     def _reason(self) -> str:
         """Why Run cannot be pressed; empty when it can."""
