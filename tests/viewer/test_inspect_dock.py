@@ -84,6 +84,69 @@ def test_excluding_is_a_feature_that_can_be_taken_back(inspected, qtbot):
     assert dock.verdict_again.text() == ""
 
 
+def out_of_date(dock):
+    return "" if dock.stale.isHidden() else dock.stale.words.text()
+
+
+def test_an_inspection_says_what_has_changed_and_holds_again_when_it_is_undone(inspected, qtbot):
+    viewer, dock = inspected
+    one, two = (viewer.layers[name] for name in ("one", "two"))
+    pixels = one.data
+    for change, back, words in (
+        (dock.border.click, dock.border.click, "keep border was off and is on"),
+        (
+            lambda: dock.question.setCurrentIndex(1),
+            lambda: dock.question.setCurrentIndex(0),
+            "the question was changed",
+        ),
+        (lambda: dock.b.setCurrentIndex(0), lambda: dock.b.choose(two), "other layers are chosen"),
+        (lambda: setattr(one, "data", pixels[::-1]), lambda: setattr(one, "data", pixels), "one was changed"),
+        (lambda: setattr(one, "scale", (1, 1)), lambda: setattr(one, "scale", (0.5, 0.5)), "one was changed"),
+    ):
+        change()
+        qtbot.waitUntil(lambda words=words: words in out_of_date(dock), timeout=2000)
+        back()
+        qtbot.waitUntil(lambda: not out_of_date(dock), timeout=2000)
+    viewer.layers.remove(two)
+    assert "other layers are chosen" in out_of_date(dock)
+    pressed(dock.stale.again, dock, qtbot)
+    assert not out_of_date(dock)
+    assert len(dock.result.ensembles) == 1
+
+
+def test_a_closed_inspection_listens_to_nothing_and_sees_at_reopening_what_has_changed(inspected, qtbot):
+    viewer, dock = inspected
+    viewer.window._qt_window.show()
+    qtbot.waitUntil(dock.isVisible, timeout=2000)
+    layer = viewer.layers["one"]
+    before = len(layer.events.data.callbacks)
+    dock.parentWidget().close()
+    qtbot.waitUntil(lambda: not dock.a.following, timeout=2000)
+    assert len(layer.events.data.callbacks) < before
+    layer.data = layer.data[::-1]
+    dock.parentWidget().show()
+    assert "one was changed" in out_of_date(dock)
+
+
+@pytest.mark.parametrize("taken", range(5))
+def test_layers_deleted_while_others_are_on_their_way_stay_away(inspected, qtbot, taken):
+    viewer, dock = inspected
+    dock.runner._pause.setInterval(10**7)
+    press(dock.inspect_button, qtbot)
+    qtbot.waitUntil(lambda: bool(dock.runner._turns), timeout=20_000)
+    for _ in range(min(taken, len(dock.runner._turns) - 1)):
+        dock.runner._take_turn()
+    mine = [layer for layer in viewer.layers if layer.name.endswith("inspected")]
+    for layer in mine:
+        viewer.layers.remove(layer)
+    dock.runner._pause.setInterval(20)
+    with qtbot.waitSignal(dock.finished, timeout=5000):
+        dock.runner._take_turn()
+    assert not dock.runner.busy
+    assert dock.inspect_button.isEnabled()
+    assert not [layer for layer in mine if layer in viewer.layers]
+
+
 def test_one_layer_alone_can_be_inspected(viewer, qtbot):
     viewer.add_labels(labels_with_a_fault(), name="one")
     dock = opened(viewer)

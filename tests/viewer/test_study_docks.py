@@ -10,6 +10,8 @@ from qtpy.QtGui import QHelpEvent
 from qtpy.QtWidgets import QApplication
 
 from napari_shape_ensembles import decision_landscape, extract_curves
+from napari_shape_ensembles.studies import Partial
+from napari_shape_ensembles.viewer import landscape_dock as landscape_module
 from napari_shape_ensembles.viewer import plot_view
 from napari_shape_ensembles.viewer.landscape_dock import LandscapeDock
 from napari_shape_ensembles.viewer.smoothing_dock import SmoothingDock
@@ -151,6 +153,123 @@ def test_ranges_that_cannot_be_read_give_their_reason(landscape_dock, name, text
     landscape_dock.ranges[name].setText(text)
     assert words in landscape_dock.reason.text()
     assert not landscape_dock.run_button.isEnabled()
+
+
+STALE_SOON = 2000
+
+
+def out_of_date(dock):
+    return "" if dock.stale.isHidden() else dock.stale.words.text()
+
+
+def test_a_landscape_says_what_has_changed_and_holds_again_when_it_is_undone(landscape_dock, model, qtbot):
+    dock, ranks = landscape_dock, landscape_dock.ranges["ranks"]
+    first = run(dock, qtbot)
+    written = ranks.text()
+    permutations = dock.settings.controls["permutations"]
+    pixels = model.layers["one"].data
+    for change, back, words in (
+        (lambda: ranks.setText("2, 5"), lambda: ranks.setText(written.replace(" ", "")), 'the range "Ranks"'),
+        (lambda: ranks.setText("many"), lambda: ranks.setText(written), "no number or range"),
+        (lambda: permutations.setValue(199), lambda: permutations.setValue(99), "permutations was 99 and is 199"),
+        (lambda: press(dock.sides.swap, qtbot), lambda: press(dock.sides.swap, qtbot), "other layers are chosen"),
+        (
+            lambda: setattr(model.layers["one"], "data", labels_of(7)),
+            lambda: setattr(model.layers["one"], "data", pixels),
+            "one was changed",
+        ),
+    ):
+        change()
+        qtbot.waitUntil(lambda words=words: words in out_of_date(dock), timeout=STALE_SOON)
+        back()
+        qtbot.waitUntil(lambda: not out_of_date(dock), timeout=STALE_SOON)
+    assert dock.result is first
+
+
+def test_settings_that_a_study_sweeps_leave_its_result(landscape_dock, smoothing_dock, qtbot):
+    smoothing_dock.ranges["sigmas"].setText("0, 1")
+    for dock in (landscape_dock, smoothing_dock):
+        run(dock, qtbot)
+        dock.settings.controls["rank"].setValue(7)
+        dock.settings.controls["landmarks"].setValue(77)
+        assert not out_of_date(dock)
+    smoothing_dock.settings.controls["outline_smoothing"].setValue(3)
+    assert not out_of_date(smoothing_dock)
+    landscape_dock.settings.controls["outline_smoothing"].setValue(3)
+    assert "outline smoothing was 1.0 and is 3.0" in out_of_date(landscape_dock)
+
+
+def test_one_press_renews_a_study_that_is_out_of_date(smoothing_dock, model, qtbot):
+    smoothing_dock.ranges["sigmas"].setText("0, 1")
+    run(smoothing_dock, qtbot)
+    smoothing_dock.merge.click()
+    assert '"Smooth each image as a whole" was changed' in out_of_date(smoothing_dock)
+    tick(smoothing_dock.groups.a, "three")
+    assert "other layers are chosen" in out_of_date(smoothing_dock)
+    with qtbot.waitSignal(smoothing_dock.finished, timeout=60_000):
+        press(smoothing_dock.stale.again, qtbot)
+    assert not out_of_date(smoothing_dock)
+    model.layers.remove("three")
+    assert "other layers are chosen" in out_of_date(smoothing_dock)
+    assert smoothing_dock.stale.again.isEnabled()
+    model.layers.remove("one")
+    assert not smoothing_dock.stale.again.isEnabled()
+
+
+def test_a_layer_edited_during_a_study_gives_a_result_that_is_out_of_date_at_once(landscape_dock, model, qtbot):
+    with qtbot.waitSignal(landscape_dock.finished, timeout=60_000):
+        press(landscape_dock.run_button, qtbot)
+        model.layers["one"].data = labels_of(7)
+    assert "one was changed" in out_of_date(landscape_dock)
+
+
+def test_a_run_cancelled_at_once_leaves_the_finished_study(landscape_dock, qtbot):
+    before = run(landscape_dock, qtbot)
+    landscape_dock.ranges["landmarks"].setText("100-2000:50")
+    press(landscape_dock.run_button, qtbot)
+    assert not out_of_date(landscape_dock)
+    press(landscape_dock.cancel_button, qtbot)
+    assert landscape_dock.result is before
+    expected = f"Cancelled. This is the result of the run before. {before.summary()}"
+    assert landscape_dock.answer.text() == expected
+    assert landscape_dock.view.isVisibleTo(landscape_dock)
+    assert 'the range "Landmarks" was changed' in out_of_date(landscape_dock)
+
+
+@pytest.mark.parametrize("late", [False, True], ids=["at once", "half way"])
+def test_a_run_that_fails_leaves_the_finished_study(landscape_dock, qtbot, monkeypatch, late):
+    before = run(landscape_dock, qtbot)
+    works = landscape_module.run_landscape
+
+    def failing(*args):
+        steps = works(*args)
+        while late and not isinstance(step := next(steps), Partial):
+            yield step
+        if late:
+            yield step
+        raise ValueError("the reason")
+        yield
+
+    monkeypatch.setattr(landscape_module, "run_landscape", failing)
+    run(landscape_dock, qtbot)
+    assert landscape_dock.result is before
+    assert landscape_dock.answer.text().startswith("⚠ the reason")
+    assert before.summary() in landscape_dock.answer.text()
+    assert landscape_dock.view.isVisibleTo(landscape_dock)
+    assert not out_of_date(landscape_dock)
+
+
+def test_a_closed_study_listens_to_nothing_and_sees_at_reopening_what_has_changed(landscape_dock, model, qtbot):
+    layer = model.layers["one"]
+    before = len(layer.events.data.callbacks)
+    run(landscape_dock, qtbot)
+    landscape_dock.show()
+    landscape_dock.hide()
+    qtbot.waitUntil(lambda: not landscape_dock.sides.following, timeout=2000)
+    assert len(layer.events.data.callbacks) == before
+    layer.data = labels_of(7)
+    landscape_dock.show()
+    assert "one was changed" in out_of_date(landscape_dock)
 
 
 def test_errors_end_in_the_panel(landscape_dock, model, qtbot):

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from napari.components import ViewerModel
 from napari.layers import Shapes
-from qtpy.QtCore import QEvent, Qt, Signal
+from qtpy.QtCore import Qt
 from qtpy.QtWidgets import (
     QAbstractItemView,
     QCheckBox,
@@ -30,9 +30,11 @@ from .colorbar import ColorBar
 from .inputs import ACCEPTED, SegmentationSettings, Source, source_of, trace
 from .inspect_layers import SCORE, exclude, excluded_of, inspected_layers, score_limits
 from .layer_choice import LayerChoice
-from .layers import is_own
-from .widgets import NarrowList, ScrollColumn, form, is_closed, keeping_focus, once, run_keys, wrapped
-from .worker import Failure, Kept, Progress, Runner
+from .layers import OwnLayers, is_own
+from .result_dock import ResultDock
+from .staleness import Basis, basis
+from .widgets import NarrowList, ScrollColumn, form, keeping_focus, run_keys, wrapped
+from .worker import Failure, Kept, Progress
 
 _SUSPICIOUS, _TWO = "suspicious", "two"
 _QUESTIONS = {
@@ -44,42 +46,34 @@ _COLUMNS = ("exclude", "of", "id", "score", "why")
 _AROUND = 3.0
 
 
-class InspectCurves(QWidget):
+class InspectCurves(ResultDock):
     """Rank the curves of one or two layers, zoom to them, exclude some, and compare again without.
 
     Parameters
     ----------
     napari_viewer : ViewerModel
-
-    Signals
-    -------
-    finished
-        An inspection, or a comparison without the excluded curves, has ended.
     """
 
-    finished = Signal()
-
     def __init__(self, napari_viewer: ViewerModel, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self._viewer = napari_viewer
+        super().__init__(napari_viewer, "Inspect the layers that are chosen, as they are now", parent)
         self._layers: list[Shapes] = []
+        self._own = OwnLayers(napari_viewer)
+        self._next: Basis | None = None
         self.result: Inspection | None = None
         self.again: Comparison | None = None
-        self.runner = Runner(self)
-        self._closing = once(self, self._leave_if_closed)
         self._make_controls()
         self._lay_out()
         self._connect()
-        self._follow()
+        self.follow()
 
     def _make_controls(self) -> None:
         self.question = NarrowList()
         for value, words in _QUESTIONS.items():
             self.question.addItem(words, value)
         self.question.setToolTip("Single curves with a fault or far from the others; or two label layers of one image.")
-        self.a = LayerChoice(self._viewer, _offered, "Image, labels or shapes to inspect.")
+        self.a = LayerChoice(self.viewer, _offered, "Image, labels or shapes to inspect.")
         self.b = LayerChoice(
-            self._viewer, _offered, "A second layer to compare with the first; none is fine.", nothing="– none –"
+            self.viewer, _offered, "A second layer to compare with the first; none is fine.", nothing="– none –"
         )
         self.border = QCheckBox("Keep border objects")
         self.border.setToolTip("Also inspect objects cut by the image border; default off, as in a comparison.")
@@ -109,7 +103,7 @@ class InspectCurves(QWidget):
         column.setContentsMargins(6, 6, 6, 6)
         column.addLayout(top)
         column.addLayout(buttons)
-        for part in (self.reason, self.progress, self.verdict, self.table):
+        for part in (self.reason, self.progress, self.stale, self.verdict, self.table):
             column.addWidget(part, int(part is self.table))
         self.score_row = QWidget()
         score = QVBoxLayout(self.score_row)
@@ -126,9 +120,11 @@ class InspectCurves(QWidget):
 
     def _connect(self) -> None:
         for combo in (self.a, self.b):
-            combo.chosen_changed.connect(self._show_idle)
-        self.question.currentIndexChanged.connect(lambda _: self._show_idle())
+            combo.chosen_changed.connect(self._choose)
+        self.question.currentIndexChanged.connect(self._choose)
+        self.border.toggled.connect(self._choose)
         self.inspect_button.clicked.connect(self.inspect)
+        self.stale.again.clicked.connect(self.inspect)
         self.cancel_button.clicked.connect(self.cancel)
         run_keys(self, self.inspect, self.cancel)
         self.again_button.clicked.connect(self.compare_again)
@@ -138,9 +134,18 @@ class InspectCurves(QWidget):
         self.runner.progressed.connect(self._show_progress)
         self.runner.ended.connect(self._end)
 
-    def _follow(self) -> None:
-        self.a.follow()
-        self.b.follow()
+    def _choose(self) -> None:
+        self._show_idle()
+        self.show_staleness()
+
+    def now(self) -> Basis | None:
+        """What an inspection of what is chosen now would rest on."""
+        a, b = self.a.chosen(), self.b.chosen()
+        if a is None:
+            return None
+        sides = (a,), () if b is None else (b,)
+        tracing = SegmentationSettings(keep_border=self.border.isChecked())
+        return basis(self.viewer, sides, tracing, Settings(), more={"the question": self.question.currentData()})
 
     def why_not(self) -> str:
         """Why nothing can be inspected; empty when it can."""
@@ -159,12 +164,14 @@ class InspectCurves(QWidget):
             return
         layers = [layer for layer in (self.a.chosen(), self.b.chosen()) if layer is not None]
         try:
-            sources = tuple(source_of(layer, self._viewer.dims) for layer in layers)
+            sources = tuple(source_of(layer, self.viewer.dims) for layer in layers)
+            self._next = self.now()
         except ValueError as error:
             self._end(Failure(str(error)))
             return
         inspect = _inspection if self.question.currentData() == _SUSPICIOUS else _disagreement
         steps: Any = inspect(sources, self.border.isChecked())
+        self.stale.hide()
         self.runner.start(steps)
         self._show_progress(Progress("starting", 0, 0))
 
@@ -184,6 +191,7 @@ class InspectCurves(QWidget):
             self._show_idle()
             self.reason.setText("Cancelled.")
             self.reason.setVisible(True)
+            self.show_staleness()
             self.finished.emit()
 
     def _show_progress(self, step: Progress | Step) -> None:
@@ -218,19 +226,19 @@ class InspectCurves(QWidget):
         else:
             self._show_inspection(*outcome)
             return
+        self.show_staleness()
         self.finished.emit()
 
     def _show_inspection(self, result: Inspection, layers: list[Shapes]) -> None:
         """Put the curves into the viewer, one layer after another, in place of those of the inspection before."""
-        away = [partial(self._viewer.layers.remove, layer) for layer in self._layers if layer in self._viewer.layers]
-        come = [partial(self._viewer.add_layer, layer) for layer in layers]
-        self.result, self._layers, self.again = result, layers, None
-        self.verdict_again.setText("")
-        self.runner.in_turns([*away, *come, self._conclude])
+        self.runner.in_turns([*self._own.replacing(layers), partial(self._conclude, result, layers)])
 
-    def _conclude(self) -> None:
+    def _conclude(self, result: Inspection, layers: list[Shapes]) -> None:
+        self.result, self.basis, self._layers, self.again = result, self._next, layers, None
+        self.verdict_again.setText("")
         self._show_result()
         self._show_idle()
+        self.watch_result()
         self.finished.emit()
 
     def _show_result(self) -> None:
@@ -252,7 +260,7 @@ class InspectCurves(QWidget):
             return None
         entry = self.result.ranking.iloc[row]
         layer = self._layers["AB".index(entry["source"])]
-        return (layer, int(entry["index"])) if layer in self._viewer.layers else None
+        return (layer, int(entry["index"])) if layer in self.viewer.layers else None
 
     def _toggle(self, item: QTableWidgetItem) -> None:
         place = self._row(item.row())
@@ -267,30 +275,28 @@ class InspectCurves(QWidget):
             return
         layer, index = place
         world = np.array([layer.data_to_world(point) for point in layer.data[index]])[:, -2:]
-        self._viewer.reset_view()
-        whole = np.ptp(np.asarray(self._viewer.layers.extent.world)[:, -2:], axis=0)
+        self.viewer.reset_view()
+        whole = np.ptp(np.asarray(self.viewer.layers.extent.world)[:, -2:], axis=0)
         size = np.maximum(np.ptp(world, axis=0), 1e-9)
-        camera = getattr(self._viewer, "scene", self._viewer).camera  # in the scene since napari 0.9
+        camera = getattr(self.viewer, "scene", self.viewer).camera  # in the scene since napari 0.9
         camera.center = (0.0, *((world.min(axis=0) + world.max(axis=0)) / 2))
         camera.zoom *= max(float((whole / (_AROUND * size)).min()), 1.0)
-        self._viewer.layers.selection.active = layer
+        self.viewer.layers.selection.active = layer
         layer.selected_data = {index}
 
-    def showEvent(self, event: QEvent | None) -> None:  # noqa: N802 - Qt's name
-        """Follow the layers again after the dock was closed."""
-        self._follow()
-        super().showEvent(event)
+    def can_run(self) -> bool:
+        """Whether all that an inspection needs is chosen."""
+        return not self.why_not()
 
-    def hideEvent(self, event: QEvent | None) -> None:  # noqa: N802 - Qt's name
-        """Closing the dock only hides it: stop then, but not for another tab."""
-        self._closing.start()
-        super().hideEvent(event)
+    def follow(self) -> None:
+        """Keep in step with the layer list from now on."""
+        self.a.follow()
+        self.b.follow()
 
-    def _leave_if_closed(self) -> None:
-        if is_closed(self):
-            self.a.rest()
-            self.b.rest()
-            self.cancel()
+    def rest(self) -> None:
+        """Stop following."""
+        self.a.rest()
+        self.b.rest()
 
 
 def _offered(layer: Any) -> bool:

@@ -32,13 +32,15 @@ class LandscapeDock(StudyDock):
         The viewer whose layers are compared.
     """
 
+    swept = ("landmarks", "rank")
+
     def __init__(self, napari_viewer: ViewerModel, parent: QWidget | None = None) -> None:
         self.sides = LayerSides(napari_viewer)
         ranks = NumbersEdit(_RANKS, "Numbers of undulation coordinates.", least=1)
         landmarks = NumbersEdit(_LANDMARKS, "Numbers of points placed on every outline.", least=20)
         ranges = {"ranks": ("Ranks", named(ranks, "Ranks")), "landmarks": ("Landmarks", named(landmarks, "Landmarks"))}
         super().__init__(napari_viewer, self.sides, ranges, parent)
-        for name in ("landmarks", "rank"):
+        for name in self.swept:
             control = self.settings.controls[name]
             control.setToolTip(f"{control.toolTip()}\nFramed in the plot; the study itself sweeps it.")
 

@@ -1,6 +1,6 @@
 """The dock *Smoothing study*: two groups of layers in, the answer at every smoothing of their outlines out."""
 
-from collections.abc import Generator
+from collections.abc import Generator, Hashable
 from functools import partial
 from typing import Any
 
@@ -31,6 +31,8 @@ class SmoothingDock(StudyDock):
         The viewer whose layers are compared.
     """
 
+    swept = ("landmarks", "rank", "outline_smoothing")
+
     def __init__(self, napari_viewer: ViewerModel, parent: QWidget | None = None) -> None:
         self.groups = LayerGroups(napari_viewer)
         self.merge = QCheckBox("Smooth each image as a whole")
@@ -45,8 +47,13 @@ class SmoothingDock(StudyDock):
         }
         ranges = {name: (words, named(edit, words)) for name, (words, edit) in edits.items()}
         super().__init__(napari_viewer, self.groups, ranges, parent)
+        self.merge.toggled.connect(self.show_staleness)
         control = self.settings.controls["outline_smoothing"]
         control.setToolTip(f"{control.toolTip()}\nMarked in the plot by dots; the study itself sweeps it.")
+
+    def more(self) -> dict[str, Hashable]:
+        """Choices beside the form's, by the words for them."""
+        return {**super().more(), f'"{self.merge.text()}"': self.merge.isChecked()}
 
     def own_controls(self) -> tuple[QWidget, ...]:
         """Whether objects may merge."""

@@ -8,13 +8,19 @@ _MANY = 3
 
 
 class StaleBanner(QFrame):
-    """Hidden as long as the result holds."""
+    """Hidden as long as the result holds.
 
-    def __init__(self, parent: QWidget | None = None) -> None:
+    Parameters
+    ----------
+    renewal : str
+        What the button does.
+    """
+
+    def __init__(self, renewal: str = "Compare the two layers as they are now", parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.words = wrapped()
         self.again = QPushButton("Run a&gain")
-        self.again.setToolTip("Compare the two layers as they are now")
+        self.again.setToolTip(renewal)
         row = QHBoxLayout(self)
         row.setContentsMargins(0, 4, 0, 4)
         row.addWidget(self.words, 1)

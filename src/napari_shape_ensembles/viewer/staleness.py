@@ -1,8 +1,8 @@
 """Whether a result still holds: what it rests on, what has changed since, and when to look."""
 
 import weakref
-from collections.abc import Hashable, Iterable, Iterator
-from dataclasses import asdict, dataclass
+from collections.abc import Hashable, Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from napari.components import ViewerModel
@@ -32,6 +32,8 @@ class Basis:
         The settings.
     excluded : tuple of two frozensets
         Ids left out by hand.
+    more : mapping of str to Hashable
+        Further choices, by the words for them.
     """
 
     layers: tuple[Refs, Refs]
@@ -39,6 +41,7 @@ class Basis:
     segmentation: SegmentationSettings
     analysis: Settings
     excluded: tuple[Ids, Ids]
+    more: Mapping[str, Hashable] = field(default_factory=dict)
 
     def printed(self) -> Iterator[tuple["weakref.ref[Layer]", Hashable]]:
         """Every layer with its fingerprint."""
@@ -55,11 +58,12 @@ def basis(
     sides: LayersOfSides,
     segmentation: SegmentationSettings,
     analysis: Settings,
-    excluded: tuple[Ids, Ids],
+    excluded: tuple[Ids, Ids] = (frozenset(), frozenset()),
+    more: Mapping[str, Hashable] | None = None,
 ) -> Basis:
     """What a run started now would rest on."""
     a, b = (tuple(fingerprint(layer, viewer.dims) for layer in side) for side in sides)
-    return Basis(refs_of(sides), (a, b), segmentation, analysis, excluded)
+    return Basis(refs_of(sides), (a, b), segmentation, analysis, excluded, more or {})
 
 
 def changes(then: Basis, now: Basis | None) -> list[str]:
@@ -73,7 +77,8 @@ def changes(then: Basis, now: Basis | None) -> list[str]:
     edited = [f"{layer.name} was changed" for ref, after in now.printed() if before[ref] != after and (layer := ref())]
     settings = [*_different(then.segmentation, now.segmentation), *_different(then.analysis, now.analysis)]
     excluded = ["the choice of excluded curves was changed"] if then.excluded != now.excluded else []
-    return [*edited, *settings, *excluded]
+    more = [f"{words} was changed" for words, value in then.more.items() if value != now.more.get(words)]
+    return [*edited, *settings, *excluded, *more]
 
 
 def _different(before: Any, after: Any) -> Iterator[str]:

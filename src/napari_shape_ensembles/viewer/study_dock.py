@@ -1,11 +1,13 @@
 """What the docks of studies have in common: run and cancel, a plot that grows as results come, and closing."""
 
 from abc import abstractmethod
-from collections.abc import Generator
-from typing import Any, Protocol
+from collections.abc import Generator, Hashable, Sequence
+from dataclasses import fields, replace
+from typing import Any, Protocol, TypeVar
 
 from napari.components import ViewerModel
-from qtpy.QtCore import QEvent, Qt, QTimer, Signal
+from napari.layers import Layer
+from qtpy.QtCore import Qt, QTimer
 from qtpy.QtWidgets import (
     QHBoxLayout,
     QLabel,
@@ -19,9 +21,13 @@ from qtpy.QtWidgets import (
 from ..studies import Partial
 from .plot_view import Plot, PlotView
 from .ranges import NumbersEdit
+from .result_dock import ResultDock
 from .settings_form import SettingsForm
-from .widgets import NarrowList, ScrollColumn, form, is_closed, keeping_focus, once, run_keys, wrapped
-from .worker import Failure, Progress, Runner
+from .staleness import Basis, basis
+from .widgets import NarrowList, ScrollColumn, form, keeping_focus, run_keys, wrapped
+from .worker import Failure, Progress
+
+Choices = TypeVar("Choices")
 
 _TESTS = {
     "undulation": "undulation (form)",
@@ -34,12 +40,17 @@ _TESTS = {
 _REDRAW = 1000
 _PULSE = 150  # milliseconds between two changes of the progress shown
 _CONTROLS = 270  # pixels of the upper half at first
+_CLICK = "Click a place in the plot to load its settings into Compare shapes."
+_BEFORE = "This is the result of the run before."
 
 
 class LayerChoice(Protocol):
     """The part of a dock in which layers are chosen; keeps in step with the viewer's list."""
 
     changed: Any
+
+    def chosen(self) -> tuple[Sequence[Layer], Sequence[Layer]]:
+        """The layers of A and those of B."""
 
     def follow(self) -> None:
         """Keep in step from now on."""
@@ -48,16 +59,14 @@ class LayerChoice(Protocol):
         """Stop following."""
 
 
-class StudyDock(QWidget):
-    """A dock that runs a study. Subclasses say what is chosen, what is run, and how it is drawn.
+class StudyDock(ResultDock):
+    """A dock that runs a study, and holds what is known in `result`.
 
-    Signals
-    -------
-    finished
-        A run has ended: completely, by an error, or by being cancelled. `result` holds what is known.
+    Subclasses say what is chosen, what is run, and how it is drawn.
     """
 
-    finished = Signal()
+    #: Settings that the study itself sweeps: the form's own play no part in it.
+    swept: tuple[str, ...]
 
     def __init__(
         self,
@@ -66,13 +75,12 @@ class StudyDock(QWidget):
         ranges: dict[str, tuple[str, NumbersEdit]],
         parent: QWidget | None = None,
     ) -> None:
-        super().__init__(parent)
-        self.viewer = napari_viewer
+        super().__init__(napari_viewer, "Run the study of what is chosen now", parent)
         self.choice: LayerChoice = choice
         self.ranges = {name: edit for name, (_, edit) in ranges.items()}
         self.result: Any = None
-        self.runner = Runner(self)
-        self._closing = once(self, self._stop_if_closed)
+        self._next: Basis | None = None
+        self._before: tuple[Any, Basis | None] = (None, None)
         self._make_controls()
         self._lay_out(choice, ranges)
         self._connect()
@@ -108,7 +116,7 @@ class StudyDock(QWidget):
         self.run_button.setToolTip("Run the study; results are drawn as they come (Enter)")
         self.cancel_button = QPushButton("&Cancel")
         self.cancel_button.setToolTip("Stop the study; what is drawn so far is kept (Esc)")
-        self.reason, self.answer, self.picked = wrapped(), wrapped(), wrapped()
+        self.reason, self.answer, self.picked = wrapped(), wrapped(), wrapped(_CLICK)
         self.progress = QProgressBar()
         self.progress.setTextVisible(False)
         self.step = wrapped()
@@ -162,7 +170,7 @@ class StudyDock(QWidget):
         buttons.addWidget(self.run_button, 1)
         buttons.addWidget(self.cancel_button)
         column.addLayout(buttons)
-        for part in (self.reason, self.step, self.progress, self.answer):
+        for part in (self.reason, self.step, self.progress, self.stale, self.answer):
             column.addWidget(part)
         self.shown_row = QWidget()
         row = QHBoxLayout(self.shown_row)
@@ -178,10 +186,12 @@ class StudyDock(QWidget):
         return lower
 
     def _connect(self) -> None:
-        self.choice.changed.connect(self._show_reason)
-        for edit in self.ranges.values():
-            edit.changed.connect(self._show_reason)
+        for changed in (self.choice.changed, *(edit.changed for edit in self.ranges.values())):
+            changed.connect(self._show_reason)
+            changed.connect(self.show_staleness)
+        self.settings.changed.connect(self.show_staleness)
         self.run_button.clicked.connect(self.run)
+        self.stale.again.clicked.connect(self.run)
         self.cancel_button.clicked.connect(self.cancel)
         run_keys(self, self.run, self.cancel)
         self.shown.currentIndexChanged.connect(self.redraw)
@@ -196,14 +206,14 @@ class StudyDock(QWidget):
         """Copy what the layers show, and study it in the background."""
         if self.runner.busy or self._reason():
             return
+        self._before = self.result, self.basis
         try:
-            steps = self.steps()
+            steps, self._next = self.steps(), self.now()
         except ValueError as error:
             self._end(Failure(str(error)))
             return
-        self.result = None
-        self._say("")
-        self._show_plot_parts(False)
+        self._say("" if self.result is None else _BEFORE)
+        self.picked.setText(_CLICK)
         self._latest = Progress("starting", 0, 0)
         self.runner.start(steps)
         self._show_busy()
@@ -212,17 +222,34 @@ class StudyDock(QWidget):
         """Stop the study under way; what is known stays."""
         if self.runner.busy:
             self.runner.cancel()
-            self._show_idle()
-            kept = self.result is not None and self.result.done_something
-            self._say("Cancelled. " + (f"So far: {self.result.summary()}" if kept else ""))
-            self.redraw()
-            self.finished.emit()
+            known = "So far:" if self.basis is self._next else _BEFORE
+            self._conclude("Cancelled." + (f" {known} {self.result.summary()}" if self.result is not None else ""))
+
+    def now(self) -> Basis | None:
+        """What the study of what is chosen now would rest on."""
+        a, b = map(tuple, self.choice.chosen())
+        if not a or not b:
+            return None
+        parts = (
+            _at_defaults(self.settings.segmentation(), self.swept),
+            _at_defaults(self.settings.analysis(), self.swept),
+        )
+        return basis(self.viewer, (a, b), *parts, more=self.more())
+
+    def more(self) -> dict[str, Hashable]:
+        """Choices beside the form's, by the words for them."""
+        return {f'the range "{edit.accessibleName()}"': tuple(edit.values()) for edit in self.ranges.values()}
+
+    def can_run(self) -> bool:
+        """Whether all that a run needs is chosen."""
+        return not self._reason()
 
     def _note_progress(self, progress: Progress | Partial[Any]) -> None:
         """Keep what a run tells; it may tell more than a window can show."""
         self._latest = progress
-        if isinstance(progress, Partial):
-            self.result = progress.result
+        if isinstance(progress, Partial) and progress.result.done_something:
+            self.result, self.basis = progress.result, self._next
+            self._say("")
             self._redraw_soon()
         if not self._pulse.isActive():
             self._pulse.start()
@@ -235,6 +262,7 @@ class StudyDock(QWidget):
             self.step.setText(f"{progress.name[0].upper()}{progress.name[1:]} …")
 
     def _show_busy(self) -> None:
+        self.stale.hide()
         with keeping_focus(self, self.cancel_button):
             for part in (self.cancel_button, self.progress, self.step):
                 part.setVisible(True)
@@ -247,11 +275,10 @@ class StudyDock(QWidget):
 
     def redraw(self) -> None:
         """Draw what is known."""
-        if self.result is None or not self.result.done_something:
-            return
-        if not self.shown_row.isVisibleTo(self):
-            self._show_plot_parts(True)
-        self.view.show_plot(self.plot(self.result, self._test()))
+        drawable = self.result is not None and self.result.done_something
+        self._show_plot_parts(drawable)
+        if drawable:
+            self.view.show_plot(self.plot(self.result, self._test()))
 
     def _test(self) -> str:
         """The test to be drawn: a part only where there are parts."""
@@ -262,7 +289,6 @@ class StudyDock(QWidget):
     def _show_plot_parts(self, visible: bool) -> None:
         for part in (self.shown_row, self.view, self.picked):
             part.setVisible(visible)
-        self.picked.setText("Click a place in the plot to load its settings into Compare shapes.")
 
     def _pick(self, axes: int, x: float, y: float) -> None:
         words = self.loaded(axes, x, y)
@@ -295,29 +321,38 @@ class StudyDock(QWidget):
         self.answer.setVisible(bool(words))
 
     def _end(self, outcome: Any) -> None:
+        """Take what a run has led to; one that failed leaves the result before it, if only in part."""
+        if not isinstance(outcome, Failure):
+            self.result, self.basis = outcome, self._next
+            self._conclude(outcome.summary())
+            return
+        words = f"⚠ {outcome.reason}"
+        if self._before[0] is not None:
+            self.result, self.basis = self._before
+            words += f"\n{_BEFORE} {self.result.summary()}"
+        self._conclude(words)
+
+    def _conclude(self, words: str) -> None:
+        """The dock rests, and says what it shows."""
         self._show_idle()
-        if isinstance(outcome, Failure):
-            self._say(f"⚠ {outcome.reason}")
-        else:
-            self.result = outcome
-            self._say(outcome.summary())
-            self.redraw()
+        self._say(words)
+        self.redraw()
+        self.watch_result()
         self.finished.emit()
 
-    def showEvent(self, event: QEvent | None) -> None:  # noqa: N802 - Qt's name
-        """Follow the layers again after the dock was closed."""
+    def follow(self) -> None:
+        """Keep in step with the layer list from now on."""
         self.choice.follow()
-        super().showEvent(event)
 
-    def hideEvent(self, event: QEvent | None) -> None:  # noqa: N802 - Qt's name
-        """Closing the dock only hides it: stop then, but not for another tab or a minimised window."""
-        self._closing.start()
-        super().hideEvent(event)
+    def rest(self) -> None:
+        """Stop following."""
+        self.choice.rest()
 
-    def _stop_if_closed(self) -> None:
-        if is_closed(self):
-            self.choice.rest()
-            self.cancel()
+
+def _at_defaults(choices: Choices, names: Sequence[str]) -> Choices:
+    """Some of the choices set to their defaults, so that they make no difference."""
+    known: Any = choices
+    return replace(known, **{field.name: field.default for field in fields(known) if field.name in names})
 
 
 def named(edit: NumbersEdit, name: str) -> NumbersEdit:
