@@ -1,5 +1,7 @@
 """The dock Shape space as a person uses it: take the comparison, move, play, explain, choose, add, save."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from qtpy.QtCore import QPoint, Qt
@@ -251,6 +253,88 @@ def test_another_comparison_drops_the_explanation(explained, result):
     assert explained.panel.explanation is None
     assert explained.panel.table.rowCount() == 0
     assert explained.save_report.isHidden()
+
+
+def out_of_date(dock):
+    return "" if dock.stale.isHidden() else dock.stale.words.text()
+
+
+@pytest.fixture
+def beside(dock, viewer, qtbot):
+    """The dock with the result of Compare shapes beside it."""
+    dock.settings.controls["rank"].setValue(20)
+    run(dock, qtbot)
+    return opened_space(viewer)
+
+
+def test_a_result_that_no_longer_holds_is_out_of_date_here_too(beside, dock, viewer, qtbot):
+    pixels = viewer.layers["one"].data
+    viewer.layers["one"].data = spots(7)
+    qtbot.waitUntil(lambda: "one was changed" in out_of_date(beside), timeout=2000)
+    viewer.layers["one"].data = pixels
+    qtbot.waitUntil(lambda: not out_of_date(beside), timeout=2000)
+    dock.settings.controls["rank"].setValue(21)
+    assert "rank was 20 and is 21" in out_of_date(beside)
+    before = beside.comparison
+    with qtbot.waitSignal(dock.finished, timeout=30_000):
+        press(beside.stale.again, qtbot)
+    assert beside.comparison is dock.result is not before
+    assert not out_of_date(beside)
+
+
+def test_a_failed_run_of_compare_shapes_outdates_what_is_explored(beside, dock, viewer, qtbot):
+    before = beside.comparison
+    viewer.layers["two"].units = ("pixel", "pixel")
+    run(dock, qtbot)
+    assert dock.state == "error"
+    assert beside.comparison is before
+    assert "the run after it has failed" in out_of_date(beside)
+    viewer.layers["two"].units = ("um", "um")
+    with qtbot.waitSignal(dock.finished, timeout=30_000):
+        press(beside.stale.again, qtbot)
+    assert not out_of_date(beside)
+
+
+def test_it_tells_while_compare_shapes_is_closed_and_opens_it_to_run_again(beside, dock, viewer, qtbot):
+    viewer.window._qt_window.show()
+    beside.parentWidget().show()
+    dock.parentWidget().close()
+    qtbot.waitUntil(lambda: not dock.sides.following, timeout=2000)
+    viewer.layers["two"].data = spots(7)
+    qtbot.waitUntil(lambda: "two was changed" in out_of_date(beside), timeout=2000)
+    with qtbot.waitSignal(dock.finished, timeout=30_000):
+        press(beside.stale.again, qtbot)
+    assert not out_of_date(beside)
+    dock.parentWidget().close()
+    qtbot.waitUntil(lambda: not dock.sides.following, timeout=2000)
+    viewer.layers.remove("two")
+    qtbot.waitUntil(lambda: "a layer was deleted" in out_of_date(beside), timeout=2000)
+
+
+def test_closed_it_listens_to_no_layer(beside, viewer, qtbot):
+    data = viewer.layers["one"].events.data
+    before = len(data.callbacks)
+    viewer.window._qt_window.show()
+    beside.parentWidget().show()
+    assert len(data.callbacks) == before + 1
+    beside.parentWidget().close()
+    qtbot.waitUntil(lambda: len(data.callbacks) == before, timeout=2000)
+
+
+def test_checking_robustness_keeps_the_explanation_and_takes_over_its_verdict(beside, dock, qtbot):
+    explain(beside, qtbot)
+    beside.panel.table.selectRow(3)
+    with qtbot.waitSignal(dock.finished, timeout=60_000):
+        press(dock.results.check, qtbot)
+    assert beside.comparison is dock.result
+    assert beside.panel.explanation.comparison is dock.result
+    assert beside.panel.table.currentRow() == 3
+    assert not beside.save_report.isHidden()
+
+
+def test_an_explanation_says_so_when_its_comparison_turns_out_to_be_inconclusive(explained, result):
+    explained.set_comparison(replace(result, row_depends_on_archetype=True))
+    assert "The comparison is inconclusive" in explained.panel.sentences.text()
 
 
 def test_add_to_viewer_adds_the_outline_in_its_unit(space, viewer, qtbot):

@@ -1,5 +1,7 @@
 """Why two images differ, as the dock *Shape space* shows it: sentences, shares, modes, and typical curves."""
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import NDArray
 from qtpy.QtCore import Qt, Signal
@@ -14,6 +16,7 @@ from qtpy.QtWidgets import (
     QWidget,
 )
 
+from ..comparison import Comparison
 from ..discrepancy.components import COMPONENTS
 from ..discrepancy.modes import along_mode, exaggeration
 from ..discrepancy.witness import most_typical
@@ -77,7 +80,7 @@ class ExplanationPanel(QTabWidget):
         """Fill all pages."""
         self.explanation = explanation
         self.setEnabled(True)
-        self.sentences.setText("\n".join(f"• {sentence}" for sentence in explanation.sentences()))
+        self._show_sentences()
         found = explanation.components
         level = explanation.comparison.settings.significance
         parts = zip(COMPONENTS, found.share, found.share_interval.T, strict=True)
@@ -85,6 +88,16 @@ class ExplanationPanel(QTabWidget):
         self.shares.setVisible(bool(found.differing(level)))
         self._fill_table()
         self._show_typical()
+
+    def judge_anew(self, comparison: Comparison) -> None:
+        """Explain the same comparison, of which something else has become known."""
+        if self.explanation is not None:
+            self.explanation = replace(self.explanation, comparison=comparison)
+            self._show_sentences()
+
+    def _show_sentences(self) -> None:
+        assert self.explanation is not None
+        self.sentences.setText("\n".join(f"• {sentence}" for sentence in self.explanation.sentences()))
 
     def clear_explanation(self) -> None:
         """Show nothing: another comparison came."""

@@ -1,10 +1,14 @@
 """The dock *Shape space*: explore what a comparison learned, and why its images differ."""
 
+import weakref
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from napari.components import ViewerModel
-from napari.layers import Shapes
+from napari.layers import Layer, Shapes
+from qtpy.compat import isalive
 from qtpy.QtCore import QEvent
 from qtpy.QtWidgets import QComboBox, QFileDialog, QHBoxLayout, QProgressBar, QPushButton, QVBoxLayout, QWidget
 
@@ -15,6 +19,8 @@ from .compare_dock import CompareShapes
 from .explanation_panel import ExplanationPanel
 from .shape_explorer import ShapeExplorer
 from .shape_path import ShapePlaces
+from .stale_banner import StaleBanner
+from .staleness import Watch
 from .tasks import explaining, saving_report
 from .widgets import ScrollColumn, is_closed, keeping_focus, once, run_keys, wrapped
 from .worker import Failure, Progress, Runner
@@ -41,6 +47,8 @@ class ShapeSpace(QWidget):
         self._viewer = napari_viewer
         self._followed: list[CompareShapes] = []
         self._following = False
+        self._origin: CompareShapes | None = None
+        self.watch = Watch(napari_viewer, self)
         self.comparison: Comparison | None = None
         self.runner = Runner(self)
         self._looking = once(self, self.look_for_comparison)
@@ -54,6 +62,7 @@ class ShapeSpace(QWidget):
         self.status = wrapped(_NONE)
         self.open_compare = QPushButton("&Open Compare shapes")
         self.open_compare.setToolTip("Open the dock that compares two layers")
+        self.stale = StaleBanner("Compare what is chosen now in Compare shapes")
         self.explorer = ShapeExplorer()
         self.explain_button = QPushButton("&Explain the difference")
         self.explain_button.setToolTip(
@@ -74,8 +83,8 @@ class ShapeSpace(QWidget):
         page = QWidget()
         column = QVBoxLayout(page)
         column.setContentsMargins(6, 6, 6, 6)
-        column.addWidget(self.status)
-        column.addWidget(self.open_compare)
+        for part in (self.status, self.stale, self.open_compare):
+            column.addWidget(part)
         column.addWidget(self.explorer, 1)
         column.addWidget(self.explain_button)
         column.addLayout(buttons)
@@ -88,6 +97,8 @@ class ShapeSpace(QWidget):
 
     def _connect(self) -> None:
         self.open_compare.clicked.connect(self._open_compare)
+        self.stale.again.clicked.connect(self._run_again)
+        self.watch.told.connect(self.show_staleness)
         self.explain_button.clicked.connect(self.explain)
         self.cancel_button.clicked.connect(self.cancel)
         run_keys(self, self.explain, self.cancel)
@@ -107,18 +118,58 @@ class ShapeSpace(QWidget):
             if dock not in self._followed:
                 self._followed.append(dock)
                 dock.finished.connect(lambda dock=dock: self._take_result(dock))
+                dock.stale.told.connect(self.show_staleness)
         for dock in docks:
-            if dock.result is not None and self.comparison is None:
-                self.set_comparison(dock.result)
+            if self.comparison is None:
+                self._take_result(dock)
+        self.show_staleness()
 
     def _take_result(self, dock: CompareShapes) -> None:
         if dock.result is not None and dock.result is not self.comparison:
+            self._origin = dock
             self.set_comparison(dock.result)
+            self._watch_layers()
+        self.show_staleness()
+
+    def _watch_layers(self) -> None:
+        """Listen to the layers of the comparison, for the dock that made it may be closed."""
+        refs = self._refs() if self._following else []
+        self.watch.follow(layer for ref in refs if (layer := ref()) is not None)
+
+    def _refs(self) -> "list[weakref.ref[Layer]]":
+        basis = None if self._origin is None else self._origin.basis
+        return [] if basis is None else [ref for side in basis.layers for ref in side]
+
+    def changed_since(self) -> list[str]:
+        """What has changed since the comparison was made, in words."""
+        dock = self._origin
+        if dock is None or not isalive(dock):
+            return []
+        if dock.result is not self.comparison:
+            return ["the run after it has failed"]
+        deleted = any(ref() not in self._viewer.layers for ref in self._refs())
+        return dock.changed_since() or (["a layer was deleted"] if deleted else [])
+
+    def show_staleness(self) -> None:
+        """Say whether the comparison still holds; not while it is made anew."""
+        dock = self._origin
+        if dock is not None and isalive(dock) and not dock.runner.busy:
+            self.stale.show_changes(self.changed_since(), can_run=dock.run_button.isEnabled())
+
+    def _run_again(self) -> None:
+        if self._origin is not None:
+            if is_closed(self._origin):
+                self._open_compare()
+            self._origin.run()
 
     def set_comparison(self, comparison: Comparison) -> None:
-        """Explore another comparison; an explanation of the one before is dropped."""
+        """Explore another comparison; an explanation is dropped unless it explains the same data."""
+        before, self.comparison = self.comparison, comparison
+        if before is not None and _same_data(before, comparison):
+            self.panel.judge_anew(comparison)
+            self._show_state()
+            return
         self.cancel()
-        self.comparison = comparison
         self.explorer.set_places(ShapePlaces(comparison))
         self.panel.clear_explanation()
         self._show_state()
@@ -165,7 +216,8 @@ class ShapeSpace(QWidget):
         elif isinstance(outcome, Path):
             self._show_state(f"Report saved: {outcome.name}")
         else:
-            self.panel.show_explanation(outcome)
+            assert self.comparison is not None
+            self.panel.show_explanation(replace(outcome, comparison=self.comparison))
             self.explorer.choose_modes(outcome.modes.order()[:4].tolist())
             self._show_state()
 
@@ -235,8 +287,10 @@ class ShapeSpace(QWidget):
         """Follow the viewer, and look for a comparison again."""
         super().showEvent(event)
         if not self._following:
-            self._viewer.layers.events.inserted.connect(self._look_later)
+            for event in self._events():
+                event.connect(self._look_later)
             self._following = True
+            self._watch_layers()
         self.look_for_comparison()
 
     def hideEvent(self, event: QEvent | None) -> None:  # noqa: N802 - Qt's name
@@ -248,10 +302,20 @@ class ShapeSpace(QWidget):
     def _stop_if_closed(self) -> None:
         if is_closed(self):
             self.cancel()
+            self.watch.rest()
             if self._following:
-                self._viewer.layers.events.inserted.disconnect(self._look_later)
+                for event in self._events():
+                    event.disconnect(self._look_later)
                 self._following = False
+
+    def _events(self) -> tuple[Any, ...]:
+        return self._viewer.layers.events.inserted, self._viewer.layers.events.removed
 
     def _look_later(self) -> None:
         """A dock may have been opened since: its layers come before its result is announced."""
         self._looking.start()
+
+
+def _same_data(one: Comparison, other: Comparison) -> bool:
+    """Whether two comparisons have curves, settings and coordinates in common, whatever else is known of them."""
+    return all(getattr(one, name) is getattr(other, name) for name in ("a", "b", "settings", "space", "t", "l"))

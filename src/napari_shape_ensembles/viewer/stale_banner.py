@@ -1,5 +1,6 @@
 """A line that says what has changed since a result was found, and a button that finds it again."""
 
+from qtpy.QtCore import Signal
 from qtpy.QtWidgets import QFrame, QHBoxLayout, QPushButton, QWidget
 
 from .widgets import wrapped
@@ -14,7 +15,14 @@ class StaleBanner(QFrame):
     ----------
     renewal : str
         What the button does.
+
+    Signals
+    -------
+    told
+        Whether the result holds has been looked at again.
     """
+
+    told = Signal()
 
     def __init__(self, renewal: str = "Compare the two layers as they are now", parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -33,3 +41,4 @@ class StaleBanner(QFrame):
         self.words.setText(f"<b>↻ Out of date:</b> {', '.join(changed[:_MANY])}{more}.")
         self.again.setEnabled(can_run)
         self.setVisible(bool(changed))
+        self.told.emit()
