@@ -381,17 +381,6 @@ def test_tab_goes_through_the_controls_in_reading_order(shown, qtbot):
     assert lines[3:] == sorted(lines[3:])
 
 
-def test_no_mnemonic_is_taken_twice_or_from_the_menus(done, explorer):
-    from qtpy.QtWidgets import QLabel
-
-    buttons = [*done.findChildren(QAbstractButton), *done.findChildren(QLabel)]
-    buttons += [*explorer.findChildren(QAbstractButton), *explorer.findChildren(QLabel)]
-    texts = {button.text() for button in buttons if "&" in button.text() and "<" not in button.text()}
-    letters = sorted(text[text.index("&") + 1].lower() for text in texts if "&nbsp" not in text)
-    assert len(letters) == len(set(letters)), letters
-    assert not set(letters) & set("fvlpwh")
-
-
 def test_every_control_says_what_it_does(done, explorer):
     for parent in (done, explorer):
         for kind in (QAbstractButton, QAbstractSpinBox, QComboBox):

@@ -1,10 +1,11 @@
-"""The keys of every dock: Enter runs, Esc cancels, and the focus stays where both are heard."""
+"""The keys of every dock: Enter runs, Esc cancels, the focus stays where both are heard, and no Alt+letter collides."""
 
+import re
 import time
 
 import pytest
 from qtpy.QtCore import Qt
-from qtpy.QtWidgets import QApplication
+from qtpy.QtWidgets import QAbstractButton, QApplication, QLabel, QTabBar
 
 from curve_makers import blobs
 from napari_shape_ensembles import Ensemble, Settings, compare
@@ -16,7 +17,7 @@ from napari_shape_ensembles.viewer.shape_space_dock import ShapeSpace
 from napari_shape_ensembles.viewer.smoothing_dock import SmoothingDock
 from napari_shape_ensembles.viewer.worker import Progress
 
-from .conftest import press, spots
+from .conftest import opened, press, run, spots
 
 
 def slow(*_):
@@ -90,3 +91,90 @@ def test_enter_runs_and_escape_cancels_from_another_control(ready, qtbot, key):
     assert len(dock.runner._running) == 1
     qtbot.keyClick(focused(dock), Qt.Key.Key_Escape)
     assert not dock.runner.busy
+
+
+# Letters -------------------------------------------------------------------------------------------------------
+
+# napari's menu for developers, which is there on demand only, has a shortcut with this letter.
+DEBUG = {"t"}
+
+
+@pytest.fixture
+def beside(viewer):
+    """A viewer with a window, two images in it and a dock opened through the manifest."""
+    for seed, name in ((1, "one"), (2, "two")):
+        viewer.add_image(spots(seed), name=name)
+    return lambda title: viewer.window.add_plugin_dock_widget("napari-shape-ensembles", title)[1]
+
+
+def letters_of(texts):
+    return [letter.lower() for text in texts for letter in re.findall(r"(?<!&)&(\w)", text)]
+
+
+def entries(menu):
+    """Every entry of a menu and of those in it, as it is when it is opened."""
+    menu.aboutToShow.emit()
+    for entry in menu.actions():
+        if entry.menu() is None:
+            yield entry
+        else:
+            yield from entries(entry.menu())
+
+
+def letters_of_napari(viewer):
+    """Letters that napari's window takes together with Alt."""
+    menus = viewer.window._qt_window.menuBar().actions()
+    keys = [key.toString() for menu in menus for entry in entries(menu.menu()) for key in entry.shortcuts()]
+    alone = [key.lower() for key in keys if re.fullmatch(r"Alt\+[A-Z]", key)]
+    return {*letters_of(menu.text() for menu in menus), *(key[-1] for key in alone), *DEBUG}
+
+
+def letters(*pages):
+    """Letters that the parts of docks take together with Alt, in sight or not."""
+    texts = []
+    for page in pages:
+        texts += [button.text() for button in page.findChildren(QAbstractButton)]
+        texts += [label.text() for label in page.findChildren(QLabel) if label.buddy() is not None]
+        texts += [bar.tabText(index) for bar in page.findChildren(QTabBar) for index in range(bar.count())]
+    return letters_of(texts)
+
+
+def assert_free(found, taken):
+    assert found
+    assert len(found) == len(set(found)), sorted(found)
+    assert not set(found) & taken, sorted(found)
+
+
+TITLES = [
+    "Segment curves",
+    "Inspect curves",
+    "Decision landscape",
+    "Smoothing study",
+    "Shape space",
+    "Pixel size",
+]
+
+
+@pytest.mark.parametrize("title", TITLES)
+def test_no_letter_of_a_dock_is_taken_twice_or_by_napari(beside, viewer, qtbot, title):
+    taken = letters_of_napari(viewer)
+    assert {"f", "v", "l", "p", "w", "h", "s", "c"} <= taken
+    dock = beside(title)
+    assert_free(letters(dock), taken)
+    if title == "Shape space":  # a button that has another text while it is pressed
+        dock.explorer.play.setChecked(True)
+        assert_free(letters(dock), taken)
+
+
+def test_no_letter_of_compare_shapes_and_its_curves_is_taken_twice_or_by_napari(beside, viewer, qtbot):
+    taken = letters_of_napari(viewer)
+    beside("Compare shapes")
+    dock = opened(viewer, qtbot)
+    run(dock, qtbot)
+    press(dock.results.explore, qtbot)
+    explorer = dock.views.explorer
+    explorer.selection.pick([3])
+    assert_free(letters(dock, explorer), taken)
+    press(explorer.card.exclude, qtbot)
+    assert "again" in explorer.card.exclude.text()
+    assert_free(letters(dock, explorer), taken)

@@ -172,7 +172,7 @@ def test_play_moves_the_slider_in_use_until_it_is_pressed_again(viewer, result, 
     count = len(seen)
     qtbot.wait(80)
     assert len(seen) == count
-    assert "Play" in explorer.play.text()
+    assert explorer.play.text() == "▶ Pla&y"
 
 
 def test_explaining_fills_the_pages(explained, result):

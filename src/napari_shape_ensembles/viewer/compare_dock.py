@@ -75,7 +75,7 @@ class CompareShapes(QWidget):
         self.settings = SettingsForm()
         self.run_button = QPushButton("&Run")
         self.run_button.setToolTip("Segment, trace and compare A and B (Enter)")
-        self.cancel_button = QPushButton("&Cancel")
+        self.cancel_button = QPushButton("Cancel")
         self.cancel_button.setToolTip("Stop the comparison; layers and results stay as they are (Esc)")
         self.files = QPushButton("Ope&n …")
         self.files.setStyleSheet("padding: 3px 18px 3px 6px;")  # room for the sign of a menu

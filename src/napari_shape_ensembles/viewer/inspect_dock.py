@@ -79,7 +79,7 @@ class InspectCurves(ResultDock):
         self.border.setToolTip("Also inspect objects cut by the image border; default off, as in a comparison.")
         self.inspect_button = QPushButton("&Inspect")
         self.inspect_button.setToolTip("Trace the curves, compare them and rank them (Enter)")
-        self.cancel_button = QPushButton("&Cancel")
+        self.cancel_button = QPushButton("Cancel")
         self.cancel_button.setToolTip("Stop; layers and results stay as they are (Esc)")
         self.reason, self.verdict, self.verdict_again = wrapped(), wrapped(), wrapped()
         self.progress = QProgressBar()
@@ -87,7 +87,7 @@ class InspectCurves(ResultDock):
         self.table = _table()
         self.colorbar = ColorBar()
         self.colorbar.setToolTip("Score by which the curves are filled; the larger, the more suspicious.")
-        self.again_button = QPushButton("Compare &without the excluded")
+        self.again_button = QPushButton("Compare without the &excluded")
         self.again_button.setToolTip("Compare both layers again, without the curves that are ticked")
 
     def _lay_out(self) -> None:

@@ -21,7 +21,7 @@ class KeptRow(QWidget):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.words = wrapped()
-        self.back = QPushButton("Un&do")
+        self.back = QPushButton("Undo")
         self.back.setToolTip("Show the result again that was there before the file was opened")
         row = QHBoxLayout(self)
         row.setContentsMargins(0, 0, 0, 0)

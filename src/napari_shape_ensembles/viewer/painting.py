@@ -30,7 +30,7 @@ class Painting(QWidget):
         self.percentile.valueChanged.connect(self.repaint_layers)
 
     def _lay_out(self) -> None:
-        name, ends = QLabel("Curves filled &by"), QLabel("colours &end at")
+        name, ends = QLabel("Curves filled &by"), QLabel("colours end at")
         name.setBuddy(self.choice)
         ends.setBuddy(self.percentile)
         ends.setToolTip(self.percentile.toolTip())

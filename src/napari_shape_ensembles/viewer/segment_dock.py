@@ -67,18 +67,18 @@ class SegmentCurves(QWidget):
     def _make_controls(self) -> None:
         self.layer = LayerChoice(self._viewer, _can_be_segmented, "The image whose objects are outlined.")
         self.form = SegmentForm()
-        self.live = QCheckBox("&Live preview")
+        self.live = QCheckBox("L&ive preview")
         self.live.setChecked(True)
         self.live.setToolTip("Show what the settings give while they are changed; nothing is kept of it.")
         self.count = wrapped()
         self.sizes = Histogram()
-        self.planes = QCheckBox("All &planes of the stack")
+        self.planes = QCheckBox("&All planes of the stack")
         self.planes.setToolTip("Segment every plane in time or depth for itself; off: the plane that is shown.")
         self.commit_button = QPushButton("&Make labels and outlines")
         self.commit_button.setToolTip(
             "Add a labels layer and a shapes layer with the outlines and their measures (Enter)"
         )
-        self.cancel_button = QPushButton("&Cancel")
+        self.cancel_button = QPushButton("Cancel")
         self.cancel_button.setToolTip("Stop; the layers stay as they are (Esc)")
         self.progress = QProgressBar()
         self.progress.setTextVisible(False)

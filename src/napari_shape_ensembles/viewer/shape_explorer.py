@@ -64,11 +64,11 @@ class ShapeExplorer(QWidget):
         self.tabs.addTab(self._path_page(), "Path")
         self.tabs.addTab(self._rank_page(), "Rank")
         self.tabs.currentChanged.connect(lambda _: self._show_tab())
-        self.play = QPushButton("▶ &Play")
+        self.play = QPushButton("▶ Pla&y")
         self.play.setCheckable(True)
         self.play.setToolTip("Move the slider used last to and fro")
         self.play.toggled.connect(self._toggle_play)
-        self.add = QPushButton("&Add to viewer")
+        self.add = QPushButton("A&dd to viewer")
         self.add.setToolTip("Add the outline shown as a Shapes layer, in the unit of the comparison")
         self.add.clicked.connect(self.wants_layer)
         self._lay_out()
@@ -269,7 +269,7 @@ class ShapeExplorer(QWidget):
         self.canvas.show_shapes([*behind, shape], name)
 
     def _toggle_play(self, on: bool) -> None:
-        self.play.setText("❚❚ &Pause" if on else "▶ &Play")
+        self.play.setText("❚❚ Pa&use" if on else "▶ Pla&y")
         self._frame = 0
         (self._timer.start if on else self._timer.stop)()
 

@@ -68,12 +68,12 @@ class ShapeSpace(QWidget):
         self.explain_button.setToolTip(
             "Find typical curves, and test components and modes; takes a few seconds (Enter)"
         )
-        self.cancel_button = QPushButton("&Cancel")
+        self.cancel_button = QPushButton("Cancel")
         self.cancel_button.setToolTip("Stop explaining, or saving (Esc)")
         self.progress = QProgressBar()
         self.progress.setTextVisible(False)
         self.panel = ExplanationPanel()
-        self.save_report = QPushButton("&Save report …")
+        self.save_report = QPushButton("S&ave report …")
         self.save_report.setToolTip("Save everything as one HTML page, or as PDF, with figures and sentences")
 
     def _lay_out(self) -> None:

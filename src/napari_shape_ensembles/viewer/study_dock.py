@@ -114,7 +114,7 @@ class StudyDock(ResultDock):
         self.settings = SettingsForm(folded=True)
         self.run_button = QPushButton("&Run")
         self.run_button.setToolTip("Run the study; results are drawn as they come (Enter)")
-        self.cancel_button = QPushButton("&Cancel")
+        self.cancel_button = QPushButton("Cancel")
         self.cancel_button.setToolTip("Stop the study; what is drawn so far is kept (Esc)")
         self.reason, self.answer, self.picked = wrapped(), wrapped(), wrapped(_CLICK)
         self.progress = QProgressBar()
