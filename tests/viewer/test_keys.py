@@ -176,5 +176,6 @@ def test_no_letter_of_compare_shapes_and_its_curves_is_taken_twice_or_by_napari(
     explorer.selection.pick([3])
     assert_free(letters(dock, explorer), taken)
     press(explorer.card.exclude, qtbot)
+    qtbot.wait(50)  # the card deletes its buttons of before
     assert "again" in explorer.card.exclude.text()
     assert_free(letters(dock, explorer), taken)
