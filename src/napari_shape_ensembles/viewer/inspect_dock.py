@@ -171,7 +171,6 @@ class InspectCurves(ResultDock):
             return
         inspect = _inspection if self.question.currentData() == _SUSPICIOUS else _disagreement
         steps: Any = inspect(sources, self.border.isChecked())
-        self.stale.hide()
         self.runner.start(steps)
         self._show_progress(Progress("starting", 0, 0))
 
@@ -196,6 +195,7 @@ class InspectCurves(ResultDock):
 
     def _show_progress(self, step: Progress | Step) -> None:
         with keeping_focus(self, self.cancel_button):
+            self.stale.hide()
             for part in (self.cancel_button, self.progress, self.reason):
                 part.setVisible(True)
             self.inspect_button.setEnabled(False)

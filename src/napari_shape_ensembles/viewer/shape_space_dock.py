@@ -154,7 +154,8 @@ class ShapeSpace(QWidget):
         """Say whether the comparison still holds; not while it is made anew."""
         dock = self._origin
         if dock is not None and isalive(dock) and not dock.runner.busy:
-            self.stale.show_changes(self.changed_since(), can_run=dock.run_button.isEnabled())
+            with keeping_focus(self, self.explain_button):
+                self.stale.show_changes(self.changed_since(), can_run=dock.run_button.isEnabled())
 
     def _run_again(self) -> None:
         if self._origin is not None:

@@ -262,8 +262,8 @@ class StudyDock(ResultDock):
             self.step.setText(f"{progress.name[0].upper()}{progress.name[1:]} …")
 
     def _show_busy(self) -> None:
-        self.stale.hide()
         with keeping_focus(self, self.cancel_button):
+            self.stale.hide()
             for part in (self.cancel_button, self.progress, self.step):
                 part.setVisible(True)
             self._show_reason()
