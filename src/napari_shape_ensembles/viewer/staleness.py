@@ -1,5 +1,6 @@
 """Whether a result still holds: what it rests on, what has changed since, and when to look."""
 
+import itertools
 import weakref
 from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import asdict, dataclass
@@ -11,7 +12,7 @@ from qtpy.QtCore import QObject, QTimer, Signal
 
 from ..comparison import Settings
 from .inputs import SegmentationSettings, fingerprint
-from .sides import Ids, LayersOfSides, Refs, alive, refs_of
+from .sides import Excluded, LayersOfSides, Refs, alive, refs_of
 
 # What a layer tells when something changes that outlines rest on; which of it matters is seen by looking.
 _TOLD = ("data", "set_data", "scale", "units", "paint", "labels_update")
@@ -30,15 +31,15 @@ class Basis:
         Fingerprints of these layers.
     segmentation, analysis
         The settings.
-    excluded : tuple of two frozensets
-        Ids left out by hand.
+    excluded : tuple of frozensets
+        Ids left out by hand of each layer, A's before B's.
     """
 
     layers: tuple[Refs, Refs]
     prints: tuple[tuple[Hashable, ...], tuple[Hashable, ...]]
     segmentation: SegmentationSettings
     analysis: Settings
-    excluded: tuple[Ids, Ids]
+    excluded: Excluded
 
     def printed(self) -> Iterator[tuple["weakref.ref[Layer]", Hashable]]:
         """Every layer with its fingerprint."""
@@ -55,7 +56,7 @@ def basis(
     sides: LayersOfSides,
     segmentation: SegmentationSettings,
     analysis: Settings,
-    excluded: tuple[Ids, Ids],
+    excluded: Excluded,
 ) -> Basis:
     """What a run started now would rest on."""
     a, b = (tuple(fingerprint(layer, viewer.dims) for layer in side) for side in sides)
@@ -71,8 +72,9 @@ def changes(then: Basis, now: Basis | None) -> list[str]:
         return ["other layers are chosen"]
     before = dict(then.printed())
     edited = [f"{layer.name} was changed" for ref, after in now.printed() if before[ref] != after and (layer := ref())]
+    left_out = [dict(zip(itertools.chain(*one.layers), one.excluded, strict=True)) for one in (then, now)]
     settings = [*_different(then.segmentation, now.segmentation), *_different(then.analysis, now.analysis)]
-    excluded = ["the choice of excluded curves was changed"] if then.excluded != now.excluded else []
+    excluded = ["the choice of excluded curves was changed"] if left_out[0] != left_out[1] else []
     return [*edited, *settings, *excluded]
 
 
