@@ -279,9 +279,7 @@ def test_a_result_of_a_notebook_is_shown_too(done, qtbot):
     assert "excluded" in curves_of(viewer, "one").features
 
 
-def test_a_file_opened_during_a_run_leaves_the_run_alone_and_is_shown_after_it(
-    done, model, qtbot, tmp_path, answer, monkeypatch
-):
+def test_a_file_opened_during_a_run_is_shown_after_it(done, model, qtbot, tmp_path, answer, monkeypatch):
     path = saved(done, answer, tmp_path / "pair.comparison.npz", qtbot)
 
     def slow(*_):
