@@ -1,5 +1,6 @@
 """Keeps all views of the curves together: their layers, the window *Curves*, and the grid of A beside B."""
 
+import itertools
 import weakref
 from collections.abc import Sequence
 from typing import Any
@@ -119,9 +120,8 @@ class SideBySide(QObject):
             self._grid.events.enabled.connect(self._switched)
         cells = [[one for one in cell if one in self._layers] for cell in zip(sources, curves, strict=True)]
         size = max(map(len, cells), default=1)
-        for cell in reversed([cell for cell in cells if len(cell) == size]):
-            for layer in cell:
-                self._layers.move(self._layers.index(layer), len(self._layers))
+        last = list(itertools.chain.from_iterable(reversed([cell for cell in cells if len(cell) == size])))
+        self._reorder([*(layer for layer in self._layers if layer not in last), *last])
         self._arranged = list(map(weakref.ref, self._layers))
         self._grid.stride = -size
         self._grid.enabled = True
@@ -134,8 +134,17 @@ class SideBySide(QObject):
         self._grid.events.enabled.disconnect(self._switched)
         self._grid.enabled, self._grid.stride = before
         if self._alive(self._arranged) == [layer for layer in self._layers if weakref.ref(layer) in self._arranged]:
-            for place, layer in enumerate(self._alive(self._order)):
-                self._layers.move(self._layers.index(layer), place)
+            first = self._alive(self._order)
+            self._reorder([*first, *(layer for layer in self._layers if layer not in first)])
+
+    def _reorder(self, layers: Sequence[Layer]) -> None:
+        """Tell of it once: the window takes tens of milliseconds each time."""
+        reordered = self._layers.events.reordered
+        with reordered.blocker():
+            for place, layer in enumerate(layers):
+                if self._layers[place] != layer:
+                    self._layers.move(self._layers.index(layer), place)
+        reordered(value=self._layers)
 
     def _alive(self, refs: list["weakref.ref[Layer]"]) -> list[Layer]:
         return [layer for ref in refs if (layer := ref()) is not None and layer in self._layers]
