@@ -59,7 +59,7 @@ class CurveViews(QObject):
         for layer, start in self.curves.with_first_rows():
             inside = np.isin(np.arange(len(layer.features)) + start, list(rows))
             if not np.array_equal(layer.features["excluded"], inside):
-                layer.features = layer.features.assign(excluded=inside)
+                layer.features["excluded"] = inside  # to set all features would check every column anew
                 news = True
         if self.explorer is not None:
             self.explorer.show_excluded(rows)
