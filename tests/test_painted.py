@@ -114,8 +114,18 @@ def test_every_image_of_a_side_can_have_a_layer():
         {"images": [*PLACES, {"name": "four"}]},
         {"images": [PLACES[0], {"name": "three", "scale": [0, 1]}]},
         {"images": [PLACES[0], {"name": "three", "scale": "large"}]},
+        {"images": [PLACES[0], {"name": "three", "scale": [1e-300, 1]}]},
+        {"images": PLACES, "scale": None},
+        {"images": PLACES, "scale": ["x", "y"]},
     ],
 )
 def test_places_of_images_that_make_no_sense_are_refused(place):
     with pytest.raises(ValueError, match="of A in its view"):
         curve_layer_data(pooled(), {"a": place})
+
+
+def test_images_whose_curves_are_mixed_have_no_layers_of_their_own():
+    a = Ensemble(list(blobs(6, 60, seed=1)), name="both", images=["one", "three"] * 3)
+    result = compare(a, Ensemble(list(blobs(6, 60, seed=2))), Settings(landmarks=60, rank=4, permutations=19))
+    with pytest.raises(ValueError, match="the images of A in its view"):
+        curve_layer_data(result, {"a": {"images": PLACES}})

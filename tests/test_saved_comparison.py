@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from curve_makers import blobs, ragged_blobs
 from napari_shape_ensembles import Comparison, Ensemble, Settings, compare
-from napari_shape_ensembles.records import mmd_test_of, mmd_test_tree
+from napari_shape_ensembles.records import choices_of, mmd_test_of, mmd_test_tree
 
 QUICK = {"landmarks": 40, "rank": 8, "permutations": 50}
 
@@ -203,3 +203,8 @@ def test_parts_saved_without_a_name_of_their_own_are_named_as_they_are_kept():
     for part in tree["parts"].values():
         del part["name"]
     assert list(mmd_test_of(tree).parts) == ["raw", "normalized"]
+
+
+def test_settings_that_are_no_table_are_refused():
+    with pytest.raises(ValueError, match="Settings is a table of names and values, not 3"):
+        choices_of(Settings, 3)

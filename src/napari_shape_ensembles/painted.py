@@ -1,5 +1,6 @@
 """A comparison to look at, without a viewer: its curves as layer data, its answer as a table for a notebook."""
 
+import itertools
 from collections.abc import Iterator, Sequence
 from html import escape
 from typing import TYPE_CHECKING, Any
@@ -25,6 +26,8 @@ _TEST_HEADINGS = ("test", "MMD", "threshold", "p", "difference")
 _CLIPPED = 99
 # Outlines are thinned for display only, by at most this much of a pixel, or this share of a curve's typical diameter.
 _TOLERANCE, _THINNED = 0.25, 0.002
+# Pixels of a file that is not damaged, in whatever unit; beyond, coordinates in pixels would not be numbers any more.
+_SMALLEST, _LARGEST = 1e-12, 1e12
 # From here on lines around curves cost more time than they help the eye.
 _MANY = 2000
 
@@ -93,9 +96,10 @@ def image_names(view: Tree, side: str) -> list[str]:
 def _images(view: Tree, side: str, ensemble: Ensemble) -> Iterator[tuple[Tree, Ensemble, Any]]:
     """Place, curves and rows of each layer of a side."""
     place, names = view.get(side.lower(), {}), image_names(view, side)
+    whole = _place(place, side)
     if not names:
-        yield _place(place, side), ensemble, np.ones(len(ensemble), dtype=np.bool_)
-    elif names != list(dict.fromkeys(ensemble.images.tolist())):
+        yield whole, ensemble, np.ones(len(ensemble), dtype=np.bool_)
+    elif names != [name for name, _ in itertools.groupby(ensemble.images.tolist())]:
         raise ContentError(f"the images of {side} in its view are not those of its curves")
     else:
         for name, own in zip(names, place["images"], strict=True):
@@ -113,7 +117,8 @@ def _place(place: Tree, side: str) -> Tree:
         pairs: Tree = {name: [float(part) for part in place[name]] for name in ("scale", "translate") if name in place}
     except (TypeError, ValueError) as error:
         raise ContentError(f"the place of {side} in its view is {place!r}") from error
-    if not all(len(pair) == 2 and np.isfinite(pair).all() for pair in pairs.values()) or min(_pixel(pairs)) <= 0:
+    plausible = all(_SMALLEST <= size <= _LARGEST for size in _pixel(pairs))
+    if not plausible or not all(len(pair) == 2 and np.isfinite(pair).all() for pair in pairs.values()):
         raise ContentError(f"the place of {side} in its view is {place!r}")
     return pairs
 

@@ -178,6 +178,8 @@ def choices_of(kind: type[Choices], tree: Mapping[str, Any]) -> Choices:
     ValueError
         For a field that does not exist, or a value of another type than its default, naming it.
     """
+    if not isinstance(tree, Mapping):
+        raise ContentError(f"{kind.__name__} is a table of names and values, not {tree!r}")
     known = {field.name: field.default for field in fields(kind)}  # type: ignore[arg-type]  # it is a dataclass
     unknown = sorted(set(tree) - set(known))
     if unknown:

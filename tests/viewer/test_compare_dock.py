@@ -127,6 +127,7 @@ def test_renamed_and_deleted_layers_are_followed(dock, viewer):
 def test_layers_deleted_and_renamed_during_a_run_do_not_disturb_it(dock, viewer, qtbot):
     with qtbot.waitSignal(dock.finished, timeout=30_000):
         press(dock.run_button, qtbot)
+        qtbot.waitUntil(lambda: dock._next is not None)
         viewer.layers["two"].name = "other"
         viewer.layers.remove("one")
     assert dock.result is not None
@@ -166,6 +167,9 @@ def test_a_second_press_during_a_run_starts_nothing(dock, qtbot, monkeypatch):
     monkeypatch.setattr(compare_dock, "run", lambda *_: starts.append(1) or slow())
     press(dock.run_button, qtbot)
     dock.run()
+    qtbot.waitUntil(lambda: bool(starts))
+    dock.run()
+    qtbot.wait(50)
     assert len(starts) == 1
     dock.cancel()
 

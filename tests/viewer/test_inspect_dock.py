@@ -6,6 +6,7 @@ from qtpy.QtCore import Qt
 from skimage.draw import disk
 
 from napari_shape_ensembles import segment
+from napari_shape_ensembles.viewer import worker
 from napari_shape_ensembles.viewer.inputs import source_of
 
 from .conftest import press, spots
@@ -129,9 +130,9 @@ def test_a_closed_inspection_listens_to_nothing_and_sees_at_reopening_what_has_c
 
 
 @pytest.mark.parametrize("taken", range(5))
-def test_layers_deleted_while_others_are_on_their_way_stay_away(inspected, qtbot, taken):
+def test_layers_deleted_while_others_are_on_their_way_stay_away(inspected, qtbot, monkeypatch, taken):
     viewer, dock = inspected
-    dock.runner._pause.setInterval(10**7)
+    monkeypatch.setattr(worker, "_PAUSE", 10**7)
     press(dock.inspect_button, qtbot)
     qtbot.waitUntil(lambda: bool(dock.runner._turns), timeout=20_000)
     for _ in range(min(taken, len(dock.runner._turns) - 1)):
@@ -139,7 +140,7 @@ def test_layers_deleted_while_others_are_on_their_way_stay_away(inspected, qtbot
     mine = [layer for layer in viewer.layers if layer.name.endswith("inspected")]
     for layer in mine:
         viewer.layers.remove(layer)
-    dock.runner._pause.setInterval(20)
+    monkeypatch.undo()
     with qtbot.waitSignal(dock.finished, timeout=5000):
         dock.runner._take_turn()
     assert not dock.runner.busy

@@ -288,17 +288,16 @@ def test_a_cancelled_run_lets_go_of_its_copies_of_the_images(bare_dock, qtbot, m
     copies = []
 
     def copying(sources, *_):
-        copies.extend(weakref.ref(source.data) for source in sources)
+        copies.extend(weakref.ref(source.data) for side in sources for source in side)
         while True:
             yield worker.Progress("counting", 0, 0)
             time.sleep(0.01)
 
     monkeypatch.setattr(compare_dock, "run", copying)
     press(bare_dock.run_button, qtbot)
+    qtbot.waitUntil(lambda: len(copies) == 2)
     listed = list(bare_dock.runner._running)  # napari's window keeps them too
-    qtbot.wait(50)
     press(bare_dock.cancel_button, qtbot)
-    bare_dock._next = None
     qtbot.waitUntil(lambda: not any(copy() is not None for copy in copies), timeout=3000)
     assert listed
 
@@ -350,6 +349,10 @@ def test_pressing_run_twice_starts_one_run(bare_dock, qtbot, monkeypatch):
     press(bare_dock.run_button, qtbot)
     press(bare_dock.run_button, qtbot)
     bare_dock.run()
+    qtbot.waitUntil(lambda: bool(starts))
+    press(bare_dock.run_button, qtbot)
+    bare_dock.run()
+    qtbot.wait(100)
     assert len(starts) == 1
     bare_dock.cancel()
 

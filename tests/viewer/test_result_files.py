@@ -279,7 +279,7 @@ def test_a_result_of_a_notebook_is_shown_too(done, qtbot):
     assert "excluded" in curves_of(viewer, "one").features
 
 
-def test_a_file_opened_during_a_run_leaves_the_run_alone(done, model, qtbot, tmp_path, answer, monkeypatch):
+def test_a_file_opened_during_a_run_is_shown_after_it(done, model, qtbot, tmp_path, answer, monkeypatch):
     path = saved(done, answer, tmp_path / "pair.comparison.npz", qtbot)
 
     def slow(*_):
@@ -293,7 +293,11 @@ def test_a_file_opened_during_a_run_leaves_the_run_alone(done, model, qtbot, tmp
     model.open(path, plugin=PLUGIN)
     qtbot.waitUntil(lambda: "after this run" in done.results.said.text(), timeout=2000)
     assert done.runner.busy
-    done.cancel()
+    before = done.result
+    press(done.cancel_button, qtbot)
+    qtbot.waitUntil(lambda: done.result is not before and not done.runner.busy, timeout=20_000)
+    assert done.result.summary() == before.summary()
+    assert done.state == "done"
 
 
 @pytest.mark.parametrize(

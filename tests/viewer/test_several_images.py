@@ -1,5 +1,8 @@
 """Several images per sample: ticked in the dock, pooled, and shown as a layer of curves each."""
 
+import gc
+import weakref
+
 import napari
 import numpy as np
 import pytest
@@ -8,6 +11,7 @@ from qtpy.QtCore import Qt
 from qtpy.QtWidgets import QApplication
 
 from napari_shape_ensembles import Comparison, Ensemble, compare, decision_landscape
+from napari_shape_ensembles.viewer import staleness
 from napari_shape_ensembles.viewer.inputs import ensemble_of
 from napari_shape_ensembles.viewer.landscape_dock import LandscapeDock
 
@@ -130,7 +134,18 @@ def test_units_that_do_not_fit_stop_the_run(dock, model, qtbot):
     model.layers["three"].units = ("pixel", "pixel")
     run(dock, qtbot)
     assert dock.state == "error"
+    assert dock.results.answer.text().startswith("⚠ three: ")
     assert "pixel" in dock.results.answer.text()
+
+
+def test_the_curves_of_a_rotated_image_are_rotated(dock, model, qtbot):
+    model.layers["three"].rotate = 30
+    run(dock, qtbot)
+    image, layer = model.layers["three"], model.layers["three curves"]
+    np.testing.assert_allclose(layer.rotate, image.rotate)
+    middle = image.world_to_data(layer.data_to_world(layer.data[0].mean(axis=0)))
+    assert min(middle) > 0
+    assert max(middle) < image.data.shape[0]
 
 
 # Choose --------------------------------------------------------------------------------------------------------
@@ -201,6 +216,34 @@ def test_a_deleted_image_makes_the_result_stale(done, model, name):
     assert done.sides.why_not() == ""
 
 
+@pytest.mark.parametrize("several", [True, False])
+def test_the_lists_that_are_hidden_let_go_of_deleted_layers(model, qtbot, several):
+    dock = bare(with_images(model), qtbot)
+    dock.sides.several.setChecked(not several)
+    dock.sides.several.click()
+    ref = weakref.ref(model.layers["one"])
+    del model.layers["one"]
+    qtbot.waitUntil(lambda: gc.collect() >= 0 and ref() is None, timeout=3000)
+
+
+def test_ticks_do_not_come_back_by_themselves(dock, model):
+    choose_several(dock.sides, [], [])
+    model.add_image(spots(9), name="new")
+    model.layers["one"].name = "first"
+    assert dock.sides.chosen() == ((), ())
+
+
+def test_a_sample_of_many_images_has_a_short_name(dock, model, qtbot, monkeypatch):
+    monkeypatch.setattr(napari, "current_viewer", lambda: model)
+    choose_several(dock.sides, ["one", "three", "four"], ["two"])
+    run(dock, qtbot)
+    assert dock.result.a.name == "four and 2 more"
+    press(dock.results.copy_python, qtbot)
+    scope, out = executed(QApplication.clipboard().text())
+    same(scope["result"], dock.result)
+    assert dock.result.summary() in out
+
+
 def test_a_run_after_another_replaces_all_its_layers(done, model, qtbot):
     choose_several(done.sides, ["one"], B)
     run(done, qtbot)
@@ -257,6 +300,98 @@ def test_a_curve_of_one_image_beside_several_is_left_out(dock, qtbot):
     dock.views.open_explorer()
     dock.views.explorer.table.sortByColumn(1, Qt.SortOrder.DescendingOrder)
     dock.views.explorer.close()
+
+
+def left_out(dock):
+    """Image and place of the curves that are marked as left out, from the layers."""
+    return [
+        (layer.name.removesuffix(" curves"), row)
+        for layer in dock.curves
+        for row in np.flatnonzero(layer.features["excluded"])
+    ]
+
+
+def exclude(dock, name, place):
+    """Leave out a curve of an image."""
+    first = [image for part in (dock.result.a, dock.result.b) for image in part.images].index(name)
+    dock.excluding.exclude(first + place)
+
+
+def test_what_is_left_out_stays_so_whatever_else_is_ticked(done, qtbot):
+    exclude(done, "three", 2)
+    assert left_out(done) == [("three", 2)]
+    count = int((done.result.a.images == "three").sum())
+    for a in (["three"], ["one", "three", "four"], A):
+        choose_several(done.sides, a, ["two"])
+        assert "1 curve left out by hand" in done.excluded.words.text()
+        run(done, qtbot)
+        assert int((done.result.a.images == "three").sum()) == count - 1
+    choose_several(done.sides, ["one"], ["two"])
+    assert done.excluded.isHidden()
+
+
+def test_what_is_left_out_stays_so_under_other_names(done, model, qtbot):
+    exclude(done, "one", 3)
+    counts = {name: int((done.result.a.images == name).sum()) for name in A}
+    one, three = model.layers["one"], model.layers["three"]
+    one.name, three.name = "x", "one"
+    one.name = "three"
+    run(done, qtbot)
+    assert int((done.result.a.images == "three").sum()) == counts["one"] - 1
+    assert int((done.result.a.images == "one").sum()) == counts["three"]
+
+
+def test_one_left_out_of_a_pair_is_left_out_of_several(dock, qtbot):
+    dock.sides.several.click()
+    run(dock, qtbot)
+    exclude(dock, "one", 1)
+    number = len(dock.result.a)
+    choose_several(dock.sides)
+    run(dock, qtbot)
+    assert int((dock.result.a.images == "one").sum()) == number - 1
+
+
+def test_labels_whose_ids_do_not_clash_are_told_apart_too(dock, model, qtbot):
+    labels = np.zeros((60, 160), dtype=np.int32)
+    for index in range(10):
+        labels[5 + 10 * (index % 5) : 13 + 10 * (index % 5), 10 + 40 * (index // 5) :][:, :18] = index + 1
+    model.add_labels(np.where(labels <= 5, labels, 0), name="low", units=("um", "um"))
+    model.add_labels(np.where(labels > 5, labels, 0), name="high", units=("um", "um"))
+    choose_several(dock.sides, ["low", "high"], B)
+    run(dock, qtbot)
+    assert dock.result.a.ids[0] == "high:6"
+    exclude(dock, "low", 0)
+    assert left_out(dock) == [("low", 0)]
+    run(dock, qtbot)
+    assert "low:1" not in dock.result.a.ids
+    assert len(dock.result.a) == 9
+
+
+def test_an_image_of_which_all_is_left_out_says_so(done, qtbot):
+    for place in range(int((done.result.a.images == "one").sum())):
+        exclude(done, "one", place)
+    run(done, qtbot)
+    assert "one has no usable outline" in done.results.answer.text()
+    assert "excluded by hand" in done.results.answer.text()
+
+
+@pytest.mark.parametrize("gone", ["one curves", "three"])
+def test_side_by_side_never_shows_curves_over_another_image(done, model, qtbot, gone):
+    del model.layers[gone]
+    grid = model.canvas.grid if hasattr(model, "canvas") else model.grid
+    press(done.results.side_by_side, qtbot)
+    cells = {layer.name: grid.position(index, model.layers) for index, layer in enumerate(model.layers)}
+    for name in {*A, *B} - {gone, gone.removesuffix(" curves")}:
+        assert cells[name] == cells[f"{name} curves"]
+    assert len({cells[name] for name in {*A, *B} - {gone}}) == len({*A, *B} - {gone})
+
+
+def test_side_by_side_looks_at_no_pixel(done, qtbot, monkeypatch):
+    looked = []
+    monkeypatch.setattr(staleness, "fingerprint", lambda *_: looked.append(1))
+    press(done.results.side_by_side, qtbot)
+    press(done.results.side_by_side, qtbot)
+    assert not looked
 
 
 def test_side_by_side_gives_every_image_a_cell(done, model, qtbot):
@@ -329,6 +464,19 @@ def test_the_copied_script_finds_the_same(done, model, qtbot, monkeypatch):
     same(scope["result"], done.result)
     press(done.results.copy_text, qtbot)
     assert "A: one + three" in QApplication.clipboard().text()
+
+
+def test_the_copied_script_knows_renamed_images_and_odd_names(done, model, qtbot, monkeypatch):
+    monkeypatch.setattr(napari, "current_viewer", lambda: model)
+    model.layers["three"].name = "3rd\n'field'"
+    assert done.state == "done"
+    press(done.results.copy_python, qtbot)
+    same(executed(QApplication.clipboard().text())[0]["result"], done.result)
+    model.add_image(np.stack([spots(1, rows=3)] * 2), name="stack\nof two")
+    choose_several(done.sides, ["stack\nof two"], ["two"])
+    run(done, qtbot)
+    press(done.results.copy_python, qtbot)
+    compile(QApplication.clipboard().text(), "copied", "exec")
 
 
 # Decision landscape --------------------------------------------------------------------------------------------

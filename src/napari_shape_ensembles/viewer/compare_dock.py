@@ -1,21 +1,25 @@
 """The dock *Compare shapes*: two samples in, painted curves and a row of the truth table out."""
 
+import itertools
+import weakref
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 from napari.components import ViewerModel
+from napari.layers import Layer
 from qtpy.QtCore import QEvent, Signal
 from qtpy.QtWidgets import QHBoxLayout, QProgressBar, QPushButton, QVBoxLayout, QWidget
 
 from ..comparison import Comparison
 from ..discrepancy import INCONCLUSIVE
+from .copies import Copies
 from .curve_views import CurveViews, SideBySide
 from .exclusion_row import ExclusionRow
 from .exclusions import ExclusionActions, Exclusions
 from .file_actions import FileActions
 from .help import HelpWindow
-from .inputs import source_of
 from .kept_row import KeptRow
 from .layer_sides import LayerSides
 from .layers import OwnLayers
@@ -52,6 +56,7 @@ class CompareShapes(QWidget):
         super().__init__(parent)
         self._viewer = napari_viewer
         self._next: tuple[Basis, Sources] | None = None
+        self._looked_at: list[set[weakref.ref[Layer]]] = []
         self._then: Callable[[Any], list[Turn] | None] | None = None
         self._help: HelpWindow | None = None
         self.shown: Shown | None = None
@@ -59,7 +64,7 @@ class CompareShapes(QWidget):
         self.curves = OwnLayers(napari_viewer)
         self.views = CurveViews(napari_viewer, self.curves, self)
         self.exclusions = Exclusions()
-        self._side_by_side = SideBySide(napari_viewer)
+        self._side_by_side = SideBySide(napari_viewer, self)
         self.runner = Runner(self)
         self.watch = Watch(napari_viewer, self)
         self._make_controls()
@@ -134,6 +139,7 @@ class CompareShapes(QWidget):
         self.results.noted.connect(self._noting.start)
         self.results.explore.clicked.connect(self.views.open_explorer)
         self.results.side_by_side.toggled.connect(self._arrange)
+        self._side_by_side.left.connect(partial(self.results.side_by_side.setChecked, False))
         run_keys(self, self.run, self.cancel)
         self.runner.progressed.connect(self._show_progress)
         self.runner.ended.connect(self._end)
@@ -166,26 +172,25 @@ class CompareShapes(QWidget):
         if self.runner.busy or self.sides.why_not():
             return
         chosen = self.sides.chosen()
-        try:
-            a, b = (tuple(source_of(layer, self._viewer.dims) for layer in side) for side in chosen)
-            sources, basis_ = (a, b), self._basis_of(chosen)
-            steps = run(sources, basis_.segmentation, basis_.analysis, basis_.excluded)
-        except ValueError as error:
-            self._end(Failure(str(error)))
-            return
-        self._next = basis_, sources
+        copies = Copies(self._viewer, chosen)
         self.opened.note_use()
         self.results.note("")
         self.results.say("")
         self.painting.hide()
-        self.runner.start(steps)
+        self.runner.prepare(copies.turns(), partial(self._steps, chosen, copies))
         with keeping_focus(self, self.cancel_button):
             self.stale.hide()
             self._show_progress(Progress("starting", 0, 0))
 
+    def _steps(self, chosen: LayersOfSides, copies: Copies) -> Steps:
+        segmentation, analysis = self.settings.segmentation(), self.settings.analysis()
+        excluded = self.exclusions.of(itertools.chain(*chosen), segmentation)
+        self._next = copies.basis(segmentation, analysis, excluded), copies.sources()
+        return run(copies.sources(), segmentation, analysis, excluded)
+
     def _basis_of(self, chosen: LayersOfSides) -> Basis:
         segmentation = self.settings.segmentation()
-        excluded = self.exclusions.of(refs_of(chosen), segmentation)
+        excluded = self.exclusions.of(itertools.chain(*chosen), segmentation)
         return basis(self._viewer, chosen, segmentation, self.settings.analysis(), excluded)
 
     def cancel(self) -> None:
@@ -195,17 +200,20 @@ class CompareShapes(QWidget):
         """
         if self.runner.busy and not self.runner.finish_turns():
             self.runner.cancel()
+            self._next = None
             with keeping_focus(self, self.run_button):
                 self._show_idle()
             if self._then is not None:
                 self._then = None
                 self.results.note("Cancelled.")
+                self.show_staleness()
             elif self.result is None:
                 self.results.say("Cancelled.")
             else:
                 self._show_panel("Cancelled. This is the result of the run before.")
                 self._show_painting()
                 self.show_staleness()
+            self.opened.look_later()
             self.finished.emit()
 
     def changed_since(self) -> list[str]:
@@ -220,9 +228,13 @@ class CompareShapes(QWidget):
         return changes(self.basis, now)
 
     def _inputs_changed(self) -> None:
+        """Look what other layers mean for the result; the same ones in another order mean nothing, and are many."""
         self._show_reason()
-        self._follow_inputs()
-        self.show_staleness()
+        chosen = [set(refs) for refs in refs_of(self.sides.chosen())]
+        if chosen != self._looked_at:
+            self._looked_at = chosen
+            self._follow_inputs()
+            self.show_staleness()
         self.opened.look_later()
 
     def _follow_inputs(self) -> None:
@@ -231,8 +243,8 @@ class CompareShapes(QWidget):
 
     def show_staleness(self) -> None:
         """Say whether the result still holds, and how many curves are left out; after a run, not during it."""
-        changed = [] if self.runner.busy else self.changed_since()
-        ids = self.exclusions.of(refs_of(self.sides.chosen()), self.settings.segmentation())
+        changed = [] if self.runner.busy and self._then is None else self.changed_since()
+        ids = self.exclusions.of(itertools.chain(*self.sides.chosen()), self.settings.segmentation())
         self.excluded.show_count(sum(map(len, ids)))
         self.stale.show_changes(changed, can_run=self.run_button.isEnabled())
         self.results.mark_stale(bool(changed))
@@ -265,7 +277,8 @@ class CompareShapes(QWidget):
     def _end(self, outcome: Any) -> None:
         """Take what a run or a task has led to, its layers one after another."""
         layers = outcome.layers if isinstance(outcome, Outcome | Opened) else []
-        arriving = self.curves.replacing(layers) if layers else []
+        new = not isinstance(outcome, Opened) or outcome.new
+        arriving = self.curves.replacing(layers, new=new) if layers else []
         self.runner.in_turns([*arriving, partial(self._conclude, outcome)])
 
     def _conclude(self, outcome: Any) -> None:
@@ -284,7 +297,9 @@ class CompareShapes(QWidget):
         """The last turn: the dock rests, looks whether anything has changed meanwhile, and scrolls to what is new."""
         with keeping_focus(self, self.run_button):
             self._show_idle()
+        self.excluding.show()
         self.show_staleness()
+        self.opened.look_later()
         if self._unseen:
             self._unseen = False
             self._arriving.start()
@@ -292,7 +307,9 @@ class CompareShapes(QWidget):
 
     def _end_run(self, outcome: Outcome | Failure) -> list[Turn]:
         if isinstance(outcome, Failure):
+            self.keep_unsaved()
             self.shown = None
+            self._side_by_side.restore()
             self.results.fail(outcome.reason)
             self._follow_inputs()
             self._unseen = True
@@ -312,6 +329,11 @@ class CompareShapes(QWidget):
             self.runner.start(steps)
             with keeping_focus(self, self.cancel_button):
                 self._show_progress(Progress("starting", 0, 0))
+
+    def keep_unsaved(self) -> None:
+        """Keep a result that can be found nowhere else at hand, before another takes its place."""
+        if self.unsaved and self.shown is not None:
+            self.kept.keep(replace(self.shown, view=self.shown.to_view(self.painting.choice.currentData())))
 
     def showing(self, shown: Shown, *, unsaved: bool = True) -> list[Turn]:
         """The turns that show another result in all views, one that can be found nowhere else or one that can."""
@@ -341,8 +363,9 @@ class CompareShapes(QWidget):
     def _arrange(self, side_by_side: bool) -> None:
         """Show A beside B, or everything as before."""
         if side_by_side and self.shown is not None:
-            refs = [] if self.basis is None else [ref for side in self.basis.layers for ref in side]
-            self._side_by_side.arrange([ref() for ref in refs] or [None for _ in self.curves], self.curves)
+            curves = self.curves.in_places()
+            refs = [] if self.basis is None else list(itertools.chain(*self.basis.layers))
+            self._side_by_side.arrange([ref() for ref in refs] or [None for _ in curves], curves)
         else:
             self._side_by_side.restore()
 
@@ -368,7 +391,9 @@ class CompareShapes(QWidget):
 
     def _stop_if_closed(self) -> None:
         if is_closed(self):
+            self.cancel()
+            self.results.side_by_side.setChecked(False)
             self.sides.rest()
             self.watch.rest()
             self.views.rest()
-            self.cancel()
+            self._looked_at = []  # or nothing would be looked at when the dock is opened again

@@ -1,46 +1,45 @@
-"""Curves that a person leaves out: remembered for each sample, as ids, as long as it is segmented in the same way."""
+"""Curves that a person leaves out: remembered for each layer, as ids, as long as it is segmented in the same way."""
 
+import itertools
 import weakref
-from typing import TYPE_CHECKING, Any, cast
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 from napari.layers import Layer
 from qtpy.QtCore import QObject
 
 from .inputs import SegmentationSettings
-from .sides import Ids, Refs
+from .sides import Excluded, Ids, LayersOfSides, own_ids
 
 if TYPE_CHECKING:
     from .compare_dock import CompareShapes
 
 
 class Exclusions:
-    """Ids left out of samples. Nothing is deleted: a curve left out can be taken in again."""
+    """Ids left out of layers. Nothing is deleted: a curve left out can be taken in again."""
 
     def __init__(self) -> None:
-        self._ids: dict[frozenset[weakref.ref[Layer]], Ids] = {}
+        self._ids: weakref.WeakKeyDictionary[Layer, Ids] = weakref.WeakKeyDictionary()
         self._segmentation: SegmentationSettings | None = None
 
-    def toggle(self, side: Refs, one: Any, segmentation: SegmentationSettings) -> None:
+    def toggle(self, layer: Layer, one: str, segmentation: SegmentationSettings) -> None:
         """Leave a curve out, or take it in again."""
         if segmentation != self._segmentation:
             self.clear()
         self._segmentation = segmentation
-        key = frozenset(side)
-        self._ids[key] = self._ids.get(key, frozenset()) ^ {one}
+        self._ids[layer] = self._ids.get(layer, frozenset()) ^ {one}
 
-    def put(self, sides: tuple[Refs, Refs], ids: tuple[Ids, Ids], segmentation: SegmentationSettings) -> None:
-        """Leave out these curves of two samples, and no others."""
+    def put(self, sides: LayersOfSides, excluded: Excluded, segmentation: SegmentationSettings) -> None:
+        """Leave out these curves, and no others."""
         self.clear()
         self._segmentation = segmentation
-        self._ids = dict(zip(map(frozenset, sides), ids, strict=True))
+        self._ids.update(zip(itertools.chain.from_iterable(sides), excluded, strict=True))
 
-    def of(self, sides: tuple[Refs, Refs], segmentation: SegmentationSettings) -> tuple[Ids, Ids]:
-        """What is left out of two samples; nothing once other settings trace other outlines."""
-        if segmentation != self._segmentation:
-            return frozenset(), frozenset()
-        a, b = (self._ids.get(frozenset(side), frozenset()) for side in sides)
-        return a, b
+    def of(self, layers: Iterable[Layer | None], segmentation: SegmentationSettings) -> Excluded:
+        """What is left out of each layer; nothing once other settings trace other outlines."""
+        known = self._ids if segmentation == self._segmentation else {}
+        return tuple(frozenset() if layer is None else known.get(layer, frozenset()) for layer in layers)
 
     def clear(self) -> None:
         """Take all in again."""
@@ -64,26 +63,34 @@ class ExclusionActions(QObject):
         """Leave a curve of the result out of the next run, or take it in again."""
         dock = self._dock
         if dock.result is None:
+            dock.results.note("⚠ There is no result any more. Run compares the layers anew.")
             return
         side = int(row >= len(dock.result.a))
-        if dock.basis is None or None in [ref() for ref in dock.basis.layers[side]]:
+        sample, first = ((dock.result.a, 0), (dock.result.b, len(dock.result.a)))[side]
+        place, one = own_ids(sample)[row - first]
+        layer = None if dock.basis is None else dock.basis.layers[side][place]()
+        if dock.basis is None or layer is None:
             dock.results.note("⚠ Curves can be left out only of layers that are in the viewer. Run compares them anew.")
             return
-        one = dock.result.distances["id"].tolist()[row]
-        dock.exclusions.toggle(dock.basis.layers[side], one, dock.basis.segmentation)
-        self._show()
+        dock.exclusions.toggle(layer, one, dock.basis.segmentation)
+        self.show()
+        dock.show_staleness()
 
     def include_all(self) -> None:
         """Take in again all curves that were left out by hand."""
         self._dock.exclusions.clear()
-        self._show()
+        self.show()
+        self._dock.show_staleness()
 
-    def _show(self) -> None:
+    def show(self) -> None:
+        """Tell all views which curves of the result are left out."""
         dock = self._dock
-        if dock.result is not None and dock.basis is not None:
-            out = dock.exclusions.of(dock.basis.layers, dock.basis.segmentation)
-            sides = zip((dock.result.a, dock.result.b), out, strict=True)
-            flags = [one in ids for ensemble, ids in sides for one in ensemble.ids.tolist()]
-            dock.views.show_excluded(frozenset(np.flatnonzero(flags).tolist()))
+        flags: list[bool] = []
+        if dock.result is None or dock.basis is None:
+            dock.views.show_excluded(frozenset())
+            return
+        for sample, refs in zip((dock.result.a, dock.result.b), dock.basis.layers, strict=True):
+            out = dock.exclusions.of([ref() for ref in refs], dock.basis.segmentation)
+            flags += [one in out[place] for place, one in own_ids(sample)]
+        if dock.views.show_excluded(frozenset(np.flatnonzero(flags).tolist())):
             dock.painting.repaint_layers()
-        dock.show_staleness()

@@ -69,7 +69,7 @@ class Explorer(QWidget):
 
     def show_result(self, result: Comparison) -> None:
         """Show the curves of a result, nothing picked."""
-        self._result = result
+        self._result, self._excluded = result, frozenset()
         self.selection.pick([])
         self._columns = columns_of(result)
         for axis, default in ((self.x, "undulation distance from the mean"), (self.y, "scale distance from the mean")):

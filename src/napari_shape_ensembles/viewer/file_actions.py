@@ -1,13 +1,17 @@
 """What the dock *Compare shapes* does with a result when asked: copies, files by menus and dialogs, and the check."""
 
+import weakref
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
+from napari.layers import Layer
 from qtpy.QtCore import QObject
 from qtpy.QtWidgets import QApplication, QFileDialog, QMenu, QMessageBox, QPushButton
 
 from ..io import load_settings, save_settings
+from .inputs import Source
 from .report import as_python, as_python_of_file, as_text
 from .settings_files import take_over, to_file
 from .tasks import ENDING, Robustness, checking, exported, exporting, opening, reporting, saving
@@ -77,8 +81,9 @@ class FileActions(QObject):
         if shown is None:
             return
         if shown.basis is not None and shown.sources is not None:
-            basis_ = shown.basis
-            _to_clipboard(as_python(shown.sources, basis_.segmentation, basis_.analysis, basis_.excluded))
+            basis = shown.basis
+            a, b = (tuple(map(_named_now, *both)) for both in zip(shown.sources, basis.layers, strict=True))
+            _to_clipboard(as_python((a, b), basis.segmentation, basis.analysis, basis.excluded))
         elif Path(shown.path).is_file():
             _to_clipboard(as_python_of_file(shown.path))
         else:
@@ -185,6 +190,12 @@ class FileActions(QObject):
             return None
         self._folder = Path(chosen).parent
         return Path(chosen)
+
+
+def _named_now(source: Source, ref: "weakref.ref[Layer]") -> Source:
+    """What a layer was copied as, under the name that it has now."""
+    layer = ref()
+    return source if layer is None else replace(source, name=layer.name)
 
 
 def left_out(settings: list[str]) -> str:

@@ -102,6 +102,7 @@ def source_of(layer: Layer, dims: "Dims") -> Source:
     placement = {
         "scale": np.asarray(layer.scale)[axes],
         "translate": np.asarray(layer.translate)[axes],
+        "rotate": np.asarray(layer.rotate)[np.ix_(axes, axes)],
         "units": tuple(layer.units[axis] for axis in axes),
     }
     plane, path = _plane_words(layer, axes, point), str(layer.source.path or "")

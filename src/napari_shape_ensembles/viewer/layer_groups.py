@@ -41,8 +41,17 @@ class LayerGroups(QWidget):
         for column, (name, group) in enumerate((("A", self.a), ("B", self.b))):
             grid.addWidget(QLabel(f"<b>{name}</b>"), 0, column)
             grid.addWidget(group, 1, column)
-            group.itemChanged.connect(lambda _: self.changed.emit())
-        self.following = False
+            group.itemChanged.connect(self._tick_changed)
+        self.following = self._touched = False
+
+    def _tick_changed(self) -> None:
+        self._touched = True
+        self.changed.emit()
+
+    def forget(self) -> None:
+        """Let go of all layers."""
+        for group in (self.a, self.b):
+            _cleared(group)
 
     def follow(self) -> None:
         """Keep in step with the layer list from now on, and catch up with it."""
@@ -73,10 +82,10 @@ class LayerGroups(QWidget):
         self._fill(list(a), list(b))
 
     def refresh(self) -> None:
-        """List the layers of now; ticks stay. At first A is the first of them, and B the second."""
+        """List the layers of now; ticks stay. Until one is set A is the first of them, and B the second."""
         a, b = self.chosen()
         candidates = self._candidates()
-        if not a and not b and len(candidates) > 1:
+        if not (a or b or self._touched) and len(candidates) > 1:
             a, b = candidates[:1], candidates[1:2]
         self._fill(a, b)
 
@@ -85,8 +94,8 @@ class LayerGroups(QWidget):
 
     def _fill(self, a: list[Layer], b: list[Layer]) -> None:
         for group, ticked in ((self.a, a), (self.b, b)):
+            _cleared(group)
             was_blocked = group.blockSignals(True)
-            group.clear()
             for layer in sorted(self._candidates(), key=_by_name):
                 group.addItem(_item(layer, layer in ticked))
             group.blockSignals(was_blocked)
@@ -103,6 +112,12 @@ def _ticked_list(side: str) -> QListWidget:
     group.setTextElideMode(Qt.TextElideMode.ElideMiddle)
     group.setFixedHeight(_LINES * (group.fontMetrics().height() + 8))
     return group
+
+
+def _cleared(group: QListWidget) -> None:
+    was_blocked = group.blockSignals(True)
+    group.clear()
+    group.blockSignals(was_blocked)
 
 
 def _item(layer: Layer, ticked: bool) -> QListWidgetItem:

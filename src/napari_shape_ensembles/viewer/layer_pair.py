@@ -65,6 +65,11 @@ class LayerPair(QWidget):
             if layer in listed:
                 combo.setCurrentIndex(listed.index(layer))
 
+    def forget(self) -> None:
+        """Let go of all layers."""
+        for combo in (self.a, self.b):
+            _fill(combo, [], None)
+
     def refresh(self) -> None:
         """List the layers of now, keeping what is chosen where it is still there."""
         candidates = self._candidates()

@@ -94,9 +94,11 @@ class LayerSides(QWidget):
         if several:
             a, b = ([] if layer is None else [layer] for layer in self.pair.chosen())
             self.groups.tick(a, b)
+            self.pair.forget()
         else:
             self.pair.refresh()
             self.pair.choose(*(next(iter(group), None) for group in self.groups.chosen()))
+            self.groups.forget()
         self.groups.setVisible(several)
         self.pair.setVisible(not several)
         if following:

@@ -2,6 +2,7 @@
 
 import itertools
 import weakref
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import partial
 
@@ -61,13 +62,20 @@ class OwnLayers:
         alive = ((ref(), row) for ref, row in self._refs)
         return [(layer, row) for layer, row in alive if layer is not None and layer in self._layers]
 
-    def replacing(self, layers: Sequence[Shapes]) -> list[Callable[[], None]]:
+    def in_places(self) -> list[Shapes | None]:
+        """The layer of each image; None where it was deleted."""
+        here = (ref() for ref, _ in self._refs)
+        return [layer if layer is not None and layer in self._layers else None for layer in here]
+
+    def replacing(self, layers: Sequence[Shapes], *, new: bool = True) -> list[Callable[[], None]]:
         """What puts layers where those before them were, in parts that the window can draw between.
 
-        napari takes a tenth of a second for thousands of curves, and longer to draw them for the first time.
+        napari takes a tenth of a second for thousands of curves, and longer to draw them for the first time. Layers
+        that are not new are in the viewer, unless they were deleted.
         """
         away = [partial(self._remove, layer) for layer in self if layer not in layers]
-        return [*away, partial(self._count, layers), *(partial(self._add, layer) for layer in layers)]
+        come = [partial(self._add, layer) for layer in layers] if new else []
+        return [*away, partial(self._count, layers), *come]
 
     def _remove(self, layer: Shapes) -> None:
         if layer in self._layers:
@@ -144,12 +152,15 @@ def opened_pairs(layers: Iterable[Layer]) -> dict[Comparison, list[Shapes]]:
         if isinstance(layer, Shapes) and isinstance(known, dict) and isinstance(known.get("comparison"), Comparison):
             place = str(known.get("source")), int(known.get("part", 0))
             found.setdefault(known["comparison"], {}).setdefault(place, layer)
-    return {result: [parts[key] for key in sorted(parts)] for result, parts in found.items() if _whole(result, parts)}
+    sorted_ = {result: [parts[key] for key in sorted(parts)] for result, parts in found.items()}
+    return {result: own for result, own in sorted_.items() if is_whole(result, own)}
 
 
-def _whole(result: Comparison, parts: dict[tuple[str, int], Shapes]) -> bool:
-    """Whether all layers are there, and nothing was added to them or deleted."""
-    counts = {side: sum(len(layer.features) for (own, _), layer in parts.items() if own == side) for side in "AB"}
+def is_whole(result: Comparison, layers: Sequence[Shapes]) -> bool:
+    """Whether all layers of a comparison are there, and nothing was added to them or deleted."""
+    counts = Counter[str]()
+    for layer in layers:
+        counts[str(layer.metadata[MARK].get("source"))] += len(layer.features)
     return counts == {"A": len(result.a), "B": len(result.b)}
 
 

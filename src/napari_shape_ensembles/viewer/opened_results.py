@@ -2,7 +2,6 @@
 
 import itertools
 import weakref
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, cast
 
@@ -14,7 +13,7 @@ from qtpy.QtCore import QObject
 from ..comparison import Comparison
 from ..painted import MARK
 from .file_actions import left_out
-from .layers import complete, opened_pairs
+from .layers import complete, is_whole, opened_pairs
 from .paints import PAINTS
 from .tasks import Opened, restoring
 from .views import Shown
@@ -58,12 +57,15 @@ class OpenedResults(QObject):
     def look(self) -> None:
         """Take up the layers of a comparison that was opened in the viewer."""
         new = [(result, pair) for result, pair in opened_pairs(self._viewer.layers).items() if result not in self._seen]
-        self._seen.update(result for result, _ in new)
-        if not new or not self._is_for_this_dock(*new[-1]):
+        for layer in itertools.chain.from_iterable(pair for _, pair in new):
+            layer.editable = False  # or a curve could be deleted before the dock has its numbers
+        meant = bool(new) and self._is_for_this_dock(*new[-1])
+        if self._dock.runner.busy:  # it looks again when it rests
+            if meant:
+                self._dock.results.note("The comparison that was opened is shown after this run.")
             return
-        if self._dock.runner.busy:
-            self._dock.results.note("The comparison that was opened is not shown here: open it again after this run.")
-        else:
+        self._seen.update(result for result, _ in new)
+        if meant:
             self._restore(*new[-1])
 
     def _is_for_this_dock(self, result: Comparison, layers: list[Shapes]) -> bool:
@@ -90,9 +92,11 @@ class OpenedResults(QObject):
     def take_up(self, opened: Opened) -> "list[Turn]":
         """Show a result with its settings and its painting, in turns; its layers are in the viewer."""
         dock = self._dock
-        if dock.unsaved and dock.shown is not None:
-            dock.kept.keep(replace(dock.shown, view=dock.shown.to_view(dock.painting.choice.currentData())))
         self._seen.add(opened.shown.result)
+        if not is_whole(opened.shown.result, opened.layers):
+            dock.results.note("⚠ Its layers were changed meanwhile: open the comparison again.")
+            return []
+        dock.keep_unsaved()
         shown = opened.shown.tied(self._viewer)
         ready = partial(self._make_ready, shown, opened.layers)
         return [ready, *dock.showing(shown, unsaved=False), partial(self._set_controls, shown)]
@@ -109,7 +113,7 @@ class OpenedResults(QObject):
         sides = None if shown.basis is None else shown.basis.alive()
         if shown.basis is not None and sides is not None:
             dock.sides.choose(*sides)
-            dock.exclusions.put(shown.basis.layers, shown.excluded, shown.basis.segmentation)
+            dock.exclusions.put(sides, shown.excluded, shown.basis.segmentation)
         dock.results.note(left_out(left))
 
     def bring_back(self) -> None:
@@ -118,8 +122,12 @@ class OpenedResults(QObject):
             self._dock.start_task(restoring(self._dock.kept.kept), self._brought_back)
 
     def _brought_back(self, opened: Opened) -> "list[Turn]":
-        return [*self.take_up(opened), self._forget_kept]
+        """Show what was kept; what is shown now, if it is unsaved too, is kept in its place."""
+        kept = self._dock.kept
+        before, parts = kept.kept, self.take_up(opened)
+        if kept.kept is before:
+            kept.keep(None)
+        return [*parts, self._mark_unsaved]
 
-    def _forget_kept(self) -> None:
-        self._dock.kept.keep(None)
+    def _mark_unsaved(self) -> None:
         self._dock.unsaved = True

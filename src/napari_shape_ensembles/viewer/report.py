@@ -1,7 +1,7 @@
 """A result as text to paste into a notebook, and as the Python that finds it again."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,7 @@ from ..comparison import Comparison, Settings
 from ..curves import Ensemble, counted
 from ..discrepancy import INCONCLUSIVE, MMDTest
 from .inputs import SegmentationSettings, Source
-from .sides import Ids, Sources
+from .sides import Excluded, Ids, Sources, pooled_name
 
 
 def as_text(result: Comparison, segmentation: SegmentationSettings | None, notes: Iterable[str] = ()) -> str:
@@ -62,20 +62,22 @@ def _items(part: SegmentationSettings | Settings) -> Iterator[tuple[str, Any]]:
     yield from asdict(part).items()
 
 
-def as_python(
-    sources: Sources, segmentation: SegmentationSettings, settings: Settings, excluded: tuple[Ids, Ids]
-) -> str:
+def as_python(sources: Sources, segmentation: SegmentationSettings, settings: Settings, excluded: Excluded) -> str:
     """Python that makes the same comparison: from files where they hold what was compared, else in napari's console."""
-    files = [[_file_of(source) for source in side] for side in sources]
-    steps = [
-        line
-        for name, side, own, ids in zip("ab", sources, files, excluded, strict=True)
-        for line in (*_side_code(name, side, own, segmentation), *_exclusion_code(name, ids))
-    ]
+    files = {source.name: _file_of(source) for side in sources for source in side}
+    left_out = iter(excluded)
+    steps: list[str] = []
+    for name, side in zip("ab", sources, strict=True):
+        parts = [name] if len(side) == 1 else [f"{name}_{number}" for number in range(1, len(side) + 1)]
+        for part, source in zip(parts, side, strict=True):
+            steps += _image_code(part, source, files[source.name], segmentation)
+            steps += _exclusion_code(part, next(left_out))
+        if len(side) > 1:
+            whole = pooled_name([source.name for source in side])
+            steps.append(f"{name} = Ensemble.pooled([{', '.join(parts)}], name={whole!r})")
     call = _call("Settings", _items(settings))
-    return "\n".join(
-        [*_imports(files, excluded), *steps, f"result = compare(a, b, {call})", "print(result.summary())", ""]
-    )
+    imports = _imports(list(files.values()), any(excluded), pooled=max(map(len, sources)) > 1)
+    return "\n".join([*imports, *steps, f"result = compare(a, b, {call})", "print(result.summary())", ""])
 
 
 def as_python_of_file(path: str) -> str:
@@ -91,19 +93,16 @@ def as_python_of_file(path: str) -> str:
     return "\n".join(lines)
 
 
-def _imports(files: list[list[str | None]], excluded: tuple[Ids, Ids]) -> Iterator[str]:
-    each = [file for side in files for file in side]
-    names = ["Settings", "compare"]
-    if max(map(len, files)) > 1:
-        names.insert(0, "Ensemble")
-    if any(each):
+def _imports(files: list[str | None], excluded: bool, *, pooled: bool) -> Iterator[str]:
+    names = (["Ensemble"] if pooled else []) + ["Settings", "compare"]
+    if any(files):
         names += ["extract_curves", "segment"]
-    if any(excluded):
+    if excluded:
         yield "import numpy as np"
-    if any(each):
+    if any(files):
         yield "from skimage.io import imread"
     yield f"from napari_shape_ensembles import {', '.join(names)}"
-    if not all(each):
+    if not all(files):
         yield "import napari  # run this in napari's console: a layer is compared that is no file"
         yield "from napari_shape_ensembles.viewer.inputs import SegmentationSettings, ensemble_of"
         yield "viewer = napari.current_viewer()"
@@ -123,24 +122,13 @@ def _file_of(source: Source) -> str | None:
     return source.path if np.array_equal(pixels, source.data) else None
 
 
-def _side_code(
-    name: str, side: Sequence[Source], files: list[str | None], segmentation: SegmentationSettings
-) -> Iterator[str]:
-    for source, file in zip(side, files, strict=True):
-        if file is None and source.plane:
-            yield f"# {source.name}: with the sliders at {source.plane}"
-    images = [_ensemble_code(*one, segmentation) for one in zip(side, files, strict=True)]
-    if len(images) == 1:
-        yield f"{name} = {images[0]}"
-    else:
-        inside = ",\n".join(images).replace("\n", "\n        ")
-        yield f"{name} = Ensemble.pooled(\n    [\n        {inside},\n    ]\n)"
-
-
-def _ensemble_code(source: Source, file: str | None, segmentation: SegmentationSettings) -> str:
+def _image_code(name: str, source: Source, file: str | None, segmentation: SegmentationSettings) -> Iterator[str]:
     if file is None:
+        if source.plane:
+            yield f"# with the sliders of {source.name!r} at {source.plane}"
         chosen = _call("SegmentationSettings", _items(segmentation))
-        return f"ensemble_of(viewer.layers[{source.name!r}], viewer.dims, {chosen})"
+        yield f"{name} = ensemble_of(viewer.layers[{source.name!r}], viewer.dims, {chosen})"
+        return
     pixels = f"imread({file!r})"
     if source.kind == "image":
         names = ("objects", "smoothing", "split_touching")
@@ -153,12 +141,12 @@ def _ensemble_code(source: Source, file: str | None, segmentation: SegmentationS
         "min_area": segmentation.min_area,
         "name": source.name,
     }
-    return _call("extract_curves", options.items(), pixels)
+    yield f"{name} = {_call('extract_curves', options.items(), pixels)}"
 
 
-def _exclusion_code(side: str, ids: Ids) -> Iterator[str]:
+def _exclusion_code(name: str, ids: Ids) -> Iterator[str]:
     if ids:
-        yield f"{side} = {side}.subset(~np.isin({side}.ids, {sorted(ids)!r}))"
+        yield f"{name} = {name}.subset(~np.isin({name}.ids.astype(str), {sorted(ids)!r}))"
 
 
 def _call(name: str, options: Iterable[tuple[str, Any]], first: str | None = None) -> str:

@@ -1,21 +1,26 @@
 """The two samples of a comparison, each of one image or of several, from copied layers to curves."""
 
+import itertools
 import weakref
-from collections.abc import Generator
-from typing import Any, TypeAlias
+from collections.abc import Generator, Sequence
+from typing import TypeAlias
 
 from napari.layers import Layer
 
-from ..curves import Ensemble
+from ..curves import Ensemble, in_unit
 from .inputs import SegmentationSettings, Source, trace
 
-Ids: TypeAlias = frozenset[Any]
+#: Ids left out of an image, in words; and those of all images, A's before B's.
+Ids: TypeAlias = frozenset[str]
+Excluded: TypeAlias = tuple[Ids, ...]
 #: What the images of A and those of B are taken from, copied from there, and weakly referred to.
 LayersOfSides: TypeAlias = tuple[tuple[Layer, ...], tuple[Layer, ...]]
 Sources: TypeAlias = tuple[tuple[Source, ...], tuple[Source, ...]]
 Refs: TypeAlias = tuple[weakref.ref[Layer], ...]
 
 EXCLUDED = "excluded by hand"
+# Images that a sample's name spells out.
+_NAMED = 2
 
 
 def refs_of(sides: LayersOfSides) -> tuple[Refs, Refs]:
@@ -31,51 +36,72 @@ def alive(refs: tuple[Refs, Refs]) -> LayersOfSides | None:
 
 
 def trace_sides(
-    sources: Sources, settings: SegmentationSettings, excluded: tuple[Ids, Ids] = (frozenset(), frozenset())
+    sources: Sources, settings: SegmentationSettings, excluded: Excluded = ()
 ) -> Generator[str, None, tuple[Ensemble, Ensemble]]:
     """Find the outlines of both samples, without those of the excluded ids: yields the name of each step before it.
 
     Raises
     ------
     ValueError
-        When an image cannot be segmented, or of several one has no outline, naming it.
+        When an image cannot be segmented, or of several one cannot be pooled with the others, naming it.
     """
+    left_out = itertools.chain(excluded, itertools.repeat(frozenset()))
     found = []
-    for side, ids in zip(sources, excluded, strict=True):
+    for side in sources:
         images = []
         for source in side:
             image = yield from trace(source, settings)
-            images.append(image)
-        found.append(_pooled(images, ids))
+            images.append(without(image, next(left_out)))
+        found.append(_pooled(images))
     a, b = found
     return a, b
 
 
-def _pooled(images: list[Ensemble], ids: Ids) -> Ensemble:
-    """One sample of several images; an image without curves is more likely a mistake than a finding."""
-    whole = without(Ensemble.pooled(images), ids)
-    if len(images) > 1:
-        for image in images:
-            if image.name not in whole.images:
-                reasons = "; ".join(f"{count} {reason}" for reason, count in image.dropped.items())
-                raise ValueError(
-                    f"{image.name} has no usable outline{f' ({reasons})' if reasons else ''}: check the segmentation "
-                    "and the minimum size, or take the image out of its sample"
-                )
-    return whole
-
-
-def without(ensemble: Ensemble, ids: Ids) -> Ensemble:
+def without(image: Ensemble, ids: Ids) -> Ensemble:
     """Leave out the curves of some ids, and count them."""
-    keep = [index for index, one in enumerate(ensemble.ids.tolist()) if one not in ids]
-    left_out = len(ensemble) - len(keep)
+    keep = [index for index, one in enumerate(image.ids.tolist()) if str(one) not in ids]
+    left_out = len(image) - len(keep)
     if not left_out:
-        return ensemble
+        return image
     return Ensemble(
-        [ensemble.curves[index] for index in keep],
-        name=ensemble.name,
-        unit=ensemble.unit,
-        ids=ensemble.ids[keep],
-        dropped=ensemble.dropped | {EXCLUDED: left_out},
-        images=ensemble.images[keep],
+        [image.curves[index] for index in keep],
+        name=image.name,
+        unit=image.unit,
+        ids=image.ids[keep],
+        dropped=image.dropped | {EXCLUDED: left_out},
     )
+
+
+def _pooled(images: list[Ensemble]) -> Ensemble:
+    """One sample; of several images every id tells of its image."""
+    if len(images) == 1:
+        return images[0]
+    members = [_member(image, images[0].unit) for image in images]
+    return Ensemble.pooled(members, name=pooled_name([image.name for image in images]))
+
+
+def pooled_name(names: Sequence[str]) -> str:
+    """A name for several images that is short enough for a sentence."""
+    return " + ".join(names) if len(names) <= _NAMED else f"{names[0]} and {len(names) - 1} more"
+
+
+def _member(image: Ensemble, unit: str) -> Ensemble:
+    if not len(image):  # more likely a mistake than a finding
+        reasons = "; ".join(f"{count} {reason}" for reason, count in image.dropped.items())
+        raise ValueError(
+            f"{image.name} has no usable outline{f' ({reasons})' if reasons else ''}: check the segmentation and the "
+            "minimum size, or take the image out of its sample"
+        )
+    try:
+        image = in_unit(image, unit)
+    except ValueError as error:
+        raise ValueError(f"{image.name}: {error}") from error
+    ids = [f"{image.name}:{one}" for one in image.ids.tolist()]
+    return Ensemble(image.curves, name=image.name, unit=unit, ids=ids, dropped=image.dropped)
+
+
+def own_ids(sample: Ensemble) -> list[tuple[int, str]]:
+    """For every curve the place of its image in its sample, and its id in that image."""
+    places = {name: place for place, name in enumerate(dict.fromkeys(sample.images.tolist()))}
+    pairs = zip(sample.images.tolist(), map(str, sample.ids.tolist()), strict=True)
+    return [(places[name], one.removeprefix(f"{name}:") if len(places) > 1 else one) for name, one in pairs]

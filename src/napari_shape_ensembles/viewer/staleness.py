@@ -1,5 +1,6 @@
 """Whether a result still holds: what it rests on, what has changed since, and when to look."""
 
+import itertools
 import weakref
 from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
@@ -11,7 +12,7 @@ from qtpy.QtCore import QObject, QTimer, Signal
 
 from ..comparison import Settings
 from .inputs import SegmentationSettings, fingerprint
-from .sides import Ids, LayersOfSides, Refs, alive, refs_of
+from .sides import Excluded, LayersOfSides, Refs, alive, refs_of
 
 # What a layer tells when something changes that outlines rest on; which of it matters is seen by looking.
 _TOLD = ("data", "set_data", "scale", "units", "paint", "labels_update")
@@ -30,8 +31,8 @@ class Basis:
         Fingerprints of these layers.
     segmentation, analysis
         The settings.
-    excluded : tuple of two frozensets
-        Ids left out by hand.
+    excluded : tuple of frozensets
+        Ids left out by hand of each layer, A's before B's.
     more : mapping of str to Hashable
         Further choices, by the words for them.
     """
@@ -40,7 +41,7 @@ class Basis:
     prints: tuple[tuple[Hashable, ...], tuple[Hashable, ...]]
     segmentation: SegmentationSettings
     analysis: Settings
-    excluded: tuple[Ids, Ids]
+    excluded: Excluded
     more: Mapping[str, Hashable] = field(default_factory=dict)
 
     def printed(self) -> Iterator[tuple["weakref.ref[Layer]", Hashable]]:
@@ -58,12 +59,13 @@ def basis(
     sides: LayersOfSides,
     segmentation: SegmentationSettings,
     analysis: Settings,
-    excluded: tuple[Ids, Ids] = (frozenset(), frozenset()),
+    excluded: Excluded | None = None,
     more: Mapping[str, Hashable] | None = None,
 ) -> Basis:
     """What a run started now would rest on."""
     a, b = (tuple(fingerprint(layer, viewer.dims) for layer in side) for side in sides)
-    return Basis(refs_of(sides), (a, b), segmentation, analysis, excluded, more or {})
+    none_out = tuple(frozenset[Any]() for _ in itertools.chain(*sides))
+    return Basis(refs_of(sides), (a, b), segmentation, analysis, excluded or none_out, more or {})
 
 
 def changes(then: Basis, now: Basis | None) -> list[str]:
@@ -75,8 +77,9 @@ def changes(then: Basis, now: Basis | None) -> list[str]:
         return ["other layers are chosen"]
     before = dict(then.printed())
     edited = [f"{layer.name} was changed" for ref, after in now.printed() if before[ref] != after and (layer := ref())]
+    left_out = [dict(zip(itertools.chain(*one.layers), one.excluded, strict=True)) for one in (then, now)]
     settings = [*_different(then.segmentation, now.segmentation), *_different(then.analysis, now.analysis)]
-    excluded = ["the choice of excluded curves was changed"] if then.excluded != now.excluded else []
+    excluded = ["the choice of excluded curves was changed"] if left_out[0] != left_out[1] else []
     more = [f"{words} was changed" for words, value in then.more.items() if value != now.more.get(words)]
     return [*edited, *settings, *excluded, *more]
 

@@ -25,10 +25,11 @@ REPORTS = (".html", ".htm", ".pdf")
 
 @dataclass(frozen=True, eq=False)
 class Opened:
-    """A result out of a file, and its two layers; these may be in the viewer already."""
+    """A result out of a file, and its layers; whether they are new, or were in the viewer already."""
 
     shown: Shown
     layers: list[Shapes]
+    new: bool = True
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,7 +78,8 @@ def restoring(shown: Shown, layers: list[Shapes] | None = None) -> Generator[Pro
     yield Progress("finding typical curves", 1, 3)
     typical(shown.result)
     yield Progress("drawing curves", 2, 3)
-    return Opened(shown, layers or layers_of(painted_data(shown.result, shown.view, PAINTS)))
+    made = layers or layers_of(painted_data(shown.result, shown.view, PAINTS))
+    return Opened(shown, made, new=not layers)
 
 
 def saving(shown: Shown, painted: str, path: Path) -> Generator[Progress, None, list[Path]]:

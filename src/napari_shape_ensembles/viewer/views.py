@@ -16,7 +16,7 @@ from ..comparison import Comparison
 from ..curves import conversion_factor
 from ..painted import image_names
 from .inputs import ACCEPTED, SegmentationSettings, Source, fingerprint, source_of
-from .sides import Ids, Sources, refs_of
+from .sides import Excluded, Sources, refs_of
 from .staleness import Basis
 
 _Inputs: TypeAlias = tuple[tuple[Layer, ...], tuple[Hashable, ...]]
@@ -35,8 +35,8 @@ class Shown:
         Places of the layers; see `comparison_view`.
     notes : tuple of str
         Sentences for the panel, beside the result's own warnings.
-    excluded : pair of frozensets
-        Ids left out by hand.
+    excluded : tuple of frozensets
+        Ids left out by hand of each image, A's before B's.
     prints : tuple of str
         Digests of what the images of A, then those of B, held; empty where they are not known.
     basis : Basis or None
@@ -51,7 +51,7 @@ class Shown:
     segmentation: SegmentationSettings | None
     view: Tree
     notes: tuple[str, ...] = ()
-    excluded: tuple[Ids, Ids] = (frozenset(), frozenset())
+    excluded: Excluded = (frozenset(), frozenset())
     prints: tuple[str, ...] = ()
     basis: Basis | None = None
     sources: Sources | None = None
@@ -107,7 +107,7 @@ class Shown:
             "painted": painted,
             "notes": list(self.notes),
             "prints": list(self.prints),
-            "excluded": [sorted(ids, key=str) for ids in self.excluded],
+            "excluded": [sorted(ids) for ids in self.excluded],
         }
 
     def tied(self, viewer: ViewerModel) -> "Shown":
@@ -205,9 +205,10 @@ def _words(view: Tree, name: str) -> Sequence[str]:
     return words
 
 
-def _excluded(view: Tree) -> tuple[Ids, Ids]:
-    sides = view.get("excluded", [[], []])
-    plain = isinstance(sides, list) and len(sides) == 2 and all(isinstance(side, list) for side in sides)
-    if not plain or not all(isinstance(one, int | float | str) for side in sides for one in side):
-        raise ContentError("the curves excluded in its view are no two lists of ids")
-    return frozenset(sides[0]), frozenset(sides[1])
+def _excluded(view: Tree) -> Excluded:
+    images = sum(len(image_names(view, side)) or 1 for side in "AB")
+    lists = view.get("excluded", [[]] * images)
+    plain = isinstance(lists, list) and len(lists) == images and all(isinstance(ids, list) for ids in lists)
+    if not plain or not all(isinstance(one, int | float | str) for ids in lists for one in ids):
+        raise ContentError("the curves excluded in its view are no list of ids for each image")
+    return tuple(frozenset(map(str, ids)) for ids in lists)

@@ -127,15 +127,10 @@ def run_keys(page: QWidget, run: Callable[[], object], cancel: Callable[[], obje
 @contextmanager
 def keeping_focus(page: QWidget, heir: QWidget) -> Iterator[None]:
     """Disable or hide what has the focus, and keep it in the dock: its keys would be dead, were it to leave."""
-    had = _has_focus(page)
+    before = QApplication.focusWidget()
     yield
-    if had and not _has_focus(page):
+    if before is not None and page.isAncestorOf(before) and QApplication.focusWidget() is not before:
         heir.setFocus()
-
-
-def _has_focus(page: QWidget) -> bool:
-    focus = QApplication.focusWidget()
-    return focus is not None and (focus is page or page.isAncestorOf(focus))
 
 
 def is_closed(page: QWidget) -> bool:

@@ -20,7 +20,7 @@ from ..threads import Stopped, stoppable
 from .inputs import SegmentationSettings
 from .layers import curve_layers
 from .paints import typical
-from .sides import Ids, Sources, trace_sides
+from .sides import Excluded, Sources, trace_sides
 
 Yielded = TypeVar("Yielded")
 Returned = TypeVar("Returned")
@@ -82,7 +82,7 @@ def run(
     sources: Sources,
     segmentation: SegmentationSettings,
     settings: Settings,
-    excluded: tuple[Ids, Ids] = (frozenset(), frozenset()),
+    excluded: Excluded = (),
 ) -> Generator[Progress, None, Outcome]:
     """Go all the way from copied layers to painted curves, without the curves of the excluded ids."""
     tracing = sum({"image": 2, "labels": 1, "shapes": 0}[source.kind] for side in sources for source in side)
@@ -114,13 +114,20 @@ def guarded(
         except Stopped:
             return None
         except ValueError as error:
-            return Failure(str(error))
+            return _failure(error)
         except Exception as error:
             if not threading.main_thread().is_alive():
                 return None  # Python itself is shutting down, and takes its thread pools with it
             log.exception("a run failed")
-            return Failure(f"Something unforeseen went wrong ({type(error).__name__}: {error}). Please report it.")
+            return _failure(error)
         yield step
+
+
+def _failure(error: Exception) -> Failure:
+    """In words; a ValueError has them itself."""
+    if isinstance(error, ValueError):
+        return Failure(str(error))
+    return Failure(f"Something unforeseen went wrong ({type(error).__name__}: {error}). Please report it.")
 
 
 class Runner(QObject):
@@ -142,9 +149,9 @@ class Runner(QObject):
         self._waiting: Steps | None = None
         self._running: list[GeneratorWorker] = []
         self._turns: list[Turn] = []
+        self._preparing = self._failed = False
         self._pause = QTimer(self)
         self._pause.setSingleShot(True)
-        self._pause.setInterval(_PAUSE)
         self._pause.timeout.connect(self._take_turn)
         application = QCoreApplication.instance()
         if application is not None:
@@ -158,10 +165,21 @@ class Runner(QObject):
     def start(self, steps: Steps) -> None:
         """Start a run; one that is still under way is cancelled, and its thread ends before the new one starts."""
         self.cancel()
+        self._failed = False
         if self._running:
             self._waiting = steps
         else:
             self._launch(steps)
+
+    def prepare(self, actions: Iterable[Turn], steps: Callable[[], Steps]) -> None:
+        """Do things in turns before a run, and start it; cancelled meanwhile, the rest of them is left."""
+        self.cancel()
+        self._preparing = True
+        self.in_turns([*actions, lambda: self._prepared(steps)])
+
+    def _prepared(self, steps: Callable[[], Steps]) -> None:
+        self._preparing = False
+        self.start(steps())
 
     def in_turns(self, actions: Iterable[Turn]) -> None:
         """Do things in the window's own thread one by one, and let the window draw between them."""
@@ -169,17 +187,34 @@ class Runner(QObject):
         self._take_turn()
 
     def finish_turns(self) -> bool:
-        """Do at once what is left to be done in turns; whether there was anything."""
+        """Do at once what is left to be done in turns, unless it leads to a run; whether there was anything."""
+        if self._preparing:
+            self._preparing = False
+            self._turns.clear()
         was_busy = bool(self._turns)
         while self._turns:
-            self._turns.pop(0)()
+            self._take_first()
         return was_busy
 
     def _take_turn(self) -> None:
         if self._turns:
-            self._turns.pop(0)()
+            self._take_first()
         if self._turns:
-            self._pause.start()
+            self._pause.start(0 if self._preparing else _PAUSE)
+
+    def _take_first(self) -> None:
+        """Take a turn; one that fails is the last, and ends the work like an error in the thread."""
+        try:
+            self._turns.pop(0)()
+        except Exception as error:
+            if not isinstance(error, ValueError):
+                log.exception("a turn failed")
+            self._turns.clear()
+            self._preparing = False
+            if self._failed:  # telling of a failure failed itself
+                raise
+            self._failed = True
+            self.ended.emit(_failure(error))
 
     def cancel(self) -> None:
         """Stop before the next block of work; nothing of the run is heard of again."""

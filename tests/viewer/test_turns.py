@@ -1,0 +1,278 @@
+"""What happens between two turns of the dock: results arrive in parts, and a person may do anything meanwhile."""
+
+import npe2
+import pytest
+from napari.components import ViewerModel
+from qtpy.QtCore import Qt
+from qtpy.QtWidgets import QApplication, QPushButton
+
+from napari_shape_ensembles.viewer import compare_dock, worker
+
+from .conftest import bare, opened, press, run, spots
+from .test_result_files import answer, done, saved  # noqa: F401 - fixtures
+
+PLUGIN = "napari-shape-ensembles"
+
+
+@pytest.fixture
+def stepped(monkeypatch):
+    """Turns are taken one by one, when asked."""
+    monkeypatch.setattr(worker, "_PAUSE", 10**7)
+
+
+def arriving(dock, qtbot):
+    """Press Run and wait until the first curves arrive."""
+    press(dock.run_button, qtbot)
+    runner = dock.runner
+    qtbot.waitUntil(lambda: not runner._preparing and not runner._worker and bool(runner._turns), timeout=20_000)
+
+
+def take_turns(dock):
+    while dock.runner._turns:
+        dock.runner._take_turn()
+        yield
+
+
+# Run and cancel ------------------------------------------------------------------------------------------------
+
+
+def test_a_run_cancelled_while_layers_are_copied_never_starts(bare_dock, qtbot, monkeypatch):
+    started = []
+    monkeypatch.setattr(compare_dock, "run", lambda *_: started.append(1))
+    press(bare_dock.run_button, qtbot)
+    assert bare_dock.state == "running"
+    press(bare_dock.cancel_button, qtbot)
+    qtbot.wait(100)
+    assert not started
+    assert bare_dock.state == "ready"
+
+
+def test_a_turn_that_fails_ends_in_the_panel(bare_dock, qtbot, monkeypatch, caplog):
+    def failing(*_):
+        raise KeyError("no such thing")
+
+    monkeypatch.setattr(bare_dock.painting, "show_result", failing)
+    run(bare_dock, qtbot)
+    assert "unforeseen went wrong (KeyError" in bare_dock.results.answer.text()
+    assert bare_dock.state == "error"
+    assert "a turn failed" in caplog.text
+    monkeypatch.undo()
+    run(bare_dock, qtbot)
+    assert bare_dock.state == "done"
+
+
+def test_a_failure_that_cannot_be_told_is_raised_and_the_dock_is_free(bare_dock, qtbot, monkeypatch):
+    def failing(*_):
+        raise KeyError("no such thing")
+
+    runner = bare_dock.runner
+    runner.ended.disconnect()
+    runner.ended.connect(lambda _: runner.in_turns([failing]))
+    with qtbot.captureExceptions() as raised:
+        runner.in_turns([failing, failing])
+    assert [kind for kind, *_ in raised] == [KeyError]
+    assert not runner.busy
+
+
+@pytest.mark.parametrize("turn", range(6))
+def test_a_dock_closed_between_two_turns_listens_to_nothing(bare_dock, model, qtbot, stepped, turn):
+    before = {name: len(getattr(model.layers.events, name).callbacks) for name in ("inserted", "removed")}
+    bare_dock.sides.rest()
+    resting = {name: len(getattr(model.layers.events, name).callbacks) for name in before}
+    bare_dock.sides.follow()
+    bare_dock.show()
+    arriving(bare_dock, qtbot)
+    for _ in zip(range(turn), take_turns(bare_dock), strict=False):
+        pass
+    bare_dock.hide()
+    qtbot.waitUntil(lambda: not bare_dock.sides.following, timeout=2000)
+    assert bare_dock.result is not None
+    assert not bare_dock.runner.busy
+    assert not bare_dock.watch._layers
+    assert not any(layer.mouse_drag_callbacks for layer in bare_dock.curves)
+    assert {name: len(getattr(model.layers.events, name).callbacks) for name in before} == resting
+
+
+# What is stale, and what is left out ---------------------------------------------------------------------------
+
+
+def test_a_check_that_is_cancelled_leaves_what_has_changed_in_sight(done, qtbot):  # noqa: F811
+    press(done.results.check, qtbot)
+    done.settings.controls["rank"].setValue(10)
+    assert not done.stale.isHidden()
+    press(done.cancel_button, qtbot)
+    assert done.state == "stale"
+    assert not done.stale.isHidden()
+
+
+def words_of(card):
+    return card.exclude.text().replace("&", "")
+
+
+def test_the_card_of_another_curve_does_not_inherit_that_one_was_left_out(done, qtbot):  # noqa: F811
+    done.views.open_explorer()
+    explorer = done.views.explorer
+    qtbot.addWidget(explorer)
+    done.excluding.exclude(3)
+    explorer.selection.pick([3])
+    assert words_of(explorer.card) == "Include again"
+    run(done, qtbot)
+    explorer.selection.pick([3])
+    assert words_of(explorer.card) == "Exclude"
+    assert done.views._excluded == frozenset()
+
+
+def test_what_is_left_out_stays_marked_after_a_check_and_when_it_is_left_out_meanwhile(done, qtbot):  # noqa: F811
+    done.excluding.exclude(3)
+    with qtbot.waitSignal(done.finished, timeout=60_000):
+        press(done.results.check, qtbot)
+        done.excluding.exclude(5)
+    (a, _) = done.curves
+    assert a.features["excluded"].to_numpy().nonzero()[0].tolist() == [3, 5]
+    done.views.open_explorer()
+    qtbot.addWidget(done.views.explorer)
+    done.views.selection.pick([5])
+    assert words_of(done.views.explorer.card) == "Include again"
+
+
+# Results that fail, come, and are deleted ----------------------------------------------------------------------
+
+
+def test_a_run_that_fails_keeps_the_unsaved_result_at_hand(done, model, qtbot):  # noqa: F811
+    press(done.results.side_by_side, qtbot)
+    grid = model.canvas.grid if hasattr(model, "canvas") else model.grid
+    before = done.result
+    model.layers["two"].units = ("pixel", "pixel")
+    run(done, qtbot)
+    assert done.state == "error"
+    assert not grid.enabled
+    done.excluding.exclude(0)
+    assert "no result" in done.results.said.text()
+    with qtbot.waitSignal(done.finished, timeout=30_000):
+        press(done.kept.back, qtbot)
+    assert done.result is before
+    assert done.unsaved
+
+
+def test_what_undo_replaces_is_kept_in_its_turn(done, qtbot, tmp_path, answer):  # noqa: F811
+    path = saved(done, answer, tmp_path / "pair.comparison.npz", qtbot)
+    first = done.result
+    done.settings.controls["rank"].setValue(5)
+    run(done, qtbot)
+    second = done.result
+    npe2.PluginManager.instance().discover()
+    with qtbot.waitSignal(done.finished, timeout=30_000):
+        done._viewer.open(path, plugin=PLUGIN)
+    assert done.kept.kept.result is second
+    with qtbot.waitSignal(done.finished, timeout=60_000):
+        press(done.results.check, qtbot)
+    checked = done.result
+    assert checked.summary() == first.summary()
+    with qtbot.waitSignal(done.finished, timeout=30_000):
+        press(done.kept.back, qtbot)
+    assert done.result is second
+    assert done.kept.kept.result is checked
+
+
+def dropped(done, qtbot, tmp_path, answer):  # noqa: F811
+    """A dock in another viewer in which a comparison was dropped, its layers on their way into the dock."""
+    path = saved(done, answer, tmp_path / "pair.comparison.npz", qtbot)
+    npe2.PluginManager.instance().discover()
+    dock = bare(ViewerModel(), qtbot)
+    dock._viewer.open(path, plugin=PLUGIN)
+    return dock
+
+
+def test_dropped_curves_cannot_be_edited_from_the_first_moment(done, qtbot, tmp_path, answer, stepped):  # noqa: F811
+    dock = dropped(done, qtbot, tmp_path, answer)
+    qtbot.waitUntil(lambda: dock.runner.busy, timeout=5000)
+    assert not any(layer.editable for layer in dock._viewer.layers)
+
+
+def test_dropped_layers_changed_or_deleted_meanwhile_are_not_taken_up(done, qtbot, tmp_path, answer, stepped):  # noqa: F811
+    dock = dropped(done, qtbot, tmp_path, answer)
+    qtbot.waitUntil(lambda: bool(dock.runner._turns), timeout=20_000)
+    first = dock._viewer.layers[0]
+    first.selected_data = {0}
+    first.remove_selected()
+    for _ in take_turns(dock):
+        pass
+    assert "changed meanwhile" in dock.results.said.text()
+    assert dock.result is None
+
+
+def test_dropped_layers_that_are_deleted_meanwhile_stay_deleted(done, qtbot, tmp_path, answer, stepped):  # noqa: F811
+    dock = dropped(done, qtbot, tmp_path, answer)
+    qtbot.waitUntil(lambda: bool(dock.runner._turns), timeout=20_000)
+    del dock._viewer.layers[0]
+    for _ in take_turns(dock):
+        pass
+    assert len(dock._viewer.layers) == 1
+    assert dock.result is not None
+
+
+# Side by side --------------------------------------------------------------------------------------------------
+
+
+def grid_of(model):
+    return model.canvas.grid if hasattr(model, "canvas") else model.grid
+
+
+def test_switched_off_the_layers_are_in_the_order_they_were(done, model, qtbot):  # noqa: F811
+    before = [layer.name for layer in model.layers]
+    press(done.results.side_by_side, qtbot)
+    assert [layer.name for layer in model.layers] != before
+    press(done.results.side_by_side, qtbot)
+    assert [layer.name for layer in model.layers] == before
+
+
+def test_an_order_that_a_person_made_meanwhile_stays(done, model, qtbot):  # noqa: F811
+    press(done.results.side_by_side, qtbot)
+    model.layers.reverse()
+    own = [layer.name for layer in model.layers]
+    press(done.results.side_by_side, qtbot)
+    assert [layer.name for layer in model.layers] == own
+
+
+def test_the_grid_switched_off_elsewhere_lifts_the_button(done, model, qtbot):  # noqa: F811
+    press(done.results.side_by_side, qtbot)
+    grid_of(model).enabled = False
+    assert not done.results.side_by_side.isChecked()
+    assert not grid_of(model).enabled
+    press(done.results.side_by_side, qtbot)
+    assert grid_of(model).enabled
+
+
+def test_closing_the_dock_ends_it(done, model, qtbot):  # noqa: F811
+    done.show()
+    press(done.results.side_by_side, qtbot)
+    done.hide()
+    qtbot.waitUntil(lambda: not done.sides.following, timeout=2000)
+    assert not grid_of(model).enabled
+
+
+# Keys ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("button", ["run_button", "again"])
+def test_escape_cancels_after_run_was_pressed_and_enter_runs_again(make_napari_viewer, qtbot, button):
+    viewer = make_napari_viewer(show=True)
+    for seed in (1, 2):
+        viewer.add_image(spots(seed), name=str(seed))
+    dock = opened(viewer, qtbot)
+    dock.window().activateWindow()
+    qtbot.waitUntil(dock.isActiveWindow, timeout=3000)
+    run(dock, qtbot)
+    dock.settings.controls["permutations"].setValue(50_000)
+    pressed = dock.run_button if button == "run_button" else dock.stale.again
+    pressed.setFocus()
+    qtbot.keyClick(pressed, Qt.Key.Key_Space)
+    qtbot.waitUntil(lambda: dock.cancel_button.hasFocus(), timeout=2000)
+    qtbot.keyClick(QApplication.focusWidget(), Qt.Key.Key_Escape)
+    assert dock.state == "stale"
+    assert dock.run_button.hasFocus()
+    dock.settings.controls["permutations"].setValue(199)
+    with qtbot.waitSignal(dock.finished, timeout=30_000):
+        qtbot.keyClick(QApplication.focusWidget(), Qt.Key.Key_Return)
+    assert dock.state == "done"
+    assert isinstance(QApplication.focusWidget(), QPushButton)
