@@ -223,6 +223,18 @@ def test_moved_shapes_make_the_result_stale(model, qtbot):
     qtbot.waitUntil(lambda: not dock.stale.isHidden(), timeout=STALE_SOON)
 
 
+def test_shapes_marked_as_left_out_make_the_result_stale(model, qtbot):
+    boxes = [np.array([[0, 0], [0, 15], [20, 15 + i], [20, 0]]) + 30 * i for i in range(8)]
+    shapes = model.add_shapes(boxes, shape_type="polygon", name="one", features={"excluded": [False] * 8})
+    model.add_shapes(boxes, shape_type="polygon", name="two")
+    dock = bare(model, qtbot)
+    run(dock, qtbot)
+    shapes.features = shapes.features.assign(excluded=[True] + [False] * 7)
+    qtbot.waitUntil(lambda: not dock.stale.isHidden(), timeout=STALE_SOON)
+    run(dock, qtbot)
+    assert len(dock.result.a) == 7
+
+
 def test_another_plane_of_a_stack_makes_the_result_stale(model, qtbot):
     model.add_image(np.stack([spots(1), spots(3)]), name="stack")
     model.add_image(spots(2), name="plane")

@@ -156,8 +156,7 @@ def _outlines(
     """Vertices of the closed shapes on the displayed plane; lines and open paths are counted."""
     hidden = [axis for axis in range(layer.ndim) if axis not in axes]
     found = []
-    excluded = layer.features["excluded"].tolist() if "excluded" in layer.features else [False] * len(layer.data)
-    for vertices, kind, unwanted in zip(layer.data, layer.shape_type, excluded, strict=True):
+    for vertices, kind, unwanted in zip(layer.data, layer.shape_type, _excluded(layer), strict=True):
         if hidden and not (np.round(np.asarray(vertices)[:, hidden]) == point[hidden]).all():
             continue
         if unwanted is True:
@@ -169,6 +168,11 @@ def _outlines(
         else:
             found.append(ellipse_outline(outline) if kind == "ellipse" else outline)
     return found
+
+
+def _excluded(layer: Shapes) -> list[object]:
+    """Which shapes a copy of the plugin's own curves says are left out."""
+    return layer.features["excluded"].tolist() if "excluded" in layer.features else [False] * len(layer.data)
 
 
 def ellipse_outline(corners: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -207,7 +211,9 @@ def fingerprint(layer: Layer, dims: "Dims") -> Hashable:
 
 def _checksum(layer: Layer, axes: Sequence[int], point: NDArray[np.int64]) -> Hashable:
     if isinstance(layer, Shapes):
-        return (tuple(layer.shape_type), *(_adler(np.asarray(vertices)) for vertices in layer.data))
+        unwanted = [row for row, flag in enumerate(_excluded(layer)) if flag is True]
+        prints = (_adler(np.asarray(vertices)) for vertices in layer.data)
+        return (tuple(layer.shape_type), *prints, *([tuple(unwanted)] if unwanted else []))
     data = layer.data[0] if getattr(layer, "multiscale", False) else layer.data
     if not isinstance(data, np.ndarray):
         return id(data)

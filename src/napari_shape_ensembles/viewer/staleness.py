@@ -15,7 +15,7 @@ from .inputs import SegmentationSettings, fingerprint
 from .sides import Excluded, LayersOfSides, Refs, alive, refs_of
 
 # What a layer tells when something changes that outlines rest on; which of it matters is seen by looking.
-_TOLD = ("data", "set_data", "scale", "units", "paint", "labels_update")
+_TOLD = ("data", "set_data", "scale", "units", "features", "paint", "labels_update")
 _PAUSE = 150  # ms, to look once after a row of events
 
 
