@@ -18,6 +18,7 @@ from ..discrepancy.components import COMPONENTS
 from ..discrepancy.modes import along_mode, exaggeration
 from ..discrepancy.witness import most_typical
 from ..explanations import Explanation
+from .fonts import with_label_font
 from .shape_canvas import Densities, Drawn, Gallery, ShapeCanvas, ShareBar
 from .widgets import NarrowList, wrapped
 
@@ -32,7 +33,7 @@ _HEADINGS = {
     "goes with": "Property with a rank correlation of at least 0.6 with the mode; for fine waves, how many lobes",
 }
 _SHOWN = 8
-_ROOMY = 340  # pixels that all columns of the table need
+_ROOMY = 23  # heights of a line that all columns of the table need
 
 
 class ExplanationPanel(QTabWidget):
@@ -172,11 +173,12 @@ class ModeTable(QTableWidget):
     def resizeEvent(self, event: QResizeEvent | None) -> None:  # noqa: N802 - Qt's name
         """Leave room for the last column."""
         super().resizeEvent(event)
-        self.setColumnHidden(list(_HEADINGS).index("var."), self.width() < _ROOMY)
+        self.setColumnHidden(list(_HEADINGS).index("var."), self.width() < _ROOMY * self.fontMetrics().height())
 
 
 def _table() -> QTableWidget:
     table = ModeTable(0, len(_HEADINGS))
+    with_label_font(table)
     for column, (heading, tooltip) in enumerate(_HEADINGS.items()):
         item = QTableWidgetItem(heading)
         item.setToolTip(tooltip)

@@ -6,12 +6,15 @@ from qtpy.QtCore import QRectF, QSize, Qt
 from qtpy.QtGui import QPainter, QPaintEvent
 from qtpy.QtWidgets import QSizePolicy, QWidget
 
+from .fonts import Drawing
+
 _HEIGHT = 56
 _MARGIN = 8
 _BINS = 24
+_NARROW = 200
 
 
-class Histogram(QWidget):
+class Histogram(Drawing):
     """Numbers of objects over their size, on a logarithmic axis."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
@@ -24,6 +27,7 @@ class Histogram(QWidget):
     def show_values(self, values: ArrayLike, unit: str) -> None:
         """Show positive sizes in a unit."""
         self._values, self._unit = np.asarray(values, dtype=np.float64), unit
+        self.updateGeometry()
         self.update()
 
     def labels(self) -> list[str]:
@@ -43,7 +47,8 @@ class Histogram(QWidget):
 
     def sizeHint(self) -> QSize:  # noqa: N802 - Qt's name
         """Room for the bars and one line of words."""
-        return QSize(200, _HEIGHT + self.fontMetrics().height() + 6)
+        words = self.fontMetrics().horizontalAdvance("  ".join(self.labels()))
+        return QSize(max(_NARROW, words + 2 * _MARGIN), _HEIGHT + self.fontMetrics().height() + 6)
 
     minimumSizeHint = sizeHint  # noqa: N815 - Qt's name
 

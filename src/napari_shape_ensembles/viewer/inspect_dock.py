@@ -27,6 +27,7 @@ from ..inspection import Inspection, disagreement_steps, inspection_steps
 from ..learning import Step
 from ..segment import segment
 from .colorbar import ColorBar
+from .fonts import with_label_font
 from .inputs import ACCEPTED, SegmentationSettings, Source, source_of, trace
 from .inspect_layers import SCORE, exclude, excluded_of, inspected_layers, score_limits
 from .layer_choice import LayerChoice
@@ -326,13 +327,14 @@ def _disagreement(
 
 def _table() -> QTableWidget:
     table = QTableWidget(0, len(_COLUMNS))
+    with_label_font(table)
     table.setHorizontalHeaderLabels(list(_COLUMNS))
     table.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
     table.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
     table.setMinimumHeight(220)
     table.verticalHeader().setVisible(False)
     table.horizontalHeader().setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
-    table.horizontalHeader().setStretchLastSection(True)
+    table.horizontalHeader().setSectionResizeMode(len(_COLUMNS) - 1, QHeaderView.ResizeMode.Stretch)
     table.setToolTip("Click a curve to zoom to it; tick it to exclude it. Nothing is deleted.")
     return table
 

@@ -7,6 +7,7 @@ from qtpy.QtGui import QColor, QMouseEvent, QPainter, QPaintEvent, QPen, QPixmap
 from qtpy.QtWidgets import QWidget
 from skimage.measure import points_in_poly
 
+from .fonts import Drawing
 from .paints import BLUE, ORANGE
 
 Real = NDArray[np.float64]
@@ -17,7 +18,7 @@ _MARGIN, _RADIUS, _REACH = 34, 3.0, 9.0
 _RING = _RADIUS + 4.0
 
 
-class Scatter(QWidget):
+class Scatter(Drawing):
     """Points to look at, to click, and to draw a lasso around.
 
     Signals

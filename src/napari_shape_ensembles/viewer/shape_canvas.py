@@ -9,6 +9,8 @@ from qtpy.QtCore import QPointF, QRectF, QSize, Qt, Signal
 from qtpy.QtGui import QBrush, QColor, QMouseEvent, QPainter, QPaintEvent, QPen, QPolygonF
 from qtpy.QtWidgets import QSizePolicy, QWidget
 
+from .fonts import Drawing
+
 Real = NDArray[np.float64]
 
 #: Colours of A and B, distinct to colour-blind eyes and on both themes; B's lines are dashed as well.
@@ -28,7 +30,7 @@ class Drawn:
     width: float = 2.0
 
 
-class ShapeCanvas(QWidget):
+class ShapeCanvas(Drawing):
     """Outlines over each other at one scale, with a bar that tells how long a unit is."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
@@ -150,7 +152,7 @@ class Densities(QWidget):
         painter.end()
 
 
-class Gallery(QWidget):
+class Gallery(Drawing):
     """Thumbnails of outlines at one scale in two rows, A's above B's; a click chooses one.
 
     Signals
@@ -181,7 +183,8 @@ class Gallery(QWidget):
 
     def cell(self, side: int, place: int) -> QRectF:
         """Where a thumbnail lies."""
-        return QRectF(18 + place * self._SIZE, side * (self._SIZE + 18) + 9, self._SIZE, self._SIZE)
+        left = self.fontMetrics().horizontalAdvance("B") + 8
+        return QRectF(left + place * self._SIZE, side * (self._SIZE + 18) + 9, self._SIZE, self._SIZE)
 
     def mousePressEvent(self, event: QMouseEvent | None) -> None:  # noqa: N802 - Qt's name
         """Choose the curve under the mouse."""
@@ -202,7 +205,8 @@ class Gallery(QWidget):
             name = "AB"[side]
             if row:
                 painter.setPen(ink)
-                painter.drawText(QPointF(2, self.cell(side, 0).center().y() + 4), name)
+                room = QRectF(2, self.cell(side, 0).top(), self.cell(side, 0).left(), self._SIZE)
+                painter.drawText(room, Qt.AlignmentFlag.AlignVCenter, name)
             for place, (_, curve) in enumerate(row):
                 cell = self.cell(side, place)
                 if cell.right() <= self.width():
@@ -210,7 +214,7 @@ class Gallery(QWidget):
         painter.end()
 
 
-class ShareBar(QWidget):
+class ShareBar(Drawing):
     """Shares of a difference as one bar, each part named below with its interval."""
 
     _FILLS = (
@@ -230,12 +234,20 @@ class ShareBar(QWidget):
     def show_shares(self, parts: list[tuple[str, float, tuple[float, float]]]) -> None:
         """Show (name, share, interval) of each part."""
         self._parts = parts
-        self.setMinimumHeight(26 + len(parts) * (self.fontMetrics().height() + 2))
+        self.updateGeometry()
         self.update()
 
     def lines(self) -> list[str]:
         """What stands below the bar."""
         return [f"{name} {share:.0%} ({low:.0%} to {high:.0%})" for name, share, (low, high) in self._parts]
+
+    def sizeHint(self) -> QSize:  # noqa: N802 - Qt's name
+        """Room for the bar and its lines."""
+        metrics = self.fontMetrics()
+        widest = max((metrics.horizontalAdvance(line) for line in self.lines()), default=0)
+        return QSize(22 + widest, 26 + len(self._parts) * (metrics.height() + 2))
+
+    minimumSizeHint = sizeHint  # noqa: N815 - Qt's name
 
     def paintEvent(self, event: QPaintEvent | None) -> None:  # noqa: N802 - Qt's name
         """Draw the bar, then a line for each part with a patch of its pattern."""
