@@ -24,7 +24,7 @@ from napari_shape_ensembles.viewer.colorbar import ColorBar
 from napari_shape_ensembles.viewer.histogram import Histogram
 from napari_shape_ensembles.viewer.null_plot import NullPlot
 from napari_shape_ensembles.viewer.shape_canvas import ShapeCanvas, ShareBar
-from napari_shape_ensembles.viewer.widgets import Section
+from napari_shape_ensembles.viewer.widgets import NarrowList, Section
 
 from .conftest import press, spots
 
@@ -103,7 +103,9 @@ def words_of(part: QWidget) -> list[str]:
     """What a drawing writes on one line of its own."""
     if isinstance(part, ShareBar):
         return part.lines()
-    return [" ".join(part.labels())] if isinstance(part, ColorBar | Histogram) else []
+    if isinstance(part, Histogram):
+        return part.labels()
+    return [" ".join(part.labels())] if isinstance(part, ColorBar) else []
 
 
 def cut_off(dock):
@@ -115,6 +117,9 @@ def cut_off(dock):
         left = part.mapTo(dock, part.rect().topLeft()).x()
         read = isinstance(part, _READ) and part.parent() is not None
         need = part.minimumWidth() or part.minimumSizeHint().width() if read else 0
+        if isinstance(part, NarrowList) and part.font().pointSize() > LARGE:
+            # A form takes the difference of its labels from it; it leaves out a letter more, and cuts off none.
+            need -= part.fontMetrics().averageCharWidth()
         if isinstance(part, QAbstractSpinBox):  # their least width is that of napari's style sheet, whatever they show
             need = part.sizeHint().width()
         need = max([need, *(part.fontMetrics().horizontalAdvance(words) for words in words_of(part))])
@@ -122,7 +127,7 @@ def cut_off(dock):
             found.append((part, "beyond the dock", left, part.width()))
         if part.width() < need:
             found.append((part, "too narrow", part.width(), need))
-        if isinstance(part, NullPlot) and part.height() < part.heightForWidth(part.width()):
+        if isinstance(part, NullPlot | Histogram) and part.height() < part.heightForWidth(part.width()):
             found.append((part, "too low", part.height(), part.heightForWidth(part.width())))
     return found
 
