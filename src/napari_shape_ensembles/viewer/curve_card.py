@@ -33,7 +33,7 @@ class CurveCard(QWidget):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.row = -1
-        self.numbers = wrapped()
+        self.numbers = wrapped(rich=True)
         self.outline = OutlineView()
         self.outline.setToolTip("Solid: this curve. Dashed: the mean shape. Turned onto each other, at one scale.")
         self.exclude = QPushButton("Excl&ude")
@@ -90,7 +90,7 @@ def _numbers(result: Comparison, row: int) -> str:
     """The curve's image, id and numbers with their units."""
     table = result.distances
     name = (result.a if row < len(result.a) else result.b).name
-    lines = [f"<b>{_side(result, row)}</b> {escape(name)}, curve {table['id'].iloc[row]}"]
+    lines = [f"<b>{_side(result, row)}</b> {escape(name)}, curve {escape(str(table['id'].iloc[row]))}"]
     for paint in PAINTS.values():
         if paint.numeric:
             value, unit = paint.values(result)[row], paint.unit(result)

@@ -20,7 +20,7 @@ from ..discrepancy.witness import most_typical
 from ..explanations import Explanation
 from .fonts import with_label_font
 from .shape_canvas import Densities, Drawn, Gallery, ShapeCanvas, ShareBar
-from .widgets import NarrowList, wrapped
+from .widgets import NarrowList, tip, wrapped
 
 Real = NDArray[np.float64]
 
@@ -54,7 +54,6 @@ class ExplanationPanel(QTabWidget):
         super().__init__(parent)
         self.explanation: Explanation | None = None
         self.sentences = wrapped()
-        self.sentences.setTextFormat(Qt.TextFormat.PlainText)
         self.shares = ShareBar()
         self.table = _table()
         self.table.itemSelectionChanged.connect(self._show_mode)
@@ -116,7 +115,7 @@ class ExplanationPanel(QTabWidget):
             for column, text in enumerate(cells):
                 item = QTableWidgetItem(text)
                 item.setData(Qt.ItemDataRole.UserRole, mode)
-                item.setToolTip(text)
+                item.setToolTip(tip(text))
                 self.table.setItem(row, column, item)
         self.table.blockSignals(False)
         self.table.resizeColumnsToContents()

@@ -11,6 +11,7 @@ from ..io import load_settings, save_settings
 from .report import as_python, as_python_of_file, as_text
 from .settings_files import take_over, to_file
 from .tasks import ENDING, Robustness, checking, exported, exporting, opening, reporting, saving
+from .widgets import tip
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -176,7 +177,7 @@ class FileActions(QObject):
         if not there:
             return True
         words = f"{' and '.join(there)} {'exist' if len(there) > 1 else 'exists'} already. Replace?"
-        answer = QMessageBox.question(self._dock, "Replace files", words)
+        answer = QMessageBox.question(self._dock, "Replace files", tip(words))
         return bool(answer == QMessageBox.StandardButton.Yes)
 
     def _chosen(self, title: str, kinds: dict[str, str]) -> Path | None:

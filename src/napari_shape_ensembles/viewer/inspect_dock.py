@@ -32,7 +32,7 @@ from .inputs import ACCEPTED, SegmentationSettings, Source, source_of, trace
 from .inspect_layers import SCORE, exclude, excluded_of, inspected_layers, score_limits
 from .layer_choice import LayerChoice
 from .layers import is_own
-from .widgets import NarrowList, ScrollColumn, form, is_closed, once, wrapped
+from .widgets import NarrowList, ScrollColumn, form, is_closed, once, tip, wrapped
 from .worker import Failure, Kept, Progress, Runner
 
 _SUSPICIOUS, _TWO = "suspicious", "two"
@@ -239,7 +239,7 @@ class InspectCurves(QWidget):
         if result is None:
             return
         count = sum(len(ensemble) for ensemble in result.ensembles)
-        self.verdict.setText(f"{result.sentence}<p>{len(result.ranking)} of {count} curves are listed.</p>")
+        self.verdict.setText(f"{result.sentence}\n\n{len(result.ranking)} of {count} curves are listed.")
         scores = [layer.features["score"].to_numpy(dtype=float) for layer in self._layers]
         self.colorbar.show_values(SCORE, score_limits(result), scores[0], scores[1] if scores[1:] else np.empty(0), "")
         _fill(self.table, result)
@@ -356,5 +356,5 @@ def _items(entry: Any) -> list[QTableWidgetItem]:
     texts = [QTableWidgetItem(text) for text in (entry.source, str(entry.id), f"{entry.score:.2f}", entry.reasons)]
     for item in texts:
         item.setFlags(Qt.ItemFlag.ItemIsEnabled | Qt.ItemFlag.ItemIsSelectable)
-        item.setToolTip(item.text())
+        item.setToolTip(tip(item.text()))
     return [tick, *texts]

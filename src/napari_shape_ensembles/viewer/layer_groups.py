@@ -9,6 +9,7 @@ from qtpy.QtCore import Qt, Signal
 from qtpy.QtWidgets import QGridLayout, QLabel, QListWidget, QListWidgetItem, QSizePolicy, QWidget
 
 from .layers import is_own
+from .widgets import tip
 
 _FOLLOWED = ("inserted", "removed", "reordered", "renamed")
 _LINES = 4
@@ -107,7 +108,7 @@ def _ticked_list(side: str) -> QListWidget:
 
 def _item(layer: Layer, ticked: bool) -> QListWidgetItem:
     item = QListWidgetItem(layer.name)
-    item.setToolTip(layer.name)
+    item.setToolTip(tip(layer.name))
     item.setFlags(item.flags() | Qt.ItemFlag.ItemIsUserCheckable)
     item.setCheckState(Qt.CheckState.Checked if ticked else Qt.CheckState.Unchecked)
     item.setData(_LAYER, layer)

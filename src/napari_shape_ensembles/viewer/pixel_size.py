@@ -41,6 +41,7 @@ class PixelSize(QWidget):
         self.apply = QPushButton("&Set")
         self.apply.setToolTip("Give the layer this pixel size: its scale and units.")
         self.message = QLabel()
+        self.message.setTextFormat(Qt.TextFormat.PlainText)
         self.message.setWordWrap(True)
         self._lay_out()
         self.layer.currentIndexChanged.connect(lambda _: self.show_layer())

@@ -12,6 +12,8 @@ from qtpy.QtCore import QEvent, QPoint, QSize, Qt, QTimer, Signal
 from qtpy.QtGui import QHelpEvent, QImage, QMouseEvent, QPainter, QPaintEvent, QResizeEvent
 from qtpy.QtWidgets import QSizePolicy, QToolTip, QWidget
 
+from .widgets import tip
+
 log = logging.getLogger(__name__)
 
 #: Draws on an empty matplotlib figure and returns its axes, from top to bottom.
@@ -150,7 +152,7 @@ class PlotView(QWidget):
         if event is not None and event.type() == QEvent.Type.ToolTip:
             assert isinstance(event, QHelpEvent)
             found = self._found(event.pos())
-            QToolTip.showText(event.globalPos(), self.describe(*found) if found else "", self)
+            QToolTip.showText(event.globalPos(), tip(self.describe(*found)) if found else "", self)
             return True
         return bool(super().event(event))
 

@@ -1,5 +1,7 @@
 """A line that says what has changed since a result was found, and a button that finds it again."""
 
+from html import escape
+
 from qtpy.QtWidgets import QFrame, QHBoxLayout, QPushButton, QWidget
 
 from .widgets import wrapped
@@ -12,7 +14,7 @@ class StaleBanner(QFrame):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.words = wrapped()
+        self.words = wrapped(rich=True)
         self.again = QPushButton("Run a&gain")
         self.again.setToolTip("Compare the two layers as they are now")
         row = QHBoxLayout(self)
@@ -24,6 +26,6 @@ class StaleBanner(QFrame):
     def show_changes(self, changed: list[str], *, can_run: bool) -> None:
         """Say what has changed; nothing for a result that holds."""
         more = f", and {len(changed) - _MANY} more" if len(changed) > _MANY else ""
-        self.words.setText(f"<b>↻ Out of date:</b> {', '.join(changed[:_MANY])}{more}.")
+        self.words.setText(f"<b>↻ Out of date:</b> {escape(', '.join(changed[:_MANY]))}{more}.")
         self.again.setEnabled(can_run)
         self.setVisible(bool(changed))
