@@ -3,7 +3,8 @@
 Neither does it give spin boxes the width that their text needs.
 """
 
-from qtpy.QtCore import QEvent
+from qtpy.QtCore import QEvent, Qt
+from qtpy.QtGui import QFontMetrics
 from qtpy.QtWidgets import QDoubleSpinBox, QLabel, QSizePolicy, QSpinBox, QTableView, QWidget
 
 _STYLED = (QEvent.Type.Polish, QEvent.Type.StyleChange, QEvent.Type.FontChange)
@@ -59,6 +60,31 @@ class SteadyLabel(QLabel):
         if event is not None and event.type() in _STYLED:
             self.setFixedWidth(self.fontMetrics().horizontalAdvance(self._longest) + _AROUND)
         return bool(done)
+
+
+class NamedLine(QLabel):
+    """A line of words around a name, whose middle is left out as far as there is no room for it."""
+
+    def __init__(self, before: str, name: str, after: str, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._words = before, name, after
+        self.setTextFormat(Qt.TextFormat.PlainText)
+        self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
+        self.setText(before + name + after)
+
+    def event(self, event: QEvent | None) -> bool:
+        """Leave out more, or less, at another width or in another font."""
+        done = super().event(event)
+        if event is not None and event.type() in (QEvent.Type.Resize, *_STYLED):
+            before, name, after = self._words
+            room = self.contentsRect().width() - self.fontMetrics().horizontalAdvance(before + after) - _AROUND
+            self.setText(before + elided(self.fontMetrics(), name, room) + after)
+        return bool(done)
+
+
+def elided(metrics: QFontMetrics, text: str, room: float) -> str:
+    """A text without its middle, as far as that is too long."""
+    return metrics.elidedText(text, Qt.TextElideMode.ElideMiddle, max(int(room), 0))
 
 
 class WholeBox(QSpinBox):

@@ -78,6 +78,15 @@ class ScrollColumn(QScrollArea):
             page.setMinimumHeight(height)
 
 
+def scrolling(page: QWidget) -> QScrollArea:
+    """A page that scrolls both ways where there is less room than it needs."""
+    area = QScrollArea()
+    area.setWidgetResizable(True)
+    area.setFrameShape(QFrame.Shape.NoFrame)
+    area.setWidget(page)
+    return area
+
+
 class Section(QWidget):
     """A heading that folds what is below it.
 
