@@ -32,6 +32,7 @@ from .inputs import ACCEPTED, SegmentationSettings, Source, source_of, trace
 from .inspect_layers import SCORE, exclude, excluded_of, inspected_layers, score_limits
 from .layer_choice import LayerChoice
 from .layers import is_own
+from .ticks import with_clear_boxes
 from .widgets import NarrowList, ScrollColumn, form, is_closed, once, tip, wrapped
 from .worker import Failure, Kept, Progress, Runner
 
@@ -328,6 +329,7 @@ def _disagreement(
 def _table() -> QTableWidget:
     table = QTableWidget(0, len(_COLUMNS))
     with_label_font(table)
+    with_clear_boxes(table)
     table.setHorizontalHeaderLabels(list(_COLUMNS))
     table.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
     table.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)

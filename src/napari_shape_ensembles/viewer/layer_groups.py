@@ -6,11 +6,12 @@ from itertools import takewhile
 
 from napari.components import ViewerModel
 from napari.layers import Image, Labels, Layer
-from qtpy.QtCore import QEvent, Qt, Signal
+from qtpy.QtCore import QEvent, QObject, Qt, Signal
 from qtpy.QtGui import QResizeEvent
 from qtpy.QtWidgets import QGridLayout, QLabel, QListWidget, QListWidgetItem, QSizePolicy, QWidget
 
 from .layers import is_own
+from .ticks import with_clear_boxes
 from .widgets import once, tip
 
 _FOLLOWED = ("inserted", "removed", "reordered", "renamed")
@@ -48,6 +49,7 @@ class LayerGroups(QWidget):
         for group in (self.a, self.b):
             group.itemChanged.connect(lambda _: self.changed.emit())
         self._arrange(stacked=False)
+        self.a.installEventFilter(self)
         self.following = False
 
     def _arrange(self, *, stacked: bool) -> None:
@@ -77,10 +79,11 @@ class LayerGroups(QWidget):
         super().resizeEvent(event)
         self._later.start()
 
-    def changeEvent(self, event: QEvent | None) -> None:  # noqa: N802 - Qt's name
+    def eventFilter(self, watched: QObject | None, event: QEvent | None) -> bool:  # noqa: N802 - Qt's name
         """In another font as well."""
-        super().changeEvent(event)
-        self._later.start()
+        if event is not None and event.type() in (QEvent.Type.FontChange, QEvent.Type.StyleChange):
+            self._later.start()
+        return super().eventFilter(watched, event)
 
     def follow(self) -> None:
         """Keep in step with the layer list from now on, and catch up with it."""
@@ -134,6 +137,7 @@ class LayerGroups(QWidget):
 
 def _ticked_list(side: str) -> QListWidget:
     group = QListWidget()
+    with_clear_boxes(group)
     group.setToolTip(f"Layers of sample {side}: tick one or more.")
     group.setAccessibleName(f"Layers of sample {side}")
     group.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
