@@ -33,7 +33,7 @@ _HEADINGS = {
     "goes with": "Property with a rank correlation of at least 0.6 with the mode; for fine waves, how many lobes",
 }
 _SHOWN = 8
-_ROOMY = 23  # heights of a line that all columns of the table need
+_ROOMY = {"var.": 23, "sd B/A": 16}  # columns that give way where the table is fewer heights of a line wide
 
 
 class ExplanationPanel(QTabWidget):
@@ -167,12 +167,14 @@ def _column(*parts: QWidget) -> QWidget:
 
 
 class ModeTable(QTableWidget):
-    """One row per mode. The variance, told below of the mode that is chosen, gives way in a narrow dock."""
+    """One row per mode. What is told below as well, of the mode that is chosen, gives way in a narrow dock."""
 
     def resizeEvent(self, event: QResizeEvent | None) -> None:  # noqa: N802 - Qt's name
         """Leave room for the last column."""
         super().resizeEvent(event)
-        self.setColumnHidden(list(_HEADINGS).index("var."), self.width() < _ROOMY * self.fontMetrics().height())
+        lines = self.width() / self.fontMetrics().height()
+        for heading, needed in _ROOMY.items():
+            self.setColumnHidden(list(_HEADINGS).index(heading), lines < needed)
 
 
 def _table() -> QTableWidget:

@@ -66,24 +66,25 @@ class ShapeCanvas(Drawing):
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         line = painter.fontMetrics().height() + 4
-        room = QRectF(self.rect()).adjusted(_MARGIN, _MARGIN, -_MARGIN, -_MARGIN - line)
+        whole = self.rect().adjusted(_MARGIN, _MARGIN, -_MARGIN, -_MARGIN)
+        wrap = Qt.TextFlag.TextWordWrap.value
+        above = painter.boundingRect(whole, wrap, self._words).height() if self._words else 0
+        room = QRectF(whole).adjusted(0, above, 0, -line)
         scale = min(room.width(), room.height()) / (2 * self._reach)
         ink = self.palette().windowText().color()
         for one in self._drawn:
             paint_outline(painter, one, room.center(), scale, ink)
         painter.setPen(ink)
+        painter.drawText(whole, wrap, self._words)
         self._paint_bar(painter, QRectF(room.left(), room.bottom(), room.width(), line), scale)
         painter.end()
         self.painted += 1
 
     def _paint_bar(self, painter: QPainter, line: QRectF, scale: float) -> None:
-        """Paint the words at the left and, as far as they leave room, the bar at the right."""
+        """Paint the bar that tells how long a unit is."""
         metrics = painter.fontMetrics()
         length = round_length(line.width() / 5 / scale)
         label = f"{length:g} {self._unit}" if self._unit and self._drawn else ""
-        needed = length * scale + metrics.horizontalAdvance(label) + 18 if label else 0
-        words = metrics.elidedText(self._words, Qt.TextElideMode.ElideMiddle, int(line.width() - needed))
-        painter.drawText(line, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter, words)
         if label:
             painter.drawText(line, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter, label)
             painter.setPen(QPen(self.palette().windowText().color(), 2))
