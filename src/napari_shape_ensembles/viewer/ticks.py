@@ -18,11 +18,10 @@ class _Boxes(QStyledItemDelegate):
         """Give the style the colours it makes boxes and ticks of."""
         super().initStyleOption(option, index)
         if option is not None:
-            palette, ink = QPalette(option.palette), self._view.palette().windowText().color()
+            palette, ink = option.palette, self._view.palette().windowText().color()
             for role in (QPalette.ColorRole.Window, QPalette.ColorRole.Text):
                 palette.setColor(role, ink)
             palette.setColor(QPalette.ColorRole.Base, self._view.palette().window().color())
-            option.palette = palette
 
 
 def with_clear_boxes(view: QAbstractItemView) -> None:
