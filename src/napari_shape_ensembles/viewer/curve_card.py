@@ -4,8 +4,9 @@ from html import escape
 
 import numpy as np
 from numpy.typing import NDArray
-from qtpy.QtCore import Signal
-from qtpy.QtWidgets import QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
+from qtpy.QtCore import QSize, Signal
+from qtpy.QtGui import QResizeEvent
+from qtpy.QtWidgets import QGridLayout, QLabel, QPushButton, QVBoxLayout, QWidget
 
 from ..comparison import Comparison
 from .gallery import OutlineButton, OutlineView
@@ -14,6 +15,9 @@ from .paints import PAINTS
 from .widgets import wrapped
 
 Index = NDArray[np.int64]
+
+_NARROW, _GAP, _MARGINS = 230, 3, 20  # pixels
+_LONG = 80  # letters
 
 
 class CurveCard(QWidget):
@@ -33,20 +37,20 @@ class CurveCard(QWidget):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.row = -1
-        self.numbers = wrapped()
+        self.numbers = wrapped(rich=True)
         self.outline = OutlineView()
         self.outline.setToolTip("Solid: this curve. Dashed: the mean shape. Turned onto each other, at one scale.")
         self.exclude = QPushButton("Excl&ude")
         self.exclude.setToolTip("Leave this curve out of the next run, or take it in again; the image stays as it is")
         self.exclude.clicked.connect(lambda: self.excluded.emit(self.row))
-        self._near = QHBoxLayout()
+        self._near = QGridLayout()
+        self._near.setHorizontalSpacing(_GAP)
         column = QVBoxLayout(self)
         for part in (self.numbers, self.outline, self.exclude, QLabel("Nearest in A, and in B")):
             column.addWidget(part)
         column.addLayout(self._near)
         column.addStretch(1)
         self.buttons: list[OutlineButton] = []
-        self.setMinimumWidth(230)
 
     def show_curve(self, result: Comparison, rows: Index, excluded: frozenset[int]) -> None:
         """Show a curve; with several picked, say so."""
@@ -71,8 +75,26 @@ class CurveCard(QWidget):
         for row, outline in zip(near.tolist(), outlines[1:], strict=True):
             button = OutlineButton(row, _side(result, row), outline, reach)
             button.clicked.connect(lambda _=False, row=row: self.picked.emit(np.array([row])))
-            self._near.addWidget(button)
             self.buttons.append(button)
+        self._arrange()
+
+    def _arrange(self) -> None:
+        """The nearest in A beside those in B, or above them."""
+        buttons = self.buttons
+        beside = sum(button.width() + _GAP for button in buttons) <= self.contentsRect().width() - _MARGINS
+        first = sum(button.side == "A" for button in buttons)
+        for place, button in enumerate(buttons):
+            above = beside or place < first
+            self._near.addWidget(button, 0 if above else 1, place if above else place - first)
+
+    def minimumSizeHint(self) -> QSize:  # noqa: N802 - Qt's name
+        """Narrower than the nearest side by side: they find another place."""
+        return QSize(_NARROW, super().minimumSizeHint().height())
+
+    def resizeEvent(self, event: QResizeEvent | None) -> None:  # noqa: N802 - Qt's name
+        """Put the nearest where there is room."""
+        super().resizeEvent(event)
+        self._arrange()
 
     def _clear(self) -> None:
         for button in self.buttons:
@@ -86,11 +108,16 @@ def _side(result: Comparison, row: int) -> str:
     return "A" if row < len(result.a) else "B"
 
 
+def _short(name: str) -> str:
+    """A name without its middle where it would fill the card, as those of several images together do."""
+    return name if len(name) <= _LONG else f"{name[: _LONG // 2]}…{name[-_LONG // 2 :]}"
+
+
 def _numbers(result: Comparison, row: int) -> str:
     """The curve's image, id and numbers with their units."""
     table = result.distances
     name = (result.a if row < len(result.a) else result.b).name
-    lines = [f"<b>{_side(result, row)}</b> {escape(name)}, curve {table['id'].iloc[row]}"]
+    lines = [f"<b>{_side(result, row)}</b> {escape(_short(name))}, curve {escape(str(table['id'].iloc[row]))}"]
     for paint in PAINTS.values():
         if paint.numeric:
             value, unit = paint.values(result)[row], paint.unit(result)

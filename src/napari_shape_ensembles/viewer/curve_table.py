@@ -7,6 +7,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from qtpy.QtCore import (
     QAbstractTableModel,
+    QEvent,
     QItemSelection,
     QItemSelectionModel,
     QModelIndex,
@@ -15,8 +16,12 @@ from qtpy.QtCore import (
 )
 from qtpy.QtWidgets import QAbstractItemView, QTableView, QWidget
 
+from .fonts import with_label_font
+
 Index = NDArray[np.int64]
 AnyIndex: TypeAlias = Any  # QModelIndex or QPersistentModelIndex
+
+_WIDE = 8  # heights of a line that a column is wide
 
 
 class CurveModel(QAbstractTableModel):
@@ -84,6 +89,7 @@ class CurveTable(QTableView):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
+        with_label_font(self)
         self.curves = CurveModel()
         self._silent = False
         self.setModel(self.curves)
@@ -101,9 +107,20 @@ class CurveTable(QTableView):
         across, beside = self.horizontalHeader(), self.verticalHeader()
         if across is not None and beside is not None:
             beside.hide()
-            across.setDefaultSectionSize(124)
             across.setDefaultAlignment(Qt.AlignmentFlag(Qt.AlignmentFlag.AlignCenter | Qt.TextFlag.TextWordWrap))
-            across.setMinimumHeight(2 * self.fontMetrics().height() + 10)
+            self._fit_headings()
+
+    def _fit_headings(self) -> None:
+        across, line = self.horizontalHeader(), self.fontMetrics().height()
+        if across is not None:
+            across.setDefaultSectionSize(_WIDE * line)
+            across.setMinimumHeight(2 * line + 10)
+
+    def changeEvent(self, event: QEvent | None) -> None:  # noqa: N802 - Qt's name
+        """Wider columns and higher headings for larger words."""
+        super().changeEvent(event)
+        if event is not None and event.type() == QEvent.Type.FontChange:
+            self._fit_headings()
 
     def show_frame(self, frame: pd.DataFrame) -> None:
         """Show another table, nothing picked."""

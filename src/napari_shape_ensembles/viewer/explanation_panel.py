@@ -21,8 +21,9 @@ from ..discrepancy.components import COMPONENTS
 from ..discrepancy.modes import along_mode, exaggeration
 from ..discrepancy.witness import most_typical
 from ..explanations import Explanation
+from .fonts import with_label_font
 from .shape_canvas import Densities, Drawn, Gallery, ShapeCanvas, ShareBar
-from .widgets import NarrowList, wrapped
+from .widgets import NarrowList, tip, wrapped
 
 Real = NDArray[np.float64]
 
@@ -35,7 +36,7 @@ _HEADINGS = {
     "goes with": "Property with a rank correlation of at least 0.6 with the mode; for fine waves, how many lobes",
 }
 _SHOWN = 8
-_ROOMY = 340  # pixels that all columns of the table need
+_ROOMY = {"var.": 23, "sd B/A": 16}  # columns that give way where the table is fewer heights of a line wide
 
 
 class ExplanationPanel(QTabWidget):
@@ -56,7 +57,6 @@ class ExplanationPanel(QTabWidget):
         super().__init__(parent)
         self.explanation: Explanation | None = None
         self.sentences = wrapped()
-        self.sentences.setTextFormat(Qt.TextFormat.PlainText)
         self.shares = ShareBar()
         self.table = _table()
         self.table.itemSelectionChanged.connect(self._show_mode)
@@ -128,7 +128,7 @@ class ExplanationPanel(QTabWidget):
             for column, text in enumerate(cells):
                 item = QTableWidgetItem(text)
                 item.setData(Qt.ItemDataRole.UserRole, mode)
-                item.setToolTip(text)
+                item.setToolTip(tip(text))
                 self.table.setItem(row, column, item)
         self.table.blockSignals(False)
         self.table.resizeColumnsToContents()
@@ -180,16 +180,19 @@ def _column(*parts: QWidget) -> QWidget:
 
 
 class ModeTable(QTableWidget):
-    """One row per mode. The variance, told below of the mode that is chosen, gives way in a narrow dock."""
+    """One row per mode. What is told below as well, of the mode that is chosen, gives way in a narrow dock."""
 
     def resizeEvent(self, event: QResizeEvent | None) -> None:  # noqa: N802 - Qt's name
         """Leave room for the last column."""
         super().resizeEvent(event)
-        self.setColumnHidden(list(_HEADINGS).index("var."), self.width() < _ROOMY)
+        lines = self.width() / self.fontMetrics().height()
+        for heading, needed in _ROOMY.items():
+            self.setColumnHidden(list(_HEADINGS).index(heading), lines < needed)
 
 
 def _table() -> QTableWidget:
     table = ModeTable(0, len(_HEADINGS))
+    with_label_font(table)
     for column, (heading, tooltip) in enumerate(_HEADINGS.items()):
         item = QTableWidgetItem(heading)
         item.setToolTip(tooltip)

@@ -13,6 +13,7 @@ from .gallery import Gallery
 from .paints import PAINTS
 from .scatter import Scatter
 from .selection import CurveSelection
+from .widgets import NarrowList, ScrollColumn, scrolling
 
 Real = NDArray[np.float64]
 
@@ -37,7 +38,7 @@ class Explorer(QWidget):
         self._excluded: frozenset[int] = frozenset()
         self._columns: dict[str, Real] = {}
         self.scatter, self.table, self.gallery, self.card = Scatter(), CurveTable(), Gallery(), CurveCard()
-        self.x, self.y = QComboBox(), QComboBox()
+        self.x, self.y = NarrowList(), NarrowList()
         self.x.setToolTip("Horizontal axis. Default: undulation distance from the mean")
         self.y.setToolTip("Vertical axis. Default: scale distance from the mean")
         self._lay_out()
@@ -60,12 +61,12 @@ class Explorer(QWidget):
         column.addLayout(axes)
         column.addWidget(self.scatter, 1)
         self.tabs = QTabWidget()
-        for title, page in (("Scatter", plot), ("Table", self.table), ("Gallery", self.gallery)):
+        for title, page in (("Scatter", plot), ("Table", self.table), ("Gallery", scrolling(self.gallery))):
             self.tabs.addTab(page, title)
         row = QHBoxLayout(self)
         row.setContentsMargins(4, 4, 4, 4)
         row.addWidget(self.tabs, 1)
-        row.addWidget(self.card)
+        row.addWidget(ScrollColumn(self.card))
 
     def show_result(self, result: Comparison) -> None:
         """Show the curves of a result, nothing picked."""
@@ -88,7 +89,8 @@ class Explorer(QWidget):
         names = self.x.currentText(), self.y.currentText()
         if self._result is not None and all(names):
             points = np.stack([self._columns[name] for name in names], axis=1)
-            self.scatter.show_points(points, len(self._result.a), names)
+            sides = self._result.a.name, self._result.b.name
+            self.scatter.show_points(points, len(self._result.a), names, sides)
 
     def _show_selection(self) -> None:
         self.scatter.mark(self.selection.rows)

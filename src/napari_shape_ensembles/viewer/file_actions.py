@@ -15,6 +15,7 @@ from .inputs import Source
 from .report import as_python, as_python_of_file, as_text
 from .settings_files import take_over, to_file
 from .tasks import ENDING, Robustness, checking, exported, exporting, opening, reporting, saving
+from .widgets import tip
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -181,7 +182,7 @@ class FileActions(QObject):
         if not there:
             return True
         words = f"{' and '.join(there)} {'exist' if len(there) > 1 else 'exists'} already. Replace?"
-        answer = QMessageBox.question(self._dock, "Replace files", words)
+        answer = QMessageBox.question(self._dock, "Replace files", tip(words))
         return bool(answer == QMessageBox.StandardButton.Yes)
 
     def _chosen(self, title: str, kinds: dict[str, str]) -> Path | None:

@@ -6,10 +6,12 @@ import numpy as np
 from numpy.typing import NDArray
 from qtpy.QtCore import QPointF, QRectF, QSize, Qt, Signal
 from qtpy.QtGui import QPainter, QPaintEvent, QPen, QPolygonF
-from qtpy.QtWidgets import QGridLayout, QLabel, QPushButton, QWidget
+from qtpy.QtWidgets import QGridLayout, QPushButton, QWidget
 
 from ..comparison import Comparison
+from .fonts import NamedLine
 from .outlines import aligned, usual_and_unusual
+from .widgets import tip
 
 Real = NDArray[np.float64]
 
@@ -102,7 +104,8 @@ class Gallery(QWidget):
         for line, (name, side) in enumerate(zip("AB", sides, strict=True)):
             ensemble = (result.a, result.b)[line]
             for block, (words, kind) in enumerate(zip(("most typical", "most unusual"), side, strict=True)):
-                heading = QLabel(f"<b>{name}</b> {ensemble.name}: {words}")
+                heading = NamedLine(f"{name} ", ensemble.name, f": {words}")
+                heading.setToolTip(tip(ensemble.name))
                 self._grid.addWidget(heading, 2 * line, block * (count + 1), 1, count)
                 for place in range(len(kind)):
                     row, outline = next(pictures)

@@ -6,24 +6,31 @@ from qtpy.QtCore import QRectF, QSize, Qt
 from qtpy.QtGui import QPainter, QPaintEvent
 from qtpy.QtWidgets import QSizePolicy, QWidget
 
+from .fonts import Drawing
+
 _HEIGHT = 56
 _MARGIN = 8
 _BINS = 24
+_NARROW = 200
+_MIDDLE = "median diameter"
 
 
-class Histogram(QWidget):
+class Histogram(Drawing):
     """Numbers of objects over their size, on a logarithmic axis."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._values: NDArray[np.float64] = np.empty(0)
         self._unit = ""
-        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        policy = QSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        policy.setHeightForWidth(True)
+        self.setSizePolicy(policy)
         self.setToolTip("Equivalent diameters of the objects kept: diameters of circles of the same area.")
 
     def show_values(self, values: ArrayLike, unit: str) -> None:
         """Show positive sizes in a unit."""
         self._values, self._unit = np.asarray(values, dtype=np.float64), unit
+        self.updateGeometry()
         self.update()
 
     def labels(self) -> list[str]:
@@ -31,7 +38,7 @@ class Histogram(QWidget):
         if not len(self._values):
             return ["", "no objects", ""]
         low, middle, high = np.quantile(self._values, [0, 0.5, 1])
-        return [f"{low:.3g}", f"median diameter {middle:.3g} {self._unit}", f"{high:.3g}"]
+        return [f"{low:.3g}", f"{_MIDDLE} {middle:.3g} {self._unit}", f"{high:.3g}"]
 
     def counts(self) -> NDArray[np.integer]:
         """Numbers of objects in equal steps of the logarithm of their size."""
@@ -42,10 +49,18 @@ class Histogram(QWidget):
         return np.histogram(logs, _BINS, spread)[0]
 
     def sizeHint(self) -> QSize:  # noqa: N802 - Qt's name
-        """Room for the bars and one line of words."""
-        return QSize(200, _HEIGHT + self.fontMetrics().height() + 6)
+        """Room for the bars and the words."""
+        width = max(_NARROW, self.fontMetrics().horizontalAdvance(f"{_MIDDLE} 00.00 pixel") + 2 * _MARGIN)
+        return QSize(width, self.heightForWidth(width))
 
     minimumSizeHint = sizeHint  # noqa: N815 - Qt's name
+
+    def heightForWidth(self, width: int) -> int:  # noqa: N802 - Qt's name
+        """One line of words or two: asking for more width would move the dock while its preview changes."""
+        return _HEIGHT + self._lines(width) * self.fontMetrics().height() + 6
+
+    def _lines(self, width: int) -> int:
+        return 1 if self.fontMetrics().horizontalAdvance("  ".join(self.labels())) <= width - 2 * _MARGIN else 2
 
     def paintEvent(self, event: QPaintEvent | None) -> None:  # noqa: N802 - Qt's name
         """Draw the bars and the words in the theme's colours."""
@@ -58,8 +73,15 @@ class Histogram(QWidget):
             painter.fillRect(QRectF(_MARGIN + index * width, _HEIGHT - height, max(width - 1, 1), height), color)
         painter.setPen(color)
         painter.drawLine(_MARGIN, _HEIGHT, self.width() - _MARGIN, _HEIGHT)
-        line = QRectF(_MARGIN, _HEIGHT + 4, self.width() - 2 * _MARGIN, self.fontMetrics().height())
-        sides = (Qt.AlignmentFlag.AlignLeft, Qt.AlignmentFlag.AlignHCenter, Qt.AlignmentFlag.AlignRight)
-        for text, side in zip(self.labels(), sides, strict=True):
-            painter.drawText(line, side, text)
+        self._draw_words(painter)
         painter.end()
+
+    def _draw_words(self, painter: QPainter) -> None:
+        """The ends at the sides; the middle between them, or below."""
+        height = self.fontMetrics().height()
+        line = QRectF(_MARGIN, _HEIGHT + 4, self.width() - 2 * _MARGIN, height)
+        below = line.translated(0, height) if self._lines(self.width()) > 1 else line
+        low, middle, high = self.labels()
+        painter.drawText(line, Qt.AlignmentFlag.AlignLeft, low)
+        painter.drawText(below, Qt.AlignmentFlag.AlignHCenter, middle)
+        painter.drawText(line, Qt.AlignmentFlag.AlignRight, high)

@@ -27,13 +27,15 @@ from ..inspection import Inspection, disagreement_steps, inspection_steps
 from ..learning import Step
 from ..segment import segment
 from .colorbar import ColorBar
+from .fonts import with_label_font
 from .inputs import ACCEPTED, SegmentationSettings, Source, source_of, trace
 from .inspect_layers import SCORE, exclude, excluded_of, inspected_layers, score_limits
 from .layer_choice import LayerChoice
 from .layers import OwnLayers, is_own
 from .result_dock import ResultDock
 from .staleness import Basis, basis
-from .widgets import NarrowList, ScrollColumn, form, keeping_focus, run_keys, wrapped
+from .ticks import with_clear_boxes
+from .widgets import NarrowList, ScrollColumn, form, keeping_focus, run_keys, tip, wrapped
 from .worker import Failure, Kept, Progress
 
 _SUSPICIOUS, _TWO = "suspicious", "two"
@@ -249,7 +251,7 @@ class InspectCurves(ResultDock):
         if result is None:
             return
         count = sum(len(ensemble) for ensemble in result.ensembles)
-        self.verdict.setText(f"{result.sentence}<p>{len(result.ranking)} of {count} curves are listed.</p>")
+        self.verdict.setText(f"{result.sentence}\n\n{len(result.ranking)} of {count} curves are listed.")
         scores = [layer.features["score"].to_numpy(dtype=float) for layer in self._layers]
         self.colorbar.show_values(SCORE, score_limits(result), scores[0], scores[1] if scores[1:] else np.empty(0), "")
         _fill(self.table, result)
@@ -335,13 +337,15 @@ def _disagreement(
 
 def _table() -> QTableWidget:
     table = QTableWidget(0, len(_COLUMNS))
+    with_label_font(table)
+    with_clear_boxes(table)
     table.setHorizontalHeaderLabels(list(_COLUMNS))
     table.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
     table.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
     table.setMinimumHeight(220)
     table.verticalHeader().setVisible(False)
     table.horizontalHeader().setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
-    table.horizontalHeader().setStretchLastSection(True)
+    table.horizontalHeader().setSectionResizeMode(len(_COLUMNS) - 1, QHeaderView.ResizeMode.Stretch)
     table.setToolTip("Click a curve to zoom to it; tick it to exclude it. Nothing is deleted.")
     return table
 
@@ -363,5 +367,5 @@ def _items(entry: Any) -> list[QTableWidgetItem]:
     texts = [QTableWidgetItem(text) for text in (entry.source, str(entry.id), f"{entry.score:.2f}", entry.reasons)]
     for item in texts:
         item.setFlags(Qt.ItemFlag.ItemIsEnabled | Qt.ItemFlag.ItemIsSelectable)
-        item.setToolTip(item.text())
+        item.setToolTip(tip(item.text()))
     return [tick, *texts]

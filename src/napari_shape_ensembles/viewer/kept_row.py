@@ -1,7 +1,5 @@
 """A line that says that an unsaved result was replaced, and a button that brings it back."""
 
-from html import escape
-
 from qtpy.QtWidgets import QHBoxLayout, QPushButton, QWidget
 
 from .views import Shown
@@ -34,5 +32,5 @@ class KeptRow(QWidget):
         self.kept = shown
         if shown is not None:
             names = f"{shown.result.a.name} and {shown.result.b.name}"
-            self.words.setText(f"↶ The result before ({escape(names)}) was not saved.")
+            self.words.setText(f"↶ The result before ({names}) was not saved.")
         self.setVisible(shown is not None)

@@ -1,24 +1,28 @@
 """What the statistic of a test would be without a difference, and where the observed one lies."""
 
 import numpy as np
-from qtpy.QtCore import QPointF, QRectF, QSize, Qt
+from qtpy.QtCore import QPointF, QRect, QRectF, QSize, Qt
 from qtpy.QtGui import QColor, QPainter, QPaintEvent, QPen
 from qtpy.QtWidgets import QSizePolicy, QWidget
 
 from ..discrepancy import MMDTest
 from .colorbar import steps
+from .fonts import Drawing
 
 _BINS, _MARGIN, _PLOT = 40, 8, 56
+_NARROW = 200
 
 
-class NullPlot(QWidget):
+class NullPlot(Drawing):
     """Histogram of the permuted statistics, with the threshold as a dashed and the observed one as a solid line."""
 
     def __init__(self, title: str, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.title = title
         self._test: MMDTest | None = None
-        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        policy = QSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        policy.setHeightForWidth(True)
+        self.setSizePolicy(policy)
         self.setToolTip(
             "Grey: the MMD after shuffling the labels A and B, once per permutation. Dashed: the threshold. "
             "Solid, with a triangle: the MMD of your images. To the right of the threshold, a difference is detected."
@@ -27,6 +31,7 @@ class NullPlot(QWidget):
     def show_test(self, test: MMDTest) -> None:
         """Draw this test from now on."""
         self._test = test
+        self.updateGeometry()
         self.update()
 
     def span(self) -> tuple[float, float]:
@@ -53,9 +58,17 @@ class NullPlot(QWidget):
 
     def sizeHint(self) -> QSize:  # noqa: N802 - Qt's name
         """Room for the caption, the histogram and a line of numbers."""
-        return QSize(200, _PLOT + 2 * self.fontMetrics().height() + 12)
+        return QSize(_NARROW, self.heightForWidth(_NARROW))
 
     minimumSizeHint = sizeHint  # noqa: N815 - Qt's name
+
+    def heightForWidth(self, width: int) -> int:  # noqa: N802 - Qt's name
+        """The caption may need two lines."""
+        return self._caption_height(width) + _PLOT + self.fontMetrics().height() + 12
+
+    def _caption_height(self, width: int) -> int:
+        room = QRect(0, 0, width, 10 * _PLOT)
+        return self.fontMetrics().boundingRect(room, Qt.TextFlag.TextWordWrap.value, self.caption() or " ").height()
 
     def paintEvent(self, event: QPaintEvent | None) -> None:  # noqa: N802 - Qt's name
         """Draw in the theme's text colour."""
@@ -63,9 +76,10 @@ class NullPlot(QWidget):
             return
         painter = QPainter(self)
         ink, line = self.palette().windowText().color(), self.fontMetrics().height()
-        box = QRectF(_MARGIN, line + 8, self.width() - 2 * _MARGIN, _PLOT)
+        above = self._caption_height(self.width())
+        box = QRectF(_MARGIN, above + 8, self.width() - 2 * _MARGIN, _PLOT)
         painter.setPen(ink)
-        painter.drawText(QRectF(0, 0, self.width(), line + 2), Qt.AlignmentFlag.AlignLeft, self.caption())
+        painter.drawText(QRect(0, 0, self.width(), above + 2), Qt.TextFlag.TextWordWrap.value, self.caption())
         self._draw_null(painter, box, ink)
         self._draw_marks(painter, box, ink)
         for value, side in zip(self.span(), (Qt.AlignmentFlag.AlignLeft, Qt.AlignmentFlag.AlignRight), strict=True):

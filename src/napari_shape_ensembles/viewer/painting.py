@@ -4,6 +4,7 @@ from qtpy.QtWidgets import QHBoxLayout, QLabel, QSpinBox, QVBoxLayout, QWidget
 
 from ..comparison import Comparison
 from .colorbar import ColorBar
+from .fonts import WholeBox
 from .layers import CLIPPED, OwnLayers, repaint
 from .paints import PAINTS
 from .widgets import NarrowList
@@ -72,7 +73,7 @@ class Painting(QWidget):
 
 
 def _percentile_box() -> QSpinBox:
-    box = QSpinBox()
+    box = WholeBox()
     box.setRange(50, 100)
     box.setValue(CLIPPED)
     box.setSuffix(" %")

@@ -10,6 +10,7 @@ from qtpy.QtWidgets import QComboBox, QDoubleSpinBox, QFormLayout, QHBoxLayout, 
 
 from ..curves import conversion_factor
 from ..io.calibration import Calibration, read_calibration
+from .fonts import DecimalBox, with_label_font
 from .inputs import ACCEPTED, symbol
 
 _FOLLOWED = ("inserted", "removed", "reordered", "renamed")
@@ -33,12 +34,14 @@ class PixelSize(QWidget):
         self.height = _size("Height of a pixel, in the unit below.")
         self.width = _size("Width of a pixel, in the unit below.")
         self.unit = QLineEdit("pixel")
+        with_label_font(self.unit)
         self.unit.setToolTip('A unit of length, such as µm or nm; or "pixel".')
         self.read = QPushButton("F&rom file")
         self.read.setToolTip("Read the size from the file: OME, ImageJ, FEI/Thermo Fisher, Zeiss or Tescan TIFF.")
         self.apply = QPushButton("S&et")
         self.apply.setToolTip("Give the layer this pixel size: its scale and units.")
         self.message = QLabel()
+        self.message.setTextFormat(Qt.TextFormat.PlainText)
         self.message.setWordWrap(True)
         self._lay_out()
         self.layer.currentIndexChanged.connect(lambda _: self.show_layer())
@@ -149,7 +152,7 @@ class PixelSize(QWidget):
 
 
 def _size(tooltip: str) -> QDoubleSpinBox:
-    box = QDoubleSpinBox()
+    box = DecimalBox()
     box.setDecimals(6)
     box.setRange(0, 1e6)
     box.setValue(1)

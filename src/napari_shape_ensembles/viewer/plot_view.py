@@ -12,6 +12,9 @@ from qtpy.QtCore import QEvent, QPoint, QSize, Qt, QTimer, Signal
 from qtpy.QtGui import QHelpEvent, QImage, QMouseEvent, QPainter, QPaintEvent, QResizeEvent
 from qtpy.QtWidgets import QSizePolicy, QToolTip, QWidget
 
+from .fonts import Drawing
+from .widgets import tip
+
 log = logging.getLogger(__name__)
 
 #: Draws on an empty matplotlib figure and returns its axes, from top to bottom.
@@ -19,20 +22,23 @@ Plot = Callable[[Any], Any]
 
 _DPI = 100
 _SETTLED = 80  # milliseconds without a change of size before it is drawn anew
-_FONT_SIZE = 8
+_FONT_SIZE, _FONT_SHARE = 8, 0.8  # points at least, and of the size of labels
+_READABLE = (280, 360)  # what the least font needs; a larger one needs more
+_RESTYLED = (QEvent.Type.StyleChange, QEvent.Type.PaletteChange, QEvent.Type.FontChange)
 _LEAST = (220, 260)  # below this the labels leave no room for the panels
 _CENTRED = Qt.AlignmentFlag.AlignCenter.value | Qt.TextFlag.TextWordWrap.value
 
 
 @dataclass(frozen=True)
 class Look:
-    """How a figure fits into its dock: size in points of the screen, their sharpness, and the theme's colours."""
+    """How a figure fits into its dock: size in points of the screen, their sharpness, the theme's colours, its font."""
 
     width: int
     height: int
     ratio: float
     ink: str
     ground: str
+    font_size: float = _FONT_SIZE
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,7 +50,7 @@ class Drawn:
     look: Look
 
 
-class PlotView(QWidget):
+class PlotView(Drawing):
     """Shows a plot in the theme's colours, and tells where it is clicked.
 
     Signals
@@ -105,7 +111,12 @@ class PlotView(QWidget):
     def _look(self) -> Look:
         palette = self.palette()
         ink, ground = palette.windowText().color().name(), palette.window().color().name()
-        return Look(self.width(), self.height(), self.devicePixelRatioF(), ink, ground)
+        return Look(self.width(), self.height(), self.devicePixelRatioF(), ink, ground, self._font_size())
+
+    def _font_size(self) -> float:
+        """That of labels, a little smaller, as far as the words leave room for the panels."""
+        room = min(self.width() / _READABLE[0], self.height() / _READABLE[1])
+        return max(min(_FONT_SHARE * self.font().pointSizeF(), _FONT_SIZE * room), _FONT_SIZE)
 
     def _show(self, drawn: Drawn | str) -> None:
         self._busy = False
@@ -150,7 +161,7 @@ class PlotView(QWidget):
         if event is not None and event.type() == QEvent.Type.ToolTip:
             assert isinstance(event, QHelpEvent)
             found = self._found(event.pos())
-            QToolTip.showText(event.globalPos(), self.describe(*found) if found else "", self)
+            QToolTip.showText(event.globalPos(), tip(self.describe(*found)) if found else "", self)
             return True
         return bool(super().event(event))
 
@@ -160,9 +171,9 @@ class PlotView(QWidget):
         self._settled.start()
 
     def changeEvent(self, event: QEvent | None) -> None:  # noqa: N802 - Qt's name
-        """Follow the theme."""
+        """Follow the theme and its font."""
         super().changeEvent(event)
-        if event is not None and event.type() in (QEvent.Type.StyleChange, QEvent.Type.PaletteChange):
+        if event is not None and event.type() in _RESTYLED:
             self._settled.start()
 
     def paintEvent(self, event: QPaintEvent | None) -> None:  # noqa: N802 - Qt's name
@@ -182,7 +193,7 @@ class PlotView(QWidget):
 
     def minimumSizeHint(self) -> QSize:  # noqa: N802 - Qt's name
         """Enough to read the axes."""
-        return QSize(280, 360)
+        return QSize(*_READABLE)
 
 
 def _safely_rendered(plot: Plot, look: Look) -> Generator[None, None, Drawn | str]:
@@ -216,4 +227,4 @@ def _rendered(plot: Plot, look: Look) -> Drawn:
 def _style(look: Look) -> dict[str, Any]:
     inks = ("text.color", "axes.edgecolor", "axes.labelcolor", "xtick.color", "ytick.color")
     grounds = ("figure.facecolor", "axes.facecolor", "legend.facecolor")
-    return dict.fromkeys(inks, look.ink) | dict.fromkeys(grounds, look.ground) | {"font.size": _FONT_SIZE}
+    return dict.fromkeys(inks, look.ink) | dict.fromkeys(grounds, look.ground) | {"font.size": look.font_size}

@@ -6,6 +6,8 @@ import numpy as np
 from qtpy.QtCore import Signal
 from qtpy.QtWidgets import QLineEdit, QWidget
 
+from .fonts import with_label_font
+
 _NUMBER = r"\s*(\d+(?:\.\d+)?)\s*"
 _PART = re.compile(rf"{_NUMBER}(?:[-–]{_NUMBER}(?::{_NUMBER})?)?")
 _MOST = 500
@@ -55,6 +57,7 @@ class NumbersEdit(QLineEdit):
         self, text: str, tooltip: str, *, least: int, whole: bool = True, parent: QWidget | None = None
     ) -> None:
         super().__init__(text, parent)
+        with_label_font(self)
         self._least, self._whole = least, whole
         self.setToolTip(f"{tooltip}\nNumbers and ranges, separated by commas: 2-20:2 means 2, 4, … 20.")
         self.textChanged.connect(lambda _: self.changed.emit())

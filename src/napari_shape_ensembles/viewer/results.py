@@ -13,7 +13,7 @@ from .null_plot import NullPlot
 from .report import image_counts, settings_words, tests_of
 from .truth_table import TruthTable
 from .views import Shown
-from .widgets import Section, wrapped
+from .widgets import Section, tip, wrapped
 
 _COLUMNS = ("difference", "MMD", "threshold", "p")
 
@@ -38,9 +38,8 @@ class ResultsPanel(QWidget):
         font.setBold(True)
         self.answer.setFont(font)
         self.table = TruthTable()
-        self.details, self.warnings, self.used = wrapped(), wrapped(), wrapped()
+        self.details, self.warnings, self.used = wrapped(rich=True), wrapped(), wrapped()
         self.origin, self.said = wrapped(), wrapped()
-        self.said.setTextFormat(Qt.TextFormat.PlainText)
         self.tests = QGridLayout()
         self.tests.setHorizontalSpacing(6)
         self.null_plots = {name: NullPlot(name) for name in ("Undulation", "Scale")}
@@ -100,7 +99,7 @@ class ResultsPanel(QWidget):
     def note(self, sentence: str, tooltip: str = "") -> None:
         """Say what became of a file, below the result; nothing to say hides it."""
         self.said.setText(sentence)
-        self.said.setToolTip(tooltip)
+        self.said.setToolTip(tip(tooltip))
         self.said.setVisible(bool(sentence))
         if sentence:
             self.noted.emit()
@@ -133,14 +132,14 @@ class ResultsPanel(QWidget):
         self._fill_tests(result)
         self.details.setText("".join(_counts(side, ensemble) for side, ensemble in (("A", result.a), ("B", result.b))))
         words = settings_words(shown.segmentation, result.settings)
-        self.used.setText("<br>".join(escape(line) for line in words))
+        self.used.setText("\n".join(words))
         self._show_parts(True)
         self._checkable = result.case != INCONCLUSIVE
         self.show_busy(False)
-        self.origin.setText(escape(shown.origin))
+        self.origin.setText(shown.origin)
         self.origin.setVisible(bool(shown.origin))
         warnings = (*notes, *shown.notes, *result.warnings)
-        self.warnings.setText("<br>".join(escape(text if text.startswith("✓") else f"⚠ {text}") for text in warnings))
+        self.warnings.setText("\n".join(text if text.startswith("✓") else f"⚠ {text}" for text in warnings))
         self.warnings.setVisible(bool(warnings))
 
     def _show_parts(self, visible: bool) -> None:

@@ -2,22 +2,24 @@
 
 import numpy as np
 from numpy.typing import NDArray
-from qtpy.QtCore import QPointF, QRectF, QSize, Qt, Signal
+from qtpy.QtCore import QEvent, QPointF, QRectF, QSize, Qt, Signal
 from qtpy.QtGui import QColor, QMouseEvent, QPainter, QPaintEvent, QPen, QPixmap, QPolygonF, QResizeEvent
 from qtpy.QtWidgets import QWidget
 from skimage.measure import points_in_poly
 
+from .fonts import Drawing, elided
 from .paints import BLUE, ORANGE
 
 Real = NDArray[np.float64]
 Index = NDArray[np.int64]
 
-_MARGIN, _RADIUS, _REACH = 34, 3.0, 9.0
+_RADIUS, _REACH = 3.0, 9.0
+_SIGN = 12  # pixels that a mark takes in the legend
 # From the edge of the ring around a picked point to its middle.
 _RING = _RADIUS + 4.0
 
 
-class Scatter(QWidget):
+class Scatter(Drawing):
     """Points to look at, to click, and to draw a lasso around.
 
     Signals
@@ -32,16 +34,16 @@ class Scatter(QWidget):
         super().__init__(parent)
         self._points: Real = np.empty((0, 2))
         self._first = 0
-        self._names = ("", "")
+        self._names = self._sides = ("", "")
         self._rows: Index = np.empty(0, dtype=np.int64)
         self._lasso: list[QPointF] = []
         self._picture: QPixmap | None = None
         self.setMinimumSize(220, 180)
         self.setToolTip("● A   ▲ B.  Click a curve, or draw a line around several; Shift adds.")
 
-    def show_points(self, points: Real, first: int, names: tuple[str, str]) -> None:
-        """Show points (N, 2), the first of them A's; names of the horizontal and the vertical axis."""
-        self._points, self._first, self._names = points, first, names
+    def show_points(self, points: Real, first: int, names: tuple[str, str], sides: tuple[str, str] = ("", "")) -> None:
+        """Show points (N, 2), the first of them A's; names of the horizontal and the vertical axis, and of A and B."""
+        self._points, self._first, self._names, self._sides = points, first, names, sides
         self._picture = None
         self.update()
 
@@ -69,8 +71,15 @@ class Scatter(QWidget):
         return low - room, high + room
 
     def _box(self) -> QRectF:
-        top = self.fontMetrics().height() + 8
-        return QRectF(_MARGIN, top, max(self.width() - _MARGIN - 6, 1), max(self.height() - _MARGIN - top, 1))
+        line = self.fontMetrics().height()
+        margin, top = 2 * line + 4, 2 * line + 8
+        return QRectF(margin, top, max(self.width() - margin - 6, 1), max(self.height() - margin - top, 1))
+
+    def legend(self) -> tuple[str, str]:
+        """What is written beside the marks of A and B, above the points: their names, as far as there is room."""
+        room = self.width() / 2 - 2 * _SIGN
+        a, b = (f"{side} {name}".strip() for side, name in zip("AB", self._sides, strict=True))
+        return elided(self.fontMetrics(), a, room), elided(self.fontMetrics(), b, room)
 
     # Mouse -----------------------------------------------------------------------------------------------------
 
@@ -112,6 +121,11 @@ class Scatter(QWidget):
         """Draw anew at another size."""
         self._picture = None
 
+    def changeEvent(self, event: QEvent | None) -> None:  # noqa: N802 - Qt's name
+        """Draw anew in other colours, or in another font."""
+        super().changeEvent(event)
+        self._picture = None
+
     def paintEvent(self, event: QPaintEvent | None) -> None:  # noqa: N802 - Qt's name
         """Draw the points once, and on top what is picked."""
         if self._picture is None:
@@ -133,10 +147,12 @@ class Scatter(QWidget):
         picture.setDevicePixelRatio(ratio)
         picture.fill(Qt.GlobalColor.transparent)
         painter = QPainter(picture)
+        painter.setFont(self.font())  # a picture does not know what it is shown on
         self._draw_axes(painter)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         places = self.places()
         stamps = _stamps(ratio)
+        self._draw_legend(painter, stamps)
         for row in np.flatnonzero(np.isfinite(places).all(axis=1)):
             stamp = stamps[int(row >= self._first)]
             painter.drawPixmap(QPointF(places[row, 0] - _RADIUS - 1, places[row, 1] - _RADIUS - 1), stamp)
@@ -151,19 +167,30 @@ class Scatter(QWidget):
         painter.drawLine(box.bottomLeft(), box.topLeft())
         below = QRectF(box.left(), box.bottom() + 3, box.width(), line + 2)
         _three_words(painter, below, (f"{low[0]:.2g}", f"{self._names[0]} →", f"{high[0]:.2g}"))
-        above = QRectF(2, 0, self.width() - 4, line + 2)
+        above = QRectF(2, line + 2, self.width() - 4, line + 2)
         painter.drawText(above, Qt.AlignmentFlag.AlignLeft, f"↑ {self._names[1]}")
         painter.translate(2, box.bottom())
         painter.rotate(-90)
         _three_words(painter, QRectF(0, 8, box.height(), line + 2), (f"{low[1]:.2g}", "", f"{high[1]:.2g}"))
         painter.resetTransform()
 
+    def _draw_legend(self, painter: QPainter, stamps: tuple[QPixmap, QPixmap]) -> None:
+        line, left = self.fontMetrics().height(), 2.0
+        for stamp, words in zip(stamps, self.legend(), strict=True):
+            painter.drawPixmap(QPointF(left, line / 2 - _RADIUS), stamp)
+            painter.drawText(QRectF(left + _SIGN, 0, self.width() / 2, line + 2), Qt.AlignmentFlag.AlignLeft, words)
+            left += 2 * _SIGN + self.fontMetrics().horizontalAdvance(words)
+
 
 def _three_words(painter: QPainter, line: QRectF, words: tuple[str, str, str]) -> None:
     """The smaller end, the name and the larger end of an axis."""
-    sides = (Qt.AlignmentFlag.AlignLeft, Qt.AlignmentFlag.AlignHCenter, Qt.AlignmentFlag.AlignRight)
-    for text, side in zip(words, sides, strict=True):
-        painter.drawText(line, side, text)
+    low, name, high = words
+    metrics = painter.fontMetrics()
+    ends = [metrics.horizontalAdvance(f"{end} ") for end in (low, high)]
+    middle = line.adjusted(ends[0], 0, -ends[1], 0)
+    painter.drawText(line, Qt.AlignmentFlag.AlignLeft, low)
+    painter.drawText(middle, Qt.AlignmentFlag.AlignHCenter, elided(metrics, name, middle.width()))
+    painter.drawText(line, Qt.AlignmentFlag.AlignRight, high)
 
 
 def _stamps(ratio: float) -> tuple[QPixmap, QPixmap]:

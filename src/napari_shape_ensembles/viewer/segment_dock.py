@@ -1,6 +1,7 @@
 """The dock *Segment curves*: from a raw image to outlines, with a live preview before anything is committed."""
 
 from functools import partial
+from html import escape
 from typing import Any
 
 import numpy as np
@@ -70,7 +71,7 @@ class SegmentCurves(QWidget):
         self.live = QCheckBox("L&ive preview")
         self.live.setChecked(True)
         self.live.setToolTip("Show what the settings give while they are changed; nothing is kept of it.")
-        self.count = wrapped()
+        self.count = wrapped(rich=True)
         self.sizes = Histogram()
         self.planes = QCheckBox("&All planes of the stack")
         self.planes.setToolTip("Segment every plane in time or depth for itself; off: the plane that is shown.")
@@ -327,7 +328,7 @@ def _range(source: Source, layer: Layer | None) -> dict[str, Any]:
 
 def _words(preview: Preview) -> str:
     counts = [f"<b>{len(preview.diameters)} objects</b>{' (draft)' if preview.draft else ''}"]
-    counts += [f"{count} left out: {reason} (dotted)" for reason, count in preview.left_out.items()]
+    counts += [f"{count} left out: {escape(reason)} (dotted)" for reason, count in preview.left_out.items()]
     return "<br>".join(counts)
 
 
@@ -338,4 +339,4 @@ def _account(committed: Committed) -> str:
         for reason, count in ensemble.dropped.items():
             left_out[reason] = left_out.get(reason, 0) + count
     lines = [f"{curves} outlines made."] + [f"{count} left out: {reason}" for reason, count in left_out.items()]
-    return "<br>".join(lines)
+    return "\n".join(lines)

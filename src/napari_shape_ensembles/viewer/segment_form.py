@@ -7,6 +7,7 @@ from qtpy.QtCore import Signal
 from qtpy.QtWidgets import QCheckBox, QComboBox, QDoubleSpinBox, QFormLayout, QLabel, QSpinBox, QVBoxLayout, QWidget
 
 from ..segment import Segmentation
+from .fonts import fit_text
 from .preview import Outlining
 from .settings_form import Control, _changes, _choice, _decimal, _switch, _whole
 from .widgets import form
@@ -99,6 +100,7 @@ class SegmentForm(QWidget):
             box.setDecimals(0 if high - low > 100 else 3)
             box.setRange(low, high)
             box.setSingleStep((high - low) / 100)
+            fit_text(box)
             if not kept:
                 box.setValue(middle if name == "threshold" else (low + middle) / 2)
             box.blockSignals(was_blocked)

@@ -17,6 +17,7 @@ from qtpy.QtWidgets import (
 )
 
 from ..comparison import Settings
+from .fonts import DecimalBox, WholeBox
 from .inputs import SegmentationSettings
 from .preferences import preferred
 from .widgets import NarrowList, Section, form, wrapped
@@ -292,7 +293,7 @@ def _switch(default: bool) -> QCheckBox:
 
 
 def _whole(default: int, low: int, high: int, suffix: str) -> QSpinBox:
-    box = QSpinBox()
+    box = WholeBox()
     box.setRange(low, high)
     box.setValue(default)
     box.setSuffix(suffix)
@@ -300,7 +301,7 @@ def _whole(default: int, low: int, high: int, suffix: str) -> QSpinBox:
 
 
 def _decimal(default: float, low: float, high: float, step: float, suffix: str, decimals: int = 1) -> QDoubleSpinBox:
-    box = QDoubleSpinBox()
+    box = DecimalBox()
     box.setDecimals(decimals)
     box.setRange(low, high)
     box.setSingleStep(step)

@@ -9,6 +9,8 @@ from qtpy.QtCore import QPointF, QRectF, QSize, Qt, Signal
 from qtpy.QtGui import QBrush, QColor, QMouseEvent, QPainter, QPaintEvent, QPen, QPolygonF
 from qtpy.QtWidgets import QSizePolicy, QWidget
 
+from .fonts import Drawing
+
 Real = NDArray[np.float64]
 
 #: Colours of A and B, distinct to colour-blind eyes and on both themes; B's lines are dashed as well.
@@ -28,7 +30,7 @@ class Drawn:
     width: float = 2.0
 
 
-class ShapeCanvas(QWidget):
+class ShapeCanvas(Drawing):
     """Outlines over each other at one scale, with a bar that tells how long a unit is."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
@@ -64,24 +66,25 @@ class ShapeCanvas(QWidget):
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         line = painter.fontMetrics().height() + 4
-        room = QRectF(self.rect()).adjusted(_MARGIN, _MARGIN, -_MARGIN, -_MARGIN - line)
+        whole = self.rect().adjusted(_MARGIN, _MARGIN, -_MARGIN, -_MARGIN)
+        wrap = Qt.TextFlag.TextWordWrap.value
+        above = painter.boundingRect(whole, wrap, self._words).height() if self._words else 0
+        room = QRectF(whole).adjusted(0, above, 0, -line)
         scale = min(room.width(), room.height()) / (2 * self._reach)
         ink = self.palette().windowText().color()
         for one in self._drawn:
             paint_outline(painter, one, room.center(), scale, ink)
         painter.setPen(ink)
+        painter.drawText(whole, wrap, self._words)
         self._paint_bar(painter, QRectF(room.left(), room.bottom(), room.width(), line), scale)
         painter.end()
         self.painted += 1
 
     def _paint_bar(self, painter: QPainter, line: QRectF, scale: float) -> None:
-        """Paint the words at the left and, as far as they leave room, the bar at the right."""
+        """Paint the bar that tells how long a unit is."""
         metrics = painter.fontMetrics()
         length = round_length(line.width() / 5 / scale)
         label = f"{length:g} {self._unit}" if self._unit and self._drawn else ""
-        needed = length * scale + metrics.horizontalAdvance(label) + 18 if label else 0
-        words = metrics.elidedText(self._words, Qt.TextElideMode.ElideMiddle, int(line.width() - needed))
-        painter.drawText(line, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter, words)
         if label:
             painter.drawText(line, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter, label)
             painter.setPen(QPen(self.palette().windowText().color(), 2))
@@ -150,7 +153,7 @@ class Densities(QWidget):
         painter.end()
 
 
-class Gallery(QWidget):
+class Gallery(Drawing):
     """Thumbnails of outlines at one scale in two rows, A's above B's; a click chooses one.
 
     Signals
@@ -181,7 +184,8 @@ class Gallery(QWidget):
 
     def cell(self, side: int, place: int) -> QRectF:
         """Where a thumbnail lies."""
-        return QRectF(18 + place * self._SIZE, side * (self._SIZE + 18) + 9, self._SIZE, self._SIZE)
+        left = self.fontMetrics().horizontalAdvance("B") + 8
+        return QRectF(left + place * self._SIZE, side * (self._SIZE + 18) + 9, self._SIZE, self._SIZE)
 
     def mousePressEvent(self, event: QMouseEvent | None) -> None:  # noqa: N802 - Qt's name
         """Choose the curve under the mouse."""
@@ -202,7 +206,8 @@ class Gallery(QWidget):
             name = "AB"[side]
             if row:
                 painter.setPen(ink)
-                painter.drawText(QPointF(2, self.cell(side, 0).center().y() + 4), name)
+                room = QRectF(2, self.cell(side, 0).top(), self.cell(side, 0).left(), self._SIZE)
+                painter.drawText(room, Qt.AlignmentFlag.AlignVCenter, name)
             for place, (_, curve) in enumerate(row):
                 cell = self.cell(side, place)
                 if cell.right() <= self.width():
@@ -210,7 +215,7 @@ class Gallery(QWidget):
         painter.end()
 
 
-class ShareBar(QWidget):
+class ShareBar(Drawing):
     """Shares of a difference as one bar, each part named below with its interval."""
 
     _FILLS = (
@@ -230,12 +235,20 @@ class ShareBar(QWidget):
     def show_shares(self, parts: list[tuple[str, float, tuple[float, float]]]) -> None:
         """Show (name, share, interval) of each part."""
         self._parts = parts
-        self.setMinimumHeight(26 + len(parts) * (self.fontMetrics().height() + 2))
+        self.updateGeometry()
         self.update()
 
     def lines(self) -> list[str]:
         """What stands below the bar."""
         return [f"{name} {share:.0%} ({low:.0%} to {high:.0%})" for name, share, (low, high) in self._parts]
+
+    def sizeHint(self) -> QSize:  # noqa: N802 - Qt's name
+        """Room for the bar and its lines."""
+        metrics = self.fontMetrics()
+        widest = max((metrics.horizontalAdvance(line) for line in self.lines()), default=0)
+        return QSize(22 + widest, 26 + len(self._parts) * (metrics.height() + 2))
+
+    minimumSizeHint = sizeHint  # noqa: N815 - Qt's name
 
     def paintEvent(self, event: QPaintEvent | None) -> None:  # noqa: N802 - Qt's name
         """Draw the bar, then a line for each part with a patch of its pattern."""

@@ -9,7 +9,6 @@ from qtpy.QtWidgets import (
     QHBoxLayout,
     QLabel,
     QPushButton,
-    QSizePolicy,
     QSlider,
     QSpinBox,
     QTabWidget,
@@ -17,6 +16,7 @@ from qtpy.QtWidgets import (
     QWidget,
 )
 
+from .fonts import SteadyLabel, WholeBox, fit_text
 from .shape_canvas import Drawn, ShapeCanvas
 from .shape_path import SCALE_AXES, Geodesic, Place, ShapePlaces, lipschitz
 from .widgets import NarrowList, wrapped
@@ -89,7 +89,7 @@ class ShapeExplorer(QWidget):
         self.sliders: list[QSlider] = []
         self._last = 0
         for row in range(_MODES):
-            box = QSpinBox()
+            box = WholeBox()
             box.setPrefix("mode ")
             box.setToolTip("Which mode of undulation this slider moves, 1 = the one that varies most")
             box.valueChanged.connect(lambda _: self._show_sliders())
@@ -105,9 +105,7 @@ class ShapeExplorer(QWidget):
 
     def _add_slider(self, grid: QGridLayout, row: int, head: QWidget) -> None:
         slider = _slider(-_TENTHS * _SIGMAS, _TENTHS * _SIGMAS, "Standard deviations from the mean of all curves")
-        value = QLabel("0.0 sd")
-        value.setFixedWidth(value.fontMetrics().horizontalAdvance("−3.0 sd ") + 4)
-        value.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Ignored)  # no new layout for every text
+        value = SteadyLabel("0.0 sd", longest="−3.0 sd ")
         slider.valueChanged.connect(lambda tenths: value.setText(f"{tenths / _TENTHS:.1f} sd"))
         slider.valueChanged.connect(lambda _, row=row: self._moved(row))
         self.sliders.append(slider)
@@ -163,6 +161,7 @@ class ShapeExplorer(QWidget):
         for place, box in enumerate(self.mode_boxes):
             box.setRange(1, rank)
             box.setValue(min(place + 1, rank))
+            fit_text(box)
         curves = [
             f"{side} · {name}" for side, e in (("A", places.comparison.a), ("B", places.comparison.b)) for name in e.ids
         ]

@@ -1,5 +1,7 @@
 """A line that says what has changed since a result was found, and a button that finds it again."""
 
+from html import escape
+
 from qtpy.QtCore import Signal
 from qtpy.QtWidgets import QFrame, QHBoxLayout, QPushButton, QWidget
 
@@ -26,7 +28,7 @@ class StaleBanner(QFrame):
 
     def __init__(self, renewal: str = "Compare the two layers as they are now", parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.words = wrapped()
+        self.words = wrapped(rich=True)
         self.again = QPushButton("Run a&gain")
         self.again.setToolTip(renewal)
         row = QHBoxLayout(self)
@@ -38,7 +40,7 @@ class StaleBanner(QFrame):
     def show_changes(self, changed: list[str], *, can_run: bool) -> None:
         """Say what has changed; nothing for a result that holds."""
         more = f", and {len(changed) - _MANY} more" if len(changed) > _MANY else ""
-        self.words.setText(f"<b>↻ Out of date:</b> {', '.join(changed[:_MANY])}{more}.")
+        self.words.setText(f"<b>↻ Out of date:</b> {escape(', '.join(changed[:_MANY]))}{more}.")
         self.again.setEnabled(can_run)
         self.setVisible(bool(changed))
         self.told.emit()

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from html import escape
 
 from qtpy.QtCore import QEvent, QObject, QSize, Qt, QTimer, Signal
 from qtpy.QtGui import QKeyEvent, QKeySequence, QPaintEvent, QResizeEvent, QShortcut
@@ -24,6 +25,7 @@ from qtpy.QtWidgets import (
 
 # A place without width at which a line may break; names of files and layers have no others.
 _BREAK = "\u200b"
+_LINE_END = re.compile("[\u2028\u2029]")  # what Qt has for the end of a line
 _LONG_WORD = re.compile(r"[^\s<>&;]{16,}")
 _PART = re.compile(r"[^_./\\-]*[_./\\-]?")
 _PART_LETTERS = 16
@@ -74,6 +76,15 @@ class ScrollColumn(QScrollArea):
         height = max(layout.totalHeightForWidth(max(view.width(), width - bar.sizeHint().width())), 0)
         if height != page.minimumHeight():
             page.setMinimumHeight(height)
+
+
+def scrolling(page: QWidget) -> QScrollArea:
+    """A page that scrolls both ways where there is less room than it needs."""
+    area = QScrollArea()
+    area.setWidgetResizable(True)
+    area.setFrameShape(QFrame.Shape.NoFrame)
+    area.setWidget(page)
+    return area
 
 
 class Section(QWidget):
@@ -172,11 +183,15 @@ class NarrowList(QComboBox):
 
 
 class Words(QLabel):
-    """A label that breaks its lines, within long words too, and whose text can be copied."""
+    """A label that breaks its lines, within long words too, and whose text can be copied.
 
-    def __init__(self, text: str = "", parent: QWidget | None = None) -> None:
+    Its text is shown as it is; only a `rich` one is HTML, in which names have to be escaped.
+    """
+
+    def __init__(self, text: str = "", parent: QWidget | None = None, *, rich: bool = False) -> None:
         super().__init__(parent)
         self._text = ""
+        self.setTextFormat(Qt.TextFormat.RichText if rich else Qt.TextFormat.PlainText)
         self.setWordWrap(True)
         self.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Minimum)
@@ -194,7 +209,7 @@ class Words(QLabel):
 
     def selectedText(self) -> str:  # noqa: N802 - Qt's name
         """What is marked, without the breaks."""
-        return super().selectedText().replace(_BREAK, "")
+        return _LINE_END.sub("\n", super().selectedText().replace(_BREAK, ""))
 
     def keyPressEvent(self, event: QKeyEvent | None) -> None:  # noqa: N802 - Qt's name
         """Copy what is marked."""
@@ -211,9 +226,14 @@ def _breakable(word: re.Match[str]) -> str:
     return _BREAK.join(part if len(part) < _PART_LETTERS else _BREAK.join(part) for part in parts if part)
 
 
-def wrapped(text: str = "") -> Words:
-    """A label that breaks its lines and whose text can be copied."""
-    return Words(text)
+def wrapped(text: str = "", *, rich: bool = False) -> Words:
+    """A label that breaks its lines and whose text can be copied; `rich` for HTML."""
+    return Words(text, rich=rich)
+
+
+def tip(text: str) -> str:
+    """Words for a tooltip or a message box, shown as they are: Qt would take names that look like HTML for it."""
+    return f"<qt>{escape(text)}</qt>".replace("\n", "<br>") if "<" in text else text
 
 
 def form(page: QWidget | None = None) -> QFormLayout:

@@ -1,0 +1,203 @@
+"""What a person sees: names as they are, marks that are explained, boxes that are seen, rows that fit their window."""
+
+from html import escape
+
+import numpy as np
+import pytest
+from napari.settings import get_settings
+from qtpy.QtCore import Qt
+from qtpy.QtGui import QImage
+from qtpy.QtWidgets import QLabel, QWidget
+
+from napari_shape_ensembles.viewer.fonts import NamedLine
+from napari_shape_ensembles.viewer.layer_groups import what_differs
+from napari_shape_ensembles.viewer.widgets import tip, wrapped
+
+from .conftest import opened, press, run, spots
+
+ONE, TWO = "<u>one</u> & co", "two <b>of</b> &amp; <i>them</i>"
+LONG = "experiment 2024-03-12, {}, stage 3, channel 2 of 4, replicate {:02d}, maximum projection"
+
+
+@pytest.fixture
+def shown(make_napari_viewer):
+    return make_napari_viewer(show=True)
+
+
+@pytest.fixture
+def named(shown, qtbot):
+    """The dock beside two images whose names look like HTML."""
+    return beside(shown, [ONE, TWO], qtbot)
+
+
+def beside(viewer, names, qtbot):
+    for seed, name in enumerate(names):
+        viewer.add_image(spots(seed, rows=4), name=name, scale=(0.5, 0.5), units=("um", "um"))
+    return opened(viewer, qtbot)
+
+
+def explored(dock, qtbot):
+    """The window of the curves, with one of them picked."""
+    run(dock, qtbot)
+    press(dock.results.explore, qtbot)
+    dock.views.selection.pick([3])
+    return dock.views.explorer
+
+
+def said(page):
+    """The labels that name one of the layers; all of them show the name as it is."""
+    found = []
+    for part in page.findChildren(QWidget):
+        assert not any(name in part.toolTip() for name in (ONE, TWO)), part.toolTip()
+        text = part.text() if isinstance(part, QLabel) else ""
+        plain = any(name in text for name in (ONE, TWO))
+        if plain or any(escape(name, quote=False) in text for name in (ONE, TWO)):
+            assert part.textFormat() == (Qt.TextFormat.PlainText if plain else Qt.TextFormat.RichText), text
+            found.append(part)
+    return found
+
+
+# Names -----------------------------------------------------------------------------------------------------
+
+
+def test_a_result_shows_names_as_they_are(named, qtbot):
+    run(named, qtbot)
+    assert {named.results.answer, named.results.details} <= set(said(named))
+    assert "<b>" in named.results.details.text()
+
+
+def test_what_has_changed_is_told_with_names_as_they_are(named, qtbot):
+    run(named, qtbot)
+    named._viewer.layers[ONE].data = spots(5, rows=4)
+    qtbot.waitUntil(named.stale.isVisible)
+    assert named.stale.words in said(named)
+
+
+def test_what_stands_in_the_way_is_told_with_names_as_they_are(named, qtbot):
+    named.sides.several.setChecked(True)
+    layer = named._viewer.layers[ONE]
+    named.sides.groups.tick([layer], [layer])
+    assert ONE in named.reason.text()
+    assert named.reason in said(named)
+
+
+def test_a_result_kept_is_told_with_names_as_they_are(named, qtbot):
+    run(named, qtbot)
+    named.kept.keep(named.shown)
+    assert named.kept.words in said(named)
+
+
+def test_card_and_gallery_show_names_as_they_are(named, qtbot):
+    explorer = explored(named, qtbot)
+    found = said(explorer)
+    assert explorer.card.numbers in found
+    explorer.tabs.setCurrentIndex(2)
+    explorer.parentWidget().resize(1500, 500)
+    qtbot.waitUntil(lambda: len({part for part in said(explorer) if isinstance(part, NamedLine)}) == 4)
+
+
+def test_labels_are_plain_unless_they_are_meant_to_be_html(qtbot):
+    plain, rich = wrapped("a <b>"), wrapped("a <b>b</b>", rich=True)
+    for label in (plain, rich):
+        qtbot.addWidget(label)
+    assert plain.textFormat() == Qt.TextFormat.PlainText
+    assert rich.textFormat() == Qt.TextFormat.RichText
+    assert tip("a\nb") == "a\nb"
+    assert tip("<u>a</u>\nb") == "<qt>&lt;u&gt;a&lt;/u&gt;<br>b</qt>"
+
+
+# The window Curves -----------------------------------------------------------------------------------------
+
+
+def test_long_names_do_not_force_the_window_wide(shown, qtbot):
+    names = [LONG.format("treated", 1) * 5, LONG.format("control", 2) * 5]
+    explorer = explored(beside(shown, names, qtbot), qtbot)
+    assert explorer.minimumSizeHint().width() < 800
+    heading = explorer.gallery.findChildren(NamedLine)[0]
+    assert heading.toolTip() == names[0]
+    explorer.tabs.setCurrentIndex(2)
+    qtbot.waitUntil(lambda: heading.text() != f"A {names[0]}: most typical")
+    assert heading.text().startswith("A experiment")
+    assert heading.text().endswith(": most typical")
+    assert heading.fontMetrics().horizontalAdvance(heading.text()) <= heading.width()
+
+
+def test_the_nearest_curves_are_never_cut_off(named, qtbot):
+    explorer = explored(named, qtbot)
+    frame = explorer.parentWidget()
+    frame.setFloating(True)
+    card = explorer.card
+    lines = {}
+    for width in (explorer.minimumSizeHint().width() + 20, 1500):
+        frame.resize(width, 600)
+        qtbot.wait(100)
+        lines[width] = {button.y() for button in card.buttons}
+        assert len(card.buttons) == 6
+        assert max(button.geometry().right() for button in card.buttons) < card.width()
+        assert card.width() <= card.parentWidget().width()
+    assert [len(line) for line in lines.values()] == [2, 1]
+
+
+@pytest.mark.parametrize("theme", ["dark", "light"])
+def test_the_scatter_plot_says_which_marks_are_whose_above_all_points(shown, qtbot, monkeypatch, theme):
+    monkeypatch.setattr(get_settings().appearance, "theme", theme)
+    explorer = explored(beside(shown, ["alpha", LONG.format("control", 2) * 3], qtbot), qtbot)
+    plot, line = explorer.scatter, explorer.scatter.fontMetrics().height()
+    a, b = plot.legend()
+    assert a == "A alpha"
+    assert b.startswith("B experiment")
+    assert "…" in b
+    assert np.nanmin(plot.places()[:, 1]) > 2 * line
+    red, _, blue = pixels(plot.grab().toImage().copy(0, 0, plot.width(), line)).T
+    assert (blue - red > 100).any()  # a blue mark, and an orange one
+    assert (red - blue > 100).any()
+
+
+def pixels(image):
+    """Red, green and blue of all pixels (N, 3)."""
+    image = image.convertToFormat(QImage.Format.Format_RGB32)
+    colors = [image.pixelColor(x, y) for y in range(image.height()) for x in range(image.width())]
+    return np.array([(color.red(), color.green(), color.blue()) for color in colors])
+
+
+# Lists and tables ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("theme", ["dark", "light"])
+def test_boxes_to_tick_are_seen_in_both_themes(shown, qtbot, monkeypatch, theme):
+    monkeypatch.setattr(get_settings().appearance, "theme", theme)
+    shown.add_image(spots(1), name="one")
+    _, dock = shown.window.add_plugin_dock_widget("napari-shape-ensembles", "Inspect curves")
+    with qtbot.waitSignal(dock.finished, timeout=60_000):
+        press(dock.inspect_button, qtbot)
+    qtbot.wait(50)
+    table = dock.table
+    cell = table.visualItemRect(table.item(0, 0)).adjusted(2, 2, -2, -2)
+    lightness = pixels(table.viewport().grab(cell).toImage()).mean(axis=1)
+    assert np.abs(lightness - np.median(lightness)).max() > 80
+
+
+def test_lists_of_long_names_show_what_differs(shown, qtbot):
+    names = [LONG.format("treated" if number < 9 else "control", number) for number in range(14)]
+    dock = beside(shown, names, qtbot)
+    dock.sides.several.setChecked(True)
+    dock.parentWidget().setFixedWidth(320)
+    groups = dock.sides.groups
+    qtbot.waitUntil(lambda: groups.b.y() > groups.a.geometry().bottom())
+    assert dock.width() <= 320
+    for group in (groups.a, groups.b):
+        items = [group.item(row) for row in range(group.count())]
+        room = group.viewport().width() - 30  # less its box
+        elide = Qt.TextElideMode.ElideMiddle
+        assert len({group.fontMetrics().elidedText(item.text(), elide, room) for item in items}) == 14
+        assert {item.toolTip() for item in items} == set(names)
+    dock.parentWidget().setFixedWidth(1400)
+    qtbot.waitUntil(lambda: groups.b.x() > groups.a.geometry().right())
+    assert {groups.a.item(row).text() for row in range(14)} == set(names)
+
+
+def test_what_differs_is_told_in_whole_words():
+    assert what_differs(["cells 12 treated.tif", "cells 13 control.tif"]) == ["…12 treated…", "…13 control…"]
+    assert what_differs(["one", "two"]) == ["one", "two"]
+    assert what_differs(["a one", "a one"]) == ["…one", "…one"]
+    assert what_differs([]) == []
