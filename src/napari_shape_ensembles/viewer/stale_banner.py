@@ -40,7 +40,7 @@ class StaleBanner(QFrame):
     def show_changes(self, changed: list[str], *, can_run: bool) -> None:
         """Say what has changed; nothing for a result that holds."""
         more = f", and {len(changed) - _MANY} more" if len(changed) > _MANY else ""
-        self.words.setText(f"<b>↻ Out of date:</b> {escape(', '.join(changed[:_MANY]))}{more}.")
+        self.words.setText(f"<b>↻ Out of date:</b> {escape(', '.join(changed[:_MANY]), quote=False)}{more}.")
         self.again.setEnabled(can_run)
         self.setVisible(bool(changed))
         self.told.emit()
