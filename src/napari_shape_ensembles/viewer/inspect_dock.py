@@ -251,7 +251,8 @@ class InspectCurves(ResultDock):
         if result is None:
             return
         count = sum(len(ensemble) for ensemble in result.ensembles)
-        self.verdict.setText(f"{result.sentence}\n\n{len(result.ranking)} of {count} curves are listed.")
+        listed = f"{len(result.ranking)} of {count} curves are listed."
+        self.verdict.setText(f"{result.sentence}\n\n{listed}" if result.sentence else listed)
         scores = [layer.features["score"].to_numpy(dtype=float) for layer in self._layers]
         self.colorbar.show_values(SCORE, score_limits(result), scores[0], scores[1] if scores[1:] else np.empty(0), "")
         _fill(self.table, result)
