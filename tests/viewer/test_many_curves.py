@@ -7,6 +7,7 @@ import gc
 import threading
 import time
 import weakref
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -284,23 +285,30 @@ def test_what_is_painted_already_is_not_painted_again(layers):
     assert len(uploads) == 2
 
 
+def moment():
+    """Seconds on the clock, of work in all threads, and of this thread in line for a processor, where that is known."""
+    schedule = Path("/proc/thread-self/schedstat")
+    waited = int(schedule.read_text().split()[1]) / 1e9 if schedule.exists() else 0.0
+    return time.perf_counter(), time.process_time(), waited
+
+
 def longest_pause(dock, qtbot):
     """Longest time in ms between two ticks of a timer while a comparison goes from its button to its end.
 
-    No longer than this process worked meanwhile, in all its threads: what other programs take is not its doing.
+    Less what other programs took: the time in line for a processor in which none of this process's threads had it.
     """
-    timer, ticks = QTimer(), []
-    timer.timeout.connect(lambda: ticks.append((time.perf_counter(), time.process_time())))
+    timer, ticks = QTimer(), [moment()]
+    timer.timeout.connect(lambda: ticks.append(moment()))
     # Ending hands layers to napari and draws; what is measured is the plugin's own work before.
     dock.runner.ended.disconnect()
-    ticks.append((time.perf_counter(), time.process_time()))
     timer.start(5)
     with qtbot.waitSignal(dock.runner.ended, timeout=60_000):
         press(dock.run_button, qtbot)
     timer.stop()
     dock.runner.ended.connect(dock._end)
     dock._show_idle()
-    return 1000 * np.diff(ticks, axis=0).min(axis=1).max()
+    clock, worked, waited = np.diff(ticks, axis=0).T
+    return 1000 * np.maximum(np.minimum(clock, worked), clock - waited).max()
 
 
 def test_the_window_is_never_blocked_for_100_ms_by_a_run(model, qtbot):
