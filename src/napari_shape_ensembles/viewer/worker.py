@@ -14,9 +14,8 @@ from qtpy.compat import isalive
 from qtpy.QtCore import QCoreApplication, QObject, QTimer, Signal
 from superqt.utils import WorkerBase
 
-from ..comparison import Comparison, Settings, comparison_steps
-from ..learning import STEPS
-from ..threads import Stopped, stoppable
+from ..comparison import STEPS, Comparison, Settings, comparison_steps
+from ..progress import Stopped, stoppable
 from .inputs import SegmentationSettings
 from .layers import curve_layers
 from .paints import typical
