@@ -4,8 +4,9 @@ A `Source` is taken from a layer once, when a run starts. From then on the layer
 deleted: the run has all it needs.
 """
 
+import itertools
 import zlib
-from collections.abc import Generator, Hashable, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -13,7 +14,8 @@ import numpy as np
 from napari.layers import Image, Labels, Layer, Shapes
 from numpy.typing import NDArray
 
-from ..outlines import Ensemble, Objects, conversion_factor, extract_curves, segment
+from ..outlines import Ensemble, Outlines, conversion_factor
+from ..progress import report
 
 if TYPE_CHECKING:
     from napari.components import Dims
@@ -22,32 +24,6 @@ Kind = Literal["image", "labels", "shapes"]
 
 ACCEPTED = (Image, Labels, Shapes)
 _CORNERS_PER_ELLIPSE = 200
-
-
-@dataclass(frozen=True)
-class SegmentationSettings:
-    """How outlines are found in an image layer; for labels all but the last three play no part.
-
-    Attributes
-    ----------
-    objects : {"bright", "dark"}
-    smoothing : float
-        Gaussian σ in pixels before the threshold.
-    split_touching : bool
-    outline_smoothing : float
-        Gaussian σ in pixels of each object's mask before it is traced.
-    min_area : int
-        Pixels of the smallest object kept.
-    keep_border : bool
-        Keep objects that touch the image border.
-    """
-
-    objects: Objects = "bright"
-    smoothing: float = 1.0
-    split_touching: bool = True
-    outline_smoothing: float = 1.0
-    min_area: int = 16
-    keep_border: bool = False
 
 
 @dataclass(frozen=True)
@@ -225,42 +201,38 @@ def _adler(values: NDArray[Any]) -> int:
     return zlib.adler32(np.ascontiguousarray(values).view(np.uint8).data) if values.size else 0
 
 
-def trace(source: Source, settings: SegmentationSettings) -> Generator[str, None, Ensemble]:
-    """Find the outlines of a source: yields the name of each step before it, returns the ensemble.
+def trace(source: Source, recipe: Outlines, steps: Iterator[int] | None = None) -> Ensemble:
+    """Find the outlines of a source.
+
+    Parameters
+    ----------
+    source : Source
+    recipe : Outlines
+        Of labels only how they are traced plays a part, of shapes nothing.
+    steps : iterator of int, optional
+        Numbers of the steps that are reported.
 
     Raises
     ------
     ValueError
         When the image cannot be segmented, naming it.
     """
+    steps = steps or itertools.count()
     try:
         if source.kind == "shapes":
             curves = [outline * source.scale for outline in source.data]
             return Ensemble(curves, name=source.name, unit=source.unit, dropped=source.left_out)
         labels = source.data
         if source.kind == "image":
-            yield f"segmenting {source.name}"
-            labels = segment(
-                source.data,
-                objects=settings.objects,
-                smoothing=settings.smoothing,
-                split_touching=settings.split_touching,
-            )
-        yield f"tracing {source.name}"
-        return extract_curves(
-            labels,
-            smoothing=settings.outline_smoothing,
-            scale=tuple(source.scale),
-            unit=source.unit,
-            border=settings.keep_border,
-            min_area=settings.min_area,
-            name=source.name,
-        )
+            report(f"segmenting {source.name}", next(steps))
+            labels = recipe.labels(source.data)
+        report(f"tracing {source.name}", next(steps))
+        return recipe.trace(labels, scale=tuple(source.scale), unit=source.unit, name=source.name)
     except ValueError as error:
         raise ValueError(f"{source.name}: {error}") from error
 
 
-def ensemble_of(layer: Layer, dims: "Dims", settings: SegmentationSettings | None = None) -> Ensemble:
+def ensemble_of(layer: Layer, dims: "Dims", recipe: Outlines | None = None) -> Ensemble:
     """The outlines of what a layer shows, as the docks take them.
 
     Raises
@@ -268,10 +240,4 @@ def ensemble_of(layer: Layer, dims: "Dims", settings: SegmentationSettings | Non
     ValueError
         When there is nothing to trace, saying what to do.
     """
-    steps = trace(source_of(layer, dims), settings or SegmentationSettings())
-    while True:
-        try:
-            next(steps)
-        except StopIteration as end:
-            ensemble: Ensemble = end.value
-            return ensemble
+    return trace(source_of(layer, dims), recipe or Outlines())

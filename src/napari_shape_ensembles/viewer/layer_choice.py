@@ -1,17 +1,37 @@
-"""The choice of one layer, kept in step with the viewer's layer list."""
+"""The choice of layers: of one layer, and of the two samples of a comparison."""
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Sequence
+from itertools import takewhile
 
 from napari.components import ViewerModel
 from napari.layers import Layer
 from napari.utils.events import Event
-from qtpy.QtCore import Signal
-from qtpy.QtWidgets import QWidget
+from qtpy.QtCore import QEvent, QObject, Qt, Signal
+from qtpy.QtGui import QResizeEvent
+from qtpy.QtWidgets import (
+    QCheckBox,
+    QComboBox,
+    QGridLayout,
+    QLabel,
+    QListWidget,
+    QListWidgetItem,
+    QPushButton,
+    QSizePolicy,
+    QWidget,
+)
 
-from .widgets import NarrowList
+from .choices import Sides, by_name
+from .ticks import with_clear_boxes
+from .widgets import NarrowList, once, tip
 
 # What happens to a list or to a name; older and newer napari tell of renaming by different events.
 _FOLLOWED = ("inserted", "removed", "reordered", "renamed", "name")
+_LINES = 4
+_WIDTH = 110
+_BESIDE, _GAP = 50, 6  # pixels: tick and scroll bar beside a name; between the lists
+_PART_OF_WORD = re.compile(r"\w*$")
+_LAYER = Qt.ItemDataRole.UserRole
 
 
 class LayerChoice(NarrowList):
@@ -105,3 +125,205 @@ class LayerChoice(NarrowList):
         if self.chosen() != self._before:
             self._before = self.chosen()
             self.chosen_changed.emit()
+
+
+class SidesChoice(QWidget):
+    """Two lists to choose A and B from, or to tick several layers in, and a button that swaps them.
+
+    It shows the choice, and hands on what a person changes; nothing of it is kept here.
+    """
+
+    def __init__(self, sides: Sides, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._sides = sides
+        self.pair, self.groups = PairLists(sides), TickLists(sides)
+        self.several = QCheckBox("Several images per sample")
+        self.several.setToolTip(
+            "On: tick images; their curves are pooled, and count as independent.\nOff: one layer each. Default off."
+        )
+        self.swap = QPushButton("⇅")
+        self.swap.setToolTip("Swap A and B")
+        self.swap.setFixedWidth(32)
+        grid = QGridLayout(self)
+        grid.setContentsMargins(0, 0, 0, 0)
+        grid.addWidget(self.pair, 0, 0)
+        grid.addWidget(self.groups, 1, 0)
+        grid.addWidget(self.swap, 0, 1, 2, 1)
+        grid.addWidget(self.several, 2, 0, 1, 2)
+        self.several.toggled.connect(lambda on: setattr(sides, "several", on))
+        self.swap.clicked.connect(sides.swap)
+
+    def refresh(self) -> None:
+        """Show what is chosen now."""
+        several = self._sides.several
+        was_blocked = self.several.blockSignals(True)
+        self.several.setChecked(several)
+        self.several.blockSignals(was_blocked)
+        self.groups.setVisible(several)
+        self.pair.setVisible(not several)
+        (self.groups if several else self.pair).refresh()
+        (self.pair if several else self.groups).clear()
+
+
+class PairLists(QWidget):
+    """A list for A and one for B."""
+
+    def __init__(self, sides: Sides, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._sides = sides
+        self.a, self.b = NarrowList(), NarrowList()
+        grid = QGridLayout(self)
+        grid.setContentsMargins(0, 0, 0, 0)
+        grid.setColumnStretch(1, 1)
+        for row, (name, combo) in enumerate((("A", self.a), ("B", self.b))):
+            combo.setToolTip(f"Image, labels or shapes whose outlines are sample {name}.")
+            grid.addWidget(QLabel(f"<b>{name}</b>"), row, 0)
+            grid.addWidget(combo, row, 1)
+            combo.currentIndexChanged.connect(lambda _: sides.choose(*self._shown()))
+
+    def chosen(self) -> tuple[Layer | None, Layer | None]:
+        """What is shown as A and as B."""
+        return self.a.currentData(), self.b.currentData()
+
+    def _shown(self) -> list[list[Layer]]:
+        return [[] if layer is None else [layer] for layer in self.chosen()]
+
+    def refresh(self) -> None:
+        """List the layers of now."""
+        offered = self._sides.offered()
+        for combo, side in zip((self.a, self.b), self._sides.chosen(), strict=True):
+            _fill(combo, offered, next(iter(side), None))
+
+    def clear(self) -> None:
+        """Let go of all layers."""
+        for combo in (self.a, self.b):
+            _fill(combo, [], None)
+
+
+def _fill(combo: QComboBox, layers: list[Layer], chosen: Layer | None) -> None:
+    """List layers by their names, unless they are listed already: a list must not change under its own signal."""
+    listed = [(combo.itemText(row), combo.itemData(row)) for row in range(combo.count())]
+    if listed == [(layer.name, layer) for layer in layers] and combo.currentData() == chosen:
+        return
+    was_blocked = combo.blockSignals(True)
+    combo.clear()
+    for layer in layers:
+        combo.addItem(layer.name, layer)
+    combo.setCurrentIndex(layers.index(chosen) if chosen is not None else -1)
+    combo.blockSignals(was_blocked)
+
+
+class TickLists(QWidget):
+    """A list of layers for A and one for B, with a tick for each that belongs to the sample."""
+
+    def __init__(self, sides: Sides, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._sides = sides
+        self.a, self.b = _ticked_list("A"), _ticked_list("B")
+        self._headings = QLabel("<b>A</b>"), QLabel("<b>B</b>")
+        self._grid = QGridLayout(self)
+        self._grid.setContentsMargins(0, 0, 0, 0)
+        self._later = once(self, self._fit)
+        for group in (self.a, self.b):
+            group.itemChanged.connect(lambda _: sides.tick(_ticked(self.a), _ticked(self.b)))
+        self._arrange(stacked=False)
+        self.a.installEventFilter(self)
+
+    def _arrange(self, *, stacked: bool) -> None:
+        """Put the lists beside each other, or one above the other."""
+        for side, (heading, group) in enumerate(zip(self._headings, (self.a, self.b), strict=True)):
+            self._grid.addWidget(heading, *((side, 0) if stacked else (0, side)))
+            self._grid.addWidget(group, *((side, 1) if stacked else (1, side)))
+        self._grid.setColumnStretch(0, int(not stacked))
+        self._grid.setColumnStretch(1, 1)
+
+    def _fit(self) -> None:
+        """Make room for the names; where there is too little, leave out what they begin and end with alike."""
+        names = [self.a.item(row).data(_LAYER).name for row in range(self.a.count())]
+        metrics = self.a.fontMetrics()
+        widest = max(map(metrics.horizontalAdvance, names), default=0) + _BESIDE
+        self._arrange(stacked=widest > (self.width() - _GAP) / 2)
+        shown = names if widest <= self.width() - self._headings[0].width() - _GAP else what_differs(names)
+        for group in (self.a, self.b):
+            group.setFixedHeight(_LINES * (metrics.height() + 8))
+            was_blocked = group.blockSignals(True)
+            for row in range(min(group.count(), len(shown))):
+                group.item(row).setText(shown[row])
+            group.blockSignals(was_blocked)
+
+    def resizeEvent(self, event: QResizeEvent | None) -> None:  # noqa: N802 - Qt's name
+        """Names need more lines, or fewer."""
+        super().resizeEvent(event)
+        self._later.start()
+
+    def eventFilter(self, watched: QObject | None, event: QEvent | None) -> bool:  # noqa: N802 - Qt's name
+        """In another font as well."""
+        if event is not None and event.type() in (QEvent.Type.FontChange, QEvent.Type.StyleChange):
+            self._later.start()
+        return super().eventFilter(watched, event)
+
+    def refresh(self) -> None:
+        """List the layers of now."""
+        for group, ticked in zip((self.a, self.b), self._sides.chosen(), strict=True):
+            _list(group, by_name(self._sides.offered()), ticked)
+        self._later.start()
+
+    def clear(self) -> None:
+        """Let go of all layers."""
+        for group in (self.a, self.b):
+            _list(group, (), ())
+
+
+def _ticked_list(side: str) -> QListWidget:
+    group = QListWidget()
+    with_clear_boxes(group)
+    group.setToolTip(f"Layers of sample {side}: tick one or more.")
+    group.setAccessibleName(f"Layers of sample {side}")
+    group.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
+    group.setMinimumWidth(_WIDTH)
+    group.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+    group.setTextElideMode(Qt.TextElideMode.ElideMiddle)
+    return group
+
+
+def _list(group: QListWidget, layers: Sequence[Layer], ticked: Sequence[Layer]) -> None:
+    """List layers with their ticks, unless they are listed so already."""
+    listed = [group.item(row).data(_LAYER) for row in range(group.count())]
+    names = [group.item(row).toolTip() for row in range(group.count())]
+    if listed == list(layers) and names == [tip(layer.name) for layer in layers] and set(_ticked(group)) == set(ticked):
+        return
+    was_blocked = group.blockSignals(True)
+    group.clear()
+    for layer in layers:
+        group.addItem(_item(layer, layer in ticked))
+    group.blockSignals(was_blocked)
+
+
+def _item(layer: Layer, ticked: bool) -> QListWidgetItem:
+    item = QListWidgetItem(layer.name)
+    item.setToolTip(tip(layer.name))
+    item.setFlags(item.flags() | Qt.ItemFlag.ItemIsUserCheckable)
+    item.setCheckState(Qt.CheckState.Checked if ticked else Qt.CheckState.Unchecked)
+    item.setData(_LAYER, layer)
+    return item
+
+
+def what_differs(names: Sequence[str]) -> list[str]:
+    """Names without the words with which all of them begin and end."""
+    first = _common_words(names)
+    rest = [name[len(first) :] for name in names]
+    last = _common_words([name[::-1] for name in rest])
+    start, end = "…" if first else "", "…" if last else ""
+    return [f"{start}{name[: len(name) - len(last)]}{end}" for name in rest]
+
+
+def _common_words(names: Sequence[str]) -> str:
+    """What all names begin with, up to the end of a word."""
+    low, high = min(names, default=""), max(names, default="")
+    alike = takewhile(lambda pair: pair[0] == pair[1], zip(low, high, strict=False))
+    return _PART_OF_WORD.sub("", "".join(letter for letter, _ in alike))
+
+
+def _ticked(group: QListWidget) -> list[Layer]:
+    items = [group.item(row) for row in range(group.count())]
+    return [item.data(_LAYER) for item in items if item.checkState() == Qt.CheckState.Checked]

@@ -19,7 +19,7 @@ from ..outlines import Ensemble, in_unit
 from .inputs import Source
 from .paints import PAINTS
 from .sides import Sources
-from .views import comparison_view
+from .shown import comparison_view
 
 # Metadata under MARK: {"source": "A" or "B", "curves": the Ensemble in full, in the source's unit}; of layers out of
 # a file "comparison", "view" and "part", the image's place among those of its side, instead of the curves.
@@ -66,6 +66,16 @@ class OwnLayers:
         """The layer of each image; None where it was deleted."""
         here = (ref() for ref, _ in self._refs)
         return [layer if layer is not None and layer in self._layers else None for layer in here]
+
+    def mark_excluded(self, rows: Collection[int]) -> bool:
+        """Mark the curves of these rows as left out of the next run; whether that was news to a layer."""
+        news = False
+        for layer, start in self.with_first_rows():
+            inside = np.isin(np.arange(len(layer.features)) + start, list(rows))
+            if not np.array_equal(layer.features["excluded"], inside):
+                layer.features["excluded"] = inside  # to set all features would check every column anew
+                news = True
+        return news
 
     def replacing(self, layers: Sequence[Shapes], *, new: bool = True) -> list[Callable[[], None]]:
         """What puts layers where those before them were, in parts that the window can draw between.

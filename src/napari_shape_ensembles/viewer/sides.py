@@ -2,13 +2,13 @@
 
 import itertools
 import weakref
-from collections.abc import Generator, Sequence
+from collections.abc import Sequence
 from typing import TypeAlias
 
 from napari.layers import Layer
 
-from ..outlines import Ensemble, in_unit
-from .inputs import SegmentationSettings, Source, trace
+from ..outlines import Ensemble, Outlines, in_unit
+from .inputs import Source, trace
 
 #: Ids left out of an image, in words; and those of all images, A's before B's.
 Ids: TypeAlias = frozenset[str]
@@ -35,10 +35,8 @@ def alive(refs: tuple[Refs, Refs]) -> LayersOfSides | None:
     return (a, b) if (len(a), len(b)) == tuple(map(len, refs)) else None
 
 
-def trace_sides(
-    sources: Sources, settings: SegmentationSettings, excluded: Excluded = ()
-) -> Generator[str, None, tuple[Ensemble, Ensemble]]:
-    """Find the outlines of both samples, without those of the excluded ids: yields the name of each step before it.
+def trace_sides(sources: Sources, recipe: Outlines, excluded: Excluded = ()) -> tuple[Ensemble, Ensemble]:
+    """Find the outlines of both samples, without those of the excluded ids.
 
     Raises
     ------
@@ -46,15 +44,9 @@ def trace_sides(
         When an image cannot be segmented, or of several one cannot be pooled with the others, naming it.
     """
     left_out = itertools.chain(excluded, itertools.repeat(frozenset()))
-    found = []
-    for side in sources:
-        images = []
-        for source in side:
-            image = yield from trace(source, settings)
-            images.append(without(image, next(left_out)))
-        found.append(_pooled(images))
-    a, b = found
-    return a, b
+    steps = itertools.count()
+    a, b = ([without(trace(source, recipe, steps), next(left_out)) for source in side] for side in sources)
+    return _pooled(a), _pooled(b)
 
 
 def without(image: Ensemble, ids: Ids) -> Ensemble:

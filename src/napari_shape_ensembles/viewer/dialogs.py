@@ -1,0 +1,151 @@
+"""Menus and dialogs that ask for files; what becomes of them the session does and says."""
+
+from collections.abc import Callable, Mapping
+from importlib.util import find_spec
+from pathlib import Path
+
+from qtpy.QtWidgets import QFileDialog, QMenu, QMessageBox, QPushButton, QWidget
+
+from ..io import SettingsFile, load_settings, save_settings
+from .session import Session
+from .widgets import tip
+from .work import ENDING, exported
+
+Entries = Mapping[str, tuple[Callable[[], None], str]]
+
+_COMPARISONS = {"Comparison (*.npz)": ENDING}
+_CURVES = {
+    "CSV tables (*.csv)": ".csv",
+    "GeoJSON, for QuPath (*.geojson)": ".geojson",
+    "ImageJ regions (*.zip)": ".zip",
+    "NumPy archives (*.npz)": ".npz",
+    "Parquet tables (*.parquet)": ".parquet",
+}
+_NEEDS = {".zip": "roifile", ".parquet": "pyarrow"}
+_REPORTS = {"Web page (*.html)": ".html", "PDF (*.pdf)": ".pdf"}
+_SETTINGS = {"Settings (*.toml)": ".toml"}
+
+
+class Dialogs:
+    """Asks for the names of files, over the dock it belongs to.
+
+    Parameters
+    ----------
+    parent : QWidget
+    session : Session
+    """
+
+    def __init__(self, parent: QWidget, session: Session) -> None:
+        self._parent, self._session = parent, session
+        self._folder = Path()
+
+    def results(self) -> Entries:
+        """What can be done with a result."""
+        return {
+            "&Save comparison …": (self.save, "Everything in one file, to be opened again here"),
+            "&Export curves …": (self.export, "Curves of A and B with distances and measures, a file each"),
+            "Write &report …": (self.report, "What differs, and why, with figures; takes a few seconds"),
+        }
+
+    def files(self) -> Entries:
+        """What can be opened, and the settings."""
+        return {
+            "&Open comparison …": (self.open, "Show a comparison that was saved"),
+            "&Load settings …": (self.load_settings, "Set all controls by a file"),
+            "&Save settings …": (self.save_settings, "Save all controls, for the command line too"),
+        }
+
+    def save(self) -> None:
+        """Save the result under a name that is asked for."""
+        path = self._asked("Save comparison", f"comparison{ENDING}", _COMPARISONS)
+        if path is not None:
+            self._session.comparison.save(path)
+
+    def export(self) -> None:
+        """Write the curves of both samples."""
+        kinds = {words: ending for words, ending in _CURVES.items() if find_spec(_NEEDS.get(ending, "csv"))}
+        path = self._asked("Export curves of A and B", "curves.csv", kinds)
+        if path is not None and self._may_replace(*exported(path)):
+            self._session.comparison.export(path)
+
+    def report(self) -> None:
+        """Explain the result, and write that."""
+        path = self._asked("Write report", "report.html", _REPORTS)
+        if path is not None:
+            self._session.comparison.report(path)
+
+    def open(self) -> None:
+        """Show a result out of a file."""
+        path = self._chosen("Open comparison", _COMPARISONS)
+        if path is not None:
+            self._session.comparison.open(path)
+
+    def save_settings(self) -> None:
+        """Save the recipe and the settings."""
+        path = self._asked("Save settings", "settings.toml", _SETTINGS)
+        if path is None:
+            return
+        choices, comparison = self._session.choices, self._session.comparison
+        try:
+            save_settings(path, SettingsFile(choices.settings, choices.recipe))
+        except ValueError as error:
+            comparison.noted.emit(f"⚠ {error}", "")
+        except OSError as error:
+            comparison.noted.emit(f"⚠ {path.name} cannot be written: {error.strerror or error}", "")
+        else:
+            comparison.written([path])
+
+    def load_settings(self) -> None:
+        """Choose the recipe and the settings of a file."""
+        path = self._chosen("Load settings", _SETTINGS)
+        if path is None:
+            return
+        comparison = self._session.comparison
+        try:
+            file = load_settings(path)
+        except ValueError as error:
+            comparison.noted.emit(f"⚠ {error}", "")
+        except OSError as error:
+            comparison.noted.emit(f"⚠ {path.name} cannot be read: {error.strerror or error}", "")
+        else:
+            self._session.choices.set(file.outlines, file.analysis)
+            comparison.noted.emit(f"Settings of {path.name} are set.", "")
+
+    def _asked(self, title: str, name: str, kinds: Mapping[str, str]) -> Path | None:
+        """A name to write to; without an ending it gets that of the kind chosen."""
+        chosen, kind = QFileDialog.getSaveFileName(self._parent, title, str(self._folder / name), ";;".join(kinds))
+        if not chosen:
+            return None
+        path = Path(chosen)
+        self._folder = path.parent
+        if path.suffix:
+            return path
+        whole = path.with_name(path.name + kinds.get(kind, next(iter(kinds.values()))))
+        return whole if self._may_replace(whole) else None
+
+    def _may_replace(self, *paths: Path) -> bool:
+        """Ask before files are replaced that the dialog has not asked about."""
+        there = [path.name for path in paths if path.exists()]
+        if not there:
+            return True
+        words = f"{' and '.join(there)} {'exist' if len(there) > 1 else 'exists'} already. Replace?"
+        answer = QMessageBox.question(self._parent, "Replace files", tip(words))
+        return bool(answer == QMessageBox.StandardButton.Yes)
+
+    def _chosen(self, title: str, kinds: Mapping[str, str]) -> Path | None:
+        chosen, _ = QFileDialog.getOpenFileName(self._parent, title, str(self._folder), ";;".join(kinds))
+        if not chosen:
+            return None
+        self._folder = Path(chosen).parent
+        return Path(chosen)
+
+
+def fill_menu(button: QPushButton, entries: Entries) -> None:
+    """Give a button a menu: words -> what they do, and a tooltip."""
+    menu = QMenu(button)
+    menu.setToolTipsVisible(True)
+    for words, (action, tooltip) in entries.items():
+        entry = menu.addAction(words)
+        entry.setToolTip(tooltip)
+        entry.triggered.connect(action)
+    button.setMenu(menu)

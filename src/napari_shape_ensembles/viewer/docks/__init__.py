@@ -1,0 +1,1 @@
+"""Docks: pages that show the session and ask it for things."""

@@ -1,0 +1,175 @@
+"""What all docks have in common: a task is run and cancelled, its progress and its state are shown, and closing."""
+
+from abc import abstractmethod
+from collections.abc import Callable
+from typing import Any
+
+from napari.components import ViewerModel
+from psygnal import SignalInstance
+from qtpy.QtCore import QEvent, Signal
+from qtpy.QtWidgets import QHBoxLayout, QProgressBar, QPushButton, QWidget
+
+from ...progress import Progress
+from ..session import Session
+from ..stale_banner import StaleBanner
+from ..task import Task
+from ..widgets import is_closed, keeping_focus, once, run_keys, wrapped
+
+
+class Dock(QWidget):
+    """A page that shows a task of the session.
+
+    Subclasses make their own controls before they call `__init__` of this class's parts: `lay_out` puts everything in
+    place, `show_result` shows what there is.
+
+    Parameters
+    ----------
+    viewer : ViewerModel
+    task : Task
+    run, renewal : str
+        What pressing Run does, and what *Run again* does, for their tooltips.
+
+    Signals
+    -------
+    finished
+        What was under way has ended: completely, by an error, or by being cancelled.
+    """
+
+    finished = Signal()
+
+    def __init__(
+        self, viewer: ViewerModel, task: Task[Any], *, run: str, renewal: str, parent: QWidget | None = None
+    ) -> None:
+        super().__init__(parent)
+        self.viewer, self.task = viewer, task
+        self.session = Session.of(viewer)
+        self.run_button = QPushButton("&Run")
+        self.run_button.setToolTip(f"{run} (Enter)")
+        self.cancel_button = QPushButton("Cancel")
+        self.cancel_button.setToolTip("Stop; layers and results stay as they are (Esc)")
+        self.reason, self.step = wrapped(), wrapped()
+        self.progress = QProgressBar()
+        self.progress.setTextVisible(False)
+        self.stale = StaleBanner(renewal)
+        self.run_button.clicked.connect(self.run)
+        self.stale.again.clicked.connect(self.run)
+        self.cancel_button.clicked.connect(self.cancel)
+        run_keys(self, self.run, self.cancel)
+        self._tie = _Tie(self.session, task)
+        self.destroyed.connect(self._tie.loosen)
+        self._closing = once(self, self._leave_if_closed)
+        self.link(task.changed, self.show_state)
+        self.link(task.progressed, self.show_progress)
+        self.link(task.finished, self.finished.emit)
+
+    def link(self, signal: SignalInstance, slot: Callable[..., Any]) -> None:
+        """Listen to a signal of the session as long as the dock is open."""
+        self._tie.links.append((signal, slot))
+
+    def buttons(self) -> QHBoxLayout:
+        """Run and Cancel beside each other."""
+        row = QHBoxLayout()
+        row.addWidget(self.run_button, 1)
+        row.addWidget(self.cancel_button)
+        return row
+
+    @abstractmethod
+    def show_result(self) -> None:
+        """Show the result of the task, or that there is none."""
+
+    @property
+    def result(self) -> Any:
+        """The result that is shown; None where there is none."""
+        return self.task.result
+
+    @property
+    def busy(self) -> bool:
+        """Whether anything is under way."""
+        return self.task.busy
+
+    @property
+    def state(self) -> str:
+        """What the dock shows: empty, ready, running, done, stale or error."""
+        return self.task.state
+
+    def run(self) -> None:
+        """Do the work of this dock in the background."""
+        self.task.run()
+
+    def cancel(self) -> None:
+        """Stop what is under way."""
+        self.task.cancel()
+
+    def why_not(self) -> str:
+        """Why Run cannot be pressed; empty when it can."""
+        return self.task.why_not()
+
+    def show_state(self) -> None:
+        """Show what is under way, whether the result holds, and the result."""
+        busy = self.task.busy
+        reason = "" if busy else self.why_not()
+        with keeping_focus(self, self.cancel_button if busy else self.run_button):
+            self.run_button.setEnabled(not (busy or reason))
+            for part in (self.cancel_button, self.progress, self.step):
+                part.setVisible(busy)
+            self.reason.setText(reason)
+            self.reason.setVisible(bool(reason))
+            changed = [] if self.task.running else self.task.changed_since()
+            self.stale.show_changes(changed, can_run=self.run_button.isEnabled())
+        if busy:
+            self.show_progress(self.task.step)
+        self.show_result()
+
+    def show_progress(self, step: Progress) -> None:
+        """Show the step under way."""
+        self.progress.setRange(0, step.total)
+        self.progress.setValue(step.done)
+        self.step.setText(f"{step.name[:1].upper()}{step.name[1:]} …")
+
+    def attach(self) -> None:
+        """Show the session as it is now, and follow it."""
+        if self._tie.fasten():
+            self.show_state()
+
+    def showEvent(self, event: QEvent | None) -> None:  # noqa: N802 - Qt's name
+        """Follow the session again after the dock was closed, and see what has changed meanwhile."""
+        self._closing.stop()
+        self.attach()
+        super().showEvent(event)
+
+    def hideEvent(self, event: QEvent | None) -> None:  # noqa: N802 - Qt's name
+        """Closing a dock hides it: leave then, but not for another tab or a minimised window."""
+        self._closing.start()
+        super().hideEvent(event)
+
+    def _leave_if_closed(self) -> None:
+        if is_closed(self):
+            self._tie.loosen()
+
+
+class _Tie:
+    """Ties a dock to the session; apart from the dock, so that it can be loosened after Qt has destroyed that."""
+
+    def __init__(self, session: Session, task: Task[Any]) -> None:
+        self.links: list[tuple[SignalInstance, Callable[..., Any]]] = []
+        self._session, self._task, self._fast = session, task, False
+
+    def fasten(self) -> bool:
+        """Follow the session; whether that was news."""
+        if self._fast:
+            return False
+        self._fast = True
+        for signal, slot in self.links:
+            signal.connect(slot, check_nargs=False)
+        self._session.attach()
+        self._task.follow()
+        return True
+
+    def loosen(self) -> None:
+        """Follow the session no longer, and stop what the dock has started."""
+        if self._fast:
+            self._fast = False
+            self._task.rest()
+            for signal, slot in self.links:
+                signal.disconnect(slot, missing_ok=True)
+            self._session.detach()

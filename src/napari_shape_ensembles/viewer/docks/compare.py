@@ -1,0 +1,196 @@
+"""The dock *Compare shapes*: two samples in, painted curves and a row of the truth table out."""
+
+from functools import partial
+from typing import Any
+
+from napari.components import ViewerModel
+from qtpy.QtWidgets import QApplication, QPushButton, QVBoxLayout, QWidget
+
+from ..curve_window import CurveWindow
+from ..dialogs import Dialogs, fill_menu
+from ..exclusion_row import ExclusionRow
+from ..form import RecipeAndSettings
+from ..help import HelpWindow
+from ..kept_row import KeptRow
+from ..layer_choice import SidesChoice
+from ..painting import Painting
+from ..report import script_of, text_of
+from ..results import ResultsPanel
+from ..session import Session
+from ..widgets import ScrollColumn, once
+from .base import Dock
+
+
+class CompareShapes(Dock):
+    """Compare the outlines in two layers, or in several images each.
+
+    Parameters
+    ----------
+    napari_viewer : ViewerModel
+        The viewer whose layers are compared.
+    """
+
+    def __init__(self, napari_viewer: ViewerModel, parent: QWidget | None = None) -> None:
+        self.comparison = Session.of(napari_viewer).comparison
+        super().__init__(
+            napari_viewer,
+            self.comparison,
+            run="Segment, trace and compare A and B",
+            renewal="Compare the two layers as they are now",
+            parent=parent,
+        )
+        self._shown: tuple[Any, ...] = ()
+        self._help: HelpWindow | None = None
+        self._make_controls()
+        self._lay_out()
+        self._connect()
+        self.attach()
+
+    def _make_controls(self) -> None:
+        self.sides = SidesChoice(self.session.choices.sides)
+        self.settings = RecipeAndSettings()
+        self.files = QPushButton("Ope&n …")
+        self.files.setStyleSheet("padding: 3px 18px 3px 6px;")  # room for the sign of a menu
+        self.files.setToolTip("Open a saved comparison; load or save the settings")
+        self.results = ResultsPanel()
+        self.excluded, self.kept = ExclusionRow(), KeptRow()
+        self.painting = Painting()
+        self.curve_window = CurveWindow(self.viewer, self.comparison)
+        self.dialogs = Dialogs(self, self.session)
+        self._noting = once(self, lambda: self._scroll.ensureWidgetVisible(self.results.said))
+        self._arriving = once(self, self._bring_answer_into_view)
+
+    def _lay_out(self) -> None:
+        buttons = self.buttons()
+        buttons.addWidget(self.files)
+        page = QWidget()
+        column = QVBoxLayout(page)
+        column.setContentsMargins(6, 6, 6, 6)
+        column.addWidget(self.sides)
+        column.addWidget(self.settings)
+        column.addLayout(buttons)
+        for part in (self.reason, self.step, self.progress, self.stale, self.kept, self.excluded):
+            column.addWidget(part)
+        column.addWidget(self.results)
+        column.addWidget(self.painting)
+        column.addStretch(1)
+        self._scroll = ScrollColumn(page)
+        outer = QVBoxLayout(self)
+        outer.setContentsMargins(0, 0, 0, 0)
+        outer.addWidget(self._scroll)
+
+    def _connect(self) -> None:
+        comparison, choices, results = self.comparison, self.session.choices, self.results
+        self.link(choices.changed, self._show_choices)
+        self.link(choices.sides.changed, self.sides.refresh)
+        self.link(choices.sides.changed, self.show_state)
+        self.link(comparison.noted, self._note)
+        self.link(comparison.recolored, self._show_colors)
+        self.settings.changed.connect(self._choose)
+        self.excluded.include.clicked.connect(choices.exclusions.clear)
+        self.kept.back.clicked.connect(comparison.bring_back)
+        self.painting.changed.connect(comparison.color)
+        results.noted.connect(self._noting.start)
+        results.help.clicked.connect(self.explain)
+        results.explore.clicked.connect(self.curve_window.open)
+        results.side_by_side.toggled.connect(comparison.arrange)
+        self.link(comparison.side_by_side.left, partial(results.side_by_side.setChecked, False))
+        results.check.clicked.connect(comparison.check)
+        results.copy_text.clicked.connect(self.copy_text)
+        results.copy_python.clicked.connect(self.copy_python)
+        fill_menu(results.store, self.dialogs.results())
+        fill_menu(self.files, self.dialogs.files())
+        self.finished.connect(self._arrive)
+
+    def _choose(self) -> None:
+        """Choose what the form says; what does not go together is said, and nothing is chosen."""
+        try:
+            recipe, settings = self.settings.recipe, self.settings.settings
+        except ValueError as error:
+            self.reason.setText(str(error))
+            self.reason.setVisible(True)
+        else:
+            self.session.choices.set(recipe, settings)
+
+    def _show_choices(self) -> None:
+        self.settings.show_values(self.session.choices.recipe, self.session.choices.settings)
+
+    def attach(self) -> None:
+        """Show the session as it is now, and follow it."""
+        self._show_choices()
+        self.sides.refresh()
+        super().attach()
+
+    def show_result(self) -> None:
+        """Show the answer, what it was made from, and what can be done with it."""
+        task = self.comparison
+        count = sum(map(len, self.session.choices.excluded()))
+        self.excluded.show_count(count)
+        self.kept.show_kept(task.kept)
+        self.files.setEnabled(not task.busy)
+        shown = (task.shown, task.message, task.running)
+        if shown != self._shown:
+            self._shown = shown
+            self._show_answer()
+        self.results.mark_stale(not self.stale.isHidden())
+        self.results.show_busy(task.busy)
+
+    def _show_answer(self) -> None:
+        task = self.comparison
+        if task.running or task.shown is None:
+            self.results.say("" if task.running else task.message)
+            self.painting.hide()
+        else:
+            self.results.show_result(task.shown, (task.message,) if task.message else ())
+            self._show_colors()
+
+    def _show_colors(self) -> None:
+        task = self.comparison
+        if task.result is not None and not task.running:
+            values, limits = task.colors()
+            self.painting.show_colors(task.color_by, task.percentile, task.result, values, limits)
+
+    def _note(self, sentence: str, tooltip: str) -> None:
+        self.results.note(sentence, tooltip)
+
+    def show_progress(self, step: Any) -> None:
+        """Show the step under way; of a task beside its button too, which may be far from the progress bar."""
+        super().show_progress(step)
+        if not self.task.running:
+            self.results.note(f"{self.step.text()} Esc cancels.")
+
+    def explain(self) -> None:
+        """Open the help at the row that holds."""
+        if self.result is not None:
+            self._help = self._help or HelpWindow(self)
+            self._help.open_at(self.result.case)
+
+    def copy_text(self) -> None:
+        """Put the result in words on the clipboard, and what has changed since."""
+        if self.comparison.shown is not None:
+            _to_clipboard(text_of(self.comparison.shown, self.comparison.changed_since()))
+
+    def copy_python(self) -> None:
+        """Put a script that makes the comparison again, or reads it again, on the clipboard."""
+        if self.comparison.shown is not None:
+            script = script_of(self.comparison.shown)
+            if script:
+                _to_clipboard(script)
+            else:
+                self._note("⚠ No script can make this result again: its layers and its file are gone.", "")
+
+    def _arrive(self) -> None:
+        """Bring what is new into view."""
+        if self.comparison.arrived:
+            self.comparison.arrived = False
+            self._arriving.start()
+
+    def _bring_answer_into_view(self) -> None:
+        self._scroll.ensureWidgetVisible(self.painting)
+        self._scroll.ensureWidgetVisible(self.results.answer)
+
+
+def _to_clipboard(text: str) -> None:
+    clipboard = QApplication.clipboard()
+    assert clipboard is not None
+    clipboard.setText(text)

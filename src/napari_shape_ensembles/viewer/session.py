@@ -1,0 +1,46 @@
+"""What a person has chosen and found in one viewer. Docks show it and ask it for things; it outlives them all."""
+
+import weakref
+
+from napari.components import ViewerModel
+
+from .choices import Choices
+from .comparing import ComparisonTask
+
+# napari has no place for what a plugin knows of a viewer; a session lives exactly as long as its viewer.
+_sessions: "weakref.WeakKeyDictionary[ViewerModel, Session]" = weakref.WeakKeyDictionary()
+
+
+class Session:
+    """The state of the plugin in one viewer.
+
+    Attributes
+    ----------
+    choices : Choices
+        What is chosen before a run: samples, recipe, settings, exclusions.
+    comparison : ComparisonTask
+    """
+
+    def __init__(self, viewer: ViewerModel) -> None:
+        self.choices = Choices(viewer)
+        self.comparison = ComparisonTask(self.choices)
+        self._docks = 0
+
+    @classmethod
+    def of(cls, viewer: ViewerModel) -> "Session":
+        """The session of a viewer."""
+        viewer = getattr(viewer, "__wrapped__", viewer)  # plugins are handed a proxy
+        if viewer not in _sessions:
+            _sessions[viewer] = cls(viewer)
+        return _sessions[viewer]
+
+    def attach(self) -> None:
+        """Note that a dock is open; the first one makes the session follow the viewer."""
+        self._docks += 1
+        self.choices.sides.follow()
+
+    def detach(self) -> None:
+        """Note that a dock is closed; after the last one nothing listens to the viewer."""
+        self._docks -= 1
+        if not self._docks:
+            self.choices.sides.rest()
