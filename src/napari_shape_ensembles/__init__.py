@@ -5,6 +5,17 @@ The rooms, in the order the data goes through them: `segment`, `curves`, `tensor
 loaded when first used, so importing the package is quick.
 """
 
+import warnings
+from typing import Any
+
 import lazy_loader as lazy
 
-__getattr__, __dir__, __all__ = lazy.attach_stub(__name__, __file__)
+_load, __dir__, __all__ = lazy.attach_stub(__name__, __file__)
+# Names of earlier versions -> what took their place.
+_RENAMED = {"Segmentation": "Outlines"}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _RENAMED:
+        warnings.warn(f"{name} is now called {_RENAMED[name]}", DeprecationWarning, stacklevel=2)
+    return _load(_RENAMED.get(name, name))

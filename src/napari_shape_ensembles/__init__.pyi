@@ -15,7 +15,7 @@ from .inspection import Agreement, agreement, suspicious
 from .mmd import DependenceTest, MMDTest, dependence_test, mmd_test
 from .outlines import (
     Ensemble,
-    Segmentation,
+    Outlines,
     Tiling,
     extract_curves,
     level_curves,
@@ -38,9 +38,9 @@ __all__ = [
     "Ensemble",
     "Explanation",
     "MMDTest",
+    "Outlines",
     "PairTable",
     "Registration",
-    "Segmentation",
     "Settings",
     "ShapeSpace",
     "SmoothingStudy",

@@ -10,7 +10,7 @@ from scipy import ndimage
 
 from .cleanup import clean
 from .plane import oriented, plane_of
-from .recipe import TILINGS, Segmentation
+from .recipe import TILINGS, Recipe
 from .regions import cells, superpixels
 from .split import by_distance, by_intensity
 from .threshold import mask_of
@@ -18,18 +18,18 @@ from .threshold import mask_of
 Labels = NDArray[np.int32]
 
 
-def segment(image: ArrayLike, settings: Segmentation | None = None, **options: Any) -> Labels:
+def segment(image: ArrayLike, recipe: Recipe | None = None, **changes: Any) -> Labels:
     """Label the objects of an image.
 
     Parameters
     ----------
     image : (rows, columns) array of any real type, or with a last axis of 3 or 4 for RGB(A)
         A boolean image is taken as the mask itself.
-    settings : Segmentation, optional
-        All choices together.
-    **options
-        Single choices, over those of `settings`: `method="local"`, `objects="dark"`, `smoothing=2`, ...; see
-        `Segmentation` for all of them.
+    recipe : Outlines, optional
+        All choices together; those of tracing play no part.
+    **changes
+        Single choices, in place of those of `recipe`: `method="local"`, `objects="dark"`, `smoothing=2`, ...; see
+        `Outlines` for all of them.
 
     Returns
     -------
@@ -42,7 +42,7 @@ def segment(image: ArrayLike, settings: Segmentation | None = None, **options: A
     ValueError
         For an empty image, a stack, NaNs, an image of one value, or choices out of range.
     """
-    steps = segmentation_steps(image, replace(settings or Segmentation(), **options))
+    steps = segmentation_steps(image, replace(recipe or Recipe(), **changes))
     while True:
         try:
             next(steps)
@@ -51,7 +51,7 @@ def segment(image: ArrayLike, settings: Segmentation | None = None, **options: A
             return labels
 
 
-def segmentation_steps(image: ArrayLike, settings: Segmentation) -> Generator[str, None, Labels]:
+def segmentation_steps(image: ArrayLike, settings: Recipe) -> Generator[str, None, Labels]:
     """Segment as `segment` does, stopping before each step with its name: close the generator to cancel."""
     pixels = np.asarray(image)
     plane = plane_of(pixels, settings.channel)
@@ -71,11 +71,11 @@ def segmentation_steps(image: ArrayLike, settings: Segmentation) -> Generator[st
     return _numbered(mask, values, settings).astype(np.int32)
 
 
-def _tiling(pixels: NDArray[Any], values: NDArray[np.float64], settings: Segmentation) -> NDArray[np.integer]:
+def _tiling(pixels: NDArray[Any], values: NDArray[np.float64], settings: Recipe) -> NDArray[np.integer]:
     return cells(values, settings) if settings.method == "boundaries" else superpixels(pixels, values, settings)
 
 
-def _numbered(mask: NDArray[np.bool_], values: NDArray[np.float64], settings: Segmentation) -> NDArray[np.integer]:
+def _numbered(mask: NDArray[np.bool_], values: NDArray[np.float64], settings: Recipe) -> NDArray[np.integer]:
     if settings.split_touching == "distance":
         return by_distance(mask, settings.neck)
     if settings.split_touching == "intensity":
@@ -83,15 +83,13 @@ def _numbered(mask: NDArray[np.bool_], values: NDArray[np.float64], settings: Se
     return ndimage.label(mask)[0]
 
 
-def segment_stack(
-    stack: ArrayLike, settings: Segmentation | None = None, **options: Any
-) -> Generator[Labels, None, None]:
+def segment_stack(stack: ArrayLike, recipe: Recipe | None = None, **changes: Any) -> Generator[Labels, None, None]:
     """Segment the planes along the first axis of a stack one by one, in time or in depth.
 
     Parameters
     ----------
     stack : (planes, rows, columns) array, or with a last axis of 3 or 4 for RGB(A)
-    settings, **options
+    recipe, **changes
         As for `segment`; every plane is treated alike, and for itself.
 
     Yields
@@ -101,6 +99,6 @@ def segment_stack(
     """
     for index, plane in enumerate(np.asarray(stack)):
         try:
-            yield segment(plane, settings, **options)
+            yield segment(plane, recipe, **changes)
         except ValueError as error:
             raise ValueError(f"plane {index}: {error}") from error

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..outlines import TILINGS, Segmentation, segmentation_steps
+from ..outlines import TILINGS, Outlines, segmentation_steps
 from ..outlines.extract import AT_BORDER, too_small
 from ..outlines.split import neighbours
 from .inputs import Source
@@ -58,7 +58,7 @@ class Preview:
     draft: bool
 
 
-def previews(source: Source, settings: Segmentation, outlining: Outlining) -> Generator[Preview | None, None, Preview]:
+def previews(source: Source, settings: Outlines, outlining: Outlining) -> Generator[Preview | None, None, Preview]:
     """Yield None between steps and a draft as soon as there is one; return the exact preview."""
     side = max(source.data.shape[:2])
     if side > (_DRAFT if _takes_long(settings) else _AT_ONCE):
@@ -73,7 +73,7 @@ def previews(source: Source, settings: Segmentation, outlining: Outlining) -> Ge
     return preview(steps.value, source, outlining, draft=False)
 
 
-def _takes_long(settings: Segmentation) -> bool:
+def _takes_long(settings: Outlines) -> bool:
     slow = settings.background, settings.opening, settings.closing, settings.split_touching != "none"
     return settings.method in TILINGS or any(slow)
 
@@ -128,6 +128,6 @@ def _lines(labels: Labels, left_out: NDArray[np.bool_]) -> NDArray[np.uint8]:
     return np.where(kept, _KEPT, _LEFT_OUT * dotted).astype(np.uint8)
 
 
-def is_tiling(settings: Segmentation) -> bool:
+def is_tiling(settings: Outlines) -> bool:
     """Whether the labels divide the plane between neighbours."""
     return settings.method == "boundaries" or (settings.method in TILINGS and settings.all_regions)

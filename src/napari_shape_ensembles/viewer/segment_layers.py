@@ -9,7 +9,7 @@ import pandas as pd
 from napari.layers import Image, Labels, Shapes
 from numpy.typing import NDArray
 
-from ..outlines import Ensemble, Segmentation, Tiling, extract_curves, segment
+from ..outlines import Ensemble, Outlines, Tiling, extract_curves, segment
 from .inputs import Source
 from .preview import Outlining, is_tiling
 from .worker import Progress
@@ -59,7 +59,7 @@ def all_planes(layer: Image, source: Source) -> Batch:
     return Batch(source, {place: data[place] for place in np.ndindex(*hidden)}, hidden, placement)
 
 
-def commit(batch: Batch, settings: Segmentation, outlining: Outlining) -> Generator[Progress, None, Committed]:
+def commit(batch: Batch, settings: Outlines, outlining: Outlining) -> Generator[Progress, None, Committed]:
     """Segment and trace every plane; yields the step that starts, returns the layers."""
     total = 2 * len(batch.planes) + 1
     sheets: dict[tuple[int, ...], NDArray[np.integer]] = {}
@@ -96,7 +96,7 @@ def traced(labels: NDArray[np.integer], source: Source, outlining: Outlining, *,
     )
 
 
-def _labels_layer(batch: Batch, sheets: dict[tuple[int, ...], NDArray[np.integer]], settings: Segmentation) -> Labels:
+def _labels_layer(batch: Batch, sheets: dict[tuple[int, ...], NDArray[np.integer]], settings: Outlines) -> Labels:
     plane = next(iter(sheets.values()))
     data = np.zeros(batch.shape + plane.shape, dtype=np.int32)
     for place, sheet in sheets.items():
@@ -106,7 +106,7 @@ def _labels_layer(batch: Batch, sheets: dict[tuple[int, ...], NDArray[np.integer
     )
 
 
-def _curves_layer(batch: Batch, ensembles: dict[tuple[int, ...], Ensemble], settings: Segmentation) -> Shapes:
+def _curves_layer(batch: Batch, ensembles: dict[tuple[int, ...], Ensemble], settings: Outlines) -> Shapes:
     outlines, tables = [], []
     for place, ensemble in ensembles.items():
         for curve in ensemble.curves:

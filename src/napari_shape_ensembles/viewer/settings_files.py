@@ -5,7 +5,7 @@ from typing import Any
 
 from ..archive import ContentError
 from ..io import SettingsFile
-from ..outlines import Segmentation
+from ..outlines import Outlines
 from .inputs import SegmentationSettings
 from .settings_form import SettingsForm
 
@@ -53,7 +53,7 @@ def take_over(form: SettingsForm, file: SettingsFile) -> list[str]:
 
 def _check(file: SettingsFile) -> None:
     try:
-        Segmentation(**file.segmentation)
+        Outlines(**file.segmentation)
     except TypeError as error:
         raise ContentError(f"[segmentation]: {str(error).partition('() ')[2] or error}") from error
     for name, value in file.outlines.items():
@@ -69,7 +69,7 @@ def _plain(value: Any) -> Any:
 
 def _others(table: Mapping[str, Any], known: set[str]) -> Iterator[str]:
     """Options that the dock has no control for, as far as they are not at their defaults."""
-    defaults = {**vars(Segmentation()), **_OF_OUTLINES}
+    defaults = {**vars(Outlines()), **_OF_OUTLINES}
     for option, value in table.items():
         if option not in known and value != defaults[option]:
             yield f"{option} = {value}"
