@@ -1,8 +1,9 @@
 """A result as text to paste into a notebook, and as the Python that finds it again."""
 
+import weakref
 from collections import Counter
-from collections.abc import Iterable, Iterator
-from dataclasses import asdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,16 +12,20 @@ import numpy as np
 from ..comparison import INCONCLUSIVE, Comparison, Settings
 from ..mmd import MMDTest
 from ..outlines import Ensemble, counted
-from .inputs import SegmentationSettings, Source
+from .inputs import Source
+from .shown import Shown
 from .sides import Excluded, Ids, Sources, pooled_name
 
 
-def as_text(result: Comparison, segmentation: SegmentationSettings | None, notes: Iterable[str] = ()) -> str:
-    """Everything the panel says, line by line."""
-    lines = [result.summary(), *(f"Note: {note}" for note in (*notes, *result.warnings)), ""]
+def text_of(shown: Shown, changed: Sequence[str] = ()) -> str:
+    """Everything the panel says of a result, line by line, and what has changed since."""
+    result = shown.result
+    stale = [f"Out of date: {', '.join(changed)}."] if changed else []
+    notes = [*stale, *([shown.origin] if shown.origin else []), *shown.notes, *result.warnings]
+    lines = [result.summary(), *(f"Note: {note}" for note in notes), ""]
     lines += [f"{name}: {_test_words(test, result)}" for name, test in tests_of(result)]
     lines += ["", *(_counts(side, ensemble) for side, ensemble in (("A", result.a), ("B", result.b)))]
-    lines += ["", *settings_words(segmentation, result.settings)]
+    lines += ["", *settings_words(shown.recipe, result.settings)]
     versions = ", ".join(f"{name} {version}" for name, version in result.versions.items())
     return "\n".join([*lines, versions])
 
@@ -51,36 +56,51 @@ def image_counts(ensemble: Ensemble) -> list[str]:
     return [f"{name}: {counted(count, 'curve')}" for name, count in counts.items()] if len(counts) > 1 else []
 
 
-def settings_words(segmentation: SegmentationSettings | None, settings: Settings) -> list[str]:
-    """The settings used, one line each."""
-    unknown = ["segmentation: not known"] if segmentation is None else []
-    parts: list[SegmentationSettings | Settings] = [settings] if segmentation is None else [segmentation, settings]
-    return unknown + [f"{name.replace('_', ' ')}: {value}" for part in parts for name, value in _items(part)]
+def settings_words(recipe: Outlines | None, settings: Settings) -> list[str]:
+    """The choices that matter for a result, one line each."""
+    found = ["outlines: not known"] if recipe is None else list(_choice_words(recipe))
+    return [*found, *_choice_words(settings)]
 
 
-def _items(part: SegmentationSettings | Settings) -> Iterator[tuple[str, Any]]:
-    yield from asdict(part).items()
+def _choice_words(choices: Outlines | Settings) -> Iterator[str]:
+    for name, value in asdict(choices).items():
+        if matters(choices, name) and value is not None:
+            yield f"{name.replace('_', ' ')}: {value}"
 
 
-def as_python(sources: Sources, segmentation: SegmentationSettings, settings: Settings, excluded: Excluded) -> str:
+def script_of(shown: Shown) -> str:
+    """Python that makes a comparison again, or reads it again; empty where it can be found nowhere."""
+    if shown.basis is not None and shown.sources is not None:
+        a, b = (tuple(map(_named_now, *both)) for both in zip(shown.sources, shown.basis.layers, strict=True))
+        return script((a, b), shown.basis.recipe, shown.basis.settings, shown.basis.excluded)
+    return script_of_file(shown.path) if Path(shown.path).is_file() else ""
+
+
+def _named_now(source: Source, ref: "weakref.ref[Layer]") -> Source:
+    """What a layer was copied as, under the name that it has now."""
+    layer = ref()
+    return source if layer is None else replace(source, name=layer.name)
+
+
+def script(sources: Sources, recipe: Outlines, settings: Settings, excluded: Excluded) -> str:
     """Python that makes the same comparison: from files where they hold what was compared, else in napari's console."""
     files = {source.name: _file_of(source) for side in sources for source in side}
     left_out = iter(excluded)
-    steps: list[str] = []
+    steps = [f"outlines = {_call('Outlines', recipe.changed().items())}"]
     for name, side in zip("ab", sources, strict=True):
         parts = [name] if len(side) == 1 else [f"{name}_{number}" for number in range(1, len(side) + 1)]
         for part, source in zip(parts, side, strict=True):
-            steps += _image_code(part, source, files[source.name], segmentation)
+            steps += _image_code(part, source, files[source.name])
             steps += _exclusion_code(part, next(left_out))
         if len(side) > 1:
             whole = pooled_name([source.name for source in side])
             steps.append(f"{name} = Ensemble.pooled([{', '.join(parts)}], name={whole!r})")
-    call = _call("Settings", _items(settings))
+    call = _call("Settings", asdict(settings).items())
     imports = _imports(list(files.values()), any(excluded), pooled=max(map(len, sources)) > 1)
     return "\n".join([*imports, *steps, f"result = compare(a, b, {call})", "print(result.summary())", ""])
 
 
-def as_python_of_file(path: str) -> str:
+def script_of_file(path: str) -> str:
     """Python that reads a comparison again."""
     lines = (
         "# The comparison as it was saved; what it was made from was not at hand.",
@@ -94,9 +114,7 @@ def as_python_of_file(path: str) -> str:
 
 
 def _imports(files: list[str | None], excluded: bool, *, pooled: bool) -> Iterator[str]:
-    names = (["Ensemble"] if pooled else []) + ["Settings", "compare"]
-    if any(files):
-        names += ["extract_curves", "segment"]
+    names = [*(["Ensemble"] if pooled else []), "Outlines", "Settings", "compare"]
     if excluded:
         yield "import numpy as np"
     if any(files):
@@ -104,7 +122,7 @@ def _imports(files: list[str | None], excluded: bool, *, pooled: bool) -> Iterat
     yield f"from napari_shape_ensembles import {', '.join(names)}"
     if not all(files):
         yield "import napari  # run this in napari's console: a layer is compared that is no file"
-        yield "from napari_shape_ensembles.viewer.inputs import SegmentationSettings, ensemble_of"
+        yield "from napari_shape_ensembles.viewer.inputs import ensemble_of"
         yield "viewer = napari.current_viewer()"
     yield ""
 
@@ -122,26 +140,16 @@ def _file_of(source: Source) -> str | None:
     return source.path if np.array_equal(pixels, source.data) else None
 
 
-def _image_code(name: str, source: Source, file: str | None, segmentation: SegmentationSettings) -> Iterator[str]:
+def _image_code(name: str, source: Source, file: str | None) -> Iterator[str]:
     if file is None:
         if source.plane:
             yield f"# with the sliders of {source.name!r} at {source.plane}"
-        chosen = _call("SegmentationSettings", _items(segmentation))
-        yield f"{name} = ensemble_of(viewer.layers[{source.name!r}], viewer.dims, {chosen})"
+        yield f"{name} = ensemble_of(viewer.layers[{source.name!r}], viewer.dims, outlines)"
         return
     pixels = f"imread({file!r})"
-    if source.kind == "image":
-        names = ("objects", "smoothing", "split_touching")
-        pixels = _call("segment", ((name, getattr(segmentation, name)) for name in names), pixels)
-    options = {
-        "smoothing": segmentation.outline_smoothing,
-        "scale": tuple(source.scale.tolist()),
-        "unit": source.unit,
-        "border": segmentation.keep_border,
-        "min_area": segmentation.min_area,
-        "name": source.name,
-    }
-    yield f"{name} = {_call('extract_curves', options.items(), pixels)}"
+    labels = f"outlines.labels({pixels})" if source.kind == "image" else pixels
+    options = {"scale": tuple(source.scale.tolist()), "unit": source.unit, "name": source.name}
+    yield f"{name} = {_call('outlines.trace', options.items(), labels)}"
 
 
 def _exclusion_code(name: str, ids: Ids) -> Iterator[str]:
@@ -153,6 +161,8 @@ def _call(name: str, options: Iterable[tuple[str, Any]], first: str | None = Non
     """Source of a call, one option per line."""
     lines = [first] if first else []
     lines += [f"{option}={_plain(value)!r}" for option, value in options]
+    if not lines:
+        return f"{name}()"
     inside = ",\n".join(lines).replace("\n", "\n    ")
     return f"{name}(\n    {inside},\n)"
 
