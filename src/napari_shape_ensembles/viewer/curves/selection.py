@@ -10,7 +10,7 @@ from napari.layers import Shapes
 from numpy.typing import ArrayLike, NDArray
 from qtpy.QtCore import QObject, Signal
 
-from .layers import OwnLayers, select
+from ..layers import OwnLayers, select
 
 Index = NDArray[np.int64]
 
