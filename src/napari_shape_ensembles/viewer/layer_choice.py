@@ -8,7 +8,7 @@ from napari.utils.events import Event
 from qtpy.QtCore import Signal
 from qtpy.QtWidgets import QWidget
 
-from .widgets import NarrowList
+from .panels.widgets import NarrowList
 
 # What happens to a list or to a name; older and newer napari tell of renaming by different events.
 _FOLLOWED = ("inserted", "removed", "reordered", "renamed", "name")

@@ -7,10 +7,10 @@ from qtpy.QtCore import Signal
 from qtpy.QtWidgets import QCheckBox, QComboBox, QDoubleSpinBox, QFormLayout, QLabel, QSpinBox, QVBoxLayout, QWidget
 
 from ..outlines import Segmentation
-from .fonts import fit_text
+from .panels.fonts import fit_text
+from .panels.widgets import form
 from .preview import Outlining
 from .settings_form import Control, _changes, _choice, _decimal, _switch, _whole
-from .widgets import form
 
 METHODS = {
     "otsu": "Otsu threshold",

@@ -10,6 +10,7 @@ from napari.layers import Image, Labels, Shapes
 from numpy.typing import NDArray
 
 from ..outlines import Ensemble, Segmentation, Tiling, extract_curves, segment
+from ..palette import OUTLINE
 from .inputs import Source
 from .preview import Outlining, is_tiling
 from .worker import Progress
@@ -121,7 +122,7 @@ def _curves_layer(batch: Batch, ensembles: dict[tuple[int, ...], Ensemble], sett
         name=f"{batch.source.name} outlines",
         features=pd.concat(tables, ignore_index=True) if outlines else None,
         face_color="transparent",
-        edge_color="#ffd400",
+        edge_color=OUTLINE,
         edge_width=1.0,
         metadata={"segmentation": settings.changed(), "unit": batch.source.unit},
         **batch.placement,
