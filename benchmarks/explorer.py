@@ -14,8 +14,8 @@ import numpy as np
 from qtpy.QtCore import QEventLoop, QTimer
 
 from napari_shape_ensembles import Ensemble, Settings, compare
-from napari_shape_ensembles.viewer.shape_explorer import ShapeExplorer
-from napari_shape_ensembles.viewer.shape_path import ShapePlaces
+from napari_shape_ensembles.explanation.shape_paths import ShapePlaces
+from napari_shape_ensembles.viewer.panels.shape_explorer import ShapeExplorer
 
 
 def blobs(count, seed):
@@ -32,11 +32,11 @@ def played(explorer, tab, seconds):
     explorer.tabs.setCurrentIndex(tab)
     loop = QEventLoop()
     QTimer.singleShot(int(1000 * seconds), loop.quit)
-    before, started, used = explorer.canvas.painted, time.perf_counter(), time.process_time()
+    before, started, used = explorer.canvas.frames, time.perf_counter(), time.process_time()
     explorer.play.click()
     loop.exec()
     explorer.play.click()
-    frames = max(explorer.canvas.painted - before, 1)
+    frames = max(explorer.canvas.frames - before, 1)
     return frames / (time.perf_counter() - started), 1000 * (time.process_time() - used) / frames
 
 

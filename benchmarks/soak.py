@@ -45,8 +45,8 @@ def one_round(viewer, images):
     dock.settings.controls["landmarks"].setValue(100)
     compared(dock)
     dock.results.explore.click()
-    for index in range(dock.painting.choice.count()):
-        dock.painting.choice.setCurrentIndex(index)
+    for index in range(dock.color_by.choice.count()):
+        dock.color_by.choice.setCurrentIndex(index)
         dock.views.selection.pick([index])
         wait(20)
     dock.run_button.click()

@@ -101,7 +101,7 @@ def adding(dock, result, sources):
 
 def switching(dock):
     """What happens when another column is chosen."""
-    choice = dock.painting.choice
+    choice = dock.color_by.choice
     alone, whole = timed(lambda turn: choice.setCurrentIndex((turn + 1) % choice.count()))
     line("another column chosen: call", alone)
     line("another column chosen: painted", whole)

@@ -84,13 +84,13 @@ def test_curves_lie_on_their_objects_whatever_the_scale(viewer, qtbot, translate
 def test_painting_by_another_distance_changes_both_layers_and_the_bar(dock, viewer, qtbot):
     run(dock, qtbot)
     before = np.array(curves_of(viewer, "one").face_color)
-    dock.painting.choice.setCurrentIndex(dock.painting.choice.findData("scale"))
+    dock.color_by.choice.setCurrentIndex(dock.color_by.choice.findData("scale"))
     after = curves_of(viewer, "one")
     np.testing.assert_allclose(after.features["painted"], after.features["scale"])
     assert not np.allclose(before, after.face_color)
     high = np.percentile(dock.result.distances["scale"], 99)
     assert after.face_contrast_limits == pytest.approx((0, high))
-    assert dock.painting.colorbar.labels() == ["0", f"{high / 2:.3g}", f"≥ {high:.3g}"]
+    assert dock.color_by.colorbar.labels() == ["0", f"{high / 2:.3g}", f"≥ {high:.3g}"]
 
 
 def test_a_second_run_replaces_its_own_layers_and_no_others(dock, viewer, qtbot):
@@ -136,7 +136,7 @@ def test_layers_deleted_and_renamed_during_a_run_do_not_disturb_it(dock, viewer,
 def test_deleted_curves_are_not_missed_by_repainting(dock, viewer, qtbot):
     run(dock, qtbot)
     viewer.layers.remove("one curves")
-    dock.painting.choice.setCurrentIndex(1)
+    dock.color_by.choice.setCurrentIndex(1)
     run(dock, qtbot)
     assert "one curves" in viewer.layers
 

@@ -10,9 +10,15 @@ from qtpy.QtGui import QMouseEvent
 from qtpy.QtWidgets import QAbstractButton, QAbstractSpinBox, QComboBox
 
 from docks import bare, curves_of, press, run, spots
+from napari_shape_ensembles.explanation.single_curves import (
+    aligned,
+    mean_outline,
+    nearest_and_farthest,
+    nearest_curves,
+    pooled_curve,
+)
 from napari_shape_ensembles.viewer import compare_dock, worker
-from napari_shape_ensembles.viewer.outlines import aligned, curve, mean_outline, neighbours, usual_and_unusual
-from napari_shape_ensembles.viewer.paints import PAINTS
+from napari_shape_ensembles.viewer.color_features import COLOR_FEATURES
 
 
 @pytest.fixture
@@ -64,7 +70,7 @@ def test_curves_picked_in_a_layer_are_marked_everywhere(done, explorer, model):
     first = len(done.result.a)
     assert picked(done) == [first + 3, first + 5]
     assert marked_in_table(explorer) == [first + 3, first + 5]
-    assert explorer.scatter._rows.tolist() == [first + 3, first + 5]
+    assert explorer.scatter.rows.tolist() == [first + 3, first + 5]
     assert "2 curves are picked" in explorer.card.numbers.text()
 
 
@@ -173,7 +179,7 @@ def test_the_axes_offer_distances_descriptors_and_coordinates(done, explorer):
     names = [explorer.x.itemText(index) for index in range(explorer.x.count())]
     assert {"distance from the mean shape", "area (µm²)", "circularity", "undulation t1", "scale ℓ3"} <= set(names)
     explorer.x.setCurrentText("scale ℓ1")
-    np.testing.assert_array_equal(explorer.scatter._points[:, 0], done.result.l[:, 0])
+    np.testing.assert_array_equal(explorer.scatter.points[:, 0], done.result.l[:, 0])
 
 
 def test_the_explorer_opens_in_the_viewer_and_again_after_closing(viewer, qtbot):
@@ -207,7 +213,7 @@ def test_neighbours_are_the_nearest_in_both_images(done):
     coordinates = np.hstack([done.result.t, done.result.l])
     first = len(done.result.a)
     for row in (0, first + 3):
-        a, b = neighbours(done.result, row)
+        a, b = nearest_curves(done.result, row)
         assert len(a) == len(b) == 3
         assert row not in [*a, *b]
         distance = np.linalg.norm(coordinates - coordinates[row], axis=1)
@@ -228,7 +234,7 @@ def test_outlines_are_registered_on_the_mean_and_keep_their_size(done):
     outlines = aligned(done.result, rows)
     np.testing.assert_allclose(outlines.mean(axis=1), 0, atol=1e-9)
     for row, outline in zip(rows, outlines, strict=True):
-        original = curve(done.result, row)
+        original = pooled_curve(done.result, row)
         extent = [np.ptp(outline, axis=0).max(), np.ptp(original, axis=0).max()]
         assert 0.6 < extent[0] / extent[1] < 1.6
         moved = aligned_copy(done, row)
@@ -251,7 +257,7 @@ def aligned_copy(dock, row):
 def test_the_gallery_holds_the_usual_and_the_unusual_of_each_image(done, explorer, qtbot):
     product = done.result.distances["product"].to_numpy()
     first = len(done.result.a)
-    (usual, unusual), _ = usual_and_unusual(done.result)
+    (usual, unusual), _ = nearest_and_farthest(done.result)
     assert product[usual].max() <= np.sort(product[:first])[5]
     assert product[unusual[0]] == product[:first].max()
     assert len(explorer.gallery.buttons) == 24
@@ -274,11 +280,11 @@ def test_an_excluded_curve_is_left_out_of_the_next_run_and_can_come_back(done, e
     assert np.asarray(curves_of(model, "one").face_color)[4, 3] == 0
     assert "1 curve left out by hand" in done.excluded.words.text()
     with qtbot.waitSignal(done.finished, timeout=30_000):
-        press(done.stale.again, qtbot)
+        press(done.stale.button, qtbot)
     assert done.state == "done"
     assert one not in done.result.a.ids
     assert done.result.a.dropped["excluded by hand"] == 1
-    press(done.excluded.include, qtbot)
+    press(done.excluded.button, qtbot)
     assert done.state == "stale"
     run(done, qtbot)
     assert len(done.result.a) == number
@@ -398,18 +404,18 @@ def test_every_setting_says_its_default_and_a_unit_where_it_has_one(done):
 
 
 def test_painted_columns_say_their_unit(done):
-    done.painting.choice.setCurrentIndex(list(PAINTS).index("area"))
-    assert done.painting.colorbar.labels()[-1].endswith("µm²")
-    done.painting.choice.setCurrentIndex(list(PAINTS).index("image"))
-    assert done.painting.colorbar.labels() == ["A", "", "B"]
+    done.color_by.choice.setCurrentIndex(list(COLOR_FEATURES).index("area"))
+    assert done.color_by.colorbar.labels()[-1].endswith("µm²")
+    done.color_by.choice.setCurrentIndex(list(COLOR_FEATURES).index("image"))
+    assert done.color_by.colorbar.labels() == ["A", "", "B"]
 
 
 def test_the_colour_bar_counts_every_curve_and_clips_where_asked(done):
-    shares = done.painting.colorbar.shares()
+    shares = done.color_by.colorbar.shares()
     assert [share.sum() for share in shares] == pytest.approx([1, 1])
-    done.painting.percentile.setValue(50)
+    done.color_by.percentile.setValue(50)
     high = np.percentile(done.result.distances["product"], 50)
     assert next(iter(done.curves)).face_contrast_limits[1] == pytest.approx(high)
-    assert done.painting.colorbar.labels()[-1] == f"≥ {high:.3g}"
-    done.painting.percentile.setValue(100)
-    assert "≥" not in done.painting.colorbar.labels()[-1]
+    assert done.color_by.colorbar.labels()[-1] == f"≥ {high:.3g}"
+    done.color_by.percentile.setValue(100)
+    assert "≥" not in done.color_by.colorbar.labels()[-1]

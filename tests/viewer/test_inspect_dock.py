@@ -109,7 +109,7 @@ def test_an_inspection_says_what_has_changed_and_holds_again_when_it_is_undone(i
         qtbot.waitUntil(lambda: not out_of_date(dock), timeout=2000)
     viewer.layers.remove(two)
     assert "other layers are chosen" in out_of_date(dock)
-    pressed(dock.stale.again, dock, qtbot)
+    pressed(dock.stale.button, dock, qtbot)
     assert not out_of_date(dock)
     assert len(dock.result.ensembles) == 1
 

@@ -96,8 +96,8 @@ def test_enter_runs_and_escape_cancels_from_another_control(ready, qtbot, key):
 def test_escape_cancels_what_the_button_of_an_outdated_result_started(ready, qtbot):
     dock, _, _ = ready
     dock.stale.show_changes(["one was changed"], can_run=True)
-    dock.stale.again.setFocus()
-    qtbot.keyClick(dock.stale.again, Qt.Key.Key_Space)
+    dock.stale.button.setFocus()
+    qtbot.keyClick(dock.stale.button, Qt.Key.Key_Space)
     assert dock.runner.busy
     assert dock.stale.isHidden()
     qtbot.keyClick(focused(dock), Qt.Key.Key_Escape)

@@ -91,7 +91,7 @@ def test_a_layer_deleted_during_a_run_does_not_disturb_it(bare_dock, model, qtbo
         model.layers.remove("one")
     assert bare_dock.result is not None
     assert bare_dock.state == "stale"
-    assert not bare_dock.stale.again.isEnabled()
+    assert not bare_dock.stale.button.isEnabled()
 
 
 def test_a_layer_deleted_after_a_run_makes_the_result_stale(bare_dock, model, qtbot):
@@ -129,14 +129,14 @@ def test_a_replaced_layer_takes_the_place_and_makes_the_result_stale(bare_dock, 
     model.add_image(spots(5), name="two", scale=(0.5, 0.5), units=("um", "um"))
     assert chosen(bare_dock) == ["one", "two"]
     assert bare_dock.state == "stale"
-    press(bare_dock.stale.again, qtbot)
+    press(bare_dock.stale.button, qtbot)
     qtbot.waitUntil(lambda: bare_dock.state == "done", timeout=30_000)
 
 
 def test_deleted_curves_leave_the_result_and_are_not_missed(bare_dock, model, qtbot):
     run(bare_dock, qtbot)
     model.layers.remove("one curves")
-    bare_dock.painting.choice.setCurrentIndex(1)
+    bare_dock.color_by.choice.setCurrentIndex(1)
     assert bare_dock.state == "done"
     assert curves_of(model, "two").features["painted"].equals(curves_of(model, "two").features["undulation"])
 
@@ -180,7 +180,7 @@ def test_a_changed_layer_makes_the_result_stale_and_one_press_renews_it(bare_doc
     assert not bare_dock.results.table.isEnabled()
     model.layers["two"].units = model.layers["one"].units
     with qtbot.waitSignal(bare_dock.finished, timeout=30_000):
-        press(bare_dock.stale.again, qtbot)
+        press(bare_dock.stale.button, qtbot)
     assert bare_dock.state == "done"
     assert bare_dock.stale.isHidden()
     assert bare_dock.results.table.isEnabled()

@@ -10,9 +10,9 @@ from qtpy.QtGui import QImage
 from qtpy.QtWidgets import QLabel, QWidget
 
 from docks import opened, press, run, spots
-from napari_shape_ensembles.viewer.fonts import NamedLine
 from napari_shape_ensembles.viewer.layer_groups import what_differs
-from napari_shape_ensembles.viewer.widgets import tip, wrapped
+from napari_shape_ensembles.viewer.panels.fonts import NamedLine
+from napari_shape_ensembles.viewer.panels.widgets import tip, wrapped
 
 ONE, TWO = "<u>one</u> & co", "two <b>of</b> &amp; <i>them</i>"
 LONG = "experiment 2024-03-12, {}, stage 3, channel 2 of 4, replicate {:02d}, maximum projection"

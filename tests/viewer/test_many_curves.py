@@ -21,9 +21,9 @@ from docks import press, run
 from napari_shape_ensembles import Comparison, Ensemble, Settings, compare
 from napari_shape_ensembles.comparison.display import MARK, edge_width, simplified
 from napari_shape_ensembles.viewer import sides, tasks, worker
+from napari_shape_ensembles.viewer.color_features import COLOR_FEATURES
 from napari_shape_ensembles.viewer.inputs import Source
 from napari_shape_ensembles.viewer.layers import curve_layers, is_own, repaint
-from napari_shape_ensembles.viewer.paints import PAINTS
 
 
 def source(curves, name="one", scale=1.0):
@@ -92,9 +92,9 @@ def test_thousands_of_curves_are_drawn_without_lines():
 # Painting any column -------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("column", PAINTS)
+@pytest.mark.parametrize("column", COLOR_FEATURES)
 def test_every_offered_column_paints_by_its_values(layers, compared, column):
-    paint = PAINTS[column]
+    paint = COLOR_FEATURES[column]
     values = paint.values(compared)
     limits = paint.limits(values, 99)
     repaint(layers[0], column, limits)
@@ -120,7 +120,7 @@ def test_b2_b4_odd_columns_are_painted_on_the_scale(layers, name):
     layer.features = layer.features.assign(product=values)
     repaint(layer, "product", (0.0, 40.0))
     colors = np.asarray(layer.face_color)
-    expected = PAINTS["product"].colormap.map(np.clip(values.astype(float) / 40, 0, 1))
+    expected = COLOR_FEATURES["product"].colormap.map(np.clip(values.astype(float) / 40, 0, 1))
     known = ~np.isnan(values.astype(float))
     np.testing.assert_allclose(colors[known], expected[known], atol=1 / 255)
     assert (colors[~known, 3] == 0).all()
@@ -128,7 +128,7 @@ def test_b2_b4_odd_columns_are_painted_on_the_scale(layers, name):
 
 @pytest.mark.parametrize("values", [[5.0] * 4, [np.nan] * 4, [0.0] * 4, [np.inf, 1.0, 2.0, np.nan]])
 def test_b2_limits_are_finite_and_apart_whatever_the_values(values):
-    for paint in PAINTS.values():
+    for paint in COLOR_FEATURES.values():
         low, high = paint.limits(np.array(values), 99)
         assert np.isfinite([low, high]).all()
         assert low < high
@@ -249,8 +249,14 @@ def test_what_takes_long_is_never_done_by_the_windows_own_thread(bare_dock, qtbo
 
         monkeypatch.setattr(owner, name, noting)
 
-    names = [(sides, "trace"), (worker, "typical"), (worker, "curve_layers"), (tasks, "typical"), (tasks, "layers_of")]
-    for owner, name in (*names, (tasks, "painted_data"), (Comparison, "save"), (tasks, "read_comparison_view")):
+    names = [(sides, "trace"), (worker, "witness_values"), (worker, "curve_layers"), (tasks, "witness_values")]
+    for owner, name in (
+        *names,
+        (tasks, "layers_of"),
+        (tasks, "painted_data"),
+        (Comparison, "save"),
+        (tasks, "read_comparison_view"),
+    ):
         watched(owner, name)
     run(bare_dock, qtbot)
     path = tmp_path / "pair.comparison.npz"

@@ -21,11 +21,10 @@ from qtpy.QtWidgets import (
 )
 
 from docks import press, spots
-from napari_shape_ensembles.viewer.colorbar import ColorBar
-from napari_shape_ensembles.viewer.histogram import Histogram
-from napari_shape_ensembles.viewer.null_plot import NullPlot
-from napari_shape_ensembles.viewer.shape_canvas import ShapeCanvas, ShareBar
-from napari_shape_ensembles.viewer.widgets import NarrowList, Section
+from napari_shape_ensembles.viewer.panels.color_by import ColorBar
+from napari_shape_ensembles.viewer.panels.distributions import Histogram, ShareBar
+from napari_shape_ensembles.viewer.panels.shape_canvas import ShapeCanvas
+from napari_shape_ensembles.viewer.panels.widgets import NarrowList, Section
 
 PLUGIN = "napari-shape-ensembles"
 NARROW, NARROW_OF_LARGE = 320, 560
@@ -126,7 +125,7 @@ def cut_off(dock):
             found.append((part, "beyond the dock", left, part.width()))
         if part.width() < need:
             found.append((part, "too narrow", part.width(), need))
-        if isinstance(part, NullPlot | Histogram) and part.height() < part.heightForWidth(part.width()):
+        if isinstance(part, Histogram) and part.height() < part.heightForWidth(part.width()):
             found.append((part, "too low", part.height(), part.heightForWidth(part.width())))
     return found
 
@@ -137,7 +136,7 @@ def small_print(dock, *, large):
     size.ensurePolished()
     assert (size.fontMetrics().height() > 24) == large
     least = size.fontMetrics().height() - 3  # napari has some parts one point smaller
-    written = (*_READ, QTableView, NullPlot, ColorBar, Histogram, ShareBar, ShapeCanvas)
+    written = (*_READ, QTableView, ColorBar, Histogram, ShareBar, ShapeCanvas)
     parts = [part for part in dock.findChildren(QWidget) if isinstance(part, written) and part.isVisible()]
     return [part for part in parts if part.fontMetrics().height() < least]
 

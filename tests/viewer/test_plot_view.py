@@ -3,7 +3,7 @@
 import gc
 import weakref
 
-from napari_shape_ensembles.viewer.plot_view import PlotView
+from napari_shape_ensembles.viewer.panels.plot_view import PlotView
 
 
 class Study:

@@ -3,7 +3,7 @@
 import pytest
 
 from napari_shape_ensembles import Settings
-from napari_shape_ensembles.viewer.paints import PAINTS
+from napari_shape_ensembles.viewer.color_features import COLOR_FEATURES
 from napari_shape_ensembles.viewer.preferences import PLUGIN, preferred
 from napari_shape_ensembles.viewer.settings_form import PREFERRED, SettingsForm
 
@@ -35,7 +35,7 @@ def test_the_form_starts_with_what_they_say(preferences, qtbot):
 
 def test_curves_are_filled_with_the_colours_they_say(preferences):
     preferences.colormap = "cividis"
-    assert PAINTS["product"].colormap.name == "cividis"
+    assert COLOR_FEATURES["product"].colormap.name == "cividis"
 
 
 def test_a_napari_without_them_starts_with_the_defaults(monkeypatch):

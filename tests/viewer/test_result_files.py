@@ -6,6 +6,7 @@ import npe2
 import numpy as np
 import pandas as pd
 import pytest
+from matplotlib.colors import to_rgba_array
 from napari.components import ViewerModel
 from qtpy.QtCore import Qt
 from qtpy.QtWidgets import QApplication, QMessageBox
@@ -14,9 +15,10 @@ from docks import bare, choose, curves_of, executed, opened, press, reopened, ru
 from napari_shape_ensembles import Comparison, Settings
 from napari_shape_ensembles.comparison.display import MARK
 from napari_shape_ensembles.io import SettingsFile, load_settings, read_curves, save_settings
+from napari_shape_ensembles.palette import COLOR_A, COLOR_B
 from napari_shape_ensembles.viewer import compare_dock, file_actions, layers, tasks, worker
+from napari_shape_ensembles.viewer.color_features import COLOR_FEATURES, witness_values
 from napari_shape_ensembles.viewer.inputs import SegmentationSettings
-from napari_shape_ensembles.viewer.paints import BLUE, ORANGE, PAINTS, typical
 
 PLUGIN = "napari-shape-ensembles"
 
@@ -28,7 +30,7 @@ PLUGIN = "napari-shape-ensembles"
 def test_a_saved_result_opens_with_the_same_text_settings_painting_and_places(
     done, model, qtbot, tmp_path, answer, by_button
 ):
-    done.painting.choice.setCurrentIndex(done.painting.choice.findData("area"))
+    done.color_by.choice.setCurrentIndex(done.color_by.choice.findData("area"))
     before, result, text = done.results.used.text(), done.result, done.results.text()
     colours = np.array(curves_of(model, "two").face_color)
     path = saved(done, answer, tmp_path / "pair.comparison.npz", qtbot)
@@ -42,12 +44,12 @@ def test_a_saved_result_opens_with_the_same_text_settings_painting_and_places(
     assert dock.results.table.marked() == [result.case]
     assert dock.state == "done"
     assert dock.settings.analysis() == result.settings
-    assert dock.painting.choice.currentData() == "area"
+    assert dock.color_by.choice.currentData() == "area"
     assert [layer.name for layer in viewer.layers] == ["one curves", "two curves"]
     np.testing.assert_allclose(curves_of(viewer, "two").face_color, colours, atol=1 / 255)
     assert curves_of(viewer, "one").scale.tolist() == [0.5, 0.5]
     np.testing.assert_array_equal(dock.result.t, result.t)
-    assert dock.results.null_plots["Scale"]._test is not None
+    assert dock.results.null_plots["Scale"].test is not None
 
 
 def test_a_reopened_result_says_that_its_images_are_missing_and_is_not_called_stale(done, qtbot, tmp_path, answer):
@@ -113,9 +115,9 @@ def test_opened_curves_are_painted_picked_and_explored_like_those_of_a_run(done,
     path = saved(done, answer, tmp_path / "pair.comparison.npz", qtbot)
     viewer = ViewerModel()
     dock = reopened(viewer, path, qtbot)
-    for column in PAINTS:
-        dock.painting.choice.setCurrentIndex(dock.painting.choice.findData(column))
-        own = PAINTS[column].values(dock.result)[: len(dock.result.a)]
+    for column in COLOR_FEATURES:
+        dock.color_by.choice.setCurrentIndex(dock.color_by.choice.findData(column))
+        own = COLOR_FEATURES[column].values(dock.result)[: len(dock.result.a)]
         np.testing.assert_allclose(curves_of(viewer, "one").features["painted"], own)
     curves_of(viewer, "two").selected_data = {4}
     assert dock.views.selection.rows.tolist() == [len(dock.result.a) + 4]
@@ -178,7 +180,7 @@ def test_an_unsaved_result_that_a_file_replaces_can_be_brought_back(done, model,
     path = saved(done, answer, tmp_path / "pair.comparison.npz", qtbot)
     done.settings.controls["rank"].setValue(10)
     run(done, qtbot)
-    done.painting.choose("area")
+    done.color_by.choose("area")
     result, text = done.result, done.results.text()
     assert done.kept.isHidden()
     if by_button:
@@ -191,11 +193,11 @@ def test_an_unsaved_result_that_a_file_replaces_can_be_brought_back(done, model,
     assert not done.kept.isHidden()
     assert "one and two" in done.kept.words.text()
     with qtbot.waitSignal(done.finished, timeout=30_000):
-        press(done.kept.back, qtbot)
+        press(done.kept.button, qtbot)
     assert done.result is result
     assert done.results.text() == text
     assert done.settings.analysis().rank == 10
-    assert done.painting.choice.currentData() == "area"
+    assert done.color_by.choice.currentData() == "area"
     assert done.state == "done"
     assert done.unsaved
     assert done.kept.isHidden()
@@ -321,7 +323,7 @@ def test_a_name_without_an_ending_gets_that_of_the_kind(done, qtbot, tmp_path, a
 def test_curves_are_exported_with_distances_and_measures_and_read_back(done, qtbot, tmp_path, answer, ending):
     answer(tmp_path / f"pair{ending}")
     assert choose(done.results.store, "Export curves", qtbot).startswith("Saved pair.A")
-    columns = [name for name, paint in PAINTS.items() if paint.numeric]
+    columns = [name for name, paint in COLOR_FEATURES.items() if paint.numeric]
     result, first = done.result, len(done.result.a)
     middle = ".curves.csv" if ending == ".csv" else ending
     for side, ensemble, rows in (("A", result.a, slice(0, first)), ("B", result.b, slice(first, None))):
@@ -331,7 +333,7 @@ def test_curves_are_exported_with_distances_and_measures_and_read_back(done, qtb
         assert table.ensemble.ids.tolist() == ensemble.ids.tolist()
         assert set(table.features["source"]) == {side}
         np.testing.assert_allclose(table.ensemble.vertices, ensemble.vertices, rtol=1e-5)
-        expected = pd.DataFrame({name: PAINTS[name].values(result)[rows] for name in columns})
+        expected = pd.DataFrame({name: COLOR_FEATURES[name].values(result)[rows] for name in columns})
         np.testing.assert_allclose(table.features[columns].astype(float), expected, rtol=1e-6, atol=1e-9)
 
 
@@ -455,18 +457,18 @@ def test_curves_are_painted_by_how_typical_they_are(viewer, qtbot):
         viewer.add_image(spots(3, size=size), name=name)
     dock = opened(viewer, qtbot)
     run(dock, qtbot)
-    dock.painting.choice.setCurrentIndex(dock.painting.choice.findData("witness_scale"))
+    dock.color_by.choice.setCurrentIndex(dock.color_by.choice.findData("witness_scale"))
     small, large = (curves_of(viewer, name) for name in ("small", "large"))
     low, high = small.face_contrast_limits
     assert low == -high == large.face_contrast_limits[0]
     assert small.features["painted"].mean() > 0 > large.features["painted"].mean()
-    np.testing.assert_allclose(small.features["painted"], typical(dock.result)["scale"][: len(dock.result.a)])
-    np.testing.assert_allclose(small.face_colormap.map([0.0, 1.0]), [ORANGE, BLUE], atol=1e-6)
-    assert dock.painting.colorbar.labels() == ["typical of B", "0", "typical of A"]
+    np.testing.assert_allclose(small.features["painted"], witness_values(dock.result)["scale"][: len(dock.result.a)])
+    np.testing.assert_allclose(small.face_colormap.map([0.0, 1.0]), to_rgba_array([COLOR_B, COLOR_A]), atol=1e-6)
+    assert dock.color_by.colorbar.labels() == ["typical of B", "0", "typical of A"]
 
 
 def test_thousands_of_curves_wait_for_the_dock_to_be_painted_by_the_witness(done, qtbot, tmp_path, answer, monkeypatch):
-    done.painting.choose("witness_undulation")
+    done.color_by.choose("witness_undulation")
     path = saved(done, answer, tmp_path / "pair.comparison.npz", qtbot)
     monkeypatch.setattr(layers, "_QUICK", 10)
     npe2.PluginManager.instance().discover()
@@ -477,8 +479,10 @@ def test_thousands_of_curves_wait_for_the_dock_to_be_painted_by_the_witness(done
     dock = bare(viewer, qtbot)
     with qtbot.waitSignal(dock.finished, timeout=20_000):
         pass
-    np.testing.assert_allclose(layer.features["painted"], typical(dock.result)["undulation"][: len(dock.result.a)])
-    assert dock.painting.choice.currentData() == "witness_undulation"
+    np.testing.assert_allclose(
+        layer.features["painted"], witness_values(dock.result)["undulation"][: len(dock.result.a)]
+    )
+    assert dock.color_by.choice.currentData() == "witness_undulation"
 
 
 def test_a_side_of_one_curve_has_no_witness_and_does_not_disturb(viewer, qtbot):
@@ -487,7 +491,7 @@ def test_a_side_of_one_curve_has_no_witness_and_does_not_disturb(viewer, qtbot):
     dock = opened(viewer, qtbot)
     run(dock, qtbot)
     assert dock.result is not None
-    dock.painting.choice.setCurrentIndex(dock.painting.choice.findData("witness_scale"))
+    dock.color_by.choice.setCurrentIndex(dock.color_by.choice.findData("witness_scale"))
     assert curves_of(viewer, "many").features["painted"].isna().all()
 
 

@@ -7,9 +7,9 @@ from qtpy.QtWidgets import QApplication
 from skimage.io import imsave
 
 from docks import bare, executed, press, run, same, spots
-from napari_shape_ensembles.viewer.help import HelpWindow, help_text
-from napari_shape_ensembles.viewer.null_plot import NullPlot
-from napari_shape_ensembles.viewer.truth_table import ROWS
+from napari_shape_ensembles.viewer.panels.distributions import NullPlot
+from napari_shape_ensembles.viewer.panels.help import HelpWindow, help_text
+from napari_shape_ensembles.viewer.panels.results import ROWS
 
 
 def clipboard():

@@ -11,10 +11,11 @@ from scipy.spatial.distance import pdist
 from curve_makers import blobs, ellipse
 from docks import opened, press, run, spots
 from napari_shape_ensembles import Ensemble, Settings, compare
+from napari_shape_ensembles.explanation.shape_paths import Geodesic, ShapePlaces, lipschitz
 from napari_shape_ensembles.shapes import TrigonometricExpansion
 from napari_shape_ensembles.viewer import tasks
-from napari_shape_ensembles.viewer.shape_canvas import Densities, ShareBar, round_length
-from napari_shape_ensembles.viewer.shape_path import Geodesic, ShapePlaces, lipschitz
+from napari_shape_ensembles.viewer.panels.distributions import PairedHistogram, ShareBar
+from napari_shape_ensembles.viewer.panels.shape_canvas import round_length
 
 QUICK = Settings(landmarks=100, rank=20, permutations=199)
 
@@ -200,7 +201,7 @@ def test_choosing_a_mode_draws_it_and_sets_the_first_slider(explained):
     assert f"Mode {mode} " in panel.mode_words.text()
     assert explained.explorer.mode_boxes[0].value() == mode
     assert not np.allclose(panel.mode_canvas.shapes()[2].curve, before)
-    shares = panel.densities.bars()
+    shares = panel.densities.shares()
     np.testing.assert_allclose([bars.sum() for bars in shares], 1)
 
 
@@ -276,7 +277,7 @@ def test_a_result_that_no_longer_holds_is_out_of_date_here_too(beside, dock, vie
     assert "rank was 20 and is 21" in out_of_date(beside)
     before = beside.comparison
     with qtbot.waitSignal(dock.finished, timeout=30_000):
-        press(beside.stale.again, qtbot)
+        press(beside.stale.button, qtbot)
     assert beside.comparison is dock.result is not before
     assert not out_of_date(beside)
 
@@ -290,7 +291,7 @@ def test_a_failed_run_of_compare_shapes_outdates_what_is_explored(beside, dock, 
     assert "the run after it has failed" in out_of_date(beside)
     viewer.layers["two"].units = ("um", "um")
     with qtbot.waitSignal(dock.finished, timeout=30_000):
-        press(beside.stale.again, qtbot)
+        press(beside.stale.button, qtbot)
     assert not out_of_date(beside)
 
 
@@ -302,7 +303,7 @@ def test_it_tells_while_compare_shapes_is_closed_and_opens_it_to_run_again(besid
     viewer.layers["two"].data = spots(7)
     qtbot.waitUntil(lambda: "two was changed" in out_of_date(beside), timeout=2000)
     with qtbot.waitSignal(dock.finished, timeout=30_000):
-        press(beside.stale.again, qtbot)
+        press(beside.stale.button, qtbot)
     assert not out_of_date(beside)
     dock.parentWidget().close()
     qtbot.waitUntil(lambda: not dock.sides.following, timeout=2000)
@@ -395,7 +396,7 @@ def test_all_drawings_paint_in_both_themes(explained, viewer, theme):
 
 def test_bars_and_lengths(qtbot):
     assert [round_length(x) for x in (0.19, 2.1, 9.9, 100)] == pytest.approx([0.1, 2, 5, 100])
-    bar, densities = ShareBar(), Densities()
+    bar, densities = ShareBar(), PairedHistogram()
     for widget in (bar, densities):
         qtbot.addWidget(widget)
     bar.show_shares([("size", 0.25, (0.1, 0.4)), ("form", 0.75, (0.6, 0.9))])

@@ -13,8 +13,8 @@ from docks import press, spots
 from napari_shape_ensembles import decision_landscape, extract_curves
 from napari_shape_ensembles.studies import Partial
 from napari_shape_ensembles.viewer import landscape_dock as landscape_module
-from napari_shape_ensembles.viewer import plot_view
 from napari_shape_ensembles.viewer.landscape_dock import LandscapeDock
+from napari_shape_ensembles.viewer.panels import plot_view
 from napari_shape_ensembles.viewer.smoothing_dock import SmoothingDock
 
 PLUGIN = "napari-shape-ensembles"
@@ -206,13 +206,13 @@ def test_one_press_renews_a_study_that_is_out_of_date(smoothing_dock, model, qtb
     tick(smoothing_dock.groups.a, "three")
     assert "other layers are chosen" in out_of_date(smoothing_dock)
     with qtbot.waitSignal(smoothing_dock.finished, timeout=60_000):
-        press(smoothing_dock.stale.again, qtbot)
+        press(smoothing_dock.stale.button, qtbot)
     assert not out_of_date(smoothing_dock)
     model.layers.remove("three")
     assert "other layers are chosen" in out_of_date(smoothing_dock)
-    assert smoothing_dock.stale.again.isEnabled()
+    assert smoothing_dock.stale.button.isEnabled()
     model.layers.remove("one")
-    assert not smoothing_dock.stale.again.isEnabled()
+    assert not smoothing_dock.stale.button.isEnabled()
 
 
 def test_a_layer_edited_during_a_study_gives_a_result_that_is_out_of_date_at_once(landscape_dock, model, qtbot):

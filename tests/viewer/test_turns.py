@@ -49,7 +49,7 @@ def test_a_turn_that_fails_ends_in_the_panel(bare_dock, qtbot, monkeypatch, capl
     def failing(*_):
         raise KeyError("no such thing")
 
-    monkeypatch.setattr(bare_dock.painting, "show_result", failing)
+    monkeypatch.setattr(bare_dock.color_by, "show_result", failing)
     run(bare_dock, qtbot)
     assert "unforeseen went wrong (KeyError" in bare_dock.results.answer.text()
     assert bare_dock.state == "error"
@@ -147,7 +147,7 @@ def test_a_run_that_fails_keeps_the_unsaved_result_at_hand(done, model, qtbot):
     done.excluding.exclude(0)
     assert "no result" in done.results.said.text()
     with qtbot.waitSignal(done.finished, timeout=30_000):
-        press(done.kept.back, qtbot)
+        press(done.kept.button, qtbot)
     assert done.result is before
     assert done.unsaved
 
@@ -167,7 +167,7 @@ def test_what_undo_replaces_is_kept_in_its_turn(done, qtbot, tmp_path, answer):
     checked = done.result
     assert checked.summary() == first.summary()
     with qtbot.waitSignal(done.finished, timeout=30_000):
-        press(done.kept.back, qtbot)
+        press(done.kept.button, qtbot)
     assert done.result is second
     assert done.kept.kept.result is checked
 
@@ -262,7 +262,7 @@ def test_escape_cancels_after_run_was_pressed_and_enter_runs_again(make_napari_v
     qtbot.waitUntil(dock.isActiveWindow, timeout=3000)
     run(dock, qtbot)
     dock.settings.controls["permutations"].setValue(50_000)
-    pressed = dock.run_button if button == "run_button" else dock.stale.again
+    pressed = dock.run_button if button == "run_button" else dock.stale.button
     pressed.setFocus()
     qtbot.keyClick(pressed, Qt.Key.Key_Space)
     qtbot.waitUntil(lambda: dock.cancel_button.hasFocus(), timeout=2000)

@@ -14,24 +14,23 @@ from qtpy.QtWidgets import QHBoxLayout, QProgressBar, QPushButton, QVBoxLayout, 
 
 from ..comparison import INCONCLUSIVE, Comparison
 from .copies import Copies
-from .curve_views import CurveViews, SideBySide
-from .exclusion_row import ExclusionRow
+from .curves.side_by_side import SideBySide
+from .curves.views import CurveViews
 from .exclusions import ExclusionActions, Exclusions
 from .file_actions import FileActions
-from .help import HelpWindow
-from .kept_row import KeptRow
 from .layer_sides import LayerSides
 from .layers import OwnLayers
 from .opened_results import OpenedResults
-from .painting import Painting
-from .results import ResultsPanel
+from .panels.color_by import ColorBy
+from .panels.help import HelpWindow
+from .panels.notices import ExclusionNotice, ReplacedNotice, StaleNotice
+from .panels.results import ResultsPanel
+from .panels.widgets import ScrollColumn, is_closed, keeping_focus, once, run_keys, wrapped
 from .settings_form import SettingsForm
 from .sides import LayersOfSides, Sources, refs_of
-from .stale_banner import StaleBanner
 from .staleness import Basis, Watch, basis, changes
 from .tasks import Opened
 from .views import Shown
-from .widgets import ScrollColumn, is_closed, keeping_focus, once, run_keys, wrapped
 from .worker import Failure, Outcome, Progress, Runner, Steps, Turn, run
 
 
@@ -88,11 +87,11 @@ class CompareShapes(QWidget):
         self.progress = QProgressBar()
         self.progress.setTextVisible(False)
         self.step = wrapped()
-        self.stale = StaleBanner()
+        self.stale = StaleNotice()
         self.results = ResultsPanel()
-        self.excluded = ExclusionRow()
-        self.kept = KeptRow()
-        self.painting = Painting(self.curves)
+        self.excluded = ExclusionNotice()
+        self.kept = ReplacedNotice()
+        self.color_by = ColorBy(self.curves)
         self._closing = once(self, self._stop_if_closed)
         self._noting = once(self, self._bring_note_into_view)
         self._arriving = once(self, self._bring_answer_into_view)
@@ -116,7 +115,7 @@ class CompareShapes(QWidget):
             self.kept,
             self.excluded,
             self.results,
-            self.painting,
+            self.color_by,
         ):
             column.addWidget(part)
         column.addStretch(1)
@@ -124,7 +123,7 @@ class CompareShapes(QWidget):
         outer = QVBoxLayout(self)
         outer.setContentsMargins(0, 0, 0, 0)
         outer.addWidget(self._scroll)
-        self.painting.hide()
+        self.color_by.hide()
         self._show_idle()
 
     def _connect(self) -> None:
@@ -132,7 +131,7 @@ class CompareShapes(QWidget):
         self.settings.changed.connect(self.show_staleness)
         self.watch.told.connect(self.show_staleness)
         self.run_button.clicked.connect(self.run)
-        self.stale.again.clicked.connect(self.run)
+        self.stale.button.clicked.connect(self.run)
         self.cancel_button.clicked.connect(self.cancel)
         self.results.help.clicked.connect(self.explain)
         self.results.noted.connect(self._noting.start)
@@ -175,7 +174,7 @@ class CompareShapes(QWidget):
         self.opened.note_use()
         self.results.note("")
         self.results.say("")
-        self.painting.hide()
+        self.color_by.hide()
         self.runner.prepare(copies.turns(), partial(self._steps, chosen, copies))
         with keeping_focus(self, self.cancel_button):
             self.stale.hide()
@@ -332,7 +331,7 @@ class CompareShapes(QWidget):
     def keep_unsaved(self) -> None:
         """Keep a result that can be found nowhere else at hand, before another takes its place."""
         if self.unsaved and self.shown is not None:
-            self.kept.keep(replace(self.shown, view=self.shown.to_view(self.painting.choice.currentData())))
+            self.kept.keep(replace(self.shown, view=self.shown.to_view(self.color_by.choice.currentData())))
 
     def showing(self, shown: Shown, *, unsaved: bool = True) -> list[Turn]:
         """The turns that show another result in all views, one that can be found nowhere else or one that can."""
@@ -351,7 +350,7 @@ class CompareShapes(QWidget):
 
     def _show_painting(self) -> None:
         assert self.shown is not None
-        self.painting.show_result(self.shown.result)
+        self.color_by.show_result(self.shown.result)
 
     def explain(self) -> None:
         """Open the help at the row that holds."""
@@ -372,7 +371,7 @@ class CompareShapes(QWidget):
         self._scroll.ensureWidgetVisible(self.results.said)
 
     def _bring_answer_into_view(self) -> None:
-        self._scroll.ensureWidgetVisible(self.painting)
+        self._scroll.ensureWidgetVisible(self.color_by)
         self._scroll.ensureWidgetVisible(self.results.answer)
 
     def showEvent(self, event: QEvent | None) -> None:  # noqa: N802 - Qt's name

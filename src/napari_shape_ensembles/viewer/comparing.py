@@ -15,9 +15,10 @@ from psygnal import Signal
 from ..comparison import INCONCLUSIVE, Comparison
 from ..comparison.display import MARK
 from .choices import Choices
+from .color_features import COLOR_FEATURES
+from .curves.selection import CurveSelection, LayerLink
+from .curves.side_by_side import SideBySide
 from .layers import CLIPPED, OwnLayers, complete, is_whole, opened_pairs, repaint
-from .links import CurveSelection, LayerLink, SideBySide
-from .paints import PAINTS
 from .runner import Turn
 from .shown import Shown
 from .sides import LayersOfSides, Sources, own_ids
@@ -37,10 +38,12 @@ class ComparisonTask(Task[Comparison]):
         The result with all that is known of it.
     unsaved : bool
         It can be found nowhere else.
+    arrived : bool
+        It is new, and has not been brought into view yet.
     kept : Shown or None
         An unsaved result that another has replaced; `bring_back` shows it again.
     color_by, percentile
-        The column of `PAINTS` by which curves are filled, and the percentile at which the colours end.
+        The column of `COLOR_FEATURES` by which curves are filled, and the percentile at which the colours end.
     curves : OwnLayers
         The layers of curves in the viewer.
     selection : CurveSelection
@@ -61,7 +64,7 @@ class ComparisonTask(Task[Comparison]):
         viewer = choices.viewer
         self.shown: Shown | None = None
         self.kept: Shown | None = None
-        self.unsaved = False
+        self.unsaved = self.arrived = False
         self.color_by, self.percentile = "product", CLIPPED
         self.curves = OwnLayers(viewer)
         self.selection = CurveSelection()
@@ -113,6 +116,7 @@ class ComparisonTask(Task[Comparison]):
         super().fail(reason)
         self._keep_unsaved()
         self.shown = self.result = self.basis = None
+        self.arrived = True
         self.side_by_side.restore()
 
     def left(self) -> None:
@@ -162,7 +166,7 @@ class ComparisonTask(Task[Comparison]):
 
     def _show(self, shown: Shown, unsaved: bool) -> None:
         self.shown, self.result, self.basis = shown, shown.result, shown.basis
-        self.unsaved, self.message, self.failed = unsaved, "", False
+        self.unsaved, self.message, self.failed, self.arrived = unsaved, "", False, True
         self.selection.pick([])
         self.link.link()
         if self.side_by_side.on:
@@ -172,16 +176,16 @@ class ComparisonTask(Task[Comparison]):
     def recolor(self) -> None:
         """Fill the curves that are still there by what is chosen."""
         if self.result is not None:
-            values, limits = self.colors()
+            limits = self.limits()
             for layer in self.curves:
                 repaint(layer, self.color_by, limits)
         self.recolored.emit()
 
-    def colors(self) -> tuple[np.ndarray, tuple[float, float]]:
-        """The values that the curves are filled by, A's first, and the ends of their colour scale."""
+    def limits(self) -> tuple[float, float]:
+        """The ends of the colour scale."""
         assert self.result is not None
-        values = PAINTS[self.color_by].values(self.result)
-        return values, PAINTS[self.color_by].limits(values, self.percentile)
+        feature = COLOR_FEATURES[self.color_by]
+        return feature.limits(feature.values(self.result), self.percentile)
 
     def color(self, column: str, percentile: int) -> None:
         """Fill the curves by another column."""
@@ -326,7 +330,7 @@ class ComparisonTask(Task[Comparison]):
     def _make_ready(self, shown: Shown, layers: list[Shapes]) -> None:
         complete(layers, shown.result)
         painted = str(shown.view.get("painted"))
-        self.color_by = painted if painted in PAINTS else "product"
+        self.color_by = painted if painted in COLOR_FEATURES else "product"
 
     def _choose(self, shown: Shown) -> None:
         """Choose what the result was made from, as far as it is known."""

@@ -52,7 +52,7 @@ class ExclusionActions(QObject):
     def __init__(self, dock: "CompareShapes") -> None:
         super().__init__(dock)
         dock.views.excluded.connect(self.exclude)
-        dock.excluded.include.clicked.connect(self.include_all)
+        dock.excluded.button.clicked.connect(self.include_all)
 
     @property
     def _dock(self) -> "CompareShapes":
@@ -93,4 +93,4 @@ class ExclusionActions(QObject):
             out = dock.exclusions.of([ref() for ref in refs], dock.basis.segmentation)
             flags += [one in out[place] for place, one in own_ids(sample)]
         if dock.views.show_excluded(frozenset(np.flatnonzero(flags).tolist())):
-            dock.painting.repaint_layers()
+            dock.color_by.recolor()

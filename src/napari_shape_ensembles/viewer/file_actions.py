@@ -12,10 +12,10 @@ from qtpy.QtWidgets import QApplication, QFileDialog, QMenu, QMessageBox, QPushB
 
 from ..io import load_settings, save_settings
 from .inputs import Source
+from .panels.widgets import tip
 from .report import as_python, as_python_of_file, as_text
 from .settings_files import take_over, to_file
 from .tasks import ENDING, Robustness, checking, exported, exporting, opening, reporting, saving
-from .widgets import tip
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -95,7 +95,7 @@ class FileActions(QObject):
         shown = self._dock.shown
         path = None if shown is None else self._asked("Save comparison", f"comparison{ENDING}", _COMPARISONS)
         if shown is not None and path is not None:
-            painted = self._dock.painting.choice.currentData()
+            painted = self._dock.color_by.choice.currentData()
             self._dock.start_task(saving(shown, painted, path), self._saved)
 
     def _saved(self, paths: list[Path]) -> None:

@@ -15,6 +15,7 @@ from ..io import CurveTable, read_comparison_view, read_curves, write_curves
 from ..io.annotations import is_annotated
 from ..io.content import json_of
 from ..outlines import Ensemble, conversion_factor
+from ..palette import OUTLINE
 from .inputs import ellipse_outline, symbol
 from .layers import painted_data
 
@@ -77,7 +78,7 @@ def _curve_layer(table: CurveTable, name: str, rows: np.ndarray) -> LayerData:
         "scale": table.scale,
         "units": (table.ensemble.unit,) * 2,
         "face_color": "transparent",
-        "edge_color": "#ffc000",
+        "edge_color": OUTLINE,
         "edge_width": max(_typical_size([pixels[row] for row in rows]) / 40, 0.1),
         "metadata": {"provenance": dict(table.provenance), "left out": table.ensemble.dropped},
     }

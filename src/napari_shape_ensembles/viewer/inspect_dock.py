@@ -25,16 +25,15 @@ from qtpy.QtWidgets import (
 from ..comparison import Comparison, Settings, Step, comparison_steps
 from ..inspection import Inspection, disagreement_steps, inspection_steps
 from ..outlines import segment
-from .colorbar import ColorBar
-from .fonts import with_label_font
 from .inputs import ACCEPTED, SegmentationSettings, Source, source_of, trace
 from .inspect_layers import SCORE, exclude, excluded_of, inspected_layers, score_limits
 from .layer_choice import LayerChoice
 from .layers import OwnLayers, is_own
+from .panels.color_by import ColorBar
+from .panels.fonts import with_label_font
+from .panels.widgets import NarrowList, ScrollColumn, form, keeping_focus, run_keys, tip, with_clear_boxes, wrapped
 from .result_dock import ResultDock
 from .staleness import Basis, basis
-from .ticks import with_clear_boxes
-from .widgets import NarrowList, ScrollColumn, form, keeping_focus, run_keys, tip, wrapped
 from .worker import Failure, Kept, Progress
 
 _SUSPICIOUS, _TWO = "suspicious", "two"
@@ -125,7 +124,7 @@ class InspectCurves(ResultDock):
         self.question.currentIndexChanged.connect(self._choose)
         self.border.toggled.connect(self._choose)
         self.inspect_button.clicked.connect(self.inspect)
-        self.stale.again.clicked.connect(self.inspect)
+        self.stale.button.clicked.connect(self.inspect)
         self.cancel_button.clicked.connect(self.cancel)
         run_keys(self, self.inspect, self.cancel)
         self.again_button.clicked.connect(self.compare_again)

@@ -8,16 +8,13 @@ from numpy.typing import NDArray
 from ..comparison.display import MARK, simplified
 from ..inspection import Inspection
 from ..outlines import Ensemble
+from ..palette import EXCLUDED, RANKED
+from .color_features import ColorFeature
 from .inputs import Source
 from .layers import claim
-from .paints import Paint
-
-_ORDINARY = "#9aa0a6"
-_EXCLUDED = "#e0529c"
-
 
 #: How suspicious curves are filled.
-SCORE = Paint("score", lambda result: result.ranking["score"].to_numpy(dtype=np.float64))
+SCORE = ColorFeature("score", lambda result: result.ranking["score"].to_numpy(dtype=np.float64))
 
 
 def score_limits(result: Inspection) -> tuple[float, float]:
@@ -49,7 +46,7 @@ def _layer(source: Source, ensemble: Ensemble, ranking: pd.DataFrame, highest: f
         name=f"{source.name} inspected",
         features=features if len(features) else None,
         face_color="transparent",
-        edge_color=_ORDINARY,
+        edge_color=RANKED,
         edge_width=0.5,
         opacity=0.9,
         metadata={MARK: {"highest score": highest}},
@@ -67,8 +64,8 @@ def repaint(layer: Shapes) -> None:
     score, excluded = layer.features["score"].to_numpy(dtype=float), excluded_of(layer)
     layer.face_color = _faces(score / layer.metadata[MARK]["highest score"], excluded)
     edges = np.array(layer.edge_color)
-    edges[:] = _rgba(_ORDINARY)
-    edges[excluded] = _rgba(_EXCLUDED)
+    edges[:] = _rgba(RANKED)
+    edges[excluded] = _rgba(EXCLUDED)
     layer.edge_color = edges
 
 

@@ -13,7 +13,7 @@ from ..studies import DecisionLandscape
 from .hand_over import load_into_compare
 from .inputs import source_of
 from .layer_sides import LayerSides
-from .plot_view import Plot
+from .panels.plot_view import Plot
 from .ranges import NumbersEdit
 from .study_dock import StudyDock, named
 from .study_worker import Ranges, run_landscape

@@ -22,8 +22,7 @@ from qtpy.QtWidgets import (
 )
 
 from .choices import Sides, by_name
-from .ticks import with_clear_boxes
-from .widgets import NarrowList, once, tip
+from .panels.widgets import NarrowList, once, tip, with_clear_boxes
 
 # What happens to a list or to a name; older and newer napari tell of renaming by different events.
 _FOLLOWED = ("inserted", "removed", "reordered", "renamed", "name")

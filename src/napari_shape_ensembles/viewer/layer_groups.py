@@ -11,8 +11,7 @@ from qtpy.QtGui import QResizeEvent
 from qtpy.QtWidgets import QGridLayout, QLabel, QListWidget, QListWidgetItem, QSizePolicy, QWidget
 
 from .layers import is_own
-from .ticks import with_clear_boxes
-from .widgets import once, tip
+from .panels.widgets import once, tip, with_clear_boxes
 
 _FOLLOWED = ("inserted", "removed", "reordered", "renamed")
 _LINES = 4

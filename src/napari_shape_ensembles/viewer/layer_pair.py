@@ -8,7 +8,7 @@ from qtpy.QtWidgets import QComboBox, QGridLayout, QLabel, QWidget
 
 from .inputs import ACCEPTED
 from .layers import is_own
-from .widgets import NarrowList
+from .panels.widgets import NarrowList
 
 _FOLLOWED = ("inserted", "removed", "reordered")
 

@@ -16,10 +16,10 @@ from ..archive import Tree
 from ..comparison import Comparison
 from ..comparison.display import MARK, LayerData, curve_layer_data
 from ..outlines import Ensemble, in_unit
+from .color_features import COLOR_FEATURES
 from .inputs import Source
-from .paints import PAINTS
-from .sides import Sources
 from .shown import comparison_view
+from .sides import Sources
 
 # Metadata under MARK: {"source": "A" or "B", "curves": the Ensemble in full, in the source's unit}; of layers out of
 # a file "comparison", "view" and "part", the image's place among those of its side, instead of the curves.
@@ -114,10 +114,10 @@ def curve_layers(result: Comparison, sources: Sources) -> list[Shapes]:
     Returns
     -------
     list of Shapes
-        A's before B's. Feature columns id, those of `PAINTS`, source, excluded, and painted, the one that is shown.
-        Not yet in a viewer.
+        A's before B's. Feature columns id, those of `COLOR_FEATURES`, source, excluded, and painted, the one that is
+        shown. Not yet in a viewer.
     """
-    data = painted_data(result, comparison_view(result, sources), PAINTS)
+    data = painted_data(result, comparison_view(result, sources), COLOR_FEATURES)
     for (side, source, ensemble), (_, options, _) in zip(_images(result, sources), data, strict=True):
         options |= source.placement | {"name": f"{source.name} curves"}
         options["features"]["source"] = source.name
@@ -145,7 +145,7 @@ def layers_of(data: Sequence[LayerData]) -> list[Shapes]:
 
 def complete(layers: Sequence[Shapes], result: Comparison) -> None:
     """Make layers that napari read from a file like those of a run: with all columns, and nothing to edit."""
-    columns = pd.DataFrame({name: paint.values(result) for name, paint in PAINTS.items()})
+    columns = pd.DataFrame({name: paint.values(result) for name, paint in COLOR_FEATURES.items()})
     ends = itertools.accumulate(len(layer.features) for layer in layers)
     for layer, end in zip(layers, ends, strict=True):
         own = columns.iloc[end - len(layer.features) : end].reset_index(drop=True)
@@ -185,7 +185,7 @@ def painted_data(result: Comparison, view: Tree, names: Collection[str] = ()) ->
     view : dict
         As `comparison_view` makes it.
     names : collection of str
-        Columns of `PAINTS` to have whatever they cost.
+        Columns of `COLOR_FEATURES` to have whatever they cost.
 
     Raises
     ------
@@ -193,14 +193,19 @@ def painted_data(result: Comparison, view: Tree, names: Collection[str] = ()) ->
         Where the view asks for a painting that does not exist.
     """
     painted = str(view.get("painted", "product"))
-    if len(result.distances) > _QUICK and painted in PAINTS and PAINTS[painted].slow and painted not in names:
+    if (
+        len(result.distances) > _QUICK
+        and painted in COLOR_FEATURES
+        and COLOR_FEATURES[painted].slow
+        and painted not in names
+    ):
         painted = "product"
-    known = {name: paint for name, paint in PAINTS.items() if not paint.slow or name in (painted, *names)}
+    known = {name: paint for name, paint in COLOR_FEATURES.items() if not paint.slow or name in (painted, *names)}
     columns = pd.DataFrame({name: paint.values(result) for name, paint in known.items()})
     data = curve_layer_data(result, {**view, "painted": painted}, columns, by_pixels=True)
-    limits = PAINTS[painted].limits(columns[painted].to_numpy(), CLIPPED)
+    limits = COLOR_FEATURES[painted].limits(columns[painted].to_numpy(), CLIPPED)
     for _, options, _ in data:
-        options |= {"face_contrast_limits": limits, "face_colormap": PAINTS[painted].colormap}
+        options |= {"face_contrast_limits": limits, "face_colormap": COLOR_FEATURES[painted].colormap}
         options["metadata"][MARK]["view"] = view
     return data
 
@@ -211,7 +216,7 @@ def repaint(layer: Shapes, column: str, low_high: tuple[float, float]) -> None:
     Setting `face_color` to a column would fit the limits to this layer alone and upload everything twice; setting
     `features` would check all the columns anew. What is painted like that already is left alone.
     """
-    features, colormap = layer.features, PAINTS[column].colormap
+    features, colormap = layer.features, COLOR_FEATURES[column].colormap
     values = features[column].astype(float).mask(features["excluded"].astype(bool))
     alike = layer.face_contrast_limits == low_high and layer.face_colormap == colormap
     if alike and np.array_equal(values, features["painted"], equal_nan=True):

@@ -12,12 +12,12 @@ from qtpy.QtCore import QObject
 
 from ..comparison import Comparison
 from ..comparison.display import MARK
+from .color_features import COLOR_FEATURES
 from .file_actions import left_out
 from .layers import complete, is_whole, opened_pairs
-from .paints import PAINTS
+from .panels.widgets import once
 from .tasks import Opened, restoring
 from .views import Shown
-from .widgets import once
 
 if TYPE_CHECKING:
     from .compare_dock import CompareShapes
@@ -39,7 +39,7 @@ class OpenedResults(QObject):
         self._looking = once(dock, self.look)
         self._used = 0
         _all.add(self)
-        dock.kept.back.clicked.connect(self.bring_back)
+        dock.kept.button.clicked.connect(self.bring_back)
 
     @property
     def _dock(self) -> "CompareShapes":
@@ -104,7 +104,7 @@ class OpenedResults(QObject):
     def _make_ready(self, shown: Shown, layers: list[Shapes]) -> None:
         complete(layers, shown.result)
         painted = shown.view.get("painted")
-        self._dock.painting.choose(painted if painted in PAINTS else "product")
+        self._dock.color_by.choose(painted if painted in COLOR_FEATURES else "product")
 
     def _set_controls(self, shown: Shown) -> None:
         """Set the controls as they were for the result, and say which of its settings they cannot have."""

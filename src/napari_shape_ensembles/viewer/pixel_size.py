@@ -10,8 +10,8 @@ from qtpy.QtWidgets import QComboBox, QDoubleSpinBox, QFormLayout, QHBoxLayout, 
 
 from ..io.calibration import Calibration, read_calibration
 from ..outlines import conversion_factor
-from .fonts import DecimalBox, with_label_font
 from .inputs import ACCEPTED, symbol
+from .panels.fonts import DecimalBox, with_label_font
 
 _FOLLOWED = ("inserted", "removed", "reordered", "renamed")
 

@@ -6,7 +6,7 @@ import numpy as np
 from qtpy.QtCore import Signal
 from qtpy.QtWidgets import QLineEdit, QWidget
 
-from .fonts import with_label_font
+from .panels.fonts import with_label_font
 
 _NUMBER = r"\s*(\d+(?:\.\d+)?)\s*"
 _PART = re.compile(rf"{_NUMBER}(?:[-–]{_NUMBER}(?::{_NUMBER})?)?")

@@ -8,10 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from napari.layers import Layer
 
 from ..comparison import INCONCLUSIVE, Comparison, Settings
 from ..mmd import MMDTest
-from ..outlines import Ensemble, counted
+from ..outlines import Ensemble, Outlines, counted
+from ..parameters import matters
 from .inputs import Source
 from .shown import Shown
 from .sides import Excluded, Ids, Sources, pooled_name

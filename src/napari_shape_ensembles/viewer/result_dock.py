@@ -6,9 +6,9 @@ from napari.components import ViewerModel
 from qtpy.QtCore import QEvent, Signal
 from qtpy.QtWidgets import QWidget
 
-from .stale_banner import StaleBanner
+from .panels.notices import StaleNotice
+from .panels.widgets import is_closed, once
 from .staleness import Basis, Watch, changes
-from .widgets import is_closed, once
 from .worker import Runner
 
 
@@ -34,7 +34,7 @@ class ResultDock(QWidget):
         self.viewer = viewer
         self.runner = Runner(self)
         self.basis: Basis | None = None
-        self.stale = StaleBanner(renewal)
+        self.stale = StaleNotice(renewal)
         self.watch = Watch(viewer, self)
         self.watch.told.connect(self.show_staleness)
         self._closing = once(self, self._leave_if_closed)

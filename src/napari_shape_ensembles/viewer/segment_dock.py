@@ -11,14 +11,14 @@ from napari.utils.colormaps import Colormap
 from qtpy.QtCore import QEvent, QTimer, Signal
 from qtpy.QtWidgets import QCheckBox, QHBoxLayout, QProgressBar, QPushButton, QVBoxLayout, QWidget
 
-from .histogram import Histogram
 from .inputs import Source, source_of
 from .layer_choice import LayerChoice
 from .layers import claim, is_own
+from .panels.distributions import SizeHistogram
+from .panels.widgets import ScrollColumn, form, is_closed, keeping_focus, once, run_keys, wrapped
 from .preview import Preview, previews
 from .segment_form import SegmentForm
 from .segment_layers import Committed, all_planes, commit, displayed
-from .widgets import ScrollColumn, form, is_closed, keeping_focus, once, run_keys, wrapped
 from .worker import Failure, Progress, Runner
 
 # How long further changes are waited for before a preview starts.
@@ -72,7 +72,7 @@ class SegmentCurves(QWidget):
         self.live.setChecked(True)
         self.live.setToolTip("Show what the settings give while they are changed; nothing is kept of it.")
         self.count = wrapped(rich=True)
-        self.sizes = Histogram()
+        self.sizes = SizeHistogram()
         self.planes = QCheckBox("&All planes of the stack")
         self.planes.setToolTip("Segment every plane in time or depth for itself; off: the plane that is shown.")
         self.commit_button = QPushButton("&Make labels and outlines")

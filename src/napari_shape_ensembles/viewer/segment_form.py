@@ -6,11 +6,11 @@ from typing import Any
 from qtpy.QtCore import Signal
 from qtpy.QtWidgets import QCheckBox, QComboBox, QDoubleSpinBox, QFormLayout, QLabel, QSpinBox, QVBoxLayout, QWidget
 
-from ..outlines import Outlines
-from .fonts import fit_text
+from ..outlines import Segmentation
+from .panels.fonts import fit_text
+from .panels.widgets import form
 from .preview import Outlining
 from .settings_form import Control, _changes, _choice, _decimal, _switch, _whole
-from .widgets import form
 
 METHODS = {
     "otsu": "Otsu threshold",
@@ -107,7 +107,7 @@ class SegmentForm(QWidget):
         self._fitted = True
         self._show_rows()
 
-    def segmentation(self) -> Outlines:
+    def segmentation(self) -> Segmentation:
         """The segmentation as set.
 
         Raises
@@ -116,9 +116,9 @@ class SegmentForm(QWidget):
             For choices that do not go together.
         """
         method = self._value("method")
-        names = [field.name for field in fields(Outlines) if field.name in self.controls]
+        names = [field.name for field in fields(Segmentation) if field.name in self.controls]
         wanted = [name for name in names if name not in _OF_METHOD or method in _OF_METHOD[name]]
-        return Outlines(**{name: self._value(name) for name in wanted})
+        return Segmentation(**{name: self._value(name) for name in wanted})
 
     def outlining(self) -> Outlining:
         """The outlines as set."""
@@ -152,7 +152,7 @@ class SegmentForm(QWidget):
 
 
 def _find_controls() -> dict[str, tuple[str, Control, str]]:
-    default = Outlines()
+    default = Segmentation()
     return {
         "method": ("Method", _choice(METHODS, default.method), "How objects are told from the background."),
         "objects": (
@@ -181,7 +181,7 @@ def _find_controls() -> dict[str, tuple[str, Control, str]]:
     }
 
 
-def _threshold_controls(default: Outlines) -> dict[str, tuple[str, Control, str]]:
+def _threshold_controls(default: Segmentation) -> dict[str, tuple[str, Control, str]]:
     return {
         "threshold": (
             "Threshold",
@@ -221,7 +221,7 @@ def _threshold_controls(default: Outlines) -> dict[str, tuple[str, Control, str]
     }
 
 
-def _superpixel_controls(default: Outlines) -> dict[str, tuple[str, Control, str]]:
+def _superpixel_controls(default: Segmentation) -> dict[str, tuple[str, Control, str]]:
     return {
         "superpixels": (
             "Superpixels",
@@ -247,7 +247,7 @@ def _superpixel_controls(default: Outlines) -> dict[str, tuple[str, Control, str
 
 
 def _clean_controls() -> dict[str, tuple[str, Control, str]]:
-    default = Outlines()
+    default = Segmentation()
     return {
         "opening": (
             "Opening",

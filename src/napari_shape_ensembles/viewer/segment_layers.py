@@ -9,7 +9,8 @@ import pandas as pd
 from napari.layers import Image, Labels, Shapes
 from numpy.typing import NDArray
 
-from ..outlines import Ensemble, Outlines, Tiling, extract_curves, segment
+from ..outlines import Ensemble, Segmentation, Tiling, extract_curves, segment
+from ..palette import OUTLINE
 from .inputs import Source
 from .preview import Outlining, is_tiling
 from .worker import Progress
@@ -59,7 +60,7 @@ def all_planes(layer: Image, source: Source) -> Batch:
     return Batch(source, {place: data[place] for place in np.ndindex(*hidden)}, hidden, placement)
 
 
-def commit(batch: Batch, settings: Outlines, outlining: Outlining) -> Generator[Progress, None, Committed]:
+def commit(batch: Batch, settings: Segmentation, outlining: Outlining) -> Generator[Progress, None, Committed]:
     """Segment and trace every plane; yields the step that starts, returns the layers."""
     total = 2 * len(batch.planes) + 1
     sheets: dict[tuple[int, ...], NDArray[np.integer]] = {}
@@ -96,7 +97,7 @@ def traced(labels: NDArray[np.integer], source: Source, outlining: Outlining, *,
     )
 
 
-def _labels_layer(batch: Batch, sheets: dict[tuple[int, ...], NDArray[np.integer]], settings: Outlines) -> Labels:
+def _labels_layer(batch: Batch, sheets: dict[tuple[int, ...], NDArray[np.integer]], settings: Segmentation) -> Labels:
     plane = next(iter(sheets.values()))
     data = np.zeros(batch.shape + plane.shape, dtype=np.int32)
     for place, sheet in sheets.items():
@@ -106,7 +107,7 @@ def _labels_layer(batch: Batch, sheets: dict[tuple[int, ...], NDArray[np.integer
     )
 
 
-def _curves_layer(batch: Batch, ensembles: dict[tuple[int, ...], Ensemble], settings: Outlines) -> Shapes:
+def _curves_layer(batch: Batch, ensembles: dict[tuple[int, ...], Ensemble], settings: Segmentation) -> Shapes:
     outlines, tables = [], []
     for place, ensemble in ensembles.items():
         for curve in ensemble.curves:
@@ -121,7 +122,7 @@ def _curves_layer(batch: Batch, ensembles: dict[tuple[int, ...], Ensemble], sett
         name=f"{batch.source.name} outlines",
         features=pd.concat(tables, ignore_index=True) if outlines else None,
         face_color="transparent",
-        edge_color="#ffd400",
+        edge_color=OUTLINE,
         edge_width=1.0,
         metadata={"segmentation": settings.changed(), "unit": batch.source.unit},
         **batch.placement,

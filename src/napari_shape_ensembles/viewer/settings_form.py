@@ -17,10 +17,10 @@ from qtpy.QtWidgets import (
 )
 
 from ..comparison import Settings
-from .fonts import DecimalBox, WholeBox
 from .inputs import SegmentationSettings
+from .panels.fonts import DecimalBox, WholeBox
+from .panels.widgets import NarrowList, Section, form, wrapped
 from .preferences import preferred
-from .widgets import NarrowList, Section, form, wrapped
 
 Control: TypeAlias = QCheckBox | QComboBox | QDoubleSpinBox | QSpinBox
 

@@ -14,15 +14,15 @@ from qtpy.QtWidgets import QComboBox, QFileDialog, QHBoxLayout, QProgressBar, QP
 
 from ..comparison import Comparison
 from ..explanation import Explanation
+from ..explanation.shape_paths import ShapePlaces
 from ..outlines import Ensemble
 from .compare_dock import CompareShapes
-from .explanation_panel import ExplanationPanel
-from .shape_explorer import ShapeExplorer
-from .shape_path import ShapePlaces
-from .stale_banner import StaleBanner
+from .panels.explanation import ExplanationPanel
+from .panels.notices import StaleNotice
+from .panels.shape_explorer import ShapeExplorer
+from .panels.widgets import ScrollColumn, is_closed, keeping_focus, once, run_keys, wrapped
 from .staleness import Watch
 from .tasks import explaining, saving_report
-from .widgets import ScrollColumn, is_closed, keeping_focus, once, run_keys, wrapped
 from .worker import Failure, Progress, Runner
 
 _NONE = (
@@ -62,7 +62,7 @@ class ShapeSpace(QWidget):
         self.status = wrapped(_NONE)
         self.open_compare = QPushButton("&Open Compare shapes")
         self.open_compare.setToolTip("Open the dock that compares two layers")
-        self.stale = StaleBanner("Compare what is chosen now in Compare shapes")
+        self.stale = StaleNotice("Compare what is chosen now in Compare shapes")
         self.explorer = ShapeExplorer()
         self.explain_button = QPushButton("&Explain the difference")
         self.explain_button.setToolTip(
@@ -97,7 +97,7 @@ class ShapeSpace(QWidget):
 
     def _connect(self) -> None:
         self.open_compare.clicked.connect(self._open_compare)
-        self.stale.again.clicked.connect(self._run_again)
+        self.stale.button.clicked.connect(self._run_again)
         self.watch.told.connect(self.show_staleness)
         self.explain_button.clicked.connect(self.explain)
         self.cancel_button.clicked.connect(self.cancel)

@@ -11,13 +11,13 @@ from napari.components import ViewerModel
 from napari.layers import Layer
 
 from ..archive import ContentError, Tree
-from ..comparison import Comparison, records
+from ..comparison import Comparison
 from ..comparison.display import image_names
 from ..outlines import Outlines, conversion_factor
-from ..parameters import from_tree, tree_of
+from ..parameters import from_tree, tree
+from .basis import Basis
 from .inputs import ACCEPTED, Source, fingerprint, source_of
 from .sides import Excluded, Sources, refs_of
-from .basis import Basis
 
 _Inputs: TypeAlias = tuple[tuple[Layer, ...], tuple[Hashable, ...]]
 
@@ -100,7 +100,7 @@ class Shown:
 
     def to_view(self, painted: str) -> Tree:
         """What a file is told to keep."""
-        told = {} if self.recipe is None else {"segmentation": tree_of(self.recipe)}
+        told = {} if self.recipe is None else {"segmentation": tree(self.recipe)}
         return {
             **{key: self.view[key] for key in "ab" if key in self.view},
             **told,

@@ -12,7 +12,7 @@ from ..studies import SmoothingStudy
 from .hand_over import load_into_compare
 from .inputs import source_of
 from .layer_groups import LayerGroups, why_not
-from .plot_view import Plot
+from .panels.plot_view import Plot
 from .ranges import NumbersEdit
 from .study_dock import StudyDock, named
 from .study_worker import Ranges, run_smoothing

@@ -19,12 +19,12 @@ from qtpy.QtWidgets import (
 )
 
 from ..studies import Partial
-from .plot_view import Plot, PlotView
+from .panels.plot_view import Plot, PlotView
+from .panels.widgets import NarrowList, ScrollColumn, form, keeping_focus, run_keys, wrapped
 from .ranges import NumbersEdit
 from .result_dock import ResultDock
 from .settings_form import SettingsForm
 from .staleness import Basis, basis
-from .widgets import NarrowList, ScrollColumn, form, keeping_focus, run_keys, wrapped
 from .worker import Failure, Progress
 
 Choices = TypeVar("Choices")
@@ -191,7 +191,7 @@ class StudyDock(ResultDock):
             changed.connect(self.show_staleness)
         self.settings.changed.connect(self.show_staleness)
         self.run_button.clicked.connect(self.run)
-        self.stale.again.clicked.connect(self.run)
+        self.stale.button.clicked.connect(self.run)
         self.cancel_button.clicked.connect(self.cancel)
         run_keys(self, self.run, self.cancel)
         self.shown.currentIndexChanged.connect(self.redraw)

@@ -15,8 +15,8 @@ from ..progress import Progress
 from .basis import Basis, Copies, Prints, Watch, changes
 from .choices import Choices
 from .inputs import fingerprint
-from .sides import LayersOfSides, Sources, refs_of
 from .runner import Failure, Runner, Turn
+from .sides import LayersOfSides, Sources, refs_of
 
 Result = TypeVar("Result")
 

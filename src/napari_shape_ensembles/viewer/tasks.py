@@ -13,8 +13,8 @@ from ..comparison import ArchetypeSensitivity, Comparison, sensitivity_steps
 from ..explanation import STEPS, Explanation, explanation_steps
 from ..io import CurveTable, read_comparison_view, write_curves
 from ..mmd import DependenceTest, dependence_steps
+from .color_features import COLOR_FEATURES, witness_values
 from .layers import layers_of, painted_data
-from .paints import PAINTS, typical
 from .views import Shown, pixel_size
 from .worker import Kept, Progress
 
@@ -60,7 +60,7 @@ class Robustness:
     def judged(self, shown: Shown) -> Shown:
         """The result with these findings among its notes; without an answer where the row hangs on the archetype."""
         result = replace(shown.result, row_depends_on_archetype=not self.sensitivity.stable)
-        typical(result)
+        witness_values(result)
         return replace(shown, result=result, notes=(*shown.notes, *self.sentences()))
 
 
@@ -75,9 +75,9 @@ def opening(path: Path) -> Generator[Progress, None, Opened]:
 def restoring(shown: Shown, layers: list[Shapes] | None = None) -> Generator[Progress, None, Opened]:
     """Find what is not in the file of a result, and make its layers where there are none yet."""
     yield Progress("finding typical curves", 1, 3)
-    typical(shown.result)
+    witness_values(shown.result)
     yield Progress("drawing curves", 2, 3)
-    made = layers or layers_of(painted_data(shown.result, shown.view, PAINTS))
+    made = layers or layers_of(painted_data(shown.result, shown.view, COLOR_FEATURES))
     return Opened(shown, made, new=not layers)
 
 
@@ -114,7 +114,7 @@ def curve_table(shown: Shown, side: str) -> CurveTable:
     result = shown.result
     ensemble, other = (result.a, result.b) if side == "A" else (result.b, result.a)
     rows = result.distances["source"].to_numpy() == side
-    columns = {name: paint.values(result)[rows] for name, paint in PAINTS.items() if paint.numeric}
+    columns = {name: paint.values(result)[rows] for name, paint in COLOR_FEATURES.items() if paint.numeric}
     measures = ensemble.features.drop(columns="id").reset_index(drop=True)
     features = pd.concat([measures.drop(columns=list(columns), errors="ignore"), pd.DataFrame(columns)], axis=1)
     features.insert(0, "source", side)

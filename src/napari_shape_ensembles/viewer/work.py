@@ -15,8 +15,8 @@ from ..io import CurveTable, write_curves
 from ..mmd import DependenceTest, dependence_test
 from ..outlines import Outlines
 from ..progress import as_part, report
+from .color_features import COLOR_FEATURES, witness_values
 from .layers import curve_layers, layers_of, painted_data
-from .paints import PAINTS, typical
 from .shown import Shown, pixel_size, read_view
 from .sides import Excluded, Sources, trace_sides
 
@@ -70,7 +70,7 @@ class Robustness:
     def judged(self, shown: Shown) -> Shown:
         """The result with these findings among its notes; without an answer where the row hangs on the archetype."""
         result = replace(shown.result, row_depends_on_archetype=not self.sensitivity.stable)
-        typical(result)
+        witness_values(result)
         return replace(shown, result=result, notes=(*shown.notes, *self.sentences()))
 
 
@@ -83,7 +83,7 @@ def compared(sources: Sources, recipe: Outlines, settings: Settings, excluded: E
     with as_part(tracing, total):
         result = compare(a, b, settings)
     report("finding typical curves", total - 2, total)
-    typical(result)
+    witness_values(result)
     report("drawing curves", total - 1, total)
     return Outcome(result, curve_layers(result, sources))
 
@@ -99,9 +99,9 @@ def opening(path: Path) -> Opened:
 def restoring(shown: Shown, layers: list[Shapes] | None = None) -> Opened:
     """Find what is not in the file of a result, and make its layers where there are none yet."""
     report("finding typical curves", 1, 3)
-    typical(shown.result)
+    witness_values(shown.result)
     report("drawing curves", 2, 3)
-    made = layers or layers_of(painted_data(shown.result, shown.view, PAINTS))
+    made = layers or layers_of(painted_data(shown.result, shown.view, COLOR_FEATURES))
     return Opened(shown, made, new=not layers)
 
 
@@ -138,7 +138,7 @@ def curve_table(shown: Shown, side: str) -> CurveTable:
     result = shown.result
     ensemble, other = (result.a, result.b) if side == "A" else (result.b, result.a)
     rows = result.distances["source"].to_numpy() == side
-    columns = {name: paint.values(result)[rows] for name, paint in PAINTS.items() if paint.numeric}
+    columns = {name: paint.values(result)[rows] for name, paint in COLOR_FEATURES.items() if paint.numeric}
     measures = ensemble.features.drop(columns="id").reset_index(drop=True)
     features = pd.concat([measures.drop(columns=list(columns), errors="ignore"), pd.DataFrame(columns)], axis=1)
     features.insert(0, "source", side)

@@ -16,9 +16,9 @@ from superqt.utils import WorkerBase
 
 from ..comparison import STEPS, Comparison, Settings, comparison_steps
 from ..progress import Stopped, reporting
+from .color_features import witness_values
 from .inputs import SegmentationSettings
 from .layers import curve_layers
-from .paints import typical
 from .sides import Excluded, Sources, trace_sides
 
 Yielded = TypeVar("Yielded")
@@ -92,7 +92,7 @@ def run(
         yield Progress(step.name, tracing + step.index, total)
     result = comparing.value
     yield Progress("finding typical curves", total - 2, total)
-    typical(result)
+    witness_values(result)
     yield Progress("drawing curves", total - 1, total)
     return Outcome(result, curve_layers(result, sources))
 

@@ -10,10 +10,10 @@ from qtpy.QtCore import QEvent, Signal
 from qtpy.QtWidgets import QHBoxLayout, QProgressBar, QPushButton, QWidget
 
 from ...progress import Progress
+from ..panels.notices import StaleNotice
+from ..panels.widgets import is_closed, keeping_focus, once, run_keys, wrapped
 from ..session import Session
-from ..stale_banner import StaleBanner
 from ..task import Task
-from ..widgets import is_closed, keeping_focus, once, run_keys, wrapped
 
 
 class Dock(QWidget):
@@ -50,9 +50,9 @@ class Dock(QWidget):
         self.reason, self.step = wrapped(), wrapped()
         self.progress = QProgressBar()
         self.progress.setTextVisible(False)
-        self.stale = StaleBanner(renewal)
+        self.stale = StaleNotice(renewal)
         self.run_button.clicked.connect(self.run)
-        self.stale.again.clicked.connect(self.run)
+        self.stale.button.clicked.connect(self.run)
         self.cancel_button.clicked.connect(self.cancel)
         run_keys(self, self.run, self.cancel)
         self._tie = _Tie(self.session, task)

@@ -6,19 +6,21 @@ from typing import Any
 from napari.components import ViewerModel
 from qtpy.QtWidgets import QApplication, QPushButton, QVBoxLayout, QWidget
 
-from ..curve_window import CurveWindow
+from ..curves.window import CurveWindow
 from ..dialogs import Dialogs, fill_menu
-from ..exclusion_row import ExclusionRow
 from ..form import RecipeAndSettings
-from ..help import HelpWindow
-from ..kept_row import KeptRow
 from ..layer_choice import SidesChoice
-from ..painting import Painting
+from ..panels.color_by import ColorBy
+from ..panels.help import HelpWindow
+from ..panels.notices import ExclusionNotice, ReplacedNotice
+from ..panels.results import ResultsPanel
+from ..panels.widgets import ScrollColumn, once
 from ..report import script_of, text_of
-from ..results import ResultsPanel
 from ..session import Session
-from ..widgets import ScrollColumn, once
 from .base import Dock
+
+#: Groups of choices that are folded away at first.
+FOLDED = ("Clean up and split", "Trace", "Analysis", "Advanced")
 
 
 class CompareShapes(Dock):
@@ -47,14 +49,17 @@ class CompareShapes(Dock):
         self.attach()
 
     def _make_controls(self) -> None:
-        self.sides = SidesChoice(self.session.choices.sides)
-        self.settings = RecipeAndSettings()
+        choices = self.session.choices
+        self.sides = SidesChoice(choices.sides)
+        self.settings = RecipeAndSettings(
+            choices.recipe, choices.settings, folded=FOLDED, omitted=("pixel_size", "unit")
+        )
         self.files = QPushButton("Ope&n …")
         self.files.setStyleSheet("padding: 3px 18px 3px 6px;")  # room for the sign of a menu
         self.files.setToolTip("Open a saved comparison; load or save the settings")
         self.results = ResultsPanel()
-        self.excluded, self.kept = ExclusionRow(), KeptRow()
-        self.painting = Painting()
+        self.excluded, self.kept = ExclusionNotice(), ReplacedNotice()
+        self.color_by = ColorBy()
         self.curve_window = CurveWindow(self.viewer, self.comparison)
         self.dialogs = Dialogs(self, self.session)
         self._noting = once(self, lambda: self._scroll.ensureWidgetVisible(self.results.said))
@@ -72,7 +77,7 @@ class CompareShapes(Dock):
         for part in (self.reason, self.step, self.progress, self.stale, self.kept, self.excluded):
             column.addWidget(part)
         column.addWidget(self.results)
-        column.addWidget(self.painting)
+        column.addWidget(self.color_by)
         column.addStretch(1)
         self._scroll = ScrollColumn(page)
         outer = QVBoxLayout(self)
@@ -87,9 +92,9 @@ class CompareShapes(Dock):
         self.link(comparison.noted, self._note)
         self.link(comparison.recolored, self._show_colors)
         self.settings.changed.connect(self._choose)
-        self.excluded.include.clicked.connect(choices.exclusions.clear)
-        self.kept.back.clicked.connect(comparison.bring_back)
-        self.painting.changed.connect(comparison.color)
+        self.excluded.button.clicked.connect(choices.exclusions.clear)
+        self.kept.button.clicked.connect(comparison.bring_back)
+        self.color_by.changed.connect(comparison.color)
         results.noted.connect(self._noting.start)
         results.help.clicked.connect(self.explain)
         results.explore.clicked.connect(self.curve_window.open)
@@ -113,7 +118,7 @@ class CompareShapes(Dock):
             self.session.choices.set(recipe, settings)
 
     def _show_choices(self) -> None:
-        self.settings.show_values(self.session.choices.recipe, self.session.choices.settings)
+        self.settings.show_choices(self.session.choices.recipe, self.session.choices.settings)
 
     def attach(self) -> None:
         """Show the session as it is now, and follow it."""
@@ -134,12 +139,13 @@ class CompareShapes(Dock):
             self._show_answer()
         self.results.mark_stale(not self.stale.isHidden())
         self.results.show_busy(task.busy)
+        self.curve_window.refresh()
 
     def _show_answer(self) -> None:
         task = self.comparison
         if task.running or task.shown is None:
             self.results.say("" if task.running else task.message)
-            self.painting.hide()
+            self.color_by.hide()
         else:
             self.results.show_result(task.shown, (task.message,) if task.message else ())
             self._show_colors()
@@ -147,8 +153,7 @@ class CompareShapes(Dock):
     def _show_colors(self) -> None:
         task = self.comparison
         if task.result is not None and not task.running:
-            values, limits = task.colors()
-            self.painting.show_colors(task.color_by, task.percentile, task.result, values, limits)
+            self.color_by.show_colors(task.color_by, task.percentile, task.result, task.limits())
 
     def _note(self, sentence: str, tooltip: str) -> None:
         self.results.note(sentence, tooltip)
@@ -186,7 +191,7 @@ class CompareShapes(Dock):
             self._arriving.start()
 
     def _bring_answer_into_view(self) -> None:
-        self._scroll.ensureWidgetVisible(self.painting)
+        self._scroll.ensureWidgetVisible(self.color_by)
         self._scroll.ensureWidgetVisible(self.results.answer)
 
 

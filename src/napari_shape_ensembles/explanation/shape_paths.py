@@ -1,4 +1,4 @@
-"""Where a shape lies in shape space, and the ways through it: free coordinates, and geodesics between two curves."""
+"""Points of a comparison's shape space and ways through it: free coordinates, and geodesics between two curves."""
 
 from dataclasses import dataclass
 
@@ -11,7 +11,7 @@ from ..shapes import decompose, grassmann, product, register, spd, to_landmarks
 
 Real = NDArray[np.float64]
 
-#: Directions in the scale coordinates (a, √2·b, c) that words exist for.
+#: Interpretable directions in the scale coordinates (a, √2·b, c).
 SCALE_AXES = {
     "size": np.array([1.0, 0.0, 1.0]) / np.sqrt(2),
     "stretch": np.array([1.0, 0.0, -1.0]) / np.sqrt(2),
@@ -21,7 +21,7 @@ SCALE_AXES = {
 
 @dataclass(frozen=True, eq=False)
 class Place:
-    """A point of shape space: undulation coordinates t (r,), scale P (2, 2), and words for it."""
+    """A point of shape space: undulation coordinates t (r,), scale P (2, 2), and its name."""
 
     t: Real
     scale: Real
@@ -102,7 +102,7 @@ class ShapePlaces:
 class Geodesic:
     """The shortest path between two places, ready to be evaluated at any time between 0 and 1.
 
-    The end is turned to face the start, as `tensors.product.geodesic` does.
+    The end is turned to face the start, as `shapes.product.geodesic` does.
     """
 
     def __init__(self, places: ShapePlaces, start: Place, end: Place) -> None:
@@ -121,7 +121,7 @@ def lipschitz(curve: Real, finer: int = 8) -> float:
     """Lipschitz constant of a closed curve (n, 2) over its mean speed, without unit: 1 for a circle.
 
     The greatest speed of the Fourier series through the landmarks on a grid `finer` times as dense: live, where
-    `tensors.TrigonometricExpansion.lipschitz` is exact but slow.
+    `shapes.TrigonometricExpansion.lipschitz` is exact but slow.
     """
     n = len(curve)
     spectrum = np.fft.fft(curve[:, 0] + 1j * curve[:, 1])

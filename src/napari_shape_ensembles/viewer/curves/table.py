@@ -16,7 +16,7 @@ from qtpy.QtCore import (
 )
 from qtpy.QtWidgets import QAbstractItemView, QTableView, QWidget
 
-from .fonts import with_label_font
+from ..panels.fonts import with_label_font
 
 Index = NDArray[np.int64]
 AnyIndex: TypeAlias = Any  # QModelIndex or QPersistentModelIndex
@@ -24,7 +24,7 @@ AnyIndex: TypeAlias = Any  # QModelIndex or QPersistentModelIndex
 _WIDE = 8  # heights of a line that a column is wide
 
 
-class CurveModel(QAbstractTableModel):
+class CurveTableModel(QAbstractTableModel):
     """Rows of a data frame in an order of its own: sorting 6000 rows cell by cell would take seconds."""
 
     def __init__(self) -> None:
@@ -76,7 +76,7 @@ class CurveModel(QAbstractTableModel):
         self.layoutChanged.emit()
 
 
-class CurveTable(QTableView):
+class CurveTableView(QTableView):
     """Shows the table; rows are picked whole.
 
     Signals
@@ -90,7 +90,7 @@ class CurveTable(QTableView):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         with_label_font(self)
-        self.curves = CurveModel()
+        self.curves = CurveTableModel()
         self._silent = False
         self.setModel(self.curves)
         self.setSortingEnabled(True)

@@ -1,4 +1,4 @@
-"""Single curves of a comparison to look at: put onto the mean, beside their neighbours, the usual and the unusual."""
+"""Single curves of a comparison: aligned with the mean, nearest to each other, typical and unusual."""
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -20,20 +20,20 @@ def mean_outline(result: Comparison) -> Real:
 
 
 def aligned(result: Comparison, rows: ArrayLike) -> Real:
-    """Landmarks (k, n, 2) of pooled curves, turned and, where allowed, mirrored onto the mean; their size is kept."""
+    """Landmarks (k, n, 2) of pooled curves, registered to the mean by rotation and reflection (where allowed)."""
     mean = Ensemble([mean_outline(result)])
-    chosen = Ensemble([curve(result, row) for row in np.atleast_1d(np.asarray(rows))])
+    chosen = Ensemble([pooled_curve(result, row) for row in np.atleast_1d(np.asarray(rows))])
     target, landmarks = (to_landmarks(part, _LANDMARKS, interpolation="polygon") for part in (mean, chosen))
     return register(landmarks, target[0], reflections=result.settings.reflections).landmarks
 
 
-def curve(result: Comparison, row: int) -> Real:
+def pooled_curve(result: Comparison, row: int) -> Real:
     """Outline of a pooled curve, A's first."""
     first = len(result.a)
     return result.a[row] if row < first else result.b[row - first]
 
 
-def neighbours(result: Comparison, row: int, count: int = 3) -> tuple[Index, Index]:
+def nearest_curves(result: Comparison, row: int, count: int = 3) -> tuple[Index, Index]:
     """The pooled rows of A and of B nearest to a curve in (t, ℓ), nearest first, without itself."""
     coordinates = np.hstack([result.t, result.l])
     distance = np.linalg.norm(coordinates - coordinates[row], axis=1)
@@ -43,7 +43,7 @@ def neighbours(result: Comparison, row: int, count: int = 3) -> tuple[Index, Ind
     return a[a != row][:count], b[b != row][:count]
 
 
-def usual_and_unusual(result: Comparison, count: int = 6) -> tuple[tuple[Index, Index], tuple[Index, Index]]:
+def nearest_and_farthest(result: Comparison, count: int = 6) -> tuple[tuple[Index, Index], tuple[Index, Index]]:
     """For A and for B: the pooled rows nearest to the mean shape, and those farthest from it, farthest first."""
     product = result.distances["product"].to_numpy()
     first = len(result.a)

@@ -1,4 +1,4 @@
-"""Why two images differ, as the dock *Shape space* shows it: sentences, shares, modes, and typical curves."""
+"""Why two samples differ, as the dock *Shape space* shows it: sentences, shares, modes, and typical curves."""
 
 from dataclasses import replace
 
@@ -6,24 +6,17 @@ import numpy as np
 from numpy.typing import NDArray
 from qtpy.QtCore import Qt, Signal
 from qtpy.QtGui import QResizeEvent
-from qtpy.QtWidgets import (
-    QAbstractItemView,
-    QHeaderView,
-    QTableWidget,
-    QTableWidgetItem,
-    QTabWidget,
-    QVBoxLayout,
-    QWidget,
-)
+from qtpy.QtWidgets import QAbstractItemView, QHeaderView, QTableWidget, QTableWidgetItem, QTabWidget, QWidget
 
-from ..comparison import Comparison
-from ..explanation import Explanation
-from ..explanation.components import COMPONENTS
-from ..explanation.modes import along_mode, exaggeration
-from ..mmd.witness import most_typical
+from ...comparison import Comparison
+from ...explanation import Explanation
+from ...explanation.components import COMPONENTS
+from ...explanation.modes import along_mode, exaggeration
+from ...mmd.witness import most_typical
+from .distributions import PairedHistogram, ShareBar
 from .fonts import with_label_font
-from .shape_canvas import Densities, Drawn, Gallery, ShapeCanvas, ShareBar
-from .widgets import NarrowList, tip, wrapped
+from .shape_canvas import ShapeCanvas, StyledOutline, Thumbnails, radius
+from .widgets import NarrowList, column, tip, wrapped
 
 Real = NDArray[np.float64]
 
@@ -56,48 +49,49 @@ class ExplanationPanel(QTabWidget):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.explanation: Explanation | None = None
-        self.sentences = wrapped()
-        self.shares = ShareBar()
-        self.table = _table()
+        self.sentences, self.mode_words = wrapped(), wrapped()
+        self.shares, self.densities, self.gallery = ShareBar(), PairedHistogram(), Thumbnails()
+        self.table = ModeTable()
         self.table.itemSelectionChanged.connect(self._show_mode)
         self.mode_canvas = ShapeCanvas()
         self.mode_canvas.setMinimumHeight(130)
-        self.densities = Densities()
-        self.mode_words = wrapped()
         self.kind = NarrowList()
         self.kind.addItem("by form (undulation)", "undulation")
         self.kind.addItem("by size and elongation (scale)", "scale")
         self.kind.setToolTip("Which of the two tests' witness functions ranks the curves")
         self.kind.currentIndexChanged.connect(lambda _: self._show_typical())
-        self.gallery = Gallery()
         self.gallery.chosen.connect(self.curve_chosen)
-        self.addTab(_column(self.sentences, self.shares), "Why")
-        self.addTab(_column(self.table, self.mode_words, self.densities, self.mode_canvas), "Modes")
-        self.addTab(_column(self.kind, self.gallery), "Typical curves")
+        for title, parts in (
+            ("Why", (self.sentences, self.shares)),
+            ("Modes", (self.table, self.mode_words, self.densities, self.mode_canvas)),
+            ("Typical curves", (self.kind, self.gallery)),
+        ):
+            page = column(*parts, margins=(4, 6, 4, 4))
+            page.layout().addStretch(1)
+            self.addTab(page, title)
         self.setEnabled(False)
 
     def show_explanation(self, explanation: Explanation) -> None:
         """Fill all pages."""
         self.explanation = explanation
         self.setEnabled(True)
-        self._show_sentences()
+        self._show_sentences(explanation)
         found = explanation.components
-        level = explanation.comparison.settings.significance
         parts = zip(COMPONENTS, found.share, found.share_interval.T, strict=True)
-        self.shares.show_shares([(n, float(s), (float(i[0]), float(i[1]))) for n, s, i in parts])
-        self.shares.setVisible(bool(found.differing(level)))
-        self._fill_table()
+        self.shares.show_shares([(name, float(share), (float(i[0]), float(i[1]))) for name, share, i in parts])
+        self.shares.setVisible(bool(found.differing(explanation.comparison.settings.significance)))
+        self.table.show_modes(explanation)
+        self._show_mode()
         self._show_typical()
 
     def judge_anew(self, comparison: Comparison) -> None:
         """Explain the same comparison, of which something else has become known."""
         if self.explanation is not None:
             self.explanation = replace(self.explanation, comparison=comparison)
-            self._show_sentences()
+            self._show_sentences(self.explanation)
 
-    def _show_sentences(self) -> None:
-        assert self.explanation is not None
-        self.sentences.setText("\n".join(f"• {sentence}" for sentence in self.explanation.sentences()))
+    def _show_sentences(self, explanation: Explanation) -> None:
+        self.sentences.setText("\n".join(f"• {sentence}" for sentence in explanation.sentences()))
 
     def clear_explanation(self) -> None:
         """Show nothing: another comparison came."""
@@ -111,42 +105,16 @@ class ExplanationPanel(QTabWidget):
         self.mode_words.setText("")
         self.gallery.show_curves([], [])
 
-    def _fill_table(self) -> None:
-        assert self.explanation is not None
-        modes = self.explanation.modes
-        self.table.blockSignals(True)
-        self.table.setRowCount(len(modes))
-        for row, mode in enumerate(modes.order().tolist()):
-            cells = (
-                f"{mode + 1}",
-                f"{modes.tests.adjusted[mode]:.2g}",
-                f"{modes.mean_difference[mode]:+.2f}",
-                f"{modes.spread_ratio[mode]:.2f}",
-                f"{modes.variance[mode]:.1%}",
-                modes.label(mode),
-            )
-            for column, text in enumerate(cells):
-                item = QTableWidgetItem(text)
-                item.setData(Qt.ItemDataRole.UserRole, mode)
-                item.setToolTip(tip(text))
-                self.table.setItem(row, column, item)
-        self.table.blockSignals(False)
-        self.table.resizeColumnsToContents()
-        self.table.selectRow(0)
-        self._show_mode()
-
     def _show_mode(self) -> None:
-        items = self.table.selectedItems()
-        if self.explanation is None or not items:
+        mode = self.table.mode()
+        if self.explanation is None or mode is None:
             return
-        mode = int(items[0].data(Qt.ItemDataRole.UserRole))
         comparison, modes = self.explanation.comparison, self.explanation.modes
         times = exaggeration(comparison.space, comparison.t, mode)
-        curves = along_mode(comparison.space, comparison.t, mode, (-2 * times, 0, 2 * times))
-        self.mode_canvas.set_scale(1.1 * float(np.linalg.norm(curves, axis=2).max()), comparison.a.unit)
-        drawn = [Drawn(curves[0], dashed=True, width=1.5), Drawn(curves[1], width=0.7), Drawn(curves[2], width=2.2)]
-        enlarged = f"; {times} × enlarged" if times > 1 else ""
-        self.mode_canvas.show_shapes(drawn, f"−2 sd dashed, +2 bold{enlarged}")
+        low, mean, high = along_mode(comparison.space, comparison.t, mode, (-2 * times, 0, 2 * times))
+        self.mode_canvas.set_scale(1.1 * radius([low, mean, high]), comparison.a.unit)
+        styled = StyledOutline(low, dashed=True, width=1.5), StyledOutline(mean, width=0.7), StyledOutline(high)
+        self.mode_canvas.show_shapes(styled, f"−2 sd dashed, +2 bold{f'; {times} × enlarged' if times > 1 else ''}")
         values, first = comparison.t[:, mode], len(comparison.a)
         self.densities.show_samples(values[:first], values[first:])
         self.mode_words.setText(modes.sentence(mode))
@@ -169,18 +137,51 @@ def _centred(curve: Real) -> Real:
     return curve - (curve.min(axis=0) + curve.max(axis=0)) / 2
 
 
-def _column(*parts: QWidget) -> QWidget:
-    page = QWidget()
-    column = QVBoxLayout(page)
-    column.setContentsMargins(4, 6, 4, 4)
-    for part in parts:
-        column.addWidget(part)
-    column.addStretch(1)
-    return page
-
-
 class ModeTable(QTableWidget):
     """One row per mode. What is told below as well, of the mode that is chosen, gives way in a narrow dock."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(0, len(_HEADINGS), parent)
+        with_label_font(self)
+        self.setHorizontalHeaderLabels(list(_HEADINGS))
+        for place, tooltip in enumerate(_HEADINGS.values()):
+            self.horizontalHeaderItem(place).setToolTip(tooltip)
+        self.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
+        self.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
+        self.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
+        self.verticalHeader().hide()
+        self.horizontalHeader().setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
+        self.horizontalHeader().setSectionResizeMode(len(_HEADINGS) - 1, QHeaderView.ResizeMode.Stretch)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.setMinimumHeight(150)
+        self.setToolTip("Choose a mode to see it below, and on the first slider above")
+
+    def show_modes(self, explanation: Explanation) -> None:
+        """List the modes, the most different first, and choose that one."""
+        modes = explanation.modes
+        was_blocked = self.blockSignals(True)
+        self.setRowCount(len(modes))
+        for row, mode in enumerate(modes.order().tolist()):
+            cells = (
+                f"{mode + 1}",
+                f"{modes.tests.adjusted[mode]:.2g}",
+                f"{modes.mean_difference[mode]:+.2f}",
+                f"{modes.spread_ratio[mode]:.2f}",
+                f"{modes.variance[mode]:.1%}",
+                modes.label(mode),
+            )
+            for place, text in enumerate(cells):
+                item = QTableWidgetItem(text)
+                item.setToolTip(tip(text))
+                self.setItem(row, place, item)
+        self.resizeColumnsToContents()
+        self.selectRow(0)
+        self.blockSignals(was_blocked)
+
+    def mode(self) -> int | None:
+        """The mode that is chosen, counted from 0."""
+        items = self.selectedItems()
+        return int(self.item(items[0].row(), 0).text()) - 1 if items else None
 
     def resizeEvent(self, event: QResizeEvent | None) -> None:  # noqa: N802 - Qt's name
         """Leave room for the last column."""
@@ -188,22 +189,3 @@ class ModeTable(QTableWidget):
         lines = self.width() / self.fontMetrics().height()
         for heading, needed in _ROOMY.items():
             self.setColumnHidden(list(_HEADINGS).index(heading), lines < needed)
-
-
-def _table() -> QTableWidget:
-    table = ModeTable(0, len(_HEADINGS))
-    with_label_font(table)
-    for column, (heading, tooltip) in enumerate(_HEADINGS.items()):
-        item = QTableWidgetItem(heading)
-        item.setToolTip(tooltip)
-        table.setHorizontalHeaderItem(column, item)
-    table.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
-    table.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
-    table.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
-    table.verticalHeader().setVisible(False)
-    table.horizontalHeader().setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
-    table.horizontalHeader().setSectionResizeMode(len(_HEADINGS) - 1, QHeaderView.ResizeMode.Stretch)
-    table.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-    table.setMinimumHeight(150)
-    table.setToolTip("Choose a mode to see it below, and on the first slider above")
-    return table

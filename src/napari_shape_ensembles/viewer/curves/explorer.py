@@ -3,30 +3,31 @@
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from qtpy.compat import isalive
 from qtpy.QtCore import Signal
-from qtpy.QtWidgets import QComboBox, QHBoxLayout, QLabel, QTabWidget, QVBoxLayout, QWidget
+from qtpy.QtWidgets import QComboBox, QFrame, QHBoxLayout, QScrollArea, QTabWidget, QVBoxLayout, QWidget
 
-from ..comparison import Comparison
-from .curve_card import CurveCard
-from .curve_table import CurveTable
-from .gallery import Gallery
-from .paints import PAINTS
-from .scatter import Scatter
+from ...comparison import Comparison
+from ..color_features import COLOR_FEATURES
+from ..panels.widgets import NarrowList, ScrollColumn, labelled
+from .card import CurveCard
+from .gallery import CurveGallery
+from .scatter import ScatterPlot
 from .selection import CurveSelection
-from .widgets import NarrowList, ScrollColumn, scrolling
+from .table import CurveTableView
 
 Real = NDArray[np.float64]
 
 _COORDINATES = 6  # of undulation that can be put on an axis
 
 
-class Explorer(QWidget):
+class CurveExplorer(QWidget):
     """All views of the curves of one result, on one selection.
 
     Signals
     -------
     excluded : int
-        The curve of this pooled row is to be left out, or taken in again.
+        The curve of this pooled row is to be excluded, or included again.
     """
 
     excluded = Signal(int)
@@ -37,7 +38,7 @@ class Explorer(QWidget):
         self._result: Comparison | None = None
         self._excluded: frozenset[int] = frozenset()
         self._columns: dict[str, Real] = {}
-        self.scatter, self.table, self.gallery, self.card = Scatter(), CurveTable(), Gallery(), CurveCard()
+        self.scatter, self.table, self.gallery, self.card = ScatterPlot(), CurveTableView(), CurveGallery(), CurveCard()
         self.x, self.y = NarrowList(), NarrowList()
         self.x.setToolTip("Horizontal axis. Default: undulation distance from the mean")
         self.y.setToolTip("Vertical axis. Default: scale distance from the mean")
@@ -52,16 +53,17 @@ class Explorer(QWidget):
     def _lay_out(self) -> None:
         axes = QHBoxLayout()
         for name, axis in (("Hori&zontal", self.x), ("Vertic&al", self.y)):
-            label = QLabel(name)
-            label.setBuddy(axis)
-            axes.addWidget(label)
+            axes.addWidget(labelled(name, axis))
             axes.addWidget(axis, 1)
-        plot = QWidget()
+        plot, gallery = QWidget(), QScrollArea()
         column = QVBoxLayout(plot)
         column.addLayout(axes)
         column.addWidget(self.scatter, 1)
+        gallery.setWidgetResizable(True)
+        gallery.setFrameShape(QFrame.Shape.NoFrame)
+        gallery.setWidget(self.gallery)
         self.tabs = QTabWidget()
-        for title, page in (("Scatter", plot), ("Table", self.table), ("Gallery", scrolling(self.gallery))):
+        for title, page in (("Scatter", plot), ("Table", self.table), ("Gallery", gallery)):
             self.tabs.addTab(page, title)
         row = QHBoxLayout(self)
         row.setContentsMargins(4, 4, 4, 4)
@@ -81,7 +83,7 @@ class Explorer(QWidget):
         self._show_selection()
 
     def show_excluded(self, rows: frozenset[int]) -> None:
-        """Tell which curves are left out of the next run."""
+        """Tell which curves are excluded from the next run."""
         self._excluded = rows
         self._show_card()
 
@@ -93,6 +95,8 @@ class Explorer(QWidget):
             self.scatter.show_points(points, len(self._result.a), names, sides)
 
     def _show_selection(self) -> None:
+        if not isalive(self):
+            return
         self.scatter.mark(self.selection.rows)
         self.table.mark(self.selection.rows)
         self._show_card()
@@ -104,11 +108,8 @@ class Explorer(QWidget):
 
 def columns_of(result: Comparison) -> dict[str, Real]:
     """What can be put on an axis: name -> one number per pooled curve."""
-    columns = {}
-    for paint in PAINTS.values():
-        unit = paint.unit(result)
-        if paint.numeric:
-            columns[f"{paint.words} ({unit})" if unit else paint.words] = paint.values(result)
+    numeric = (feature for feature in COLOR_FEATURES.values() if feature.numeric)
+    columns = {feature.title(result): feature.values(result) for feature in numeric}
     columns |= {f"undulation t{index + 1}": result.t[:, index] for index in range(min(_COORDINATES, result.t.shape[1]))}
     return columns | {f"scale ℓ{index + 1}": result.l[:, index] for index in range(result.l.shape[1])}
 

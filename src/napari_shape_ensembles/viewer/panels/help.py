@@ -26,22 +26,16 @@ class HelpWindow(QDialog):
         """Show the page from the first heading that starts with these words."""
         self.show()
         self.raise_()
-        self.page.moveCursor(QTextCursor.MoveOperation.End)  # so that what is found comes to the top
-        self.page.setTextCursor(self._cursor_at(heading))
+        cursor = QTextCursor(self.page.document())
+        while not (cursor.blockFormat().headingLevel() and cursor.block().text().startswith(heading)):
+            if not cursor.movePosition(QTextCursor.MoveOperation.NextBlock):
+                break
+        self.page.moveCursor(QTextCursor.MoveOperation.End)  # so that the heading comes to the top
+        self.page.setTextCursor(cursor)
 
     def heading(self) -> str:
         """The line the page was opened at."""
         return self.page.textCursor().block().text()
-
-    def _cursor_at(self, heading: str) -> QTextCursor:
-        document = self.page.document()
-        assert document is not None
-        block = document.begin()
-        while block.isValid():
-            if block.blockFormat().headingLevel() and block.text().startswith(heading):
-                return QTextCursor(block)
-            block = block.next()
-        return QTextCursor(document)
 
 
 def help_text() -> str:

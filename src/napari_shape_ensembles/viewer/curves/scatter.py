@@ -1,4 +1,4 @@
-"""A scatter plot of the curves: any two of their numbers, A and B told apart by shape and colour."""
+"""A scatter plot of the curves: any two of their numbers, A and B told apart by shape and color."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -7,19 +7,20 @@ from qtpy.QtGui import QColor, QMouseEvent, QPainter, QPaintEvent, QPen, QPixmap
 from qtpy.QtWidgets import QWidget
 from skimage.measure import points_in_poly
 
-from .fonts import Drawing, elided
-from .paints import BLUE, ORANGE
+from ...palette import COLOR_A, COLOR_B
+from ..panels.distributions import paint_labels
+from ..panels.fonts import Drawing, elided
 
 Real = NDArray[np.float64]
 Index = NDArray[np.int64]
 
 _RADIUS, _REACH = 3.0, 9.0
+_RING = 5.5  # radius of the ring around a picked point
+_STAMP = 7.0  # half the width of the picture of a mark
 _SIGN = 12  # pixels that a mark takes in the legend
-# From the edge of the ring around a picked point to its middle.
-_RING = _RADIUS + 4.0
 
 
-class Scatter(Drawing):
+class ScatterPlot(Drawing):
     """Points to look at, to click, and to draw a lasso around.
 
     Signals
@@ -32,10 +33,10 @@ class Scatter(Drawing):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self._points: Real = np.empty((0, 2))
+        self.points: Real = np.empty((0, 2))
+        self.rows: Index = np.empty(0, dtype=np.int64)
         self._first = 0
         self._names = self._sides = ("", "")
-        self._rows: Index = np.empty(0, dtype=np.int64)
         self._lasso: list[QPointF] = []
         self._picture: QPixmap | None = None
         self.setMinimumSize(220, 180)
@@ -43,13 +44,13 @@ class Scatter(Drawing):
 
     def show_points(self, points: Real, first: int, names: tuple[str, str], sides: tuple[str, str] = ("", "")) -> None:
         """Show points (N, 2), the first of them A's; names of the horizontal and the vertical axis, and of A and B."""
-        self._points, self._first, self._names, self._sides = points, first, names, sides
+        self.points, self._first, self._names, self._sides = points, first, names, sides
         self._picture = None
         self.update()
 
     def mark(self, rows: Index) -> None:
         """Mark the picked points."""
-        self._rows = rows
+        self.rows = rows
         self.update()
 
     def sizeHint(self) -> QSize:  # noqa: N802 - Qt's name
@@ -60,15 +61,15 @@ class Scatter(Drawing):
         """Points in pixels of the widget (N, 2), x to the right and y downwards."""
         low, high = self._span()
         box = self._box()
-        share = (self._points - low) / (high - low)
+        share = (self.points - low) / (high - low)
         return np.stack([box.left() + share[:, 0] * box.width(), box.bottom() - share[:, 1] * box.height()], axis=1)
 
     def _span(self) -> tuple[Real, Real]:
-        if not np.isfinite(self._points).any():
+        if not np.isfinite(self.points).any():
             return np.zeros(2), np.ones(2)
-        low, high = np.nanmin(self._points, axis=0), np.nanmax(self._points, axis=0)
+        low, high = np.nanmin(self.points, axis=0), np.nanmax(self.points, axis=0)
         room = np.where(high > low, 0.03 * (high - low), 0.5)
-        return low - room, high + room
+        return np.where(low >= 0, np.maximum(low - room, 0), low - room), high + room
 
     def _box(self) -> QRectF:
         line = self.fontMetrics().height()
@@ -102,7 +103,7 @@ class Scatter(Drawing):
         self._lasso = []
         rows = self._inside(lasso) if np.ptp(lasso, axis=0).max() > _REACH else self._nearest(lasso[-1])
         if event.modifiers() & Qt.KeyboardModifier.ShiftModifier:
-            rows = np.union1d(self._rows, rows)
+            rows = np.union1d(self.rows, rows)
         self.picked.emit(rows)
         self.update()
 
@@ -122,112 +123,95 @@ class Scatter(Drawing):
         self._picture = None
 
     def changeEvent(self, event: QEvent | None) -> None:  # noqa: N802 - Qt's name
-        """Draw anew in other colours, or in another font."""
+        """Draw anew in other colors, or in another font."""
         super().changeEvent(event)
         self._picture = None
 
     def paintEvent(self, event: QPaintEvent | None) -> None:  # noqa: N802 - Qt's name
         """Draw the points once, and on top what is picked."""
         if self._picture is None:
-            self._picture = self._drawn()
+            self._picture = self._painted()
         painter = QPainter(self)
         painter.drawPixmap(0, 0, self._picture)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         ink = self.palette().windowText().color()
-        places, ring = self.places(), _ring(ink, self.devicePixelRatioF())
-        for x, y in places[self._rows[self._rows < len(places)]] - _RING:
-            painter.drawPixmap(QPointF(x, y), ring)
+        ring = _stamp(self.devicePixelRatioF(), pen=QPen(ink, 2), size=_RING)
+        _put(painter, ring, self.places()[self.rows[self.rows < len(self.points)]])
         painter.setPen(QPen(ink, 1, Qt.PenStyle.DashLine))
         painter.drawPolyline(QPolygonF(self._lasso))
         painter.end()
 
-    def _drawn(self) -> QPixmap:
+    def _painted(self) -> QPixmap:
         ratio = self.devicePixelRatioF()
-        picture = QPixmap(self.size() * ratio)
-        picture.setDevicePixelRatio(ratio)
-        picture.fill(Qt.GlobalColor.transparent)
+        picture = _blank(self.size(), ratio)
         painter = QPainter(picture)
         painter.setFont(self.font())  # a picture does not know what it is shown on
-        self._draw_axes(painter)
+        self._paint_axes(painter)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        stamps = _stamp(ratio, QColor(COLOR_A)), _stamp(ratio, QColor(COLOR_B), corners=True)
+        self._paint_legend(painter, stamps)
         places = self.places()
-        stamps = _stamps(ratio)
-        self._draw_legend(painter, stamps)
-        for row in np.flatnonzero(np.isfinite(places).all(axis=1)):
-            stamp = stamps[int(row >= self._first)]
-            painter.drawPixmap(QPointF(places[row, 0] - _RADIUS - 1, places[row, 1] - _RADIUS - 1), stamp)
+        for stamp, side in zip(stamps, (places[: self._first], places[self._first :]), strict=True):
+            _put(painter, stamp, side[np.isfinite(side).all(axis=1)])
         painter.end()
         return picture
 
-    def _draw_axes(self, painter: QPainter) -> None:
-        box, (low, high) = self._box(), self._span()
-        line = self.fontMetrics().height()
+    def _paint_axes(self, painter: QPainter) -> None:
+        box, metrics = self._box(), self.fontMetrics()
+        line = metrics.height() + 2
+        (left, bottom), (right, top) = (tuple(f"{value:.2g}" for value in ends) for ends in self._span())
         painter.setPen(self.palette().windowText().color())
         painter.drawLine(box.bottomLeft(), box.bottomRight())
         painter.drawLine(box.bottomLeft(), box.topLeft())
-        below = QRectF(box.left(), box.bottom() + 3, box.width(), line + 2)
-        _three_words(painter, below, (f"{low[0]:.2g}", f"{self._names[0]} →", f"{high[0]:.2g}"))
-        above = QRectF(2, line + 2, self.width() - 4, line + 2)
-        painter.drawText(above, Qt.AlignmentFlag.AlignLeft, f"↑ {self._names[1]}")
+        room = box.width() - 2 * max(metrics.horizontalAdvance(f"{end}  ") for end in (left, right))
+        name = elided(metrics, f"{self._names[0]} →", room)
+        paint_labels(painter, QRectF(box.left(), box.bottom() + 3, box.width(), line), (left, name, right))
+        painter.drawText(QRectF(2, line, self.width() - 4, line), Qt.AlignmentFlag.AlignLeft, f"↑ {self._names[1]}")
         painter.translate(2, box.bottom())
         painter.rotate(-90)
-        _three_words(painter, QRectF(0, 8, box.height(), line + 2), (f"{low[1]:.2g}", "", f"{high[1]:.2g}"))
+        paint_labels(painter, QRectF(0, 8, box.height(), line), (bottom, "", top))
         painter.resetTransform()
 
-    def _draw_legend(self, painter: QPainter, stamps: tuple[QPixmap, QPixmap]) -> None:
+    def _paint_legend(self, painter: QPainter, stamps: tuple[QPixmap, QPixmap]) -> None:
         line, left = self.fontMetrics().height(), 2.0
         for stamp, words in zip(stamps, self.legend(), strict=True):
-            painter.drawPixmap(QPointF(left, line / 2 - _RADIUS), stamp)
+            _put(painter, stamp, np.array([[left + _RADIUS + 1, line / 2 + 1]]))
             painter.drawText(QRectF(left + _SIGN, 0, self.width() / 2, line + 2), Qt.AlignmentFlag.AlignLeft, words)
             left += 2 * _SIGN + self.fontMetrics().horizontalAdvance(words)
 
 
-def _three_words(painter: QPainter, line: QRectF, words: tuple[str, str, str]) -> None:
-    """The smaller end, the name and the larger end of an axis."""
-    low, name, high = words
-    metrics = painter.fontMetrics()
-    ends = [metrics.horizontalAdvance(f"{end} ") for end in (low, high)]
-    middle = line.adjusted(ends[0], 0, -ends[1], 0)
-    painter.drawText(line, Qt.AlignmentFlag.AlignLeft, low)
-    painter.drawText(middle, Qt.AlignmentFlag.AlignHCenter, elided(metrics, name, middle.width()))
-    painter.drawText(line, Qt.AlignmentFlag.AlignRight, high)
+def _put(painter: QPainter, stamp: QPixmap, places: Real) -> None:
+    """Draw a mark at each of many places."""
+    for x, y in (places - _STAMP).tolist():
+        painter.drawPixmap(QPointF(x, y), stamp)
 
 
-def _stamps(ratio: float) -> tuple[QPixmap, QPixmap]:
-    """A round blue and a three-cornered orange point: drawn once, put down thousands of times."""
-    return _stamp(BLUE, False, ratio), _stamp(ORANGE, True, ratio)
-
-
-def _ring(color: QColor, ratio: float) -> QPixmap:
-    """What is drawn around a point that is picked, its middle at `_RING`."""
-    stamp = _blank(2 * _RING, ratio)
+def _stamp(
+    ratio: float,
+    brush: QColor | None = None,
+    *,
+    pen: QPen | None = None,
+    size: float = _RADIUS,
+    corners: bool = False,
+) -> QPixmap:
+    """A mark, round or three-cornered: drawn once, put down thousands of times."""
+    stamp = _blank(QSize(int(2 * _STAMP), int(2 * _STAMP)), ratio)
     painter = QPainter(stamp)
     painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-    painter.setPen(QPen(color, 2))
-    painter.drawEllipse(QPointF(_RING, _RING), _RADIUS + 2.5, _RADIUS + 2.5)
-    painter.end()
-    return stamp
-
-
-def _blank(width: float, ratio: float) -> QPixmap:
-    size = int(np.ceil(width * ratio))
-    stamp = QPixmap(QSize(size, size))
-    stamp.setDevicePixelRatio(ratio)
-    stamp.fill(Qt.GlobalColor.transparent)
-    return stamp
-
-
-def _stamp(color: tuple[float, ...], cornered: bool, ratio: float) -> QPixmap:
-    stamp = _blank(2 * (_RADIUS + 1), ratio)
-    painter = QPainter(stamp)
-    painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-    painter.setPen(Qt.PenStyle.NoPen)
-    painter.setBrush(QColor.fromRgbF(*color))
-    middle = QPointF(_RADIUS + 1, _RADIUS + 1)
-    if cornered:
-        corners = [(0, -_RADIUS), (_RADIUS, _RADIUS), (-_RADIUS, _RADIUS)]
-        painter.drawPolygon(QPolygonF([middle + QPointF(x, y) for x, y in corners]))
+    painter.setPen(pen or QPen(Qt.PenStyle.NoPen))
+    if brush is not None:
+        painter.setBrush(brush)
+    painter.translate(_STAMP, _STAMP)
+    if corners:
+        painter.drawPolygon(QPolygonF([QPointF(0, -size), QPointF(size, size), QPointF(-size, size)]))
     else:
-        painter.drawEllipse(middle, _RADIUS, _RADIUS)
+        painter.drawEllipse(QPointF(0, 0), size, size)
     painter.end()
     return stamp
+
+
+def _blank(size: QSize, ratio: float) -> QPixmap:
+    picture = QPixmap(size * ratio)
+    picture.setDevicePixelRatio(ratio)
+    picture.fill(Qt.GlobalColor.transparent)
+    return picture

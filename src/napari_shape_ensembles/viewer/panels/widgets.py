@@ -5,19 +5,23 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from html import escape
 
-from qtpy.QtCore import QEvent, QObject, QSize, Qt, QTimer, Signal
-from qtpy.QtGui import QKeyEvent, QKeySequence, QPaintEvent, QResizeEvent, QShortcut
+from qtpy.QtCore import QEvent, QModelIndex, QObject, QPersistentModelIndex, QSize, Qt, QTimer, Signal
+from qtpy.QtGui import QKeyEvent, QKeySequence, QPaintEvent, QPalette, QResizeEvent, QShortcut
 from qtpy.QtWidgets import (
+    QAbstractItemView,
     QApplication,
     QComboBox,
     QFormLayout,
     QFrame,
     QLabel,
+    QLayout,
     QPushButton,
     QScrollArea,
     QSizePolicy,
     QStyle,
+    QStyledItemDelegate,
     QStyleOptionComboBox,
+    QStyleOptionViewItem,
     QStylePainter,
     QVBoxLayout,
     QWidget,
@@ -78,15 +82,6 @@ class ScrollColumn(QScrollArea):
             page.setMinimumHeight(height)
 
 
-def scrolling(page: QWidget) -> QScrollArea:
-    """A page that scrolls both ways where there is less room than it needs."""
-    area = QScrollArea()
-    area.setWidgetResizable(True)
-    area.setFrameShape(QFrame.Shape.NoFrame)
-    area.setWidget(page)
-    return area
-
-
 class Section(QWidget):
     """A heading that folds what is below it.
 
@@ -115,7 +110,6 @@ class Section(QWidget):
         layout.setSpacing(2)
         layout.addWidget(self.heading)
         layout.addWidget(content)
-        self.unfolded = not folded
         self.fold(folded)
 
     def fold(self, folded: bool = True) -> None:
@@ -125,6 +119,40 @@ class Section(QWidget):
         self.heading.setText(f"{'▾' if self.unfolded else '▸'}  {self._title}")
         self.heading.setToolTip(f"{'Fold' if self.unfolded else 'Unfold'} {self._title.replace('&', '').lower()}")
         self.toggled.emit(self.unfolded)
+
+
+def button(text: str, tooltip: str, *, checkable: bool = False) -> QPushButton:
+    """A button and what it does."""
+    made = QPushButton(text)
+    made.setToolTip(tooltip)
+    made.setCheckable(checkable)
+    return made
+
+
+def column(*parts: QWidget | QLayout, margins: tuple[int, int, int, int] = (0, 0, 0, 0)) -> QWidget:
+    """Widgets and layouts below each other."""
+    page = QWidget()
+    layout = QVBoxLayout(page)
+    layout.setContentsMargins(*margins)
+    for part in parts:
+        layout.addWidget(part) if isinstance(part, QWidget) else layout.addLayout(part)
+    return page
+
+
+def labelled(text: str, control: QWidget) -> QLabel:
+    """A label whose key (&) goes to a control, and that has its tooltip."""
+    label = QLabel(text)
+    label.setBuddy(control)
+    label.setToolTip(control.toolTip())
+    return label
+
+
+def emptied(layout: QLayout) -> None:
+    """Delete all widgets of a layout."""
+    while (item := layout.takeAt(0)) is not None:
+        if (widget := item.widget()) is not None:
+            widget.setParent(None)
+            widget.deleteLater()
 
 
 def run_keys(page: QWidget, run: Callable[[], object], cancel: Callable[[], object]) -> None:
@@ -180,6 +208,23 @@ class NarrowList(QComboBox):
         painter.drawComplexControl(QStyle.ComplexControl.CC_ComboBox, option)
         painter.drawControl(QStyle.ControlElement.CE_ComboBoxLabel, option)
         painter.end()
+
+
+class _WheelPasses(QObject):
+    """Sends the wheel on to the page below a control."""
+
+    def eventFilter(self, _: QObject | None, event: QEvent | None) -> bool:  # noqa: N802 - Qt's name
+        """Ignore the wheel, so that the page scrolls."""
+        if event is None or event.type() != QEvent.Type.Wheel:
+            return False
+        event.ignore()
+        return True
+
+
+def pass_wheel(control: QWidget) -> None:
+    """Let the wheel scroll the page of a control, not change its value or give it the focus."""
+    control.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+    control.installEventFilter(_WheelPasses(control))
 
 
 class Words(QLabel):
@@ -242,3 +287,27 @@ def form(page: QWidget | None = None) -> QFormLayout:
     rows.setFieldGrowthPolicy(QFormLayout.FieldGrowthPolicy.AllNonFixedFieldsGrow)
     rows.setRowWrapPolicy(QFormLayout.RowWrapPolicy.WrapLongRows)
     return rows
+
+
+class _ClearBoxes(QStyledItemDelegate):
+    """Draws items as usual, but check boxes in the color of text: in a shade of the ground they are unseen on dark."""
+
+    def __init__(self, view: QAbstractItemView) -> None:
+        super().__init__(view)
+        self._view = view
+
+    def initStyleOption(  # noqa: N802 - Qt's name
+        self, option: QStyleOptionViewItem | None, index: QModelIndex | QPersistentModelIndex
+    ) -> None:
+        """Give the style the colors it makes boxes and ticks of."""
+        super().initStyleOption(option, index)
+        if option is not None:
+            palette, theme = option.palette, self._view.palette()
+            for role in (QPalette.ColorRole.Window, QPalette.ColorRole.Text):
+                palette.setColor(role, theme.windowText().color())
+            palette.setColor(QPalette.ColorRole.Base, theme.window().color())
+
+
+def with_clear_boxes(view: QAbstractItemView) -> None:
+    """Draw the check boxes of a list or a table in the color of text, from now on."""
+    view.setItemDelegate(_ClearBoxes(view))

@@ -1,0 +1,15 @@
+"""The colors of A, of B and of what is drawn beside them, the same in layers, plots, docks and reports.
+
+A and B differ in lightness as well as in hue, and are told apart with every kind of color vision.
+"""
+
+COLOR_A = "#0073b3"
+COLOR_B = "#e69e00"
+#: Of each side by its letter.
+SIDE_COLORS = {"A": COLOR_A, "B": COLOR_B}
+#: The middle of a scale from B to A.
+NEUTRAL = "#f0f0f0"
+#: Outlines over an image.
+OUTLINE = "#ffd400"
+#: Outlines over an image of curves that are ranked, and of those among them that are excluded.
+RANKED, EXCLUDED = "#9aa0a6", "#e0529c"

@@ -1,0 +1,115 @@
+"""The card of one curve: its numbers, its outline on the mean, its nearest neighbours, and a way to exclude it."""
+
+from html import escape
+
+import numpy as np
+from numpy.typing import NDArray
+from qtpy.QtCore import QSize, Signal
+from qtpy.QtGui import QResizeEvent
+from qtpy.QtWidgets import QGridLayout, QLabel, QVBoxLayout, QWidget
+
+from ...comparison import Comparison
+from ...explanation.single_curves import aligned, mean_outline, nearest_curves
+from ..color_features import COLOR_FEATURES
+from ..panels.shape_canvas import OutlineButton, ShapeCanvas, StyledOutline, radius
+from ..panels.widgets import button, emptied, wrapped
+
+Index = NDArray[np.int64]
+
+_NARROW, _GAP, _MARGINS = 230, 3, 20  # pixels
+_LONG = 80  # letters
+
+
+class CurveCard(QWidget):
+    """Shows one curve, or says how to pick one.
+
+    Signals
+    -------
+    picked : array of one pooled row
+        A neighbour was clicked.
+    excluded : int
+        The curve of this pooled row is to be excluded, or included again.
+    """
+
+    picked = Signal(object)
+    excluded = Signal(int)
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.row = -1
+        self.numbers = wrapped(rich=True)
+        self.outline = ShapeCanvas()
+        self.outline.setMinimumSize(120, 140)
+        self.outline.setToolTip("Solid: this curve. Dashed: the mean shape. Aligned, same scale.")
+        self.exclude = button(
+            "Excl&ude", "Exclude this curve from the next run, or include it again; the image is not changed"
+        )
+        self.exclude.clicked.connect(lambda: self.excluded.emit(self.row))
+        self._nearest = QGridLayout()
+        self._nearest.setHorizontalSpacing(_GAP)
+        layout = QVBoxLayout(self)
+        for part in (self.numbers, self.outline, self.exclude, QLabel("Nearest in A, and in B")):
+            layout.addWidget(part)
+        layout.addLayout(self._nearest)
+        layout.addStretch(1)
+        self.buttons: list[OutlineButton] = []
+
+    def show_curve(self, result: Comparison, rows: Index, excluded: frozenset[int]) -> None:
+        """Show a curve; with several picked, say so."""
+        self.row = int(rows[0]) if len(rows) == 1 else -1
+        self.exclude.setEnabled(self.row >= 0)
+        self.exclude.setText("Incl&ude again" if self.row in excluded else "Excl&ude")
+        emptied(self._nearest)
+        self.buttons = []
+        if self.row < 0:
+            several = f"{len(rows)} curves are picked." if len(rows) else "Click a curve to see its card."
+            self.numbers.setText(several)
+            self.outline.show_shapes([])
+        else:
+            self.numbers.setText(_numbers(result, self.row))
+            self._show_outlines(result)
+
+    def _show_outlines(self, result: Comparison) -> None:
+        rows = np.concatenate([[self.row], *nearest_curves(result, self.row)])
+        sides = np.where(rows < len(result.a), "A", "B").tolist()
+        outlines, mean = aligned(result, rows), mean_outline(result)
+        self.outline.set_scale(1.05 * radius([outlines[0], mean]), result.a.unit)
+        self.outline.show_shapes([StyledOutline(outlines[0], sides[0]), StyledOutline(mean, dashed=True, width=1.0)])
+        reach = radius(outlines)
+        for row, side, outline in list(zip(rows.tolist(), sides, outlines, strict=True))[1:]:
+            nearest = OutlineButton(row, side, outline, reach)
+            nearest.clicked.connect(lambda _=False, row=row: self.picked.emit(np.array([row])))
+            self.buttons.append(nearest)
+        self._arrange()
+
+    def _arrange(self) -> None:
+        """The nearest in A beside those in B, or above them."""
+        width = sum(one.width() + _GAP for one in self.buttons)
+        beside = width <= self.contentsRect().width() - _MARGINS
+        first = sum(one.side == "A" for one in self.buttons)
+        for place, one in enumerate(self.buttons):
+            above = beside or place < first
+            self._nearest.addWidget(one, 0 if above else 1, place if above else place - first)
+
+    def minimumSizeHint(self) -> QSize:  # noqa: N802 - Qt's name
+        """Narrower than the nearest side by side: they find another place."""
+        return QSize(_NARROW, super().minimumSizeHint().height())
+
+    def resizeEvent(self, event: QResizeEvent | None) -> None:  # noqa: N802 - Qt's name
+        """Put the nearest where there is room."""
+        super().resizeEvent(event)
+        self._arrange()
+
+
+def _numbers(result: Comparison, row: int) -> str:
+    """The curve's side, image, id and numbers with their units."""
+    side, name = ("A", result.a.name) if row < len(result.a) else ("B", result.b.name)
+    if len(name) > _LONG:  # as that of several images together
+        name = f"{name[: _LONG // 2]}…{name[-_LONG // 2 :]}"
+    lines = [f"<b>{side}</b> {escape(name)}, curve {escape(str(result.distances['id'].iloc[row]))}"]
+    lines += [
+        f"{feature.label}: {feature.values(result)[row]:.4g} {escape(feature.unit(result))}".strip()
+        for feature in COLOR_FEATURES.values()
+        if feature.numeric
+    ]
+    return "<br>".join(lines)

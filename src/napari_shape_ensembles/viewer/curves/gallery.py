@@ -1,0 +1,52 @@
+"""The gallery: of A and of B the curves nearest to the mean shape, and those farthest from it, to click."""
+
+import numpy as np
+from qtpy.QtCore import Signal
+from qtpy.QtWidgets import QGridLayout, QWidget
+
+from ...comparison import Comparison
+from ...explanation.single_curves import aligned, nearest_and_farthest
+from ..panels.fonts import NamedLine
+from ..panels.shape_canvas import OutlineButton, radius
+from ..panels.widgets import emptied, tip
+
+_SIZE, _GAP = 72, 24
+
+
+class CurveGallery(QWidget):
+    """A above B: the most typical and the most unusual curves, aligned and at one scale.
+
+    Signals
+    -------
+    picked : array of one pooled row
+        An outline was clicked.
+    """
+
+    picked = Signal(object)
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._grid = QGridLayout(self)
+        self.buttons: list[OutlineButton] = []
+
+    def show_result(self, result: Comparison, count: int = 6) -> None:
+        """Fill the gallery anew."""
+        emptied(self._grid)
+        self.buttons = []
+        sides = nearest_and_farthest(result, count)
+        rows = np.concatenate([group for side in sides for group in side])
+        outlines = aligned(result, rows)
+        reach, pictures = radius(outlines), zip(rows.tolist(), outlines, strict=True)
+        for line, (letter, name, side) in enumerate(zip("AB", (result.a.name, result.b.name), sides, strict=True)):
+            for left, words, group in zip((0, count + 1), ("most typical", "most unusual"), side, strict=True):
+                heading = NamedLine(f"{letter} ", name, f": {words}")
+                heading.setToolTip(tip(name))
+                self._grid.addWidget(heading, 2 * line, left, 1, count)
+                for place, (row, outline) in zip(range(left, left + len(group)), pictures, strict=False):
+                    button = OutlineButton(row, letter, outline, reach, _SIZE)
+                    button.clicked.connect(lambda _=False, row=row: self.picked.emit(np.array([row])))
+                    self._grid.addWidget(button, 2 * line + 1, place)
+                    self.buttons.append(button)
+        self._grid.setColumnMinimumWidth(count, _GAP)
+        self._grid.setRowStretch(4, 1)
+        self._grid.setColumnStretch(2 * count + 2, 1)

@@ -1,0 +1,1 @@
+"""Widgets that show one thing each, and know neither docks nor each other's contents."""

@@ -1,0 +1,144 @@
+"""What the curves are colored by: the feature, the upper limit of its scale, and the color bar that belongs to it."""
+
+import numpy as np
+from numpy.typing import NDArray
+from qtpy.QtCore import QRectF, QSize, Qt, Signal
+from qtpy.QtGui import QImage, QPainter, QPaintEvent, QPen
+from qtpy.QtWidgets import QHBoxLayout, QSizePolicy, QVBoxLayout, QWidget
+
+from ...comparison import Comparison
+from ..color_features import COLOR_FEATURES, ColorFeature
+from ..layers import CLIPPED
+from .distributions import paint_labels, paint_steps, shares
+from .fonts import Drawing, WholeBox
+from .widgets import NarrowList, labelled
+
+Real = NDArray[np.float64]
+
+_BAR, _BINS, _NARROW = 14, 40, 200
+
+
+class ColorBy(QWidget):
+    """The choice of the feature that fills the curves, with the color bar that belongs to it.
+
+    Signals
+    -------
+    changed : (str, int)
+        Another feature or percentile was chosen.
+    """
+
+    changed = Signal(str, int)
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.choice = NarrowList()
+        for column, feature in COLOR_FEATURES.items():
+            self.choice.addItem(feature.label, column)
+        self.choice.setToolTip(
+            "Feature that fills the curves; all images share one color scale. Default: distance from the mean.\n"
+            "Typical of A or B: the witness of the test, positive where curves of A are denser."
+        )
+        self.percentile = WholeBox()
+        self.percentile.setRange(50, 100)
+        self.percentile.setValue(CLIPPED)
+        self.percentile.setSuffix(" %")
+        self.percentile.setToolTip(
+            "Percentile of all curves at which the color scale ends; the few beyond share the last color. "
+            f"Default {CLIPPED} %; 100 % for none."
+        )
+        self.colorbar = ColorBar()
+        row = QHBoxLayout()
+        row.addWidget(labelled("Upper limit (percentile)", self.percentile))
+        row.addWidget(self.percentile)
+        row.addStretch(1)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.addWidget(labelled("Color &by", self.choice))
+        column.addWidget(self.choice)
+        column.addLayout(row)
+        column.addWidget(self.colorbar)
+        self.choice.currentIndexChanged.connect(self._tell)
+        self.percentile.valueChanged.connect(self._tell)
+
+    def _tell(self) -> None:
+        self.changed.emit(self.choice.currentData(), self.percentile.value())
+
+    def show_colors(self, column: str, percentile: int, result: Comparison, limits: tuple[float, float]) -> None:
+        """Show what the curves of a result are filled by, and the ends of their color scale."""
+        for control in (self.choice, self.percentile):
+            control.blockSignals(True)
+        self.choice.setCurrentIndex(self.choice.findData(column))
+        self.percentile.setValue(percentile)
+        for control in (self.choice, self.percentile):
+            control.blockSignals(False)
+        feature, first = COLOR_FEATURES[column], len(result.a)
+        values = feature.values(result)
+        self.colorbar.show_values(feature, limits, values[:first], values[first:], feature.unit(result))
+        self.show()
+
+
+class ColorBar(Drawing):
+    """The colors with their numbers below, and above them how many curves of A and of B have each color.
+
+    Shapes layers have no color bar of their own.
+    """
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        self.setToolTip("Above the colors: how many curves of A and of B have them. ≥ and ≤: beyond, one color.")
+        self.show_values(ColorFeature("", lambda _: np.empty(0)), (0.0, 1.0), np.empty(0), np.empty(0), "")
+
+    def show_values(self, feature: ColorFeature, limits: tuple[float, float], a: Real, b: Real, unit: str) -> None:
+        """Show the values of A's and B's curves on a scale."""
+        self._feature, self._limits, self._unit = feature, limits, unit
+        self._sides = [side[np.isfinite(side)] for side in (a, b)]
+        colors = np.round(255 * feature.colormap.map(np.linspace(0, 1, 256)))
+        self._pixels = colors.astype(np.uint8).tobytes()
+        self.updateGeometry()
+        self.update()
+
+    def labels(self) -> list[str]:
+        """The words below the bar, from left to right."""
+        if self._feature.ends is not None:
+            return [self._feature.ends[0], "0" if self._feature.diverging else "", self._feature.ends[1]]
+        low, high = self._limits
+        values = np.concatenate(self._sides)
+        below, above = "≤ " * bool((values < low).any()), "≥ " * bool((values > high).any())
+        return [f"{below}{low:.3g}", f"{(low + high) / 2:.3g}", f"{above}{high:.3g} {self._unit}".strip()]
+
+    def shares(self) -> list[Real]:
+        """Share of A's and of B's curves in each of the bins along the bar; those beyond its ends in the last ones."""
+        return shares(self._sides, *self._limits, _BINS)
+
+    def sizeHint(self) -> QSize:  # noqa: N802 - Qt's name
+        """Room for two distributions, the bar and one line of numbers."""
+        words = self.fontMetrics().horizontalAdvance("  ".join(self.labels()))
+        height = 2 * self._strip() + _BAR + self.fontMetrics().height() + 8
+        return QSize(max(_NARROW, words + 2 * self._margin()), height)
+
+    minimumSizeHint = sizeHint  # noqa: N815 - Qt's name
+
+    def _strip(self) -> int:
+        """Height of a distribution, beside which its side's letter stands."""
+        return self.fontMetrics().height() + 4
+
+    def _margin(self) -> int:
+        return self.fontMetrics().horizontalAdvance("B") + 8
+
+    def paintEvent(self, event: QPaintEvent | None) -> None:  # noqa: N802 - Qt's name
+        """Draw all of it, in the theme's text color."""
+        painter = QPainter(self)
+        ink = QPen(self.palette().windowText().color(), 1)
+        margin, height = self._margin(), self._strip()
+        bar = QRectF(margin, 2 * height + 2, self.width() - 2 * margin, _BAR)
+        for index, (name, side, share) in enumerate(zip("AB", self._sides, self.shares(), strict=True)):
+            if len(side):
+                strip = QRectF(margin, index * height + 2, bar.width(), height - 4)
+                paint_steps(painter, strip, share / (share.max() or 1.0), ink, 110)
+                painter.drawText(QRectF(0, strip.top(), margin - 4, height), Qt.AlignmentFlag.AlignRight, name)
+        painter.drawImage(bar, QImage(self._pixels, 256, 1, QImage.Format.Format_RGBA8888))
+        painter.setPen(ink)
+        line = QRectF(margin, bar.bottom() + 2, bar.width(), self.fontMetrics().height() + 2)
+        paint_labels(painter, line, self.labels())
+        painter.end()

@@ -1,0 +1,295 @@
+"""Distributions drawn by Qt in the theme's colors: of sizes, of a test's statistic, of two samples; and shares."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from qtpy.QtCore import QPointF, QRect, QRectF, QSize, Qt
+from qtpy.QtGui import QBrush, QColor, QPainter, QPaintEvent, QPen, QPolygonF
+from qtpy.QtWidgets import QSizePolicy, QWidget
+
+from ...mmd import MMDTest
+from ...palette import COLOR_A, COLOR_B
+from .fonts import Drawing
+
+Real = NDArray[np.float64]
+
+_MARGIN, _PLOT, _NARROW = 8, 56, 200  # pixels
+_MARK = 5  # pixels, half of a triangle
+_WRAP = Qt.TextFlag.TextWordWrap.value
+
+
+def shares(samples: Sequence[Real], low: float, high: float, bins: int) -> list[Real]:
+    """Share of each sample in equal bins from `low` to `high`; values beyond them fall in the outer bins."""
+    edges = np.linspace(low, high, bins + 1)
+    return [np.histogram(np.clip(values, low, high), edges)[0] / max(len(values), 1) for values in samples]
+
+
+def paint_steps(painter: QPainter, box: QRectF, heights: Real, pen: QPen, alpha: int) -> None:
+    """Paint a histogram with heights from 0 to 1 into a box, filled by the color of the pen with this alpha."""
+    sides = np.repeat(np.linspace(box.left(), box.right(), len(heights) + 1), 2)
+    tops = box.bottom() - box.height() * np.concatenate([[0], np.repeat(heights, 2), [0]])
+    fill = pen.color()
+    fill.setAlpha(alpha)
+    painter.setPen(pen)
+    painter.setBrush(fill)
+    painter.drawPolygon(QPolygonF(map(QPointF, sides.tolist(), tops.tolist())))
+
+
+def paint_labels(painter: QPainter, line: QRectF, labels: Sequence[str]) -> None:
+    """Write the labels of the lower end, the middle and the upper end of an axis."""
+    sides = (Qt.AlignmentFlag.AlignLeft, Qt.AlignmentFlag.AlignHCenter, Qt.AlignmentFlag.AlignRight)
+    for label, side in zip(labels, sides, strict=True):
+        painter.drawText(line, side, label)
+
+
+class Histogram(Drawing):
+    """A histogram above a labelled axis, below a caption: subclasses say of what."""
+
+    bins = 40
+    longest = ""  #: The longest label there can be: the dock stays as wide as it is while the values change.
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        policy = QSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        policy.setHeightForWidth(True)
+        self.setSizePolicy(policy)
+
+    def values(self) -> Real:
+        """The sample."""
+        raise NotImplementedError
+
+    def span(self) -> tuple[float, float]:
+        """Both ends of the axis."""
+        raise NotImplementedError
+
+    def labels(self) -> list[str]:
+        """What is written below the lower end, the middle and the upper end of the axis."""
+        raise NotImplementedError
+
+    def caption(self) -> str:
+        """What is written above."""
+        return ""
+
+    def counts(self) -> NDArray[np.integer]:
+        """Number of values in each bin."""
+        return np.histogram(self.values(), self.bins, self.span())[0]
+
+    def place(self, value: float) -> float:
+        """Horizontal place of a value, in pixels of the widget."""
+        low, high = self.span()
+        return _MARGIN + (value - low) / (high - low) * (self.width() - 2 * _MARGIN)
+
+    def sizeHint(self) -> QSize:  # noqa: N802 - Qt's name
+        """Room for the caption, the histogram and its labels."""
+        width = max(_NARROW, self.fontMetrics().horizontalAdvance(self.longest) + 2 * _MARGIN)
+        return QSize(width, self.heightForWidth(width))
+
+    minimumSizeHint = sizeHint  # noqa: N815 - Qt's name
+
+    def heightForWidth(self, width: int) -> int:  # noqa: N802 - Qt's name
+        """The caption and the labels may need two lines: asking for more width would move the dock."""
+        return self._above(width) + _PLOT + self._lines(width) * self.fontMetrics().height() + _MARK
+
+    def _above(self, width: int) -> int:
+        """Height of the caption, and of a mark that reaches above the histogram."""
+        room = QRect(0, 0, width, 10 * _PLOT)
+        caption = self.caption()
+        return self.fontMetrics().boundingRect(room, _WRAP, caption).height() + _MARGIN if caption else 0
+
+    def _lines(self, width: int) -> int:
+        return 1 if self.fontMetrics().horizontalAdvance("  ".join(self.labels())) <= width - 2 * _MARGIN else 2
+
+    def paintEvent(self, event: QPaintEvent | None) -> None:  # noqa: N802 - Qt's name
+        """Draw everything."""
+        painter = QPainter(self)
+        ink, line = self.palette().windowText().color(), self.fontMetrics().height()
+        above, counts = self._above(self.width()), self.counts()
+        box = QRectF(_MARGIN, above, self.width() - 2 * _MARGIN, _PLOT)
+        painter.setPen(ink)
+        painter.drawText(self.rect(), _WRAP, self.caption())
+        below = QRectF(box.left(), box.bottom() + 3, box.width(), line + 2)
+        low, middle, high = self.labels()
+        paint_labels(painter, below, (low, "", high))
+        paint_labels(painter, below.translated(0, (self._lines(self.width()) - 1) * line), ("", middle, ""))
+        paint_steps(painter, box, counts / max(counts.max(), 1), QPen(ink, 1), 70)
+        self.paint_marks(painter, box, ink)
+        painter.end()
+
+    def paint_marks(self, painter: QPainter, box: QRectF, ink: QColor) -> None:
+        """Draw over the histogram."""
+
+
+class SizeHistogram(Histogram):
+    """Equivalent diameters of objects, on a logarithmic axis."""
+
+    bins = 24
+    longest = "median diameter 00.00 pixel"
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._sizes, self._unit = np.empty(0), ""
+        self.setToolTip("Equivalent diameters of the objects kept: diameters of circles of the same area.")
+
+    def show_values(self, values: ArrayLike, unit: str) -> None:
+        """Show positive sizes in a unit."""
+        self._sizes, self._unit = np.asarray(values, dtype=np.float64), unit
+        self.updateGeometry()
+        self.update()
+
+    def values(self) -> Real:
+        """Logarithms of the sizes."""
+        return np.log(self._sizes)
+
+    def span(self) -> tuple[float, float]:
+        """From the smallest to the largest."""
+        logs = self.values()
+        low, high = (logs.min(), logs.max()) if len(logs) else (0.0, 1.0)
+        return (low, high) if high > low else (low - 0.5, low + 0.5)
+
+    def labels(self) -> list[str]:
+        """Smallest, median and largest size."""
+        if not len(self._sizes):
+            return ["", "no objects", ""]
+        low, middle, high = np.quantile(self._sizes, [0, 0.5, 1])
+        return [f"{low:.3g}", f"median diameter {middle:.3g} {self._unit}", f"{high:.3g}"]
+
+
+class NullPlot(Histogram):
+    """Permutation distribution of a test's statistic, with the threshold dashed and the observed value solid."""
+
+    def __init__(self, title: str, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.title = title
+        self.test: MMDTest | None = None
+        self.setToolTip(
+            "Grey: the MMD after shuffling the labels A and B, once per permutation. Dashed: the threshold. "
+            "Solid, with a triangle: the MMD of your images. To the right of the threshold, a difference is detected."
+        )
+
+    def show_test(self, test: MMDTest) -> None:
+        """Draw this test from now on."""
+        self.test = test
+        self.updateGeometry()
+        self.update()
+
+    def values(self) -> Real:
+        """The statistic of each permutation."""
+        return np.empty(0) if self.test is None else self.test.null
+
+    def marks(self) -> dict[Qt.PenStyle, float]:
+        """The observed statistic, and the threshold where it can be reached, by the line that marks them."""
+        if self.test is None:
+            return {}
+        lines = {Qt.PenStyle.SolidLine: self.test.mmd, Qt.PenStyle.DashLine: self.test.threshold}
+        return {style: value for style, value in lines.items() if np.isfinite(value)}
+
+    def span(self) -> tuple[float, float]:
+        """Some more than what is drawn."""
+        drawn = [*self.values(), *self.marks().values()] or [0.0, 1.0]
+        low, high = float(min(drawn)), float(max(drawn))
+        room = 0.05 * (high - low) or 0.05
+        return low - room, high + room
+
+    def labels(self) -> list[str]:
+        """Both ends, and what it is."""
+        low, high = self.span()
+        return [f"{low:.3f}", "MMD", f"{high:.3f}"]
+
+    def caption(self) -> str:
+        """The numbers in words."""
+        if self.test is None:
+            return ""
+        threshold = f"{self.test.threshold:.3f}" if np.isfinite(self.test.threshold) else "out of reach"
+        return f"{self.title}: ▾ {self.test.mmd:.3f}, threshold ┆ {threshold}"
+
+    def paint_marks(self, painter: QPainter, box: QRectF, ink: QColor) -> None:
+        """Draw the lines, and a triangle on the observed statistic."""
+        for style, value in self.marks().items():
+            x, top = self.place(value), box.top()
+            painter.setPen(QPen(ink, 2, style))
+            painter.drawLine(QPointF(x, top), QPointF(x, box.bottom()))
+            if style == Qt.PenStyle.SolidLine:
+                painter.setBrush(ink)
+                corners = [QPointF(x - _MARK, top - _MARK), QPointF(x + _MARK, top - _MARK), QPointF(x, top + 4)]
+                painter.drawPolygon(QPolygonF(corners))
+
+
+class PairedHistogram(QWidget):
+    """Two histograms over each other: A filled, B as a bold dashed line."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._shares = [np.zeros(1)] * 2
+        self.setFixedHeight(_PLOT)
+        self.setToolTip("Distribution of the coordinate over the curves of A (filled) and of B (dashed)")
+
+    def show_samples(self, a: Real, b: Real) -> None:
+        """Show the shares of A's and of B's values in common bins, outliers in the outer ones."""
+        low, high = np.quantile(np.concatenate([a, b]), [0.005, 0.995])
+        self._shares = shares([a, b], low, high if high > low else low + 1, 24)
+        self.update()
+
+    def shares(self) -> list[Real]:
+        """Shares of A's and of B's values in each bin."""
+        return self._shares
+
+    def paintEvent(self, event: QPaintEvent | None) -> None:  # noqa: N802 - Qt's name
+        """Draw both."""
+        painter = QPainter(self)
+        top = max(*(share.max() for share in self._shares), 1e-12)
+        pens = QPen(QColor(COLOR_A), 1), QPen(QColor(COLOR_B), 2, Qt.PenStyle.DashLine)
+        for share, pen, alpha in zip(self._shares, pens, (110, 0), strict=True):
+            paint_steps(painter, QRectF(self.rect()).adjusted(1, 2, -1, -2), share / top, pen, alpha)
+        painter.end()
+
+
+class ShareBar(Drawing):
+    """Shares of a whole as one bar, each part named below it with its interval."""
+
+    _FILLS = (
+        Qt.BrushStyle.SolidPattern,
+        Qt.BrushStyle.BDiagPattern,
+        Qt.BrushStyle.CrossPattern,
+        Qt.BrushStyle.Dense5Pattern,
+    )
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._parts: list[tuple[str, float, tuple[float, float]]] = []
+        self.setToolTip(
+            "Share of each component in the squared MMD of all four, with its 95 % bootstrap interval; without unit."
+        )
+
+    def show_shares(self, parts: list[tuple[str, float, tuple[float, float]]]) -> None:
+        """Show (name, share, interval) of each part."""
+        self._parts = parts
+        self.updateGeometry()
+        self.update()
+
+    def lines(self) -> list[str]:
+        """What stands below the bar."""
+        return [f"{name} {share:.0%} ({low:.0%} to {high:.0%})" for name, share, (low, high) in self._parts]
+
+    def sizeHint(self) -> QSize:  # noqa: N802 - Qt's name
+        """Room for the bar and its lines."""
+        metrics = self.fontMetrics()
+        widest = max((metrics.horizontalAdvance(line) for line in self.lines()), default=0)
+        return QSize(22 + widest, 26 + len(self._parts) * (metrics.height() + 2))
+
+    minimumSizeHint = sizeHint  # noqa: N815 - Qt's name
+
+    def paintEvent(self, event: QPaintEvent | None) -> None:  # noqa: N802 - Qt's name
+        """Draw the bar, then a line for each part with a patch of its pattern."""
+        painter = QPainter(self)
+        ink = self.palette().windowText().color()
+        left, line = 1.0, self.fontMetrics().height() + 2
+        for i, ((_, share, _), words) in enumerate(zip(self._parts, self.lines(), strict=True)):
+            painter.setPen(ink)
+            painter.setBrush(QBrush(ink, self._FILLS[i % 4]))
+            painter.drawRect(QRectF(left, 1, share * (self.width() - 2), 18))
+            left += share * (self.width() - 2)
+            top = 24 + i * line
+            painter.drawRect(QRectF(1, top + 3, 14, line - 6))
+            painter.drawText(QRectF(22, top, self.width() - 22, line), Qt.AlignmentFlag.AlignVCenter, words)
+        painter.end()

@@ -1,0 +1,276 @@
+"""The explorer of shape space: sliders along its coordinates, paths between curves, and what the rank leaves of one."""
+
+import numpy as np
+from numpy.typing import NDArray
+from qtpy.QtCore import Qt, QTimer, Signal
+from qtpy.QtWidgets import (
+    QComboBox,
+    QGridLayout,
+    QHBoxLayout,
+    QLabel,
+    QPushButton,
+    QSlider,
+    QTabWidget,
+    QVBoxLayout,
+    QWidget,
+)
+
+from ...explanation.shape_paths import SCALE_AXES, Geodesic, Place, ShapePlaces, lipschitz
+from .fonts import SteadyLabel, WholeBox, fit_text
+from .shape_canvas import ShapeCanvas, StyledOutline, radius
+from .widgets import NarrowList, button, wrapped
+
+Real = NDArray[np.float64]
+
+_MODES = 4
+# Sliders run in tenths of a standard deviation, up to three of them; paths in hundredths.
+_TENTHS, _SIGMAS, _HUNDREDTHS = 10, 3, 100
+_FRAME, _PERIOD = 16, 180  # milliseconds of a frame; frames in which a slider goes back and forth once
+_SHORTEST = 50  # pixels of a slider in a narrow dock
+
+
+class ShapeExplorer(QWidget):
+    """Draws one shape live.
+
+    Signals
+    -------
+    wants_selected : QComboBox
+        A button asks for the curve that is selected in the viewer, for this list.
+    wants_layer
+        *Add to viewer* was pressed; `shape` has the outline and its name.
+    """
+
+    wants_selected = Signal(object)
+    wants_layer = Signal()
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.places: ShapePlaces | None = None
+        self._shape: tuple[Real, str] | None = None
+        self._path: tuple[tuple[int, ...], Geodesic] | None = None  # with its ends in the lists
+        self._curve: tuple[int, Place, Real] | None = None  # with its row
+        self._mean: Real = np.zeros((3, 2))
+        self._frame = self._last = 0
+        self._timer = QTimer(self)
+        self._timer.setInterval(_FRAME)
+        self._timer.timeout.connect(self._advance)
+        self.canvas = ShapeCanvas()
+        self.mode_boxes: list[WholeBox] = []
+        self.sliders: list[QSlider] = []
+        self.takes: list[QPushButton] = []
+        self.tabs = QTabWidget()
+        for page, title in ((self._slider_page(), "Sliders"), (self._path_page(), "Path"), (self._rank_page(), "Rank")):
+            self.tabs.addTab(page, title)
+        self.tabs.currentChanged.connect(self._redraw)
+        self.play = button("▶ Pla&y", "Animate the slider used last", checkable=True)
+        self.play.toggled.connect(self._toggle_play)
+        self.add = button("A&dd to viewer", "Add the outline shown as a Shapes layer, in the unit of the comparison")
+        self.add.clicked.connect(self.wants_layer)
+        buttons = QHBoxLayout()
+        buttons.addWidget(self.play)
+        buttons.addWidget(self.add)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.addWidget(self.canvas, 1)
+        layout.addWidget(self.tabs)
+        layout.addLayout(buttons)
+
+    # Pages -----------------------------------------------------------------------------------------------------
+
+    def _slider_page(self) -> QWidget:
+        page, grid = _page()
+        for row in range(_MODES):
+            box = WholeBox()
+            box.setPrefix("mode ")
+            box.setToolTip("Which mode of undulation this slider moves, 1 = the one that varies most")
+            box.valueChanged.connect(self._redraw)
+            self.mode_boxes.append(box)
+            self._add_slider(grid, row, box)
+        for row, name in enumerate(SCALE_AXES, _MODES):
+            self._add_slider(grid, row, QLabel(name))
+        self.reset = button("&Reset", "Back to the mean of all curves")
+        self.reset.clicked.connect(self.reset_sliders)
+        grid.addWidget(self.reset, _MODES + len(SCALE_AXES), 0, 1, 3)
+        return page
+
+    def _add_slider(self, grid: QGridLayout, row: int, head: QWidget) -> None:
+        value = SteadyLabel("0.0 sd", longest="−3.0 sd ")
+
+        def moved(tenths: int) -> None:
+            value.setText(f"{tenths / _TENTHS:.1f} sd")
+            self._last = row
+            self._redraw()
+
+        slider = _slider(-_TENTHS * _SIGMAS, _TENTHS * _SIGMAS, "Standard deviations from the mean of all curves")
+        slider.valueChanged.connect(moved)
+        self.sliders.append(slider)
+        for place, part in enumerate((head, slider, value)):
+            grid.addWidget(part, row, place)
+
+    def _path_page(self) -> QWidget:
+        page, grid = _page()
+        self.ends = [
+            self._curve_list(grid, row, words, f"Where the path goes {words}: a mean, or a curve by its image and id")
+            for row, words in enumerate(("from", "to"))
+        ]
+        self.time = _slider(0, _HUNDREDTHS, "Position on the geodesic, in hundredths of its length")
+        self.time.valueChanged.connect(self._redraw)
+        grid.addWidget(self.time, 2, 0, 1, 3)
+        grid.setRowStretch(3, 1)
+        return page
+
+    def _rank_page(self) -> QWidget:
+        page, grid = _page()
+        self.curve = self._curve_list(
+            grid, 0, "curve", "The curve to draw from few undulation coordinates, by its image and id"
+        )
+        self.rank = _slider(1, 1, "Number of undulation coordinates used; fewer make a smoother curve")
+        self.rank.valueChanged.connect(self._redraw)
+        self.lipschitz = wrapped()
+        self.lipschitz.setToolTip("Greatest speed along the outline over the mean speed; 1 for a circle. Without unit.")
+        grid.addWidget(QLabel("rank"), 1, 0)
+        grid.addWidget(self.rank, 1, 1, 1, 2)
+        grid.addWidget(self.lipschitz, 2, 0, 1, 3)
+        grid.setRowStretch(3, 1)
+        return page
+
+    def _curve_list(self, grid: QGridLayout, row: int, words: str, tooltip: str) -> QComboBox:
+        """A list of curves in a row of its own, with a button for the one that is selected in the viewer."""
+        combo, take = NarrowList(), button("Selected", "Take the curve that is selected in the viewer's curve layers")
+        combo.setToolTip(tooltip)
+        combo.currentIndexChanged.connect(self._redraw)
+        take.clicked.connect(lambda: self.wants_selected.emit(combo))
+        self.takes.append(take)
+        for place, part in enumerate((QLabel(words), combo, take)):
+            grid.addWidget(part, row, place)
+        return combo
+
+    # What is shown ---------------------------------------------------------------------------------------------
+
+    def set_places(self, places: ShapePlaces) -> None:
+        """Explore another comparison, from its mean."""
+        self.places = None  # nothing is drawn until all controls are set
+        rank = places.space.rank
+        for place, box in enumerate(self.mode_boxes):
+            box.setRange(1, rank)
+            box.setValue(min(place + 1, rank))
+            fit_text(box)
+        sides = (("A", places.comparison.a), ("B", places.comparison.b))
+        curves = [f"{side} · {name}" for side, ensemble in sides for name in ensemble.ids]
+        for combo in (*self.ends, self.curve):
+            combo.clear()
+            combo.addItems(curves if combo is self.curve else ["mean of A", "mean of B", *curves])
+        self.ends[1].setCurrentIndex(1)
+        self.rank.setRange(1, rank)
+        self.rank.setValue(rank)
+        self.places, self._path, self._curve = places, None, None
+        self._mean = places.draw(places.mean(""))
+        self._redraw()
+
+    def choose_modes(self, modes: list[int]) -> None:
+        """Let the sliders move these modes (from 0)."""
+        for box, mode in zip(self.mode_boxes, modes, strict=False):
+            box.setValue(mode + 1)
+
+    def show_curve(self, row: int) -> None:
+        """Show one of the pooled curves on the page *Rank*."""
+        self.curve.setCurrentIndex(row)
+        self.tabs.setCurrentIndex(2)
+
+    def choose(self, combo: QComboBox, row: int) -> None:
+        """Choose one of the pooled curves in one of the lists."""
+        combo.setCurrentIndex(row + (0 if combo is self.curve else 2))
+
+    def shape(self) -> tuple[Real, str] | None:
+        """The outline (n, 2) shown, centred, and words for it."""
+        return self._shape
+
+    def reset_sliders(self) -> None:
+        """Back to the mean."""
+        for slider in self.sliders:
+            slider.setValue(0)
+
+    def _redraw(self, *_: object) -> None:
+        """Draw what the page in front says."""
+        if self.places is not None:
+            (self._draw_sliders, self._draw_path, self._draw_rank)[self.tabs.currentIndex()](self.places)
+
+    def _draw_sliders(self, places: ShapePlaces) -> None:
+        deviations = [slider.value() / _TENTHS for slider in self.sliders]
+        modes: dict[int, float] = {}
+        for box, sd in zip(self.mode_boxes, deviations, strict=False):
+            modes[box.value() - 1] = modes.get(box.value() - 1, 0) + sd
+        place = places.moved(modes, dict(zip(SCALE_AXES, deviations[_MODES:], strict=True)))
+        mean = StyledOutline(self._mean, dashed=True, width=1.5)
+        self._draw([mean], places.draw(place), place.name, least=1.6 * radius([self._mean]))
+
+    def _draw_path(self, places: ShapePlaces) -> None:
+        ends = tuple(max(combo.currentIndex(), 0) for combo in self.ends)
+        if self._path is None or self._path[0] != ends:
+            start, end = (places.mean("AB"[i]) if i < 2 else places.curve(i - 2)[0] for i in ends)
+            self._path = ends, Geodesic(places, start, end)
+        path, time = self._path[1], self.time.value() / _HUNDREDTHS
+        behind = [StyledOutline(path.at(end), side, dashed=True, width=1.5) for side, end in (("A", 0.0), ("B", 1.0))]
+        self._draw(behind, path.at(time), f"{path.start.name} → {path.end.name}, {time:.0%}")
+
+    def _draw_rank(self, places: ShapePlaces) -> None:
+        row, rank, unit = self.curve.currentIndex(), self.rank.value(), places.comparison.a.unit
+        if row < 0:
+            return
+        if self._curve is None or self._curve[0] != row:
+            self._curve = (row, *places.curve(row))
+        _, place, outline = self._curve
+        drawn = places.draw(place, rank)
+        away = np.sqrt(((drawn - outline) ** 2).sum(axis=1).mean())
+        self.lipschitz.setText(
+            f"Lipschitz constant {lipschitz(drawn):.2f} at rank {rank}, {lipschitz(outline):.2f} of the traced "
+            f"outline; RMS distance {away:.3g} {unit}"
+        )
+        traced = StyledOutline(outline, place.name[0], dashed=True, width=1.5)
+        self._draw([traced], drawn, f"{place.name}, rank {rank}")
+
+    def _draw(self, behind: list[StyledOutline], shape: Real, name: str, least: float = 0.0) -> None:
+        assert self.places is not None
+        self._shape = shape, name
+        reach = 1.08 * radius([shape, *(outline.curve for outline in behind)])
+        self.canvas.set_scale(max(least, reach), self.places.comparison.a.unit)
+        self.canvas.show_shapes([*behind, StyledOutline(shape, filled=True)], name)
+
+    # Animation -------------------------------------------------------------------------------------------------
+
+    def _toggle_play(self, on: bool) -> None:
+        self.play.setText("❚❚ Pa&use" if on else "▶ Pla&y")
+        self._frame = 0
+        (self._timer.start if on else self._timer.stop)()
+
+    def _advance(self) -> None:
+        """One frame: the slider goes back and forth, slower at its ends."""
+        if self.places is None or not self.isVisible():
+            return
+        self._frame += 1
+        page = self.tabs.currentIndex()
+        slider = (self.sliders[self._last], self.time, self.rank)[page]
+        phase = 2 * np.pi * self._frame / _PERIOD
+        share = (1 + (np.sin(phase) if page == 0 else -np.cos(phase))) / 2
+        slider.setValue(round(slider.minimum() + share * (slider.maximum() - slider.minimum())))
+
+    def stop(self) -> None:
+        """Stop playing."""
+        self.play.setChecked(False)
+
+
+def _page() -> tuple[QWidget, QGridLayout]:
+    page = QWidget()
+    grid = QGridLayout(page)
+    grid.setContentsMargins(4, 6, 4, 4)
+    grid.setVerticalSpacing(3)
+    grid.setColumnStretch(1, 1)
+    return page, grid
+
+
+def _slider(low: int, high: int, tooltip: str) -> QSlider:
+    slider = QSlider(Qt.Orientation.Horizontal)
+    slider.setRange(low, high)
+    slider.setToolTip(tooltip)
+    slider.setMinimumWidth(_SHORTEST)
+    return slider
