@@ -7,7 +7,7 @@ from .mask import trace_mask
 from .matching import Matching, boundary_distances, match_labels
 from .recipe import TILINGS, Method, Objects, Segmentation, Split
 from .repair import repaired, self_touching
-from .segment import segment, segment_stack, segmentation_steps
+from .segment import segment, segment_stack
 from .tiling import Boundary, Tiling
 from .units import conversion_factor
 
@@ -32,7 +32,6 @@ __all__ = [
     "repaired",
     "segment",
     "segment_stack",
-    "segmentation_steps",
     "self_touching",
     "trace_mask",
 ]
