@@ -1,14 +1,14 @@
 """Two segmentations of one image, annotator against annotator or against a model, in the terms of the comparison."""
 
-from collections.abc import Generator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..comparison import Comparison, Settings, Step, comparison_steps
+from ..comparison import Comparison, Settings, compare
 from ..outlines import Ensemble, Matching, boundary_distances, extract_curves, match_labels
+from ..progress import report
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -74,31 +74,13 @@ def agreement(
     ValueError
         For labels of different shapes, or what `extract_curves` and `compare` refuse.
     """
-    steps = agreement_steps(labels_a, labels_b, settings, min_iou=min_iou, **tracing)
-    while True:
-        try:
-            next(steps)
-        except StopIteration as stop:
-            result: Agreement = stop.value
-            return result
-
-
-def agreement_steps(
-    labels_a: ArrayLike,
-    labels_b: ArrayLike,
-    settings: Settings | None = None,
-    *,
-    min_iou: float = 0.5,
-    **tracing: Any,
-) -> Generator[Step, None, Agreement]:
-    """Do what `agreement` does, stopping before each step: close the generator to cancel."""
-    yield Step("matching objects", 0, 0)
+    report("matching objects")
     matching = match_labels(labels_a, labels_b, min_iou=min_iou)
-    yield Step("tracing outlines", 0, 0)
+    report("tracing outlines")
     a = extract_curves(labels_a, **{"name": "A"} | tracing)
     b = extract_curves(labels_b, **{"name": "B"} | tracing)
-    comparison = yield from comparison_steps(a, b, settings or Settings())
-    yield Step("measuring distances", 0, 0)
+    comparison = compare(a, b, settings or Settings())
+    report("measuring distances")
     return Agreement(matching, _objects(matching, comparison), comparison)
 
 

@@ -9,7 +9,7 @@ import pandas as pd
 from napari.layers import Shapes
 
 from ..comparison import STEPS as OF_COMPARISON
-from ..comparison import ArchetypeSensitivity, Comparison, Settings, archetype_sensitivity, compare
+from ..comparison import ArchetypeSensitivity, Comparison, Settings, archetype_sensitivity, compare, read_view
 from ..explanation import STEPS, Explanation, explain
 from ..io import CurveTable, write_curves
 from ..mmd import DependenceTest, dependence_test
@@ -17,7 +17,7 @@ from ..outlines import Outlines
 from ..progress import as_part, report
 from .color_features import COLOR_FEATURES, witness_values
 from .layers import curve_layers, layers_of, painted_data
-from .shown import Shown, pixel_size, read_view
+from .shown import Shown, pixel_size
 from .sides import Excluded, Sources, trace_sides
 
 ENDING = ".comparison.npz"
