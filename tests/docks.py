@@ -9,8 +9,7 @@ from qtpy.QtCore import Qt
 from skimage.draw import polygon2mask
 
 from curve_makers import blobs
-from napari_shape_ensembles.viewer import compare_dock
-from napari_shape_ensembles.viewer.compare_dock import CompareShapes
+from napari_shape_ensembles.viewer.docks.compare import CompareShapes
 
 PLUGIN = "napari-shape-ensembles"
 SPACING = 40
@@ -62,11 +61,11 @@ def choose(button, words, qtbot, wait=True):
     """Choose the entry of a menu that holds these words, and wait for the task to end."""
     (entry,) = [entry for entry in button.menu().actions() if words in entry.text().replace("&", "")]
     dock = button
-    while not isinstance(dock, compare_dock.CompareShapes):
+    while not isinstance(dock, CompareShapes):
         dock = dock.parentWidget()
     entry.trigger()
     if wait:
-        qtbot.waitUntil(lambda: not dock.runner.busy, timeout=60_000)
+        qtbot.waitUntil(lambda: not dock.busy, timeout=60_000)
     return dock.results.said.text()
 
 

@@ -18,3 +18,5 @@ __all__ = [
     "nested_mmd_tests",
     "permutation_moments",
 ]
+
+PERMUTATIONS, SIGNIFICANCE = 1000, 0.01

@@ -7,8 +7,8 @@ from pathlib import Path
 from qtpy.QtWidgets import QFileDialog, QMenu, QMessageBox, QPushButton, QWidget
 
 from ..io import SettingsFile, load_settings, save_settings
+from .panels.widgets import tip
 from .session import Session
-from .widgets import tip
 from .work import ENDING, exported
 
 Entries = Mapping[str, tuple[Callable[[], None], str]]

@@ -60,7 +60,10 @@ class Dock(QWidget):
         self._closing = once(self, self._leave_if_closed)
         self.link(task.changed, self.show_state)
         self.link(task.progressed, self.show_progress)
-        self.link(task.finished, self.finished.emit)
+        self.link(task.finished, self._finish)
+
+    def _finish(self) -> None:
+        self.finished.emit()
 
     def link(self, signal: SignalInstance, slot: Callable[..., Any]) -> None:
         """Listen to a signal of the session as long as the dock is open."""
