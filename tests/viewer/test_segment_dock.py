@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from napari_shape_ensembles.viewer.worker import Kept
 from qtpy.QtWidgets import QCheckBox, QComboBox
 
 from docks import press, spots
@@ -10,7 +11,6 @@ from napari_shape_ensembles.outlines import Outlines
 from napari_shape_ensembles.viewer.inputs import source_of
 from napari_shape_ensembles.viewer.preview import Outlining, previews, reduced
 from napari_shape_ensembles.viewer.segment_form import SegmentForm
-from napari_shape_ensembles.viewer.worker import Kept
 
 PREVIEW = "segmentation preview"
 

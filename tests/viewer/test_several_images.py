@@ -249,11 +249,11 @@ def test_a_run_after_another_replaces_all_its_layers(done, model, qtbot):
 
 
 def test_a_renamed_image_stays_ticked(done, model):
-    done.excluding.exclude(1)
+    done.comparison.exclude(1)
     model.layers["three"].name = "a third"
     assert ticked(done.sides.groups.a) == ["a third", "one"]
     assert not done.excluded.isHidden()
-    done.excluding.include_all()
+    done.session.choices.exclusions.clear()
     assert done.state == "done"
 
 
@@ -271,13 +271,13 @@ def test_images_are_pooled_in_the_order_of_their_names(model, qtbot):
 def test_a_curve_of_the_second_image_is_picked_in_its_layer_and_left_out(done, qtbot):
     layers = list(done.curves)
     row = len(layers[0].data) + 3
-    done.views.selection.pick([row])
+    done.comparison.selection.pick([row])
     assert [set(layer.selected_data) for layer in layers] == [set(), {3}, set(), set()]
     layers[2].selected_data = {1}
-    assert done.views.selection.rows.tolist() == [row, len(done.result.a) + 1]
+    assert done.comparison.selection.rows.tolist() == [row, len(done.result.a) + 1]
 
     one, number = done.result.a.ids.tolist()[row], len(done.result.a)
-    done.excluding.exclude(row)
+    done.comparison.exclude(row)
     assert done.state == "stale"
     assert layers[1].features["excluded"].tolist().index(True) == 3
     run(done, qtbot)
@@ -290,13 +290,13 @@ def test_a_curve_of_the_second_image_is_picked_in_its_layer_and_left_out(done, q
 def test_a_curve_of_one_image_beside_several_is_left_out(dock, qtbot):
     choose_several(dock.sides, A, ["two"])
     run(dock, qtbot)
-    dock.excluding.exclude(len(dock.result.a) + 2)
+    dock.comparison.exclude(len(dock.result.a) + 2)
     number = len(dock.result.b)
     run(dock, qtbot)
     assert len(dock.result.b) == number - 1
-    dock.views.open_explorer()
-    dock.views.explorer.table.sortByColumn(1, Qt.SortOrder.DescendingOrder)
-    dock.views.explorer.close()
+    dock.curve_window.open()
+    dock.curve_window.explorer.table.sortByColumn(1, Qt.SortOrder.DescendingOrder)
+    dock.curve_window.explorer.close()
 
 
 def left_out(dock):
@@ -311,7 +311,7 @@ def left_out(dock):
 def exclude(dock, name, place):
     """Leave out a curve of an image."""
     first = [image for part in (dock.result.a, dock.result.b) for image in part.images].index(name)
-    dock.excluding.exclude(first + place)
+    dock.comparison.exclude(first + place)
 
 
 def test_what_is_left_out_stays_so_whatever_else_is_ticked(done, qtbot):
@@ -434,7 +434,7 @@ def test_a_saved_result_opens_where_its_images_are_not(done, qtbot, tmp_path, an
 
 
 def test_excluded_curves_are_kept_with_a_saved_result(done, qtbot, tmp_path, answer):
-    done.excluding.exclude(2)
+    done.comparison.exclude(2)
     run(done, qtbot)
     path = saved(done, answer, tmp_path / "pooled.comparison.npz", qtbot)
     again = reopened(with_images(ViewerModel()), path, qtbot)
@@ -452,7 +452,7 @@ def test_exported_curves_name_their_image(done, qtbot, tmp_path, answer):
 
 def test_the_copied_script_finds_the_same(done, model, qtbot, monkeypatch):
     monkeypatch.setattr(napari, "current_viewer", lambda: model)
-    done.excluding.exclude(1)
+    done.comparison.exclude(1)
     run(done, qtbot)
     press(done.results.copy_python, qtbot)
     code = QApplication.clipboard().text()

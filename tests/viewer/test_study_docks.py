@@ -112,7 +112,7 @@ def test_results_show_as_they_come_and_stay_when_cancelled(landscape_dock, qtbot
     landscape_dock.settings.load({"permutations": 5000})
     press(landscape_dock.run_button, qtbot)
     qtbot.waitUntil(lambda: len(landscape_dock.view.axes) == 3, timeout=60_000)
-    assert landscape_dock.runner.busy
+    assert landscape_dock.busy
     assert "landmarks: " in landscape_dock.step.text()
     started = time.perf_counter()
     with qtbot.waitSignal(landscape_dock.finished, timeout=1000):
@@ -403,5 +403,5 @@ def test_the_plot_follows_the_theme_and_closing_stops_a_run(shown, qtbot):
     dock.ranges["landmarks"].setText("100-2000:50")
     press(dock.run_button, qtbot)
     dock.parentWidget().close()
-    qtbot.waitUntil(lambda: not dock.runner.busy, timeout=2000)
+    qtbot.waitUntil(lambda: not dock.busy, timeout=2000)
     assert not dock.sides.following
