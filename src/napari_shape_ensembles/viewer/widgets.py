@@ -182,6 +182,23 @@ class NarrowList(QComboBox):
         painter.end()
 
 
+class _WheelPasses(QObject):
+    """Sends the wheel on to the page below a control."""
+
+    def eventFilter(self, _: QObject | None, event: QEvent | None) -> bool:  # noqa: N802 - Qt's name
+        """Ignore the wheel, so that the page scrolls."""
+        if event is None or event.type() != QEvent.Type.Wheel:
+            return False
+        event.ignore()
+        return True
+
+
+def pass_wheel(control: QWidget) -> None:
+    """Let the wheel scroll the page of a control, not change its value or give it the focus."""
+    control.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+    control.installEventFilter(_WheelPasses(control))
+
+
 class Words(QLabel):
     """A label that breaks its lines, within long words too, and whose text can be copied.
 

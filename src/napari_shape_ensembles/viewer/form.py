@@ -1,0 +1,455 @@
+"""Forms generated from declared parameters: a control for each, with its label, range, unit and help."""
+
+import re
+from collections.abc import Collection, Sequence
+from html import escape
+from typing import Any, Generic, TypeAlias, TypeVar, get_origin
+
+from qtpy.QtCore import Signal
+from qtpy.QtWidgets import QCheckBox, QFormLayout, QHBoxLayout, QLineEdit, QPushButton, QVBoxLayout, QWidget
+
+from ..comparison import Settings
+from ..outlines import Outlines
+from ..parameters import Parameter, matters, parameters_of, tree
+from .fonts import DecimalBox, fit_text, with_label_font
+from .widgets import NarrowList, Section, form, pass_wheel, wrapped
+
+Chosen = TypeVar("Chosen")
+
+_NOT_SET = "not set"
+# Ends of a control whose parameter has none; a larger value that is shown moves them, up to the largest.
+_FAR, _LARGEST = 1e6, 1e12
+_DECIMALS, _MOST_DECIMALS = 3, 6
+_SEPARATORS = re.compile(r"[\s,;×]+")
+
+
+class SwitchBox(QCheckBox):
+    """A box to tick, for a parameter that is true or false."""
+
+    def __init__(self, _: Parameter) -> None:
+        super().__init__()
+        self.turned = self.toggled
+
+    def read(self) -> bool:
+        """The value that is shown."""
+        return self.isChecked()
+
+    def show_value(self, value: bool) -> None:
+        """Show another value."""
+        self.setChecked(value)
+
+
+class ChoiceList(NarrowList):
+    """A list of the choices of a parameter; what it can be beside them is added when it is shown."""
+
+    def __init__(self, declared: Parameter) -> None:
+        super().__init__()
+        self.turned = self.currentIndexChanged
+        self._label = declared.label
+        for value, words in declared.choices.items():
+            self.addItem(words, value)
+
+    def read(self) -> Any:
+        """The value that is shown."""
+        return self.currentData()
+
+    def show_value(self, value: Any) -> None:
+        """Show another value."""
+        values = [self.itemData(index) for index in range(self.count())]
+        if value not in values:
+            self.addItem(f"{self._label} {value}", value)
+            values.append(value)
+        self.setCurrentIndex(values.index(value))
+
+
+class NumberBox(DecimalBox):
+    """A box for a number; one that is optional can be "not set", one step below its range, or when it is cleared."""
+
+    def __init__(self, declared: Parameter) -> None:
+        super().__init__()
+        self.turned = self.valueChanged
+        self.optional = declared.optional
+        self._whole = declared.kind is int
+        self._decimals = 0 if self._whole else _DECIMALS if declared.decimals is None else declared.decimals
+        self._low, self._high = declared.least, declared.most
+        self._above, self._below = declared.above, declared.below
+        self._first: float | None = None
+        if declared.least is not None and declared.most is not None:
+            self._first = (declared.least + declared.most) / 2
+        self.setSuffix(f" {declared.unit}" if declared.unit else "")
+        self.setSingleStep(declared.step or 10.0**-self._decimals)
+
+    def set_ends(self, low: float, high: float, first: float) -> None:
+        """Set range and step to those of an image, and where an optional number begins."""
+        self._low, self._high = low, high
+        self._decimals = 0 if high - low > 100 else 3
+        self._first = round(first, self._decimals)
+        self.setSingleStep((high - low) / 100)
+        self.show_value(self.read())
+
+    @property
+    def first(self) -> float | None:
+        """Where an optional number begins, where that is known."""
+        return self._first
+
+    def read(self) -> float | None:
+        """The value that is shown."""
+        if self.specialValueText() and self.value() == self.minimum():
+            return None
+        return round(self.value()) if self._whole else self.value()
+
+    def show_value(self, value: float | None) -> None:
+        """Show another value, with as many decimals as it has."""
+        decimals = self._decimals if value is None else max(self._decimals, _decimals_of(value))
+        least = 10.0**-decimals
+        low = self._low if self._above is None else self._above + least
+        high = self._high if self._below is None else self._below - least
+        low, high = -_FAR if low is None else low, _FAR if high is None else high
+        if value is not None:
+            low, high = min(low, max(value, -_LARGEST)), max(high, min(value, _LARGEST))
+        self.setDecimals(decimals)
+        self.setRange(low - least if self.optional else low, high)
+        self.setSpecialValueText(_NOT_SET if self.optional else "")
+        self.setValue(self.minimum() if value is None else value)
+        fit_text(self)
+
+    def stepBy(self, steps: int) -> None:  # noqa: N802 - Qt's name
+        """Begin in the middle where nothing was set, not at the lower end."""
+        if self.read() is None and steps > 0 and self._first is not None:
+            self.setValue(self._first)
+        else:
+            super().stepBy(steps)
+
+    def fixup(self, text: str | None) -> str:
+        """Take a box that was cleared as not set."""
+        if self.optional and not (text or "").removesuffix(self.suffix()).strip():
+            return self.specialValueText()
+        return str(super().fixup(text) or "")
+
+
+def _decimals_of(value: float) -> int:
+    _, _, places = f"{value:.{_MOST_DECIMALS}f}".rstrip("0").partition(".")
+    return len(places)
+
+
+class TextLine(QLineEdit):
+    """A line for a text, or for one or several numbers; empty where an optional one is not set."""
+
+    def __init__(self, declared: Parameter) -> None:
+        super().__init__()
+        with_label_font(self)
+        self.turned = self.textChanged
+        self._text = str in declared.kinds
+        self._optional = declared.optional
+        self.setPlaceholderText(_NOT_SET if declared.optional else "")
+
+    def read(self) -> Any:
+        """The value that is shown; what cannot be read as numbers as it is, to be refused by the parameter's check."""
+        text = self.text().strip()
+        if not text and self._optional:
+            return None
+        try:
+            numbers = () if self._text else tuple(float(part) for part in _SEPARATORS.split(text))
+        except ValueError:
+            return text
+        return text if self._text else numbers[0] if len(numbers) == 1 else numbers
+
+    def show_value(self, value: Any) -> None:
+        """Show another value."""
+        values = () if value is None else value if isinstance(value, tuple) else (value,)
+        self.setText(", ".join(str(item).removesuffix(".0") for item in values))
+        self.setCursorPosition(0)
+
+
+Control: TypeAlias = SwitchBox | ChoiceList | NumberBox | TextLine
+
+
+def control_of(declared: Parameter) -> Control:
+    """A control for what a parameter mostly is."""
+    if declared.choices:
+        return ChoiceList(declared)
+    if declared.kind is str or any(get_origin(kind) is tuple for kind in declared.kinds):
+        return TextLine(declared)
+    return SwitchBox(declared) if declared.kind is bool else NumberBox(declared)
+
+
+class Form(QWidget, Generic[Chosen]):
+    """A form of the parameters of a frozen dataclass, generated from their declarations.
+
+    Parameters
+    ----------
+    value : dataclass
+        Shown at first.
+    folded : collection of str
+        Groups that are folded at first.
+    omitted : collection of str
+        Parameters that the form is silent about; they keep their values.
+    groups : sequence of str, optional
+        Groups that are shown; by default all.
+
+    Attributes
+    ----------
+    controls : dict
+        Parameter -> its control.
+    sections : dict
+        Group -> the section of its controls.
+
+    Signals
+    -------
+    changed
+        A person changed a control; not for a `value` that was set.
+    """
+
+    changed = Signal()
+
+    def __init__(
+        self,
+        value: Chosen,
+        *,
+        folded: Collection[str] = (),
+        omitted: Collection[str] = (),
+        groups: Sequence[str] | None = None,
+        parent: QWidget | None = None,
+    ) -> None:
+        super().__init__(parent)
+        self._type = type(value)
+        self._declared = {name: item for name, item in parameters_of(self._type).items() if name not in omitted}
+        # What is chosen. Controls show it and are read only when they are turned, so that none can lose a value.
+        self._values = tree(value)
+        self.controls: dict[str, Control] = {}
+        self.sections: dict[str, Section] = {}
+        self._rows: dict[str, QFormLayout] = {}
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(2)
+        for group in dict.fromkeys(item.group for item in self._declared.values()) if groups is None else groups:
+            self.sections[group] = Section(group, self._page(group), folded=group in folded)
+            layout.addWidget(self.sections[group])
+        self.more = MoreRow()
+        self.more.reset.clicked.connect(self._reset_more)
+        layout.addWidget(self.more)
+        self._show()
+
+    def _page(self, group: str) -> QWidget:
+        page = QWidget()
+        rows = form(page)
+        rows.setContentsMargins(6, 0, 0, 6)
+        for name, declared in self._declared.items():
+            if declared.group == group:
+                control = control_of(declared)
+                pass_wheel(control)
+                control.setObjectName(name)
+                rows.addRow(declared.label, control)
+                for part in (control, rows.labelForField(control)):
+                    part.setToolTip(_tip(declared))
+                control.turned.connect(lambda *_, name=name: self._turn(name))
+                self.controls[name], self._rows[name] = control, rows
+        return page
+
+    @property
+    def value(self) -> Chosen:
+        """What is chosen.
+
+        Raises
+        ------
+        ValueError
+            For what cannot be, or does not go together.
+        """
+        return self._type(**self._values)
+
+    @value.setter
+    def value(self, value: Chosen) -> None:
+        self._values = tree(value)
+        self._show()
+
+    def _turn(self, name: str) -> None:
+        self._values[name] = self.controls[name].read()
+        self._complete(name)
+        self._show()
+        self.changed.emit()
+
+    def _complete(self, turned: str) -> None:
+        """Change what cannot stay beside a control that was turned."""
+
+    def _matters(self, name: str) -> bool:
+        return matters((self._type, self._values), name)
+
+    def _can_be_none(self, name: str) -> bool:
+        return self._declared[name].optional
+
+    def _show(self) -> None:
+        for name, control in self.controls.items():
+            value = self._values[name]
+            was_blocked = control.blockSignals(True)
+            if isinstance(control, NumberBox) and control.optional != self._can_be_none(name):
+                control.optional = self._can_be_none(name)
+                control.show_value(value)
+            if control.read() != value:  # one that is being written in stays as it is
+                control.show_value(value)
+            control.blockSignals(was_blocked)
+            self._rows[name].setRowVisible(control, self._matters(name))
+        for group, section in self.sections.items():
+            section.setVisible(any(self._declared[name].group == group and self._matters(name) for name in self._rows))
+        self.more.show_words([self._words(name) for name in self._not_shown()])
+
+    def _not_shown(self) -> list[str]:
+        """Parameters that matter, but are at a value that no control shows."""
+        return [
+            name
+            for name, declared in self._declared.items()
+            if self._values[name] != (self.controls[name].read() if name in self.controls else declared.default)
+            and self._matters(name)
+        ]
+
+    def _words(self, name: str) -> str:
+        declared = self._declared[name]
+        return f"{declared.label} = {self._values[name]} {declared.unit}".rstrip()
+
+    def _reset_more(self) -> None:
+        for name in self._not_shown():
+            self._values[name] = self._declared[name].default
+        self._show()
+        self.changed.emit()
+
+
+def _tip(declared: Parameter) -> str:
+    """Help, range, unit and default, on lines that are broken."""
+    text = declared.description if declared.default is not None else f"{declared.description} Default: {_NOT_SET}."
+    return f"<qt>{escape(text.replace('`', ''), quote=False)}</qt>"
+
+
+class MoreRow(QWidget):
+    """Says which parameters are set that no control shows, and takes them back; hidden as long as there are none."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.words = wrapped()
+        self.reset = QPushButton("Reset")
+        self.reset.setToolTip("Set these back to their defaults")
+        row = QHBoxLayout(self)
+        row.setContentsMargins(6, 0, 0, 0)
+        row.addWidget(self.words, 1)
+        row.addWidget(self.reset)
+        self.hide()
+
+    def show_words(self, words: list[str]) -> None:
+        """Name what is set."""
+        self.words.setText(f"Also set: {', '.join(words)}.")
+        self.setVisible(bool(words))
+
+
+class OutlinesForm(Form[Outlines]):
+    """The form of a recipe, which knows the image that it is tried on, and what a method cannot do without."""
+
+    _rgb = False
+
+    def show_image(self, *, rgb: bool, low: float, high: float, middle: float) -> None:
+        """Fit the controls to an image: its color channels, and the range and a first guess of its thresholds.
+
+        What was chosen stays; only a threshold that is still the guess for another image becomes that for this one.
+        """
+        self._rgb = rgb
+        before = dict(self._values)
+        for name, first in (("threshold", middle), ("low", (low + middle) / 2)):
+            control = self.controls.get(name)
+            if isinstance(control, NumberBox):
+                was_blocked = control.blockSignals(True)
+                if control.first is not None and self._values[name] == control.first:
+                    self._values[name] = None
+                control.set_ends(low, high, first)
+                control.blockSignals(was_blocked)
+                if before[name] is not None and self._values[name] is None:
+                    self._values[name] = control.first
+        self._complete("method")
+        self._show()
+        if self._values != before:
+            self.changed.emit()
+
+    def _complete(self, turned: str) -> None:
+        values = self._values
+        if values["object_classes"] >= values["classes"]:
+            if turned == "object_classes":
+                values["classes"] = values["object_classes"] + 1
+            else:
+                values["object_classes"] = values["classes"] - 1
+        if values["method"] == "manual" and values["threshold"] is None:
+            values["threshold"] = self._first("threshold")
+        if values["method"] == "level":
+            if values["threshold"] is None and values["quantile"] is None:
+                values["quantile"] = self._first("quantile")
+            elif values["threshold"] is not None and values["quantile"] is not None:
+                values["threshold" if turned == "quantile" else "quantile"] = None
+
+    def _first(self, name: str) -> float | None:
+        control = self.controls.get(name)
+        return control.first if isinstance(control, NumberBox) else None
+
+    def _matters(self, name: str) -> bool:
+        if name == "channel" and not self._rgb and self._values[name] == self._declared[name].default:
+            return False
+        return super()._matters(name)
+
+    def _can_be_none(self, name: str) -> bool:
+        needed = name == "threshold" and self._values["method"] == "manual" and self._values[name] is not None
+        return super()._can_be_none(name) and not needed
+
+
+class RecipeAndSettings(QWidget):
+    """The choices of a comparison from image to result: the form of a recipe above that of settings.
+
+    Parameters
+    ----------
+    recipe : Outlines
+    settings : Settings
+    folded, omitted : collections of str
+        As those of `Form`, of both.
+
+    Attributes
+    ----------
+    outlines_form : OutlinesForm
+    settings_form : Form
+    controls : dict
+        Parameter -> its control, of both.
+
+    Signals
+    -------
+    changed
+        A person changed a control.
+    """
+
+    changed = Signal()
+
+    def __init__(
+        self,
+        recipe: Outlines,
+        settings: Settings,
+        *,
+        folded: Collection[str] = (),
+        omitted: Collection[str] = (),
+        parent: QWidget | None = None,
+    ) -> None:
+        super().__init__(parent)
+        self.outlines_form = OutlinesForm(recipe, folded=folded, omitted=omitted)
+        self.settings_form = Form(settings, folded=folded, omitted=omitted)
+        self.controls = {**self.outlines_form.controls, **self.settings_form.controls}
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(2)
+        for part in (self.outlines_form, self.settings_form):
+            layout.addWidget(part)
+            part.changed.connect(self.changed)
+
+    @property
+    def recipe(self) -> Outlines:
+        """The recipe as chosen; `ValueError` where it cannot be."""
+        return self.outlines_form.value
+
+    @property
+    def settings(self) -> Settings:
+        """The settings as chosen; `ValueError` where they cannot be."""
+        return self.settings_form.value
+
+    def show_choices(self, recipe: Outlines, settings: Settings) -> None:
+        """Show others, without `changed`."""
+        self.outlines_form.value = recipe
+        self.settings_form.value = settings
