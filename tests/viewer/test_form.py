@@ -369,7 +369,13 @@ def test_every_control_has_its_name_a_label_and_a_tooltip_with_unit_and_default(
         assert "Default: " in control.toolTip()
         assert declared.unit in control.toolTip()
     assert "between 0 and 5000 px" in form.controls["smoothing"].toolTip().lower()
-    assert form.controls["smoothing"].text() == "1.0 px"
+    texts = {"smoothing": "1.0 px", "background": "0 px", "min_size": "0 px²", "opening": "0.0 px", "neck": "0.85"}
+    assert {name: form.controls[name].text() for name in texts} == texts
+    for name, control in form.controls.items():
+        if isinstance(control, QDoubleSpinBox) and not parameters_of(Outlines)[name].optional:
+            least, most = parameters_of(Outlines)[name].least, parameters_of(Outlines)[name].most
+            assert least is None or control.minimum() == least
+            assert control.maximum() == (1e6 if most is None else most)
 
 
 def test_help_is_shown_as_it_is(made):
@@ -480,7 +486,7 @@ def test_recipe_and_settings_are_one_page(made):
     page.controls["rank"].setValue(20)
     page.controls["smoothing"].setValue(2)
     assert told[-1] == (Outlines(smoothing=2.0), Settings(rank=20))
-    settings = Settings.paper(bandwidth=(0.5, 1, 2), null="gamma", approximate_above=10**4, seed=2**40, archetype=12)
+    settings = Settings.paper(bandwidth=(0.5, 1, 2), null="gamma", approximate_above=10**4, seed=2**35, archetype=12)
     page.show_choices(EVERY, settings)
     assert (page.recipe, page.settings) == (EVERY, settings)
     assert len(told) == 2

@@ -250,6 +250,7 @@ class Form(QWidget, Generic[Chosen]):
                 control = control_of(declared)
                 pass_wheel(control)
                 control.setObjectName(name)
+                control.show_value(self._values[name])
                 rows.addRow(declared.label, control)
                 for part in (control, rows.labelForField(control)):
                     part.setToolTip(_tip(declared))
