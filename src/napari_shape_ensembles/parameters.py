@@ -23,6 +23,8 @@ Values = Mapping[str, Any]
 #: Values of other parameters with which one matters: any one of the mappings, and in it all of the names.
 Needs = Mapping[str, tuple[Any, ...]] | Sequence[Mapping[str, tuple[Any, ...]]]
 
+#: Written at the top of files of settings; what an option meant may change with it.
+VERSION = 2
 _IN_FULL = {"px": "pixels", "px²": "pixels"}
 _HEADER = "# Settings of napari-shape-ensembles. What is left out has its default.\n\n"
 # Bytes: a settings file of hand-written lines is far below this.
@@ -333,8 +335,8 @@ def _type_words(declared: Parameter) -> str:
     return " or ".join(words)
 
 
-def write_tables(path: StrPath, tables: Mapping[str, Values], **top: Any) -> None:
-    """Write tables of parameters as a TOML file, complete or not at all; None is left out, as TOML lacks it.
+def write_tables(path: StrPath, tables: Mapping[str, Any]) -> None:
+    """Write dataclasses as the tables of a TOML file, complete or not at all; None is left out, as TOML lacks it.
 
     Raises
     ------
@@ -343,8 +345,8 @@ def write_tables(path: StrPath, tables: Mapping[str, Values], **top: Any) -> Non
     """
     import tomli_w  # only where a file is written
 
-    kept = {name: {key: item for key, item in table.items() if item is not None} for name, table in tables.items()}
-    write_bytes(path, (_HEADER + tomli_w.dumps({**top, **kept})).encode())
+    kept = {name: {key: item for key, item in tree(part).items() if item is not None} for name, part in tables.items()}
+    write_bytes(path, (_HEADER + tomli_w.dumps({"version": VERSION, **kept})).encode())
 
 
 @contextmanager
@@ -379,6 +381,12 @@ def read_tables(path: StrPath) -> dict[str, Any]:
     if len(content) > _LARGEST:
         raise ContentError(f"it is larger than {_LARGEST // 10**6} MB: this is no settings file")
     try:
-        return tomllib.loads(content.decode())
+        tables = tomllib.loads(content.decode())
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
         raise ContentError(f"this is no TOML file: {error}") from error
+    version = tables.get("version", VERSION)
+    if not isinstance(version, int) or version > VERSION:
+        raise ContentError(
+            f"its version is {version!r}: this software reads up to {VERSION}; update it to read the file"
+        )
+    return tables

@@ -2,7 +2,7 @@
 
 import platform
 from collections.abc import Callable, Generator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from ..archive import StrPath, Tree, read_archive, write_archive
 from ..mmd import MMDTest, combined_mmd_steps, gretton_steps
 from ..outlines import Ensemble, counted, in_unit
+from ..parameters import from_tree
 from ..shapes import ShapeSpace
 from . import records
 from .display import curve_layer_data, summary_html
@@ -198,7 +199,7 @@ class Comparison:
     @classmethod
     def _of(cls, tree: Tree) -> "Comparison":
         return cls(
-            settings=records.choices_of(Settings, records.value(tree, "settings", dict)),
+            settings=from_tree(Settings, records.value(tree, "settings", dict)),
             **records.comparison_parts(tree),
         )
 
@@ -215,6 +216,7 @@ def compare(
     settings: Settings = Settings(),
     *,
     progress: Callable[[Step], None] | None = None,
+    **changes: Any,
 ) -> Comparison:
     """Compare the outlines of two ensembles.
 
@@ -225,6 +227,8 @@ def compare(
     settings : Settings
     progress : callable, optional
         Called with each `Step` before it starts.
+    **changes
+        Single settings, in place of those of `settings`: `rank=50`, ...; see `Settings` for all of them.
 
     Returns
     -------
@@ -236,7 +240,7 @@ def compare(
         When an ensemble has no usable curve, the units do not fit together, or a step fails; the message
         says what to do.
     """
-    return run_through(comparison_steps(a, b, settings), progress)
+    return run_through(comparison_steps(a, b, replace(settings, **changes)), progress)
 
 
 def run_through(steps: Generator[Step, None, Returned], progress: Callable[[Step], None] | None) -> Returned:

@@ -1,14 +1,14 @@
 """Two segmentations of one image, annotator against annotator or against a model, in the terms of the comparison."""
 
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..comparison import Comparison, Settings, Step, comparison_steps
-from ..outlines import Ensemble, Matching, boundary_distances, extract_curves, match_labels
+from ..outlines import Ensemble, Matching, Outlines, boundary_distances, match_labels
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -49,8 +49,10 @@ def agreement(
     labels_b: ArrayLike,
     settings: Settings | None = None,
     *,
+    outlines: Outlines = Outlines(),
     min_iou: float = 0.5,
-    **tracing: Any,
+    scale: Sequence[float] | None = None,
+    unit: str | None = None,
 ) -> Agreement:
     """Compare two segmentations of one image, object by object and as ensembles.
 
@@ -60,10 +62,12 @@ def agreement(
         Labels of one shape.
     settings : Settings, optional
         Of the comparison.
+    outlines : Outlines
+        How the labels are traced.
     min_iou : float
         Objects that overlap by less are no partners.
-    **tracing
-        Passed on to `extract_curves`: smoothing, scale, unit, ...
+    scale, unit : (float, float), str, optional
+        Height and width of a pixel and their unit, where `outlines` does not say.
 
     Returns
     -------
@@ -72,9 +76,9 @@ def agreement(
     Raises
     ------
     ValueError
-        For labels of different shapes, or what `extract_curves` and `compare` refuse.
+        For labels of different shapes, or what `Outlines.trace` and `compare` refuse.
     """
-    steps = agreement_steps(labels_a, labels_b, settings, min_iou=min_iou, **tracing)
+    steps = agreement_steps(labels_a, labels_b, settings, outlines=outlines, min_iou=min_iou, scale=scale, unit=unit)
     while True:
         try:
             next(steps)
@@ -88,15 +92,17 @@ def agreement_steps(
     labels_b: ArrayLike,
     settings: Settings | None = None,
     *,
+    outlines: Outlines = Outlines(),
     min_iou: float = 0.5,
-    **tracing: Any,
+    scale: Sequence[float] | None = None,
+    unit: str | None = None,
 ) -> Generator[Step, None, Agreement]:
     """Do what `agreement` does, stopping before each step: close the generator to cancel."""
     yield Step("matching objects", 0, 0)
     matching = match_labels(labels_a, labels_b, min_iou=min_iou)
     yield Step("tracing outlines", 0, 0)
-    a = extract_curves(labels_a, **{"name": "A"} | tracing)
-    b = extract_curves(labels_b, **{"name": "B"} | tracing)
+    a = outlines.trace(labels_a, scale=scale, unit=unit, name="A")
+    b = outlines.trace(labels_b, scale=scale, unit=unit, name="B")
     comparison = yield from comparison_steps(a, b, settings or Settings())
     yield Step("measuring distances", 0, 0)
     return Agreement(matching, _objects(matching, comparison), comparison)

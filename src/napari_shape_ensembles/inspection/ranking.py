@@ -1,6 +1,6 @@
 """Which curves of one or two ensembles deserve a second look, by their outlines and by their place in shape space."""
 
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..comparison import Comparison, Settings, Step, comparison_steps
-from ..outlines import Ensemble
+from ..outlines import Ensemble, Outlines
 from ..shapes import ShapeSpace, decompose, register, to_landmarks
 from ..shapes.archetype import choose_archetype
 from .agreement import Agreement, agreement_steps
@@ -122,13 +122,18 @@ def _placed(ensemble: Ensemble, settings: Settings) -> tuple[Real, NDArray[np.bo
 
 
 def disagreement_steps(
-    labels: tuple[ArrayLike, ArrayLike], settings: Settings | None = None, **tracing: Any
+    labels: tuple[ArrayLike, ArrayLike],
+    settings: Settings | None = None,
+    *,
+    outlines: Outlines = Outlines(),
+    scale: Sequence[float] | None = None,
+    unit: str | None = None,
 ) -> Generator[Step, None, Inspection]:
     """Rank the objects of two segmentations of one image by how little they agree; stops before each step.
 
-    The score is 1 - IoU with the partner, 1 for objects without one; `tracing` goes to `extract_curves`.
+    The score is 1 - IoU with the partner, 1 for objects without one; further parameters as for `agreement`.
     """
-    result = yield from agreement_steps(*labels, settings, **tracing)
+    result = yield from agreement_steps(*labels, settings, outlines=outlines, scale=scale, unit=unit)
     ensembles = result.comparison.a, result.comparison.b
     return Inspection(ensembles, _disagreements(result), result.comparison, result.summary())
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..progress import over_blocks
-from .kernel import Real, Steps, finished, median_distance
+from .kernel import PERMUTATIONS, SIGNIFICANCE, Real, Steps, finished, median_distance
 from .permutations import chunk_sizes, nystrom_features
 from .two_sample import check_level
 
@@ -50,7 +50,7 @@ class DependenceTest:
 
 
 def dependence_test(
-    t: Real, l: Real, first: int, *, permutations: int = 1000, significance: float = 0.01, seed: int = 0
+    t: Real, l: Real, first: int, *, permutations: int = PERMUTATIONS, significance: float = SIGNIFICANCE, seed: int = 0
 ) -> DependenceTest:
     """Test whether undulation and scale are independent within each of the two samples.
 
@@ -84,7 +84,7 @@ def dependence_test(
 
 
 def dependence_steps(
-    t: Real, l: Real, first: int, *, permutations: int = 1000, significance: float = 0.01, seed: int = 0
+    t: Real, l: Real, first: int, *, permutations: int = PERMUTATIONS, significance: float = SIGNIFICANCE, seed: int = 0
 ) -> Steps[DependenceTest]:
     """Test as `dependence_test` does, stopping after every batch of permutations."""
     check_level(significance)

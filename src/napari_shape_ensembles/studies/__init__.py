@@ -3,7 +3,7 @@
 from .landscape import DecisionLandscape, Decisions, decision_landscape, landscape_steps
 from .pairs import PairTable, PairTests, all_pairs, pair_steps
 from .recommendation import Recommendation, recommend
-from .smoothing import Smoothed, SmoothingStudy, Tracing, smoothing_steps, smoothing_study
+from .smoothing import Smoothed, SmoothingStudy, smoothing_steps, smoothing_study
 from .steps import Partial
 
 __all__ = [
@@ -15,7 +15,6 @@ __all__ = [
     "Recommendation",
     "Smoothed",
     "SmoothingStudy",
-    "Tracing",
     "all_pairs",
     "decision_landscape",
     "landscape_steps",

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..comparison import Settings, levels
-from ..outlines import Ensemble, extract_curves, trace_mask
+from ..outlines import Ensemble, Outlines, extract_curves, trace_mask
 from .landscape import DecisionLandscape, Decisions, WholeNumbers, landscape_steps, whole_numbers
 from .recommendation import Recommendation, recommend
 from .steps import Partial, finished, run_jobs
@@ -18,17 +18,6 @@ if TYPE_CHECKING:
 
 Real = NDArray[np.float64]
 Masks = ArrayLike | Sequence[ArrayLike]
-
-
-@dataclass(frozen=True)
-class Tracing:
-    """How outlines are taken from masks or labels; see `extract_curves` and `trace_mask`."""
-
-    scale: tuple[float, float] = (1.0, 1.0)
-    unit: str = "pixel"
-    holes: bool = False
-    border: bool = False
-    min_area: float = 16
 
 
 class Smoothed(NamedTuple):
@@ -196,7 +185,7 @@ def smoothing_study(
     ranks: WholeNumbers,
     landmarks: WholeNumbers,
     settings: Settings = Settings(),
-    tracing: Tracing = Tracing(),
+    outlines: Outlines = Outlines(),
     executor: Any | None = None,
     progress: Callable[[Partial[SmoothingStudy]], None] | None = None,
 ) -> SmoothingStudy:
@@ -213,8 +202,8 @@ def smoothing_study(
         The landscape at every σ; see `decision_landscape`.
     settings : Settings
         Of the comparisons.
-    tracing : Tracing
-        Pixel size, unit, and which outlines count; the same for all images.
+    outlines : Outlines
+        Pixel size, unit, and which outlines count; the same for all images. Its own `outline_smoothing` plays no part.
     executor : None, concurrent.futures.Executor or dask.distributed.Client
         Where the σ are worked on, side by side; the result is the same.
     progress : callable, optional
@@ -237,7 +226,7 @@ def smoothing_study(
         ranks=ranks,
         landmarks=landmarks,
         settings=settings,
-        tracing=tracing,
+        outlines=outlines,
         executor=executor,
     )
     return finished(steps, progress)
@@ -251,7 +240,7 @@ def smoothing_steps(
     ranks: WholeNumbers,
     landmarks: WholeNumbers,
     settings: Settings = Settings(),
-    tracing: Tracing = Tracing(),
+    outlines: Outlines = Outlines(),
     executor: Any | None = None,
 ) -> Generator[Partial[SmoothingStudy], None, SmoothingStudy]:
     """Do as `smoothing_study`, with partial results on the way: close the generator to cancel.
@@ -270,7 +259,7 @@ def smoothing_steps(
     groups = _planes("A", masks_a), _planes("B", masks_b)
     grid = whole_numbers("ranks", ranks, 1), whole_numbers("landmarks", landmarks, 8)
     found = [Smoothed("") for _ in sweep]
-    items = [Item(groups, float(sigma), tracing, *grid, settings) for sigma in sweep]
+    items = [Item(groups, float(sigma), outlines, *grid, settings) for sigma in sweep]
     name = "starting"
     for update in run_jobs(smoothed_landscape, items, executor):
         if update is not None:
@@ -305,7 +294,7 @@ class Item:
 
     groups: tuple[tuple[NDArray[Any], ...], tuple[NDArray[Any], ...]]
     sigma: float
-    tracing: Tracing
+    outlines: Outlines
     ranks: NDArray[np.int64]
     landmarks: NDArray[np.int64]
     settings: Settings
@@ -329,13 +318,21 @@ def smoothed_landscape(item: Item) -> Iterator[Smoothed]:
 
 
 def _traced(side: str, planes: Sequence[NDArray[Any]], item: Item) -> Ensemble:
-    options: dict[str, Any] = {"smoothing": item.sigma, **vars(item.tracing)}
     return Ensemble.pooled(
         [
-            (trace_mask if _is_mask(plane) else extract_curves)(plane, name=f"{side}{number}", **options)
+            (trace_mask if _is_mask(plane) else extract_curves)(plane, name=f"{side}{number}", **_options(item, plane))
             for number, plane in enumerate(planes, start=1)
         ]
     )
+
+
+def _options(item: Item, plane: NDArray[Any]) -> dict[str, Any]:
+    """Keywords of `trace_mask`, and for labels the two more of `extract_curves`."""
+    chosen = item.outlines
+    pixel = {"scale": chosen.pixel_scale or (1.0, 1.0), "unit": chosen.unit or "pixel"}
+    kept = {"holes": chosen.holes, "border": chosen.keep_border, "min_area": chosen.min_area}
+    finer = {} if _is_mask(plane) else {"min_vertices": chosen.min_vertices, "min_length": chosen.min_length}
+    return {"smoothing": item.sigma, **pixel, **kept, **finer}
 
 
 def _is_mask(plane: NDArray[Any]) -> bool:
