@@ -128,7 +128,7 @@ def test_renamed_and_deleted_layers_are_followed(dock, viewer):
 def test_layers_deleted_and_renamed_during_a_run_do_not_disturb_it(dock, viewer, qtbot):
     with qtbot.waitSignal(dock.finished, timeout=30_000):
         press(dock.run_button, qtbot)
-        qtbot.waitUntil(lambda: dock._next is not None)
+        qtbot.waitUntil(lambda: "Segmenting" in dock.step.text(), timeout=5000)
         viewer.layers["two"].name = "other"
         viewer.layers.remove("one")
     assert dock.result is not None
@@ -272,16 +272,16 @@ def test_closing_the_dock_stops_the_run_and_the_listening(shown_dock, qtbot, mon
     viewer, dock = shown_dock
     monkeypatch.setattr(comparing, "compared", slow)
     press(dock.run_button, qtbot)
-    listening = len(viewer.layers.events.inserted.callbacks)
+    listening = len(viewer.layers.events.callbacks)
     dock.parentWidget().close()
     qtbot.waitUntil(lambda: not dock.busy, timeout=2000)
-    assert len(viewer.layers.events.inserted.callbacks) == listening - 1
+    assert len(viewer.layers.events.callbacks) == listening - 1
     viewer.add_image(spots(3), name="three")
 
 
 def test_opening_again_catches_up_and_listens_once(shown_dock, qtbot):
     viewer, dock = shown_dock
-    listening = len(viewer.layers.events.inserted.callbacks)
+    listening = len(viewer.layers.events.callbacks)
     parent = dock.parentWidget()
 
     def following():
@@ -293,7 +293,7 @@ def test_opening_again_catches_up_and_listens_once(shown_dock, qtbot):
     parent.show()
     qtbot.waitUntil(following, timeout=2000)
     assert dock.sides.pair.a.count() == 1
-    assert len(viewer.layers.events.inserted.callbacks) == listening
+    assert len(viewer.layers.events.callbacks) == listening
 
 
 def test_another_tab_in_front_does_not_stop_a_run(shown_dock, qtbot, monkeypatch):
@@ -325,7 +325,7 @@ def in_sight(widget, dock):
 
 
 def test_the_answer_is_scrolled_into_sight_of_a_short_dock(bare_dock, qtbot, tmp_path):
-    dock, bar = bare_dock, bare_dock._scroll.verticalScrollBar()
+    dock, bar = bare_dock, bare_dock.scroll.verticalScrollBar()
     dock.resize(360, 260)
     dock.show()
     qtbot.waitUntil(lambda: bar.maximum() > 0)

@@ -416,7 +416,7 @@ def test_the_colour_bar_counts_every_curve_and_clips_where_asked(done):
     assert [share.sum() for share in shares] == pytest.approx([1, 1])
     done.color_by.percentile.setValue(50)
     high = np.percentile(done.result.distances["product"], 50)
-    assert next(iter(done.curves)).face_contrast_limits[1] == pytest.approx(high)
+    assert next(iter(done.comparison.curves)).face_contrast_limits[1] == pytest.approx(high)
     assert done.color_by.colorbar.labels()[-1] == f"≥ {high:.3g}"
     done.color_by.percentile.setValue(100)
     assert "≥" not in done.color_by.colorbar.labels()[-1]

@@ -414,7 +414,7 @@ def test_a_closed_dock_listens_to_nothing(model, qtbot):
     assert sum(counts(model)) > sum(before)
     dock.hide()
     qtbot.waitUntil(lambda: not dock.sides.following, timeout=2000)
-    for layer in list(dock.curves):
+    for layer in list(dock.comparison.curves):
         model.layers.remove(layer)
     assert counts(model) == before
 

@@ -67,14 +67,14 @@ def test_a_result_shows_names_as_they_are(named, qtbot):
 
 def test_what_has_changed_is_told_with_names_as_they_are(named, qtbot):
     run(named, qtbot)
-    named._viewer.layers[ONE].data = spots(5, rows=4)
+    named.viewer.layers[ONE].data = spots(5, rows=4)
     qtbot.waitUntil(named.stale.isVisible)
     assert named.stale.words in said(named)
 
 
 def test_what_stands_in_the_way_is_told_with_names_as_they_are(named, qtbot):
     named.sides.several.setChecked(True)
-    layer = named._viewer.layers[ONE]
+    layer = named.viewer.layers[ONE]
     named.sides.groups.tick([layer], [layer])
     assert ONE in named.reason.text()
     assert named.reason in said(named)

@@ -208,7 +208,7 @@ def test_b10_one_worker_at_a_time(qtbot):
 
 def test_b11_replaced_curves_are_freed(bare_dock, model, qtbot):
     run(bare_dock, qtbot)
-    before = [weakref.ref(layer) for layer in bare_dock.curves]
+    before = [weakref.ref(layer) for layer in bare_dock.comparison.curves]
     run(bare_dock, qtbot)
     qtbot.wait(200)
     qtbot.waitUntil(lambda: gc.collect() >= 0 and not any(ref() for ref in before), timeout=3000)

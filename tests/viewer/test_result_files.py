@@ -200,7 +200,7 @@ def test_an_unsaved_result_that_a_file_replaces_can_be_brought_back(done, model,
     assert done.settings.analysis().rank == 10
     assert done.color_by.choice.currentData() == "area"
     assert done.state == "done"
-    assert done.unsaved
+    assert done.comparison.unsaved
     assert done.kept.isHidden()
     assert [layer.name for layer in model.layers] == ["one", "two", "one curves", "two curves"]
 
@@ -581,4 +581,4 @@ def test_files_saved_before_there_was_a_view_open_too(done, qtbot, tmp_path, ans
     assert choose(dock.files, "Open comparison", qtbot) == ""
     assert dock.result.summary() == done.result.summary()
     assert isinstance(dock.result, Comparison)
-    assert all(MARK in layer.metadata for layer in dock.curves)
+    assert all(MARK in layer.metadata for layer in dock.comparison.curves)

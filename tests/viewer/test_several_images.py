@@ -80,7 +80,7 @@ def test_the_ticked_images_of_a_side_are_pooled(done, model):
 
 
 def test_every_image_gets_a_layer_of_its_own_curves_where_it_is(done, model):
-    layers = list(done.curves)
+    layers = list(done.comparison.curves)
     assert [layer.name for layer in layers] == ["one curves", "three curves", "four curves", "two curves"]
     result, row = done.result, 0
     for layer, name in zip(layers, [*A, *B], strict=True):
@@ -269,7 +269,7 @@ def test_images_are_pooled_in_the_order_of_their_names(model, qtbot):
 
 
 def test_a_curve_of_the_second_image_is_picked_in_its_layer_and_left_out(done, qtbot):
-    layers = list(done.curves)
+    layers = list(done.comparison.curves)
     row = len(layers[0].data) + 3
     done.comparison.selection.pick([row])
     assert [set(layer.selected_data) for layer in layers] == [set(), {3}, set(), set()]
@@ -303,7 +303,7 @@ def left_out(dock):
     """Image and place of the curves that are marked as left out, from the layers."""
     return [
         (layer.name.removesuffix(" curves"), row)
-        for layer in dock.curves
+        for layer in dock.comparison.curves
         for row in np.flatnonzero(layer.features["excluded"])
     ]
 
@@ -417,18 +417,18 @@ def test_a_saved_result_opens_with_a_layer_per_image_tied_to_its_images(done, qt
     assert again.result.summary() == done.result.summary()
     assert again.state == "done"
     assert (ticked(again.sides.groups.a), ticked(again.sides.groups.b)) == (A, B)
-    for before, after in zip(done.curves, again.curves, strict=True):
+    for before, after in zip(done.comparison.curves, again.comparison.curves, strict=True):
         assert after.name == before.name
         np.testing.assert_allclose(after.extent.world, before.extent.world, atol=0.2)
         np.testing.assert_allclose(after.face_color, before.face_color, atol=1 / 255)
-    again._viewer.layers["four"].data = again._viewer.layers["four"].data + 1
+    again.viewer.layers["four"].data = again.viewer.layers["four"].data + 1
     qtbot.waitUntil(lambda: again.state == "stale", timeout=2000)
 
 
 def test_a_saved_result_opens_where_its_images_are_not(done, qtbot, tmp_path, answer):
     path = saved(done, answer, tmp_path / "pooled.comparison.npz", qtbot)
     again = reopened(ViewerModel(), path, qtbot)
-    assert [layer.name for layer in again.curves] == [layer.name for layer in done.curves]
+    assert [layer.name for layer in again.comparison.curves] == [layer.name for layer in done.comparison.curves]
     assert "not in the viewer" in again.results.origin.text()
     assert Comparison.load(path).a.images.tolist() == done.result.a.images.tolist()
 

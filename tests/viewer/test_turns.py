@@ -183,20 +183,20 @@ def dropped(done, qtbot, tmp_path, answer):
     path = saved(done, answer, tmp_path / "pair.comparison.npz", qtbot)
     npe2.PluginManager.instance().discover()
     dock = bare(ViewerModel(), qtbot)
-    dock._viewer.open(path, plugin=PLUGIN)
+    dock.viewer.open(path, plugin=PLUGIN)
     return dock
 
 
 def test_dropped_curves_cannot_be_edited_from_the_first_moment(done, qtbot, tmp_path, answer, stepped):
     dock = dropped(done, qtbot, tmp_path, answer)
     qtbot.waitUntil(lambda: dock.busy, timeout=5000)
-    assert not any(layer.editable for layer in dock._viewer.layers)
+    assert not any(layer.editable for layer in dock.viewer.layers)
 
 
 def test_dropped_layers_changed_or_deleted_meanwhile_are_not_taken_up(done, qtbot, tmp_path, answer, stepped):
     dock = dropped(done, qtbot, tmp_path, answer)
     qtbot.waitUntil(lambda: bool(dock.runner._turns), timeout=20_000)
-    first = dock._viewer.layers[0]
+    first = dock.viewer.layers[0]
     first.selected_data = {0}
     first.remove_selected()
     for _ in take_turns(dock):
@@ -208,10 +208,10 @@ def test_dropped_layers_changed_or_deleted_meanwhile_are_not_taken_up(done, qtbo
 def test_dropped_layers_that_are_deleted_meanwhile_stay_deleted(done, qtbot, tmp_path, answer, stepped):
     dock = dropped(done, qtbot, tmp_path, answer)
     qtbot.waitUntil(lambda: bool(dock.runner._turns), timeout=20_000)
-    del dock._viewer.layers[0]
+    del dock.viewer.layers[0]
     for _ in take_turns(dock):
         pass
-    assert len(dock._viewer.layers) == 1
+    assert len(dock.viewer.layers) == 1
     assert dock.result is not None
 
 

@@ -14,6 +14,7 @@ from ..archive import StrPath, Tree, read_archive, write_archive
 from ..mmd import MMDTest, combined_mmd_test, gretton_test
 from ..outlines import Ensemble, counted, in_unit
 from ..parameters import from_tree
+from ..parameters import tree as tree_of
 from ..progress import Listener, reporting
 from ..shapes import ShapeSpace
 from . import records
@@ -216,7 +217,7 @@ class Comparison:
         return {
             "a": records.ensemble_tree(self.a),
             "b": records.ensemble_tree(self.b),
-            "settings": records.choices_tree(self.settings),
+            "settings": tree_of(self.settings),
             "space": records.space_tree(self.space),
             "coordinates": {"t": self.t, "l": self.l},
             "undulation": records.mmd_test_tree(self.undulation),
