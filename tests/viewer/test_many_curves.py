@@ -20,10 +20,12 @@ from curve_makers import blobs
 from docks import press, run
 from napari_shape_ensembles import Comparison, Ensemble, Settings, compare
 from napari_shape_ensembles.comparison.display import MARK, edge_width, simplified
-from napari_shape_ensembles.viewer import sides, tasks, worker
+from napari_shape_ensembles.progress import report
+from napari_shape_ensembles.viewer import sides, work
 from napari_shape_ensembles.viewer.color_features import COLOR_FEATURES
 from napari_shape_ensembles.viewer.inputs import Source
 from napari_shape_ensembles.viewer.layers import curve_layers, is_own, repaint
+from napari_shape_ensembles.viewer.runner import Runner
 
 
 def source(curves, name="one", scale=1.0):
@@ -174,10 +176,12 @@ def test_b7_b8_errors_are_returned_and_workers_are_freed(qtbot):
         raise RuntimeError("the reason")
 
     runner = Runner()
-    with qtbot.waitSignal(runner.ended, timeout=5000) as ended:
-        runner.start(failing())
-        alive = weakref.ref(runner._worker)
-    assert "the reason" in ended.args[0].reason
+    ended, alive = [], weakref.ref(failing)
+    runner.ended.connect(ended.append)
+    runner.start(failing)
+    del failing
+    qtbot.waitUntil(lambda: bool(ended), timeout=5000)
+    assert "the reason" in ended[0].reason
     qtbot.waitUntil(lambda: gc.collect() >= 0 and alive() is None, timeout=2000)
 
 
@@ -197,12 +201,12 @@ def test_b10_one_worker_at_a_time(qtbot):
         inside.pop()
         report("slept", 1, 1)
 
-    runner = Runner()
+    runner, ended = Runner(), []
+    runner.ended.connect(ended.append)
     for _ in range(4):
-        runner.start(steps())
+        runner.start(steps)
         qtbot.wait(30)
-    with qtbot.waitSignal(runner.ended, timeout=5000):
-        pass
+    qtbot.waitUntil(lambda: bool(ended), timeout=5000)
     assert max(most) == 1
 
 
@@ -249,25 +253,16 @@ def test_what_takes_long_is_never_done_by_the_windows_own_thread(bare_dock, qtbo
 
         monkeypatch.setattr(owner, name, noting)
 
-    names = [(sides, "trace"), (worker, "witness_values"), (worker, "curve_layers"), (tasks, "witness_values")]
-    for owner, name in (
-        *names,
-        (tasks, "layers_of"),
-        (tasks, "painted_data"),
-        (Comparison, "save"),
-        (tasks, "read_comparison_view"),
-    ):
+    names = ["compare", "witness_values", "curve_layers", "layers_of", "painted_data", "read_view"]
+    for owner, name in ((sides, "trace"), (Comparison, "save"), *((work, name) for name in names)):
         watched(owner, name)
     run(bare_dock, qtbot)
     path = tmp_path / "pair.comparison.npz"
-    for steps, then in (
-        (tasks.saving(bare_dock.shown, "product", path), lambda paths: None),
-        (tasks.opening(path), bare_dock.comparison.take_up),
-    ):
+    for act in (bare_dock.comparison.save, bare_dock.comparison.open):
         with qtbot.waitSignal(bare_dock.finished, timeout=30_000):
-            bare_dock.comparison.start(steps, then)
+            act(path)
     assert where == {name: {False} for name in where}
-    assert len(where) == 7
+    assert len(where) == 2 + len(names)
 
 
 def test_a_run_cancelled_while_its_curves_arrive_is_shown_in_full(bare_dock, model, qtbot):
@@ -305,13 +300,14 @@ def longest_pause(dock, qtbot):
     timer, ticks = QTimer(), [moment()]
     timer.timeout.connect(lambda: ticks.append(moment()))
     # Ending hands layers to napari and draws; what is measured is the plugin's own work before.
-    dock.runner.ended.disconnect()
+    ended = []
+    runner = dock.task.runner
+    runner.ended.disconnect()
+    runner.ended.connect(ended.append)
     timer.start(5)
-    with qtbot.waitSignal(dock.runner.ended, timeout=60_000):
-        press(dock.run_button, qtbot)
+    press(dock.run_button, qtbot)
+    qtbot.waitUntil(lambda: bool(ended), timeout=60_000)
     timer.stop()
-    dock.runner.ended.connect(dock._end)
-    dock._show_idle()
     clock, worked, waited = np.diff(ticks, axis=0).T
     return 1000 * np.maximum(np.minimum(clock, worked), clock - waited).max()
 

@@ -7,14 +7,14 @@ import napari
 import numpy as np
 import pytest
 from napari.components import ViewerModel
+from napari_shape_ensembles.viewer.docks.landscape import LandscapeDock
 from qtpy.QtCore import Qt
 from qtpy.QtWidgets import QApplication
 
 from docks import bare, choose, executed, press, reopened, run, same, saved, spots
 from napari_shape_ensembles import Comparison, Ensemble, compare, decision_landscape
-from napari_shape_ensembles.viewer import staleness
+from napari_shape_ensembles.viewer import task
 from napari_shape_ensembles.viewer.inputs import ensemble_of
-from napari_shape_ensembles.viewer.landscape_dock import LandscapeDock
 
 # Micrometres per pixel, so that places and lengths of the images differ.
 IMAGES = {"one": 0.5, "two": 0.5, "three": 0.25, "four": 0.5}
@@ -175,16 +175,14 @@ def test_swapping_exchanges_the_samples(dock, qtbot):
     assert (ticked(dock.sides.groups.a), ticked(dock.sides.groups.b)) == (B, A)
 
 
-def test_only_the_lists_that_are_shown_listen(model, qtbot):
-    before = len(with_images(model).layers.events.inserted.callbacks)
-    dock = bare(model, qtbot)
+def test_only_the_lists_that_are_shown_hold_layers(model, qtbot):
+    dock = bare(with_images(model), qtbot)
     for several in (True, False) * 3:
         dock.sides.several.click()
-        assert (dock.sides.pair.following, dock.sides.groups.following) == (not several, several)
-    dock.sides.rest()
-    assert len(model.layers.events.inserted.callbacks) == before
-    dock.sides.several.click()
-    assert not dock.session.choices.sides.following
+        assert (dock.sides.pair.a.count() > 0, dock.sides.groups.a.count() > 0) == (not several, several)
+    listening = len(model.layers.events.callbacks)
+    dock.session.choices.sides.rest()
+    assert len(model.layers.events.callbacks) == listening - 1
 
 
 # Lifecycle -----------------------------------------------------------------------------------------------------
@@ -385,7 +383,7 @@ def test_side_by_side_never_shows_curves_over_another_image(done, model, qtbot, 
 
 def test_side_by_side_looks_at_no_pixel(done, qtbot, monkeypatch):
     looked = []
-    monkeypatch.setattr(staleness, "fingerprint", lambda *_: looked.append(1))
+    monkeypatch.setattr(task, "fingerprint", lambda *_: looked.append(1))
     press(done.results.side_by_side, qtbot)
     press(done.results.side_by_side, qtbot)
     assert not looked
@@ -490,7 +488,7 @@ def test_a_landscape_pools_them_too_and_hands_them_over(model, qtbot):
     with qtbot.waitSignal(dock.finished, timeout=30_000):
         press(dock.run_button, qtbot)
     a, b = (Ensemble.pooled([ensemble_of(model.layers[name], model.dims) for name in side]) for side in (A, B))
-    whole = decision_landscape(a, b, ranks=[2, 5], landmarks=[24], settings=dock.settings.analysis())
+    whole = decision_landscape(a, b, ranks=[2, 5], landmarks=[24], settings=dock.settings.settings)
     np.testing.assert_array_equal(dock.result.mmd, whole.mmd)
 
     compare_dock = bare(model, qtbot)

@@ -81,7 +81,7 @@ def test_a_run_ends_with_the_landscape_of_the_two_layers(landscape_dock, model, 
     result = run(landscape_dock, qtbot)
     a, b = (extract_curves(model.layers[name].data) for name in ("one", "two"))
     expected = decision_landscape(
-        a, b, ranks=[2, 5, 10, 15], landmarks=[24, 40], settings=landscape_dock.settings.analysis()
+        a, b, ranks=[2, 5, 10, 15], landmarks=[24, 40], settings=landscape_dock.settings.settings
     )
     np.testing.assert_array_equal(result.mmd, expected.mmd)
     assert result.complete
@@ -372,8 +372,8 @@ def test_clicking_a_cell_loads_its_settings_into_compare_shapes(shown, qtbot):
     run(dock, qtbot)
     click(dock, qtbot, 1, 2, 0)
     _, compare = viewer.window.add_plugin_dock_widget(PLUGIN, "Compare shapes")
-    assert compare.settings.analysis() == dock.result.settings_at(24, 10)
-    assert compare.settings.segmentation().outline_smoothing == 2.0
+    assert compare.settings.settings == dock.result.settings_at(24, 10)
+    assert compare.settings.recipe.outline_smoothing == 2.0
     assert [layer.name for layer in compare.sides.pair.chosen()] == ["two", "one"]
     assert "24 landmarks, rank 10" in dock.picked.text()
     with qtbot.waitSignal(compare.finished, timeout=30_000):
@@ -388,7 +388,7 @@ def test_clicking_a_sigma_loads_it_into_compare_shapes(shown, qtbot):
     run(dock, qtbot)
     click(dock, qtbot, 0, 2.4, dock.result.mean_mmd()[1])
     _, compare = viewer.window.add_plugin_dock_widget(PLUGIN, "Compare shapes")
-    assert compare.settings.segmentation().outline_smoothing == 2.5
+    assert compare.settings.recipe.outline_smoothing == 2.5
     assert [layer.name for layer in compare.sides.pair.chosen()] == ["one", "two"]
 
 

@@ -3,6 +3,7 @@
 import atexit
 import logging
 import threading
+import traceback
 import weakref
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -75,7 +76,8 @@ class _Job(QObject):
             if not threading.main_thread().is_alive():
                 return None  # Python itself is shutting down, and takes its thread pools with it
             if not isinstance(error, ValueError):
-                log.exception("a run failed")
+                # As text: a traceback that is kept would keep the copies of the images.
+                log.error("a run failed\n%s", traceback.format_exc())
             return Failure.of(error)
 
     def _report(self, step: Progress) -> None:
