@@ -5,18 +5,17 @@ exact one follows.
 """
 
 from collections import Counter
-from collections.abc import Generator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..outlines import TILINGS, Segmentation, segmentation_steps
+from ..outlines import TILINGS, Segmentation, segment
 from ..outlines.extract import AT_BORDER, too_small
 from ..outlines.split import neighbours
+from ..progress import report
 from .inputs import Source
-from .worker import Kept
 
 Labels = NDArray[np.integer]
 
@@ -58,19 +57,19 @@ class Preview:
     draft: bool
 
 
-def previews(source: Source, settings: Segmentation, outlining: Outlining) -> Generator[Preview | None, None, Preview]:
-    """Yield None between steps and a draft as soon as there is one; return the exact preview."""
+def previews(source: Source, settings: Segmentation, outlining: Outlining) -> Preview:
+    """Report a draft as soon as there is one; return the exact preview."""
     side = max(source.data.shape[:2])
     if side > (_DRAFT if _takes_long(settings) else _AT_ONCE):
         factor = int(np.ceil(side / _DRAFT))
         coarse = reduced(source.data, factor)
-        for _ in (steps := Kept(segmentation_steps(coarse, settings.at_resolution(1 / factor)))):
-            yield None
+        labels = segment(coarse, settings.at_resolution(1 / factor))
         rows, columns = source.data.shape[:2]
-        yield preview(_enlarged(steps.value, factor, (rows, columns)), source, outlining, draft=True)
-    for _ in (steps := Kept(segmentation_steps(source.data, settings))):
-        yield None
-    return preview(steps.value, source, outlining, draft=False)
+        draft = preview(_enlarged(labels, factor, (rows, columns)), source, outlining, draft=True)
+        report("segmenting", result=draft)
+    labels = segment(source.data, settings)
+    report("finding outlines")
+    return preview(labels, source, outlining, draft=False)
 
 
 def _takes_long(settings: Segmentation) -> bool:
