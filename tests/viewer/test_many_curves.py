@@ -208,6 +208,19 @@ def test_b10_one_worker_at_a_time(qtbot):
     assert max(most) == 1
 
 
+def test_a_step_reported_again_for_each_block_reaches_the_window_once(qtbot):
+    def work():
+        for _ in range(500):
+            report("one long step", 0, 2)
+        report("another", 1, 2)
+
+    runner, told = worker.Runner(), []
+    runner.progressed.connect(lambda step: told.append(step.name))
+    with qtbot.waitSignal(runner.ended, timeout=5000):
+        runner.start(work)
+    assert told == ["one long step", "another"]
+
+
 def test_b11_replaced_curves_are_freed(bare_dock, model, qtbot):
     run(bare_dock, qtbot)
     before = [weakref.ref(layer) for layer in bare_dock.curves]
