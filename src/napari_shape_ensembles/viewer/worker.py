@@ -3,6 +3,7 @@
 import atexit
 import logging
 import threading
+import traceback
 import weakref
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -119,10 +120,11 @@ class Background(QObject):
             return None
         except ValueError as error:
             return _failure(error)
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 - every kind is told in the panel
             if not threading.main_thread().is_alive():
                 return None  # Python itself is shutting down, and takes its thread pools with it
-            log.exception("a run failed")
+            # As text: a record with the traceback itself, kept by whatever handles it, would keep the copies of images.
+            log.error("a run failed\n%s", traceback.format_exc())
             return _failure(error)
 
 
