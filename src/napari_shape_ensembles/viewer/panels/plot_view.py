@@ -1,4 +1,4 @@
-"""A figure in a dock: drawn in a thread of its own, since matplotlib takes longer than a window may stand still."""
+"""A matplotlib figure in a dock, drawn in a thread of its own: it takes longer than a window may stand still."""
 
 import logging
 from collections.abc import Callable, Generator
@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 from napari.qt.threading import create_worker
 from numpy.typing import NDArray
-from qtpy.QtCore import QEvent, QPoint, QSize, Qt, QTimer, Signal
-from qtpy.QtGui import QHelpEvent, QImage, QMouseEvent, QPainter, QPaintEvent, QResizeEvent
+from qtpy.QtCore import QEvent, QPoint, QSize, Qt, Signal
+from qtpy.QtGui import QImage, QMouseEvent, QPainter, QPaintEvent
 from qtpy.QtWidgets import QSizePolicy, QToolTip, QWidget
 
 from .fonts import Drawing
-from .widgets import tip
+from .widgets import once, tip
 
 log = logging.getLogger(__name__)
 
@@ -24,7 +24,7 @@ _DPI = 100
 _SETTLED = 80  # milliseconds without a change of size before it is drawn anew
 _FONT_SIZE, _FONT_SHARE = 8, 0.8  # points at least, and of the size of labels
 _READABLE = (280, 360)  # what the least font needs; a larger one needs more
-_RESTYLED = (QEvent.Type.StyleChange, QEvent.Type.PaletteChange, QEvent.Type.FontChange)
+_RESTYLED = (QEvent.Type.Resize, QEvent.Type.StyleChange, QEvent.Type.PaletteChange, QEvent.Type.FontChange)
 _LEAST = (220, 260)  # below this the labels leave no room for the panels
 _CENTRED = Qt.AlignmentFlag.AlignCenter.value | Qt.TextFlag.TextWordWrap.value
 
@@ -38,11 +38,11 @@ class Look:
     ratio: float
     ink: str
     ground: str
-    font_size: float = _FONT_SIZE
+    font_size: float
 
 
 @dataclass(frozen=True, eq=False)
-class Drawn:
+class RenderedPlot:
     """A finished picture (rows, columns, RGBA), and the axes it shows."""
 
     pixels: NDArray[np.uint8]
@@ -67,17 +67,15 @@ class PlotView(Drawing):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._plot: Plot | None = None
-        self._drawn: Drawn | None = None
+        self._drawn: RenderedPlot | None = None
         self._image = QImage()
         self._busy = False
         self._again = False
         self.describe: Callable[[int, float, float], str] = lambda *_: ""
         self.failure = ""
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
-        self._settled = QTimer(self)
-        self._settled.setSingleShot(True)
+        self._settled = once(self, self._draw)
         self._settled.setInterval(_SETTLED)
-        self._settled.timeout.connect(self._draw)
 
     @property
     def axes(self) -> list[Any]:
@@ -109,19 +107,16 @@ class PlotView(Drawing):
             worker.start()
 
     def _look(self) -> Look:
-        palette = self.palette()
+        """The font is a little smaller than that of labels, and as large as leaves room for the panels."""
+        palette, room = self.palette(), min(self.width() / _READABLE[0], self.height() / _READABLE[1])
         ink, ground = palette.windowText().color().name(), palette.window().color().name()
-        return Look(self.width(), self.height(), self.devicePixelRatioF(), ink, ground, self._font_size())
+        font_size = max(min(_FONT_SHARE * self.font().pointSizeF(), _FONT_SIZE * room), _FONT_SIZE)
+        return Look(self.width(), self.height(), self.devicePixelRatioF(), ink, ground, font_size)
 
-    def _font_size(self) -> float:
-        """That of labels, a little smaller, as far as the words leave room for the panels."""
-        room = min(self.width() / _READABLE[0], self.height() / _READABLE[1])
-        return max(min(_FONT_SHARE * self.font().pointSizeF(), _FONT_SIZE * room), _FONT_SIZE)
-
-    def _show(self, drawn: Drawn | str) -> None:
+    def _show(self, drawn: RenderedPlot | str) -> None:
         self._busy = False
         self.failure = drawn if isinstance(drawn, str) else ""
-        if isinstance(drawn, Drawn) and self._plot is not None:
+        if isinstance(drawn, RenderedPlot) and self._plot is not None:
             rows, columns = drawn.pixels.shape[:2]
             self._image = QImage(
                 drawn.pixels.tobytes(), columns, rows, 4 * columns, QImage.Format.Format_RGBA8888
@@ -150,33 +145,23 @@ class PlotView(Drawing):
                 return index, float(x), float(y)
         return None
 
-    def mousePressEvent(self, event: QMouseEvent | None) -> None:  # noqa: N802 - Qt's name
+    def mousePressEvent(self, event: QMouseEvent) -> None:  # noqa: N802 - Qt's name
         """Tell where the plot was clicked."""
-        found = self._found(event.position().toPoint()) if event is not None else None
-        if found is not None:
+        if found := self._found(event.position().toPoint()):
             self.clicked.emit(*found)
 
-    def event(self, event: QEvent | None) -> bool:
-        """Describe what is under the mouse when it rests."""
-        if event is not None and event.type() == QEvent.Type.ToolTip:
-            assert isinstance(event, QHelpEvent)
+    def event(self, event: QEvent) -> bool:
+        """Describe what is under a mouse that rests; draw anew once the size, the theme or its font has settled."""
+        if event.type() == QEvent.Type.ToolTip:
             found = self._found(event.pos())
             QToolTip.showText(event.globalPos(), tip(self.describe(*found)) if found else "", self)
             return True
-        return bool(super().event(event))
-
-    def resizeEvent(self, event: QResizeEvent | None) -> None:  # noqa: N802 - Qt's name
-        """Draw anew when the size has settled; until then the old picture is stretched."""
-        super().resizeEvent(event)
-        self._settled.start()
-
-    def changeEvent(self, event: QEvent | None) -> None:  # noqa: N802 - Qt's name
-        """Follow the theme and its font."""
-        super().changeEvent(event)
-        if event is not None and event.type() in _RESTYLED:
+        done = bool(super().event(event))
+        if event.type() in _RESTYLED:
             self._settled.start()
+        return done
 
-    def paintEvent(self, event: QPaintEvent | None) -> None:  # noqa: N802 - Qt's name
+    def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802 - Qt's name
         """Show the picture, or why there is none."""
         painter = QPainter(self)
         if not self._image.isNull():
@@ -196,7 +181,7 @@ class PlotView(Drawing):
         return QSize(*_READABLE)
 
 
-def _safely_rendered(plot: Plot, look: Look) -> Generator[None, None, Drawn | str]:
+def _safely_rendered(plot: Plot, look: Look) -> Generator[None, None, RenderedPlot | str]:
     """The picture, or why it cannot be drawn.
 
     A generator, though of one step: napari lists workers as long as its window is there, and a function's keep what
@@ -210,7 +195,7 @@ def _safely_rendered(plot: Plot, look: Look) -> Generator[None, None, Drawn | st
         return f"The plot could not be drawn ({type(error).__name__}: {error}). Please report it."
 
 
-def _rendered(plot: Plot, look: Look) -> Drawn:
+def _rendered(plot: Plot, look: Look) -> RenderedPlot:
     import matplotlib as mpl  # takes a while: here it keeps no dock waiting
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
@@ -221,7 +206,7 @@ def _rendered(plot: Plot, look: Look) -> Drawn:
         canvas = FigureCanvasAgg(Figure(figsize=size, dpi=dpi, layout="constrained"))
         axes = list(plot(canvas.figure))
         canvas.draw()
-        return Drawn(np.array(canvas.buffer_rgba()), axes, look)
+        return RenderedPlot(np.array(canvas.buffer_rgba()), axes, look)
 
 
 def _style(look: Look) -> dict[str, Any]:
