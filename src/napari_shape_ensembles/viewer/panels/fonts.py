@@ -106,5 +106,5 @@ class DecimalBox(_FontFollower, QDoubleSpinBox):
 
 
 def fit_text(box: Any) -> None:
-    """Give a spin box the width of its longest text; napari's style sheet sets a least width that is a number of pixels."""
+    """Give a spin box the width of its longest text; napari's style sheet sets a least width in pixels."""
     box.setMinimumWidth(box.sizeHint().width())

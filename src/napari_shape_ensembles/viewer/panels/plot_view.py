@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 from napari.qt.threading import create_worker
-from numpy.typing import NDArray
 from qtpy.QtCore import QEvent, QPoint, QSize, Qt, Signal
 from qtpy.QtGui import QImage, QMouseEvent, QPainter, QPaintEvent
 from qtpy.QtWidgets import QSizePolicy, QToolTip, QWidget
@@ -29,25 +28,14 @@ _LEAST = (220, 260)  # below this the labels leave no room for the panels
 _CENTRED = Qt.AlignmentFlag.AlignCenter.value | Qt.TextFlag.TextWordWrap.value
 
 
-@dataclass(frozen=True)
-class Look:
-    """How a figure fits into its dock: size in points of the screen, their sharpness, the theme's colours, its font."""
-
-    width: int
-    height: int
-    ratio: float
-    ink: str
-    ground: str
-    font_size: float
-
-
 @dataclass(frozen=True, eq=False)
 class RenderedPlot:
-    """A finished picture (rows, columns, RGBA), and the axes it shows."""
+    """A finished picture, the axes it shows, its height in the widget, and how many pixels make one of the widget's."""
 
-    pixels: NDArray[np.uint8]
+    image: QImage
     axes: list[Any]
-    look: Look
+    height: int
+    ratio: float
 
 
 class PlotView(Drawing):
@@ -68,7 +56,6 @@ class PlotView(Drawing):
         super().__init__(parent)
         self._plot: Plot | None = None
         self._drawn: RenderedPlot | None = None
-        self._image = QImage()
         self._busy = False
         self._again = False
         self.describe: Callable[[int, float, float], str] = lambda *_: ""
@@ -91,7 +78,7 @@ class PlotView(Drawing):
         """Show another plot, as soon as it is drawn; None for nothing."""
         self._plot = plot
         if plot is None:
-            self._drawn, self._image = None, QImage()
+            self._drawn = None
             self.update()
         else:
             self._draw()
@@ -102,25 +89,26 @@ class PlotView(Drawing):
             self._again = True
         elif self._plot is not None and self.width() >= _LEAST[0] and self.height() >= _LEAST[1]:
             self._busy, self._again = True, False
-            worker = create_worker(_safely_rendered, self._plot, self._look(), _start_thread=False)
+            size = self.width(), self.height()
+            worker = create_worker(
+                _safely_rendered, self._plot, size, self.devicePixelRatioF(), self._style(), _start_thread=False
+            )
             worker.returned.connect(self._show)
             worker.start()
 
-    def _look(self) -> Look:
-        """The font is a little smaller than that of labels, and as large as leaves room for the panels."""
-        palette, room = self.palette(), min(self.width() / _READABLE[0], self.height() / _READABLE[1])
-        ink, ground = palette.windowText().color().name(), palette.window().color().name()
+    def _style(self) -> dict[str, Any]:
+        """The theme's colors, and a font a little smaller than that of labels, as far as the panels have room."""
+        room = min(self.width() / _READABLE[0], self.height() / _READABLE[1])
         font_size = max(min(_FONT_SHARE * self.font().pointSizeF(), _FONT_SIZE * room), _FONT_SIZE)
-        return Look(self.width(), self.height(), self.devicePixelRatioF(), ink, ground, font_size)
+        inks = ("text.color", "axes.edgecolor", "axes.labelcolor", "xtick.color", "ytick.color")
+        grounds = ("figure.facecolor", "axes.facecolor", "legend.facecolor")
+        ink, ground = self.palette().windowText().color().name(), self.palette().window().color().name()
+        return dict.fromkeys(inks, ink) | dict.fromkeys(grounds, ground) | {"font.size": font_size}
 
     def _show(self, drawn: RenderedPlot | str) -> None:
         self._busy = False
         self.failure = drawn if isinstance(drawn, str) else ""
         if isinstance(drawn, RenderedPlot) and self._plot is not None:
-            rows, columns = drawn.pixels.shape[:2]
-            self._image = QImage(
-                drawn.pixels.tobytes(), columns, rows, 4 * columns, QImage.Format.Format_RGBA8888
-            ).copy()
             self._drawn = drawn
         self.update()
         if self._again:
@@ -130,15 +118,14 @@ class PlotView(Drawing):
     def place(self, axes: int, x: float, y: float) -> tuple[float, float]:
         """Where in this widget a place of some axes lies."""
         assert self._drawn is not None
-        right, up = self._drawn.axes[axes].transData.transform((x, y)) / self._drawn.look.ratio
-        return float(right), self._drawn.look.height - float(up)
+        right, up = self._drawn.axes[axes].transData.transform((x, y)) / self._drawn.ratio
+        return float(right), self._drawn.height - float(up)
 
     def _found(self, point: QPoint) -> tuple[int, float, float] | None:
         """The axes at a point of this widget, and the place in their coordinates."""
         if self._drawn is None:
             return None
-        ratio = self._drawn.look.ratio
-        pixel = (point.x() * ratio, (self._drawn.look.height - point.y()) * ratio)
+        pixel = self._drawn.ratio * np.array([point.x(), self._drawn.height - point.y()])
         for index, axes in enumerate(self._drawn.axes):
             if axes.bbox.contains(*pixel):
                 x, y = axes.transData.inverted().transform(pixel)
@@ -164,9 +151,9 @@ class PlotView(Drawing):
     def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802 - Qt's name
         """Show the picture, or why there is none."""
         painter = QPainter(self)
-        if not self._image.isNull():
+        if self._drawn is not None:
             painter.setRenderHint(QPainter.RenderHint.SmoothPixmapTransform)
-            painter.drawImage(self.rect(), self._image)
+            painter.drawImage(self.rect(), self._drawn.image)
         elif self.failure:
             painter.setPen(self.palette().windowText().color())
             painter.drawText(self.rect(), _CENTRED, self.failure)
@@ -181,7 +168,9 @@ class PlotView(Drawing):
         return QSize(*_READABLE)
 
 
-def _safely_rendered(plot: Plot, look: Look) -> Generator[None, None, RenderedPlot | str]:
+def _safely_rendered(
+    plot: Plot, size: tuple[int, int], ratio: float, style: dict[str, Any]
+) -> Generator[None, None, RenderedPlot | str]:
     """The picture, or why it cannot be drawn.
 
     A generator, though of one step: napari lists workers as long as its window is there, and a function's keep what
@@ -189,27 +178,24 @@ def _safely_rendered(plot: Plot, look: Look) -> Generator[None, None, RenderedPl
     """
     yield
     try:
-        return _rendered(plot, look)
+        return _rendered(plot, size, ratio, style)
     except Exception as error:
         log.exception("a plot failed")
         return f"The plot could not be drawn ({type(error).__name__}: {error}). Please report it."
 
 
-def _rendered(plot: Plot, look: Look) -> RenderedPlot:
+def _rendered(plot: Plot, size: tuple[int, int], ratio: float, style: dict[str, Any]) -> RenderedPlot:
     import matplotlib as mpl  # takes a while: here it keeps no dock waiting
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    with mpl.rc_context(_style(look)):
-        dpi = _DPI * look.ratio
-        size = look.width / _DPI, look.height / _DPI
-        canvas = FigureCanvasAgg(Figure(figsize=size, dpi=dpi, layout="constrained"))
-        axes = list(plot(canvas.figure))
+    width, height = size
+    with mpl.rc_context(style):
+        figure = Figure(figsize=(width / _DPI, height / _DPI), dpi=_DPI * ratio, layout="constrained")
+        canvas = FigureCanvasAgg(figure)
+        axes = list(plot(figure))
         canvas.draw()
-        return RenderedPlot(np.array(canvas.buffer_rgba()), axes, look)
-
-
-def _style(look: Look) -> dict[str, Any]:
-    inks = ("text.color", "axes.edgecolor", "axes.labelcolor", "xtick.color", "ytick.color")
-    grounds = ("figure.facecolor", "axes.facecolor", "legend.facecolor")
-    return dict.fromkeys(inks, look.ink) | dict.fromkeys(grounds, look.ground) | {"font.size": look.font_size}
+    pixels = np.asarray(canvas.buffer_rgba())
+    rows, columns = pixels.shape[:2]
+    image = QImage(pixels.tobytes(), columns, rows, 4 * columns, QImage.Format.Format_RGBA8888)
+    return RenderedPlot(image.copy(), axes, height, ratio)
