@@ -35,7 +35,7 @@ def paint_outline(painter: QPainter, outline: StyledOutline, centre: QPointF, sc
     color = QColor(SIDE_COLORS.get(outline.side, ink))
     style = Qt.PenStyle.DashLine if outline.dashed else Qt.PenStyle.SolidLine
     painter.setPen(QPen(ink if outline.filled else color, outline.width, style))
-    color.setAlpha(200 if outline.side else 60)
+    color.setAlpha(130 if outline.side else 60)
     painter.setBrush(QBrush(color) if outline.filled else QBrush())
     painter.drawPolygon(QPolygonF([QPointF(x, y) for x, y in points.tolist()]))
 
