@@ -51,7 +51,7 @@ def test_a_saved_result_opens_with_the_same_text_settings_painting_and_places(
     np.testing.assert_allclose(curves_of(viewer, "two").face_color, colours, atol=1 / 255)
     assert curves_of(viewer, "one").scale.tolist() == [0.5, 0.5]
     np.testing.assert_array_equal(dock.result.t, result.t)
-    assert dock.results.null_plots["Scale"].test is not None
+    assert dock.results.null_plots["Scale"].caption
 
 
 def test_a_reopened_result_says_that_its_images_are_missing_and_is_not_called_stale(done, qtbot, tmp_path, answer):

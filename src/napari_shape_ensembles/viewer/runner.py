@@ -39,7 +39,7 @@ class Failure:
         return cls(f"Unexpected error ({type(error).__name__}: {error}). Please report it.")
 
 
-class _Job(QObject):
+class Background(QObject):
     """A function for another thread, let go of when it has run: napari keeps workers as long as its window is there.
 
     Signals
@@ -110,9 +110,9 @@ class Runner:
     ended = psygnal.Signal(object)
 
     def __init__(self) -> None:
-        self._job: _Job | None = None
+        self._job: Background | None = None
         self._waiting: Function | None = None
-        self._running: list[tuple[_Job, FunctionWorker]] = []
+        self._running: list[tuple[Background, FunctionWorker]] = []
         self.turns: list[Turn] = []
         self._preparing = self._failed = False
         application = QCoreApplication.instance()
@@ -192,7 +192,7 @@ class Runner:
             worker.quit()
 
     def _launch(self, function: Function) -> None:
-        job = _Job(function)
+        job = Background(function)
         worker = job.worker()
         job.reported.connect(lambda step: self._report(job, step))
         worker.returned.connect(lambda outcome: self._end(job, outcome))
@@ -201,16 +201,16 @@ class Runner:
         self._running.append((job, worker))
         worker.start()
 
-    def _report(self, job: _Job, step: Progress) -> None:
+    def _report(self, job: Background, step: Progress) -> None:
         if job is self._job:
             self.progressed.emit(step)
 
-    def _end(self, job: _Job, outcome: object) -> None:
+    def _end(self, job: Background, outcome: object) -> None:
         if job is self._job:
             self._job = None
             self.ended.emit(outcome)
 
-    def _gone(self, job: _Job, worker: FunctionWorker) -> None:
+    def _gone(self, job: Background, worker: FunctionWorker) -> None:
         """A thread has ended: start what waits for it."""
         # The worker and what listens to it hold each other; Python may let go of such a ring in any thread, Qt may not.
         for signal in (job.reported, worker.returned, worker.finished):
