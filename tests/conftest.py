@@ -1,43 +1,37 @@
-"""Fixtures that tests in every room use."""
+"""Fixtures that tests in every room use, and what every process that runs tests needs of its own."""
 
 from pathlib import Path
 
-import numpy as np
 import pytest
 
-DATA = Path(__file__).resolve().parents[1].parent / "shared" / "data"
+REAL = Path(__file__).with_name("data")
+SHARED = Path(__file__).resolve().parents[2] / "shared" / "data"
+
+
+def pytest_addoption(parser):
+    parser.addoption("--require-shared-data", action="store_true", help="tests without ../shared/data fail, not skip")
 
 
 @pytest.fixture(scope="session")
-def shared_data():
-    """Return the folder of real data, `../shared/data` beside the repository. Its absence is an error."""
-    if not DATA.is_dir():
-        pytest.fail(
-            f"the real data are missing: there is no folder {DATA}; put the data described in docs/data.md "
-            "at ../shared/data, beside the repository",
-            pytrace=False,
+def real_data():
+    """Return the folder of the data that the repository holds, `tests/data`."""
+    return REAL
+
+
+@pytest.fixture(scope="session")
+def shared_data(pytestconfig):
+    """Return the folder of the data that the repository cannot hold, `../shared/data` beside it."""
+    if not SHARED.is_dir():
+        give_up = pytest.fail if pytestconfig.getoption("require_shared_data") else pytest.skip
+        give_up(
+            "no folder ../shared/data beside the repository: it holds the paper's curves and figures, which state no "
+            "licence and so cannot be copied into it (docs/data.md)"
         )
-    return DATA
-
-
-@pytest.fixture(scope="session")
-def load_curves(shared_data):
-    """Return a function (file below shared_data, set) -> list of (m, 2) curves as (row, column).
-
-    The files hold `xy` and `offsets`, or `<set>_xy` and `<set>_offsets` where one file holds several sets.
-    """
-
-    def load(file, key=""):
-        data = np.load(shared_data / file)
-        prefix = f"{key}_" if key else ""
-        vertices = data[f"{prefix}xy"][:, ::-1].astype(float)
-        return np.split(vertices, data[f"{prefix}offsets"][1:-1])
-
-    return load
+    return SHARED
 
 
 def pytest_collection_modifyitems(items):
-    """Mark what needs the real data, so that it can be left out where they cannot be had."""
+    """Mark what uses real data, wherever they lie."""
     for item in items:
-        if "shared_data" in getattr(item, "fixturenames", ()):
+        if {"real_data", "shared_data"} & set(getattr(item, "fixturenames", ())):
             item.add_marker("real_data")
