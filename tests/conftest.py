@@ -1,8 +1,18 @@
 """Fixtures that tests in every room use, and what every process that runs tests needs of its own."""
 
+import os
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
+
+# Each process that runs tests keeps to itself. No settings of a person's own napari are read, and none are written.
+os.environ["NAPARI_CONFIG"] = ""
+WORKER = os.environ.get("PYTEST_XDIST_WORKER", "")
+if WORKER:  # numba's cache breaks for good when two processes fill it at once (numba/numba#10128)
+    os.environ["NUMBA_CACHE_DIR"] = str(Path(__file__).parents[1] / ".pytest_cache" / "numba" / WORKER)
 
 REAL = Path(__file__).with_name("data")
 SHARED = Path(__file__).resolve().parents[2] / "shared" / "data"
@@ -10,6 +20,28 @@ SHARED = Path(__file__).resolve().parents[2] / "shared" / "data"
 
 def pytest_addoption(parser):
     parser.addoption("--require-shared-data", action="store_true", help="tests without ../shared/data fail, not skip")
+
+
+def pytest_configure(config):
+    """Open a virtual screen where there is none, and one for each worker: windows on one screen share one focus."""
+    if (
+        sys.platform == "linux"
+        and shutil.which("Xvfb")
+        and (WORKER or not {"DISPLAY", "WAYLAND_DISPLAY"} & {*os.environ})
+    ):
+        os.environ |= {"DISPLAY": virtual_screen(config), "QT_QPA_PLATFORM": "xcb"}
+
+
+def virtual_screen(config):
+    """Start a virtual screen that ends with this process, in whatever way that ends, and return its name."""
+    command = "Xvfb -displayfd 1 -screen 0 1600x1200x24 & exec >&-; read _; kill $!"
+    pipe = subprocess.PIPE
+    server = subprocess.Popen(["sh", "-c", command], stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, text=True)
+    config.add_cleanup(server.communicate)
+    number = server.stdout.readline().strip()
+    if not number:
+        raise pytest.UsageError("Xvfb does not start")
+    return f":{number}"
 
 
 @pytest.fixture(scope="session")
