@@ -1,4 +1,7 @@
-"""Threads: how many the linear algebra may use, and work shared out over blocks.
+"""Progress of long functions, whether they should stop, and work shared out over blocks and threads.
+
+A long function calls `report` at each of its steps and otherwise knows nothing of who called it. Who wants to hear of
+the steps, or to stop the work, calls the function within `reporting`.
 
 Library threads that fork and join within a millisecond cost more than they give, and far more when the machine
 is busy (a 0.1 s eigenproblem was seen to take 9 s). So the libraries get one thread, and long work is cut into
@@ -11,31 +14,101 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
+from dataclasses import dataclass, replace
 from functools import cache
 from threading import Lock
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from threadpoolctl import ThreadpoolController
 
 Block = TypeVar("Block")
 Result = TypeVar("Result")
 
-# Asked before each block; set for one call at a time by whoever may want to stop it.
+
+@dataclass(frozen=True)
+class Progress:
+    """A step of a long function that is about to start.
+
+    Attributes
+    ----------
+    name : str
+        What is done next, in words.
+    done, total : int
+        How many steps of how many came before it; a total of 0 where their number is not known.
+    result : object
+        Of a study, all that is known so far; None otherwise.
+    """
+
+    name: str
+    done: int = 0
+    total: int = 0
+    result: Any = None
+
+
+Listener = Callable[[Progress], object]
+
+_listener: ContextVar[Listener | None] = ContextVar("listener", default=None)
 _stop_asked: ContextVar[Callable[[], bool] | None] = ContextVar("stop_asked", default=None)
 
 
 class Stopped(Exception):  # noqa: N818 - not an error
-    """Raised between two blocks of work that is no longer wanted."""
+    """Raised by work that is no longer wanted."""
 
 
 @contextmanager
-def stoppable(asked: Callable[[], bool]) -> Iterator[None]:
-    """Let `over_blocks` raise `Stopped` before the next block once `asked()` is true."""
-    token = _stop_asked.set(asked)
+def reporting(listener: Listener | None = None, stop: Callable[[], bool] | None = None) -> Iterator[None]:
+    """Hear of the steps of the functions called within, and stop them.
+
+    Parameters
+    ----------
+    listener : callable, optional
+        Called with each `Progress`, in the thread of the function. Left out, that of the surrounding `reporting` stays.
+    stop : callable, optional
+        Asked at each step and before each block of work; once it returns True, `Stopped` is raised there. Left out,
+        that of the surrounding `reporting` stays.
+    """
+    heard = _listener.set(listener or _listener.get())
+    stopping = _stop_asked.set(stop or _stop_asked.get())
     try:
         yield
     finally:
-        _stop_asked.reset(token)
+        _listener.reset(heard)
+        _stop_asked.reset(stopping)
+
+
+def report(name: str, done: int = 0, total: int = 0, result: Any = None) -> None:
+    """Say which step starts, and how many of how many came before it.
+
+    Raises
+    ------
+    Stopped
+        When the work is no longer wanted.
+    """
+    leaver()()
+    listener = _listener.get()
+    if listener is not None:
+        listener(Progress(name, done, total, result))
+
+
+@contextmanager
+def as_part(done: int, total: int, prefix: str = "") -> Iterator[None]:
+    """Count the steps reported within as part of a longer row of steps.
+
+    Parameters
+    ----------
+    done, total : int
+        Steps of the whole before those reported within, and its steps in all.
+    prefix : str
+        Put before the name of each step.
+    """
+    outer = _listener.get()
+
+    def told(step: Progress) -> None:
+        if outer is not None:
+            outer(replace(step, name=f"{prefix}{step.name}", done=done + step.done, total=total))
+
+    with reporting(told):
+        yield
 
 
 @cache
@@ -108,7 +181,7 @@ def _side_by_side(work: Callable[[Block], Result], blocks: list[Block]) -> Itera
 
 
 def _leavable(work: Callable[[Block], Result]) -> Callable[[Block], Result]:
-    """The same work, given up before the next block once that is asked for by `stoppable`."""
+    """The same work, given up before the next block once that is asked for."""
     leave = leaver()
 
     def step(block: Block) -> Result:
@@ -119,7 +192,7 @@ def _leavable(work: Callable[[Block], Result]) -> Callable[[Block], Result]:
 
 
 def leaver() -> Callable[[], None]:
-    """Return what raises `Stopped` once that is asked for by `stoppable`.
+    """Return what raises `Stopped` once that is asked for.
 
     For long blocks of work to call now and then, in whatever thread: only the thread that asks here knows of it.
     """

@@ -36,7 +36,8 @@ np.savez(sys.argv[1], t=result.t, l=result.l, p=p, architecture=" ".join(sorted(
 
 def with_kernel(kernel, path):
     """The comparison made with OpenBLAS's arithmetic for one kind of processor, in a process of its own."""
-    paths = os.pathsep.join([str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")])
+    here = Path(__file__).parent
+    paths = os.pathsep.join([str(here), str(here.parent), os.environ.get("PYTHONPATH", "")])
     environment = os.environ | {"OPENBLAS_CORETYPE": kernel, "PYTHONPATH": paths}
     subprocess.run([sys.executable, "-c", KERNEL, path], env=environment, check=True)
     return np.load(path)

@@ -11,7 +11,7 @@ from napari_shape_ensembles import Ensemble, Settings, compare, explain, extract
 from napari_shape_ensembles.explanation import STEPS, explanation_steps, witnesses
 from napari_shape_ensembles.explanation.properties import properties
 from napari_shape_ensembles.explanation.swaps import _polar_factors
-from napari_shape_ensembles.progress import Stopped, stoppable
+from napari_shape_ensembles.progress import Stopped, reporting
 from napari_shape_ensembles.shapes import to_landmarks
 from napari_shape_ensembles.viewer import sample_data
 
@@ -137,7 +137,7 @@ def test_a_step_can_be_left_half_way(small, name):
     steps = explanation_steps(small)
     while next(steps) != name:
         pass
-    with stoppable(lambda: asked.append(name) or len(asked) > 2), pytest.raises(Stopped):
+    with reporting(stop=lambda: asked.append(name) or len(asked) > 2), pytest.raises(Stopped):
         next(steps)
 
 

@@ -15,7 +15,7 @@ from qtpy.QtCore import QCoreApplication, QObject, QTimer, Signal
 from superqt.utils import WorkerBase
 
 from ..comparison import STEPS, Comparison, Settings, comparison_steps
-from ..progress import Stopped, stoppable
+from ..progress import Stopped, reporting
 from .inputs import SegmentationSettings
 from .layers import curve_layers
 from .paints import typical
@@ -106,7 +106,7 @@ def guarded(
     """
     while True:
         try:
-            with stoppable(stop_asked):
+            with reporting(stop=stop_asked):
                 step = next(steps)
         except StopIteration as end:
             return end.value
