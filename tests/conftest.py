@@ -16,6 +16,7 @@ if WORKER:  # numba's cache breaks for good when two processes fill it at once (
 
 REAL = Path(__file__).with_name("data")
 SHARED = Path(__file__).resolve().parents[2] / "shared" / "data"
+MISSING = "no folder ../shared/data beside the repository"
 
 
 def pytest_addoption(parser):
@@ -24,11 +25,8 @@ def pytest_addoption(parser):
 
 def pytest_configure(config):
     """Open a virtual screen where there is none, and one for each worker: windows on one screen share one focus."""
-    if (
-        sys.platform == "linux"
-        and shutil.which("Xvfb")
-        and (WORKER or not {"DISPLAY", "WAYLAND_DISPLAY"} & {*os.environ})
-    ):
+    has_screen = any(map(os.environ.get, ("DISPLAY", "WAYLAND_DISPLAY")))
+    if sys.platform == "linux" and shutil.which("Xvfb") and (WORKER or not has_screen):
         os.environ |= {"DISPLAY": virtual_screen(config), "QT_QPA_PLATFORM": "xcb"}
 
 
@@ -55,11 +53,19 @@ def shared_data(pytestconfig):
     """Return the folder of the data that the repository cannot hold, `../shared/data` beside it."""
     if not SHARED.is_dir():
         give_up = pytest.fail if pytestconfig.getoption("require_shared_data") else pytest.skip
-        give_up(
-            "no folder ../shared/data beside the repository: it holds the paper's curves and figures, which state no "
-            "licence and so cannot be copied into it (docs/data.md)"
-        )
+        give_up(MISSING)
     return SHARED
+
+
+def pytest_terminal_summary(terminalreporter):
+    """Count the tests that were skipped for want of data, and say why the repository does not hold them."""
+    skipped = [report for report in terminalreporter.getreports("skipped") if MISSING in str(report.longrepr)]
+    if skipped:
+        terminalreporter.section("data that are not here")
+        terminalreporter.write_line(
+            f"{len(skipped)} tests skipped: {MISSING}. It holds the paper's curves and figures, which state no licence "
+            "and so cannot be copied into the repository. See docs/data.md; --require-shared-data has these tests fail."
+        )
 
 
 def pytest_collection_modifyitems(items):
