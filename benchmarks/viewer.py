@@ -16,15 +16,15 @@ from tempfile import TemporaryDirectory
 
 import napari
 import numpy as np
+from napari_shape_ensembles.viewer.compare_dock import CompareShapes
+from napari_shape_ensembles.viewer.tasks import opening, saving
+from napari_shape_ensembles.viewer.worker import Outcome
 from qtpy.QtCore import QElapsedTimer, QEventLoop, QTimer
 from qtpy.QtWidgets import QApplication
 
 from napari_shape_ensembles import Ensemble, Settings, compare
-from napari_shape_ensembles.viewer.compare_dock import CompareShapes
 from napari_shape_ensembles.viewer.inputs import Source
 from napari_shape_ensembles.viewer.layers import curve_layers
-from napari_shape_ensembles.viewer.tasks import opening, saving
-from napari_shape_ensembles.viewer.worker import Outcome
 
 SPACING, VERTICES = 40, 150
 

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from curve_makers import blobs, ellipse
+from curve_makers import blobs, ellipse, load_curves
 from napari_shape_ensembles import Ensemble
 
 SQUARE = np.array([[0.0, 0], [0, 2], [2, 2], [2, 0]])
@@ -115,7 +115,10 @@ def test_malformed_input_is_refused(curves, options, message):
         Ensemble(curves, **options)
 
 
-def test_real_outlines_are_all_kept(load_curves):
-    assert len(Ensemble(load_curves("osteosarcoma_cells/cells.npz"))) == 650
-    assert len(Ensemble(load_curves("ampis_powder/polygons.npz"))) == 219 + 201 + 351 + 133
-    assert len(Ensemble(load_curves("paper/pil184_grains.npz", "hlf2_smooth5"))) == 467
+def test_real_outlines_are_all_kept(real_data):
+    assert len(Ensemble(load_curves(real_data / "osteosarcoma_cells" / "cells.npz"))) == 650
+    assert len(Ensemble(load_curves(real_data / "ampis_powder" / "polygons.npz"))) == 219 + 201 + 351 + 133
+
+
+def test_grains_of_the_paper_are_all_kept(shared_data):
+    assert len(Ensemble(load_curves(shared_data / "paper" / "pil184_grains.npz", "hlf2_smooth5"))) == 467

@@ -7,7 +7,6 @@ import gc
 import threading
 import time
 import weakref
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -17,7 +16,7 @@ from napari.components import ViewerModel
 from qtpy.QtCore import QTimer
 
 from curve_makers import blobs
-from docks import press, run
+from docks import run
 from napari_shape_ensembles import Comparison, Ensemble, Settings, compare
 from napari_shape_ensembles.comparison.display import MARK, edge_width, simplified
 from napari_shape_ensembles.progress import report
@@ -283,48 +282,3 @@ def test_what_is_painted_already_is_not_painted_again(layers):
     layers[0].features.loc[0, "excluded"] = True
     repaint(layers[0], "product", (0.0, 2 * limits[1]))
     assert len(uploads) == 2
-
-
-def moment():
-    """Seconds on the clock, of work in all threads, and of this thread in line for a processor, where that is known."""
-    schedule = Path("/proc/thread-self/schedstat")
-    waited = int(schedule.read_text().split()[1]) / 1e9 if schedule.exists() else 0.0
-    return time.perf_counter(), time.process_time(), waited
-
-
-def longest_pause(dock, qtbot):
-    """Longest time in ms between two ticks of a timer while a comparison goes from its button to its end.
-
-    Less what other programs took: the time in line for a processor in which none of this process's threads had it.
-    """
-    timer, ticks = QTimer(), [moment()]
-    timer.timeout.connect(lambda: ticks.append(moment()))
-    # Ending hands layers to napari and draws; what is measured is the plugin's own work before.
-    ended = []
-    runner = dock.task.runner
-    runner.ended.disconnect()
-    runner.ended.connect(ended.append)
-    timer.start(5)
-    press(dock.run_button, qtbot)
-    qtbot.waitUntil(lambda: bool(ended), timeout=60_000)
-    timer.stop()
-    clock, worked, waited = np.diff(ticks, axis=0).T
-    return 1000 * np.maximum(np.minimum(clock, worked), clock - waited).max()
-
-
-def test_the_window_is_never_blocked_for_100_ms_by_a_run(model, qtbot):
-    from docks import bare
-
-    for seed, name in ((1, "one"), (2, "two")):
-        curves = blobs(600, 150, seed=seed) * 10 + np.arange(600)[:, None, None] * 50
-        model.add_shapes(list(curves), shape_type="polygon", name=name)
-    dock = bare(model, qtbot)
-    dock.settings.controls["landmarks"].setValue(300)
-    dock.settings.controls["permutations"].setValue(1000)
-    gc.collect()
-    gc.freeze()  # or Python would look through all that earlier tests left, which is no work of a run
-    try:
-        # A busy machine delays single ticks; work that holds the interpreter does so every time.
-        assert min(longest_pause(dock, qtbot) for _ in range(3)) < 100
-    finally:
-        gc.unfreeze()
