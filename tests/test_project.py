@@ -5,7 +5,8 @@ import re
 import shutil
 import subprocess
 import sys
-from importlib.metadata import metadata, requires, version
+import tomllib
+from importlib.metadata import metadata, version
 from pathlib import Path
 
 import npe2
@@ -15,6 +16,7 @@ import napari_shape_ensembles
 
 ROOT = Path(__file__).resolve().parents[1]
 SCRIPTS = str(Path(sys.executable).parent)
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 SCREEN = ("napari", "qtpy", "magicgui", "superqt", "vispy", "PyQt6", "PySide6")
 
 
@@ -54,10 +56,14 @@ print([name for name in ("numpy", "scipy", "skimage", "pandas", "pint") if name 
     assert run_python(code).strip() == "[]"
 
 
-def test_base_dependencies_ask_no_more_than_bsd_does():
-    names = [re.match(r"[\w-]+", line)[0] for line in requires("napari-shape-ensembles") if "extra ==" not in line]
-    assert len(names) > 15
-    for name in names:
+def names(requirements):
+    return {re.match(r"[\w-]+", line)[0] for line in requirements}
+
+
+def test_dependencies_ask_no_more_than_bsd_does():
+    asked = names(PROJECT["dependencies"] + PROJECT["optional-dependencies"]["napari"])
+    assert len(asked) > 15
+    for name in asked:
         about = metadata(name)
         words = [about.get("License-Expression"), about.get("License"), *(about.get_all("Classifier") or [])]
         stated = " ".join(word.splitlines()[0] for word in words if word)
@@ -95,9 +101,13 @@ def test_versions_agree():
     assert f"version: {version('napari-shape-ensembles')}\n" in (ROOT / "CITATION.cff").read_text()
 
 
-def test_no_binding_of_qt_is_a_base_dependency():
-    base = [requirement for requirement in requires("napari-shape-ensembles") if "extra ==" not in requirement]
-    assert not [requirement for requirement in base if re.match(r"(?i)pyqt|pyside|napari\[", requirement)]
+def test_base_dependencies_are_those_of_the_rooms_without_a_screen():
+    assert not names(PROJECT["dependencies"]) & set(SCREEN)
+
+
+def test_no_binding_of_qt_is_installed_beside_an_existing_napari():
+    asked = PROJECT["dependencies"] + PROJECT["optional-dependencies"]["napari"]
+    assert not [line for line in asked if re.match(r"(?i)pyqt|pyside|napari\[(all|pyqt|pyside|qt)", line)]
 
 
 def python_blocks(path):

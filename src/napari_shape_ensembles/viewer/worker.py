@@ -9,10 +9,9 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeAlias, TypeVar
 
 from napari.layers import Shapes
-from napari.qt.threading import GeneratorWorker, create_worker
+from napari.qt.threading import GeneratorWorker, WorkerBase, create_worker
 from qtpy.compat import isalive
 from qtpy.QtCore import QCoreApplication, QObject, QTimer, Signal
-from superqt.utils import WorkerBase
 
 from ..comparison import Comparison, Settings, comparison_steps
 from ..learning import STEPS
