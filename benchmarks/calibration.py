@@ -14,7 +14,7 @@ from multiprocessing import get_context
 import numpy as np
 
 from napari_shape_ensembles import Ensemble, Settings, compare, dependence_test, detectable_differences, mmd_test
-from napari_shape_ensembles.discrepancy import combined_mmd_test, gretton_test
+from napari_shape_ensembles.mmd import combined_mmd_test, gretton_test
 
 SMALL = {"landmarks": 48, "rank": 10, "permutations": 199, "significance": 0.05}
 KINDS = {

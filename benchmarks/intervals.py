@@ -11,11 +11,7 @@ import numpy as np
 
 from calibration import wilson
 from napari_shape_ensembles import effect_sizes
-from napari_shape_ensembles.discrepancy.contrasts import (
-    bootstrap_counts,
-    difference_of_means,
-    spread_interval,
-)
+from napari_shape_ensembles.mmd.contrasts import bootstrap_counts, difference_of_means, spread_interval
 
 KINDS = {
     "normal": lambda rng, n: rng.normal(size=n),

@@ -1,6 +1,6 @@
 """Breaks one sign, factor, root or comparison at a time in copies of a room and shows that a test fails.
 
-    python benchmarks/mutations.py                              # all modules of tensors/: some 600 changes
+    python benchmarks/mutations.py                              # all modules of shapes/: some 600 changes
     python benchmarks/mutations.py spd grassmann                # some modules
     python benchmarks/mutations.py --room discrepancy --every 5 # every fifth change of another room
 

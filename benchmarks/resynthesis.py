@@ -15,7 +15,7 @@ import numpy as np
 
 from calibration import KINDS, outlines, repeated, shares
 from napari_shape_ensembles import Ensemble, compare, resynthesis
-from napari_shape_ensembles.discrepancy.components import COMPONENTS, OF_FORM
+from napari_shape_ensembles.explanation.components import COMPONENTS, OF_FORM
 
 PAIRS = {
     "alike": {},

@@ -14,7 +14,7 @@ from multiprocessing import get_context
 
 import numpy as np
 
-from napari_shape_ensembles.discrepancy import combined_mmd_steps, mmd_test
+from napari_shape_ensembles.mmd import combined_mmd_steps, mmd_test
 
 SIZES = {1000: 5, 2000: 7, 5605: 3, 20_000: 1, 50_000: 1}
 PEER = {1000: (4, 44), 2000: (2, 22), 5605: (1, 11)}

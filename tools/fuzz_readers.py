@@ -20,16 +20,7 @@ from pathlib import Path
 import numpy as np
 
 from napari_shape_ensembles import Comparison, Ensemble, Settings, compare
-from napari_shape_ensembles.io import (
-    CurveTable,
-    find_grains,
-    load_settings,
-    read_curves,
-    read_ebsd,
-    read_image,
-    save_settings,
-    write_curves,
-)
+from napari_shape_ensembles.io import CurveTable, find_grains, load_settings, read_curves, read_ebsd, read_image, save_settings, write_curves
 
 SLOW = 5.0
 NUMBERS = [

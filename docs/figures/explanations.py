@@ -11,8 +11,8 @@ from pathlib import Path
 from real_data import curves, pairs
 
 from napari_shape_ensembles import Ensemble, compare, explain, extract_curves, resynthesis, segment
-from napari_shape_ensembles.discrepancy.components import COMPONENTS
-from napari_shape_ensembles.io.figures import figures, style
+from napari_shape_ensembles.explanation.components import COMPONENTS
+from napari_shape_ensembles.explanation.figures import figures, style
 from napari_shape_ensembles.viewer import sample_data
 
 DOCS = Path(__file__).resolve().parents[1]

@@ -8,7 +8,7 @@ from pathlib import Path
 import matplotlib as mpl
 import numpy as np
 
-from napari_shape_ensembles.tensors import Eigenfunctions, quadrature_weights
+from napari_shape_ensembles.shapes import Eigenfunctions, quadrature_weights
 
 mpl.use("Agg")
 import matplotlib.pyplot as plt

@@ -6,7 +6,7 @@ import numpy as np
 from skimage.io import imread
 
 from napari_shape_ensembles import Ensemble, extract_curves
-from napari_shape_ensembles.segment import segment
+from napari_shape_ensembles.outlines import segment
 
 DATA = Path(__file__).resolve().parents[3] / "shared" / "data"
 

@@ -10,7 +10,7 @@ import matplotlib as mpl
 import numpy as np
 
 from napari_shape_ensembles import Ensemble, decompose, register, to_landmarks
-from napari_shape_ensembles.tensors import distinctness, procrustes_distances, product, shape_distances
+from napari_shape_ensembles.shapes import distinctness, procrustes_distances, product, shape_distances
 
 mpl.use("Agg")
 import matplotlib.pyplot as plt

@@ -9,7 +9,7 @@ import matplotlib as mpl
 import numpy as np
 
 from napari_shape_ensembles import Ensemble, ShapeSpace, decompose, register, to_landmarks
-from napari_shape_ensembles.tensors import LegendreExpansion, TrigonometricExpansion, distinctness, product
+from napari_shape_ensembles.shapes import LegendreExpansion, TrigonometricExpansion, distinctness, product
 
 mpl.use("Agg")
 import matplotlib.pyplot as plt

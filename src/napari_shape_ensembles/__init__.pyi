@@ -1,33 +1,32 @@
-from .agreement import Agreement, agreement
-from .comparison import Comparison, compare, comparison_steps
-from .curves import (
+from .comparison import (
+    ArchetypeSensitivity,
+    Comparison,
+    EffectSizes,
+    Settings,
+    Step,
+    archetype_sensitivity,
+    compare,
+    comparison_steps,
+    detectable_differences,
+    effect_sizes,
+)
+from .explanation import Explanation, explain, resynthesis
+from .inspection import Agreement, agreement, suspicious
+from .mmd import DependenceTest, MMDTest, dependence_test, mmd_test
+from .outlines import (
     Ensemble,
+    Segmentation,
     Tiling,
     extract_curves,
     level_curves,
     match_labels,
     repaired,
-    suspicious,
-    to_landmarks,
+    segment,
+    segment_stack,
     trace_mask,
 )
-from .discrepancy import (
-    DependenceTest,
-    EffectSizes,
-    MMDTest,
-    dependence_test,
-    detectable_differences,
-    effect_sizes,
-    mmd_test,
-)
-from .explanations import Explanation, explain
-from .learning import Step
-from .segment import Segmentation, segment, segment_stack
-from .sensitivity import ArchetypeSensitivity, archetype_sensitivity
-from .settings import Settings
+from .shapes import Registration, ShapeSpace, decompose, register, to_landmarks
 from .studies import DecisionLandscape, PairTable, SmoothingStudy, all_pairs, decision_landscape, smoothing_study
-from .swaps import resynthesis
-from .tensors import Registration, ShapeSpace, decompose, register
 
 __all__ = [
     "Agreement",

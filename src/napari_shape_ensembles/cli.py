@@ -24,10 +24,10 @@ from .console import (
     spoken_errors,
     whole_numbers_of,
 )
-from .curves import counted
 from .io.calibration import Calibration
 from .io.settings_file import SettingsFile, load_settings
 from .io.sources import Reading, ensemble_of_file, files_of, labelled, traced
+from .outlines import counted
 
 app = typer.Typer(
     name="shape-ensembles",
@@ -111,10 +111,9 @@ def report(
 ) -> None:
     """Explain a saved comparison: what differs, by how much, with figures and sentences in one file."""
     from .comparison import Comparison
-    from .explanations import explain
-    from .io.figures import save_figures
-    from .io.report import report_kind, save_report
-    from .swaps import resynthesis
+    from .explanation import explain, resynthesis
+    from .explanation.figures import save_figures
+    from .explanation.report import report_kind, save_report
 
     with spoken_errors():
         report_kind(out)
@@ -132,7 +131,7 @@ def report(
 
 def _hit(case: str, fail_on: Sequence[Answer]) -> bool:
     """Whether an answer is one of those to fail on."""
-    from .discrepancy import INCONCLUSIVE
+    from .comparison import INCONCLUSIVE
 
     if case == INCONCLUSIVE:
         return Answer.inconclusive in fail_on
@@ -289,7 +288,7 @@ def _pixel(text: str) -> tuple[float, float]:
 
 def _samples(places: tuple[Path, Path], reading: Reading, groups: bool) -> tuple[Any, Any]:
     """One ensemble per sample; that of a folder is called after it."""
-    from .curves import Ensemble
+    from .outlines import Ensemble
 
     found = [_ensembles(files_of(place, groups=groups), reading) for place in places]
     if not groups:

@@ -9,8 +9,8 @@ import tifffile
 from PIL import Image
 
 from napari_shape_ensembles import Ensemble
-from napari_shape_ensembles.curves import in_unit
 from napari_shape_ensembles.io import Calibration, read_calibration, read_image
+from napari_shape_ensembles.outlines import in_unit
 
 IMAGE = np.arange(12, dtype=np.uint16).reshape(3, 4)
 

@@ -4,11 +4,10 @@ import time
 
 import numpy as np
 import pytest
+from napari_shape_ensembles.conftest import curves_of, opened, press, run, spots
 
 from napari_shape_ensembles.viewer import compare_dock, worker
 from napari_shape_ensembles.viewer.tasks import opening
-
-from .conftest import curves_of, opened, press, run, spots
 
 
 def test_the_first_two_images_are_filled_in_and_can_be_swapped(dock, qtbot):

@@ -5,6 +5,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from napari_shape_ensembles.conftest import bare, curves_of, press, run, spots
 from qtpy.QtCore import QPoint, QPointF, Qt
 from qtpy.QtGui import QMouseEvent
 from qtpy.QtWidgets import QAbstractButton, QAbstractSpinBox, QComboBox
@@ -12,8 +13,6 @@ from qtpy.QtWidgets import QAbstractButton, QAbstractSpinBox, QComboBox
 from napari_shape_ensembles.viewer import compare_dock, worker
 from napari_shape_ensembles.viewer.outlines import aligned, curve, mean_outline, neighbours, usual_and_unusual
 from napari_shape_ensembles.viewer.paints import PAINTS
-
-from .conftest import bare, curves_of, press, run, spots
 
 
 @pytest.fixture

@@ -4,6 +4,7 @@ import re
 import time
 
 import pytest
+from napari_shape_ensembles.conftest import opened, press, run, spots
 from qtpy.QtCore import Qt
 from qtpy.QtWidgets import QAbstractButton, QApplication, QLabel, QTabBar
 
@@ -16,8 +17,6 @@ from napari_shape_ensembles.viewer.segment_dock import SegmentCurves
 from napari_shape_ensembles.viewer.shape_space_dock import ShapeSpace
 from napari_shape_ensembles.viewer.smoothing_dock import SmoothingDock
 from napari_shape_ensembles.viewer.worker import Progress
-
-from .conftest import opened, press, run, spots
 
 
 def slow(*_):

@@ -9,12 +9,11 @@ import weakref
 import numpy as np
 import pytest
 from napari.components import ViewerModel
+from napari_shape_ensembles.conftest import bare, curves_of, opened, press, run, spots
 from qtpy.QtWidgets import QApplication
 
 from napari_shape_ensembles.viewer import compare_dock, worker
 from napari_shape_ensembles.viewer.layers import is_own
-
-from .conftest import bare, curves_of, opened, press, run, spots
 
 STALE_SOON = 2000
 
@@ -336,7 +335,7 @@ def test_a_run_after_a_cancelled_one_waits_for_its_thread_and_then_succeeds(bare
 
 
 def test_a_step_that_shares_out_blocks_is_left_between_two_of_them(qtbot):
-    from napari_shape_ensembles.threads import over_blocks
+    from napari_shape_ensembles.progress import over_blocks
 
     done = []
 

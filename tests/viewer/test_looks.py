@@ -5,6 +5,7 @@ from html import escape
 import numpy as np
 import pytest
 from napari.settings import get_settings
+from napari_shape_ensembles.conftest import opened, press, run, spots
 from qtpy.QtCore import Qt
 from qtpy.QtGui import QImage
 from qtpy.QtWidgets import QLabel, QWidget
@@ -12,8 +13,6 @@ from qtpy.QtWidgets import QLabel, QWidget
 from napari_shape_ensembles.viewer.fonts import NamedLine
 from napari_shape_ensembles.viewer.layer_groups import what_differs
 from napari_shape_ensembles.viewer.widgets import tip, wrapped
-
-from .conftest import opened, press, run, spots
 
 ONE, TWO = "<u>one</u> & co", "two <b>of</b> &amp; <i>them</i>"
 LONG = "experiment 2024-03-12, {}, stage 3, channel 2 of 4, replicate {:02d}, maximum projection"

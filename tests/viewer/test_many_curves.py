@@ -14,17 +14,16 @@ import pandas as pd
 import pytest
 import shapely
 from napari.components import ViewerModel
+from napari_shape_ensembles.conftest import press, run
 from qtpy.QtCore import QTimer
 
 from curve_makers import blobs
 from napari_shape_ensembles import Comparison, Ensemble, Settings, compare
-from napari_shape_ensembles.painted import MARK, edge_width, simplified
+from napari_shape_ensembles.comparison.display import MARK, edge_width, simplified
 from napari_shape_ensembles.viewer import sides, tasks, worker
 from napari_shape_ensembles.viewer.inputs import Source
 from napari_shape_ensembles.viewer.layers import curve_layers, is_own, repaint
 from napari_shape_ensembles.viewer.paints import PAINTS
-
-from .conftest import press, run
 
 
 def source(curves, name="one", scale=1.0):
@@ -312,7 +311,7 @@ def longest_pause(dock, qtbot):
 
 
 def test_the_window_is_never_blocked_for_100_ms_by_a_run(model, qtbot):
-    from .conftest import bare
+    from napari_shape_ensembles.conftest import bare
 
     for seed, name in ((1, "one"), (2, "two")):
         curves = blobs(600, 150, seed=seed) * 10 + np.arange(600)[:, None, None] * 50

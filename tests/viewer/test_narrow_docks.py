@@ -5,6 +5,7 @@ With larger words it asks for more.
 
 import pytest
 from napari.settings import get_settings
+from napari_shape_ensembles.conftest import press, spots
 from qtpy.QtWidgets import (
     QAbstractButton,
     QAbstractSpinBox,
@@ -25,8 +26,6 @@ from napari_shape_ensembles.viewer.histogram import Histogram
 from napari_shape_ensembles.viewer.null_plot import NullPlot
 from napari_shape_ensembles.viewer.shape_canvas import ShapeCanvas, ShareBar
 from napari_shape_ensembles.viewer.widgets import NarrowList, Section
-
-from .conftest import press, spots
 
 PLUGIN = "napari-shape-ensembles"
 NARROW, NARROW_OF_LARGE = 320, 560

@@ -7,18 +7,17 @@ import numpy as np
 import pandas as pd
 import pytest
 from napari.components import ViewerModel
+from napari_shape_ensembles.conftest import bare, curves_of, opened, press, run, spots
+from napari_shape_ensembles.test_results import executed
 from qtpy.QtCore import Qt
 from qtpy.QtWidgets import QApplication, QFileDialog, QMessageBox
 
 from napari_shape_ensembles import Comparison, Settings
+from napari_shape_ensembles.comparison.display import MARK
 from napari_shape_ensembles.io import SettingsFile, load_settings, read_curves, save_settings
-from napari_shape_ensembles.painted import MARK
 from napari_shape_ensembles.viewer import compare_dock, file_actions, layers, tasks, worker
 from napari_shape_ensembles.viewer.inputs import SegmentationSettings
 from napari_shape_ensembles.viewer.paints import BLUE, ORANGE, PAINTS, typical
-
-from .conftest import bare, curves_of, opened, press, run, spots
-from .test_results import executed
 
 PLUGIN = "napari-shape-ensembles"
 

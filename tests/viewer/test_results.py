@@ -5,6 +5,7 @@ import io
 
 import numpy as np
 import pytest
+from napari_shape_ensembles.conftest import bare, press, run, spots
 from qtpy.QtCore import QPoint
 from qtpy.QtWidgets import QApplication
 from skimage.io import imsave
@@ -12,8 +13,6 @@ from skimage.io import imsave
 from napari_shape_ensembles.viewer.help import HelpWindow, help_text
 from napari_shape_ensembles.viewer.null_plot import NullPlot
 from napari_shape_ensembles.viewer.truth_table import ROWS
-
-from .conftest import bare, press, run, spots
 
 
 def clipboard():

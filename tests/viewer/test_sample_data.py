@@ -19,7 +19,8 @@ from napari_shape_ensembles import (
     segment,
     to_landmarks,
 )
-from napari_shape_ensembles.viewer import sample_data, synthetic
+from napari_shape_ensembles.samples import synthetic
+from napari_shape_ensembles.viewer import sample_data
 
 ROWS = {
     sample_data.no_difference: "1∧1",

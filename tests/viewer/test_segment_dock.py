@@ -2,16 +2,15 @@
 
 import numpy as np
 import pytest
+from napari_shape_ensembles.conftest import press, spots
 from qtpy.QtWidgets import QCheckBox, QComboBox
 
 from napari_shape_ensembles import extract_curves, segment
-from napari_shape_ensembles.segment import Segmentation
+from napari_shape_ensembles.outlines import Segmentation
 from napari_shape_ensembles.viewer.inputs import source_of
 from napari_shape_ensembles.viewer.preview import Outlining, previews, reduced
 from napari_shape_ensembles.viewer.segment_form import SegmentForm
 from napari_shape_ensembles.viewer.worker import Kept
-
-from .conftest import press, spots
 
 PREVIEW = "segmentation preview"
 

@@ -7,6 +7,9 @@ import napari
 import numpy as np
 import pytest
 from napari.components import ViewerModel
+from napari_shape_ensembles.conftest import bare, press, run, spots
+from napari_shape_ensembles.test_result_files import answer, choose, reopened, saved  # noqa: F401 - a fixture
+from napari_shape_ensembles.test_results import executed, same
 from qtpy.QtCore import Qt
 from qtpy.QtWidgets import QApplication
 
@@ -14,10 +17,6 @@ from napari_shape_ensembles import Comparison, Ensemble, compare, decision_lands
 from napari_shape_ensembles.viewer import staleness
 from napari_shape_ensembles.viewer.inputs import ensemble_of
 from napari_shape_ensembles.viewer.landscape_dock import LandscapeDock
-
-from .conftest import bare, press, run, spots
-from .test_result_files import answer, choose, reopened, saved  # noqa: F401 - a fixture
-from .test_results import executed, same
 
 # Micrometres per pixel, so that places and lengths of the images differ.
 IMAGES = {"one": 0.5, "two": 0.5, "three": 0.25, "four": 0.5}

@@ -4,18 +4,17 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from napari_shape_ensembles.conftest import opened, press, run, spots
 from qtpy.QtCore import QPoint, Qt
 from qtpy.QtWidgets import QFileDialog, QPushButton, QSlider
 from scipy.spatial.distance import pdist
 
 from curve_makers import blobs, ellipse
 from napari_shape_ensembles import Ensemble, Settings, compare
-from napari_shape_ensembles.tensors import TrigonometricExpansion
+from napari_shape_ensembles.shapes import TrigonometricExpansion
 from napari_shape_ensembles.viewer import tasks
 from napari_shape_ensembles.viewer.shape_canvas import Densities, ShareBar, round_length
 from napari_shape_ensembles.viewer.shape_path import Geodesic, ShapePlaces, lipschitz
-
-from .conftest import opened, press, run, spots
 
 QUICK = Settings(landmarks=100, rank=20, permutations=199)
 
@@ -121,7 +120,7 @@ def test_the_path_runs_from_one_mean_to_the_other(space, result):
 
 
 def test_a_geodesic_between_two_curves_ends_at_them_and_goes_evenly(result):
-    from napari_shape_ensembles.tensors import decompose, grassmann, spd
+    from napari_shape_ensembles.shapes import decompose, grassmann, spd
 
     places = ShapePlaces(result)
     start, end = (places.curve(row)[0] for row in (3, 50))

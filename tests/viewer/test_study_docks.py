@@ -5,6 +5,7 @@ import time
 import numpy as np
 import pytest
 from napari.components import ViewerModel
+from napari_shape_ensembles.conftest import press, spots
 from qtpy.QtCore import QEvent, QPoint, Qt
 from qtpy.QtGui import QHelpEvent
 from qtpy.QtWidgets import QApplication
@@ -15,8 +16,6 @@ from napari_shape_ensembles.viewer import landscape_dock as landscape_module
 from napari_shape_ensembles.viewer import plot_view
 from napari_shape_ensembles.viewer.landscape_dock import LandscapeDock
 from napari_shape_ensembles.viewer.smoothing_dock import SmoothingDock
-
-from .conftest import press, spots
 
 PLUGIN = "napari-shape-ensembles"
 

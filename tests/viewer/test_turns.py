@@ -3,13 +3,12 @@
 import npe2
 import pytest
 from napari.components import ViewerModel
+from napari_shape_ensembles.conftest import bare, opened, press, run, spots
+from napari_shape_ensembles.test_result_files import answer, done, saved  # noqa: F401 - fixtures
 from qtpy.QtCore import Qt
 from qtpy.QtWidgets import QApplication, QPushButton
 
 from napari_shape_ensembles.viewer import compare_dock, worker
-
-from .conftest import bare, opened, press, run, spots
-from .test_result_files import answer, done, saved  # noqa: F401 - fixtures
 
 PLUGIN = "napari-shape-ensembles"
 

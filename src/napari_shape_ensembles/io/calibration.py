@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ..archive import ContentError, StrPath
-from ..curves import conversion_factor
+from ..outlines import conversion_factor
 from .content import errors_named
 
 _MICROMETRE = "µm"

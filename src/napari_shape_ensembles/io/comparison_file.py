@@ -1,7 +1,7 @@
 """What a saved comparison holds beside the comparison."""
 
-from .. import records
 from ..archive import StrPath, Tree, read_archive
+from ..comparison import records
 
 
 def read_comparison_view(path: StrPath) -> Tree:

@@ -6,7 +6,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from ..archive import ContentError, StrPath, write_bytes
-from ..curves import Ensemble
+from ..outlines import Ensemble
 from .annotations import read_json
 from .content import errors_named
 from .curve_table import CurveTable, Found, assembled, plain, with_features

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..archive import ContentError, Tree
-from ..curves import Ensemble
+from ..outlines import Ensemble
 
 if TYPE_CHECKING:
     import pandas as pd

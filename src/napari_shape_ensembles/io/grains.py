@@ -8,7 +8,7 @@ from scipy import ndimage
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-from ..threads import over_blocks
+from ..progress import over_blocks
 from .ebsd import EBSDMap
 
 Real = NDArray[np.float64]

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from .. import records
 from ..archive import ContentError, StrPath, Tree, array_of, is_archive, read_archive, write_archive
+from ..comparison import records
 from .content import content_of, unpacked
 from .curve_table import FORMAT, LAYOUT, CurveTable, Found, metadata
 

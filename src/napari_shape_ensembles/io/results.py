@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .. import records
 from ..archive import Tree, write_bytes
-from ..comparison import Comparison, software_versions
-from ..curves import Ensemble
-from ..discrepancy import MMDTest
+from ..comparison import Comparison, records, software_versions
+from ..mmd import MMDTest
+from ..outlines import Ensemble
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from ..archive import write_bytes
-from ..curves import Ensemble
+from ..outlines import Ensemble
 from .curve_files import write_curves
 from .curve_table import CurveTable
 from .sources import Labelled

@@ -6,9 +6,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from .. import records
 from ..archive import ContentError, StrPath, write_bytes
-from ..comparison import Settings
+from ..comparison import Settings, records
 
 TABLES = ("analysis", "segmentation", "outlines")
 _HEADER = "# Settings of napari-shape-ensembles. What is left out has its default.\n\n"

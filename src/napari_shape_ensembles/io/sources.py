@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..archive import ContentError
-from ..curves import Ensemble, extract_curves
-from ..segment import segment
+from ..outlines import Ensemble, extract_curves, segment
 from .calibration import Calibration
 from .curve_files import FORMATS, read_curves
 from .images import ENDINGS, read_image

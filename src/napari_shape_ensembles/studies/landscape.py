@@ -12,10 +12,21 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..comparison import Images, Settings, comparable, levels, undulation_descriptions
-from ..curves import Ensemble, counted
-from ..discrepancy import INCONCLUSIVE, TRUTH_TABLE, MMDTest, mmd_test, nested_mmd_tests, row, too_few
-from ..learning import Learned, learning_steps
+from ..comparison import (
+    INCONCLUSIVE,
+    TRUTH_TABLE,
+    Images,
+    Learned,
+    Settings,
+    comparable,
+    learning_steps,
+    levels,
+    row,
+    too_few,
+    undulation_descriptions,
+)
+from ..mmd import MMDTest, mmd_test, nested_mmd_tests
+from ..outlines import Ensemble, counted
 from .steps import Partial, finished, run_jobs
 
 if TYPE_CHECKING:

@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..comparison import Images, Settings, levels, undulation_descriptions
-from ..curves import Ensemble, in_unit
-from ..discrepancy import INCONCLUSIVE, MMDTest, combined_mmd_test, median_distance, mmd_test, row, too_few
-from ..learning import learning_steps
+from ..comparison import INCONCLUSIVE, Images, Settings, learning_steps, levels, row, too_few, undulation_descriptions
+from ..mmd import MMDTest, combined_mmd_test, median_distance, mmd_test
+from ..outlines import Ensemble, in_unit
 from .steps import Partial, finished, run_jobs
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..discrepancy import INCONCLUSIVE
+from ..comparison import INCONCLUSIVE
 
 Real = NDArray[np.float64]
 Answers = Sequence[NDArray[Any] | None]

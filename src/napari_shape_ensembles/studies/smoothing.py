@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..comparison import Settings, levels
-from ..curves import Ensemble, extract_curves, trace_mask
+from ..outlines import Ensemble, extract_curves, trace_mask
 from .landscape import DecisionLandscape, Decisions, WholeNumbers, landscape_steps, whole_numbers
 from .recommendation import Recommendation, recommend
 from .steps import Partial, finished, run_jobs

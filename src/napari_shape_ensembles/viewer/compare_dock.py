@@ -12,8 +12,7 @@ from napari.layers import Layer
 from qtpy.QtCore import QEvent, Signal
 from qtpy.QtWidgets import QHBoxLayout, QProgressBar, QPushButton, QVBoxLayout, QWidget
 
-from ..comparison import Comparison
-from ..discrepancy import INCONCLUSIVE
+from ..comparison import INCONCLUSIVE, Comparison
 from .copies import Copies
 from .curve_views import CurveViews, SideBySide
 from .exclusion_row import ExclusionRow

@@ -10,7 +10,7 @@ from pathlib import Path
 import napari
 from qtpy.QtCore import QEventLoop, QTimer
 
-from ..curves import counted
+from ..outlines import counted
 from .compare_dock import CompareShapes
 
 PLUGIN = "napari-shape-ensembles"

@@ -17,10 +17,10 @@ from qtpy.QtWidgets import (
 )
 
 from ..comparison import Comparison
-from ..discrepancy.components import COMPONENTS
-from ..discrepancy.modes import along_mode, exaggeration
-from ..discrepancy.witness import most_typical
-from ..explanations import Explanation
+from ..explanation import Explanation
+from ..explanation.components import COMPONENTS
+from ..explanation.modes import along_mode, exaggeration
+from ..mmd.witness import most_typical
 from .fonts import with_label_font
 from .shape_canvas import Densities, Drawn, Gallery, ShapeCanvas, ShareBar
 from .widgets import NarrowList, tip, wrapped

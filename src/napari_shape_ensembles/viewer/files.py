@@ -9,12 +9,12 @@ import pandas as pd
 
 from ..archive import is_archive
 from ..comparison import Comparison
-from ..curves import Ensemble, conversion_factor
+from ..comparison.display import LayerData
+from ..comparison.records import FORMAT
 from ..io import CurveTable, read_comparison_view, read_curves, write_curves
 from ..io.annotations import is_annotated
 from ..io.content import json_of
-from ..painted import LayerData
-from ..records import FORMAT
+from ..outlines import Ensemble, conversion_factor
 from .inputs import ellipse_outline, symbol
 from .layers import painted_data
 

@@ -13,8 +13,7 @@ import numpy as np
 from napari.layers import Image, Labels, Layer, Shapes
 from numpy.typing import NDArray
 
-from ..curves import Ensemble, conversion_factor, extract_curves
-from ..segment import Objects, segment
+from ..outlines import Ensemble, Objects, conversion_factor, extract_curves, segment
 
 if TYPE_CHECKING:
     from napari.components import Dims

@@ -22,10 +22,9 @@ from qtpy.QtWidgets import (
     QWidget,
 )
 
-from ..comparison import Comparison, Settings, comparison_steps
+from ..comparison import Comparison, Settings, Step, comparison_steps
 from ..inspection import Inspection, disagreement_steps, inspection_steps
-from ..learning import Step
-from ..segment import segment
+from ..outlines import segment
 from .colorbar import ColorBar
 from .fonts import with_label_font
 from .inputs import ACCEPTED, SegmentationSettings, Source, source_of, trace

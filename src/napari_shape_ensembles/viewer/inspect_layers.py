@@ -5,9 +5,9 @@ import pandas as pd
 from napari.layers import Shapes
 from numpy.typing import NDArray
 
-from ..curves import Ensemble
+from ..comparison.display import MARK, simplified
 from ..inspection import Inspection
-from ..painted import MARK, simplified
+from ..outlines import Ensemble
 from .inputs import Source
 from .layers import claim
 from .paints import Paint

@@ -14,8 +14,8 @@ from napari.settings import get_settings
 
 from ..archive import Tree
 from ..comparison import Comparison
-from ..curves import Ensemble, in_unit
-from ..painted import MARK, LayerData, curve_layer_data
+from ..comparison.display import MARK, LayerData, curve_layer_data
+from ..outlines import Ensemble, in_unit
 from .inputs import Source
 from .paints import PAINTS
 from .sides import Sources

@@ -5,7 +5,7 @@ from qtpy.QtCore import QPointF, QRect, QRectF, QSize, Qt
 from qtpy.QtGui import QColor, QPainter, QPaintEvent, QPen
 from qtpy.QtWidgets import QSizePolicy, QWidget
 
-from ..discrepancy import MMDTest
+from ..mmd import MMDTest
 from .colorbar import steps
 from .fonts import Drawing
 

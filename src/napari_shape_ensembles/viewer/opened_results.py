@@ -11,7 +11,7 @@ from qtpy.compat import isalive
 from qtpy.QtCore import QObject
 
 from ..comparison import Comparison
-from ..painted import MARK
+from ..comparison.display import MARK
 from .file_actions import left_out
 from .layers import complete, is_whole, opened_pairs
 from .paints import PAINTS

@@ -4,8 +4,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..comparison import Comparison
-from ..curves import Ensemble, to_landmarks
-from ..tensors import register
+from ..outlines import Ensemble
+from ..shapes import register, to_landmarks
 
 Real = NDArray[np.float64]
 Index = NDArray[np.int64]

@@ -11,7 +11,7 @@ from napari.utils.colormaps import ensure_colormap
 from numpy.typing import NDArray
 
 from ..comparison import Comparison
-from ..explanations import witnesses
+from ..explanation import witnesses
 from .preferences import preferred
 
 if TYPE_CHECKING:

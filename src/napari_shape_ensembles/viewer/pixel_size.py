@@ -8,8 +8,8 @@ from qtpy.QtCore import Qt
 from qtpy.QtGui import QHideEvent, QShowEvent
 from qtpy.QtWidgets import QComboBox, QDoubleSpinBox, QFormLayout, QHBoxLayout, QLabel, QLineEdit, QPushButton, QWidget
 
-from ..curves import conversion_factor
 from ..io.calibration import Calibration, read_calibration
+from ..outlines import conversion_factor
 from .fonts import DecimalBox, with_label_font
 from .inputs import ACCEPTED, symbol
 

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..curves.extract import AT_BORDER, too_small
-from ..segment import TILINGS, Segmentation, segmentation_steps
-from ..segment.split import neighbours
+from ..outlines import TILINGS, Segmentation, segmentation_steps
+from ..outlines.extract import AT_BORDER, too_small
+from ..outlines.split import neighbours
 from .inputs import Source
 from .worker import Kept
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from ..comparison import Comparison, Settings
-from ..curves import Ensemble, counted
-from ..discrepancy import INCONCLUSIVE, MMDTest
+from ..comparison import INCONCLUSIVE, Comparison, Settings
+from ..mmd import MMDTest
+from ..outlines import Ensemble, counted
 from .inputs import SegmentationSettings, Source
 from .sides import Excluded, Ids, Sources, pooled_name
 

@@ -6,9 +6,9 @@ import numpy as np
 from qtpy.QtCore import Qt, Signal
 from qtpy.QtWidgets import QGridLayout, QLabel, QPushButton, QVBoxLayout, QWidget
 
-from ..comparison import Comparison
-from ..curves import Ensemble, counted
-from ..discrepancy import INCONCLUSIVE, MMDTest
+from ..comparison import INCONCLUSIVE, Comparison
+from ..mmd import MMDTest
+from ..outlines import Ensemble, counted
 from .null_plot import NullPlot
 from .report import image_counts, settings_words, tests_of
 from .truth_table import TruthTable

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from . import synthetic
+from ..samples import synthetic
 
 if TYPE_CHECKING:
     from numpy.random import Generator

@@ -6,7 +6,7 @@ from typing import Any
 from qtpy.QtCore import Signal
 from qtpy.QtWidgets import QCheckBox, QComboBox, QDoubleSpinBox, QFormLayout, QLabel, QSpinBox, QVBoxLayout, QWidget
 
-from ..segment import Segmentation
+from ..outlines import Segmentation
 from .fonts import fit_text
 from .preview import Outlining
 from .settings_form import Control, _changes, _choice, _decimal, _switch, _whole

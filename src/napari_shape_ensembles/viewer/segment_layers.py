@@ -9,8 +9,7 @@ import pandas as pd
 from napari.layers import Image, Labels, Shapes
 from numpy.typing import NDArray
 
-from ..curves import Ensemble, Tiling, extract_curves
-from ..segment import Segmentation, segment
+from ..outlines import Ensemble, Segmentation, Tiling, extract_curves, segment
 from .inputs import Source
 from .preview import Outlining, is_tiling
 from .worker import Progress

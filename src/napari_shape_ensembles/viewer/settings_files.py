@@ -5,7 +5,7 @@ from typing import Any
 
 from ..archive import ContentError
 from ..io import SettingsFile
-from ..segment.settings import Segmentation
+from ..outlines import Segmentation
 from .inputs import SegmentationSettings
 from .settings_form import SettingsForm
 

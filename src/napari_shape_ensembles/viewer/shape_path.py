@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..comparison import Comparison
-from ..curves import Ensemble, to_landmarks
-from ..tensors import decompose, grassmann, product, register, spd
+from ..outlines import Ensemble
+from ..shapes import decompose, grassmann, product, register, spd, to_landmarks
 
 Real = NDArray[np.float64]
 

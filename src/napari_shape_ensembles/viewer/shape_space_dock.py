@@ -13,8 +13,8 @@ from qtpy.QtCore import QEvent
 from qtpy.QtWidgets import QComboBox, QFileDialog, QHBoxLayout, QProgressBar, QPushButton, QVBoxLayout, QWidget
 
 from ..comparison import Comparison
-from ..curves import Ensemble
-from ..explanations import Explanation
+from ..explanation import Explanation
+from ..outlines import Ensemble
 from .compare_dock import CompareShapes
 from .explanation_panel import ExplanationPanel
 from .shape_explorer import ShapeExplorer

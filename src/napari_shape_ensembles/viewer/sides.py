@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 from napari.layers import Layer
 
-from ..curves import Ensemble, in_unit
+from ..outlines import Ensemble, in_unit
 from .inputs import SegmentationSettings, Source, trace
 
 #: Ids left out of an image, in words; and those of all images, A's before B's.

@@ -8,15 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..comparison import Settings
-from ..segment import segment
-from ..studies import (
-    DecisionLandscape,
-    Partial,
-    SmoothingStudy,
-    Tracing,
-    landscape_steps,
-    smoothing_steps,
-)
+from ..outlines import segment
+from ..studies import DecisionLandscape, Partial, SmoothingStudy, Tracing, landscape_steps, smoothing_steps
 from .inputs import SegmentationSettings, Source
 from .sides import Sources, trace_sides
 from .worker import Kept, Progress

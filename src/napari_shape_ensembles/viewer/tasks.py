@@ -8,12 +8,11 @@ from pathlib import Path
 import pandas as pd
 from napari.layers import Shapes
 
-from ..comparison import Comparison
-from ..discrepancy.dependence import DependenceTest, dependence_steps
-from ..explanations import STEPS, Explanation, explanation_steps
+from ..comparison import STEPS as OF_COMPARISON
+from ..comparison import ArchetypeSensitivity, Comparison, sensitivity_steps
+from ..explanation import STEPS, Explanation, explanation_steps
 from ..io import CurveTable, read_comparison_view, write_curves
-from ..learning import STEPS as OF_COMPARISON
-from ..sensitivity import ArchetypeSensitivity, sensitivity_steps
+from ..mmd import DependenceTest, dependence_steps
 from .layers import layers_of, painted_data
 from .paints import PAINTS, typical
 from .views import Shown, pixel_size
@@ -144,7 +143,7 @@ def explaining(comparison: Comparison) -> Generator[Progress, None, Explanation]
 
 def saving_report(explanation: Explanation, path: Path) -> Generator[Progress, None, Path]:
     """Write the report of an explanation."""
-    from ..io.report import save_report  # draws with Matplotlib, which takes its time to load
+    from ..explanation.report import save_report  # draws with Matplotlib, which takes its time to load
 
     yield Progress("saving the report", len(STEPS), len(STEPS) + 1)
     with _named(path):

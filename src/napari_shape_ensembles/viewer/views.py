@@ -10,11 +10,10 @@ from typing import Any, TypeAlias
 from napari.components import ViewerModel
 from napari.layers import Layer
 
-from .. import records
 from ..archive import ContentError, Tree
-from ..comparison import Comparison
-from ..curves import conversion_factor
-from ..painted import image_names
+from ..comparison import Comparison, records
+from ..comparison.display import image_names
+from ..outlines import conversion_factor
 from .inputs import ACCEPTED, SegmentationSettings, Source, fingerprint, source_of
 from .sides import Excluded, Sources, refs_of
 from .staleness import Basis

@@ -13,9 +13,8 @@ from napari.qt.threading import GeneratorWorker, WorkerBase, create_worker
 from qtpy.compat import isalive
 from qtpy.QtCore import QCoreApplication, QObject, QTimer, Signal
 
-from ..comparison import Comparison, Settings, comparison_steps
-from ..learning import STEPS
-from ..threads import Stopped, stoppable
+from ..comparison import STEPS, Comparison, Settings, comparison_steps
+from ..progress import Stopped, reporting
 from .inputs import SegmentationSettings
 from .layers import curve_layers
 from .paints import typical
@@ -106,7 +105,7 @@ def guarded(
     """
     while True:
         try:
-            with stoppable(stop_asked):
+            with reporting(stop=stop_asked):
                 step = next(steps)
         except StopIteration as end:
             return end.value

@@ -1,0 +1,331 @@
+"""The comparison of two ensembles: registration, learning, two tests and one row of the truth table."""
+
+import platform
+from collections.abc import Callable, Generator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..archive import StrPath, Tree, read_archive, write_archive
+from ..mmd import MMDTest, combined_mmd_steps, gretton_steps
+from ..outlines import Ensemble, counted, in_unit
+from ..shapes import ShapeSpace
+from . import records
+from .display import curve_layer_data, summary_html
+from .learning import Step, learning_steps, step_of
+from .settings import Settings
+from .verdict import INCONCLUSIVE, TRUTH_TABLE, inconclusive, row
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Real = NDArray[np.float64]
+Returned = TypeVar("Returned")
+Images = Ensemble | Sequence[Ensemble]
+
+# Beyond π/4 from the mean neither the mean nor the normal coordinates need be unique.
+_FAR = np.pi / 4
+# Above this share of ambiguous matches the choice of archetype colours the result.
+_MANY = 0.5
+# Below this many curves on one side a missed difference says little.
+_FEW = 30
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """The answer, and what it rests on.
+
+    Attributes
+    ----------
+    a, b : Ensemble
+        The curves compared, b in a's unit.
+    settings : Settings
+    space : ShapeSpace
+        Learned from the pooled curves.
+    t : (N, r) array
+        Undulation coordinates of the pooled curves, a's rows first.
+    l : (N, 3) array
+        Their scale coordinates.
+    undulation, scale : MMDTest
+        The two tests. With coordinates "both" the undulation's has the parts "raw" and "normalized".
+    ambiguous : int
+        Curves whose best match with the archetype is hardly better than the second best; see `Registration`.
+    archetype_is_ambiguous : bool
+        Whether the archetype (nearly) repeats itself, so that matches with it are not unique.
+    row_depends_on_archetype : bool
+        Whether the row is known to change with the archetype (`archetype_sensitivity`); it is then no answer.
+    versions : mapping of str to str
+        Versions of the software that decided the digits.
+    """
+
+    a: Ensemble
+    b: Ensemble
+    settings: Settings
+    space: ShapeSpace
+    t: Real
+    l: Real
+    undulation: MMDTest
+    scale: MMDTest
+    ambiguous: int = 0
+    archetype_is_ambiguous: bool = False
+    row_depends_on_archetype: bool = False
+    versions: Mapping[str, str] = field(default_factory=lambda: software_versions())
+
+    @property
+    def case(self) -> str:
+        """Row of the truth table, undulation ∧ scale with 1 = no difference detected; or "inconclusive"."""
+        return INCONCLUSIVE if self._inconclusive else row(self.undulation.rejected, self.scale.rejected)
+
+    @property
+    def _inconclusive(self) -> str | None:
+        return inconclusive(
+            len(self.a),
+            len(self.b),
+            self.settings.permutations,
+            self.settings.significance,
+            null=self.settings.null,
+            row_depends_on_archetype=self.row_depends_on_archetype,
+        )
+
+    @property
+    def pmmd(self) -> float:
+        """Product MMD: the Euclidean norm of the two MMDs (paper, eq. pMMD)."""
+        return float(np.hypot(self.undulation.mmd, self.scale.mmd))
+
+    @property
+    def pmmd_threshold(self) -> float:
+        """The same norm of the two thresholds."""
+        return float(np.hypot(self.undulation.threshold, self.scale.threshold))
+
+    @cached_property
+    def distances(self) -> "pd.DataFrame":
+        """Distance of every curve from the mean shape: one row per curve, a's first.
+
+        Columns: source ("A" or "B"), id, then product ‖(t, ℓ)‖, undulation ‖t‖ and scale ‖ℓ‖, and each over
+        its largest (`..._normalised`, 0 to 1).
+        """
+        import pandas as pd  # heavy, and not needed for the answer
+
+        sizes = {
+            "product": np.hypot(np.linalg.norm(self.t, axis=1), np.linalg.norm(self.l, axis=1)),
+            "undulation": np.linalg.norm(self.t, axis=1),
+            "scale": np.linalg.norm(self.l, axis=1),
+        }
+        shares = {f"{name}_normalised": size / (size.max() or 1.0) for name, size in sizes.items()}
+        source = np.repeat(["A", "B"], [len(self.a), len(self.b)])
+        ids = [*self.a.ids.tolist(), *self.b.ids.tolist()]  # numbers and words stay apart, as in the ensembles
+        return pd.DataFrame({"source": source, "id": ids, **sizes, **shares})
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What a reader should know before trusting the row, in plain sentences."""
+        found = []
+        if self.a.unit == "pixel":
+            found.append("Sizes are compared in pixels: make sure both images have the same pixel size.")
+        few = min(len(self.a), len(self.b))
+        if self._inconclusive is None and few < _FEW:
+            found.append(f"Only {counted(few, 'curve')} on one side: a difference may have gone unnoticed.")
+        if self.undulation.approximation:
+            found.append(f"The tests are approximate: {self.undulation.approximation}.")
+        far = int((np.linalg.norm(self.t, axis=1) > _FAR).sum())
+        if far:
+            found.append(f"{far} curve(s) lie more than π/4 from the mean undulation: look at them first.")
+        if self.ambiguous > _MANY * len(self.t):
+            archetype = "archetype, nearly symmetric itself," if self.archetype_is_ambiguous else "archetype"
+            found.append(
+                f"{self.ambiguous} of {len(self.t)} curves match the {archetype} almost as well in a second way: "
+                "see whether the row stays with another archetype."
+            )
+        return tuple(found)
+
+    def summary(self) -> str:
+        """Return the answer as one sentence."""
+        names = " and ".join(
+            f"{ensemble.name or side} ({counted(len(ensemble), 'curve')})"
+            for side, ensemble in (("A", self.a), ("B", self.b))
+        )
+        if self._inconclusive:
+            return f"{names}: inconclusive: {self._inconclusive}."
+        numbers = f"undulation p = {self.undulation.p_value:.2g}, scale p = {self.scale.p_value:.2g}"
+        return f"{names}: {TRUTH_TABLE[self.case]} ({self.case}; {numbers})."
+
+    def save(self, path: StrPath, *, view: Tree | None = None) -> None:
+        """Write the whole comparison to one file, complete or not at all.
+
+        Parameters
+        ----------
+        path : path
+            Such as "nuclei.comparison.npz", by which napari knows the file again.
+        view : dict, optional
+            What a viewer needs to show it as it was: numbers, words, lists and dicts of them, as JSON has them.
+
+        Raises
+        ------
+        OSError
+            When the file cannot be written; an earlier file of that name stays.
+        ValueError
+            For ids or a view that a file cannot hold.
+        """
+        write_archive(path, records.FORMAT, records.LAYOUT, records.comparison_tree(self, view or {}))
+
+    def to_layers(self, viewer: Any) -> list[Any]:
+        """Add one painted Shapes layer per image to a napari viewer, and return the two."""
+        return [viewer.add_shapes(curves, **options) for curves, options, _ in curve_layer_data(self)]
+
+    def __repr__(self) -> str:
+        return f"Comparison({self.summary()})"
+
+    def _repr_html_(self) -> str:
+        return summary_html(self)
+
+    @classmethod
+    def load(cls, path: StrPath) -> "Comparison":
+        """Read a comparison that `save` wrote, to the same digits. Nothing in the file is executed.
+
+        Raises
+        ------
+        ValueError
+            For a file of another kind, of a newer version of this software, or a damaged one.
+        OSError
+            When there is no such file, or it cannot be read.
+        """
+        return read_archive(path, records.FORMAT, records.LAYOUT, cls._of)
+
+    @classmethod
+    def _of(cls, tree: Tree) -> "Comparison":
+        return cls(
+            settings=records.choices_of(Settings, records.value(tree, "settings", dict)),
+            **records.comparison_parts(tree),
+        )
+
+
+def software_versions() -> dict[str, str]:
+    """Versions of the software that decides the digits."""
+    packages = ("napari-shape-ensembles", "numpy", "scipy")
+    return {"python": platform.python_version()} | {name: version(name) for name in packages}
+
+
+def compare(
+    a: Images,
+    b: Images,
+    settings: Settings = Settings(),
+    *,
+    progress: Callable[[Step], None] | None = None,
+) -> Comparison:
+    """Compare the outlines of two ensembles.
+
+    Parameters
+    ----------
+    a, b : Ensemble, or a sequence of them
+        The two samples of curves; several images of one sample are pooled (`Ensemble.pooled`).
+    settings : Settings
+    progress : callable, optional
+        Called with each `Step` before it starts.
+
+    Returns
+    -------
+    Comparison
+
+    Raises
+    ------
+    ValueError
+        When an ensemble has no usable curve, the units do not fit together, or a step fails; the message
+        says what to do.
+    """
+    return run_through(comparison_steps(a, b, settings), progress)
+
+
+def run_through(steps: Generator[Step, None, Returned], progress: Callable[[Step], None] | None) -> Returned:
+    """Run steps to their end; tell `progress` of each before it starts."""
+    started: Step | None = None
+    while True:
+        try:
+            step = next(steps)
+        except StopIteration as stop:
+            return stop.value
+        if progress is not None and step != started:
+            progress(step)
+        started = step
+
+
+def comparison_steps(
+    a: Images,
+    b: Images,
+    settings: Settings = Settings(),
+) -> Generator[Step, None, Comparison]:
+    """Compare as `compare` does, stopping before each step: close the generator to cancel.
+
+    Yields
+    ------
+    Step
+        The step that comes next. A long one is yielded again, as the same object, after each block of its work.
+
+    Returns
+    -------
+    Comparison
+    """
+    a, b = comparable(a, b)
+    learned = yield from learning_steps((a, b), settings)
+    descriptions = undulation_descriptions(learned.t, settings)
+    undulation_test = yield from _within(step_of("testing undulation"), _test(descriptions, len(a), settings))
+    scale_test = yield from _within(step_of("testing scale"), _test({"": learned.l}, len(a), settings))
+    tests = undulation_test, scale_test
+    return Comparison(a, b, settings, *learned[:3], *tests, learned.ambiguous, learned.archetype_is_ambiguous)
+
+
+def comparable(a: Images, b: Images) -> tuple[Ensemble, Ensemble]:
+    """Pool the images of each side; return b in a's unit; refuse ensembles without curves."""
+    a, b = (side if isinstance(side, Ensemble) else Ensemble.pooled(side) for side in (a, b))
+    for side, ensemble in (("A", a), ("B", b)):
+        if not len(ensemble):
+            reasons = "; ".join(f"{count} {reason}" for reason, count in ensemble.dropped.items())
+            raise ValueError(
+                f"{ensemble.name or side} has no usable outline"
+                + (f" ({reasons})" if reasons else "")
+                + ": check the segmentation and the minimum size"
+            )
+    return a, in_unit(b, a.unit)
+
+
+def _within(step: Step, work: Generator[None, None, Returned]) -> Generator[Step, None, Returned]:
+    """Work of one step, yielding the step before it starts and whenever it may be left."""
+    while True:
+        yield step
+        try:
+            next(work)
+        except StopIteration as stop:
+            return stop.value
+
+
+def undulation_descriptions(t: Real, settings: Settings) -> dict[str, Real]:
+    """Undulation coordinates as the settings have them tested: raw, normalized by their pooled deviation, or both."""
+    spread = t.std(axis=0)
+    kinds: dict[str, Real] = {"raw": t, "normalized": t / np.where(spread > 0, spread, 1)}
+    chosen = list(kinds) if settings.coordinates == "both" else [settings.coordinates]
+    return {name: kinds[name] for name in chosen}
+
+
+def _test(descriptions: dict[str, Real], first: int, settings: Settings) -> Generator[None, None, MMDTest]:
+    samples = {name: (values[:first], values[first:]) for name, values in descriptions.items()}
+    if settings.null == "permutation":
+        return combined_mmd_steps(samples, **levels(settings))
+    return gretton_steps(
+        samples, settings.null, significance=settings.significance, factor=settings.bandwidth, seed=settings.seed
+    )
+
+
+def levels(settings: Settings) -> dict[str, Any]:
+    """What the permutation tests take of the settings; refuses settings that ask for another null."""
+    if settings.null != "permutation":
+        raise ValueError(f"null {settings.null!r} serves single comparisons only: choose null='permutation' here")
+    return {
+        "permutations": settings.permutations,
+        "significance": settings.significance,
+        "factor": settings.bandwidth,
+        "approximate_above": settings.approximate_above,
+        "seed": settings.seed,
+    }

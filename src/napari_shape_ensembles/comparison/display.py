@@ -1,0 +1,215 @@
+"""A comparison to look at, without a viewer: its curves as layer data, its answer as a table for a notebook."""
+
+import itertools
+from collections.abc import Iterator, Sequence
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..archive import ContentError, Tree
+from ..outlines import Ensemble
+from .verdict import TRUTH_TABLE
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+LayerData = tuple[list[np.ndarray], dict[str, Any], str]
+
+#: Key in a layer's metadata by which the plugin knows the layers it made.
+MARK = "napari-shape-ensembles"
+COLORMAP = "viridis"
+PAINTED = ("product", "undulation", "scale")
+
+_TEST_HEADINGS = ("test", "MMD", "threshold", "p", "difference")
+# The few most unusual curves may share the last colour, or they would leave one colour to all others.
+_CLIPPED = 99
+# Outlines are thinned for display only, by at most this much of a pixel, or this share of a curve's typical diameter.
+_TOLERANCE, _THINNED = 0.25, 0.002
+# Pixels of a file that is not damaged, in whatever unit; beyond, coordinates in pixels would not be numbers any more.
+_SMALLEST, _LARGEST = 1e-12, 1e12
+# From here on lines around curves cost more time than they help the eye.
+_MANY = 2000
+
+
+def curve_layer_data(
+    result: Any, view: Tree | None = None, columns: "pd.DataFrame | None" = None, *, by_pixels: bool = False
+) -> list[LayerData]:
+    """One Shapes layer per side of a `Comparison`, or per image, its curves filled by distance from the mean shape.
+
+    Parameters
+    ----------
+    result : Comparison
+    view : dict, optional
+        "painted": "product", "undulation", "scale" or one of the columns; "a" and "b": {"scale": size of a pixel in
+        the comparison's unit, "translate": (row, column)}. Where a side is several images with layers of their own,
+        "images" in it is a list of their names with a scale and a translate each. What is left out has pixels of one
+        unit, at the origin, painted by product.
+    columns : DataFrame, optional
+        Further features, one row per pooled curve.
+    by_pixels : bool
+        Thin curves by a quarter of a pixel, where its size is known, rather than by a share of their diameter: fewer
+        vertices, and none that could be told from the pixels.
+
+    Returns
+    -------
+    list of (curves, options, "shapes")
+        A's before B's, as napari's readers return them. All share one colour scale, from 0 to the 99th percentile of
+        all curves.
+    """
+    import pandas as pd  # heavy, and not needed for a comparison
+
+    view = view or {}
+    more = pd.DataFrame(index=range(len(result.distances))) if columns is None else columns
+    table = pd.concat(
+        [result.distances[["source", *PAINTED]], more.drop(columns=list(PAINTED), errors="ignore")], axis=1
+    )
+    painted = str(view.get("painted", PAINTED[0]))
+    if painted not in table.columns[1:]:
+        raise ContentError(f"curves are painted by {', '.join(table.columns[1:])}, not {painted!r}")
+    table["painted"] = table[painted].astype(float)
+    high = float(np.nanpercentile(table["painted"], _CLIPPED)) or 1.0
+    layers = []
+    for side, ensemble in (("A", result.a), ("B", result.b)):
+        rows = table[table["source"] == side].reset_index(drop=True)
+        for part, (place, image, own) in enumerate(_images(view, side, ensemble)):
+            mark = {"source": side, "part": part, "comparison": result, "view": view}
+            options = {
+                **_appearance(image, place),
+                "features": _features(image, side, rows[own].reset_index(drop=True)),
+                "face_contrast_limits": (0.0, high),
+                "metadata": {MARK: mark},
+            }
+            layers.append((_display_curves(image, place, by_pixels), options, "shapes"))
+    return layers
+
+
+def image_names(view: Tree, side: str) -> list[str]:
+    """Names of the images of A or B that have layers of their own; none where the side is one layer."""
+    place = view.get(side.lower(), {})
+    places = place.get("images", []) if isinstance(place, dict) else None
+    if not isinstance(places, list) or not all(isinstance(one, dict) and "name" in one for one in places):
+        raise ContentError(f"the images of {side} in its view are no list of places with names")
+    return [str(one["name"]) for one in places]
+
+
+def _images(view: Tree, side: str, ensemble: Ensemble) -> Iterator[tuple[Tree, Ensemble, Any]]:
+    """Place, curves and rows of each layer of a side."""
+    place, names = view.get(side.lower(), {}), image_names(view, side)
+    whole = _place(place, side)
+    if not names:
+        yield whole, ensemble, np.ones(len(ensemble), dtype=np.bool_)
+    elif names != [name for name, _ in itertools.groupby(ensemble.images.tolist())]:
+        raise ContentError(f"the images of {side} in its view are not those of its curves")
+    else:
+        for name, own in zip(names, place["images"], strict=True):
+            rows = ensemble.images == name
+            yield _place(own, side), _renamed(ensemble.subset(rows), name), rows
+
+
+def _renamed(ensemble: Ensemble, name: str) -> Ensemble:
+    return Ensemble(ensemble.curves, name=name, unit=ensemble.unit, ids=ensemble.ids)
+
+
+def _place(place: Tree, side: str) -> Tree:
+    """Size of a pixel and place of a layer, as far as they are stated; checked, as they come out of files."""
+    try:
+        pairs: Tree = {name: [float(part) for part in place[name]] for name in ("scale", "translate") if name in place}
+    except (TypeError, ValueError) as error:
+        raise ContentError(f"the place of {side} in its view is {place!r}") from error
+    plausible = all(_SMALLEST <= size <= _LARGEST for size in _pixel(pairs))
+    if not plausible or not all(len(pair) == 2 and np.isfinite(pair).all() for pair in pairs.values()):
+        raise ContentError(f"the place of {side} in its view is {place!r}")
+    return pairs
+
+
+def _features(ensemble: Ensemble, side: str, table: "pd.DataFrame") -> "pd.DataFrame":
+    measures = ensemble.features[["id", "area", "perimeter"]]
+    rows = table.drop(columns=["source", "id", "area", "perimeter"], errors="ignore")
+    return measures.assign(**rows, source=ensemble.name or side, excluded=False)
+
+
+def _appearance(ensemble: Ensemble, place: Tree) -> dict[str, Any]:
+    return {
+        "name": f"{ensemble.name or 'image'} curves",
+        "shape_type": "polygon",
+        "face_color": "painted",
+        "face_colormap": COLORMAP,
+        "edge_color": "white",
+        "edge_width": edge_width(ensemble, place),
+        "opacity": 0.8,
+        "scale": _pixel(place),
+        "translate": tuple(float(shift) for shift in place.get("translate", (0, 0))),
+        "units": (ensemble.unit,) * 2,
+    }
+
+
+def _pixel(place: Tree) -> tuple[float, ...]:
+    return tuple(float(size) for size in place.get("scale", (1, 1)))
+
+
+def edge_width(ensemble: Ensemble, place: Tree) -> float:
+    """A thin line, in the layer's own pixels, that leaves small curves their colour; none around thousands."""
+    if len(ensemble) > _MANY:
+        return 0.0
+    width = float(ensemble.features["equivalent_diameter"].median()) / 40 / float(np.mean(_pixel(place)))
+    return float(np.clip(width, 0.1, 2.0)) if "scale" in place else max(width, 1e-9)
+
+
+def _display_curves(ensemble: Ensemble, place: Tree, by_pixels: bool) -> list[np.ndarray]:
+    """Curves in pixels, thinned."""
+    pixel = _pixel(place)
+    curves = [curve / pixel for curve in ensemble.curves]
+    if by_pixels and "scale" in place:
+        return simplified(curves)
+    return simplified(curves, _THINNED * float(ensemble.features["equivalent_diameter"].median()) / max(pixel))
+
+
+def simplified(curves: Sequence[np.ndarray], tolerance: float = _TOLERANCE) -> list[np.ndarray]:
+    """Thin curves for display, each by at most a tolerance: of curves in pixels, a quarter of a pixel.
+
+    All at once, as a call per curve takes ten times as long. The few that would cross themselves are thinned again
+    with more care.
+    """
+    import shapely
+
+    if not curves:
+        return []
+    closed = [np.concatenate([curve, curve[:1]]) for curve in curves]
+    place = np.repeat(np.arange(len(closed)), [len(curve) for curve in closed])
+    # Lines rather than rings: of a ring the first vertex may go as well, and with it the bound.
+    rings = shapely.linestrings(np.concatenate(closed), indices=place)
+    thinned = shapely.simplify(rings, tolerance, preserve_topology=False)
+    doubtful = (shapely.get_num_coordinates(thinned) < 4) | ~shapely.is_simple(thinned)
+    thinned[doubtful] = shapely.simplify(rings[doubtful], tolerance, preserve_topology=True)
+    vertices, place = shapely.get_coordinates(thinned, return_index=True)
+    parts = np.split(vertices, np.flatnonzero(np.diff(place)) + 1)
+    return [part[:-1] for part in parts]
+
+
+def summary_html(result: Any) -> str:
+    """The answer of a `Comparison` with the truth table, its row marked, and the two tests; names are escaped."""
+    rows = "".join(_row_html(case, words, case == result.case) for case, words in TRUTH_TABLE.items())
+    decided = result.case in TRUTH_TABLE
+    tests = "".join(
+        _test_html(name, test, decided) for name, test in (("undulation", result.undulation), ("scale", result.scale))
+    )
+    warnings = "".join(f"<li>{escape(text)}</li>" for text in result.warnings)
+    tables = _table_html(("", "undulation ∧ scale", "in words"), rows) + _table_html(_TEST_HEADINGS, tests)
+    return f"<div><p><b>{escape(result.summary())}</b></p>{tables}{f'<ul>{warnings}</ul>' if warnings else ''}</div>"
+
+
+def _table_html(headings: tuple[str, ...], rows: str) -> str:
+    head = "".join(f"<th>{heading}</th>" for heading in headings)
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
+
+
+def _row_html(case: str, words: str, holds: bool) -> str:
+    sign, tag = ("►", "b") if holds else ("", "span")
+    return f"<tr><td>{sign}</td><td><{tag}>{case}</{tag}></td><td><{tag}>{escape(words)}</{tag}></td></tr>"
+
+
+def _test_html(name: str, test: Any, decided: bool) -> str:
+    decision = ("detected" if test.rejected else "not detected") if decided else "too few curves"
+    cells = (name, f"{test.mmd:.3g}", f"{test.threshold:.3g}", f"{test.p_value:.2g}", decision)
+    return "<tr>" + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>"

@@ -1,0 +1,185 @@
+"""How large a difference is, where it lies, and how small a one could have been seen."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..mmd import median_distance
+from ..mmd.contrasts import difference_of_means, percentile_ends
+from ..mmd.kernel import Distances, Real, Steps, finished, quadratic_forms
+
+# Undulation coordinates that hold this share of the pooled variance are the coarse form; the rest is fine roughness.
+_COARSE = 0.9
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A value with its bootstrap interval of 95 % coverage."""
+
+    value: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class EffectSizes:
+    """How large the difference of two samples is.
+
+    Attributes
+    ----------
+    mmd : mapping of str to Estimate
+        For "undulation", "scale" and every aspect: MMD without the bias that grows as samples shrink; 0 where the
+        samples are as alike as two of one kind. It has no unit and lies between 0 and √2.
+    standardized : mapping of str to Estimate
+        The same over the spread within the samples, as Cohen's d is to a difference of means: at 1 the samples
+        are as far apart as the curves of one sample are from each other.
+    shares : mapping of str to Estimate
+        Of "size", "elongation", "coarse form" and "fine roughness" in the sum of their squared standardized
+        values; they add up to 1. NaN where there is no difference to share out.
+    size_ratio : Estimate
+        Mean length of B's outlines over that of A's (geometric means): 1.1 is 10 % longer in every direction.
+    """
+
+    mmd: Mapping[str, Estimate]
+    standardized: Mapping[str, Estimate]
+    shares: Mapping[str, Estimate]
+    size_ratio: Estimate
+
+
+def aspects(t: Real, l: Real) -> dict[str, Real]:
+    """Split coordinates into what a microscopist would call the difference.
+
+    Parameters
+    ----------
+    t : (N, r) array
+        Undulation coordinates, by falling variance.
+    l : (N, 3) array
+        Scale coordinates (a, √2 b, c) of the symmetric matrix log(P₀^-½ P P₀^-½).
+
+    Returns
+    -------
+    dict
+        "size" (N, 1): the trace of that matrix, over √2; "elongation" (N, 2): the rest of it;
+        "coarse form": the leading undulation coordinates that hold 90 % of the variance; "fine roughness": the
+        others over their deviations. The last is missing where there is but one undulation coordinate.
+    """
+    root = np.sqrt(2)
+    parts = {
+        "size": ((l[:, 0] + l[:, 2]) / root)[:, None],
+        "elongation": np.stack([(l[:, 0] - l[:, 2]) / root, l[:, 1]], axis=1),
+    }
+    spread = t.std(axis=0)
+    held = np.cumsum(spread**2) / max((spread**2).sum(), np.finfo(float).tiny)
+    coarse = min(int(np.searchsorted(held, _COARSE)) + 1, max(t.shape[1] - 1, 1))
+    parts["coarse form"] = t[:, :coarse]
+    if coarse < t.shape[1]:
+        parts["fine roughness"] = t[:, coarse:] / np.where(spread > 0, spread, 1)[coarse:]
+    return parts
+
+
+def effect_sizes(t: Real, l: Real, first: int, *, resamples: int = 400, seed: int = 0) -> EffectSizes:
+    """Measure the difference of two samples, with bootstrap intervals.
+
+    Parameters
+    ----------
+    t : (N, r) array
+        Undulation coordinates of the pooled curves, A's rows first.
+    l : (N, 3) array
+        Their scale coordinates.
+    first : int
+        Number of A's rows.
+    resamples : int
+        Bootstrap resamples of the curves of each sample.
+    seed : int
+        Of the resamples.
+
+    Returns
+    -------
+    EffectSizes
+
+    Raises
+    ------
+    ValueError
+        For arrays of different lengths, fewer than two curves on a side, or fewer than 20 resamples.
+
+    Notes
+    -----
+    Percentile intervals, widened for small samples; that of the size ratio is a symmetric bootstrap-t. Pairs of a
+    curve with itself are left out, in the samples and the resamples alike, so neither is biased by their size.
+    Intervals hold the coordinates fixed: they do not count that the shape space was itself learned from these curves.
+    """
+    return finished(effect_steps(t, l, first, resamples=resamples, seed=seed))
+
+
+def effect_steps(t: Real, l: Real, first: int, *, resamples: int = 400, seed: int = 0) -> Steps[EffectSizes]:
+    """Measure as `effect_sizes` does, stopping after every block of work."""
+    if len(t) != len(l) or not 2 <= first <= len(t) - 2:
+        raise ValueError(
+            f"{len(t)} undulations and {len(l)} scales, {first} of the first sample: give one of each per curve, "
+            "and at least two curves of each sample"
+        )
+    if resamples < 20:
+        raise ValueError(f"{resamples} resamples: an interval takes at least 20 (400 is the default)")
+    counts = _resample(first, len(t), resamples, seed)
+    parts = aspects(t, l)
+    squared, spread = {}, {}
+    for name, points in {"undulation": t, "scale": l, **parts}.items():
+        squared[name], spread[name] = yield from _unbiased(points, counts, first, median_distance(points, seed))
+    standardized = {name: np.maximum(squared[name], 0) / spread[name] for name in squared}
+    total = np.sum([standardized[name] for name in parts], axis=0)
+    shares = {
+        name: np.divide(standardized[name], total, out=np.full_like(total, np.nan), where=total > 0) for name in parts
+    }
+    ends = percentile_ends(first, len(t) - first)
+    return EffectSizes(
+        {name: _estimate(np.sqrt(np.maximum(values, 0)), ends) for name, values in squared.items()},
+        {name: _estimate(np.sqrt(values), ends) for name, values in standardized.items()},
+        {name: _estimate(values, ends) for name, values in shares.items()},
+        _size_ratio(l, counts, first),
+    )
+
+
+def _resample(first: int, total: int, resamples: int, seed: int) -> Real:
+    """How often each curve is drawn, (1 + resamples, N); row 0 holds the samples as they are."""
+    rng = np.random.default_rng(seed)
+    sides = [rng.multinomial(size, np.full(size, 1 / size), resamples) for size in (first, total - first)]
+    return np.concatenate([np.ones((1, total)), np.concatenate(sides, axis=1)])
+
+
+def _unbiased(points: Real, counts: Real, first: int, bandwidth: float) -> Steps[tuple[Real, Real]]:
+    """Squared MMD of every resample without its bias, and the mean spread 1 - k within the samples."""
+    side = np.arange(len(points)) < first
+    sizes = first, len(points) - first
+    of_x, of_y = np.where(side, counts / sizes[0], 0), np.where(side, 0, counts / sizes[1])
+    weights = np.concatenate([of_x - of_y, of_x, of_y])
+    # Row 0 of each third is as observed: in double precision.
+    rows = np.arange(3) * len(counts)
+    fast, precise = yield from quadratic_forms(
+        Distances(points), [bandwidth], weights.astype(np.float32), weights[rows]
+    )
+    forms = fast[0].reshape(3, -1)
+    forms[:, 0] = precise[0]
+    squared, spread = forms[0], np.zeros(len(counts))
+    for within, form in ((of_x, forms[1]), (of_y, forms[2])):
+        repeats = (within**2).sum(axis=1)  # pairs of a curve with itself
+        apart = (1 - form) / (1 - repeats)
+        squared = squared - repeats * apart
+        spread += apart / 2
+    return squared, np.maximum(spread, np.finfo(float).tiny)
+
+
+def _size_ratio(l: Real, counts: Real, first: int) -> Estimate:
+    """Geometric mean of the outlines' lengths in B over that in A."""
+    log_length = (l[:, [0]] + l[:, [2]]) / 2  # log √det P, up to a constant
+    value, low, high = np.exp(difference_of_means(log_length, first, counts[1:]))[:, 0]
+    return Estimate(float(value), float(low), float(high))
+
+
+def _estimate(values: Real, ends: tuple[float, float]) -> Estimate:
+    """The first value with the percentiles of the others, at shares `ends`."""
+    rest = values[1:][np.isfinite(values[1:])]
+    if not len(rest):
+        return Estimate(float(values[0]), float("nan"), float("nan"))
+    low, high = np.quantile(rest, ends)
+    return Estimate(float(values[0]), float(low), float(high))

@@ -1,0 +1,122 @@
+"""Learning from pooled curves: landmarks, registration and the shape space, as the first steps of a comparison."""
+
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..outlines import Ensemble
+from ..progress import one_library_thread
+from ..shapes import Registration, ShapeSpace, decompose, register, to_landmarks
+from ..shapes.archetype import Choice, archetype_index, choose_archetype
+from .settings import Settings
+
+Real = NDArray[np.float64]
+
+# No outline is known to this share of its size: what varies less is rounding and interpolation, and no form.
+_KNOWN = 1e-8
+
+
+@dataclass(frozen=True)
+class Step:
+    """A step of a comparison that is about to start: its name, its place and the number of steps."""
+
+    name: str
+    index: int
+    total: int
+
+
+STEPS = (
+    "placing landmarks",
+    "choosing the archetype",
+    "registering undulations",
+    "registering scales",
+    "learning the shape space",
+    "testing undulation",
+    "testing scale",
+)
+
+
+class Learned(NamedTuple):
+    """A shape space, and the undulation (N, r) and scale (N, 3) coordinates of the curves it was learned from.
+
+    With them how many curves have an ambiguous match, and whether the archetype is ambiguous itself.
+    """
+
+    space: ShapeSpace
+    t: Real
+    l: Real
+    ambiguous: int
+    archetype_is_ambiguous: bool
+
+
+def learning_steps(ensembles: Sequence[Ensemble], settings: Settings) -> Generator[Step, None, Learned]:
+    """Place landmarks, register and learn on the pooled curves of any number of ensembles of one unit.
+
+    Yields
+    ------
+    Step
+        The step that comes next, of those of a comparison.
+
+    Returns
+    -------
+    Learned
+        The space, and the coordinates of the pooled curves in the order of the ensembles.
+    """
+    yield step_of("placing landmarks")
+    landmarks = np.concatenate([_landmarks(ensemble, settings) for ensemble in ensembles])
+    yield step_of("choosing the archetype")
+    undulation, scale = decompose(landmarks)
+    preshapes = undulation if settings.registration == "standardized" else landmarks
+    index = archetype_index(preshapes, settings.archetype, reflections=settings.reflections, seed=settings.seed)
+    yield step_of("registering undulations")
+    undulation, scale, *matches = _registered(preshapes, undulation, scale, index, settings)
+    yield step_of("registering scales")
+    if settings.registration == "standardized":
+        scale, frame = _framed(landmarks, scale, index, settings)
+        matches.append(frame)
+    yield step_of("learning the shape space")
+    with one_library_thread():
+        space = ShapeSpace.learn(undulation, scale, settings.rank)
+        t, l = space.coordinates(undulation, scale)
+        t[:, t.std(axis=0) <= _KNOWN] = 0
+    return Learned(space, t, l, *_ambiguity(matches))
+
+
+def step_of(name: str) -> Step:
+    """One of the steps of a comparison, by its name."""
+    return Step(name, STEPS.index(name), len(STEPS))
+
+
+def _landmarks(ensemble: Ensemble, settings: Settings) -> Real:
+    return to_landmarks(ensemble, settings.landmarks, interpolation=settings.interpolation, measure=settings.measure)
+
+
+def _registered(
+    preshapes: Real, undulation: Real, scale: Real, index: int, settings: Settings
+) -> tuple[Real, Real] | tuple[Real, Real, Registration]:
+    """Undulations registered, and with them the scales where one match serves both; and the match."""
+    if settings.registration == "none":
+        return undulation, scale
+    match = register(preshapes, _archetype(preshapes, index, settings), reflections=settings.reflections)
+    registered, own = decompose(match.landmarks)
+    return registered, own if settings.registration == "raw" else scale, match
+
+
+def _framed(landmarks: Real, scale: Real, index: int, settings: Settings) -> tuple[Real, Registration]:
+    """Scales turned into the archetype's frame by the match of the raw landmarks: R* P R*ᵀ; and the match."""
+    match = register(landmarks, _archetype(landmarks, index, settings), reflections=settings.reflections)
+    return match.rotation @ scale @ match.rotation.swapaxes(1, 2), match
+
+
+def _ambiguity(matches: list[Registration]) -> tuple[int, bool]:
+    """How many curves have an ambiguous match of any kind, and whether an archetype is ambiguous itself."""
+    flags = [match.ambiguous for match in matches]
+    return int(np.any(flags, axis=0).sum()), any(match.archetype_is_ambiguous for match in matches)
+
+
+def _archetype(preshapes: Real, index: int, settings: Settings) -> Real:
+    choice: Choice = "mean" if settings.archetype == "mean" else index
+    return choose_archetype(preshapes, choice, reflections=settings.reflections)

@@ -1,0 +1,115 @@
+"""Does the answer hang on the archetype? The comparison again, against several of them."""
+
+from collections.abc import Callable, Generator
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from .compare import Comparison, Images, comparable, comparison_steps, run_through
+from .learning import STEPS, Step
+from .settings import Settings
+
+
+@dataclass(frozen=True, eq=False)
+class ArchetypeSensitivity:
+    """Comparisons of the same ensembles that differ in the archetype alone.
+
+    Attributes
+    ----------
+    comparisons : tuple of Comparison
+        The first with the settings' own archetype, the others with drawn curves; `settings.archetype` tells which.
+    """
+
+    comparisons: tuple[Comparison, ...]
+
+    @property
+    def cases(self) -> tuple[str, ...]:
+        """Row of the truth table for each archetype."""
+        return tuple(comparison.case for comparison in self.comparisons)
+
+    @property
+    def stable(self) -> bool:
+        """Whether all archetypes lead to the same row."""
+        return len(set(self.cases)) == 1
+
+    @property
+    def comparison(self) -> Comparison:
+        """The comparison with the settings' own archetype, marked as inconclusive where archetypes disagree."""
+        return replace(self.comparisons[0], row_depends_on_archetype=not self.stable)
+
+    def p_values(self, test: str) -> tuple[float, float]:
+        """Smallest and largest p-value of the "undulation" or the "scale" test over the archetypes."""
+        values = [getattr(comparison, test).p_value for comparison in self.comparisons]
+        return min(values), max(values)
+
+    def mmd(self, test: str) -> tuple[float, float]:
+        """Smallest and largest MMD of the "undulation" or the "scale" test over the archetypes."""
+        values = [getattr(comparison, test).mmd for comparison in self.comparisons]
+        return min(values), max(values)
+
+    def summary(self) -> str:
+        """Return the finding as one sentence."""
+        count = len(self.cases)
+        ranges = "; ".join(
+            f"{test} p from {low:.2g} to {high:.2g}"
+            for test, (low, high) in ((test, self.p_values(test)) for test in ("undulation", "scale"))
+        )
+        if self.stable:
+            return f"All {count} archetypes lead to {self.cases[0]} ({ranges})."
+        rows = ", ".join(f"{self.cases.count(case)} to {case}" for case in dict.fromkeys(self.cases))
+        return f"The row depends on the archetype: of {count}, {rows} ({ranges})."
+
+
+def archetype_sensitivity(
+    a: Images,
+    b: Images,
+    settings: Settings = Settings(),
+    *,
+    archetypes: int = 5,
+    progress: Callable[[Step], None] | None = None,
+) -> ArchetypeSensitivity:
+    """Repeat a comparison against several archetypes.
+
+    Parameters
+    ----------
+    a, b : Ensemble, or a sequence of them
+        The two samples of curves.
+    settings : Settings
+        Its archetype comes first; the others are pooled curves drawn with its seed.
+    archetypes : int
+        How many, at least 2; no more than there are curves.
+    progress : callable, optional
+        Called with each `Step`.
+
+    Returns
+    -------
+    ArchetypeSensitivity
+    """
+    return run_through(sensitivity_steps(a, b, settings, archetypes=archetypes), progress)
+
+
+def sensitivity_steps(
+    a: Images, b: Images, settings: Settings = Settings(), *, archetypes: int = 5
+) -> Generator[Step, None, ArchetypeSensitivity]:
+    """As `archetype_sensitivity`, stopping before and within each step: close the generator to cancel."""
+    if archetypes < 2:
+        raise ValueError(f"{archetypes} archetypes: take at least 2 to see whether they agree")
+    a, b = comparable(a, b)
+    drawn = np.random.default_rng(settings.seed).permutation(len(a) + len(b)).tolist()
+    others = [index for index in drawn if index != settings.archetype][: archetypes - 1]
+    results = []
+    for number, archetype in enumerate((settings.archetype, *others)):
+        steps = comparison_steps(a, b, replace(settings, archetype=archetype))
+        results.append((yield from _numbered(steps, number, 1 + len(others))))
+    return ArchetypeSensitivity(tuple(results))
+
+
+def _numbered(steps: Generator[Step, None, Comparison], number: int, count: int) -> Generator[Step, None, Comparison]:
+    """Steps of one comparison as those of all of them."""
+    while True:
+        try:
+            step = next(steps)
+        except StopIteration as stop:
+            return stop.value
+        name = f"archetype {number + 1} of {count}: {step.name}"
+        yield Step(name, number * len(STEPS) + step.index, count * len(STEPS))

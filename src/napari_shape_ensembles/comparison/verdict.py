@@ -1,0 +1,82 @@
+"""The truth table: two decisions become one of four answers."""
+
+from math import comb, sqrt
+from types import MappingProxyType
+
+from ..mmd import distribution_free_threshold
+
+#: What each row of the truth table (undulation ∧ scale; 1 = no difference detected) says about two images.
+TRUTH_TABLE = MappingProxyType(
+    {
+        "1∧1": "no difference detected",
+        "1∧0": "the outlines differ in size or elongation (scale); no difference in form (undulation) detected",
+        "0∧1": "the outlines differ in form (undulation); no difference in size or elongation (scale) detected",
+        "0∧0": "the outlines differ both in form (undulation) and in size or elongation (scale)",
+    }
+)
+
+INCONCLUSIVE = "inconclusive"
+
+# No two samples have a larger MMD where the kernel lies between 0 and 1.
+_LARGEST = sqrt(2)
+
+
+def row(undulation_rejected: bool, scale_rejected: bool) -> str:
+    """Row of the truth table for two decisions (paper, table "logical conjunction")."""
+    return f"{int(not undulation_rejected)}∧{int(not scale_rejected)}"
+
+
+def smallest_p_value(m: int, n: int, permutations: int) -> float:
+    """Smallest p-value to be expected of two perfectly separated samples of m and n.
+
+    A random relabelling of small samples repeats the observed one, or mirrors it where m = n, with a
+    probability of one (two) in all (m + n choose m) labellings.
+    """
+    repeats = (2 if m == n else 1) / comb(m + n, m)
+    return (1 + permutations * repeats) / (1 + permutations)
+
+
+def too_few(m: int, n: int, permutations: int, significance: float) -> str | None:
+    """Say why a test cannot reach its significance level, or None when it can.
+
+    The smallest p-value must lie at half the level or below: nearer to it the luck of the draw of
+    permutations decides.
+    """
+    if smallest_p_value(m, n, permutations) <= significance / 2:
+        return None
+    if smallest_p_value(m, n, 10**9) > significance / 2:
+        return f"{m} and {n} curves cannot reach p < {significance:g}: add images or lower the minimum size"
+    return f"{permutations} permutations cannot reach p < {significance:g}: take at least {round(2 / significance)}"
+
+
+def inconclusive(
+    m: int,
+    n: int,
+    permutations: int,
+    significance: float,
+    *,
+    null: str = "permutation",
+    row_depends_on_archetype: bool = False,
+) -> str | None:
+    """Say why a comparison has no answer, with the remedy, or None when it has one.
+
+    Parameters
+    ----------
+    m, n : int
+        Curves on either side.
+    permutations : int
+        Random relabellings B.
+    significance : float
+        Level of each test.
+    null : {"permutation", "gamma", "bound"}
+        What the statistics are held against.
+    row_depends_on_archetype : bool
+        Whether the row is known to change with the archetype.
+    """
+    drawn = permutations if null == "permutation" else 10**9
+    reason = too_few(m, n, drawn, significance)
+    if reason is None and null == "bound" and distribution_free_threshold(m, n, significance) >= _LARGEST:
+        reason = f"the distribution-free bound lies beyond any MMD of {m} and {n} curves: hold it against permutations"
+    if reason is None and row_depends_on_archetype:
+        reason = "the row depends on the archetype: choose the mean outline or the least symmetric one"
+    return reason

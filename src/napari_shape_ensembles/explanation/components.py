@@ -1,0 +1,217 @@
+"""How much of the difference is size, elongation, coarse form and fine roughness."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..mmd import median_distance
+from ..mmd.contrasts import bootstrap_counts, difference_of_means, percentile_ends, spread_interval, spread_ratio
+from ..mmd.family import FamilyTests, family_tests
+from ..mmd.kernel import gaussian
+from ..progress import one_library_thread, over_blocks
+from ..shapes import ShapeSpace, grassmann, spd
+from .properties import coarse_coordinates, fine_amplitude
+
+Real = NDArray[np.float64]
+
+#: The four components a difference is split into.
+COMPONENTS = ("size", "elongation", "coarse form", "fine roughness")
+#: Those that are scale, and those that are form.
+OF_SCALE, OF_FORM = COMPONENTS[:2], COMPONENTS[2:]
+_WORDS = {
+    "size": ("smaller", "larger"),
+    "elongation": ("less elongated", "more elongated"),
+    "fine roughness": ("smoother", "rougher"),
+}
+_ROWS = 512
+# A change of spread by less than this factor is not put into words.
+_SPREAD = 1.15
+
+
+@dataclass(frozen=True, eq=False)
+class Components:
+    """The difference taken apart.
+
+    Attributes
+    ----------
+    tests : FamilyTests
+        One test per component of `COMPONENTS`, joint over the four.
+    share : (4,) array
+        Unbiased MMD² of each component, none below zero, over their sum: the parts of the MMD² of the sum of
+        their kernels. All zero where no component shows any.
+    share_interval : (2, 4) array
+        95 % bootstrap interval of the shares.
+    ratio : (4,) array
+        B over A: geometric means of size, elongation (ratio of the RMS extents) and fine amplitude; NaN for
+        the coarse form, which no single number describes.
+    ratio_interval : (2, 4) array
+        95 % interval of the ratios, by symmetric bootstrap-t.
+    spread : (4,) array
+        Standard deviation of B over that of A, of the logarithms; NaN for the coarse form, and where neither varies.
+    spread_interval : (2, 4) array
+        95 % interval of these, by symmetric bootstrap-t.
+    """
+
+    tests: FamilyTests
+    share: Real
+    share_interval: Real
+    ratio: Real
+    ratio_interval: Real
+    spread: Real
+    spread_interval: Real
+
+    def differing(self, significance: float = 0.01) -> tuple[str, ...]:
+        """Names of the components that differ, family-wise."""
+        rejected = self.tests.rejected(significance)
+        return tuple(name for name, differs in zip(COMPONENTS, rejected, strict=True) if differs)
+
+    def sentence(self, component: str) -> str:
+        """How B differs from A in one component, with the numbers."""
+        i = COMPONENTS.index(component)
+        p = f"adjusted p = {self.tests.adjusted[i]:.2g}"
+        if component not in _WORDS:
+            return f"The coarse form differs (waves of up to 5 lobes around the outline; {p})."
+        less, more = _WORDS[component]
+        parts = []
+        if not _holds_one(self.ratio_interval[:, i]):
+            ratio, low, high = _digits(self.ratio[i], *self.ratio_interval[:, i])
+            comparative = less if self.ratio[i] < 1 else more
+            parts.append(
+                f"B's outlines are {comparative}: {component} {ratio} times A's, 95 % interval {low} to {high}"
+            )
+        parts += self._spread_words(i)
+        return f"{'; '.join(parts) or f'The distribution of {component} differs'} ({p})."
+
+    def _spread_words(self, i: int) -> list[str]:
+        ratio, interval = self.spread[i], self.spread_interval[:, i]
+        if ratio in (0, np.inf):
+            return [f"{'B' if ratio == 0 else 'A'}'s {COMPONENTS[i]} does not vary"]
+        if np.isnan(ratio) or 1 / _SPREAD < ratio < _SPREAD or _holds_one(interval):
+            return []
+        words, low, high = _digits(ratio, *interval)
+        return [f"B's {COMPONENTS[i]} varies {words} times as widely as A's, 95 % interval {low} to {high}"]
+
+
+def _holds_one(interval: Real) -> bool:
+    return bool(interval[0] <= 1 <= interval[1])
+
+
+def _digits(*ratios: float) -> list[str]:
+    """Ratios with two digits, or as many more as it takes to tell them from 0 and from 1."""
+    for digits in range(2, 6):
+        words = [f"{ratio:.{digits}f}" for ratio in ratios]
+        if not {0.0, 1.0} & {float(word) for word in words}:
+            break
+    return words
+
+
+@one_library_thread()
+def components(space: ShapeSpace, t: Real, l: Real) -> dict[str, Real]:
+    """Coordinates of every curve in each component of `COMPONENTS`.
+
+    Parameters
+    ----------
+    space : ShapeSpace
+    t : (N, r) array
+    l : (N, 3) array
+
+    Returns
+    -------
+    dict of str to array
+        size (N,): logarithm of the geometric mean of the RMS extents. elongation (N,): logarithm of their ratio.
+        coarse form (N, d): waves of up to `COARSE` lobes, in the registered frame. fine roughness (N,): logarithm of
+        the RMS amplitude of all finer waves that the r coordinates keep.
+    """
+    tangents = np.tensordot(t, space.basis[: t.shape[1]], axes=1)
+    undulation = grassmann.exp(space.undulation_mean, tangents)
+    extents = np.linalg.eigvalsh(spd.from_coordinates(space.scale_mean, l))
+    return {
+        "size": np.log(extents).mean(axis=1),
+        "elongation": np.log(extents[:, 1] / extents[:, 0]),
+        "coarse form": coarse_coordinates(undulation),
+        "fine roughness": np.log(fine_amplitude(undulation)),
+    }
+
+
+@one_library_thread()
+def component_tests(
+    parts: dict[str, Real], first: int, *, permutations: int = 1000, rounds: int = 500, seed: int = 0
+) -> Components:
+    """Test the four components jointly, and say how much of the difference each carries.
+
+    Parameters
+    ----------
+    parts : dict of str to array
+        Of `components`, A's rows first.
+    first : int
+        Number of curves in A.
+    permutations : int
+        Random relabellings.
+    rounds : int
+        Bootstrap rounds, each redrawing the curves of each sample.
+    seed : int
+
+    Returns
+    -------
+    Components
+
+    Notes
+    -----
+    The MMD of a sum of kernels, each on its own component, is exactly the sum of the components' MMD²: that is what
+    makes them shares. It is blind to how components depend on each other.
+    """
+    total = len(parts["size"])
+    counts = bootstrap_counts(first, total, rounds, seed)
+    weights = np.concatenate([np.ones((1, total)), counts])
+    squared = np.stack([_unbiased_squared_mmd(parts[name], first, weights) for name in COMPONENTS], axis=1)
+    shares = _shares(squared)
+    ratios = _ratios(parts, first, counts)
+    return Components(
+        family_tests(parts, first, permutations=permutations, seed=seed),
+        shares[0],
+        np.quantile(shares[1:], percentile_ends(first, total - first), axis=0),
+        *ratios,
+    )
+
+
+def _shares(squared: Real) -> Real:
+    positive = np.maximum(squared, 0)
+    total = positive.sum(axis=1, keepdims=True)
+    return positive / np.where(total > 0, total, 1)
+
+
+def _ratios(parts: dict[str, Real], first: int, counts: Real) -> tuple[Real, Real, Real, Real]:
+    """Ratios and their interval, spreads and theirs; NaN for what has more than one coordinate."""
+    single = [name for name in COMPONENTS if parts[name].ndim == 1]
+    where = [COMPONENTS.index(name) for name in single]
+    values = np.stack([parts[name] for name in single], axis=1)
+    ratio, spread = np.full(4, np.nan), np.full(4, np.nan)
+    of_ratio, of_spread = np.full((2, 4), np.nan), np.full((2, 4), np.nan)
+    ratio[where], of_ratio[0, where], of_ratio[1, where] = np.exp(difference_of_means(values, first, counts))
+    spread[where], of_spread[:, where] = spread_ratio(values, first), spread_interval(values, first, counts)
+    return ratio, of_ratio, spread, of_spread
+
+
+def _unbiased_squared_mmd(x: Real, first: int, weights: Real) -> Real:
+    """MMD² for every row of counts (R, N) of the curves, no curve paired with itself: (R,)."""
+    x = x.reshape(len(x), -1)
+    width = median_distance(x)
+    a, b = weights.copy(), weights.copy()
+    a[:, first:], b[:, :first] = 0, 0
+
+    def sums(rows: slice) -> Real:
+        kernel = gaussian(x[rows], x, width)
+        kernel[np.arange(len(kernel)), rows.start + np.arange(len(kernel))] = 0
+        to_a, to_b = a @ kernel.T, b @ kernel.T
+        pairs = ((a, to_a), (b, to_b), (a, to_b))
+        return np.stack([np.einsum("ri,ri->r", one[:, rows], other) for one, other in pairs])
+
+    blocks = (slice(start, start + _ROWS) for start in range(0, len(x), _ROWS))
+    in_a, in_b, across = np.sum(over_blocks(sums, blocks), axis=0)
+    return in_a / _pairs(a) + in_b / _pairs(b) - 2 * across / (a.sum(axis=1) * b.sum(axis=1))
+
+
+def _pairs(counts: Real) -> Real:
+    """Number of ordered pairs of different curves, (R,)."""
+    return np.maximum(counts.sum(axis=1) ** 2 - (counts**2).sum(axis=1), 1)

@@ -1,0 +1,232 @@
+"""Why two ensembles differ: all explanations of one comparison."""
+
+from collections.abc import Callable, Generator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..comparison import INCONCLUSIVE, Comparison
+from ..mmd import MMDTest
+from ..mmd.contrasts import standardised_difference
+from ..mmd.family import FamilyTests, family_tests
+from ..mmd.witness import witness
+from .components import COMPONENTS, OF_FORM, OF_SCALE, Components, component_tests, components
+from .modes import Modes, mode_tests
+from .outline import OutlineDifference, outline_difference
+from .properties import bands, properties
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Real = NDArray[np.float64]
+
+_INCONCLUSIVE = (
+    "The comparison is inconclusive: what follows describes these curves, and is no answer about the images."
+)
+
+#: Steps of an explanation, in order.
+STEPS = (
+    "measuring curves",
+    "finding typical curves",
+    "testing components",
+    "testing modes",
+    "looking along the outline",
+    "testing descriptors",
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Descriptors:
+    """Hand-picked descriptors tested beside the shape tensors.
+
+    Attributes
+    ----------
+    tests : FamilyTests
+        One test per descriptor, joint over all.
+    difference : (k,) array
+        Mean of B less mean of A, in within-sample standard deviations.
+    medians : (2, k) array
+        Of A and of B.
+    """
+
+    tests: FamilyTests
+    difference: Real
+    medians: Real
+
+
+@dataclass(frozen=True, eq=False)
+class Explanation:
+    """What carries the difference that a comparison found.
+
+    Attributes
+    ----------
+    comparison : Comparison
+    witness : DataFrame
+        One row per curve, a's first: source, id, undulation and scale, the two witness values (positive: typical
+        of A). The undulation's is that of the description which decided its test.
+    properties : dict of str to (N,) array
+        Measured on every curve; see `discrepancy.properties`.
+    components : Components
+    modes : Modes
+    form : OutlineDifference
+        Along the outline, with every curve at the mean scale.
+    descriptors : Descriptors
+        Of `Ensemble.features`.
+    """
+
+    comparison: Comparison
+    witness: "pd.DataFrame"
+    properties: dict[str, Real]
+    components: Components
+    modes: Modes
+    form: OutlineDifference
+    descriptors: Descriptors
+
+    def sentences(self) -> tuple[str, ...]:
+        """The explanation in plain sentences, strongest statements first."""
+        level = self.comparison.settings.significance
+        said = [self.components.sentence(name) for name in self.components.differing(level)]
+        return (
+            *([_INCONCLUSIVE] if self.comparison.case == INCONCLUSIVE else []),
+            *(said or [self._nothing_named(level)]),
+            *self._unseen(level),
+            *self._form_sentences(level),
+        )
+
+    def _unseen(self, level: float) -> list[str]:
+        """Where a component differs and the test it belongs to did not reject: the two are tests of their own."""
+        tests = (("undulation", OF_FORM), ("scale", OF_SCALE))
+        found = self.components.differing(level)
+        return [
+            f"The test of {test} as a whole did not detect this difference in {' and '.join(seen)}: take it as a hint."
+            for test, names in tests
+            if (seen := [name for name in found if name in names]) and not getattr(self.comparison, test).rejected
+        ]
+
+    def _nothing_named(self, level: float) -> str:
+        if not (self.comparison.undulation.rejected or self.comparison.scale.rejected):
+            return "No component of shape differs detectably."
+        best = int(self.components.tests.adjusted.argmin())
+        return (
+            f"No single component differs at the family-wise level of {level:g}; the nearest is "
+            f"{COMPONENTS[best]} (adjusted p = {self.components.tests.adjusted[best]:.2g})."
+        )
+
+    def _form_sentences(self, level: float) -> list[str]:
+        said = []
+        found = [m for m in self.modes.order().tolist() if self.modes.tests.adjusted[m] <= level]
+        if found:
+            said.append(
+                f"{len(found)} of {len(self.modes)} modes of undulation differ. {self.modes.sentence(found[0])}"
+            )
+        for where, words in (
+            (self.form.shifted, "the mean form differs"),
+            (self.form.spread, "the variability differs"),
+        ):
+            if where.any():
+                share = where.mean()
+                said.append(f"On {f'{share:.0%}' if share >= 0.01 else 'less than 1%'} of the outline {words}.")
+        return said
+
+
+def explain(comparison: Comparison, *, progress: Callable[[str, int, int], None] | None = None) -> Explanation:
+    """Explain a comparison by all means at once.
+
+    Parameters
+    ----------
+    comparison : Comparison
+        Its settings give the level, the permutations and the seed.
+    progress : callable, optional
+        Called with the name, the place and the number of the steps before each of them.
+
+    Returns
+    -------
+    Explanation
+
+    Raises
+    ------
+    ValueError
+        When a sample has fewer than 2 curves.
+    """
+    steps = explanation_steps(comparison)
+    while True:
+        try:
+            name = next(steps)
+        except StopIteration as stop:
+            result: Explanation = stop.value
+            return result
+        if progress is not None:
+            progress(name, STEPS.index(name), len(STEPS))
+
+
+def explanation_steps(comparison: Comparison) -> Generator[str, None, Explanation]:
+    """Explain as `explain` does, stopping before each step: close the generator to cancel.
+
+    Yields
+    ------
+    str
+        Name of the step that comes next, one of `STEPS`.
+
+    Returns
+    -------
+    Explanation
+    """
+    space, t, l, first = comparison.space, comparison.t, comparison.l, len(comparison.a)
+    _enough(comparison)
+    draws = {"permutations": comparison.settings.permutations, "seed": comparison.settings.seed}
+    steps = iter(STEPS)
+    yield next(steps)
+    measured = properties(space.reconstruct(t, l))
+    yield next(steps)
+    typical = witnesses(comparison)
+    yield next(steps)
+    parts = component_tests(components(space, t, l), first, **draws)
+    yield next(steps)
+    modes = mode_tests(t, first, measured, bands=bands(space.undulation_mean, space.basis), **draws)
+    yield next(steps)
+    level = comparison.settings.significance
+    form = outline_difference(space, t, np.zeros_like(l), first, significance=level, **draws)
+    yield next(steps)
+    return Explanation(comparison, typical, measured, parts, modes, form, descriptor_tests(comparison))
+
+
+def _enough(comparison: Comparison) -> None:
+    m, n = len(comparison.a), len(comparison.b)
+    if min(m, n) < 2:
+        raise ValueError(f"{m} and {n} curves: an explanation needs at least 2 on each side")
+
+
+def witnesses(comparison: Comparison) -> "pd.DataFrame":
+    """Witness value of every curve for undulation and for scale: columns source, id, undulation, scale.
+
+    Positive values are typical of A, negative ones of B.
+    """
+    first, distances = len(comparison.a), comparison.distances
+    coordinates, test = _deciding(comparison)
+    table = distances[["source", "id"]].copy()
+    table["undulation"] = witness(coordinates, first, test.bandwidth)
+    table["scale"] = witness(comparison.l, first, comparison.scale.bandwidth)
+    return table
+
+
+def _deciding(comparison: Comparison) -> tuple[Real, MMDTest]:
+    """Coordinates and test of the description of undulation that decided."""
+    parts = dict(comparison.undulation.parts)
+    kind = min(parts, key=lambda name: parts[name].p_value) if parts else comparison.settings.coordinates
+    spread = comparison.t.std(axis=0)
+    t = comparison.t / np.where(spread > 0, spread, 1) if kind == "normalized" else comparison.t
+    return t, parts.get(kind, comparison.undulation)
+
+
+def descriptor_tests(comparison: Comparison) -> Descriptors:
+    """Test every column of `Ensemble.features` by its own MMD, jointly: what hand-picked numbers would have said."""
+    tables = [ensemble.features.drop(columns="id") for ensemble in (comparison.a, comparison.b)]
+    columns = [name for name in tables[0] if all(np.isfinite(table[name]).all() for table in tables)]
+    values = {str(name): np.concatenate([table[name] for table in tables]).astype(float) for name in columns}
+    first, settings = len(comparison.a), comparison.settings
+    tests = family_tests(values, first, permutations=settings.permutations, seed=settings.seed)
+    stacked = np.stack(list(values.values()), axis=1)
+    medians = np.stack([np.median(side, axis=0) for side in (stacked[:first], stacked[first:])])
+    return Descriptors(tests, standardised_difference(stacked, first), medians)

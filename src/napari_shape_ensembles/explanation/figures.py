@@ -1,0 +1,293 @@
+"""Figures of an explanation, each a function that returns a Matplotlib figure.
+
+A is blue and drawn first, B orange and dashed or hatched, so that nothing hangs on colour. No figure holds a name that
+came from a file: captions and legends say A and B.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import matplotlib as mpl
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.collections import LineCollection
+from matplotlib.figure import Figure
+from numpy.typing import NDArray
+
+from ..archive import replacing
+from ..mmd.witness import most_typical
+from .components import COMPONENTS, components
+from .explain import Explanation
+from .modes import along_mode, exaggeration
+from .outline import OutlineDifference
+
+Real = NDArray[np.float64]
+
+A, B, GREY = "#1f77b4", "#d95f02", "0.35"
+_MODES, _TYPICAL = 4, 10
+# Units and words are drawn as they are, dollar signs included; the salt makes files repeatable.
+_STYLE: dict[Any, Any] = {"text.parse_math": False, "svg.hashsalt": "shape-ensembles", "font.size": 9}
+
+
+@contextmanager
+def style() -> Iterator[None]:
+    """Draw and save figures as this module does."""
+    with mpl.rc_context(_STYLE):
+        yield
+
+
+def null_distributions(explanation: Explanation) -> Figure:
+    """MMD under permuted labels, with the observed value and the threshold, for every test."""
+    result = explanation.comparison
+    tests = {f"undulation, {name}": test for name, test in result.undulation.parts.items()}
+    tests = (tests or {"undulation": result.undulation}) | {"scale": result.scale}
+    figure, axes = _panels(1, len(tests), height=2.3)
+    for axis, (name, test) in zip(axes.flat, tests.items(), strict=True):
+        axis.hist(test.null, bins=40, color="0.75", label="shuffled labels")
+        axis.axvline(test.threshold, color="0.2", linestyle=":", label="threshold")
+        axis.axvline(test.mmd, color="#b2182b", label="observed")
+        axis.set(xlabel="MMD", yticks=[])
+        axis.locator_params(axis="x", nbins=4)
+        axis.set_title(f"{name}\np = {test.p_value:.2g}", fontsize=8)
+    figure.legend(
+        *axes[0, 0].get_legend_handles_labels(), loc="outside upper center", ncols=3, frameon=False, fontsize=8
+    )
+    return figure
+
+
+def shares(explanation: Explanation) -> Figure:
+    """Share of each component in the difference, with bootstrap intervals."""
+    found = explanation.components
+    figure, axes = _panels(1, 1, height=1.9)
+    axis = axes[0, 0]
+    rows = np.arange(len(COMPONENTS))[::-1]
+    reach = np.abs(found.share_interval - found.share)
+    axis.barh(rows, found.share, color="0.7", edgecolor="0.2", xerr=reach, error_kw={"capsize": 3})
+    axis.set_yticks(rows, COMPONENTS)
+    axis.set(xlim=(0, 1.02), xlabel="share of the squared MMD of all components (bar: 95 % bootstrap interval)")
+    return figure
+
+
+def component_distributions(explanation: Explanation) -> Figure:
+    """Distributions of size, elongation and fine roughness."""
+    result = explanation.comparison
+    parts = components(result.space, result.t, result.l)
+    single = [name for name in COMPONENTS if parts[name].ndim == 1]
+    units = {"size": f"RMS extent in {result.a.unit}", "elongation": "ratio of RMS extents"}
+    figure, axes = _panels(1, len(single), height=2.3)
+    for axis, name in zip(axes.flat, single, strict=True):
+        values = np.exp(parts[name])
+        _histograms(axis, values[: len(result.a)], values[len(result.a) :])
+        p = explanation.components.tests.adjusted[COMPONENTS.index(name)]
+        axis.set_xlabel(units.get(name, "relative amplitude"))
+        axis.set_title(f"{name}\nadjusted p = {p:.2g}", fontsize=8)
+    axes.flat[0].legend(frameon=False, fontsize=8)
+    return figure
+
+
+def typical_curves(explanation: Explanation) -> Figure:
+    """Curves most typical of A and not of B, and the reverse, by undulation and by scale."""
+    result = explanation.comparison
+    first = len(result.a)
+    figure, axes = _panels(4, 1, height=5.2)
+    for half, kind in enumerate(("undulation", "scale")):
+        of_a, of_b = most_typical(explanation.witness[kind].to_numpy(), first, _TYPICAL)
+        for row, (side, curves, colour) in enumerate(
+            (("A", [result.a.curves[i] for i in of_a], A), ("B", [result.b.curves[i - first] for i in of_b], B))
+        ):
+            axis = axes[2 * half + row, 0]
+            _lined_up(axis, curves, colour)
+            axis.set_title(f"typical of {side} by {kind}", loc="left")
+    return figure
+
+
+def mode_figure(explanation: Explanation) -> Figure:
+    """The modes that differ most: the outline along each, and the distributions of A and B."""
+    result, modes = explanation.comparison, explanation.modes
+    chosen = modes.order()[:_MODES].tolist()
+    figure, axes = _panels(2, len(chosen), height=4.2)
+    for column, mode in enumerate(chosen):
+        times = exaggeration(result.space, result.t, mode)
+        low, mean, high = along_mode(result.space, result.t, mode, (-2 * times, 0, 2 * times))
+        outline, density = axes[:, column]
+        for curve, line, width in ((mean, "-", 0.6), (low, "--", 1.2), (high, "-", 1.6)):
+            outline.plot(*_closed(curve), color="0.15", linestyle=line, linewidth=width)
+        _bare(outline)
+        words = [f"mode {mode + 1}, p = {modes.tests.adjusted[mode]:.2g}"]
+        words += [modes.label(mode)] if modes.label(mode) else []
+        words += [f"{times} × enlarged"] if times > 1 else []
+        outline.set_title("\n".join(words), fontsize=8)
+        _histograms(density, result.t[: len(result.a), mode], result.t[len(result.a) :, mode])
+        density.set_xlabel("coordinate")
+    axes[1, 0].legend(frameon=False, fontsize=8)
+    return figure
+
+
+def outline_figure(explanation: Explanation) -> Figure:
+    """Where on the outline the form differs: shift of the mean, and ratio of variabilities."""
+    found = explanation.form
+    figure, axes = _panels(1, 2, height=3.4)
+    ratio = np.log2(found.spread_b / found.spread_a)
+    unit = explanation.comparison.a.unit
+    for axis, values, differs, words in (
+        (axes[0, 0], found.shift, found.shifted, f"B's mean outside A's, in {unit}"),
+        (axes[0, 1], ratio, found.spread, "log₂ of B's variability over A's"),
+    ):
+        _painted(figure, axis, found, values, words)
+        points = found.mean[differs] * 1.1
+        axis.plot(points[:, 1], points[:, 0], ".", color="0.1", markersize=2)
+        axis.set_title(f"dots: differs at the level of the outline ({differs.mean():.0%})", fontsize=8)
+    return figure
+
+
+def mean_figure(explanation: Explanation) -> Figure:
+    """Mean outlines of A and B at the mean scale, and their variability along the outline."""
+    found = explanation.form
+    figure, axes = _panels(1, 2, height=3.0)
+    axes[0, 0].plot(*_closed(found.mean_a), color=A, label="A")
+    axes[0, 0].plot(*_closed(found.mean_b), color=B, linestyle="--", label="B")
+    _bare(axes[0, 0])
+    axes[0, 0].set_title("mean forms")
+    axes[0, 0].legend(frameon=False, fontsize=8)
+    place = np.arange(len(found.shift)) / len(found.shift)
+    axes[0, 1].plot(place, found.spread_a, color=A, label="A")
+    axes[0, 1].plot(place, found.spread_b, color=B, linestyle="--", label="B")
+    unit = explanation.comparison.a.unit
+    axes[0, 1].set(xlabel="place along the outline", ylabel=f"standard deviation in {unit}", ylim=(0, None))
+    return figure
+
+
+#: Name of every figure, the function that draws it, and its caption.
+FIGURES: dict[str, tuple[Callable[[Explanation], Figure], str]] = {
+    "tests": (
+        null_distributions,
+        "MMD of the two images against what shuffled labels give. Raw coordinates see coarse form, normalized ones "
+        "fine roughness.",
+    ),
+    "shares": (
+        shares,
+        "How much of the difference each component carries. Where no component differs, the intervals span "
+        "everything, and the shares mean nothing.",
+    ),
+    "components": (component_distributions, "Distributions of size, elongation and fine roughness over the curves."),
+    "typical": (
+        typical_curves,
+        "Curves with the largest witness function on each side, strongest first, at one scale in each row. A graded "
+        "picture, not a test of single curves.",
+    ),
+    "modes": (
+        mode_figure,
+        "The modes of undulation with the smallest adjusted p-values: −2 standard deviations dashed, +2 bold, enlarged "
+        "where marked; below, the distributions of the coordinate.",
+    ),
+    "means": (mean_figure, "Mean forms at the mean scale, and how much single curves vary about their mean."),
+    "outline": (outline_figure, "Where along the mean outline the form differs."),
+}
+
+
+def figures(explanation: Explanation, names: Iterable[str] = tuple(FIGURES)) -> dict[str, Figure]:
+    """Draw figures by name, all by default.
+
+    Parameters
+    ----------
+    explanation : Explanation
+    names : iterable of str
+        Keys of `FIGURES`.
+
+    Returns
+    -------
+    dict of str to matplotlib Figure
+    """
+    with style():
+        return {name: FIGURES[name][0](explanation) for name in names}
+
+
+def save_figures(
+    explanation: Explanation, folder: Path | str, *, formats: Iterable[str] = ("svg", "png"), dpi: int = 300
+) -> list[Path]:
+    """Save every figure as `<name>.<format>` into a folder, which is made where it is missing.
+
+    Parameters
+    ----------
+    explanation : Explanation
+    folder : path
+    formats : iterable of {"svg", "png", "pdf"}
+    dpi : int
+        Of pixel formats.
+
+    Returns
+    -------
+    list of Path
+    """
+    if dpi < 1:
+        raise ValueError(f"dpi {dpi}: give dots per inch, such as 300")
+    folder = Path(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    saved = []
+    with style():
+        for name, figure in figures(explanation).items():
+            for kind in formats:
+                saved.append(folder / f"{name}.{kind}")
+                with replacing(saved[-1]) as file:
+                    figure.savefig(file, format=kind, dpi=dpi)
+    return saved
+
+
+def _panels(rows: int, columns: int, *, height: float) -> tuple[Figure, NDArray[Any]]:
+    figure = Figure(figsize=(7.2, height), layout="constrained")
+    axes: NDArray[Any] = figure.subplots(rows, columns, squeeze=False)
+    for axis in axes.flat:
+        axis.spines[["top", "right"]].set_visible(False)
+    return figure, axes
+
+
+def _histograms(axis: Axes, a: Real, b: Real) -> None:
+    low, high = np.quantile(np.concatenate([a, b]), [0.005, 0.995])
+    edges = np.linspace(low, high if high > low else low + 1, 26)
+    for values, side, look in ((a, "A", _A_BARS), (b, "B", _B_STEPS)):
+        shown = np.clip(values, edges[0], edges[-1])
+        axis.hist(shown, edges.tolist(), weights=np.full(len(shown), 1 / len(shown)), label=side, **look)
+    axis.set_yticks([])
+
+
+_A_BARS: dict[str, Any] = {"color": A, "alpha": 0.45}
+_B_STEPS: dict[str, Any] = {"histtype": "step", "color": B, "linestyle": "--", "linewidth": 1.4}
+
+
+def _closed(curve: Real) -> tuple[Real, Real]:
+    """Column and row of a closed curve, to be plotted with rows downwards."""
+    around = np.concatenate([curve, curve[:1]])
+    return around[:, 1], around[:, 0]
+
+
+def _bare(axis: Axes) -> None:
+    axis.set_aspect("equal")
+    axis.invert_yaxis()
+    axis.axis("off")
+
+
+def _lined_up(axis: Axes, curves: list[Real], colour: str) -> None:
+    """Outlines beside each other at one scale."""
+    step = 1.15 * max((float(np.ptp(curve, axis=0).max()) for curve in curves), default=1.0)
+    for place, curve in enumerate(curves):
+        centred = curve - (curve.min(axis=0) + curve.max(axis=0)) / 2 + [0, place * step]
+        x, y = _closed(centred)
+        axis.fill(x, y, facecolor=colour, alpha=0.25)
+        axis.plot(x, y, color=colour, linewidth=1)
+    axis.set_xlim(-step / 2, (_TYPICAL - 0.5) * step)
+    _bare(axis)
+
+
+def _painted(figure: Figure, axis: Axes, found: OutlineDifference, values: Real, words: str) -> None:
+    """The mean outline, coloured by a signed value along it, white at zero."""
+    x, y = _closed(found.mean)
+    points = np.stack([x, y], axis=-1)
+    limit = float(np.abs(values).max()) or 1.0
+    lines = LineCollection(list(np.stack([points[:-1], points[1:]], axis=1)), cmap="PuOr", linewidths=5, array=values)
+    lines.set_clim(-limit, limit)
+    axis.plot(x, y, color=GREY, linewidth=6)
+    axis.add_collection(lines)
+    _bare(axis)
+    figure.colorbar(lines, ax=axis, label=words, shrink=0.8)

@@ -1,0 +1,141 @@
+"""Where on the outline two ensembles differ: in their mean, and in how much they vary there."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..mmd.family import label_weights
+from ..progress import one_library_thread
+from ..shapes import ShapeSpace
+
+Real = NDArray[np.float64]
+
+# No outline is known better than this share of its size; and statistics nearer than this share of them are equal.
+_KNOWN, _TIE = 1e-7, 1e-9
+
+
+@dataclass(frozen=True, eq=False)
+class OutlineDifference:
+    """Two ensembles along the outline, landmark by landmark of the registered curves.
+
+    Attributes
+    ----------
+    mean, mean_a, mean_b : (n, 2) arrays
+        Mean curves of all, of A and of B, in the ensembles' unit.
+    shift : (n,) array
+        How far B's mean lies outside A's, along the outward normal of the mean outline, in the unit.
+    effect : (n,) array
+        The same in standard deviations of single curves there.
+    spread_a, spread_b : (n,) arrays
+        Standard deviation of the curves of A, and of B, along the normal.
+    effect_threshold, spread_threshold : float
+        |effect|, and |log(spread_b / spread_a)|, exceed these anywhere on the outline with a probability of at
+        most the significance level if there is no difference.
+    """
+
+    mean: Real
+    mean_a: Real
+    mean_b: Real
+    shift: Real
+    effect: Real
+    spread_a: Real
+    spread_b: Real
+    effect_threshold: float
+    spread_threshold: float
+
+    @property
+    def shifted(self) -> NDArray[np.bool_]:
+        """Landmarks at which the means differ, at the level of the whole outline."""
+        return np.abs(self.effect) > self.effect_threshold
+
+    @property
+    def spread(self) -> NDArray[np.bool_]:
+        """Landmarks at which the variability differs, at the level of the whole outline."""
+        return np.abs(np.log(self.spread_b / self.spread_a)) > self.spread_threshold
+
+
+@one_library_thread()
+def outline_difference(
+    space: ShapeSpace,
+    t: Real,
+    l: Real,
+    first: int,
+    *,
+    permutations: int = 1000,
+    significance: float = 0.01,
+    seed: int = 0,
+) -> OutlineDifference:
+    """Compare two ensembles point by point along the mean outline.
+
+    Parameters
+    ----------
+    space : ShapeSpace
+    t : (N, r) array
+        Undulation coordinates, A's rows first.
+    l : (N, 3) array
+        Scale coordinates. Zeros put every curve at the mean scale, so that only the form is left to differ.
+    first : int
+        Number of curves in A.
+    permutations, significance, seed
+        Of the two thresholds, which hold for the outline as a whole (largest value over all landmarks).
+
+    Returns
+    -------
+    OutlineDifference
+    """
+    curves = space.reconstruct(t, l)
+    mean = curves.mean(axis=0)
+    normal = outward_normals(mean)
+    along = np.einsum("qnk,nk->qn", curves - mean, normal)
+    mean_a, mean_b = curves[:first].mean(axis=0), curves[first:].mean(axis=0)
+    floor = _KNOWN * float(np.linalg.norm(mean, axis=1).mean())
+    in_a = label_weights(first, len(along), permutations, seed) > 0
+    effects, spread_a, spread_b = _compared(along, in_a, floor)
+    ratios = np.abs(np.log(spread_b / spread_a)).max(axis=1)
+    return OutlineDifference(
+        mean,
+        mean_a,
+        mean_b,
+        np.einsum("nk,nk->n", mean_b - mean_a, normal),
+        effects[0],
+        spread_a[0],
+        spread_b[0],
+        _threshold(np.abs(effects).max(axis=1), significance),
+        _threshold(ratios, significance),
+    )
+
+
+def outward_normals(curve: Real) -> Real:
+    """Unit normals (n, 2) of a closed curve (n, 2), away from what it encloses; derivatives by Fourier series."""
+    n = len(curve)
+    z = curve[:, 0] + 1j * curve[:, 1]
+    k = np.fft.fftfreq(n, 1 / n)
+    if n % 2 == 0:
+        k[n // 2] = 0  # the highest mode has no derivative on the grid
+    tangent = np.fft.ifft(1j * k * np.fft.fft(z))
+    side = np.sign((z.conj() * tangent).imag.sum()) or 1.0
+    normal = -1j * side * tangent / np.maximum(np.abs(tangent), 1e-300)
+    return np.stack([normal.real, normal.imag], axis=-1)
+
+
+def _compared(along: Real, in_a: NDArray[np.bool_], floor: float) -> tuple[Real, Real, Real]:
+    """Effect, and spreads of A and of B, at every landmark for every labelling: (labellings, n) each.
+
+    The observed labelling is one of them, so that it is rounded as the others are.
+    """
+    squared = along**2
+    moments = []
+    for chosen in (in_a, ~in_a):
+        size = int(chosen[0].sum())
+        share = chosen / size
+        mean = share @ along
+        moments.append((size, mean, np.maximum(share @ squared - mean**2, floor**2)))
+    (m, mean_a, variance_a), (n, mean_b, variance_b) = moments
+    pooled = np.sqrt((m * variance_a + n * variance_b) / max(m + n - 2, 1))
+    return (mean_b - mean_a) / pooled, np.sqrt(variance_a), np.sqrt(variance_b)
+
+
+def _threshold(largest: Real, significance: float) -> float:
+    """What the observed one of these exceeds at most with the given probability; ties but for rounding do not."""
+    return float(np.quantile(largest, 1 - significance, method="higher")) * (1 + _TIE)

@@ -1,0 +1,160 @@
+"""Measured properties of single curves that plain words exist for.
+
+The form of a curve, without its scale, is a Fourier series of z = row + 1j·column over equal weights. A wave of
+harmonic k makes |k - 1| lobes around a circle: 3 lobes are triangular, 4 square, many are roughness. The scale
+takes the linear part, k = 1 and -1, away.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import shapely
+from numpy.typing import NDArray
+
+from ..progress import one_library_thread
+from ..shapes import decompose
+
+Real = NDArray[np.float64]
+Complex = NDArray[np.complex128]
+
+#: Waves of up to this many lobes around the outline are its coarse form, more are fine roughness.
+COARSE = 5
+# Shares of the power below the lower and the upper end of a band.
+_BAND = 0.1, 0.9
+# No curve is known better than this share of its size.
+_FLOOR = 1e-9
+
+
+@dataclass(frozen=True)
+class Property:
+    """A property of curves and the words for less and more of it."""
+
+    name: str
+    less: str
+    more: str
+
+
+#: What `properties` measures, in its order.
+PROPERTIES = (
+    Property("size", "smaller", "larger"),
+    Property("elongation", "less elongated", "more elongated"),
+    Property("triangularity", "less triangular", "more triangular"),
+    Property("squareness", "less square", "squarer"),
+    Property("asymmetry", "more symmetric", "less symmetric"),
+    Property("concavity", "less concave", "more concave"),
+    Property("roughness", "smoother", "rougher"),
+)
+
+
+def harmonics(undulation: Real) -> tuple[Complex, NDArray[np.intp]]:
+    """Fourier coefficients of the forms, and how many lobes each makes.
+
+    Parameters
+    ----------
+    undulation : (N, n, 2) array
+        Orthonormal columns, all traversed the same way round.
+
+    Returns
+    -------
+    coefficients : (N, n) complex array
+        A circle has the one coefficient 1, of modulus.
+    lobes : (n,) int array
+        |k - 1|; 0 marks the circle itself (k = 1).
+    """
+    n = undulation.shape[1]
+    z = np.sqrt(n / 2) * (undulation[..., 0] + 1j * undulation[..., 1])
+    coefficients = np.fft.fft(z) / n
+    k = np.rint(np.fft.fftfreq(n, 1 / n)).astype(int)
+    if np.abs(coefficients[:, -1]).sum() > np.abs(coefficients[:, 1]).sum():
+        coefficients = coefficients[:, -k % n]  # traversed the other way round
+    return coefficients, np.abs(k - 1)
+
+
+def bands(mean: Real, directions: Real) -> NDArray[np.intp]:
+    """Of how many lobes the waves are that each direction adds to a mean form.
+
+    Parameters
+    ----------
+    mean : (n, 2) array
+        Orthonormal columns.
+    directions : (r, n, 2) array
+        Tangents at the mean.
+
+    Returns
+    -------
+    (r, 2) int array
+        Fewest and most lobes of the waves that hold 80 % of the power, 10 % being left below and above.
+    """
+    coefficients, lobes = harmonics(np.concatenate([mean[None], directions]))
+    power = np.abs(coefficients[1:]) ** 2
+    by_lobes = np.stack([power[:, lobes == count].sum(axis=1) for count in range(lobes.max() + 1)], axis=1)
+    held = np.cumsum(by_lobes, axis=1) / by_lobes.sum(axis=1, keepdims=True)
+    return np.stack([(held < share).sum(axis=1) for share in _BAND], axis=1)
+
+
+def coarse_coordinates(undulation: Real) -> Real:
+    """Real and imaginary parts of the coarse waves, (N, d): their pattern, in the registered frame."""
+    coefficients, lobes = harmonics(undulation)
+    chosen = coefficients[:, (lobes > 0) & (lobes <= COARSE) & ~_linear(len(lobes))]
+    return np.concatenate([chosen.real, chosen.imag], axis=1)
+
+
+def fine_amplitude(undulation: Real) -> Real:
+    """RMS amplitude of the fine waves relative to the RMS radius, (N,)."""
+    coefficients, lobes = harmonics(undulation)
+    return _amplitude(coefficients, lobes > COARSE)
+
+
+@one_library_thread()
+def properties(landmarks: Real) -> dict[str, Real]:
+    """Measure every property of `PROPERTIES` on every curve; none depends on position, direction or start.
+
+    Parameters
+    ----------
+    landmarks : (N, n, 2) array
+        At equal weights.
+
+    Returns
+    -------
+    dict of str to (N,) array
+        size: geometric mean of the two RMS extents, in the landmarks' unit. elongation: their ratio, from 1.
+        triangularity, squareness: amplitude of the waves of 3 and of 4 lobes relative to the RMS radius of the
+        form. asymmetry: amplitude of all odd numbers of lobes up to `COARSE`, which a half turn does not map
+        onto themselves. concavity: 1 - area / area of the convex hull. roughness: amplitude above `COARSE`.
+    """
+    undulation, scale = decompose(landmarks)
+    extents = np.linalg.eigvalsh(scale)
+    coefficients, lobes = harmonics(undulation)
+    form = {
+        "triangularity": lobes == 3,
+        "squareness": lobes == 4,
+        "asymmetry": (lobes % 2 == 1) & (lobes <= COARSE),
+    }
+    nonlinear = ~_linear(len(lobes))
+    return {
+        "size": np.sqrt(extents[:, 0] * extents[:, 1]),
+        "elongation": extents[:, 1] / extents[:, 0],
+        **{name: _amplitude(coefficients, chosen & nonlinear) for name, chosen in form.items()},
+        "concavity": _concavity(landmarks),
+        "roughness": _amplitude(coefficients, lobes > COARSE),
+    }
+
+
+def _linear(n: int) -> NDArray[np.bool_]:
+    """Position and linear part: k = 0, 1 and -1."""
+    linear = np.zeros(n, dtype=bool)
+    linear[[0, 1, -1]] = True
+    return linear
+
+
+def _amplitude(coefficients: Complex, chosen: NDArray[np.bool_]) -> Real:
+    power = (np.abs(coefficients[:, chosen]) ** 2).sum(axis=1)
+    return np.sqrt(np.maximum(power, _FLOOR**2))
+
+
+def _concavity(landmarks: Real) -> Real:
+    polygons = shapely.polygons(landmarks)
+    x, y = landmarks[..., 0], landmarks[..., 1]
+    area = np.abs((x * np.roll(y, -1, axis=1) - y * np.roll(x, -1, axis=1)).sum(axis=1)) / 2
+    missing = 1 - area / shapely.area(shapely.convex_hull(polygons))
+    return np.where(missing > _FLOOR, missing, 0)

@@ -1,0 +1,316 @@
+"""The report of an explanation: one HTML page that needs nothing else, or the same as PDF."""
+
+import textwrap
+import warnings
+from collections.abc import Iterable, Iterator, Sequence
+from html import escape
+from io import BytesIO, StringIO
+from pathlib import Path
+from typing import Literal
+
+from matplotlib.backends.backend_pdf import PdfPages
+from matplotlib.figure import Figure
+
+from ..archive import write_bytes
+from ..comparison import TRUTH_TABLE
+from .components import COMPONENTS
+from .explain import Explanation
+from .figures import FIGURES, figures, style
+from .swaps import Swap
+
+REFERENCES = (
+    "Z. J. Grey, N. Fisher, A. Glaws: Explainable binary classification of separable shape ensembles.",
+    "A. Gretton, K. M. Borgwardt, M. J. Rasch, B. Schölkopf, A. Smola (2012): A kernel two-sample test. Journal of "
+    "Machine Learning Research 13, 723-773.",
+    "P. H. Westfall, S. S. Young (1993): Resampling-based multiple testing. Wiley.",
+)
+_LISTED = 12
+# Lines of text on a page, and the height of one as a share of the page.
+_LINES, _LINE = 58, 0.0152
+
+_STYLE = """
+body { font: 16px/1.5 system-ui, sans-serif; max-width: 52rem; margin: 2rem auto; padding: 0 1rem; color: #1a1a1a;
+  background: #fff; overflow-wrap: break-word }
+h1 { line-height: 1.2 } h2 { margin-top: 2.2rem; border-bottom: 1px solid #bbb }
+.verdict { font-size: 1.15rem; font-weight: 600; border-left: 5px solid #444; padding-left: .8rem }
+table { border-collapse: collapse; margin: .8rem 0; font-variant-numeric: tabular-nums }
+th, td { border-bottom: 1px solid #ddd; padding: .25rem .8rem .25rem 0; text-align: left; vertical-align: top }
+td:first-child { white-space: nowrap }
+tr.holds { font-weight: 700 } figure { margin: 1.2rem 0 } figure svg { max-width: 100%; height: auto }
+figcaption { font-size: .9rem; color: #444 }
+"""
+
+Row = Sequence[object]
+Table = tuple[str, Row, Sequence[Row]]
+
+
+def report_html(explanation: Explanation, *, swaps: Iterable[Swap] = ()) -> str:
+    """Write the report as one HTML page.
+
+    Parameters
+    ----------
+    explanation : Explanation
+    swaps : iterable of Swap
+        Of `resynthesis`, when it was run: the proof is then part of the report.
+
+    Returns
+    -------
+    str
+        Figures are inline SVG; there is no script and no link to anything outside. Every name is escaped.
+    """
+    drawn = figures(explanation)
+    parts = [
+        f"<h1>{_text(_title(explanation))}</h1>",
+        f'<p class="verdict">{_text(explanation.comparison.summary())}</p>',
+        *(f"<p>⚠ {_text(words)}</p>" for words in explanation.comparison.warnings),
+        _html_table(_verdict_table(explanation), marked=explanation.comparison.case),
+        "<h2>Why</h2>",
+        *(f"<p>{_text(words)}</p>" for words in paragraphs(explanation)),
+        _figure(drawn, "shares"),
+        _figure(drawn, "components"),
+        *(_html_table(table) for table in tables(explanation, tuple(swaps))),
+        "<h2>Figures</h2>",
+        *(_figure(drawn, name) for name in drawn if name not in ("shares", "components")),
+        "<h2>Settings and versions</h2>",
+        *(_html_table(table) for table in _settings_tables(explanation)),
+        "<h2>References</h2>",
+        "<ol>" + "".join(f"<li>{_text(entry)}</li>" for entry in REFERENCES) + "</ol>",
+    ]
+    body, title = "\n".join(parts), _text(_title(explanation))
+    return (
+        f'<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n<title>{title}</title>\n'
+        f"<style>{_STYLE}</style>\n</head>\n<body>\n{body}\n</body>\n</html>\n"
+    )
+
+
+def save_report(explanation: Explanation, path: Path | str, *, swaps: Iterable[Swap] = ()) -> Path:
+    """Save the report as HTML or PDF, by the ending of the path; complete or not at all.
+
+    Parameters
+    ----------
+    explanation : Explanation
+    path : path
+        Ends in .html, .htm or .pdf.
+    swaps : iterable of Swap
+        See `report_html`.
+
+    Returns
+    -------
+    Path
+        Of the file written.
+
+    Raises
+    ------
+    ValueError
+        For another ending.
+    """
+    path = Path(path)
+    if report_kind(path) == "html":
+        write_bytes(path, report_html(explanation, swaps=swaps).encode())
+    else:
+        content = BytesIO()
+        _save_pdf(explanation, content, tuple(swaps))
+        write_bytes(path, content.getvalue())
+    return path
+
+
+def report_kind(path: Path) -> Literal["html", "pdf"]:
+    """Kind of report that a path asks for by its ending.
+
+    Raises
+    ------
+    ValueError
+        For another ending.
+    """
+    kind = path.suffix.lower()
+    if kind not in (".html", ".htm", ".pdf"):
+        raise ValueError(f"a report is saved as .html or .pdf, not as {path.suffix or 'a file without an ending'}")
+    return "pdf" if kind == ".pdf" else "html"
+
+
+def paragraphs(explanation: Explanation) -> tuple[str, ...]:
+    """The explanation in full sentences: what differs, by how much, and what was compared."""
+    result = explanation.comparison
+    counts = (
+        f"{len(result.a)} outlines of A ({result.a.name or 'unnamed'}) and {len(result.b)} of B "
+        f"({result.b.name or 'unnamed'}) were compared, in {result.a.unit}."
+    )
+    exact = result.settings.null == "permutation"
+    method = (
+        f"Each p-value {'' if exact else 'of this explanation '}rests on {result.settings.permutations} random "
+        f"relabellings (seed {result.settings.seed}). The "
+        "components, the modes and the descriptors are each a family of tests; their adjusted p-values hold for the "
+        f"family as a whole, at the level {result.settings.significance:g}. Outlines count as independent: several "
+        "images of each sample say more about the samples than many outlines of one image."
+    )
+    return (counts, *explanation.sentences(), method)
+
+
+def tables(explanation: Explanation, swaps: tuple[Swap, ...] = ()) -> list[Table]:
+    """The tables of the report: title, headings and rows."""
+    found = [_component_table(explanation), _mode_table(explanation), _descriptor_table(explanation)]
+    return [*found, _swap_table(explanation, swaps)] if swaps else found
+
+
+def _title(explanation: Explanation) -> str:
+    a, b = explanation.comparison.a.name or "A", explanation.comparison.b.name or "B"
+    return f"Outlines of {a} and {b}"
+
+
+def _verdict_table(explanation: Explanation) -> Table:
+    rows = [
+        (("► " if case == explanation.comparison.case else "") + case, words) for case, words in TRUTH_TABLE.items()
+    ]
+    return "Undulation ∧ scale; 1 = no difference detected, 0 = differs", ("row", "in words"), rows
+
+
+def _component_table(explanation: Explanation) -> Table:
+    found = explanation.components
+    rows = []
+    for i, name in enumerate(COMPONENTS):
+        (low, high), (least, most) = found.share_interval[:, i], found.ratio_interval[:, i]
+        known = found.ratio[i] == found.ratio[i]
+        rows.append(
+            (
+                name,
+                f"{found.tests.adjusted[i]:.2g}",
+                f"{found.share[i]:.0%} ({low:.0%} to {high:.0%})",
+                f"{found.ratio[i]:.2f} ({least:.2f} to {most:.2f})" if known else "–",
+                f"{found.spread[i]:.2f}" if known else "–",
+            )
+        )
+    return "Components", ("component", "adjusted p", "share of the difference", "B over A", "spread of B over A"), rows
+
+
+def _mode_table(explanation: Explanation) -> Table:
+    modes = explanation.modes
+    rows = [
+        (
+            mode + 1,
+            f"{modes.tests.adjusted[mode]:.2g}",
+            f"{modes.mean_difference[mode]:+.2f}",
+            f"{modes.spread_ratio[mode]:.2f}",
+            f"{modes.variance[mode]:.2%}",
+            modes.label(mode),
+        )
+        for mode in modes.order()[:_LISTED].tolist()
+    ]
+    headings = ("mode", "adjusted p", "B − A in sd", "sd of B over A", "variance", "goes with (rank correlation)")
+    return f"The {len(rows)} of {len(modes)} modes with the smallest p-values", headings, rows
+
+
+def _descriptor_table(explanation: Explanation) -> Table:
+    found = explanation.descriptors
+    rows = [
+        (name.replace("_", " "), f"{p:.2g}", f"{d:+.2f}", f"{a:.4g}", f"{b:.4g}")
+        for name, p, d, (a, b) in zip(
+            found.tests.names, found.tests.adjusted, found.difference, found.medians.T, strict=True
+        )
+    ]
+    headings = ("descriptor", "adjusted p", "B − A in sd", "median of A", "median of B")
+    return "Hand-picked descriptors, for comparison", headings, rows
+
+
+def _swap_table(explanation: Explanation, swaps: tuple[Swap, ...]) -> Table:
+    differing = explanation.components.differing(explanation.comparison.settings.significance)
+    rows = [
+        (
+            f"form of {swap.form}, scale of {swap.scale}",
+            swap.against,
+            swap.case,
+            ", ".join(swap.found()) or "nothing",
+            ", ".join(swap.expected(differing)) or "nothing",
+        )
+        for swap in swaps
+    ]
+    headings = ("new curves", "compared with", "row", "differ in", "expected to differ in")
+    return "Proof by resynthesis: forms and scales swapped", headings, rows
+
+
+def _settings_tables(explanation: Explanation) -> list[Table]:
+    result = explanation.comparison
+    settings = [(name.replace("_", " "), value) for name, value in vars(result.settings).items()]
+    left_out = [
+        (side, count, reason)
+        for side, ensemble in (("A", result.a), ("B", result.b))
+        for reason, count in ensemble.dropped.items()
+    ]
+    found: list[Table] = [
+        ("Settings", ("setting", "value"), settings),
+        ("Versions", ("software", "version"), list(result.versions.items())),
+    ]
+    return [*found, ("Left out", ("image", "objects", "reason"), left_out)] if left_out else found
+
+
+def _text(words: object) -> str:
+    return escape(str(words))
+
+
+def _html_table(table: Table, marked: str = "") -> str:
+    title, headings, rows = table
+    head = "".join(f"<th>{_text(heading)}</th>" for heading in headings)
+    lines = []
+    for row in rows:
+        holds = ' class="holds"' if marked and str(row[0]).endswith(marked) else ""
+        lines.append(f"<tr{holds}>" + "".join(f"<td>{_text(cell)}</td>" for cell in row) + "</tr>")
+    return f"<h3>{_text(title)}</h3>\n<table><thead><tr>{head}</tr></thead><tbody>{''.join(lines)}</tbody></table>"
+
+
+def _figure(drawn: dict[str, Figure], name: str) -> str:
+    buffer = StringIO()
+    with style():
+        drawn[name].savefig(buffer, format="svg", metadata={"Date": None, "Title": FIGURES[name][1]})
+    svg = buffer.getvalue()
+    return f"<figure>{svg[svg.index('<svg') :]}<figcaption>{_text(FIGURES[name][1])}</figcaption></figure>"
+
+
+def _save_pdf(explanation: Explanation, file: BytesIO, swaps: tuple[Swap, ...]) -> None:
+    """Pages of text, then the figures with their captions."""
+    lines = [explanation.comparison.summary(), *explanation.comparison.warnings, *paragraphs(explanation)]
+    listed = [_verdict_table(explanation), *tables(explanation, swaps), *_settings_tables(explanation)]
+    with style(), PdfPages(file, metadata={"Title": _title(explanation), "CreationDate": None}) as pages:
+        with warnings.catch_warnings():
+            # A name in a script that the font lacks is drawn as boxes; the HTML page has it in full.
+            warnings.filterwarnings("ignore", message="Glyph .* missing from font")
+            for page in _text_pages(_title(explanation), [*lines, "", "References", *REFERENCES]):
+                pages.savefig(page)
+            for table in listed:
+                pages.savefig(_table_page(table))
+        for name, figure in figures(explanation).items():
+            figure.supxlabel(FIGURES[name][1], fontsize=7, wrap=True)
+            pages.savefig(figure)
+
+
+def _text_pages(title: str, lines: Sequence[str]) -> Iterator[Figure]:
+    """Pages with the title on the first, as many as the text takes."""
+    heading = _wrapped(title, 54)
+    text = "\n\n".join(_wrapped(line, 84) for line in lines).split("\n")
+    taken = 2 * (heading.count("\n") + 2)  # lines of text that fit where the title stands
+    while text:
+        page = Figure(figsize=(8.27, 11.69))
+        page.text(0.08, 0.95, heading, fontsize=15, weight="bold", va="top")
+        shown, text = text[: max(_LINES - taken, 1)], text[max(_LINES - taken, 1) :]
+        page.text(0.08, 0.95 - taken * _LINE, "\n".join(shown), fontsize=9, va="top", linespacing=1.4)
+        yield page
+        heading, taken = "", 0
+
+
+def _table_page(table: Table) -> Figure:
+    title, headings, rows = table
+    cells = [[_wrapped(str(cell), 84) for cell in row] for row in rows] or [[""] * len(headings)]
+    heights = [1.0, *(1.0 + 0.75 * max(cell.count("\n") for cell in row) for row in cells)]
+    page = Figure(figsize=(8.27, 1.0 + 0.26 * sum(heights)), layout="constrained")
+    axis = page.subplots()
+    axis.axis("off")
+    axis.set_title(title, loc="left")
+    shown = axis.table(cells, colLabels=[str(heading) for heading in headings], loc="upper center", cellLoc="left")
+    shown.auto_set_font_size(False)
+    shown.set_fontsize(8)
+    shown.auto_set_column_width(list(range(len(headings))))
+    for (row, _), cell in shown.get_celld().items():
+        cell.set_height(heights[row] / sum(heights))
+    return page
+
+
+def _wrapped(words: str, width: int) -> str:
+    return "\n".join(textwrap.wrap(words, width)) or words

@@ -1,0 +1,162 @@
+"""The proof of an explanation: forms and scales of two samples swapped, and the new curves compared."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..comparison import Comparison, Settings, compare, row
+from ..mmd.family import family_tests
+from ..outlines import Ensemble
+from ..shapes import decompose, register, to_landmarks
+from ..shapes.archetype import archetype_index, choose_archetype
+from .components import COMPONENTS, OF_FORM, OF_SCALE, components
+
+Real = NDArray[np.float64]
+Rows = NDArray[np.intp]
+
+
+@dataclass(frozen=True, eq=False)
+class Swap:
+    """Curves with the form of one sample and the scale of the other, compared with one of the two.
+
+    What the new curves took from the sample they are compared with, they keep; the other part is replaced.
+
+    Attributes
+    ----------
+    form, scale, against : {"A", "B"}
+        Where the forms and the scales come from, and what the new curves are compared with.
+    of_form, of_scale : Comparison
+        The new curves, traced and compared from the outlines on: for the test of undulation, and for that of scale.
+        The part that was replaced is tested between all curves, the part that was kept between halves.
+    adjusted : (4,) array
+        p-values of the components, joint over the four.
+    """
+
+    form: str
+    scale: str
+    against: str
+    of_form: Comparison
+    of_scale: Comparison
+    adjusted: Real
+
+    @property
+    def case(self) -> str:
+        """Row of the truth table."""
+        return row(self.of_form.undulation.rejected, self.of_scale.scale.rejected)
+
+    def expected(self, differing: tuple[str, ...]) -> tuple[str, ...]:
+        """Components in which the new curves should differ, given those in which A and B do."""
+        replaced = (OF_SCALE if self.scale != self.against else ()) + (OF_FORM if self.form != self.against else ())
+        return tuple(name for name in differing if name in replaced)
+
+    def found(self) -> tuple[str, ...]:
+        """Components in which they do differ, family-wise."""
+        rejected = self.adjusted <= self.of_form.settings.significance
+        return tuple(name for name, differs in zip(COMPONENTS, rejected, strict=True) if differs)
+
+
+def resynthesis(comparison: Comparison, *, seed: int = 0) -> tuple[Swap, ...]:
+    """Put A's forms on B's scales and the reverse, and compare the new curves with both samples.
+
+    Where the separation holds, curves with A's form and B's scale differ from A in scale alone and from B in form
+    alone.
+
+    Parameters
+    ----------
+    comparison : Comparison
+    seed : int
+        Of the halves and of the pairing.
+
+    Returns
+    -------
+    tuple of four Swap
+
+    Raises
+    ------
+    ValueError
+        When a sample has fewer than 4 curves.
+
+    Notes
+    -----
+    Each test is between curves that share nothing of what it tests, so all are plain permutation tests at their
+    level. B's scales and A's share nothing: the part that was replaced is tested with every curve. A's forms would
+    be found again in A: for the part that was kept, a random half of A gives it to the new curves, and these are
+    compared with the other half. The part that is not tested may be used more than once. The curves compared with
+    are made anew likewise, of their own forms and scales, so that all are traced alike.
+    """
+    sizes = {"A": len(comparison.a), "B": len(comparison.b)}
+    if min(sizes.values()) < 4:
+        raise ValueError(
+            f"{sizes['A']} and {sizes['B']} curves: resynthesis cuts each sample in two and needs at least 4 in each"
+        )
+    rng = np.random.default_rng(seed)
+    given = {name: rng.permutation(size) < size // 2 for name, size in sizes.items()}
+    mixer = _Mixer(given, *_polar_factors(comparison), comparison.a.unit, comparison.settings, rng)
+    return tuple(mixer.swap(form, scale, against) for form, scale in ("AB", "BA") for against in "AB")
+
+
+@dataclass(frozen=True, eq=False)
+class _Mixer:
+    """Makes curves of the forms and scales of two samples, and compares them.
+
+    `given` marks the half of each sample that gives what is kept; `forms` and `scales` are of all curves, A's first.
+    """
+
+    given: dict[str, NDArray[np.bool_]]
+    forms: Real
+    scales: Real
+    unit: str
+    settings: Settings
+    rng: np.random.Generator
+
+    def swap(self, form: str, scale: str, against: str) -> Swap:
+        """One of the four swaps."""
+        forms, scales = self._tested(form, scale, against), self._tested(scale, form, against)
+        name = f"form of {form}, scale of {scale}"
+        of_form = compare(self._made(name, *forms), self._others(form, against), self.settings)
+        of_scale = compare(self._made(name, *scales[::-1]), self._others(scale, against), self.settings)
+        # Two families: twice the p-values of each err together no more often than the level.
+        adjusted = [_adjusted(result, names) for result, names in ((of_scale, OF_SCALE), (of_form, OF_FORM))]
+        return Swap(form, scale, against, of_form, of_scale, np.minimum(1, 2 * np.concatenate(adjusted)))
+
+    def _tested(self, tested: str, other: str, against: str) -> tuple[Rows, Rows]:
+        """Curves that give the part to be tested, each once, and as many that give the other part."""
+        rows = self._rows(tested, self.given[tested] if tested == against else None)
+        return rows, np.resize(self.rng.permutation(self._rows(other)), len(rows))
+
+    def _others(self, tested: str, against: str) -> Ensemble:
+        """What new curves are compared with: all of a sample, or the half that gave them nothing."""
+        rows = self._rows(against, ~self.given[against] if tested == against else None)
+        return self._made(f"form and scale of {against}", rows, rows)
+
+    def _rows(self, name: str, chosen: NDArray[np.bool_] | None = None) -> Rows:
+        rows = np.arange(len(self.given[name])) if chosen is None else np.flatnonzero(chosen)
+        return rows + (len(self.given["A"]) if name == "B" else 0)
+
+    def _made(self, name: str, forms: Rows, scales: Rows) -> Ensemble:
+        curves = np.sqrt(self.forms.shape[1]) * self.forms[forms] @ self.scales[scales]
+        return Ensemble(curves, name=name, unit=self.unit)
+
+
+def _adjusted(result: Comparison, names: tuple[str, ...]) -> Real:
+    """p-values of some components, joint over them."""
+    parts = components(result.space, result.t, result.l)
+    draws = {"permutations": result.settings.permutations, "seed": result.settings.seed}
+    return family_tests({name: parts[name] for name in names}, len(result.a), **draws).adjusted
+
+
+def _polar_factors(comparison: Comparison) -> tuple[Real, Real]:
+    """X̃ and P of all curves in one frame, that of matching the raw landmarks, so that their factors can be swapped."""
+    settings = comparison.settings
+    landmarks = np.concatenate(
+        [
+            to_landmarks(side, settings.landmarks, interpolation=settings.interpolation, measure=settings.measure)
+            for side in (comparison.a, comparison.b)
+        ]
+    )
+    standardized, _ = decompose(landmarks)
+    preshapes = standardized if settings.registration == "standardized" else landmarks
+    index = archetype_index(preshapes, settings.archetype, reflections=settings.reflections, seed=settings.seed)
+    archetype = choose_archetype(landmarks, index, reflections=settings.reflections)
+    return decompose(register(landmarks, archetype, reflections=settings.reflections).landmarks)

@@ -1,0 +1,125 @@
+"""Two segmentations of one image, annotator against annotator or against a model, in the terms of the comparison."""
+
+from collections.abc import Generator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..comparison import Comparison, Settings, Step, comparison_steps
+from ..outlines import Ensemble, Matching, boundary_distances, extract_curves, match_labels
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True, eq=False)
+class Agreement:
+    """How far two segmentations of one image agree.
+
+    Attributes
+    ----------
+    matching : Matching
+        Of all objects, by their pixels.
+    objects : DataFrame
+        One row per matched pair that has a curve on both sides: a, b, iou; boundary and hausdorff, the mean and the
+        largest distance of the outlines in their unit; shape, undulation and scale, the distances of their
+        coordinates in the common shape space.
+    comparison : Comparison
+        Of the two ensembles: the verdict on the pair. The curves of one image are not independent of those of the
+        other here, so "no difference detected" is weaker than between two images.
+    """
+
+    matching: Matching
+    objects: "pd.DataFrame"
+    comparison: Comparison
+
+    def summary(self) -> str:
+        """Say it in two sentences."""
+        apart = ""
+        if len(self.objects):
+            median = self.objects["boundary"].median()
+            apart = f"; outlines of matched objects are {median:.2g} {self.comparison.a.unit} apart (median)"
+        return f"{self.matching.summary()}{apart}. {self.comparison.summary()}"
+
+
+def agreement(
+    labels_a: ArrayLike,
+    labels_b: ArrayLike,
+    settings: Settings | None = None,
+    *,
+    min_iou: float = 0.5,
+    **tracing: Any,
+) -> Agreement:
+    """Compare two segmentations of one image, object by object and as ensembles.
+
+    Parameters
+    ----------
+    labels_a, labels_b : (rows, columns) arrays
+        Labels of one shape.
+    settings : Settings, optional
+        Of the comparison.
+    min_iou : float
+        Objects that overlap by less are no partners.
+    **tracing
+        Passed on to `extract_curves`: smoothing, scale, unit, ...
+
+    Returns
+    -------
+    Agreement
+
+    Raises
+    ------
+    ValueError
+        For labels of different shapes, or what `extract_curves` and `compare` refuse.
+    """
+    steps = agreement_steps(labels_a, labels_b, settings, min_iou=min_iou, **tracing)
+    while True:
+        try:
+            next(steps)
+        except StopIteration as stop:
+            result: Agreement = stop.value
+            return result
+
+
+def agreement_steps(
+    labels_a: ArrayLike,
+    labels_b: ArrayLike,
+    settings: Settings | None = None,
+    *,
+    min_iou: float = 0.5,
+    **tracing: Any,
+) -> Generator[Step, None, Agreement]:
+    """Do what `agreement` does, stopping before each step: close the generator to cancel."""
+    yield Step("matching objects", 0, 0)
+    matching = match_labels(labels_a, labels_b, min_iou=min_iou)
+    yield Step("tracing outlines", 0, 0)
+    a = extract_curves(labels_a, **{"name": "A"} | tracing)
+    b = extract_curves(labels_b, **{"name": "B"} | tracing)
+    comparison = yield from comparison_steps(a, b, settings or Settings())
+    yield Step("measuring distances", 0, 0)
+    return Agreement(matching, _objects(matching, comparison), comparison)
+
+
+def _objects(matching: Matching, comparison: Comparison) -> "pd.DataFrame":
+    a, b = comparison.a, comparison.b
+    at_a, at_b = _places(a), _places(b)
+    kept = [i for i, pair in enumerate(matching.pairs.itertuples()) if pair.a in at_a and pair.b in at_b]
+    pairs = matching.pairs.iloc[kept].reset_index(drop=True)
+    i = np.array([at_a[label] for label in pairs["a"]], dtype=int)
+    j = np.array([at_b[label] for label in pairs["b"]], dtype=int)
+    distances = boundary_distances(_chosen(a, i), _chosen(b, j))
+    t = np.linalg.norm(comparison.t[i] - comparison.t[len(a) + j], axis=1)
+    l = np.linalg.norm(comparison.l[i] - comparison.l[len(a) + j], axis=1)
+    return pairs.assign(
+        boundary=distances[:, 0], hausdorff=distances[:, 1], shape=np.hypot(t, l), undulation=t, scale=l
+    )
+
+
+def _places(ensemble: Ensemble) -> dict[int, int]:
+    return {label: place for place, label in enumerate(ensemble.ids.tolist())}
+
+
+def _chosen(ensemble: Ensemble, places: NDArray[np.integer]) -> Ensemble:
+    return Ensemble([ensemble[place] for place in places], unit=ensemble.unit, ids=ensemble.ids[places])

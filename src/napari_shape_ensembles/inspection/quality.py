@@ -1,0 +1,166 @@
+"""Which curves deserve a second look: checks of single outlines, and a ranked list with reasons."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import numpy as np
+import shapely
+from numpy.typing import ArrayLike, NDArray
+
+from ..outlines import Ensemble, self_touching
+from ..shapes import to_landmarks
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Real = NDArray[np.float64]
+
+# A curve is out of the ordinary beyond this many robust standard deviations (Iglewicz and Hoaglin 1993).
+_UNUSUAL = 3.5
+# No single reason counts for more than this.
+_CAP = 3.0
+# With fewer curves than this nothing is ordinary.
+_FEW = 8
+# Below this many pixels of area the pixel steps are a good part of the outline.
+_TINY = 100
+# Fourier modes above this one are roughness.
+_COARSE_MODES = 10
+# Share of its length that an outline may run along the border of the image before it counts as cut.
+_ALONG_BORDER = 0.02
+
+
+def suspicious(
+    ensemble: Ensemble,
+    *,
+    pixel: float | None = None,
+    frame: ArrayLike | None = None,
+    distances: ArrayLike | None = None,
+    ambiguous: ArrayLike | None = None,
+) -> "pd.DataFrame":
+    """Rank the curves that deserve a second look, and say why.
+
+    Every check gives a curve a score; 1 is where it begins to be suspicious. The curves are ranked by the sum of
+    their scores from 1 up to 3.
+
+    Parameters
+    ----------
+    ensemble : Ensemble
+    pixel : float, optional
+        Side of a pixel in the ensemble's unit, to tell tiny curves; 1 for an ensemble in pixels.
+    frame : (2, 2) array, optional
+        First and last corner of the image in the ensemble's unit, to tell cut curves.
+    distances : (N,) array, optional
+        Of each curve from the mean shape.
+    ambiguous : (N,) bool array, optional
+        Whether the registration of each curve has a second match that is nearly as good.
+
+    Returns
+    -------
+    DataFrame
+        One row per suspicious curve, the most suspicious first: index (its place in the ensemble), id, score,
+        reasons (joined by "; ").
+
+    Raises
+    ------
+    ValueError
+        When `distances` or `ambiguous` do not hold one number per curve.
+    """
+    import pandas as pd  # heavy, and not needed for a comparison
+
+    if pixel is None and ensemble.unit == "pixel":
+        pixel = 1.0
+    scores = _scores(ensemble, pixel, frame, distances, ambiguous) if len(ensemble) else {}
+    table = np.stack(list(scores.values()), axis=1) if scores else np.empty((0, 1))
+    table = np.where(table >= 1, np.minimum(table, _CAP), 0)
+    total = table.sum(axis=1)
+    order = [int(i) for i in np.argsort(-total, kind="stable") if total[i] > 0]
+    reasons = list(scores)
+    return pd.DataFrame(
+        {
+            "index": np.array(order, dtype=int),
+            "id": ensemble.ids[order],
+            "score": total[order],
+            "reasons": ["; ".join(reasons[j] for j in np.argsort(-table[i]) if table[i, j]) for i in order],
+        }
+    )
+
+
+def _scores(
+    ensemble: Ensemble,
+    pixel: float | None,
+    frame: ArrayLike | None,
+    distances: ArrayLike | None,
+    ambiguous: ArrayLike | None,
+) -> Mapping[str, NDArray[np.floating]]:
+    rough = roughness(ensemble)
+    scores: dict[str, NDArray[np.floating]] = {
+        "touches or crosses itself": 2.0 * self_touching(ensemble),
+        "lies inside another curve": 1.0 * nested(ensemble),
+        "unusually rough": unusual(rough),
+        "unusually smooth": unusual(-rough),
+        "unusually large": unusual(np.log(ensemble.features["area"].to_numpy())),
+    }
+    if pixel is not None:
+        area = ensemble.features["area"].to_numpy() / pixel**2
+        scores["tiny: pixel steps dominate the outline"] = _TINY / area
+    if frame is not None:
+        scores["cut by the image border"] = along_border(ensemble, np.asarray(frame)) / _ALONG_BORDER
+    if distances is not None:
+        scores["far from the mean shape"] = unusual(_one_each(ensemble, distances, "distances"))
+    if ambiguous is not None:
+        scores["ambiguous registration"] = _one_each(ensemble, ambiguous, "ambiguous")
+    return scores
+
+
+def _one_each(ensemble: Ensemble, values: ArrayLike, name: str) -> Real:
+    array = np.asarray(values, dtype=np.float64)
+    if array.shape != (len(ensemble),):
+        raise ValueError(f"{name} holds one number for each of {len(ensemble)} curves, not an array of {array.shape}")
+    return array
+
+
+def unusual(values: Real) -> Real:
+    """How far each value lies above the median, as a share of the 3.5 robust standard deviations allowed (N,).
+
+    Zero for fewer than 8 values, which have no ordinary one among them.
+    """
+    apart = values - np.median(values)
+    spread = np.median(np.abs(apart))
+    if len(values) < _FEW or spread == 0:
+        return np.zeros(len(values))
+    return 0.6745 * np.maximum(apart, 0) / spread / _UNUSUAL
+
+
+def roughness(ensemble: Ensemble) -> Real:
+    """Log of the share of each outline (N,) in Fourier modes above the tenth, by arc length."""
+    points = to_landmarks(ensemble, 256, measure="arc-length", interpolation="polygon")
+    power = np.abs(np.fft.fft(points[..., 0] + 1j * points[..., 1])) ** 2
+    mode = np.abs(np.fft.fftfreq(256, 1 / 256))
+    share = power[:, mode > _COARSE_MODES].sum(axis=1) / power[:, mode > 0].sum(axis=1)
+    return np.log(np.maximum(share, 1e-15))
+
+
+def nested(ensemble: Ensemble) -> NDArray[np.bool_]:
+    """Whether each curve (N,) lies inside another one."""
+    index = np.repeat(np.arange(len(ensemble)), np.diff(ensemble.offsets))
+    rings = shapely.linearrings(ensemble.vertices, indices=index)
+    whole = shapely.polygons(rings)
+    valid = np.where(shapely.is_valid(whole), whole, shapely.buffer(whole, 0))
+    inner, outer = shapely.STRtree(valid).query(shapely.get_point(rings, 0), predicate="within")
+    surely = shapely.area(valid[inner]) < shapely.area(valid[outer])
+    inside = np.zeros(len(ensemble), dtype=bool)
+    inside[inner[(inner != outer) & surely]] = True
+    return inside
+
+
+def along_border(ensemble: Ensemble, frame: Real) -> Real:
+    """Share of each outline's length (N,) that runs along the border of the image."""
+    if frame.shape != (2, 2):
+        raise ValueError(f"frame is the first and the last corner of the image, (2, 2), not {frame.shape}")
+    box = shapely.box(*(frame[0] + 1e-9), *(frame[1] - 1e-9))
+    near = np.abs(np.subtract(*frame)).max() * 1e-6
+    index = np.repeat(np.arange(len(ensemble)), np.diff(ensemble.offsets))
+    rings = shapely.linearrings(ensemble.vertices, indices=index)
+    outside = shapely.length(shapely.difference(rings, shapely.buffer(box, -near, join_style="mitre")))
+    lengths: Real = outside / shapely.length(rings)
+    return lengths

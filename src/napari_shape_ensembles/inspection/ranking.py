@@ -1,0 +1,171 @@
+"""Which curves of one or two ensembles deserve a second look, by their outlines and by their place in shape space."""
+
+from collections.abc import Generator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..comparison import Comparison, Settings, Step, comparison_steps
+from ..outlines import Ensemble
+from ..shapes import ShapeSpace, decompose, register, to_landmarks
+from ..shapes.archetype import choose_archetype
+from .agreement import Agreement, agreement_steps
+from .quality import suspicious
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Real = NDArray[np.float64]
+
+# A mean shape of fewer curves says nothing about any of them.
+_FEW = 8
+
+
+@dataclass(frozen=True, eq=False)
+class Inspection:
+    """Curves ranked by how much they deserve a second look.
+
+    Attributes
+    ----------
+    ensembles : tuple of Ensemble
+        One or two.
+    ranking : DataFrame
+        The most suspicious first: source ("A" or "B"), index (place in its ensemble), id, score, reasons.
+    comparison : Comparison or None
+        Of the two ensembles.
+    sentence : str
+        The verdict in words; empty for one ensemble.
+    """
+
+    ensembles: tuple[Ensemble, ...]
+    ranking: "pd.DataFrame"
+    comparison: Comparison | None
+    sentence: str
+
+    def without(self, excluded: tuple[ArrayLike, ...]) -> tuple[Ensemble, ...]:
+        """The ensembles without the curves where `excluded` (one boolean per curve) is true; they are counted."""
+        return tuple(
+            left(ensemble, np.asarray(mask, dtype=bool))
+            for ensemble, mask in zip(self.ensembles, excluded, strict=True)
+        )
+
+
+def left(ensemble: Ensemble, excluded: NDArray[np.bool_]) -> Ensemble:
+    """Leave out the curves marked as excluded, counted as "excluded by hand"."""
+    kept = ensemble.subset(~excluded)
+    if not excluded.any():
+        return kept
+    dropped = kept.dropped | {"excluded by hand": int(excluded.sum())}
+    options: dict[str, Any] = {"ids": kept.ids, "images": kept.images, "dropped": dropped}
+    return Ensemble(kept.curves, name=kept.name, unit=kept.unit, **options)
+
+
+def inspection_steps(
+    ensembles: tuple[Ensemble, ...],
+    settings: Settings | None = None,
+    *,
+    pixels: tuple[float | None, ...] = (None, None),
+    frames: tuple[ArrayLike | None, ...] = (None, None),
+) -> Generator[Step, None, Inspection]:
+    """Rank the curves of one ensemble, or of two that are compared as well; stops before each step.
+
+    Parameters
+    ----------
+    ensembles : tuple of one or two Ensemble
+    settings : Settings, optional
+        Of the comparison.
+    pixels, frames : tuples
+        Side of a pixel, and first and last corner of the image, of each ensemble; see `suspicious`.
+    """
+    import pandas as pd  # heavy, and not needed for a comparison
+
+    settings = settings or Settings()
+    comparison = (yield from comparison_steps(*ensembles, settings)) if len(ensembles) == 2 else None
+    tables = []
+    for place, (source, ensemble) in enumerate(zip("AB", ensembles, strict=False)):
+        yield Step(f"inspecting {ensemble.name or source}", 0, 0)
+        distances, ambiguous = _placed(ensemble, settings)
+        if comparison is not None:
+            distances = comparison.distances.loc[comparison.distances["source"] == source, "product"].to_numpy()
+        table = suspicious(ensemble, pixel=pixels[place], frame=frames[place], distances=distances, ambiguous=ambiguous)
+        tables.append(table.assign(source=source))
+    ranking = pd.concat(tables).sort_values("score", ascending=False, kind="stable", ignore_index=True)
+    sentence = comparison.summary() if comparison is not None else ""
+    return Inspection(ensembles, ranking, comparison, sentence)
+
+
+def distances_from_mean(ensemble: Ensemble, settings: Settings | None = None) -> Real:
+    """Distance of every curve (N,) from the mean shape of its own ensemble, on the product of both manifolds."""
+    return _placed(ensemble, settings or Settings())[0]
+
+
+def _placed(ensemble: Ensemble, settings: Settings) -> tuple[Real, NDArray[np.bool_]]:
+    """Distance of every curve (N,) from the mean shape, and whether its registration is ambiguous."""
+    if len(ensemble) < _FEW:
+        return np.zeros(len(ensemble)), np.zeros(len(ensemble), dtype=bool)
+    landmarks = to_landmarks(ensemble, settings.landmarks, measure=settings.measure)
+    undulation, scale = decompose(landmarks)
+    frame, match = (
+        register(
+            points,
+            choose_archetype(points, "asymmetric", reflections=settings.reflections),
+            reflections=settings.reflections,
+        )
+        for points in (landmarks, undulation)
+    )
+    turned = frame.rotation @ scale @ frame.rotation.swapaxes(1, 2)
+    registered, _ = decompose(match.landmarks)
+    t, l = ShapeSpace.learn(registered, turned, settings.rank).coordinates(registered, turned)
+    return np.hypot(np.linalg.norm(t, axis=1), np.linalg.norm(l, axis=1)), match.ambiguous
+
+
+def disagreement_steps(
+    labels: tuple[ArrayLike, ArrayLike], settings: Settings | None = None, **tracing: Any
+) -> Generator[Step, None, Inspection]:
+    """Rank the objects of two segmentations of one image by how little they agree; stops before each step.
+
+    The score is 1 - IoU with the partner, 1 for objects without one; `tracing` goes to `extract_curves`.
+    """
+    result = yield from agreement_steps(*labels, settings, **tracing)
+    ensembles = result.comparison.a, result.comparison.b
+    return Inspection(ensembles, _disagreements(result), result.comparison, result.summary())
+
+
+def _disagreements(result: Agreement) -> "pd.DataFrame":
+    import pandas as pd  # heavy, and not needed for a comparison
+
+    rows = []
+    for source, other, ensemble in (("A", "B", result.comparison.a), ("B", "A", result.comparison.b)):
+        column = source.lower()
+        partners: dict[int, Any] = {getattr(row, column): row for row in result.objects.itertuples()}
+        notes = _notes(result, source)
+        for index, label in enumerate(ensemble.ids.tolist()):
+            pair = partners.get(label)
+            words = [_words(pair, other, ensemble.unit)] if pair is not None else [f"no partner in {other}"]
+            score = 1 - pair.iou if pair is not None else 1.0
+            rows.append((source, index, label, score, "; ".join([*notes.get(label, []), *words])))
+    table = pd.DataFrame(rows, columns=["source", "index", "id", "score", "reasons"])
+    return table.sort_values("score", ascending=False, kind="stable", ignore_index=True)
+
+
+def _words(pair: Any, other: str, unit: str) -> str:
+    return (
+        f"IoU {pair.iou:.2f} with {other} {getattr(pair, other.lower())}; outlines {pair.boundary:.2g} {unit} apart; "
+        f"shape distance {pair.shape:.2f}"
+    )
+
+
+def _notes(result: Agreement, source: str) -> dict[int, list[str]]:
+    """What was merged or split, for each object it happened to."""
+    merges, splits = result.matching.merges, result.matching.splits
+    joined, divided = (merges, splits) if source == "A" else (splits, merges)
+    other = "B" if source == "A" else "A"
+    notes: dict[int, list[str]] = {}
+    for whole, parts in joined.items():
+        for part in parts:
+            notes.setdefault(part, []).append(f"merged into {other} {whole}")
+    for whole, parts in divided.items():
+        notes.setdefault(whole, []).append(f"split into {other} {', '.join(map(str, parts))}")
+    return notes

@@ -1,0 +1,23 @@
+"""Two-sample tests by the maximum mean discrepancy; they know points, not shapes."""
+
+from .dependence import DependenceTest, dependence_steps, dependence_test
+from .kernel import median_distance
+from .nested import nested_mmd_tests
+from .thresholds import distribution_free_threshold, gretton_steps, gretton_test, permutation_moments
+from .two_sample import MMDTest, combined_mmd_steps, combined_mmd_test, mmd_test
+
+__all__ = [
+    "DependenceTest",
+    "MMDTest",
+    "combined_mmd_steps",
+    "combined_mmd_test",
+    "dependence_steps",
+    "dependence_test",
+    "distribution_free_threshold",
+    "gretton_steps",
+    "gretton_test",
+    "median_distance",
+    "mmd_test",
+    "nested_mmd_tests",
+    "permutation_moments",
+]

@@ -1,0 +1,213 @@
+"""The Gaussian kernel of a sample: its width, and sums over it under many weights at once.
+
+The kernel is exp(-d²/(2s²)) with the Euclidean distance d and the width s throughout. (Where exp(-d²/s²) or
+exp(-γd²) are meant elsewhere: their s is √2 times ours, and γ = 1/(2s²).)
+"""
+
+from collections.abc import Generator, Iterator, Sequence
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..progress import each_block
+
+Real = NDArray[np.float64]
+Single = NDArray[np.float32]
+Returned = TypeVar("Returned")
+#: Work that can be left at every yield; it returns its result.
+Steps = Generator[None, None, Returned]
+
+# Above this many points the median distance is taken over a seeded subset of as many.
+SUBSET = 2000
+# Pairs in the sample that brackets the median, and how far from the middle of it the bracket reaches.
+_PROBE, _MARGIN = 20_000, 0.02
+
+
+def finished(steps: Generator[Any, None, Returned]) -> Returned:
+    """Run steps to their end."""
+    while True:
+        try:
+            next(steps)
+        except StopIteration as stop:
+            return stop.value
+
+
+def pooled(x: Real, y: Real) -> Real:
+    """Both samples as one (m + n, d) array, x first; refuses what no test can use."""
+    x, y = (np.asarray(sample, dtype=np.float64) for sample in (x, y))
+    x, y = (sample[:, None] if sample.ndim == 1 else sample for sample in (x, y))
+    if x.ndim != 2 or y.ndim != 2 or x.shape[1] != y.shape[1]:
+        raise ValueError(f"samples have shapes {x.shape} and {y.shape}: give (m, d) and (n, d) arrays")
+    if not len(x) or not len(y):
+        raise ValueError(f"samples of {len(x)} and {len(y)} points: both need at least one")
+    both = np.concatenate([x, y])
+    if not np.isfinite(both).all():
+        raise ValueError(f"{(~np.isfinite(both)).any(axis=1).sum()} points have NaN or infinite coordinates")
+    return both
+
+
+def squared_distances(x: Real, y: Real) -> Real:
+    """Squared Euclidean distances (m, n) between the rows of two arrays."""
+    squared = x @ y.T
+    squared *= -2
+    squared += np.einsum("id,id->i", x, x)[:, None]
+    squared += np.einsum("id,id->i", y, y)
+    return np.maximum(squared, 0, out=squared)
+
+
+def gaussian(x: Real, y: Real, bandwidth: float) -> Real:
+    """Kernel matrix (m, n) between the rows of two arrays."""
+    squared = squared_distances(x, y)
+    squared /= -2 * bandwidth**2
+    return np.exp(squared, out=squared)
+
+
+def median_distance(points: Real, seed: int = 0) -> float:
+    """Median pairwise Euclidean distance; over a seeded subset of 2000 points when there are more.
+
+    1 where all points coincide, so that the kernel stays defined.
+    """
+    return median_of(pairs(median_subset(points, seed)))
+
+
+def median_subset(points: Real, seed: int) -> Real:
+    """The points whose pairs count for the median."""
+    if len(points) <= SUBSET:
+        return points
+    return np.random.default_rng(seed).choice(points, SUBSET, replace=False, axis=0)
+
+
+def median_of(squared: Real) -> float:
+    """Median of distances given by their squares; 1 where there are none or all vanish."""
+    median = float(np.sqrt(_middle(squared)).mean()) if len(squared) else 0.0
+    return median if median > 0 else 1.0
+
+
+def pairs(points: Real) -> Real:
+    """Squared distances of all pairs i < j."""
+    distances = Distances(points)
+
+    def right_of_diagonal(rows: slice) -> Real:
+        squared = distances.block(rows)
+        return squared[np.arange(len(squared))[:, None] < np.arange(squared.shape[1])]
+
+    return np.concatenate(list(each_block(right_of_diagonal, row_blocks(len(points)))))
+
+
+def _middle(values: Real) -> Real:
+    """The two middle values, (2,); they are one where the count is odd.
+
+    A sample brackets them, so that only the few values inside the bracket have to be ordered.
+    """
+    first, second = (len(values) - 1) // 2, len(values) // 2
+    probe = np.sort(values[:: max(1, len(values) // _PROBE)])
+    low, high = probe[[int((0.5 - _MARGIN) * len(probe)), int((0.5 + _MARGIN) * len(probe))]]
+    below = int(np.count_nonzero(values < low))
+    inside = values[(values >= low) & (values <= high)]
+    if not below <= first <= second < below + len(inside):
+        below, inside = 0, values
+    return np.partition(inside, [first - below, second - below])[[first - below, second - below]]
+
+
+def row_blocks(total: int) -> Iterator[slice]:
+    """Rows of the kernel matrix made at a time: it is never held whole, and no block takes long."""
+    rows = 256 if total <= 25_000 else 128
+    for start in range(0, total, rows):
+        yield slice(start, min(start + rows, total))
+
+
+class Distances:
+    """Squared distances within a sample, a block of rows at a time."""
+
+    def __init__(self, points: Real) -> None:
+        self.points = points
+
+    def __len__(self) -> int:
+        return len(self.points)
+
+    def block(self, rows: slice) -> Real:
+        """Distances of some rows from all points from their first on."""
+        return squared_distances(self.points[rows], self.points[rows.start :])
+
+    def median(self, seed: int) -> float:
+        """As `median_distance`."""
+        return median_distance(self.points, seed)
+
+
+def quadratic_forms(
+    distances: Distances, bandwidths: Sequence[float], fast: Single, precise: Real
+) -> Steps[tuple[Real, Real]]:
+    """wᵀKw for many weights w and several widths of the kernel, stopping after every block of rows.
+
+    Parameters
+    ----------
+    distances : Distances
+        Of N points.
+    bandwidths : sequence of S floats
+        Widths s; all share the distances.
+    fast : (B, N) array of float32
+        Weights whose sums are taken in single precision.
+    precise : (E, N) array
+        Weights whose sums are taken in double precision.
+
+    Returns
+    -------
+    fast, precise : (S, B) and (S, E) arrays
+
+    Notes
+    -----
+    K is symmetric, so a block of rows meets only the columns from its own on: its diagonal block counts once
+    and the rest twice. Blocks are added in their order, so the number of threads changes no digit.
+    """
+    centres = [_centre(distances, s) for s in bandwidths]
+
+    def share(rows: slice) -> tuple[Real, Real]:
+        squared = distances.block(rows)
+        kernels = (_half_kernel(squared, s, rows, centre) for s, centre in zip(bandwidths, centres, strict=True))
+        shares = [_share(kernel, rows, fast, precise) for kernel in kernels]
+        return np.stack([one for one, _ in shares]), np.stack([other for _, other in shares])
+
+    sums = tuple(np.stack([_left_out(weights, centre) for centre in centres]) for weights in (fast, precise))
+    for shares in each_block(share, row_blocks(len(distances))):
+        for total, part in zip(sums, shares, strict=True):
+            total += 2 * part
+        yield
+    return sums[0], sums[1]
+
+
+def _centre(distances: Distances, bandwidth: float) -> Real:
+    """What to take off the rows and the columns of the kernel, (N,), so that little of it is left.
+
+    Sums of small numbers lose few digits in single precision: the error falls some thirty times. It need not be
+    the exact mean, so the rows of one block stand for all.
+    """
+    kernel = np.exp(distances.block(next(row_blocks(len(distances)))) / (-2 * bandwidth**2))
+    means: Real = kernel.mean(axis=0)
+    return means - means.mean() / 2
+
+
+def _left_out(weights: Single | Real, centre: Real) -> Real:
+    """What the centre contributes to wᵀKw, (B,): nothing where the weights of a row sum to 0."""
+    totals = weights.sum(axis=1, dtype=np.float64)
+    rounding = np.finfo(weights.dtype).eps * np.sqrt(len(centre) * np.einsum("br,br->b", weights, weights))
+    totals[np.abs(totals) <= rounding] = 0
+    return 2 * totals * (weights @ centre.astype(weights.dtype))
+
+
+def _half_kernel(squared: Real, bandwidth: float, rows: slice, centre: Real) -> Real:
+    """Centred kernel of a block of rows against the columns from its own on, its diagonal block halved."""
+    kernel = squared / (-2 * bandwidth**2)
+    np.exp(kernel, out=kernel)
+    kernel -= centre[rows, None]
+    kernel -= centre[rows.start :]
+    kernel[:, : len(kernel)] *= 0.5
+    return kernel
+
+
+def _share(kernel: Real, rows: slice, fast: Single, precise: Real) -> tuple[Real, Real]:
+    """Sum over a block of rows, (B,) and (E,)."""
+    exact = np.einsum("er,er->e", precise[:, rows], precise[:, rows.start :] @ kernel.T)
+    if not len(fast):
+        return np.empty(0), exact
+    return np.einsum("br,br->b", fast[:, rows], fast[:, rows.start :] @ kernel.astype(np.float32).T), exact

@@ -1,0 +1,106 @@
+"""Permutation tests for nested sets of coordinates: the first r of them, for many r at once.
+
+Squared distances between points are sums over coordinates, so those of a higher rank are those of the lower one
+plus the coordinates between. Each rank then costs one kernel, and all ranks share the permuted labels.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
+
+import numpy as np
+
+from ..progress import over_blocks
+from .kernel import Distances, Real, finished, median_of, median_subset, pairs, pooled, row_blocks, squared_distances
+from .permutations import permuted_labels
+from .two_sample import Design, MMDTest, Widths, check_level, common_sizes
+
+# Squared distances are kept from rank to rank up to this many (512 MB); beyond, each rank sums them anew.
+_KEPT = 1 << 27
+
+
+def nested_mmd_tests(
+    samples: Mapping[str, tuple[Real, Real]],
+    ranks: Sequence[int],
+    *,
+    permutations: int = 1000,
+    significance: float = 0.01,
+    bandwidth: Widths | None = None,
+    factor: Widths = 1.0,
+    approximate_above: int | None = None,
+    seed: int = 0,
+) -> Iterator[MMDTest]:
+    """Test the first r coordinates of the samples, for every rank r.
+
+    Parameters
+    ----------
+    samples : mapping of str to (x, y)
+        Named descriptions of the same two samples, (m, d) and (n, d) arrays, as in `combined_mmd_test`.
+    ranks : sequence of R ints
+        Numbers of leading coordinates, rising, between 1 and d.
+    permutations, significance, bandwidth, factor, approximate_above, seed
+        As in `combined_mmd_test`.
+
+    Yields
+    ------
+    MMDTest
+        For each rank what `combined_mmd_test` gives for `x[:, :r]` and `y[:, :r]`.
+
+    Raises
+    ------
+    ValueError
+        As `combined_mmd_test`, and for ranks that do not rise or lie outside 1 to d.
+    """
+    nests = {name: _Nest(pooled(x, y), seed) for name, (x, y) in samples.items()}
+    m, n = common_sizes(samples)
+    check_level(significance)
+    _check_ranks(ranks, min(nest.dimension for nest in nests.values()))
+    labels = finished(permuted_labels(m, m + n, permutations, seed))
+    design = Design(labels, significance, bandwidth, factor, approximate_above, seed)
+    for rank in ranks:
+        for nest in nests.values():
+            nest.grow(rank)
+        yield finished(design.steps(nests))
+
+
+def _check_ranks(ranks: Sequence[int], dimension: int) -> None:
+    rising = all(low < high for low, high in pairwise(ranks))
+    if not rising or (len(ranks) and not 1 <= ranks[0] <= ranks[-1] <= dimension):
+        raise ValueError(f"ranks {list(ranks)}: give rising numbers from 1 to the {dimension} coordinates there are")
+
+
+class _Nest(Distances):
+    """Squared distances in the leading coordinates of one description, growing with their number."""
+
+    def __init__(self, points: Real, seed: int) -> None:
+        super().__init__(points[:, :0])
+        self._all, self._subset = points, median_subset(points, seed)
+        self._pairs = np.zeros(len(self._subset) * (len(self._subset) - 1) // 2)
+        self._kept: dict[int, Real] = {}
+        if len(points) ** 2 <= _KEPT:  # half of them are kept: those on and right of the diagonal
+            self._kept = {r.start: np.zeros((r.stop - r.start, len(points) - r.start)) for r in row_blocks(len(points))}
+
+    @property
+    def dimension(self) -> int:
+        """Number of all coordinates."""
+        return self._all.shape[1]
+
+    def grow(self, rank: int) -> None:
+        """Take in the coordinates up to `rank`, which must not fall from call to call."""
+        new = slice(self.points.shape[1], rank)
+        self._pairs += pairs(self._subset[:, new])
+        added = self._all[:, new]
+
+        def add(rows: slice) -> None:
+            self._kept[rows.start] += squared_distances(added[rows], added[rows.start :])
+
+        if self._kept:
+            over_blocks(add, row_blocks(len(added)))
+        self.points = self._all[:, :rank]
+
+    def block(self, rows: slice) -> Real:
+        """Distances of some rows from all points from their first on."""
+        return self._kept[rows.start] if self._kept else super().block(rows)
+
+    def median(self, seed: int) -> float:
+        """Median of the distances; the subset was drawn at the start."""
+        return median_of(self._pairs)

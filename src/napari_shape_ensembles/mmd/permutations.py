@@ -1,0 +1,247 @@
+"""Statistics of all permutations of the labels at once, exact wherever a decision could hang on it.
+
+With label weights w (1/m on the first sample, -1/n on the second) the biased statistic is MMD² = wᵀKw, so all
+permutations are one product of the kernel matrix with a matrix of weights. Most of it is done in single
+precision; values that lie as near to a cut as single precision errs are then made again in double precision,
+so ranks and p-values are those of double precision.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..progress import one_library_thread, over_blocks
+from .kernel import Distances, Real, Single, Steps, gaussian, quadratic_forms, row_blocks
+
+# Squared statistics nearer than this are equal to rounding.
+TIE = 1e-13
+# Below this many points double precision costs nothing to speak of.
+_FEW = 1000
+# Numbers in a chunk of weights: 256 MiB in single precision.
+_CHUNK = 2**26
+# Permutations made in both precisions, and how many times their largest difference counts as "near".
+_PROBES, _SAFETY = 15, 32
+
+
+@dataclass(frozen=True, eq=False)
+class Labellings:
+    """The observed labels and B random permutations of them, as bits.
+
+    Attributes
+    ----------
+    bits : (1 + B, ⌈N/8⌉) array of uint8
+        Packed indicators of the first sample; row 0 is as observed.
+    first, total : int
+        Sizes m of the first sample and N of both.
+    """
+
+    bits: NDArray[np.uint8]
+    first: int
+    total: int
+
+    def __len__(self) -> int:
+        return len(self.bits)
+
+    @property
+    def factor(self) -> float:
+        """1/m + 1/n, which the weights have in common."""
+        return 1 / self.first + 1 / (self.total - self.first)
+
+    def indicators(self, which: slice | NDArray[np.intp]) -> NDArray[np.uint8]:
+        """1 on the first sample, 0 on the second: (number, N)."""
+        return np.unpackbits(self.bits[which], axis=1, count=self.total)
+
+    def weights(self, which: slice | NDArray[np.intp]) -> Real:
+        """Label weights over `factor`: indicators less m/N, which lose no digits to the kernel's mean."""
+        weights = self.indicators(which).astype(np.float64)
+        weights -= self.first / self.total
+        return weights
+
+    def single_weights(self, which: slice) -> Single:
+        """The same in single precision."""
+        return self.indicators(which) - np.float32(self.first / self.total)
+
+
+# The labellings drawn last: the tests of a comparison share them.
+_drawn: dict[tuple[int, int, int, int], Labellings] = {}
+
+
+def permuted_labels(first: int, total: int, permutations: int, seed: int) -> Steps[Labellings]:
+    """Draw random labellings, stopping after every chunk; the draws do not depend on the chunks."""
+    if permutations < 1:
+        raise ValueError(f"{permutations} permutations: take at least 1 (1000 is the default)")
+    key = first, total, permutations, seed
+    if (known := _drawn.get(key)) is not None:
+        return known
+    rng = np.random.default_rng(seed)
+    observed = np.arange(total)[None] < first
+    chunks = [np.packbits(observed, axis=1)]
+    for size in chunk_sizes(permutations, total):
+        shuffled = rng.permuted(np.repeat(observed, size, axis=0).view(np.uint8), axis=1)
+        chunks.append(np.packbits(shuffled, axis=1))
+        yield
+    labels = Labellings(np.concatenate(chunks), first, total)
+    _drawn.clear()
+    _drawn[key] = labels
+    return labels
+
+
+def chunk_sizes(count: int, total: int, numbers: int = 2**22) -> list[int]:
+    """Sizes of chunks of `count` rows of length `total` that hold about so many numbers each."""
+    size = max(1, numbers // total)
+    return [min(size, count - start) for start in range(0, count, size)]
+
+
+class Statistics:
+    """Squared MMD of every labelling, (1 + B,), for one kernel.
+
+    `values[0]` is the observed one, in double precision; so is every value within `tolerance` of a cut after
+    `settle` or `settle_rank`.
+    """
+
+    def __init__(
+        self,
+        distances: Distances,
+        labels: Labellings,
+        bandwidth: float,
+        values: Real,
+        *,
+        exact: int,
+        tolerance: float = 0.0,
+    ) -> None:
+        self.values = values
+        self.tolerance = tolerance
+        self._distances, self._labels, self._bandwidth = distances, labels, bandwidth
+        self._exact = np.arange(len(values)) < exact
+
+    def settle(self, cut: float) -> Steps[None]:
+        """Make the values near a cut exact; those equal to it but for rounding become equal."""
+        near = np.flatnonzero(~self._exact & (np.abs(self.values - cut) <= self.tolerance))
+        for size in chunk_sizes(len(near), self._labels.total, _CHUNK // 2):
+            some, near = near[:size], near[size:]
+            self.values[some] = yield from self._double(some)
+            self._exact[some] = True
+        # A permutation may repeat the observed labelling; rounding must not break that tie.
+        self.values[np.abs(self.values - cut) <= TIE] = cut
+
+    def _double(self, which: NDArray[np.intp]) -> Steps[Real]:
+        weights = self._labels.weights(which)
+        _, values = yield from quadratic_forms(
+            self._distances, [self._bandwidth], np.empty((0, self._labels.total), np.float32), weights
+        )
+        return values[0] * self._labels.factor**2
+
+    def settle_rank(self, rank: int) -> Steps[None]:
+        """Make it exact which values are the `rank` largest."""
+        settled: tuple[float, ...] = ()
+        # Where the gap exceeds the errors of both its ends, the ranks are right as they are.
+        while settled != (cuts := self._cuts(rank)) and cuts[0] - cuts[-1] <= 2 * self.tolerance:
+            settled = cuts
+            for cut in cuts:
+                yield from self.settle(cut)
+
+    def _cuts(self, rank: int) -> tuple[float, ...]:
+        falling = np.sort(self.values)[::-1]
+        return tuple(falling[rank - 1 : rank + 1].tolist())
+
+
+def permuted_statistics(
+    distances: Distances, labels: Labellings, bandwidths: Sequence[float]
+) -> Steps[list[Statistics]]:
+    """Squared MMD of all labellings for several widths of the kernel, stopping after every block of work.
+
+    Parameters
+    ----------
+    distances : Distances
+        Of N points.
+    labels : Labellings
+    bandwidths : sequence of S floats
+
+    Returns
+    -------
+    list of S Statistics
+        With the values near the observed one settled.
+    """
+    count = len(labels)
+    single = len(distances) >= _FEW
+    probes = np.arange(min(1 + _PROBES, count) if single else 0)
+    approximate, exact = [], []
+    start = 0
+    for size in chunk_sizes(count, labels.total, _CHUNK if single else _CHUNK // 2):
+        which = slice(start, start + size)
+        start += size
+        fast, precise = _columns(labels, which, probes if which.start == 0 else probes[:0], single)
+        a, e = yield from quadratic_forms(distances, bandwidths, fast, precise)
+        approximate.append(a)
+        exact.append(e)
+    found = _joined(distances, labels, bandwidths, *(np.concatenate(p, axis=1) for p in (approximate, exact)))
+    for one in found:
+        yield from one.settle(one.values[0])
+    return found
+
+
+def _columns(labels: Labellings, which: slice, probes: NDArray[np.intp], single: bool) -> tuple[Single, Real]:
+    """Weights of a chunk of labellings for single precision, and those for double precision."""
+    if single:
+        return labels.single_weights(which), labels.weights(probes)
+    return np.empty((0, labels.total), np.float32), labels.weights(which)
+
+
+def _joined(
+    distances: Distances, labels: Labellings, bandwidths: Sequence[float], approximate: Real, exact: Real
+) -> list[Statistics]:
+    """Statistics per width, with the tolerance that the labellings made in both precisions call for."""
+    scale = labels.factor**2
+    if not approximate.size:
+        return [
+            Statistics(distances, labels, s, values * scale, exact=len(labels))
+            for s, values in zip(bandwidths, exact, strict=True)
+        ]
+    found = []
+    for s, values, probes in zip(bandwidths, approximate * scale, exact * scale, strict=True):
+        error = max(np.abs(values[: len(probes)] - probes).max(), 1e-12)
+        values[: len(probes)] = probes
+        found.append(Statistics(distances, labels, s, values, exact=len(probes), tolerance=_SAFETY * error))
+    return found
+
+
+def nystrom_statistics(
+    points: Real, labels: Labellings, bandwidths: Sequence[float], features: int, seed: int
+) -> Steps[list[Statistics]]:
+    """As `permuted_statistics`, but of the kernel's projection on a seeded subset of the points.
+
+    The statistic is ‖Σ w φ‖² with the Nyström features φ of `features` pooled points drawn without looking at
+    the labels. It is another statistic than the MMD and no larger, but the same for all permutations, so the
+    level is exact; the cost grows with N instead of N².
+    """
+    found = []
+    for s in bandwidths:
+        phi = nystrom_features(points, s, features, seed)
+        sums = []
+        start = 0
+        for size in chunk_sizes(len(labels), labels.total):
+            sums.append(labels.weights(slice(start, start + size)) @ phi)
+            start += size
+            yield
+        values = np.einsum("bq,bq->b", *[np.concatenate(sums)] * 2) * labels.factor**2
+        found.append(Statistics(Distances(points), labels, s, values, exact=len(labels)))
+        yield from found[-1].settle(values[0])
+    return found
+
+
+def nystrom_features(points: Real, bandwidth: float, features: int, seed: int) -> Real:
+    """Features (N, q) with φφᵀ = K projected on the span of q ≤ `features` seeded points; exact where q = N."""
+    if len(points) > features:
+        # A stream of its own: the permutations come from the seed itself.
+        chosen = np.random.default_rng([seed, 1]).choice(points, features, replace=False, axis=0)
+    else:
+        chosen = points
+    with one_library_thread():
+        values, vectors = np.linalg.eigh(gaussian(chosen, chosen, bandwidth))
+        kept = values > 1e-12 * values[-1]
+        root = vectors[:, kept] / np.sqrt(values[kept])
+    return np.concatenate(
+        over_blocks(lambda rows: gaussian(points[rows], chosen, bandwidth) @ root, row_blocks(len(points)))
+    )

@@ -1,0 +1,38 @@
+"""From images to closed curves: segmented, traced, and cleaned into an ensemble."""
+
+from .ensemble import Ensemble, counted, in_unit
+from .extract import SmoothingUnit, extract_curves
+from .levels import level_curves
+from .mask import trace_mask
+from .matching import Matching, boundary_distances, match_labels
+from .recipe import TILINGS, Method, Objects, Segmentation, Split
+from .repair import repaired, self_touching
+from .segment import segment, segment_stack, segmentation_steps
+from .tiling import Boundary, Tiling
+from .units import conversion_factor
+
+__all__ = [
+    "TILINGS",
+    "Boundary",
+    "Ensemble",
+    "Matching",
+    "Method",
+    "Objects",
+    "Segmentation",
+    "SmoothingUnit",
+    "Split",
+    "Tiling",
+    "boundary_distances",
+    "conversion_factor",
+    "counted",
+    "extract_curves",
+    "in_unit",
+    "level_curves",
+    "match_labels",
+    "repaired",
+    "segment",
+    "segment_stack",
+    "segmentation_steps",
+    "self_touching",
+    "trace_mask",
+]

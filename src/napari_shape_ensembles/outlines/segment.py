@@ -1,0 +1,106 @@
+"""From an image to labels: smooth, find, clean, split; one plane at a time."""
+
+from collections.abc import Generator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import ndimage
+
+from .cleanup import clean
+from .plane import oriented, plane_of
+from .recipe import TILINGS, Segmentation
+from .regions import cells, superpixels
+from .split import by_distance, by_intensity
+from .threshold import mask_of
+
+Labels = NDArray[np.int32]
+
+
+def segment(image: ArrayLike, settings: Segmentation | None = None, **options: Any) -> Labels:
+    """Label the objects of an image.
+
+    Parameters
+    ----------
+    image : (rows, columns) array of any real type, or with a last axis of 3 or 4 for RGB(A)
+        A boolean image is taken as the mask itself.
+    settings : Segmentation, optional
+        All choices together.
+    **options
+        Single choices, over those of `settings`: `method="local"`, `objects="dark"`, `smoothing=2`, ...; see
+        `Segmentation` for all of them.
+
+    Returns
+    -------
+    (rows, columns) int32 array
+        1, 2, … for the objects, 0 for the background. Nothing is removed for touching the border;
+        `extract_curves` does that, and counts it.
+
+    Raises
+    ------
+    ValueError
+        For an empty image, a stack, NaNs, an image of one value, or choices out of range.
+    """
+    steps = segmentation_steps(image, replace(settings or Segmentation(), **options))
+    while True:
+        try:
+            next(steps)
+        except StopIteration as stop:
+            labels: Labels = stop.value
+            return labels
+
+
+def segmentation_steps(image: ArrayLike, settings: Segmentation) -> Generator[str, None, Labels]:
+    """Segment as `segment` does, stopping before each step with its name: close the generator to cancel."""
+    pixels = np.asarray(image)
+    plane = plane_of(pixels, settings.channel)
+    yield "smoothing"
+    if plane.dtype == bool:
+        values, mask = plane.astype(np.float64), plane if settings.objects == "bright" else ~plane
+    else:
+        grey = oriented(plane, settings)
+        values = grey.values
+        yield "finding objects"
+        if settings.method in TILINGS:
+            return _tiling(pixels, values, settings).astype(np.int32)
+        mask = mask_of(grey, settings)
+    yield "cleaning"
+    mask = clean(mask, settings)
+    yield "splitting"
+    return _numbered(mask, values, settings).astype(np.int32)
+
+
+def _tiling(pixels: NDArray[Any], values: NDArray[np.float64], settings: Segmentation) -> NDArray[np.integer]:
+    return cells(values, settings) if settings.method == "boundaries" else superpixels(pixels, values, settings)
+
+
+def _numbered(mask: NDArray[np.bool_], values: NDArray[np.float64], settings: Segmentation) -> NDArray[np.integer]:
+    if settings.split_touching == "distance":
+        return by_distance(mask, settings.neck)
+    if settings.split_touching == "intensity":
+        return by_intensity(mask, values, settings.neck)
+    return ndimage.label(mask)[0]
+
+
+def segment_stack(
+    stack: ArrayLike, settings: Segmentation | None = None, **options: Any
+) -> Generator[Labels, None, None]:
+    """Segment the planes along the first axis of a stack one by one, in time or in depth.
+
+    Parameters
+    ----------
+    stack : (planes, rows, columns) array, or with a last axis of 3 or 4 for RGB(A)
+    settings, **options
+        As for `segment`; every plane is treated alike, and for itself.
+
+    Yields
+    ------
+    (rows, columns) int32 array
+        Labels of one plane. Numbers start again in each.
+    """
+    for index, plane in enumerate(np.asarray(stack)):
+        try:
+            yield segment(plane, settings, **options)
+        except ValueError as error:
+            raise ValueError(f"plane {index}: {error}") from error

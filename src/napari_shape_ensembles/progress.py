@@ -1,0 +1,211 @@
+"""Progress of long functions, whether they should stop, and work shared out over blocks and threads.
+
+A long function calls `report` at each of its steps and otherwise knows nothing of who called it. Who wants to hear of
+the steps, or to stop the work, calls the function within `reporting`.
+
+Library threads that fork and join within a millisecond cost more than they give, and far more when the machine
+is busy (a 0.1 s eigenproblem was seen to take 9 s). So the libraries get one thread, and long work is cut into
+blocks that run side by side here.
+"""
+
+import os
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, replace
+from functools import cache
+from threading import Lock
+from typing import Any, TypeVar
+
+from threadpoolctl import ThreadpoolController
+
+Block = TypeVar("Block")
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True)
+class Progress:
+    """A step of a long function that is about to start.
+
+    Attributes
+    ----------
+    name : str
+        What is done next, in words.
+    done, total : int
+        How many steps of how many came before it; a total of 0 where their number is not known.
+    result : object
+        Of a study, all that is known so far; None otherwise.
+    """
+
+    name: str
+    done: int = 0
+    total: int = 0
+    result: Any = None
+
+
+Listener = Callable[[Progress], object]
+
+_listener: ContextVar[Listener | None] = ContextVar("listener", default=None)
+_stop_asked: ContextVar[Callable[[], bool] | None] = ContextVar("stop_asked", default=None)
+
+
+class Stopped(Exception):  # noqa: N818 - not an error
+    """Raised by work that is no longer wanted."""
+
+
+@contextmanager
+def reporting(listener: Listener | None = None, stop: Callable[[], bool] | None = None) -> Iterator[None]:
+    """Hear of the steps of the functions called within, and stop them.
+
+    Parameters
+    ----------
+    listener : callable, optional
+        Called with each `Progress`, in the thread of the function. Left out, that of the surrounding `reporting` stays.
+    stop : callable, optional
+        Asked at each step and before each block of work; once it returns True, `Stopped` is raised there. Left out,
+        that of the surrounding `reporting` stays.
+    """
+    heard = _listener.set(listener or _listener.get())
+    stopping = _stop_asked.set(stop or _stop_asked.get())
+    try:
+        yield
+    finally:
+        _listener.reset(heard)
+        _stop_asked.reset(stopping)
+
+
+def report(name: str, done: int = 0, total: int = 0, result: Any = None) -> None:
+    """Say which step starts, and how many of how many came before it.
+
+    Raises
+    ------
+    Stopped
+        When the work is no longer wanted.
+    """
+    leaver()()
+    listener = _listener.get()
+    if listener is not None:
+        listener(Progress(name, done, total, result))
+
+
+@contextmanager
+def as_part(done: int, total: int, prefix: str = "") -> Iterator[None]:
+    """Count the steps reported within as part of a longer row of steps.
+
+    Parameters
+    ----------
+    done, total : int
+        Steps of the whole before those reported within, and its steps in all.
+    prefix : str
+        Put before the name of each step.
+    """
+    outer = _listener.get()
+
+    def told(step: Progress) -> None:
+        if outer is not None:
+            outer(replace(step, name=f"{prefix}{step.name}", done=done + step.done, total=total))
+
+    with reporting(told):
+        yield
+
+
+@cache
+def _controller() -> ThreadpoolController:
+    return ThreadpoolController()  # looks through all loaded libraries, so only once
+
+
+class _Limit:
+    """The limit of the libraries, shared by all threads: set by the first that asks, lifted after the last."""
+
+    def __init__(self) -> None:
+        self._lock, self._holders, self._limiter = Lock(), 0, ExitStack()
+
+    def take(self) -> None:
+        with self._lock:
+            if not self._holders:
+                self._limiter.enter_context(_controller().limit(limits=1, user_api="blas"))
+            self._holders += 1
+
+    def give_back(self) -> None:
+        with self._lock:
+            self._holders -= 1
+            if not self._holders:
+                self._limiter.close()
+
+
+_LIMIT = _Limit()
+
+
+@contextmanager
+def one_library_thread() -> Iterator[None]:
+    """Keep linear algebra libraries to one thread; runs side by side may overlap in it."""
+    _LIMIT.take()
+    try:
+        yield
+    finally:
+        _LIMIT.give_back()
+
+
+def over_blocks(work: Callable[[Block], Result], blocks: Iterable[Block]) -> list[Result]:
+    """Apply `work` to every block, on all processors this process may use; results in the blocks' order."""
+    return list(each_block(work, blocks))
+
+
+def each_block(work: Callable[[Block], Result], blocks: Iterable[Block]) -> Iterator[Result]:
+    """As `over_blocks`, but hand out each result as it is ready; closing the iterator drops what has not begun.
+
+    At most two blocks per processor are under way at a time, so results that nobody fetched do not pile up.
+    """
+    blocks, work = list(blocks), _leavable(work)
+    with one_library_thread():
+        if len(blocks) > 1:
+            yield from _side_by_side(work, blocks)
+        else:  # not worth a thread
+            yield from map(work, blocks)
+
+
+def _side_by_side(work: Callable[[Block], Result], blocks: list[Block]) -> Iterator[Result]:
+    waiting: deque[Future[Result]] = deque()
+    pool = ThreadPoolExecutor(processors())
+    try:
+        for block in blocks:
+            waiting.append(pool.submit(work, block))
+            if len(waiting) > 2 * processors():
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
+    finally:
+        pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _leavable(work: Callable[[Block], Result]) -> Callable[[Block], Result]:
+    """The same work, given up before the next block once that is asked for."""
+    leave = leaver()
+
+    def step(block: Block) -> Result:
+        leave()
+        return work(block)
+
+    return step
+
+
+def leaver() -> Callable[[], None]:
+    """Return what raises `Stopped` once that is asked for.
+
+    For long blocks of work to call now and then, in whatever thread: only the thread that asks here knows of it.
+    """
+    asked = _stop_asked.get()
+
+    def leave() -> None:
+        if asked is not None and asked():
+            raise Stopped
+
+    return leave
+
+
+def processors() -> int:
+    """Number of processors this process may use."""
+    affinity = getattr(os, "sched_getaffinity", None)  # Linux only
+    return len(affinity(0)) if affinity else os.cpu_count() or 1

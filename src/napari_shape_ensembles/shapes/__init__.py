@@ -1,0 +1,30 @@
+"""Separable shape tensors: landmarks, registration, undulation and scale, and the learned shape space."""
+
+from .decomposition import affine_standardization, decompose
+from .distances import ShapeDistances, procrustes_distances, shape_distances
+from .expansion import Expansion, LegendreExpansion, TrigonometricExpansion
+from .landmarks import Interpolation, Measure, to_landmarks
+from .quadrature import Eigenfunctions, fourier_derivative, quadrature_weights
+from .registration import Registration, distinctness, register
+from .space import ShapeSpace
+
+__all__ = [
+    "Eigenfunctions",
+    "Expansion",
+    "Interpolation",
+    "LegendreExpansion",
+    "Measure",
+    "Registration",
+    "ShapeDistances",
+    "ShapeSpace",
+    "TrigonometricExpansion",
+    "affine_standardization",
+    "decompose",
+    "distinctness",
+    "fourier_derivative",
+    "procrustes_distances",
+    "quadrature_weights",
+    "register",
+    "shape_distances",
+    "to_landmarks",
+]

@@ -1,0 +1,183 @@
+"""The Grassmannian Gr(2, n) of undulations: planes spanned by orthonormal (n, 2) matrices.
+
+Names follow the field's own operations. Nothing taller than the points themselves is ever decomposed: log and
+mean need only the 2 × 2 products with the base point (Bendokat, Zimmermann and Absil 2024, section 5.2).
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..progress import over_blocks
+from .decomposition import curve_blocks, planes
+
+Real = NDArray[np.float64]
+
+_ROUNDS = 100
+# Closer than this to a right angle the shortest geodesic, and with it the logarithm, is not unique to rounding.
+_CUT = 1e-6
+
+
+def log(base: Real, points: Real) -> Real:
+    """Tangent vectors at `base` that lead to the points along shortest geodesics.
+
+    Parameters
+    ----------
+    base : (n, 2) array
+        Orthonormal columns.
+    points : (N, n, 2) array
+        Orthonormal columns.
+
+    Returns
+    -------
+    (N, n, 2) array
+        Δ with baseᵀΔ = 0; its Frobenius norm is the geodesic distance.
+
+    Raises
+    ------
+    ValueError
+        For points with a principal angle above π/2 - 1e-6 to the base: they lie at its cut locus, where several
+        shortest geodesics lead to them.
+
+    Notes
+    -----
+    With baseᵀY = V cos Θ Wᵀ, Log(Y) = Y · W (Θ / sin Θ) Vᵀ - base · V (Θ / tan Θ) Vᵀ.
+    """
+    flat, origin = planes(points), planes(base)
+    toward, back, cosine = _log_factors(origin, flat)
+    _refuse_cut_locus(cosine)
+    tangents = np.empty_like(flat)
+
+    def fill(part: slice) -> None:
+        np.matmul(toward[part].swapaxes(1, 2), flat[part], out=tangents[part])
+        tangents[part] -= back[part] @ origin
+
+    over_blocks(fill, curve_blocks(len(flat)))
+    return tangents.swapaxes(1, 2)
+
+
+def _refuse_cut_locus(cosine: Real) -> None:
+    far = cosine.min(axis=-1) < np.sin(_CUT)
+    if far.any():
+        raise ValueError(
+            f"{far.sum()} outline(s) stand at a right angle to the mean undulation (first: {np.flatnonzero(far)[0]}), "
+            "where coordinates are not unique: look at them, and leave them out if they are of another kind"
+        )
+
+
+def exp(base: Real, tangents: Real) -> Real:
+    """Points reached from `base` along tangent vectors; the inverse of `log` for principal angles below π/2.
+
+    Parameters
+    ----------
+    base : (n, 2) array
+    tangents : (N, n, 2) array
+        Each with baseᵀΔ = 0.
+
+    Returns
+    -------
+    (N, n, 2) array
+        Orthonormal representatives Y, aligned with the base: baseᵀY is symmetric.
+    """
+    v, squared = _symmetric_eigen(np.swapaxes(tangents, 1, 2) @ tangents)
+    angle = np.sqrt(squared)
+    cosine = (v * np.cos(angle)[:, None, :]) @ v.swapaxes(1, 2)
+    sine = (v * np.sinc(angle / np.pi)[:, None, :]) @ v.swapaxes(1, 2)
+    return base @ cosine + tangents @ sine
+
+
+def dist(x: Real, y: Real) -> Real:
+    """Geodesic distances between points, (..., n, 2) each, broadcast: the norm of the principal angles.
+
+    Taken from sines as well as cosines, so small distances keep their digits.
+    """
+    product = np.swapaxes(x, -1, -2) @ y
+    normal = y - x @ product
+    sine = np.sqrt(np.maximum(np.linalg.eigvalsh(np.swapaxes(normal, -1, -2) @ normal), 0))
+    cosine = np.linalg.svd(product, compute_uv=False)
+    return np.linalg.norm(np.arctan2(sine, cosine), axis=-1)
+
+
+def frechet_mean(points: Real, *, tolerance: float = 1e-11) -> Real:
+    """Fréchet (Karcher) mean by gradient descent with unit step.
+
+    Parameters
+    ----------
+    points : (N, n, 2) array
+        Orthonormal columns.
+    tolerance : float
+        Largest norm of the mean tangent vector at the result.
+
+    Returns
+    -------
+    (n, 2) array
+        Orthonormal columns.
+
+    Raises
+    ------
+    ValueError
+        When the descent has not settled after 100 rounds: the points are spread too widely for a unique mean.
+    """
+    flat = planes(points)
+    mean = planes(points[0])
+    for _ in range(_ROUNDS):
+        gradient = _mean_tangent(mean, flat)
+        size = np.linalg.norm(gradient)
+        if size <= tolerance:
+            return mean.T
+        mean = _orthonormal(exp(mean.T, gradient.T[None])[0]).T
+    raise ValueError(
+        f"the mean undulation did not settle in {_ROUNDS} rounds (remaining step {size:.1e}): "
+        "the outlines are spread too widely; look for outlines of another kind among them and leave them out"
+    )
+
+
+def _orthonormal(point: Real) -> Real:
+    """Remove the rounding that steps accumulate, without turning the columns."""
+    return point @ (1.5 * np.eye(2) - 0.5 * point.T @ point)
+
+
+def _mean_tangent(base: Real, points: Real) -> Real:
+    """Mean of the logarithms, without forming them: two passes of 2 × 2 algebra and one tall product."""
+    toward, back, _ = _log_factors(base, points)
+    count, _, n = points.shape
+    pulled = toward.transpose(2, 0, 1).reshape(2, 2 * count) @ points.reshape(2 * count, n)
+    return (pulled - back.sum(axis=0) @ base) / count
+
+
+def _log_factors(base: Real, points: Real) -> tuple[Real, Real, Real]:
+    """C and the symmetric F (N, 2, 2) of Log(Y) = Y C - base F, and the cosines (N, 2) of the principal angles."""
+    count, _, n = points.shape
+    product = (points.reshape(2 * count, n) @ base.T).reshape(count, 2, 2).swapaxes(1, 2)
+    v, cosine, w = _rotation_svd(product)
+    cosine = np.clip(cosine, 0, 1)
+    # Near 0 this angle has half its digits, but Θ / sin Θ is flat there.
+    angle = np.arctan2(np.sqrt((1 - cosine) * (1 + cosine)), cosine)
+    ratio = 1 / np.sinc(angle / np.pi)
+    toward = (w * ratio[:, None, :]) @ v.swapaxes(1, 2)
+    back = (v * (ratio * cosine)[:, None, :]) @ v.swapaxes(1, 2)
+    return toward, back, cosine
+
+
+def _rotation_svd(matrices: Real) -> tuple[Real, Real, Real]:
+    """Singular values of 2 × 2 matrices in closed form: M = V diag(σ) Wᵀ, as (V, σ, W).
+
+    As a map of complex numbers M is z -> a·z + b·z̄, whose singular values are |a| ± |b|.
+    """
+    m = matrices.reshape(-1, 4).T
+    a = (m[0] + m[3] + 1j * (m[2] - m[1])) / 2
+    b = (m[0] - m[3] + 1j * (m[2] + m[1])) / 2
+    total, difference = np.angle(a), np.angle(b)
+    v, w = _frames((difference + total) / 2), _frames((difference - total) / 2)
+    low = np.abs(a) - np.abs(b)
+    w[:, :, 1] *= np.where(low < 0, -1, 1)[:, None]
+    return v, np.stack([np.abs(a) + np.abs(b), np.abs(low)], axis=-1), w
+
+
+def _frames(angle: Real) -> Real:
+    c, s = np.cos(angle), np.sin(angle)
+    return np.stack([c, -s, s, c], axis=-1).reshape(-1, 2, 2)
+
+
+def _symmetric_eigen(matrices: Real) -> tuple[Real, Real]:
+    values, vectors = np.linalg.eigh(matrices)
+    return vectors, np.maximum(values, 0)

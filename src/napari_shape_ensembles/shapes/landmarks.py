@@ -1,0 +1,291 @@
+"""Landmarks: n points on every curve, at equal weights of the arc-length measure.
+
+`measure="affine"` measures length on the *whitened* curve: the fixed point of "standardise the curve by its
+second moment, measure arc length on the result". A linear map of a curve then moves its landmarks with it, so
+what the undulation sees is exactly what no linear map can produce. `"arc-length"` is the paper's measure,
+invariant to rigid motions only.
+
+Every step is a function of the closed curve alone, not of where its list of vertices starts or which way
+round it runs: curves are first turned to positive signed area in (row, column) axes, and the first landmark is
+put where the lowest non-vanishing Fourier mode of the squared radius says.
+"""
+
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import Literal, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..outlines import Ensemble
+from ..outlines.spline import NODES, WEIGHTS, Complex, Index, RaggedSpline, Real, following, interpolate
+from ..progress import over_blocks
+
+Interpolation = Literal["spline", "polygon"]
+Measure = Literal["affine", "arc-length"]
+
+# A block of curves large enough that threads seldom wait for the interpreter, small enough for the caches.
+_BLOCK = 1 << 16
+_ROUNDS = 60
+_TOLERANCE = 1e-13
+# On a circle a plain round overshoots by a quarter of the error; this share of it lands on the fixed point.
+_RELAXATION = 0.8
+# Primitive of the Lagrange polynomials on the nodes: node speeds -> coefficients of u, u², u³ of length.
+_PRIMITIVE = np.linalg.inv(np.vander(NODES, increasing=True)) / np.arange(1, 4)[:, None]
+
+
+def to_landmarks(
+    ensemble: Ensemble,
+    n: int = 500,
+    *,
+    interpolation: Interpolation = "spline",
+    measure: Measure = "affine",
+) -> NDArray[np.float64]:
+    """Place n landmarks on every curve at equal weights of its arc-length measure.
+
+    Parameters
+    ----------
+    ensemble : Ensemble
+        N closed curves.
+    n : int
+        Landmarks per curve, at least 8. Products of 2, 3 and 5 make the later Fourier transforms fast.
+    interpolation : {"spline", "polygon"}
+        Periodic cubic spline over the chordal parameter, or straight segments.
+    measure : {"affine", "arc-length"}
+        Which length is divided equally; see the module.
+
+    Returns
+    -------
+    (N, n, 2) float array
+        Landmarks as (row, column) in the ensemble's unit, in the order of positive signed area.
+
+    Raises
+    ------
+    ValueError
+        For fewer than 8 landmarks, an unknown option, or a curve whose affine measure does not converge.
+
+    Notes
+    -----
+    Paper, sections "Arc-length reparametrization" and "Nyström's Method for Curves": landmarks at equal
+    weights make the quadrature weights W = I/n.
+    """
+    _check_options(n, interpolation, measure)
+    landmarks = np.empty((len(ensemble), 2, n))
+
+    def place(part: slice) -> None:
+        placed = _place(*_flat(ensemble, part), n, interpolation, measure, ensemble.ids[part])
+        landmarks[part, 0], landmarks[part, 1] = placed.real, placed.imag
+
+    over_blocks(place, _blocks(ensemble.offsets, n))
+    return landmarks.swapaxes(1, 2)
+
+
+def _check_options(n: int, interpolation: str, measure: str) -> None:
+    if n < 8:
+        raise ValueError(f"{n} landmarks cannot describe a curve: take at least 8 (500 is the default)")
+    if interpolation not in ("spline", "polygon"):
+        raise ValueError(f'interpolation is "spline" or "polygon", not {interpolation!r}')
+    if measure not in ("affine", "arc-length"):
+        raise ValueError(f'measure is "affine" or "arc-length", not {measure!r}')
+
+
+def _blocks(offsets: Index, n: int) -> Iterator[slice]:
+    """Cut the ensemble into runs of whole curves of about equal work."""
+    work = np.cumsum(np.diff(offsets) + n)
+    block = work // _BLOCK
+    cuts = [*np.flatnonzero(np.diff(block, prepend=-1)), len(block)]
+    for start, stop in pairwise(cuts):
+        yield slice(int(start), int(stop))
+
+
+def _flat(ensemble: Ensemble, part: slice) -> tuple[Complex, Index]:
+    """Vertices of some curves as complex numbers, all running round the same way."""
+    offsets = ensemble.offsets[part.start : part.stop + 1]
+    rows, columns = ensemble.vertices[offsets[0] : offsets[-1]].T
+    return _oriented(rows + 1j * columns, offsets - offsets[0])
+
+
+def _oriented(vertices: Complex, offsets: Index) -> tuple[Complex, Index]:
+    """Reverse the curves whose signed area is negative, keeping their first vertex."""
+    cross = (vertices.conj() * vertices[following(offsets)]).imag
+    backwards = np.repeat(np.add.reduceat(cross, offsets[:-1]) < 0, np.diff(offsets))
+    index = np.arange(len(vertices))
+    start, stop = (np.repeat(ends, np.diff(offsets)) for ends in (offsets[:-1], offsets[1:]))
+    mirrored = np.where(index == start, index, start + stop - index)
+    return vertices[np.where(backwards, mirrored, index)], offsets
+
+
+def _place(
+    vertices: Complex, offsets: Index, n: int, interpolation: str, measure: str, ids: NDArray[np.generic]
+) -> Complex:
+    """Landmarks of one block of curves, as (curves, n) complex numbers."""
+    if measure == "arc-length":
+        curve = interpolate(vertices, offsets, interpolation)
+        return _evaluate(curve, *_equal_lengths(curve, n))
+    centre, moment = _fan_moment(vertices, offsets)
+    linear, conjugate = inverse_root(moment)
+    # The chordal parameter must follow the curve under linear maps too, so the spline is made after whitening.
+    whitened = _apply(linear, conjugate, vertices - np.repeat(centre, np.diff(offsets)), offsets)
+    curve = interpolate(whitened, offsets, interpolation)
+    second = inverse_root(_fixed_point(curve, ids))
+    round_curve = curve.mapped(*second)
+    landmarks = _evaluate(round_curve, *_equal_lengths(round_curve, n))
+    for a, b in (second, (linear, conjugate)):
+        landmarks = _invert(a[:, None], b[:, None], landmarks)
+    return landmarks + centre[:, None]
+
+
+def _apply(linear: Complex, conjugate: Complex, vertices: Complex, offsets: Index) -> Complex:
+    a, b = (np.repeat(factor, np.diff(offsets)) for factor in (linear, conjugate))
+    return a * vertices + b * vertices.conj()
+
+
+def _invert(linear: Complex, conjugate: Complex, image: Complex) -> Complex:
+    """Solve image = linear·z + conjugate·z̄ for z."""
+    determinant = np.abs(linear) ** 2 - np.abs(conjugate) ** 2
+    return (linear.conj() * image - conjugate * image.conj()) / determinant
+
+
+def inverse_root(moment: Real) -> tuple[Complex, Complex]:
+    """M^(-½) of symmetric 2 × 2 moments (3, N) = (xx, xy, yy), as a map z -> a·z + b·z̄ of complex numbers."""
+    xx, xy, yy = moment
+    root = np.sqrt(xx * yy - xy**2)
+    scale = 1 / (root * np.sqrt(xx + yy + 2 * root))
+    a = scale * ((xx + yy) / 2 + root)
+    b = scale * ((yy - xx) / 2 - 1j * xy)
+    return a.astype(np.complex128), b
+
+
+def _fan_moment(vertices: Complex, offsets: Index) -> tuple[Complex, Real]:
+    """Centre and second moment of each polygon's fan of triangles: moves exactly with every linear map.
+
+    It only starts the fixed point; triangles count by absolute area so that the moment of a curve that
+    crosses itself is positive too.
+    """
+    counts = np.diff(offsets)
+    centre = cast("Complex", np.add.reduceat(vertices, offsets[:-1])) / counts
+    spoke = vertices - np.repeat(centre, counts)
+    other = spoke[following(offsets)]
+    weight = np.abs((spoke.conj() * other).imag)
+    pair = spoke + other
+    # A triangle (0, p, q) has second moment (pp + qq + (p + q)(p + q)) / 12 per unit of area.
+    terms = [_products(part) for part in (spoke, other, pair)]
+    summed = np.add.reduceat(weight * sum(terms), offsets[:-1], axis=-1)
+    return centre, summed / (12 * np.add.reduceat(weight, offsets[:-1]))
+
+
+def _products(z: Complex) -> Real:
+    """Components xx, xy, yy of the outer product of z with itself."""
+    return np.stack([z.real * z.real, z.real * z.imag, z.imag * z.imag])
+
+
+def _fixed_point(curve: RaggedSpline, ids: NDArray[np.generic]) -> Real:
+    """Second moment M (3, N) of each curve under the arc-length measure of M^(-½) applied to it.
+
+    Broyden's method: plain rounds gain a digit each, these double their gain from round to round.
+    """
+    position, derivative = curve.at_nodes()
+    speeds = _products(derivative)
+    x, y = position.real, position.imag
+    features = np.stack([np.ones_like(x), x, y, x * x, x * y, y * y])
+    moment = np.repeat(np.array([[1.0], [0.0], [1.0]]), len(curve.counts), axis=1)
+    residual = _measured_moment(curve, moment, speeds, features) - moment
+    inverse = np.repeat(_RELAXATION * np.eye(3)[:, :, None], len(curve.counts), axis=2)
+    for _ in range(_ROUNDS):
+        if np.abs(residual).max() <= _TOLERANCE:
+            return moment + residual
+        step = np.einsum("ijq,jq->iq", inverse, residual)
+        step = np.where(_positive(moment + step), step, _RELAXATION * residual)  # which never leaves the cone
+        moment = moment + step
+        before, residual = residual, _measured_moment(curve, moment, speeds, features) - moment
+        inverse += _broyden(inverse, step, before - residual)
+    stuck = ids[np.abs(residual).max(axis=0) > _TOLERANCE]
+    raise ValueError(
+        f"the affine measure of {len(stuck)} curve(s) did not settle in {_ROUNDS} rounds "
+        f"(ids {stuck[:5].tolist()}): "
+        'leave them out, or use measure="arc-length"'
+    )
+
+
+def _positive(moment: Real) -> NDArray[np.bool_]:
+    xx, xy, yy = moment
+    return (xx > 0) & (xx * yy > xy * xy)
+
+
+def _broyden(inverse: Real, step: Real, change: Real) -> Real:
+    """Smallest correction (3, 3, N) after which the inverses map the change of the residual to the step taken."""
+    mapped = np.einsum("ijq,jq->iq", inverse, change)
+    row = np.einsum("iq,ijq->jq", step, inverse)
+    scale = (row * change).sum(axis=0)
+    return (step - mapped)[:, None] * (row / np.where(scale != 0, scale, np.inf))
+
+
+def _measured_moment(curve: RaggedSpline, moment: Real, speeds: Real, features: Real) -> Real:
+    """Second central moment of each curve, its points weighted by length in the metric moment⁻¹."""
+    xx, xy, yy = curve.per_segment(moment)[:, None]
+    length = np.sqrt(yy * speeds[0] - 2 * xy * speeds[1] + xx * speeds[2]) * WEIGHTS[:, None]
+    total, x, y, *second = curve.per_curve(np.einsum("km,fkm->fm", length, features))
+    x, y = x / total, y / total
+    return np.stack([second[0] / total - x * x, second[1] / total - x * y, second[2] / total - y * y])
+
+
+def _equal_lengths(curve: RaggedSpline, n: int) -> tuple[Index, Real]:
+    """Segment and local parameter of n points of equal arc length on each curve, each (N, n)."""
+    _, derivative = curve.at_nodes()
+    lengths = _PRIMITIVE @ np.abs(derivative)
+    segment = lengths.sum(axis=0)
+    after = np.cumsum(segment)
+    before = after - segment
+    total = curve.per_curve(segment)
+    start = before[curve.offsets[:-1]]
+    target = start[:, None] + total[:, None] * ((_first_landmark(curve, before, segment) + np.arange(n) / n) % 1.0)
+    found = np.searchsorted(after, target, side="right")
+    found = np.clip(found, curve.offsets[:-1, None], curve.offsets[1:, None] - 1)
+    return found, _invert_length(lengths[:, found], target - before[found])
+
+
+def _invert_length(lengths: Real, target: Real) -> Real:
+    """Local parameter u at which the length polynomial of a segment reaches its target, by Newton's method."""
+    l1, l2, l3 = lengths
+    u = target / (l1 + l2 + l3)
+    for _ in range(4):
+        excess = ((l3 * u + l2) * u + l1) * u - target
+        speed = (3 * l3 * u + 2 * l2) * u + l1
+        u = np.clip(u - excess / speed, 0.0, 1.0)
+    return u
+
+
+def _first_landmark(curve: RaggedSpline, before: Real, segment: Real) -> Real:
+    """Where along each curve (0 to 1) the first landmark goes, whatever vertex the curve starts at: (N, 1).
+
+    The phase of the first Fourier mode of the squared radius turns with the curve. A curve whose radius
+    repeats m times around (an ellipse: m = 2) has no first mode; its m-th one marks m equivalent places.
+    """
+    total = curve.per_curve(segment)
+    place = (before - curve.per_segment(before[curve.offsets[:-1]])) / curve.per_segment(total)
+    vertex = curve.coefficients[0]
+    weight = segment.copy()
+    weight[following(curve.offsets)] += segment
+    weight /= curve.per_segment(2 * total)
+    centre = np.add.reduceat(weight * vertex, curve.offsets[:-1])
+    radius = weight * np.abs(vertex - curve.per_segment(centre)) ** 2
+    floor = 1e-6 * curve.per_curve(radius)
+    first = np.zeros(len(total))
+    open_ = np.ones(len(total), dtype=bool)
+    turn = np.exp(2j * np.pi * place)
+    wave = radius.astype(np.complex128)
+    for m in range(1, 9):
+        wave = wave * turn
+        mode = np.add.reduceat(wave, curve.offsets[:-1])
+        clear = open_ & (np.abs(mode) > floor)
+        first[clear] = np.angle(mode[clear]) / (2 * np.pi * m)
+        open_ &= ~clear
+        if not open_.any():
+            break
+    return first[:, None]
+
+
+def _evaluate(curve: RaggedSpline, segment: Index, u: Real) -> Complex:
+    """Points of the curve at local parameters u of the given segments."""
+    c0, c1, c2, c3 = curve.coefficients[:, segment]
+    return ((c3 * u + c2) * u + c1) * u + c0

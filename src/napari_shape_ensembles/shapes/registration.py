@@ -1,0 +1,292 @@
+"""Cyclic Procrustes: where each curve starts, which way round it runs, and how it is turned.
+
+A curve's landmarks are complex numbers z (row + 1j * column). Against an archetype w, the best rotation after a
+shift p scores |Σ w̄ᵢ zᵢ₊ₚ| and the best reflection of the reversed curve |Σ wᵢ zₚ₋ᵢ|, so one forward and two
+inverse Fourier transforms score every shift of a curve, and no singular value decomposition is needed.
+"""
+
+from dataclasses import dataclass
+from functools import cache
+from math import factorial
+from typing import Any
+
+import numpy as np
+import scipy.fft
+from numpy.typing import NDArray
+
+from ..progress import over_blocks
+from .decomposition import check_landmarks, curve_blocks, planes
+from .peaks import AMBIGUOUS, lead, squared_scores, two_best
+
+Real = NDArray[np.float64]
+Complex = NDArray[np.complex128]
+Flags = NDArray[np.bool_]
+Index = NDArray[np.intp]
+
+# Terms of the Taylor series of the score within one sample of its peak: π²⁰/20! < 4e-9 of the highest modes.
+_TERMS = 20
+# The two best matches of a curve that repeats itself score alike up to interpolation between samples, and give
+# registered curves that agree, at unit norm, up to rounding.
+_TIED = 1e-4
+_SAME = 1e-6
+
+
+@dataclass(frozen=True)
+class Registration:
+    """Curves matched to an archetype.
+
+    Attributes
+    ----------
+    landmarks : (N, n, 2) array
+        The centred curves, shifted, reversed and turned onto the archetype; their size is kept.
+    shift : (N,) array
+        p* in samples, 0 to n, refined below one sample: registered landmark i is the given curve at index
+        i + shift, or shift - i where it was reversed.
+    rotation : (N, 2, 2) array
+        R* in O(2), with C(p*) X ≈ Y R* for the archetype Y; the registered landmarks are C(p*) X R*ᵀ.
+        det R* = -1 marks a reflected curve.
+    reversed : (N,) bool array
+        True where the order of the landmarks was turned round.
+    residual : (N,) array
+        ‖C(p*) X - Y R*‖ with both at unit norm: 0 for the archetype itself, at most √2.
+    distinctness : (N,) array
+        1 - (squared residual) / (that of the second best match): how clearly this match was the best one, from 0
+        to 1. Curves and archetype being nearly round takes nothing from it.
+    ambiguous : (N,) bool array
+        True where the second best match is nearly as good (distinctness below 0.02) and would give another registered
+        curve. The repeats of a curve that repeats itself, such as an ellipse, give the same one and do not count.
+    archetype_distinctness : float
+        1 - (second highest peak of the score) / (highest) of the archetype matched with itself, as `distinctness`
+        gives it for any curve.
+    """
+
+    landmarks: Real
+    shift: Real
+    rotation: Real
+    reversed: Flags
+    residual: Real
+    distinctness: Real
+    ambiguous: Flags
+    archetype_distinctness: float
+
+    @property
+    def archetype_is_ambiguous(self) -> bool:
+        """Whether the archetype repeats itself but for little beside the typical misfit: no registration is unique."""
+        typical = float(np.median(self.residual**2)) / 2 if len(self.residual) else 0.0
+        return self.archetype_distinctness < max(AMBIGUOUS * typical, _TIED)
+
+
+def register(landmarks: Real, archetype: Real, *, reflections: bool = True) -> Registration:
+    """Match every curve to one archetype over shifts, rotations and, if wanted, reflections.
+
+    Parameters
+    ----------
+    landmarks : (N, n, 2) array
+        Landmarks at equal weights. Curves are centred, and those that run against the archetype (by signed
+        area) are turned round, so the order in which an outline was traced plays no part.
+    archetype : (n, 2) array
+        The curve to match.
+    reflections : bool
+        Also try each curve's mirror image, traversed backwards as a mirrored outline is; False keeps
+        handedness as a feature.
+
+    Returns
+    -------
+    Registration
+
+    Raises
+    ------
+    ValueError
+        For malformed landmarks or an archetype with another number of landmarks.
+
+    Notes
+    -----
+    Paper, theorem "Separable Cyclic Procrustes". Shifts are refined below one sample by Newton's method on the
+    Fourier series of the score.
+    """
+    check_landmarks(landmarks)
+    check_landmarks(np.asarray(archetype)[None])
+    if landmarks.shape[1:] != archetype.shape:
+        raise ValueError(f"curves have {landmarks.shape[1]} landmarks and the archetype {len(archetype)}")
+    target = _centred(_complex(archetype[None]))[0]
+    target = target / np.linalg.norm(target)
+    points = planes(landmarks)
+    registered = np.empty_like(points)
+
+    def place(part: slice) -> list[NDArray[Any]]:
+        registered[part], *found = match(_complex_rows(points[part]), target, reflections)
+        return found
+
+    matches = over_blocks(place, curve_blocks(len(points))) or [_nothing()]
+    joined = (np.concatenate(column) for column in zip(*matches, strict=True))
+    shift, rotation, backwards, residual, distinct, ambiguous = joined
+    own = float(distinctness(np.asarray(archetype)[None], reflections=reflections)[0])
+    return Registration(registered.swapaxes(1, 2), shift, rotation, backwards, residual, distinct, ambiguous, own)
+
+
+def _nothing() -> list[NDArray[Any]]:
+    empty = np.empty(0)
+    return [empty, np.empty((0, 2, 2)), empty.astype(bool), empty, empty, empty.astype(bool)]
+
+
+def _complex(landmarks: Real) -> Complex:
+    return _complex_rows(planes(landmarks))
+
+
+def _complex_rows(points: Real) -> Complex:
+    return points[:, 0] + 1j * points[:, 1]
+
+
+def _centred(z: Complex) -> Complex:
+    return z - z.mean(axis=-1, keepdims=True)
+
+
+def signed_area(z: Complex) -> Real:
+    """Twice the signed area of closed polygons of complex vertices, along the last axis."""
+    return (z.conj() * np.roll(z, -1, axis=-1)).imag.sum(axis=-1)
+
+
+def match(z: Complex, target: Complex, reflections: bool) -> tuple[Real, Real, Real, Flags, Real, Real, Flags]:
+    """Match one block of curves: the fields of a `Registration`, the landmarks as planes.
+
+    Parameters
+    ----------
+    z : (N, n) complex array
+        Landmarks.
+    target : (n,) or (N, n) complex array
+        Centred, of unit norm: one for all curves, or one each.
+    reflections : bool
+        Also try the mirror images.
+    """
+    n = z.shape[-1]
+    z, against = _turned_along(_centred(z), target)
+    spectrum, aim = scipy.fft.fft(z), scipy.fft.fft(target)
+    first, second, margin = two_best(squared_scores(spectrum, aim, reflections))
+    registered, shift, turn, mirrored = _aligned(spectrum, aim, first)
+    norm = np.linalg.norm(z, axis=-1, keepdims=True)
+    residual = np.linalg.norm(registered / norm - target, axis=-1)
+    distinct = lead(residual**2, margin)
+    ambiguous = distinct < AMBIGUOUS
+    tied = np.flatnonzero(ambiguous & (margin < _TIED))
+    if len(tied):
+        other = _aligned(spectrum[tied], aim if aim.ndim == 1 else aim[tied], second[tied])[0]
+        ambiguous[tied] = np.linalg.norm(other - registered[tied], axis=-1) > _SAME * norm[tied, 0]
+    return (
+        np.stack([registered.real, registered.imag], axis=1),
+        np.where(against, -shift, shift) % n,
+        _rotation(turn, mirrored),
+        mirrored ^ against,
+        residual,
+        distinct,
+        ambiguous,
+    )
+
+
+def _aligned(spectrum: Complex, aim: Complex, place: Index) -> tuple[Complex, Real, Complex, Flags]:
+    """Curves moved to their places in `two_best`, with the shift refined, and the turn that goes with it."""
+    n = spectrum.shape[-1]
+    shift, mirrored = (place % n).astype(np.float64), place >= n
+    products = np.where(mirrored[:, None], aim, aim.conj()) * spectrum / n
+    shift = shift + _refine(products * _phases(shift, n))
+    phases = _phases(shift, n)
+    score = (products * phases).sum(axis=-1)
+    turn = np.where(mirrored, score, score.conj()) / np.abs(score)
+    moved = spectrum * phases
+    return turn[:, None] * scipy.fft.ifft(np.where(mirrored[:, None], moved.conj(), moved)), shift, turn, mirrored
+
+
+def _turned_along(z: Complex, target: Complex) -> tuple[Complex, Flags]:
+    """Reverse the curves that run against the target, keeping their first landmark."""
+    against = signed_area(z) * signed_area(target) < 0
+    z[against] = np.roll(z[against, ::-1], 1, axis=-1)
+    return z, against
+
+
+def _phases(shift: Real, n: int) -> Complex:
+    """exp(2πik·shift/n) for the n Fourier modes k of each curve; the highest mode of even n as a cosine.
+
+    Built from two short lists of powers: their products are all the others, at a tenth of the cost of as many
+    exponentials.
+    """
+    top = n // 2
+    width = int(np.sqrt(top)) + 1
+    angle = 2j * np.pi / n * shift[:, None]
+    coarse, fine = np.exp(angle * width * np.arange(top // width + 1)), np.exp(angle * np.arange(width))
+    powers = (coarse[:, :, None] * fine[:, None, :]).reshape(len(shift), -1)[:, : top + 1]
+    if n % 2 == 0:
+        powers[:, top] = powers[:, top].real
+    return np.concatenate([powers, powers[:, n - top - 1 : 0 : -1].conj()], axis=-1)
+
+
+def _refine(products: Complex) -> Real:
+    """Offset from a whole sample, at most one, at which |Σ productsₖ exp(2πik·offset/n)| peaks."""
+    terms = (products @ _taylor_series(products.shape[-1])).T
+    offset = np.zeros(len(products))
+    for _ in range(6):
+        value, first, second = (_derivative(terms, offset, times) for times in range(3))
+        slope = (value.conj() * first).real
+        bend = (value.conj() * second).real + np.abs(first) ** 2
+        before = offset
+        offset = np.clip(offset - np.where(bend < 0, slope / np.where(bend < 0, bend, 1), 0), -1, 1)
+        # The next step of Newton's method would be the square of this one.
+        if np.abs(offset - before).max(initial=0) < 1e-9:
+            break
+    return offset
+
+
+@cache
+def _taylor_series(n: int) -> Complex:
+    """Taylor coefficients of exp(2πik·x/n) in x for the n Fourier modes k, (n, terms)."""
+    rate = 2j * np.pi * np.fft.fftfreq(n)[:, None]
+    order = np.arange(_TERMS)
+    series: Complex = rate**order / [factorial(j) for j in order]
+    if n % 2 == 0:
+        series[n // 2, 1::2] = 0
+    return series
+
+
+def _derivative(terms: Complex, at: Real, times: int) -> Complex:
+    """Derivative of a polynomial with coefficients (terms, N) at one place for each of N."""
+    order = np.arange(len(terms))
+    for _ in range(times):
+        terms, order = terms[1:] * order[1:, None], order[:-1]
+    value = np.zeros_like(terms[0])
+    for term in terms[::-1]:
+        value = value * at + term
+    return value
+
+
+def _rotation(turn: Complex, mirrored: Flags) -> Real:
+    """R of z -> turn·z, or of z -> turn·z̄ where mirrored, as real (N, 2, 2) matrices."""
+    c, s = turn.real, turn.imag
+    sign = np.where(mirrored, -1.0, 1.0)
+    return np.stack([c, -s * sign, s, c * sign], axis=-1).reshape(-1, 2, 2)
+
+
+def distinctness(landmarks: Real, *, reflections: bool = True) -> Real:
+    """How distinct each curve's match with itself is from its second best one.
+
+    Parameters
+    ----------
+    landmarks : (N, n, 2) array
+        Landmarks at equal weights.
+    reflections : bool
+        Count the match with the mirror image as well.
+
+    Returns
+    -------
+    (N,) array
+        1 - (second highest peak of the score) / (highest): 0 for a curve that repeats itself, such as an
+        ellipse; larger values make better archetypes.
+    """
+    check_landmarks(landmarks)
+    points = planes(landmarks)
+    parts = over_blocks(
+        lambda part: _self_distinctness(_complex_rows(points[part]), reflections), curve_blocks(len(points))
+    )
+    return np.concatenate(parts) if parts else np.empty(0)
+
+
+def _self_distinctness(z: Complex, reflections: bool) -> Real:
+    spectrum = scipy.fft.fft(_centred(z))
+    return two_best(squared_scores(spectrum, spectrum, reflections))[2]

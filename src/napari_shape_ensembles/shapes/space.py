@@ -1,0 +1,146 @@
+"""The learned product submanifold: mean, principal directions and normal coordinates of an ensemble."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..progress import each_block
+from . import grassmann, spd
+from .decomposition import planes
+
+Real = NDArray[np.float64]
+
+# Rows of a Gram matrix that are multiplied together.
+_ROWS = 1024
+
+
+@dataclass(frozen=True)
+class ShapeSpace:
+    """Normal coordinates around the mean undulation and the mean scale (paper, "Ensemble Manifold Learning").
+
+    Attributes
+    ----------
+    undulation_mean : (n, 2) array
+        Fréchet mean on Gr(2, n), orthonormal columns.
+    basis : (r, n, 2) array
+        Orthonormal tangent directions at the mean, by falling variance; the largest entry of each is positive.
+    singular_values : (min(N, 2n),) array
+        Of the N tangent vectors: the squares divided by N are the variances along all principal directions.
+    scale_mean : (2, 2) array
+        Fréchet mean on S²₊₊, in the ensemble's unit.
+    """
+
+    undulation_mean: Real
+    basis: Real
+    singular_values: Real
+    scale_mean: Real
+
+    @property
+    def rank(self) -> int:
+        """Number r of undulation coordinates."""
+        return len(self.basis)
+
+    @classmethod
+    def learn(cls, undulation: Real, scale: Real, rank: int) -> "ShapeSpace":
+        """Fit means and tangent principal directions.
+
+        Parameters
+        ----------
+        undulation : (N, n, 2) array
+            Orthonormal columns, registered.
+        scale : (N, 2, 2) array
+            Symmetric positive definite.
+        rank : int
+            Undulation coordinates wanted; N - 1 and 2(n - 2) bound what N curves of n landmarks can fix.
+
+        Returns
+        -------
+        ShapeSpace
+
+        Raises
+        ------
+        ValueError
+            For an empty ensemble, a rank below 1, or a mean that does not settle.
+        """
+        if not len(undulation) or len(undulation) != len(scale):
+            raise ValueError(f"{len(undulation)} undulations and {len(scale)} scales: give one of each per curve")
+        if rank < 1:
+            raise ValueError(f"rank {rank}: take at least 1 undulation coordinate (150 is the default)")
+        mean = grassmann.frechet_mean(undulation)
+        tangents = planes(grassmann.log(mean, undulation)).reshape(len(undulation), -1)
+        values, directions = _principal(tangents, min(rank, max(len(undulation) - 1, 1), 2 * (len(mean) - 2)))
+        basis = directions.reshape(len(directions), 2, -1).swapaxes(1, 2)
+        return cls(mean, basis, values, spd.frechet_mean(scale))
+
+    def coordinates(self, undulation: Real, scale: Real) -> tuple[Real, Real]:
+        """Normal coordinates of curves.
+
+        Parameters
+        ----------
+        undulation : (N, n, 2) array
+            Orthonormal columns.
+        scale : (N, 2, 2) array
+            Symmetric positive definite, in the unit of the learned ensemble.
+
+        Returns
+        -------
+        t : (N, r) array
+            Undulation, in radians of the Grassmannian.
+        l : (N, 3) array
+            Scale, without unit; see `spd.coordinates`.
+        """
+        tangents = planes(grassmann.log(self.undulation_mean, undulation)).reshape(len(undulation), -1)
+        return tangents @ planes(self.basis).reshape(self.rank, -1).T, spd.coordinates(self.scale_mean, scale)
+
+    def reconstruct(self, t: Real, l: Real) -> Real:
+        """Curves of given coordinates: landmarks √n · X̃(t) P(l), centred at the origin.
+
+        Parameters
+        ----------
+        t : (N, r') array
+            Undulation coordinates, r' ≤ r; missing ones count as zero, which smooths the curve.
+        l : (N, 3) array
+            Scale coordinates.
+
+        Returns
+        -------
+        (N, n, 2) array
+            Landmarks at equal weights, in the ensemble's unit. X̃(t) is the representative aligned with the
+            mean undulation.
+        """
+        t = np.atleast_2d(t)
+        if t.shape[1] > self.rank:
+            raise ValueError(f"{t.shape[1]} undulation coordinates, but the space was learned with {self.rank}")
+        n = len(self.undulation_mean)
+        flat = planes(self.basis).reshape(self.rank, -1)
+        tangents = (t @ flat[: t.shape[1]]).reshape(len(t), 2, n).swapaxes(1, 2)
+        undulation = grassmann.exp(self.undulation_mean, tangents)
+        return np.sqrt(n) * undulation @ spd.from_coordinates(self.scale_mean, np.atleast_2d(l))
+
+
+def _principal(tangents: Real, rank: int) -> tuple[Real, Real]:
+    """Singular values and the first right singular vectors (rank, 2n) through the smaller Gram matrix."""
+    wide = len(tangents) < tangents.shape[1]
+    # np.linalg rather than scipy.linalg: it lets other threads, such as a window's, go on meanwhile.
+    gram = tangents @ tangents.T if wide else _gram(tangents)
+    squared, vectors = np.linalg.eigh(gram)
+    values = np.sqrt(np.maximum(squared[::-1], 0))
+    leading = vectors[:, : -rank - 1 : -1].T
+    directions = _normalised(leading @ tangents) if wide else leading
+    strongest = directions[np.arange(len(directions)), np.abs(directions).argmax(axis=1)]
+    return values, directions * np.sign(strongest)[:, None]
+
+
+def _gram(rows: Real) -> Real:
+    """All rows' products summed, rowsᵀ rows, in blocks side by side; added in their order, whatever the threads."""
+    gram = np.zeros((rows.shape[1],) * 2)
+    for part in each_block(lambda part: part.T @ part, np.split(rows, range(_ROWS, len(rows), _ROWS))):
+        gram += part
+    return gram
+
+
+def _normalised(rows: Real) -> Real:
+    """Orthonormal rows from nearly orthogonal ones; vanishing rows become arbitrary orthonormal directions."""
+    q, r = np.linalg.qr(rows.T)
+    return (q * np.where(np.diag(r) < 0, -1, 1)).T

@@ -1,0 +1,337 @@
+"""The whole comparison: real data with known rows, invariance, settings, units, and its own answers to bad input."""
+
+import numpy as np
+import pytest
+
+from curve_makers import blobs, ellipse, moved, pixelated, ragged_blobs
+from napari_shape_ensembles import Ensemble, Settings, Step, compare, comparison_steps
+from napari_shape_ensembles.comparison import STEPS
+
+QUICK = {"landmarks": 100, "rank": 20, "permutations": 300}
+
+
+def pair(count=40, *, stretch=1.0, roughness=0.15, **options):
+    a = Ensemble(list(blobs(count, 80, seed=1)), name="one", unit="um", **options)
+    b = Ensemble(list(blobs(count, 80, seed=2, roughness=roughness) * stretch), name="two", unit="um")
+    return a, b
+
+
+def grains(shared_data, load_curves, key):
+    """Curves of the paper's map in one frame, its unit the step of the map."""
+    data = np.load(shared_data / "paper" / "pil184_grains.npz")
+    factor, *origin = data[f"{key}_to_steps"]
+    return [curve * factor + origin[::-1] for curve in load_curves("paper/pil184_grains.npz", key)]
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "stretch", "settings", "case"),
+    [
+        ("hlf1_smooth5", "hlf2_smooth5", (1, 1), Settings(), "1∧1"),
+        ("hlf1_noisy", "hlf2_smooth5", (1, 1), Settings(), "0∧1"),
+        ("hlf1_smooth5", "hlf2_smooth5", (1.4, 1 / 1.4), Settings(), "1∧0"),
+        ("hlf1_smooth5", "hlf2_smooth5", (1.4, 1 / 1.4), Settings.paper(), "0∧0"),
+    ],
+    ids=["smooth halves", "noisy and smooth", "one stretched", "one stretched, paper's settings"],
+)
+def test_rows_of_the_papers_grains(shared_data, load_curves, first, second, stretch, settings, case):
+    a = Ensemble(grains(shared_data, load_curves, first))
+    b = Ensemble([curve * stretch for curve in grains(shared_data, load_curves, second)])
+    assert (len(a), len(b)) == (466, 467)
+    assert compare(a, b, settings).case == case
+
+
+def test_row_of_two_images_of_powder_particles(shared_data, load_curves):
+    data = np.load(shared_data / "ampis_powder" / "polygons.npz")
+    curves = load_curves("ampis_powder/polygons.npz")
+    inside = [(curve > 1).all() and (curve < (1022, 1534)).all() for curve in curves]
+    particles = (data["kind"] == 0) & inside
+    a, b = ([curves[i] for i in np.flatnonzero(particles & (data["image"] == image))] for image in (0, 1))
+    assert compare(Ensemble(a), Ensemble(b)).case == "1∧0"
+
+
+@pytest.fixture
+def cells(shared_data, load_curves):
+    """Outlines by cell line (0 dunn, 1 dlm8) and treatment (0 control, 1 jasp, 2 cytd)."""
+    data = np.load(shared_data / "osteosarcoma_cells" / "cells.npz")
+    curves = load_curves("osteosarcoma_cells/cells.npz")
+
+    def group(line, treatment):
+        chosen = np.flatnonzero((data["cell_line"] == line) & (data["treatment"] == treatment))
+        return [curves[i] for i in chosen]
+
+    return group
+
+
+def test_rows_of_the_cells(cells):
+    control, treated = cells(0, 0), cells(0, 2)
+    assert (len(control), len(treated)) == (204, 93)
+    assert compare(Ensemble(control), Ensemble(treated)).case == "0∧0"
+    assert compare(Ensemble(control[::2]), Ensemble(control[1::2])).case == "1∧1"
+    enlarged = [curve * 1.5 for curve in control[1::2]]
+    assert compare(Ensemble(control[::2]), Ensemble(enlarged)).case == "1∧0"
+    assert compare(Ensemble(treated), Ensemble(cells(1, 2))).case == "0∧1"
+
+
+@pytest.mark.parametrize("outlines", ["smooth", "pixelated"])
+@pytest.mark.parametrize("registration", ["standardized", "raw"])
+@pytest.mark.parametrize("measure", ["affine", "arc-length"])
+def test_rigid_motions_of_single_curves_change_no_coordinate_and_no_p_value(outlines, registration, measure):
+    rng = np.random.default_rng(5)
+    curves = ragged_blobs(80, seed=3, roughness=0.2)
+    curves = curves if outlines == "smooth" else [pixelated(curve) for curve in curves]
+    settings = Settings(**QUICK, registration=registration, measure=measure)
+    again = [moved(curve, rng, mirror=bool(i % 2)) for i, curve in enumerate(curves)]
+    one, other = (compare(Ensemble(c[:40]), Ensemble(c[40:]), settings) for c in (curves, again))
+    np.testing.assert_allclose(other.t, one.t, atol=1e-8)
+    np.testing.assert_allclose(other.l, one.l, atol=1e-8)
+    assert (other.undulation.p_value, other.scale.p_value) == (one.undulation.p_value, one.scale.p_value)
+
+
+def test_a_linear_map_of_one_image_leaves_the_undulation_test_as_it_was():
+    a, b = pair()
+    mapped = Ensemble([curve @ np.array([[1.5, 0.4], [0.1, 0.8]]) for curve in b.curves], unit="um")
+    one, other = compare(a, b, Settings(**QUICK)), compare(a, mapped, Settings(**QUICK))
+    np.testing.assert_allclose(other.t, one.t, atol=1e-8)
+    assert other.undulation.p_value == one.undulation.p_value
+    assert other.scale.rejected
+    assert not one.scale.rejected
+
+
+def test_handedness_counts_only_without_reflections():
+    curves = blobs(80, 100, seed=4)
+    curves[:, :, 1] += 0.4 * curves[:, :, 0] ** 0
+    u = 2 * np.pi * np.arange(100) / 100
+    rng = np.random.default_rng(0)
+    handed = [
+        ((1 + (0.3 + 0.02 * rng.normal()) * np.cos(2 * u) + (0.2 + 0.02 * rng.normal()) * np.sin(3 * u + 0.5))
+         * np.stack([np.cos(u), np.sin(u)])).T
+        for _ in range(60)
+    ]  # fmt: skip
+    a, b = Ensemble(handed[:30]), Ensemble([curve * [1, -1] for curve in handed[30:]])
+    assert compare(a, b, Settings(**QUICK)).case[0] == "1"
+    assert compare(a, b, Settings(**QUICK, reflections=False)).case[0] == "0"
+
+
+def test_the_four_rows_on_made_outlines():
+    assert compare(*pair(), Settings(**QUICK)).case == "1∧1"
+    assert compare(*pair(stretch=1.5), Settings(**QUICK)).case == "1∧0"
+    assert compare(*pair(roughness=0.3, stretch=2.0), Settings(**QUICK)).case == "0∧0"
+
+
+@pytest.mark.parametrize("archetype", ["asymmetric", "random", "mean", 0, 79])
+def test_every_archetype_reaches_the_row(archetype):
+    assert compare(*pair(stretch=1.5), Settings(**QUICK, archetype=archetype)).case == "1∧0"
+
+
+@pytest.mark.parametrize("registration", ["standardized", "raw", "none"])
+@pytest.mark.parametrize("coordinates", ["both", "raw", "normalized"])
+def test_every_kind_of_registration_and_coordinates_runs(registration, coordinates):
+    result = compare(*pair(), Settings(**QUICK, registration=registration, coordinates=coordinates))
+    assert list(result.undulation.parts) == (["raw", "normalized"] if coordinates == "both" else [])
+    assert result.case in {"1∧1", "1∧0", "0∧1", "0∧0"}
+
+
+def test_the_parts_of_the_result_fit_together():
+    a, b = pair(stretch=1.5)
+    result = compare(a, b, Settings(**QUICK))
+    assert result.t.shape == (80, 20)
+    assert result.l.shape == (80, 3)
+    assert result.pmmd == pytest.approx(np.hypot(result.undulation.mmd, result.scale.mmd))
+    assert result.pmmd_threshold == pytest.approx(np.hypot(result.undulation.threshold, result.scale.threshold))
+    assert set(result.versions) == {"python", "napari-shape-ensembles", "numpy", "scipy"}
+
+
+def test_distances_from_the_mean_are_norms_of_the_coordinates():
+    result = compare(*pair(), Settings(**QUICK))
+    table = result.distances
+    assert table["source"].tolist() == ["A"] * 40 + ["B"] * 40
+    assert table["id"].tolist() == [*range(40), *range(40)]
+    np.testing.assert_allclose(table["product"] ** 2, (result.t**2).sum(axis=1) + (result.l**2).sum(axis=1))
+    np.testing.assert_allclose(table["product"] ** 2, table["undulation"] ** 2 + table["scale"] ** 2)
+    for name in ("product", "undulation", "scale"):
+        assert table[f"{name}_normalised"].max() == 1
+        np.testing.assert_allclose(table[f"{name}_normalised"] * table[name].max(), table[name])
+
+
+def test_the_summary_names_images_counts_row_and_p_values():
+    summary = compare(*pair(stretch=1.5), Settings(**QUICK)).summary()
+    for part in (
+        "one (40 curves)",
+        "two (40 curves)",
+        "1∧0",
+        "differ in size or elongation",
+        "scale p = 0.0033",
+    ):
+        assert part in summary
+
+
+def test_steps_are_named_and_counted_and_can_be_left():
+    seen = []
+    compare(*pair(10), Settings(**QUICK), progress=seen.append)
+    assert seen == [Step(name, index, len(STEPS)) for index, name in enumerate(STEPS)]
+    steps = comparison_steps(*pair(10), Settings(**QUICK))
+    assert next(steps).name == STEPS[0]
+    steps.close()
+
+
+def test_a_long_test_can_be_left_between_its_blocks():
+    seen = list(comparison_steps(*pair(300), Settings(**QUICK)))
+    assert sum(step.name == "testing undulation" for step in seen) > 4
+    assert sum(step.name == "testing scale" for step in seen) > 2
+    assert [step.index for step in seen] == sorted(step.index for step in seen)
+
+
+def test_the_result_repeats_to_the_last_digit():
+    one, other = (compare(*pair(), Settings(**QUICK)) for _ in range(2))
+    assert (one.t == other.t).all()
+    assert (one.undulation.null == other.undulation.null).all()
+
+
+def test_units_are_converted_into_those_of_a():
+    a, b = pair()
+    in_nanometres = Ensemble([curve * 1000 for curve in b.curves], unit="nm", ids=b.ids)
+    result = compare(a, in_nanometres, Settings(**QUICK))
+    assert result.b.unit == "um"
+    np.testing.assert_allclose(result.l, compare(a, b, Settings(**QUICK)).l, atol=1e-9)
+
+
+@pytest.mark.parametrize("unit", ["pixel", "furlongs per fortnight", "second"])
+def test_units_that_do_not_fit_together_stop_with_the_remedy(unit):
+    a, b = pair(5)
+    with pytest.raises(ValueError, match="give both images a pixel size"):
+        compare(a, Ensemble(b.curves, unit=unit))
+
+
+def test_an_ensemble_without_curves_says_what_was_left_out():
+    empty = Ensemble([np.full((5, 2), np.nan)], name="blank")
+    with pytest.raises(ValueError, match=r"blank has no usable outline \(1 NaN"):
+        compare(empty, Ensemble(list(blobs(5, 50))))
+    with pytest.raises(ValueError, match="B has no usable outline: check"):
+        compare(Ensemble(list(blobs(5, 50))), Ensemble([]))
+
+
+@pytest.mark.parametrize(("m", "n"), [(1, 1), (1, 30), (4, 5)])
+def test_too_few_curves_are_inconclusive_with_the_reason(m, n):
+    curves = list(blobs(m + n, 60))
+    result = compare(Ensemble(curves[:m]), Ensemble(curves[m:]))
+    assert result.case == "inconclusive"
+    assert f"{m} and {n} curves cannot reach p < 0.01" in result.summary()
+    assert len(result.distances) == m + n
+
+
+def test_warnings_name_pixels_small_samples_and_far_curves():
+    a, b = Ensemble(list(blobs(20, 60, seed=1))), Ensemble(list(blobs(40, 60, seed=2)))
+    warnings = " ".join(compare(a, b, Settings(**QUICK)).warnings)
+    assert "in pixels" in warnings
+    assert "Only 20 curves" in warnings
+    assert not compare(*pair(), Settings(**QUICK)).warnings
+
+
+def test_ambiguous_matches_are_counted_and_warned_of():
+    result = compare(*pair(), Settings(**QUICK))
+    assert 0 < result.ambiguous < 40
+    assert not any("second way" in warning for warning in result.warnings)
+    a, b = pair()
+    symmetric = Ensemble([ellipse(2, 1, 80), *a.curves], unit="um")
+    result = compare(symmetric, b, Settings(**QUICK, archetype=0))
+    assert result.archetype_is_ambiguous
+    assert result.ambiguous >= 79
+    assert any(f"{result.ambiguous} of 81 curves match the archetype, nearly sym" in text for text in result.warnings)
+    assert compare(symmetric, b, Settings(**QUICK, register=False)).ambiguous == 0
+
+
+def test_curves_that_repeat_themselves_are_not_ambiguous():
+    rng = np.random.default_rng(0)
+    a, b = (
+        Ensemble([ellipse(rng.uniform(1, 2), 1, 80, turn=rng.uniform(0, 6)) for _ in range(30)], unit="um")
+        for _ in "ab"
+    )
+    result = compare(a, b, Settings(**QUICK))
+    assert (result.ambiguous, result.warnings) == (0, ())
+
+
+def test_the_papers_settings_are_the_papers():
+    paper = Settings.paper()
+    assert (paper.measure, paper.registration, paper.coordinates, paper.archetype) == (
+        "arc-length",
+        "raw",
+        "raw",
+        "random",
+    )
+    assert (paper.landmarks, paper.significance, paper.permutations) == (500, 0.01, 1000)
+
+
+def test_shorthands_choose_registration_and_coordinates():
+    assert Settings(register=False).registration == "none"
+    assert Settings(register=True).registration == "standardized"
+    assert Settings(normalize=True).coordinates == "normalized"
+    assert Settings(normalize=False).coordinates == "raw"
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"landmarks": 4}, "landmarks is a whole number of at least 8, not 4"),
+        ({"rank": 2.5}, "rank is a whole number"),
+        ({"permutations": 0}, "permutations"),
+        ({"significance": 5}, "level between 0 and 1"),
+        ({"measure": "area"}, "measure is one of affine, arc-length"),
+        ({"registration": "yes"}, "registration is one of"),
+        ({"coordinates": "all"}, "coordinates is one of"),
+        ({"interpolation": "cubic"}, "interpolation is one of"),
+        ({"archetype": "best"}, "archetype is one of"),
+        ({"bandwidth": 0.0}, "bandwidth is a positive multiple"),
+        ({"bandwidth": ()}, "bandwidth is a positive multiple"),
+        ({"bandwidth": "wide"}, "bandwidth is a positive multiple"),
+        ({"bandwidth": (1.0, 1.0)}, "names a multiple twice"),
+        ({"null": "normal"}, "null is one of permutation, gamma, bound"),
+        ({"approximate_above": 0}, "approximate_above is a whole number of at least 1"),
+        ({"permutations": 10**12}, "1000000000000 permutations would take days: take at most 10000000"),
+    ],
+)
+def test_settings_out_of_range_are_refused(options, message):
+    with pytest.raises(ValueError, match=message):
+        Settings(**options)
+
+
+def test_several_widths_of_the_kernel_are_combined():
+    settings = Settings(**QUICK, bandwidth=[0.5, 1.0])
+    assert settings.bandwidth == (0.5, 1.0)
+    result = compare(*pair(stretch=1.5), settings)
+    assert result.case == "1∧0"
+    assert list(result.scale.parts) == ["s = 0.5 × median", "s = 1 × median"]
+    assert list(result.undulation.parts)[:2] == ["raw, s = 0.5 × median", "raw, s = 1 × median"]
+    narrow = compare(*pair(stretch=1.5), Settings(**QUICK, bandwidth=0.5))
+    assert narrow.scale.p_value == result.scale.parts["s = 0.5 × median"].p_value
+
+
+def test_approximations_are_chosen_and_named():
+    curves = pair(150, stretch=1.5)
+    for options in ({"null": "gamma"}, {"approximate_above": 100}):
+        result = compare(*curves, Settings(**QUICK, **options))
+        assert result.case == "1∧0"
+        assert "The tests are approximate" in " ".join(result.warnings)
+    assert "beyond any MMD" in compare(*pair(12, stretch=2), Settings(**QUICK, null="bound")).summary()
+
+
+def test_an_archetype_outside_the_ensembles_is_refused():
+    with pytest.raises(ValueError, match="there are curves 0 to 79"):
+        compare(*pair(), Settings(**QUICK, archetype=80))
+
+
+@pytest.mark.parametrize("form", ["circles", "ellipses"])
+def test_rounding_is_no_form(form):
+    rng = np.random.default_rng(2)
+    of_a, of_b = rng.uniform(5, 10, 60), rng.uniform(15, 20, 60)
+    axes = {"circles": lambda s: (s, s), "ellipses": lambda s: (5, s + 1)}[form]
+    a, b = ([ellipse(*axes(size), 200) + rng.normal(size=2) * 100 for size in sizes] for sizes in (of_a, of_b))
+    result = compare(Ensemble(a), Ensemble(b), Settings(permutations=400))
+    assert result.case == "1∧0"
+    assert result.undulation.p_value == 1
+
+
+def test_distances_keep_ids_of_another_kind_as_they_are():
+    a = Ensemble(blobs(8, 60, seed=1), ids=[f"cell {index}" for index in range(8)])
+    b = Ensemble(blobs(7, 60, seed=2), ids=range(10, 17))
+    ids = compare(a, b, Settings(landmarks=40, rank=4, permutations=19)).distances["id"].tolist()
+    assert ids == [*a.ids.tolist(), *b.ids.tolist()]

@@ -1,0 +1,131 @@
+"""A comparison to look at without a viewer."""
+
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+
+from curve_makers import blobs
+from napari_shape_ensembles import Ensemble, Settings, compare
+from napari_shape_ensembles.comparison.display import MARK, curve_layer_data
+
+
+def made(count=20, name="<script>alert(1)</script>", stretch=1.0):
+    a = Ensemble(list(blobs(count, 60, seed=1)), name=name)
+    b = Ensemble(list(blobs(count, 60, seed=2) * stretch), name="two & three")
+    return compare(a, b, Settings(landmarks=60, rank=10, permutations=300))
+
+
+class Reader(HTMLParser):
+    """Collects the tags, and the text of each cell."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.tags, self.open, self.cells = [], [], []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append(tag)
+        self.open.append(tag)
+        if tag in ("td", "th", "p", "li"):
+            self.cells.append("")
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        if self.cells:
+            self.cells[-1] += data
+
+
+def test_the_notebook_shows_the_row_marked_and_the_numbers():
+    result = made(stretch=1.6)
+    page = Reader(result._repr_html_())
+    assert not page.open
+    assert page.cells[0] == result.summary()
+    marked = page.cells[page.cells.index("►") + 1]
+    assert marked == result.case == "1∧0"
+    assert page.cells.count("►") == 1
+    assert f"{result.scale.p_value:.2g}" in page.cells
+
+
+def test_names_are_escaped():
+    page = Reader(made()._repr_html_())
+    assert "script" not in page.tags
+    assert "<script>alert(1)</script>" in page.cells[0]
+
+
+def test_an_inconclusive_answer_marks_no_row():
+    page = Reader(made(3)._repr_html_())
+    assert "►" not in page.cells
+    assert "too few curves" in page.cells
+
+
+@pytest.mark.parametrize("painted", ["product", "undulation", "scale"])
+def test_layers_are_painted_by_distance_on_one_scale(painted):
+    result = made(name="one")
+    (curves, a, kind), (_, b, _) = curve_layer_data(result, {"painted": painted, "a": {"scale": [0.5, 0.25]}})
+    assert kind == "shapes"
+    assert len(curves) == len(result.a)
+    assert [*a["features"]["painted"], *b["features"]["painted"]] == result.distances[painted].tolist()
+    assert a["face_contrast_limits"] == b["face_contrast_limits"]
+    np.testing.assert_allclose(curves[0].max(axis=0) * (0.5, 0.25), result.a[0].max(axis=0), atol=0.01)
+
+
+def test_an_unknown_painting_is_refused():
+    with pytest.raises(ValueError, match="painted by product, undulation, scale, not 'area'"):
+        curve_layer_data(made(), {"painted": "area"})
+
+
+def pooled():
+    parts = [Ensemble(list(blobs(count, 60, seed=count)), name=name) for count, name in ((12, "one"), (9, "three"))]
+    b = Ensemble(list(blobs(20, 60, seed=2)), name="two")
+    return compare(parts, b, Settings(landmarks=60, rank=10, permutations=99))
+
+
+PLACES = [{"name": "one", "scale": [0.5, 0.5], "translate": [3, 4]}, {"name": "three", "scale": [0.1, 0.1]}]
+
+
+def test_every_image_of_a_side_can_have_a_layer():
+    result = pooled()
+    assert [options["name"] for _, options, _ in curve_layer_data(result)] == ["one + three curves", "two curves"]
+    layers = curve_layer_data(result, {"a": {"images": PLACES}})
+    assert [options["name"] for _, options, _ in layers] == ["one curves", "three curves", "two curves"]
+    assert [options["scale"] for _, options, _ in layers] == [(0.5, 0.5), (0.1, 0.1), (1.0, 1.0)]
+    assert [options["translate"] for _, options, _ in layers] == [(3, 4), (0, 0), (0, 0)]
+    assert [len(curves) for curves, _, _ in layers] == [12, 9, 20]
+    features = [options["features"] for _, options, _ in layers]
+    assert [one for part in features for one in part["id"]] == result.distances["id"].tolist()
+    assert [value for part in features for value in part["painted"]] == result.distances["product"].tolist()
+    assert [options["metadata"][MARK]["part"] for _, options, _ in layers] == [0, 1, 0]
+    first = result.a.curves[12]
+    np.testing.assert_allclose(np.ptp(layers[1][0][0] * 0.1, axis=0), np.ptp(first, axis=0), rtol=0.02)
+
+
+@pytest.mark.parametrize(
+    "place",
+    [
+        [],
+        {"images": 3},
+        {"images": ["one", "three"]},
+        {"images": [{"scale": [1, 1]}]},
+        {"images": PLACES[:1]},
+        {"images": PLACES[::-1]},
+        {"images": [*PLACES, {"name": "four"}]},
+        {"images": [PLACES[0], {"name": "three", "scale": [0, 1]}]},
+        {"images": [PLACES[0], {"name": "three", "scale": "large"}]},
+        {"images": [PLACES[0], {"name": "three", "scale": [1e-300, 1]}]},
+        {"images": PLACES, "scale": None},
+        {"images": PLACES, "scale": ["x", "y"]},
+    ],
+)
+def test_places_of_images_that_make_no_sense_are_refused(place):
+    with pytest.raises(ValueError, match="of A in its view"):
+        curve_layer_data(pooled(), {"a": place})
+
+
+def test_images_whose_curves_are_mixed_have_no_layers_of_their_own():
+    a = Ensemble(list(blobs(6, 60, seed=1)), name="both", images=["one", "three"] * 3)
+    result = compare(a, Ensemble(list(blobs(6, 60, seed=2))), Settings(landmarks=60, rank=4, permutations=19))
+    with pytest.raises(ValueError, match="the images of A in its view"):
+        curve_layer_data(result, {"a": {"images": PLACES}})

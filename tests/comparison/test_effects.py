@@ -1,0 +1,200 @@
+"""Effect sizes: closed forms, coverage of the intervals, where a known difference lies, and what could be seen."""
+
+import numpy as np
+import pytest
+
+from napari_shape_ensembles.comparison import aspects, detectable_differences, effect_sizes
+from napari_shape_ensembles.comparison.effects import _resample, _unbiased
+from napari_shape_ensembles.mmd import mmd_test
+from napari_shape_ensembles.mmd.kernel import finished, gaussian
+
+SPREAD = 0.5 ** np.arange(10)
+
+
+def coordinates(m=80, n=80, seed=0):
+    rng = np.random.default_rng(seed)
+    return rng.normal(size=(m + n, 10)) * SPREAD, rng.normal(size=(m + n, 3)) * 0.3, m
+
+
+def true_mmd(shift, s, d=1):
+    """MMD of two standard normal distributions in d dimensions whose means lie `shift` apart."""
+    width = s**2 + 2
+    return np.sqrt(2 * (s**2 / width) ** (d / 2) * (1 - np.exp(-(shift**2) / (2 * width))))
+
+
+def test_the_observed_value_is_the_unbiased_statistic():
+    t, _, first = coordinates(20, 30)
+    k = gaussian(t, t, 0.9)
+    x, y = slice(first), slice(first, None)
+
+    def others(block):
+        return (block.sum() - np.trace(block)) / (len(block) * (len(block) - 1))
+
+    counts = _resample(first, 50, 30, 0)
+    squared, spread = finished(_unbiased(t, counts, first, 0.9))
+    assert squared[0] == pytest.approx(others(k[x, x]) + others(k[y, y]) - 2 * k[x, y].mean(), abs=1e-12)
+    assert spread[0] == pytest.approx(1 - (others(k[x, x]) + others(k[y, y])) / 2, abs=1e-12)
+
+
+def test_resamples_are_those_of_repeated_points_without_their_own_pairs():
+    t, _, first = coordinates(12, 15)
+    counts = _resample(first, 27, 25, 0)
+    assert (counts[:, :first].sum(axis=1) == first).all()
+    squared, _ = finished(_unbiased(t, counts, first, 0.9))
+    for row in (1, 7, 25):
+        drawn = np.repeat(np.arange(27), counts[row].astype(int))
+        k = gaussian(t[drawn], t[drawn], 0.9)
+        apart = drawn[:, None] != drawn
+        x, y = slice(first), slice(first, None)
+        means = [(k[part, part] * apart[part, part]).sum() / apart[part, part].sum() for part in (x, y)]
+        assert squared[row] == pytest.approx(sum(means) - 2 * k[x, y].mean(), abs=1e-6)
+
+
+def test_intervals_cover_the_true_mmd():
+    s, shift = 1.0, 0.8
+    counts = _resample(60, 120, 300, 1)
+    inside = 0
+    for seed in range(200):
+        z = np.random.default_rng(seed).normal(size=(120, 1))
+        z[60:] += shift
+        squared, _ = finished(_unbiased(z, counts, 60, s))
+        low, high = np.quantile(squared[1:], [0.025, 0.975])
+        inside += low <= true_mmd(shift, s) ** 2 <= high
+    assert 180 <= inside <= 199
+
+
+def test_estimates_do_not_grow_as_samples_shrink():
+    means = []
+    for m in (10, 40, 160):
+        values = [
+            finished(_unbiased(np.random.default_rng(seed).normal(size=(2 * m, 1)), np.ones((1, 2 * m)), m, 1.0))[0][0]
+            for seed in range(100)
+        ]
+        means.append(np.mean(values))
+        assert abs(np.mean(values)) < 4 * np.std(values) / 10
+
+
+@pytest.mark.parametrize(
+    ("aspect", "change"),
+    [
+        ("size", lambda t, l: (t, l + np.array([0.3, 0, 0.3]))),
+        ("elongation", lambda t, l: (t, l + np.array([0.3, 0, -0.3]))),
+        ("elongation", lambda t, l: (t, l + np.array([0, 0.4, 0]))),
+        ("coarse form", lambda t, l: (t + np.eye(10)[0], l)),
+        ("fine roughness", lambda t, l: (t * np.where(np.arange(10) < 3, 1, 2.5), l)),
+    ],
+)
+def test_the_share_of_the_difference_lies_where_it_was_put(aspect, change):
+    t, l, first = coordinates()
+    t[first:], l[first:] = change(t[first:], l[first:])
+    effects = effect_sizes(t, l, first, resamples=100)
+    assert sum(share.value for share in effects.shares.values()) == pytest.approx(1)
+    share = effects.shares[aspect]
+    assert share.value > 0.8
+    assert share.low <= share.value <= share.high
+    assert effects.standardized[aspect].low > 0.3
+    others = [name for name in effects.shares if name != aspect]
+    assert all(effects.shares[name].value < 0.2 for name in others)
+
+
+def test_aspects_keep_distances_and_split_the_variance():
+    t, l, _ = coordinates()
+    parts = aspects(t, l)
+    assert list(parts) == ["size", "elongation", "coarse form", "fine roughness"]
+    both = np.concatenate([parts["size"], parts["elongation"]], axis=1)
+    np.testing.assert_allclose((both**2).sum(axis=1), (l**2).sum(axis=1))
+    coarse = parts["coarse form"]
+    share = np.cumsum(t.var(axis=0)) / t.var(axis=0).sum()
+    assert share[coarse.shape[1] - 1] >= 0.9 > share[coarse.shape[1] - 2]
+    np.testing.assert_allclose(parts["fine roughness"].std(axis=0), 1)
+    assert "fine roughness" not in aspects(t[:, :1], l)
+
+
+def test_the_size_ratio_is_that_of_lengths():
+    t, l, first = coordinates(500, 500)
+    l[first:] += np.log(1.2) * np.array([1, 0, 1])
+    ratio = effect_sizes(t, l, first, resamples=200).size_ratio
+    assert ratio.low < 1.2 < ratio.high
+    assert ratio.high - ratio.low < 0.1
+    exact = np.exp((l[first:, [0, 2]].sum(axis=1).mean() - l[:first, [0, 2]].sum(axis=1).mean()) / 2)
+    assert ratio.value == pytest.approx(exact)
+
+
+def test_no_difference_has_no_share():
+    t, l = np.zeros((20, 4)), np.zeros((20, 3))
+    effects = effect_sizes(t, l, 10, resamples=50)
+    assert effects.mmd["undulation"].value == 0
+    assert all(np.isnan(share.value) for share in effects.shares.values())
+    assert effects.size_ratio.value == 1
+
+
+def test_the_same_seed_gives_the_same_digits():
+    t, l, first = coordinates()
+    assert effect_sizes(t, l, first, seed=3) == effect_sizes(t, l, first, seed=3)
+    assert effect_sizes(t, l, first, seed=3) != effect_sizes(t, l, first, seed=4)
+
+
+def test_malformed_input_is_refused():
+    t, l, _ = coordinates()
+    with pytest.raises(ValueError, match="at least two curves"):
+        effect_sizes(t, l[:-1], 80)
+    with pytest.raises(ValueError, match="at least 20"):
+        effect_sizes(t, l, 80, resamples=5)
+
+
+def both_tests(t, l, first, **options):
+    return mmd_test(t[:first], t[first:], **options), mmd_test(l[:first], l[first:], **options)
+
+
+def found(power_of, repeats=150):
+    return np.mean([power_of(seed) for seed in range(repeats)])
+
+
+def test_differences_of_the_detectable_size_are_found_as_often_as_claimed():
+    t, l, first = coordinates(60, 90)
+    least = detectable_differences(t, l, first, *both_tests(t, l, first), power=0.8)
+
+    def size(seed):
+        _, l, first = coordinates(60, 90, seed + 1)
+        l[first:] += np.log(least.size_ratio) * np.array([1, 0, 1])
+        return mmd_test(l[:first], l[first:], permutations=300, seed=seed).rejected
+
+    def elongation(seed):
+        _, l, first = coordinates(60, 90, seed + 1)
+        l[first:] += np.log(least.elongation_ratio) / 2 * np.array([1, 0, -1])
+        return mmd_test(l[:first], l[first:], permutations=300, seed=seed).rejected
+
+    def form(seed):
+        t, _, first = coordinates(60, 90, seed + 1)
+        t[first:, 0] += least.form_shift * SPREAD[0]
+        return mmd_test(t[:first], t[first:], permutations=300, seed=seed).rejected
+
+    assert 0.65 < found(size) < 0.95
+    assert 0.65 < found(elongation) < 0.95
+    assert 0.65 < found(form) < 0.95
+
+
+def test_more_curves_could_show_smaller_differences():
+    few, many = (
+        detectable_differences(*data, *both_tests(*data)) for data in (coordinates(20, 20), coordinates(200, 200))
+    )
+    assert 1 < many.size_ratio < few.size_ratio
+    assert 1 < many.elongation_ratio < few.elongation_ratio
+    assert 0 < many.form_shift < few.form_shift
+
+
+def test_what_was_different_already_does_not_count_as_spread():
+    t, l, first = coordinates()
+    apart = l.copy()
+    apart[first:] += 0.2
+    one = detectable_differences(t, l, first, *both_tests(t, l, first))
+    other = detectable_differences(t, apart, first, *both_tests(t, apart, first))
+    assert other.size_ratio == pytest.approx(one.size_ratio, rel=0.1)
+
+
+def test_nothing_is_detectable_with_too_few_permutations():
+    data = coordinates(20, 20)
+    least = detectable_differences(*data, *both_tests(*data, permutations=20))
+    assert least.size_ratio == least.elongation_ratio == least.form_shift == np.inf
+    with pytest.raises(ValueError, match=r"power 0\.2"):
+        detectable_differences(*data, *both_tests(*data), power=0.2)

@@ -1,0 +1,77 @@
+"""The comparison against several archetypes: agreement, disagreement, and steps that can be left."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from curve_makers import blobs
+from napari_shape_ensembles import Ensemble, Settings, archetype_sensitivity, compare
+from napari_shape_ensembles.comparison import STEPS, ArchetypeSensitivity, sensitivity_steps
+
+QUICK = Settings(landmarks=60, rank=10, permutations=200)
+
+
+def pair(count=30, stretch=1.5):
+    return Ensemble(list(blobs(count, 60, seed=1))), Ensemble(list(blobs(count, 60, seed=2) * stretch))
+
+
+def test_agreeing_archetypes_give_one_row_and_a_range():
+    found = archetype_sensitivity(*pair(), QUICK, archetypes=4)
+    assert found.cases == ("1∧0",) * 4
+    assert found.stable
+    assert found.comparison.case == "1∧0"
+    assert len({comparison.settings.archetype for comparison in found.comparisons}) == 4
+    low, high = found.p_values("undulation")
+    assert 0.01 < low < high <= 1
+    assert found.mmd("scale")[0] > found.comparison.scale.threshold / 2
+    assert found.summary().startswith("All 4 archetypes lead to 1∧0 (undulation p from ")
+
+
+def test_the_first_is_the_comparison_itself_and_the_others_those_of_their_archetypes():
+    a, b = pair()
+    found = archetype_sensitivity(a, b, QUICK, archetypes=3)
+    assert (found.comparisons[0].t == compare(a, b, QUICK).t).all()
+    chosen = found.comparisons[2].settings
+    assert (found.comparisons[2].t == compare(a, b, chosen).t).all()
+
+
+def test_disagreeing_archetypes_have_no_answer():
+    a, b = pair()
+    differ = compare(a, b, QUICK)
+    same = compare(a, Ensemble(list(blobs(30, 60, seed=2))), QUICK)
+    found = ArchetypeSensitivity((differ, same, differ))
+    assert not found.stable
+    assert found.comparison.case == "inconclusive"
+    assert "depends on the archetype" in found.comparison.summary()
+    assert "of 3, 2 to 1∧0, 1 to 1∧1" in found.summary()
+
+
+def test_steps_are_numbered_through_and_can_be_left():
+    seen = []
+    archetype_sensitivity(*pair(10), QUICK, archetypes=2, progress=seen.append)
+    assert [step.index for step in seen] == list(range(2 * len(STEPS)))
+    assert seen[-1].name == f"archetype 2 of 2: {STEPS[-1]}"
+    steps = sensitivity_steps(*pair(10), QUICK)
+    assert next(steps).total == 5 * len(STEPS)
+    steps.close()
+
+
+def test_one_archetype_shows_nothing():
+    with pytest.raises(ValueError, match="at least 2"):
+        archetype_sensitivity(*pair(10), QUICK, archetypes=1)
+
+
+def test_draws_repeat_with_the_seed():
+    one, other = (archetype_sensitivity(*pair(10), QUICK, archetypes=3) for _ in range(2))
+    assert [c.settings.archetype for c in one.comparisons] == [c.settings.archetype for c in other.comparisons]
+    assert np.array_equal(one.comparisons[1].t, other.comparisons[1].t)
+
+
+def test_no_archetype_is_taken_twice_and_steps_count_those_there_are():
+    a, b = pair(3)
+    seen = []
+    found = archetype_sensitivity(a, b, replace(QUICK, archetype=4), archetypes=20, progress=seen.append)
+    assert sorted(comparison.settings.archetype for comparison in found.comparisons) == list(range(6))
+    assert {step.total for step in seen} == {6 * len(STEPS)}
+    assert seen[-1].index == 6 * len(STEPS) - 1

@@ -1,0 +1,60 @@
+"""The truth table, and when a sample is too small for any answer."""
+
+import numpy as np
+import pytest
+
+from napari_shape_ensembles.comparison import TRUTH_TABLE, inconclusive, row, too_few
+from napari_shape_ensembles.comparison.verdict import smallest_p_value
+from napari_shape_ensembles.mmd import mmd_test
+
+
+@pytest.mark.parametrize(
+    ("undulation", "scale", "case"),
+    [(False, False, "1∧1"), (False, True, "1∧0"), (True, False, "0∧1"), (True, True, "0∧0")],
+)
+def test_rejections_become_zeros_of_the_row(undulation, scale, case):
+    assert row(undulation, scale) == case
+    assert case in TRUTH_TABLE
+
+
+def test_no_row_claims_that_images_are_the_same():
+    assert not any("same" in meaning or "accept" in meaning for meaning in TRUTH_TABLE.values())
+
+
+@pytest.mark.parametrize(
+    ("m", "n", "enough"), [(1, 1, False), (4, 5, False), (1, 50, False), (6, 6, True), (1, 400, True)]
+)
+def test_small_samples_cannot_reach_the_level(m, n, enough):
+    reason = too_few(m, n, 1000, 0.01)
+    assert (reason is None) == enough
+    if not enough:
+        assert f"{m} and {n} curves cannot reach p < 0.01" in reason
+
+
+def test_too_few_permutations_are_named_with_the_remedy():
+    assert too_few(500, 500, 99, 0.01) == "99 permutations cannot reach p < 0.01: take at least 200"
+    assert too_few(500, 500, 200, 0.01) is None
+
+
+def test_a_comparison_has_no_answer_for_each_of_its_reasons():
+    assert inconclusive(500, 500, 1000, 0.01) is None
+    assert "cannot reach" in inconclusive(4, 5, 1000, 0.01)
+    assert "take at least 200" in inconclusive(500, 500, 99, 0.01)
+    assert "depends on the archetype" in inconclusive(500, 500, 1000, 0.01, row_depends_on_archetype=True)
+
+
+def test_thresholds_without_permutations_need_none_but_enough_curves():
+    assert inconclusive(500, 500, 1, 0.01, null="gamma") is None
+    assert inconclusive(500, 500, 1, 0.01, null="bound") is None
+    assert "cannot reach" in inconclusive(4, 5, 1, 0.01, null="gamma")
+    # √(2/15)·(1 + √(2 ln 100)) = 1.47 exceeds √2; of 20 curves each it is 1.28.
+    assert "beyond any MMD of 15 and 15 curves" in inconclusive(15, 15, 1000, 0.01, null="bound")
+    assert inconclusive(20, 20, 1000, 0.01, null="bound") is None
+
+
+@pytest.mark.parametrize(("m", "n"), [(3, 3), (2, 5)])
+def test_the_smallest_p_value_is_that_of_separated_samples(m, n):
+    x, y = np.arange(m)[:, None] * 0.01, 100 + np.arange(n)[:, None] * 0.01
+    found = np.mean([mmd_test(x, y, permutations=400, seed=seed).p_value for seed in range(40)])
+    assert smallest_p_value(m, n, 400) == pytest.approx(found, rel=0.05)
+    assert smallest_p_value(m, n, 4) == pytest.approx((1 + 4 * smallest_p_value(m, n, 10**12)) / 5)

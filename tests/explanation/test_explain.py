@@ -1,0 +1,225 @@
+"""Explanations of whole comparisons: what was put in is named, and nothing else; swaps prove the separation."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from threadpoolctl import threadpool_limits
+
+from curve_makers import blobs
+from napari_shape_ensembles import Ensemble, Settings, compare, explain, extract_curves, resynthesis, segment
+from napari_shape_ensembles.explanation import STEPS, explanation_steps, witnesses
+from napari_shape_ensembles.explanation.properties import properties
+from napari_shape_ensembles.explanation.swaps import _polar_factors
+from napari_shape_ensembles.progress import Stopped, reporting
+from napari_shape_ensembles.shapes import to_landmarks
+from napari_shape_ensembles.viewer import sample_data
+
+QUICK = Settings(landmarks=100, rank=20, permutations=199)
+
+
+def sample(name):
+    layers = getattr(sample_data, name)(0)
+    return [
+        extract_curves(segment(image), scale=options["scale"], unit="µm", name=options["name"])
+        for image, options, _ in layers
+    ]
+
+
+def grains(shared_data, load_curves, key):
+    factor, *origin = np.load(shared_data / "paper" / "pil184_grains.npz")[f"{key}_to_steps"]
+    return Ensemble([curve * factor + origin[::-1] for curve in load_curves("paper/pil184_grains.npz", key)])
+
+
+@pytest.fixture(scope="module")
+def small():
+    a = Ensemble(list(blobs(40, 80, seed=1)), name="one", unit="um")
+    b = Ensemble(list(blobs(40, 80, seed=2) * 1.6), name="two", unit="um")
+    return compare(a, b, QUICK)
+
+
+@pytest.mark.parametrize(
+    ("name", "named", "words"),
+    [
+        ("no_difference", (), "No component of shape differs"),
+        ("scale_difference", ("size", "elongation"), "B's size varies"),
+        ("undulation_difference", ("fine roughness",), "B's outlines are rougher"),
+        ("both_differences", ("elongation", "coarse form", "fine roughness"), "B's outlines are more elongated"),
+    ],
+)
+def test_the_difference_put_into_a_sample_is_named_and_no_other(name, named, words):
+    found = explain(compare(*sample(name)))
+    assert found.components.differing(0.01) == named
+    assert words in " ".join(found.sentences())
+
+
+def test_noise_on_the_papers_grains_is_named_as_roughness_and_proved_by_swapping(shared_data, load_curves):
+    a, b = (grains(shared_data, load_curves, key) for key in ("hlf1_noisy", "hlf2_smooth5"))
+    result = compare(a, b)
+    found = explain(result)
+    assert found.components.differing(0.01) == ("coarse form", "fine roughness")
+    assert found.components.share[3] > 0.9
+    assert "B's outlines are smoother" in found.sentences()[1]
+    fine = [mode for mode in found.modes.order()[:20].tolist() if found.modes.label(mode).startswith("waves of")]
+    assert fine
+    assert all("B's outlines are smoother; B varies 0." in found.modes.sentence(mode) for mode in fine)
+    swaps = resynthesis(result)
+    assert [swap.case for swap in swaps] == ["1∧1", "0∧1", "0∧1", "1∧1"]
+    for swap in swaps:
+        assert swap.found() == swap.expected(found.components.differing(0.01))
+
+
+def test_stretched_grains_are_more_elongated_and_nothing_else(shared_data, load_curves):
+    a, b = (grains(shared_data, load_curves, key) for key in ("hlf1_smooth5", "hlf2_smooth5"))
+    result = compare(a, Ensemble([curve * [1.4, 1 / 1.4] for curve in b.curves]))
+    found = explain(result)
+    assert found.components.differing(0.01) == ("elongation",)
+    assert found.components.share[1] > 0.97
+    assert [swap.case for swap in resynthesis(result)] == ["1∧0", "1∧1", "1∧1", "1∧0"]
+
+
+def test_powder_particles_differ_in_size(shared_data, load_curves):
+    data = np.load(shared_data / "ampis_powder" / "polygons.npz")
+    curves = load_curves("ampis_powder/polygons.npz")
+    inside = [(curve > 1).all() and (curve < (1022, 1534)).all() for curve in curves]
+    chosen = (data["kind"] == 0) & inside
+    a, b = (Ensemble([curves[i] for i in np.flatnonzero(chosen & (data["image"] == k))]) for k in (0, 1))
+    result = compare(a, b)
+    found = explain(result)
+    assert found.components.differing(0.01) == ("size",)
+    assert found.components.ratio[0] == pytest.approx(0.81, abs=0.02)
+    swaps = resynthesis(result)
+    assert [swap.case for swap in swaps] == ["1∧0", "1∧1", "1∧1", "1∧0"]
+    for swap in swaps:
+        assert swap.found() == swap.expected(("size",))
+
+
+def test_old_battery_particles_are_smaller(load_curves):
+    a, b = (Ensemble(load_curves("paper/battery_curves.npz", f"{age}_sigma15")) for age in ("new", "old"))
+    assert explain(compare(a, b)).components.differing(0.01) == ("size",)
+
+
+def test_a_size_difference_is_explained_as_such(small):
+    found = explain(small)
+    assert found.components.differing(0.01) == ("size",)
+    assert found.components.ratio[0] == pytest.approx(1.6, rel=0.2)
+    assert found.sentences()[0].startswith("B's outlines are larger: size 1.")
+    assert "area" in found.descriptors.tests.names
+    area = found.descriptors.tests.names.index("area")
+    assert found.descriptors.tests.adjusted[area] <= 0.01
+    assert found.descriptors.medians[1, area] > found.descriptors.medians[0, area]
+
+
+def test_witnesses_belong_to_the_deciding_description(small):
+    table = witnesses(small)
+    assert table["source"].tolist() == ["A"] * 40 + ["B"] * 40
+    from napari_shape_ensembles.mmd.witness import witness
+
+    expected = witness(small.l, 40, small.scale.bandwidth)
+    np.testing.assert_array_equal(table["scale"], expected)
+    assert expected[:40].mean() > 0 > expected[40:].mean()
+
+
+def test_steps_come_in_order_and_can_be_left(small):
+    seen = []
+    explain(small, progress=lambda name, index, total: seen.append((name, index, total)))
+    assert seen == [(name, index, len(STEPS)) for index, name in enumerate(STEPS)]
+    steps = explanation_steps(small)
+    next(steps)
+    steps.close()
+
+
+@pytest.mark.parametrize("name", ["testing components", "testing descriptors"])
+def test_a_step_can_be_left_half_way(small, name):
+    asked = []
+    steps = explanation_steps(small)
+    while next(steps) != name:
+        pass
+    with reporting(stop=lambda: asked.append(name) or len(asked) > 2), pytest.raises(Stopped):
+        next(steps)
+
+
+def test_the_same_seed_gives_the_same_explanation(small):
+    one, other = explain(small), explain(small)
+    assert one.sentences() == other.sentences()
+    np.testing.assert_array_equal(one.modes.tests.adjusted, other.modes.tests.adjusted)
+
+
+def test_swaps_compare_what_was_replaced_by_all_curves_and_what_was_kept_by_halves(small):
+    swaps = resynthesis(small)
+    assert [(swap.form, swap.scale, swap.against) for swap in swaps] == [
+        ("A", "B", "A"),
+        ("A", "B", "B"),
+        ("B", "A", "A"),
+        ("B", "A", "B"),
+    ]
+    for swap in swaps:
+        for source, read in ((swap.form, swap.of_form), (swap.scale, swap.of_scale)):
+            assert len(read.a) == len(read.b) == (20 if source == swap.against else 40)
+    areas = [swap.of_scale.a.features["area"].median() for swap in swaps]
+    assert areas[0] > 1.5 * areas[2]  # B's scale is the larger one
+
+
+def test_no_test_of_a_swap_sees_a_curve_from_both_sides():
+    """Forms are known by their area in units of the scale, scales by their size: none may be on both sides."""
+    a = Ensemble([curve * size for curve, size in zip(blobs(30, 80, seed=1), np.linspace(1, 2, 30), strict=True)])
+    b = Ensemble([curve * size for curve, size in zip(blobs(17, 80, seed=2), np.linspace(3, 4, 17), strict=True)])
+    for swap in resynthesis(compare(a, b, QUICK)):
+        for source, read, measured in (
+            (swap.form, swap.of_form, lambda one: properties(one)["triangularity"]),
+            (swap.scale, swap.of_scale, lambda one: properties(one)["size"]),
+        ):
+            made, others = (measured(to_landmarks(side, 100)) for side in (read.a, read.b))
+            assert len(made) == {"A": 30, "B": 17}[source] // (2 if source == swap.against else 1)
+            everything = np.sort(np.concatenate([made, others]))
+            assert (np.diff(everything) > 1e-6 * everything[1:]).all()
+
+
+def test_a_swap_keeps_a_form_to_rounding(small):
+    """Traced anew under another scale, an outline has the form it had: the measure is an affine one."""
+    forms, scales = _polar_factors(small)
+    made = [Ensemble(list(np.sqrt(100) * forms[:40] @ scales[rows])) for rows in (slice(40), slice(40, 80))]
+    found = compare(*made, QUICK)
+    np.testing.assert_allclose(found.t[40:], found.t[:40], atol=1e-9 * found.t.std())
+
+
+@pytest.mark.parametrize(("count", "call"), [(1, explain), (3, resynthesis)])
+def test_too_few_curves_are_refused_in_words(count, call):
+    result = compare(Ensemble(list(blobs(count, 60))), Ensemble(list(blobs(9, 60, seed=3))), QUICK)
+    with pytest.raises(ValueError, match=f"{count} and 9 curves"):
+        call(result)
+
+
+def test_an_explanation_says_where_the_verdict_gives_no_answer(small):
+    undecided = replace(small, row_depends_on_archetype=True)
+    assert explain(undecided).sentences()[0].startswith("The comparison is inconclusive")
+    decided = explain(replace(small, settings=replace(small.settings, permutations=999)))
+    assert not decided.sentences()[0].startswith("The comparison is inconclusive")
+
+
+def test_a_component_that_the_row_did_not_see_is_called_a_hint(small):
+    unseen = replace(small, scale=replace(small.scale, rejected=False))
+    words = "The test of scale as a whole did not detect this difference in size: take it as a hint."
+    assert words in explain(unseen).sentences()
+    assert words not in explain(small).sentences()
+
+
+def test_a_small_part_of_the_outline_is_not_called_none_of_it(small):
+    found = explain(small)
+    effect = np.zeros(1000)
+    effect[0] = 2 * found.form.effect_threshold
+    one = replace(found, form=replace(found.form, effect=effect))
+    assert "On less than 1% of the outline the mean form differs." in one.sentences()
+
+
+def test_the_number_of_threads_changes_no_digit_of_an_explanation():
+    a, b = (Ensemble(list(blobs(700, 60, seed=seed))) for seed in (1, 2))
+    result = compare(a, b, Settings(landmarks=100, rank=20, permutations=199))
+    found = []
+    for threads in (1, 2):
+        with threadpool_limits(threads, "blas"):
+            found.append(explain(result))
+    for part in ("components", "form", "modes"):
+        for name, one in vars(getattr(found[0], part)).items():
+            if isinstance(one, np.ndarray):
+                assert one.tobytes() == getattr(getattr(found[1], part), name).tobytes(), f"{part}.{name}"

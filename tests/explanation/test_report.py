@@ -1,0 +1,179 @@
+"""The report and its figures: whole, harmless whatever layers are called, and the same every time."""
+
+import re
+from html.parser import HTMLParser
+from itertools import pairwise
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+
+from curve_makers import blobs
+from napari_shape_ensembles import Ensemble, Settings, compare, explain, resynthesis
+from napari_shape_ensembles.explanation.figures import FIGURES, null_distributions, save_figures
+from napari_shape_ensembles.explanation.report import _table_page, _text_pages, report_html, save_report
+
+NASTY = "<script>alert('x')</script> & \"$\\frac{1}{0}$\" --><svg onload=alert(1)> 核"
+QUICK = Settings(landmarks=100, rank=20, permutations=199)
+
+
+@pytest.fixture(scope="module")
+def explanation():
+    a = Ensemble(list(blobs(30, 80, seed=1)), name=NASTY, unit="um", dropped={"<b>touching": 3})
+    b = Ensemble(list(blobs(35, 80, seed=2) * 1.6), name="two", unit="um")
+    return explain(compare(a, b, QUICK))
+
+
+@pytest.fixture(scope="module")
+def page(explanation):
+    return report_html(explanation, swaps=resynthesis(explanation.comparison))
+
+
+class Parsed(HTMLParser):
+    def __init__(self, page):
+        super().__init__()
+        self.tags, self.attributes, self.text = [], [], []
+        self.feed(page)
+
+    def handle_starttag(self, tag, attributes):
+        self.tags.append(tag)
+        self.attributes += attributes
+
+    def handle_data(self, data):
+        self.text.append(data)
+
+
+def test_names_are_text_and_nothing_else(page):
+    parsed = Parsed(page)
+    assert not {"script", "iframe", "object", "img", "link", "b"} & set(parsed.tags)
+    assert not [name for name, _ in parsed.attributes if name.startswith("on")]
+    assert any(NASTY in text for text in parsed.text)
+    assert parsed.tags.count("svg") == len(FIGURES)
+
+
+def test_the_page_needs_nothing_from_outside(page):
+    for name, value in Parsed(page).attributes:
+        if name in ("href", "xlink:href", "src"):
+            assert value.startswith(("#", "data:image/png;base64,")), value
+    assert "@import" not in page
+    assert not re.search(r"url\((?!#)", page)
+
+
+def test_the_page_says_what_was_found_and_how(page, explanation):
+    text = " ".join(Parsed(page).text)
+    result = explanation.comparison
+    for words in (
+        result.summary(),
+        *explanation.sentences(),
+        "B's outlines are larger",
+        "199 random relabellings (seed 0)",
+        "30 outlines of A",
+        "Proof by resynthesis",
+        "circularity",
+        "Gretton",
+        "<b>touching",
+        *result.versions.values(),
+        *(caption for _, caption in FIGURES.values()),
+    ):
+        assert words in text, words
+    for name in vars(result.settings):
+        assert name.replace("_", " ") in text
+
+
+def test_the_row_that_holds_is_marked_by_a_sign(page, explanation):
+    case = explanation.comparison.case
+    assert f"<td>► {case}</td>" in page
+    assert page.count("►") == 1
+
+
+def test_the_same_explanation_gives_the_same_page(page, explanation):
+    assert report_html(explanation, swaps=resynthesis(explanation.comparison)) == page
+
+
+@pytest.mark.parametrize("name", ["report.html", "report.PDF"])
+def test_reports_are_saved_by_their_ending(explanation, tmp_path, name):
+    path = save_report(explanation, tmp_path / name)
+    content = path.read_bytes()
+    assert content.startswith(b"%PDF" if "PDF" in name else b"<!DOCTYPE html>")
+    if "PDF" in name:
+        assert len(re.findall(rb"/Type /Page\b", content)) >= 5 + len(FIGURES)
+
+
+def test_another_ending_is_refused(explanation, tmp_path):
+    with pytest.raises(ValueError, match=r"\.html or \.pdf, not as \.doc"):
+        save_report(explanation, tmp_path / "report.doc")
+
+
+def test_figures_are_saved_at_the_set_resolution(explanation, tmp_path):
+    from skimage.io import imread
+
+    saved = save_figures(explanation, tmp_path / "new", dpi=50)
+    assert {path.name for path in saved} == {f"{name}.{kind}" for name in FIGURES for kind in ("svg", "png")}
+    for path in saved:
+        if path.suffix == ".svg":
+            assert ElementTree.parse(path).getroot().tag.endswith("svg")
+        else:
+            pixels = imread(path)
+            assert pixels.shape[1] == pytest.approx(7.2 * 50, abs=1)
+            assert np.ptp(pixels[..., :3]) > 200
+
+
+def test_a_resolution_below_1_is_refused(explanation, tmp_path):
+    with pytest.raises(ValueError, match="dpi 0"):
+        save_figures(explanation, tmp_path, dpi=0)
+
+
+def test_a_comparison_without_a_difference_says_so():
+    a, b = (Ensemble(list(blobs(20, 60, seed=seed)), name="") for seed in (1, 2))
+    text = " ".join(Parsed(report_html(explain(compare(a, b, QUICK)))).text)
+    assert "No component of shape differs detectably." in text
+    assert "20 outlines of A (unnamed)" in text
+
+
+@pytest.mark.parametrize("ending", [".html", ".pdf"])
+def test_a_report_that_cannot_be_finished_leaves_the_earlier_one(explanation, tmp_path, monkeypatch, ending):
+    path = tmp_path / f"report{ending}"
+    path.write_text("earlier")
+    monkeypatch.setattr("napari_shape_ensembles.archive.os.fsync", lambda _: (_ for _ in ()).throw(OSError("full")))
+    with pytest.raises(OSError, match="full"):
+        save_report(explanation, path)
+    assert path.read_text() == "earlier"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_text_goes_on_to_as_many_pages_as_it_takes():
+    lines = [f"Sentence {i} of a long explanation. " * 5 for i in range(60)]
+    pages = list(_text_pages("A title " * 40, lines))
+    assert len(pages) > 2
+    assert "Sentence 59" in pages[-1].texts[-1].get_text()
+    for page in pages:
+        FigureCanvasAgg(page).draw()
+        boxes = [text.get_window_extent() for text in page.texts if text.get_text()]
+        assert all(box.y0 > 0 and box.x1 < page.bbox.x1 for box in boxes)
+        if len(boxes) == 2:
+            assert boxes[0].y0 > boxes[1].y1  # the title above the text
+
+
+def test_cells_of_several_lines_have_the_height_of_them(explanation):
+    page = _table_page(("Title", ("one", "other"), [("a", "short"), ("b", "many words " * 30)]))
+    FigureCanvasAgg(page).draw()
+    cells = next(iter(page.axes[0].tables)).get_celld()
+    text, cell = cells[2, 1].get_text().get_window_extent(), cells[2, 1].get_window_extent()
+    assert cell.y0 <= text.y0 <= text.y1 <= cell.y1
+
+
+def test_pictures_of_the_tests_have_room_for_caption_and_numbers(explanation):
+    figure = null_distributions(explanation)
+    figure.supxlabel("a caption below", fontsize=7)
+    FigureCanvasAgg(figure).draw()
+    legend = figure.legends[0].get_window_extent()
+    assert not any(text.get_window_extent().overlaps(legend) for text in figure.texts if text.get_text())
+    for one, other in pairwise(figure.axes):
+        last, following = drawn_labels(one)[-1], drawn_labels(other)[0]
+        assert not last.get_window_extent().overlaps(following.get_window_extent())
+
+
+def drawn_labels(axis):
+    low, high = axis.get_xlim()
+    return [label for label, x in zip(axis.get_xticklabels(), axis.get_xticks(), strict=True) if low <= x <= high]

@@ -1,0 +1,114 @@
+"""Curves that deserve a second look: each fault is named, ordinary curves are not."""
+
+import numpy as np
+import pytest
+
+from curve_makers import blobs
+from napari_shape_ensembles import Ensemble, extract_curves, suspicious
+from napari_shape_ensembles.inspection.quality import along_border, nested, roughness, unusual
+
+SIZE = 200
+
+
+def ordinary(count=30, **options):
+    curves = blobs(count, 200, seed=1, modes=6, elongation=1.3)
+    return [(curve - curve.mean(axis=0)) * 10 + (40 * i, 0) for i, curve in enumerate(curves)]
+
+
+def reasons_of(odd, **options):
+    """Reasons given for one odd curve among thirty ordinary ones."""
+    ensemble = Ensemble([*ordinary(), odd])
+    table = suspicious(ensemble, **options).set_index("index")
+    return table["reasons"].get(30, "")
+
+
+def test_ordinary_curves_are_not_suspicious():
+    assert len(suspicious(Ensemble(ordinary()))) <= 1
+
+
+def circle(radius, centre, n=200):
+    u = 2 * np.pi * np.arange(n) / n
+    return np.stack([np.cos(u), np.sin(u)], axis=-1) * radius + centre
+
+
+@pytest.mark.parametrize(
+    ("odd", "reason"),
+    [
+        (circle(2, (0, 300)), "tiny"),
+        (circle(3, (40, 0)), "lies inside another curve"),
+        (circle(300, (0, 900)), "unusually large"),
+        (circle(12, (0, 300)), "unusually smooth"),
+        (np.array([[0, 300], [0, 320], [20, 300], [20, 330]], dtype=float), "touches or crosses itself"),
+    ],
+)
+def test_each_fault_is_named(odd, reason):
+    assert reason in reasons_of(odd)
+
+
+def test_a_frayed_outline_is_unusually_rough():
+    rng = np.random.default_rng(0)
+    radius = 12 * (1 + 0.12 * rng.normal(size=200))
+    assert "unusually rough" in reasons_of(circle(radius[:, None], (0, 300)))
+
+
+def test_what_is_measured_elsewhere_is_taken_up():
+    count = 31
+    distances, ambiguous = np.linspace(1, 1.5, count), np.zeros(count, dtype=bool)
+    distances[30], ambiguous[30] = 9, True
+    given = reasons_of(ordinary(31)[30], distances=distances, ambiguous=ambiguous)
+    assert {"far from the mean shape", "ambiguous registration"} <= set(given.split("; "))
+
+
+def test_cut_curves_are_told_by_the_frame():
+    rows, columns = np.indices((80, 80))
+    labels = ((rows - 40) ** 2 + columns**2 < 400) + 2 * ((rows - 40) ** 2 + (columns - 60) ** 2 < 200)
+    ensemble = extract_curves(labels, border=True, smoothing=0)
+    share = along_border(ensemble, np.array([[-0.5, -0.5], [79.5, 79.5]]))
+    assert share[1] == 0
+    assert 0.3 < share[0] < 0.45
+    table = suspicious(ensemble, frame=[[-0.5, -0.5], [79.5, 79.5]])
+    assert table["id"].tolist() == [1]
+    assert table["reasons"].tolist() == ["cut by the image border"]
+
+
+def test_the_worst_comes_first_and_no_reason_weighs_more_than_three():
+    ensemble = Ensemble([*ordinary(), circle(1, (0, 0)), circle(2, (0, 300))])
+    table = suspicious(ensemble)
+    assert table["score"].is_monotonic_decreasing
+    assert table["index"].iloc[0] == 30
+    assert (table["score"] <= 3 * (table["reasons"].str.count(";") + 1)).all()
+
+
+def test_pixels_make_tiny_only_where_their_size_is_known():
+    ensemble = Ensemble([circle(2, (0, 0))], unit="µm")
+    assert len(suspicious(ensemble)) == 0
+    assert suspicious(ensemble, pixel=1)["reasons"].tolist() == ["tiny: pixel steps dominate the outline"]
+    assert len(suspicious(ensemble, pixel=0.1)) == 0
+
+
+def test_checks_do_not_depend_on_place_size_or_turn():
+    ensemble = Ensemble(ordinary())
+    moved = Ensemble([curve[::-1] @ [[0, 3], [3, 0]] + 1000 for curve in ensemble.curves])
+    np.testing.assert_allclose(roughness(moved), roughness(ensemble), rtol=1e-6)
+
+
+def test_unusual_is_robust_and_silent_for_few():
+    values = np.random.default_rng(0).normal(size=500)
+    assert (unusual(values) >= 1).mean() < 0.005
+    values[:100] = 50
+    assert (unusual(values)[:100] >= 1).all()
+    assert not unusual(np.array([0.0, 0, 0, 99])).any()
+
+
+def test_holes_of_the_battery_are_the_nested_ones(load_curves):
+    ensembles = [Ensemble(load_curves("paper/battery_curves.npz", f"{key}_sigma5")) for key in ("new", "old")]
+    assert [nested(ensemble).sum() for ensemble in ensembles] == [44, 90]
+
+
+def test_an_empty_ensemble_has_nothing_suspicious():
+    assert suspicious(Ensemble([])).columns.tolist() == ["index", "id", "score", "reasons"]
+
+
+def test_numbers_that_do_not_fit_are_refused():
+    with pytest.raises(ValueError, match="one number for each of 30 curves"):
+        suspicious(Ensemble(ordinary()), distances=[1, 2])

@@ -1,0 +1,72 @@
+"""Dependence of undulation and scale: against a direct computation, its level, and what it must find and ignore."""
+
+import numpy as np
+import pytest
+from scipy.stats import binom
+
+from napari_shape_ensembles.mmd import dependence_test, median_distance
+from napari_shape_ensembles.mmd.dependence import _pairings
+from napari_shape_ensembles.mmd.kernel import gaussian
+
+
+def independent(m=40, n=50, seed=0):
+    rng = np.random.default_rng(seed)
+    return rng.normal(size=(m + n, 5)), rng.normal(size=(m + n, 3)), m
+
+
+def test_hsic_agrees_with_its_definition():
+    t, l, first = independent()
+    k, h = (gaussian(z, z, median_distance(z)) for z in (t, l))
+    side = np.arange(90) < first
+    centring = np.eye(90) - np.where(side[:, None] == side, np.where(side, 1 / first, 1 / (90 - first)), 0)
+    k, h = centring @ k @ centring, centring @ h @ centring
+    test = dependence_test(t, l, first)
+    assert test.hsic == pytest.approx(np.trace(k @ h) / 90**2, rel=1e-8)
+    assert test.normalised == pytest.approx(np.trace(k @ h) / np.sqrt(np.trace(k @ k) * np.trace(h @ h)), rel=1e-8)
+
+
+def test_dependence_is_found_and_is_complete_for_a_copy():
+    t, l, first = independent()
+    assert dependence_test(t, l + 2 * t[:, :3], first).p_value < 0.01
+    copied = dependence_test(l, l, first)
+    assert copied.normalised == pytest.approx(1)
+    assert copied.rejected
+
+
+def test_a_difference_between_the_samples_is_not_dependence():
+    t, l, first = independent()
+    t[:first] += 2
+    l[:first] += 2
+    assert dependence_test(t, l, first).p_value > 0.05
+
+
+def test_pairings_keep_each_sample_to_itself():
+    orders = _pairings(np.random.default_rng(0), 4, 10, 30)
+    assert (np.sort(orders[:, :4], axis=1) == np.arange(4)).all()
+    assert (np.sort(orders[:, 4:], axis=1) == np.arange(4, 10)).all()
+    assert len({tuple(order) for order in orders}) == 30
+
+
+def test_the_level_is_held():
+    rejections = sum(
+        dependence_test(*independent(12, 15, seed), permutations=99, significance=0.1, seed=seed).rejected
+        for seed in range(300)
+    )
+    low, high = binom.ppf([0.0005, 0.9995], 300, 0.1)
+    assert low <= rejections <= high
+
+
+def test_many_points_are_projected_and_still_found_dependent():
+    t, l, first = independent(300, 300)
+    assert not dependence_test(t, l, first, permutations=199).rejected
+    assert dependence_test(t, l + t[:, :3], first, permutations=199).rejected
+
+
+def test_points_that_all_coincide_are_independent():
+    assert dependence_test(np.zeros((10, 2)), np.zeros((10, 3)), 5).p_value == 1
+
+
+@pytest.mark.parametrize(("rows", "first"), [(9, 4), (10, 1), (10, 9)])
+def test_malformed_input_is_refused(rows, first):
+    with pytest.raises(ValueError, match="at least two curves of each sample"):
+        dependence_test(np.zeros((10, 2)), np.zeros((rows, 3)), first)

@@ -1,0 +1,98 @@
+"""Families of tests: each statistic against the single test's, the joint p-values against a loop, the level."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from napari_shape_ensembles.mmd import median_distance, mmd_test
+from napari_shape_ensembles.mmd.family import family_tests, label_weights, median_gap
+
+
+def descriptions(seed=0, total=60):
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=(total, 5))
+    x[:, 2] = rng.standard_t(1.5, size=total)
+    return {"first": x[:, 0], "heavy": x[:, 2], "plane": x[:, 3:]}
+
+
+@pytest.mark.parametrize("name", ["first", "heavy", "plane"])
+def test_every_mmd_is_that_of_the_single_test(name):
+    x = descriptions()[name].reshape(60, -1)
+    width = median_gap(x[:, 0]) if x.shape[1] == 1 else None
+    single = mmd_test(x[:25], x[25:], permutations=10, bandwidth=width)
+    found = family_tests({name: x}, 25, permutations=10)
+    assert found.mmd[0] == pytest.approx(single.mmd, rel=1e-9)
+
+
+@settings(deadline=None, max_examples=30)
+@given(st.lists(st.floats(-1e3, 1e3), min_size=3, max_size=40, unique=True))
+def test_the_median_gap_is_the_median_distance(values):
+    x = np.array(values)
+    if len(x) * (len(x) - 1) // 2 % 2:  # an even number of pairs has two middle ones, here the lower is found
+        assert median_gap(x) == pytest.approx(median_distance(x[:, None]), rel=1e-6, abs=1e-9)
+
+
+def test_the_median_gap_of_equal_numbers_is_1():
+    assert median_gap(np.full(5, 3.0)) == 1.0
+
+
+def squared_mmd(x, weights, width):
+    x = x.reshape(len(x), -1)
+    kernel = np.exp(-((x[:, None] - x) ** 2).sum(axis=-1) / (2 * width**2))
+    return np.array([w @ kernel @ w for w in weights])
+
+
+def test_joint_p_values_are_those_of_a_step_down_loop():
+    given_ = descriptions(1)
+    given_["first"][:25] += 0.9
+    found = family_tests(given_, 25, permutations=200, seed=4)
+    weights = label_weights(25, 60, 200, 4)
+    rows = []
+    for x in given_.values():
+        width = median_gap(x) if x.ndim == 1 else median_distance(x)
+        values = squared_mmd(x, weights, width)
+        rows.append((values - values.mean()) / values.std())
+    rows = np.array(rows)
+    left, expected, so_far = [0, 1, 2], {}, 0.0
+    while left:
+        best = max(left, key=lambda i: rows[i, 0])
+        reach = rows[left].max(axis=0) >= rows[best, 0] - 1e-9
+        so_far = max(so_far, reach.mean())
+        expected[best] = so_far
+        left.remove(best)
+    np.testing.assert_allclose(found.adjusted, [expected[i] for i in range(3)], atol=1e-12)
+    assert (found.adjusted >= found.p_values - 1e-12).all()
+
+
+def test_one_shifted_number_of_many_is_found_and_no_other():
+    rng = np.random.default_rng(2)
+    x = rng.normal(size=(200, 40))
+    x[100:, 17] += 1
+    x[100:, 5] *= 2
+    found = family_tests({str(i): x[:, i] for i in range(40)}, 100)
+    assert set(np.flatnonzero(found.rejected(0.01))) == {5, 17}
+
+
+def test_the_family_wise_level_holds_for_dependent_descriptions():
+    rng = np.random.default_rng(6)
+    false = 0
+    for seed in range(200):
+        x = rng.normal(size=(40, 8)) + rng.normal(size=(40, 1))
+        found = family_tests({str(i): x[:, i] for i in range(8)}, 20, permutations=99, seed=seed)
+        false += found.rejected(0.1).any()
+    assert 6 <= false <= 36  # 20 expected; within 3.5 standard deviations
+
+
+@pytest.mark.parametrize(
+    ("x", "first", "sentence"),
+    [
+        ({"a": np.ones(5), "b": np.ones(6)}, 2, "of the same curves"),
+        ({"a": np.array([1.0, np.nan, 2])}, 1, "a: some values are NaN"),
+        ({"a": np.ones(5)}, 5, "samples of 5 and 0 curves"),
+        ({}, 1, "at least one description"),
+    ],
+)
+def test_what_cannot_be_tested_says_so(x, first, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        family_tests(x, first)

@@ -1,0 +1,66 @@
+"""Nested tests: each rank gives what testing its coordinates alone gives."""
+
+import numpy as np
+import pytest
+
+from napari_shape_ensembles.mmd import combined_mmd_test, nested, nested_mmd_tests
+
+LEVELS = {"permutations": 199, "significance": 0.05, "seed": 3}
+
+
+def two_descriptions(m=40, n=55, d=12, *, seed=0, shift=0.8):
+    rng = np.random.default_rng(seed)
+    scales = np.geomspace(1, 0.05, d)
+    x, y = rng.normal(size=(m, d)) * scales, (rng.normal(size=(n, d)) + shift * (np.arange(d) == 4)) * scales
+    return {"raw": (x, y), "normalized": (x / scales, y / scales)}
+
+
+def assert_same(test, expected):
+    assert test.mmd == pytest.approx(expected.mmd, abs=1e-10)
+    np.testing.assert_allclose(test.null, expected.null, atol=1e-10)
+    assert test.threshold == pytest.approx(expected.threshold, abs=1e-10)
+    assert test.bandwidth == pytest.approx(expected.bandwidth, rel=1e-12)
+    assert (test.p_value, test.rejected) == (expected.p_value, expected.rejected)
+    assert list(test.parts) == list(expected.parts)
+    for name, part in test.parts.items():
+        assert_same(part, expected.parts[name])
+
+
+@pytest.mark.parametrize("names", [("raw",), ("raw", "normalized")])
+@pytest.mark.parametrize("bandwidth", [None, 0.7])
+@pytest.mark.parametrize("kept", [True, False], ids=["distances kept", "distances made anew"])
+def test_every_rank_is_the_test_of_its_coordinates(monkeypatch, names, bandwidth, kept):
+    monkeypatch.setattr(nested, "_KEPT", 10**9 if kept else 0)
+    samples = {name: pair for name, pair in two_descriptions().items() if name in names}
+    ranks = (1, 2, 5, 6, 12)
+    tests = list(nested_mmd_tests(samples, ranks, bandwidth=bandwidth, **LEVELS))
+    assert len(tests) == len(ranks)
+    for rank, test in zip(ranks, tests, strict=True):
+        cut = {name: (x[:, :rank], y[:, :rank]) for name, (x, y) in samples.items()}
+        assert_same(test, combined_mmd_test(cut, bandwidth=bandwidth, **LEVELS))
+
+
+def test_a_difference_in_the_fifth_coordinate_shows_from_rank_five():
+    samples = {"raw": two_descriptions(200, 200, shift=1.5)["normalized"]}
+    p_values = [test.p_value for test in nested_mmd_tests(samples, (3, 4, 5, 6), **LEVELS)]
+    assert min(p_values[:2]) > 0.05
+    assert max(p_values[2:]) <= 0.005
+
+
+def test_more_points_than_the_median_is_taken_over():
+    rng = np.random.default_rng(1)
+    x, y = rng.normal(size=(1200, 3)), rng.normal(size=(1000, 3))
+    levels = {**LEVELS, "permutations": 19}
+    for rank, test in zip((1, 3), nested_mmd_tests({"": (x, y)}, (1, 3), **levels), strict=True):
+        assert_same(test, combined_mmd_test({"": (x[:, :rank], y[:, :rank])}, **levels))
+
+
+def test_points_that_coincide_are_no_difference():
+    same = {"": (np.ones((6, 4)), np.ones((7, 4)))}
+    assert [test.p_value for test in nested_mmd_tests(same, (1, 4), **LEVELS)] == [1, 1]
+
+
+@pytest.mark.parametrize("ranks", [(0, 3), (3, 2), (2, 2), (5, 13)])
+def test_impossible_ranks_are_named(ranks):
+    with pytest.raises(ValueError, match=r"rising numbers from 1 to the 12 coordinates"):
+        next(nested_mmd_tests(two_descriptions(), ranks, **LEVELS))

@@ -1,0 +1,279 @@
+"""The permutation engine: single precision that no p-value shows, any chunking, any threads, and leaving early."""
+
+import subprocess
+import sys
+import time
+import tracemalloc
+
+import numpy as np
+import pytest
+from scipy.spatial.distance import cdist, pdist
+
+from napari_shape_ensembles import progress as threads
+from napari_shape_ensembles.mmd import combined_mmd_steps, combined_mmd_test, kernel, mmd_test, permutations
+from napari_shape_ensembles.mmd.kernel import Distances, finished, quadratic_forms
+from napari_shape_ensembles.mmd.permutations import permuted_labels, permuted_statistics
+
+
+def points(total, d=4, seed=0, shift=0.0):
+    z = np.random.default_rng(seed).normal(size=(total, d))
+    z[: total // 2] += shift
+    return z
+
+
+def halves(z, first=None):
+    first = len(z) // 2 if first is None else first
+    return z[:first], z[first:]
+
+
+@pytest.fixture
+def double(monkeypatch):
+    """Return a function that repeats a call in double precision throughout."""
+
+    def call(function, *arguments, **options):
+        with monkeypatch.context() as patch:
+            patch.setattr(permutations, "_FEW", 10**9)
+            return function(*arguments, **options)
+
+    return call
+
+
+@pytest.fixture
+def single(monkeypatch):
+    """Single precision however few the points."""
+    monkeypatch.setattr(permutations, "_FEW", 0)
+
+
+def test_permutations_keep_the_sizes_and_start_with_the_observed_labels():
+    labels = finished(permuted_labels(5, 12, 50, 0)).indicators(slice(None))
+    assert labels.shape == (51, 12)
+    assert (labels.sum(axis=1) == 5).all()
+    assert labels[0, :5].all()
+    assert len({tuple(row) for row in labels}) > 40
+
+
+def test_every_labelling_is_as_likely():
+    labels = finished(permuted_labels(2, 5, 20_000, 1)).indicators(slice(1, None))
+    _, counts = np.unique(labels, axis=0, return_counts=True)
+    assert len(counts) == 10
+    assert np.abs(counts - 2000).max() < 5 * np.sqrt(20_000 * 0.1 * 0.9)
+
+
+@pytest.mark.parametrize("numbers", [1, 500, 7777, 2**22])
+def test_draws_do_not_depend_on_the_chunks(monkeypatch, numbers):
+    whole = finished(permuted_labels(30, 77, 200, 3)).bits
+    sizes = permutations.chunk_sizes
+    monkeypatch.setattr(permutations, "chunk_sizes", lambda count, total: sizes(count, total, numbers))
+    permutations._drawn.clear()
+    assert (finished(permuted_labels(30, 77, 200, 3)).bits == whole).all()
+
+
+@pytest.mark.parametrize("total", [300, 700])
+def test_quadratic_forms_agree_with_the_whole_kernel(total):
+    z, rng = points(total), np.random.default_rng(1)
+    fast, precise = rng.normal(size=(5, total)).astype(np.float32), rng.normal(size=(3, total))
+    one, other = finished(quadratic_forms(Distances(z), [0.7, 2.0], fast, precise))
+    for s, quick, exact in zip([0.7, 2.0], one, other, strict=True):
+        k = np.exp(-(cdist(z, z) ** 2) / (2 * s**2))
+        np.testing.assert_allclose(exact, np.einsum("bi,ij,bj->b", precise, k, precise), rtol=1e-11)
+        np.testing.assert_allclose(quick, np.einsum("bi,ij,bj->b", fast, k, fast), rtol=1e-4)
+
+
+@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize(("total", "d", "shift"), [(60, 2, 0.0), (61, 150, 0.05), (400, 20, 0.02), (1200, 3, 0.01)])
+def test_single_precision_changes_no_p_value(single, double, seed, total, d, shift):
+    samples = halves(points(total, d, seed, shift), total // 3)
+    one = mmd_test(*samples, seed=seed)
+    other = double(mmd_test, *samples, seed=seed)
+    assert (one.p_value, one.rejected, one.mmd) == (other.p_value, other.rejected, pytest.approx(other.mmd, abs=1e-14))
+    np.testing.assert_allclose(one.null**2, other.null**2, atol=1e-5 * other.null.max() ** 2)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_single_precision_changes_no_p_value_where_statistics_repeat(single, double, seed):
+    z = np.random.default_rng(seed).integers(0, 2, size=(40, 1)).astype(float)
+    one, other = mmd_test(*halves(z)), double(mmd_test, *halves(z))
+    assert len(np.unique(other.null.round(9))) < 25
+    assert one.p_value == other.p_value
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_single_precision_changes_no_joint_p_value(single, double, seed):
+    z = points(300, 3, seed, 0.1)
+    parts = {"raw": halves(z), "cubes": halves(z**3), "coarse": halves(z.round())}
+    one = combined_mmd_test(parts, factor=[0.5, 1], seed=seed, significance=0.05)
+    other = double(combined_mmd_test, parts, factor=[0.5, 1], seed=seed, significance=0.05)
+    assert (one.p_value, one.rejected) == (other.p_value, other.rejected)
+    assert [part.p_value for part in one.parts.values()] == [part.p_value for part in other.parts.values()]
+
+
+def test_values_near_a_cut_are_made_again_in_double_precision(single):
+    z = points(500, 3)
+    labels = finished(permuted_labels(250, 500, 300, 0))
+    (statistics,) = finished(permuted_statistics(Distances(z), labels, [1.0]))
+    k = np.exp(-(cdist(z, z) ** 2) / 2)
+    weights = labels.weights(slice(None)) * labels.factor
+    exact = np.einsum("bi,ij,bj->b", weights, k, weights)
+    assert statistics.values[0] == pytest.approx(exact[0], abs=1e-14)
+    cut = statistics.values[100]
+    statistics.tolerance = 1e-3
+    finished(statistics.settle(cut))
+    near = np.abs(exact - cut) < 9e-4
+    assert 20 < near.sum() < 290
+    np.testing.assert_allclose(statistics.values[near], exact[near], atol=1e-14)
+
+
+def test_the_tolerance_covers_the_errors_of_single_precision(single):
+    z = points(1500, 150)
+    labels = finished(permuted_labels(700, 1500, 400, 0))
+    (statistics,) = finished(permuted_statistics(Distances(z), labels, [17.0]))
+    weights = labels.weights(slice(None)) * labels.factor
+    exact = np.einsum("bi,bi->b", weights @ kernel.gaussian(z, z, 17.0), weights)
+    assert 0 < np.abs(statistics.values - exact).max() < statistics.tolerance / 4
+    assert statistics.tolerance < 1e-3 * exact.std()
+
+
+@pytest.mark.parametrize("total", [300, 700])
+def test_sums_of_labellings_lose_no_digits_to_the_mean_of_the_kernel(total):
+    z = points(total, 150)
+    labels = finished(permuted_labels(total // 3, total, 50, 0))
+    fast, precise = labels.single_weights(slice(None)), labels.weights(slice(None))
+    (one,), (other,) = finished(quadratic_forms(Distances(z), [17.0], fast, precise))
+    plain = np.einsum("bi,ij,bj->b", fast, kernel.gaussian(z, z, 17.0).astype(np.float32), fast)
+    assert np.abs(one - other).max() < 0.1 * np.abs(plain - other).max()
+
+
+def test_ranks_that_no_rounding_can_change_are_not_made_again(monkeypatch, single):
+    z = points(500, 3, shift=0.3)
+    labels = finished(permuted_labels(250, 500, 300, 0))
+    (statistics,) = finished(permuted_statistics(Distances(z), labels, [1.0]))
+    monkeypatch.setattr(statistics, "settle", lambda cut: pytest.fail(f"settled at {cut}"))
+    falling = np.sort(statistics.values)[::-1]
+    gaps = -np.diff(falling)
+    finished(statistics.settle_rank(1 + int(gaps.argmax())))
+    monkeypatch.undo()
+    rank = 1 + int(gaps.argmin())
+    statistics.tolerance = 2 * gaps.min()
+    finished(statistics.settle_rank(rank))
+    assert statistics._exact.sum() > permutations._PROBES
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 5])
+def test_the_number_of_threads_changes_no_digit(monkeypatch, count):
+    samples = halves(points(1300, 5))
+    usual = mmd_test(*samples, permutations=200)
+    monkeypatch.setattr(threads, "processors", lambda: count)
+    test = mmd_test(*samples, permutations=200)
+    assert (test.null == usual.null).all()
+    assert test.bandwidth == usual.bandwidth
+
+
+def test_chunks_of_permutations_change_no_p_value(monkeypatch):
+    samples = halves(points(1500, 3, shift=0.05))
+    whole = mmd_test(*samples, permutations=600)
+    monkeypatch.setattr(permutations, "_CHUNK", 1500 * 100)
+    pieces = mmd_test(*samples, permutations=600)
+    assert pieces.p_value == whole.p_value
+    np.testing.assert_allclose(pieces.null, whole.null, rtol=1e-5)
+
+
+def test_memory_stays_far_below_that_of_the_kernel_matrix():
+    samples = halves(points(12_000, 3))
+    tracemalloc.start()
+    mmd_test(*samples, permutations=50)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 250 * 2**20  # the kernel matrix alone is 1100 MiB
+
+
+def test_long_work_can_be_left_at_any_block():
+    samples = {"": halves(points(20_000, 3))}
+    steps = combined_mmd_steps(samples, permutations=400)
+    for _ in range(10):
+        next(steps)
+    start = time.perf_counter()
+    steps.close()
+    assert time.perf_counter() - start < 5  # one block; benchmarks/two_sample.py times it
+
+
+def test_a_run_inside_another_leaves_the_libraries_their_threads():
+    limits = [info["num_threads"] for info in threads._controller().info() if info["user_api"] == "blas"]
+    outer = combined_mmd_steps({"": halves(points(1100))}, permutations=50)
+    inner = combined_mmd_steps({"": halves(points(1200))}, permutations=50)
+    next(outer)
+    next(outer)
+    next(inner)
+    next(inner)
+    outer.close()
+    inner.close()
+    assert [info["num_threads"] for info in threads._controller().info() if info["user_api"] == "blas"] == limits
+
+
+EXIT = """
+import threading, time, numpy as np
+from napari_shape_ensembles.mmd.two_sample import combined_mmd_steps, mmd_test
+z = np.random.default_rng(0).normal(size=(6000, 20))
+{how}
+"""
+
+
+@pytest.mark.parametrize(
+    "how",
+    [
+        "steps = combined_mmd_steps({'': (z[:3000], z[3000:])}); [next(steps) for _ in range(8)]",
+        "threading.Thread(target=mmd_test, args=(z[:3000], z[3000:])).start(); time.sleep(0.3)",
+        "threading.Thread(target=mmd_test, args=(z[:3000], z[3000:]), daemon=True).start(); time.sleep(0.3)",
+    ],
+    ids=["suspended", "thread", "daemon"],
+)
+def test_the_process_ends_quietly_in_the_middle_of_a_test(how):
+    done = subprocess.run([sys.executable, "-c", EXIT.format(how=how)], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("total", [2, 3, 4, 10, 101, 900])
+def test_the_median_is_exact_with_and_without_the_bracket(total):
+    for z in (points(total, 2), points(total, 2).round(), np.ones((total, 1)) * np.arange(total)[:, None] ** 4):
+        expected = np.median(pdist(z))
+        assert kernel.median_distance(z) == pytest.approx(expected if expected > 0 else 1.0, rel=1e-9)
+
+
+def test_the_median_survives_a_misleading_bracket():
+    values = np.tile([0.0, 1.0, 2.0, 3.0], 50_000)  # every probe lands on the same number
+    assert kernel._middle(values).tolist() == [1.0, 2.0]
+
+
+@pytest.fixture
+def noisy(monkeypatch, single):
+    """Single precision made a thousand times worse."""
+    exact = permutations.quadratic_forms
+
+    def forms(distances, bandwidths, fast, precise):
+        one, other = yield from exact(distances, bandwidths, fast, precise)
+        noise = np.random.default_rng(fast.shape[0]).uniform(-1, 1, one.shape)
+        return one + 0.02 * np.abs(one[:, :1]) * noise, other
+
+    monkeypatch.setattr(permutations, "quadratic_forms", forms)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_p_values_stand_even_where_single_precision_is_poor(noisy, double, seed):
+    z = points(120, 3, seed, 0.1)
+    parts = {"raw": halves(z), "cubes": halves(z**3), "coarse": halves(z.round())}
+    one, other = combined_mmd_test(parts, seed=seed), double(combined_mmd_test, parts, seed=seed)
+    assert np.abs(one.null - other.null).max() > 1e-4
+    assert one.p_value == other.p_value
+    assert [part.p_value for part in one.parts.values()] == [part.p_value for part in other.parts.values()]
+
+
+def test_labellings_that_amount_to_the_observed_one_tie_with_it_exactly():
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        kind = rng.permutation(np.repeat(np.arange(4), 4))  # four places, four points in each
+        z = rng.normal(size=(4, 3))[kind]
+        labels = finished(permuted_labels(8, 16, 2000, seed))
+        (statistics,) = finished(permuted_statistics(Distances(z), labels, [0.8]))
+        drawn = labels.indicators(slice(None)) @ (kind[:, None] == np.arange(4))
+        same = (drawn == drawn[0]).all(axis=1)
+        assert (statistics.values[same] == statistics.values[0]).all()
+        assert same.sum() > 10

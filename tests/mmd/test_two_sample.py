@@ -1,0 +1,241 @@
+"""The two-sample test: reference values, brute-force permutations, invariances, and its level."""
+
+import json
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.spatial.distance import cdist, pdist
+from scipy.stats import binom
+
+from napari_shape_ensembles import mmd_test
+from napari_shape_ensembles.mmd import combined_mmd_test, median_distance
+from napari_shape_ensembles.mmd.kernel import finished
+from napari_shape_ensembles.mmd.permutations import permuted_labels
+
+
+def samples(m=30, n=40, d=5, *, seed=0, shift=0.0):
+    rng = np.random.default_rng(seed)
+    return rng.normal(size=(m, d)), rng.normal(size=(n, d)) + shift
+
+
+def biased_mmd(x, y, bandwidth):
+    def mean(a, b):
+        return np.exp(-(cdist(a, b) ** 2) / (2 * bandwidth**2)).mean()
+
+    return np.sqrt(max(mean(x, x) + mean(y, y) - 2 * mean(x, y), 0))
+
+
+def reference_cases(shared_data):
+    for case in json.loads((shared_data / "mmd-reference" / "cases.json").read_text())["cases"]:
+        scope = {}
+        exec(case["generator"], scope)
+        yield case, scope["X"], scope["Y"]
+
+
+def test_reference_values_are_met_to_ten_digits(shared_data):
+    for case, x, y in reference_cases(shared_data):
+        test = mmd_test(x, y)
+        assert test.bandwidth == pytest.approx(case["median_bandwidth"], abs=1e-10)
+        assert test.mmd**2 == pytest.approx(case["mmd2_biased"], abs=1e-10)
+        fixed = mmd_test(x, y, bandwidth=case["fixed_sigma"])
+        assert fixed.mmd**2 == pytest.approx(case["mmd2_biased_fixed_sigma"], abs=1e-10)
+
+
+def test_reference_p_values_lie_in_their_binomial_ranges(shared_data):
+    ranges = [
+        (case["p_value"]["biased_range_B1000"], mmd_test(x, y).p_value)
+        for case, x, y in reference_cases(shared_data)
+        if "biased_range_B1000" in case["p_value"]
+    ]
+    assert len(ranges) >= 3
+    for (low, high), p_value in ranges:
+        assert low <= p_value <= high
+
+
+def test_reference_permutation_mean_is_met_within_its_standard_error(shared_data):
+    for case, x, y in reference_cases(shared_data):
+        if "permutation_mean_biased" in case:
+            null = mmd_test(x, y, permutations=4000).null ** 2
+            error = case["permutation_sd_biased"] / np.sqrt(4000)
+            assert abs(null.mean() - case["permutation_mean_biased"]) <= 4 * error + 1e-12
+
+
+def test_every_permutation_agrees_with_a_direct_computation():
+    x, y = samples(12, 7)
+    test = mmd_test(x, y, permutations=25, seed=3)
+    pooled = np.concatenate([x, y])
+    labels = finished(permuted_labels(12, 19, 25, 3)).indicators(slice(None)).astype(bool)
+    expected = [biased_mmd(pooled[first], pooled[~first], test.bandwidth) for first in labels]
+    np.testing.assert_allclose(np.append(test.mmd, test.null), expected, atol=1e-12)
+    assert test.p_value == (1 + sum(value >= expected[0] for value in expected[1:])) / 26
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(0, 10**6), st.floats(0, 1), st.sampled_from([0.01, 0.05, 0.2]), st.integers(20, 120))
+def test_rejection_exceeding_the_threshold_and_a_small_p_value_are_one(seed, shift, significance, permutations):
+    x, y = samples(8, 9, 2, seed=seed, shift=shift)
+    test = mmd_test(x, y, permutations=permutations, significance=significance, seed=seed)
+    assert test.rejected == (test.mmd > test.threshold) == (test.p_value <= significance)
+
+
+def test_a_difference_is_found_and_its_absence_is_not():
+    assert mmd_test(*samples(60, 60, shift=0.8)).p_value == 1 / 1001
+    assert not mmd_test(*samples(60, 60)).rejected
+
+
+@given(st.integers(0, 10**6))
+@settings(max_examples=15, deadline=None)
+def test_turning_and_moving_the_coordinates_changes_nothing(seed):
+    x, y = samples(15, 10, 3, seed=seed, shift=0.3)
+    turn = np.linalg.qr(np.random.default_rng(seed).normal(size=(3, 3)))[0]
+    one, other = mmd_test(x, y), mmd_test(x @ turn + 1, y @ turn + 1)
+    assert other.mmd == pytest.approx(one.mmd, abs=1e-10)
+    assert other.p_value == one.p_value
+
+
+def test_repeated_observed_labellings_count_as_ties():
+    test = mmd_test(np.array([0.0, 0.1]), np.array([5.0, 5.1]), permutations=5000)
+    # 2 of the 6 labellings separate the samples as they were given.
+    assert test.p_value == pytest.approx(1 / 3, abs=0.03)
+
+
+def test_too_few_permutations_never_reject():
+    test = mmd_test(*samples(50, 50, shift=3), permutations=50)
+    assert test.p_value == 1 / 51
+    assert test.threshold == np.inf
+    assert not test.rejected
+
+
+def test_the_same_seed_gives_the_same_digits_and_another_does_not():
+    x, y = samples(shift=0.2)
+    assert (mmd_test(x, y, seed=1).null == mmd_test(x, y, seed=1).null).all()
+    assert (mmd_test(x, y, seed=1).null != mmd_test(x, y, seed=2).null).any()
+
+
+def test_the_median_is_that_of_all_pairs_and_close_to_it_for_a_subset():
+    points = np.random.default_rng(0).normal(size=(3000, 4))
+    assert median_distance(points[:500]) == pytest.approx(np.median(pdist(points[:500])), rel=1e-12)
+    assert median_distance(points) == pytest.approx(np.median(pdist(points)), rel=0.02)
+
+
+def test_coinciding_points_are_not_different():
+    test = mmd_test(np.zeros((10, 2)), np.zeros((10, 2)))
+    assert (test.mmd, test.p_value, test.rejected) == (0, 1, False)
+
+
+@pytest.fixture
+def two_descriptions():
+    x, y = samples(40, 40, 3, shift=0.5)
+    other_x, other_y = samples(40, 40, 3, seed=9)
+    return {"raw": (x, y), "normalized": (other_x, other_y)}
+
+
+def test_a_combined_test_keeps_its_parts_as_they_are_alone(two_descriptions):
+    joint = combined_mmd_test(two_descriptions)
+    assert list(joint.parts) == ["raw", "normalized"]
+    for name, (x, y) in two_descriptions.items():
+        assert joint.parts[name].p_value == mmd_test(x, y).p_value
+        assert joint.parts[name].mmd == mmd_test(x, y).mmd
+
+
+def test_a_combined_p_value_lies_between_the_smallest_and_its_bonferroni_bound(two_descriptions):
+    joint = combined_mmd_test(two_descriptions)
+    smallest = min(part.p_value for part in joint.parts.values())
+    assert smallest <= joint.p_value <= 2 * smallest + 1e-12
+    assert joint.mmd == joint.parts["raw"].mmd
+
+
+def test_the_same_description_twice_is_that_description():
+    x, y = samples(shift=0.25)
+    joint = combined_mmd_test({"raw": (x, y), "normalized": (x, y)})
+    alone = mmd_test(x, y)
+    assert joint.p_value == alone.p_value
+    assert joint.threshold == alone.threshold
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(0, 10**6), st.floats(0, 1.2))
+def test_combined_rejection_and_threshold_agree(seed, shift):
+    (x, y), (u, v) = samples(9, 8, 2, seed=seed, shift=shift), samples(9, 8, 2, seed=seed + 1)
+    joint = combined_mmd_test({"raw": (x, y), "normalized": (u, v)}, permutations=99, significance=0.1)
+    assert joint.rejected == (joint.p_value <= 0.1) == (joint.mmd > joint.threshold)
+
+
+def test_the_joint_level_is_held_under_the_null():
+    rejections = 0
+    for seed in range(400):
+        x, y = samples(12, 12, 3, seed=seed)
+        parts = {"raw": (x, y), "normalized": (x**3, y**3)}
+        rejections += combined_mmd_test(parts, permutations=99, significance=0.1, seed=seed).rejected
+    low, high = binom.ppf([0.0005, 0.9995], 400, 0.1)
+    assert low <= rejections <= high
+
+
+@pytest.mark.parametrize(
+    ("arguments", "options", "message"),
+    [
+        ((np.zeros((0, 2)), np.zeros((3, 2))), {}, "0 and 3 points"),
+        ((np.zeros((3, 2)), np.zeros((3, 4))), {}, "shapes"),
+        ((np.full((3, 2), np.nan), np.zeros((3, 2))), {}, "3 points have NaN"),
+        (samples(), {"significance": 1.5}, "level between 0 and 1"),
+        (samples(), {"permutations": 0}, "at least 1"),
+        (samples(), {"bandwidth": 0.0}, "positive distance"),
+        (samples(), {"factor": [1.0, -0.5]}, r"factor \[1.0, -0.5\]: .* positive distance"),
+        (samples(), {"factor": [1.0, 1.0]}, "every width once"),
+        (samples(), {"bandwidth": []}, "positive distance"),
+    ],
+)
+def test_malformed_input_is_refused(arguments, options, message):
+    with pytest.raises(ValueError, match=message):
+        mmd_test(*arguments, **options)
+
+
+def test_descriptions_of_different_samples_are_refused():
+    with pytest.raises(ValueError, match="different numbers"):
+        combined_mmd_test({"raw": samples(5, 5), "normalized": samples(5, 6)})
+
+
+def test_widths_are_multiples_of_the_median_or_distances_of_their_own():
+    x, y = samples()
+    median = median_distance(np.concatenate([x, y]))
+    assert mmd_test(x, y, factor=0.7).bandwidth == pytest.approx(0.7 * median)
+    assert mmd_test(x, y, factor=0.7).mmd == mmd_test(x, y, bandwidth=0.7 * median).mmd
+    assert mmd_test(x, y, factor=0.7).mmd == pytest.approx(biased_mmd(x, y, 0.7 * median), abs=1e-12)
+
+
+def test_several_widths_are_parts_that_are_as_they_are_alone():
+    x, y = samples(shift=0.3)
+    joint = mmd_test(x, y, factor=[0.5, 1, 2])
+    assert list(joint.parts) == ["s = 0.5 × median", "s = 1 × median", "s = 2 × median"]
+    for factor, part in zip([0.5, 1, 2], joint.parts.values(), strict=True):
+        alone = mmd_test(x, y, factor=factor)
+        assert (part.p_value, part.mmd, part.threshold) == (alone.p_value, alone.mmd, alone.threshold)
+    assert min(p.p_value for p in joint.parts.values()) <= joint.p_value
+    assert list(mmd_test(x, y, bandwidth=[1, 3]).parts) == ["s = 1", "s = 3"]
+
+
+def test_descriptions_and_widths_are_combined_together(two_descriptions):
+    joint = combined_mmd_test(two_descriptions, factor=[0.5, 1])
+    assert list(joint.parts) == [
+        "raw, s = 0.5 × median",
+        "raw, s = 1 × median",
+        "normalized, s = 0.5 × median",
+        "normalized, s = 1 × median",
+    ]
+    ranks = [np.append(part.mmd, part.null) for part in joint.parts.values()]
+    p_values = [[np.mean(values >= value) for value in values] for values in ranks]
+    smallest = np.min(p_values, axis=0)
+    assert joint.p_value == np.mean(smallest <= smallest[0])
+
+
+def test_the_level_is_held_over_descriptions_and_widths():
+    rejections = 0
+    for seed in range(300):
+        x, y = samples(12, 12, 3, seed=seed)
+        parts = {"raw": (x, y), "normalized": (x**3, y**3)}
+        joint = combined_mmd_test(parts, permutations=99, significance=0.1, factor=[0.3, 1, 3], seed=seed)
+        rejections += joint.rejected
+    low, high = binom.ppf([0.0005, 0.9995], 300, 0.1)
+    assert low <= rejections <= high

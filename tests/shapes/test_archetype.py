@@ -1,0 +1,71 @@
+"""The archetype: its pose, and which curve it is."""
+
+import numpy as np
+import pytest
+
+from curve_makers import blobs, ellipse, rotation
+from napari_shape_ensembles.shapes import archetype, register
+from napari_shape_ensembles.shapes.archetype import archetype_index, choose_archetype, posed
+
+
+def complex_of(curve):
+    return curve[:, 0] + 1j * curve[:, 1]
+
+
+@pytest.mark.parametrize("reflections", [True, False])
+def test_a_pose_is_centred_and_headed_by_its_own_moments(reflections):
+    for curve in blobs(10, 60, seed=1):
+        z = complex_of(posed(curve, reflections))
+        heading = (np.abs(z) ** 2 * z).sum()
+        assert abs(z.sum()) < 1e-11
+        assert heading.real > 0
+        assert abs(heading.imag) < 1e-9 * heading.real
+        assert (z**3).sum().imag > 0 or not reflections
+
+
+def test_a_pose_does_not_depend_on_how_the_curve_lay():
+    for curve in blobs(10, 60, seed=2):
+        np.testing.assert_allclose(posed(curve @ rotation(1.3).T + [3, -8]), posed(curve), atol=1e-10)
+        mirrored = np.roll((curve * [1, -1])[::-1], 1, axis=0)
+        np.testing.assert_allclose(posed(mirrored), posed(curve), atol=1e-10)
+        kept = posed(mirrored, reflections=False)
+        assert np.abs(kept - posed(curve, reflections=False)).max() > 0.01
+        np.testing.assert_allclose(kept[[0, *range(59, 0, -1)]] * [1, -1], posed(curve, reflections=False), atol=1e-10)
+
+
+def test_choices_are_the_curves_they_say():
+    curves = blobs(12, 80, seed=3)
+    np.testing.assert_array_equal(choose_archetype(curves, 4), posed(curves[4]))
+    assert archetype_index(curves, np.int64(0)) == 0
+    assert archetype_index(curves, 11) == 11
+    drawn = [archetype_index(curves, "random", seed=seed) for seed in range(30)]
+    assert drawn == [archetype_index(curves, "random", seed=seed) for seed in range(30)]
+    assert len(set(drawn)) > 5
+    assert set(drawn) <= set(range(12))
+    symmetric = np.stack([ellipse(2, 1, 80), curves[0], ellipse(3, 1, 80)])
+    assert archetype_index(symmetric, "asymmetric") == 1
+    assert archetype_index(symmetric, "mean") == 1
+
+
+@pytest.mark.parametrize(
+    ("choice", "message"), [(12, "there are curves 0 to 11"), (-1, "archetype -1"), ("median", 'archetype is "asymm')]
+)
+def test_what_is_no_choice_is_refused(choice, message):
+    with pytest.raises(ValueError, match=message):
+        archetype_index(blobs(12, 40), choice)
+
+
+@pytest.mark.parametrize("reflections", [True, False])
+def test_the_mean_is_that_of_the_curves_registered_to_it(reflections):
+    curves = blobs(15, 90, seed=4)
+    mean = choose_archetype(curves, "mean", reflections=reflections)
+    registered = register(curves, mean, reflections=reflections).landmarks
+    sizes = np.linalg.norm(registered, axis=(1, 2), keepdims=True)
+    again = (registered / sizes).mean(axis=0)
+    assert np.linalg.norm(again - mean) < 0.02 * np.linalg.norm(mean)
+
+
+def test_a_mean_that_does_not_settle_is_refused(monkeypatch):
+    monkeypatch.setattr(archetype, "_ROUNDS", 1)
+    with pytest.raises(ValueError, match='did not settle in 1 rounds: use archetype="asymmetric"'):
+        choose_archetype(blobs(15, 90, seed=4), "mean")
