@@ -1,5 +1,7 @@
 """Fixtures that tests in every room use."""
 
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -34,6 +36,15 @@ def load_curves(shared_data):
         return np.split(vertices, data[f"{prefix}offsets"][1:-1])
 
     return load
+
+
+def pytest_configure(config):
+    """Have orix compiled before pytest-xdist's workers import it: side by side they write a cache that crashes.
+
+    That is numba's issue 10128: whoever loads such a cache, at any later time, ends in a segmentation fault.
+    """
+    if config.getoption("numprocesses", None):
+        subprocess.run([sys.executable, "-c", "import orix.quaternion.symmetry"], check=False, capture_output=True)
 
 
 def pytest_collection_modifyitems(items):

@@ -48,6 +48,20 @@ print([name for name in {SCREEN!r} if name in sys.modules])
     assert run_python(code).strip() == "[]"
 
 
+def test_an_older_napari_is_refused_with_the_remedy():
+    code = """
+import importlib.metadata
+importlib.metadata.version = lambda name: "0.6.4"
+try:
+    import napari_shape_ensembles.viewer
+except ImportError as error:
+    print(error)
+"""
+    said = run_python(code)
+    assert "needs napari >=0.7.1, and this is 0.6.4" in said
+    assert 'pip install "napari-shape-ensembles[napari]"' in said
+
+
 def test_importing_the_package_loads_no_heavy_library():
     code = """
 import sys, napari_shape_ensembles
