@@ -22,8 +22,8 @@ test: $(VENV)/ready
 	@sh tools/run.sh test $(ARGS)
 
 lint: $(VENV)/ready
-	$(PYTHON) -m ruff check src tests benchmarks docs
-	$(PYTHON) -m ruff format --check src tests benchmarks docs
+	$(PYTHON) -m ruff check
+	$(PYTHON) -m ruff format --check
 	$(PYTHON) -m mypy
 	$(VENV)/bin/lint-imports
 

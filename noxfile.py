@@ -42,9 +42,7 @@ def lowest(session: nox.Session) -> None:
 def headless(session: nox.Session) -> None:
     """The tests of all but the viewer, where neither napari nor Qt is installed."""
     session.install("--editable", ".[dask,ebsd,imagej,parquet]", "--group", "test")
-    session.run(
-        "python", "-c", "import importlib.util as i; assert not i.find_spec('napari')"
-    )
+    session.run("python", "-c", "import importlib.util as i; assert not i.find_spec('napari')")
     run_tests(session, "-p", "no:pytest-qt", "--ignore=tests/viewer", "--ignore=tests/test_project.py")
 
 

@@ -111,8 +111,10 @@ def test_the_manifest_at_the_top_is_a_link_to_the_one_in_the_package():
     assert git("cat-file", "blob", ":napari.yaml") == "src/napari_shape_ensembles/napari.yaml"
 
 
-def test_versions_agree():
-    assert f"version: {version('napari-shape-ensembles')}\n" in (ROOT / "CITATION.cff").read_text()
+def test_the_version_stands_in_one_place():
+    assert version("napari-shape-ensembles") == PROJECT["version"]
+    stating = git("grep", "-lE", "^(version|__version__)\\b *[:=]").split()
+    assert stating == ["pyproject.toml"]
 
 
 def test_base_dependencies_are_those_of_the_rooms_without_a_screen():
