@@ -64,7 +64,8 @@ def wheel(session: nox.Session, binding: str) -> None:
 def audit(session: nox.Session) -> None:
     """Workflow files, licences of what is installed, and its known weaknesses (which needs the network)."""
     session.install(".[all,dask,ebsd,imagej,parquet]", "check-jsonschema", "pip-audit", "pip-licenses", "zizmor")
-    session.run("check-jsonschema", "--builtin-schema", "vendor.github-workflows", ".github/workflows/test.yml")
-    session.run("zizmor", "--offline", ".github/workflows/test.yml")
+    workflows = sorted(map(str, Path(".github/workflows").glob("*.yml")))
+    session.run("check-jsonschema", "--builtin-schema", "vendor.github-workflows", *workflows)
+    session.run("zizmor", "--offline", *workflows)
     session.run("pip-licenses", "--order=license")
     session.run("pip-audit", "--skip-editable")
