@@ -2,32 +2,15 @@
 
 import os
 
-import numpy as np
 import pytest
 from napari.components import ViewerModel
-from qtpy.QtCore import Qt
-from skimage.draw import polygon2mask
+from qtpy.QtWidgets import QFileDialog
 
-from curve_makers import blobs
-from napari_shape_ensembles.viewer.compare_dock import CompareShapes
+from docks import bare, opened, run, spots
 
 # Layers touched from another thread, and widgets left behind, are errors.
 os.environ["NAPARI_ENSURE_PLUGIN_MAIN_THREAD"] = "1"
 os.environ["NAPARI_STRICT_QT"] = "1"
-
-SPACING = 40
-
-
-def spots(seed=0, *, size=12.0, rows=6, noise=0.05):
-    """An image of bright blobs on a dark ground, far from the border and from each other."""
-    rng = np.random.default_rng(seed)
-    image = rng.normal(0.1, noise, (rows * SPACING + 20,) * 2)
-    for index, outline in enumerate(blobs(rows * rows, 60, seed=seed, elongation=1.5)):
-        outline = outline - outline.mean(axis=0)
-        outline *= size / np.sqrt((outline**2).sum(axis=1).mean())
-        centre = np.array(divmod(index, rows)) * SPACING + SPACING // 2 + 10
-        image[polygon2mask(image.shape, outline + centre)] += 1
-    return image
 
 
 @pytest.fixture
@@ -41,13 +24,6 @@ def dock(viewer, qtbot):
     viewer.add_image(spots(1), name="one", scale=(0.5, 0.5), units=("um", "um"))
     viewer.add_image(spots(2), name="two", scale=(0.5, 0.5), units=("um", "um"))
     return opened(viewer, qtbot)
-
-
-def opened(viewer, qtbot):
-    _, widget = viewer.window.add_plugin_dock_widget("napari-shape-ensembles", "Compare shapes")
-    widget.settings.controls["permutations"].setValue(300)
-    widget.settings.controls["landmarks"].setValue(100)
-    return widget
 
 
 @pytest.fixture
@@ -64,24 +40,21 @@ def bare_dock(model, qtbot):
     return bare(model, qtbot)
 
 
-def bare(viewer, qtbot):
-    widget = CompareShapes(viewer)
-    qtbot.addWidget(widget)
-    widget.settings.controls["permutations"].setValue(199)
-    widget.settings.controls["landmarks"].setValue(50)
-    return widget
+@pytest.fixture
+def answer(monkeypatch):
+    """Let the dialogs answer with a path."""
+
+    def with_path(path, kind=""):
+        monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_: (str(path), kind))
+        monkeypatch.setattr(QFileDialog, "getOpenFileName", lambda *_: (str(path), kind))
+        return path
+
+    return with_path
 
 
-def press(button, qtbot):
-    qtbot.mouseClick(button, Qt.MouseButton.LeftButton)
-
-
-def run(widget, qtbot):
-    """Press Run and wait for the end."""
-    with qtbot.waitSignal(widget.finished, timeout=30_000):
-        press(widget.run_button, qtbot)
-    return widget.results.text()
-
-
-def curves_of(viewer, name):
-    return viewer.layers[f"{name} curves"]
+@pytest.fixture
+def done(bare_dock, qtbot):
+    """The dock after a run of two images that differ in size."""
+    bare_dock.settings.controls["rank"].setValue(20)
+    run(bare_dock, qtbot)
+    return bare_dock

@@ -4,8 +4,8 @@ import time
 
 import numpy as np
 import pytest
-from napari_shape_ensembles.conftest import curves_of, opened, press, run, spots
 
+from docks import curves_of, opened, press, run, spots
 from napari_shape_ensembles.viewer import compare_dock, worker
 from napari_shape_ensembles.viewer.tasks import opening
 

@@ -5,11 +5,11 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from napari_shape_ensembles.conftest import bare, curves_of, press, run, spots
 from qtpy.QtCore import QPoint, QPointF, Qt
 from qtpy.QtGui import QMouseEvent
 from qtpy.QtWidgets import QAbstractButton, QAbstractSpinBox, QComboBox
 
+from docks import bare, curves_of, press, run, spots
 from napari_shape_ensembles.viewer import compare_dock, worker
 from napari_shape_ensembles.viewer.outlines import aligned, curve, mean_outline, neighbours, usual_and_unusual
 from napari_shape_ensembles.viewer.paints import PAINTS

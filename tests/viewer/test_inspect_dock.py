@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-from napari_shape_ensembles.conftest import press, spots
 from qtpy.QtCore import Qt
 from skimage.draw import disk
 
+from docks import press, spots
 from napari_shape_ensembles import segment
 from napari_shape_ensembles.viewer import worker
 from napari_shape_ensembles.viewer.inputs import source_of

@@ -4,11 +4,11 @@ import re
 import time
 
 import pytest
-from napari_shape_ensembles.conftest import opened, press, run, spots
 from qtpy.QtCore import Qt
 from qtpy.QtWidgets import QAbstractButton, QApplication, QLabel, QTabBar
 
 from curve_makers import blobs
+from docks import opened, press, run, spots
 from napari_shape_ensembles import Ensemble, Settings, compare
 from napari_shape_ensembles.viewer import inspect_dock, landscape_dock, segment_dock, shape_space_dock, smoothing_dock
 from napari_shape_ensembles.viewer.inspect_dock import InspectCurves

@@ -9,9 +9,9 @@ import weakref
 import numpy as np
 import pytest
 from napari.components import ViewerModel
-from napari_shape_ensembles.conftest import bare, curves_of, opened, press, run, spots
 from qtpy.QtWidgets import QApplication
 
+from docks import bare, curves_of, opened, press, run, spots
 from napari_shape_ensembles.viewer import compare_dock, worker
 from napari_shape_ensembles.viewer.layers import is_own
 

@@ -5,11 +5,11 @@ from html import escape
 import numpy as np
 import pytest
 from napari.settings import get_settings
-from napari_shape_ensembles.conftest import opened, press, run, spots
 from qtpy.QtCore import Qt
 from qtpy.QtGui import QImage
 from qtpy.QtWidgets import QLabel, QWidget
 
+from docks import opened, press, run, spots
 from napari_shape_ensembles.viewer.fonts import NamedLine
 from napari_shape_ensembles.viewer.layer_groups import what_differs
 from napari_shape_ensembles.viewer.widgets import tip, wrapped

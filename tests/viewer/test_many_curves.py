@@ -14,10 +14,10 @@ import pandas as pd
 import pytest
 import shapely
 from napari.components import ViewerModel
-from napari_shape_ensembles.conftest import press, run
 from qtpy.QtCore import QTimer
 
 from curve_makers import blobs
+from docks import press, run
 from napari_shape_ensembles import Comparison, Ensemble, Settings, compare
 from napari_shape_ensembles.comparison.display import MARK, edge_width, simplified
 from napari_shape_ensembles.viewer import sides, tasks, worker
@@ -311,7 +311,7 @@ def longest_pause(dock, qtbot):
 
 
 def test_the_window_is_never_blocked_for_100_ms_by_a_run(model, qtbot):
-    from napari_shape_ensembles.conftest import bare
+    from docks import bare
 
     for seed, name in ((1, "one"), (2, "two")):
         curves = blobs(600, 150, seed=seed) * 10 + np.arange(600)[:, None, None] * 50

@@ -5,7 +5,6 @@ With larger words it asks for more.
 
 import pytest
 from napari.settings import get_settings
-from napari_shape_ensembles.conftest import press, spots
 from qtpy.QtWidgets import (
     QAbstractButton,
     QAbstractSpinBox,
@@ -21,6 +20,7 @@ from qtpy.QtWidgets import (
     QWidget,
 )
 
+from docks import press, spots
 from napari_shape_ensembles.viewer.colorbar import ColorBar
 from napari_shape_ensembles.viewer.histogram import Histogram
 from napari_shape_ensembles.viewer.null_plot import NullPlot

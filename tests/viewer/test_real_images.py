@@ -1,9 +1,9 @@
 """Real images through the dock: opened, run by its button, read from its panel."""
 
 import numpy as np
-from napari_shape_ensembles.conftest import run
 from skimage.io import imread
 
+from docks import run
 from napari_shape_ensembles.viewer.compare_dock import CompareShapes
 
 

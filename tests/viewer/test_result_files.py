@@ -7,11 +7,10 @@ import numpy as np
 import pandas as pd
 import pytest
 from napari.components import ViewerModel
-from napari_shape_ensembles.conftest import bare, curves_of, opened, press, run, spots
-from napari_shape_ensembles.test_results import executed
 from qtpy.QtCore import Qt
-from qtpy.QtWidgets import QApplication, QFileDialog, QMessageBox
+from qtpy.QtWidgets import QApplication, QMessageBox
 
+from docks import bare, choose, curves_of, executed, opened, press, reopened, run, saved, spots
 from napari_shape_ensembles import Comparison, Settings
 from napari_shape_ensembles.comparison.display import MARK
 from napari_shape_ensembles.io import SettingsFile, load_settings, read_curves, save_settings
@@ -20,54 +19,6 @@ from napari_shape_ensembles.viewer.inputs import SegmentationSettings
 from napari_shape_ensembles.viewer.paints import BLUE, ORANGE, PAINTS, typical
 
 PLUGIN = "napari-shape-ensembles"
-
-
-@pytest.fixture
-def answer(monkeypatch):
-    """Let the dialogs answer with a path."""
-
-    def with_path(path, kind=""):
-        monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_: (str(path), kind))
-        monkeypatch.setattr(QFileDialog, "getOpenFileName", lambda *_: (str(path), kind))
-        return path
-
-    return with_path
-
-
-@pytest.fixture
-def done(bare_dock, qtbot):
-    """The dock after a run of two images that differ in size."""
-    bare_dock.settings.controls["rank"].setValue(20)
-    run(bare_dock, qtbot)
-    return bare_dock
-
-
-def choose(button, words, qtbot, wait=True):
-    """Choose the entry of a menu that holds these words, and wait for the task to end."""
-    (entry,) = [entry for entry in button.menu().actions() if words in entry.text().replace("&", "")]
-    dock = button
-    while not isinstance(dock, compare_dock.CompareShapes):
-        dock = dock.parentWidget()
-    entry.trigger()
-    if wait:
-        qtbot.waitUntil(lambda: not dock.runner.busy, timeout=60_000)
-    return dock.results.said.text()
-
-
-def saved(dock, answer, path, qtbot):
-    answer(path)
-    said = choose(dock.results.store, "Save comparison", qtbot)
-    assert said.startswith("Saved"), said
-    return path
-
-
-def reopened(viewer, path, qtbot):
-    """A dock in another viewer, and the file opened in that viewer."""
-    npe2.PluginManager.instance().discover()
-    dock = bare(viewer, qtbot)
-    with qtbot.waitSignal(dock.finished, timeout=30_000):
-        viewer.open(path, plugin=PLUGIN)
-    return dock
 
 
 # Save, open ----------------------------------------------------------------------------------------------------

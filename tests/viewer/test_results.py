@@ -1,15 +1,12 @@
 """What the dock says about a result: in the panel, as text, as Python, in the help."""
 
-import contextlib
-import io
-
 import numpy as np
 import pytest
-from napari_shape_ensembles.conftest import bare, press, run, spots
 from qtpy.QtCore import QPoint
 from qtpy.QtWidgets import QApplication
 from skimage.io import imsave
 
+from docks import bare, executed, press, run, same, spots
 from napari_shape_ensembles.viewer.help import HelpWindow, help_text
 from napari_shape_ensembles.viewer.null_plot import NullPlot
 from napari_shape_ensembles.viewer.truth_table import ROWS
@@ -17,19 +14,6 @@ from napari_shape_ensembles.viewer.truth_table import ROWS
 
 def clipboard():
     return QApplication.clipboard().text()
-
-
-def executed(code, **names):
-    with contextlib.redirect_stdout(io.StringIO()) as out:
-        exec(code, scope := {"__name__": "__main__", **names})
-    return scope, out.getvalue()
-
-
-def same(one, other):
-    assert one.case == other.case
-    np.testing.assert_array_equal(one.t, other.t)
-    np.testing.assert_array_equal(one.undulation.null, other.undulation.null)
-    assert one.scale.p_value == other.scale.p_value
 
 
 def test_the_text_holds_the_answer_the_tests_the_counts_and_the_settings(bare_dock, qtbot):

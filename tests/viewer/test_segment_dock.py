@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from napari_shape_ensembles.conftest import press, spots
 from qtpy.QtWidgets import QCheckBox, QComboBox
 
+from docks import press, spots
 from napari_shape_ensembles import extract_curves, segment
 from napari_shape_ensembles.outlines import Segmentation
 from napari_shape_ensembles.viewer.inputs import source_of

@@ -7,12 +7,10 @@ import napari
 import numpy as np
 import pytest
 from napari.components import ViewerModel
-from napari_shape_ensembles.conftest import bare, press, run, spots
-from napari_shape_ensembles.test_result_files import answer, choose, reopened, saved  # noqa: F401 - a fixture
-from napari_shape_ensembles.test_results import executed, same
 from qtpy.QtCore import Qt
 from qtpy.QtWidgets import QApplication
 
+from docks import bare, choose, executed, press, reopened, run, same, saved, spots
 from napari_shape_ensembles import Comparison, Ensemble, compare, decision_landscape
 from napari_shape_ensembles.viewer import staleness
 from napari_shape_ensembles.viewer.inputs import ensemble_of
@@ -413,7 +411,7 @@ def test_another_order_of_the_layers_changes_nothing(done, model, qtbot):
 # Keep ----------------------------------------------------------------------------------------------------------
 
 
-def test_a_saved_result_opens_with_a_layer_per_image_tied_to_its_images(done, qtbot, tmp_path, answer):  # noqa: F811
+def test_a_saved_result_opens_with_a_layer_per_image_tied_to_its_images(done, qtbot, tmp_path, answer):
     path = saved(done, answer, tmp_path / "pooled.comparison.npz", qtbot)
     again = reopened(with_images(ViewerModel()), path, qtbot)
     assert again.result.summary() == done.result.summary()
@@ -427,7 +425,7 @@ def test_a_saved_result_opens_with_a_layer_per_image_tied_to_its_images(done, qt
     qtbot.waitUntil(lambda: again.state == "stale", timeout=2000)
 
 
-def test_a_saved_result_opens_where_its_images_are_not(done, qtbot, tmp_path, answer):  # noqa: F811
+def test_a_saved_result_opens_where_its_images_are_not(done, qtbot, tmp_path, answer):
     path = saved(done, answer, tmp_path / "pooled.comparison.npz", qtbot)
     again = reopened(ViewerModel(), path, qtbot)
     assert [layer.name for layer in again.curves] == [layer.name for layer in done.curves]
@@ -435,7 +433,7 @@ def test_a_saved_result_opens_where_its_images_are_not(done, qtbot, tmp_path, an
     assert Comparison.load(path).a.images.tolist() == done.result.a.images.tolist()
 
 
-def test_excluded_curves_are_kept_with_a_saved_result(done, qtbot, tmp_path, answer):  # noqa: F811
+def test_excluded_curves_are_kept_with_a_saved_result(done, qtbot, tmp_path, answer):
     done.excluding.exclude(2)
     run(done, qtbot)
     path = saved(done, answer, tmp_path / "pooled.comparison.npz", qtbot)
@@ -444,7 +442,7 @@ def test_excluded_curves_are_kept_with_a_saved_result(done, qtbot, tmp_path, ans
     assert "1 curve left out by hand" in again.excluded.words.text()
 
 
-def test_exported_curves_name_their_image(done, qtbot, tmp_path, answer):  # noqa: F811
+def test_exported_curves_name_their_image(done, qtbot, tmp_path, answer):
     answer(tmp_path / "pooled.csv")
     assert choose(done.results.store, "Export curves", qtbot).startswith("Saved")
     model = ViewerModel()

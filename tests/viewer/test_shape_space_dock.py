@@ -4,12 +4,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from napari_shape_ensembles.conftest import opened, press, run, spots
 from qtpy.QtCore import QPoint, Qt
 from qtpy.QtWidgets import QFileDialog, QPushButton, QSlider
 from scipy.spatial.distance import pdist
 
 from curve_makers import blobs, ellipse
+from docks import opened, press, run, spots
 from napari_shape_ensembles import Ensemble, Settings, compare
 from napari_shape_ensembles.shapes import TrigonometricExpansion
 from napari_shape_ensembles.viewer import tasks

@@ -5,11 +5,11 @@ import time
 import numpy as np
 import pytest
 from napari.components import ViewerModel
-from napari_shape_ensembles.conftest import press, spots
 from qtpy.QtCore import QEvent, QPoint, Qt
 from qtpy.QtGui import QHelpEvent
 from qtpy.QtWidgets import QApplication
 
+from docks import press, spots
 from napari_shape_ensembles import decision_landscape, extract_curves
 from napari_shape_ensembles.studies import Partial
 from napari_shape_ensembles.viewer import landscape_dock as landscape_module

@@ -3,11 +3,10 @@
 import npe2
 import pytest
 from napari.components import ViewerModel
-from napari_shape_ensembles.conftest import bare, opened, press, run, spots
-from napari_shape_ensembles.test_result_files import answer, done, saved  # noqa: F401 - fixtures
 from qtpy.QtCore import Qt
 from qtpy.QtWidgets import QApplication, QPushButton
 
+from docks import bare, opened, press, run, saved, spots
 from napari_shape_ensembles.viewer import compare_dock, worker
 
 PLUGIN = "napari-shape-ensembles"
@@ -95,7 +94,7 @@ def test_a_dock_closed_between_two_turns_listens_to_nothing(bare_dock, model, qt
 # What is stale, and what is left out ---------------------------------------------------------------------------
 
 
-def test_a_check_that_is_cancelled_leaves_what_has_changed_in_sight(done, qtbot):  # noqa: F811
+def test_a_check_that_is_cancelled_leaves_what_has_changed_in_sight(done, qtbot):
     press(done.results.check, qtbot)
     done.settings.controls["rank"].setValue(10)
     assert not done.stale.isHidden()
@@ -108,7 +107,7 @@ def words_of(card):
     return card.exclude.text().replace("&", "")
 
 
-def test_the_card_of_another_curve_does_not_inherit_that_one_was_left_out(done, qtbot):  # noqa: F811
+def test_the_card_of_another_curve_does_not_inherit_that_one_was_left_out(done, qtbot):
     done.views.open_explorer()
     explorer = done.views.explorer
     qtbot.addWidget(explorer)
@@ -121,7 +120,7 @@ def test_the_card_of_another_curve_does_not_inherit_that_one_was_left_out(done, 
     assert done.views._excluded == frozenset()
 
 
-def test_what_is_left_out_stays_marked_after_a_check_and_when_it_is_left_out_meanwhile(done, qtbot):  # noqa: F811
+def test_what_is_left_out_stays_marked_after_a_check_and_when_it_is_left_out_meanwhile(done, qtbot):
     done.excluding.exclude(3)
     with qtbot.waitSignal(done.finished, timeout=60_000):
         press(done.results.check, qtbot)
@@ -137,7 +136,7 @@ def test_what_is_left_out_stays_marked_after_a_check_and_when_it_is_left_out_mea
 # Results that fail, come, and are deleted ----------------------------------------------------------------------
 
 
-def test_a_run_that_fails_keeps_the_unsaved_result_at_hand(done, model, qtbot):  # noqa: F811
+def test_a_run_that_fails_keeps_the_unsaved_result_at_hand(done, model, qtbot):
     press(done.results.side_by_side, qtbot)
     grid = model.canvas.grid if hasattr(model, "canvas") else model.grid
     before = done.result
@@ -153,7 +152,7 @@ def test_a_run_that_fails_keeps_the_unsaved_result_at_hand(done, model, qtbot): 
     assert done.unsaved
 
 
-def test_what_undo_replaces_is_kept_in_its_turn(done, qtbot, tmp_path, answer):  # noqa: F811
+def test_what_undo_replaces_is_kept_in_its_turn(done, qtbot, tmp_path, answer):
     path = saved(done, answer, tmp_path / "pair.comparison.npz", qtbot)
     first = done.result
     done.settings.controls["rank"].setValue(5)
@@ -173,7 +172,7 @@ def test_what_undo_replaces_is_kept_in_its_turn(done, qtbot, tmp_path, answer): 
     assert done.kept.kept.result is checked
 
 
-def dropped(done, qtbot, tmp_path, answer):  # noqa: F811
+def dropped(done, qtbot, tmp_path, answer):
     """A dock in another viewer in which a comparison was dropped, its layers on their way into the dock."""
     path = saved(done, answer, tmp_path / "pair.comparison.npz", qtbot)
     npe2.PluginManager.instance().discover()
@@ -182,13 +181,13 @@ def dropped(done, qtbot, tmp_path, answer):  # noqa: F811
     return dock
 
 
-def test_dropped_curves_cannot_be_edited_from_the_first_moment(done, qtbot, tmp_path, answer, stepped):  # noqa: F811
+def test_dropped_curves_cannot_be_edited_from_the_first_moment(done, qtbot, tmp_path, answer, stepped):
     dock = dropped(done, qtbot, tmp_path, answer)
     qtbot.waitUntil(lambda: dock.runner.busy, timeout=5000)
     assert not any(layer.editable for layer in dock._viewer.layers)
 
 
-def test_dropped_layers_changed_or_deleted_meanwhile_are_not_taken_up(done, qtbot, tmp_path, answer, stepped):  # noqa: F811
+def test_dropped_layers_changed_or_deleted_meanwhile_are_not_taken_up(done, qtbot, tmp_path, answer, stepped):
     dock = dropped(done, qtbot, tmp_path, answer)
     qtbot.waitUntil(lambda: bool(dock.runner._turns), timeout=20_000)
     first = dock._viewer.layers[0]
@@ -200,7 +199,7 @@ def test_dropped_layers_changed_or_deleted_meanwhile_are_not_taken_up(done, qtbo
     assert dock.result is None
 
 
-def test_dropped_layers_that_are_deleted_meanwhile_stay_deleted(done, qtbot, tmp_path, answer, stepped):  # noqa: F811
+def test_dropped_layers_that_are_deleted_meanwhile_stay_deleted(done, qtbot, tmp_path, answer, stepped):
     dock = dropped(done, qtbot, tmp_path, answer)
     qtbot.waitUntil(lambda: bool(dock.runner._turns), timeout=20_000)
     del dock._viewer.layers[0]
@@ -217,7 +216,7 @@ def grid_of(model):
     return model.canvas.grid if hasattr(model, "canvas") else model.grid
 
 
-def test_switched_off_the_layers_are_in_the_order_they_were(done, model, qtbot):  # noqa: F811
+def test_switched_off_the_layers_are_in_the_order_they_were(done, model, qtbot):
     before = [layer.name for layer in model.layers]
     press(done.results.side_by_side, qtbot)
     assert [layer.name for layer in model.layers] != before
@@ -225,7 +224,7 @@ def test_switched_off_the_layers_are_in_the_order_they_were(done, model, qtbot):
     assert [layer.name for layer in model.layers] == before
 
 
-def test_an_order_that_a_person_made_meanwhile_stays(done, model, qtbot):  # noqa: F811
+def test_an_order_that_a_person_made_meanwhile_stays(done, model, qtbot):
     press(done.results.side_by_side, qtbot)
     model.layers.reverse()
     own = [layer.name for layer in model.layers]
@@ -233,7 +232,7 @@ def test_an_order_that_a_person_made_meanwhile_stays(done, model, qtbot):  # noq
     assert [layer.name for layer in model.layers] == own
 
 
-def test_the_grid_switched_off_elsewhere_lifts_the_button(done, model, qtbot):  # noqa: F811
+def test_the_grid_switched_off_elsewhere_lifts_the_button(done, model, qtbot):
     press(done.results.side_by_side, qtbot)
     grid_of(model).enabled = False
     assert not done.results.side_by_side.isChecked()
@@ -242,7 +241,7 @@ def test_the_grid_switched_off_elsewhere_lifts_the_button(done, model, qtbot):  
     assert grid_of(model).enabled
 
 
-def test_closing_the_dock_ends_it(done, model, qtbot):  # noqa: F811
+def test_closing_the_dock_ends_it(done, model, qtbot):
     done.show()
     press(done.results.side_by_side, qtbot)
     done.hide()

@@ -1,0 +1,99 @@
+"""Small images, and ways to use the docks as a person does: by their own buttons, menus and dialogs."""
+
+import contextlib
+import io
+
+import npe2
+import numpy as np
+from qtpy.QtCore import Qt
+from skimage.draw import polygon2mask
+
+from curve_makers import blobs
+from napari_shape_ensembles.viewer import compare_dock
+from napari_shape_ensembles.viewer.compare_dock import CompareShapes
+
+PLUGIN = "napari-shape-ensembles"
+SPACING = 40
+
+
+def spots(seed=0, *, size=12.0, rows=6, noise=0.05):
+    """An image of bright blobs on a dark ground, far from the border and from each other."""
+    rng = np.random.default_rng(seed)
+    image = rng.normal(0.1, noise, (rows * SPACING + 20,) * 2)
+    for index, outline in enumerate(blobs(rows * rows, 60, seed=seed, elongation=1.5)):
+        outline = outline - outline.mean(axis=0)
+        outline *= size / np.sqrt((outline**2).sum(axis=1).mean())
+        centre = np.array(divmod(index, rows)) * SPACING + SPACING // 2 + 10
+        image[polygon2mask(image.shape, outline + centre)] += 1
+    return image
+
+
+def opened(viewer, qtbot):
+    _, widget = viewer.window.add_plugin_dock_widget("napari-shape-ensembles", "Compare shapes")
+    widget.settings.controls["permutations"].setValue(300)
+    widget.settings.controls["landmarks"].setValue(100)
+    return widget
+
+
+def bare(viewer, qtbot):
+    widget = CompareShapes(viewer)
+    qtbot.addWidget(widget)
+    widget.settings.controls["permutations"].setValue(199)
+    widget.settings.controls["landmarks"].setValue(50)
+    return widget
+
+
+def press(button, qtbot):
+    qtbot.mouseClick(button, Qt.MouseButton.LeftButton)
+
+
+def run(widget, qtbot):
+    """Press Run and wait for the end."""
+    with qtbot.waitSignal(widget.finished, timeout=30_000):
+        press(widget.run_button, qtbot)
+    return widget.results.text()
+
+
+def curves_of(viewer, name):
+    return viewer.layers[f"{name} curves"]
+
+
+def choose(button, words, qtbot, wait=True):
+    """Choose the entry of a menu that holds these words, and wait for the task to end."""
+    (entry,) = [entry for entry in button.menu().actions() if words in entry.text().replace("&", "")]
+    dock = button
+    while not isinstance(dock, compare_dock.CompareShapes):
+        dock = dock.parentWidget()
+    entry.trigger()
+    if wait:
+        qtbot.waitUntil(lambda: not dock.runner.busy, timeout=60_000)
+    return dock.results.said.text()
+
+
+def saved(dock, answer, path, qtbot):
+    answer(path)
+    said = choose(dock.results.store, "Save comparison", qtbot)
+    assert said.startswith("Saved"), said
+    return path
+
+
+def reopened(viewer, path, qtbot):
+    """A dock in another viewer, and the file opened in that viewer."""
+    npe2.PluginManager.instance().discover()
+    dock = bare(viewer, qtbot)
+    with qtbot.waitSignal(dock.finished, timeout=30_000):
+        viewer.open(path, plugin=PLUGIN)
+    return dock
+
+
+def executed(code, **names):
+    with contextlib.redirect_stdout(io.StringIO()) as out:
+        exec(code, scope := {"__name__": "__main__", **names})
+    return scope, out.getvalue()
+
+
+def same(one, other):
+    assert one.case == other.case
+    np.testing.assert_array_equal(one.t, other.t)
+    np.testing.assert_array_equal(one.undulation.null, other.undulation.null)
+    assert one.scale.p_value == other.scale.p_value
