@@ -6,8 +6,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import settings
 
 DATA = Path(__file__).resolve().parents[1].parent / "shared" / "data"
+
+# `--hypothesis-profile=thorough` searches for hours where a test sets no number of examples: the tests of bad input.
+settings.register_profile("usual", settings.default, deadline=None)
+settings.register_profile("thorough", settings.default, max_examples=20_000, deadline=5000)
+settings.load_profile("usual")
 
 
 @pytest.fixture(scope="session")
