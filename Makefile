@@ -35,4 +35,4 @@ $(VENV)/ready: pyproject.toml tools/setup.sh
 	@sh tools/setup.sh
 
 clean:
-	rm -rf $(VENV) build dist docs/_build demo.png .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) build dist docs/_build mutants demo.png .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

@@ -60,6 +60,13 @@ def wheel(session: nox.Session, binding: str) -> None:
     session.run("python", "-m", "napari_shape_ensembles.viewer.demo", "--out", "demo.png", env=environment)
 
 
+@nox.session(python="3.13")
+def mutations(session: nox.Session) -> None:
+    """Whether tests notice changes to `shapes/` and `mmd/`, or only to `napari_shape_ensembles.mmd.kernel*`."""
+    session.install("--editable", ".", "--group", "test", "mutmut>=3.8")
+    session.run("mutmut", "run", *session.posargs)
+
+
 @nox.session(python="3.11")
 def audit(session: nox.Session) -> None:
     """Workflow files, licences of what is installed, and its known weaknesses (which needs the network)."""
