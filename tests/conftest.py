@@ -10,9 +10,9 @@ from hypothesis import settings
 
 DATA = Path(__file__).resolve().parents[1].parent / "shared" / "data"
 
-# `--hypothesis-profile=thorough` searches for hours where a test sets no number of examples: the tests of bad input.
+# `--hypothesis-profile=thorough` searches longer where a test sets no number of examples: the tests of bad input.
 settings.register_profile("usual", settings.default, deadline=None)
-settings.register_profile("thorough", settings.default, max_examples=20_000, deadline=5000)
+settings.register_profile("thorough", settings.default, max_examples=10_000, deadline=5000)
 settings.load_profile("usual")
 
 
