@@ -191,7 +191,7 @@ def test_memory_stays_far_below_that_of_the_kernel_matrix():
 
 def test_work_that_is_stopped_begins_no_block_but_those_handed_out(monkeypatch):
     begun, block, before = [], Distances.block, []
-    monkeypatch.setattr(progress, "processors", lambda: 2)
+    monkeypatch.setattr(threads, "processors", lambda: 2)
     monkeypatch.setattr(Distances, "block", lambda self, rows: begun.append(rows) or block(self, rows))
 
     def stop():

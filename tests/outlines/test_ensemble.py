@@ -24,6 +24,8 @@ def test_a_repeated_last_vertex_and_repeated_neighbours_are_dropped():
     [
         (np.array([[0, 0], [1, np.nan], [1, 1]]), "NaN or infinite vertices"),
         (np.array([[0, 0], [1, np.inf], [1, 1]]), "NaN or infinite vertices"),
+        (np.array([[0, 0], [1e308, 0], [1e308, -1e308]]), "NaN or infinite vertices"),
+        (np.array([[0, 0], [1e-40, 0], [1e-40, 1e-40]]), "zero area"),
         (np.zeros((0, 2)), "fewer than 3 distinct vertices"),
         (np.array([[1.0, 2]] * 9), "fewer than 3 distinct vertices"),
         (np.array([[0, 0], [1, 1], [0, 0]]), "fewer than 3 distinct vertices"),

@@ -24,14 +24,17 @@ _SAME = 1e-12
 _FLAT = 1e-12
 # ... and encloses nothing when its loops cancel to this share of the squared perimeter.
 _NOTHING = 1e-12
+# Products of eight lengths are taken; beyond these sizes, in any unit, they would overflow or vanish.
+_SMALLEST, _LARGEST = 1e-30, 1e30
 
 
 class Ensemble:
     """Closed curves of one image.
 
     Vertices that repeat the next one (a repeated first vertex included) are dropped. Curves that cannot be
-    used are left out and counted by reason: "NaN or infinite vertices", "fewer than 3 distinct vertices",
-    "collinear", "zero area" (loops that cancel). The direction of traversal stays as it is.
+    used are left out and counted by reason: "NaN or infinite vertices" (or beyond 1e30), "fewer than 3 distinct
+    vertices", "collinear", "zero area" (loops that cancel, or shorter than 1e-30). The direction of traversal stays as
+    it is.
 
     Parameters
     ----------
@@ -392,7 +395,8 @@ def _running(values: NDArray[np.generic]) -> Index:
 
 
 def _finite(vertices: Complex, offsets: Index) -> Mask:
-    lost_before = _running(~np.isfinite(vertices))[offsets]
+    within = np.maximum(np.abs(vertices.real), np.abs(vertices.imag)) < _LARGEST
+    lost_before = _running(~within)[offsets]
     return lost_before[1:] == lost_before[:-1]
 
 
@@ -409,7 +413,8 @@ def _spread(vertices: Complex, offsets: Index) -> Mask:
 
 
 def _enclosing(vertices: Complex, offsets: Index) -> Mask:
-    return np.abs(signed_areas(vertices, offsets)) > _NOTHING * perimeters(vertices, offsets) ** 2
+    lengths = perimeters(vertices, offsets)
+    return (lengths > _SMALLEST) & (np.abs(signed_areas(vertices, offsets)) > _NOTHING * lengths**2)
 
 
 def _read_only(array: NDArray[Any]) -> NDArray[Any]:

@@ -10,9 +10,8 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import psygnal
-from napari.qt.threading import FunctionWorker, create_worker
+from napari.qt.threading import FunctionWorker, WorkerBase, create_worker
 from qtpy.QtCore import QCoreApplication, QObject, QTimer, Signal
-from superqt.utils import WorkerBase
 
 from ..progress import Progress, Stopped, reporting
 
@@ -72,7 +71,7 @@ class Background(QObject):
                 return self._function.pop()()
         except Stopped:
             return None
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 - whatever went wrong is said in words
             if not threading.main_thread().is_alive():
                 return None  # Python itself is shutting down, and takes its thread pools with it
             if not isinstance(error, ValueError):
