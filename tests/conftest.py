@@ -42,6 +42,7 @@ def virtual_screen(config):
         raise pytest.UsageError("Xvfb does not start")
     return f":{number}"
 
+
 # `--hypothesis-profile=thorough` searches longer where a test sets no number of examples: the tests of bad input.
 settings.register_profile("usual", settings.default, deadline=None)
 settings.register_profile("thorough", settings.default, max_examples=10_000, deadline=5000)
@@ -72,15 +73,6 @@ def pytest_terminal_summary(terminalreporter):
             f"{len(skipped)} tests skipped: {MISSING}. It holds the paper's curves and figures, which state no licence "
             "and so cannot be copied into the repository. See docs/data.md; --require-shared-data has these tests fail."
         )
-
-
-def pytest_configure(config):
-    """Have orix compiled before pytest-xdist's workers import it: side by side they write a cache that crashes.
-
-    That is numba's issue 10128: whoever loads such a cache, at any later time, ends in a segmentation fault.
-    """
-    if config.getoption("numprocesses", None):
-        subprocess.run([sys.executable, "-c", "import orix.quaternion.symmetry"], check=False, capture_output=True)
 
 
 def pytest_collection_modifyitems(items):

@@ -102,7 +102,7 @@ def test_the_manifest_is_valid_and_all_its_commands_exist():
         module, name = command.python_name.split(":")
         assert callable(getattr(__import__(module, fromlist=[name]), name))
     assert [item.command for item in manifest.contributions.menus["napari/layers/measure"]]
-    assert len(manifest.contributions.sample_data) == 4
+    assert len(manifest.contributions.sample_data) == 9
 
 
 def test_the_manifest_at_the_top_is_a_link_to_the_one_in_the_package():

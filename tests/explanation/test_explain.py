@@ -7,23 +7,14 @@ import pytest
 from threadpoolctl import threadpool_limits
 
 from curve_makers import blobs, load_curves
-from napari_shape_ensembles import Ensemble, Settings, compare, explain, extract_curves, resynthesis, segment
+from napari_shape_ensembles import Ensemble, Settings, compare, explain, resynthesis, samples
 from napari_shape_ensembles.explanation import STEPS, witnesses
 from napari_shape_ensembles.explanation.properties import properties
 from napari_shape_ensembles.explanation.swaps import _polar_factors
 from napari_shape_ensembles.progress import Progress, Stopped, reporting
 from napari_shape_ensembles.shapes import to_landmarks
-from napari_shape_ensembles.viewer import sample_data
 
 QUICK = Settings(landmarks=100, rank=20, permutations=199)
-
-
-def sample(name):
-    layers = getattr(sample_data, name)(0)
-    return [
-        extract_curves(segment(image), scale=options["scale"], unit="µm", name=options["name"])
-        for image, options, _ in layers
-    ]
 
 
 def grains(shared_data, key):
@@ -40,16 +31,16 @@ def small():
 
 
 @pytest.mark.parametrize(
-    ("name", "named", "words"),
+    ("sample", "named", "words"),
     [
-        ("no_difference", (), "No component of shape differs"),
-        ("scale_difference", ("size", "elongation"), "B's size varies"),
-        ("undulation_difference", ("fine roughness",), "B's outlines are rougher"),
-        ("both_differences", ("elongation", "coarse form", "fine roughness"), "B's outlines are more elongated"),
+        (samples.simulated_fields, (), "No component of shape differs"),
+        (samples.simulated_sieving, ("size", "elongation"), "B's size varies"),
+        (samples.simulated_treatment, ("fine roughness",), "B's outlines are rougher"),
+        (samples.simulated_rolling, ("elongation", "coarse form", "fine roughness"), "B's outlines are more elongated"),
     ],
 )
-def test_the_difference_put_into_a_sample_is_named_and_no_other(name, named, words):
-    found = explain(compare(*sample(name)))
+def test_the_difference_put_into_a_sample_is_named_and_no_other(sample, named, words):
+    found = explain(compare(*sample().ensembles()))
     assert found.components.differing(0.01) == named
     assert words in " ".join(found.sentences())
 
