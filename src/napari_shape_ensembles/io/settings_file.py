@@ -27,6 +27,13 @@ class SettingsFile:
         Options of `segment` by name.
     outlines : mapping
         Options of `extract_curves` by name: smoothing, holes, border, min_area.
+
+    Examples
+    --------
+    >>> from napari_shape_ensembles import Settings
+    >>> from napari_shape_ensembles.io import SettingsFile
+    >>> SettingsFile(analysis=Settings(rank=20)).analysis.rank
+    20
     """
 
     analysis: Settings = field(default_factory=Settings)
@@ -48,6 +55,14 @@ def save_settings(path: StrPath, settings: SettingsFile | Settings) -> None:
     ------
     OSError
         When the file cannot be written; an earlier file of that name stays.
+
+    Examples
+    --------
+    >>> from napari_shape_ensembles import Settings
+    >>> from napari_shape_ensembles.io import SettingsFile, load_settings, save_settings
+    >>> save_settings("settings.toml", Settings(rank=20))
+    >>> load_settings("settings.toml") == SettingsFile(analysis=Settings(rank=20))
+    True
     """
     import tomli_w  # only where a file is written
 
@@ -75,6 +90,14 @@ def load_settings(path: StrPath) -> SettingsFile:
         For a file that is no TOML, a table or an entry that does not exist, or a value out of range.
     OSError
         When there is no such file, or it cannot be read.
+
+    Examples
+    --------
+    >>> from napari_shape_ensembles import Settings
+    >>> from napari_shape_ensembles.io import load_settings, save_settings
+    >>> save_settings("settings.toml", Settings(rank=20))
+    >>> load_settings("settings.toml").analysis.rank
+    20
     """
     name = Path(path).name
     with open(path, "rb") as file:

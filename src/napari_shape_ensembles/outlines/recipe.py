@@ -88,6 +88,12 @@ class Segmentation:
     ------
     ValueError
         For a value out of range, naming it.
+
+    Examples
+    --------
+    >>> from napari_shape_ensembles import Segmentation
+    >>> Segmentation(method="local", window=31).changed()
+    {'method': 'local', 'window': 31}
     """
 
     method: Method = "otsu"
