@@ -1,8 +1,8 @@
 """Compare the outlines in two images: the same, or different in scale or in undulation?
 
-The rooms, in the order the data goes through them: `segment`, `curves`, `tensors`, `discrepancy`,
-`comparison`; `viewer` shows it all in napari and is the only one that knows of a screen. Names are
-loaded when first used, so importing the package is quick.
+The rooms, in the order the data goes through them: `outlines`, `shapes`, `mmd`, `comparison`, `explanation`,
+`inspection`, `studies`, `io`, `samples`; `viewer` shows it all in napari and is the only one that knows of a screen.
+Names are loaded when first used, so importing the package is quick.
 """
 
 import warnings
@@ -10,12 +10,14 @@ from typing import Any
 
 import lazy_loader as lazy
 
-_load, __dir__, __all__ = lazy.attach_stub(__name__, __file__)
-# Names of earlier versions -> what took their place.
-_RENAMED = {"Segmentation": "Outlines"}
+_known, __dir__, __all__ = lazy.attach_stub(__name__, __file__)
+_GONE = {"Segmentation": "Outlines", "Step": "Progress", "comparison_steps": "compare(..., progress=...)"}
 
 
 def __getattr__(name: str) -> Any:
-    if name in _RENAMED:
-        warnings.warn(f"{name} is now called {_RENAMED[name]}", DeprecationWarning, stacklevel=2)
-    return _load(_RENAMED.get(name, name))
+    if name not in _GONE:
+        return _known(name)
+    warnings.warn(f"{name} is deprecated: use {_GONE[name]}", DeprecationWarning, stacklevel=2)
+    from . import deprecated
+
+    return getattr(deprecated, name)

@@ -18,6 +18,7 @@ from .console import (
     check_folder,
     numbers_of,
     progress_bar,
+    reading_file,
     say,
     say_beside,
     say_written,
@@ -90,10 +91,8 @@ def compare(
     with spoken_errors():
         reading = _reading(settings, labels, pixel_size, unit, out)
         samples = _samples((a, b), reading, groups)
-        with progress_bar("comparing") as step:
-            result = compare_ensembles(
-                *samples, reading.settings.analysis, progress=lambda now: step(now.name, now.index, now.total)
-            )
+        with progress_bar("comparing"):
+            result = compare_ensembles(*samples, reading.settings.analysis)
         say_written(write_comparison(out, result))
         say(result.summary())
         for warning in result.warnings:
@@ -121,8 +120,8 @@ def report(
         for folder in (out.parent, figures or out.parent):
             check_folder(folder)
         result = Comparison.load(comparison)
-        with progress_bar("explaining") as step:
-            explanation = explain(result, progress=step)
+        with progress_bar("explaining"):
+            explanation = explain(result)
         out.parent.mkdir(parents=True, exist_ok=True)
         save_report(explanation, out, swaps=resynthesis(result) if proof else ())
         say_written([out, *(save_figures(explanation, figures, dpi=dpi) if figures else [])])
@@ -157,11 +156,11 @@ def segment(
     with spoken_errors():
         reading = _reading(settings, labels, pixel_size, unit, out)
         paths = [path for place in images for path in files_of(place, groups=True)]
-        with progress_bar("segmenting") as step:
+        with progress_bar("segmenting"):
             for index, path in enumerate(paths):
-                step(path.name, index, len(paths))
-                found = labelled(path, reading)
-                ensemble = traced(found, reading)
+                with reading_file(path, index, len(paths)):
+                    found = labelled(path, reading)
+                    ensemble = traced(found, reading)
                 write_segmented(out, found, ensemble, form)
                 say(f"{path.name}: {_counted(ensemble)}; {found.calibration}")
         say_beside(f"written to {out}")
@@ -185,10 +184,8 @@ def pairs(
     with spoken_errors(), _executor(dask) as executor:
         reading = _reading(settings, labels, pixel_size, unit, out)
         ensembles = _ensembles(files_of(folder, groups=True), reading)
-        with progress_bar("all pairs") as step:
-            table = all_pairs(
-                ensembles, reading.settings.analysis, executor=executor, progress=lambda now: step(*_progress(now))
-            )
+        with progress_bar("all pairs"):
+            table = all_pairs(ensembles, reading.settings.analysis, executor=executor)
         sizes = dict(zip(table.names, table.sizes, strict=True))
         say_written(write_study(out, "pairs", table, plot_pairs, {"curves": sizes}))
         say(table.summary())
@@ -217,14 +214,13 @@ def landscape(
         grid = whole_numbers_of("--ranks", ranks), whole_numbers_of("--landmarks", landmarks)
         reading = _reading(settings, labels, pixel_size, unit, out)
         samples = _samples((a, b), reading, groups)
-        with progress_bar("landscape") as step:
+        with progress_bar("landscape"):
             found = decision_landscape(
                 *samples,
                 ranks=grid[0],
                 landmarks=grid[1],
                 settings=reading.settings.analysis,
                 executor=executor,
-                progress=lambda now: step(*_progress(now)),
             )
         sizes = dict(zip("ab", found.sizes, strict=True))
         say_written(write_study(out, "landscape", found, plot_landscape, {"curves": sizes}))
@@ -256,7 +252,7 @@ def smoothing(
         sweep = sequence_of(sigmas)
         reading = _reading(settings, labels, pixel_size, unit, out)
         masks, outlines = _masks((a, b), reading, groups)
-        with progress_bar("smoothing study") as step:
+        with progress_bar("smoothing study"):
             study = smoothing_study(
                 *masks,
                 sigmas=sweep,
@@ -265,7 +261,6 @@ def smoothing(
                 settings=reading.settings.analysis,
                 outlines=outlines,
                 executor=executor,
-                progress=lambda now: step(*_progress(now)),
             )
         say_written(write_study(out, "smoothing", study, plot_study, {}))
         say(study.summary())
@@ -302,10 +297,10 @@ def _samples(places: tuple[Path, Path], reading: Reading, groups: bool) -> tuple
 def _ensembles(paths: Sequence[Path], reading: Reading) -> list[Any]:
     """Curves of files, one file in memory at a time."""
     found = []
-    with progress_bar("reading") as step:
+    with progress_bar("reading"):
         for index, path in enumerate(paths):
-            step(path.name, index, len(paths))
-            found.append(ensemble_of_file(path, reading))
+            with reading_file(path, index, len(paths)):
+                found.append(ensemble_of_file(path, reading))
             say_beside(f"{path.name}: {_counted(found[-1])} in {found[-1].unit}")
     return found
 
@@ -327,10 +322,6 @@ def _masks(places: tuple[Path, Path], reading: Reading, groups: bool) -> tuple[t
 def _counted(ensemble: Any) -> str:
     left_out = "; ".join(f"{count} {reason}" for reason, count in ensemble.dropped.items())
     return counted(len(ensemble), "curve") + (f" (left out: {left_out})" if left_out else "")
-
-
-def _progress(partial: Any) -> tuple[str, int, int]:
-    return partial.name, partial.done, partial.total
 
 
 @contextmanager

@@ -12,7 +12,8 @@ from skimage.draw import disk
 from skimage.segmentation import find_boundaries
 
 from napari_shape_ensembles import segment
-from napari_shape_ensembles.outlines import Method, Outlines, segment_stack, segmentation_steps
+from napari_shape_ensembles.outlines import Method, Outlines, segment_stack
+from napari_shape_ensembles.progress import Stopped, reporting
 
 CENTRES = ((30, 30), (30, 90), (90, 30), (90, 90))
 METHODS = get_args(Method)
@@ -229,10 +230,10 @@ def test_labels_of_noise_are_numbered_without_gaps_and_connected(seed, split, me
 
 
 def test_a_segmentation_can_be_left_between_its_steps():
-    steps = segmentation_steps(spots(), Outlines())
-    assert next(steps) == "smoothing"
-    assert next(steps) == "finding objects"
-    steps.close()
+    heard = []
+    with reporting(heard.append, stop=lambda: len(heard) == 2), pytest.raises(Stopped):
+        segment(spots())
+    assert [step.name for step in heard] == ["smoothing", "finding objects"]
 
 
 def test_every_plane_of_a_stack_is_segmented_for_itself():

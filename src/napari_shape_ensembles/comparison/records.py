@@ -14,52 +14,11 @@ from numpy.typing import NDArray
 from ..archive import ContentError, Tree
 from ..mmd import MMDTest
 from ..outlines import Ensemble
-from ..parameters import tree as tree_of
 from ..shapes import ShapeSpace
 
 Real = NDArray[np.float64]
 
-#: What a saved comparison is called, and the newest version of its layout (docs/files.md).
-FORMAT, LAYOUT = "shape-ensembles comparison", 1
-
-_FLAGS = ("archetype_is_ambiguous", "row_depends_on_archetype")
 _NUMBERS = ("mmd", "p_value", "threshold", "bandwidth", "significance")
-
-
-def comparison_tree(result: Any, view: Tree) -> Tree:
-    """The layout of a saved `Comparison`; this room stands above the one that knows the class."""
-    return {
-        "a": ensemble_tree(result.a),
-        "b": ensemble_tree(result.b),
-        "settings": tree_of(result.settings),
-        "space": space_tree(result.space),
-        "coordinates": {"t": result.t, "l": result.l},
-        "undulation": mmd_test_tree(result.undulation),
-        "scale": mmd_test_tree(result.scale),
-        "matches": {name: getattr(result, name) for name in ("ambiguous", *_FLAGS)},
-        "versions": dict(result.versions),
-        "view": view,
-    }
-
-
-def comparison_parts(tree: Mapping[str, Any]) -> dict[str, Any]:
-    """Return all that `comparison_tree` wrote but the settings and the view."""
-    a, b = ensemble_of(value(tree, "a", dict)), ensemble_of(value(tree, "b", dict))
-    space = space_of(value(tree, "space", dict))
-    coordinates = value(tree, "coordinates", dict)
-    matches = value(tree, "matches", dict)
-    return {
-        "a": a,
-        "b": b,
-        "space": space,
-        "t": real(coordinates, "t", (len(a) + len(b), space.rank)),
-        "l": real(coordinates, "l", (len(a) + len(b), 3)),
-        "undulation": mmd_test_of(value(tree, "undulation", dict)),
-        "scale": mmd_test_of(value(tree, "scale", dict)),
-        "ambiguous": value(matches, "ambiguous", int),
-        **{name: value(matches, name, bool) for name in _FLAGS},
-        "versions": {str(name): str(version) for name, version in value(tree, "versions", dict).items()},
-    }
 
 
 def ensemble_tree(ensemble: Ensemble) -> Tree:

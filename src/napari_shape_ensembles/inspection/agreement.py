@@ -1,14 +1,15 @@
 """Two segmentations of one image, annotator against annotator or against a model, in the terms of the comparison."""
 
-from collections.abc import Generator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..comparison import Comparison, Settings, Step, comparison_steps
+from ..comparison import Comparison, Settings, compare
 from ..outlines import Ensemble, Matching, Outlines, boundary_distances, match_labels
+from ..progress import report
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -78,33 +79,13 @@ def agreement(
     ValueError
         For labels of different shapes, or what `Outlines.trace` and `compare` refuse.
     """
-    steps = agreement_steps(labels_a, labels_b, settings, outlines=outlines, min_iou=min_iou, scale=scale, unit=unit)
-    while True:
-        try:
-            next(steps)
-        except StopIteration as stop:
-            result: Agreement = stop.value
-            return result
-
-
-def agreement_steps(
-    labels_a: ArrayLike,
-    labels_b: ArrayLike,
-    settings: Settings | None = None,
-    *,
-    outlines: Outlines = Outlines(),
-    min_iou: float = 0.5,
-    scale: Sequence[float] | None = None,
-    unit: str | None = None,
-) -> Generator[Step, None, Agreement]:
-    """Do what `agreement` does, stopping before each step: close the generator to cancel."""
-    yield Step("matching objects", 0, 0)
+    report("matching objects")
     matching = match_labels(labels_a, labels_b, min_iou=min_iou)
-    yield Step("tracing outlines", 0, 0)
+    report("tracing outlines")
     a = outlines.trace(labels_a, scale=scale, unit=unit, name="A")
     b = outlines.trace(labels_b, scale=scale, unit=unit, name="B")
-    comparison = yield from comparison_steps(a, b, settings or Settings())
-    yield Step("measuring distances", 0, 0)
+    comparison = compare(a, b, settings or Settings())
+    report("measuring distances")
     return Agreement(matching, _objects(matching, comparison), comparison)
 
 

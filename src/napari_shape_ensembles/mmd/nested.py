@@ -15,7 +15,6 @@ from .kernel import (
     SIGNIFICANCE,
     Distances,
     Real,
-    finished,
     median_of,
     median_subset,
     pairs,
@@ -66,12 +65,12 @@ def nested_mmd_tests(
     m, n = common_sizes(samples)
     check_level(significance)
     _check_ranks(ranks, min(nest.dimension for nest in nests.values()))
-    labels = finished(permuted_labels(m, m + n, permutations, seed))
+    labels = permuted_labels(m, m + n, permutations, seed)
     design = Design(labels, significance, bandwidth, factor, approximate_above, seed)
     for rank in ranks:
         for nest in nests.values():
             nest.grow(rank)
-        yield finished(design.steps(nests))
+        yield design.test(nests)
 
 
 def _check_ranks(ranks: Sequence[int], dimension: int) -> None:

@@ -8,7 +8,7 @@ from .matching import Matching, boundary_distances, match_labels
 from .outlines import Outlines
 from .recipe import TILINGS, Method, Objects, Recipe, SmoothingUnit, Split
 from .repair import repaired, self_touching
-from .segment import segment, segment_stack, segmentation_steps
+from .segment import segment, segment_stack
 from .tiling import Boundary, Tiling
 from .units import conversion_factor
 
@@ -34,7 +34,6 @@ __all__ = [
     "repaired",
     "segment",
     "segment_stack",
-    "segmentation_steps",
     "self_touching",
     "trace_mask",
 ]

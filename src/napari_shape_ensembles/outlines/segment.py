@@ -1,6 +1,6 @@
 """From an image to labels: smooth, find, clean, split; one plane at a time."""
 
-from collections.abc import Generator
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import ndimage
 
+from ..progress import report
 from .cleanup import clean
 from .plane import oriented, plane_of
 from .recipe import TILINGS, Recipe
@@ -42,32 +43,22 @@ def segment(image: ArrayLike, recipe: Recipe | None = None, **changes: Any) -> L
     ValueError
         For an empty image, a stack, NaNs, an image of one value, or choices out of range.
     """
-    steps = segmentation_steps(image, replace(recipe or Recipe(), **changes))
-    while True:
-        try:
-            next(steps)
-        except StopIteration as stop:
-            labels: Labels = stop.value
-            return labels
-
-
-def segmentation_steps(image: ArrayLike, settings: Recipe) -> Generator[str, None, Labels]:
-    """Segment as `segment` does, stopping before each step with its name: close the generator to cancel."""
+    settings = replace(recipe or Recipe(), **changes)
     pixels = np.asarray(image)
     plane = plane_of(pixels, settings.channel)
-    yield "smoothing"
+    report("smoothing")
     if plane.dtype == bool:
         values, mask = plane.astype(np.float64), plane if settings.objects == "bright" else ~plane
     else:
         grey = oriented(plane, settings)
         values = grey.values
-        yield "finding objects"
+        report("finding objects")
         if settings.method in TILINGS:
             return _tiling(pixels, values, settings).astype(np.int32)
         mask = mask_of(grey, settings)
-    yield "cleaning"
+    report("cleaning")
     mask = clean(mask, settings)
-    yield "splitting"
+    report("splitting")
     return _numbered(mask, values, settings).astype(np.int32)
 
 
@@ -83,7 +74,7 @@ def _numbered(mask: NDArray[np.bool_], values: NDArray[np.float64], settings: Re
     return ndimage.label(mask)[0]
 
 
-def segment_stack(stack: ArrayLike, recipe: Recipe | None = None, **changes: Any) -> Generator[Labels, None, None]:
+def segment_stack(stack: ArrayLike, recipe: Recipe | None = None, **changes: Any) -> Iterator[Labels]:
     """Segment the planes along the first axis of a stack one by one, in time or in depth.
 
     Parameters

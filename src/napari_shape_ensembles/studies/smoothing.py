@@ -1,6 +1,6 @@
 """Smoothing studies: how much smoothing of a segmentation the answer rests on (paper, "Segmentation Efficacy")."""
 
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -9,9 +9,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..comparison import Settings, levels
 from ..outlines import Ensemble, Outlines, extract_curves, trace_mask
-from .landscape import DecisionLandscape, Decisions, WholeNumbers, landscape_steps, whole_numbers
+from ..progress import Listener, Progress, report, reporting
+from .jobs import run_jobs
+from .landscape import DecisionLandscape, Decisions, WholeNumbers, decision_landscape, whole_numbers
 from .recommendation import Recommendation, recommend
-from .steps import Partial, finished, run_jobs
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -25,24 +26,19 @@ class Smoothed(NamedTuple):
 
     Attributes
     ----------
-    name : str
-        What is being done.
     sizes : pair of int or None
         Curves in A and B; None while they are being traced.
     landscape : DecisionLandscape or None
     reason : str
         Why there is no landscape; empty where there is one.
+    done : bool
+        Whether nothing more is to come.
     """
 
-    name: str
     sizes: tuple[int, int] | None = None
     landscape: DecisionLandscape | None = None
     reason: str = ""
-
-    @property
-    def done(self) -> bool:
-        """Whether nothing more is to come."""
-        return self.sizes is not None and not self.name
+    done: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -187,7 +183,7 @@ def smoothing_study(
     settings: Settings = Settings(),
     outlines: Outlines = Outlines(),
     executor: Any | None = None,
-    progress: Callable[[Partial[SmoothingStudy]], None] | None = None,
+    progress: Listener | None = None,
 ) -> SmoothingStudy:
     """Sweep the smoothing of two groups of segmented images, with a decision landscape at every σ.
 
@@ -207,7 +203,8 @@ def smoothing_study(
     executor : None, concurrent.futures.Executor or dask.distributed.Client
         Where the σ are worked on, side by side; the result is the same.
     progress : callable, optional
-        Called with each `Partial`; an exception it raises ends the study.
+        Called with the `Progress` of each step; its `result` is all that is known so far. An exception that it raises
+        ends the study.
 
     Returns
     -------
@@ -219,54 +216,20 @@ def smoothing_study(
     ValueError
         For empty or impossible ranges, or masks that are no planes.
     """
-    steps = smoothing_steps(
-        masks_a,
-        masks_b,
-        sigmas=sigmas,
-        ranks=ranks,
-        landmarks=landmarks,
-        settings=settings,
-        outlines=outlines,
-        executor=executor,
-    )
-    return finished(steps, progress)
-
-
-def smoothing_steps(
-    masks_a: Masks,
-    masks_b: Masks,
-    *,
-    sigmas: Sequence[float],
-    ranks: WholeNumbers,
-    landmarks: WholeNumbers,
-    settings: Settings = Settings(),
-    outlines: Outlines = Outlines(),
-    executor: Any | None = None,
-) -> Generator[Partial[SmoothingStudy], None, SmoothingStudy]:
-    """Do as `smoothing_study`, with partial results on the way: close the generator to cancel.
-
-    Yields
-    ------
-    Partial
-        The study so far; `done` counts σ.
-
-    Returns
-    -------
-    SmoothingStudy
-    """
     sweep = _rising(sigmas)
     levels(settings)  # refuses what nested tests cannot do, before any work
     groups = _planes("A", masks_a), _planes("B", masks_b)
     grid = whole_numbers("ranks", ranks, 1), whole_numbers("landmarks", landmarks, 8)
-    found = [Smoothed("") for _ in sweep]
+    found = [Smoothed() for _ in sweep]
     items = [Item(groups, float(sigma), outlines, *grid, settings) for sigma in sweep]
-    name = "starting"
-    for update in run_jobs(smoothed_landscape, items, executor):
-        if update is not None:
-            index, found[index] = update
-            name = f"σ = {sweep[index]:g}: {found[index].name}"
+
+    def take(index: int, step: Progress) -> None:
+        found[index] = step.result or found[index]
         study = SmoothingStudy(sweep, *grid, settings, tuple(found))
-        yield Partial(name, sum(step.done for step in found), len(sweep), study)
+        report(f"σ = {sweep[index]:g}: {step.name or 'done'}", sum(one.done for one in found), len(sweep), study)
+
+    with reporting(progress):
+        run_jobs(smoothed_landscape, items, take, executor)
     return SmoothingStudy(sweep, *grid, settings, tuple(found))
 
 
@@ -300,21 +263,18 @@ class Item:
     settings: Settings
 
 
-def smoothed_landscape(item: Item) -> Iterator[Smoothed]:
+def smoothed_landscape(item: Item) -> Smoothed:
     """Trace both groups at one σ, then compare them over ranks and landmarks."""
-    yield Smoothed("tracing outlines")
+    report("tracing outlines")
     a, b = (_traced(side, planes, item) for side, planes in zip("AB", item.groups, strict=True))
     sizes = len(a), len(b)
-    landscape = None
+    options: dict[str, Any] = {"ranks": item.ranks, "landmarks": item.landmarks, "settings": item.settings}
     try:
-        for partial in landscape_steps(a, b, ranks=item.ranks, landmarks=item.landmarks, settings=item.settings):
-            landscape = partial.result
-            yield Smoothed(partial.name, sizes, landscape)
+        with reporting(lambda step: report(step.name, result=Smoothed(sizes, step.result))):
+            return Smoothed(sizes, decision_landscape(a, b, **options), done=True)
     except ValueError as error:
         # At a wide filter too little may be left; that is a result of the study, not its end.
-        yield Smoothed("", sizes, None, str(error))
-    else:
-        yield Smoothed("", sizes, landscape)
+        return Smoothed(sizes, None, str(error), done=True)
 
 
 def _traced(side: str, planes: Sequence[NDArray[Any]], item: Item) -> Ensemble:
