@@ -17,7 +17,7 @@ from skimage.draw import polygon2mask
 from skimage.io import imread
 from skimage.transform import resize
 
-from napari_shape_ensembles import Segmentation, Tiling, extract_curves, match_labels, segment
+from napari_shape_ensembles import Outlines, Tiling, extract_curves, match_labels, segment
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class Case:
     name: str
     image: np.ndarray
     reference: np.ndarray
-    settings: Segmentation
+    settings: Outlines
     min_area: int
     tiling: bool = False
 
@@ -119,7 +119,7 @@ def steel(data: Path) -> list[Case]:
     for path in sorted((data / "uhcs_spheroidite").glob("*_image.png")):
         mask = imread(path.with_name(path.name.replace("_image", "_mask"))) > 0
         name = path.name.removesuffix("_image.png")
-        settings = Segmentation(method="manual", threshold=STEEL[name], split_touching="none")
+        settings = Outlines(method="manual", threshold=STEEL[name], split_touching="none")
         found.append(Case(name, imread(path), ndimage.label(mask)[0], settings, 60))
     return found
 
@@ -197,8 +197,8 @@ def many_labels(side: int = 4096, across: int = 71) -> np.ndarray:
 
 # The smallest particles lie lowest and are dimmest, and touch others over much of their width; what looks like a hole
 # is ground that particles enclose.
-POWDER = Segmentation(method="manual", threshold=50, min_size=60, neck=0.99, fill_holes=False)
-NUCLEI = Segmentation(method="local", window=41, offset=0.02, min_size=30, neck=0.95)
+POWDER = Outlines(method="manual", threshold=50, min_size=60, neck=0.99, fill_holes=False)
+NUCLEI = Outlines(method="local", window=41, offset=0.02, min_size=30, neck=0.95)
 # Grey value between matrix and particles; from 24 h to 85 h the pictures get brighter.
 STEEL = {
     "800C-24H-Q-2": 140,
@@ -208,11 +208,9 @@ STEEL = {
     "800C-85H-Q-5": 171,
     "800C-85H-Q-6": 161,
 }
-BATTERY = Segmentation(method="local", objects="dark", channel=0, window=201, opening=2.5, split_touching="none")
-PHASE = Segmentation(
-    method="manual", threshold=1.5, objects="dark", smoothing=0, split_touching="none", fill_holes=False
-)
-DRAWING = Segmentation(method="boundaries", smoothing=0.5, window=9, offset=0.15, split_touching="none", min_size=10)
+BATTERY = Outlines(method="local", objects="dark", channel=0, window=201, opening=2.5, split_touching="none")
+PHASE = Outlines(method="manual", threshold=1.5, objects="dark", smoothing=0, split_touching="none", fill_holes=False)
+DRAWING = Outlines(method="boundaries", smoothing=0.5, window=9, offset=0.15, split_touching="none", min_size=10)
 
 
 if __name__ == "__main__":

@@ -1,10 +1,23 @@
 """Compare the outlines in two images: the same, or different in scale or in undulation?
 
-The rooms, in the order the data goes through them: `segment`, `curves`, `tensors`, `discrepancy`,
-`comparison`; `viewer` shows it all in napari and is the only one that knows of a screen. Names are
-loaded when first used, so importing the package is quick.
+The rooms, in the order the data goes through them: `outlines`, `shapes`, `mmd`, `comparison`, `explanation`,
+`inspection`, `studies`, `io`, `samples`; `viewer` shows it all in napari and is the only one that knows of a screen.
+Names are loaded when first used, so importing the package is quick.
 """
+
+import warnings
+from typing import Any
 
 import lazy_loader as lazy
 
-__getattr__, __dir__, __all__ = lazy.attach_stub(__name__, __file__)
+_known, __dir__, __all__ = lazy.attach_stub(__name__, __file__)
+_GONE = {"Segmentation": "Outlines", "Step": "Progress", "comparison_steps": "compare(..., progress=...)"}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _GONE:
+        return _known(name)
+    warnings.warn(f"{name} is deprecated: use {_GONE[name]}", DeprecationWarning, stacklevel=2)
+    from . import deprecated
+
+    return getattr(deprecated, name)

@@ -3,10 +3,8 @@ from .comparison import (
     Comparison,
     EffectSizes,
     Settings,
-    Step,
     archetype_sensitivity,
     compare,
-    comparison_steps,
     detectable_differences,
     effect_sizes,
 )
@@ -15,7 +13,7 @@ from .inspection import Agreement, agreement, suspicious
 from .mmd import DependenceTest, MMDTest, dependence_test, mmd_test
 from .outlines import (
     Ensemble,
-    Segmentation,
+    Outlines,
     Tiling,
     extract_curves,
     level_curves,
@@ -25,6 +23,7 @@ from .outlines import (
     segment_stack,
     trace_mask,
 )
+from .progress import Progress, Stopped, reporting
 from .shapes import Registration, ShapeSpace, decompose, register, to_landmarks
 from .studies import DecisionLandscape, PairTable, SmoothingStudy, all_pairs, decision_landscape, smoothing_study
 
@@ -38,19 +37,19 @@ __all__ = [
     "Ensemble",
     "Explanation",
     "MMDTest",
+    "Outlines",
     "PairTable",
+    "Progress",
     "Registration",
-    "Segmentation",
     "Settings",
     "ShapeSpace",
     "SmoothingStudy",
-    "Step",
+    "Stopped",
     "Tiling",
     "agreement",
     "all_pairs",
     "archetype_sensitivity",
     "compare",
-    "comparison_steps",
     "decision_landscape",
     "decompose",
     "dependence_test",
@@ -63,6 +62,7 @@ __all__ = [
     "mmd_test",
     "register",
     "repaired",
+    "reporting",
     "resynthesis",
     "segment",
     "segment_stack",

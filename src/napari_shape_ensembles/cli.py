@@ -6,6 +6,7 @@ Exit codes: 0 for every answer, 1 when the answer is one that `--fail-on` names,
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
@@ -17,6 +18,7 @@ from .console import (
     check_folder,
     numbers_of,
     progress_bar,
+    reading_file,
     say,
     say_beside,
     say_written,
@@ -89,10 +91,8 @@ def compare(
     with spoken_errors():
         reading = _reading(settings, labels, pixel_size, unit, out)
         samples = _samples((a, b), reading, groups)
-        with progress_bar("comparing") as step:
-            result = compare_ensembles(
-                *samples, reading.settings.analysis, progress=lambda now: step(now.name, now.index, now.total)
-            )
+        with progress_bar("comparing"):
+            result = compare_ensembles(*samples, reading.settings.analysis)
         say_written(write_comparison(out, result))
         say(result.summary())
         for warning in result.warnings:
@@ -120,8 +120,8 @@ def report(
         for folder in (out.parent, figures or out.parent):
             check_folder(folder)
         result = Comparison.load(comparison)
-        with progress_bar("explaining") as step:
-            explanation = explain(result, progress=step)
+        with progress_bar("explaining"):
+            explanation = explain(result)
         out.parent.mkdir(parents=True, exist_ok=True)
         save_report(explanation, out, swaps=resynthesis(result) if proof else ())
         say_written([out, *(save_figures(explanation, figures, dpi=dpi) if figures else [])])
@@ -156,11 +156,11 @@ def segment(
     with spoken_errors():
         reading = _reading(settings, labels, pixel_size, unit, out)
         paths = [path for place in images for path in files_of(place, groups=True)]
-        with progress_bar("segmenting") as step:
+        with progress_bar("segmenting"):
             for index, path in enumerate(paths):
-                step(path.name, index, len(paths))
-                found = labelled(path, reading)
-                ensemble = traced(found, reading)
+                with reading_file(path, index, len(paths)):
+                    found = labelled(path, reading)
+                    ensemble = traced(found, reading)
                 write_segmented(out, found, ensemble, form)
                 say(f"{path.name}: {_counted(ensemble)}; {found.calibration}")
         say_beside(f"written to {out}")
@@ -184,10 +184,8 @@ def pairs(
     with spoken_errors(), _executor(dask) as executor:
         reading = _reading(settings, labels, pixel_size, unit, out)
         ensembles = _ensembles(files_of(folder, groups=True), reading)
-        with progress_bar("all pairs") as step:
-            table = all_pairs(
-                ensembles, reading.settings.analysis, executor=executor, progress=lambda now: step(*_progress(now))
-            )
+        with progress_bar("all pairs"):
+            table = all_pairs(ensembles, reading.settings.analysis, executor=executor)
         sizes = dict(zip(table.names, table.sizes, strict=True))
         say_written(write_study(out, "pairs", table, plot_pairs, {"curves": sizes}))
         say(table.summary())
@@ -216,14 +214,13 @@ def landscape(
         grid = whole_numbers_of("--ranks", ranks), whole_numbers_of("--landmarks", landmarks)
         reading = _reading(settings, labels, pixel_size, unit, out)
         samples = _samples((a, b), reading, groups)
-        with progress_bar("landscape") as step:
+        with progress_bar("landscape"):
             found = decision_landscape(
                 *samples,
                 ranks=grid[0],
                 landmarks=grid[1],
                 settings=reading.settings.analysis,
                 executor=executor,
-                progress=lambda now: step(*_progress(now)),
             )
         sizes = dict(zip("ab", found.sizes, strict=True))
         say_written(write_study(out, "landscape", found, plot_landscape, {"curves": sizes}))
@@ -254,17 +251,16 @@ def smoothing(
         grid = whole_numbers_of("--ranks", ranks), whole_numbers_of("--landmarks", landmarks)
         sweep = sequence_of(sigmas)
         reading = _reading(settings, labels, pixel_size, unit, out)
-        masks, tracing = _masks((a, b), reading, groups)
-        with progress_bar("smoothing study") as step:
+        masks, outlines = _masks((a, b), reading, groups)
+        with progress_bar("smoothing study"):
             study = smoothing_study(
                 *masks,
                 sigmas=sweep,
                 ranks=grid[0],
                 landmarks=grid[1],
                 settings=reading.settings.analysis,
-                tracing=tracing,
+                outlines=outlines,
                 executor=executor,
-                progress=lambda now: step(*_progress(now)),
             )
         say_written(write_study(out, "smoothing", study, plot_study, {}))
         say(study.summary())
@@ -301,18 +297,16 @@ def _samples(places: tuple[Path, Path], reading: Reading, groups: bool) -> tuple
 def _ensembles(paths: Sequence[Path], reading: Reading) -> list[Any]:
     """Curves of files, one file in memory at a time."""
     found = []
-    with progress_bar("reading") as step:
+    with progress_bar("reading"):
         for index, path in enumerate(paths):
-            step(path.name, index, len(paths))
-            found.append(ensemble_of_file(path, reading))
+            with reading_file(path, index, len(paths)):
+                found.append(ensemble_of_file(path, reading))
             say_beside(f"{path.name}: {_counted(found[-1])} in {found[-1].unit}")
     return found
 
 
 def _masks(places: tuple[Path, Path], reading: Reading, groups: bool) -> tuple[tuple[Any, Any], Any]:
     """Labels of the two samples, and how all of them are traced."""
-    from .studies import Tracing
-
     found = [[labelled(path, reading) for path in files_of(place, groups=groups)] for place in places]
     first = found[0][0]
     other = next((item for sample in found for item in sample if item.calibration != first.calibration), None)
@@ -321,18 +315,13 @@ def _masks(places: tuple[Path, Path], reading: Reading, groups: bool) -> tuple[t
             f"{first.name} has {first.calibration} and {other.name} {other.calibration}: a smoothing study needs one "
             "pixel size; give --pixel-size and --unit"
         )
-    outlines = {name: value for name, value in reading.settings.outlines.items() if name != "smoothing"}
-    tracing = Tracing(scale=first.calibration.scale, unit=first.calibration.unit, **outlines)
-    return ([item.labels for item in found[0]], [item.labels for item in found[1]]), tracing
+    outlines = replace(reading.settings.outlines, pixel_size=first.calibration.scale, unit=first.calibration.unit)
+    return ([item.labels for item in found[0]], [item.labels for item in found[1]]), outlines
 
 
 def _counted(ensemble: Any) -> str:
     left_out = "; ".join(f"{count} {reason}" for reason, count in ensemble.dropped.items())
     return counted(len(ensemble), "curve") + (f" (left out: {left_out})" if left_out else "")
-
-
-def _progress(partial: Any) -> tuple[str, int, int]:
-    return partial.name, partial.done, partial.total
 
 
 @contextmanager

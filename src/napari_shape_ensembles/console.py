@@ -2,7 +2,7 @@
 
 import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -12,6 +12,8 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from .archive import ContentError
+from .progress import Progress as Step
+from .progress import as_part, report, reporting
 
 _ERROR = 2
 # Numbers in a range.
@@ -65,13 +67,26 @@ def check_folder(folder: Path) -> None:
 
 
 @contextmanager
-def progress_bar(title: str) -> Iterator[Callable[[str, int, int], None]]:
-    """A progress bar on a terminal; nothing where there is none."""
+def progress_bar(title: str) -> Iterator[None]:
+    """A progress bar on a terminal, of all that is reported within; nothing where there is none."""
     console = Console(stderr=True)
     columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
         task = progress.add_task(title, total=None)
-        yield lambda name, done, total: progress.update(task, description=name, completed=done, total=total)
+
+        def show(step: Step) -> None:
+            progress.update(task, description=step.name, completed=step.done, total=step.total or None)
+
+        with reporting(show):
+            yield
+
+
+@contextmanager
+def reading_file(path: Path, index: int, total: int) -> Iterator[None]:
+    """Count all that is done with one of several files as one step."""
+    report(path.name, index, total)
+    with as_part(index, total, f"{path.name}: "):
+        yield
 
 
 def say_written(paths: Sequence[Path | None]) -> None:

@@ -14,9 +14,9 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
-from threading import Lock
+from threading import Lock, get_ident
 from typing import Any, TypeVar
 
 from threadpoolctl import ThreadpoolController
@@ -37,6 +37,12 @@ class Progress:
         How many steps of how many came before it; a total of 0 where their number is not known.
     result : object
         Of a study, all that is known so far; None otherwise.
+
+    Examples
+    --------
+    >>> from napari_shape_ensembles import Progress
+    >>> Progress("testing scale", done=3, total=5)
+    Progress(name='testing scale', done=3, total=5, result=None)
     """
 
     name: str
@@ -52,7 +58,19 @@ _stop_asked: ContextVar[Callable[[], bool] | None] = ContextVar("stop_asked", de
 
 
 class Stopped(Exception):  # noqa: N818 - not an error
-    """Raised by work that is no longer wanted."""
+    """Raised by work that is no longer wanted.
+
+    Examples
+    --------
+    >>> from napari_shape_ensembles import Ensemble, Stopped, compare, reporting
+    >>> square = Ensemble([[(0, 0), (0, 2), (2, 2), (2, 0)]])
+    >>> try:
+    ...     with reporting(stop=lambda: True):
+    ...         compare(square, square)
+    ... except Stopped:
+    ...     print("stopped")
+    stopped
+    """
 
 
 @contextmanager
@@ -62,12 +80,37 @@ def reporting(listener: Listener | None = None, stop: Callable[[], bool] | None 
     Parameters
     ----------
     listener : callable, optional
-        Called with each `Progress`, in the thread of the function. Left out, that of the surrounding `reporting` stays.
+        Called with each `Progress`, in the thread of the function; an exception that it raises ends the work. What it
+        reports itself goes to the surrounding `reporting`. Left out, the surrounding one hears the steps.
     stop : callable, optional
         Asked at each step and before each block of work; once it returns True, `Stopped` is raised there. Left out,
         that of the surrounding `reporting` stays.
+
+    Examples
+    --------
+    >>> from napari_shape_ensembles import Settings, compare, reporting, samples
+    >>> a, b = samples.powder_outlines().ensembles()
+    >>> with reporting(lambda step: print(step.name)):
+    ...     result = compare(a, b, Settings(landmarks=60, rank=10, permutations=199))
+    placing landmarks
+    choosing the archetype
+    registering undulations
+    registering scales
+    learning the shape space
+    testing undulation
+    testing scale
     """
-    heard = _listener.set(listener or _listener.get())
+    outer = _listener.get()
+
+    def hear(step: Progress) -> None:
+        inner = _listener.set(outer)
+        try:
+            if listener is not None:
+                listener(step)
+        finally:
+            _listener.reset(inner)
+
+    heard = _listener.set(outer if listener is None else hear)
     stopping = _stop_asked.set(stop or _stop_asked.get())
     try:
         yield
@@ -101,13 +144,7 @@ def as_part(done: int, total: int, prefix: str = "") -> Iterator[None]:
     prefix : str
         Put before the name of each step.
     """
-    outer = _listener.get()
-
-    def told(step: Progress) -> None:
-        if outer is not None:
-            outer(replace(step, name=f"{prefix}{step.name}", done=done + step.done, total=total))
-
-    with reporting(told):
+    with reporting(lambda step: report(f"{prefix}{step.name}", done + step.done, total, step.result)):
         yield
 
 
@@ -117,22 +154,28 @@ def _controller() -> ThreadpoolController:
 
 
 class _Limit:
-    """The limit of the libraries, shared by all threads: set by the first that asks, lifted after the last."""
+    """The limit of the libraries: set and lifted by one thread, as another could not lift it, and of use to all.
+
+    A thread that still needs it when it is lifted sets it again with its next work.
+    """
 
     def __init__(self) -> None:
-        self._lock, self._holders, self._limiter = Lock(), 0, ExitStack()
+        self._lock, self._limiter = Lock(), ExitStack()
+        self._owner, self._depth = 0, 0
 
     def take(self) -> None:
         with self._lock:
-            if not self._holders:
+            if not self._depth:
                 self._limiter.enter_context(_controller().limit(limits=1, user_api="blas"))
-            self._holders += 1
+                self._owner = get_ident()
+            self._depth += self._owner == get_ident()
 
     def give_back(self) -> None:
         with self._lock:
-            self._holders -= 1
-            if not self._holders:
-                self._limiter.close()
+            if self._depth and self._owner == get_ident():
+                self._depth -= 1
+                if not self._depth:
+                    self._limiter.close()
 
 
 _LIMIT = _Limit()

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from curve_makers import blobs, ellipse, moved, pixelated, ragged_blobs
-from napari_shape_ensembles import Ensemble, Settings, Step, compare, comparison_steps
+from napari_shape_ensembles import Ensemble, Progress, Settings, Stopped, compare, reporting
 from napari_shape_ensembles.comparison import STEPS
 
 QUICK = {"landmarks": 100, "rank": 20, "permutations": 300}
@@ -168,17 +168,51 @@ def test_the_summary_names_images_counts_row_and_p_values():
 def test_steps_are_named_and_counted_and_can_be_left():
     seen = []
     compare(*pair(10), Settings(**QUICK), progress=seen.append)
-    assert seen == [Step(name, index, len(STEPS)) for index, name in enumerate(STEPS)]
-    steps = comparison_steps(*pair(10), Settings(**QUICK))
-    assert next(steps).name == STEPS[0]
-    steps.close()
+    assert seen == [Progress(name, index, len(STEPS)) for index, name in enumerate(STEPS)]
+    heard = []
+    with reporting(heard.append, stop=lambda: len(heard) == 2), pytest.raises(Stopped):
+        compare(*pair(10), Settings(**QUICK))
+    assert [step.name for step in heard] == list(STEPS[:2])
 
 
-def test_a_long_test_can_be_left_between_its_blocks():
-    seen = list(comparison_steps(*pair(300), Settings(**QUICK)))
-    assert sum(step.name == "testing undulation" for step in seen) > 4
-    assert sum(step.name == "testing scale" for step in seen) > 2
-    assert [step.index for step in seen] == sorted(step.index for step in seen)
+def test_an_error_in_progress_ends_the_comparison():
+    def refuse(step):
+        raise RuntimeError(step.name)
+
+    with pytest.raises(RuntimeError, match=STEPS[0]):
+        compare(*pair(10), Settings(**QUICK), progress=refuse)
+
+
+@pytest.mark.parametrize(("name", "blocks"), [("testing undulation", 4), ("testing scale", 2)])
+def test_a_long_test_can_be_left_between_its_blocks(name, blocks):
+    heard, asked = [], []
+
+    def stop():
+        asked.extend(step.name for step in heard[-1:])
+        return asked.count(name) > blocks
+
+    with reporting(heard.append, stop), pytest.raises(Stopped):
+        compare(*pair(300), Settings(**QUICK))
+    assert heard[-1].name == name
+    assert [step.done for step in heard] == list(range(STEPS.index(name) + 1))
+
+
+def test_single_settings_can_be_given_by_name():
+    result = compare(*pair(10), Settings(**QUICK), rank=3, coordinates="raw")
+    assert result.settings == Settings(**QUICK | {"rank": 3, "coordinates": "raw"})
+    assert result.t.shape[1] == 3
+    with pytest.raises(TypeError, match="ranks"):
+        compare(*pair(10), ranks=3)
+
+
+def test_the_old_names_of_steps_still_work():
+    import napari_shape_ensembles as package
+
+    with pytest.warns(DeprecationWarning, match="use Progress"):
+        assert package.Step is Progress
+    with pytest.warns(DeprecationWarning, match="progress="):
+        steps = package.comparison_steps
+    assert [step.name for step in steps(*pair(10), Settings(**QUICK))] == list(STEPS)
 
 
 def test_the_result_repeats_to_the_last_digit():
@@ -274,19 +308,19 @@ def test_shorthands_choose_registration_and_coordinates():
         ({"landmarks": 4}, "landmarks is a whole number of at least 8, not 4"),
         ({"rank": 2.5}, "rank is a whole number"),
         ({"permutations": 0}, "permutations"),
-        ({"significance": 5}, "level between 0 and 1"),
+        ({"significance": 5}, "significance is a number strictly between 0 and 1, not 5"),
         ({"measure": "area"}, "measure is one of affine, arc-length"),
         ({"registration": "yes"}, "registration is one of"),
         ({"coordinates": "all"}, "coordinates is one of"),
         ({"interpolation": "cubic"}, "interpolation is one of"),
         ({"archetype": "best"}, "archetype is one of"),
-        ({"bandwidth": 0.0}, "bandwidth is a positive multiple"),
-        ({"bandwidth": ()}, "bandwidth is a positive multiple"),
-        ({"bandwidth": "wide"}, "bandwidth is a positive multiple"),
+        ({"bandwidth": 0.0}, "bandwidth is a number above 0, or several of them, not 0"),
+        ({"bandwidth": ()}, "bandwidth is a number above 0, or several of them, not"),
+        ({"bandwidth": "wide"}, "bandwidth is a number above 0, or several of them, not 'wide'"),
         ({"bandwidth": (1.0, 1.0)}, "names a multiple twice"),
         ({"null": "normal"}, "null is one of permutation, gamma, bound"),
         ({"approximate_above": 0}, "approximate_above is a whole number of at least 1"),
-        ({"permutations": 10**12}, "1000000000000 permutations would take days: take at most 10000000"),
+        ({"permutations": 10**12}, "permutations is a whole number between 1 and 10000000, not 1000000000000"),
     ],
 )
 def test_settings_out_of_range_are_refused(options, message):

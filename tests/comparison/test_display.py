@@ -7,7 +7,7 @@ import pytest
 
 from curve_makers import blobs
 from napari_shape_ensembles import Ensemble, Settings, compare
-from napari_shape_ensembles.comparison.display import MARK, curve_layer_data
+from napari_shape_ensembles.comparison.display import MARK
 
 
 def made(count=20, name="<script>alert(1)</script>", stretch=1.0):
@@ -64,7 +64,7 @@ def test_an_inconclusive_answer_marks_no_row():
 @pytest.mark.parametrize("painted", ["product", "undulation", "scale"])
 def test_layers_are_painted_by_distance_on_one_scale(painted):
     result = made(name="one")
-    (curves, a, kind), (_, b, _) = curve_layer_data(result, {"painted": painted, "a": {"scale": [0.5, 0.25]}})
+    (curves, a, kind), (_, b, _) = result.layer_data({"painted": painted, "a": {"scale": [0.5, 0.25]}})
     assert kind == "shapes"
     assert len(curves) == len(result.a)
     assert [*a["features"]["painted"], *b["features"]["painted"]] == result.distances[painted].tolist()
@@ -74,7 +74,7 @@ def test_layers_are_painted_by_distance_on_one_scale(painted):
 
 def test_an_unknown_painting_is_refused():
     with pytest.raises(ValueError, match="painted by product, undulation, scale, not 'area'"):
-        curve_layer_data(made(), {"painted": "area"})
+        made().layer_data({"painted": "area"})
 
 
 def pooled():
@@ -88,8 +88,8 @@ PLACES = [{"name": "one", "scale": [0.5, 0.5], "translate": [3, 4]}, {"name": "t
 
 def test_every_image_of_a_side_can_have_a_layer():
     result = pooled()
-    assert [options["name"] for _, options, _ in curve_layer_data(result)] == ["one + three curves", "two curves"]
-    layers = curve_layer_data(result, {"a": {"images": PLACES}})
+    assert [options["name"] for _, options, _ in result.layer_data()] == ["one + three curves", "two curves"]
+    layers = result.layer_data({"a": {"images": PLACES}})
     assert [options["name"] for _, options, _ in layers] == ["one curves", "three curves", "two curves"]
     assert [options["scale"] for _, options, _ in layers] == [(0.5, 0.5), (0.1, 0.1), (1.0, 1.0)]
     assert [options["translate"] for _, options, _ in layers] == [(3, 4), (0, 0), (0, 0)]
@@ -121,11 +121,11 @@ def test_every_image_of_a_side_can_have_a_layer():
 )
 def test_places_of_images_that_make_no_sense_are_refused(place):
     with pytest.raises(ValueError, match="of A in its view"):
-        curve_layer_data(pooled(), {"a": place})
+        pooled().layer_data({"a": place})
 
 
 def test_images_whose_curves_are_mixed_have_no_layers_of_their_own():
     a = Ensemble(list(blobs(6, 60, seed=1)), name="both", images=["one", "three"] * 3)
     result = compare(a, Ensemble(list(blobs(6, 60, seed=2))), Settings(landmarks=60, rank=4, permutations=19))
     with pytest.raises(ValueError, match="the images of A in its view"):
-        curve_layer_data(result, {"a": {"images": PLACES}})
+        result.layer_data({"a": {"images": PLACES}})

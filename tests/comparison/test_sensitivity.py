@@ -7,7 +7,8 @@ import pytest
 
 from curve_makers import blobs
 from napari_shape_ensembles import Ensemble, Settings, archetype_sensitivity, compare
-from napari_shape_ensembles.comparison import STEPS, ArchetypeSensitivity, sensitivity_steps
+from napari_shape_ensembles.comparison import STEPS, ArchetypeSensitivity
+from napari_shape_ensembles.progress import Stopped, reporting
 
 QUICK = Settings(landmarks=60, rank=10, permutations=200)
 
@@ -50,11 +51,13 @@ def test_disagreeing_archetypes_have_no_answer():
 def test_steps_are_numbered_through_and_can_be_left():
     seen = []
     archetype_sensitivity(*pair(10), QUICK, archetypes=2, progress=seen.append)
-    assert [step.index for step in seen] == list(range(2 * len(STEPS)))
+    assert [step.done for step in seen] == list(range(2 * len(STEPS)))
     assert seen[-1].name == f"archetype 2 of 2: {STEPS[-1]}"
-    steps = sensitivity_steps(*pair(10), QUICK)
-    assert next(steps).total == 5 * len(STEPS)
-    steps.close()
+    heard = []
+    with reporting(heard.append, stop=lambda: len(heard) == len(STEPS) + 2), pytest.raises(Stopped):
+        archetype_sensitivity(*pair(10), QUICK)
+    assert heard[-1].name == f"archetype 2 of 5: {STEPS[1]}"
+    assert {step.total for step in heard} == {5 * len(STEPS)}
 
 
 def test_one_archetype_shows_nothing():
@@ -74,4 +77,4 @@ def test_no_archetype_is_taken_twice_and_steps_count_those_there_are():
     found = archetype_sensitivity(a, b, replace(QUICK, archetype=4), archetypes=20, progress=seen.append)
     assert sorted(comparison.settings.archetype for comparison in found.comparisons) == list(range(6))
     assert {step.total for step in seen} == {6 * len(STEPS)}
-    assert seen[-1].index == 6 * len(STEPS) - 1
+    assert seen[-1].done == 6 * len(STEPS) - 1

@@ -8,10 +8,10 @@ from threadpoolctl import threadpool_limits
 
 from curve_makers import blobs
 from napari_shape_ensembles import Ensemble, Settings, compare, explain, resynthesis, samples
-from napari_shape_ensembles.explanation import STEPS, explanation_steps, witnesses
+from napari_shape_ensembles.explanation import STEPS, witnesses
 from napari_shape_ensembles.explanation.properties import properties
 from napari_shape_ensembles.explanation.swaps import _polar_factors
-from napari_shape_ensembles.progress import Stopped, reporting
+from napari_shape_ensembles.progress import Progress, Stopped, reporting
 from napari_shape_ensembles.shapes import to_landmarks
 
 QUICK = Settings(landmarks=100, rank=20, permutations=199)
@@ -113,21 +113,25 @@ def test_witnesses_belong_to_the_deciding_description(small):
 
 def test_steps_come_in_order_and_can_be_left(small):
     seen = []
-    explain(small, progress=lambda name, index, total: seen.append((name, index, total)))
-    assert seen == [(name, index, len(STEPS)) for index, name in enumerate(STEPS)]
-    steps = explanation_steps(small)
-    next(steps)
-    steps.close()
+    explain(small, progress=seen.append)
+    assert seen == [Progress(name, index, len(STEPS)) for index, name in enumerate(STEPS)]
+    heard = []
+    with reporting(heard.append, stop=lambda: bool(heard)), pytest.raises(Stopped):
+        explain(small)
+    assert heard == seen[:1]
 
 
 @pytest.mark.parametrize("name", ["testing components", "testing descriptors"])
 def test_a_step_can_be_left_half_way(small, name):
-    asked = []
-    steps = explanation_steps(small)
-    while next(steps) != name:
-        pass
-    with reporting(stop=lambda: asked.append(name) or len(asked) > 2), pytest.raises(Stopped):
-        next(steps)
+    heard, asked = [], []
+
+    def stop():
+        asked.extend(step.name for step in heard[-1:])
+        return asked.count(name) > 2
+
+    with reporting(heard.append, stop), pytest.raises(Stopped):
+        explain(small)
+    assert heard[-1].name == name
 
 
 def test_the_same_seed_gives_the_same_explanation(small):

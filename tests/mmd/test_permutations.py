@@ -2,17 +2,21 @@
 
 import subprocess
 import sys
+import threading
 import time
 import tracemalloc
+from concurrent.futures import ThreadPoolExecutor
+from itertools import count
 
 import numpy as np
 import pytest
 from scipy.spatial.distance import cdist, pdist
 
 from napari_shape_ensembles import progress as threads
-from napari_shape_ensembles.mmd import combined_mmd_steps, combined_mmd_test, kernel, mmd_test, permutations
-from napari_shape_ensembles.mmd.kernel import Distances, finished, quadratic_forms
+from napari_shape_ensembles.mmd import combined_mmd_test, kernel, mmd_test, permutations
+from napari_shape_ensembles.mmd.kernel import Distances, quadratic_forms
 from napari_shape_ensembles.mmd.permutations import permuted_labels, permuted_statistics
+from napari_shape_ensembles.progress import Stopped, reporting
 
 
 def points(total, d=4, seed=0, shift=0.0):
@@ -45,7 +49,7 @@ def single(monkeypatch):
 
 
 def test_permutations_keep_the_sizes_and_start_with_the_observed_labels():
-    labels = finished(permuted_labels(5, 12, 50, 0)).indicators(slice(None))
+    labels = permuted_labels(5, 12, 50, 0).indicators(slice(None))
     assert labels.shape == (51, 12)
     assert (labels.sum(axis=1) == 5).all()
     assert labels[0, :5].all()
@@ -53,7 +57,7 @@ def test_permutations_keep_the_sizes_and_start_with_the_observed_labels():
 
 
 def test_every_labelling_is_as_likely():
-    labels = finished(permuted_labels(2, 5, 20_000, 1)).indicators(slice(1, None))
+    labels = permuted_labels(2, 5, 20_000, 1).indicators(slice(1, None))
     _, counts = np.unique(labels, axis=0, return_counts=True)
     assert len(counts) == 10
     assert np.abs(counts - 2000).max() < 5 * np.sqrt(20_000 * 0.1 * 0.9)
@@ -61,18 +65,18 @@ def test_every_labelling_is_as_likely():
 
 @pytest.mark.parametrize("numbers", [1, 500, 7777, 2**22])
 def test_draws_do_not_depend_on_the_chunks(monkeypatch, numbers):
-    whole = finished(permuted_labels(30, 77, 200, 3)).bits
+    whole = permuted_labels(30, 77, 200, 3).bits
     sizes = permutations.chunk_sizes
     monkeypatch.setattr(permutations, "chunk_sizes", lambda count, total: sizes(count, total, numbers))
     permutations._drawn.clear()
-    assert (finished(permuted_labels(30, 77, 200, 3)).bits == whole).all()
+    assert (permuted_labels(30, 77, 200, 3).bits == whole).all()
 
 
 @pytest.mark.parametrize("total", [300, 700])
 def test_quadratic_forms_agree_with_the_whole_kernel(total):
     z, rng = points(total), np.random.default_rng(1)
     fast, precise = rng.normal(size=(5, total)).astype(np.float32), rng.normal(size=(3, total))
-    one, other = finished(quadratic_forms(Distances(z), [0.7, 2.0], fast, precise))
+    one, other = quadratic_forms(Distances(z), [0.7, 2.0], fast, precise)
     for s, quick, exact in zip([0.7, 2.0], one, other, strict=True):
         k = np.exp(-(cdist(z, z) ** 2) / (2 * s**2))
         np.testing.assert_allclose(exact, np.einsum("bi,ij,bj->b", precise, k, precise), rtol=1e-11)
@@ -109,15 +113,15 @@ def test_single_precision_changes_no_joint_p_value(single, double, seed):
 
 def test_values_near_a_cut_are_made_again_in_double_precision(single):
     z = points(500, 3)
-    labels = finished(permuted_labels(250, 500, 300, 0))
-    (statistics,) = finished(permuted_statistics(Distances(z), labels, [1.0]))
+    labels = permuted_labels(250, 500, 300, 0)
+    (statistics,) = permuted_statistics(Distances(z), labels, [1.0])
     k = np.exp(-(cdist(z, z) ** 2) / 2)
     weights = labels.weights(slice(None)) * labels.factor
     exact = np.einsum("bi,ij,bj->b", weights, k, weights)
     assert statistics.values[0] == pytest.approx(exact[0], abs=1e-14)
     cut = statistics.values[100]
     statistics.tolerance = 1e-3
-    finished(statistics.settle(cut))
+    statistics.settle(cut)
     near = np.abs(exact - cut) < 9e-4
     assert 20 < near.sum() < 290
     np.testing.assert_allclose(statistics.values[near], exact[near], atol=1e-14)
@@ -125,8 +129,8 @@ def test_values_near_a_cut_are_made_again_in_double_precision(single):
 
 def test_the_tolerance_covers_the_errors_of_single_precision(single):
     z = points(1500, 150)
-    labels = finished(permuted_labels(700, 1500, 400, 0))
-    (statistics,) = finished(permuted_statistics(Distances(z), labels, [17.0]))
+    labels = permuted_labels(700, 1500, 400, 0)
+    (statistics,) = permuted_statistics(Distances(z), labels, [17.0])
     weights = labels.weights(slice(None)) * labels.factor
     exact = np.einsum("bi,bi->b", weights @ kernel.gaussian(z, z, 17.0), weights)
     assert 0 < np.abs(statistics.values - exact).max() < statistics.tolerance / 4
@@ -136,25 +140,25 @@ def test_the_tolerance_covers_the_errors_of_single_precision(single):
 @pytest.mark.parametrize("total", [300, 700])
 def test_sums_of_labellings_lose_no_digits_to_the_mean_of_the_kernel(total):
     z = points(total, 150)
-    labels = finished(permuted_labels(total // 3, total, 50, 0))
+    labels = permuted_labels(total // 3, total, 50, 0)
     fast, precise = labels.single_weights(slice(None)), labels.weights(slice(None))
-    (one,), (other,) = finished(quadratic_forms(Distances(z), [17.0], fast, precise))
+    (one,), (other,) = quadratic_forms(Distances(z), [17.0], fast, precise)
     plain = np.einsum("bi,ij,bj->b", fast, kernel.gaussian(z, z, 17.0).astype(np.float32), fast)
     assert np.abs(one - other).max() < 0.1 * np.abs(plain - other).max()
 
 
 def test_ranks_that_no_rounding_can_change_are_not_made_again(monkeypatch, single):
     z = points(500, 3, shift=0.3)
-    labels = finished(permuted_labels(250, 500, 300, 0))
-    (statistics,) = finished(permuted_statistics(Distances(z), labels, [1.0]))
+    labels = permuted_labels(250, 500, 300, 0)
+    (statistics,) = permuted_statistics(Distances(z), labels, [1.0])
     monkeypatch.setattr(statistics, "settle", lambda cut: pytest.fail(f"settled at {cut}"))
     falling = np.sort(statistics.values)[::-1]
     gaps = -np.diff(falling)
-    finished(statistics.settle_rank(1 + int(gaps.argmax())))
+    statistics.settle_rank(1 + int(gaps.argmax()))
     monkeypatch.undo()
     rank = 1 + int(gaps.argmin())
     statistics.tolerance = 2 * gaps.min()
-    finished(statistics.settle_rank(rank))
+    statistics.settle_rank(rank)
     assert statistics._exact.sum() > permutations._PROBES
 
 
@@ -187,31 +191,43 @@ def test_memory_stays_far_below_that_of_the_kernel_matrix():
 
 
 def test_long_work_can_be_left_at_any_block():
-    samples = {"": halves(points(20_000, 3))}
-    steps = combined_mmd_steps(samples, permutations=400)
-    for _ in range(10):
-        next(steps)
-    start = time.perf_counter()
-    steps.close()
-    assert time.perf_counter() - start < 5  # one block; benchmarks/two_sample.py times it
+    asked = []
+
+    def stop():
+        asked.append(time.perf_counter())
+        return len(asked) > 10
+
+    with reporting(stop=stop), pytest.raises(Stopped):
+        combined_mmd_test({"": halves(points(20_000, 3))}, permutations=400)
+    assert time.perf_counter() - asked[10] < 5  # one block; benchmarks/two_sample.py times it
 
 
 def test_a_run_inside_another_leaves_the_libraries_their_threads():
     limits = [info["num_threads"] for info in threads._controller().info() if info["user_api"] == "blas"]
-    outer = combined_mmd_steps({"": halves(points(1100))}, permutations=50)
-    inner = combined_mmd_steps({"": halves(points(1200))}, permutations=50)
-    next(outer)
-    next(outer)
-    next(inner)
-    next(inner)
-    outer.close()
-    inner.close()
+    both_inside = threading.Barrier(2, timeout=20)
+
+    def left_half_way(total):
+        asked = count()
+
+        def stop():
+            times = next(asked)
+            if times == 3:
+                both_inside.wait()
+            return times >= 3
+
+        with reporting(stop=stop), pytest.raises(Stopped):
+            mmd_test(*halves(points(total)), permutations=50)
+
+    with ThreadPoolExecutor(2) as pool:
+        list(pool.map(left_half_way, (1100, 1200)))
+    assert not both_inside.broken
     assert [info["num_threads"] for info in threads._controller().info() if info["user_api"] == "blas"] == limits
 
 
 EXIT = """
-import threading, time, numpy as np
-from napari_shape_ensembles.mmd.two_sample import combined_mmd_steps, mmd_test
+import sys, threading, time, numpy as np
+from napari_shape_ensembles.mmd.two_sample import mmd_test
+from napari_shape_ensembles.progress import reporting
 z = np.random.default_rng(0).normal(size=(6000, 20))
 {how}
 """
@@ -220,11 +236,12 @@ z = np.random.default_rng(0).normal(size=(6000, 20))
 @pytest.mark.parametrize(
     "how",
     [
-        "steps = combined_mmd_steps({'': (z[:3000], z[3000:])}); [next(steps) for _ in range(8)]",
+        "asked = []; reporting(stop=lambda: asked.append(1) or len(asked) > 8 and sys.exit()).__enter__(); "
+        "mmd_test(z[:3000], z[3000:])",
         "threading.Thread(target=mmd_test, args=(z[:3000], z[3000:])).start(); time.sleep(0.3)",
         "threading.Thread(target=mmd_test, args=(z[:3000], z[3000:]), daemon=True).start(); time.sleep(0.3)",
     ],
-    ids=["suspended", "thread", "daemon"],
+    ids=["left", "thread", "daemon"],
 )
 def test_the_process_ends_quietly_in_the_middle_of_a_test(how):
     done = subprocess.run([sys.executable, "-c", EXIT.format(how=how)], capture_output=True, text=True, check=False)
@@ -249,7 +266,7 @@ def noisy(monkeypatch, single):
     exact = permutations.quadratic_forms
 
     def forms(distances, bandwidths, fast, precise):
-        one, other = yield from exact(distances, bandwidths, fast, precise)
+        one, other = exact(distances, bandwidths, fast, precise)
         noise = np.random.default_rng(fast.shape[0]).uniform(-1, 1, one.shape)
         return one + 0.02 * np.abs(one[:, :1]) * noise, other
 
@@ -271,8 +288,8 @@ def test_labellings_that_amount_to_the_observed_one_tie_with_it_exactly():
         rng = np.random.default_rng(seed)
         kind = rng.permutation(np.repeat(np.arange(4), 4))  # four places, four points in each
         z = rng.normal(size=(4, 3))[kind]
-        labels = finished(permuted_labels(8, 16, 2000, seed))
-        (statistics,) = finished(permuted_statistics(Distances(z), labels, [0.8]))
+        labels = permuted_labels(8, 16, 2000, seed)
+        (statistics,) = permuted_statistics(Distances(z), labels, [0.8])
         drawn = labels.indicators(slice(None)) @ (kind[:, None] == np.arange(4))
         same = (drawn == drawn[0]).all(axis=1)
         assert (statistics.values[same] == statistics.values[0]).all()

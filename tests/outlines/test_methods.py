@@ -12,7 +12,8 @@ from skimage.draw import disk
 from skimage.segmentation import find_boundaries
 
 from napari_shape_ensembles import segment
-from napari_shape_ensembles.outlines import Method, Segmentation, segment_stack, segmentation_steps
+from napari_shape_ensembles.outlines import Method, Outlines, segment_stack
+from napari_shape_ensembles.progress import Stopped, reporting
 
 CENTRES = ((30, 30), (30, 90), (90, 30), (90, 90))
 METHODS = get_args(Method)
@@ -229,10 +230,10 @@ def test_labels_of_noise_are_numbered_without_gaps_and_connected(seed, split, me
 
 
 def test_a_segmentation_can_be_left_between_its_steps():
-    steps = segmentation_steps(spots(), Segmentation())
-    assert next(steps) == "smoothing"
-    assert next(steps) == "finding objects"
-    steps.close()
+    heard = []
+    with reporting(heard.append, stop=lambda: len(heard) == 2), pytest.raises(Stopped):
+        segment(spots())
+    assert [step.name for step in heard] == ["smoothing", "finding objects"]
 
 
 def test_every_plane_of_a_stack_is_segmented_for_itself():
@@ -245,7 +246,7 @@ def test_every_plane_of_a_stack_is_segmented_for_itself():
 
 
 def test_choices_scale_with_the_resolution():
-    fine = Segmentation(smoothing=2, background=30, opening=4, min_size=80, window=41)
+    fine = Outlines(smoothing=2, background=30, opening=4, min_size=80, window=41)
     coarse = fine.at_resolution(0.5)
     assert (coarse.smoothing, coarse.background, coarse.opening, coarse.min_size, coarse.window) == (1, 15, 2, 20, 20.5)
     assert fine.changed() == {"smoothing": 2, "background": 30, "opening": 4, "min_size": 80, "window": 41}
@@ -260,21 +261,21 @@ def test_choices_scale_with_the_resolution():
         ({"method": "manual"}, "needs a threshold"),
         ({"method": "level"}, "either a threshold"),
         ({"method": "level", "threshold": 1, "quantile": 0.5}, "either a threshold"),
-        ({"quantile": 2, "method": "level"}, "share between 0 and 1"),
-        ({"neck": -1}, "share between 0 and 1"),
-        ({"window": 1}, "at least 3 pixels"),
-        ({"classes": 9}, "2 to 5"),
+        ({"quantile": 2, "method": "level"}, "quantile is a number between 0 and 1"),
+        ({"neck": -1}, "neck is a number between 0 and 1, not -1"),
+        ({"window": 1}, "between 3 and 5000 pixels, not 1"),
+        ({"classes": 9}, "classes is a whole number between 2 and 5, not 9"),
         ({"classes": 2, "object_classes": 2}, "1 to 1 of 2 classes"),
         ({"superpixels": 1}, "at least 2"),
-        ({"opening": -2}, "0 or more"),
-        ({"background": np.nan}, "0 or more"),
+        ({"opening": -2}, "opening is a number between 0 and 5000 pixels, not -2"),
+        ({"background": np.nan}, "background is a number between 0 and 5000 pixels, not nan"),
     ],
 )
 def test_choices_out_of_range_are_refused(choices, message):
     with pytest.raises(ValueError, match=message):
-        Segmentation(**choices)
+        Outlines(**choices)
 
 
 def test_every_choice_is_documented():
-    for field in dataclasses.fields(Segmentation):
-        assert field.name in Segmentation.__doc__
+    for field in dataclasses.fields(Outlines):
+        assert field.name in Outlines.__doc__

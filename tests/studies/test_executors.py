@@ -12,7 +12,8 @@ import pytest
 
 from curve_makers import blobs
 from napari_shape_ensembles import Ensemble, Settings, decision_landscape
-from napari_shape_ensembles.studies.steps import run_jobs
+from napari_shape_ensembles.progress import Stopped, report, reporting
+from napari_shape_ensembles.studies.jobs import run_jobs
 
 SETTINGS = Settings(permutations=99, significance=0.05)
 GRID = {"ranks": [2, 8, 30], "landmarks": [24, 32, 40, 48, 60, 72]}
@@ -54,39 +55,47 @@ def test_pools_give_the_numbers_of_the_serial_run(pool, serial):
 
 
 def counting(count):
-    yield from range(count + 1)
+    for number in range(count):
+        report("counting", result=number)
+    return count
 
 
-def slow(item):
-    time.sleep(0.05)
-    yield item
+def updates(job, items, executor=None):
+    """Index and result of all that is told of the items."""
+    found = []
+    run_jobs(job, items, lambda index, step: found.append((index, step.result)), executor)
+    return found
 
 
 def test_without_an_executor_every_partial_result_is_seen_and_with_one_the_last():
-    assert list(run_jobs(counting, [1, 2])) == [(0, 0), (0, 1), (1, 0), (1, 1), (1, 2)]
+    assert updates(counting, [1, 2]) == [(0, 0), (0, 1), (1, 0), (1, 1), (1, 2)]
     with ThreadPoolExecutor(1) as pool:
-        assert sorted(filter(None, run_jobs(counting, [1, 2], pool))) == [(0, 1), (1, 2)]
+        assert sorted(updates(counting, [1, 2], pool)) == [(0, 1), (1, 2)]
 
 
 def test_leaving_takes_back_what_has_not_started():
-    started = []
+    started, taken = [], []
 
     def job(item):
         started.append(item)
-        yield from slow(item)
+        time.sleep(0.05)
+
+    def stop():
+        return bool(taken)
 
     with ThreadPoolExecutor(1) as pool:
-        results = run_jobs(job, range(50), pool)
-        next(update for update in results if update)
-        begun = time.perf_counter()
-        results.close()
-        assert time.perf_counter() - begun < 1
+        with reporting(stop=stop), pytest.raises(Stopped):
+            run_jobs(job, range(50), lambda *_: taken.append(time.perf_counter()), pool)
+        assert time.perf_counter() - taken[0] < 1
     assert len(started) < 10
 
 
-def test_signs_of_life_come_while_others_work():
+def test_a_study_can_be_left_while_others_work():
+    begun = time.perf_counter()
     with ThreadPoolExecutor(1) as pool:
-        assert None in list(run_jobs(lambda item: (time.sleep(0.3), [item])[1], [1], pool))
+        with reporting(stop=lambda: time.perf_counter() - begun > 0.2), pytest.raises(Stopped):
+            run_jobs(time.sleep, [2], lambda *_: None, pool)
+        assert time.perf_counter() - begun < 1
 
 
 def test_an_error_elsewhere_is_raised_here():
@@ -102,13 +111,13 @@ def dying_once(item):
     if number == 1 and not Path(mark).exists():
         Path(mark).touch()
         os._exit(1)
-    yield number * 10
+    return number * 10
 
 
 def test_what_a_broken_pool_leaves_behind_is_done_here(tmp_path):
     items = [(str(tmp_path / "died"), number) for number in range(5)]
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
-        found = dict(filter(None, run_jobs(dying_once, items, pool)))
+        found = dict(updates(dying_once, items, pool))
     assert found == {number: number * 10 for number in range(5)}
     assert Path(items[0][0]).exists()
 
@@ -117,7 +126,7 @@ def test_a_pool_that_is_broken_already_leaves_everything_to_be_done_here():
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
         with pytest.raises(BrokenExecutor):
             pool.submit(os._exit, 1).result()
-        assert dict(filter(None, run_jobs(counting, [3, 4], pool))) == {0: 3, 1: 4}
+        assert dict(updates(counting, [3, 4], pool)) == {0: 3, 1: 4}
 
 
 @pytest.fixture

@@ -7,8 +7,8 @@ from matplotlib import pyplot as plt
 from matplotlib.colors import to_rgba
 
 from curve_makers import blobs
-from napari_shape_ensembles import Ensemble, Settings, all_pairs, smoothing_study
-from napari_shape_ensembles.studies import figures, landscape_steps
+from napari_shape_ensembles import Ensemble, Settings, all_pairs, decision_landscape, smoothing_study
+from napari_shape_ensembles.studies import figures
 
 SETTINGS = Settings(permutations=99, significance=0.05)
 
@@ -25,7 +25,9 @@ def landscapes():
     """The landscape at every step, from nothing to complete."""
     a, b = (Ensemble(list(blobs(25, 60, seed=seed, roughness=0.15 + 0.04 * seed))) for seed in (1, 2))
     grid = {"ranks": [2, 5, 9, 30, 40], "landmarks": [16, 32, 60]}
-    return [step.result for step in landscape_steps(a, b, settings=SETTINGS, **grid)]
+    steps = []
+    decision_landscape(a, b, settings=SETTINGS, progress=steps.append, **grid)
+    return [step.result for step in steps]
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,8 @@ import pytest
 
 from curve_makers import blobs
 from napari_shape_ensembles import DecisionLandscape, Ensemble, Settings, compare, decision_landscape
-from napari_shape_ensembles.studies import Decisions, landscape_steps
+from napari_shape_ensembles.progress import Stopped, reporting
+from napari_shape_ensembles.studies import Decisions
 
 QUICK = Settings(permutations=199, significance=0.05)
 GRID = {"ranks": [2, 5, 20, 40], "landmarks": [16, 48, 100]}
@@ -73,7 +74,8 @@ def test_ambiguity_counts_computed_cells_only():
 
 
 def test_results_come_piece_by_piece_and_never_change_again():
-    steps = list(landscape_steps(*pair(), settings=QUICK, **GRID))
+    steps = []
+    decision_landscape(*pair(), settings=QUICK, progress=steps.append, **GRID)
     done = [step.done for step in steps]
     assert done == sorted(done)
     assert done[0] == 0
@@ -86,9 +88,10 @@ def test_results_come_piece_by_piece_and_never_change_again():
 
 
 def test_a_landscape_left_half_way_keeps_what_is_known():
-    steps = landscape_steps(*pair(), settings=QUICK, **GRID)
-    kept = next(step.result for step in steps if step.done == 5)
-    steps.close()
+    heard = []
+    with reporting(heard.append, stop=lambda: bool(heard) and heard[-1].done == 5), pytest.raises(Stopped):
+        decision_landscape(*pair(), settings=QUICK, **GRID)
+    kept = heard[-1].result
     whole = decision_landscape(*pair(), settings=QUICK, **GRID)
     assert not kept.complete
     assert "5 cells" in kept.summary()

@@ -11,7 +11,6 @@ from hypothesis.extra.numpy import arrays
 
 from curve_makers import blobs
 from napari_shape_ensembles import Ensemble, Settings, all_pairs, compare
-from napari_shape_ensembles.studies import pair_steps
 from napari_shape_ensembles.studies.pairs import holm
 
 QUICK = Settings(landmarks=60, rank=15, permutations=199, significance=0.05)
@@ -98,7 +97,8 @@ def test_an_executor_gives_the_same_numbers(four):
 
 
 def test_results_come_pair_by_pair():
-    steps = list(pair_steps([image(str(seed), seed) for seed in range(3)], QUICK))
+    steps = []
+    all_pairs([image(str(seed), seed) for seed in range(3)], QUICK, progress=steps.append)
     assert [step.done for step in steps][-3:] == [1, 2, 3]
     half = steps[-2].result
     assert not half.complete

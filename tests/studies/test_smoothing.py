@@ -6,8 +6,17 @@ import numpy as np
 import pytest
 
 from curve_makers import blobs
-from napari_shape_ensembles import Ensemble, Settings, decision_landscape, extract_curves, smoothing_study, trace_mask
-from napari_shape_ensembles.studies import Tracing, recommend, smoothing_steps
+from napari_shape_ensembles import (
+    Ensemble,
+    Outlines,
+    Settings,
+    decision_landscape,
+    extract_curves,
+    smoothing_study,
+    trace_mask,
+)
+from napari_shape_ensembles.progress import Stopped, reporting
+from napari_shape_ensembles.studies import recommend
 
 QUICK = Settings(permutations=199, significance=0.05)
 GRID = {"ranks": [3, 10], "landmarks": [32, 60], "settings": QUICK}
@@ -73,9 +82,10 @@ def test_a_sigma_at_which_all_vanishes_says_so_and_the_study_goes_on():
 
 
 def test_a_study_left_half_way_keeps_what_is_known():
-    steps = smoothing_steps(field(1), field(2), sigmas=[0, 1, 2], **GRID)
-    kept = next(step.result for step in steps if step.done == 1)
-    steps.close()
+    heard = []
+    with reporting(heard.append, stop=lambda: bool(heard) and heard[-1].done == 1), pytest.raises(Stopped):
+        smoothing_study(field(1), field(2), sigmas=[0, 1, 2], **GRID)
+    kept = heard[-1].result
     assert not kept.complete
     assert [landscape is not None for landscape in kept.landscapes][::2] == [True, False]
     assert np.isnan(kept.sizes[2]).all()
@@ -91,7 +101,7 @@ def test_progress_counts_sigmas():
 def test_pixel_sizes_and_border_objects_are_handed_on():
     labels = field(1)
     labels[:12, :12] = 99
-    kept = smoothing_study(labels, labels, sigmas=[1], tracing=Tracing(border=True, min_area=20), **GRID)
+    kept = smoothing_study(labels, labels, sigmas=[1], outlines=Outlines(keep_border=True, min_area=20), **GRID)
     assert kept.sizes.tolist() == [[17, 17]]
 
 
@@ -180,7 +190,9 @@ def test_the_battery_masks_lose_curves_with_smoothing(shared_data):
 
 @pytest.mark.filterwarnings("error")
 def test_every_partial_result_can_be_told_in_words_and_numbers():
-    for partial in smoothing_steps([field(1)], [field(2)], sigmas=[0, 60], **GRID):
+    seen = []
+    smoothing_study([field(1)], [field(2)], sigmas=[0, 60], progress=seen.append, **GRID)
+    for partial in seen:
         table = partial.result.table()
         assert table["sigma"].tolist() == [0, 60]
         assert partial.result.summary()

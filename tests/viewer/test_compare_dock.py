@@ -309,14 +309,13 @@ def test_every_control_has_a_tooltip(dock):
 
 
 def test_the_form_starts_at_the_defaults_of_the_functions(viewer, qtbot):
-    from napari_shape_ensembles import Settings
-    from napari_shape_ensembles.viewer.inputs import SegmentationSettings
+    from napari_shape_ensembles import Outlines, Settings
     from napari_shape_ensembles.viewer.settings_form import SettingsForm
 
     form = SettingsForm()
     qtbot.addWidget(form)
     assert form.analysis() == Settings()
-    assert form.segmentation() == SegmentationSettings()
+    assert form.segmentation() == Outlines()
 
 
 def in_sight(widget, dock):

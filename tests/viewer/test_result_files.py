@@ -1,6 +1,7 @@
 """Results that leave the dock and come back: its own menus are used, the dialogs answer by themselves."""
 
 import time
+from typing import get_args
 
 import npe2
 import numpy as np
@@ -11,11 +12,11 @@ from qtpy.QtCore import Qt
 from qtpy.QtWidgets import QApplication, QMessageBox
 
 from docks import bare, choose, curves_of, executed, opened, press, reopened, run, saved, spots
-from napari_shape_ensembles import Comparison, Settings
+from napari_shape_ensembles import Comparison, Outlines, Settings
 from napari_shape_ensembles.comparison.display import MARK
 from napari_shape_ensembles.io import SettingsFile, load_settings, read_curves, save_settings
+from napari_shape_ensembles.outlines import Method
 from napari_shape_ensembles.viewer import compare_dock, file_actions, layers, tasks, worker
-from napari_shape_ensembles.viewer.inputs import SegmentationSettings
 from napari_shape_ensembles.viewer.paints import BLUE, ORANGE, PAINTS, typical
 
 PLUGIN = "napari-shape-ensembles"
@@ -403,8 +404,8 @@ def test_settings_go_to_a_file_and_come_back(bare_dock, qtbot, tmp_path, answer)
     assert "Saved mine.toml" in choose(bare_dock.files, "Save settings", qtbot)
     file = load_settings(path)
     assert file.analysis == analysis
-    assert file.segmentation == {"objects": "bright", "smoothing": 2.5, "split_touching": False}
-    assert file.outlines == {"smoothing": 0.5, "min_area": 16, "border": True}
+    assert file.outlines == segmentation
+    assert segmentation == Outlines(smoothing=2.5, split_touching=False, outline_smoothing=0.5, keep_border=True)
     other = bare(ViewerModel(), qtbot)
     assert "Settings of mine.toml are set." in choose(other.files, "Load settings", qtbot)
     assert (other.settings.analysis(), other.settings.segmentation()) == (analysis, segmentation)
@@ -416,7 +417,7 @@ def test_settings_without_a_control_are_kept_shown_and_can_be_taken_back(bare_do
     choose(bare_dock.files, "Load settings", qtbot)
     assert bare_dock.settings.analysis() == wanted
     assert "bandwidth = (0.5, 1.0)" in bare_dock.settings.more.words.text()
-    assert bare_dock.settings.segmentation() == SegmentationSettings()
+    assert bare_dock.settings.segmentation() == Outlines()
     run(bare_dock, qtbot)
     assert bare_dock.result.settings == wanted
     press(bare_dock.settings.more.reset, qtbot)
@@ -426,11 +427,24 @@ def test_settings_without_a_control_are_kept_shown_and_can_be_taken_back(bare_do
 
 
 def test_settings_that_the_dock_cannot_have_are_named(bare_dock, qtbot, tmp_path, answer):
-    file = SettingsFile(Settings(landmarks=10), {"method": "li", "split_touching": "intensity"}, {"holes": True})
-    save_settings(answer(tmp_path / "other.toml"), file)
-    said = choose(bare_dock.files, "Load settings", qtbot)
-    for words in ("landmarks = 10", "method = li", "split_touching = intensity", "holes = True"):
-        assert words in said
+    save_settings(answer(tmp_path / "other.toml"), SettingsFile(Settings(landmarks=10)))
+    assert "landmarks = 10" in choose(bare_dock.files, "Load settings", qtbot)
+
+
+@pytest.mark.parametrize("method", get_args(Method))
+def test_a_recipe_of_any_method_is_taken_over_shown_and_written_again(bare_dock, qtbot, tmp_path, answer, method):
+    needs = {"manual": {"threshold": 0.5}, "level": {"quantile": 0.5}}.get(method, {})
+    wanted = Outlines(method=method, split_touching="intensity", holes=True, keep_border=True, **needs)
+    save_settings(answer(tmp_path / "other.toml"), wanted)
+    assert "other.toml are set." in choose(bare_dock.files, "Load settings", qtbot)
+    assert bare_dock.settings.segmentation() == wanted
+    words = bare_dock.settings.more.words.text()
+    assert all(part in words for part in ("split touching = intensity", "holes = True"))
+    assert (f"method = {method}" in words) == (method != "otsu")
+    assert "Saved other.toml" in choose(bare_dock.files, "Save settings", qtbot)
+    assert load_settings(tmp_path / "other.toml").outlines == wanted
+    press(bare_dock.settings.more.reset, qtbot)
+    assert bare_dock.settings.segmentation() == Outlines(keep_border=True)
 
 
 @pytest.mark.parametrize("content", ["[analysis]\nrank = -1", "nonsense", "[segmentation]\nx = 1", "[outlines]\nx = 1"])

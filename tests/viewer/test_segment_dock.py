@@ -6,9 +6,9 @@ from qtpy.QtWidgets import QCheckBox, QComboBox
 
 from docks import press, spots
 from napari_shape_ensembles import extract_curves, segment
-from napari_shape_ensembles.outlines import Segmentation
+from napari_shape_ensembles.outlines import Outlines
 from napari_shape_ensembles.viewer.inputs import source_of
-from napari_shape_ensembles.viewer.preview import Outlining, previews, reduced
+from napari_shape_ensembles.viewer.preview import previews, reduced
 from napari_shape_ensembles.viewer.segment_form import SegmentForm
 from napari_shape_ensembles.viewer.worker import Kept
 
@@ -218,8 +218,7 @@ def form(qtbot):
 
 
 def test_the_form_starts_at_the_defaults_of_the_functions(form):
-    assert form.segmentation() == Segmentation()
-    assert form.outlining() == Outlining()
+    assert form.segmentation() == Outlines()
 
 
 def test_every_control_has_a_tooltip(form, dock):
@@ -250,13 +249,13 @@ def test_every_control_reaches_the_segmentation(form):
     for name, value in (("threshold", 7.0), ("low", 3.0), ("neck", 0.5), ("opening", 2.0), ("min_size", 9)):
         form.controls[name].setValue(value)
     form.controls["channel"].setCurrentIndex(2)
-    expected = Segmentation(method="hysteresis", threshold=7, low=3, neck=0.5, opening=2, min_size=9, channel=1)
+    expected = Outlines(method="hysteresis", threshold=7, low=3, neck=0.5, opening=2, min_size=9, channel=1)
     assert form.segmentation() == expected
 
 
 @pytest.mark.parametrize(
     ("enlarged", "settings"),
-    [(4, Segmentation(smoothing=4)), (3, Segmentation(smoothing=3, opening=1.5))],
+    [(4, Outlines(smoothing=4)), (3, Outlines(smoothing=3, opening=1.5))],
     ids=["large", "takes long"],
 )
 def test_an_image_that_is_large_or_takes_long_gets_a_draft_first(viewer, enlarged, settings):
@@ -272,13 +271,13 @@ def test_an_image_that_is_large_or_takes_long_gets_a_draft_first(viewer, enlarge
 def test_an_image_of_middle_size_is_shown_exactly_at_once_where_no_step_takes_long(viewer):
     image = np.kron(spots(1), np.ones((3, 3)))
     for split, drafts in (("none", 0), ("distance", 1)):
-        shown = everything_shown(viewer, image, Segmentation(smoothing=3, split_touching=split))
+        shown = everything_shown(viewer, image, Outlines(smoothing=3, split_touching=split))
         assert [one.draft for one in shown] == [True] * drafts + [False]
 
 
 def everything_shown(viewer, image, settings):
     """Drafts and the exact preview of an image, in their order."""
-    steps = previews(source_of(viewer.add_image(image), viewer.dims), settings, Outlining())
+    steps = previews(source_of(viewer.add_image(image), viewer.dims), settings)
     found = list(kept := Kept(steps))
     return [one for one in found if one is not None] + [kept.value]
 

@@ -5,16 +5,15 @@ from .compare import (
     Images,
     comparable,
     compare,
-    comparison_steps,
     levels,
-    run_through,
+    read_view,
     software_versions,
     undulation_descriptions,
 )
 from .detectable import Detectable, detectable_differences
-from .effects import EffectSizes, Estimate, aspects, effect_sizes, effect_steps
-from .learning import STEPS, Learned, Step, learning_steps
-from .sensitivity import ArchetypeSensitivity, archetype_sensitivity, sensitivity_steps
+from .effects import EffectSizes, Estimate, aspects, effect_sizes
+from .learning import STEPS, Learned, learn
+from .sensitivity import ArchetypeSensitivity, archetype_sensitivity
 from .settings import Settings
 from .verdict import INCONCLUSIVE, TRUTH_TABLE, inconclusive, row, too_few
 
@@ -30,21 +29,17 @@ __all__ = [
     "Images",
     "Learned",
     "Settings",
-    "Step",
     "archetype_sensitivity",
     "aspects",
     "comparable",
     "compare",
-    "comparison_steps",
     "detectable_differences",
     "effect_sizes",
-    "effect_steps",
     "inconclusive",
-    "learning_steps",
+    "learn",
     "levels",
+    "read_view",
     "row",
-    "run_through",
-    "sensitivity_steps",
     "software_versions",
     "too_few",
     "undulation_descriptions",

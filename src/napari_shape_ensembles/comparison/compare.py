@@ -1,22 +1,25 @@
 """The comparison of two ensembles: registration, learning, two tests and one row of the truth table."""
 
 import platform
-from collections.abc import Callable, Generator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..archive import StrPath, Tree, read_archive, write_archive
-from ..mmd import MMDTest, combined_mmd_steps, gretton_steps
+from ..mmd import MMDTest, combined_mmd_test, gretton_test
 from ..outlines import Ensemble, counted, in_unit
+from ..parameters import from_tree
+from ..parameters import tree as tree_of
+from ..progress import Listener, reporting
 from ..shapes import ShapeSpace
 from . import records
-from .display import curve_layer_data, summary_html
-from .learning import Step, learning_steps, step_of
+from .display import MARK, LayerData, curve_layer_data, summary_html
+from .learning import learn, report_step
 from .settings import Settings
 from .verdict import INCONCLUSIVE, TRUTH_TABLE, inconclusive, row
 
@@ -24,9 +27,13 @@ if TYPE_CHECKING:
     import pandas as pd
 
 Real = NDArray[np.float64]
-Returned = TypeVar("Returned")
 Images = Ensemble | Sequence[Ensemble]
 
+#: What a saved comparison is called, and the newest version of its layout (docs/files.md).
+FORMAT, LAYOUT = "shape-ensembles comparison", 1
+
+_PARTS = ("a", "b", "settings", "space", "coordinates", "undulation", "scale", "matches", "versions")
+_FLAGS = ("archetype_is_ambiguous", "row_depends_on_archetype")
 # Beyond π/4 from the mean neither the mean nor the normal coordinates need be unique.
 _FAR = np.pi / 4
 # Above this share of ambiguous matches the choice of archetype colours the result.
@@ -37,7 +44,7 @@ _FEW = 30
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """The answer, and what it rests on.
+    """Result of `compare`: the row of the truth table, both tests, and the coordinates they rest on.
 
     Attributes
     ----------
@@ -184,17 +191,27 @@ class Comparison:
         ValueError
             For ids or a view that a file cannot hold.
         """
-        write_archive(path, records.FORMAT, records.LAYOUT, records.comparison_tree(self, view or {}))
+        write_archive(path, FORMAT, LAYOUT, {**self._tree(), "view": view or {}})
 
     def to_layers(self, viewer: Any) -> list[Any]:
         """Add one painted Shapes layer per image to a napari viewer, and return the two."""
-        return [viewer.add_shapes(curves, **options) for curves, options, _ in curve_layer_data(self)]
+        return [viewer.add_shapes(curves, **options) for curves, options, _ in self.layer_data()]
+
+    def layer_data(
+        self, view: Tree | None = None, columns: "pd.DataFrame | None" = None, *, by_pixels: bool = False
+    ) -> list[LayerData]:
+        """Curves as the data of Shapes layers, which know this comparison; see `display.curve_layer_data`."""
+        layers = curve_layer_data(self.a, self.b, self.distances, view, columns, by_pixels=by_pixels)
+        for _, options, _ in layers:
+            options["metadata"][MARK]["comparison"] = self
+        return layers
 
     def __repr__(self) -> str:
         return f"Comparison({self.summary()})"
 
     def _repr_html_(self) -> str:
-        return summary_html(self)
+        tests = {"undulation": self.undulation, "scale": self.scale}
+        return summary_html(self.summary(), self.case, tests, self.warnings)
 
     @classmethod
     def load(cls, path: StrPath) -> "Comparison":
@@ -207,14 +224,58 @@ class Comparison:
         OSError
             When there is no such file, or it cannot be read.
         """
-        return read_archive(path, records.FORMAT, records.LAYOUT, cls._of)
+        return read_archive(path, FORMAT, LAYOUT, cls._of)
+
+    def _tree(self) -> Tree:
+        """The layout of a saved comparison (docs/files.md), but for its view."""
+        return {
+            "a": records.ensemble_tree(self.a),
+            "b": records.ensemble_tree(self.b),
+            "settings": tree_of(self.settings),
+            "space": records.space_tree(self.space),
+            "coordinates": {"t": self.t, "l": self.l},
+            "undulation": records.mmd_test_tree(self.undulation),
+            "scale": records.mmd_test_tree(self.scale),
+            "matches": {name: getattr(self, name) for name in ("ambiguous", *_FLAGS)},
+            "versions": dict(self.versions),
+        }
 
     @classmethod
     def _of(cls, tree: Tree) -> "Comparison":
+        """Return the comparison that `_tree` wrote."""
+        parts = {name: records.value(tree, name, dict) for name in _PARTS}
+        a, b = records.ensemble_of(parts["a"]), records.ensemble_of(parts["b"])
+        space, count = records.space_of(parts["space"]), len(a) + len(b)
         return cls(
-            settings=records.choices_of(Settings, records.value(tree, "settings", dict)),
-            **records.comparison_parts(tree),
+            a,
+            b,
+            from_tree(Settings, parts["settings"]),
+            space,
+            records.real(parts["coordinates"], "t", (count, space.rank)),
+            records.real(parts["coordinates"], "l", (count, 3)),
+            records.mmd_test_of(parts["undulation"]),
+            records.mmd_test_of(parts["scale"]),
+            records.value(parts["matches"], "ambiguous", int),
+            versions={str(name): str(version) for name, version in parts["versions"].items()},
+            **{name: records.value(parts["matches"], name, bool) for name in _FLAGS},
         )
+
+
+def read_view(path: StrPath) -> Tree:
+    """Return the `view` that was given to `Comparison.save`; errors as those of `Comparison.load`.
+
+    Examples
+    --------
+    >>> from napari_shape_ensembles import Settings, compare, samples
+    >>> from napari_shape_ensembles.io import read_comparison_view
+    >>> a, b = samples.powder_outlines().ensembles()
+    >>> result = compare(a, b, Settings(landmarks=60, rank=10, permutations=199))
+    >>> result.save("comparison.npz", view={"color by": "product"})
+    >>> read_comparison_view("comparison.npz")
+    {'color by': 'product'}
+    """
+    view: Tree = read_archive(path, FORMAT, LAYOUT, lambda tree: records.value(tree, "view", dict))
+    return view
 
 
 def software_versions() -> dict[str, str]:
@@ -228,7 +289,8 @@ def compare(
     b: Images,
     settings: Settings = Settings(),
     *,
-    progress: Callable[[Step], None] | None = None,
+    progress: Listener | None = None,
+    **changes: Any,
 ) -> Comparison:
     """Compare the outlines of two ensembles.
 
@@ -238,7 +300,9 @@ def compare(
         The two samples of curves; several images of one sample are pooled (`Ensemble.pooled`).
     settings : Settings
     progress : callable, optional
-        Called with each `Step` before it starts.
+        Called with the `Progress` of each step before it starts; an exception that it raises ends the work.
+    **changes
+        Single settings, over those of `settings`: `rank=50`, `significance=0.05`, ...
 
     Returns
     -------
@@ -249,6 +313,8 @@ def compare(
     ValueError
         When an ensemble has no usable curve, the units do not fit together, or a step fails; the message
         says what to do.
+    TypeError
+        For a setting that does not exist, naming it.
 
     References
     ----------
@@ -266,45 +332,16 @@ def compare(
     >>> result.scale.p_value, result.undulation.rejected
     (0.005, False)
     """
-    return run_through(comparison_steps(a, b, settings), progress)
-
-
-def run_through(steps: Generator[Step, None, Returned], progress: Callable[[Step], None] | None) -> Returned:
-    """Run steps to their end; tell `progress` of each before it starts."""
-    started: Step | None = None
-    while True:
-        try:
-            step = next(steps)
-        except StopIteration as stop:
-            return stop.value
-        if progress is not None and step != started:
-            progress(step)
-        started = step
-
-
-def comparison_steps(
-    a: Images,
-    b: Images,
-    settings: Settings = Settings(),
-) -> Generator[Step, None, Comparison]:
-    """Compare as `compare` does, stopping before each step: close the generator to cancel.
-
-    Yields
-    ------
-    Step
-        The step that comes next. A long one is yielded again, as the same object, after each block of its work.
-
-    Returns
-    -------
-    Comparison
-    """
+    settings = replace(settings, **changes)
     a, b = comparable(a, b)
-    learned = yield from learning_steps((a, b), settings)
-    descriptions = undulation_descriptions(learned.t, settings)
-    undulation_test = yield from _within(step_of("testing undulation"), _test(descriptions, len(a), settings))
-    scale_test = yield from _within(step_of("testing scale"), _test({"": learned.l}, len(a), settings))
-    tests = undulation_test, scale_test
-    return Comparison(a, b, settings, *learned[:3], *tests, learned.ambiguous, learned.archetype_is_ambiguous)
+    with reporting(progress):
+        learned = learn((a, b), settings)
+        report_step("testing undulation")
+        undulation = _test(undulation_descriptions(learned.t, settings), len(a), settings)
+        report_step("testing scale")
+        scale = _test({"": learned.l}, len(a), settings)
+    matches = learned.ambiguous, learned.archetype_is_ambiguous
+    return Comparison(a, b, settings, learned.space, learned.t, learned.l, undulation, scale, *matches)
 
 
 def comparable(a: Images, b: Images) -> tuple[Ensemble, Ensemble]:
@@ -321,16 +358,6 @@ def comparable(a: Images, b: Images) -> tuple[Ensemble, Ensemble]:
     return a, in_unit(b, a.unit)
 
 
-def _within(step: Step, work: Generator[None, None, Returned]) -> Generator[Step, None, Returned]:
-    """Work of one step, yielding the step before it starts and whenever it may be left."""
-    while True:
-        yield step
-        try:
-            next(work)
-        except StopIteration as stop:
-            return stop.value
-
-
 def undulation_descriptions(t: Real, settings: Settings) -> dict[str, Real]:
     """Undulation coordinates as the settings have them tested: raw, normalized by their pooled deviation, or both."""
     spread = t.std(axis=0)
@@ -339,11 +366,11 @@ def undulation_descriptions(t: Real, settings: Settings) -> dict[str, Real]:
     return {name: kinds[name] for name in chosen}
 
 
-def _test(descriptions: dict[str, Real], first: int, settings: Settings) -> Generator[None, None, MMDTest]:
+def _test(descriptions: dict[str, Real], first: int, settings: Settings) -> MMDTest:
     samples = {name: (values[:first], values[first:]) for name, values in descriptions.items()}
     if settings.null == "permutation":
-        return combined_mmd_steps(samples, **levels(settings))
-    return gretton_steps(
+        return combined_mmd_test(samples, **levels(settings))
+    return gretton_test(
         samples, settings.null, significance=settings.significance, factor=settings.bandwidth, seed=settings.seed
     )
 

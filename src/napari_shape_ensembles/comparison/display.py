@@ -1,13 +1,14 @@
 """A comparison to look at, without a viewer: its curves as layer data, its answer as a table for a notebook."""
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..archive import ContentError, Tree
+from ..mmd import MMDTest
 from ..outlines import Ensemble
 from .verdict import TRUTH_TABLE
 
@@ -33,13 +34,21 @@ _MANY = 2000
 
 
 def curve_layer_data(
-    result: Any, view: Tree | None = None, columns: "pd.DataFrame | None" = None, *, by_pixels: bool = False
+    a: Ensemble,
+    b: Ensemble,
+    distances: "pd.DataFrame",
+    view: Tree | None = None,
+    columns: "pd.DataFrame | None" = None,
+    *,
+    by_pixels: bool = False,
 ) -> list[LayerData]:
-    """One Shapes layer per side of a `Comparison`, or per image, its curves filled by distance from the mean shape.
+    """One Shapes layer per side of a comparison, or per image, its curves filled by distance from the mean shape.
 
     Parameters
     ----------
-    result : Comparison
+    a, b : Ensemble
+    distances : DataFrame
+        Of every curve from the mean shape, as `Comparison.distances`.
     view : dict, optional
         "painted": "product", "undulation", "scale" or one of the columns; "a" and "b": {"scale": size of a pixel in
         the comparison's unit, "translate": (row, column)}. Where a side is several images with layers of their own,
@@ -60,20 +69,18 @@ def curve_layer_data(
     import pandas as pd  # heavy, and not needed for a comparison
 
     view = view or {}
-    more = pd.DataFrame(index=range(len(result.distances))) if columns is None else columns
-    table = pd.concat(
-        [result.distances[["source", *PAINTED]], more.drop(columns=list(PAINTED), errors="ignore")], axis=1
-    )
+    more = pd.DataFrame(index=range(len(distances))) if columns is None else columns
+    table = pd.concat([distances[["source", *PAINTED]], more.drop(columns=list(PAINTED), errors="ignore")], axis=1)
     painted = str(view.get("painted", PAINTED[0]))
     if painted not in table.columns[1:]:
         raise ContentError(f"curves are painted by {', '.join(table.columns[1:])}, not {painted!r}")
     table["painted"] = table[painted].astype(float)
     high = float(np.nanpercentile(table["painted"], _CLIPPED)) or 1.0
     layers = []
-    for side, ensemble in (("A", result.a), ("B", result.b)):
+    for side, ensemble in (("A", a), ("B", b)):
         rows = table[table["source"] == side].reset_index(drop=True)
         for part, (place, image, own) in enumerate(_images(view, side, ensemble)):
-            mark = {"source": side, "part": part, "comparison": result, "view": view}
+            mark = {"source": side, "part": part, "view": view}
             options = {
                 **_appearance(image, place),
                 "features": _features(image, side, rows[own].reset_index(drop=True)),
@@ -187,16 +194,13 @@ def simplified(curves: Sequence[np.ndarray], tolerance: float = _TOLERANCE) -> l
     return [part[:-1] for part in parts]
 
 
-def summary_html(result: Any) -> str:
-    """The answer of a `Comparison` with the truth table, its row marked, and the two tests; names are escaped."""
-    rows = "".join(_row_html(case, words, case == result.case) for case, words in TRUTH_TABLE.items())
-    decided = result.case in TRUTH_TABLE
-    tests = "".join(
-        _test_html(name, test, decided) for name, test in (("undulation", result.undulation), ("scale", result.scale))
-    )
-    warnings = "".join(f"<li>{escape(text)}</li>" for text in result.warnings)
-    tables = _table_html(("", "undulation ∧ scale", "in words"), rows) + _table_html(_TEST_HEADINGS, tests)
-    return f"<div><p><b>{escape(result.summary())}</b></p>{tables}{f'<ul>{warnings}</ul>' if warnings else ''}</div>"
+def summary_html(summary: str, case: str, tests: Mapping[str, MMDTest], warnings: Sequence[str]) -> str:
+    """An answer with the truth table, its row marked, and the tests by their names; names are escaped."""
+    rows = "".join(_row_html(row, words, row == case) for row, words in TRUTH_TABLE.items())
+    lines = "".join(_test_html(name, test, case in TRUTH_TABLE) for name, test in tests.items())
+    notes = "".join(f"<li>{escape(text)}</li>" for text in warnings)
+    tables = _table_html(("", "undulation ∧ scale", "in words"), rows) + _table_html(_TEST_HEADINGS, lines)
+    return f"<div><p><b>{escape(summary)}</b></p>{tables}{f'<ul>{notes}</ul>' if notes else ''}</div>"
 
 
 def _table_html(headings: tuple[str, ...], rows: str) -> str:
@@ -209,7 +213,7 @@ def _row_html(case: str, words: str, holds: bool) -> str:
     return f"<tr><td>{sign}</td><td><{tag}>{case}</{tag}></td><td><{tag}>{escape(words)}</{tag}></td></tr>"
 
 
-def _test_html(name: str, test: Any, decided: bool) -> str:
+def _test_html(name: str, test: MMDTest, decided: bool) -> str:
     decision = ("detected" if test.rejected else "not detected") if decided else "too few curves"
     cells = (name, f"{test.mmd:.3g}", f"{test.threshold:.3g}", f"{test.p_value:.2g}", decision)
     return "<tr>" + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>"

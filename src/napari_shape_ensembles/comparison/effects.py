@@ -7,7 +7,7 @@ import numpy as np
 
 from ..mmd import median_distance
 from ..mmd.contrasts import difference_of_means, percentile_ends
-from ..mmd.kernel import Distances, Real, Steps, finished, quadratic_forms
+from ..mmd.kernel import Distances, Real, quadratic_forms
 
 # Undulation coordinates that hold this share of the pooled variance are the coarse form; the rest is fine roughness.
 _COARSE = 0.9
@@ -128,11 +128,6 @@ def effect_sizes(t: Real, l: Real, first: int, *, resamples: int = 400, seed: in
     >>> round(ratio.value, 2), round(ratio.low, 1), round(ratio.high, 1)
     (0.81, 0.7, 0.9)
     """
-    return finished(effect_steps(t, l, first, resamples=resamples, seed=seed))
-
-
-def effect_steps(t: Real, l: Real, first: int, *, resamples: int = 400, seed: int = 0) -> Steps[EffectSizes]:
-    """Measure as `effect_sizes` does, stopping after every block of work."""
     if len(t) != len(l) or not 2 <= first <= len(t) - 2:
         raise ValueError(
             f"{len(t)} undulations and {len(l)} scales, {first} of the first sample: give one of each per curve, "
@@ -144,7 +139,7 @@ def effect_steps(t: Real, l: Real, first: int, *, resamples: int = 400, seed: in
     parts = aspects(t, l)
     squared, spread = {}, {}
     for name, points in {"undulation": t, "scale": l, **parts}.items():
-        squared[name], spread[name] = yield from _unbiased(points, counts, first, median_distance(points, seed))
+        squared[name], spread[name] = _unbiased(points, counts, first, median_distance(points, seed))
     standardized = {name: np.maximum(squared[name], 0) / spread[name] for name in squared}
     total = np.sum([standardized[name] for name in parts], axis=0)
     shares = {
@@ -166,7 +161,7 @@ def _resample(first: int, total: int, resamples: int, seed: int) -> Real:
     return np.concatenate([np.ones((1, total)), np.concatenate(sides, axis=1)])
 
 
-def _unbiased(points: Real, counts: Real, first: int, bandwidth: float) -> Steps[tuple[Real, Real]]:
+def _unbiased(points: Real, counts: Real, first: int, bandwidth: float) -> tuple[Real, Real]:
     """Squared MMD of every resample without its bias, and the mean spread 1 - k within the samples."""
     side = np.arange(len(points)) < first
     sizes = first, len(points) - first
@@ -174,9 +169,7 @@ def _unbiased(points: Real, counts: Real, first: int, bandwidth: float) -> Steps
     weights = np.concatenate([of_x - of_y, of_x, of_y])
     # Row 0 of each third is as observed: in double precision.
     rows = np.arange(3) * len(counts)
-    fast, precise = yield from quadratic_forms(
-        Distances(points), [bandwidth], weights.astype(np.float32), weights[rows]
-    )
+    fast, precise = quadratic_forms(Distances(points), [bandwidth], weights.astype(np.float32), weights[rows])
     forms = fast[0].reshape(3, -1)
     forms[:, 0] = precise[0]
     squared, spread = forms[0], np.zeros(len(counts))

@@ -1,14 +1,13 @@
 """Learning from pooled curves: landmarks, registration and the shape space, as the first steps of a comparison."""
 
-from collections.abc import Generator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..outlines import Ensemble
-from ..progress import one_library_thread
+from ..progress import one_library_thread, report
 from ..shapes import Registration, ShapeSpace, decompose, register, to_landmarks
 from ..shapes.archetype import Choice, archetype_index, choose_archetype
 from .settings import Settings
@@ -19,15 +18,7 @@ Real = NDArray[np.float64]
 _KNOWN = 1e-8
 
 
-@dataclass(frozen=True)
-class Step:
-    """A step of a comparison that is about to start: its name, its place and the number of steps."""
-
-    name: str
-    index: int
-    total: int
-
-
+#: Steps of a comparison, in order.
 STEPS = (
     "placing landmarks",
     "choosing the archetype",
@@ -52,32 +43,27 @@ class Learned(NamedTuple):
     archetype_is_ambiguous: bool
 
 
-def learning_steps(ensembles: Sequence[Ensemble], settings: Settings) -> Generator[Step, None, Learned]:
+def learn(ensembles: Sequence[Ensemble], settings: Settings) -> Learned:
     """Place landmarks, register and learn on the pooled curves of any number of ensembles of one unit.
-
-    Yields
-    ------
-    Step
-        The step that comes next, of those of a comparison.
 
     Returns
     -------
     Learned
         The space, and the coordinates of the pooled curves in the order of the ensembles.
     """
-    yield step_of("placing landmarks")
+    report_step("placing landmarks")
     landmarks = np.concatenate([_landmarks(ensemble, settings) for ensemble in ensembles])
-    yield step_of("choosing the archetype")
+    report_step("choosing the archetype")
     undulation, scale = decompose(landmarks)
     preshapes = undulation if settings.registration == "standardized" else landmarks
     index = archetype_index(preshapes, settings.archetype, reflections=settings.reflections, seed=settings.seed)
-    yield step_of("registering undulations")
+    report_step("registering undulations")
     undulation, scale, *matches = _registered(preshapes, undulation, scale, index, settings)
-    yield step_of("registering scales")
+    report_step("registering scales")
     if settings.registration == "standardized":
         scale, frame = _framed(landmarks, scale, index, settings)
         matches.append(frame)
-    yield step_of("learning the shape space")
+    report_step("learning the shape space")
     with one_library_thread():
         space = ShapeSpace.learn(undulation, scale, settings.rank)
         t, l = space.coordinates(undulation, scale)
@@ -85,9 +71,9 @@ def learning_steps(ensembles: Sequence[Ensemble], settings: Settings) -> Generat
     return Learned(space, t, l, *_ambiguity(matches))
 
 
-def step_of(name: str) -> Step:
-    """One of the steps of a comparison, by its name."""
-    return Step(name, STEPS.index(name), len(STEPS))
+def report_step(name: str) -> None:
+    """Report one of the steps of a comparison."""
+    report(name, STEPS.index(name), len(STEPS))
 
 
 def _landmarks(ensemble: Ensemble, settings: Settings) -> Real:

@@ -1,12 +1,12 @@
 """Does the answer hang on the archetype? The comparison again, against several of them."""
 
-from collections.abc import Callable, Generator
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from .compare import Comparison, Images, comparable, comparison_steps, run_through
-from .learning import STEPS, Step
+from ..progress import Listener, as_part, reporting
+from .compare import Comparison, Images, comparable, compare
+from .learning import STEPS
 from .settings import Settings
 
 
@@ -74,7 +74,7 @@ def archetype_sensitivity(
     settings: Settings = Settings(),
     *,
     archetypes: int = 5,
-    progress: Callable[[Step], None] | None = None,
+    progress: Listener | None = None,
 ) -> ArchetypeSensitivity:
     """Repeat a comparison against several archetypes.
 
@@ -87,7 +87,7 @@ def archetype_sensitivity(
     archetypes : int
         How many, at least 2; no more than there are curves.
     progress : callable, optional
-        Called with each `Step`.
+        Called with the `Progress` of each step before it starts; an exception that it raises ends the work.
 
     Returns
     -------
@@ -102,31 +102,15 @@ def archetype_sensitivity(
     >>> sensitivity.cases, sensitivity.stable
     (('1∧0', '1∧0', '1∧0'), True)
     """
-    return run_through(sensitivity_steps(a, b, settings, archetypes=archetypes), progress)
-
-
-def sensitivity_steps(
-    a: Images, b: Images, settings: Settings = Settings(), *, archetypes: int = 5
-) -> Generator[Step, None, ArchetypeSensitivity]:
-    """As `archetype_sensitivity`, stopping before and within each step: close the generator to cancel."""
     if archetypes < 2:
         raise ValueError(f"{archetypes} archetypes: take at least 2 to see whether they agree")
     a, b = comparable(a, b)
     drawn = np.random.default_rng(settings.seed).permutation(len(a) + len(b)).tolist()
     others = [index for index in drawn if index != settings.archetype][: archetypes - 1]
-    results = []
-    for number, archetype in enumerate((settings.archetype, *others)):
-        steps = comparison_steps(a, b, replace(settings, archetype=archetype))
-        results.append((yield from _numbered(steps, number, 1 + len(others))))
+    count, results = 1 + len(others), []
+    with reporting(progress):
+        for number, archetype in enumerate((settings.archetype, *others)):
+            prefix = f"archetype {number + 1} of {count}: "
+            with as_part(number * len(STEPS), count * len(STEPS), prefix):
+                results.append(compare(a, b, replace(settings, archetype=archetype)))
     return ArchetypeSensitivity(tuple(results))
-
-
-def _numbered(steps: Generator[Step, None, Comparison], number: int, count: int) -> Generator[Step, None, Comparison]:
-    """Steps of one comparison as those of all of them."""
-    while True:
-        try:
-            step = next(steps)
-        except StopIteration as stop:
-            return stop.value
-        name = f"archetype {number + 1} of {count}: {step.name}"
-        yield Step(name, number * len(STEPS) + step.index, count * len(STEPS))

@@ -1,11 +1,11 @@
-"""What a comparison does: every choice, its default and its range."""
+"""What a comparison does: every choice with its one default, range and help."""
 
-from collections.abc import Sequence
 from dataclasses import InitVar, dataclass
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
-import numpy as np
-
+from .. import parameters
+from ..mmd import PERMUTATIONS, SIGNIFICANCE
+from ..parameters import documented, parameter
 from ..shapes import Interpolation, Measure
 from ..shapes.archetype import Choice
 
@@ -13,52 +13,17 @@ RegistrationKind = Literal["standardized", "raw", "none"]
 Coordinates = Literal["both", "raw", "normalized"]
 NullKind = Literal["permutation", "gamma", "bound"]
 
-
-# Enough for levels of a millionth, and a limit for slips of the keyboard.
+_ANALYSIS, _ADVANCED = "Analysis", "Advanced"
+# Enough for levels of a millionth, and a limit for slips of the keyboard: more would take days.
 _MOST_PERMUTATIONS = 10_000_000
 
 
+@documented
 @dataclass(frozen=True)
 class Settings:
     """What a comparison does. The defaults are the project's; `Settings.paper` gives the paper's own.
 
-    Attributes
-    ----------
-    landmarks : int
-        Landmarks n per curve.
-    rank : int
-        Undulation coordinates r kept; fewer where the curves cannot fix so many.
-    significance : float
-        Level of each of the two tests. The row as a whole errs at most twice as often.
-    permutations : int
-        Random relabellings B per test.
-    archetype : {"asymmetric", "random", "mean"} or int
-        The curve all others are registered against; an index counts through A's curves, then B's.
-    reflections : bool
-        A curve and its mirror image count as the same; False keeps handedness as a feature.
-    measure : {"affine", "arc-length"}
-        Which length the landmarks divide equally. Only the affine one keeps undulation free of linear maps.
-    registration : {"standardized", "raw", "none"}
-        "standardized" matches undulations with each other and takes the frame of the scale from matching the
-        raw curves; "raw" uses that one match for both; "none" leaves curves as they are.
-    coordinates : {"both", "raw", "normalized"}
-        Undulation coordinates tested: raw ones see coarse form, normalized ones fine roughness.
-    interpolation : {"spline", "polygon"}
-        Between the vertices of an outline.
-    bandwidth : float or tuple of floats
-        Width s of the tests' kernel exp(-d²/(2s²)) over the median distance d. Several are tested on the same
-        permutations and combined by the smallest p-value.
-    null : {"permutation", "gamma", "bound"}
-        What the statistics are held against: permuted labels (exact), a gamma distribution with their moments, or
-        Gretton's distribution-free bound (very conservative). The last two draw no permutations.
-    approximate_above : int, optional
-        For more curves than this the permutation tests project the kernel on 512 of them: quicker, with the same
-        level and somewhat less power. By default never.
-    seed : int
-        Of every random draw.
-    register, normalize : bool, optional
-        Shorthands: `register=False` is registration "none"; `normalize` picks the coordinates "normalized" or
-        "raw".
+    Two shorthands: `register=False` is registration "none"; `normalize` picks the coordinates "normalized" or "raw".
 
     Raises
     ------
@@ -78,20 +43,101 @@ class Settings:
     'arc-length'
     """
 
-    landmarks: int = 500
-    rank: int = 150
-    significance: float = 0.01
-    permutations: int = 1000
-    archetype: Choice = "asymmetric"
-    reflections: bool = True
-    measure: Measure = "affine"
-    registration: RegistrationKind = "standardized"
-    coordinates: Coordinates = "both"
-    interpolation: Interpolation = "spline"
-    seed: int = 0
-    bandwidth: float | tuple[float, ...] = 1.0
-    null: NullKind = "permutation"
-    approximate_above: int | None = None
+    landmarks: int = parameter(500, "Landmarks (points) per outline.", least=8, step=50, group=_ANALYSIS)
+    rank: int = parameter(
+        150,
+        "Number of undulation coordinates kept; fewer where the curves cannot determine so many. A smaller rank sees "
+        "smoother forms.",
+        least=1,
+        step=10,
+        group=_ANALYSIS,
+    )
+    significance: float = parameter(
+        SIGNIFICANCE,
+        "Significance level of each of the two tests; the row as a whole errs at most twice as often.",
+        above=0,
+        below=1,
+        step=0.01,
+        decimals=3,
+        group=_ANALYSIS,
+    )
+    permutations: int = parameter(
+        PERMUTATIONS,
+        "Number of random permutations of the labels A and B in each test.",
+        least=1,
+        most=_MOST_PERMUTATIONS,
+        step=100,
+        group=_ANALYSIS,
+    )
+    archetype: Choice = parameter(
+        "asymmetric",
+        "The outline all others are registered against; a number counts through A's curves, then B's.",
+        choices={
+            "asymmetric": "least symmetric outline",
+            "random": "random outline (paper)",
+            "mean": "mean outline",
+        },
+        least=0,
+        group=_ADVANCED,
+    )
+    reflections: bool = parameter(
+        True,
+        "An outline and its mirror image count as the same; off keeps handedness as a feature.",
+        label="Mirror images match",
+        group=_ANALYSIS,
+    )
+    measure: Measure = parameter(
+        "affine",
+        "Which length the landmarks divide equally. Only the affine one keeps undulation independent of linear maps: "
+        "stretching an image is then a difference in scale only.",
+        choices={"affine": "affine arc length", "arc-length": "arc length (paper)"},
+        group=_ADVANCED,
+    )
+    registration: RegistrationKind = parameter(
+        "standardized",
+        "What is matched to find where each outline starts and how it is rotated: standardized undulations, with the "
+        "frame of the scale from the raw curves; one match of the raw curves for both; or none.",
+        choices={"standardized": "standardized outlines", "raw": "raw outlines (paper)", "none": "none"},
+        group=_ADVANCED,
+    )
+    coordinates: Coordinates = parameter(
+        "both",
+        "Undulation coordinates tested: raw ones see coarse form, normalized ones fine roughness.",
+        choices={"both": "both, jointly", "raw": "raw: coarse form (paper)", "normalized": "normalized: roughness"},
+        group=_ADVANCED,
+    )
+    interpolation: Interpolation = parameter(
+        "spline",
+        "Interpolation between the vertices of an outline.",
+        choices={"spline": "periodic spline", "polygon": "straight lines"},
+        group=_ADVANCED,
+    )
+    seed: int = parameter(0, "Random seed of every draw: the same seed repeats the result.", least=0, group=_ANALYSIS)
+    bandwidth: float | tuple[float, ...] = parameter(
+        1.0,
+        "Width s of the tests' kernel exp(-d²/(2s²)) as a multiple of the median distance d. Several are tested on the "
+        "same permutations and combined by the smallest p-value.",
+        above=0,
+        step=0.1,
+        decimals=2,
+        group=_ADVANCED,
+    )
+    null: NullKind = parameter(
+        "permutation",
+        "Null distribution of the statistics: permuted labels (exact), a gamma distribution with their moments, or "
+        "Gretton's distribution-free bound (very conservative). The last two draw no permutations.",
+        label="Null distribution",
+        choices={"permutation": "permutations", "gamma": "gamma approximation", "bound": "Gretton's bound"},
+        group=_ADVANCED,
+    )
+    approximate_above: int | None = parameter(
+        None,
+        "For more curves than this the permutation tests project the kernel on 512 of them: faster, with the same "
+        "level and somewhat less power. By default never.",
+        least=1,
+        group=_ADVANCED,
+        needs={"null": ("permutation",)},
+    )
     register: InitVar[bool | None] = None
     normalize: InitVar[bool | None] = None
 
@@ -100,46 +146,9 @@ class Settings:
             object.__setattr__(self, "registration", "none")
         if normalize is not None:
             object.__setattr__(self, "coordinates", "normalized" if normalize else "raw")
-        self._check_numbers()
-        self._check_choices()
-
-    def _check_numbers(self) -> None:
-        least = {"landmarks": 8, "rank": 1, "permutations": 1, "seed": 0}
-        if self.approximate_above is not None:
-            least["approximate_above"] = 1
-        for name, bound in least.items():
-            value = getattr(self, name)
-            if not isinstance(value, int | np.integer) or value < bound:
-                raise ValueError(f"{name} is a whole number of at least {bound}, not {value!r}")
-        if self.permutations > _MOST_PERMUTATIONS:
-            raise ValueError(f"{self.permutations} permutations would take days: take at most {_MOST_PERMUTATIONS}")
-        level: Any = self.significance  # whatever a file may hold
-        if not isinstance(level, float | np.floating) or not 0 < level < 1:
-            raise ValueError(f"significance is a level between 0 and 1, such as 0.01, not {level!r}")
-        self._check_bandwidth()
-
-    def _check_bandwidth(self) -> None:
-        if isinstance(self.bandwidth, Sequence):  # a list, as it comes out of a file
-            object.__setattr__(self, "bandwidth", tuple(self.bandwidth))
-        factors = self.bandwidth if isinstance(self.bandwidth, tuple) else (self.bandwidth,)
-        if not factors or not all(isinstance(factor, int | float) and 0 < factor < np.inf for factor in factors):
-            raise ValueError(f"bandwidth is a positive multiple of the median distance, or several, not {factors!r}")
-        if len(set(factors)) < len(factors):
-            raise ValueError(f"bandwidth names a multiple twice: {factors!r}")
-
-    def _check_choices(self) -> None:
-        choices = {
-            "measure": get_args(Measure),
-            "registration": get_args(RegistrationKind),
-            "coordinates": get_args(Coordinates),
-            "interpolation": get_args(Interpolation),
-            "null": get_args(NullKind),
-        }
-        if not isinstance(self.archetype, int | np.integer):
-            choices["archetype"] = ("asymmetric", "random", "mean")
-        for name, allowed in choices.items():
-            if getattr(self, name) not in allowed:
-                raise ValueError(f"{name} is one of {', '.join(allowed)}, not {getattr(self, name)!r}")
+        parameters.check(self)
+        if isinstance(self.bandwidth, tuple) and len(set(self.bandwidth)) < len(self.bandwidth):
+            raise ValueError(f"bandwidth names a multiple twice: {self.bandwidth!r}")
 
     @classmethod
     def paper(cls, **changes: Any) -> "Settings":

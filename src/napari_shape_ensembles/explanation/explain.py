@@ -1,6 +1,5 @@
 """Why two ensembles differ: all explanations of one comparison."""
 
-from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -12,6 +11,7 @@ from ..mmd import MMDTest
 from ..mmd.contrasts import standardised_difference
 from ..mmd.family import FamilyTests, family_tests
 from ..mmd.witness import witness
+from ..progress import Listener, report, reporting
 from .components import COMPONENTS, OF_FORM, OF_SCALE, Components, component_tests, components
 from .modes import Modes, mode_tests
 from .outline import OutlineDifference, outline_difference
@@ -139,15 +139,15 @@ class Explanation:
         return said
 
 
-def explain(comparison: Comparison, *, progress: Callable[[str, int, int], None] | None = None) -> Explanation:
-    """Explain a comparison by all means at once.
+def explain(comparison: Comparison, *, progress: Listener | None = None) -> Explanation:
+    """Run all explanation analyses of a comparison: which components, modes, places and curves carry a difference.
 
     Parameters
     ----------
     comparison : Comparison
         Its settings give the level, the permutations and the seed.
     progress : callable, optional
-        Called with the name, the place and the number of the steps before each of them.
+        Called with the `Progress` of each step before it starts; an exception that it raises ends the work.
 
     Returns
     -------
@@ -173,46 +173,28 @@ def explain(comparison: Comparison, *, progress: Callable[[str, int, int], None]
     >>> explanation.components.differing(0.05)
     ('size',)
     """
-    steps = explanation_steps(comparison)
-    while True:
-        try:
-            name = next(steps)
-        except StopIteration as stop:
-            result: Explanation = stop.value
-            return result
-        if progress is not None:
-            progress(name, STEPS.index(name), len(STEPS))
-
-
-def explanation_steps(comparison: Comparison) -> Generator[str, None, Explanation]:
-    """Explain as `explain` does, stopping before each step: close the generator to cancel.
-
-    Yields
-    ------
-    str
-        Name of the step that comes next, one of `STEPS`.
-
-    Returns
-    -------
-    Explanation
-    """
     space, t, l, first = comparison.space, comparison.t, comparison.l, len(comparison.a)
     _enough(comparison)
     draws = {"permutations": comparison.settings.permutations, "seed": comparison.settings.seed}
-    steps = iter(STEPS)
-    yield next(steps)
-    measured = properties(space.reconstruct(t, l))
-    yield next(steps)
-    typical = witnesses(comparison)
-    yield next(steps)
-    parts = component_tests(components(space, t, l), first, **draws)
-    yield next(steps)
-    modes = mode_tests(t, first, measured, bands=bands(space.undulation_mean, space.basis), **draws)
-    yield next(steps)
     level = comparison.settings.significance
-    form = outline_difference(space, t, np.zeros_like(l), first, significance=level, **draws)
-    yield next(steps)
-    return Explanation(comparison, typical, measured, parts, modes, form, descriptor_tests(comparison))
+    with reporting(progress):
+        _report_step("measuring curves")
+        measured = properties(space.reconstruct(t, l))
+        _report_step("finding typical curves")
+        typical = witnesses(comparison)
+        _report_step("testing components")
+        parts = component_tests(components(space, t, l), first, **draws)
+        _report_step("testing modes")
+        modes = mode_tests(t, first, measured, bands=bands(space.undulation_mean, space.basis), **draws)
+        _report_step("looking along the outline")
+        form = outline_difference(space, t, np.zeros_like(l), first, significance=level, **draws)
+        _report_step("testing descriptors")
+        descriptors = descriptor_tests(comparison)
+    return Explanation(comparison, typical, measured, parts, modes, form, descriptors)
+
+
+def _report_step(name: str) -> None:
+    report(name, STEPS.index(name), len(STEPS))
 
 
 def _enough(comparison: Comparison) -> None:

@@ -1,15 +1,14 @@
 """Which outlines deserve a second look, and how far two segmentations agree."""
 
-from .agreement import Agreement, agreement, agreement_steps
+from .agreement import Agreement, agreement
 from .quality import suspicious
-from .ranking import Inspection, disagreement_steps, inspection_steps
+from .ranking import Inspection, disagreement, inspect_curves
 
 __all__ = [
     "Agreement",
     "Inspection",
     "agreement",
-    "agreement_steps",
-    "disagreement_steps",
-    "inspection_steps",
+    "disagreement",
+    "inspect_curves",
     "suspicious",
 ]

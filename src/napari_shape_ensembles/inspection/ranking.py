@@ -1,17 +1,18 @@
 """Which curves of one or two ensembles deserve a second look, by their outlines and by their place in shape space."""
 
-from collections.abc import Generator
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..comparison import Comparison, Settings, Step, comparison_steps
-from ..outlines import Ensemble
+from ..comparison import Comparison, Settings, compare
+from ..outlines import Ensemble, Outlines
+from ..progress import report
 from ..shapes import ShapeSpace, decompose, register, to_landmarks
 from ..shapes.archetype import choose_archetype
-from .agreement import Agreement, agreement_steps
+from .agreement import Agreement, agreement
 from .quality import suspicious
 
 if TYPE_CHECKING:
@@ -62,14 +63,14 @@ def left(ensemble: Ensemble, excluded: NDArray[np.bool_]) -> Ensemble:
     return Ensemble(kept.curves, name=kept.name, unit=kept.unit, **options)
 
 
-def inspection_steps(
+def inspect_curves(
     ensembles: tuple[Ensemble, ...],
     settings: Settings | None = None,
     *,
     pixels: tuple[float | None, ...] = (None, None),
     frames: tuple[ArrayLike | None, ...] = (None, None),
-) -> Generator[Step, None, Inspection]:
-    """Rank the curves of one ensemble, or of two that are compared as well; stops before each step.
+) -> Inspection:
+    """Rank the curves of one ensemble, or of two that are compared as well, by how suspicious they are.
 
     Parameters
     ----------
@@ -82,10 +83,10 @@ def inspection_steps(
     import pandas as pd  # heavy, and not needed for a comparison
 
     settings = settings or Settings()
-    comparison = (yield from comparison_steps(*ensembles, settings)) if len(ensembles) == 2 else None
+    comparison = compare(*ensembles, settings) if len(ensembles) == 2 else None
     tables = []
     for place, (source, ensemble) in enumerate(zip("AB", ensembles, strict=False)):
-        yield Step(f"inspecting {ensemble.name or source}", 0, 0)
+        report(f"inspecting {ensemble.name or source}")
         distances, ambiguous = _placed(ensemble, settings)
         if comparison is not None:
             distances = comparison.distances.loc[comparison.distances["source"] == source, "product"].to_numpy()
@@ -121,14 +122,19 @@ def _placed(ensemble: Ensemble, settings: Settings) -> tuple[Real, NDArray[np.bo
     return np.hypot(np.linalg.norm(t, axis=1), np.linalg.norm(l, axis=1)), match.ambiguous
 
 
-def disagreement_steps(
-    labels: tuple[ArrayLike, ArrayLike], settings: Settings | None = None, **tracing: Any
-) -> Generator[Step, None, Inspection]:
-    """Rank the objects of two segmentations of one image by how little they agree; stops before each step.
+def disagreement(
+    labels: tuple[ArrayLike, ArrayLike],
+    settings: Settings | None = None,
+    *,
+    outlines: Outlines = Outlines(),
+    scale: Sequence[float] | None = None,
+    unit: str | None = None,
+) -> Inspection:
+    """Rank the objects of two segmentations of one image by how little they agree.
 
-    The score is 1 - IoU with the partner, 1 for objects without one; `tracing` goes to `extract_curves`.
+    The score is 1 - IoU with the partner, 1 for objects without one; further parameters as for `agreement`.
     """
-    result = yield from agreement_steps(*labels, settings, **tracing)
+    result = agreement(*labels, settings, outlines=outlines, scale=scale, unit=unit)
     ensembles = result.comparison.a, result.comparison.b
     return Inspection(ensembles, _disagreements(result), result.comparison, result.summary())
 

@@ -1,7 +1,7 @@
 """Results and foreign formats as files, and back."""
 
+from ..comparison import read_view as read_comparison_view
 from .calibration import Calibration, read_calibration
-from .comparison_file import read_comparison_view
 from .curve_files import FORMATS, read_curves, write_curves
 from .curve_table import CurveTable
 from .ebsd import EBSDMap, read_ebsd

@@ -27,7 +27,7 @@ _KINDS = {"b": "switch", "i": "whole", "u": "whole", "f": "number"}
 
 @dataclass(frozen=True, eq=False)
 class CurveTable:
-    """Curves and what belongs to them.
+    """Curves with a table of features, the size of a pixel and where they come from.
 
     Attributes
     ----------

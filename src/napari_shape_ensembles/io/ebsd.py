@@ -52,7 +52,7 @@ class CrystalPhase:
 
 @dataclass(frozen=True, eq=False)
 class EBSDMap:
-    """A map of N points on R × W pixels.
+    """Map of crystal orientations (EBSD): N points on R × W pixels.
 
     Attributes
     ----------
@@ -134,7 +134,7 @@ class EBSDMap:
 
 
 def read_ebsd(path: StrPath) -> EBSDMap:
-    """Read a map of orientations.
+    """Read a map of crystal orientations (EBSD).
 
     Parameters
     ----------

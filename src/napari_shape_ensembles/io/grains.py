@@ -19,7 +19,7 @@ _PAIRS = 16384
 
 
 def find_grains(ebsd: EBSDMap, *, threshold: float = 10.0, min_points: int = 5, fill: bool = False) -> Labels:
-    """Label the grains of a map.
+    """Label the grains of a map of crystal orientations (EBSD).
 
     Neighbours belong to one grain when both are indexed, of the same phase, and misoriented by less than the
     threshold; a grain is what such neighbours join.

@@ -49,7 +49,7 @@ class ImageFile:
 
 
 def read_image(path: StrPath) -> ImageFile:
-    """Read one plane.
+    """Read a two-dimensional image and the size of its pixels.
 
     Raises
     ------

@@ -1,20 +1,19 @@
 """Two-sample tests by the maximum mean discrepancy; they know points, not shapes."""
 
-from .dependence import DependenceTest, dependence_steps, dependence_test
-from .kernel import median_distance
+from .dependence import DependenceTest, dependence_test
+from .kernel import PERMUTATIONS, SIGNIFICANCE, median_distance
 from .nested import nested_mmd_tests
-from .thresholds import distribution_free_threshold, gretton_steps, gretton_test, permutation_moments
-from .two_sample import MMDTest, combined_mmd_steps, combined_mmd_test, mmd_test
+from .thresholds import distribution_free_threshold, gretton_test, permutation_moments
+from .two_sample import MMDTest, combined_mmd_test, mmd_test
 
 __all__ = [
+    "PERMUTATIONS",
+    "SIGNIFICANCE",
     "DependenceTest",
     "MMDTest",
-    "combined_mmd_steps",
     "combined_mmd_test",
-    "dependence_steps",
     "dependence_test",
     "distribution_free_threshold",
-    "gretton_steps",
     "gretton_test",
     "median_distance",
     "mmd_test",

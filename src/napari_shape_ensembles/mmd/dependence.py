@@ -6,12 +6,13 @@ in their pairing alone is seen by neither test.
 """
 
 from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..progress import over_blocks
-from .kernel import Real, Steps, finished, median_distance
+from .kernel import PERMUTATIONS, SIGNIFICANCE, Real, median_distance
 from .permutations import chunk_sizes, nystrom_features
 from .two_sample import check_level
 
@@ -65,7 +66,7 @@ class DependenceTest:
 
 
 def dependence_test(
-    t: Real, l: Real, first: int, *, permutations: int = 1000, significance: float = 0.01, seed: int = 0
+    t: Real, l: Real, first: int, *, permutations: int = PERMUTATIONS, significance: float = SIGNIFICANCE, seed: int = 0
 ) -> DependenceTest:
     """Test whether undulation and scale are independent within each of the two samples.
 
@@ -110,13 +111,6 @@ def dependence_test(
     >>> [dependence_test(t, l, 40, permutations=199).rejected for l in (dependent, independent)]
     [True, False]
     """
-    return finished(dependence_steps(t, l, first, permutations=permutations, significance=significance, seed=seed))
-
-
-def dependence_steps(
-    t: Real, l: Real, first: int, *, permutations: int = 1000, significance: float = 0.01, seed: int = 0
-) -> Steps[DependenceTest]:
-    """Test as `dependence_test` does, stopping after every batch of permutations."""
     check_level(significance)
     if len(t) != len(l) or not 2 <= first <= len(t) - 2:
         raise ValueError(
@@ -124,12 +118,9 @@ def dependence_steps(
             "and at least two curves of each sample"
         )
     undulation, scale = (_features(points, first, seed) for points in (t, l))
-    rng = np.random.default_rng(seed)
-    values = [_cross_covariances(undulation, scale, np.arange(len(t))[None])]
-    for size in chunk_sizes(permutations, len(t), _BATCH):
-        values.append(_cross_covariances(undulation, scale, _pairings(rng, first, len(t), size)))
-        yield
-    hsic = np.concatenate(values)
+    rng, observed = np.random.default_rng(seed), np.arange(len(t))[None]
+    batches = (_pairings(rng, first, len(t), size) for size in chunk_sizes(permutations, len(t), _BATCH))
+    hsic = np.concatenate([_cross_covariances(undulation, scale, orders) for orders in chain([observed], batches)])
     hsic[np.abs(hsic - hsic[0]) <= 1e-12 * hsic[0]] = hsic[0]
     largest = np.sqrt(np.prod([((part.T @ part) ** 2).sum() for part in (undulation, scale)])) / len(t) ** 2
     p_value = float(np.mean(hsic >= hsic[0]))

@@ -4,33 +4,23 @@ The kernel is exp(-d²/(2s²)) with the Euclidean distance d and the width s thr
 exp(-γd²) are meant elsewhere: their s is √2 times ours, and γ = 1/(2s²).)
 """
 
-from collections.abc import Generator, Iterator, Sequence
-from typing import Any, TypeVar
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..progress import each_block
 
+#: What tests do by default: the level, and how often labels are permuted.
+SIGNIFICANCE, PERMUTATIONS = 0.01, 1000
+
 Real = NDArray[np.float64]
 Single = NDArray[np.float32]
-Returned = TypeVar("Returned")
-#: Work that can be left at every yield; it returns its result.
-Steps = Generator[None, None, Returned]
 
 # Above this many points the median distance is taken over a seeded subset of as many.
 SUBSET = 2000
 # Pairs in the sample that brackets the median, and how far from the middle of it the bracket reaches.
 _PROBE, _MARGIN = 20_000, 0.02
-
-
-def finished(steps: Generator[Any, None, Returned]) -> Returned:
-    """Run steps to their end."""
-    while True:
-        try:
-            next(steps)
-        except StopIteration as stop:
-            return stop.value
 
 
 def pooled(x: Real, y: Real) -> Real:
@@ -137,8 +127,8 @@ class Distances:
 
 def quadratic_forms(
     distances: Distances, bandwidths: Sequence[float], fast: Single, precise: Real
-) -> Steps[tuple[Real, Real]]:
-    """wᵀKw for many weights w and several widths of the kernel, stopping after every block of rows.
+) -> tuple[Real, Real]:
+    """wᵀKw for many weights w and several widths of the kernel.
 
     Parameters
     ----------
@@ -172,7 +162,6 @@ def quadratic_forms(
     for shares in each_block(share, row_blocks(len(distances))):
         for total, part in zip(sums, shares, strict=True):
             total += 2 * part
-        yield
     return sums[0], sums[1]
 
 

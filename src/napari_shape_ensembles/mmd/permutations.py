@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ..progress import one_library_thread, over_blocks
-from .kernel import Distances, Real, Single, Steps, gaussian, quadratic_forms, row_blocks
+from ..progress import leaver, one_library_thread, over_blocks
+from .kernel import PERMUTATIONS, Distances, Real, Single, gaussian, quadratic_forms, row_blocks
 
 # Squared statistics nearer than this are equal to rounding.
 TIE = 1e-13
@@ -68,20 +68,20 @@ class Labellings:
 _drawn: dict[tuple[int, int, int, int], Labellings] = {}
 
 
-def permuted_labels(first: int, total: int, permutations: int, seed: int) -> Steps[Labellings]:
-    """Draw random labellings, stopping after every chunk; the draws do not depend on the chunks."""
+def permuted_labels(first: int, total: int, permutations: int, seed: int) -> Labellings:
+    """Draw random labellings in chunks; the draws do not depend on the chunks."""
     if permutations < 1:
-        raise ValueError(f"{permutations} permutations: take at least 1 (1000 is the default)")
+        raise ValueError(f"{permutations} permutations: take at least 1 ({PERMUTATIONS} is the default)")
     key = first, total, permutations, seed
     if (known := _drawn.get(key)) is not None:
         return known
-    rng = np.random.default_rng(seed)
+    rng, leave = np.random.default_rng(seed), leaver()
     observed = np.arange(total)[None] < first
     chunks = [np.packbits(observed, axis=1)]
     for size in chunk_sizes(permutations, total):
+        leave()
         shuffled = rng.permuted(np.repeat(observed, size, axis=0).view(np.uint8), axis=1)
         chunks.append(np.packbits(shuffled, axis=1))
-        yield
     labels = Labellings(np.concatenate(chunks), first, total)
     _drawn.clear()
     _drawn[key] = labels
@@ -116,41 +116,39 @@ class Statistics:
         self._distances, self._labels, self._bandwidth = distances, labels, bandwidth
         self._exact = np.arange(len(values)) < exact
 
-    def settle(self, cut: float) -> Steps[None]:
+    def settle(self, cut: float) -> None:
         """Make the values near a cut exact; those equal to it but for rounding become equal."""
         near = np.flatnonzero(~self._exact & (np.abs(self.values - cut) <= self.tolerance))
         for size in chunk_sizes(len(near), self._labels.total, _CHUNK // 2):
             some, near = near[:size], near[size:]
-            self.values[some] = yield from self._double(some)
+            self.values[some] = self._double(some)
             self._exact[some] = True
         # A permutation may repeat the observed labelling; rounding must not break that tie.
         self.values[np.abs(self.values - cut) <= TIE] = cut
 
-    def _double(self, which: NDArray[np.intp]) -> Steps[Real]:
+    def _double(self, which: NDArray[np.intp]) -> Real:
         weights = self._labels.weights(which)
-        _, values = yield from quadratic_forms(
+        _, values = quadratic_forms(
             self._distances, [self._bandwidth], np.empty((0, self._labels.total), np.float32), weights
         )
         return values[0] * self._labels.factor**2
 
-    def settle_rank(self, rank: int) -> Steps[None]:
+    def settle_rank(self, rank: int) -> None:
         """Make it exact which values are the `rank` largest."""
         settled: tuple[float, ...] = ()
         # Where the gap exceeds the errors of both its ends, the ranks are right as they are.
         while settled != (cuts := self._cuts(rank)) and cuts[0] - cuts[-1] <= 2 * self.tolerance:
             settled = cuts
             for cut in cuts:
-                yield from self.settle(cut)
+                self.settle(cut)
 
     def _cuts(self, rank: int) -> tuple[float, ...]:
         falling = np.sort(self.values)[::-1]
         return tuple(falling[rank - 1 : rank + 1].tolist())
 
 
-def permuted_statistics(
-    distances: Distances, labels: Labellings, bandwidths: Sequence[float]
-) -> Steps[list[Statistics]]:
-    """Squared MMD of all labellings for several widths of the kernel, stopping after every block of work.
+def permuted_statistics(distances: Distances, labels: Labellings, bandwidths: Sequence[float]) -> list[Statistics]:
+    """Squared MMD of all labellings for several widths of the kernel.
 
     Parameters
     ----------
@@ -173,12 +171,12 @@ def permuted_statistics(
         which = slice(start, start + size)
         start += size
         fast, precise = _columns(labels, which, probes if which.start == 0 else probes[:0], single)
-        a, e = yield from quadratic_forms(distances, bandwidths, fast, precise)
+        a, e = quadratic_forms(distances, bandwidths, fast, precise)
         approximate.append(a)
         exact.append(e)
     found = _joined(distances, labels, bandwidths, *(np.concatenate(p, axis=1) for p in (approximate, exact)))
     for one in found:
-        yield from one.settle(one.values[0])
+        one.settle(one.values[0])
     return found
 
 
@@ -209,25 +207,25 @@ def _joined(
 
 def nystrom_statistics(
     points: Real, labels: Labellings, bandwidths: Sequence[float], features: int, seed: int
-) -> Steps[list[Statistics]]:
+) -> list[Statistics]:
     """As `permuted_statistics`, but of the kernel's projection on a seeded subset of the points.
 
     The statistic is ‖Σ w φ‖² with the Nyström features φ of `features` pooled points drawn without looking at
     the labels. It is another statistic than the MMD and no larger, but the same for all permutations, so the
     level is exact; the cost grows with N instead of N².
     """
-    found = []
+    found, leave = [], leaver()
     for s in bandwidths:
         phi = nystrom_features(points, s, features, seed)
         sums = []
         start = 0
         for size in chunk_sizes(len(labels), labels.total):
+            leave()
             sums.append(labels.weights(slice(start, start + size)) @ phi)
             start += size
-            yield
         values = np.einsum("bq,bq->b", *[np.concatenate(sums)] * 2) * labels.factor**2
         found.append(Statistics(Distances(points), labels, s, values, exact=len(labels)))
-        yield from found[-1].settle(values[0])
+        found[-1].settle(values[0])
     return found
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from scipy.special import gammaincc, gammainccinv
 
 from ..progress import each_block
-from .kernel import Real, Steps, finished, median_distance, pooled, row_blocks, squared_distances
+from .kernel import SIGNIFICANCE, Real, median_distance, pooled, row_blocks, squared_distances
 from .two_sample import MMDTest, Widths, check_level, common_sizes, widths
 
 Null = Literal["gamma", "bound"]
@@ -59,7 +59,7 @@ def permutation_moments(points: Real, first: int, bandwidth: float) -> tuple[flo
     -----
     Moments of tr(A P B Pᵀ) over permutations P, for centred A and B: Kazi-Aoual et al. 1995. B = wwᵀ here.
     """
-    _, mean, variance = finished(_moments(points, first, bandwidth))
+    _, mean, variance = _moments(points, first, bandwidth)
     return mean, variance
 
 
@@ -67,7 +67,7 @@ def gretton_test(
     samples: Mapping[str, tuple[Real, Real]],
     null: Null,
     *,
-    significance: float = 0.01,
+    significance: float = SIGNIFICANCE,
     bandwidth: Widths | None = None,
     factor: Widths = 1.0,
     seed: int = 0,
@@ -88,21 +88,6 @@ def gretton_test(
     MMDTest
         `null` is empty and `approximation` names the threshold. Several parts are combined by Bonferroni's rule.
     """
-    return finished(
-        gretton_steps(samples, null, significance=significance, bandwidth=bandwidth, factor=factor, seed=seed)
-    )
-
-
-def gretton_steps(
-    samples: Mapping[str, tuple[Real, Real]],
-    null: Null,
-    *,
-    significance: float = 0.01,
-    bandwidth: Widths | None = None,
-    factor: Widths = 1.0,
-    seed: int = 0,
-) -> Steps[MMDTest]:
-    """Test as `gretton_test` does, stopping after every block of work."""
     if null not in _WORDS:
         raise ValueError(f"null is one of {', '.join(_WORDS)}, not {null!r}")
     check_level(significance)
@@ -113,8 +98,7 @@ def gretton_steps(
     for name, (x, y) in samples.items():
         points = pooled(x, y)
         for part, s in widths(name, partial(median_distance, points, seed), bandwidth, factor).items():
-            moments = yield from _moments(points, m, s)
-            found[part] = moments, s
+            found[part] = _moments(points, m, s), s
     tests = {part: _single(null, moments, (m, n), s, significance) for part, (moments, s) in found.items()}
     if len(tests) == 1:
         return next(iter(tests.values()))
@@ -123,7 +107,7 @@ def gretton_steps(
     return replace(joint, p_value=min(1.0, len(tests) * joint.p_value), significance=significance, parts=tests)
 
 
-def _moments(points: Real, first: int, bandwidth: float) -> Steps[tuple[float, float, float]]:
+def _moments(points: Real, first: int, bandwidth: float) -> tuple[float, float, float]:
     """Observed MMD², and its mean and variance over all labellings."""
     total = len(points)
     weights = np.where(np.arange(total) < first, 1 / first, -1 / (total - first))
@@ -137,7 +121,6 @@ def _moments(points: Real, first: int, bandwidth: float) -> Steps[tuple[float, f
         row_sums[rows] = sums
         observed += form
         squares += square
-        yield
     grand = row_sums.sum()
     diagonal = 1 - 2 * row_sums / total + grand / total**2
     centred = squares - 2 * (row_sums @ row_sums) / total + (grand / total) ** 2

@@ -6,7 +6,7 @@ from functools import partial
 
 import numpy as np
 
-from .kernel import Distances, Real, Steps, finished, pooled
+from .kernel import PERMUTATIONS, SIGNIFICANCE, Distances, Real, pooled
 from .permutations import Labellings, Statistics, nystrom_statistics, permuted_labels, permuted_statistics
 
 #: Points the approximation projects on.
@@ -73,8 +73,8 @@ def mmd_test(
     x: Real,
     y: Real,
     *,
-    permutations: int = 1000,
-    significance: float = 0.01,
+    permutations: int = PERMUTATIONS,
+    significance: float = SIGNIFICANCE,
     bandwidth: Widths | None = None,
     factor: Widths = 1.0,
     approximate_above: int | None = None,
@@ -145,8 +145,8 @@ def mmd_test(
 def combined_mmd_test(
     samples: Mapping[str, tuple[Real, Real]],
     *,
-    permutations: int = 1000,
-    significance: float = 0.01,
+    permutations: int = PERMUTATIONS,
+    significance: float = SIGNIFICANCE,
     bandwidth: Widths | None = None,
     factor: Widths = 1.0,
     approximate_above: int | None = None,
@@ -171,36 +171,11 @@ def combined_mmd_test(
         p-value, and `threshold` is that part's joint one. `parts` holds every part with its own p-value, under
         the name of its description; with several widths under "name, s = 2 × median" or "name, s = 2".
     """
-    return finished(
-        combined_mmd_steps(
-            samples,
-            permutations=permutations,
-            significance=significance,
-            bandwidth=bandwidth,
-            factor=factor,
-            approximate_above=approximate_above,
-            seed=seed,
-        )
-    )
-
-
-def combined_mmd_steps(
-    samples: Mapping[str, tuple[Real, Real]],
-    *,
-    permutations: int = 1000,
-    significance: float = 0.01,
-    bandwidth: Widths | None = None,
-    factor: Widths = 1.0,
-    approximate_above: int | None = None,
-    seed: int = 0,
-) -> Steps[MMDTest]:
-    """Test as `combined_mmd_test` does, stopping after every block of work: close the generator to cancel."""
     descriptions = {name: Distances(pooled(x, y)) for name, (x, y) in samples.items()}
     m, n = common_sizes(samples)
     check_level(significance)
-    labels = yield from permuted_labels(m, m + n, permutations, seed)
-    design = Design(labels, significance, bandwidth, factor, approximate_above, seed)
-    return (yield from design.steps(descriptions))
+    labels = permuted_labels(m, m + n, permutations, seed)
+    return Design(labels, significance, bandwidth, factor, approximate_above, seed).test(descriptions)
 
 
 @dataclass(frozen=True, eq=False)
@@ -219,20 +194,20 @@ class Design:
         """Whether the kernel is projected."""
         return self.approximate_above is not None and self.labels.total > self.approximate_above
 
-    def steps(self, descriptions: Mapping[str, Distances]) -> Steps[MMDTest]:
-        """Test, stopping after every block of work."""
+    def test(self, descriptions: Mapping[str, Distances]) -> MMDTest:
+        """Test all descriptions at one joint level."""
         found: dict[str, tuple[float, Statistics]] = {}
         for name, distances in descriptions.items():
             named = widths(name, partial(distances.median, self.seed), self.bandwidth, self.factor)
-            statistics = yield from self._statistics(distances, list(named.values()))
+            statistics = self._statistics(distances, list(named.values()))
             found |= {part: (s, one) for (part, s), one in zip(named.items(), statistics, strict=True)}
         if len(found) > 1:
-            yield from _settle_jointly([one for _, one in found.values()])
+            _settle_jointly([one for _, one in found.values()])
         words = f"kernel projected on {FEATURES} of {self.labels.total} points" if self.approximate else ""
         tests = {name: _single(one.values, s, self.significance, words) for name, (s, one) in found.items()}
         return next(iter(tests.values())) if len(tests) == 1 else _combined(tests)
 
-    def _statistics(self, distances: Distances, bandwidths: list[float]) -> Steps[list[Statistics]]:
+    def _statistics(self, distances: Distances, bandwidths: list[float]) -> list[Statistics]:
         if self.approximate:
             return nystrom_statistics(distances.points, self.labels, bandwidths, FEATURES, self.seed)
         return permuted_statistics(distances, self.labels, bandwidths)
@@ -249,7 +224,7 @@ def common_sizes(samples: Mapping[str, tuple[Real, Real]]) -> tuple[int, int]:
 def check_level(significance: float) -> None:
     """Refuse what is no level."""
     if not 0 < significance < 1:
-        raise ValueError(f"significance {significance}: give a level between 0 and 1, such as 0.01")
+        raise ValueError(f"significance {significance}: give a level between 0 and 1, such as {SIGNIFICANCE}")
 
 
 def widths(name: str, median: Callable[[], float], bandwidth: Widths | None, factor: Widths) -> dict[str, float]:
@@ -290,11 +265,11 @@ def _exceeded_when(null: Real, p_value_at_most: float) -> float:
     return float(np.sort(null)[-1 - allowed]) if allowed >= 0 else float("inf")
 
 
-def _settle_jointly(statistics: list[Statistics]) -> Steps[None]:
+def _settle_jointly(statistics: list[Statistics]) -> None:
     """Make it exact which permutations have a smallest p-value as small as the observed one."""
     rank = min(int(np.count_nonzero(one.values >= one.values[0])) for one in statistics)
     for one in statistics:
-        yield from one.settle_rank(rank)
+        one.settle_rank(rank)
 
 
 def _combined(tests: dict[str, MMDTest]) -> MMDTest:

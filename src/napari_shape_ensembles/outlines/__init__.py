@@ -1,13 +1,14 @@
 """From images to closed curves: segmented, traced, and cleaned into an ensemble."""
 
 from .ensemble import Ensemble, counted, in_unit
-from .extract import SmoothingUnit, extract_curves
+from .extract import extract_curves
 from .levels import level_curves
 from .mask import trace_mask
 from .matching import Matching, boundary_distances, match_labels
-from .recipe import TILINGS, Method, Objects, Segmentation, Split
+from .outlines import Outlines
+from .recipe import TILINGS, Method, Objects, Recipe, SmoothingUnit, Split
 from .repair import repaired, self_touching
-from .segment import segment, segment_stack, segmentation_steps
+from .segment import segment, segment_stack
 from .tiling import Boundary, Tiling
 from .units import conversion_factor
 
@@ -18,7 +19,8 @@ __all__ = [
     "Matching",
     "Method",
     "Objects",
-    "Segmentation",
+    "Outlines",
+    "Recipe",
     "SmoothingUnit",
     "Split",
     "Tiling",
@@ -32,7 +34,6 @@ __all__ = [
     "repaired",
     "segment",
     "segment_stack",
-    "segmentation_steps",
     "self_touching",
     "trace_mask",
 ]

@@ -5,12 +5,12 @@ from numpy.typing import NDArray
 from scipy import ndimage
 from skimage.morphology import isotropic_closing, isotropic_opening
 
-from .recipe import Segmentation
+from .recipe import Recipe
 
 Mask = NDArray[np.bool_]
 
 
-def clean(mask: Mask, settings: Segmentation) -> Mask:
+def clean(mask: Mask, settings: Recipe) -> Mask:
     """Open, close, fill and drop specks, in this order."""
     if settings.opening:
         mask = isotropic_opening(mask, settings.opening)

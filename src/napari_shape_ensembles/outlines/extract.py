@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -11,6 +11,7 @@ from scipy import ndimage
 from skimage.measure import find_contours, points_in_poly
 
 from .ensemble import Ensemble
+from .recipe import Recipe, SmoothingUnit
 
 Real = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -18,8 +19,6 @@ Mask = NDArray[np.bool_]
 AT_BORDER = "touching the image border"
 VANISHED = "vanished under smoothing"
 EXTRA = "extra pieces of a label"
-
-SmoothingUnit = Literal["pixel", "physical", "window"]
 
 # Beyond this many standard deviations the Gaussian is cut off.
 _REACH = 4
@@ -30,15 +29,15 @@ _WIDEST = 1000
 def extract_curves(
     labels: ArrayLike,
     *,
-    smoothing: float = 1.0,
-    smoothing_unit: SmoothingUnit = "pixel",
+    smoothing: float = Recipe.outline_smoothing,
+    smoothing_unit: SmoothingUnit = Recipe.smoothing_unit,
     scale: Sequence[float] = (1, 1),
     unit: str = "pixel",
-    holes: bool = False,
-    border: bool = False,
-    min_area: float = 16,
-    min_vertices: int = 3,
-    min_length: float = 0,
+    holes: bool = Recipe.holes,
+    border: bool = Recipe.keep_border,
+    min_area: float = Recipe.min_area,
+    min_vertices: int = Recipe.min_vertices,
+    min_length: float = Recipe.min_length,
     name: str = "",
 ) -> Ensemble:
     """Trace the outline of every labelled object.
@@ -92,18 +91,35 @@ def extract_curves(
     >>> ensemble.dropped
     {'touching the image border': 1}
     """
+    recipe = Recipe(
+        outline_smoothing=smoothing,
+        smoothing_unit=smoothing_unit,
+        holes=holes,
+        keep_border=border,
+        min_area=min_area,
+        min_vertices=min_vertices,
+        min_length=min_length,
+    )
+    return outlines_of_labels(labels, recipe, scale=scale, unit=unit, name=name)
+
+
+def outlines_of_labels(
+    labels: ArrayLike, recipe: Recipe, *, scale: Sequence[float] = (1, 1), unit: str = "pixel", name: str = ""
+) -> Ensemble:
+    """Do as `extract_curves`, with the choices of a recipe."""
     plane = _label_plane(np.asarray(labels))
-    pixel = checked(scale, min_area, min_vertices, min_length)
-    blur = Blur.of(smoothing, smoothing_unit, pixel)
+    pixel = pixel_of(scale)
+    blur = Blur.of(recipe.outline_smoothing, recipe.smoothing_unit, pixel)
     dropped: Counter[str] = Counter()
     traced = []
-    for number, curve in _traced(_objects(plane, border, min_area, dropped), blur, holes, min_area, dropped):
-        if reason := _too_coarse(curve, min_vertices, min_length):
+    objects = _objects(plane, recipe.keep_border, recipe.min_area, dropped)
+    for number, curve in _traced(objects, blur, recipe.holes, recipe.min_area, dropped):
+        if reason := _too_coarse(curve, recipe.min_vertices, recipe.min_length):
             dropped[reason] += 1
         else:
             traced.append((number, curve * pixel))
     ids = _numbered_holes([number for number, _ in traced])
-    return Ensemble([curve for _, curve in traced], name=name, unit=unit, ids=ids, dropped=dropped)
+    return Ensemble([curve for _, curve in traced], name=name, unit=unit, ids=ids, dropped=dropped, pixel_size=pixel)
 
 
 def _traced(
@@ -136,8 +152,6 @@ class Blur:
         """The filter that `smoothing` in `unit` stands for, with pixels of this height and width."""
         if not 0 <= smoothing < np.inf:
             raise ValueError(f"smoothing is a standard deviation, 0 or more, not {smoothing!r}")
-        if unit not in get_args(SmoothingUnit):
-            raise ValueError(f"smoothing_unit is one of {', '.join(get_args(SmoothingUnit))}, not {unit!r}")
         rows, columns = smoothing / pixel if unit == "physical" else (smoothing, smoothing)
         if max(rows, columns) > _WIDEST:
             raise ValueError(f"smoothing by {max(rows, columns):g} pixels leaves nothing: {_WIDEST} are the most")
@@ -184,12 +198,8 @@ def _components(mask: NDArray[Any]) -> NDArray[np.integer]:
     return mask if count <= 1 and mask.dtype != bool else numbered
 
 
-def checked(scale: Sequence[float], min_area: float, min_vertices: int = 0, min_length: float = 0) -> Real:
-    """Height and width of a pixel; parameters out of range are refused."""
-    if not (min_vertices >= 0 and min_length >= 0):
-        raise ValueError(f"min_vertices and min_length are 0 or more, not {min_vertices!r} and {min_length!r}")
-    if not min_area >= 0:
-        raise ValueError(f"min_area is a number of pixels, 0 or more, not {min_area!r}")
+def pixel_of(scale: Sequence[float]) -> Real:
+    """Height and width of a pixel, two positive numbers."""
     pixel = np.asarray(scale, dtype=np.float64)
     if pixel.shape != (2,) or not (np.isfinite(pixel).all() and (pixel > 0).all()):
         raise ValueError(f"scale is the height and width of a pixel, two positive numbers, not {scale!r}")

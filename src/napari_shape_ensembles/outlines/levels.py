@@ -8,8 +8,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from skimage.measure import find_contours
 
+from ..parameters import parameters_of
 from .ensemble import Ensemble
-from .extract import AT_BORDER, checked, forward, signed_area, too_small
+from .extract import AT_BORDER, forward, pixel_of, signed_area, too_small
+from .recipe import Recipe
 
 
 def level_curves(
@@ -19,7 +21,7 @@ def level_curves(
     quantile: float | None = None,
     scale: Sequence[float] = (1, 1),
     unit: str = "pixel",
-    min_area: float = 16,
+    min_area: float = Recipe.min_area,
     name: str = "",
 ) -> Ensemble:
     """Trace the closed curves on which a field has one value, by marching squares on the field itself.
@@ -68,7 +70,8 @@ def level_curves(
     plane = np.asarray(field)
     if plane.ndim != 2 or min(plane.shape) < 2 or plane.dtype.kind not in "biuf" or not np.isfinite(plane).all():
         raise ValueError(f"a field is a plane of at least 2 by 2 finite numbers, not {plane.dtype} of {plane.shape}")
-    pixel = checked(scale, min_area)
+    parameters_of(Recipe)["min_area"].checked(min_area)
+    pixel = pixel_of(scale)
     level = _level(plane, value, quantile)
     dropped: Counter[str] = Counter()
     curves = []
@@ -81,7 +84,7 @@ def level_curves(
             dropped[too_small(min_area)] += 1
         else:
             curves.append(forward(contour[:-1], area) * pixel)
-    return Ensemble(curves, name=name, unit=unit, ids=np.arange(1, len(curves) + 1), dropped=dropped)
+    return Ensemble(curves, name=name, unit=unit, ids=np.arange(1, len(curves) + 1), dropped=dropped, pixel_size=pixel)
 
 
 def _level(plane: NDArray[Any], value: float | None, quantile: float | None) -> float:

@@ -7,8 +7,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from skimage.measure import find_contours
 
+from ..parameters import parameters_of
 from .ensemble import Ensemble
-from .extract import AT_BORDER, Blur, checked, forward, signed_area, too_small
+from .extract import AT_BORDER, Blur, forward, pixel_of, signed_area, too_small
+from .recipe import Recipe
 
 Real = NDArray[np.float64]
 
@@ -16,12 +18,12 @@ Real = NDArray[np.float64]
 def trace_mask(
     mask: ArrayLike,
     *,
-    smoothing: float = 1.0,
+    smoothing: float = Recipe.outline_smoothing,
     scale: Sequence[float] = (1, 1),
     unit: str = "pixel",
-    holes: bool = False,
-    border: bool = False,
-    min_area: float = 16,
+    holes: bool = Recipe.holes,
+    border: bool = Recipe.keep_border,
+    min_area: float = Recipe.min_area,
     name: str = "",
 ) -> Ensemble:
     """Trace the 0.5 level set of a mask after a Gaussian filter (paper, "Segmentation Efficacy").
@@ -67,7 +69,8 @@ def trace_mask(
     >>> len(trace_mask(mask)), len(trace_mask(mask, smoothing=6))
     (2, 1)
     """
-    pixel = checked(scale, min_area)
+    parameters_of(Recipe)["min_area"].checked(min_area)
+    pixel = pixel_of(scale)
     contours = _level_set(_plane(mask), Blur.of(smoothing, "pixel", pixel), border)
     dropped: Counter[str] = Counter()
     closed = [contour[:-1] for contour in contours if (contour[0] == contour[-1]).all()]
@@ -78,7 +81,7 @@ def trace_mask(
     dropped[too_small(min_area)] = int((wanted & ~large).sum())
     kept = np.flatnonzero(wanted & large)
     curves = [forward(closed[i], areas[i]) * pixel for i in kept]
-    return Ensemble(curves, name=name, unit=unit, ids=_ids(areas[kept] > 0), dropped=dropped)
+    return Ensemble(curves, name=name, unit=unit, ids=_ids(areas[kept] > 0), dropped=dropped, pixel_size=pixel)
 
 
 def _plane(mask: ArrayLike) -> Real:

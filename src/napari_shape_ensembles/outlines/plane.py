@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import ndimage
 
-from .recipe import Segmentation
+from .recipe import Recipe
 from .strips import by_strips, gaussian_reach
 
 Real = NDArray[np.float64]
@@ -70,7 +70,7 @@ class Grey:
         return (value - self.zero) / self.unit
 
 
-def oriented(plane: NDArray[Any], settings: Segmentation) -> Grey:
+def oriented(plane: NDArray[Any], settings: Recipe) -> Grey:
     """Smoothed values, objects upwards and the background taken off.
 
     Raises

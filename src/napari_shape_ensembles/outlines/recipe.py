@@ -1,9 +1,12 @@
-"""What a segmentation is made of: one frozen set of choices, checked when it is made."""
+"""The recipe: every choice from an image to its outlines, each with its one default, range, unit and help."""
 
-from dataclasses import dataclass, fields, replace
-from typing import Any, Literal, get_args
+from dataclasses import dataclass, replace
+from typing import Any, Literal, Self, get_args
 
 import numpy as np
+
+from .. import parameters
+from ..parameters import documented, parameter, parameters_of
 
 Objects = Literal["bright", "dark"]
 Method = Literal[
@@ -19,167 +22,344 @@ Method = Literal[
     "superpixels",
 ]
 Split = Literal["none", "distance", "intensity"]
+SmoothingUnit = Literal["pixel", "physical", "window"]
 
 #: Methods that divide the whole plane between neighbours, without background.
 TILINGS: tuple[Method, ...] = ("boundaries", "superpixels")
 
-# What scales with the size of a pixel, and with which power.
-_LENGTHS = ("smoothing", "background", "window", "opening", "closing")
-_AREAS = ("min_size",)
-_NOT_NEGATIVE = ("background", "opening", "closing", "min_size")
-_FINITE = ("threshold", "low", "offset", "classes", "superpixels")
-_WHOLE = ("classes", "object_classes", "superpixels")
+_FIND, _CLEAN, _TRACE, _PIXEL = "Find", "Clean up and split", "Trace", "Pixel size"
+_THRESHOLDS: tuple[Method, ...] = tuple(method for method in get_args(Method) if method not in TILINGS)
+_TILING = ({"method": ("boundaries",)}, {"method": ("superpixels",), "all_regions": (True,)})
+_NO_TILING = ({"method": _THRESHOLDS}, {"method": ("superpixels",), "all_regions": (False,)})
 # Pixels: longer than anything in an image, and short enough for the memory that a filter of this width takes.
 _LONGEST = 5_000
-_SHARES = ("neck", "merge", "quantile")
 
 
+@documented
 @dataclass(frozen=True)
-class Segmentation:
-    """How objects are found in an image. Lengths and areas are in pixels.
-
-    Attributes
-    ----------
-    method : str
-        "otsu", "li", "triangle": one threshold for the image, found from its grey levels. "manual": `threshold`.
-        "local": brighter than the mean of a `window` around, by `offset`. "multi-otsu": the `object_classes`
-        brightest of `classes`. "hysteresis": above `low`, and connected to something above `threshold`. "level":
-        the level set of a field at `threshold`, or at `quantile`. "boundaries": cells between dark lines, neighbours
-        flush. "superpixels": SLIC regions, merged where their colours are alike.
-    objects : {"bright", "dark"}
-        Which side of a threshold is objects; for "boundaries", bright cells have dark lines.
-    channel : "luminance" or int
-        Of an RGB image: its luminance, or the channel of that index.
-    smoothing : float
-        Standard deviation of a Gaussian filter applied first; 0 for none.
-    background : float
-        Uneven illumination is taken off by an opening with a window of this half width, larger than the objects are
-        wide; 0 for none. Thresholds then count from the background.
-    threshold, low : float, optional
-        In the image's own values; the two of "hysteresis" in either order, by three-class Otsu where left out.
-    quantile : float, optional
-        For "level": the share of pixels below the level.
-    window : float
-        For "local" and "boundaries": full width of the neighbourhood.
-    offset : float
-        For "local" and "boundaries": how far beyond the local mean, as a share of the image's range.
-    classes, object_classes : int
-        For "multi-otsu".
-    superpixels : int
-        For "superpixels": about how many regions before merging.
-    compactness : float
-        Of superpixels: larger is squarer, smaller follows the grey levels.
-    merge : float
-        Neighbouring superpixels closer in colour than this share of the range become one.
-    all_regions : bool
-        Keep every merged superpixel; else those on the objects' side of Otsu's threshold of their means.
-    opening, closing : float
-        Radius of a disc that takes off what is thinner, or closes gaps that are narrower; 0 for none.
-    fill_holes : bool
-        Fill holes inside objects.
-    min_size : int
-        Components of fewer pixels are taken for noise before objects are split and numbered; 0 for none.
-    split_touching : {"distance", "intensity", "none"} or bool
-        Cut touching objects where the distance to their edge, or the grey level, passes a saddle. True is "distance".
-    neck : float
-        How low the saddle must be, as a share of the lower of the two peaks; smaller cuts less.
+class Recipe:
+    """All choices from an image to its outlines, without the methods of `Outlines`; what the single steps take.
 
     Raises
     ------
     ValueError
         For a value out of range, naming it.
-
-    Examples
-    --------
-    >>> from napari_shape_ensembles import Segmentation
-    >>> Segmentation(method="local", window=31).changed()
-    {'method': 'local', 'window': 31}
     """
 
-    method: Method = "otsu"
-    objects: Objects = "bright"
-    channel: Literal["luminance"] | int = "luminance"
-    smoothing: float = 1.0
-    background: float = 0.0
-    threshold: float | None = None
-    low: float | None = None
-    quantile: float | None = None
-    window: float = 51.0
-    offset: float = 0.05
-    classes: int = 3
-    object_classes: int = 1
-    superpixels: int = 500
-    compactness: float = 0.05
-    merge: float = 0.1
-    all_regions: bool = False
-    opening: float = 0.0
-    closing: float = 0.0
-    fill_holes: bool = True
-    min_size: int = 0
-    split_touching: Split | bool = "distance"
-    neck: float = 0.85
+    method: Method = parameter(
+        "otsu",
+        "How objects are told from the background: one threshold for the image, found from its grey levels (otsu, li, "
+        "triangle) or given (manual); above the mean of the neighbourhood (local); the brightest of several classes "
+        "(multi-otsu); above one threshold and connected to something above another (hysteresis); the level set of a "
+        "field at a value or a quantile (level); cells between dark lines, neighbours flush (boundaries); SLIC "
+        "regions, merged where their colours are alike (superpixels).",
+        choices={
+            "otsu": "Otsu threshold",
+            "li": "Li threshold",
+            "triangle": "triangle threshold",
+            "manual": "manual threshold",
+            "local": "local threshold",
+            "multi-otsu": "multi-Otsu classes",
+            "hysteresis": "hysteresis",
+            "level": "level set of a field",
+            "boundaries": "cells between lines",
+            "superpixels": "superpixels",
+        },
+        group=_FIND,
+    )
+    objects: Objects = parameter(
+        "bright",
+        "Which side of a threshold is foreground; bright cells have dark lines between them.",
+        label="Objects are",
+        group=_FIND,
+    )
+    channel: Literal["luminance", 0, 1, 2] = parameter(
+        "luminance",
+        "Channel of a color image to segment: its luminance, or red (0), green (1), blue (2).",
+        choices={"luminance": "luminance", 0: "red", 1: "green", 2: "blue"},
+        group=_FIND,
+    )
+    smoothing: float = parameter(
+        1.0,
+        "Standard deviation of a Gaussian filter applied to the image first; 0 for none.",
+        label="Image smoothing",
+        unit="px",
+        least=0,
+        most=_LONGEST,
+        step=0.5,
+        decimals=1,
+        group=_FIND,
+    )
+    background: float = parameter(
+        0.0,
+        "Background subtraction (white top-hat): half width of the window, wider than the widest object; 0 for none. "
+        "Thresholds then count from the background.",
+        unit="px",
+        least=0,
+        most=_LONGEST,
+        step=1,
+        decimals=0,
+        group=_FIND,
+    )
+    threshold: float | None = parameter(
+        None,
+        "Grey value between background and objects, in the image's own values; by hysteresis, where left out, by "
+        "three-class Otsu.",
+        group=_FIND,
+        needs={"method": ("manual", "hysteresis", "level")},
+    )
+    low: float | None = parameter(
+        None,
+        "Objects reach as far as this grey value, where they hold some of `threshold`; by three-class Otsu where left "
+        "out.",
+        label="Low threshold",
+        group=_FIND,
+        needs={"method": ("hysteresis",)},
+    )
+    quantile: float | None = parameter(
+        None,
+        "Fraction of the pixels below the level, in place of `threshold`.",
+        least=0,
+        most=1,
+        step=0.01,
+        decimals=3,
+        group=_FIND,
+        needs={"method": ("level",)},
+    )
+    window: float = parameter(
+        51.0,
+        "Width of the neighbourhood each pixel is compared with.",
+        unit="px",
+        least=3,
+        most=_LONGEST,
+        step=2,
+        decimals=0,
+        group=_FIND,
+        needs={"method": ("local", "boundaries")},
+    )
+    offset: float = parameter(
+        0.05,
+        "How far beyond the mean of its neighbourhood a pixel has to be, as a fraction of the image's range.",
+        step=0.01,
+        decimals=3,
+        group=_FIND,
+        needs={"method": ("local", "boundaries")},
+    )
+    classes: int = parameter(
+        3,
+        "Number of grey-level classes of multi-Otsu.",
+        least=2,
+        most=5,
+        group=_FIND,
+        needs={"method": ("multi-otsu",)},
+    )
+    object_classes: int = parameter(
+        1,
+        "How many of the classes are objects, counted from the objects' side.",
+        least=1,
+        most=4,
+        group=_FIND,
+        needs={"method": ("multi-otsu",)},
+    )
+    superpixels: int = parameter(
+        500,
+        "Approximate number of regions before those of like color are merged.",
+        least=2,
+        step=50,
+        group=_FIND,
+        needs={"method": ("superpixels",)},
+    )
+    compactness: float = parameter(
+        0.05,
+        "Larger makes squarer superpixels, smaller ones follow the grey levels.",
+        above=0,
+        step=0.01,
+        decimals=3,
+        group=_FIND,
+        needs={"method": ("superpixels",)},
+    )
+    merge: float = parameter(
+        0.1,
+        "Neighbouring superpixels closer in color than this fraction of the range are merged.",
+        label="Merge below",
+        least=0,
+        most=1,
+        step=0.01,
+        decimals=3,
+        group=_FIND,
+        needs={"method": ("superpixels",)},
+    )
+    all_regions: bool = parameter(
+        False,
+        "Keep every merged superpixel, as a tiling; else those on the objects' side of Otsu's threshold of their "
+        "means.",
+        label="Keep all regions",
+        group=_FIND,
+        needs={"method": ("superpixels",)},
+    )
+    opening: float = parameter(
+        0.0,
+        "Radius of a disc: parts of objects that it does not fit into are removed; 0 for none.",
+        unit="px",
+        least=0,
+        most=_LONGEST,
+        step=1,
+        decimals=1,
+        group=_CLEAN,
+        needs={"method": _THRESHOLDS},
+    )
+    closing: float = parameter(
+        0.0,
+        "Radius of a disc: gaps that it does not fit into are filled; 0 for none.",
+        unit="px",
+        least=0,
+        most=_LONGEST,
+        step=1,
+        decimals=1,
+        group=_CLEAN,
+        needs={"method": _THRESHOLDS},
+    )
+    fill_holes: bool = parameter(True, "Fill holes inside objects.", group=_CLEAN, needs={"method": _THRESHOLDS})
+    min_size: int = parameter(
+        0,
+        "Components of fewer pixels are removed as noise before objects are split and numbered; 0 for none.",
+        label="Noise below",
+        unit="px²",
+        least=0,
+        group=_CLEAN,
+        needs=({"method": (*_THRESHOLDS, "boundaries")}, {"method": ("superpixels",), "all_regions": (False,)}),
+    )
+    split_touching: Split | bool = parameter(
+        "distance",
+        "Separate touching objects by a watershed of the distance to their edge, or of the image; True is distance.",
+        choices={"none": "no", "distance": "at necks", "intensity": "at dim saddles"},
+        group=_CLEAN,
+        needs={"method": (*_THRESHOLDS, "boundaries")},
+    )
+    neck: float = parameter(
+        0.85,
+        "How narrow (or dim) a neck must be, as a fraction of the lesser object beside it; smaller splits less.",
+        least=0,
+        most=1,
+        step=0.05,
+        decimals=2,
+        group=_CLEAN,
+        needs={"method": (*_THRESHOLDS, "boundaries"), "split_touching": ("distance", "intensity")},
+    )
+    outline_smoothing: float = parameter(
+        1.0,
+        "Standard deviation of a Gaussian filter that takes the pixel steps off each outline; 0 for none. Use the same "
+        "for images to be compared: it decides how much fine roughness is left.",
+        unit="px",
+        least=0,
+        step=0.5,
+        decimals=1,
+        group=_TRACE,
+        needs=_NO_TILING,
+    )
+    smoothing_unit: SmoothingUnit = parameter(
+        "pixel",
+        "Unit of `outline_smoothing`: pixels; the image's unit, so that pixels of unequal sides smooth alike in both "
+        "directions; or the paper's σ, pixels with the filter truncated to a window of 2⌊σ/2⌋ + 1 of them.",
+        label="Smoothing is in",
+        choices={"pixel": "pixels", "physical": "the image's unit", "window": "the paper's σ (a window)"},
+        group=_TRACE,
+        needs=_NO_TILING,
+    )
+    iterations: int = parameter(
+        5,
+        "How often the boundaries shared by neighbours are smoothed, junctions fixed.",
+        label="Smoothing steps",
+        least=0,
+        group=_TRACE,
+        needs=_TILING,
+    )
+    min_area: float = parameter(
+        16,
+        "Objects and holes of fewer pixels are left out and counted.",
+        label="Smallest object",
+        unit="px²",
+        least=0,
+        step=1,
+        decimals=0,
+        group=_TRACE,
+    )
+    keep_border: bool = parameter(
+        False,
+        "Keep objects cut by the image border, closed along it; else they are left out and counted, as their outlines "
+        "are incomplete.",
+        label="Keep border objects",
+        group=_TRACE,
+    )
+    holes: bool = parameter(False, "Holes become curves of their own.", label="Trace holes", group=_TRACE)
+    min_vertices: int = parameter(
+        3,
+        "Outlines of fewer vertices are left out and counted; marching squares set about 1.3 per pixel of length.",
+        label="Fewest vertices",
+        least=0,
+        group=_TRACE,
+        needs=_NO_TILING,
+    )
+    min_length: float = parameter(
+        0.0,
+        "Shorter outlines are left out and counted (the paper's batteries: 20).",
+        label="Shortest outline",
+        unit="px",
+        least=0,
+        step=1,
+        decimals=1,
+        group=_TRACE,
+        needs=_NO_TILING,
+    )
+    pixel_size: float | tuple[float, float] | None = parameter(
+        None,
+        "Side, or height and width, of a pixel in `unit`, in place of what the image states.",
+        above=0,
+        group=_PIXEL,
+    )
+    unit: str | None = parameter(
+        None, "Unit of the pixel size and of the outlines, such as µm or nm; given with it.", group=_PIXEL
+    )
 
     def __post_init__(self) -> None:
         if isinstance(self.split_touching, bool | np.bool_):
             object.__setattr__(self, "split_touching", "distance" if self.split_touching else "none")
-        self._check_choices()
-        self._check_numbers()
-        self._check_needs()
-
-    def _check_choices(self) -> None:
-        for name, allowed in (("method", Method), ("objects", Objects), ("split_touching", Split)):
-            if getattr(self, name) not in get_args(allowed):
-                raise ValueError(f"{name} is one of {', '.join(get_args(allowed))}, not {getattr(self, name)!r}")
-        if self.channel != "luminance" and self.channel not in (0, 1, 2):
-            raise ValueError(f'channel is "luminance", 0, 1 or 2, not {self.channel!r}')
-
-    def _check_numbers(self) -> None:
-        if not 0 <= self.smoothing < np.inf:
-            raise ValueError(f"smoothing is a standard deviation in pixels, 0 or more, not {self.smoothing!r}")
-        for name in _NOT_NEGATIVE:
-            if not 0 <= getattr(self, name) < np.inf:
-                raise ValueError(f"{name} is a number of 0 or more, not {getattr(self, name)!r}")
-        for name in _LENGTHS:
-            if not getattr(self, name) <= _LONGEST:
-                raise ValueError(f"{name} is a length of at most {_LONGEST} pixels, not {getattr(self, name)!r}")
-        for name in _FINITE:
-            value = getattr(self, name)
-            if value is not None and not np.isfinite(value):
-                raise ValueError(f"{name} is a finite number, not {value!r}")
-        for name in _WHOLE:
-            if not isinstance(getattr(self, name), int | np.integer):
-                raise ValueError(f"{name} is a whole number, not {getattr(self, name)!r}")
-        if not 0 < self.compactness < np.inf:
-            raise ValueError(f"compactness is a number above 0, not {self.compactness!r}")
-        for name in _SHARES:
-            value = getattr(self, name)
-            if value is not None and not 0 <= value <= 1:
-                raise ValueError(f"{name} is a share between 0 and 1, not {value!r}")
-        if not self.window >= 3:
-            raise ValueError(f"window is a width of at least 3 pixels, not {self.window!r}")
-        if not 2 <= self.classes <= 5:
-            raise ValueError(f"classes is 2 to 5 for multi-Otsu, not {self.classes!r}")
-        if not 1 <= self.object_classes < self.classes:
+        parameters.check(self)
+        if self.object_classes >= self.classes:
             raise ValueError(f"object_classes is 1 to {self.classes - 1} of {self.classes} classes")
-        if not self.superpixels >= 2:
-            raise ValueError(f"superpixels is a number of at least 2, not {self.superpixels!r}")
-
-    def _check_needs(self) -> None:
         if self.method == "manual" and self.threshold is None:
             raise ValueError('method "manual" needs a threshold, in the values of the image')
         if self.method == "level" and (self.threshold is None) == (self.quantile is None):
             raise ValueError('method "level" needs either a threshold, in the values of the field, or a quantile')
+        if (self.pixel_size is None) != (self.unit is None):
+            raise ValueError("pixel_size and unit go together: give both, or neither")
 
-    def at_resolution(self, factor: float) -> "Segmentation":
+    @property
+    def is_tiling(self) -> bool:
+        """Whether the labels divide the plane between neighbours, with boundaries in common."""
+        return self.method == "boundaries" or (self.method == "superpixels" and self.all_regions)
+
+    @property
+    def pixel_scale(self) -> tuple[float, float] | None:
+        """Height and width of a pixel, where the recipe sets them."""
+        size = self.pixel_size
+        return (size, size) if isinstance(size, int | float) else size
+
+    def at_resolution(self, factor: float) -> Self:
         """Return the same choices for an image of `factor` times as many pixels per length."""
-        lengths = {name: getattr(self, name) * factor for name in _LENGTHS}
-        areas = {name: int(np.ceil(getattr(self, name) * factor**2)) for name in _AREAS}
-        return replace(self, **(lengths | areas | {"window": max(3.0, lengths["window"])}))
+        powers = {"px": 1, "px²": 2}
+        declared = [item for item in parameters_of(type(self)).values() if item.unit in powers]
+        changes: dict[str, Any] = {
+            item.name: getattr(self, item.name) * factor ** powers[item.unit] for item in declared
+        }
+        changes["window"] = max(3.0, changes["window"])
+        changes["min_size"] = int(np.ceil(changes["min_size"]))
+        if self.smoothing_unit == "physical":
+            del changes["outline_smoothing"]
+        if (pixel := self.pixel_scale) is not None:
+            changes["pixel_size"] = pixel[0] / factor, pixel[1] / factor
+        return replace(self, **changes)
 
     def changed(self) -> dict[str, Any]:
         """What differs from the defaults, for a record that can be read."""
-        return {
-            field.name: getattr(self, field.name)
-            for field in fields(self)
-            if getattr(self, field.name) != field.default
-        }
+        return parameters.changed(self)

@@ -10,7 +10,7 @@ from skimage.segmentation import slic, watershed
 
 from .cleanup import without_small
 from .plane import is_colour
-from .recipe import Segmentation
+from .recipe import Recipe
 from .split import by_distance, neighbours
 from .threshold import local
 
@@ -18,7 +18,7 @@ Real = NDArray[np.float64]
 Labels = NDArray[np.integer]
 
 
-def cells(values: Real, settings: Segmentation) -> Labels:
+def cells(values: Real, settings: Recipe) -> Labels:
     """Cells between lines that are lower than what surrounds them; neighbours meet along the bottom of the line.
 
     Gaps in a line are closed where they are narrower than a neck (`split_touching`).
@@ -31,7 +31,7 @@ def cells(values: Real, settings: Segmentation) -> Labels:
     return watershed(-values, parts)
 
 
-def superpixels(image: NDArray[np.generic], values: Real, settings: Segmentation) -> Labels:
+def superpixels(image: NDArray[np.generic], values: Real, settings: Recipe) -> Labels:
     """SLIC regions, those of like colour merged, and of these the ones on the objects' side (or all)."""
     colours = _unit_range(
         image[..., :3].astype(np.float64) if is_colour(image) and settings.channel == "luminance" else values[..., None]

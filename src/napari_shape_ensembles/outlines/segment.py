@@ -1,6 +1,6 @@
 """From an image to labels: smooth, find, clean, split; one plane at a time."""
 
-from collections.abc import Generator
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -8,9 +8,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import ndimage
 
+from ..progress import report
 from .cleanup import clean
 from .plane import oriented, plane_of
-from .recipe import TILINGS, Segmentation
+from .recipe import TILINGS, Recipe
 from .regions import cells, superpixels
 from .split import by_distance, by_intensity
 from .threshold import mask_of
@@ -18,18 +19,18 @@ from .threshold import mask_of
 Labels = NDArray[np.int32]
 
 
-def segment(image: ArrayLike, settings: Segmentation | None = None, **options: Any) -> Labels:
+def segment(image: ArrayLike, recipe: Recipe | None = None, **changes: Any) -> Labels:
     """Label the objects of an image.
 
     Parameters
     ----------
     image : (rows, columns) array of any real type, or with a last axis of 3 or 4 for RGB(A)
         A boolean image is taken as the mask itself.
-    settings : Segmentation, optional
-        All choices together.
-    **options
-        Single choices, over those of `settings`: `method="local"`, `objects="dark"`, `smoothing=2`, ...; see
-        `Segmentation` for all of them.
+    recipe : Outlines, optional
+        All choices together; those of tracing play no part.
+    **changes
+        Single choices, in place of those of `recipe`: `method="local"`, `objects="dark"`, `smoothing=2`, ...; see
+        `Outlines` for all of them.
 
     Returns
     -------
@@ -56,40 +57,30 @@ def segment(image: ArrayLike, settings: Segmentation | None = None, **options: A
     >>> np.bincount(segment(image).ravel())
     array([5242,  705, 1253])
     """
-    steps = segmentation_steps(image, replace(settings or Segmentation(), **options))
-    while True:
-        try:
-            next(steps)
-        except StopIteration as stop:
-            labels: Labels = stop.value
-            return labels
-
-
-def segmentation_steps(image: ArrayLike, settings: Segmentation) -> Generator[str, None, Labels]:
-    """Segment as `segment` does, stopping before each step with its name: close the generator to cancel."""
+    settings = replace(recipe or Recipe(), **changes)
     pixels = np.asarray(image)
     plane = plane_of(pixels, settings.channel)
-    yield "smoothing"
+    report("smoothing")
     if plane.dtype == bool:
         values, mask = plane.astype(np.float64), plane if settings.objects == "bright" else ~plane
     else:
         grey = oriented(plane, settings)
         values = grey.values
-        yield "finding objects"
+        report("finding objects")
         if settings.method in TILINGS:
             return _tiling(pixels, values, settings).astype(np.int32)
         mask = mask_of(grey, settings)
-    yield "cleaning"
+    report("cleaning")
     mask = clean(mask, settings)
-    yield "splitting"
+    report("splitting")
     return _numbered(mask, values, settings).astype(np.int32)
 
 
-def _tiling(pixels: NDArray[Any], values: NDArray[np.float64], settings: Segmentation) -> NDArray[np.integer]:
+def _tiling(pixels: NDArray[Any], values: NDArray[np.float64], settings: Recipe) -> NDArray[np.integer]:
     return cells(values, settings) if settings.method == "boundaries" else superpixels(pixels, values, settings)
 
 
-def _numbered(mask: NDArray[np.bool_], values: NDArray[np.float64], settings: Segmentation) -> NDArray[np.integer]:
+def _numbered(mask: NDArray[np.bool_], values: NDArray[np.float64], settings: Recipe) -> NDArray[np.integer]:
     if settings.split_touching == "distance":
         return by_distance(mask, settings.neck)
     if settings.split_touching == "intensity":
@@ -97,15 +88,13 @@ def _numbered(mask: NDArray[np.bool_], values: NDArray[np.float64], settings: Se
     return ndimage.label(mask)[0]
 
 
-def segment_stack(
-    stack: ArrayLike, settings: Segmentation | None = None, **options: Any
-) -> Generator[Labels, None, None]:
+def segment_stack(stack: ArrayLike, recipe: Recipe | None = None, **changes: Any) -> Iterator[Labels]:
     """Segment the planes along the first axis of a stack one by one, in time or in depth.
 
     Parameters
     ----------
     stack : (planes, rows, columns) array, or with a last axis of 3 or 4 for RGB(A)
-    settings, **options
+    recipe, **changes
         As for `segment`; every plane is treated alike, and for itself.
 
     Yields
@@ -124,6 +113,6 @@ def segment_stack(
     """
     for index, plane in enumerate(np.asarray(stack)):
         try:
-            yield segment(plane, settings, **options)
+            yield segment(plane, recipe, **changes)
         except ValueError as error:
             raise ValueError(f"plane {index}: {error}") from error

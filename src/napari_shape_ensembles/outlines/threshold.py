@@ -8,38 +8,38 @@ from scipy import ndimage
 from skimage import filters
 
 from .plane import Grey
-from .recipe import Method, Segmentation
+from .recipe import Method, Recipe
 
 Real = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
 
-def mask_of(grey: Grey, settings: Segmentation) -> Mask:
+def mask_of(grey: Grey, settings: Recipe) -> Mask:
     """Objects by the method of the settings."""
     return _METHODS[settings.method](grey, settings)
 
 
-def _above(find: Callable[[Real], float]) -> Callable[[Grey, Segmentation], Mask]:
+def _above(find: Callable[[Real], float]) -> Callable[[Grey, Recipe], Mask]:
     """A method that takes what lies above one threshold found from the values."""
     return lambda grey, _: grey.values > find(grey.values)
 
 
-def _manual(grey: Grey, settings: Segmentation) -> Mask:
+def _manual(grey: Grey, settings: Recipe) -> Mask:
     assert settings.threshold is not None
     return grey.values > grey.level(settings.threshold)
 
 
-def _local(grey: Grey, settings: Segmentation) -> Mask:
+def _local(grey: Grey, settings: Recipe) -> Mask:
     return local(grey.values, settings)
 
 
-def local(values: Real, settings: Segmentation) -> Mask:
+def local(values: Real, settings: Recipe) -> Mask:
     """Above the mean of the window around each pixel, by a share of the range."""
     width = 2 * int(settings.window / 2) + 1
     return values > ndimage.uniform_filter(values, width, mode="nearest") + settings.offset * np.ptp(values)
 
 
-def _multi_otsu(grey: Grey, settings: Segmentation) -> Mask:
+def _multi_otsu(grey: Grey, settings: Recipe) -> Mask:
     return grey.values > _otsu_levels(grey.values, settings.classes)[-settings.object_classes]
 
 
@@ -52,21 +52,21 @@ def _otsu_levels(values: Real, classes: int) -> Real:
         ) from error
 
 
-def _hysteresis(grey: Grey, settings: Segmentation) -> Mask:
+def _hysteresis(grey: Grey, settings: Recipe) -> Mask:
     given = [None if level is None else grey.level(level) for level in (settings.low, settings.threshold)]
     found = _otsu_levels(grey.values, 3) if None in given else (0.0, 0.0)
     low, high = sorted(found[i] if level is None else level for i, level in enumerate(given))
     return filters.apply_hysteresis_threshold(grey.values, low, high)
 
 
-def _level(grey: Grey, settings: Segmentation) -> Mask:
+def _level(grey: Grey, settings: Recipe) -> Mask:
     if settings.quantile is None:
         return _manual(grey, settings)
     share = settings.quantile if settings.objects == "bright" else 1 - settings.quantile
     return grey.values > np.quantile(grey.values, share)
 
 
-_METHODS: dict[Method, Callable[[Grey, Segmentation], Mask]] = {
+_METHODS: dict[Method, Callable[[Grey, Recipe], Mask]] = {
     "otsu": _above(filters.threshold_otsu),
     "li": _above(filters.threshold_li),
     "triangle": _above(filters.threshold_triangle),

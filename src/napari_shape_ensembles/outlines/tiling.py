@@ -14,8 +14,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import coo_array, csr_array
 
+from ..parameters import parameters_of
 from .ensemble import Ensemble, Mask
-from .extract import AT_BORDER, EXTRA, VANISHED, _label_plane, _numbered_holes, checked, signed_area, too_small
+from .extract import AT_BORDER, EXTRA, VANISHED, _label_plane, _numbered_holes, pixel_of, signed_area, too_small
+from .recipe import Recipe
 from .spline import Index, Real
 
 OUTSIDE = -1
@@ -174,9 +176,9 @@ class Tiling:
         *,
         scale: Sequence[float] = (1, 1),
         unit: str = "pixel",
-        holes: bool = False,
-        border: bool = False,
-        min_area: float = 16,
+        holes: bool = Recipe.holes,
+        border: bool = Recipe.keep_border,
+        min_area: float = Recipe.min_area,
         name: str = "",
     ) -> Ensemble:
         """Put the boundaries together to one closed curve per label; parameters as for `extract_curves`.
@@ -187,7 +189,8 @@ class Tiling:
             Ids are the label values. Of labels in several pieces the largest is kept, the others are counted as
             "extra pieces of a label"; labels that smoothing turned over, as "vanished under smoothing".
         """
-        pixel = checked(scale, min_area, 0, 0)
+        parameters_of(Recipe)["min_area"].checked(min_area)
+        pixel = pixel_of(scale)
         dropped: Counter[str] = Counter()
         wanted = self._wanted(border, min_area, dropped)
         outer: dict[int, tuple[float, Real]] = {}
@@ -207,7 +210,7 @@ class Tiling:
         dropped[VANISHED] += len(outer) - len(kept)
         curves = [curve * pixel for curve in [*kept.values(), *inner]]
         ids = _numbered_holes([*kept, *([-1] * len(inner))])
-        return Ensemble(curves, name=name, unit=unit, ids=ids, dropped=dropped)
+        return Ensemble(curves, name=name, unit=unit, ids=ids, dropped=dropped, pixel_size=pixel)
 
     def _wanted(self, border: bool, min_area: float, dropped: Counter[str]) -> set[int]:
         """Labels to be traced; the others are counted."""

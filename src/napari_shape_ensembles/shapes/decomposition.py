@@ -45,7 +45,7 @@ def check_landmarks(landmarks: NDArray[np.floating]) -> None:
 
 
 def decompose(landmarks: NDArray[np.floating], weights: NDArray[np.floating] | None = None) -> tuple[Real, Real]:
-    """Split centred landmarks into undulation X̃ and scale P with W^½ T = X̃ P.
+    """Separate curves into undulation (form) X̃ and scale (size and elongation) P, with W^½ T = X̃ P.
 
     Parameters
     ----------

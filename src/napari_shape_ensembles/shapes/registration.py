@@ -33,7 +33,7 @@ _SAME = 1e-6
 
 @dataclass(frozen=True)
 class Registration:
-    """Curves matched to an archetype.
+    """Result of `register`: curves matched to an archetype.
 
     Attributes
     ----------

@@ -17,7 +17,7 @@ _ROWS = 1024
 
 @dataclass(frozen=True)
 class ShapeSpace:
-    """Normal coordinates around the mean undulation and the mean scale (paper, "Ensemble Manifold Learning").
+    """Space of shapes learned from curves: mean undulation, mean scale, and normal coordinates around them.
 
     Attributes
     ----------

@@ -1,26 +1,20 @@
 """Studies: many comparisons at once, over settings, smoothing or images."""
 
-from .landscape import DecisionLandscape, Decisions, decision_landscape, landscape_steps
-from .pairs import PairTable, PairTests, all_pairs, pair_steps
+from .landscape import DecisionLandscape, Decisions, decision_landscape
+from .pairs import PairTable, PairTests, all_pairs
 from .recommendation import Recommendation, recommend
-from .smoothing import Smoothed, SmoothingStudy, Tracing, smoothing_steps, smoothing_study
-from .steps import Partial
+from .smoothing import Smoothed, SmoothingStudy, smoothing_study
 
 __all__ = [
     "DecisionLandscape",
     "Decisions",
     "PairTable",
     "PairTests",
-    "Partial",
     "Recommendation",
     "Smoothed",
     "SmoothingStudy",
-    "Tracing",
     "all_pairs",
     "decision_landscape",
-    "landscape_steps",
-    "pair_steps",
     "recommend",
-    "smoothing_steps",
     "smoothing_study",
 ]

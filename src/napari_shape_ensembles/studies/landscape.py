@@ -4,7 +4,7 @@ Each number of landmarks n is one item of work: landmarks are placed, registered
 highest rank; the lower ranks are the first coordinates of these, and share permutations and distances.
 """
 
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -16,10 +16,9 @@ from ..comparison import (
     INCONCLUSIVE,
     TRUTH_TABLE,
     Images,
-    Learned,
     Settings,
     comparable,
-    learning_steps,
+    learn,
     levels,
     row,
     too_few,
@@ -27,7 +26,8 @@ from ..comparison import (
 )
 from ..mmd import MMDTest, mmd_test, nested_mmd_tests
 from ..outlines import Ensemble, counted
-from .steps import Partial, finished, run_jobs
+from ..progress import Listener, Progress, as_part, report, reporting
+from .jobs import run_jobs
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -244,7 +244,7 @@ def decision_landscape(
     landmarks: WholeNumbers,
     settings: Settings = Settings(),
     executor: Any | None = None,
-    progress: Callable[[Partial[DecisionLandscape]], None] | None = None,
+    progress: Listener | None = None,
 ) -> DecisionLandscape:
     """Compare two ensembles at every rank and number of landmarks (paper, "Decision Landscapes").
 
@@ -261,7 +261,8 @@ def decision_landscape(
     executor : None, concurrent.futures.Executor or dask.distributed.Client
         Where the numbers of landmarks are worked on, side by side; the result is the same.
     progress : callable, optional
-        Called with each `Partial`; an exception it raises ends the study.
+        Called with the `Progress` of each step; its `result` is all that is known so far. An exception that it raises
+        ends the study.
 
     Returns
     -------
@@ -285,41 +286,20 @@ def decision_landscape(
     >>> landscape.case.tolist()
     [['1∧0', '1∧0', '1∧0'], ['1∧0', '1∧0', '1∧0']]
     """
-    steps = landscape_steps(a, b, ranks=ranks, landmarks=landmarks, settings=settings, executor=executor)
-    return finished(steps, progress)
-
-
-def landscape_steps(
-    a: Images,
-    b: Images,
-    *,
-    ranks: WholeNumbers,
-    landmarks: WholeNumbers,
-    settings: Settings = Settings(),
-    executor: Any | None = None,
-) -> Generator[Partial[DecisionLandscape], None, DecisionLandscape]:
-    """Do as `decision_landscape`, with partial results on the way: close the generator to cancel.
-
-    Yields
-    ------
-    Partial
-        The landscape so far, after every step of every number of landmarks.
-
-    Returns
-    -------
-    DecisionLandscape
-    """
     a, b = comparable(a, b)
     levels(settings)  # refuses what nested tests cannot do, before any work
     grid = whole_numbers("ranks", ranks, 1), whole_numbers("landmarks", landmarks, 8)
     cells = _Cells(a, b, *grid, settings)
     total = int(cells.landscape().feasible.sum())
     items = [Item(a, b, replace(settings, landmarks=int(n)), tuple(grid[0].tolist())) for n in grid[1]]
-    for update in run_jobs(landmark_column, items, executor):
-        if update is not None:
-            cells.fill(*update)
+
+    def take(index: int, step: Progress) -> None:
+        cells.fill(index, step)
         landscape = cells.landscape()
-        yield Partial(cells.name, int(landscape.undulation.computed.sum()), total, landscape)
+        report(cells.name, int(landscape.undulation.computed.sum()), total, landscape)
+
+    with reporting(progress):
+        run_jobs(landmark_column, items, take, executor)
     return cells.landscape()
 
 
@@ -345,31 +325,22 @@ class Item:
     ranks: tuple[int, ...]
 
 
-@dataclass(frozen=True, eq=False)
-class Column:
-    """Results for one number of landmarks: test -> (R, 4) of MMD, p-value, threshold and decision."""
+def landmark_column(item: Item) -> dict[str, Real]:
+    """Learn at the highest rank, then test scale once and undulation at every rank.
 
-    name: str
-    tests: dict[str, Real]
-
-
-def landmark_column(item: Item) -> Iterator[Column]:
-    """Learn at the highest rank, then test scale once and undulation at every rank."""
+    Returns
+    -------
+    dict of str to (R, 4) array
+        For each test MMD, p-value, threshold and decision at every rank; NaN where a rank is too high.
+    """
     first, settings = len(item.a), item.settings
     ranks = [rank for rank in item.ranks if rank <= _highest_rank(settings.landmarks, first + len(item.b))]
-    if not ranks:
-        yield Column("", {})
-        return
     tests: dict[str, Real] = {}
+    if not ranks:
+        return tests
     words = f"{settings.landmarks} landmarks: "
-    learned: Learned
-    learning = learning_steps((item.a, item.b), replace(settings, rank=ranks[-1]))
-    while True:
-        try:
-            yield Column(words + next(learning).name, tests)
-        except StopIteration as stop:
-            learned = stop.value
-            break
+    with as_part(0, 0, words):
+        learned = learn((item.a, item.b), replace(settings, rank=ranks[-1]))
     l = learned.l
     _enter(tests, "scale", slice(len(ranks)), mmd_test(l[:first], l[first:], **levels(settings)), len(item.ranks))
     descriptions = undulation_descriptions(learned.t, settings)
@@ -377,7 +348,9 @@ def landmark_column(item: Item) -> Iterator[Column]:
     for index, test in enumerate(nested_mmd_tests(samples, ranks, **levels(settings))):
         for name, part in {"undulation": test, **test.parts}.items():
             _enter(tests, name, index, part, len(item.ranks))
-        yield Column(f"{words}rank {ranks[index]} tested", {name: values.copy() for name, values in tests.items()})
+        known = {name: values.copy() for name, values in tests.items()}
+        report(f"{words}rank {ranks[index]} tested", result=known)
+    return tests
 
 
 def _enter(tests: dict[str, Real], name: str, place: int | slice, test: MMDTest, count: int) -> None:
@@ -398,10 +371,10 @@ class _Cells:
         self._tests = {name: np.full(self._shape, np.nan) for name in ("undulation", "scale", *parts)}
         self.name = "starting"
 
-    def fill(self, index: int, column: Column) -> None:
-        """Put a column in its place."""
-        self.name = column.name or self.name
-        for name, values in column.tests.items():
+    def fill(self, index: int, step: Progress) -> None:
+        """Put what is known of a column in its place."""
+        self.name = step.name or self.name
+        for name, values in (step.result or {}).items():
             self._tests.setdefault(name, np.full(self._shape, np.nan))[index] = values
 
     def landscape(self) -> DecisionLandscape:

@@ -1,6 +1,6 @@
 """All pairs of several images: which differ from which, and how far."""
 
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations, count
@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..comparison import INCONCLUSIVE, Images, Settings, learning_steps, levels, row, too_few, undulation_descriptions
+from ..comparison import INCONCLUSIVE, Images, Settings, learn, levels, row, too_few, undulation_descriptions
 from ..mmd import MMDTest, combined_mmd_test, median_distance, mmd_test
 from ..outlines import Ensemble, in_unit
-from .steps import Partial, finished, run_jobs
+from ..progress import Listener, Progress, report, reporting
+from .jobs import run_jobs
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -170,7 +171,7 @@ def all_pairs(
     settings: Settings = Settings(),
     *,
     executor: Any | None = None,
-    progress: Callable[[Partial[PairTable]], None] | None = None,
+    progress: Listener | None = None,
 ) -> PairTable:
     """Compare every image with every other.
 
@@ -189,7 +190,8 @@ def all_pairs(
     executor : None, concurrent.futures.Executor or dask.distributed.Client
         Where the pairs are tested, side by side; the result is the same.
     progress : callable, optional
-        Called with each `Partial`; an exception it raises ends the study.
+        Called with the `Progress` of each step; its `result` is all that is known so far. An exception that it raises
+        ends the study.
 
     Returns
     -------
@@ -213,23 +215,6 @@ def all_pairs(
     >>> all_pairs([a, b], quick).case.tolist()
     [['1∧1', '1∧0'], ['1∧0', '1∧1']]
     """
-    return finished(pair_steps(images, settings, executor=executor), progress)
-
-
-def pair_steps(
-    images: Sequence[Images], settings: Settings = Settings(), *, executor: Any | None = None
-) -> Generator[Partial[PairTable], None, PairTable]:
-    """Do as `all_pairs`, with partial results on the way: close the generator to cancel.
-
-    Yields
-    ------
-    Partial
-        The table so far; `done` counts pairs.
-
-    Returns
-    -------
-    PairTable
-    """
     if len(images) < 2:
         raise ValueError(f"{len(images)} image(s): pairs need at least two")
     ensembles = _usable(images)
@@ -238,20 +223,22 @@ def pair_steps(
     found = np.full((len(pairs), 2, 3), np.nan)
     names = _distinct([ensemble.name or f"image {i}" for i, ensemble in enumerate(ensembles, start=1)])
     fixed = (names, tuple(map(len, ensembles)), settings)
-    learning = learning_steps(ensembles, settings)
-    while True:
-        try:
-            yield Partial(next(learning).name, 0, len(pairs), _table(fixed, pairs, found))
-        except StopIteration as stop:
-            _, t, l, *_ = stop.value
-            break
-    samples = _samples(undulation_descriptions(t, settings) | {"scale": l}, fixed[1], settings.seed)
-    items = [Item(samples[i], samples[j], settings) for i, j in pairs]
-    for update in run_jobs(tested_pair, items, executor):
-        if update is not None:
-            found[update[0]] = update[1]
+
+    def learning(step: Progress) -> None:
+        report(step.name, 0, len(pairs), _table(fixed, pairs, found))
+
+    def take(index: int, step: Progress) -> None:
+        if step.result is not None:
+            found[index] = step.result
         done = int((~np.isnan(found[:, 0, 0])).sum())
-        yield Partial(f"{done} of {len(pairs)} pairs tested", done, len(pairs), _table(fixed, pairs, found))
+        report(f"{done} of {len(pairs)} pairs tested", done, len(pairs), _table(fixed, pairs, found))
+
+    with reporting(progress):
+        with reporting(learning):
+            learned = learn(ensembles, settings)
+        coordinates = undulation_descriptions(learned.t, settings) | {"scale": learned.l}
+        samples = _samples(coordinates, fixed[1], settings.seed)
+        run_jobs(tested_pair, [Item(samples[i], samples[j], settings) for i, j in pairs], take, executor)
     return _table(fixed, pairs, found)
 
 
@@ -297,7 +284,7 @@ class Item:
     settings: Settings
 
 
-def tested_pair(item: Item) -> Iterator[Real]:
+def tested_pair(item: Item) -> Real:
     """MMD, kernel MMD and p-value of undulation and of scale, (2, 3)."""
     # The coordinates are in units of their median distance, so factors are widths here.
     options = levels(item.settings) | {"bandwidth": item.settings.bandwidth}
@@ -306,7 +293,7 @@ def tested_pair(item: Item) -> Iterator[Real]:
         combined_mmd_test(undulation, **options),
         mmd_test(item.a["scale"], item.b["scale"], **options),
     ]
-    yield np.array([(test.mmd, _kernel_mmd(test), test.p_value) for test in tests])
+    return np.array([(test.mmd, _kernel_mmd(test), test.p_value) for test in tests])
 
 
 def _kernel_mmd(test: MMDTest) -> float:

@@ -1,6 +1,6 @@
 """Smoothing studies: how much smoothing of a segmentation the answer rests on (paper, "Segmentation Efficacy")."""
 
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -8,10 +8,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..comparison import Settings, levels
-from ..outlines import Ensemble, extract_curves, trace_mask
-from .landscape import DecisionLandscape, Decisions, WholeNumbers, landscape_steps, whole_numbers
+from ..outlines import Ensemble, Outlines, extract_curves, trace_mask
+from ..progress import Listener, Progress, report, reporting
+from .jobs import run_jobs
+from .landscape import DecisionLandscape, Decisions, WholeNumbers, decision_landscape, whole_numbers
 from .recommendation import Recommendation, recommend
-from .steps import Partial, finished, run_jobs
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -20,40 +21,24 @@ Real = NDArray[np.float64]
 Masks = ArrayLike | Sequence[ArrayLike]
 
 
-@dataclass(frozen=True)
-class Tracing:
-    """How outlines are taken from masks or labels; see `extract_curves` and `trace_mask`."""
-
-    scale: tuple[float, float] = (1.0, 1.0)
-    unit: str = "pixel"
-    holes: bool = False
-    border: bool = False
-    min_area: float = 16
-
-
 class Smoothed(NamedTuple):
     """What one σ leads to.
 
     Attributes
     ----------
-    name : str
-        What is being done.
     sizes : pair of int or None
         Curves in A and B; None while they are being traced.
     landscape : DecisionLandscape or None
     reason : str
         Why there is no landscape; empty where there is one.
+    done : bool
+        Whether nothing more is to come.
     """
 
-    name: str
     sizes: tuple[int, int] | None = None
     landscape: DecisionLandscape | None = None
     reason: str = ""
-
-    @property
-    def done(self) -> bool:
-        """Whether nothing more is to come."""
-        return self.sizes is not None and not self.name
+    done: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -210,9 +195,9 @@ def smoothing_study(
     ranks: WholeNumbers,
     landmarks: WholeNumbers,
     settings: Settings = Settings(),
-    tracing: Tracing = Tracing(),
+    outlines: Outlines = Outlines(),
     executor: Any | None = None,
-    progress: Callable[[Partial[SmoothingStudy]], None] | None = None,
+    progress: Listener | None = None,
 ) -> SmoothingStudy:
     """Sweep the smoothing of two groups of segmented images, with a decision landscape at every σ.
 
@@ -227,12 +212,13 @@ def smoothing_study(
         The landscape at every σ; see `decision_landscape`.
     settings : Settings
         Of the comparisons.
-    tracing : Tracing
-        Pixel size, unit, and which outlines count; the same for all images.
+    outlines : Outlines
+        Pixel size, unit, and which outlines count; the same for all images. Its own `outline_smoothing` plays no part.
     executor : None, concurrent.futures.Executor or dask.distributed.Client
         Where the σ are worked on, side by side; the result is the same.
     progress : callable, optional
-        Called with each `Partial`; an exception it raises ends the study.
+        Called with the `Progress` of each step; its `result` is all that is known so far. An exception that it raises
+        ends the study.
 
     Returns
     -------
@@ -259,54 +245,20 @@ def smoothing_study(
     array([[64., 64.],
            [64., 64.]])
     """
-    steps = smoothing_steps(
-        masks_a,
-        masks_b,
-        sigmas=sigmas,
-        ranks=ranks,
-        landmarks=landmarks,
-        settings=settings,
-        tracing=tracing,
-        executor=executor,
-    )
-    return finished(steps, progress)
-
-
-def smoothing_steps(
-    masks_a: Masks,
-    masks_b: Masks,
-    *,
-    sigmas: Sequence[float],
-    ranks: WholeNumbers,
-    landmarks: WholeNumbers,
-    settings: Settings = Settings(),
-    tracing: Tracing = Tracing(),
-    executor: Any | None = None,
-) -> Generator[Partial[SmoothingStudy], None, SmoothingStudy]:
-    """Do as `smoothing_study`, with partial results on the way: close the generator to cancel.
-
-    Yields
-    ------
-    Partial
-        The study so far; `done` counts σ.
-
-    Returns
-    -------
-    SmoothingStudy
-    """
     sweep = _rising(sigmas)
     levels(settings)  # refuses what nested tests cannot do, before any work
     groups = _planes("A", masks_a), _planes("B", masks_b)
     grid = whole_numbers("ranks", ranks, 1), whole_numbers("landmarks", landmarks, 8)
-    found = [Smoothed("") for _ in sweep]
-    items = [Item(groups, float(sigma), tracing, *grid, settings) for sigma in sweep]
-    name = "starting"
-    for update in run_jobs(smoothed_landscape, items, executor):
-        if update is not None:
-            index, found[index] = update
-            name = f"σ = {sweep[index]:g}: {found[index].name}"
+    found = [Smoothed() for _ in sweep]
+    items = [Item(groups, float(sigma), outlines, *grid, settings) for sigma in sweep]
+
+    def take(index: int, step: Progress) -> None:
+        found[index] = step.result or found[index]
         study = SmoothingStudy(sweep, *grid, settings, tuple(found))
-        yield Partial(name, sum(step.done for step in found), len(sweep), study)
+        report(f"σ = {sweep[index]:g}: {step.name or 'done'}", sum(one.done for one in found), len(sweep), study)
+
+    with reporting(progress):
+        run_jobs(smoothed_landscape, items, take, executor)
     return SmoothingStudy(sweep, *grid, settings, tuple(found))
 
 
@@ -334,37 +286,42 @@ class Item:
 
     groups: tuple[tuple[NDArray[Any], ...], tuple[NDArray[Any], ...]]
     sigma: float
-    tracing: Tracing
+    outlines: Outlines
     ranks: NDArray[np.int64]
     landmarks: NDArray[np.int64]
     settings: Settings
 
 
-def smoothed_landscape(item: Item) -> Iterator[Smoothed]:
+def smoothed_landscape(item: Item) -> Smoothed:
     """Trace both groups at one σ, then compare them over ranks and landmarks."""
-    yield Smoothed("tracing outlines")
+    report("tracing outlines")
     a, b = (_traced(side, planes, item) for side, planes in zip("AB", item.groups, strict=True))
     sizes = len(a), len(b)
-    landscape = None
+    options: dict[str, Any] = {"ranks": item.ranks, "landmarks": item.landmarks, "settings": item.settings}
     try:
-        for partial in landscape_steps(a, b, ranks=item.ranks, landmarks=item.landmarks, settings=item.settings):
-            landscape = partial.result
-            yield Smoothed(partial.name, sizes, landscape)
+        with reporting(lambda step: report(step.name, result=Smoothed(sizes, step.result))):
+            return Smoothed(sizes, decision_landscape(a, b, **options), done=True)
     except ValueError as error:
         # At a wide filter too little may be left; that is a result of the study, not its end.
-        yield Smoothed("", sizes, None, str(error))
-    else:
-        yield Smoothed("", sizes, landscape)
+        return Smoothed(sizes, None, str(error), done=True)
 
 
 def _traced(side: str, planes: Sequence[NDArray[Any]], item: Item) -> Ensemble:
-    options: dict[str, Any] = {"smoothing": item.sigma, **vars(item.tracing)}
     return Ensemble.pooled(
         [
-            (trace_mask if _is_mask(plane) else extract_curves)(plane, name=f"{side}{number}", **options)
+            (trace_mask if _is_mask(plane) else extract_curves)(plane, name=f"{side}{number}", **_options(item, plane))
             for number, plane in enumerate(planes, start=1)
         ]
     )
+
+
+def _options(item: Item, plane: NDArray[Any]) -> dict[str, Any]:
+    """Keywords of `trace_mask`, and for labels the two more of `extract_curves`."""
+    chosen = item.outlines
+    pixel = {"scale": chosen.pixel_scale or (1.0, 1.0), "unit": chosen.unit or "pixel"}
+    kept = {"holes": chosen.holes, "border": chosen.keep_border, "min_area": chosen.min_area}
+    finer = {} if _is_mask(plane) else {"min_vertices": chosen.min_vertices, "min_length": chosen.min_length}
+    return {"smoothing": item.sigma, **pixel, **kept, **finer}
 
 
 def _is_mask(plane: NDArray[Any]) -> bool:

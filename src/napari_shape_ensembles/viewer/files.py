@@ -9,8 +9,8 @@ import pandas as pd
 
 from ..archive import is_archive
 from ..comparison import Comparison
+from ..comparison.compare import FORMAT
 from ..comparison.display import LayerData
-from ..comparison.records import FORMAT
 from ..io import CurveTable, read_comparison_view, read_curves, write_curves
 from ..io.annotations import is_annotated
 from ..io.content import json_of

@@ -13,7 +13,7 @@ import numpy as np
 from napari.layers import Image, Labels, Layer, Shapes
 from numpy.typing import NDArray
 
-from ..outlines import Ensemble, Objects, conversion_factor, extract_curves, segment
+from ..outlines import Ensemble, Outlines, conversion_factor
 
 if TYPE_CHECKING:
     from napari.components import Dims
@@ -24,30 +24,8 @@ ACCEPTED = (Image, Labels, Shapes)
 _CORNERS_PER_ELLIPSE = 200
 
 
-@dataclass(frozen=True)
-class SegmentationSettings:
-    """How outlines are found in an image layer; for labels all but the last three play no part.
-
-    Attributes
-    ----------
-    objects : {"bright", "dark"}
-    smoothing : float
-        Gaussian σ in pixels before the threshold.
-    split_touching : bool
-    outline_smoothing : float
-        Gaussian σ in pixels of each object's mask before it is traced.
-    min_area : int
-        Pixels of the smallest object kept.
-    keep_border : bool
-        Keep objects that touch the image border.
-    """
-
-    objects: Objects = "bright"
-    smoothing: float = 1.0
-    split_touching: bool = True
-    outline_smoothing: float = 1.0
-    min_area: int = 16
-    keep_border: bool = False
+#: What the docks call the recipe.
+SegmentationSettings = Outlines
 
 
 @dataclass(frozen=True)
@@ -240,22 +218,9 @@ def trace(source: Source, settings: SegmentationSettings) -> Generator[str, None
         labels = source.data
         if source.kind == "image":
             yield f"segmenting {source.name}"
-            labels = segment(
-                source.data,
-                objects=settings.objects,
-                smoothing=settings.smoothing,
-                split_touching=settings.split_touching,
-            )
+            labels = settings.labels(source.data)
         yield f"tracing {source.name}"
-        return extract_curves(
-            labels,
-            smoothing=settings.outline_smoothing,
-            scale=tuple(source.scale),
-            unit=source.unit,
-            border=settings.keep_border,
-            min_area=settings.min_area,
-            name=source.name,
-        )
+        return settings.trace(labels, scale=tuple(source.scale), unit=source.unit, name=source.name)
     except ValueError as error:
         raise ValueError(f"{source.name}: {error}") from error
 

@@ -24,7 +24,7 @@ from qtpy.QtWidgets import (
 
 from ..comparison import Comparison, Settings, Step, comparison_steps
 from ..inspection import Inspection, disagreement_steps, inspection_steps
-from ..outlines import segment
+from ..outlines import Outlines, segment
 from .colorbar import ColorBar
 from .fonts import with_label_font
 from .inputs import ACCEPTED, SegmentationSettings, Source, source_of, trace
@@ -331,7 +331,9 @@ def _disagreement(
     yield Progress("segmenting", 0, 0)
     labels = [segment(source.data) if source.kind == "image" else source.data for source in sources]
     one = sources[0]
-    result = yield from disagreement_steps((labels[0], labels[1]), scale=tuple(one.scale), unit=one.unit, border=border)
+    result = yield from disagreement_steps(
+        (labels[0], labels[1]), outlines=Outlines(keep_border=border), scale=tuple(one.scale), unit=one.unit
+    )
     return result, inspected_layers(result, sources)
 
 

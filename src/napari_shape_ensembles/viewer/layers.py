@@ -14,7 +14,7 @@ from napari.settings import get_settings
 
 from ..archive import Tree
 from ..comparison import Comparison
-from ..comparison.display import MARK, LayerData, curve_layer_data
+from ..comparison.display import MARK, LayerData
 from ..outlines import Ensemble, in_unit
 from .inputs import Source
 from .paints import PAINTS
@@ -187,7 +187,7 @@ def painted_data(result: Comparison, view: Tree, names: Collection[str] = ()) ->
         painted = "product"
     known = {name: paint for name, paint in PAINTS.items() if not paint.slow or name in (painted, *names)}
     columns = pd.DataFrame({name: paint.values(result) for name, paint in known.items()})
-    data = curve_layer_data(result, {**view, "painted": painted}, columns, by_pixels=True)
+    data = result.layer_data({**view, "painted": painted}, columns, by_pixels=True)
     limits = PAINTS[painted].limits(columns[painted].to_numpy(), CLIPPED)
     for _, options, _ in data:
         options |= {"face_contrast_limits": limits, "face_colormap": PAINTS[painted].colormap}

@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +10,7 @@ import numpy as np
 from ..comparison import INCONCLUSIVE, Comparison, Settings
 from ..mmd import MMDTest
 from ..outlines import Ensemble, counted
+from ..parameters import matters, tree
 from .inputs import SegmentationSettings, Source
 from .sides import Excluded, Ids, Sources, pooled_name
 
@@ -59,18 +59,19 @@ def settings_words(segmentation: SegmentationSettings | None, settings: Settings
 
 
 def _items(part: SegmentationSettings | Settings) -> Iterator[tuple[str, Any]]:
-    yield from asdict(part).items()
+    """What matters of the choices."""
+    yield from ((name, value) for name, value in tree(part).items() if value is not None and matters(part, name))
 
 
 def as_python(sources: Sources, segmentation: SegmentationSettings, settings: Settings, excluded: Excluded) -> str:
     """Python that makes the same comparison: from files where they hold what was compared, else in napari's console."""
     files = {source.name: _file_of(source) for side in sources for source in side}
     left_out = iter(excluded)
-    steps: list[str] = []
+    steps: list[str] = [f"outlines = {_call('Outlines', segmentation.changed().items())}"]
     for name, side in zip("ab", sources, strict=True):
         parts = [name] if len(side) == 1 else [f"{name}_{number}" for number in range(1, len(side) + 1)]
         for part, source in zip(parts, side, strict=True):
-            steps += _image_code(part, source, files[source.name], segmentation)
+            steps += _image_code(part, source, files[source.name])
             steps += _exclusion_code(part, next(left_out))
         if len(side) > 1:
             whole = pooled_name([source.name for source in side])
@@ -94,9 +95,7 @@ def as_python_of_file(path: str) -> str:
 
 
 def _imports(files: list[str | None], excluded: bool, *, pooled: bool) -> Iterator[str]:
-    names = (["Ensemble"] if pooled else []) + ["Settings", "compare"]
-    if any(files):
-        names += ["extract_curves", "segment"]
+    names = [*(["Ensemble"] if pooled else []), "Outlines", "Settings", "compare"]
     if excluded:
         yield "import numpy as np"
     if any(files):
@@ -104,7 +103,7 @@ def _imports(files: list[str | None], excluded: bool, *, pooled: bool) -> Iterat
     yield f"from napari_shape_ensembles import {', '.join(names)}"
     if not all(files):
         yield "import napari  # run this in napari's console: a layer is compared that is no file"
-        yield "from napari_shape_ensembles.viewer.inputs import SegmentationSettings, ensemble_of"
+        yield "from napari_shape_ensembles.viewer.inputs import ensemble_of"
         yield "viewer = napari.current_viewer()"
     yield ""
 
@@ -122,26 +121,16 @@ def _file_of(source: Source) -> str | None:
     return source.path if np.array_equal(pixels, source.data) else None
 
 
-def _image_code(name: str, source: Source, file: str | None, segmentation: SegmentationSettings) -> Iterator[str]:
+def _image_code(name: str, source: Source, file: str | None) -> Iterator[str]:
     if file is None:
         if source.plane:
             yield f"# with the sliders of {source.name!r} at {source.plane}"
-        chosen = _call("SegmentationSettings", _items(segmentation))
-        yield f"{name} = ensemble_of(viewer.layers[{source.name!r}], viewer.dims, {chosen})"
+        yield f"{name} = ensemble_of(viewer.layers[{source.name!r}], viewer.dims, outlines)"
         return
     pixels = f"imread({file!r})"
-    if source.kind == "image":
-        names = ("objects", "smoothing", "split_touching")
-        pixels = _call("segment", ((name, getattr(segmentation, name)) for name in names), pixels)
-    options = {
-        "smoothing": segmentation.outline_smoothing,
-        "scale": tuple(source.scale.tolist()),
-        "unit": source.unit,
-        "border": segmentation.keep_border,
-        "min_area": segmentation.min_area,
-        "name": source.name,
-    }
-    yield f"{name} = {_call('extract_curves', options.items(), pixels)}"
+    labels = f"outlines.labels({pixels})" if source.kind == "image" else pixels
+    options = {"scale": tuple(source.scale.tolist()), "unit": source.unit, "name": source.name}
+    yield f"{name} = {_call('outlines.trace', options.items(), labels)}"
 
 
 def _exclusion_code(name: str, ids: Ids) -> Iterator[str]:
@@ -153,6 +142,8 @@ def _call(name: str, options: Iterable[tuple[str, Any]], first: str | None = Non
     """Source of a call, one option per line."""
     lines = [first] if first else []
     lines += [f"{option}={_plain(value)!r}" for option, value in options]
+    if not lines:
+        return f"{name}()"
     inside = ",\n".join(lines).replace("\n", "\n    ")
     return f"{name}(\n    {inside},\n)"
 

@@ -6,9 +6,8 @@ from typing import Any
 from qtpy.QtCore import Signal
 from qtpy.QtWidgets import QCheckBox, QComboBox, QDoubleSpinBox, QFormLayout, QLabel, QSpinBox, QVBoxLayout, QWidget
 
-from ..outlines import Segmentation
+from ..outlines import Outlines
 from .fonts import fit_text
-from .preview import Outlining
 from .settings_form import Control, _changes, _choice, _decimal, _switch, _whole
 from .widgets import form
 
@@ -40,8 +39,6 @@ _OF_METHOD = {
     "all_regions": ("superpixels",),
 }
 _NOT_OF_TILINGS = ("opening", "closing", "fill_holes")
-# Both are called smoothing where they belong.
-_OUTLINE_SMOOTHING = "outline_smoothing"
 
 
 class SegmentForm(QWidget):
@@ -107,8 +104,8 @@ class SegmentForm(QWidget):
         self._fitted = True
         self._show_rows()
 
-    def segmentation(self) -> Segmentation:
-        """The segmentation as set.
+    def segmentation(self) -> Outlines:
+        """The recipe as set.
 
         Raises
         ------
@@ -116,15 +113,9 @@ class SegmentForm(QWidget):
             For choices that do not go together.
         """
         method = self._value("method")
-        names = [field.name for field in fields(Segmentation) if field.name in self.controls]
+        names = [field.name for field in fields(Outlines) if field.name in self.controls]
         wanted = [name for name in names if name not in _OF_METHOD or method in _OF_METHOD[name]]
-        return Segmentation(**{name: self._value(name) for name in wanted})
-
-    def outlining(self) -> Outlining:
-        """The outlines as set."""
-        names = [field.name for field in fields(Outlining)]
-        own = {name: self._value(_OUTLINE_SMOOTHING if name == "smoothing" else name) for name in names}
-        return Outlining(**own)
+        return Outlines(**{name: self._value(name) for name in wanted})
 
     def _value(self, name: str) -> Any:
         control = self.controls[name]
@@ -140,7 +131,7 @@ class SegmentForm(QWidget):
             shown = method in _OF_METHOD.get(name, (method,)) and not (regions and name in _NOT_OF_TILINGS)
             if name == "channel":
                 shown = self._rgb
-            elif name in (_OUTLINE_SMOOTHING, "smoothing_unit"):
+            elif name in ("outline_smoothing", "smoothing_unit"):
                 shown = not tiling
             elif name == "iterations":
                 shown = tiling
@@ -152,7 +143,7 @@ class SegmentForm(QWidget):
 
 
 def _find_controls() -> dict[str, tuple[str, Control, str]]:
-    default = Segmentation()
+    default = Outlines()
     return {
         "method": ("Method", _choice(METHODS, default.method), "How objects are told from the background."),
         "objects": (
@@ -181,7 +172,7 @@ def _find_controls() -> dict[str, tuple[str, Control, str]]:
     }
 
 
-def _threshold_controls(default: Segmentation) -> dict[str, tuple[str, Control, str]]:
+def _threshold_controls(default: Outlines) -> dict[str, tuple[str, Control, str]]:
     return {
         "threshold": (
             "Threshold",
@@ -221,7 +212,7 @@ def _threshold_controls(default: Segmentation) -> dict[str, tuple[str, Control, 
     }
 
 
-def _superpixel_controls(default: Segmentation) -> dict[str, tuple[str, Control, str]]:
+def _superpixel_controls(default: Outlines) -> dict[str, tuple[str, Control, str]]:
     return {
         "superpixels": (
             "Superpixels",
@@ -247,7 +238,7 @@ def _superpixel_controls(default: Segmentation) -> dict[str, tuple[str, Control,
 
 
 def _clean_controls() -> dict[str, tuple[str, Control, str]]:
-    default = Segmentation()
+    default = Outlines()
     return {
         "opening": (
             "Opening",
@@ -280,11 +271,11 @@ def _clean_controls() -> dict[str, tuple[str, Control, str]]:
 
 
 def _outline_controls() -> dict[str, tuple[str, Control, str]]:
-    default = Outlining()
+    default = Outlines()
     return {
-        _OUTLINE_SMOOTHING: (
+        "outline_smoothing": (
             "Smoothing σ",
-            _decimal(default.smoothing, 0, 50, 0.5, ""),
+            _decimal(default.outline_smoothing, 0, 50, 0.5, ""),
             "Takes the pixel steps off each outline; 0 for none. Default 1. Use the same for images to be compared.",
         ),
         "smoothing_unit": (
@@ -303,12 +294,12 @@ def _outline_controls() -> dict[str, tuple[str, Control, str]]:
         ),
         "min_area": (
             "Smallest object",
-            _whole(default.min_area, 0, 10**6, " px"),
+            _whole(int(default.min_area), 0, 10**6, " px"),
             "Objects of fewer pixels are left out and counted. Default 16 px.",
         ),
-        "border": (
+        "keep_border": (
             "Keep border objects",
-            _switch(default.border),
+            _switch(default.keep_border),
             "Keep objects cut by the image border, closed along it. Default off: their outlines are not whole.",
         ),
         "holes": ("Trace holes", _switch(default.holes), "Holes become curves of their own. Default off."),

@@ -9,9 +9,8 @@ import pandas as pd
 from napari.layers import Image, Labels, Shapes
 from numpy.typing import NDArray
 
-from ..outlines import Ensemble, Segmentation, Tiling, extract_curves, segment
+from ..outlines import Ensemble, Outlines
 from .inputs import Source
-from .preview import Outlining, is_tiling
 from .worker import Progress
 
 
@@ -59,7 +58,7 @@ def all_planes(layer: Image, source: Source) -> Batch:
     return Batch(source, {place: data[place] for place in np.ndindex(*hidden)}, hidden, placement)
 
 
-def commit(batch: Batch, settings: Segmentation, outlining: Outlining) -> Generator[Progress, None, Committed]:
+def commit(batch: Batch, settings: Outlines) -> Generator[Progress, None, Committed]:
     """Segment and trace every plane; yields the step that starts, returns the layers."""
     total = 2 * len(batch.planes) + 1
     sheets: dict[tuple[int, ...], NDArray[np.integer]] = {}
@@ -67,36 +66,18 @@ def commit(batch: Batch, settings: Segmentation, outlining: Outlining) -> Genera
     for index, (place, plane) in enumerate(batch.planes.items()):
         where = f" plane {', '.join(map(str, place))}" if place else ""
         yield Progress(f"segmenting {batch.source.name}{where}", 2 * index, total)
-        sheets[place] = segment(plane, settings)
+        sheets[place] = settings.labels(plane)
         yield Progress(f"tracing {batch.source.name}{where}", 2 * index + 1, total)
-        ensembles[place] = traced(sheets[place], batch.source, outlining, tiling=is_tiling(settings))
+        ensembles[place] = settings.trace(
+            sheets[place], scale=tuple(batch.source.scale), unit=batch.source.unit, name=batch.source.name
+        )
     yield Progress("making layers", total - 1, total)
     return Committed(
         _labels_layer(batch, sheets, settings), _curves_layer(batch, ensembles, settings), list(ensembles.values())
     )
 
 
-def traced(labels: NDArray[np.integer], source: Source, outlining: Outlining, *, tiling: bool) -> Ensemble:
-    """Outlines of labels in the source's unit: along shared boundaries for a tiling, else one by one."""
-    common: dict[str, Any] = {
-        "scale": tuple(source.scale),
-        "unit": source.unit,
-        "holes": outlining.holes,
-        "border": outlining.border,
-        "min_area": outlining.min_area,
-        "name": source.name,
-    }
-    if tiling:
-        return Tiling.of(labels).smoothed(outlining.iterations).ensemble(**common)
-    return extract_curves(
-        labels,
-        smoothing=outlining.smoothing,
-        smoothing_unit=outlining.smoothing_unit,  # type: ignore[arg-type]
-        **common,
-    )
-
-
-def _labels_layer(batch: Batch, sheets: dict[tuple[int, ...], NDArray[np.integer]], settings: Segmentation) -> Labels:
+def _labels_layer(batch: Batch, sheets: dict[tuple[int, ...], NDArray[np.integer]], settings: Outlines) -> Labels:
     plane = next(iter(sheets.values()))
     data = np.zeros(batch.shape + plane.shape, dtype=np.int32)
     for place, sheet in sheets.items():
@@ -106,7 +87,7 @@ def _labels_layer(batch: Batch, sheets: dict[tuple[int, ...], NDArray[np.integer
     )
 
 
-def _curves_layer(batch: Batch, ensembles: dict[tuple[int, ...], Ensemble], settings: Segmentation) -> Shapes:
+def _curves_layer(batch: Batch, ensembles: dict[tuple[int, ...], Ensemble], settings: Outlines) -> Shapes:
     outlines, tables = [], []
     for place, ensemble in ensembles.items():
         for curve in ensemble.curves:

@@ -17,8 +17,8 @@ from qtpy.QtWidgets import (
 )
 
 from ..comparison import Settings
+from ..outlines import Outlines
 from .fonts import DecimalBox, WholeBox
-from .inputs import SegmentationSettings
 from .preferences import preferred
 from .widgets import NarrowList, Section, form, wrapped
 
@@ -36,7 +36,7 @@ class SettingsForm(QWidget):
     def __init__(self, parent: QWidget | None = None, *, folded: bool = False) -> None:
         super().__init__(parent)
         self.controls: dict[str, Control] = {}
-        self._more = Settings()
+        self._more, self._more_outlines = Settings(), Outlines()
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(2)
@@ -67,15 +67,18 @@ class SettingsForm(QWidget):
             rows.labelForField(control).setToolTip(tooltip)
         return Section(title, page, folded=folded)
 
-    def segmentation(self) -> SegmentationSettings:
-        """The segmentation as set."""
-        return SegmentationSettings(**{field.name: self._value(field.name) for field in fields(SegmentationSettings)})
+    def segmentation(self) -> Outlines:
+        """The recipe as set."""
+        shown = {name: self._value(name) for name in _fields(Outlines) if name in self.controls}
+        if shown["split_touching"] and self._more_outlines.split_touching != "none":
+            del shown["split_touching"]  # by the intensity, where a file says so
+        return replace(self._more_outlines, **shown)
 
     def analysis(self) -> Settings:
         """The settings of the comparison as set."""
         return replace(self._more, **{name: self._value(name) for name in _fields(Settings) if name in self.controls})
 
-    def show_settings(self, analysis: Settings, segmentation: SegmentationSettings | None = None) -> list[str]:
+    def show_settings(self, analysis: Settings, outlines: Outlines | None = None) -> list[str]:
         """Set all controls; settings that have none are kept beside them, and named below them.
 
         Returns
@@ -83,13 +86,17 @@ class SettingsForm(QWidget):
         list of str
             Settings out of the range of their controls, in words: they are now at the nearest that can be set.
         """
-        values = asdict(analysis) | ({} if segmentation is None else asdict(segmentation))
+        values = asdict(analysis)
+        if outlines is not None:
+            values |= asdict(outlines) | {"split_touching": outlines.split_touching != "none"}
+            self._more_outlines = outlines
         shown = {name: value for name, value in values.items() if name in self.controls}
         self.load(shown)
         self._set_more(analysis)
         return [f"{name.replace('_', ' ')} = {value}" for name, value in shown.items() if self._value(name) != value]
 
     def _reset_more(self) -> None:
+        self._more_outlines = Outlines()
         self._set_more(Settings())
 
     def _set_more(self, analysis: Settings) -> None:
@@ -97,8 +104,14 @@ class SettingsForm(QWidget):
         names = [name for name in _fields(Settings) if name not in self.controls]
         self._more = replace(Settings(), **{name: getattr(analysis, name) for name in names})
         default = Settings()
-        set_ = [name for name in names if getattr(analysis, name) != getattr(default, name)]
-        self.more.show_words([f"{name.replace('_', ' ')} = {getattr(analysis, name)}" for name in set_])
+        set_ = {name: getattr(analysis, name) for name in names if getattr(analysis, name) != getattr(default, name)}
+        split = {"split_touching"} if self._more_outlines.split_touching != "intensity" else set()
+        set_ |= {
+            name: value
+            for name, value in self._more_outlines.changed().items()
+            if name not in self.controls.keys() - {"split_touching"} | split
+        }
+        self.more.show_words([f"{name.replace('_', ' ')} = {value}" for name, value in set_.items()])
         self.changed.emit()
 
     def load(self, values: Mapping[str, Any]) -> None:
@@ -148,7 +161,7 @@ class MoreRow(QWidget):
         self.setVisible(bool(words))
 
 
-def _fields(kind: type[Settings] | type[SegmentationSettings]) -> list[str]:
+def _fields(kind: type[Settings] | type[Outlines]) -> list[str]:
     return [field.name for field in fields(kind)]
 
 
@@ -166,7 +179,7 @@ def _changes(control: Control) -> Any:
 
 
 def _segmentation_controls() -> dict[str, tuple[str, Control, str]]:
-    default = SegmentationSettings()
+    default = Outlines()
     return {
         "objects": (
             "Objects are",
@@ -180,7 +193,7 @@ def _segmentation_controls() -> dict[str, tuple[str, Control, str]]:
         ),
         "split_touching": (
             "Split touching",
-            _switch(default.split_touching),
+            _switch(default.split_touching != "none"),
             "Cut objects apart where a neck joins them. For image layers. Default on.",
         ),
         "outline_smoothing": (
@@ -191,7 +204,7 @@ def _segmentation_controls() -> dict[str, tuple[str, Control, str]]:
         ),
         "min_area": (
             "Smallest object",
-            _whole(default.min_area, 0, 10**6, " px"),
+            _whole(int(default.min_area), 0, 10**6, " px"),
             "Objects of fewer pixels are left out and counted. Default 16 px.",
         ),
         "keep_border": (

@@ -1,15 +1,15 @@
 """Studies in the background: from copied layers to partial results that can be shown as they come."""
 
 from collections.abc import Generator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..comparison import Settings
-from ..outlines import segment
-from ..studies import DecisionLandscape, Partial, SmoothingStudy, Tracing, landscape_steps, smoothing_steps
+from ..outlines import Outlines
+from ..studies import DecisionLandscape, Partial, SmoothingStudy, landscape_steps, smoothing_steps
 from .inputs import SegmentationSettings, Source
 from .sides import Sources, trace_sides
 from .worker import Kept, Progress
@@ -46,7 +46,7 @@ def run_smoothing(
 
     With `merge` all objects of an image are smoothed together, as one mask.
     """
-    tracing = common_tracing([*groups[0], *groups[1]], segmentation)
+    outlines = common_tracing([*groups[0], *groups[1]], segmentation)
     planes: list[list[NDArray[Any]]] = []
     for sources in groups:
         planes.append([])
@@ -61,12 +61,12 @@ def run_smoothing(
             ranks=ranges.ranks,
             landmarks=ranges.landmarks,
             settings=settings,
-            tracing=tracing,
+            outlines=outlines,
         )
     )
 
 
-def common_tracing(sources: Sequence[Source], segmentation: SegmentationSettings) -> Tracing:
+def common_tracing(sources: Sequence[Source], segmentation: SegmentationSettings) -> Outlines:
     """How all images of a study are traced.
 
     Raises
@@ -82,18 +82,13 @@ def common_tracing(sources: Sequence[Source], segmentation: SegmentationSettings
                 f"The pixel sizes differ ({sizes}): a σ in pixels would not be the same smoothing for both."
             )
     scale = float(first.scale[0]), float(first.scale[1])
-    return Tracing(scale, first.unit, border=segmentation.keep_border, min_area=segmentation.min_area)
+    return replace(segmentation, pixel_size=scale, unit=first.unit)
 
 
 def _labels(source: Source, settings: SegmentationSettings) -> NDArray[Any]:
     if source.kind == "labels":
         return np.asarray(source.data)
     try:
-        return segment(
-            source.data,
-            objects=settings.objects,
-            smoothing=settings.smoothing,
-            split_touching=settings.split_touching,
-        )
+        return settings.labels(source.data)
     except ValueError as error:
         raise ValueError(f"{source.name}: {error}") from error

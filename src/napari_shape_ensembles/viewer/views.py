@@ -11,9 +11,11 @@ from napari.components import ViewerModel
 from napari.layers import Layer
 
 from ..archive import ContentError, Tree
-from ..comparison import Comparison, records
+from ..comparison import Comparison
 from ..comparison.display import image_names
-from ..outlines import conversion_factor
+from ..outlines import Outlines, conversion_factor
+from ..parameters import from_tree
+from ..parameters import tree as tree_of
 from .inputs import ACCEPTED, SegmentationSettings, Source, fingerprint, source_of
 from .sides import Excluded, Sources, refs_of
 from .staleness import Basis
@@ -76,7 +78,7 @@ class Shown:
         known = view.get("segmentation")
         return cls(
             result,
-            None if known is None else records.choices_of(SegmentationSettings, known),
+            None if known is None else from_tree(Outlines, known),
             view,
             tuple(_words(view, "notes")),
             _excluded(view),
@@ -99,7 +101,7 @@ class Shown:
 
     def to_view(self, painted: str) -> Tree:
         """What a file is told to keep."""
-        told = {} if self.segmentation is None else {"segmentation": records.choices_tree(self.segmentation)}
+        told = {} if self.segmentation is None else {"segmentation": tree_of(self.segmentation)}
         return {
             **{key: self.view[key] for key in "ab" if key in self.view},
             **told,

@@ -1,0 +1,147 @@
+"""The whole way from an image to its curves, as one object that is called."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from .. import parameters
+from ..archive import ContentError, StrPath
+from ..parameters import documented
+from .ensemble import Ensemble
+from .extract import outlines_of_labels
+from .recipe import Recipe
+from .segment import segment
+from .tiling import Tiling
+
+_TABLE = "outlines"
+# The two tables of earlier files; where [outlines] named an option otherwise than now: old name -> new name.
+_OLD_TABLE = "segmentation"
+_RENAMED = {"smoothing": "outline_smoothing", "border": "keep_border"}
+_OLD_NAMES = {"smoothing", "smoothing_unit", "holes", "border", "min_area", "min_vertices", "min_length"}
+
+
+@documented
+@dataclass(frozen=True)
+class Outlines(Recipe):
+    """How an image becomes outlines: find objects, clean up and split, trace.
+
+    One object holds every choice. It is called with an image and returns an `Ensemble`; `labels` and `trace` are the
+    two halves of that.
+
+    Raises
+    ------
+    ValueError
+        For a value out of range, naming it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> image = np.zeros((60, 60))
+    >>> image[10:30, 12:40] = 1
+    >>> Outlines(outline_smoothing=0.5)(image)
+    Ensemble('': 1 curve in pixel)
+    """
+
+    def __call__(self, image: ArrayLike, *, name: str = "") -> Ensemble:
+        """Return the outlines of the objects of an image.
+
+        Parameters
+        ----------
+        image : (rows, columns) array, or with a last axis of 3 or 4 for RGB(A)
+        name : str
+            Of the ensemble.
+
+        Raises
+        ------
+        ValueError
+            For an image that cannot be segmented; see `segment`.
+        """
+        return self.trace(self.labels(image), name=name)
+
+    def labels(self, image: ArrayLike) -> NDArray[np.int32]:
+        """Return the labels of the objects of an image, 0 for the background, as `segment` does."""
+        return segment(image, self)
+
+    def trace(
+        self, labels: ArrayLike, *, scale: Sequence[float] | None = None, unit: str | None = None, name: str = ""
+    ) -> Ensemble:
+        """Return the outlines of labels: along shared boundaries for a tiling, else one object at a time.
+
+        Parameters
+        ----------
+        labels : (rows, columns) array
+            Whole numbers, 0 = background.
+        scale, unit : (float, float), str, optional
+            Height and width of a pixel and their unit, as the image states them; those of the recipe come first. By
+            default pixels.
+        name : str
+            Of the ensemble.
+
+        Raises
+        ------
+        ValueError
+            For labels that are not a plane of whole numbers from 0 up.
+        """
+        pixel = self.pixel_scale or tuple(scale or (1.0, 1.0))
+        unit = self.unit or unit or "pixel"
+        if not self.is_tiling:
+            return outlines_of_labels(labels, self, scale=pixel, unit=unit, name=name)
+        return (
+            Tiling.of(labels)
+            .smoothed(self.iterations)
+            .ensemble(
+                scale=pixel, unit=unit, holes=self.holes, border=self.keep_border, min_area=self.min_area, name=name
+            )
+        )
+
+    def save(self, path: StrPath) -> None:
+        """Write all choices to a TOML file, complete or not at all.
+
+        Raises
+        ------
+        OSError
+            When the file cannot be written; an earlier file of that name stays.
+        """
+        parameters.write_tables(path, {_TABLE: self})
+
+    @classmethod
+    def load(cls, path: StrPath) -> Self:
+        """Read the choices of a TOML file, also one that holds settings of a comparison beside them.
+
+        Raises
+        ------
+        ValueError
+            For a file that is no TOML, an option that does not exist, or a value out of range.
+        OSError
+            When there is no such file, or it cannot be read.
+        """
+        with parameters.file_named(path):
+            return cls.from_tables(parameters.read_tables(path))
+
+    @classmethod
+    def from_tables(cls, tables: Mapping[str, Any]) -> Self:
+        """Return the choices of the tables of a file, of this version or of an earlier one.
+
+        Raises
+        ------
+        ValueError
+            For an option that does not exist, or a value out of range.
+        """
+        table = parameters.table(tables, _TABLE)
+        if not _is_old(tables, table):
+            return parameters.from_tree(cls, table, f"[{_TABLE}]")
+        if unknown := sorted(set(table) - _OLD_NAMES):
+            known = ", ".join(sorted(_OLD_NAMES))
+            raise ContentError(f"[{_TABLE}] has no option {unknown[0]!r}; beside [{_OLD_TABLE}] there are {known}")
+        renamed = {_RENAMED.get(name, name): value for name, value in table.items()}
+        return parameters.from_tree(cls, {**parameters.table(tables, _OLD_TABLE), **renamed}, f"[{_OLD_TABLE}]")
+
+
+def _is_old(tables: Mapping[str, Any], table: Mapping[str, Any]) -> bool:
+    """Whether a file is of the first version, whose [outlines] was about tracing and `smoothing` that of outlines."""
+    if "version" in tables:
+        return bool(tables["version"] == 1)
+    return _OLD_TABLE in tables or "border" in table or ("smoothing" in table and set(table) <= _OLD_NAMES)

@@ -1,0 +1,128 @@
+"""Declared parameters: what a value may be, and what is made of the declarations."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import pytest
+
+from napari_shape_ensembles.parameters import (
+    changed,
+    check,
+    documented,
+    from_tree,
+    matters,
+    parameter,
+    parameters_of,
+    tree,
+    when_words,
+)
+
+
+@documented
+@dataclass(frozen=True)
+class Choice:
+    """Some choices.
+
+    Raises
+    ------
+    ValueError
+        Always.
+    """
+
+    way: Literal["short", "long"] = parameter("short", "Which way.", choices={"short": "the short one", "long": "long"})
+    width: float = parameter(3.0, "How wide.", unit="px", least=0, most=50)
+    share: float = parameter(0.5, "How much.", above=0, below=1, needs={"way": ("long",)})
+    count: int = parameter(2, "How many.", least=1, label="Number")
+    level: float | None = parameter(None, "Where.", needs=({"way": ("long",)}, {"flag": (True,)}))
+    flag: bool = parameter(False, "Whether.", group="Others")
+    first: Literal["any"] | int = parameter("any", "Which one.", least=0)
+    widths: float | tuple[float, ...] = parameter(1.0, "One or several.", above=0)
+    side: float | tuple[float, float] | None = parameter(None, "One or two.", above=0)
+    word: str | None = parameter(None, "What it is called.")
+
+    def __post_init__(self):
+        check(self)
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"way": "fast"}, "way is one of short, long, not 'fast'"),
+        ({"way": ["short"]}, "way is one of short, long, not"),
+        ({"width": -1}, "width is a number between 0 and 50 pixels, not -1"),
+        ({"width": 51}, "width is a number between 0 and 50 pixels, not 51"),
+        ({"width": np.nan}, "width is a number between 0 and 50 pixels, not nan"),
+        ({"width": True}, "width is a number between 0 and 50 pixels, not True"),
+        ({"width": "1"}, "width is a number between 0 and 50 pixels, not '1'"),
+        ({"share": 0}, "share is a number strictly between 0 and 1, not 0"),
+        ({"count": 0}, "count is a whole number of at least 1, not 0"),
+        ({"count": 2.0}, r"count is a whole number of at least 1, not 2\.0"),
+        ({"count": True}, "count is a whole number of at least 1, not True"),
+        ({"count": np.inf}, "count is a whole number of at least 1, not inf"),
+        ({"level": np.inf}, "level is a finite number, not inf"),
+        ({"level": 10**400}, "level is a finite number"),
+        ({"flag": 1}, "flag is true or false, not 1"),
+        ({"first": "last"}, "first is one of any, or a whole number of 0 or more, not 'last'"),
+        ({"first": -1}, "first is one of any, or a whole number of 0 or more, not -1"),
+        ({"widths": ()}, "widths is a number above 0, or several of them, not"),
+        ({"widths": (1, 0)}, "widths is a number above 0, or several of them, not"),
+        ({"side": (1, 2, 3)}, "side is a number above 0, or 2 of them, not"),
+        ({"word": 3}, "word is a text, not 3"),
+    ],
+)
+def test_a_bad_value_is_named_with_what_it_may_be(values, message):
+    with pytest.raises(ValueError, match=message):
+        Choice(**values)
+
+
+def test_numbers_of_numpy_and_lists_become_pythons_own():
+    found = Choice(width=np.float32(2), count=np.int64(3), widths=[1, 2], side=np.array([1.0, 2.0]))
+    assert tree(found) == tree(Choice(width=2.0, count=3, widths=(1, 2), side=(1.0, 2.0)))
+    assert type(found.count) is int
+    assert hash(found)
+
+
+def test_only_what_differs_is_changed_and_trees_come_back():
+    assert changed(Choice()) == {}
+    chosen = Choice(width=2, widths=(1.0, 2.0), first=4, level=0.25)
+    assert changed(chosen) == {"width": 2, "widths": (1.0, 2.0), "first": 4, "level": 0.25}
+    assert from_tree(Choice, tree(chosen)) == chosen
+    assert from_tree(Choice, changed(chosen)) == chosen
+
+
+def test_unknown_names_are_said_with_the_known_ones():
+    with pytest.raises(ValueError, match="Choice has no option 'wdth'; there are way, width, share"):
+        from_tree(Choice, {"wdth": 3})
+    with pytest.raises(ValueError, match="Choice is a table of names and values, not 3"):
+        from_tree(Choice, 3)
+
+
+def test_what_does_not_matter_is_known_of_complete_choices_and_of_some():
+    assert not matters(Choice(), "share")
+    assert matters(Choice(way="long"), "share")
+    assert not matters(Choice(), "level")
+    assert matters(Choice(flag=True), "level")
+    assert matters((Choice, {"way": "long"}), "level")
+    assert when_words(Choice, "level") == "for way long; or for flag True"
+    assert when_words(Choice, "width") == ""
+
+
+def test_words_for_people_come_from_the_declaration():
+    declared = parameters_of(Choice)
+    assert declared["count"].label == "Number"
+    assert declared["widths"].label == "Widths"
+    assert declared["flag"].group == "Others"
+    assert declared["width"].description == "How wide. Between 0 and 50 px. Default: 3 px."
+    assert declared["way"].description == "Which way. Default: the short one."
+    assert declared["flag"].description == "Whether. Default: off."
+    assert [declared[name].kind for name in ("way", "width", "count", "flag", "word")] == [str, float, int, bool, str]
+    assert [name for name, item in declared.items() if item.optional] == ["level", "side", "word"]
+
+
+def test_the_docstring_names_every_parameter_before_what_it_raises():
+    head, _, tail = Choice.__doc__.partition("    Raises\n")
+    for name in parameters_of(Choice):
+        assert f"    {name} : " in head
+    assert "width : float, default 3.0\n        How wide. Between 0 and 50 px." in head
+    assert "ValueError" in tail
