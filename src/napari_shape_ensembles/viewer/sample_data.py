@@ -1,7 +1,8 @@
 """Sample pairs as layers, for *File > Open Sample*. B lies to the right of A.
 
-Real pairs are read at once. Simulated ones are drawn in a thread while the window goes on: napari wants the layers
-from the call itself, so the call waits in an event loop of its own, as that of a dialog does.
+Real pairs are read at once. Simulated ones are drawn in a thread while the window goes on painting: napari takes the
+layers from the call itself, so the call waits in an event loop of its own. Clicks and keys wait with it, as the window
+must not be closed before the layers are in it.
 """
 
 from collections.abc import Callable
@@ -69,7 +70,7 @@ def _drawn(make: Callable[..., SamplePair], **options: int) -> list[LayerData]:
         drawing = pool.submit(make, **options)
         timer.timeout.connect(lambda: drawing.done() and loop.quit())
         timer.start(_POLL)
-        loop.exec()
+        loop.exec(QEventLoop.ProcessEventsFlag.ExcludeUserInputEvents)
         return pair_layers(drawing.result())
 
 
