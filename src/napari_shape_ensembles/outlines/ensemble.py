@@ -69,6 +69,17 @@ class Ensemble:
     ValueError
         For a curve that is not an (m, 2) array of numbers, ids that do not match the curves one to one, an
         empty unit or a negative count.
+
+    Examples
+    --------
+    >>> from napari_shape_ensembles import Ensemble
+    >>> square = [(0, 0), (0, 2), (2, 2), (2, 0)]
+    >>> ensemble = Ensemble([square, [(0, 0), (1, 1)]], name="field 1", unit="µm")
+    >>> ensemble
+    Ensemble('field 1': 1 curve in µm, 1 left out)
+    >>> ensemble.features[["area", "perimeter"]]
+       area  perimeter
+    0   4.0        8.0
     """
 
     vertices: Real
