@@ -110,6 +110,30 @@ class Parameter:
             raise ValueError(f"{name or self.name} is {self.expected}, not {value!r}")
         return plain
 
+    def read(self, value: Any, name: str = "") -> Any:
+        """Return the value that a text stands for, checked; what is no text is only checked.
+
+        Parameters
+        ----------
+        value : object
+            Such as "0.5", "0.5,1" where several numbers can be, or a choice.
+        name : str
+            In the error, where the caller knows the parameter by another one.
+        """
+        if isinstance(value, str):
+            names = {str(choice): choice for choice in self.choices}
+            value = names[value] if value in names else self._number(value)
+        return self.checked(value, name)
+
+    def _number(self, text: str) -> Any:
+        """The number or numbers in a text; the text itself where there are none."""
+        try:
+            if "," in text:
+                return tuple(float(part) for part in text.split(","))
+            return int(text) if int in self.kinds else float(text) if float in self.kinds else text
+        except ValueError:
+            return text
+
     def _fits(self, kind: Any, value: Any) -> bool:
         if get_origin(kind) is tuple:
             length = len(get_args(kind))
@@ -164,10 +188,17 @@ class Parameter:
 
     @property
     def description(self) -> str:
-        """Help, range with unit, and default, as tooltips and the command line have it."""
+        """Help, range with unit, and default in words for people, as tooltips have it."""
+        return self._described(self.shown(self.default))
+
+    @property
+    def plain_description(self) -> str:
+        """The same with the default as it is written in files."""
+        return self._described(str(self.default) if self.choices else self.shown(self.default))
+
+    def _described(self, default: str) -> str:
         unit = f" {self.unit}" if self.unit else ""
-        default = f" Default: {self.shown(self.default)}{unit}." if self.default is not None else ""
-        return f"{self.help}{self.ends}{default}"
+        return f"{self.help}{self.ends}" + (f" Default: {default}{unit}." if self.default is not None else "")
 
     @property
     def ends(self) -> str:
