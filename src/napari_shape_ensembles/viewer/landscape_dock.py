@@ -1,6 +1,6 @@
 """The dock *Decision landscape*: two samples in, the answer at every rank and number of landmarks out."""
 
-from collections.abc import Generator
+from collections.abc import Callable
 from dataclasses import fields
 from functools import partial
 from typing import Any
@@ -47,11 +47,11 @@ class LandscapeDock(StudyDock):
         """Why the two samples cannot be compared."""
         return self.sides.why_not()
 
-    def steps(self) -> Generator[Any, None, DecisionLandscape]:
+    def work(self) -> Callable[[], DecisionLandscape]:
         """The landscape of the two samples, from copies of what their layers show."""
         a, b = (tuple(source_of(layer, self.viewer.dims) for layer in side) for side in self.sides.chosen())
         swept = Ranges(*(tuple(self.ranges[name].whole_values()) for name in ("ranks", "landmarks")))
-        return run_landscape((a, b), self.settings.segmentation(), self.settings.analysis(), swept)
+        return partial(run_landscape, (a, b), self.settings.segmentation(), self.settings.analysis(), swept)
 
     def plot(self, result: DecisionLandscape, test: str) -> Plot:
         """The three panels, with the settings in use framed."""

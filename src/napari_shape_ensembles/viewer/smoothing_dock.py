@@ -1,6 +1,6 @@
 """The dock *Smoothing study*: two groups of layers in, the answer at every smoothing of their outlines out."""
 
-from collections.abc import Generator, Hashable
+from collections.abc import Callable, Hashable
 from functools import partial
 from typing import Any
 
@@ -66,7 +66,7 @@ class SmoothingDock(StudyDock):
         """Why the two groups cannot be compared."""
         return why_not(*self.groups.chosen())
 
-    def steps(self) -> Generator[Any, None, SmoothingStudy]:
+    def work(self) -> Callable[[], SmoothingStudy]:
         """The study of the two groups, from copies of what their layers show."""
         a, b = ([source_of(layer, self.viewer.dims) for layer in group] for group in self.groups.chosen())
         swept = Ranges(
@@ -75,7 +75,7 @@ class SmoothingDock(StudyDock):
             tuple(self.ranges["sigmas"].values()),
         )
         segmentation, settings = self.settings.segmentation(), self.settings.analysis()
-        return run_smoothing((a, b), segmentation, settings, swept, self.merge.isChecked())
+        return partial(run_smoothing, (a, b), segmentation, settings, swept, self.merge.isChecked())
 
     def plot(self, result: SmoothingStudy, test: str) -> Plot:
         """The three panels, with the smoothing in use marked."""
