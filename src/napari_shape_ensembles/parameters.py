@@ -340,7 +340,7 @@ def _these(declared: Parameter, values: tuple[Any, ...]) -> str:
     """Some values of a parameter, by those it is not where these are fewer."""
     others = [value for value in declared.choices if value not in values]
     if 0 < len(others) < len(values):
-        return f"{declared.name} other than {', '.join(map(str, others))}"
+        return f"any {declared.name} but {', '.join(map(str, others))}"
     return f"{declared.name} {', '.join(map(str, values))}"
 
 
@@ -351,7 +351,7 @@ def documented(cls: type[Choices]) -> type[Choices]:
         default = "optional" if declared.default is None else f"default {declared.default!r}"
         lines.append(f"{name} : {_type_words(declared)}, {default}")
         when = when_words(cls, name)
-        text = f"{declared.help}{declared.ends}{f' {when.capitalize()}.' if when else ''}"
+        text = f"{declared.help}{declared.ends}{f' {when[0].upper()}{when[1:]}.' if when else ''}"
         lines += textwrap.wrap(text, 112, initial_indent="    ", subsequent_indent="    ")
     head, mark, tail = (cls.__doc__ or "").partition("    Raises\n")
     cls.__doc__ = f"{head.rstrip()}\n\n{textwrap.indent(chr(10).join(lines), '    ')}\n\n{mark}{tail}"
