@@ -1,4 +1,4 @@
-"""Write what is made of the declared parameters and kept in the repository: `docs/settings.md` and napari's preferences.
+"""Write what is made of the declared parameters: `docs/settings.md` and napari's preferences in the manifest.
 
 Run as `python tools/write_settings.py` after a parameter of `Outlines` or `Settings` was changed; a test says when.
 """
@@ -21,12 +21,10 @@ _HEAD = """# All settings
 
 Every choice from an image to the answer, with its default and range. The same names are arguments of `Outlines(...)`
 and `Settings(...)`, entries of the tables `[outlines]` and `[analysis]` in a [file of settings](files.md#settings),
-and options of the [command line](files.md#the-command-line) (`min_area` is `--min-area`). The docks show them in the same
-groups. *This page is written by `tools/write_settings.py` from the declarations in the code.*
+and options of the [command line](files.md#the-command-line) (`min_area` is `--min-area`). The docks show them in the
+same groups. *This page is written by `tools/write_settings.py` from the declarations in the code.*
 """
-_BLOCK = re.compile(
-    r"(?<=    comparison:\n      title: Comparison\n      properties:\n).*?(?=        colormap:\n)", re.DOTALL
-)
+_BLOCK = re.compile(r"(?<=      title: Comparison\n      properties:\n).*?(?=        colormap:\n)", re.DOTALL)
 
 
 def page() -> str:

@@ -128,7 +128,7 @@ class Parameter:
     def _number(self, text: str) -> Any:
         """The number or numbers in a text; the text itself where there are none."""
         try:
-            if "," in text:
+            if "," in text and any(get_origin(kind) is tuple for kind in self.kinds):
                 return tuple(float(part) for part in text.split(","))
             return int(text) if int in self.kinds else float(text) if float in self.kinds else text
         except ValueError:
@@ -203,10 +203,10 @@ class Parameter:
     @property
     def ends(self) -> str:
         """The range and the unit as a sentence after the help; empty for neither."""
-        words = " ".join(
-            filter(None, (self.range.removeprefix("of ").capitalize() or "in" * bool(self.unit), self.unit))
-        )
-        return f" {words[0].upper()}{words[1:]}." if words and not self.choices else ""
+        if self.choices or not (self.range or self.unit):
+            return ""
+        words = f"{self.range.removeprefix('of ') or 'in'} {self.unit}".strip()
+        return f" {words[0].upper()}{words[1:]}."
 
     def shown(self, value: Any) -> str:
         """A value in words: of a choice those for people, of a switch on and off."""
