@@ -170,9 +170,9 @@ def stalls(viewer, curves):
     blocked(dock, "a whole run", dock.run)
     with TemporaryDirectory() as folder:
         path = Path(folder) / "pair.comparison.npz"
-        steps = saving(dock.shown, "product", path)
-        blocked(dock, "saving", lambda: dock.start_task(steps, lambda paths: None))
-        blocked(dock, "opening", lambda: dock.start_task(opening(path), dock.opened.take_up))
+        save = partial(saving, dock.shown, "product", path)
+        blocked(dock, "saving", lambda: dock.start_task(save, lambda paths: None))
+        blocked(dock, "opening", lambda: dock.start_task(partial(opening, path), dock.opened.take_up))
 
 
 def main():

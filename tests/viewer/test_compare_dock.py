@@ -1,12 +1,14 @@
 """The dock as a person uses it: choose, run, read, cancel, and change the layers under it."""
 
 import time
+from functools import partial
 
 import numpy as np
 import pytest
 
 from docks import curves_of, opened, press, run, spots
-from napari_shape_ensembles.viewer import compare_dock, worker
+from napari_shape_ensembles.progress import report
+from napari_shape_ensembles.viewer import compare_dock
 from napari_shape_ensembles.viewer.tasks import opening
 
 
@@ -143,7 +145,7 @@ def test_deleted_curves_are_not_missed_by_repainting(dock, viewer, qtbot):
 
 def slow(*_):
     for index in range(1000):
-        yield worker.Progress("counting", index, 1000)
+        report("counting", index, 1000)
         time.sleep(0.01)
 
 
@@ -178,7 +180,7 @@ def test_a_second_press_during_a_run_starts_nothing(dock, qtbot, monkeypatch):
 )
 def test_every_kind_of_error_ends_in_the_panel(dock, qtbot, monkeypatch, error):
     def failing(*_):
-        yield worker.Progress("failing", 0, 1)
+        report("failing", 0, 1)
         raise error("the reason")
 
     monkeypatch.setattr(compare_dock, "run", failing)
@@ -335,5 +337,5 @@ def test_the_answer_is_scrolled_into_sight_of_a_short_dock(bare_dock, qtbot, tmp
     bar.setValue(0)
     qtbot.waitUntil(lambda: not in_sight(dock.results.answer, dock), timeout=2000)
     with qtbot.waitSignal(dock.finished, timeout=30_000):
-        dock.start_task(opening(tmp_path / "pair.comparison.npz"), dock.opened.take_up)
+        dock.start_task(partial(opening, tmp_path / "pair.comparison.npz"), dock.opened.take_up)
     qtbot.waitUntil(lambda: in_sight(dock.results.answer, dock), timeout=2000)

@@ -10,7 +10,8 @@ from qtpy.QtGui import QMouseEvent
 from qtpy.QtWidgets import QAbstractButton, QAbstractSpinBox, QComboBox
 
 from docks import bare, curves_of, press, run, spots
-from napari_shape_ensembles.viewer import compare_dock, worker
+from napari_shape_ensembles.progress import report
+from napari_shape_ensembles.viewer import compare_dock
 from napari_shape_ensembles.viewer.outlines import aligned, curve, mean_outline, neighbours, usual_and_unusual
 from napari_shape_ensembles.viewer.paints import PAINTS
 
@@ -330,7 +331,7 @@ def slow(*_):
     import time
 
     for index in range(1000):
-        yield worker.Progress("counting", index, 1000)
+        report("counting", index, 1000)
         time.sleep(0.01)
 
 

@@ -10,19 +10,19 @@ from qtpy.QtWidgets import QAbstractButton, QApplication, QLabel, QTabBar
 from curve_makers import blobs
 from docks import opened, press, run, spots
 from napari_shape_ensembles import Ensemble, Settings, compare
+from napari_shape_ensembles.progress import report
 from napari_shape_ensembles.viewer import inspect_dock, landscape_dock, segment_dock, shape_space_dock, smoothing_dock
 from napari_shape_ensembles.viewer.inspect_dock import InspectCurves
 from napari_shape_ensembles.viewer.landscape_dock import LandscapeDock
 from napari_shape_ensembles.viewer.segment_dock import SegmentCurves
 from napari_shape_ensembles.viewer.shape_space_dock import ShapeSpace
 from napari_shape_ensembles.viewer.smoothing_dock import SmoothingDock
-from napari_shape_ensembles.viewer.worker import Progress
 
 
 def slow(*_):
     """Work without an end, in place of what a dock does."""
     while True:
-        yield Progress("counting", 0, 0)
+        report("counting")
         time.sleep(0.01)
 
 

@@ -12,6 +12,7 @@ from napari.components import ViewerModel
 from qtpy.QtWidgets import QApplication
 
 from docks import bare, curves_of, opened, press, run, spots
+from napari_shape_ensembles.progress import over_blocks, report
 from napari_shape_ensembles.viewer import compare_dock, worker
 from napari_shape_ensembles.viewer.layers import is_own
 
@@ -27,7 +28,7 @@ def counts(viewer):
 
 def slow(*_):
     for index in range(1000):
-        yield worker.Progress("counting", index, 1000)
+        report("counting", index, 1000)
         time.sleep(0.01)
 
 
@@ -301,7 +302,7 @@ def test_a_cancelled_run_lets_go_of_its_copies_of_the_images(bare_dock, qtbot, m
     def copying(sources, *_):
         copies.extend(weakref.ref(source.data) for side in sources for source in side)
         while True:
-            yield worker.Progress("counting", 0, 0)
+            report("counting", 0, 0)
             time.sleep(0.01)
 
     monkeypatch.setattr(compare_dock, "run", copying)
@@ -320,7 +321,7 @@ def test_a_run_after_a_cancelled_one_waits_for_its_thread_and_then_succeeds(bare
         threads.append("in")
         time.sleep(0.5)
         threads.append("out")
-        yield worker.Progress("never seen", 0, 1)
+        report("never seen", 0, 1)
 
     with monkeypatch.context() as patch:
         patch.setattr(compare_dock, "run", stubborn)
@@ -335,17 +336,15 @@ def test_a_run_after_a_cancelled_one_waits_for_its_thread_and_then_succeeds(bare
 
 
 def test_a_step_that_shares_out_blocks_is_left_between_two_of_them(qtbot):
-    from napari_shape_ensembles.progress import over_blocks
-
     done = []
 
     def steps():
-        yield worker.Progress("one long step", 0, 1)
+        report("one long step", 0, 1)
         over_blocks(lambda block: done.append(block) or time.sleep(0.02), range(500))
-        yield worker.Progress("never reached", 1, 1)
+        report("never reached", 1, 1)
 
     runner = worker.Runner()
-    runner.start(steps())
+    runner.start(steps)
     qtbot.waitUntil(lambda: bool(done), timeout=2000)
     runner.cancel()
     qtbot.wait(200)

@@ -7,6 +7,7 @@ import gc
 import threading
 import time
 import weakref
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +21,7 @@ from curve_makers import blobs
 from docks import press, run
 from napari_shape_ensembles import Comparison, Ensemble, Settings, compare
 from napari_shape_ensembles.comparison.display import MARK, edge_width, simplified
+from napari_shape_ensembles.progress import report
 from napari_shape_ensembles.viewer import sides, tasks, worker
 from napari_shape_ensembles.viewer.inputs import Source
 from napari_shape_ensembles.viewer.layers import curve_layers, is_own, repaint
@@ -170,12 +172,12 @@ def test_b6_a_copy_can_be_painted_again_from_its_features(layers):
 
 def test_b7_b8_errors_are_returned_and_workers_are_freed(qtbot):
     def failing():
-        yield worker.Progress("failing", 0, 1)
+        report("failing", 0, 1)
         raise RuntimeError("the reason")
 
     runner = worker.Runner()
     with qtbot.waitSignal(runner.ended, timeout=5000) as ended:
-        runner.start(failing())
+        runner.start(failing)
         alive = weakref.ref(runner._worker)
     assert "the reason" in ended.args[0].reason
     qtbot.waitUntil(lambda: gc.collect() >= 0 and alive() is None, timeout=2000)
@@ -195,15 +197,28 @@ def test_b10_one_worker_at_a_time(qtbot):
         most.append(len(inside))
         time.sleep(0.15)
         inside.pop()
-        yield worker.Progress("slept", 1, 1)
+        report("slept", 1, 1)
 
     runner = worker.Runner()
     for _ in range(4):
-        runner.start(steps())
+        runner.start(steps)
         qtbot.wait(30)
     with qtbot.waitSignal(runner.ended, timeout=5000):
         pass
     assert max(most) == 1
+
+
+def test_a_step_reported_again_for_each_block_reaches_the_window_once(qtbot):
+    def work():
+        for _ in range(500):
+            report("one long step", 0, 2)
+        report("another", 1, 2)
+
+    runner, told = worker.Runner(), []
+    runner.progressed.connect(lambda step: told.append(step.name))
+    with qtbot.waitSignal(runner.ended, timeout=5000):
+        runner.start(work)
+    assert told == ["one long step", "another"]
 
 
 def test_b11_replaced_curves_are_freed(bare_dock, model, qtbot):
@@ -255,8 +270,8 @@ def test_what_takes_long_is_never_done_by_the_windows_own_thread(bare_dock, qtbo
     run(bare_dock, qtbot)
     path = tmp_path / "pair.comparison.npz"
     for steps, then in (
-        (tasks.saving(bare_dock.shown, "product", path), lambda paths: None),
-        (tasks.opening(path), bare_dock.opened.take_up),
+        (partial(tasks.saving, bare_dock.shown, "product", path), lambda paths: None),
+        (partial(tasks.opening, path), bare_dock.opened.take_up),
     ):
         with qtbot.waitSignal(bare_dock.finished, timeout=30_000):
             bare_dock.start_task(steps, then)

@@ -16,7 +16,8 @@ from napari_shape_ensembles import Comparison, Outlines, Settings
 from napari_shape_ensembles.comparison.display import MARK
 from napari_shape_ensembles.io import SettingsFile, load_settings, read_curves, save_settings
 from napari_shape_ensembles.outlines import Method
-from napari_shape_ensembles.viewer import compare_dock, file_actions, layers, tasks, worker
+from napari_shape_ensembles.progress import report
+from napari_shape_ensembles.viewer import compare_dock, file_actions, layers, tasks
 from napari_shape_ensembles.viewer.paints import BLUE, ORANGE, PAINTS, typical
 
 PLUGIN = "napari-shape-ensembles"
@@ -235,7 +236,7 @@ def test_a_file_opened_during_a_run_is_shown_after_it(done, model, qtbot, tmp_pa
 
     def slow(*_):
         for index in range(200):
-            yield worker.Progress("counting", index, 200)
+            report("counting", index, 200)
             time.sleep(0.01)
 
     monkeypatch.setattr(compare_dock, "run", slow)
@@ -366,7 +367,7 @@ def test_a_report_is_written_in_the_background(done, qtbot, tmp_path, answer, en
 def test_nothing_is_written_during_a_run(done, qtbot, monkeypatch, tmp_path, answer):
     def slow(*_):
         for index in range(200):
-            yield worker.Progress("counting", index, 200)
+            report("counting", index, 200)
             time.sleep(0.01)
 
     monkeypatch.setattr(compare_dock, "run", slow)
@@ -530,7 +531,7 @@ def test_a_row_that_hangs_on_the_archetype_is_no_answer(done, qtbot, monkeypatch
 def test_the_check_can_be_cancelled(done, qtbot, monkeypatch):
     def slow(*_):
         for index in range(1000):
-            yield worker.Progress("counting", index, 1000)
+            report("counting", index, 1000)
             time.sleep(0.01)
 
     monkeypatch.setattr(file_actions, "checking", slow)
@@ -552,7 +553,7 @@ def test_the_keyboard_starts_the_check_and_escape_cancels_it(make_napari_viewer,
 
     def slow(*_):
         for index in range(1000):
-            yield worker.Progress("counting", index, 1000)
+            report("counting", index, 1000)
             time.sleep(0.01)
 
     monkeypatch.setattr(file_actions, "checking", slow)
@@ -569,7 +570,7 @@ def test_the_keyboard_starts_the_check_and_escape_cancels_it(make_napari_viewer,
 
 def test_an_error_of_the_check_is_said_and_the_result_stays(done, qtbot, monkeypatch):
     def failing(*_):
-        yield worker.Progress("failing", 0, 1)
+        report("failing", 0, 1)
         raise RuntimeError("the reason")
 
     monkeypatch.setattr(file_actions, "checking", failing)

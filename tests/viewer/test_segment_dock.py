@@ -7,10 +7,10 @@ from qtpy.QtWidgets import QCheckBox, QComboBox
 from docks import press, spots
 from napari_shape_ensembles import extract_curves, segment
 from napari_shape_ensembles.outlines import Outlines
+from napari_shape_ensembles.progress import reporting
 from napari_shape_ensembles.viewer.inputs import source_of
 from napari_shape_ensembles.viewer.preview import previews, reduced
 from napari_shape_ensembles.viewer.segment_form import SegmentForm
-from napari_shape_ensembles.viewer.worker import Kept
 
 PREVIEW = "segmentation preview"
 
@@ -277,9 +277,10 @@ def test_an_image_of_middle_size_is_shown_exactly_at_once_where_no_step_takes_lo
 
 def everything_shown(viewer, image, settings):
     """Drafts and the exact preview of an image, in their order."""
-    steps = previews(source_of(viewer.add_image(image), viewer.dims), settings)
-    found = list(kept := Kept(steps))
-    return [one for one in found if one is not None] + [kept.value]
+    heard = []
+    with reporting(heard.append):
+        exact = previews(source_of(viewer.add_image(image), viewer.dims), settings)
+    return [*(step.result for step in heard if step.result is not None), exact]
 
 
 def test_images_are_reduced_by_block_means():

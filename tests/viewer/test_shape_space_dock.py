@@ -11,6 +11,7 @@ from scipy.spatial.distance import pdist
 from curve_makers import blobs, ellipse
 from docks import opened, press, run, spots
 from napari_shape_ensembles import Ensemble, Settings, compare
+from napari_shape_ensembles.progress import report
 from napari_shape_ensembles.shapes import TrigonometricExpansion
 from napari_shape_ensembles.viewer import tasks
 from napari_shape_ensembles.viewer.shape_canvas import Densities, ShareBar, round_length
@@ -224,10 +225,10 @@ def test_cancel_stops_an_explanation(space, qtbot, monkeypatch):
 
     def slow(_):
         for _ in range(500):
-            yield tasks.STEPS[0]
+            report(tasks.STEPS[0])
             time.sleep(0.01)
 
-    monkeypatch.setattr(tasks, "explanation_steps", slow)
+    monkeypatch.setattr(tasks, "explain", slow)
     press(space.explain_button, qtbot)
     assert not space.explain_button.isEnabled()
     press(space.cancel_button, qtbot)
@@ -238,10 +239,10 @@ def test_cancel_stops_an_explanation(space, qtbot, monkeypatch):
 
 def test_an_error_is_said_in_place(space, qtbot, monkeypatch):
     def failing(_):
-        yield tasks.STEPS[0]
+        report(tasks.STEPS[0])
         raise RuntimeError("the reason")
 
-    monkeypatch.setattr(tasks, "explanation_steps", failing)
+    monkeypatch.setattr(tasks, "explain", failing)
     explain(space, qtbot)
     assert "the reason" in space.status.text()
     assert space.explain_button.isEnabled()

@@ -11,7 +11,7 @@ from qtpy.QtWidgets import QApplication
 
 from docks import press, spots
 from napari_shape_ensembles import decision_landscape, extract_curves
-from napari_shape_ensembles.studies import Partial
+from napari_shape_ensembles.progress import report, reporting
 from napari_shape_ensembles.viewer import landscape_dock as landscape_module
 from napari_shape_ensembles.viewer import plot_view
 from napari_shape_ensembles.viewer.landscape_dock import LandscapeDock
@@ -241,13 +241,15 @@ def test_a_run_that_fails_leaves_the_finished_study(landscape_dock, qtbot, monke
     works = landscape_module.run_landscape
 
     def failing(*args):
-        steps = works(*args)
-        while late and not isinstance(step := next(steps), Partial):
-            yield step
+        def fail_half_way(step):
+            report(step.name, step.done, step.total, step.result)
+            if step.result is not None:
+                raise ValueError("the reason")
+
         if late:
-            yield step
+            with reporting(fail_half_way):
+                works(*args)
         raise ValueError("the reason")
-        yield
 
     monkeypatch.setattr(landscape_module, "run_landscape", failing)
     run(landscape_dock, qtbot)

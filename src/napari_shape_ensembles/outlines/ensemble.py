@@ -303,10 +303,10 @@ def _pixel(size: float | Sequence[float] | Real | None) -> tuple[float, float] |
     """Height and width of a pixel."""
     if size is None:
         return None
-    sides = np.broadcast_to(np.asarray(size, dtype=np.float64), 2)
-    if not (np.isfinite(sides).all() and (sides > 0).all()):
+    sides = np.atleast_1d(np.asarray(size, dtype=np.float64))
+    if sides.shape not in ((1,), (2,)) or not (np.isfinite(sides).all() and (sides > 0).all()):
         raise ValueError(f"pixel_size is the height and width of a pixel, two positive numbers, not {size!r}")
-    return float(sides[0]), float(sides[1])
+    return float(sides[0]), float(sides[-1])
 
 
 def _common(sizes: Sequence[tuple[float, float] | None]) -> tuple[float, float] | None:

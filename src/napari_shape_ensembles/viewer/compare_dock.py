@@ -13,6 +13,7 @@ from qtpy.QtCore import QEvent, Signal
 from qtpy.QtWidgets import QHBoxLayout, QProgressBar, QPushButton, QVBoxLayout, QWidget
 
 from ..comparison import INCONCLUSIVE, Comparison
+from ..progress import Progress
 from .copies import Copies
 from .curve_views import CurveViews, SideBySide
 from .exclusion_row import ExclusionRow
@@ -32,7 +33,7 @@ from .staleness import Basis, Watch, basis, changes
 from .tasks import Opened
 from .views import Shown
 from .widgets import ScrollColumn, is_closed, keeping_focus, once, run_keys, wrapped
-from .worker import Failure, Outcome, Progress, Runner, Steps, Turn, run
+from .worker import Failure, Outcome, Runner, Turn, Work, run
 
 
 class CompareShapes(QWidget):
@@ -176,16 +177,16 @@ class CompareShapes(QWidget):
         self.results.note("")
         self.results.say("")
         self.painting.hide()
-        self.runner.prepare(copies.turns(), partial(self._steps, chosen, copies))
+        self.runner.prepare(copies.turns(), partial(self._work, chosen, copies))
         with keeping_focus(self, self.cancel_button):
             self.stale.hide()
-            self._show_progress(Progress("starting", 0, 0))
+            self._show_progress(Progress("starting"))
 
-    def _steps(self, chosen: LayersOfSides, copies: Copies) -> Steps:
+    def _work(self, chosen: LayersOfSides, copies: Copies) -> Work:
         segmentation, analysis = self.settings.segmentation(), self.settings.analysis()
         excluded = self.exclusions.of(itertools.chain(*chosen), segmentation)
         self._next = copies.basis(segmentation, analysis, excluded), copies.sources()
-        return run(copies.sources(), segmentation, analysis, excluded)
+        return partial(run, copies.sources(), segmentation, analysis, excluded)
 
     def _basis_of(self, chosen: LayersOfSides) -> Basis:
         segmentation = self.settings.segmentation()
@@ -317,7 +318,7 @@ class CompareShapes(QWidget):
         self.kept.keep(None)
         return self.showing(Shown.of_run(outcome.result, *self._next))
 
-    def start_task(self, steps: Steps, then: Callable[[Any], list[Turn] | None]) -> None:
+    def start_task(self, work: Work, then: Callable[[Any], list[Turn] | None]) -> None:
         """Do something with the result, or with a file, in the background.
 
         `then` takes what it returns, and may return turns that the window is to draw between.
@@ -325,9 +326,9 @@ class CompareShapes(QWidget):
         if not self.runner.busy:
             self._then = then
             self.opened.note_use()
-            self.runner.start(steps)
+            self.runner.start(work)
             with keeping_focus(self, self.cancel_button):
-                self._show_progress(Progress("starting", 0, 0))
+                self._show_progress(Progress("starting"))
 
     def keep_unsaved(self) -> None:
         """Keep a result that can be found nowhere else at hand, before another takes its place."""

@@ -2,6 +2,7 @@
 
 import weakref
 from dataclasses import replace
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
@@ -14,7 +15,7 @@ from ..io import load_settings, save_settings
 from .inputs import Source
 from .report import as_python, as_python_of_file, as_text
 from .settings_files import take_over, to_file
-from .tasks import ENDING, Robustness, checking, exported, exporting, opening, reporting, saving
+from .tasks import ENDING, Robustness, checking, exported, exporting, opening, saving, writing_report
 from .widgets import tip
 
 if TYPE_CHECKING:
@@ -96,7 +97,7 @@ class FileActions(QObject):
         path = None if shown is None else self._asked("Save comparison", f"comparison{ENDING}", _COMPARISONS)
         if shown is not None and path is not None:
             painted = self._dock.painting.choice.currentData()
-            self._dock.start_task(saving(shown, painted, path), self._saved)
+            self._dock.start_task(partial(saving, shown, painted, path), self._saved)
 
     def _saved(self, paths: list[Path]) -> None:
         self._dock.unsaved = False
@@ -108,19 +109,19 @@ class FileActions(QObject):
         kinds = {words: ending for words, ending in _CURVES.items() if find_spec(_NEEDS.get(ending, "csv"))}
         path = None if shown is None else self._asked("Export curves of A and B", "curves.csv", kinds)
         if shown is not None and path is not None and self._may_replace(*exported(path)):
-            self._dock.start_task(exporting(shown, path), self._written)
+            self._dock.start_task(partial(exporting, shown, path), self._written)
 
     def report(self) -> None:
         """Explain the result, and write that."""
         shown = self._dock.shown
         path = None if shown is None else self._asked("Write report", "report.html", _REPORTS)
         if shown is not None and path is not None:
-            self._dock.start_task(reporting(shown.result, path), self._written)
+            self._dock.start_task(partial(writing_report, shown.result, path), self._written)
 
     def check(self) -> None:
         """Test how robust the result is."""
         if self._dock.shown is not None:
-            self._dock.start_task(checking(self._dock.shown.result), self._judge)
+            self._dock.start_task(partial(checking, self._dock.shown.result), self._judge)
 
     def _judge(self, found: Robustness) -> "list[Turn]":
         shown = self._dock.shown
@@ -130,7 +131,7 @@ class FileActions(QObject):
         """Show a result out of a file."""
         path = self._chosen("Open comparison", _COMPARISONS)
         if path is not None:
-            self._dock.start_task(opening(path), self._dock.opened.take_up)
+            self._dock.start_task(partial(opening, path), self._dock.opened.take_up)
 
     def save_settings(self) -> None:
         """Save what the form sets."""

@@ -5,7 +5,7 @@ deleted: the run has all it needs.
 """
 
 import zlib
-from collections.abc import Generator, Hashable, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -14,6 +14,7 @@ from napari.layers import Image, Labels, Layer, Shapes
 from numpy.typing import NDArray
 
 from ..outlines import Ensemble, Outlines, conversion_factor
+from ..progress import as_part, report
 
 if TYPE_CHECKING:
     from napari.components import Dims
@@ -203,8 +204,12 @@ def _adler(values: NDArray[Any]) -> int:
     return zlib.adler32(np.ascontiguousarray(values).view(np.uint8).data) if values.size else 0
 
 
-def trace(source: Source, settings: SegmentationSettings) -> Generator[str, None, Ensemble]:
-    """Find the outlines of a source: yields the name of each step before it, returns the ensemble.
+#: Steps that `trace` reports, by the kind of source.
+TRACING_STEPS = {"image": 2, "labels": 1, "shapes": 0}
+
+
+def trace(source: Source, settings: SegmentationSettings) -> Ensemble:
+    """Find the outlines of a source.
 
     Raises
     ------
@@ -215,11 +220,11 @@ def trace(source: Source, settings: SegmentationSettings) -> Generator[str, None
         if source.kind == "shapes":
             curves = [outline * source.scale for outline in source.data]
             return Ensemble(curves, name=source.name, unit=source.unit, dropped=source.left_out)
-        labels = source.data
+        labels, steps = source.data, TRACING_STEPS[source.kind]
         if source.kind == "image":
-            yield f"segmenting {source.name}"
-            labels = settings.labels(source.data)
-        yield f"tracing {source.name}"
+            with as_part(0, steps, f"segmenting {source.name}: "):
+                labels = settings.labels(source.data)
+        report(f"tracing {source.name}", steps - 1, steps)
         return settings.trace(labels, scale=tuple(source.scale), unit=source.unit, name=source.name)
     except ValueError as error:
         raise ValueError(f"{source.name}: {error}") from error
@@ -233,10 +238,4 @@ def ensemble_of(layer: Layer, dims: "Dims", settings: SegmentationSettings | Non
     ValueError
         When there is nothing to trace, saying what to do.
     """
-    steps = trace(source_of(layer, dims), settings or SegmentationSettings())
-    while True:
-        try:
-            next(steps)
-        except StopIteration as end:
-            ensemble: Ensemble = end.value
-            return ensemble
+    return trace(source_of(layer, dims), settings or SegmentationSettings())

@@ -1,6 +1,5 @@
 """The dock *Inspect curves*: which outlines deserve a second look, and what the answer is without them."""
 
-from collections.abc import Generator
 from functools import partial
 from typing import Any
 
@@ -22,9 +21,10 @@ from qtpy.QtWidgets import (
     QWidget,
 )
 
-from ..comparison import Comparison, Settings, Step, comparison_steps
-from ..inspection import Inspection, disagreement_steps, inspection_steps
+from ..comparison import Comparison, Settings, compare
+from ..inspection import Inspection, disagreement, inspect_curves
 from ..outlines import Outlines, segment
+from ..progress import Progress, report
 from .colorbar import ColorBar
 from .fonts import with_label_font
 from .inputs import ACCEPTED, SegmentationSettings, Source, source_of, trace
@@ -35,7 +35,7 @@ from .result_dock import ResultDock
 from .staleness import Basis, basis
 from .ticks import with_clear_boxes
 from .widgets import NarrowList, ScrollColumn, form, keeping_focus, run_keys, tip, wrapped
-from .worker import Failure, Kept, Progress
+from .worker import Failure
 
 _SUSPICIOUS, _TWO = "suspicious", "two"
 _QUESTIONS = {
@@ -171,18 +171,16 @@ class InspectCurves(ResultDock):
             self._end(Failure(str(error)))
             return
         inspect = _inspection if self.question.currentData() == _SUSPICIOUS else _disagreement
-        steps: Any = inspect(sources, self.border.isChecked())
-        self.runner.start(steps)
-        self._show_progress(Progress("starting", 0, 0))
+        self.runner.start(partial(inspect, sources, self.border.isChecked()))
+        self._show_progress(Progress("starting"))
 
     def compare_again(self) -> None:
         """Compare the two ensembles without the curves that are marked as excluded."""
         if self.runner.busy or self.result is None or len(self._layers) != 2:
             return
         a, b = self.result.without(tuple(excluded_of(layer) for layer in self._layers))
-        steps: Any = comparison_steps(a, b, Settings())
-        self.runner.start(steps)
-        self._show_progress(Progress("comparing again", 0, 0))
+        self.runner.start(partial(compare, a, b, Settings()))
+        self._show_progress(Progress("comparing again"))
 
     def cancel(self) -> None:
         """Stop what is under way; layers on their way into the viewer still come."""
@@ -194,7 +192,7 @@ class InspectCurves(ResultDock):
             self.show_staleness()
             self.finished.emit()
 
-    def _show_progress(self, step: Progress | Step) -> None:
+    def _show_progress(self, step: Progress) -> None:
         with keeping_focus(self, self.cancel_button):
             self.stale.hide()
             for part in (self.cancel_button, self.progress, self.reason):
@@ -305,16 +303,10 @@ def _offered(layer: Any) -> bool:
     return isinstance(layer, ACCEPTED) and not is_own(layer)
 
 
-def _inspection(
-    sources: tuple[Source, ...], border: bool
-) -> Generator[Step | Progress, None, tuple[Inspection, list[Shapes]]]:
-    ensembles = []
-    for source in sources:
-        for name in (steps := Kept(trace(source, SegmentationSettings(keep_border=border)))):
-            yield Progress(name, 0, 0)
-        ensembles.append(steps.value)
+def _inspection(sources: tuple[Source, ...], border: bool) -> tuple[Inspection, list[Shapes]]:
+    ensembles = tuple(trace(source, SegmentationSettings(keep_border=border)) for source in sources)
     pixels = tuple(float(np.sqrt(np.prod(source.scale))) for source in sources)
-    result = yield from inspection_steps(tuple(ensembles), pixels=pixels, frames=tuple(map(_frame, sources)))
+    result = inspect_curves(ensembles, pixels=pixels, frames=tuple(map(_frame, sources)))
     return result, inspected_layers(result, sources)
 
 
@@ -325,13 +317,11 @@ def _frame(source: Source) -> Any:
     return (np.array([[0, 0], source.data.shape[:2]]) - 0.5) * source.scale
 
 
-def _disagreement(
-    sources: tuple[Source, ...], border: bool
-) -> Generator[Step | Progress, None, tuple[Inspection, list[Shapes]]]:
-    yield Progress("segmenting", 0, 0)
+def _disagreement(sources: tuple[Source, ...], border: bool) -> tuple[Inspection, list[Shapes]]:
+    report("segmenting")
     labels = [segment(source.data) if source.kind == "image" else source.data for source in sources]
     one = sources[0]
-    result = yield from disagreement_steps(
+    result = disagreement(
         (labels[0], labels[1]), outlines=Outlines(keep_border=border), scale=tuple(one.scale), unit=one.unit
     )
     return result, inspected_layers(result, sources)

@@ -1,6 +1,6 @@
 """The dock *Decision landscape*: two samples in, the answer at every rank and number of landmarks out."""
 
-from collections.abc import Generator
+from collections.abc import Callable
 from dataclasses import fields
 from functools import partial
 from typing import Any
@@ -10,6 +10,7 @@ from napari.components import ViewerModel
 from qtpy.QtWidgets import QWidget
 
 from ..studies import DecisionLandscape
+from ..studies.ranges import LANDSCAPE
 from .hand_over import load_into_compare
 from .inputs import source_of
 from .layer_sides import LayerSides
@@ -18,8 +19,6 @@ from .ranges import NumbersEdit
 from .study_dock import StudyDock, named
 from .study_worker import Ranges, run_landscape
 
-_RANKS = "2-20:2, 25, 30, 40, 50, 75, 100, 150"
-_LANDMARKS = "100-500:100"
 _GRID = 1  # the panel with the cells
 
 
@@ -36,8 +35,8 @@ class LandscapeDock(StudyDock):
 
     def __init__(self, napari_viewer: ViewerModel, parent: QWidget | None = None) -> None:
         self.sides = LayerSides(napari_viewer)
-        ranks = NumbersEdit(_RANKS, "Numbers of undulation coordinates.", least=1)
-        landmarks = NumbersEdit(_LANDMARKS, "Numbers of points placed on every outline.", least=20)
+        ranks = NumbersEdit(LANDSCAPE["ranks"], "Numbers of undulation coordinates.", least=1)
+        landmarks = NumbersEdit(LANDSCAPE["landmarks"], "Numbers of points placed on every outline.", least=20)
         ranges = {"ranks": ("Ranks", named(ranks, "Ranks")), "landmarks": ("Landmarks", named(landmarks, "Landmarks"))}
         super().__init__(napari_viewer, self.sides, ranges, parent)
         for name in self.swept:
@@ -48,11 +47,11 @@ class LandscapeDock(StudyDock):
         """Why the two samples cannot be compared."""
         return self.sides.why_not()
 
-    def steps(self) -> Generator[Any, None, DecisionLandscape]:
+    def work(self) -> Callable[[], DecisionLandscape]:
         """The landscape of the two samples, from copies of what their layers show."""
         a, b = (tuple(source_of(layer, self.viewer.dims) for layer in side) for side in self.sides.chosen())
         swept = Ranges(*(tuple(self.ranges[name].whole_values()) for name in ("ranks", "landmarks")))
-        return run_landscape((a, b), self.settings.segmentation(), self.settings.analysis(), swept)
+        return partial(run_landscape, (a, b), self.settings.segmentation(), self.settings.analysis(), swept)
 
     def plot(self, result: DecisionLandscape, test: str) -> Plot:
         """The three panels, with the settings in use framed."""

@@ -87,7 +87,7 @@ class OpenedResults(QObject):
         except ValueError as error:
             self._dock.results.note(f"⚠ {error}")
         else:
-            self._dock.start_task(restoring(shown, layers), self.take_up)
+            self._dock.start_task(partial(restoring, shown, layers), self.take_up)
 
     def take_up(self, opened: Opened) -> "list[Turn]":
         """Show a result with its settings and its painting, in turns; its layers are in the viewer."""
@@ -119,7 +119,7 @@ class OpenedResults(QObject):
     def bring_back(self) -> None:
         """Show the unsaved result again that another one has replaced."""
         if self._dock.kept.kept is not None:
-            self._dock.start_task(restoring(self._dock.kept.kept), self._brought_back)
+            self._dock.start_task(partial(restoring, self._dock.kept.kept), self._brought_back)
 
     def _brought_back(self, opened: Opened) -> "list[Turn]":
         """Show what was kept; what is shown now, if it is unsaved too, is kept in its place."""

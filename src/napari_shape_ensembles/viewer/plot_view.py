@@ -1,12 +1,12 @@
 """A figure in a dock: drawn in a thread of its own, since matplotlib takes longer than a window may stand still."""
 
 import logging
-from collections.abc import Callable, Generator
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
-from napari.qt.threading import create_worker
 from numpy.typing import NDArray
 from qtpy.QtCore import QEvent, QPoint, QSize, Qt, QTimer, Signal
 from qtpy.QtGui import QHelpEvent, QImage, QMouseEvent, QPainter, QPaintEvent, QResizeEvent
@@ -14,6 +14,7 @@ from qtpy.QtWidgets import QSizePolicy, QToolTip, QWidget
 
 from .fonts import Drawing
 from .widgets import tip
+from .worker import Background
 
 log = logging.getLogger(__name__)
 
@@ -104,7 +105,7 @@ class PlotView(Drawing):
             self._again = True
         elif self._plot is not None and self.width() >= _LEAST[0] and self.height() >= _LEAST[1]:
             self._busy, self._again = True, False
-            worker = create_worker(_safely_rendered, self._plot, self._look(), _start_thread=False)
+            worker = Background(partial(_safely_rendered, self._plot, self._look())).worker()
             worker.returned.connect(self._show)
             worker.start()
 
@@ -196,13 +197,8 @@ class PlotView(Drawing):
         return QSize(*_READABLE)
 
 
-def _safely_rendered(plot: Plot, look: Look) -> Generator[None, None, Drawn | str]:
-    """The picture, or why it cannot be drawn.
-
-    A generator, though of one step: napari lists workers as long as its window is there, and a function's keep what
-    they were called with, such as a whole study.
-    """
-    yield
+def _safely_rendered(plot: Plot, look: Look) -> Drawn | str:
+    """The picture, or why it cannot be drawn."""
     try:
         return _rendered(plot, look)
     except Exception as error:

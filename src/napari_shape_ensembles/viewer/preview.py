@@ -5,18 +5,17 @@ exact one follows.
 """
 
 from collections import Counter
-from collections.abc import Generator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..outlines import TILINGS, Outlines, segmentation_steps
+from ..outlines import TILINGS, Outlines, segment
 from ..outlines.extract import AT_BORDER, too_small
 from ..outlines.split import neighbours
+from ..progress import report
 from .inputs import Source
-from .worker import Kept
 
 Labels = NDArray[np.integer]
 
@@ -46,19 +45,19 @@ class Preview:
     draft: bool
 
 
-def previews(source: Source, settings: Outlines) -> Generator[Preview | None, None, Preview]:
-    """Yield None between steps and a draft as soon as there is one; return the exact preview."""
+def previews(source: Source, settings: Outlines) -> Preview:
+    """Report a draft as soon as there is one; return the exact preview."""
     side = max(source.data.shape[:2])
     if side > (_DRAFT if _takes_long(settings) else _AT_ONCE):
         factor = int(np.ceil(side / _DRAFT))
         coarse = reduced(source.data, factor)
-        for _ in (steps := Kept(segmentation_steps(coarse, settings.at_resolution(1 / factor)))):
-            yield None
+        labels = segment(coarse, settings.at_resolution(1 / factor))
         rows, columns = source.data.shape[:2]
-        yield preview(_enlarged(steps.value, factor, (rows, columns)), source, settings, draft=True)
-    for _ in (steps := Kept(segmentation_steps(source.data, settings))):
-        yield None
-    return preview(steps.value, source, settings, draft=False)
+        draft = preview(_enlarged(labels, factor, (rows, columns)), source, settings, draft=True)
+        report("segmenting", result=draft)
+    labels = segment(source.data, settings)
+    report("finding outlines")
+    return preview(labels, source, settings, draft=False)
 
 
 def _takes_long(settings: Outlines) -> bool:

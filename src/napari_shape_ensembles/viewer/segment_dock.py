@@ -11,6 +11,7 @@ from napari.utils.colormaps import Colormap
 from qtpy.QtCore import QEvent, QTimer, Signal
 from qtpy.QtWidgets import QCheckBox, QHBoxLayout, QProgressBar, QPushButton, QVBoxLayout, QWidget
 
+from ..progress import Progress
 from .histogram import Histogram
 from .inputs import Source, source_of
 from .layer_choice import LayerChoice
@@ -19,7 +20,7 @@ from .preview import Preview, previews
 from .segment_form import SegmentForm
 from .segment_layers import Committed, all_planes, commit, displayed
 from .widgets import ScrollColumn, form, is_closed, keeping_focus, once, run_keys, wrapped
-from .worker import Failure, Progress, Runner
+from .worker import Failure, Runner
 
 # How long further changes are waited for before a preview starts.
 _DEBOUNCE_MS = 25
@@ -111,7 +112,7 @@ class SegmentCurves(QWidget):
         self.form.changed.connect(self.ask)
         self.live.toggled.connect(self.ask)
         self._debounce.timeout.connect(self._start_preview)
-        self.previewer.progressed.connect(self._show_preview)
+        self.previewer.progressed.connect(self._show_draft)
         self.previewer.ended.connect(self._end_preview)
         self.commit_button.clicked.connect(self.commit)
         self.cancel_button.clicked.connect(self.cancel)
@@ -177,12 +178,13 @@ class SegmentCurves(QWidget):
         except ValueError as error:
             self._end_preview(Failure(str(error)))
             return
-        steps: Any = previews(self._source, settings)
-        self.previewer.start(steps)
+        self.previewer.start(partial(previews, self._source, settings))
 
-    def _show_preview(self, preview: Preview | None) -> None:
-        if preview is None:
-            return
+    def _show_draft(self, progress: Progress) -> None:
+        if progress.result is not None:
+            self._show_preview(progress.result)
+
+    def _show_preview(self, preview: Preview) -> None:
         self.shown = preview
         self._draw(preview.lines)
         self.count.setText(_words(preview))
@@ -240,13 +242,13 @@ class SegmentCurves(QWidget):
         stack = not self.planes.isHidden() and self.planes.isChecked()
         try:
             batch = all_planes(self._image, self._source) if stack else displayed(self._source)
-            steps: Any = commit(batch, self.form.segmentation())
+            work = partial(commit, batch, self.form.segmentation())
         except ValueError as error:
             self._end_commit(Failure(str(error)))
             return
-        self.runner.start(steps)
+        self.runner.start(work)
         with keeping_focus(self, self.cancel_button):
-            self._show_progress(Progress("starting", 0, 0))
+            self._show_progress(Progress("starting"))
 
     def cancel(self) -> None:
         """Stop a commit under way; layers on their way into the viewer still come."""

@@ -1,6 +1,5 @@
 """The layers that a committed segmentation leaves: labels, and outlines with their measures."""
 
-from collections.abc import Generator
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,8 +9,8 @@ from napari.layers import Image, Labels, Shapes
 from numpy.typing import NDArray
 
 from ..outlines import Ensemble, Outlines
+from ..progress import as_part, report
 from .inputs import Source
-from .worker import Progress
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,20 +57,20 @@ def all_planes(layer: Image, source: Source) -> Batch:
     return Batch(source, {place: data[place] for place in np.ndindex(*hidden)}, hidden, placement)
 
 
-def commit(batch: Batch, settings: Outlines) -> Generator[Progress, None, Committed]:
-    """Segment and trace every plane; yields the step that starts, returns the layers."""
+def commit(batch: Batch, settings: Outlines) -> Committed:
+    """Segment and trace every plane, and make the layers."""
     total = 2 * len(batch.planes) + 1
     sheets: dict[tuple[int, ...], NDArray[np.integer]] = {}
     ensembles: dict[tuple[int, ...], Ensemble] = {}
     for index, (place, plane) in enumerate(batch.planes.items()):
         where = f" plane {', '.join(map(str, place))}" if place else ""
-        yield Progress(f"segmenting {batch.source.name}{where}", 2 * index, total)
-        sheets[place] = settings.labels(plane)
-        yield Progress(f"tracing {batch.source.name}{where}", 2 * index + 1, total)
+        with as_part(2 * index, total, f"segmenting {batch.source.name}{where}: "):
+            sheets[place] = settings.labels(plane)
+        report(f"tracing {batch.source.name}{where}", 2 * index + 1, total)
         ensembles[place] = settings.trace(
             sheets[place], scale=tuple(batch.source.scale), unit=batch.source.unit, name=batch.source.name
         )
-    yield Progress("making layers", total - 1, total)
+    report("making layers", total - 1, total)
     return Committed(
         _labels_layer(batch, sheets, settings), _curves_layer(batch, ensembles, settings), list(ensembles.values())
     )

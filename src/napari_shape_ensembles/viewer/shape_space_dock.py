@@ -2,6 +2,7 @@
 
 import weakref
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from qtpy.QtWidgets import QComboBox, QFileDialog, QHBoxLayout, QProgressBar, QP
 from ..comparison import Comparison
 from ..explanation import Explanation
 from ..outlines import Ensemble
+from ..progress import Progress
 from .compare_dock import CompareShapes
 from .explanation_panel import ExplanationPanel
 from .shape_explorer import ShapeExplorer
@@ -23,7 +25,7 @@ from .stale_banner import StaleBanner
 from .staleness import Watch
 from .tasks import explaining, saving_report
 from .widgets import ScrollColumn, is_closed, keeping_focus, once, run_keys, wrapped
-from .worker import Failure, Progress, Runner
+from .worker import Failure, Runner
 
 _NONE = (
     "There is no comparison yet. Open the dock Compare shapes, choose two layers and press Run; "
@@ -197,7 +199,7 @@ class ShapeSpace(QWidget):
     def explain(self) -> None:
         """Explain the comparison in the background."""
         if self.comparison is not None and not self.runner.busy:
-            self.runner.start(explaining(self.comparison))
+            self.runner.start(partial(explaining, self.comparison))
             self._show_state()
 
     def cancel(self) -> None:
@@ -281,7 +283,7 @@ class ShapeSpace(QWidget):
     def write_report(self, path: Path) -> None:
         """Save the report in the background; say where, or why not."""
         if self.panel.explanation is not None and not self.runner.busy:
-            self.runner.start(saving_report(self.panel.explanation, path))
+            self.runner.start(partial(saving_report, self.panel.explanation, path))
             self._show_state()
 
     def showEvent(self, event: QEvent | None) -> None:  # noqa: N802 - Qt's name

@@ -2,13 +2,14 @@
 
 import itertools
 import weakref
-from collections.abc import Generator, Sequence
+from collections.abc import Sequence
 from typing import TypeAlias
 
 from napari.layers import Layer
 
 from ..outlines import Ensemble, in_unit
-from .inputs import SegmentationSettings, Source, trace
+from ..progress import as_part
+from .inputs import TRACING_STEPS, SegmentationSettings, Source, trace
 
 #: Ids left out of an image, in words; and those of all images, A's before B's.
 Ids: TypeAlias = frozenset[str]
@@ -35,10 +36,13 @@ def alive(refs: tuple[Refs, Refs]) -> LayersOfSides | None:
     return (a, b) if (len(a), len(b)) == tuple(map(len, refs)) else None
 
 
-def trace_sides(
-    sources: Sources, settings: SegmentationSettings, excluded: Excluded = ()
-) -> Generator[str, None, tuple[Ensemble, Ensemble]]:
-    """Find the outlines of both samples, without those of the excluded ids: yields the name of each step before it.
+def steps_of(sources: Sources) -> int:
+    """Number of steps that `trace_sides` reports."""
+    return sum(TRACING_STEPS[source.kind] for source in itertools.chain(*sources))
+
+
+def trace_sides(sources: Sources, settings: SegmentationSettings, excluded: Excluded = ()) -> tuple[Ensemble, Ensemble]:
+    """Find the outlines of both samples, without those of the excluded ids.
 
     Raises
     ------
@@ -46,12 +50,13 @@ def trace_sides(
         When an image cannot be segmented, or of several one cannot be pooled with the others, naming it.
     """
     left_out = itertools.chain(excluded, itertools.repeat(frozenset()))
-    found = []
+    done, total, found = 0, steps_of(sources), []
     for side in sources:
         images = []
         for source in side:
-            image = yield from trace(source, settings)
-            images.append(without(image, next(left_out)))
+            with as_part(done, total):
+                images.append(without(trace(source, settings), next(left_out)))
+            done += TRACING_STEPS[source.kind]
         found.append(_pooled(images))
     a, b = found
     return a, b

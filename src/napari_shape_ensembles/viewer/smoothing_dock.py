@@ -1,6 +1,6 @@
 """The dock *Smoothing study*: two groups of layers in, the answer at every smoothing of their outlines out."""
 
-from collections.abc import Generator, Hashable
+from collections.abc import Callable, Hashable
 from functools import partial
 from typing import Any
 
@@ -9,6 +9,7 @@ from napari.components import ViewerModel
 from qtpy.QtWidgets import QCheckBox, QWidget
 
 from ..studies import SmoothingStudy
+from ..studies.ranges import SMOOTHING
 from .hand_over import load_into_compare
 from .inputs import source_of
 from .layer_groups import LayerGroups, why_not
@@ -16,10 +17,6 @@ from .plot_view import Plot
 from .ranges import NumbersEdit
 from .study_dock import StudyDock, named
 from .study_worker import Ranges, run_smoothing
-
-_SIGMAS = "0-8"
-_RANKS = "10, 20, 50, 100"
-_LANDMARKS = "100, 200, 400"
 
 
 class SmoothingDock(StudyDock):
@@ -41,9 +38,15 @@ class SmoothingDock(StudyDock):
             "Off: each object is smoothed by itself. Default off."
         )
         edits = {
-            "sigmas": ("Smoothing σ (px)", NumbersEdit(_SIGMAS, "Gaussian σ in pixels.", least=0, whole=False)),
-            "ranks": ("Ranks", NumbersEdit(_RANKS, "Numbers of undulation coordinates.", least=1)),
-            "landmarks": ("Landmarks", NumbersEdit(_LANDMARKS, "Numbers of points on every outline.", least=20)),
+            "sigmas": (
+                "Smoothing σ (px)",
+                NumbersEdit(SMOOTHING["sigmas"], "Gaussian σ in pixels.", least=0, whole=False),
+            ),
+            "ranks": ("Ranks", NumbersEdit(SMOOTHING["ranks"], "Numbers of undulation coordinates.", least=1)),
+            "landmarks": (
+                "Landmarks",
+                NumbersEdit(SMOOTHING["landmarks"], "Numbers of points on every outline.", least=20),
+            ),
         }
         ranges = {name: (words, named(edit, words)) for name, (words, edit) in edits.items()}
         super().__init__(napari_viewer, self.groups, ranges, parent)
@@ -63,7 +66,7 @@ class SmoothingDock(StudyDock):
         """Why the two groups cannot be compared."""
         return why_not(*self.groups.chosen())
 
-    def steps(self) -> Generator[Any, None, SmoothingStudy]:
+    def work(self) -> Callable[[], SmoothingStudy]:
         """The study of the two groups, from copies of what their layers show."""
         a, b = ([source_of(layer, self.viewer.dims) for layer in group] for group in self.groups.chosen())
         swept = Ranges(
@@ -72,7 +75,7 @@ class SmoothingDock(StudyDock):
             tuple(self.ranges["sigmas"].values()),
         )
         segmentation, settings = self.settings.segmentation(), self.settings.analysis()
-        return run_smoothing((a, b), segmentation, settings, swept, self.merge.isChecked())
+        return partial(run_smoothing, (a, b), segmentation, settings, swept, self.merge.isChecked())
 
     def plot(self, result: SmoothingStudy, test: str) -> Plot:
         """The three panels, with the smoothing in use marked."""

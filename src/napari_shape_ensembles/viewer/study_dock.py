@@ -1,7 +1,7 @@
 """What the docks of studies have in common: run and cancel, a plot that grows as results come, and closing."""
 
 from abc import abstractmethod
-from collections.abc import Generator, Hashable, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import fields, replace
 from typing import Any, Protocol, TypeVar
 
@@ -18,14 +18,14 @@ from qtpy.QtWidgets import (
     QWidget,
 )
 
-from ..studies import Partial
+from ..progress import Progress
 from .plot_view import Plot, PlotView
 from .ranges import NumbersEdit
 from .result_dock import ResultDock
 from .settings_form import SettingsForm
 from .staleness import Basis, basis
 from .widgets import NarrowList, ScrollColumn, form, keeping_focus, run_keys, wrapped
-from .worker import Failure, Progress
+from .worker import Failure, Work
 
 Choices = TypeVar("Choices")
 
@@ -93,7 +93,7 @@ class StudyDock(ResultDock):
         """Why the study cannot be run; empty when it can."""
 
     @abstractmethod
-    def steps(self) -> Generator[Any, None, Any]:
+    def work(self) -> Work:
         """The study, from copies of the layers; a ValueError says what is wrong."""
 
     @abstractmethod
@@ -133,7 +133,7 @@ class StudyDock(ResultDock):
         self._pulse = QTimer(self)
         self._pulse.setSingleShot(True)
         self._pulse.setInterval(_PULSE)
-        self._latest: Progress | Partial[Any] = Progress("starting", 0, 0)
+        self._latest = Progress("starting")
 
     def _lay_out(self, choice: QWidget, ranges: dict[str, tuple[str, NumbersEdit]]) -> None:
         page = QWidget()
@@ -208,14 +208,14 @@ class StudyDock(ResultDock):
             return
         self._before = self.result, self.basis
         try:
-            steps, self._next = self.steps(), self.now()
+            work, self._next = self.work(), self.now()
         except ValueError as error:
             self._end(Failure(str(error)))
             return
         self._say("" if self.result is None else _BEFORE)
         self.picked.setText(_CLICK)
-        self._latest = Progress("starting", 0, 0)
-        self.runner.start(steps)
+        self._latest = Progress("starting")
+        self.runner.start(work)
         self._show_busy()
 
     def cancel(self) -> None:
@@ -244,10 +244,10 @@ class StudyDock(ResultDock):
         """Whether all that a run needs is chosen."""
         return not self._reason()
 
-    def _note_progress(self, progress: Progress | Partial[Any]) -> None:
+    def _note_progress(self, progress: Progress) -> None:
         """Keep what a run tells; it may tell more than a window can show."""
         self._latest = progress
-        if isinstance(progress, Partial) and progress.result.done_something:
+        if progress.result is not None and progress.result.done_something:
             self.result, self.basis = progress.result, self._next
             self._say("")
             self._redraw_soon()

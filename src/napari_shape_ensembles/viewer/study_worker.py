@@ -1,6 +1,6 @@
 """Studies in the background: from copied layers to partial results that can be shown as they come."""
 
-from collections.abc import Generator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -9,10 +9,10 @@ from numpy.typing import NDArray
 
 from ..comparison import Settings
 from ..outlines import Outlines
-from ..studies import DecisionLandscape, Partial, SmoothingStudy, landscape_steps, smoothing_steps
+from ..progress import as_part
+from ..studies import DecisionLandscape, SmoothingStudy, decision_landscape, smoothing_study
 from .inputs import SegmentationSettings, Source
 from .sides import Sources, trace_sides
-from .worker import Kept, Progress
 
 
 @dataclass(frozen=True)
@@ -26,13 +26,11 @@ class Ranges:
 
 def run_landscape(
     sources: Sources, segmentation: SegmentationSettings, settings: Settings, ranges: Ranges
-) -> Generator[Progress | Partial[DecisionLandscape], None, DecisionLandscape]:
+) -> DecisionLandscape:
     """Trace two copied samples, then compare them over ranks and numbers of landmarks."""
-    for name in (traced := Kept(trace_sides(sources, segmentation))):
-        yield Progress(name, 0, 0)
-    return (
-        yield from landscape_steps(*traced.value, ranks=ranges.ranks, landmarks=ranges.landmarks, settings=settings)
-    )
+    with as_part(0, 0):
+        a, b = trace_sides(sources, segmentation)
+    return decision_landscape(a, b, ranks=ranges.ranks, landmarks=ranges.landmarks, settings=settings)
 
 
 def run_smoothing(
@@ -41,7 +39,7 @@ def run_smoothing(
     settings: Settings,
     ranges: Ranges,
     merge: bool,
-) -> Generator[Progress | Partial[SmoothingStudy], None, SmoothingStudy]:
+) -> SmoothingStudy:
     """Segment the copied images of two groups, then sweep the smoothing of their outlines.
 
     With `merge` all objects of an image are smoothed together, as one mask.
@@ -51,18 +49,16 @@ def run_smoothing(
     for sources in groups:
         planes.append([])
         for source in sources:
-            yield Progress(f"segmenting {source.name}", 0, 0)
-            labels = _labels(source, segmentation)
+            with as_part(0, 0, f"segmenting {source.name}: "):
+                labels = _labels(source, segmentation)
             planes[-1].append(labels > 0 if merge else labels)
-    return (
-        yield from smoothing_steps(
-            *planes,
-            sigmas=ranges.sigmas,
-            ranks=ranges.ranks,
-            landmarks=ranges.landmarks,
-            settings=settings,
-            outlines=outlines,
-        )
+    return smoothing_study(
+        *planes,
+        sigmas=ranges.sigmas,
+        ranks=ranges.ranks,
+        landmarks=ranges.landmarks,
+        settings=settings,
+        outlines=outlines,
     )
 
 

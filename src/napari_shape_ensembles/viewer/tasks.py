@@ -1,6 +1,6 @@
 """What the docks do with a result in the background: write it, read it, explain it, test how robust it is."""
 
-from collections.abc import Generator, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -9,14 +9,14 @@ import pandas as pd
 from napari.layers import Shapes
 
 from ..comparison import STEPS as OF_COMPARISON
-from ..comparison import ArchetypeSensitivity, Comparison, sensitivity_steps
-from ..explanation import STEPS, Explanation, explanation_steps
+from ..comparison import ArchetypeSensitivity, Comparison, archetype_sensitivity
+from ..explanation import STEPS, Explanation, explain
 from ..io import CurveTable, read_comparison_view, write_curves
-from ..mmd import DependenceTest, dependence_steps
+from ..mmd import DependenceTest, dependence_test
+from ..progress import as_part, report
 from .layers import layers_of, painted_data
 from .paints import PAINTS, typical
 from .views import Shown, pixel_size
-from .worker import Kept, Progress
 
 ENDING = ".comparison.npz"
 REPORTS = (".html", ".htm", ".pdf")
@@ -64,26 +64,26 @@ class Robustness:
         return replace(shown, result=result, notes=(*shown.notes, *self.sentences()))
 
 
-def opening(path: Path) -> Generator[Progress, None, Opened]:
+def opening(path: Path) -> Opened:
     """Read a saved comparison, and make its layers."""
-    yield Progress(f"opening {path.name}", 0, 3)
+    report(f"opening {path.name}", 0, 3)
     with _named(path, "opened"):
         result, view = Comparison.load(path), read_comparison_view(path)
-    return (yield from restoring(Shown.of_file(result, view, str(path))))
+    return restoring(Shown.of_file(result, view, str(path)))
 
 
-def restoring(shown: Shown, layers: list[Shapes] | None = None) -> Generator[Progress, None, Opened]:
+def restoring(shown: Shown, layers: list[Shapes] | None = None) -> Opened:
     """Find what is not in the file of a result, and make its layers where there are none yet."""
-    yield Progress("finding typical curves", 1, 3)
+    report("finding typical curves", 1, 3)
     typical(shown.result)
-    yield Progress("drawing curves", 2, 3)
+    report("drawing curves", 2, 3)
     made = layers or layers_of(painted_data(shown.result, shown.view, PAINTS))
     return Opened(shown, made, new=not layers)
 
 
-def saving(shown: Shown, painted: str, path: Path) -> Generator[Progress, None, list[Path]]:
+def saving(shown: Shown, painted: str, path: Path) -> list[Path]:
     """Write a result to one file."""
-    yield Progress(f"saving {path.name}", 0, 0)
+    report(f"saving {path.name}")
     if path.suffix != ".npz":  # napari would not know it again
         raise ValueError(f"{path.name}: a comparison is saved under a name that ends in {ENDING}")
     with _named(path):
@@ -91,11 +91,11 @@ def saving(shown: Shown, painted: str, path: Path) -> Generator[Progress, None, 
     return [path]
 
 
-def exporting(shown: Shown, path: Path) -> Generator[Progress, None, list[Path]]:
+def exporting(shown: Shown, path: Path) -> list[Path]:
     """Write the curves of A and of B, each with distances and measures, to a file of their own."""
     paths = list(exported(path))
     for side, place in zip("AB", paths, strict=True):
-        yield Progress(f"writing {place.name}", 0, 0)
+        report(f"writing {place.name}")
         with _named(place):
             write_curves(place, curve_table(shown, side))
     return paths
@@ -124,44 +124,39 @@ def curve_table(shown: Shown, side: str) -> CurveTable:
     return CurveTable(ensemble, features, pixel_size(shown.view, side), provenance)
 
 
-def reporting(result: Comparison, path: Path) -> Generator[Progress, None, list[Path]]:
+def writing_report(result: Comparison, path: Path) -> list[Path]:
     """Explain a result, and write the report."""
     if path.suffix.lower() not in REPORTS:  # said before the work, not after it
         raise ValueError(f"{path.name}: a report is saved as .html or .pdf")
     if not path.parent.is_dir():
         raise ValueError(f"{path.name} cannot be written: there is no folder {path.parent}")
-    explanation = yield from explaining(result)
-    return [(yield from saving_report(explanation, path))]
+    return [saving_report(explaining(result), path)]
 
 
-def explaining(comparison: Comparison) -> Generator[Progress, None, Explanation]:
-    """Explain a result, telling of every step before it starts."""
-    for name in (steps := Kept(explanation_steps(comparison))):
-        yield Progress(name, STEPS.index(name), len(STEPS) + 1)
-    return steps.value
+def explaining(comparison: Comparison) -> Explanation:
+    """Explain a result, as all steps but the last of a report."""
+    with as_part(0, len(STEPS) + 1):
+        return explain(comparison)
 
 
-def saving_report(explanation: Explanation, path: Path) -> Generator[Progress, None, Path]:
+def saving_report(explanation: Explanation, path: Path) -> Path:
     """Write the report of an explanation."""
     from ..explanation.report import save_report  # draws with Matplotlib, which takes its time to load
 
-    yield Progress("saving the report", len(STEPS), len(STEPS) + 1)
+    report("saving the report", len(STEPS), len(STEPS) + 1)
     with _named(path):
         save_report(explanation, path)
     return path
 
 
-def checking(result: Comparison, archetypes: int = 5) -> Generator[Progress, None, Robustness]:
+def checking(result: Comparison, archetypes: int = 5) -> Robustness:
     """Test whether undulation and scale are dependent, and compare again against several archetypes."""
     settings, total = result.settings, archetypes * len(OF_COMPARISON) + 1
     draws = {"permutations": settings.permutations, "seed": settings.seed}
-    test = Kept(dependence_steps(result.t, result.l, len(result.a), significance=settings.significance, **draws))
-    yield Progress("testing dependence", 0, total)
-    for _ in test:
-        yield Progress("testing dependence", 0, total)
-    for step in (compared := Kept(sensitivity_steps(result.a, result.b, settings, archetypes=archetypes))):
-        yield Progress(step.name, 1 + step.index, total)
-    return Robustness(test.value, compared.value)
+    report("testing dependence", 0, total)
+    test = dependence_test(result.t, result.l, len(result.a), significance=settings.significance, **draws)
+    with as_part(1, total):
+        return Robustness(test, archetype_sensitivity(result.a, result.b, settings, archetypes=archetypes))
 
 
 @contextmanager

@@ -3,27 +3,27 @@
 import atexit
 import logging
 import threading
+import traceback
 import weakref
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any, Generic, TypeAlias, TypeVar
+from functools import partial
+from typing import Any, TypeAlias
 
 from napari.layers import Shapes
-from napari.qt.threading import GeneratorWorker, create_worker
+from napari.qt.threading import FunctionWorker, create_worker
 from qtpy.compat import isalive
 from qtpy.QtCore import QCoreApplication, QObject, QTimer, Signal
 from superqt.utils import WorkerBase
 
-from ..comparison import STEPS, Comparison, Settings, comparison_steps
-from ..progress import Stopped, reporting
+from ..comparison import STEPS, Comparison, Settings, compare
+from ..progress import Progress, Stopped, as_part, report, reporting
 from .inputs import SegmentationSettings
 from .layers import curve_layers
 from .paints import typical
-from .sides import Excluded, Sources, trace_sides
+from .sides import Excluded, Sources, steps_of, trace_sides
 
-Yielded = TypeVar("Yielded")
-Returned = TypeVar("Returned")
-Steps: TypeAlias = Generator[Any, None, Any]
+Work: TypeAlias = Callable[[], Any]
 Turn: TypeAlias = Callable[[], object]
 
 log = logging.getLogger(__name__)
@@ -56,70 +56,76 @@ class Failure:
     reason: str
 
 
-@dataclass(frozen=True)
-class Progress:
-    """The step that starts: its name, and how many of how many came before it."""
-
-    name: str
-    done: int
-    total: int
-
-
-class Kept(Generic[Yielded, Returned]):
-    """Iterates over a generator and keeps what it returns in `value`."""
-
-    value: Returned
-
-    def __init__(self, steps: Generator[Yielded, None, Returned]) -> None:
-        self._steps = steps
-
-    def __iter__(self) -> Iterator[Yielded]:
-        self.value = yield from self._steps
-
-
 def run(
     sources: Sources,
     segmentation: SegmentationSettings,
     settings: Settings,
     excluded: Excluded = (),
-) -> Generator[Progress, None, Outcome]:
+) -> Outcome:
     """Go all the way from copied layers to painted curves, without the curves of the excluded ids."""
-    tracing = sum({"image": 2, "labels": 1, "shapes": 0}[source.kind] for side in sources for source in side)
+    tracing = steps_of(sources)
     total = tracing + len(STEPS) + 2
-    for done, name in enumerate(traced := Kept(trace_sides(sources, segmentation, excluded))):
-        yield Progress(name, done, total)
-    for step in (comparing := Kept(comparison_steps(*traced.value, settings))):
-        yield Progress(step.name, tracing + step.index, total)
-    result = comparing.value
-    yield Progress("finding typical curves", total - 2, total)
+    with as_part(0, total):
+        a, b = trace_sides(sources, segmentation, excluded)
+    with as_part(tracing, total):
+        result = compare(a, b, settings)
+    report("finding typical curves", total - 2, total)
     typical(result)
-    yield Progress("drawing curves", total - 1, total)
+    report("drawing curves", total - 1, total)
     return Outcome(result, curve_layers(result, sources))
 
 
-def guarded(
-    steps: Generator[Yielded, None, Returned], stop_asked: Callable[[], bool] = lambda: False
-) -> Generator[Yielded, None, Returned | Failure | None]:
-    """Turn every error into a `Failure`: a generator worker would swallow some kinds without a sign.
+class Background(QObject):
+    """Work for a thread of its own.
 
-    Returns None for work that was stopped half way through a step.
+    Signals
+    -------
+    progressed : Progress
+        What the work reports, in the window's thread; a step that is reported again for each block only once.
     """
-    while True:
+
+    progressed = Signal(object)
+
+    def __init__(self, work: Work) -> None:
+        super().__init__()
+        self._left = [work]
+        self._worker: Callable[[], FunctionWorker | None] = lambda: None
+
+    def worker(self) -> FunctionWorker:
+        """Return a worker, not started, that returns what the work returns, or a `Failure`; None if it is stopped."""
+        worker = create_worker(self._outcome, _start_thread=False)
+        self._worker = weakref.ref(worker)  # which refers to this
+        return worker
+
+    def _stop_asked(self) -> bool:
+        return (worker := self._worker()) is None or worker.abort_requested
+
+    def _outcome(self) -> Any:
+        """Do the work, and turn every error into a `Failure`.
+
+        napari lists workers as long as its window is there: the work, and the copies of images that it holds, go.
+        """
+        work, told = self._left.pop(), Progress("")
+
+        def tell(step: Progress) -> None:
+            nonlocal told
+            if step != told:
+                told = step
+                self.progressed.emit(step)
+
         try:
-            with reporting(stop=stop_asked):
-                step = next(steps)
-        except StopIteration as end:
-            return end.value
+            with reporting(tell, self._stop_asked):
+                return None if self._stop_asked() else work()
         except Stopped:
             return None
         except ValueError as error:
             return _failure(error)
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 - every kind is told in the panel
             if not threading.main_thread().is_alive():
                 return None  # Python itself is shutting down, and takes its thread pools with it
-            log.exception("a run failed")
+            # As text: a record with the traceback itself, kept by whatever handles it, would keep the copies of images.
+            log.error("a run failed\n%s", traceback.format_exc())
             return _failure(error)
-        yield step
 
 
 def _failure(error: Exception) -> Failure:
@@ -134,7 +140,7 @@ class Runner(QObject):
 
     Signals
     -------
-    progressed : Progress, or Partial of a study
+    progressed : Progress
     ended : Outcome (whatever the work returns) or Failure
         Not sent for a run that was cancelled.
     """
@@ -144,9 +150,9 @@ class Runner(QObject):
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
-        self._worker: GeneratorWorker | None = None
-        self._waiting: Steps | None = None
-        self._running: list[GeneratorWorker] = []
+        self._worker: FunctionWorker | None = None
+        self._waiting: Work | None = None
+        self._running: list[FunctionWorker] = []
         self._turns: list[Turn] = []
         self._preparing = self._failed = False
         self._pause = QTimer(self)
@@ -161,24 +167,24 @@ class Runner(QObject):
         """Whether a run is under way that was not cancelled, or turns are left."""
         return self._worker is not None or self._waiting is not None or bool(self._turns)
 
-    def start(self, steps: Steps) -> None:
+    def start(self, work: Work) -> None:
         """Start a run; one that is still under way is cancelled, and its thread ends before the new one starts."""
         self.cancel()
         self._failed = False
         if self._running:
-            self._waiting = steps
+            self._waiting = work
         else:
-            self._launch(steps)
+            self._launch(work)
 
-    def prepare(self, actions: Iterable[Turn], steps: Callable[[], Steps]) -> None:
-        """Do things in turns before a run, and start it; cancelled meanwhile, the rest of them is left."""
+    def prepare(self, actions: Iterable[Turn], then: Callable[[], Work]) -> None:
+        """Do things in turns before a run, and start what they lead to; cancelled meanwhile, the rest is left."""
         self.cancel()
         self._preparing = True
-        self.in_turns([*actions, lambda: self._prepared(steps)])
+        self.in_turns([*actions, partial(self._prepared, then)])
 
-    def _prepared(self, steps: Callable[[], Steps]) -> None:
+    def _prepared(self, then: Callable[[], Work]) -> None:
         self._preparing = False
-        self.start(steps())
+        self.start(then())
 
     def in_turns(self, actions: Iterable[Turn]) -> None:
         """Do things in the window's own thread one by one, and let the window draw between them."""
@@ -222,46 +228,36 @@ class Runner(QObject):
         for worker in self._running:
             worker.quit()
 
-    def _launch(self, steps: Steps) -> None:
-        worker = _worker(steps)
-        worker.yielded.connect(lambda progress: self._progress(worker, progress))
+    def _launch(self, work: Work) -> None:
+        background = Background(work)
+        worker = background.worker()
+        background.progressed.connect(lambda progress: self._progress(worker, progress))
         worker.returned.connect(lambda outcome: self._end(worker, outcome))
-        worker.finished.connect(lambda: self._gone(worker, steps))
+        worker.finished.connect(lambda: self._gone(worker, background))
         self._worker = worker
         self._running.append(worker)
         worker.start()
 
-    def _progress(self, worker: GeneratorWorker, progress: object) -> None:
+    def _progress(self, worker: FunctionWorker, progress: Progress) -> None:
         if not isalive(self):  # the window took this object with it while the thread worked on
             worker.quit()
         elif worker is self._worker:
             self.progressed.emit(progress)
 
-    def _end(self, worker: GeneratorWorker, outcome: object) -> None:
+    def _end(self, worker: FunctionWorker, outcome: object) -> None:
         if isalive(self) and worker is self._worker:
             self._worker = None
             self.ended.emit(outcome)
 
-    def _gone(self, worker: GeneratorWorker, steps: Steps) -> None:
+    def _gone(self, worker: FunctionWorker, background: Background) -> None:
         """A thread has ended: start what waits for it."""
-        # napari lists workers as long as its window is there; what was cancelled would keep its copies of the images.
-        steps.close()
         # The worker and what listens to it hold each other; Python may let go of such a ring in any thread, Qt may not.
-        for signal in (worker.yielded, worker.returned, worker.finished):
+        for signal in (background.progressed, worker.returned, worker.finished):
             signal.disconnect()
         self._running.remove(worker)
         waiting, self._waiting = self._waiting, None
         if waiting is not None and isalive(self):
             self._launch(waiting)
-
-
-def _worker(steps: Steps) -> GeneratorWorker:
-    """A worker, not started, whose steps also look up from long blocks of work when it is asked to quit."""
-    asked: list[Callable[[], bool]] = [lambda: False]
-    worker = create_worker(guarded, steps, lambda: asked[0](), _start_thread=False)
-    own = weakref.ref(worker)
-    asked[0] = lambda: (alive := own()) is None or alive.abort_requested
-    return worker
 
 
 def finish_all() -> None:
