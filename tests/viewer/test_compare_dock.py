@@ -333,6 +333,7 @@ def test_the_answer_is_scrolled_into_sight_of_a_short_dock(bare_dock, qtbot, tmp
     qtbot.waitUntil(lambda: in_sight(dock.results.answer, dock), timeout=2000)
     shown = dock.comparison.shown
     shown.result.save(tmp_path / "pair.comparison.npz", view=shown.to_view("product"))
+    qtbot.wait(100)  # the focus may have brought it into sight before the dock does
     bar.setValue(0)
     qtbot.waitUntil(lambda: not in_sight(dock.results.answer, dock), timeout=2000)
     with qtbot.waitSignal(dock.finished, timeout=30_000):

@@ -169,7 +169,7 @@ def test_another_result_empties_the_selection_and_links_once(done, explorer, mod
 def test_opening_again_links_once(done, model, qtbot):
     done.show()
     done.hide()
-    qtbot.waitUntil(lambda: not done.sides.following, timeout=2000)
+    qtbot.waitUntil(lambda: not done.session.choices.sides.following, timeout=2000)
     assert curves_of(model, "one").mouse_drag_callbacks == []
     done.show()
     done.show()

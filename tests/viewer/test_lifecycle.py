@@ -252,11 +252,11 @@ def test_changed_settings_are_named_and_setting_them_back_is_enough(bare_dock, q
     run(bare_dock, qtbot)
     rank, split = (bare_dock.settings.controls[name] for name in ("rank", "split_touching"))
     rank.setValue(100)
-    split.click()
-    assert "split touching was on and is off" in bare_dock.stale.words.text()
+    split.setCurrentIndex(split.findData("none"))
+    assert "split touching was distance and is none" in bare_dock.stale.words.text()
     assert "rank was 150 and is 100" in bare_dock.stale.words.text()
     rank.setValue(150)
-    split.click()
+    split.setCurrentIndex(split.findData("distance"))
     assert bare_dock.state == "done"
     assert bare_dock.stale.isHidden()
 
@@ -384,13 +384,13 @@ def test_two_viewers_keep_apart(bare_dock, model, qtbot):
     assert bare_dock.state == "ready"
 
 
-def test_two_docks_in_one_viewer_leave_each_others_curves(bare_dock, model, qtbot):
+def test_two_docks_in_one_viewer_show_the_same_result(bare_dock, model, qtbot):
     second = bare(model, qtbot)
     run(bare_dock, qtbot)
     run(second, qtbot)
-    run(second, qtbot)
-    assert [layer.name for layer in model.layers if is_own(layer)].count("one curves") == 1
-    assert sum(is_own(layer) for layer in model.layers) == 4
+    assert bare_dock.result is second.result is not None
+    assert bare_dock.results.text() == second.results.text()
+    assert [layer.name for layer in model.layers if is_own(layer)] == ["one curves", "two curves"]
 
 
 def test_opening_and_closing_leaves_as_many_listeners_as_before(bare_dock, model, qtbot):
@@ -399,7 +399,7 @@ def test_opening_and_closing_leaves_as_many_listeners_as_before(bare_dock, model
     before = counts(model)
     for _ in range(3):
         bare_dock.hide()
-        qtbot.waitUntil(lambda: not bare_dock.sides.following, timeout=2000)
+        qtbot.waitUntil(lambda: not bare_dock.session.choices.sides.following, timeout=2000)
         bare_dock.show()
     assert counts(model) == before
 
@@ -413,7 +413,7 @@ def test_a_closed_dock_listens_to_nothing(model, qtbot):
     run(dock, qtbot)
     assert sum(counts(model)) > sum(before)
     dock.hide()
-    qtbot.waitUntil(lambda: not dock.sides.following, timeout=2000)
+    qtbot.waitUntil(lambda: not dock.session.choices.sides.following, timeout=2000)
     for layer in list(dock.comparison.curves):
         model.layers.remove(layer)
     assert counts(model) == before
@@ -423,7 +423,7 @@ def test_reopening_shows_that_a_layer_was_changed_meanwhile(bare_dock, model, qt
     bare_dock.show()
     run(bare_dock, qtbot)
     bare_dock.hide()
-    qtbot.waitUntil(lambda: not bare_dock.sides.following, timeout=2000)
+    qtbot.waitUntil(lambda: not bare_dock.session.choices.sides.following, timeout=2000)
     model.layers["one"].scale = (1, 1)
     bare_dock.show()
     assert bare_dock.state == "stale"

@@ -184,7 +184,7 @@ def test_only_the_lists_that_are_shown_listen(model, qtbot):
     dock.sides.rest()
     assert len(model.layers.events.inserted.callbacks) == before
     dock.sides.several.click()
-    assert not dock.sides.following
+    assert not dock.session.choices.sides.following
 
 
 # Lifecycle -----------------------------------------------------------------------------------------------------

@@ -3,6 +3,7 @@
 import npe2
 import pytest
 from napari.components import ViewerModel
+from psygnal import EmitLoopError
 from qtpy.QtCore import Qt
 from qtpy.QtWidgets import QApplication, QPushButton
 
@@ -67,9 +68,8 @@ def test_a_failure_that_cannot_be_told_is_raised_and_the_dock_is_free(bare_dock,
     runner = bare_dock.task.runner
     runner.ended.disconnect()
     runner.ended.connect(lambda _: runner.in_turns([failing]))
-    with qtbot.captureExceptions() as raised:
+    with pytest.raises(EmitLoopError, match="no such thing"):
         runner.in_turns([failing, failing])
-    assert [kind for kind, *_ in raised] == [KeyError]
     assert not runner.busy
 
 
@@ -195,7 +195,7 @@ def test_dropped_curves_cannot_be_edited_from_the_first_moment(done, qtbot, tmp_
 
 def test_dropped_layers_changed_or_deleted_meanwhile_are_not_taken_up(done, qtbot, tmp_path, answer, stepped):
     dock = dropped(done, qtbot, tmp_path, answer)
-    qtbot.waitUntil(lambda: bool(dock.runner._turns), timeout=20_000)
+    qtbot.waitUntil(lambda: bool(dock.task.runner.turns), timeout=20_000)
     first = dock.viewer.layers[0]
     first.selected_data = {0}
     first.remove_selected()
@@ -207,7 +207,7 @@ def test_dropped_layers_changed_or_deleted_meanwhile_are_not_taken_up(done, qtbo
 
 def test_dropped_layers_that_are_deleted_meanwhile_stay_deleted(done, qtbot, tmp_path, answer, stepped):
     dock = dropped(done, qtbot, tmp_path, answer)
-    qtbot.waitUntil(lambda: bool(dock.runner._turns), timeout=20_000)
+    qtbot.waitUntil(lambda: bool(dock.task.runner.turns), timeout=20_000)
     del dock.viewer.layers[0]
     for _ in take_turns(dock):
         pass
@@ -251,7 +251,7 @@ def test_closing_the_dock_ends_it(done, model, qtbot):
     done.show()
     press(done.results.side_by_side, qtbot)
     done.hide()
-    qtbot.waitUntil(lambda: not done.sides.following, timeout=2000)
+    qtbot.waitUntil(lambda: not done.session.choices.sides.following, timeout=2000)
     assert not grid_of(model).enabled
 
 
