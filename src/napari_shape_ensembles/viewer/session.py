@@ -6,6 +6,8 @@ from napari.components import ViewerModel
 
 from .choices import Choices
 from .comparing import ComparisonTask
+from .inspecting import InspectionTask
+from .segmenting import SegmentationTask
 
 # napari has no place for what a plugin knows of a viewer; a session lives exactly as long as its viewer.
 _sessions: "weakref.WeakKeyDictionary[ViewerModel, Session]" = weakref.WeakKeyDictionary()
@@ -19,11 +21,15 @@ class Session:
     choices : Choices
         What is chosen before a run: samples, recipe, settings, exclusions.
     comparison : ComparisonTask
+    segmentation : SegmentationTask
+    inspection : InspectionTask
     """
 
     def __init__(self, viewer: ViewerModel) -> None:
         self.choices = Choices(viewer)
         self.comparison = ComparisonTask(self.choices)
+        self.segmentation = SegmentationTask(self.choices)
+        self.inspection = InspectionTask(self.choices)
         self._docks = 0
 
     @classmethod

@@ -11,6 +11,7 @@ from qtpy.QtCore import QEvent, Signal
 from qtpy.QtWidgets import QHBoxLayout, QProgressBar, QPushButton, QWidget
 
 from ...progress import Progress
+from ..form import OutlinesForm
 from ..panels.notices import StaleNotice
 from ..panels.widgets import is_closed, keeping_focus, once, run_keys, wrapped
 from ..session import Session
@@ -56,6 +57,7 @@ class Dock(QWidget):
         self.stale.button.clicked.connect(self.run)
         self.cancel_button.clicked.connect(self.cancel)
         run_keys(self, self.run, self.cancel)
+        self._forms: list[OutlinesForm] = []
         self._tie = _Tie(self.session, task)
         self.destroyed.connect(partial(self._tie.loosen, gone=True))
         self._closing = once(self, self._leave_if_closed)
@@ -69,6 +71,24 @@ class Dock(QWidget):
     def link(self, signal: SignalInstance, slot: Callable[..., Any]) -> None:
         """Listen to a signal of the session as long as the dock is open."""
         self._tie.links.append((signal, slot))
+
+    def bind(self, form: OutlinesForm) -> None:
+        """Let a form show the recipe that all docks share, and change it."""
+
+        def choose() -> None:
+            try:
+                self.session.choices.recipe = form.value
+            except ValueError as error:  # what does not go together is said, and nothing is chosen
+                self.reason.setText(str(error))
+                self.reason.setVisible(True)
+
+        self._forms.append(form)
+        form.changed.connect(choose)
+        self.link(self.session.choices.changed, self._show_recipe)
+
+    def _show_recipe(self) -> None:
+        for form in self._forms:
+            form.value = self.session.choices.recipe
 
     def buttons(self) -> QHBoxLayout:
         """Run and Cancel beside each other."""
@@ -132,6 +152,7 @@ class Dock(QWidget):
 
     def attach(self) -> None:
         """Show the session as it is now, and follow it."""
+        self._show_recipe()
         if self._tie.fasten():
             self.show_state()
 
