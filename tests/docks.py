@@ -104,3 +104,9 @@ def put(result, viewer):
     """Let a viewer's session show a result that was made elsewhere."""
     for turn in Session.of(viewer).comparison.showing(Shown(result, None, {})):
         turn()
+
+
+def ended(task, qtbot):
+    """Wait until nothing of a task is under way."""
+    qtbot.waitUntil(lambda: not task.busy, timeout=60_000)
+    return task
