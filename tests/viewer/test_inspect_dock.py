@@ -8,6 +8,7 @@ from skimage.draw import disk
 from docks import press, spots
 from napari_shape_ensembles import segment
 from napari_shape_ensembles.viewer.inputs import source_of
+from napari_shape_ensembles.viewer.runner import Runner
 
 
 def opened(viewer):
@@ -33,8 +34,8 @@ def inspected(viewer, qtbot):
     viewer.add_labels(labels_with_a_fault(1), name="one", scale=(0.5, 0.5), units=("um", "um"))
     viewer.add_labels(segment(spots(2), split_touching=False), name="two", scale=(0.5, 0.5), units=("um", "um"))
     dock = opened(viewer)
-    dock.a.choose(viewer.layers["one"])
-    dock.b.choose(viewer.layers["two"])
+    dock.inspection.a.choose(viewer.layers["one"])
+    dock.inspection.b.choose(viewer.layers["two"])
     pressed(dock.inspect_button, dock, qtbot)
     return viewer, dock
 
@@ -76,7 +77,7 @@ def test_excluding_is_a_feature_that_can_be_taken_back(inspected, qtbot):
     assert not np.array_equal(colors, layer.edge_color)
     pressed(dock.again_button, dock, qtbot)
     assert "Without the excluded: one (36 curves)" in dock.verdict_again.text()
-    assert dock.again.a.dropped["excluded by hand"] == 1
+    assert dock.inspection.again.a.dropped["excluded by hand"] == 1
     tick.setCheckState(Qt.CheckState.Unchecked)
     assert not layer.features["excluded"].any()
     np.testing.assert_array_equal(colors, layer.edge_color)
@@ -92,13 +93,13 @@ def test_an_inspection_says_what_has_changed_and_holds_again_when_it_is_undone(i
     one, two = (viewer.layers[name] for name in ("one", "two"))
     pixels = one.data
     for change, back, words in (
-        (dock.border.click, dock.border.click, "keep border was off and is on"),
+        (dock.form.controls["keep_border"].click, dock.form.controls["keep_border"].click, "keep border was off and is on"),
         (
             lambda: dock.question.setCurrentIndex(1),
             lambda: dock.question.setCurrentIndex(0),
             "the question was changed",
         ),
-        (lambda: dock.b.setCurrentIndex(0), lambda: dock.b.choose(two), "other layers are chosen"),
+        (lambda: dock.b.setCurrentIndex(0), lambda: dock.inspection.b.choose(two), "other layers are chosen"),
         (lambda: setattr(one, "data", pixels[::-1]), lambda: setattr(one, "data", pixels), "one was changed"),
         (lambda: setattr(one, "scale", (1, 1)), lambda: setattr(one, "scale", (0.5, 0.5)), "one was changed"),
     ):
@@ -120,7 +121,7 @@ def test_a_closed_inspection_listens_to_nothing_and_sees_at_reopening_what_has_c
     layer = viewer.layers["one"]
     before = len(layer.events.data.callbacks)
     dock.parentWidget().close()
-    qtbot.waitUntil(lambda: not dock.a.following, timeout=2000)
+    qtbot.waitUntil(lambda: not dock.inspection.a.following, timeout=2000)
     assert len(layer.events.data.callbacks) < before
     layer.data = layer.data[::-1]
     dock.parentWidget().show()
@@ -130,17 +131,17 @@ def test_a_closed_inspection_listens_to_nothing_and_sees_at_reopening_what_has_c
 @pytest.mark.parametrize("taken", range(5))
 def test_layers_deleted_while_others_are_on_their_way_stay_away(inspected, qtbot, monkeypatch, taken):
     viewer, dock = inspected
-    monkeypatch.setattr(runner, "_PAUSE", 10**7)
+    monkeypatch.setattr(Runner, "pause", 10**7)
     press(dock.inspect_button, qtbot)
-    qtbot.waitUntil(lambda: bool(dock.runner._turns), timeout=20_000)
-    for _ in range(min(taken, len(dock.runner._turns) - 1)):
-        dock.runner._take_turn()
+    qtbot.waitUntil(lambda: bool(dock.task.runner.turns), timeout=20_000)
+    for _ in range(min(taken, len(dock.task.runner.turns) - 1)):
+        dock.task.runner.take_turn()
     mine = [layer for layer in viewer.layers if layer.name.endswith("inspected")]
     for layer in mine:
         viewer.layers.remove(layer)
     monkeypatch.undo()
     with qtbot.waitSignal(dock.finished, timeout=5000):
-        dock.runner._take_turn()
+        dock.task.runner.take_turn()
     assert not dock.busy
     assert dock.inspect_button.isEnabled()
     assert not [layer for layer in mine if layer in viewer.layers]
@@ -162,7 +163,7 @@ def test_border_objects_are_listed_as_cut_when_kept(viewer, qtbot):
     labels[:20, :20] = labels.max() + 1
     viewer.add_labels(labels, name="one")
     dock = opened(viewer)
-    dock.border.click()
+    dock.form.controls["keep_border"].click()
     pressed(dock.inspect_button, dock, qtbot)
     assert "cut by the image border" in dock.result.ranking.set_index("id").loc[38, "reasons"]
 
@@ -177,8 +178,8 @@ def test_two_segmentations_of_one_image_are_matched_object_by_object(viewer, qtb
     dock = opened(viewer)
     dock.question.setCurrentIndex(1)
     assert "two labels layers" in dock.reason.text()
-    dock.a.choose(viewer.layers["one"])
-    dock.b.choose(viewer.layers["two"])
+    dock.inspection.a.choose(viewer.layers["one"])
+    dock.inspection.b.choose(viewer.layers["two"])
     pressed(dock.inspect_button, dock, qtbot)
     reasons = dock.result.ranking.set_index(["source", "id"])["reasons"]
     assert "merged into B 1" in reasons["A", 2]
@@ -192,8 +193,8 @@ def test_shapes_are_no_segmentation_to_be_matched(viewer, qtbot):
     viewer.add_shapes([np.array([[0, 0], [0, 9], [9, 9]])], shape_type="polygon", name="shapes")
     dock = opened(viewer)
     dock.question.setCurrentIndex(1)
-    dock.a.choose(viewer.layers["one"])
-    dock.b.choose(viewer.layers["shapes"])
+    dock.inspection.a.choose(viewer.layers["one"])
+    dock.inspection.b.choose(viewer.layers["shapes"])
     assert "two labels layers" in dock.reason.text()
     assert not dock.inspect_button.isEnabled()
 
@@ -203,10 +204,10 @@ def test_errors_end_in_the_dock(viewer, qtbot):
     viewer.add_labels(np.zeros((30, 31), dtype=int), name="two")
     dock = opened(viewer)
     dock.question.setCurrentIndex(1)
-    dock.a.choose(viewer.layers["one"])
-    dock.b.choose(viewer.layers["two"])
+    dock.inspection.a.choose(viewer.layers["one"])
+    dock.inspection.b.choose(viewer.layers["two"])
     pressed(dock.inspect_button, dock, qtbot)
-    assert "one shape, not (30, 30) and (30, 31)" in dock.reason.text()
+    assert "one shape, not (30, 30) and (30, 31)" in dock.message.text()
 
 
 def test_excluded_shapes_are_left_out_wherever_they_are_used(viewer):
@@ -226,5 +227,5 @@ def test_deleted_layers_are_not_missed(inspected):
 
 def test_every_control_has_a_tooltip(viewer):
     dock = opened(viewer)
-    controls = (dock.question, dock.a, dock.b, dock.border, dock.inspect_button, dock.cancel_button, dock.table)
-    assert all(control.toolTip() for control in (*controls, dock.again_button, dock.colorbar))
+    controls = (dock.question, dock.a, dock.b, dock.inspect_button, dock.cancel_button, dock.table)
+    assert all(control.toolTip() for control in (*controls, *dock.form.controls.values(), dock.again_button, dock.colorbar))

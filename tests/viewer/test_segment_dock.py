@@ -2,15 +2,13 @@
 
 import numpy as np
 import pytest
-from napari_shape_ensembles.viewer.segment_form import SegmentForm
-from napari_shape_ensembles.viewer.worker import Kept
 from qtpy.QtWidgets import QCheckBox, QComboBox
 
 from docks import press, spots
 from napari_shape_ensembles import extract_curves, segment
 from napari_shape_ensembles.outlines import Outlines
-from napari_shape_ensembles.viewer.inputs import source_of
-from napari_shape_ensembles.viewer.preview import previews, reduced
+from napari_shape_ensembles.viewer.form import OutlinesForm
+from napari_shape_ensembles.viewer.session import Session
 
 PREVIEW = "segmentation preview"
 
@@ -23,7 +21,7 @@ def dock(viewer, qtbot):
 
 def opened(viewer, qtbot):
     _, dock = viewer.window.add_plugin_dock_widget("napari-shape-ensembles", "Segment curves")
-    if dock.layer.chosen() is not None and dock.shown is None:
+    if dock.segmentation.image.chosen() is not None and dock.segmentation.preview is None:
         with qtbot.waitSignal(dock.previewed, timeout=30_000):
             pass
     return dock
@@ -44,7 +42,7 @@ def turn(dock, qtbot, name, value):
 def committed(dock, qtbot):
     with qtbot.waitSignal(dock.finished, timeout=30_000):
         press(dock.commit_button, qtbot)
-    return dock.committed
+    return dock.result
 
 
 def test_a_preview_lies_over_the_image_before_anything_is_committed(dock, viewer):
@@ -53,18 +51,18 @@ def test_a_preview_lies_over_the_image_before_anything_is_committed(dock, viewer
     assert lines.data.shape == image.data.shape
     np.testing.assert_array_equal(lines.scale, image.scale)
     assert viewer.layers.selection.active == image
-    assert len(dock.shown.diameters) == 36
+    assert len(dock.segmentation.preview.diameters) == 36
     assert "36 objects" in dock.count.text()
     assert "µm" in dock.sizes.labels[1]
     assert dock.sizes.counts().sum() == 36
 
 
 def test_every_control_changes_the_preview_and_the_count(dock, qtbot):
-    before = dock.shown.lines.copy()
+    before = dock.segmentation.preview.lines.copy()
     turn(dock, qtbot, "smoothing", 3.0)
-    assert not np.array_equal(before, dock.shown.lines)
+    assert not np.array_equal(before, dock.segmentation.preview.lines)
     turn(dock, qtbot, "min_area", 10_000)
-    assert len(dock.shown.diameters) == 0
+    assert len(dock.segmentation.preview.diameters) == 0
     assert "36 left out: smaller than 10000 px (dotted)" in dock.count.text()
     assert dock.sizes.labels[1] == "no objects"
     turn(dock, qtbot, "min_area", 16)
@@ -78,12 +76,12 @@ def test_the_latest_change_wins(dock, qtbot):
         for value in (100, 10_000, 200, 5000, 16):
             box.setValue(value)
     qtbot.wait(200)
-    assert len(dock.shown.diameters) == 36
+    assert len(dock.segmentation.preview.diameters) == 36
 
 
 def test_what_is_previewed_is_what_is_committed(dock, viewer, qtbot):
     turn(dock, qtbot, "method", "li")
-    diameters = dock.shown.diameters
+    diameters = dock.segmentation.preview.diameters
     image = viewer.layers["one"].data
     result = committed(dock, qtbot)
     labels, outlines = viewer.layers["one labels"], viewer.layers["one outlines"]
@@ -98,7 +96,7 @@ def test_what_is_previewed_is_what_is_committed(dock, viewer, qtbot):
         assert {str(unit) for unit in layer.units} == {"micrometer"}
     assert PREVIEW not in viewer.layers
     assert "36 outlines made" in dock.message.text()
-    assert result.ensembles[0].unit == "µm"
+    assert result[0].unit == "µm"
 
 
 def test_a_threshold_by_hand_starts_within_the_image(dock, viewer, qtbot):
@@ -106,9 +104,9 @@ def test_a_threshold_by_hand_starts_within_the_image(dock, viewer, qtbot):
     box = dock.form.controls["threshold"]
     data = viewer.layers["one"].data
     assert box.minimum() == pytest.approx(data.min(), abs=1e-3)
-    assert len(dock.shown.diameters) == 36
+    assert len(dock.segmentation.preview.diameters) == 36
     turn(dock, qtbot, "threshold", box.maximum())
-    assert len(dock.shown.diameters) == 0
+    assert len(dock.segmentation.preview.diameters) == 0
 
 
 def test_an_image_that_cannot_be_segmented_says_why(viewer, qtbot):
@@ -127,7 +125,7 @@ def test_an_image_that_cannot_be_segmented_says_why(viewer, qtbot):
 def test_without_an_image_there_is_nothing_to_press(viewer, qtbot):
     dock = opened(viewer, qtbot)
     assert not dock.commit_button.isEnabled()
-    assert "Open an image" in dock.message.text()
+    assert "Open an image" in dock.reason.text()
     with qtbot.waitSignal(dock.previewed, timeout=30_000):
         viewer.add_image(spots(1), name="one")
     assert dock.commit_button.isEnabled()
@@ -148,10 +146,10 @@ def test_renamed_replaced_and_deleted_images_are_followed(dock, viewer, qtbot):
     assert dock.layer.currentText() == "first"
     with qtbot.waitSignal(dock.previewed, timeout=30_000):
         viewer.layers["first"].data = spots(2, rows=4)
-    assert len(dock.shown.diameters) == 16
+    assert len(dock.segmentation.preview.diameters) == 16
     viewer.layers.remove("first")
     qtbot.waitUntil(lambda: PREVIEW not in viewer.layers, timeout=5000)
-    assert dock.layer.chosen() is None
+    assert dock.segmentation.image.chosen() is None
     assert not dock.commit_button.isEnabled()
 
 
@@ -162,7 +160,7 @@ def test_a_closed_dock_leaves_the_image_alone_and_follows_it_again_when_reopened
     viewer.window._qt_window.show()
     dock.form.controls["min_area"].setValue(20)  # a preview is due
     dock.parentWidget().close()
-    qtbot.waitUntil(lambda: not dock.layer.following, timeout=2000)
+    qtbot.waitUntil(lambda: not dock.segmentation.image.following, timeout=2000)
     assert listeners(viewer, image) == before
     image.data = spots(2, rows=4)
     image.scale = (0.5, 0.5)
@@ -170,7 +168,7 @@ def test_a_closed_dock_leaves_the_image_alone_and_follows_it_again_when_reopened
     assert [layer.name for layer in viewer.layers] == ["one"]
     with qtbot.waitSignal(dock.previewed, timeout=30_000):
         dock.parentWidget().show()
-    assert len(dock.shown.diameters) == 16
+    assert len(dock.segmentation.preview.diameters) == 16
 
 
 def listeners(viewer, image):
@@ -183,10 +181,10 @@ def test_stacks_are_segmented_by_the_plane_shown_or_all_together(viewer, qtbot):
     viewer.add_image(np.stack([spots(1, rows=4), spots(2, rows=4)]), name="stack")
     viewer.dims.set_point(0, 0)
     dock = opened(viewer, qtbot)
-    first = dock.shown.lines.copy()
+    first = dock.segmentation.preview.lines.copy()
     with qtbot.waitSignal(dock.previewed, timeout=30_000):
         viewer.dims.set_point(0, 1)
-    assert not np.array_equal(first, dock.shown.lines)
+    assert not np.array_equal(first, dock.segmentation.preview.lines)
     dock.planes.setChecked(True)
     committed(dock, qtbot)
     labels, outlines = viewer.layers["stack labels"], viewer.layers["stack outlines"]
@@ -212,13 +210,13 @@ def test_cells_between_lines_get_flush_outlines(viewer, qtbot):
 
 @pytest.fixture
 def form(qtbot):
-    form = SegmentForm()
+    form = OutlinesForm(Outlines())
     qtbot.addWidget(form)
     return form
 
 
 def test_the_form_starts_at_the_defaults_of_the_functions(form):
-    assert form.segmentation() == Outlines()
+    assert form.value == Outlines()
 
 
 def test_every_control_has_a_tooltip(form, dock):
@@ -250,39 +248,4 @@ def test_every_control_reaches_the_segmentation(form):
         form.controls[name].setValue(value)
     form.controls["channel"].setCurrentIndex(2)
     expected = Outlines(method="hysteresis", threshold=7, low=3, neck=0.5, opening=2, min_size=9, channel=1)
-    assert form.segmentation() == expected
-
-
-@pytest.mark.parametrize(
-    ("enlarged", "settings"),
-    [(4, Outlines(smoothing=4)), (3, Outlines(smoothing=3, opening=1.5))],
-    ids=["large", "takes long"],
-)
-def test_an_image_that_is_large_or_takes_long_gets_a_draft_first(viewer, enlarged, settings):
-    image = np.kron(spots(1), np.ones((enlarged, enlarged)))
-    *drafts, exact = everything_shown(viewer, image, settings)
-    (draft,) = drafts
-    assert (draft.draft, exact.draft) == (True, False)
-    assert draft.lines.shape == exact.lines.shape == image.shape
-    assert len(draft.diameters) == len(exact.diameters) == 36
-    np.testing.assert_allclose(np.sort(draft.diameters), np.sort(exact.diameters), rtol=0.05)
-
-
-def test_an_image_of_middle_size_is_shown_exactly_at_once_where_no_step_takes_long(viewer):
-    image = np.kron(spots(1), np.ones((3, 3)))
-    for split, drafts in (("none", 0), ("distance", 1)):
-        shown = everything_shown(viewer, image, Outlines(smoothing=3, split_touching=split))
-        assert [one.draft for one in shown] == [True] * drafts + [False]
-
-
-def everything_shown(viewer, image, settings):
-    """Drafts and the exact preview of an image, in their order."""
-    steps = previews(source_of(viewer.add_image(image), viewer.dims), settings)
-    found = list(kept := Kept(steps))
-    return [one for one in found if one is not None] + [kept.value]
-
-
-def test_images_are_reduced_by_block_means():
-    np.testing.assert_allclose(reduced(np.arange(24.0).reshape(4, 6), 2), [[3.5, 5.5, 7.5], [15.5, 17.5, 19.5]])
-    assert reduced(np.ones((9, 9, 3), dtype=np.uint8), 2).shape == (4, 4, 3)
-    assert reduced(np.ones((9, 9), dtype=bool), 2).dtype == bool
+    assert form.value == expected

@@ -6,6 +6,9 @@ from napari.components import ViewerModel
 
 from .choices import Choices
 from .comparing import ComparisonTask
+from .explaining import ExplanationTask
+from .inspecting import InspectionTask
+from .segmenting import SegmentationTask
 
 # napari has no place for what a plugin knows of a viewer; a session lives exactly as long as its viewer.
 _sessions: "weakref.WeakKeyDictionary[ViewerModel, Session]" = weakref.WeakKeyDictionary()
@@ -19,11 +22,17 @@ class Session:
     choices : Choices
         What is chosen before a run: samples, recipe, settings, exclusions.
     comparison : ComparisonTask
+    explanation : ExplanationTask
+    segmentation : SegmentationTask
+    inspection : InspectionTask
     """
 
     def __init__(self, viewer: ViewerModel) -> None:
         self.choices = Choices(viewer)
         self.comparison = ComparisonTask(self.choices)
+        self.explanation = ExplanationTask(self.choices, self.comparison)
+        self.segmentation = SegmentationTask(self.choices)
+        self.inspection = InspectionTask(self.choices)
         self._docks = 0
 
     @classmethod
@@ -44,3 +53,4 @@ class Session:
         self._docks -= 1
         if not self._docks:
             self.choices.sides.rest()
+            self.comparison.rest()  # which *Shape space* may have run after its own dock was closed

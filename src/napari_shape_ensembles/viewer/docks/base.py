@@ -11,6 +11,7 @@ from qtpy.QtCore import QEvent, Signal
 from qtpy.QtWidgets import QHBoxLayout, QProgressBar, QPushButton, QWidget
 
 from ...progress import Progress
+from ..form import OutlinesForm
 from ..panels.notices import StaleNotice
 from ..panels.widgets import is_closed, keeping_focus, once, run_keys, wrapped
 from ..session import Session
@@ -53,9 +54,10 @@ class Dock(QWidget):
         self.progress.setTextVisible(False)
         self.stale = StaleNotice(renewal)
         self.run_button.clicked.connect(self.run)
-        self.stale.button.clicked.connect(self.run)
+        self.stale.button.clicked.connect(self.renew)
         self.cancel_button.clicked.connect(self.cancel)
         run_keys(self, self.run, self.cancel)
+        self._forms: list[OutlinesForm] = []
         self._tie = _Tie(self.session, task)
         self.destroyed.connect(partial(self._tie.loosen, gone=True))
         self._closing = once(self, self._leave_if_closed)
@@ -69,6 +71,24 @@ class Dock(QWidget):
     def link(self, signal: SignalInstance, slot: Callable[..., Any]) -> None:
         """Listen to a signal of the session as long as the dock is open."""
         self._tie.links.append((signal, slot))
+
+    def bind(self, form: OutlinesForm) -> None:
+        """Let a form show the recipe that all docks share, and change it."""
+
+        def choose() -> None:
+            try:
+                self.session.choices.recipe = form.value
+            except ValueError as error:  # what does not go together is said, and nothing is chosen
+                self.reason.setText(str(error))
+                self.reason.setVisible(True)
+
+        self._forms.append(form)
+        form.changed.connect(choose)
+        self.link(self.session.choices.changed, self._show_recipe)
+
+    def _show_recipe(self) -> None:
+        for form in self._forms:
+            form.value = self.session.choices.recipe
 
     def buttons(self) -> QHBoxLayout:
         """Run and Cancel beside each other."""
@@ -104,6 +124,14 @@ class Dock(QWidget):
         """Stop what is under way."""
         self.task.cancel()
 
+    def renew(self) -> None:
+        """Find an outdated result again."""
+        self.run()
+
+    def can_renew(self) -> bool:
+        """Whether an outdated result can be found again."""
+        return self.run_button.isEnabled()
+
     def why_not(self) -> str:
         """Why Run cannot be pressed; empty when it can."""
         return self.task.why_not()
@@ -119,7 +147,7 @@ class Dock(QWidget):
             self.reason.setText(reason)
             self.reason.setVisible(bool(reason))
             changed = [] if self.task.running else self.task.changed_since()
-            self.stale.show_changes(changed, can_run=self.run_button.isEnabled())
+            self.stale.show_changes(changed, can_run=self.can_renew())
         if busy:
             self.show_progress(self.task.step)
         self.show_result()
@@ -132,6 +160,7 @@ class Dock(QWidget):
 
     def attach(self) -> None:
         """Show the session as it is now, and follow it."""
+        self._show_recipe()
         if self._tie.fasten():
             self.show_state()
 
