@@ -6,9 +6,10 @@ import io
 import npe2
 import numpy as np
 from qtpy.QtCore import Qt
-from skimage.draw import polygon2mask
+from skimage.draw import disk, polygon2mask
 
 from curve_makers import blobs
+from napari_shape_ensembles import segment
 from napari_shape_ensembles.viewer.docks.compare import CompareShapes
 
 PLUGIN = "napari-shape-ensembles"
@@ -25,6 +26,14 @@ def spots(seed=0, *, size=12.0, rows=6, noise=0.05):
         centre = np.array(divmod(index, rows)) * SPACING + SPACING // 2 + 10
         image[polygon2mask(image.shape, outline + centre)] += 1
     return image
+
+
+def labels_with_a_fault(seed=1):
+    """Labels of many blobs, and one far too large."""
+    labels = segment(spots(seed), split_touching=False)
+    labels = np.pad(labels, ((0, 150), (0, 0)))
+    labels[disk((labels.shape[0] - 75, 100), 40)] = labels.max() + 1
+    return labels
 
 
 def opened(viewer, qtbot):

@@ -62,7 +62,8 @@ class SegmentCurves(Dock):
         self.files = QPushButton("Setti&ngs …")
         self.files.setStyleSheet("padding: 3px 18px 3px 6px;")  # room for the sign of a menu
         self.files.setToolTip("Load or save the settings, which all docks share")
-        fill_menu(self.files, Dialogs(self, self.session, self._note).settings())
+        self.dialogs = Dialogs(self, self.session, self._note)
+        fill_menu(self.files, self.dialogs.settings())
 
     def _lay_out(self) -> None:
         top = form()
