@@ -1,12 +1,10 @@
 """Ranges of numbers as people write them: "2-20:2, 25, 50" are 2, 4, …, 20, 25 and 50."""
 
 import re
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
-from qtpy.QtCore import Signal
-from qtpy.QtWidgets import QLineEdit, QWidget
-
-from .panels.fonts import with_label_font
 
 _NUMBER = r"\s*(\d+(?:\.\d+)?)\s*"
 _PART = re.compile(rf"{_NUMBER}(?:[-–]{_NUMBER}(?::{_NUMBER})?)?")
@@ -48,36 +46,41 @@ def _expanded(part: str) -> set[float]:
     return set(np.round(float(low) + by * np.arange(min(count, _MOST + 1)), 9).tolist())
 
 
-class NumbersEdit(QLineEdit):
-    """A line to write numbers and ranges into."""
+@dataclass(frozen=True)
+class Range:
+    """Numbers that a study sweeps.
 
-    changed = Signal()
+    Attributes
+    ----------
+    label : str
+    default : str
+        As a person writes it.
+    help : str
+    least : int
+    whole : bool
+        Whether only whole numbers make sense.
+    """
 
-    def __init__(
-        self, text: str, tooltip: str, *, least: int, whole: bool = True, parent: QWidget | None = None
-    ) -> None:
-        super().__init__(text, parent)
-        with_label_font(self)
-        self._least, self._whole = least, whole
-        self.setToolTip(f"{tooltip}\nNumbers and ranges, separated by commas: 2-20:2 means 2, 4, … 20.")
-        self.textChanged.connect(lambda _: self.changed.emit())
+    label: str
+    default: str
+    help: str
+    least: int
+    whole: bool = True
 
-    def values(self) -> list[float]:
-        """The numbers written.
+    def read(self, text: str) -> Sequence[float]:
+        """The numbers written, whole ones as such.
 
         Raises
         ------
         ValueError
             Where they cannot be read, are too small, or no whole numbers where whole ones are needed.
         """
-        found = numbers(self.text())
-        if found[0] < self._least:
-            raise ValueError(f"{found[0]:g} is too small: take at least {self._least}")
-        odd = [value for value in found if self._whole and value != int(value)]
+        found = numbers(text)
+        if found[0] < self.least:
+            raise ValueError(f"{found[0]:g} is too small: take at least {self.least}")
+        if not self.whole:
+            return found
+        odd = [value for value in found if value != int(value)]
         if odd:
             raise ValueError(f"{odd[0]:g} is no whole number")
-        return found
-
-    def whole_values(self) -> list[int]:
-        """The numbers written, as whole ones."""
-        return [int(value) for value in self.values()]
+        return [int(value) for value in found]

@@ -6,6 +6,7 @@ from napari.components import ViewerModel
 
 from .choices import Choices
 from .comparing import ComparisonTask
+from .studying import LandscapeTask, SmoothingTask
 
 # napari has no place for what a plugin knows of a viewer; a session lives exactly as long as its viewer.
 _sessions: "weakref.WeakKeyDictionary[ViewerModel, Session]" = weakref.WeakKeyDictionary()
@@ -19,11 +20,15 @@ class Session:
     choices : Choices
         What is chosen before a run: samples, recipe, settings, exclusions.
     comparison : ComparisonTask
+    landscape : LandscapeTask
+    smoothing : SmoothingTask
     """
 
     def __init__(self, viewer: ViewerModel) -> None:
         self.choices = Choices(viewer)
         self.comparison = ComparisonTask(self.choices)
+        self.landscape = LandscapeTask(self.choices)
+        self.smoothing = SmoothingTask(self.choices)
         self._docks = 0
 
     @classmethod

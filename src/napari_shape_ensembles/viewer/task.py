@@ -16,7 +16,7 @@ from .basis import Basis, Copies, Prints, Watch, changes
 from .choices import Choices
 from .inputs import fingerprint
 from .runner import Failure, Runner, Turn
-from .sides import LayersOfSides, Sources, refs_of
+from .sides import Excluded, LayersOfSides, Sources, refs_of
 
 Result = TypeVar("Result")
 
@@ -71,6 +71,7 @@ class Task(ABC, Generic[Result]):
         choices.exclusions.changed.connect(self._look)
         choices.sides.changed.connect(self._sides_changed)
         self._chosen: list[set[Layer]] = []
+        self._following = False
 
     # What a kind of work has of its own.
 
@@ -97,6 +98,10 @@ class Task(ABC, Generic[Result]):
     def parts(self) -> tuple[Outlines, Settings]:
         """The recipe and the settings as far as the result rests on them."""
         return self.choices.recipe, self.choices.settings
+
+    def excluded(self, sides: LayersOfSides) -> Excluded:
+        """The curves left out by hand of each of these layers."""
+        return self.choices.exclusions.of(itertools.chain(*sides), self.parts()[0])
 
     def take(self, outcome: Any) -> list[Turn]:
         """The turns that make what the work has returned the result."""
@@ -150,9 +155,7 @@ class Task(ABC, Generic[Result]):
         return self._basis(sides, (a, b))
 
     def _basis(self, sides: LayersOfSides, prints: Prints) -> Basis:
-        recipe, settings = self.parts()
-        excluded = self.choices.exclusions.of(itertools.chain(*sides), recipe)
-        return Basis(refs_of(sides), prints, recipe, settings, excluded, self.more())
+        return Basis(refs_of(sides), prints, *self.parts(), self.excluded(sides), self.more())
 
     def start(self, function: Callable[[], Any], then: Callable[[Any], list[Turn]]) -> None:
         """Do something else in the background, such as write a file; `then` takes what it returns."""
@@ -194,11 +197,13 @@ class Task(ABC, Generic[Result]):
 
     def follow(self) -> None:
         """Tell when the layers that the result rests on are changed."""
+        self._following = True
         self._watch.follow([] if self.result is None or self.basis is None else self.basis.there())
 
     def rest(self) -> None:
         """Listen to nothing, and stop what is under way."""
         self.cancel()
+        self._following = False
         self._watch.rest()
 
     def _look(self) -> None:
@@ -209,7 +214,8 @@ class Task(ABC, Generic[Result]):
         chosen = [set(side) for side in self.layers()]
         if chosen != self._chosen:
             self._chosen = chosen
-            self.follow()
+            if self._following:
+                self.follow()
             self.changed.emit()
 
     def _progress(self, step: Progress) -> None:
