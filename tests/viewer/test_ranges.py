@@ -2,7 +2,7 @@
 
 import pytest
 
-from napari_shape_ensembles.viewer.ranges import NumbersEdit, numbers
+from napari_shape_ensembles.viewer.ranges import Range, numbers
 
 
 @pytest.mark.parametrize(
@@ -36,13 +36,12 @@ def test_what_cannot_be_read_is_named(text, words):
         numbers(text)
 
 
-def test_a_line_knows_what_it_may_hold(qtbot):
-    edit = NumbersEdit("8-10", "Numbers.", least=8)
-    qtbot.addWidget(edit)
-    assert edit.whole_values() == [8, 9, 10]
-    edit.setText("7")
+def test_a_range_knows_what_it_may_hold():
+    swept = Range("Ranks", "8-10", "Numbers.", least=8)
+    assert swept.read(swept.default) == [8, 9, 10]
+    assert all(type(value) is int for value in swept.read("8-10"))
     with pytest.raises(ValueError, match="7 is too small: take at least 8"):
-        edit.values()
-    edit.setText("8.5")
+        swept.read("7")
     with pytest.raises(ValueError, match=r"8\.5 is no whole number"):
-        edit.values()
+        swept.read("8.5")
+    assert Range("σ", "0-1", "Numbers.", least=0, whole=False).read("0-1:0.5") == [0, 0.5, 1]

@@ -229,7 +229,7 @@ class _Tie:
         """Follow the session no longer, and stop what the dock has started."""
         if self._fast:
             self._fast = False
-            self._task.rest()
-            for signal, slot in self.links:
+            for signal, slot in self.links:  # first, as the dock may be gone, and cancelling is told of
                 signal.disconnect(slot, missing_ok=True)
+            self._task.rest()
             self._session.detach()
