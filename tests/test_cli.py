@@ -220,7 +220,7 @@ ERRORS = {
     "a bad setting": (["{a}", "{a}", "--settings", "{tmp}/bad.toml"], "rank is a whole number"),
     "an unknown option": (["{a}", "{a}", "--settings", "{tmp}/odd.toml"], "[outlines] has no option 'smooth'"),
     "an option that is none of the file's": (["{a}", "{a}", "--settings", "{tmp}/name.toml"], "has no option 'name'"),
-    "an option of a wrong type": (["{a}", "{a}", "--settings", "{tmp}/type.toml"], "[segmentation] holds a value of"),
+    "an option of a wrong type": (["{a}", "{a}", "--settings", "{tmp}/type.toml"], "type.toml: smoothing is a number between 0 and 5000 pixels, not [1]"),
     "too much memory": (["{a}", "{a}", "--settings", "{tmp}/huge.toml"], "more memory than there is"),
     "a pixel size without end": (["{a}", "{a}", "--pixel-size", "inf", "--unit", "nm"], "--pixel-size is a height"),
     "a damaged image": (["{tmp}/bad.png", "{a}"], "bad.png is damaged, or no image"),

@@ -6,6 +6,7 @@ Exit codes: 0 for every answer, 1 when the answer is one that `--fail-on` names,
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
@@ -250,7 +251,7 @@ def smoothing(
         grid = whole_numbers_of("--ranks", ranks), whole_numbers_of("--landmarks", landmarks)
         sweep = sequence_of(sigmas)
         reading = _reading(settings, labels, pixel_size, unit, out)
-        masks, tracing = _masks((a, b), reading, groups)
+        masks, outlines = _masks((a, b), reading, groups)
         with progress_bar("smoothing study"):
             study = smoothing_study(
                 *masks,
@@ -258,7 +259,7 @@ def smoothing(
                 ranks=grid[0],
                 landmarks=grid[1],
                 settings=reading.settings.analysis,
-                tracing=tracing,
+                outlines=outlines,
                 executor=executor,
             )
         say_written(write_study(out, "smoothing", study, plot_study, {}))
@@ -306,8 +307,6 @@ def _ensembles(paths: Sequence[Path], reading: Reading) -> list[Any]:
 
 def _masks(places: tuple[Path, Path], reading: Reading, groups: bool) -> tuple[tuple[Any, Any], Any]:
     """Labels of the two samples, and how all of them are traced."""
-    from .studies import Tracing
-
     found = [[labelled(path, reading) for path in files_of(place, groups=groups)] for place in places]
     first = found[0][0]
     other = next((item for sample in found for item in sample if item.calibration != first.calibration), None)
@@ -316,9 +315,8 @@ def _masks(places: tuple[Path, Path], reading: Reading, groups: bool) -> tuple[t
             f"{first.name} has {first.calibration} and {other.name} {other.calibration}: a smoothing study needs one "
             "pixel size; give --pixel-size and --unit"
         )
-    outlines = {name: value for name, value in reading.settings.outlines.items() if name != "smoothing"}
-    tracing = Tracing(scale=first.calibration.scale, unit=first.calibration.unit, **outlines)
-    return ([item.labels for item in found[0]], [item.labels for item in found[1]]), tracing
+    outlines = replace(reading.settings.outlines, pixel_size=first.calibration.scale, unit=first.calibration.unit)
+    return ([item.labels for item in found[0]], [item.labels for item in found[1]]), outlines
 
 
 def _counted(ensemble: Any) -> str:

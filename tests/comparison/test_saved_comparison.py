@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from curve_makers import blobs, ragged_blobs
 from napari_shape_ensembles import Comparison, Ensemble, Settings, compare
-from napari_shape_ensembles.comparison.records import choices_of, mmd_test_of, mmd_test_tree
+from napari_shape_ensembles.comparison.records import mmd_test_of, mmd_test_tree
+from napari_shape_ensembles.parameters import from_tree
 
 QUICK = {"landmarks": 40, "rank": 8, "permutations": 50}
 
@@ -144,9 +145,9 @@ def poisoned(name):
         (swapped("coordinates/t.npy", "coordinates/l.npy"), "t holds float64 values of shape"),
         (swapped("a/ids.npy", "b/ids.npy"), "ids holds"),
         (replaced("settings/landmarks", 2), "landmarks is a whole number of at least 8"),
-        (replaced("settings/landmarks", "many"), "landmarks is int such as 500, not 'many'"),
-        (replaced("settings/reflections", "no"), "reflections is bool"),
-        (replaced("settings/colour", 1), "Settings has no colour; there are landmarks"),
+        (replaced("settings/landmarks", "many"), "landmarks is a whole number of at least 8, not 'many'"),
+        (replaced("settings/reflections", "no"), "reflections is true or false"),
+        (replaced("settings/colour", 1), "Settings has no option 'colour'; there are landmarks"),
         (replaced("undulation/p_value", "small"), "p_value is no number: 'small'"),
         (replaced("undulation/rejected", 1), "rejected is missing, or no bool"),
         (replaced("settings", []), "settings is missing, or no dict"),
@@ -207,4 +208,4 @@ def test_parts_saved_without_a_name_of_their_own_are_named_as_they_are_kept():
 
 def test_settings_that_are_no_table_are_refused():
     with pytest.raises(ValueError, match="Settings is a table of names and values, not 3"):
-        choices_of(Settings, 3)
+        from_tree(Settings, 3)

@@ -5,7 +5,7 @@ import pytest
 from scipy import ndimage
 from skimage.io import imread
 
-from napari_shape_ensembles import Settings, agreement
+from napari_shape_ensembles import Outlines, Settings, agreement
 
 FEW = Settings(landmarks=100, rank=30, permutations=300)
 
@@ -41,7 +41,7 @@ def test_joined_nuclei_are_listed(nuclei):
     }
     one, other = min(pairs)
     joined[joined == other] = one
-    assert agreement(nuclei, joined, FEW, border=True).matching.merges == {one: (one, other)}
+    assert agreement(nuclei, joined, FEW, outlines=Outlines(keep_border=True)).matching.merges == {one: (one, other)}
 
 
 def test_without_a_match_the_summary_names_no_distance():

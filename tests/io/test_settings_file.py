@@ -1,12 +1,15 @@
 """Settings as a file: the same choices back, and sentences for what is wrong."""
 
+from typing import get_args
+
 import pytest
 from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
-from napari_shape_ensembles import Settings
+from napari_shape_ensembles import Outlines, Settings
 from napari_shape_ensembles.io import SettingsFile, load_settings, save_settings
+from napari_shape_ensembles.outlines import Method
 
 choices = st.builds(
     Settings,
@@ -21,21 +24,33 @@ choices = st.builds(
     coordinates=st.sampled_from(["both", "raw", "normalized"]),
     interpolation=st.sampled_from(["spline", "polygon"]),
     seed=st.integers(0, 2**62),
+    bandwidth=st.floats(0.1, 10) | st.lists(st.floats(0.1, 10), min_size=1, unique=True),
+    null=st.sampled_from(["permutation", "gamma", "bound"]),
+    approximate_above=st.none() | st.integers(1, 10**6),
+)
+recipes = st.builds(
+    Outlines,
+    method=st.sampled_from(["otsu", "local", "hysteresis", "boundaries", "superpixels"]),
+    objects=st.sampled_from(["bright", "dark"]),
+    outline_smoothing=st.floats(0, 10),
+    threshold=st.none() | st.floats(-1e6, 1e6),
 )
 
 
 @hypothesis_settings(max_examples=50, deadline=None)
-@given(chosen=choices, smoothing=st.floats(0, 10), objects=st.sampled_from(["bright", "dark"]))
-def test_settings_come_back_as_they_were(tmp_path_factory, chosen, smoothing, objects):
+@given(chosen=choices, recipe=recipes)
+def test_settings_come_back_as_they_were(tmp_path_factory, chosen, recipe):
     path = tmp_path_factory.mktemp("settings") / "settings.toml"
-    written = SettingsFile(chosen, {"objects": objects, "threshold": None}, {"smoothing": smoothing})
-    save_settings(path, written)
-    assert load_settings(path) == SettingsFile(chosen, {"objects": objects}, {"smoothing": smoothing})
+    save_settings(path, SettingsFile(chosen, recipe))
+    assert load_settings(path) == SettingsFile(chosen, recipe)
+    assert Outlines.load(path) == recipe
 
 
-def test_settings_alone_are_the_analysis(tmp_path):
+def test_settings_alone_are_the_analysis_and_a_recipe_alone_the_outlines(tmp_path):
     save_settings(tmp_path / "s.toml", Settings.paper())
     assert load_settings(tmp_path / "s.toml") == SettingsFile(Settings.paper())
+    save_settings(tmp_path / "s.toml", Outlines(method="li"))
+    assert load_settings(tmp_path / "s.toml") == SettingsFile(outlines=Outlines(method="li"))
 
 
 def test_what_is_left_out_has_its_default(tmp_path):
@@ -46,16 +61,36 @@ def test_what_is_left_out_has_its_default(tmp_path):
     assert load_settings(path) == SettingsFile()
 
 
+@pytest.mark.parametrize("method", get_args(Method))
+def test_files_of_the_first_version_still_load(tmp_path, method):
+    needs = {"manual": "threshold = 50", "level": "quantile = 0.25", "hysteresis": "low = 3.5"}.get(method, "")
+    path = tmp_path / "old.toml"
+    path.write_text(
+        f'[analysis]\nrank = 20\n[segmentation]\nmethod = "{method}"\nsmoothing = 2.5\nsplit_touching = true\n{needs}\n'
+        "[outlines]\nsmoothing = 0.5\nmin_area = 16\nborder = true\nholes = true\n"
+    )
+    found = load_settings(path)
+    assert found.analysis == Settings(rank=20)
+    more = {"manual": {"threshold": 50}, "level": {"quantile": 0.25}, "hysteresis": {"low": 3.5}}.get(method, {})
+    assert found.outlines == Outlines(
+        method=method, smoothing=2.5, outline_smoothing=0.5, keep_border=True, holes=True, **more
+    )
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
         ("[analysis]\nrank = 0", "rank is a whole number of at least 1, not 0"),
-        ("[analysis]\nrank = 2.5", "rank is int such as 150, not 2.5"),
-        ("[analysis]\nrnak = 20", "Settings has no rnak; there are landmarks, rank"),
-        ("[analysis]\nreflections = 1", "reflections is bool"),
+        ("[analysis]\nrank = 2.5", r"rank is a whole number of at least 1, not 2\.5"),
+        ("[analysis]\nrnak = 20", r"\[analysis\] has no option 'rnak'; there are landmarks, rank"),
+        ("[analysis]\nreflections = 1", "reflections is true or false, not 1"),
         ("[analysis]\nmeasure = 'area'", "measure is one of affine, arc-length, not 'area'"),
         ("[analyses]\nrank = 20", r"there is no table \[analyses\]: use \[analysis\]"),
         ("analysis = 3", r"analysis is a table of options, \[analysis\], not 3"),
+        ("[outlines]\nmethod = 3", "method is one of otsu"),
+        ("[segmentation]\nsmoothing = [1]", r"smoothing is a number between 0 and 5000 pixels, not \[1\]"),
+        ("version = 3\n[outlines]\nmethod = 'otsu'", "its version is 3: this software reads up to 2; update it"),
+        ("version = 'x'", "its version is 'x'"),
         ("[analysis", "is no TOML file"),
         ("a = " + "[" * 10_000, "is no TOML file"),
     ],

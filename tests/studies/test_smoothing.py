@@ -6,9 +6,17 @@ import numpy as np
 import pytest
 
 from curve_makers import blobs
-from napari_shape_ensembles import Ensemble, Settings, decision_landscape, extract_curves, smoothing_study, trace_mask
+from napari_shape_ensembles import (
+    Ensemble,
+    Outlines,
+    Settings,
+    decision_landscape,
+    extract_curves,
+    smoothing_study,
+    trace_mask,
+)
 from napari_shape_ensembles.progress import Stopped, reporting
-from napari_shape_ensembles.studies import Tracing, recommend
+from napari_shape_ensembles.studies import recommend
 
 QUICK = Settings(permutations=199, significance=0.05)
 GRID = {"ranks": [3, 10], "landmarks": [32, 60], "settings": QUICK}
@@ -93,7 +101,7 @@ def test_progress_counts_sigmas():
 def test_pixel_sizes_and_border_objects_are_handed_on():
     labels = field(1)
     labels[:12, :12] = 99
-    kept = smoothing_study(labels, labels, sigmas=[1], tracing=Tracing(border=True, min_area=20), **GRID)
+    kept = smoothing_study(labels, labels, sigmas=[1], outlines=Outlines(keep_border=True, min_area=20), **GRID)
     assert kept.sizes.tolist() == [[17, 17]]
 
 

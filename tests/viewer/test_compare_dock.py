@@ -1,13 +1,15 @@
 """The dock as a person uses it: choose, run, read, cancel, and change the layers under it."""
 
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from docks import curves_of, opened, press, run, spots
-from napari_shape_ensembles.viewer import compare_dock, worker
-from napari_shape_ensembles.viewer.tasks import opening
+from napari_shape_ensembles import Outlines, Settings
+from napari_shape_ensembles.progress import report
+from napari_shape_ensembles.viewer import comparing
 
 
 def test_the_first_two_images_are_filled_in_and_can_be_swapped(dock, qtbot):
@@ -126,7 +128,7 @@ def test_renamed_and_deleted_layers_are_followed(dock, viewer):
 def test_layers_deleted_and_renamed_during_a_run_do_not_disturb_it(dock, viewer, qtbot):
     with qtbot.waitSignal(dock.finished, timeout=30_000):
         press(dock.run_button, qtbot)
-        qtbot.waitUntil(lambda: dock._next is not None)
+        qtbot.waitUntil(lambda: "Segmenting" in dock.step.text(), timeout=5000)
         viewer.layers["two"].name = "other"
         viewer.layers.remove("one")
     assert dock.result is not None
@@ -143,19 +145,17 @@ def test_deleted_curves_are_not_missed_by_repainting(dock, viewer, qtbot):
 
 def slow(*_):
     for index in range(1000):
-        yield worker.Progress("counting", index, 1000)
+        report("counting", index, 1000)
         time.sleep(0.01)
 
 
 def test_cancel_acts_at_once_and_leaves_the_dock_ready(dock, viewer, qtbot, monkeypatch):
-    monkeypatch.setattr(compare_dock, "run", slow)
+    monkeypatch.setattr(comparing, "compared", slow)
     press(dock.run_button, qtbot)
     qtbot.waitUntil(lambda: "Counting" in dock.step.text(), timeout=5000)
     assert not dock.run_button.isEnabled()
-    started = time.perf_counter()
     with qtbot.waitSignal(dock.finished, timeout=1000):
         press(dock.cancel_button, qtbot)
-    assert time.perf_counter() - started < 1
     assert dock.run_button.isEnabled()
     assert dock.results.answer.text() == "Cancelled."
     assert len(viewer.layers) == 2
@@ -163,7 +163,7 @@ def test_cancel_acts_at_once_and_leaves_the_dock_ready(dock, viewer, qtbot, monk
 
 def test_a_second_press_during_a_run_starts_nothing(dock, qtbot, monkeypatch):
     starts = []
-    monkeypatch.setattr(compare_dock, "run", lambda *_: starts.append(1) or slow())
+    monkeypatch.setattr(comparing, "compared", lambda *_: starts.append(1) or slow())
     press(dock.run_button, qtbot)
     dock.run()
     qtbot.waitUntil(lambda: bool(starts))
@@ -178,10 +178,10 @@ def test_a_second_press_during_a_run_starts_nothing(dock, qtbot, monkeypatch):
 )
 def test_every_kind_of_error_ends_in_the_panel(dock, qtbot, monkeypatch, error):
     def failing(*_):
-        yield worker.Progress("failing", 0, 1)
+        report("failing", 0, 1)
         raise error("the reason")
 
-    monkeypatch.setattr(compare_dock, "run", failing)
+    monkeypatch.setattr(comparing, "compared", failing)
     assert "the reason" in run(dock, qtbot)
     assert dock.run_button.isEnabled()
     assert dock.result is None
@@ -270,35 +270,39 @@ def shown_dock(make_napari_viewer, qtbot):
 
 def test_closing_the_dock_stops_the_run_and_the_listening(shown_dock, qtbot, monkeypatch):
     viewer, dock = shown_dock
-    monkeypatch.setattr(compare_dock, "run", slow)
+    monkeypatch.setattr(comparing, "compared", slow)
     press(dock.run_button, qtbot)
-    listening = len(viewer.layers.events.inserted.callbacks)
+    listening = len(viewer.layers.events.callbacks)
     dock.parentWidget().close()
-    qtbot.waitUntil(lambda: not dock.runner.busy, timeout=2000)
-    assert len(viewer.layers.events.inserted.callbacks) == listening - 1
+    qtbot.waitUntil(lambda: not dock.busy, timeout=2000)
+    assert len(viewer.layers.events.callbacks) == listening - 1
     viewer.add_image(spots(3), name="three")
 
 
 def test_opening_again_catches_up_and_listens_once(shown_dock, qtbot):
     viewer, dock = shown_dock
-    listening = len(viewer.layers.events.inserted.callbacks)
+    listening = len(viewer.layers.events.callbacks)
     parent = dock.parentWidget()
+
+    def following():
+        return dock.session.choices.sides.following
+
     parent.hide()
-    qtbot.waitUntil(lambda: not dock.sides.following, timeout=2000)
+    qtbot.waitUntil(lambda: not following(), timeout=2000)
     viewer.layers.remove("2")
     parent.show()
-    qtbot.waitUntil(lambda: dock.sides.following, timeout=2000)
+    qtbot.waitUntil(following, timeout=2000)
     assert dock.sides.pair.a.count() == 1
-    assert len(viewer.layers.events.inserted.callbacks) == listening
+    assert len(viewer.layers.events.callbacks) == listening
 
 
 def test_another_tab_in_front_does_not_stop_a_run(shown_dock, qtbot, monkeypatch):
     viewer, dock = shown_dock
-    monkeypatch.setattr(compare_dock, "run", slow)
+    monkeypatch.setattr(comparing, "compared", slow)
     viewer.window.add_plugin_dock_widget("napari-shape-ensembles", "Compare shapes", tabify=True)
     press(dock.run_button, qtbot)
     qtbot.wait(100)
-    assert dock.runner.busy
+    assert dock.busy
     dock.cancel()
 
 
@@ -308,15 +312,10 @@ def test_every_control_has_a_tooltip(dock):
     assert dock.run_button.toolTip()
 
 
-def test_the_form_starts_at_the_defaults_of_the_functions(viewer, qtbot):
-    from napari_shape_ensembles import Settings
-    from napari_shape_ensembles.viewer.inputs import SegmentationSettings
-    from napari_shape_ensembles.viewer.settings_form import SettingsForm
-
-    form = SettingsForm()
-    qtbot.addWidget(form)
-    assert form.analysis() == Settings()
-    assert form.segmentation() == SegmentationSettings()
+def test_the_form_starts_at_the_defaults_of_the_functions(dock):
+    form = dock.settings
+    assert form.recipe == Outlines()
+    assert replace(form.settings, permutations=Settings.permutations, landmarks=Settings.landmarks) == Settings()
 
 
 def in_sight(widget, dock):
@@ -326,15 +325,17 @@ def in_sight(widget, dock):
 
 
 def test_the_answer_is_scrolled_into_sight_of_a_short_dock(bare_dock, qtbot, tmp_path):
-    dock, bar = bare_dock, bare_dock._scroll.verticalScrollBar()
+    dock, bar = bare_dock, bare_dock.scroll.verticalScrollBar()
     dock.resize(360, 260)
     dock.show()
     qtbot.waitUntil(lambda: bar.maximum() > 0)
     run(dock, qtbot)
     qtbot.waitUntil(lambda: in_sight(dock.results.answer, dock), timeout=2000)
-    dock.shown.result.save(tmp_path / "pair.comparison.npz", view=dock.shown.to_view("product"))
+    shown = dock.comparison.shown
+    shown.result.save(tmp_path / "pair.comparison.npz", view=shown.to_view("product"))
+    qtbot.wait(100)  # the focus may have brought it into sight before the dock does
     bar.setValue(0)
     qtbot.waitUntil(lambda: not in_sight(dock.results.answer, dock), timeout=2000)
     with qtbot.waitSignal(dock.finished, timeout=30_000):
-        dock.start_task(opening(tmp_path / "pair.comparison.npz"), dock.opened.take_up)
+        dock.comparison.open(tmp_path / "pair.comparison.npz")
     qtbot.waitUntil(lambda: in_sight(dock.results.answer, dock), timeout=2000)

@@ -17,7 +17,8 @@ from napari_shape_ensembles.explanation.single_curves import (
     nearest_curves,
     pooled_curve,
 )
-from napari_shape_ensembles.viewer import compare_dock, worker
+from napari_shape_ensembles.progress import report
+from napari_shape_ensembles.viewer import comparing
 from napari_shape_ensembles.viewer.color_features import COLOR_FEATURES
 
 
@@ -26,17 +27,17 @@ def done(bare_dock, qtbot):
     """The dock with a result and the window of its curves."""
     run(bare_dock, qtbot)
     press(bare_dock.results.explore, qtbot)
-    qtbot.addWidget(bare_dock.views.explorer)
+    qtbot.addWidget(bare_dock.curve_window.explorer)
     return bare_dock
 
 
 @pytest.fixture
 def explorer(done):
-    return done.views.explorer
+    return done.curve_window.explorer
 
 
 def picked(dock):
-    return dock.views.selection.rows.tolist()
+    return dock.comparison.selection.rows.tolist()
 
 
 def marked_in_table(explorer):
@@ -87,7 +88,7 @@ def test_rows_picked_in_the_table_are_marked_in_both_layers(done, explorer, mode
 
 
 def test_the_selection_outlives_sorting(done, explorer):
-    done.views.selection.pick([1, 40, 50])
+    done.comparison.selection.pick([1, 40, 50])
     explorer.table.sortByColumn(3, Qt.SortOrder.AscendingOrder)
     assert marked_in_table(explorer) == [1, 40, 50]
     assert picked(done) == [1, 40, 50]
@@ -151,13 +152,13 @@ def test_curves_cannot_be_dragged(done, model):
 
 def test_deleting_a_curve_layer_leaves_the_other_views_working(done, explorer, model):
     model.layers.remove("one curves")
-    done.views.selection.pick([2, len(done.result.a) + 2])
+    done.comparison.selection.pick([2, len(done.result.a) + 2])
     assert marked_in_table(explorer) == [2, len(done.result.a) + 2]
     assert set(curves_of(model, "two").selected_data) == {2}
 
 
 def test_another_result_empties_the_selection_and_links_once(done, explorer, model, qtbot):
-    done.views.selection.pick([1, 2])
+    done.comparison.selection.pick([1, 2])
     run(done, qtbot)
     assert picked(done) == []
     assert marked_in_table(explorer) == []
@@ -168,7 +169,7 @@ def test_another_result_empties_the_selection_and_links_once(done, explorer, mod
 def test_opening_again_links_once(done, model, qtbot):
     done.show()
     done.hide()
-    qtbot.waitUntil(lambda: not done.sides.following, timeout=2000)
+    qtbot.waitUntil(lambda: not done.session.choices.sides.following, timeout=2000)
     assert curves_of(model, "one").mouse_drag_callbacks == []
     done.show()
     done.show()
@@ -188,13 +189,13 @@ def test_the_explorer_opens_in_the_viewer_and_again_after_closing(viewer, qtbot)
     dock = bare(viewer, qtbot)
     run(dock, qtbot)
     press(dock.results.explore, qtbot)
-    frame = dock.views.explorer.parentWidget()
+    frame = dock.curve_window.explorer.parentWidget()
     assert frame.windowTitle() == "Curves"
     frame.close()
     qtbot.wait(50)
     gc.collect()
     press(dock.results.explore, qtbot)
-    assert not dock.views.explorer.parentWidget().isHidden()
+    assert not dock.curve_window.explorer.parentWidget().isHidden()
 
 
 # The card ------------------------------------------------------------------------------------------------------
@@ -202,7 +203,7 @@ def test_the_explorer_opens_in_the_viewer_and_again_after_closing(viewer, qtbot)
 
 def test_the_card_shows_the_numbers_of_a_curve_with_their_units(done, explorer):
     row = len(done.result.a) + 2
-    done.views.selection.pick([row])
+    done.comparison.selection.pick([row])
     text = explorer.card.numbers.text()
     assert f"<b>B</b> two, curve {done.result.b.ids[2]}" in text
     assert f"area: {done.result.b.features['area'].iloc[2]:.4g} µm²" in text
@@ -222,7 +223,7 @@ def test_neighbours_are_the_nearest_in_both_images(done):
 
 
 def test_a_neighbour_clicked_becomes_the_curve_of_the_card(done, explorer, qtbot):
-    done.views.selection.pick([0])
+    done.comparison.selection.pick([0])
     button = explorer.card.buttons[4]
     assert button.side == "B"
     press(button, qtbot)
@@ -273,7 +274,7 @@ def test_an_excluded_curve_is_left_out_of_the_next_run_and_can_come_back(done, e
     number = len(done.result.a)
     one = done.result.a.ids[4]
     pixels = model.layers["one"].data.copy()
-    done.views.selection.pick([4])
+    done.comparison.selection.pick([4])
     press(explorer.card.exclude, qtbot)
     assert done.state == "stale"
     assert curves_of(model, "one").features["excluded"].tolist() == [index == 4 for index in range(number)]
@@ -292,7 +293,7 @@ def test_an_excluded_curve_is_left_out_of_the_next_run_and_can_come_back(done, e
 
 
 def test_excluding_twice_takes_the_curve_in_again(done, explorer, qtbot):
-    done.views.selection.pick([4])
+    done.comparison.selection.pick([4])
     press(explorer.card.exclude, qtbot)
     assert "again" in explorer.card.exclude.text()
     press(explorer.card.exclude, qtbot)
@@ -301,7 +302,7 @@ def test_excluding_twice_takes_the_curve_in_again(done, explorer, qtbot):
 
 
 def test_exclusions_end_when_other_outlines_are_traced_and_follow_a_swap(done, explorer, qtbot):
-    done.views.selection.pick([4])
+    done.comparison.selection.pick([4])
     press(explorer.card.exclude, qtbot)
     press(done.sides.swap, qtbot)
     assert not done.excluded.isHidden()
@@ -336,7 +337,7 @@ def slow(*_):
     import time
 
     for index in range(1000):
-        yield worker.Progress("counting", index, 1000)
+        report("counting", index, 1000)
         time.sleep(0.01)
 
 
@@ -353,7 +354,7 @@ def shown(bare_dock, qtbot):
 @pytest.mark.parametrize("name", ["min_area", "objects", "split_touching"])
 @pytest.mark.parametrize("key", [Qt.Key.Key_Return, Qt.Key.Key_Enter])
 def test_enter_runs_and_escape_cancels_from_any_control(shown, qtbot, monkeypatch, name, key):
-    monkeypatch.setattr(compare_dock, "run", slow)
+    monkeypatch.setattr(comparing, "compared", slow)
     control = shown.settings.controls[name]
     control.setFocus()
     qtbot.keyClick(control, key)
@@ -415,7 +416,7 @@ def test_the_colour_bar_counts_every_curve_and_clips_where_asked(done):
     assert [share.sum() for share in shares] == pytest.approx([1, 1])
     done.color_by.percentile.setValue(50)
     high = np.percentile(done.result.distances["product"], 50)
-    assert next(iter(done.curves)).face_contrast_limits[1] == pytest.approx(high)
+    assert next(iter(done.comparison.curves)).face_contrast_limits[1] == pytest.approx(high)
     assert done.color_by.colorbar.labels()[-1] == f"≥ {high:.3g}"
     done.color_by.percentile.setValue(100)
     assert "≥" not in done.color_by.colorbar.labels()[-1]

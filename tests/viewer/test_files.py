@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from napari.components import ViewerModel
+from napari_shape_ensembles.viewer.views import comparison_view
 
 from curve_makers import blobs
 from napari_shape_ensembles import Comparison, Ensemble, Settings, compare
@@ -14,7 +15,6 @@ from napari_shape_ensembles.io import CurveTable, read_comparison_view, read_cur
 from napari_shape_ensembles.viewer.files import get_reader
 from napari_shape_ensembles.viewer.inputs import source_of, symbol
 from napari_shape_ensembles.viewer.layers import is_own
-from napari_shape_ensembles.viewer.views import comparison_view
 
 PLUGIN = "napari-shape-ensembles"
 

@@ -7,7 +7,6 @@ from skimage.draw import disk
 
 from docks import press, spots
 from napari_shape_ensembles import segment
-from napari_shape_ensembles.viewer import worker
 from napari_shape_ensembles.viewer.inputs import source_of
 
 
@@ -131,7 +130,7 @@ def test_a_closed_inspection_listens_to_nothing_and_sees_at_reopening_what_has_c
 @pytest.mark.parametrize("taken", range(5))
 def test_layers_deleted_while_others_are_on_their_way_stay_away(inspected, qtbot, monkeypatch, taken):
     viewer, dock = inspected
-    monkeypatch.setattr(worker, "_PAUSE", 10**7)
+    monkeypatch.setattr(runner, "_PAUSE", 10**7)
     press(dock.inspect_button, qtbot)
     qtbot.waitUntil(lambda: bool(dock.runner._turns), timeout=20_000)
     for _ in range(min(taken, len(dock.runner._turns) - 1)):
@@ -142,7 +141,7 @@ def test_layers_deleted_while_others_are_on_their_way_stay_away(inspected, qtbot
     monkeypatch.undo()
     with qtbot.waitSignal(dock.finished, timeout=5000):
         dock.runner._take_turn()
-    assert not dock.runner.busy
+    assert not dock.busy
     assert dock.inspect_button.isEnabled()
     assert not [layer for layer in mine if layer in viewer.layers]
 

@@ -10,19 +10,19 @@ from qtpy.QtWidgets import QAbstractButton, QApplication, QLabel, QTabBar
 from curve_makers import blobs
 from docks import opened, press, run, spots
 from napari_shape_ensembles import Ensemble, Settings, compare
+from napari_shape_ensembles.progress import report
 from napari_shape_ensembles.viewer import inspect_dock, landscape_dock, segment_dock, shape_space_dock, smoothing_dock
 from napari_shape_ensembles.viewer.inspect_dock import InspectCurves
 from napari_shape_ensembles.viewer.landscape_dock import LandscapeDock
 from napari_shape_ensembles.viewer.segment_dock import SegmentCurves
 from napari_shape_ensembles.viewer.shape_space_dock import ShapeSpace
 from napari_shape_ensembles.viewer.smoothing_dock import SmoothingDock
-from napari_shape_ensembles.viewer.worker import Progress
 
 
 def slow(*_):
     """Work without an end, in place of what a dock does."""
     while True:
-        yield Progress("counting", 0, 0)
+        report("counting", 0, 0)
         time.sleep(0.01)
 
 
@@ -58,7 +58,7 @@ def ready(request, model, qtbot, monkeypatch):
 
 def settle(dock, qtbot):
     dock.hide()
-    qtbot.waitUntil(lambda: not dock.runner.busy and not dock.runner._running, timeout=5000)
+    qtbot.waitUntil(lambda: not dock.busy and not dock.task.runner.threads, timeout=5000)
 
 
 def focused(dock):
@@ -73,9 +73,9 @@ def test_escape_cancels_what_a_press_of_the_button_started(ready, qtbot):
     dock, button, _ = ready
     button.setFocus()
     press(button, qtbot)
-    assert dock.runner.busy
+    assert dock.busy
     qtbot.keyClick(focused(dock), Qt.Key.Key_Escape)
-    assert not dock.runner.busy
+    assert not dock.busy
     assert button.isEnabled()
     focused(dock)
 
@@ -85,11 +85,11 @@ def test_enter_runs_and_escape_cancels_from_another_control(ready, qtbot, key):
     dock, _, control = ready
     control.setFocus()
     qtbot.keyClick(control, key)
-    assert dock.runner.busy
+    assert dock.busy
     qtbot.keyClick(focused(dock), key)  # a second run cannot start on top
-    assert len(dock.runner._running) == 1
+    assert len(dock.task.runner.threads) == 1
     qtbot.keyClick(focused(dock), Qt.Key.Key_Escape)
-    assert not dock.runner.busy
+    assert not dock.busy
 
 
 @pytest.mark.parametrize("ready", [DOCKS["inspect"], DOCKS["landscape"], DOCKS["smoothing"]], indirect=True)
@@ -98,10 +98,10 @@ def test_escape_cancels_what_the_button_of_an_outdated_result_started(ready, qtb
     dock.stale.show_changes(["one was changed"], can_run=True)
     dock.stale.button.setFocus()
     qtbot.keyClick(dock.stale.button, Qt.Key.Key_Space)
-    assert dock.runner.busy
+    assert dock.busy
     assert dock.stale.isHidden()
     qtbot.keyClick(focused(dock), Qt.Key.Key_Escape)
-    assert not dock.runner.busy
+    assert not dock.busy
 
 
 # Letters -------------------------------------------------------------------------------------------------------
@@ -183,7 +183,7 @@ def test_no_letter_of_compare_shapes_and_its_curves_is_taken_twice_or_by_napari(
     dock = opened(viewer, qtbot)
     run(dock, qtbot)
     press(dock.results.explore, qtbot)
-    explorer = dock.views.explorer
+    explorer = dock.curve_window.explorer
     explorer.selection.pick([3])
     assert_free(letters(dock, explorer), taken)
     press(explorer.card.exclude, qtbot)

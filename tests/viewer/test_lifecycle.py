@@ -12,8 +12,10 @@ from napari.components import ViewerModel
 from qtpy.QtWidgets import QApplication
 
 from docks import bare, curves_of, opened, press, run, spots
-from napari_shape_ensembles.viewer import compare_dock, worker
+from napari_shape_ensembles.progress import report
+from napari_shape_ensembles.viewer import comparing
 from napari_shape_ensembles.viewer.layers import is_own
+from napari_shape_ensembles.viewer.runner import Runner
 
 STALE_SOON = 2000
 
@@ -27,7 +29,7 @@ def counts(viewer):
 
 def slow(*_):
     for index in range(1000):
-        yield worker.Progress("counting", index, 1000)
+        report("counting", index, 1000)
         time.sleep(0.01)
 
 
@@ -82,7 +84,7 @@ def test_a_layer_deleted_before_a_run_leaves_its_place_empty(bare_dock, model, n
     assert None in bare_dock.sides.pair.chosen()
     assert bare_dock.state == "empty"
     bare_dock.run()
-    assert not bare_dock.runner.busy
+    assert not bare_dock.busy
 
 
 def test_a_layer_deleted_during_a_run_does_not_disturb_it(bare_dock, model, qtbot):
@@ -115,9 +117,9 @@ def test_the_curves_of_b_keep_their_rows_when_those_of_a_are_deleted(bare_dock, 
     run(bare_dock, qtbot)
     row = len(bare_dock.result.a) + 3
     model.layers.remove("one curves")
-    bare_dock.views.link.link()  # as when the dock is closed and opened
-    bare_dock.views.selection.pick([row])
-    bare_dock.excluding.exclude(row)
+    bare_dock.comparison.link.link()  # as when the dock is closed and opened
+    bare_dock.comparison.selection.pick([row])
+    bare_dock.comparison.exclude(row)
     layer = model.layers["two curves"]
     assert set(layer.selected_data) == {3}
     assert np.flatnonzero(layer.features["excluded"]).tolist() == [3]
@@ -250,11 +252,11 @@ def test_changed_settings_are_named_and_setting_them_back_is_enough(bare_dock, q
     run(bare_dock, qtbot)
     rank, split = (bare_dock.settings.controls[name] for name in ("rank", "split_touching"))
     rank.setValue(100)
-    split.click()
-    assert "split touching was on and is off" in bare_dock.stale.words.text()
+    split.setCurrentIndex(split.findData("none"))
+    assert "split touching was distance and is none" in bare_dock.stale.words.text()
     assert "rank was 150 and is 100" in bare_dock.stale.words.text()
     rank.setValue(150)
-    split.click()
+    split.setCurrentIndex(split.findData("distance"))
     assert bare_dock.state == "done"
     assert bare_dock.stale.isHidden()
 
@@ -275,7 +277,7 @@ def test_a_layer_edited_during_a_run_gives_a_result_that_is_stale_at_once(bare_d
 def test_cancelling_keeps_the_result_before(bare_dock, qtbot, monkeypatch):
     run(bare_dock, qtbot)
     before = bare_dock.result
-    monkeypatch.setattr(compare_dock, "run", slow)
+    monkeypatch.setattr(comparing, "compared", slow)
     press(bare_dock.run_button, qtbot)
     press(bare_dock.cancel_button, qtbot)
     assert bare_dock.result is before
@@ -287,7 +289,7 @@ def test_cancelling_keeps_the_result_before(bare_dock, qtbot, monkeypatch):
 
 
 def test_cancelling_before_the_first_step_leaves_the_dock_ready(bare_dock, qtbot, monkeypatch):
-    monkeypatch.setattr(compare_dock, "run", slow)
+    monkeypatch.setattr(comparing, "compared", slow)
     press(bare_dock.run_button, qtbot)
     press(bare_dock.cancel_button, qtbot)
     assert bare_dock.state == "ready"
@@ -301,16 +303,15 @@ def test_a_cancelled_run_lets_go_of_its_copies_of_the_images(bare_dock, qtbot, m
     def copying(sources, *_):
         copies.extend(weakref.ref(source.data) for side in sources for source in side)
         while True:
-            yield worker.Progress("counting", 0, 0)
+            report("counting", 0, 0)
             time.sleep(0.01)
 
-    monkeypatch.setattr(compare_dock, "run", copying)
+    monkeypatch.setattr(comparing, "compared", copying)
     press(bare_dock.run_button, qtbot)
     qtbot.waitUntil(lambda: len(copies) == 2)
-    listed = list(bare_dock.runner._running)  # napari's window keeps them too
+    assert bare_dock.task.runner.threads
     press(bare_dock.cancel_button, qtbot)
     qtbot.waitUntil(lambda: not any(copy() is not None for copy in copies), timeout=3000)
-    assert listed
 
 
 def test_a_run_after_a_cancelled_one_waits_for_its_thread_and_then_succeeds(bare_dock, qtbot, monkeypatch):
@@ -320,10 +321,10 @@ def test_a_run_after_a_cancelled_one_waits_for_its_thread_and_then_succeeds(bare
         threads.append("in")
         time.sleep(0.5)
         threads.append("out")
-        yield worker.Progress("never seen", 0, 1)
+        report("never seen", 0, 1)
 
     with monkeypatch.context() as patch:
-        patch.setattr(compare_dock, "run", stubborn)
+        patch.setattr(comparing, "compared", stubborn)
         press(bare_dock.run_button, qtbot)
         qtbot.waitUntil(lambda: bool(threads), timeout=2000)
         press(bare_dock.cancel_button, qtbot)
@@ -340,12 +341,12 @@ def test_a_step_that_shares_out_blocks_is_left_between_two_of_them(qtbot):
     done = []
 
     def steps():
-        yield worker.Progress("one long step", 0, 1)
+        report("one long step", 0, 1)
         over_blocks(lambda block: done.append(block) or time.sleep(0.02), range(500))
-        yield worker.Progress("never reached", 1, 1)
+        report("never reached", 1, 1)
 
-    runner = worker.Runner()
-    runner.start(steps())
+    runner = Runner()
+    runner.start(steps)
     qtbot.waitUntil(lambda: bool(done), timeout=2000)
     runner.cancel()
     qtbot.wait(200)
@@ -356,7 +357,7 @@ def test_a_step_that_shares_out_blocks_is_left_between_two_of_them(qtbot):
 
 def test_pressing_run_twice_starts_one_run(bare_dock, qtbot, monkeypatch):
     starts = []
-    monkeypatch.setattr(compare_dock, "run", lambda *_: starts.append(1) or slow())
+    monkeypatch.setattr(comparing, "compared", lambda *_: starts.append(1) or slow())
     press(bare_dock.run_button, qtbot)
     press(bare_dock.run_button, qtbot)
     bare_dock.run()
@@ -383,13 +384,13 @@ def test_two_viewers_keep_apart(bare_dock, model, qtbot):
     assert bare_dock.state == "ready"
 
 
-def test_two_docks_in_one_viewer_leave_each_others_curves(bare_dock, model, qtbot):
+def test_two_docks_in_one_viewer_show_the_same_result(bare_dock, model, qtbot):
     second = bare(model, qtbot)
     run(bare_dock, qtbot)
     run(second, qtbot)
-    run(second, qtbot)
-    assert [layer.name for layer in model.layers if is_own(layer)].count("one curves") == 1
-    assert sum(is_own(layer) for layer in model.layers) == 4
+    assert bare_dock.result is second.result is not None
+    assert bare_dock.results.text() == second.results.text()
+    assert [layer.name for layer in model.layers if is_own(layer)] == ["one curves", "two curves"]
 
 
 def test_opening_and_closing_leaves_as_many_listeners_as_before(bare_dock, model, qtbot):
@@ -398,7 +399,7 @@ def test_opening_and_closing_leaves_as_many_listeners_as_before(bare_dock, model
     before = counts(model)
     for _ in range(3):
         bare_dock.hide()
-        qtbot.waitUntil(lambda: not bare_dock.sides.following, timeout=2000)
+        qtbot.waitUntil(lambda: not bare_dock.session.choices.sides.following, timeout=2000)
         bare_dock.show()
     assert counts(model) == before
 
@@ -412,8 +413,8 @@ def test_a_closed_dock_listens_to_nothing(model, qtbot):
     run(dock, qtbot)
     assert sum(counts(model)) > sum(before)
     dock.hide()
-    qtbot.waitUntil(lambda: not dock.sides.following, timeout=2000)
-    for layer in list(dock.curves):
+    qtbot.waitUntil(lambda: not dock.session.choices.sides.following, timeout=2000)
+    for layer in list(dock.comparison.curves):
         model.layers.remove(layer)
     assert counts(model) == before
 
@@ -422,7 +423,7 @@ def test_reopening_shows_that_a_layer_was_changed_meanwhile(bare_dock, model, qt
     bare_dock.show()
     run(bare_dock, qtbot)
     bare_dock.hide()
-    qtbot.waitUntil(lambda: not bare_dock.sides.following, timeout=2000)
+    qtbot.waitUntil(lambda: not bare_dock.session.choices.sides.following, timeout=2000)
     model.layers["one"].scale = (1, 1)
     bare_dock.show()
     assert bare_dock.state == "stale"

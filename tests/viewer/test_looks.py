@@ -5,12 +5,12 @@ from html import escape
 import numpy as np
 import pytest
 from napari.settings import get_settings
+from napari_shape_ensembles.viewer.layer_groups import what_differs
 from qtpy.QtCore import Qt
 from qtpy.QtGui import QImage
 from qtpy.QtWidgets import QLabel, QWidget
 
 from docks import opened, press, run, spots
-from napari_shape_ensembles.viewer.layer_groups import what_differs
 from napari_shape_ensembles.viewer.panels.fonts import NamedLine
 from napari_shape_ensembles.viewer.panels.widgets import tip, wrapped
 
@@ -39,8 +39,8 @@ def explored(dock, qtbot):
     """The window of the curves, with one of them picked."""
     run(dock, qtbot)
     press(dock.results.explore, qtbot)
-    dock.views.selection.pick([3])
-    return dock.views.explorer
+    dock.comparison.selection.pick([3])
+    return dock.curve_window.explorer
 
 
 def said(page):
@@ -67,14 +67,14 @@ def test_a_result_shows_names_as_they_are(named, qtbot):
 
 def test_what_has_changed_is_told_with_names_as_they_are(named, qtbot):
     run(named, qtbot)
-    named._viewer.layers[ONE].data = spots(5, rows=4)
+    named.viewer.layers[ONE].data = spots(5, rows=4)
     qtbot.waitUntil(named.stale.isVisible)
     assert named.stale.words in said(named)
 
 
 def test_what_stands_in_the_way_is_told_with_names_as_they_are(named, qtbot):
     named.sides.several.setChecked(True)
-    layer = named._viewer.layers[ONE]
+    layer = named.viewer.layers[ONE]
     named.sides.groups.tick([layer], [layer])
     assert ONE in named.reason.text()
     assert named.reason in said(named)

@@ -170,10 +170,10 @@ def test_b6_a_copy_can_be_painted_again_from_its_features(layers):
 
 def test_b7_b8_errors_are_returned_and_workers_are_freed(qtbot):
     def failing():
-        yield worker.Progress("failing", 0, 1)
+        report("failing", 0, 1)
         raise RuntimeError("the reason")
 
-    runner = worker.Runner()
+    runner = Runner()
     with qtbot.waitSignal(runner.ended, timeout=5000) as ended:
         runner.start(failing())
         alive = weakref.ref(runner._worker)
@@ -195,9 +195,9 @@ def test_b10_one_worker_at_a_time(qtbot):
         most.append(len(inside))
         time.sleep(0.15)
         inside.pop()
-        yield worker.Progress("slept", 1, 1)
+        report("slept", 1, 1)
 
-    runner = worker.Runner()
+    runner = Runner()
     for _ in range(4):
         runner.start(steps())
         qtbot.wait(30)
@@ -208,7 +208,7 @@ def test_b10_one_worker_at_a_time(qtbot):
 
 def test_b11_replaced_curves_are_freed(bare_dock, model, qtbot):
     run(bare_dock, qtbot)
-    before = [weakref.ref(layer) for layer in bare_dock.curves]
+    before = [weakref.ref(layer) for layer in bare_dock.comparison.curves]
     run(bare_dock, qtbot)
     qtbot.wait(200)
     qtbot.waitUntil(lambda: gc.collect() >= 0 and not any(ref() for ref in before), timeout=3000)
@@ -262,10 +262,10 @@ def test_what_takes_long_is_never_done_by_the_windows_own_thread(bare_dock, qtbo
     path = tmp_path / "pair.comparison.npz"
     for steps, then in (
         (tasks.saving(bare_dock.shown, "product", path), lambda paths: None),
-        (tasks.opening(path), bare_dock.opened.take_up),
+        (tasks.opening(path), bare_dock.comparison.take_up),
     ):
         with qtbot.waitSignal(bare_dock.finished, timeout=30_000):
-            bare_dock.start_task(steps, then)
+            bare_dock.comparison.start(steps, then)
     assert where == {name: {False} for name in where}
     assert len(where) == 7
 
@@ -275,7 +275,7 @@ def test_a_run_cancelled_while_its_curves_arrive_is_shown_in_full(bare_dock, mod
     run(bare_dock, qtbot)
     assert [layer.name for layer in model.layers] == ["one", "two", "one curves", "two curves"]
     assert bare_dock.state == "done"
-    assert not bare_dock.runner.busy
+    assert not bare_dock.busy
 
 
 def test_what_is_painted_already_is_not_painted_again(layers):

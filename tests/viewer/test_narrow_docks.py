@@ -48,7 +48,7 @@ def ended(signal, button, qtbot):
 def compared(dock, qtbot):
     dock.settings.load({"permutations": 199, "landmarks": 50, "rank": 20})
     ended(dock.finished, dock.run_button, qtbot)
-    dock.excluding.exclude(0)
+    dock.comparison.exclude(0)
     dock.results.note("Saved comparison.npz in /a/folder/of/many/names/that/is/long")
     assert dock.state == "stale"
 

@@ -12,11 +12,12 @@ from qtpy.QtCore import Qt
 from qtpy.QtWidgets import QApplication, QMessageBox
 
 from docks import bare, choose, curves_of, executed, opened, press, reopened, run, saved, spots
-from napari_shape_ensembles import Comparison, Settings
+from napari_shape_ensembles import ArchetypeSensitivity, Comparison, Settings
 from napari_shape_ensembles.comparison.display import MARK
 from napari_shape_ensembles.io import SettingsFile, load_settings, read_curves, save_settings
 from napari_shape_ensembles.palette import COLOR_A, COLOR_B
-from napari_shape_ensembles.viewer import compare_dock, file_actions, layers, tasks, worker
+from napari_shape_ensembles.progress import report
+from napari_shape_ensembles.viewer import comparing, layers
 from napari_shape_ensembles.viewer.color_features import COLOR_FEATURES, witness_values
 from napari_shape_ensembles.viewer.inputs import SegmentationSettings
 
@@ -78,7 +79,7 @@ def test_a_result_without_layers_and_file_has_no_script(done, qtbot, tmp_path, a
 
 
 def test_a_reopened_result_is_tied_to_its_images_where_they_are(done, model, qtbot, tmp_path, answer):
-    done.excluding.exclude(3)
+    done.comparison.exclude(3)
     run(done, qtbot)
     path = saved(done, answer, tmp_path / "pair.comparison.npz", qtbot)
     viewer = ViewerModel()
@@ -105,7 +106,7 @@ def test_images_that_were_changed_are_not_taken_for_the_same(done, qtbot, tmp_pa
     dock = reopened(viewer, path, qtbot)
     assert "not in the viewer" in dock.results.origin.text()
     assert dock.stale.isHidden()
-    dock.excluding.exclude(2)
+    dock.comparison.exclude(2)
     assert "only of layers that are in the viewer" in dock.results.said.text()
     run(dock, qtbot)
     assert [layer.name for layer in viewer.layers] == ["one", "two", "one curves", "two curves"]
@@ -120,10 +121,10 @@ def test_opened_curves_are_painted_picked_and_explored_like_those_of_a_run(done,
         own = COLOR_FEATURES[column].values(dock.result)[: len(dock.result.a)]
         np.testing.assert_allclose(curves_of(viewer, "one").features["painted"], own)
     curves_of(viewer, "two").selected_data = {4}
-    assert dock.views.selection.rows.tolist() == [len(dock.result.a) + 4]
+    assert dock.comparison.selection.rows.tolist() == [len(dock.result.a) + 4]
     press(dock.results.explore, qtbot)
-    qtbot.addWidget(dock.views.explorer)
-    assert dock.views.explorer.table is not None
+    qtbot.addWidget(dock.curve_window.explorer)
+    assert dock.curve_window.explorer.table is not None
     assert not curves_of(viewer, "one").editable
 
 
@@ -131,7 +132,7 @@ def test_a_dock_opened_after_the_file_shows_it(done, qtbot, tmp_path, answer, vi
     path = saved(done, answer, tmp_path / "pair.comparison.npz", qtbot)
     viewer.open(path, plugin=PLUGIN)
     dock = opened(viewer, qtbot)
-    qtbot.waitUntil(lambda: dock.result is not None and not dock.runner.busy, timeout=20_000)
+    qtbot.waitUntil(lambda: dock.result is not None and not dock.busy, timeout=20_000)
     assert dock.results.text() == done.results.text()
 
 
@@ -159,7 +160,7 @@ def test_a_dropped_file_is_taken_by_the_dock_that_was_used_last(done, qtbot, tmp
     third = bare(viewer, qtbot)
     qtbot.wait(100)
     assert [dock.result is None for dock in (docks[last], docks[1 - last], third)] == [False, True, True]
-    assert not any(dock.runner.busy for dock in (*docks, third))
+    assert not any(dock.busy for dock in (*docks, third))
 
 
 def test_a_dropped_file_is_taken_by_the_dock_in_sight(done, qtbot, tmp_path, answer):
@@ -199,7 +200,7 @@ def test_an_unsaved_result_that_a_file_replaces_can_be_brought_back(done, model,
     assert done.settings.analysis().rank == 10
     assert done.color_by.choice.currentData() == "area"
     assert done.state == "done"
-    assert done.unsaved
+    assert done.comparison.unsaved
     assert done.kept.isHidden()
     assert [layer.name for layer in model.layers] == ["one", "two", "one curves", "two curves"]
 
@@ -217,7 +218,7 @@ def test_a_new_run_lets_go_of_the_result_that_was_kept(done, qtbot, tmp_path, an
     assert not done.kept.isHidden()
     run(done, qtbot)
     assert done.kept.isHidden()
-    assert done.kept.kept is None
+    assert done.comparison.kept is None
 
 
 def test_a_result_of_a_notebook_is_shown_too(done, qtbot):
@@ -236,18 +237,18 @@ def test_a_file_opened_during_a_run_is_shown_after_it(done, model, qtbot, tmp_pa
 
     def slow(*_):
         for index in range(200):
-            yield worker.Progress("counting", index, 200)
+            report("counting", index, 200)
             time.sleep(0.01)
 
-    monkeypatch.setattr(compare_dock, "run", slow)
+    monkeypatch.setattr(comparing, "compared", slow)
     press(done.run_button, qtbot)
     npe2.PluginManager.instance().discover()
     model.open(path, plugin=PLUGIN)
     qtbot.waitUntil(lambda: "after this run" in done.results.said.text(), timeout=2000)
-    assert done.runner.busy
+    assert done.busy
     before = done.result
     press(done.cancel_button, qtbot)
-    qtbot.waitUntil(lambda: done.result is not before and not done.runner.busy, timeout=20_000)
+    qtbot.waitUntil(lambda: done.result is not before and not done.busy, timeout=20_000)
     assert done.result.summary() == before.summary()
     assert done.state == "done"
 
@@ -277,7 +278,7 @@ def test_a_view_that_no_dock_wrote_is_refused_in_words(done, qtbot, tmp_path, an
         done.result.save(answer(tmp_path / "odd.comparison.npz"), view=view)
         said = choose(done.files, "Open comparison", qtbot)
         assert said.startswith("⚠"), view
-        assert "unforeseen" not in said, view
+        assert "Unexpected" not in said, view
 
 
 # Writing -------------------------------------------------------------------------------------------------------
@@ -298,7 +299,7 @@ def test_what_cannot_be_written_is_said_and_nothing_else_changes(done, qtbot, tm
         said = choose(done.results.store, entry, qtbot)
         assert said.startswith("⚠"), said
         assert path.stem in said
-        assert "unforeseen" not in said
+        assert "Unexpected" not in said
     assert done.results.text() == text
     assert list(tmp_path.iterdir()) == []
 
@@ -354,10 +355,10 @@ def test_exported_files_are_not_replaced_without_asking(done, qtbot, tmp_path, a
 def test_a_report_is_written_in_the_background(done, qtbot, tmp_path, answer, ending):
     path = answer(tmp_path / f"report{ending}")
     choose(done.results.store, "Write report", qtbot, wait=False)
-    assert done.runner.busy
+    assert done.busy
     assert not done.run_button.isEnabled()
     assert not done.results.store.isEnabled()
-    qtbot.waitUntil(lambda: not done.runner.busy, timeout=120_000)
+    qtbot.waitUntil(lambda: not done.busy, timeout=120_000)
     assert "Saved report" in done.results.said.text()
     content = path.read_bytes()
     assert (b"<html" in content) if ending == ".html" else content.startswith(b"%PDF")
@@ -367,15 +368,15 @@ def test_a_report_is_written_in_the_background(done, qtbot, tmp_path, answer, en
 def test_nothing_is_written_during_a_run(done, qtbot, monkeypatch, tmp_path, answer):
     def slow(*_):
         for index in range(200):
-            yield worker.Progress("counting", index, 200)
+            report("counting", index, 200)
             time.sleep(0.01)
 
-    monkeypatch.setattr(compare_dock, "run", slow)
+    monkeypatch.setattr(comparing, "compared", slow)
     press(done.run_button, qtbot)
     assert not done.results.store.isEnabled()
     assert not done.files.isEnabled()
     answer(tmp_path / "pair.comparison.npz")
-    done.file_actions.save()
+    done.dialogs.save()
     done.cancel()
     qtbot.wait(100)
     assert list(tmp_path.iterdir()) == []
@@ -509,7 +510,7 @@ def test_robustness_is_checked_on_demand_and_said_in_sentences(done, qtbot, tmp_
 
 
 def test_a_row_that_hangs_on_the_archetype_is_no_answer(done, qtbot, monkeypatch):
-    monkeypatch.setattr(tasks.ArchetypeSensitivity, "stable", property(lambda self: False))
+    monkeypatch.setattr(ArchetypeSensitivity, "stable", property(lambda self: False))
     with qtbot.waitSignal(done.finished, timeout=60_000):
         press(done.results.check, qtbot)
     assert done.state == "inconclusive"
@@ -520,10 +521,10 @@ def test_a_row_that_hangs_on_the_archetype_is_no_answer(done, qtbot, monkeypatch
 def test_the_check_can_be_cancelled(done, qtbot, monkeypatch):
     def slow(*_):
         for index in range(1000):
-            yield worker.Progress("counting", index, 1000)
+            report("counting", index, 1000)
             time.sleep(0.01)
 
-    monkeypatch.setattr(file_actions, "checking", slow)
+    monkeypatch.setattr(comparing, "checking", slow)
     text = done.results.text()
     press(done.results.check, qtbot)
     qtbot.waitUntil(lambda: "Counting" in done.step.text(), timeout=5000)
@@ -542,10 +543,10 @@ def test_the_keyboard_starts_the_check_and_escape_cancels_it(make_napari_viewer,
 
     def slow(*_):
         for index in range(1000):
-            yield worker.Progress("counting", index, 1000)
+            report("counting", index, 1000)
             time.sleep(0.01)
 
-    monkeypatch.setattr(file_actions, "checking", slow)
+    monkeypatch.setattr(comparing, "checking", slow)
     dock.window().activateWindow()
     qtbot.waitUntil(dock.isActiveWindow, timeout=3000)
     dock.results.check.setFocus()
@@ -553,16 +554,16 @@ def test_the_keyboard_starts_the_check_and_escape_cancels_it(make_napari_viewer,
     qtbot.waitUntil(lambda: "Counting … Esc cancels." in dock.results.said.text(), timeout=5000)
     qtbot.waitUntil(dock.cancel_button.hasFocus, timeout=2000)
     qtbot.keyClick(dock.cancel_button, Qt.Key.Key_Escape)
-    assert not dock.runner.busy
+    assert not dock.busy
     assert dock.results.said.text() == "Cancelled."
 
 
 def test_an_error_of_the_check_is_said_and_the_result_stays(done, qtbot, monkeypatch):
     def failing(*_):
-        yield worker.Progress("failing", 0, 1)
+        report("failing", 0, 1)
         raise RuntimeError("the reason")
 
-    monkeypatch.setattr(file_actions, "checking", failing)
+    monkeypatch.setattr(comparing, "checking", failing)
     press(done.results.check, qtbot)
     qtbot.waitUntil(lambda: "the reason" in done.results.said.text(), timeout=5000)
     assert done.state == "done"
@@ -580,4 +581,4 @@ def test_files_saved_before_there_was_a_view_open_too(done, qtbot, tmp_path, ans
     assert choose(dock.files, "Open comparison", qtbot) == ""
     assert dock.result.summary() == done.result.summary()
     assert isinstance(dock.result, Comparison)
-    assert all(MARK in layer.metadata for layer in dock.curves)
+    assert all(MARK in layer.metadata for layer in dock.comparison.curves)

@@ -111,7 +111,7 @@ def test_settings_used_are_those_of_the_run_not_of_the_form(bare_dock, qtbot):
 def test_the_help_opens_at_the_row_that_holds(bare_dock, qtbot):
     run(bare_dock, qtbot)
     press(bare_dock.results.help, qtbot)
-    assert bare_dock._help.heading().startswith(bare_dock.result.case)
+    assert bare_dock.help.heading().startswith(bare_dock.result.case)
 
 
 @pytest.mark.parametrize("heading", [*ROWS, "inconclusive", "The numbers"])

@@ -2,15 +2,15 @@
 
 import numpy as np
 import pytest
+from napari_shape_ensembles.viewer.segment_form import SegmentForm
+from napari_shape_ensembles.viewer.worker import Kept
 from qtpy.QtWidgets import QCheckBox, QComboBox
 
 from docks import press, spots
 from napari_shape_ensembles import extract_curves, segment
 from napari_shape_ensembles.outlines import Outlines
 from napari_shape_ensembles.viewer.inputs import source_of
-from napari_shape_ensembles.viewer.preview import Outlining, previews, reduced
-from napari_shape_ensembles.viewer.segment_form import SegmentForm
-from napari_shape_ensembles.viewer.worker import Kept
+from napari_shape_ensembles.viewer.preview import previews, reduced
 
 PREVIEW = "segmentation preview"
 
@@ -219,7 +219,6 @@ def form(qtbot):
 
 def test_the_form_starts_at_the_defaults_of_the_functions(form):
     assert form.segmentation() == Outlines()
-    assert form.outlining() == Outlining()
 
 
 def test_every_control_has_a_tooltip(form, dock):
@@ -278,7 +277,7 @@ def test_an_image_of_middle_size_is_shown_exactly_at_once_where_no_step_takes_lo
 
 def everything_shown(viewer, image, settings):
     """Drafts and the exact preview of an image, in their order."""
-    steps = previews(source_of(viewer.add_image(image), viewer.dims), settings, Outlining())
+    steps = previews(source_of(viewer.add_image(image), viewer.dims), settings)
     found = list(kept := Kept(steps))
     return [one for one in found if one is not None] + [kept.value]
 

@@ -80,7 +80,7 @@ def test_the_ticked_images_of_a_side_are_pooled(done, model):
 
 
 def test_every_image_gets_a_layer_of_its_own_curves_where_it_is(done, model):
-    layers = list(done.curves)
+    layers = list(done.comparison.curves)
     assert [layer.name for layer in layers] == ["one curves", "three curves", "four curves", "two curves"]
     result, row = done.result, 0
     for layer, name in zip(layers, [*A, *B], strict=True):
@@ -184,7 +184,7 @@ def test_only_the_lists_that_are_shown_listen(model, qtbot):
     dock.sides.rest()
     assert len(model.layers.events.inserted.callbacks) == before
     dock.sides.several.click()
-    assert not dock.sides.following
+    assert not dock.session.choices.sides.following
 
 
 # Lifecycle -----------------------------------------------------------------------------------------------------
@@ -249,11 +249,11 @@ def test_a_run_after_another_replaces_all_its_layers(done, model, qtbot):
 
 
 def test_a_renamed_image_stays_ticked(done, model):
-    done.excluding.exclude(1)
+    done.comparison.exclude(1)
     model.layers["three"].name = "a third"
     assert ticked(done.sides.groups.a) == ["a third", "one"]
     assert not done.excluded.isHidden()
-    done.excluding.include_all()
+    done.session.choices.exclusions.clear()
     assert done.state == "done"
 
 
@@ -269,15 +269,15 @@ def test_images_are_pooled_in_the_order_of_their_names(model, qtbot):
 
 
 def test_a_curve_of_the_second_image_is_picked_in_its_layer_and_left_out(done, qtbot):
-    layers = list(done.curves)
+    layers = list(done.comparison.curves)
     row = len(layers[0].data) + 3
-    done.views.selection.pick([row])
+    done.comparison.selection.pick([row])
     assert [set(layer.selected_data) for layer in layers] == [set(), {3}, set(), set()]
     layers[2].selected_data = {1}
-    assert done.views.selection.rows.tolist() == [row, len(done.result.a) + 1]
+    assert done.comparison.selection.rows.tolist() == [row, len(done.result.a) + 1]
 
     one, number = done.result.a.ids.tolist()[row], len(done.result.a)
-    done.excluding.exclude(row)
+    done.comparison.exclude(row)
     assert done.state == "stale"
     assert layers[1].features["excluded"].tolist().index(True) == 3
     run(done, qtbot)
@@ -290,20 +290,20 @@ def test_a_curve_of_the_second_image_is_picked_in_its_layer_and_left_out(done, q
 def test_a_curve_of_one_image_beside_several_is_left_out(dock, qtbot):
     choose_several(dock.sides, A, ["two"])
     run(dock, qtbot)
-    dock.excluding.exclude(len(dock.result.a) + 2)
+    dock.comparison.exclude(len(dock.result.a) + 2)
     number = len(dock.result.b)
     run(dock, qtbot)
     assert len(dock.result.b) == number - 1
-    dock.views.open_explorer()
-    dock.views.explorer.table.sortByColumn(1, Qt.SortOrder.DescendingOrder)
-    dock.views.explorer.close()
+    dock.curve_window.open()
+    dock.curve_window.explorer.table.sortByColumn(1, Qt.SortOrder.DescendingOrder)
+    dock.curve_window.explorer.close()
 
 
 def left_out(dock):
     """Image and place of the curves that are marked as left out, from the layers."""
     return [
         (layer.name.removesuffix(" curves"), row)
-        for layer in dock.curves
+        for layer in dock.comparison.curves
         for row in np.flatnonzero(layer.features["excluded"])
     ]
 
@@ -311,7 +311,7 @@ def left_out(dock):
 def exclude(dock, name, place):
     """Leave out a curve of an image."""
     first = [image for part in (dock.result.a, dock.result.b) for image in part.images].index(name)
-    dock.excluding.exclude(first + place)
+    dock.comparison.exclude(first + place)
 
 
 def test_what_is_left_out_stays_so_whatever_else_is_ticked(done, qtbot):
@@ -417,24 +417,24 @@ def test_a_saved_result_opens_with_a_layer_per_image_tied_to_its_images(done, qt
     assert again.result.summary() == done.result.summary()
     assert again.state == "done"
     assert (ticked(again.sides.groups.a), ticked(again.sides.groups.b)) == (A, B)
-    for before, after in zip(done.curves, again.curves, strict=True):
+    for before, after in zip(done.comparison.curves, again.comparison.curves, strict=True):
         assert after.name == before.name
         np.testing.assert_allclose(after.extent.world, before.extent.world, atol=0.2)
         np.testing.assert_allclose(after.face_color, before.face_color, atol=1 / 255)
-    again._viewer.layers["four"].data = again._viewer.layers["four"].data + 1
+    again.viewer.layers["four"].data = again.viewer.layers["four"].data + 1
     qtbot.waitUntil(lambda: again.state == "stale", timeout=2000)
 
 
 def test_a_saved_result_opens_where_its_images_are_not(done, qtbot, tmp_path, answer):
     path = saved(done, answer, tmp_path / "pooled.comparison.npz", qtbot)
     again = reopened(ViewerModel(), path, qtbot)
-    assert [layer.name for layer in again.curves] == [layer.name for layer in done.curves]
+    assert [layer.name for layer in again.comparison.curves] == [layer.name for layer in done.comparison.curves]
     assert "not in the viewer" in again.results.origin.text()
     assert Comparison.load(path).a.images.tolist() == done.result.a.images.tolist()
 
 
 def test_excluded_curves_are_kept_with_a_saved_result(done, qtbot, tmp_path, answer):
-    done.excluding.exclude(2)
+    done.comparison.exclude(2)
     run(done, qtbot)
     path = saved(done, answer, tmp_path / "pooled.comparison.npz", qtbot)
     again = reopened(with_images(ViewerModel()), path, qtbot)
@@ -452,7 +452,7 @@ def test_exported_curves_name_their_image(done, qtbot, tmp_path, answer):
 
 def test_the_copied_script_finds_the_same(done, model, qtbot, monkeypatch):
     monkeypatch.setattr(napari, "current_viewer", lambda: model)
-    done.excluding.exclude(1)
+    done.comparison.exclude(1)
     run(done, qtbot)
     press(done.results.copy_python, qtbot)
     code = QApplication.clipboard().text()

@@ -3,11 +3,13 @@
 import npe2
 import pytest
 from napari.components import ViewerModel
+from psygnal import EmitLoopError
 from qtpy.QtCore import Qt
 from qtpy.QtWidgets import QApplication, QPushButton
 
 from docks import bare, opened, press, run, saved, spots
-from napari_shape_ensembles.viewer import compare_dock, worker
+from napari_shape_ensembles.viewer import comparing
+from napari_shape_ensembles.viewer.runner import Runner
 
 PLUGIN = "napari-shape-ensembles"
 
@@ -15,19 +17,19 @@ PLUGIN = "napari-shape-ensembles"
 @pytest.fixture
 def stepped(monkeypatch):
     """Turns are taken one by one, when asked."""
-    monkeypatch.setattr(worker, "_PAUSE", 10**7)
+    monkeypatch.setattr(Runner, "pause", 10**7)
 
 
 def arriving(dock, qtbot):
     """Press Run and wait until the first curves arrive."""
     press(dock.run_button, qtbot)
-    runner = dock.runner
-    qtbot.waitUntil(lambda: not runner._preparing and not runner._worker and bool(runner._turns), timeout=20_000)
+    qtbot.waitUntil(lambda: dock.task.running and dock.task.step.name == "drawing curves", timeout=20_000)
+    qtbot.waitUntil(lambda: bool(dock.task.runner.turns), timeout=20_000)
 
 
 def take_turns(dock):
-    while dock.runner._turns:
-        dock.runner._take_turn()
+    while dock.task.runner.turns:
+        dock.task.runner.take_turn()
         yield
 
 
@@ -36,7 +38,7 @@ def take_turns(dock):
 
 def test_a_run_cancelled_while_layers_are_copied_never_starts(bare_dock, qtbot, monkeypatch):
     started = []
-    monkeypatch.setattr(compare_dock, "run", lambda *_: started.append(1))
+    monkeypatch.setattr(comparing, "compared", lambda *_: started.append(1))
     press(bare_dock.run_button, qtbot)
     assert bare_dock.state == "running"
     press(bare_dock.cancel_button, qtbot)
@@ -49,9 +51,9 @@ def test_a_turn_that_fails_ends_in_the_panel(bare_dock, qtbot, monkeypatch, capl
     def failing(*_):
         raise KeyError("no such thing")
 
-    monkeypatch.setattr(bare_dock.color_by, "show_result", failing)
+    monkeypatch.setattr(bare_dock.comparison, "recolor", failing)
     run(bare_dock, qtbot)
-    assert "unforeseen went wrong (KeyError" in bare_dock.results.answer.text()
+    assert "Unexpected error (KeyError" in bare_dock.results.answer.text()
     assert bare_dock.state == "error"
     assert "a turn failed" in caplog.text
     monkeypatch.undo()
@@ -63,32 +65,36 @@ def test_a_failure_that_cannot_be_told_is_raised_and_the_dock_is_free(bare_dock,
     def failing(*_):
         raise KeyError("no such thing")
 
-    runner = bare_dock.runner
+    runner = bare_dock.task.runner
     runner.ended.disconnect()
     runner.ended.connect(lambda _: runner.in_turns([failing]))
-    with qtbot.captureExceptions() as raised:
+    with pytest.raises(EmitLoopError, match="no such thing"):
         runner.in_turns([failing, failing])
-    assert [kind for kind, *_ in raised] == [KeyError]
     assert not runner.busy
+
+
+def listeners(model):
+    """How many listen to the layer list, the sliders and the layers."""
+    groups = [model.layers.events, model.dims.events, *(model.layers[name].events for name in ("one", "two"))]
+    return [len(emitter.callbacks) for group in groups for emitter in (group, *group.emitters.values())]
 
 
 @pytest.mark.parametrize("turn", range(6))
 def test_a_dock_closed_between_two_turns_listens_to_nothing(bare_dock, model, qtbot, stepped, turn):
-    before = {name: len(getattr(model.layers.events, name).callbacks) for name in ("inserted", "removed")}
-    bare_dock.sides.rest()
-    resting = {name: len(getattr(model.layers.events, name).callbacks) for name in before}
-    bare_dock.sides.follow()
+    sides = bare_dock.session.choices.sides
+    sides.rest()
+    resting = listeners(model)
+    sides.follow()
     bare_dock.show()
     arriving(bare_dock, qtbot)
     for _ in zip(range(turn), take_turns(bare_dock), strict=False):
         pass
     bare_dock.hide()
-    qtbot.waitUntil(lambda: not bare_dock.sides.following, timeout=2000)
+    qtbot.waitUntil(lambda: not sides.following, timeout=2000)
     assert bare_dock.result is not None
-    assert not bare_dock.runner.busy
-    assert not bare_dock.watch._layers
-    assert not any(layer.mouse_drag_callbacks for layer in bare_dock.curves)
-    assert {name: len(getattr(model.layers.events, name).callbacks) for name in before} == resting
+    assert not bare_dock.busy
+    assert not any(layer.mouse_drag_callbacks for layer in bare_dock.comparison.curves)
+    assert listeners(model) == resting
 
 
 # What is stale, and what is left out ---------------------------------------------------------------------------
@@ -108,29 +114,29 @@ def words_of(card):
 
 
 def test_the_card_of_another_curve_does_not_inherit_that_one_was_left_out(done, qtbot):
-    done.views.open_explorer()
-    explorer = done.views.explorer
+    done.curve_window.open()
+    explorer = done.curve_window.explorer
     qtbot.addWidget(explorer)
-    done.excluding.exclude(3)
+    done.comparison.exclude(3)
     explorer.selection.pick([3])
     assert words_of(explorer.card) == "Include again"
     run(done, qtbot)
     explorer.selection.pick([3])
     assert words_of(explorer.card) == "Exclude"
-    assert done.views._excluded == frozenset()
+    assert done.comparison.excluded_rows() == frozenset()
 
 
 def test_what_is_left_out_stays_marked_after_a_check_and_when_it_is_left_out_meanwhile(done, qtbot):
-    done.excluding.exclude(3)
+    done.comparison.exclude(3)
     with qtbot.waitSignal(done.finished, timeout=60_000):
         press(done.results.check, qtbot)
-        done.excluding.exclude(5)
-    (a, _) = done.curves
+        done.comparison.exclude(5)
+    (a, _) = done.comparison.curves
     assert a.features["excluded"].to_numpy().nonzero()[0].tolist() == [3, 5]
-    done.views.open_explorer()
-    qtbot.addWidget(done.views.explorer)
-    done.views.selection.pick([5])
-    assert words_of(done.views.explorer.card) == "Include again"
+    done.curve_window.open()
+    qtbot.addWidget(done.curve_window.explorer)
+    done.comparison.selection.pick([5])
+    assert words_of(done.curve_window.explorer.card) == "Include again"
 
 
 # Results that fail, come, and are deleted ----------------------------------------------------------------------
@@ -144,12 +150,12 @@ def test_a_run_that_fails_keeps_the_unsaved_result_at_hand(done, model, qtbot):
     run(done, qtbot)
     assert done.state == "error"
     assert not grid.enabled
-    done.excluding.exclude(0)
+    done.comparison.exclude(0)
     assert "no result" in done.results.said.text()
     with qtbot.waitSignal(done.finished, timeout=30_000):
         press(done.kept.button, qtbot)
     assert done.result is before
-    assert done.unsaved
+    assert done.comparison.unsaved
 
 
 def test_what_undo_replaces_is_kept_in_its_turn(done, qtbot, tmp_path, answer):
@@ -160,8 +166,8 @@ def test_what_undo_replaces_is_kept_in_its_turn(done, qtbot, tmp_path, answer):
     second = done.result
     npe2.PluginManager.instance().discover()
     with qtbot.waitSignal(done.finished, timeout=30_000):
-        done._viewer.open(path, plugin=PLUGIN)
-    assert done.kept.kept.result is second
+        done.viewer.open(path, plugin=PLUGIN)
+    assert done.comparison.kept.result is second
     with qtbot.waitSignal(done.finished, timeout=60_000):
         press(done.results.check, qtbot)
     checked = done.result
@@ -169,7 +175,7 @@ def test_what_undo_replaces_is_kept_in_its_turn(done, qtbot, tmp_path, answer):
     with qtbot.waitSignal(done.finished, timeout=30_000):
         press(done.kept.button, qtbot)
     assert done.result is second
-    assert done.kept.kept.result is checked
+    assert done.comparison.kept.result is checked
 
 
 def dropped(done, qtbot, tmp_path, answer):
@@ -177,20 +183,20 @@ def dropped(done, qtbot, tmp_path, answer):
     path = saved(done, answer, tmp_path / "pair.comparison.npz", qtbot)
     npe2.PluginManager.instance().discover()
     dock = bare(ViewerModel(), qtbot)
-    dock._viewer.open(path, plugin=PLUGIN)
+    dock.viewer.open(path, plugin=PLUGIN)
     return dock
 
 
 def test_dropped_curves_cannot_be_edited_from_the_first_moment(done, qtbot, tmp_path, answer, stepped):
     dock = dropped(done, qtbot, tmp_path, answer)
-    qtbot.waitUntil(lambda: dock.runner.busy, timeout=5000)
-    assert not any(layer.editable for layer in dock._viewer.layers)
+    qtbot.waitUntil(lambda: dock.busy, timeout=5000)
+    assert not any(layer.editable for layer in dock.viewer.layers)
 
 
 def test_dropped_layers_changed_or_deleted_meanwhile_are_not_taken_up(done, qtbot, tmp_path, answer, stepped):
     dock = dropped(done, qtbot, tmp_path, answer)
-    qtbot.waitUntil(lambda: bool(dock.runner._turns), timeout=20_000)
-    first = dock._viewer.layers[0]
+    qtbot.waitUntil(lambda: bool(dock.task.runner.turns), timeout=20_000)
+    first = dock.viewer.layers[0]
     first.selected_data = {0}
     first.remove_selected()
     for _ in take_turns(dock):
@@ -201,11 +207,11 @@ def test_dropped_layers_changed_or_deleted_meanwhile_are_not_taken_up(done, qtbo
 
 def test_dropped_layers_that_are_deleted_meanwhile_stay_deleted(done, qtbot, tmp_path, answer, stepped):
     dock = dropped(done, qtbot, tmp_path, answer)
-    qtbot.waitUntil(lambda: bool(dock.runner._turns), timeout=20_000)
-    del dock._viewer.layers[0]
+    qtbot.waitUntil(lambda: bool(dock.task.runner.turns), timeout=20_000)
+    del dock.viewer.layers[0]
     for _ in take_turns(dock):
         pass
-    assert len(dock._viewer.layers) == 1
+    assert len(dock.viewer.layers) == 1
     assert dock.result is not None
 
 
@@ -245,7 +251,7 @@ def test_closing_the_dock_ends_it(done, model, qtbot):
     done.show()
     press(done.results.side_by_side, qtbot)
     done.hide()
-    qtbot.waitUntil(lambda: not done.sides.following, timeout=2000)
+    qtbot.waitUntil(lambda: not done.session.choices.sides.following, timeout=2000)
     assert not grid_of(model).enabled
 
 

@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 from ..archive import StrPath, Tree, read_archive, write_archive
 from ..mmd import MMDTest, combined_mmd_test, gretton_test
 from ..outlines import Ensemble, counted, in_unit
+from ..parameters import from_tree
+from ..parameters import tree as tree_of
 from ..progress import Listener, reporting
 from ..shapes import ShapeSpace
 from . import records
@@ -215,7 +217,7 @@ class Comparison:
         return {
             "a": records.ensemble_tree(self.a),
             "b": records.ensemble_tree(self.b),
-            "settings": records.choices_tree(self.settings),
+            "settings": tree_of(self.settings),
             "space": records.space_tree(self.space),
             "coordinates": {"t": self.t, "l": self.l},
             "undulation": records.mmd_test_tree(self.undulation),
@@ -233,7 +235,7 @@ class Comparison:
         return cls(
             a,
             b,
-            records.choices_of(Settings, parts["settings"]),
+            from_tree(Settings, parts["settings"]),
             space,
             records.real(parts["coordinates"], "t", (count, space.rank)),
             records.real(parts["coordinates"], "l", (count, 3)),
@@ -275,7 +277,7 @@ def compare(
     progress : callable, optional
         Called with the `Progress` of each step before it starts; an exception that it raises ends the work.
     **changes
-        Single settings, over those of `settings`: `rank=50`, `significance=0.05`, ...
+        Single settings, in place of those of `settings`: `rank=50`, ...; see `Settings` for all of them.
 
     Returns
     -------

@@ -5,9 +5,8 @@ a tree that could not have been written raises `ValueError`.
 """
 
 from collections.abc import Mapping
-from dataclasses import MISSING, fields
 from math import isfinite
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,16 +17,17 @@ from ..outlines import Ensemble
 from ..shapes import ShapeSpace
 
 Real = NDArray[np.float64]
-Choices = TypeVar("Choices")
 
 _NUMBERS = ("mmd", "p_value", "threshold", "bandwidth", "significance")
 
 
 def ensemble_tree(ensemble: Ensemble) -> Tree:
     """Vertices of all curves in one array, where each curve starts, ids, and the words; images where there are many."""
-    pooled = {"images": ensemble.images} if set(ensemble.images) - {ensemble.name} else {}
+    more: Tree = {"images": ensemble.images} if set(ensemble.images) - {ensemble.name} else {}
+    if ensemble.pixel_size is not None:
+        more["pixel_size"] = list(ensemble.pixel_size)
     return {
-        **pooled,
+        **more,
         "name": ensemble.name,
         "unit": ensemble.unit,
         "dropped": [[reason, count] for reason, count in ensemble.dropped.items()],
@@ -48,7 +48,13 @@ def ensemble_of(tree: Mapping[str, Any]) -> Ensemble:
     curves = np.split(vertices, offsets[1:-1]) if len(offsets) > 1 else []
     images = array(tree, "images", "U", (len(ids),)) if "images" in tree else None
     ensemble = Ensemble(
-        curves, name=value(tree, "name", str), unit=value(tree, "unit", str), ids=ids, dropped=dropped, images=images
+        curves,
+        name=value(tree, "name", str),
+        unit=value(tree, "unit", str),
+        ids=ids,
+        dropped=dropped,
+        images=images,
+        pixel_size=value(tree, "pixel_size", list) if "pixel_size" in tree else None,
     )
     if not np.array_equal(ensemble.offsets, offsets):
         raise ContentError("it holds curves that no comparison can have used")
@@ -122,44 +128,6 @@ def _number(tree: Mapping[str, Any], name: str) -> float:
     if isinstance(found, bool) or not (isinstance(found, int | float) or found in ("inf", "-inf", "nan")):
         raise ContentError(f"{name} is no number: {found!r}")
     return float(found)
-
-
-def choices_tree(choices: Any) -> Tree:
-    """Fields of a flat dataclass of numbers, words and switches, such as `Settings`."""
-    found = {field.name: getattr(choices, field.name) for field in fields(choices)}
-    return {name: item.item() if isinstance(item, np.generic) else item for name, item in found.items()}
-
-
-def choices_of(kind: type[Choices], tree: Mapping[str, Any]) -> Choices:
-    """Return the dataclass of these fields; those left out keep their defaults.
-
-    Raises
-    ------
-    ValueError
-        For a field that does not exist, or a value of another type than its default, naming it.
-    """
-    if not isinstance(tree, Mapping):
-        raise ContentError(f"{kind.__name__} is a table of names and values, not {tree!r}")
-    known = {field.name: field.default for field in fields(kind)}  # type: ignore[arg-type]  # it is a dataclass
-    unknown = sorted(set(tree) - set(known))
-    if unknown:
-        raise ContentError(f"{kind.__name__} has no {', '.join(unknown)}; there are {', '.join(known)}")
-    for name, item in tree.items():
-        if not _alike(item, known[name]):
-            raise ContentError(f"{name} is {type(known[name]).__name__} such as {known[name]!r}, not {item!r}")
-    return kind(**tree)
-
-
-def _alike(item: Any, default: Any) -> bool:
-    """Whether a value can stand in the place of a default: a whole number names an archetype, a list many widths."""
-    if default is MISSING or default is None:
-        return True
-    if isinstance(default, bool) or isinstance(item, bool):
-        return isinstance(default, bool) and isinstance(item, bool)
-    if isinstance(default, float):
-        items = item if isinstance(item, list | tuple) else [item]
-        return all(isinstance(one, int | float) and not isinstance(one, bool) for one in items)
-    return isinstance(item, int | type(default))
 
 
 def value(tree: Mapping[str, Any], name: str, kind: type) -> Any:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ..mmd import median_distance
+from ..mmd import PERMUTATIONS, SIGNIFICANCE, median_distance
 from ..mmd.contrasts import bootstrap_counts, difference_of_means, percentile_ends, spread_interval, spread_ratio
 from ..mmd.family import FamilyTests, family_tests
 from ..mmd.kernel import gaussian
@@ -61,7 +61,7 @@ class Components:
     spread: Real
     spread_interval: Real
 
-    def differing(self, significance: float = 0.01) -> tuple[str, ...]:
+    def differing(self, significance: float = SIGNIFICANCE) -> tuple[str, ...]:
         """Names of the components that differ, family-wise."""
         rejected = self.tests.rejected(significance)
         return tuple(name for name, differs in zip(COMPONENTS, rejected, strict=True) if differs)
@@ -136,7 +136,7 @@ def components(space: ShapeSpace, t: Real, l: Real) -> dict[str, Real]:
 
 @one_library_thread()
 def component_tests(
-    parts: dict[str, Real], first: int, *, permutations: int = 1000, rounds: int = 500, seed: int = 0
+    parts: dict[str, Real], first: int, *, permutations: int = PERMUTATIONS, rounds: int = 500, seed: int = 0
 ) -> Components:
     """Test the four components jointly, and say how much of the difference each carries.
 

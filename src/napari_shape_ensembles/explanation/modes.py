@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from ..mmd import PERMUTATIONS
 from ..mmd.contrasts import spread_ratio, standardised_difference
 from ..mmd.family import FamilyTests, family_tests
 from ..progress import one_library_thread
@@ -152,7 +153,7 @@ def mode_tests(
     measured: dict[str, Real],
     *,
     bands: NDArray[np.intp] | None = None,
-    permutations: int = 1000,
+    permutations: int = PERMUTATIONS,
     seed: int = 0,
 ) -> Modes:
     """Test every undulation mode by its marginal MMD, jointly over all modes.

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from ..mmd import PERMUTATIONS, SIGNIFICANCE
 from ..mmd.family import label_weights
 from ..progress import one_library_thread
 from ..shapes import ShapeSpace
@@ -62,8 +63,8 @@ def outline_difference(
     l: Real,
     first: int,
     *,
-    permutations: int = 1000,
-    significance: float = 0.01,
+    permutations: int = PERMUTATIONS,
+    significance: float = SIGNIFICANCE,
     seed: int = 0,
 ) -> OutlineDifference:
     """Compare two ensembles point by point along the mean outline.

@@ -1,13 +1,14 @@
 """Two segmentations of one image, annotator against annotator or against a model, in the terms of the comparison."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..comparison import Comparison, Settings, compare
-from ..outlines import Ensemble, Matching, boundary_distances, extract_curves, match_labels
+from ..outlines import Ensemble, Matching, Outlines, boundary_distances, match_labels
 from ..progress import report
 
 if TYPE_CHECKING:
@@ -49,8 +50,10 @@ def agreement(
     labels_b: ArrayLike,
     settings: Settings | None = None,
     *,
+    outlines: Outlines = Outlines(),
     min_iou: float = 0.5,
-    **tracing: Any,
+    scale: Sequence[float] | None = None,
+    unit: str | None = None,
 ) -> Agreement:
     """Compare two segmentations of one image, object by object and as ensembles.
 
@@ -60,10 +63,12 @@ def agreement(
         Labels of one shape.
     settings : Settings, optional
         Of the comparison.
+    outlines : Outlines
+        How the labels are traced.
     min_iou : float
         Objects that overlap by less are no partners.
-    **tracing
-        Passed on to `extract_curves`: smoothing, scale, unit, ...
+    scale, unit : (float, float), str, optional
+        Height and width of a pixel and their unit, where `outlines` does not say.
 
     Returns
     -------
@@ -72,13 +77,13 @@ def agreement(
     Raises
     ------
     ValueError
-        For labels of different shapes, or what `extract_curves` and `compare` refuse.
+        For labels of different shapes, or what `Outlines.trace` and `compare` refuse.
     """
     report("matching objects")
     matching = match_labels(labels_a, labels_b, min_iou=min_iou)
     report("tracing outlines")
-    a = extract_curves(labels_a, **{"name": "A"} | tracing)
-    b = extract_curves(labels_b, **{"name": "B"} | tracing)
+    a = outlines.trace(labels_a, scale=scale, unit=unit, name="A")
+    b = outlines.trace(labels_b, scale=scale, unit=unit, name="B")
     comparison = compare(a, b, settings or Settings())
     report("measuring distances")
     return Agreement(matching, _objects(matching, comparison), comparison)

@@ -1,5 +1,6 @@
 """Which curves of one or two ensembles deserve a second look, by their outlines and by their place in shape space."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -7,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..comparison import Comparison, Settings, compare
-from ..outlines import Ensemble
+from ..outlines import Ensemble, Outlines
 from ..progress import report
 from ..shapes import ShapeSpace, decompose, register, to_landmarks
 from ..shapes.archetype import choose_archetype
@@ -121,12 +122,19 @@ def _placed(ensemble: Ensemble, settings: Settings) -> tuple[Real, NDArray[np.bo
     return np.hypot(np.linalg.norm(t, axis=1), np.linalg.norm(l, axis=1)), match.ambiguous
 
 
-def disagreement(labels: tuple[ArrayLike, ArrayLike], settings: Settings | None = None, **tracing: Any) -> Inspection:
+def disagreement(
+    labels: tuple[ArrayLike, ArrayLike],
+    settings: Settings | None = None,
+    *,
+    outlines: Outlines = Outlines(),
+    scale: Sequence[float] | None = None,
+    unit: str | None = None,
+) -> Inspection:
     """Rank the objects of two segmentations of one image by how little they agree.
 
-    The score is 1 - IoU with the partner, 1 for objects without one; `tracing` goes to `extract_curves`.
+    The score is 1 - IoU with the partner, 1 for objects without one; further parameters as for `agreement`.
     """
-    result = agreement(*labels, settings, **tracing)
+    result = agreement(*labels, settings, outlines=outlines, scale=scale, unit=unit)
     ensembles = result.comparison.a, result.comparison.b
     return Inspection(ensembles, _disagreements(result), result.comparison, result.summary())
 

@@ -12,6 +12,7 @@ from ..archive import Tree, write_bytes
 from ..comparison import Comparison, records, software_versions
 from ..mmd import MMDTest
 from ..outlines import Ensemble
+from ..parameters import tree as tree_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -28,7 +29,7 @@ def comparison_json(result: Comparison) -> Tree:
         "pmmd": {"mmd": result.pmmd, "threshold": records.json_number(result.pmmd_threshold)},
         "a": _ensemble_json(result.a),
         "b": _ensemble_json(result.b),
-        "settings": records.choices_tree(result.settings),
+        "settings": tree_of(result.settings),
         "versions": dict(result.versions),
     }
 
@@ -96,7 +97,7 @@ def write_study(
     folder.mkdir(parents=True, exist_ok=True)
     table, answer, picture = (folder / f"{name}.{ending}" for ending in ("csv", "json", "png"))
     write_table(table, study.table())
-    settings = records.choices_tree(study.settings)
+    settings = tree_of(study.settings)
     write_json(answer, {"summary": study.summary(), **more, "settings": settings, "versions": software_versions()})
     drawn = _png(study, draw)
     if drawn is None:

@@ -1,18 +1,18 @@
-"""Settings as a TOML file that people can read and edit: the same one for the docks, scripts and the command line."""
+"""All choices as one TOML file that people can read and edit: the same one for the docks, scripts and the command line.
 
-import tomllib
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any
+The table [outlines] holds the recipe, [analysis] the settings of the comparison. Files of the first version, with
+[segmentation] and an [outlines] about tracing, are read too.
+"""
 
-from ..archive import ContentError, StrPath, write_bytes
-from ..comparison import Settings, records
+from dataclasses import dataclass
 
-TABLES = ("analysis", "segmentation", "outlines")
-_HEADER = "# Settings of napari-shape-ensembles. What is left out has its default.\n\n"
-# A settings file of hand-written lines is far below this.
-_LARGEST = 10**6
+from .. import parameters
+from ..archive import ContentError, StrPath
+from ..comparison import Settings
+from ..outlines import Outlines
+
+_ANALYSIS, _OUTLINES = "analysis", "outlines"
+_KNOWN = (_ANALYSIS, _OUTLINES, "segmentation", "version")
 
 
 @dataclass(frozen=True)
@@ -23,51 +23,38 @@ class SettingsFile:
     ----------
     analysis : Settings
         Of the comparison.
-    segmentation : mapping
-        Options of `segment` by name.
-    outlines : mapping
-        Options of `extract_curves` by name: smoothing, holes, border, min_area.
+    outlines : Outlines
+        From images to outlines.
     """
 
-    analysis: Settings = field(default_factory=Settings)
-    segmentation: Mapping[str, Any] = field(default_factory=dict)
-    outlines: Mapping[str, Any] = field(default_factory=dict)
+    analysis: Settings = Settings()
+    outlines: Outlines = Outlines()
 
 
-def save_settings(path: StrPath, settings: SettingsFile | Settings) -> None:
+def save_settings(path: StrPath, settings: SettingsFile | Settings | Outlines) -> None:
     """Write settings, complete or not at all.
 
     Parameters
     ----------
     path : path
         Such as "settings.toml".
-    settings : SettingsFile or Settings
-        With `Settings` alone the file holds the table [analysis] only.
+    settings : SettingsFile, Settings or Outlines
+        With one of the last two alone the file holds its table only.
 
     Raises
     ------
     OSError
         When the file cannot be written; an earlier file of that name stays.
     """
-    import tomli_w  # only where a file is written
-
-    chosen = SettingsFile(settings) if isinstance(settings, Settings) else settings
-    tables = {
-        "analysis": records.choices_tree(chosen.analysis),
-        "segmentation": dict(chosen.segmentation),
-        "outlines": dict(chosen.outlines),
-    }
-    kept = {name: _without_none(table) for name, table in tables.items() if table}
-    write_bytes(path, (_HEADER + tomli_w.dumps(kept)).encode())
-
-
-def _without_none(table: Mapping[str, Any]) -> dict[str, Any]:
-    """TOML has no None: an option that is not set is left out."""
-    return {name: value for name, value in table.items() if value is not None}
+    if isinstance(settings, SettingsFile):
+        tables = {_OUTLINES: settings.outlines, _ANALYSIS: settings.analysis}
+    else:
+        tables = {_ANALYSIS if isinstance(settings, Settings) else _OUTLINES: settings}
+    parameters.write_tables(path, tables)
 
 
 def load_settings(path: StrPath) -> SettingsFile:
-    """Read settings from a TOML file with any of the tables [analysis], [segmentation] and [outlines].
+    """Read settings from a TOML file with any of the tables [outlines] and [analysis].
 
     Raises
     ------
@@ -76,28 +63,9 @@ def load_settings(path: StrPath) -> SettingsFile:
     OSError
         When there is no such file, or it cannot be read.
     """
-    name = Path(path).name
-    with open(path, "rb") as file:
-        content = file.read(_LARGEST + 1)
-    if len(content) > _LARGEST:
-        raise ValueError(f"{name} is larger than {_LARGEST // 10**6} MB: this is no settings file")
-    try:
-        return _checked(tomllib.loads(content.decode()))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise ValueError(f"{name} is no TOML file: {error}") from error
-    except ValueError as error:
-        raise ValueError(f"{name}: {error}") from error
-
-
-def _checked(tables: Mapping[str, Any]) -> SettingsFile:
-    unknown = sorted(set(tables) - set(TABLES))
-    if unknown:
-        raise ContentError(f"there is no table [{unknown[0]}]: use {', '.join(f'[{name}]' for name in TABLES)}")
-    for name, table in tables.items():
-        if not isinstance(table, Mapping):
-            raise ContentError(f"{name} is a table of options, [{name}], not {table!r}")
-    return SettingsFile(
-        records.choices_of(Settings, tables.get("analysis", {})),
-        tables.get("segmentation", {}),
-        tables.get("outlines", {}),
-    )
+    with parameters.file_named(path):
+        tables = parameters.read_tables(path)
+        if unknown := sorted(set(tables) - set(_KNOWN)):
+            raise ContentError(f"there is no table [{unknown[0]}]: use [{_ANALYSIS}], [{_OUTLINES}]")
+        analysis = parameters.from_tree(Settings, parameters.table(tables, _ANALYSIS), f"[{_ANALYSIS}]")
+        return SettingsFile(analysis, Outlines.from_tables(tables))

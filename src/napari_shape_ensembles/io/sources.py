@@ -1,6 +1,5 @@
 """From files to ensembles: images are segmented and traced, files of curves are read; one file in memory at a time."""
 
-import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -11,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..archive import ContentError
-from ..outlines import Ensemble, extract_curves, segment
+from ..outlines import Ensemble
 from .calibration import Calibration
 from .curve_files import FORMATS, read_curves
 from .images import ENDINGS, read_image
@@ -29,11 +28,11 @@ class Reading:
     Attributes
     ----------
     settings : SettingsFile
-        Its tables [segmentation] and [outlines] are used here.
+        Its recipe is used here.
     labels : bool
         Images hold labels, or masks, rather than grey levels.
     calibration : Calibration, optional
-        Of all images, in place of what their files state.
+        Of all images, in place of what their files state; the recipe's own comes first.
     """
 
     settings: SettingsFile = field(default_factory=SettingsFile)
@@ -92,12 +91,19 @@ def labelled(path: Path, reading: Reading) -> Labelled:
         When the file is no image or cannot be segmented, naming it.
     """
     image = read_image(path)
-    calibration = reading.calibration or image.calibration
+    calibration = _given(reading) or image.calibration
     if reading.labels:
         return Labelled(_as_labels(image.pixels, path), calibration, image.name)
-    with options_named("segmentation", path.name):
-        labels = segment(image.pixels, **reading.settings.segmentation)
-    return Labelled(labels, calibration, image.name)
+    with named(path.name):
+        return Labelled(reading.settings.outlines.labels(image.pixels), calibration, image.name)
+
+
+def _given(reading: Reading) -> Calibration | None:
+    """The size of a pixel that is given for all images."""
+    outlines = reading.settings.outlines
+    if outlines.pixel_scale is None:
+        return reading.calibration
+    return Calibration(outlines.pixel_scale, str(outlines.unit), "settings")
 
 
 def _as_labels(pixels: NDArray[Any], path: Path) -> NDArray[Any]:
@@ -110,25 +116,17 @@ def _as_labels(pixels: NDArray[Any], path: Path) -> NDArray[Any]:
 
 def traced(found: Labelled, reading: Reading) -> Ensemble:
     """The outlines of labels, in the unit of their image."""
-    with options_named("outlines", found.name):
-        return extract_curves(
-            found.labels,
-            scale=found.calibration.scale,
-            unit=found.calibration.unit,
-            name=found.name,
-            **reading.settings.outlines,
+    with named(found.name):
+        return reading.settings.outlines.trace(
+            found.labels, scale=found.calibration.scale, unit=found.calibration.unit, name=found.name
         )
 
 
 @contextmanager
-def options_named(table: str, what: str) -> Iterator[None]:
-    """Errors over the options of a settings file name the table and what was being read."""
+def named(what: str) -> Iterator[None]:
+    """Errors name what was being read."""
     try:
         yield
-    except TypeError as error:
-        found = re.search(r"(?:unexpected keyword|multiple values for(?: keyword)?) argument ('.*?')", str(error))
-        words = f"has no option {found.group(1)}" if found else f"holds a value of the wrong type ({error})"
-        raise ContentError(f"[{table}] {words}") from error
     except ValueError as error:
         raise ContentError(f"{what}: {error}") from error
 

@@ -1,12 +1,14 @@
 """Two-sample tests by the maximum mean discrepancy; they know points, not shapes."""
 
 from .dependence import DependenceTest, dependence_test
-from .kernel import median_distance
+from .kernel import PERMUTATIONS, SIGNIFICANCE, median_distance
 from .nested import nested_mmd_tests
 from .thresholds import distribution_free_threshold, gretton_test, permutation_moments
 from .two_sample import MMDTest, combined_mmd_test, mmd_test
 
 __all__ = [
+    "PERMUTATIONS",
+    "SIGNIFICANCE",
     "DependenceTest",
     "MMDTest",
     "combined_mmd_test",
@@ -18,5 +20,3 @@ __all__ = [
     "nested_mmd_tests",
     "permutation_moments",
 ]
-
-PERMUTATIONS, SIGNIFICANCE = 1000, 0.01

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..progress import over_blocks
-from .kernel import Real, median_distance
+from .kernel import PERMUTATIONS, SIGNIFICANCE, Real, median_distance
 from .permutations import chunk_sizes, nystrom_features
 from .two_sample import check_level
 
@@ -51,7 +51,7 @@ class DependenceTest:
 
 
 def dependence_test(
-    t: Real, l: Real, first: int, *, permutations: int = 1000, significance: float = 0.01, seed: int = 0
+    t: Real, l: Real, first: int, *, permutations: int = PERMUTATIONS, significance: float = SIGNIFICANCE, seed: int = 0
 ) -> DependenceTest:
     """Test whether undulation and scale are independent within each of the two samples.
 

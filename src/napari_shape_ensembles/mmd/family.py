@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..progress import leaver, over_blocks
-from .kernel import gaussian, median_distance
+from .kernel import PERMUTATIONS, SIGNIFICANCE, gaussian, median_distance
 
 Real = NDArray[np.float64]
 
@@ -45,13 +45,13 @@ class FamilyTests:
     p_values: Real
     adjusted: Real
 
-    def rejected(self, significance: float = 0.01) -> NDArray[np.bool_]:
+    def rejected(self, significance: float = SIGNIFICANCE) -> NDArray[np.bool_]:
         """Which descriptions differ, family-wise: (k,)."""
         return self.adjusted <= significance
 
 
 def family_tests(
-    descriptions: Mapping[str, Real], first: int, *, permutations: int = 1000, seed: int = 0
+    descriptions: Mapping[str, Real], first: int, *, permutations: int = PERMUTATIONS, seed: int = 0
 ) -> FamilyTests:
     """Test every description of the pooled sample for a difference between its two parts.
 

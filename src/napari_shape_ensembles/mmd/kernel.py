@@ -11,6 +11,9 @@ from numpy.typing import NDArray
 
 from ..progress import each_block
 
+#: What tests do by default: the level, and how often labels are permuted.
+SIGNIFICANCE, PERMUTATIONS = 0.01, 1000
+
 Real = NDArray[np.float64]
 Single = NDArray[np.float32]
 

@@ -10,7 +10,18 @@ from itertools import pairwise
 import numpy as np
 
 from ..progress import over_blocks
-from .kernel import Distances, Real, median_of, median_subset, pairs, pooled, row_blocks, squared_distances
+from .kernel import (
+    PERMUTATIONS,
+    SIGNIFICANCE,
+    Distances,
+    Real,
+    median_of,
+    median_subset,
+    pairs,
+    pooled,
+    row_blocks,
+    squared_distances,
+)
 from .permutations import permuted_labels
 from .two_sample import Design, MMDTest, Widths, check_level, common_sizes
 
@@ -22,8 +33,8 @@ def nested_mmd_tests(
     samples: Mapping[str, tuple[Real, Real]],
     ranks: Sequence[int],
     *,
-    permutations: int = 1000,
-    significance: float = 0.01,
+    permutations: int = PERMUTATIONS,
+    significance: float = SIGNIFICANCE,
     bandwidth: Widths | None = None,
     factor: Widths = 1.0,
     approximate_above: int | None = None,

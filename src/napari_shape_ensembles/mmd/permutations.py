@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..progress import leaver, one_library_thread, over_blocks
-from .kernel import Distances, Real, Single, gaussian, quadratic_forms, row_blocks
+from .kernel import PERMUTATIONS, Distances, Real, Single, gaussian, quadratic_forms, row_blocks
 
 # Squared statistics nearer than this are equal to rounding.
 TIE = 1e-13
@@ -71,7 +71,7 @@ _drawn: dict[tuple[int, int, int, int], Labellings] = {}
 def permuted_labels(first: int, total: int, permutations: int, seed: int) -> Labellings:
     """Draw random labellings in chunks; the draws do not depend on the chunks."""
     if permutations < 1:
-        raise ValueError(f"{permutations} permutations: take at least 1 (1000 is the default)")
+        raise ValueError(f"{permutations} permutations: take at least 1 ({PERMUTATIONS} is the default)")
     key = first, total, permutations, seed
     if (known := _drawn.get(key)) is not None:
         return known

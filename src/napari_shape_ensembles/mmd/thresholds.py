@@ -14,7 +14,7 @@ import numpy as np
 from scipy.special import gammaincc, gammainccinv
 
 from ..progress import each_block
-from .kernel import Real, median_distance, pooled, row_blocks, squared_distances
+from .kernel import SIGNIFICANCE, Real, median_distance, pooled, row_blocks, squared_distances
 from .two_sample import MMDTest, Widths, check_level, common_sizes, widths
 
 Null = Literal["gamma", "bound"]
@@ -67,7 +67,7 @@ def gretton_test(
     samples: Mapping[str, tuple[Real, Real]],
     null: Null,
     *,
-    significance: float = 0.01,
+    significance: float = SIGNIFICANCE,
     bandwidth: Widths | None = None,
     factor: Widths = 1.0,
     seed: int = 0,

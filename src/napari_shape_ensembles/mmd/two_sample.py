@@ -6,7 +6,7 @@ from functools import partial
 
 import numpy as np
 
-from .kernel import Distances, Real, pooled
+from .kernel import PERMUTATIONS, SIGNIFICANCE, Distances, Real, pooled
 from .permutations import Labellings, Statistics, nystrom_statistics, permuted_labels, permuted_statistics
 
 #: Points the approximation projects on.
@@ -57,8 +57,8 @@ def mmd_test(
     x: Real,
     y: Real,
     *,
-    permutations: int = 1000,
-    significance: float = 0.01,
+    permutations: int = PERMUTATIONS,
+    significance: float = SIGNIFICANCE,
     bandwidth: Widths | None = None,
     factor: Widths = 1.0,
     approximate_above: int | None = None,
@@ -115,8 +115,8 @@ def mmd_test(
 def combined_mmd_test(
     samples: Mapping[str, tuple[Real, Real]],
     *,
-    permutations: int = 1000,
-    significance: float = 0.01,
+    permutations: int = PERMUTATIONS,
+    significance: float = SIGNIFICANCE,
     bandwidth: Widths | None = None,
     factor: Widths = 1.0,
     approximate_above: int | None = None,
@@ -194,7 +194,7 @@ def common_sizes(samples: Mapping[str, tuple[Real, Real]]) -> tuple[int, int]:
 def check_level(significance: float) -> None:
     """Refuse what is no level."""
     if not 0 < significance < 1:
-        raise ValueError(f"significance {significance}: give a level between 0 and 1, such as 0.01")
+        raise ValueError(f"significance {significance}: give a level between 0 and 1, such as {SIGNIFICANCE}")
 
 
 def widths(name: str, median: Callable[[], float], bandwidth: Widths | None, factor: Widths) -> dict[str, float]:

@@ -47,6 +47,8 @@ class Ensemble:
         Objects left out by earlier steps: reason -> count.
     images : sequence of str, optional
         Name of the image each curve comes from, where there are several; by default `name`. See `pooled`.
+    pixel_size : float or (float, float), optional
+        Side, or height and width, of a pixel of the image in `unit`, where it is known.
 
     Attributes
     ----------
@@ -56,6 +58,8 @@ class Ensemble:
         Curve i is `vertices[offsets[i]:offsets[i + 1]]`; read-only.
     ids : (N,) array
         Ids of the curves kept; read-only.
+    pixel_size : (float, float) or None
+        Height and width of a pixel in `unit`.
 
     Raises
     ------
@@ -77,6 +81,7 @@ class Ensemble:
         ids: ArrayLike | None = None,
         dropped: Mapping[str, int] | None = None,
         images: Sequence[str] | NDArray[np.str_] | None = None,
+        pixel_size: float | Sequence[float] | Real | None = None,
     ) -> None:
         if not isinstance(unit, str) or not unit.strip():
             raise ValueError(f'unit is "pixel" or a unit of length such as "µm", not {unit!r}')
@@ -84,6 +89,7 @@ class Ensemble:
         counts = _counts(dropped or {})
         vertices, offsets, kept = _cleaned(*_joined(arrays), counts)
         self.name, self.unit = name, unit
+        self.pixel_size = _pixel(pixel_size)
         self._dropped = {reason: count for reason, count in counts.items() if count}
         self.vertices = _read_only(vertices.view(np.float64).reshape(-1, 2))
         self.offsets = _read_only(offsets)
@@ -116,7 +122,7 @@ class Ensemble:
             raise ValueError("a sample needs at least one image: give one or more ensembles")
         if len(ensembles) == 1 and not name:
             return ensembles[0]
-        members = [in_unit(ensemble, ensembles[0].unit) for ensemble in ensembles]
+        members = [ensemble.to(ensembles[0].unit) for ensemble in ensembles]
         names = _distinct([member.name for member in members])
         return cls(
             [curve for member in members for curve in member.curves],
@@ -125,6 +131,7 @@ class Ensemble:
             ids=_pooled_ids([member.ids for member in members], names),
             dropped=sum((Counter(member.dropped) for member in members), Counter()),
             images=_pooled_images([member.images for member in members]),
+            pixel_size=_common([member.pixel_size for member in members]),
         )
 
     @property
@@ -193,6 +200,38 @@ class Ensemble:
             ids=self.ids[chosen],
             dropped=self._dropped,
             images=None if self._images is None else self._images[chosen],
+            pixel_size=self.pixel_size,
+        )
+
+    def to(self, unit: str) -> "Ensemble":
+        """Return the ensemble in another unit of length.
+
+        Parameters
+        ----------
+        unit : str
+            Any length that pint knows ("um", "µm", "nm", "mm", ...) or the ensemble's own.
+
+        Returns
+        -------
+        Ensemble
+            The ensemble itself where nothing changes.
+
+        Raises
+        ------
+        ValueError
+            Where no factor leads from one unit to the other, such as from pixels to µm.
+        """
+        if unit == self.unit:
+            return self
+        factor = conversion_factor(self.unit, unit)
+        return Ensemble(
+            [curve * factor for curve in self.curves],
+            name=self.name,
+            unit=unit,
+            ids=self.ids,
+            dropped=self.dropped,
+            images=self._images,
+            pixel_size=None if self.pixel_size is None else [side * factor for side in self.pixel_size],
         )
 
     def __getstate__(self) -> dict[str, Any]:
@@ -247,6 +286,23 @@ def _ids(ids: ArrayLike | None, count: int) -> NDArray[Any]:
     if repeated:
         raise ValueError(f"ids must be unique: {repeated[0]!r} stands for more than one curve")
     return array
+
+
+def _pixel(size: float | Sequence[float] | Real | None) -> tuple[float, float] | None:
+    """Height and width of a pixel."""
+    if size is None:
+        return None
+    sides = np.broadcast_to(np.asarray(size, dtype=np.float64), 2)
+    if not (np.isfinite(sides).all() and (sides > 0).all()):
+        raise ValueError(f"pixel_size is the height and width of a pixel, two positive numbers, not {size!r}")
+    return float(sides[0]), float(sides[1])
+
+
+def _common(sizes: Sequence[tuple[float, float] | None]) -> tuple[float, float] | None:
+    """The pixel size that several images share; None where they differ, but for rounding, or one is not known."""
+    known = [size for size in sizes if size is not None]
+    alike = len(known) == len(sizes) and np.allclose(known, known[:1], rtol=1e-9, atol=0)
+    return known[0] if alike else None
 
 
 def _image_names(images: Sequence[str] | NDArray[np.str_], count: int) -> NDArray[np.str_]:
@@ -362,33 +418,5 @@ def _read_only(array: NDArray[Any]) -> NDArray[Any]:
 
 
 def in_unit(ensemble: Ensemble, unit: str) -> Ensemble:
-    """Express an ensemble in another unit of length.
-
-    Parameters
-    ----------
-    ensemble : Ensemble
-    unit : str
-        Any length that pint knows ("um", "µm", "nm", "mm", ...) or the ensemble's own.
-
-    Returns
-    -------
-    Ensemble
-        The ensemble itself where nothing changes.
-
-    Raises
-    ------
-    ValueError
-        Where no factor leads from one unit to the other, such as from pixels to µm.
-    """
-    if ensemble.unit == unit:
-        return ensemble
-    factor = conversion_factor(ensemble.unit, unit)
-    curves = [curve * factor for curve in ensemble.curves]
-    return Ensemble(
-        curves,
-        name=ensemble.name,
-        unit=unit,
-        ids=ensemble.ids,
-        dropped=ensemble.dropped,
-        images=ensemble.images,
-    )
+    """Return an ensemble in another unit of length; see `Ensemble.to`."""
+    return ensemble.to(unit)

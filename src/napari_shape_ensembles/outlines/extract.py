@@ -102,7 +102,7 @@ def outlines_of_labels(
         else:
             traced.append((number, curve * pixel))
     ids = _numbered_holes([number for number, _ in traced])
-    return Ensemble([curve for _, curve in traced], name=name, unit=unit, ids=ids, dropped=dropped)
+    return Ensemble([curve for _, curve in traced], name=name, unit=unit, ids=ids, dropped=dropped, pixel_size=pixel)
 
 
 def _traced(

@@ -70,7 +70,7 @@ def level_curves(
             dropped[too_small(min_area)] += 1
         else:
             curves.append(forward(contour[:-1], area) * pixel)
-    return Ensemble(curves, name=name, unit=unit, ids=np.arange(1, len(curves) + 1), dropped=dropped)
+    return Ensemble(curves, name=name, unit=unit, ids=np.arange(1, len(curves) + 1), dropped=dropped, pixel_size=pixel)
 
 
 def _level(plane: NDArray[Any], value: float | None, quantile: float | None) -> float:

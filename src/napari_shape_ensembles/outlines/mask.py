@@ -68,7 +68,7 @@ def trace_mask(
     dropped[too_small(min_area)] = int((wanted & ~large).sum())
     kept = np.flatnonzero(wanted & large)
     curves = [forward(closed[i], areas[i]) * pixel for i in kept]
-    return Ensemble(curves, name=name, unit=unit, ids=_ids(areas[kept] > 0), dropped=dropped)
+    return Ensemble(curves, name=name, unit=unit, ids=_ids(areas[kept] > 0), dropped=dropped, pixel_size=pixel)
 
 
 def _plane(mask: ArrayLike) -> Real:

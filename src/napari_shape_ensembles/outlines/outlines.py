@@ -16,9 +16,7 @@ from .recipe import Recipe
 from .segment import segment
 from .tiling import Tiling
 
-#: Written at the top of a file, so that names which meant something else in earlier files are told apart.
-VERSION = 2
-TABLE = "outlines"
+_TABLE = "outlines"
 # The two tables of earlier files; where [outlines] named an option otherwise than now: old name -> new name.
 _OLD_TABLE = "segmentation"
 _RENAMED = {"smoothing": "outline_smoothing", "border": "keep_border"}
@@ -107,7 +105,7 @@ class Outlines(Recipe):
         OSError
             When the file cannot be written; an earlier file of that name stays.
         """
-        parameters.write_tables(path, {TABLE: parameters.tree(self)}, version=VERSION)
+        parameters.write_tables(path, {_TABLE: self})
 
     @classmethod
     def load(cls, path: StrPath) -> Self:
@@ -132,12 +130,12 @@ class Outlines(Recipe):
         ValueError
             For an option that does not exist, or a value out of range.
         """
-        table = parameters.table(tables, TABLE)
+        table = parameters.table(tables, _TABLE)
         if not _is_old(tables, table):
-            return parameters.from_tree(cls, table, f"[{TABLE}]")
+            return parameters.from_tree(cls, table, f"[{_TABLE}]")
         if unknown := sorted(set(table) - _OLD_NAMES):
             known = ", ".join(sorted(_OLD_NAMES))
-            raise ContentError(f"[{TABLE}] has no option {unknown[0]!r}; beside [{_OLD_TABLE}] there are {known}")
+            raise ContentError(f"[{_TABLE}] has no option {unknown[0]!r}; beside [{_OLD_TABLE}] there are {known}")
         renamed = {_RENAMED.get(name, name): value for name, value in table.items()}
         return parameters.from_tree(cls, {**parameters.table(tables, _OLD_TABLE), **renamed}, f"[{_OLD_TABLE}]")
 

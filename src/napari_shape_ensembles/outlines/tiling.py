@@ -200,7 +200,7 @@ class Tiling:
         dropped[VANISHED] += len(outer) - len(kept)
         curves = [curve * pixel for curve in [*kept.values(), *inner]]
         ids = _numbered_holes([*kept, *([-1] * len(inner))])
-        return Ensemble(curves, name=name, unit=unit, ids=ids, dropped=dropped)
+        return Ensemble(curves, name=name, unit=unit, ids=ids, dropped=dropped, pixel_size=pixel)
 
     def _wanted(self, border: bool, min_area: float, dropped: Counter[str]) -> set[int]:
         """Labels to be traced; the others are counted."""

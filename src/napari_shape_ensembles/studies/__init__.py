@@ -3,7 +3,7 @@
 from .landscape import DecisionLandscape, Decisions, decision_landscape
 from .pairs import PairTable, PairTests, all_pairs
 from .recommendation import Recommendation, recommend
-from .smoothing import Smoothed, SmoothingStudy, Tracing, smoothing_study
+from .smoothing import Smoothed, SmoothingStudy, smoothing_study
 
 __all__ = [
     "DecisionLandscape",
@@ -13,7 +13,6 @@ __all__ = [
     "Recommendation",
     "Smoothed",
     "SmoothingStudy",
-    "Tracing",
     "all_pairs",
     "decision_landscape",
     "recommend",

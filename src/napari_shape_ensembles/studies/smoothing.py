@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..comparison import Settings, levels
-from ..outlines import Ensemble, extract_curves, trace_mask
+from ..outlines import Ensemble, Outlines, extract_curves, trace_mask
 from ..progress import Listener, Progress, report, reporting
 from .jobs import run_jobs
 from .landscape import DecisionLandscape, Decisions, WholeNumbers, decision_landscape, whole_numbers
@@ -19,17 +19,6 @@ if TYPE_CHECKING:
 
 Real = NDArray[np.float64]
 Masks = ArrayLike | Sequence[ArrayLike]
-
-
-@dataclass(frozen=True)
-class Tracing:
-    """How outlines are taken from masks or labels; see `extract_curves` and `trace_mask`."""
-
-    scale: tuple[float, float] = (1.0, 1.0)
-    unit: str = "pixel"
-    holes: bool = False
-    border: bool = False
-    min_area: float = 16
 
 
 class Smoothed(NamedTuple):
@@ -192,7 +181,7 @@ def smoothing_study(
     ranks: WholeNumbers,
     landmarks: WholeNumbers,
     settings: Settings = Settings(),
-    tracing: Tracing = Tracing(),
+    outlines: Outlines = Outlines(),
     executor: Any | None = None,
     progress: Listener | None = None,
 ) -> SmoothingStudy:
@@ -209,8 +198,8 @@ def smoothing_study(
         The landscape at every σ; see `decision_landscape`.
     settings : Settings
         Of the comparisons.
-    tracing : Tracing
-        Pixel size, unit, and which outlines count; the same for all images.
+    outlines : Outlines
+        Pixel size, unit, and which outlines count; the same for all images. Its own `outline_smoothing` plays no part.
     executor : None, concurrent.futures.Executor or dask.distributed.Client
         Where the σ are worked on, side by side; the result is the same.
     progress : callable, optional
@@ -232,7 +221,7 @@ def smoothing_study(
     groups = _planes("A", masks_a), _planes("B", masks_b)
     grid = whole_numbers("ranks", ranks, 1), whole_numbers("landmarks", landmarks, 8)
     found = [Smoothed() for _ in sweep]
-    items = [Item(groups, float(sigma), tracing, *grid, settings) for sigma in sweep]
+    items = [Item(groups, float(sigma), outlines, *grid, settings) for sigma in sweep]
 
     def take(index: int, step: Progress) -> None:
         found[index] = step.result or found[index]
@@ -268,7 +257,7 @@ class Item:
 
     groups: tuple[tuple[NDArray[Any], ...], tuple[NDArray[Any], ...]]
     sigma: float
-    tracing: Tracing
+    outlines: Outlines
     ranks: NDArray[np.int64]
     landmarks: NDArray[np.int64]
     settings: Settings
@@ -289,13 +278,21 @@ def smoothed_landscape(item: Item) -> Smoothed:
 
 
 def _traced(side: str, planes: Sequence[NDArray[Any]], item: Item) -> Ensemble:
-    options: dict[str, Any] = {"smoothing": item.sigma, **vars(item.tracing)}
     return Ensemble.pooled(
         [
-            (trace_mask if _is_mask(plane) else extract_curves)(plane, name=f"{side}{number}", **options)
+            (trace_mask if _is_mask(plane) else extract_curves)(plane, name=f"{side}{number}", **_options(item, plane))
             for number, plane in enumerate(planes, start=1)
         ]
     )
+
+
+def _options(item: Item, plane: NDArray[Any]) -> dict[str, Any]:
+    """Keywords of `trace_mask`, and for labels the two more of `extract_curves`."""
+    chosen = item.outlines
+    pixel = {"scale": chosen.pixel_scale or (1.0, 1.0), "unit": chosen.unit or "pixel"}
+    kept = {"holes": chosen.holes, "border": chosen.keep_border, "min_area": chosen.min_area}
+    finer = {} if _is_mask(plane) else {"min_vertices": chosen.min_vertices, "min_length": chosen.min_length}
+    return {"smoothing": item.sigma, **pixel, **kept, **finer}
 
 
 def _is_mask(plane: NDArray[Any]) -> bool:

@@ -72,7 +72,6 @@ class ComparisonTask(Task[Comparison]):
         self.side_by_side = SideBySide(viewer)
         self._seen: weakref.WeakSet[Comparison] = weakref.WeakSet()
         self._looking = Soon(self.look)
-        self._sources: Sources = ((), ())
         choices.exclusions.changed.connect(self._show_excluded)
 
     # The run.
@@ -92,7 +91,6 @@ class ComparisonTask(Task[Comparison]):
 
     def work(self, sources: Sources) -> Callable[[], Outcome]:
         """All the way from copied layers to painted curves."""
-        self._sources = sources
         excluded = self.choices.exclusions.of(itertools.chain(*self.layers()), self.choices.recipe)
         return partial(compared, sources, *self.parts(), excluded)
 
@@ -106,7 +104,7 @@ class ComparisonTask(Task[Comparison]):
         """Show the result of a run."""
         assert self._next is not None
         self.kept = None
-        return self.showing(Shown.of_run(outcome.result, self._next, self._sources))
+        return self.showing(Shown.of_run(outcome.result, self._next, outcome.sources))
 
     def fail(self, reason: str) -> None:
         """A run that failed leaves no result; anything else leaves the one that is there."""
@@ -268,7 +266,7 @@ class ComparisonTask(Task[Comparison]):
 
     def _judge(self, found: Robustness) -> list[Turn]:
         self.noted.emit("", "")
-        return [] if self.shown is None else self.showing(found.judged(self.shown), unsaved=self.unsaved)
+        return [] if self.shown is None else self.showing(found.judged(self.shown))
 
     def open(self, path: Path) -> None:
         """Show a result out of a file."""

@@ -6,6 +6,7 @@ from html import escape
 from typing import Any, Generic, TypeAlias, TypeVar, get_origin
 
 from qtpy.QtCore import Signal
+from qtpy.QtGui import QValidator
 from qtpy.QtWidgets import QCheckBox, QFormLayout, QHBoxLayout, QLineEdit, QPushButton, QVBoxLayout, QWidget
 
 from ..comparison import Settings
@@ -119,6 +120,16 @@ class NumberBox(DecimalBox):
             self.setValue(self._first)
         else:
             super().stepBy(steps)
+
+    def validate(self, text: str | None, position: int) -> Any:
+        """Accept the words for a number that is not set; Qt does so only where it wrote them itself."""
+        if text and text == self.specialValueText():
+            return QValidator.State.Acceptable, text, position
+        return super().validate(text, position)
+
+    def valueFromText(self, text: str | None) -> float:  # noqa: N802 - Qt's name
+        """The number of a text, or what stands for none."""
+        return self.minimum() if text and text == self.specialValueText() else super().valueFromText(text)
 
     def fixup(self, text: str | None) -> str:
         """Take a box that was cleared as not set."""
@@ -239,6 +250,7 @@ class Form(QWidget, Generic[Chosen]):
                 control = control_of(declared)
                 pass_wheel(control)
                 control.setObjectName(name)
+                control.show_value(self._values[name])
                 rows.addRow(declared.label, control)
                 for part in (control, rows.labelForField(control)):
                     part.setToolTip(_tip(declared))
@@ -303,7 +315,7 @@ class Form(QWidget, Generic[Chosen]):
 
     def _words(self, name: str) -> str:
         declared = self._declared[name]
-        return f"{declared.label} = {self._values[name]} {declared.unit}".rstrip()
+        return f"{declared.label} = {self._values[name]!r} {declared.unit}".rstrip()
 
     def _reset_more(self) -> None:
         for name in self._not_shown():

@@ -25,18 +25,6 @@ _AT_ONCE, _DRAFT = 1024, 400
 _KEPT, _LEFT_OUT = 1, 2
 
 
-@dataclass(frozen=True)
-class Outlining:
-    """How outlines are taken from labels; lengths in pixels but for `smoothing`, see `extract_curves`."""
-
-    smoothing: float = 1.0
-    smoothing_unit: str = "pixel"
-    min_area: int = 16
-    border: bool = False
-    holes: bool = False
-    iterations: int = 5
-
-
 @dataclass(frozen=True, eq=False)
 class Preview:
     """A segmentation to be looked at.
@@ -58,7 +46,7 @@ class Preview:
     draft: bool
 
 
-def previews(source: Source, settings: Outlines, outlining: Outlining) -> Generator[Preview | None, None, Preview]:
+def previews(source: Source, settings: Outlines) -> Generator[Preview | None, None, Preview]:
     """Yield None between steps and a draft as soon as there is one; return the exact preview."""
     side = max(source.data.shape[:2])
     if side > (_DRAFT if _takes_long(settings) else _AT_ONCE):
@@ -67,10 +55,10 @@ def previews(source: Source, settings: Outlines, outlining: Outlining) -> Genera
         for _ in (steps := Kept(segmentation_steps(coarse, settings.at_resolution(1 / factor)))):
             yield None
         rows, columns = source.data.shape[:2]
-        yield preview(_enlarged(steps.value, factor, (rows, columns)), source, outlining, draft=True)
+        yield preview(_enlarged(steps.value, factor, (rows, columns)), source, settings, draft=True)
     for _ in (steps := Kept(segmentation_steps(source.data, settings))):
         yield None
-    return preview(steps.value, source, outlining, draft=False)
+    return preview(steps.value, source, settings, draft=False)
 
 
 def _takes_long(settings: Outlines) -> bool:
@@ -94,17 +82,17 @@ def _enlarged(labels: Labels, factor: int, shape: tuple[int, int]) -> Labels:
     return np.pad(large, rest, mode="edge")[: shape[0], : shape[1]]
 
 
-def preview(labels: Labels, source: Source, outlining: Outlining, *, draft: bool) -> Preview:
+def preview(labels: Labels, source: Source, settings: Outlines, *, draft: bool) -> Preview:
     """Tell the objects that would become curves from those that would be left out."""
     sizes = np.bincount(labels.ravel())
-    small = sizes < outlining.min_area
+    small = sizes < settings.min_area
     cut = np.zeros(len(sizes), dtype=bool)
-    cut[[*labels[0], *labels[-1], *labels[:, 0], *labels[:, -1]]] = not outlining.border
+    cut[[*labels[0], *labels[-1], *labels[:, 0], *labels[:, -1]]] = not settings.keep_border
     small[0] = cut[0] = False
     exists = sizes > 0
     exists[0] = False
     out = exists & (small | cut)
-    counts = Counter({too_small(outlining.min_area): int((exists & small).sum()), AT_BORDER: int((out & ~small).sum())})
+    counts = Counter({too_small(settings.min_area): int((exists & small).sum()), AT_BORDER: int((out & ~small).sum())})
     kept = sizes[exists & ~out] * np.prod(source.scale)
     return Preview(_lines(labels, out), np.sqrt(4 * kept / np.pi), {k: v for k, v in counts.items() if v}, draft)
 
@@ -126,8 +114,3 @@ def _lines(labels: Labels, left_out: NDArray[np.bool_]) -> NDArray[np.uint8]:
     gap = (rows + columns) % 6 >= 3
     dotted[rows[gap], columns[gap]] = False
     return np.where(kept, _KEPT, _LEFT_OUT * dotted).astype(np.uint8)
-
-
-def is_tiling(settings: Outlines) -> bool:
-    """Whether the labels divide the plane between neighbours."""
-    return settings.method == "boundaries" or (settings.method in TILINGS and settings.all_regions)

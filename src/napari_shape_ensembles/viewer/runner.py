@@ -20,8 +20,6 @@ Function: TypeAlias = Callable[[], Any]
 
 log = logging.getLogger(__name__)
 
-# Milliseconds between two turns, in which the window draws.
-_PAUSE = 20
 # Milliseconds that leaving the program waits for the block of work under way.
 _PATIENCE = 10_000
 
@@ -91,6 +89,13 @@ class _Job(QObject):
 class Runner:
     """Runs one piece of work at a time in a thread of its own.
 
+    Attributes
+    ----------
+    turns : list of callables
+        What is left to be done in turns.
+    pause : int
+        Milliseconds between two turns, in which the window draws.
+
     Signals
     -------
     progressed : Progress
@@ -98,6 +103,7 @@ class Runner:
         Not sent for a run that was cancelled.
     """
 
+    pause = 20
     progressed = psygnal.Signal(object)
     ended = psygnal.Signal(object)
 
@@ -105,7 +111,7 @@ class Runner:
         self._job: _Job | None = None
         self._waiting: Function | None = None
         self._running: list[tuple[_Job, FunctionWorker]] = []
-        self._turns: list[Turn] = []
+        self.turns: list[Turn] = []
         self._preparing = self._failed = False
         application = QCoreApplication.instance()
         if application is not None:
@@ -114,7 +120,12 @@ class Runner:
     @property
     def busy(self) -> bool:
         """Whether a run is under way that was not cancelled, or turns are left."""
-        return self._job is not None or self._waiting is not None or bool(self._turns)
+        return self._job is not None or self._waiting is not None or bool(self.turns)
+
+    @property
+    def threads(self) -> int:
+        """Number of threads that have not ended yet, those of cancelled runs included."""
+        return len(self._running)
 
     def start(self, function: Function) -> None:
         """Start a run; one that is still under way is cancelled, and its thread ends before the new one starts."""
@@ -137,33 +148,34 @@ class Runner:
 
     def in_turns(self, actions: Iterable[Turn]) -> None:
         """Do things in the window's own thread one by one, and let the window draw between them."""
-        self._turns = list(actions)
-        self._take_turn()
+        self.turns = list(actions)
+        self.take_turn()
 
     def finish_turns(self) -> bool:
         """Do at once what is left to be done in turns, unless it leads to a run; whether there was anything."""
         if self._preparing:
             self._preparing = False
-            self._turns.clear()
-        was_busy = bool(self._turns)
-        while self._turns:
+            self.turns.clear()
+        was_busy = bool(self.turns)
+        while self.turns:
             self._take_first()
         return was_busy
 
-    def _take_turn(self) -> None:
-        if self._turns:
+    def take_turn(self) -> None:
+        """Do what is next in turn, and the rest later."""
+        if self.turns:
             self._take_first()
-        if self._turns:
-            QTimer.singleShot(0 if self._preparing else _PAUSE, self._take_turn)
+        if self.turns:
+            QTimer.singleShot(0 if self._preparing else self.pause, self.take_turn)
 
     def _take_first(self) -> None:
         """Take a turn; one that fails is the last, and ends the work like an error in the thread."""
         try:
-            self._turns.pop(0)()
+            self.turns.pop(0)()
         except Exception as error:
             if not isinstance(error, ValueError):
                 log.exception("a turn failed")
-            self._turns.clear()
+            self.turns.clear()
             self._preparing = False
             if self._failed:  # telling of a failure failed itself
                 raise

@@ -177,7 +177,7 @@ class SegmentCurves(QWidget):
         except ValueError as error:
             self._end_preview(Failure(str(error)))
             return
-        steps: Any = previews(self._source, settings, self.form.outlining())
+        steps: Any = previews(self._source, settings)
         self.previewer.start(steps)
 
     def _show_preview(self, preview: Preview | None) -> None:
@@ -240,7 +240,7 @@ class SegmentCurves(QWidget):
         stack = not self.planes.isHidden() and self.planes.isChecked()
         try:
             batch = all_planes(self._image, self._source) if stack else displayed(self._source)
-            steps: Any = commit(batch, self.form.segmentation(), self.form.outlining())
+            steps: Any = commit(batch, self.form.segmentation())
         except ValueError as error:
             self._end_commit(Failure(str(error)))
             return

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from ..comparison import Settings
 from ..outlines import Outlines
 from ..progress import Progress, report
-from ..studies import DecisionLandscape, SmoothingStudy, Tracing, decision_landscape, smoothing_study
+from ..studies import DecisionLandscape, SmoothingStudy, decision_landscape, smoothing_study
 from .basis import Basis
 from .choices import Choices
 from .inputs import Source
@@ -247,32 +247,31 @@ def smoothing_of(
     sources: Sources, recipe: Outlines, settings: Settings, *, merge: bool, **ranges: Any
 ) -> SmoothingStudy:
     """Segment the copied images of two samples, then sweep the smoothing of their outlines."""
-    tracing = common_tracing(list(chain(*sources)), recipe)
+    recipe = of_one_pixel_size(recipe, list(chain(*sources)))
     a, b = ([labels_of(source, recipe) for source in side] for side in sources)
     if merge:
         a, b = ([labels > 0 for labels in side] for side in (a, b))
-    return smoothing_study(a, b, settings=settings, tracing=tracing, **ranges)
+    return smoothing_study(a, b, settings=settings, outlines=recipe, **ranges)
 
 
-def common_tracing(sources: Sequence[Source], recipe: Outlines) -> Tracing:
-    """How all images of a study are traced.
+def of_one_pixel_size(recipe: Outlines, sources: Sequence[Source]) -> Outlines:
+    """The recipe with the pixel size of all images.
 
     Raises
     ------
     ValueError
         Where their pixel sizes differ: a σ in pixels would then mean different lengths.
     """
+    if recipe.pixel_size is not None:
+        return recipe
     first = sources[0]
-    for source in sources if recipe.pixel_size is None else ():
+    for source in sources:
         if source.unit != first.unit or not np.allclose(source.scale, first.scale):
             sizes = ", ".join(f"{s.name}: {s.scale[0]:g} × {s.scale[1]:g} {s.unit}" for s in (first, source))
             raise ValueError(
                 f"The pixel sizes differ ({sizes}): a σ in pixels would not be the same smoothing for both."
             )
-    scale = recipe.pixel_scale or (float(first.scale[0]), float(first.scale[1]))
-    return Tracing(
-        scale, recipe.unit or first.unit, holes=recipe.holes, border=recipe.keep_border, min_area=recipe.min_area
-    )
+    return replace(recipe, pixel_size=(float(first.scale[0]), float(first.scale[1])), unit=first.unit)
 
 
 def labels_of(source: Source, recipe: Outlines) -> NDArray[Any]:

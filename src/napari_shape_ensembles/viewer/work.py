@@ -26,10 +26,11 @@ REPORTS = (".html", ".htm", ".pdf")
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """What a run leads to: a comparison, and its layers, not yet in a viewer."""
+    """What a run leads to: a comparison, its layers, not yet in a viewer, and what it was made from."""
 
     result: Comparison
     layers: list[Shapes]
+    sources: Sources
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,7 +86,7 @@ def compared(sources: Sources, recipe: Outlines, settings: Settings, excluded: E
     report("finding typical curves", total - 2, total)
     witness_values(result)
     report("drawing curves", total - 1, total)
-    return Outcome(result, curve_layers(result, sources))
+    return Outcome(result, curve_layers(result, sources), sources)
 
 
 def opening(path: Path) -> Opened:

@@ -2,6 +2,7 @@
 
 from abc import abstractmethod
 from collections.abc import Callable, Collection
+from functools import partial
 from typing import Any
 
 from napari.components import ViewerModel
@@ -58,7 +59,7 @@ class Dock(QWidget):
         self.cancel_button.clicked.connect(self.cancel)
         run_keys(self, self.run, self.cancel)
         self._tie = _Tie(self.session, task)
-        self.destroyed.connect(self._tie.loosen)
+        self.destroyed.connect(partial(self._tie.loosen, gone=True))
         self._closing = once(self, self._leave_if_closed)
         self.link(task.changed, self.show_state)
         self.link(task.progressed, self.show_progress)
@@ -225,11 +226,14 @@ class _Tie:
         self._task.follow()
         return True
 
-    def loosen(self) -> None:
-        """Follow the session no longer, and stop what the dock has started."""
-        if self._fast:
-            self._fast = False
-            for signal, slot in self.links:  # first, as the dock may be gone, and cancelling is told of
-                signal.disconnect(slot, missing_ok=True)
+    def loosen(self, _: object = None, *, gone: bool = False) -> None:
+        """Follow the session no longer, and stop what the dock has started; a dock that is gone is not told of it."""
+        if not self._fast:
+            return
+        self._fast = False
+        if not gone:
             self._task.rest()
-            self._session.detach()
+        for signal, slot in self.links:
+            signal.disconnect(slot, missing_ok=True)
+        self._task.rest()
+        self._session.detach()

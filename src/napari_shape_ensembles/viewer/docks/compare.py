@@ -41,7 +41,7 @@ class CompareShapes(SamplesDock):
             parent=parent,
         )
         self._shown: tuple[Any, ...] = ()
-        self._help: HelpWindow | None = None
+        self.help: HelpWindow | None = None
         self._make_controls()
         self._lay_out()
         self._connect()
@@ -56,7 +56,7 @@ class CompareShapes(SamplesDock):
         self.color_by = ColorBy()
         self.curve_window = CurveWindow(self.viewer, self.comparison)
         self.dialogs = Dialogs(self, self.session)
-        self._noting = once(self, lambda: self._scroll.ensureWidgetVisible(self.results.said))
+        self._noting = once(self, lambda: self.scroll.ensureWidgetVisible(self.results.said))
         self._arriving = once(self, self._bring_answer_into_view)
 
     def _lay_out(self) -> None:
@@ -73,10 +73,10 @@ class CompareShapes(SamplesDock):
         column.addWidget(self.results)
         column.addWidget(self.color_by)
         column.addStretch(1)
-        self._scroll = ScrollColumn(page)
+        self.scroll = ScrollColumn(page)
         outer = QVBoxLayout(self)
         outer.setContentsMargins(0, 0, 0, 0)
-        outer.addWidget(self._scroll)
+        outer.addWidget(self.scroll)
 
     def _connect(self) -> None:
         comparison, results = self.comparison, self.results
@@ -138,8 +138,8 @@ class CompareShapes(SamplesDock):
     def explain(self) -> None:
         """Open the help at the row that holds."""
         if self.result is not None:
-            self._help = self._help or HelpWindow(self)
-            self._help.open_at(self.result.case)
+            self.help = self.help or HelpWindow(self)
+            self.help.open_at(self.result.case)
 
     def copy_text(self) -> None:
         """Put the result in words on the clipboard, and what has changed since."""
@@ -162,8 +162,8 @@ class CompareShapes(SamplesDock):
             self._arriving.start()
 
     def _bring_answer_into_view(self) -> None:
-        self._scroll.ensureWidgetVisible(self.color_by)
-        self._scroll.ensureWidgetVisible(self.results.answer)
+        self.scroll.ensureWidgetVisible(self.color_by)
+        self.scroll.ensureWidgetVisible(self.results.answer)
 
 
 def _to_clipboard(text: str) -> None:

@@ -1,0 +1,493 @@
+"""Forms generated from declared parameters: nothing is lost, only what matters is shown, nothing changes unasked."""
+
+from dataclasses import dataclass, fields, replace
+from typing import Literal
+
+import pytest
+from hypothesis import HealthCheck, given
+from hypothesis import settings as checked
+from hypothesis import strategies as st
+from napari.qt import get_stylesheet
+from napari_shape_ensembles.viewer.widgets import ScrollColumn
+from qtpy.QtCore import QPoint, QPointF, Qt
+from qtpy.QtGui import QWheelEvent
+from qtpy.QtWidgets import QApplication, QComboBox, QDoubleSpinBox, QLabel, QLineEdit
+
+from napari_shape_ensembles.comparison import Settings
+from napari_shape_ensembles.outlines import Outlines
+from napari_shape_ensembles.parameters import check, parameter, parameters_of
+from napari_shape_ensembles.viewer.form import Form, OutlinesForm, RecipeAndSettings
+
+METHODS = tuple(parameters_of(Outlines)["method"].choices)
+LARGE = 18  # points
+#: No parameter as it is by default, some at values that no control shows.
+EVERY = Outlines(
+    method="hysteresis",
+    objects="dark",
+    channel=2,
+    smoothing=1.25,
+    background=20,
+    threshold=1234.5678,
+    low=-3.25,
+    quantile=0.123456789,
+    window=5000,
+    offset=-2.5,
+    classes=5,
+    object_classes=4,
+    superpixels=10**7,
+    compactness=0.00005,
+    merge=1,
+    all_regions=True,
+    opening=0.5,
+    closing=2,
+    fill_holes=False,
+    min_size=10**10,
+    split_touching="none",
+    neck=1 / 3,
+    outline_smoothing=1e-9,
+    smoothing_unit="window",
+    iterations=0,
+    min_area=15.5,
+    keep_border=True,
+    holes=True,
+    min_vertices=20,
+    min_length=1e15,
+    pixel_size=(0.5, 0.25),
+    unit="µm",
+)
+
+
+@dataclass(frozen=True)
+class Others:
+    """Kinds of parameters that a recipe does not have."""
+
+    first: Literal["any", "last"] | int = parameter("any", "Which one.", least=0, group="One")
+    widths: float | tuple[float, ...] = parameter(1.0, "One or several.", above=0, group="One")
+    most: int | None = parameter(None, "For more than this.", least=1, group="Two")
+    share: float = parameter(0.5, "How much, <b> & all.", above=0, below=1, decimals=2, group="Two")
+
+    def __post_init__(self):
+        check(self)
+
+
+@pytest.fixture
+def made(qtbot):
+    """A function that makes a form and keeps it for the time of the test."""
+
+    def make(kind, *args, **options):
+        form = kind(*args, **options)
+        qtbot.addWidget(form)
+        return form
+
+    return make
+
+
+@pytest.fixture
+def form(made):
+    form = made(OutlinesForm, Outlines())
+    form.show()
+    return form
+
+
+@pytest.fixture
+def told(form):
+    """What the form tells while the test runs."""
+    values = []
+
+    def listen():
+        try:
+            values.append(form.value)
+        except ValueError as error:
+            values.append(str(error))
+
+    form.changed.connect(listen)
+    return values
+
+
+def choose(form, name, value):
+    form.controls[name].setCurrentIndex(form.controls[name].findData(value))
+
+
+def rows(form):
+    return {name for name, control in form.controls.items() if not control.isHidden()}
+
+
+def numbers(declared):
+    """Values in the range of a parameter, of all sizes."""
+    least, most = declared.least, declared.most
+    if declared.kind is int:
+        return st.integers(0 if least is None else least, 10**12 if most is None else most)
+    low = declared.above if least is None else least
+    high = declared.below if most is None else most
+    ends = {"exclude_min": least is None and low is not None, "exclude_max": most is None and high is not None}
+    return st.floats(low, high, allow_nan=False, allow_infinity=False, **ends)
+
+
+def values(declared):
+    if declared.choices:
+        return st.sampled_from(list(declared.choices))
+    if declared.kind is bool:
+        return st.booleans()
+    if declared.name == "unit":
+        return st.text(max_size=5)
+    if declared.name == "pixel_size":
+        return numbers(declared) | st.tuples(numbers(declared), numbers(declared))
+    return st.none() | numbers(declared) if declared.optional else numbers(declared)
+
+
+@st.composite
+def recipes(draw):
+    drawn = {name: draw(values(declared)) for name, declared in parameters_of(Outlines).items()}
+    drawn["object_classes"] = min(drawn["object_classes"], drawn["classes"] - 1)
+    if drawn["method"] == "manual" and drawn["threshold"] is None:
+        drawn["threshold"] = 0.5
+    if drawn["method"] == "level":
+        drawn["quantile"] = 0.5 if drawn["threshold"] is None else None
+    if draw(st.booleans()):
+        drawn["pixel_size"] = drawn["unit"] = None
+    return Outlines(**drawn)
+
+
+# Values ----------------------------------------------------------------------------------------------------
+
+
+def test_it_starts_at_what_it_is_given_and_has_a_control_for_every_parameter(form):
+    assert form.value == Outlines()
+    assert list(form.controls) == [field.name for field in fields(Outlines)]
+    assert list(form.sections) == list(dict.fromkeys(item.group for item in parameters_of(Outlines).values()))
+    assert form.more.isHidden()
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_file_of_any_method_is_loaded_and_saved_back_unchanged(form, tmp_path, method):
+    recipe = replace(EVERY, method=method, **{"quantile": None} if method == "level" else {})
+    recipe.save(tmp_path / "before.toml")
+    form.value = Outlines.load(tmp_path / "before.toml")
+    form.value.save(tmp_path / "after.toml")
+    assert (tmp_path / "after.toml").read_text() == (tmp_path / "before.toml").read_text()
+
+
+def test_what_no_control_shows_is_named_and_kept_until_it_is_taken_back(form, told, qtbot):
+    assert form.value == Outlines()
+    form.value = EVERY
+    assert form.value == EVERY
+    for name in ("smoothing", "threshold", "low", "offset", "min_area", "pixel_size"):
+        assert form.controls[name].read() == getattr(EVERY, name)
+    words = form.more.words.text()
+    assert "Outline smoothing = 1e-09 px" in words
+    assert "Shortest outline = 1000000000000000.0 px" in words
+    assert "Quantile" not in words  # plays no part beside hysteresis
+    form.controls["holes"].setChecked(False)
+    assert form.value == replace(EVERY, holes=False)
+    qtbot.mouseClick(form.more.reset, Qt.MouseButton.LeftButton)
+    assert form.more.isHidden()
+    assert form.value == replace(EVERY, holes=False, neck=EVERY.neck, outline_smoothing=1.0, min_length=0.0)
+    assert told == [replace(EVERY, holes=False), form.value]
+
+
+@checked(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(recipes(), min_size=1, max_size=3))
+def test_any_recipe_passes_unchanged(form, shown):
+    for recipe in shown:
+        form.value = recipe
+        assert form.value == recipe
+    exact = {name for name in rows(form) if form.controls[name].read() == getattr(recipe, name)}
+    named = {name for name in rows(form) if f"{parameters_of(Outlines)[name].label} = " in form.more.words.text()}
+    assert exact | named == rows(form)
+
+
+def test_every_control_reaches_the_value(form, told):
+    form.show_image(rgb=True, low=0, high=10, middle=5)
+    choose(form, "method", "hysteresis")
+    for name, value in (("threshold", 7.0), ("low", 3.0), ("neck", 0.5), ("opening", 2.0), ("min_size", 9)):
+        form.controls[name].setValue(value)
+    choose(form, "channel", 1)
+    form.controls["fill_holes"].setChecked(False)
+    form.controls["pixel_size"].setText("0.5 × 0.25")
+    with pytest.raises(ValueError, match="pixel_size and unit go together"):
+        _ = form.value
+    form.controls["unit"].setText("µm ")
+    assert form.value == told[-1]
+    assert form.value == Outlines(
+        method="hysteresis",
+        threshold=7,
+        low=3,
+        neck=0.5,
+        opening=2,
+        min_size=9,
+        channel=1,
+        fill_holes=False,
+        pixel_size=(0.5, 0.25),
+        unit="µm",
+    )
+    assert isinstance(form.value.min_size, int)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        Others(first=7, widths=(0.5, 1.0, 2.0), most=10, share=0.9999),
+        Others(first="last", widths=0.25, most=10**15, share=1e-9),
+        Others(first=10**20, widths=(1.0,), most=1),
+    ],
+)
+def test_indices_and_several_numbers_and_optional_ones_pass_unchanged(made, value):
+    form = made(Form, Others())
+    form.value = value
+    assert form.value == value
+    form.value = Others()
+    assert form.value == Others()
+    assert form.more.isHidden()
+
+
+def test_several_numbers_are_written_with_commas_or_blanks(made):
+    form = made(Form, Others())
+    line = form.controls["widths"]
+    for text, expected in (("0.5, 1,2", (0.5, 1.0, 2.0)), (" 2 4 ", (2.0, 4.0)), ("3", 3.0)):
+        line.setText(text)
+        assert form.value.widths == expected
+    for text in ("", "wide", "1, 0", "-2"):
+        line.setText(text)
+        with pytest.raises(ValueError, match="widths is a number above 0, or several of them, not"):
+            _ = form.value
+
+
+def test_groups_and_parameters_can_be_left_out_and_keep_their_values(made):
+    value = Others(first=7, widths=2.0, most=10)
+    form = made(Form, value, groups=("Two",), omitted=("first", "most"), folded=("Two",))
+    assert list(form.controls) == ["share"]
+    assert list(form.sections) == ["Two"]
+    assert not form.sections["Two"].unfolded
+    assert form.more.words.text() == "Also set: Widths = 2.0."
+    form.controls["share"].setValue(0.25)
+    assert form.value == replace(value, share=0.25)
+
+
+def test_setting_a_value_tells_nothing_and_leaves_what_is_being_written_as_it_is(form, told, qtbot):
+    form.value = EVERY
+    form.value = Outlines()
+    assert told == []
+    line, box = form.controls["pixel_size"], form.controls["smoothing"]
+    form.controls["unit"].setText("nm")
+    line.setText("0.5")
+    form.changed.connect(lambda: setattr(form, "value", form.value))  # as a dock does
+    qtbot.keyClicks(line, "0")
+    box.selectAll()
+    qtbot.keyClicks(box, "2")
+    assert (line.text(), box.text()) == ("0.50", "2 px")
+    assert form.value == told[-1] == Outlines(pixel_size=0.5, unit="nm", smoothing=2.0)
+
+
+# What matters ----------------------------------------------------------------------------------------------
+
+
+def test_only_controls_that_matter_are_shown(form):
+    shown = {}
+    for method in METHODS:
+        choose(form, "method", method)
+        shown[method] = rows(form)
+    assert "threshold" in shown["manual"]
+    assert "threshold" not in shown["otsu"]
+    assert {"threshold", "low"} <= shown["hysteresis"]
+    assert {"threshold", "quantile"} <= shown["level"]
+    assert {"iterations", "window"} <= shown["boundaries"]
+    assert "outline_smoothing" not in shown["boundaries"]
+    assert {"classes", "object_classes"} <= shown["multi-otsu"]
+    assert "neck" not in shown["superpixels"]
+    assert "channel" not in shown["otsu"]
+    assert not form.sections["Clean up and split"].isHidden()
+    form.controls["all_regions"].setChecked(True)
+    choose(form, "method", "superpixels")
+    assert form.sections["Clean up and split"].isHidden()
+    assert "iterations" in rows(form)
+
+
+def test_the_channel_is_shown_for_color_images_and_where_one_was_chosen(form):
+    form.show_image(rgb=True, low=0, high=1, middle=0.5)
+    assert "channel" in rows(form)
+    form.show_image(rgb=False, low=0, high=1, middle=0.5)
+    assert "channel" not in rows(form)
+    form.value = Outlines(channel=0)
+    assert "channel" in rows(form)
+
+
+def test_a_threshold_by_hand_starts_within_the_image_and_moves_with_it_until_it_is_chosen(form, told):
+    form.show_image(rgb=False, low=-0.5, high=9.5, middle=2.34567)
+    assert told == []
+    assert form.value == Outlines()
+    choose(form, "method", "manual")
+    box = form.controls["threshold"]
+    assert (box.minimum(), box.maximum(), box.value()) == (-0.5, 9.5, 2.346)
+    assert told == [Outlines(method="manual", threshold=2.346)]
+    form.show_image(rgb=False, low=0, high=200, middle=80)
+    assert told[1:] == [Outlines(method="manual", threshold=80)]
+    assert box.singleStep() == 2
+    box.setValue(60)
+    form.show_image(rgb=False, low=0, high=1, middle=0.5)
+    assert form.value.threshold == 60
+    assert box.value() == 60
+
+
+def test_a_threshold_that_is_needed_before_there_is_an_image_comes_with_it(form, told):
+    choose(form, "method", "manual")
+    assert 'method "manual" needs a threshold' in told[-1]
+    form.show_image(rgb=False, low=0, high=10, middle=5)
+    assert told[-1] == form.value == Outlines(method="manual", threshold=5)
+
+
+def test_a_level_is_a_quantile_or_a_threshold(form, told):
+    form.show_image(rgb=False, low=0, high=10, middle=5)
+    choose(form, "method", "level")
+    assert form.value == Outlines(method="level", quantile=0.5)
+    threshold, quantile = form.controls["threshold"], form.controls["quantile"]
+    assert threshold.text() == "not set"
+    threshold.stepBy(1)
+    assert form.value == Outlines(method="level", threshold=5)
+    assert quantile.text() == "not set"
+    quantile.setValue(0.25)
+    assert form.value == told[-1] == Outlines(method="level", quantile=0.25)
+
+
+def test_classes_of_objects_are_fewer_than_all_classes(form):
+    choose(form, "method", "multi-otsu")
+    form.controls["object_classes"].setValue(4)
+    assert form.controls["classes"].value() == 5
+    form.controls["classes"].setValue(2)
+    assert form.value == Outlines(method="multi-otsu", classes=2, object_classes=1)
+
+
+# Looks and hands -------------------------------------------------------------------------------------------
+
+
+def test_every_control_has_its_name_a_label_and_a_tooltip_with_unit_and_default(form):
+    for name, control in form.controls.items():
+        declared = parameters_of(Outlines)[name]
+        (label,) = [part for part in form.findChildren(QLabel) if part.buddy() is control]
+        assert control.objectName() == name
+        assert label.text() == declared.label
+        assert label.toolTip() == control.toolTip()
+        assert "Default: " in control.toolTip()
+        assert declared.unit in control.toolTip()
+    assert "between 0 and 5000 px" in form.controls["smoothing"].toolTip().lower()
+    texts = {"smoothing": "1.0 px", "background": "0 px", "min_size": "0 px²", "opening": "0.0 px", "neck": "0.85"}
+    assert {name: form.controls[name].text() for name in texts} == texts
+    for name, control in form.controls.items():
+        if isinstance(control, QDoubleSpinBox) and not parameters_of(Outlines)[name].optional:
+            least, most = parameters_of(Outlines)[name].least, parameters_of(Outlines)[name].most
+            assert least is None or control.minimum() == least
+            assert control.maximum() == (1e6 if most is None else most)
+
+
+def test_help_is_shown_as_it_is(made):
+    assert "&lt;b&gt; &amp; all" in made(Form, Others()).controls["share"].toolTip()
+
+
+def test_the_wheel_passes_to_the_page_below(form, qtbot):
+    form.value = recipe = Outlines(method="hysteresis", threshold=5.0)
+    with qtbot.waitActive(form):
+        form.activateWindow()
+    for control in (form.controls[name] for name in rows(form)):
+        for focused in (False, True):
+            if focused:
+                control.setFocus()
+            middle, turn = QPointF(control.rect().center()), QPoint(0, 120)
+            none = Qt.MouseButton.NoButton, Qt.KeyboardModifier.NoModifier, Qt.ScrollPhase.NoScrollPhase
+            event = QWheelEvent(middle, control.mapToGlobal(middle), QPoint(), turn, *none, False)
+            QApplication.sendEvent(control, event)
+            assert not event.isAccepted(), control.objectName()
+            assert control.hasFocus() == focused
+            assert not control.focusPolicy() & Qt.FocusPolicy.WheelFocus & ~Qt.FocusPolicy.StrongFocus
+    assert form.value == recipe
+
+
+def test_every_control_is_reached_and_changed_by_keys(form, qtbot):
+    with qtbot.waitActive(form):
+        form.activateWindow()
+    form.controls["method"].setFocus()
+    reached = []
+    for _ in range(60):
+        reached.append(QApplication.focusWidget())
+        qtbot.keyClick(QApplication.focusWidget(), Qt.Key.Key_Tab)
+    assert [part for part in form.controls.values() if part.objectName() in rows(form)] == [
+        part for part in dict.fromkeys(reached) if part in form.controls.values()
+    ]
+    qtbot.keyClick(form.controls["smoothing"], Qt.Key.Key_Up)
+    qtbot.keyClick(form.controls["objects"], Qt.Key.Key_Down)
+    qtbot.keyClick(form.controls["holes"], Qt.Key.Key_Space)
+    qtbot.keyClicks(form.controls["unit"], "nm")
+    qtbot.keyClicks(form.controls["pixel_size"], "2")
+    expected = Outlines(smoothing=1.5, objects="dark", holes=True, pixel_size=2.0, unit="nm")
+    assert form.value == expected
+
+
+def test_an_optional_number_is_typed_over_not_set_and_cleared_again(form, qtbot):
+    form.show_image(rgb=False, low=0, high=10, middle=5)
+    choose(form, "method", "hysteresis")
+    box = form.controls["low"]
+    assert (box.text(), form.value.low) == ("not set", None)
+    with qtbot.waitActive(form):
+        form.activateWindow()
+    box.setFocus()
+    box.selectAll()
+    qtbot.keyClicks(box, "3.5")
+    qtbot.keyClick(box, Qt.Key.Key_Tab)
+    assert form.value.low == 3.5
+    box.setFocus()
+    box.selectAll()
+    qtbot.keyClick(box, Qt.Key.Key_Delete)
+    qtbot.keyClick(box, Qt.Key.Key_Tab)
+    assert (box.text(), form.value.low) == ("not set", None)
+    qtbot.keyClick(box, Qt.Key.Key_Up)
+    assert form.value.low == 2.5
+
+
+def too_narrow(form):
+    """Controls and labels in sight that are narrower than what they show, or reach beyond the form."""
+    parts = [part for kind in (QLabel, QComboBox, QDoubleSpinBox, QLineEdit) for part in form.findChildren(kind)]
+    found = []
+    for part in parts:
+        if not part.isVisible() or isinstance(part.parent(), QDoubleSpinBox):
+            continue
+        need = part.sizeHint() if isinstance(part, QDoubleSpinBox) else part.minimumSizeHint()
+        right = part.mapTo(form, part.rect().topRight()).x()
+        if part.width() < need.width() or right >= form.width():
+            found.append((part.objectName() or part.text(), part.width(), need.width(), right))
+    return found
+
+
+@pytest.mark.parametrize(("size", "width"), [(9, 320), (LARGE, 560)])
+def test_it_fits_into_a_narrow_dock(made, qtbot, size, width):
+    form = OutlinesForm(Outlines())
+    area = made(ScrollColumn, form)
+    area.setStyleSheet(get_stylesheet("dark", extra_variables={"font_size": f"{size}pt"}))
+    area.show()
+    for method in METHODS:
+        choose(form, "method", method)
+        qtbot.wait(20)
+        area.resize(max(width, area.minimumWidth()), 900)
+        qtbot.wait(20)
+        assert area.width() == width
+        assert too_narrow(form) == []
+
+
+# Recipe and settings ---------------------------------------------------------------------------------------
+
+
+def test_names_are_unique_across_recipe_and_settings():
+    assert not {field.name for field in fields(Outlines)} & {field.name for field in fields(Settings)}
+
+
+def test_recipe_and_settings_are_one_page(made):
+    page, told = made(RecipeAndSettings, Outlines(), Settings(), folded=("Trace", "Advanced")), []
+    page.changed.connect(lambda: told.append((page.recipe, page.settings)))
+    assert set(page.controls) == {field.name for kind in (Outlines, Settings) for field in fields(kind)}
+    assert list(page.settings_form.sections) == ["Analysis", "Advanced"]
+    assert not page.outlines_form.sections["Trace"].unfolded
+    page.controls["rank"].setValue(20)
+    page.controls["smoothing"].setValue(2)
+    assert told[-1] == (Outlines(smoothing=2.0), Settings(rank=20))
+    settings = Settings.paper(bandwidth=(0.5, 1, 2), null="gamma", approximate_above=10**4, seed=2**35, archetype=12)
+    page.show_choices(EVERY, settings)
+    assert (page.recipe, page.settings) == (EVERY, settings)
+    assert len(told) == 2
+    assert page.settings_form.more.isHidden()
