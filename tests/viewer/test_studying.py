@@ -67,6 +67,21 @@ def endless(task):
 # What is chosen ------------------------------------------------------------------------------------------------
 
 
+def test_a_range_knows_what_it_may_hold():
+    swept = studying.Range("Ranks", "8-10", "Numbers.", least=8)
+    assert swept.read(swept.default) == [8, 9, 10]
+    assert swept.read("8:12:2") == [8, 10, 12]
+    assert all(type(value) is int for value in swept.read("8-10"))
+    for text, words in (
+        ("7", "7 is too small: take at least 8"),
+        ("8.5", r"8\.5 is no whole number"),
+        ("8-9000000000", "more than a study can show: take at most 500"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            swept.read(text)
+    assert studying.Range("σ", "0-1", "Numbers.", least=0, whole=False).read("0-1:0.5") == [0, 0.5, 1]
+
+
 @pytest.mark.parametrize(
     ("name", "text", "words"),
     [

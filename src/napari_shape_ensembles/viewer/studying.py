@@ -2,7 +2,7 @@
 
 from abc import abstractmethod
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import fields, replace
+from dataclasses import dataclass, fields, replace
 from functools import partial
 from itertools import chain
 from typing import Any, ClassVar, TypeVar
@@ -15,10 +15,10 @@ from ..comparison import Settings
 from ..outlines import Outlines
 from ..progress import Progress, report
 from ..studies import DecisionLandscape, SmoothingStudy, decision_landscape, smoothing_study
+from ..studies.ranges import LANDSCAPE, SMOOTHING, numbers
 from .basis import Basis
 from .choices import Choices
 from .inputs import Source
-from .ranges import Range
 from .sides import Excluded, LayersOfSides, Sources, trace_sides
 from .task import CANCELLED, Task
 
@@ -36,6 +36,34 @@ TESTS = {
 _BEFORE = "This is the result of the run before."
 _LANDMARKS = "Numbers of landmarks (points) placed on every outline."
 _RANKS = "Numbers of undulation coordinates."
+_MOST = 500  # numbers of a range that a plot can tell apart
+
+
+@dataclass(frozen=True)
+class Range:
+    """Numbers that a study sweeps.
+
+    Attributes
+    ----------
+    label : str
+    default : str
+        As a person writes it.
+    help : str
+    least : int
+    whole : bool
+        Whether only whole numbers make sense.
+    """
+
+    label: str
+    default: str
+    help: str
+    least: int
+    whole: bool = True
+
+    def read(self, text: str) -> Sequence[float]:
+        """The numbers written, whole ones as such; a ValueError says what is wrong with them."""
+        found = numbers(text, least=self.least, whole=self.whole, most=_MOST)
+        return [int(value) for value in found] if self.whole else found
 
 
 class StudyTask(Task[Study]):
@@ -157,8 +185,8 @@ class LandscapeTask(StudyTask[DecisionLandscape]):
 
     swept = ("landmarks", "rank")
     ranges: ClassVar = {
-        "ranks": Range("Ranks", "2-20:2, 25, 30, 40, 50, 75, 100, 150", _RANKS, least=1),
-        "landmarks": Range("Landmarks", "100-500:100", _LANDMARKS, least=20),
+        "ranks": Range("Ranks", LANDSCAPE["ranks"], _RANKS, least=1),
+        "landmarks": Range("Landmarks", LANDSCAPE["landmarks"], _LANDMARKS, least=20),
     }
 
     def work(self, sources: Sources) -> Callable[[], DecisionLandscape]:
@@ -183,9 +211,9 @@ class SmoothingTask(StudyTask[SmoothingStudy]):
 
     swept = ("landmarks", "rank", "outline_smoothing", "smoothing_unit")
     ranges: ClassVar = {
-        "sigmas": Range("Smoothing σ (px)", "0-8", "Gaussian σ in pixels.", least=0, whole=False),
-        "ranks": Range("Ranks", "10, 20, 50, 100", _RANKS, least=1),
-        "landmarks": Range("Landmarks", "100, 200, 400", _LANDMARKS, least=20),
+        "sigmas": Range("Smoothing σ (px)", SMOOTHING["sigmas"], "Gaussian σ in pixels.", least=0, whole=False),
+        "ranks": Range("Ranks", SMOOTHING["ranks"], _RANKS, least=1),
+        "landmarks": Range("Landmarks", SMOOTHING["landmarks"], _LANDMARKS, least=20),
     }
 
     def __init__(self, choices: Choices) -> None:
