@@ -8,6 +8,7 @@ from .choices import Choices
 from .comparing import ComparisonTask
 from .inspecting import InspectionTask
 from .segmenting import SegmentationTask
+from .studying import LandscapeTask, SmoothingTask
 
 # napari has no place for what a plugin knows of a viewer; a session lives exactly as long as its viewer.
 _sessions: "weakref.WeakKeyDictionary[ViewerModel, Session]" = weakref.WeakKeyDictionary()
@@ -23,6 +24,8 @@ class Session:
     comparison : ComparisonTask
     segmentation : SegmentationTask
     inspection : InspectionTask
+    landscape : LandscapeTask
+    smoothing : SmoothingTask
     """
 
     def __init__(self, viewer: ViewerModel) -> None:
@@ -30,6 +33,8 @@ class Session:
         self.comparison = ComparisonTask(self.choices)
         self.segmentation = SegmentationTask(self.choices)
         self.inspection = InspectionTask(self.choices)
+        self.landscape = LandscapeTask(self.choices)
+        self.smoothing = SmoothingTask(self.choices)
         self._docks = 0
 
     @classmethod

@@ -1,7 +1,7 @@
 """What all docks have in common: a task is run and cancelled, its progress and its state are shown, and closing."""
 
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from functools import partial
 from typing import Any
 
@@ -11,7 +11,8 @@ from qtpy.QtCore import QEvent, Signal
 from qtpy.QtWidgets import QHBoxLayout, QProgressBar, QPushButton, QWidget
 
 from ...progress import Progress
-from ..form import OutlinesForm
+from ..form import OutlinesForm, RecipeAndSettings
+from ..layer_choice import SidesChoice
 from ..panels.notices import StaleNotice
 from ..panels.widgets import is_closed, keeping_focus, once, run_keys, wrapped
 from ..session import Session
@@ -170,6 +171,61 @@ class Dock(QWidget):
     def _leave_if_closed(self) -> None:
         if is_closed(self):
             self._tie.loosen()
+
+
+class SamplesDock(Dock):
+    """A dock about the two samples, whose controls show and change what all docks share.
+
+    Parameters
+    ----------
+    folded : collection of str
+        Groups of the form that are folded at first.
+
+    Attributes
+    ----------
+    sides : SidesChoice
+    settings : RecipeAndSettings
+    """
+
+    def __init__(
+        self,
+        viewer: ViewerModel,
+        task: Task[Any],
+        *,
+        run: str,
+        renewal: str,
+        folded: Collection[str],
+        parent: QWidget | None = None,
+    ) -> None:
+        super().__init__(viewer, task, run=run, renewal=renewal, parent=parent)
+        choices = self.session.choices
+        self.sides = SidesChoice(choices.sides)
+        self.settings = RecipeAndSettings(
+            choices.recipe, choices.settings, folded=folded, omitted=("pixel_size", "unit")
+        )
+        self.settings.changed.connect(self._choose)
+        self.link(choices.changed, self._show_choices)
+        self.link(choices.sides.changed, self.sides.refresh)
+        self.link(choices.sides.changed, self.show_state)
+
+    def _choose(self) -> None:
+        """Choose what the form says; what does not go together is said, and nothing is chosen."""
+        try:
+            recipe, settings = self.settings.recipe, self.settings.settings
+        except ValueError as error:
+            self.reason.setText(str(error))
+            self.reason.setVisible(True)
+        else:
+            self.session.choices.set(recipe, settings)
+
+    def _show_choices(self) -> None:
+        self.settings.show_choices(self.session.choices.recipe, self.session.choices.settings)
+
+    def attach(self) -> None:
+        """Show the session as it is now, and follow it."""
+        self._show_choices()
+        self.sides.refresh()
+        super().attach()
 
 
 class _Tie:
