@@ -86,7 +86,7 @@ class SegmentCurves(Dock):
 
     def _connect(self) -> None:
         task = self.segmentation
-        self.bind(self.form)
+        self.bind(self.form, "recipe")
         self.link(task.image.changed, self.layer.refresh)
         self.link(task.copied, self._fit_form)
         self.link(task.drafted, self._tell_drafted)
