@@ -1,4 +1,4 @@
-"""What is chosen and found in a viewer, without a screen: runs, exclusions, files, undo; and what outlives its docks."""
+"""What is chosen and found in a viewer, without a screen: runs, exclusions, files, undo; what outlives its docks."""
 
 from dataclasses import replace
 
