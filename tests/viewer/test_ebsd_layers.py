@@ -16,9 +16,9 @@ def viewer():
     return ViewerModel()
 
 
-def test_a_map_opens_as_colours_quality_phases_and_grains(tmp_path, viewer, shared_data):
+def test_a_map_opens_as_colours_quality_phases_and_grains(tmp_path, viewer, real_data):
     path = tmp_path / "sdss.ang"
-    path.write_bytes(gzip.decompress((shared_data / "ebsd_sdss" / "sdss_ferrite_austenite.ang.gz").read_bytes()))
+    path.write_bytes(gzip.decompress((real_data / "ebsd_sdss" / "sdss_ferrite_austenite.ang.gz").read_bytes()))
     layers = viewer.open(path, plugin="napari-shape-ensembles")
     assert [layer.name for layer in layers] == ["sdss IPF z", "sdss iq", "sdss phases", "sdss grains"]
     for layer in layers:

@@ -102,7 +102,7 @@ def words_of(part: QWidget) -> list[str]:
     if isinstance(part, ShareBar):
         return part.lines()
     if isinstance(part, Histogram):
-        return part.labels()
+        return list(part.labels)
     return [" ".join(part.labels())] if isinstance(part, ColorBar) else []
 
 

@@ -8,11 +8,10 @@ from qtpy.QtCore import QPoint, Qt
 from qtpy.QtWidgets import QFileDialog, QPushButton, QSlider
 from scipy.spatial.distance import pdist
 
-from curve_makers import blobs, ellipse
+from curve_makers import blobs
 from docks import opened, press, run, spots
 from napari_shape_ensembles import Ensemble, Settings, compare
-from napari_shape_ensembles.explanation.shape_paths import Geodesic, ShapePlaces, lipschitz
-from napari_shape_ensembles.shapes import TrigonometricExpansion
+from napari_shape_ensembles.explanation.shape_paths import ShapePlaces
 from napari_shape_ensembles.viewer import tasks
 from napari_shape_ensembles.viewer.panels.distributions import PairedHistogram, ShareBar
 from napari_shape_ensembles.viewer.panels.shape_canvas import round_length
@@ -120,21 +119,6 @@ def test_the_path_runs_from_one_mean_to_the_other(space, result):
     assert "mean of A → mean of B, 100%" in space.explorer.shape()[1]
 
 
-def test_a_geodesic_between_two_curves_ends_at_them_and_goes_evenly(result):
-    from napari_shape_ensembles.shapes import decompose, grassmann, spd
-
-    places = ShapePlaces(result)
-    start, end = (places.curve(row)[0] for row in (3, 50))
-    path = Geodesic(places, start, end)
-    np.testing.assert_allclose(path.at(0), places.draw(start), atol=1e-9)
-    undulation, scale = decompose(np.stack([path.at(time) for time in (0, 0.25, 0.5, 1)]))
-    target, last = decompose(places.draw(end)[None])
-    assert grassmann.dist(undulation[-1], target[0]) == pytest.approx(0, abs=1e-8)
-    np.testing.assert_allclose(np.linalg.eigvalsh(scale[-1]), np.linalg.eigvalsh(last[0]), rtol=1e-9)
-    for steps in (grassmann.dist(undulation[0], undulation), spd.dist(scale[0], scale)):
-        np.testing.assert_allclose(steps / steps[-1], [0, 0.25, 0.5, 1], atol=1e-6)
-
-
 def test_the_drawing_of_a_curve_tends_to_its_outline_with_the_rank(space, result):
     explorer = space.explorer
     explorer.show_curve(40)
@@ -147,13 +131,6 @@ def test_the_drawing_of_a_curve_tends_to_its_outline_with_the_rank(space, result
         assert f"{away[-1]:.3g} µm" in explorer.lipschitz.text()
     assert away[0] > away[1] > away[2]
     assert pdist(outline).max() == pytest.approx(pdist(result.b.curves[10]).max(), rel=0.01)
-
-
-def test_the_lipschitz_constant_is_that_of_the_fourier_series():
-    assert lipschitz(ellipse(2.0, 2.0, 60)) == pytest.approx(1)
-    u = ellipse(3.0, 1.0, 200)
-    series = TrigonometricExpansion.through(u[None])
-    assert lipschitz(u) == pytest.approx(float(series.lipschitz()[0] / series.lengths()[0]), rel=1e-4)
 
 
 @pytest.mark.parametrize("tab", [0, 1, 2])

@@ -14,7 +14,7 @@ from ..outlines import counted
 from .compare_dock import CompareShapes
 
 PLUGIN = "napari-shape-ensembles"
-SAMPLE = "undulation_difference"
+IMAGES, OUTLINES = "powder", "powder_outlines"
 _WINDOW = (1500, 1100)
 
 
@@ -55,7 +55,9 @@ def _open_images(viewer: napari.Viewer, options: argparse.Namespace) -> None:
     if (options.a is None) != (options.b is None):
         raise ValueError("give both images, --a and --b, or neither")
     if options.a is None:
-        viewer.open_sample(PLUGIN, SAMPLE)
+        viewer.open_sample(PLUGIN, IMAGES)
+        # Two selected layers become A and B: the outlines as drawn by hand, not those that a threshold finds.
+        viewer.layers.selection = set(viewer.open_sample(PLUGIN, OUTLINES))
         return
     for path in (options.a, options.b):
         if not path.is_file():
