@@ -7,11 +7,14 @@ from dataclasses import replace
 import npe2
 import numpy as np
 from qtpy.QtCore import Qt
-from skimage.draw import polygon2mask
+from skimage.draw import disk, polygon2mask
 from skimage.measure import label
 
 from curve_makers import blobs
+from napari_shape_ensembles import segment
 from napari_shape_ensembles.viewer.docks.compare import CompareShapes
+from napari_shape_ensembles.viewer.session import Session
+from napari_shape_ensembles.viewer.shown import Shown
 
 PLUGIN = "napari-shape-ensembles"
 SPACING = 40
@@ -27,6 +30,14 @@ def spots(seed=0, *, size=12.0, rows=6, noise=0.05):
         centre = np.array(divmod(index, rows)) * SPACING + SPACING // 2 + 10
         image[polygon2mask(image.shape, outline + centre)] += 1
     return image
+
+
+def labels_with_a_fault(seed=1):
+    """Labels of many blobs, and one far too large."""
+    labels = segment(spots(seed), split_touching=False)
+    labels = np.pad(labels, ((0, 150), (0, 0)))
+    labels[disk((labels.shape[0] - 75, 100), 40)] = labels.max() + 1
+    return labels
 
 
 def labels_of(seed, *, size=12.0):
@@ -110,3 +121,15 @@ def same(one, other):
     np.testing.assert_array_equal(one.t, other.t)
     np.testing.assert_array_equal(one.undulation.null, other.undulation.null)
     assert one.scale.p_value == other.scale.p_value
+
+
+def put(result, viewer):
+    """Let a viewer's session show a result that was made elsewhere."""
+    for turn in Session.of(viewer).comparison.showing(Shown(result, None, {})):
+        turn()
+
+
+def ended(task, qtbot):
+    """Wait until nothing of a task is under way."""
+    qtbot.waitUntil(lambda: not task.busy, timeout=60_000)
+    return task

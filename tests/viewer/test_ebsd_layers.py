@@ -6,7 +6,7 @@ import npe2
 import pytest
 from napari.components import ViewerModel
 
-from napari_shape_ensembles.viewer.ebsd_layers import get_reader
+from napari_shape_ensembles.viewer.ebsd_layers import map_reader
 from napari_shape_ensembles.viewer.inputs import symbol
 
 
@@ -29,8 +29,8 @@ def test_a_map_opens_as_colours_quality_phases_and_grains(tmp_path, viewer, real
 
 
 def test_other_files_are_left_to_others():
-    assert get_reader("x.tif") is None
-    assert get_reader(["x.ang", "x.tif"]) is None
+    assert map_reader("x.tif") is None
+    assert map_reader(["x.ang", "x.tif"]) is None
 
 
 def test_a_bad_map_leaves_no_layer(tmp_path, viewer):

@@ -143,7 +143,7 @@ def test_the_dock_shape_space_takes_an_opened_result(done, qtbot, tmp_path, answ
     _, space = viewer.window.add_plugin_dock_widget(PLUGIN, "Shape space")
     answer(path)
     choose(dock.files, "Open comparison", qtbot)
-    assert space.comparison is dock.result
+    assert space.explanation.explored is dock.result
     assert dock.result.summary() == done.result.summary()
 
 

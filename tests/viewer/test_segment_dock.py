@@ -2,15 +2,15 @@
 
 import numpy as np
 import pytest
-from napari_shape_ensembles.viewer.segment_form import SegmentForm
-from napari_shape_ensembles.viewer.worker import Kept
 from qtpy.QtWidgets import QCheckBox, QComboBox
 
 from docks import press, spots
 from napari_shape_ensembles import extract_curves, segment
 from napari_shape_ensembles.outlines import Outlines
-from napari_shape_ensembles.viewer.inputs import source_of
-from napari_shape_ensembles.viewer.preview import previews, reduced
+from napari_shape_ensembles.viewer.docks.compare import CompareShapes
+from napari_shape_ensembles.viewer.docks.inspect import InspectCurves
+from napari_shape_ensembles.viewer.docks.segment import SegmentCurves
+from napari_shape_ensembles.viewer.form import OutlinesForm
 
 PREVIEW = "segmentation preview"
 
@@ -23,7 +23,7 @@ def dock(viewer, qtbot):
 
 def opened(viewer, qtbot):
     _, dock = viewer.window.add_plugin_dock_widget("napari-shape-ensembles", "Segment curves")
-    if dock.layer.chosen() is not None and dock.shown is None:
+    if dock.segmentation.image.chosen() is not None and dock.segmentation.preview is None:
         with qtbot.waitSignal(dock.previewed, timeout=30_000):
             pass
     return dock
@@ -44,7 +44,7 @@ def turn(dock, qtbot, name, value):
 def committed(dock, qtbot):
     with qtbot.waitSignal(dock.finished, timeout=30_000):
         press(dock.commit_button, qtbot)
-    return dock.committed
+    return dock.result
 
 
 def test_a_preview_lies_over_the_image_before_anything_is_committed(dock, viewer):
@@ -53,18 +53,18 @@ def test_a_preview_lies_over_the_image_before_anything_is_committed(dock, viewer
     assert lines.data.shape == image.data.shape
     np.testing.assert_array_equal(lines.scale, image.scale)
     assert viewer.layers.selection.active == image
-    assert len(dock.shown.diameters) == 36
+    assert len(dock.segmentation.preview.diameters) == 36
     assert "36 objects" in dock.count.text()
     assert "µm" in dock.sizes.labels[1]
     assert dock.sizes.counts().sum() == 36
 
 
 def test_every_control_changes_the_preview_and_the_count(dock, qtbot):
-    before = dock.shown.lines.copy()
+    before = dock.segmentation.preview.lines.copy()
     turn(dock, qtbot, "smoothing", 3.0)
-    assert not np.array_equal(before, dock.shown.lines)
+    assert not np.array_equal(before, dock.segmentation.preview.lines)
     turn(dock, qtbot, "min_area", 10_000)
-    assert len(dock.shown.diameters) == 0
+    assert len(dock.segmentation.preview.diameters) == 0
     assert "36 left out: smaller than 10000 px (dotted)" in dock.count.text()
     assert dock.sizes.labels[1] == "no objects"
     turn(dock, qtbot, "min_area", 16)
@@ -78,12 +78,12 @@ def test_the_latest_change_wins(dock, qtbot):
         for value in (100, 10_000, 200, 5000, 16):
             box.setValue(value)
     qtbot.wait(200)
-    assert len(dock.shown.diameters) == 36
+    assert len(dock.segmentation.preview.diameters) == 36
 
 
 def test_what_is_previewed_is_what_is_committed(dock, viewer, qtbot):
     turn(dock, qtbot, "method", "li")
-    diameters = dock.shown.diameters
+    diameters = dock.segmentation.preview.diameters
     image = viewer.layers["one"].data
     result = committed(dock, qtbot)
     labels, outlines = viewer.layers["one labels"], viewer.layers["one outlines"]
@@ -98,7 +98,7 @@ def test_what_is_previewed_is_what_is_committed(dock, viewer, qtbot):
         assert {str(unit) for unit in layer.units} == {"micrometer"}
     assert PREVIEW not in viewer.layers
     assert "36 outlines made" in dock.message.text()
-    assert result.ensembles[0].unit == "µm"
+    assert result[0].unit == "µm"
 
 
 def test_a_threshold_by_hand_starts_within_the_image(dock, viewer, qtbot):
@@ -106,9 +106,9 @@ def test_a_threshold_by_hand_starts_within_the_image(dock, viewer, qtbot):
     box = dock.form.controls["threshold"]
     data = viewer.layers["one"].data
     assert box.minimum() == pytest.approx(data.min(), abs=1e-3)
-    assert len(dock.shown.diameters) == 36
+    assert len(dock.segmentation.preview.diameters) == 36
     turn(dock, qtbot, "threshold", box.maximum())
-    assert len(dock.shown.diameters) == 0
+    assert len(dock.segmentation.preview.diameters) == 0
 
 
 def test_an_image_that_cannot_be_segmented_says_why(viewer, qtbot):
@@ -127,7 +127,7 @@ def test_an_image_that_cannot_be_segmented_says_why(viewer, qtbot):
 def test_without_an_image_there_is_nothing_to_press(viewer, qtbot):
     dock = opened(viewer, qtbot)
     assert not dock.commit_button.isEnabled()
-    assert "Open an image" in dock.message.text()
+    assert "Open an image" in dock.reason.text()
     with qtbot.waitSignal(dock.previewed, timeout=30_000):
         viewer.add_image(spots(1), name="one")
     assert dock.commit_button.isEnabled()
@@ -148,10 +148,10 @@ def test_renamed_replaced_and_deleted_images_are_followed(dock, viewer, qtbot):
     assert dock.layer.currentText() == "first"
     with qtbot.waitSignal(dock.previewed, timeout=30_000):
         viewer.layers["first"].data = spots(2, rows=4)
-    assert len(dock.shown.diameters) == 16
+    assert len(dock.segmentation.preview.diameters) == 16
     viewer.layers.remove("first")
     qtbot.waitUntil(lambda: PREVIEW not in viewer.layers, timeout=5000)
-    assert dock.layer.chosen() is None
+    assert dock.segmentation.image.chosen() is None
     assert not dock.commit_button.isEnabled()
 
 
@@ -162,7 +162,7 @@ def test_a_closed_dock_leaves_the_image_alone_and_follows_it_again_when_reopened
     viewer.window._qt_window.show()
     dock.form.controls["min_area"].setValue(20)  # a preview is due
     dock.parentWidget().close()
-    qtbot.waitUntil(lambda: not dock.layer.following, timeout=2000)
+    qtbot.waitUntil(lambda: not dock.segmentation.image.following, timeout=2000)
     assert listeners(viewer, image) == before
     image.data = spots(2, rows=4)
     image.scale = (0.5, 0.5)
@@ -170,7 +170,7 @@ def test_a_closed_dock_leaves_the_image_alone_and_follows_it_again_when_reopened
     assert [layer.name for layer in viewer.layers] == ["one"]
     with qtbot.waitSignal(dock.previewed, timeout=30_000):
         dock.parentWidget().show()
-    assert len(dock.shown.diameters) == 16
+    assert len(dock.segmentation.preview.diameters) == 16
 
 
 def listeners(viewer, image):
@@ -183,10 +183,10 @@ def test_stacks_are_segmented_by_the_plane_shown_or_all_together(viewer, qtbot):
     viewer.add_image(np.stack([spots(1, rows=4), spots(2, rows=4)]), name="stack")
     viewer.dims.set_point(0, 0)
     dock = opened(viewer, qtbot)
-    first = dock.shown.lines.copy()
+    first = dock.segmentation.preview.lines.copy()
     with qtbot.waitSignal(dock.previewed, timeout=30_000):
         viewer.dims.set_point(0, 1)
-    assert not np.array_equal(first, dock.shown.lines)
+    assert not np.array_equal(first, dock.segmentation.preview.lines)
     dock.planes.setChecked(True)
     committed(dock, qtbot)
     labels, outlines = viewer.layers["stack labels"], viewer.layers["stack outlines"]
@@ -212,13 +212,13 @@ def test_cells_between_lines_get_flush_outlines(viewer, qtbot):
 
 @pytest.fixture
 def form(qtbot):
-    form = SegmentForm()
+    form = OutlinesForm(Outlines())
     qtbot.addWidget(form)
     return form
 
 
 def test_the_form_starts_at_the_defaults_of_the_functions(form):
-    assert form.segmentation() == Outlines()
+    assert form.value == Outlines()
 
 
 def test_every_control_has_a_tooltip(form, dock):
@@ -250,39 +250,67 @@ def test_every_control_reaches_the_segmentation(form):
         form.controls[name].setValue(value)
     form.controls["channel"].setCurrentIndex(2)
     expected = Outlines(method="hysteresis", threshold=7, low=3, neck=0.5, opening=2, min_size=9, channel=1)
-    assert form.segmentation() == expected
+    assert form.value == expected
 
 
-@pytest.mark.parametrize(
-    ("enlarged", "settings"),
-    [(4, Outlines(smoothing=4)), (3, Outlines(smoothing=3, opening=1.5))],
-    ids=["large", "takes long"],
-)
-def test_an_image_that_is_large_or_takes_long_gets_a_draft_first(viewer, enlarged, settings):
-    image = np.kron(spots(1), np.ones((enlarged, enlarged)))
-    *drafts, exact = everything_shown(viewer, image, settings)
-    (draft,) = drafts
-    assert (draft.draft, exact.draft) == (True, False)
-    assert draft.lines.shape == exact.lines.shape == image.shape
-    assert len(draft.diameters) == len(exact.diameters) == 36
-    np.testing.assert_allclose(np.sort(draft.diameters), np.sort(exact.diameters), rtol=0.05)
+def test_a_dock_that_was_destroyed_and_opened_again_shows_what_was_there(model, qtbot):
+    for seed in (1, 2):
+        model.add_image(spots(seed, rows=4), name=str(seed))
+    dock = SegmentCurves(model)
+    dock.segmentation.image.choose(model.layers["1"])
+    turn(dock, qtbot, "min_area", 10_000)
+    dock.planes.setChecked(True)
+    dock.deleteLater()
+    qtbot.waitUntil(lambda: PREVIEW not in model.layers, timeout=2000)
+    again = SegmentCurves(model)
+    qtbot.addWidget(again)
+    with qtbot.waitSignal(again.previewed, timeout=30_000):
+        pass
+    assert again.layer.currentText() == "1"
+    assert again.form.value == Outlines(min_area=10_000)
+    assert "16 left out" in again.count.text()
+    assert again.planes.isChecked()
 
 
-def test_an_image_of_middle_size_is_shown_exactly_at_once_where_no_step_takes_long(viewer):
-    image = np.kron(spots(1), np.ones((3, 3)))
-    for split, drafts in (("none", 0), ("distance", 1)):
-        shown = everything_shown(viewer, image, Outlines(smoothing=3, split_touching=split))
-        assert [one.draft for one in shown] == [True] * drafts + [False]
+def test_a_dock_destroyed_during_a_run_is_not_told_of_its_end(model, qtbot):
+    model.add_image(spots(1), name="one")
+    dock = SegmentCurves(model)
+    task = dock.segmentation
+    dock.run()
+    dock.deleteLater()
+    qtbot.waitUntil(lambda: not task.busy and not task.runner.threads and not task.previewer.threads, timeout=30_000)
+    assert [layer.name for layer in model.layers] == ["one"]
 
 
-def everything_shown(viewer, image, settings):
-    """Drafts and the exact preview of an image, in their order."""
-    steps = previews(source_of(viewer.add_image(image), viewer.dims), settings)
-    found = list(kept := Kept(steps))
-    return [one for one in found if one is not None] + [kept.value]
+def test_the_recipe_is_shared_with_the_other_docks(model, qtbot):
+    model.add_image(spots(1), name="one")
+    docks = [make(model) for make in (SegmentCurves, InspectCurves, CompareShapes)]
+    for dock in docks:
+        qtbot.addWidget(dock)
+    turn(docks[0], qtbot, "smoothing", 2.5)
+    assert docks[1].form.controls["smoothing"].value() == 2.5
+    assert docks[2].settings.recipe.smoothing == 2.5
+    with qtbot.waitSignal(docks[0].previewed, timeout=30_000):
+        docks[2].settings.controls["min_area"].setValue(10_000)
+    assert docks[0].form.controls["min_area"].value() == 10_000
+    assert "36 left out" in docks[0].count.text()
 
 
-def test_images_are_reduced_by_block_means():
-    np.testing.assert_allclose(reduced(np.arange(24.0).reshape(4, 6), 2), [[3.5, 5.5, 7.5], [15.5, 17.5, 19.5]])
-    assert reduced(np.ones((9, 9, 3), dtype=np.uint8), 2).shape == (4, 4, 3)
-    assert reduced(np.ones((9, 9), dtype=bool), 2).dtype == bool
+def test_settings_are_saved_and_loaded_where_they_are_tuned(model, qtbot, answer, tmp_path):
+    model.add_image(spots(1), name="one")
+    dock = SegmentCurves(model)
+    qtbot.addWidget(dock)
+    turn(dock, qtbot, "min_area", 10_000)
+    save, load = reversed(dock.files.menu().actions())
+    answer(tmp_path / "s.toml")
+    save.trigger()
+    assert "Saved s.toml" in dock.message.text()
+    turn(dock, qtbot, "min_area", 16)
+    with qtbot.waitSignal(dock.previewed, timeout=30_000):
+        load.trigger()
+    assert "s.toml" in dock.message.text()
+    assert dock.form.value.min_area == 10_000
+    assert "36 left out" in dock.count.text()
+    (tmp_path / "s.toml").write_text("nonsense")
+    load.trigger()
+    assert dock.message.text().startswith("⚠ s.toml")

@@ -347,7 +347,13 @@ def compare(
 def comparable(a: Images, b: Images) -> tuple[Ensemble, Ensemble]:
     """Pool the images of each side; return b in a's unit; refuse ensembles without curves."""
     a, b = (side if isinstance(side, Ensemble) else Ensemble.pooled(side) for side in (a, b))
-    for side, ensemble in (("A", a), ("B", b)):
+    require_curves((a, b))
+    return a, in_unit(b, a.unit)
+
+
+def require_curves(ensembles: Sequence[Ensemble]) -> None:
+    """Refuse ensembles without curves, and say what was left out of them."""
+    for side, ensemble in zip("AB", ensembles, strict=False):
         if not len(ensemble):
             reasons = "; ".join(f"{count} {reason}" for reason, count in ensemble.dropped.items())
             raise ValueError(
@@ -355,7 +361,6 @@ def comparable(a: Images, b: Images) -> tuple[Ensemble, Ensemble]:
                 + (f" ({reasons})" if reasons else "")
                 + ": check the segmentation and the minimum size"
             )
-    return a, in_unit(b, a.unit)
 
 
 def undulation_descriptions(t: Real, settings: Settings) -> dict[str, Real]:

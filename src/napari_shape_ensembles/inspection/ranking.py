@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..comparison import Comparison, Settings, compare
+from ..comparison.compare import require_curves
 from ..outlines import Ensemble, Outlines
 from ..progress import report
 from ..shapes import ShapeSpace, decompose, register, to_landmarks
@@ -79,9 +80,15 @@ def inspect_curves(
         Of the comparison.
     pixels, frames : tuples
         Side of a pixel, and first and last corner of the image, of each ensemble; see `suspicious`.
+
+    Raises
+    ------
+    ValueError
+        For an ensemble without a curve, saying what was left out of it; and what `compare` refuses.
     """
     import pandas as pd  # heavy, and not needed for a comparison
 
+    require_curves(ensembles)
     settings = settings or Settings()
     comparison = compare(*ensembles, settings) if len(ensembles) == 2 else None
     tables = []

@@ -21,8 +21,8 @@ from .sides import Excluded, Ids, LayersOfSides
 #: Settings whose first value napari's preferences may say.
 PREFERRED = ("significance", "permutations", "landmarks", "rank")
 _DIGITS = re.compile(r"([0-9]+)")
-# What happens to a list or to a name; older and newer napari tell of renaming by different events.
-_FOLLOWED = ("inserted", "removed", "reordered", "renamed", "name")
+#: What happens to a list or to a name; older and newer napari tell of renaming by different events.
+FOLLOWED = ("inserted", "removed", "reordered", "renamed", "name")
 
 
 class Sides:
@@ -124,7 +124,7 @@ class Sides:
         return [layer for layer in self.offered() if layer in self._layers.selection]
 
     def _on_event(self, event: Event) -> None:
-        if event.type in _FOLLOWED:
+        if event.type in FOLLOWED:
             self.refresh()
 
     def _on_selection(self, event: object = None) -> None:

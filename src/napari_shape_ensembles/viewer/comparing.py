@@ -255,8 +255,7 @@ class ComparisonTask(Task[Comparison]):
 
     def written(self, paths: list[Path]) -> list[Turn]:
         """Say which files were written."""
-        names, folder = " and ".join(path.name for path in paths), paths[0].absolute().parent
-        self.noted.emit(f"Saved {names} in {folder}", "\n".join(str(path.absolute()) for path in paths))
+        self.noted.emit(*written(paths))
         return []
 
     def check(self) -> None:
@@ -337,3 +336,9 @@ class ComparisonTask(Task[Comparison]):
         if shown.basis is not None and sides is not None:
             self.choices.sides.choose(*sides)
             self.choices.exclusions.put(sides, shown.excluded, shown.basis.recipe)
+
+
+def written(paths: list[Path]) -> tuple[str, str]:
+    """Which files were written, in words, and their whole names."""
+    names, folder = " and ".join(path.name for path in paths), paths[0].absolute().parent
+    return f"Saved {names} in {folder}", "\n".join(str(path.absolute()) for path in paths)

@@ -11,7 +11,7 @@ import napari
 from qtpy.QtCore import QEventLoop, QTimer
 
 from ..outlines import counted
-from .compare_dock import CompareShapes
+from .docks.compare import CompareShapes
 
 PLUGIN = "napari-shape-ensembles"
 IMAGES, OUTLINES = "powder", "powder_outlines"
@@ -74,7 +74,7 @@ def _compared(viewer: napari.Viewer) -> CompareShapes:
     loop = QEventLoop()
     dock.finished.connect(loop.quit)
     dock.run_button.click()
-    if dock.runner.busy:
+    if dock.busy:
         loop.exec()
     if dock.result is None:
         raise ValueError(dock.results.answer.text().removeprefix("⚠ "))

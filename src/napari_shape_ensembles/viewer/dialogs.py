@@ -7,6 +7,7 @@ from pathlib import Path
 from qtpy.QtWidgets import QFileDialog, QMenu, QMessageBox, QPushButton, QWidget
 
 from ..io import SettingsFile, load_settings, save_settings
+from .comparing import written
 from .panels.widgets import tip
 from .session import Session
 from .work import ENDING, exported
@@ -33,10 +34,12 @@ class Dialogs:
     ----------
     parent : QWidget
     session : Session
+    say : callable
+        Says what became of a settings file: the sentence, and more for its tooltip.
     """
 
-    def __init__(self, parent: QWidget, session: Session) -> None:
-        self._parent, self._session = parent, session
+    def __init__(self, parent: QWidget, session: Session, say: Callable[[str, str], object]) -> None:
+        self._parent, self._session, self._say = parent, session, say
         self._folder = Path()
 
     def results(self) -> Entries:
@@ -51,6 +54,12 @@ class Dialogs:
         """What can be opened, and the settings."""
         return {
             "&Open comparison …": (self.open, "Show a comparison that was saved"),
+            **self.settings(),
+        }
+
+    def settings(self) -> Entries:
+        """The settings of all docks."""
+        return {
             "&Load settings …": (self.load_settings, "Set all controls by a file"),
             "&Save settings …": (self.save_settings, "Save all controls, for the command line too"),
         }
@@ -85,31 +94,30 @@ class Dialogs:
         path = self._asked("Save settings", "settings.toml", _SETTINGS)
         if path is None:
             return
-        choices, comparison = self._session.choices, self._session.comparison
+        choices = self._session.choices
         try:
             save_settings(path, SettingsFile(choices.settings, choices.recipe))
         except ValueError as error:
-            comparison.noted.emit(f"⚠ {error}", "")
+            self._say(f"⚠ {error}", "")
         except OSError as error:
-            comparison.noted.emit(f"⚠ {path.name} cannot be written: {error.strerror or error}", "")
+            self._say(f"⚠ {path.name} cannot be written: {error.strerror or error}", "")
         else:
-            comparison.written([path])
+            self._say(*written([path]))
 
     def load_settings(self) -> None:
         """Choose the recipe and the settings of a file."""
         path = self._chosen("Load settings", _SETTINGS)
         if path is None:
             return
-        comparison = self._session.comparison
         try:
             file = load_settings(path)
         except ValueError as error:
-            comparison.noted.emit(f"⚠ {error}", "")
+            self._say(f"⚠ {error}", "")
         except OSError as error:
-            comparison.noted.emit(f"⚠ {path.name} cannot be read: {error.strerror or error}", "")
+            self._say(f"⚠ {path.name} cannot be read: {error.strerror or error}", "")
         else:
             self._session.choices.set(file.outlines, file.analysis)
-            comparison.noted.emit(f"Settings of {path.name} are set.", "")
+            self._say(f"Settings of {path.name} are set.", "")
 
     def _asked(self, title: str, name: str, kinds: Mapping[str, str]) -> Path | None:
         """A name to write to; without an ending it gets that of the kind chosen."""

@@ -7,7 +7,7 @@ deleted: the run has all it needs.
 import itertools
 import zlib
 from collections.abc import Hashable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -58,6 +58,12 @@ class Source:
     plane: str
     left_out: dict[str, int]
     path: str = ""
+
+    def calibrated(self, recipe: Outlines) -> "Source":
+        """The same with pixels of the size that a recipe states in place of the layer, where it states one."""
+        if recipe.pixel_scale is None or self.kind == "shapes":
+            return self
+        return replace(self, scale=np.array(recipe.pixel_scale), unit=recipe.unit or self.unit)
 
 
 def source_of(layer: Layer, dims: "Dims") -> Source:

@@ -1,13 +1,11 @@
 """The choice of layers: of one layer, and of the two samples of a comparison."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import takewhile
 
-from napari.components import ViewerModel
 from napari.layers import Layer
-from napari.utils.events import Event
-from qtpy.QtCore import QEvent, QObject, Qt, Signal
+from qtpy.QtCore import QEvent, QObject, Qt
 from qtpy.QtGui import QResizeEvent
 from qtpy.QtWidgets import (
     QCheckBox,
@@ -22,10 +20,9 @@ from qtpy.QtWidgets import (
 )
 
 from .choices import Sides, by_name
+from .chosen_layer import ChosenLayer
 from .panels.widgets import NarrowList, once, tip, with_clear_boxes
 
-# What happens to a list or to a name; older and newer napari tell of renaming by different events.
-_FOLLOWED = ("inserted", "removed", "reordered", "renamed", "name")
 _LINES = 4
 _WIDTH = 110
 _BESIDE, _GAP = 50, 6  # pixels: tick and scroll bar beside a name; between the lists
@@ -34,96 +31,27 @@ _LAYER = Qt.ItemDataRole.UserRole
 
 
 class LayerChoice(NarrowList):
-    """A list of those layers of a viewer that a condition holds for.
+    """A list to choose one layer from.
+
+    It shows the choice, and hands on what a person changes; nothing of it is kept here.
 
     Parameters
     ----------
-    viewer : ViewerModel
-    offered : callable
-        Whether a layer is listed.
+    layer : ChosenLayer
     tooltip : str
     nothing : str
         Words for "no layer", listed first; empty where a layer has to be chosen.
-
-    Signals
-    -------
-    chosen_changed
-        Another layer is chosen, or none.
     """
 
-    chosen_changed = Signal()
-
-    def __init__(
-        self,
-        viewer: ViewerModel,
-        offered: Callable[[Layer], bool],
-        tooltip: str,
-        *,
-        nothing: str = "",
-        parent: QWidget | None = None,
-    ) -> None:
+    def __init__(self, layer: ChosenLayer, tooltip: str, *, nothing: str = "", parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self._layers, self._offered, self._nothing = viewer.layers, offered, nothing
-        self._before: Layer | None = None
-        self.following = False
+        self._layer, self._nothing = layer, nothing
         self.setToolTip(tooltip)
-        self.currentIndexChanged.connect(self._tell)
-
-    def chosen(self) -> Layer | None:
-        """The chosen layer, as long as it is in the viewer."""
-        layer: Layer | None = self.currentData()
-        return layer
-
-    def choose(self, layer: Layer) -> None:
-        """Choose a listed layer."""
-        self.setCurrentIndex(self._place(layer))
-
-    def _place(self, layer: Layer | None) -> int:
-        # Equal, not identical: napari hands every plugin layers in wrappers of its own.
-        places = (index for index in range(self.count()) if self.itemData(index) == layer)
-        return next(places, -1)
-
-    def follow(self) -> None:
-        """Keep in step with the layer list from now on, and catch up with it."""
-        if not self.following:
-            self._layers.events.connect(self._on_event)
-            self.following = True
-        self.refresh()
-
-    def rest(self) -> None:
-        """Stop following, so that a closed dock leaves nothing behind."""
-        if self.following:
-            self._layers.events.disconnect(self._on_event)
-            self.following = False
+        self.currentIndexChanged.connect(lambda _: layer.choose(self.currentData()))
 
     def refresh(self) -> None:
-        """List the layers of now, keeping what is chosen where it is still there."""
-        layers = [layer for layer in self._layers if self._offered(layer)]
-        chosen = self.chosen() if self.chosen() in layers else self._first(layers)
-        was_blocked = self.blockSignals(True)
-        self.clear()
-        if self._nothing:
-            self.addItem(self._nothing, None)
-        for layer in layers:
-            self.addItem(layer.name, layer)
-        self.setCurrentIndex(self._place(chosen))
-        self.blockSignals(was_blocked)
-        self._tell()
-
-    def _first(self, layers: list[Layer]) -> Layer | None:
-        if self._nothing:
-            return None
-        active = self._layers.selection.active
-        return active if active in layers else next(iter(layers), None)
-
-    def _on_event(self, event: Event) -> None:
-        if event.type in _FOLLOWED:
-            self.refresh()
-
-    def _tell(self) -> None:
-        if self.chosen() != self._before:
-            self._before = self.chosen()
-            self.chosen_changed.emit()
+        """Show what is chosen now."""
+        _fill(self, self._layer.offered(), self._layer.chosen(), self._nothing)
 
 
 class SidesChoice(QWidget):
@@ -199,16 +127,17 @@ class PairLists(QWidget):
             _fill(combo, [], None)
 
 
-def _fill(combo: QComboBox, layers: list[Layer], chosen: Layer | None) -> None:
+def _fill(combo: QComboBox, layers: list[Layer], chosen: Layer | None, nothing: str = "") -> None:
     """List layers by their names, unless they are listed already: a list must not change under its own signal."""
+    entries = [*([(nothing, None)] if nothing else []), *((layer.name, layer) for layer in layers)]
     listed = [(combo.itemText(row), combo.itemData(row)) for row in range(combo.count())]
-    if listed == [(layer.name, layer) for layer in layers] and combo.currentData() == chosen:
+    if listed == entries and combo.currentData() == chosen:
         return
     was_blocked = combo.blockSignals(True)
     combo.clear()
-    for layer in layers:
-        combo.addItem(layer.name, layer)
-    combo.setCurrentIndex(layers.index(chosen) if chosen is not None else -1)
+    for name, layer in entries:
+        combo.addItem(name, layer)
+    combo.setCurrentIndex(next((row for row, (_, layer) in enumerate(entries) if layer == chosen), -1))
     combo.blockSignals(was_blocked)
 
 

@@ -3,7 +3,7 @@
 from abc import abstractmethod
 from collections.abc import Callable, Collection
 from functools import partial
-from typing import Any
+from typing import Any, Literal
 
 from napari.components import ViewerModel
 from psygnal import SignalInstance
@@ -11,7 +11,7 @@ from qtpy.QtCore import QEvent, Signal
 from qtpy.QtWidgets import QHBoxLayout, QProgressBar, QPushButton, QWidget
 
 from ...progress import Progress
-from ..form import RecipeAndSettings
+from ..form import Form, RecipeAndSettings
 from ..layer_choice import SidesChoice
 from ..panels.notices import StaleNotice
 from ..panels.widgets import is_closed, keeping_focus, once, run_keys, wrapped
@@ -55,12 +55,14 @@ class Dock(QWidget):
         self.progress.setTextVisible(False)
         self.stale = StaleNotice(renewal)
         self.run_button.clicked.connect(self.run)
-        self.stale.button.clicked.connect(self.run)
+        self.stale.button.clicked.connect(self.renew)
         self.cancel_button.clicked.connect(self.cancel)
         run_keys(self, self.run, self.cancel)
+        self._forms: dict[str, Form[Any]] = {}
         self._tie = _Tie(self.session, task)
         self.destroyed.connect(partial(self._tie.loosen, gone=True))
         self._closing = once(self, self._leave_if_closed)
+        self.link(self.session.choices.changed, self._show_choices)
         self.link(task.changed, self.show_state)
         self.link(task.progressed, self.show_progress)
         self.link(task.finished, self._finish)
@@ -71,6 +73,23 @@ class Dock(QWidget):
     def link(self, signal: SignalInstance, slot: Callable[..., Any]) -> None:
         """Listen to a signal of the session as long as the dock is open."""
         self._tie.links.append((signal, slot))
+
+    def bind(self, form: Form[Any], name: Literal["recipe", "settings"]) -> None:
+        """Let a form show the recipe or the settings, which all docks share, and change them."""
+
+        def choose() -> None:
+            try:
+                setattr(self.session.choices, name, form.value)
+            except ValueError as error:  # what does not go together is said, and nothing is chosen
+                self.reason.setText(str(error))
+                self.reason.setVisible(True)
+
+        form.changed.connect(choose)
+        self._forms[name] = form
+
+    def _show_choices(self) -> None:
+        for name, form in self._forms.items():
+            form.value = getattr(self.session.choices, name)
 
     def buttons(self) -> QHBoxLayout:
         """Run and Cancel beside each other."""
@@ -106,6 +125,14 @@ class Dock(QWidget):
         """Stop what is under way."""
         self.task.cancel()
 
+    def renew(self) -> None:
+        """Find an outdated result again."""
+        self.run()
+
+    def can_renew(self) -> bool:
+        """Whether an outdated result can be found again."""
+        return self.run_button.isEnabled()
+
     def why_not(self) -> str:
         """Why Run cannot be pressed; empty when it can."""
         return self.task.why_not()
@@ -121,7 +148,7 @@ class Dock(QWidget):
             self.reason.setText(reason)
             self.reason.setVisible(bool(reason))
             changed = [] if self.task.running else self.task.changed_since()
-            self.stale.show_changes(changed, can_run=self.run_button.isEnabled())
+            self.stale.show_changes(changed, can_run=self.can_renew())
         if busy:
             self.show_progress(self.task.step)
         self.show_result()
@@ -134,6 +161,7 @@ class Dock(QWidget):
 
     def attach(self) -> None:
         """Show the session as it is now, and follow it."""
+        self._show_choices()
         if self._tie.fasten():
             self.show_state()
 
@@ -183,27 +211,13 @@ class SamplesDock(Dock):
         self.settings = RecipeAndSettings(
             choices.recipe, choices.settings, folded=folded, omitted=("pixel_size", "unit")
         )
-        self.settings.changed.connect(self._choose)
-        self.link(choices.changed, self._show_choices)
+        self.bind(self.settings.outlines_form, "recipe")
+        self.bind(self.settings.settings_form, "settings")
         self.link(choices.sides.changed, self.sides.refresh)
         self.link(choices.sides.changed, self.show_state)
 
-    def _choose(self) -> None:
-        """Choose what the form says; what does not go together is said, and nothing is chosen."""
-        try:
-            recipe, settings = self.settings.recipe, self.settings.settings
-        except ValueError as error:
-            self.reason.setText(str(error))
-            self.reason.setVisible(True)
-        else:
-            self.session.choices.set(recipe, settings)
-
-    def _show_choices(self) -> None:
-        self.settings.show_choices(self.session.choices.recipe, self.session.choices.settings)
-
     def attach(self) -> None:
         """Show the session as it is now, and follow it."""
-        self._show_choices()
         self.sides.refresh()
         super().attach()
 

@@ -55,7 +55,7 @@ class CompareShapes(SamplesDock):
         self.excluded, self.kept = ExclusionNotice(), ReplacedNotice()
         self.color_by = ColorBy()
         self.curve_window = CurveWindow(self.viewer, self.comparison)
-        self.dialogs = Dialogs(self, self.session)
+        self.dialogs = Dialogs(self, self.session, self.comparison.noted.emit)
         self._noting = once(self, lambda: self.scroll.ensureWidgetVisible(self.results.said))
         self._arriving = once(self, self._bring_answer_into_view)
 

@@ -1,0 +1,292 @@
+"""Inspection of outlines: which deserve a second look, and what the comparison says without them."""
+
+import itertools
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from napari.layers import Layer, Shapes
+from numpy.typing import NDArray
+
+from ..comparison import Comparison, Settings, compare
+from ..comparison.display import MARK, simplified
+from ..inspection import Inspection, disagreement, inspect_curves
+from ..outlines import Ensemble, Outlines
+from ..palette import EXCLUDED, RANKED
+from .choices import Choices
+from .chosen_layer import ChosenLayer
+from .color_features import ColorFeature
+from .inputs import ACCEPTED, Source, trace
+from .layers import OwnLayers, claim, is_own
+from .runner import Turn
+from .sides import Excluded, LayersOfSides, Sources
+from .task import Task
+
+#: The questions, in words.
+SUSPICIOUS, AGREE = "suspicious", "agree"
+QUESTIONS = {SUSPICIOUS: "Which curves are suspicious?", AGREE: "Do two segmentations agree?"}
+#: How suspicious curves are filled.
+SCORE = ColorFeature("score", lambda result: result.ranking["score"].to_numpy(dtype=np.float64))
+# A curve is shown with this many times its size around it.
+_AROUND = 3.0
+
+
+class InspectionTask(Task[Inspection]):
+    """Ranks the curves of one or two layers, marks those that are excluded, and compares again without them.
+
+    Attributes
+    ----------
+    a, b : ChosenLayer
+        The layers to inspect; B is optional.
+    curves : OwnLayers
+        The layers of curves in the viewer, filled by score.
+    excluded_curves : list of (N,) bool arrays
+        The curves of each ensemble of the result that are excluded.
+    again : Comparison or None
+        Without the excluded curves.
+    """
+
+    def __init__(self, choices: Choices) -> None:
+        super().__init__(choices)
+        self.a = ChosenLayer(choices.viewer, _offered)
+        self.b = ChosenLayer(choices.viewer, _offered, optional=True)
+        self.curves = OwnLayers(choices.viewer)
+        self.excluded_curves: list[NDArray[np.bool_]] = []
+        self.again: Comparison | None = None
+        self._question = SUSPICIOUS
+        for layer in (self.a, self.b):
+            layer.changed.connect(self._sides_changed)
+
+    @property
+    def question(self) -> str:
+        """One of `QUESTIONS`."""
+        return self._question
+
+    @question.setter
+    def question(self, question: str) -> None:
+        self._question = question
+        self.changed.emit()
+
+    # The run.
+
+    def layers(self) -> LayersOfSides:
+        """A and B, where they are chosen."""
+        a, b = (() if (layer := one.chosen()) is None else (layer,) for one in (self.a, self.b))
+        return a, b
+
+    def complete(self, sides: LayersOfSides) -> bool:
+        """Whether A is chosen."""
+        return bool(sides[0])
+
+    def why_not(self) -> str:
+        """Why nothing can be inspected; empty when it can."""
+        a, b = self.a.chosen(), self.b.chosen()
+        if a is None:
+            return "Open an image, labels or shapes to inspect."
+        if a == b:
+            return "Choose two different layers, or none for B."
+        if self._question == AGREE and (b is None or isinstance(a, Shapes) or isinstance(b, Shapes)):
+            return "Choose two labels layers (or images) of the same scene."
+        return ""
+
+    def excluded(self, sides: LayersOfSides) -> Excluded:
+        """None: all curves are inspected, those too that a comparison leaves out."""
+        return tuple(frozenset() for _ in itertools.chain(*sides))
+
+    def more(self) -> dict[str, Any]:
+        """The question."""
+        return {"the question": self._question}
+
+    def work(self, sources: Sources) -> "Callable[[], Inspected]":
+        """Trace the curves and rank them."""
+        recipe, settings = self.parts()
+        calibrated = tuple(source.calibrated(recipe) for source in itertools.chain(*sources))
+        return partial(inspected if self._question == SUSPICIOUS else disagreed, calibrated, recipe, settings)
+
+    def arriving(self, outcome: Any) -> list[Turn]:
+        """Put the curves into the viewer, one layer after another, in place of those before."""
+        return [*self.curves.replacing(outcome.layers)] if isinstance(outcome, Inspected) else []
+
+    def take(self, outcome: "Inspected") -> list[Turn]:
+        """Show the result of a run; nothing of it is excluded yet."""
+        return [partial(self._show, outcome.result)]
+
+    def _show(self, result: Inspection) -> None:
+        self._put(result)
+        self.excluded_curves = [np.zeros(len(ensemble), dtype=bool) for ensemble in result.ensembles]
+        self.again = None
+
+    def follow(self) -> None:
+        """Keep in step with the layer list, and with the layers that the result rests on."""
+        followed = self._following
+        super().follow()
+        if not followed:
+            self.a.follow()
+            self.b.follow()
+
+    def rest(self) -> None:
+        """Listen to nothing, and stop what is under way."""
+        super().rest()
+        self.a.rest()
+        self.b.rest()
+
+    # What can be done with the result.
+
+    def _place(self, row: int) -> tuple[int, int]:
+        """Ensemble, and place in it, of the curve in a row of the ranking."""
+        assert self.result is not None
+        entry = self.result.ranking.iloc[row]
+        return "AB".index(entry["source"]), int(entry["index"])
+
+    def is_excluded(self, row: int) -> bool:
+        """Whether the curve in a row of the ranking is excluded."""
+        side, index = self._place(row)
+        return bool(self.excluded_curves[side][index])
+
+    def exclude(self, row: int, excluded: bool) -> None:
+        """Exclude the curve in a row of the ranking, or include it again; nothing is deleted."""
+        side, index = self._place(row)
+        self.excluded_curves[side][index] = excluded
+        self.again = None
+        layer = self.curves.in_places()[side]
+        if layer is not None:
+            layer.features = layer.features.assign(excluded=self.excluded_curves[side])
+            repaint(layer)
+        self.changed.emit()
+
+    def compare_again(self) -> None:
+        """Compare the two ensembles without the curves that are excluded."""
+        if self.result is not None and self.result.comparison is not None:
+            a, b = self.result.without(tuple(self.excluded_curves))
+            self.message = ""
+            self.start(partial(compare, a, b, self.result.comparison.settings), self._compared)
+
+    def _compared(self, comparison: Comparison) -> list[Turn]:
+        self.again, self.failed = comparison, False
+        return []
+
+    def zoom(self, row: int) -> None:
+        """Bring the curve in a row of the ranking into view, and select it; not where its layer was deleted."""
+        if self.result is None or not 0 <= row < len(self.result.ranking):
+            return
+        side, index = self._place(row)
+        layer, viewer = self.curves.in_places()[side], self.choices.viewer
+        if layer is None:
+            return
+        world = np.array([layer.data_to_world(point) for point in layer.data[index]])[:, -2:]
+        viewer.reset_view()
+        whole = np.ptp(np.asarray(viewer.layers.extent.world)[:, -2:], axis=0)
+        size = np.maximum(np.ptp(world, axis=0), 1e-9)
+        camera = getattr(viewer, "scene", viewer).camera  # in the scene since napari 0.9
+        camera.center = (0.0, *((world.min(axis=0) + world.max(axis=0)) / 2))
+        camera.zoom *= max(float((whole / (_AROUND * size)).min()), 1.0)
+        viewer.layers.selection.active = layer
+        layer.selected_data = {index}
+
+
+def _offered(layer: Layer) -> bool:
+    return isinstance(layer, ACCEPTED) and not is_own(layer)
+
+
+# In the background ---------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Inspected:
+    """What a run leads to: a ranking, and its layers, not yet in a viewer."""
+
+    result: Inspection
+    layers: list[Shapes]
+
+
+def inspected(sources: tuple[Source, ...], recipe: Outlines, settings: Settings) -> Inspected:
+    """Rank the curves of one or two layers by how suspicious they are."""
+    ensembles = tuple(trace(source, recipe) for source in sources)
+    pixels = tuple(float(np.sqrt(np.prod(source.scale))) for source in sources)
+    result = inspect_curves(ensembles, settings, pixels=pixels, frames=tuple(map(_frame, sources)))
+    return Inspected(result, inspected_layers(result, sources))
+
+
+def _frame(source: Source) -> Any:
+    """First and last corner of the image in its unit; none for shapes."""
+    if source.kind == "shapes":
+        return None
+    return (np.array([[0, 0], source.data.shape[:2]]) - 0.5) * source.scale
+
+
+def disagreed(sources: tuple[Source, ...], recipe: Outlines, settings: Settings) -> Inspected:
+    """Rank the objects of two segmentations of one image by how little they agree."""
+    one, other = (recipe.labels(source.data) if source.kind == "image" else source.data for source in sources)
+    scale, unit = tuple(sources[0].scale), sources[0].unit
+    result = disagreement((one, other), settings, outlines=recipe, scale=scale, unit=unit)
+    return Inspected(result, inspected_layers(result, sources))
+
+
+# Layers --------------------------------------------------------------------------------------------------------
+
+
+def score_limits(result: Inspection) -> tuple[float, float]:
+    """Ends of the color scale of all layers: no suspicion, and the worst score."""
+    return SCORE.limits(SCORE.values(result), 100)
+
+
+def scores(result: Inspection) -> list[NDArray[np.float64]]:
+    """The score of every curve of each ensemble; 0 for those that are not listed."""
+    every = [np.zeros(len(ensemble)) for ensemble in result.ensembles]
+    for values, source in zip(every, "AB", strict=False):
+        listed = result.ranking[result.ranking["source"] == source]
+        values[listed["index"].to_numpy()] = listed["score"].to_numpy()
+    return every
+
+
+def inspected_layers(result: Inspection, sources: tuple[Source, ...]) -> list[Shapes]:
+    """One Shapes layer per ensemble, filled by score; not yet in a viewer.
+
+    Feature columns: id and the measures of the curve, score, reasons, excluded.
+    """
+    layers = []
+    for side, source, ensemble, score in zip("AB", sources, result.ensembles, scores(result), strict=False):
+        features = ensemble.features.assign(score=score, reasons="", excluded=False)
+        listed = result.ranking[result.ranking["source"] == side]
+        features.loc[listed["index"].to_numpy(), "reasons"] = listed["reasons"].to_numpy()
+        layers.append(_layer(source, ensemble, features, score_limits(result)[1]))
+    return layers
+
+
+def _layer(source: Source, ensemble: Ensemble, features: pd.DataFrame, highest: float) -> Shapes:
+    layer = Shapes(
+        simplified([curve / source.scale for curve in ensemble.curves]),
+        ndim=2,
+        shape_type="polygon",
+        name=f"{source.name} inspected",
+        features=features,
+        face_color="transparent",
+        edge_color=RANKED,
+        edge_width=0.5,
+        opacity=0.9,
+        metadata={MARK: {"highest score": highest}},
+        **source.placement,
+    )
+    layer.editable = False
+    claim(layer)
+    repaint(layer)
+    return layer
+
+
+def repaint(layer: Shapes) -> None:
+    """Fill suspicious curves by their score; excluded ones are empty, with a line of their own color."""
+    score, excluded = layer.features["score"].to_numpy(dtype=float), layer.features["excluded"].to_numpy(dtype=bool)
+    faces = SCORE.colormap.map(score / layer.metadata[MARK]["highest score"]).astype(float)
+    faces[:, 3] = np.where((score > 0) & ~excluded, 0.6, 0)
+    layer.face_color = faces
+    edges = np.array(layer.edge_color)
+    edges[:] = _rgba(RANKED)
+    edges[excluded] = _rgba(EXCLUDED)
+    layer.edge_color = edges
+
+
+def _rgba(color: str) -> NDArray[np.float64]:
+    return np.array([int(color[i : i + 2], 16) / 255 for i in (1, 3, 5)] + [1.0])

@@ -1,0 +1,493 @@
+"""Segmentation of an image: a live preview of what the recipe gives, and labels and outlines as layers.
+
+A large image, or one that takes long, is first segmented at a lower resolution, so that a draft comes at once; the
+exact preview follows.
+"""
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from napari.layers import Image, Labels, Layer, Shapes
+from napari.utils.colormaps import Colormap
+from numpy.typing import NDArray
+from psygnal import Signal
+
+from ..outlines import TILINGS, Ensemble, Outlines
+from ..outlines.extract import AT_BORDER, too_small
+from ..outlines.split import neighbours
+from ..palette import OUTLINE
+from ..progress import Progress, as_part, report
+from .choices import Choices
+from .chosen_layer import ChosenLayer
+from .inputs import Source, source_of
+from .layers import claim, is_own
+from .runner import Failure, Runner, Turn
+from .sides import LayersOfSides, Sources
+from .soon import Soon
+from .task import Task
+
+LabelImage = NDArray[np.integer]
+
+# Rows and columns: of what is shown at once without a draft, where no step takes long, and of a draft at most.
+_AT_ONCE, _DRAFT = 1024, 400
+_KEPT, _LEFT_OUT = 1, 2
+_COLORS = Colormap([[0, 0, 0, 0], [1, 0.83, 0, 1], [1, 0.2, 0.4, 1]], name="segmentation preview", interpolation="zero")
+# Milliseconds that further changes are waited for before a preview starts.
+_PAUSE = 25
+_TOLD = ("data", "scale", "units", "translate")
+
+
+class SegmentationTask(Task[list[Ensemble]]):
+    """Segments one image: shows a preview while the recipe is changed, and adds labels and outlines to the viewer.
+
+    Attributes
+    ----------
+    image : ChosenLayer
+        The image to segment.
+    source : Source or None
+        What it shows.
+    all_planes : bool
+        Whether every plane of a stack is segmented, or the displayed one.
+    preview : Preview or None
+    preview_error : str
+        Why there is no preview.
+    result : list of Ensemble
+        The outlines of every plane, as they were added to the viewer.
+
+    Signals
+    -------
+    copied
+        `source` is another, or the image has changed.
+    drafted
+        A preview at lower resolution is shown.
+    previewed
+        The exact preview of the present recipe is shown, or the reason why there is none.
+    """
+
+    copied = Signal()
+    drafted = Signal()
+    previewed = Signal()
+
+    def __init__(self, choices: Choices) -> None:
+        super().__init__(choices)
+        self.image = ChosenLayer(choices.viewer, _can_be_segmented)
+        self.source: Source | None = None
+        self.all_planes = False
+        self.preview: Preview | None = None
+        self.preview_error = ""
+        self.previewer = Runner()
+        self._live = True
+        self._copy_error = ""
+        self._listened: Layer | None = None
+        self._previewed = choices.recipe
+        self._lines: Image | None = None
+        self._asked = Soon(self._start_preview, _PAUSE)
+        self.image.changed.connect(self._choose_image)
+        choices.changed.connect(self._recipe_changed)
+        self.previewer.progressed.connect(self._take_draft)
+        self.previewer.ended.connect(self._take_preview)
+
+    # The image.
+
+    def layers(self) -> LayersOfSides:
+        """The image, as that of one sample."""
+        image = self.image.chosen()
+        return (() if image is None else (image,)), ()
+
+    def why_not(self) -> str:
+        """Why nothing can be segmented; empty when it can."""
+        return "Open an image to segment." if self.image.chosen() is None else self._copy_error
+
+    @property
+    def is_stack(self) -> bool:
+        """Whether the image has more than one plane."""
+        image = self.image.chosen()
+        return image is not None and image.ndim > 2
+
+    def follow(self) -> None:
+        """Keep in step with the image and the sliders, and show a preview."""
+        followed = self._following
+        super().follow()
+        if not followed:
+            self._sliders("connect")
+            self.image.follow()
+
+    def rest(self) -> None:
+        """Listen to nothing, stop what is under way, and take the preview away."""
+        followed = self._following
+        super().rest()
+        if followed:
+            self._sliders("disconnect")
+            self.image.rest()
+            self._listen_to(None)
+            self.source, self._copy_error = None, ""
+            self._asked.stop()
+            self._clear_preview()
+
+    def _sliders(self, change: str) -> None:
+        events = self.choices.viewer.dims.events
+        for event in (events.current_step, events.order):
+            getattr(event, change)(self._copy)
+
+    def _choose_image(self) -> None:
+        """Copy another image, and copy it again whenever it changes."""
+        chosen = self.image.chosen()
+        if self._following and chosen is not self._listened:
+            self._listen_to(chosen)
+            self._copy()
+
+    def _listen_to(self, image: Layer | None) -> None:
+        for layer, change in ((self._listened, "disconnect"), (image, "connect")):
+            if layer is not None:
+                for name in _TOLD:
+                    getattr(getattr(layer.events, name), change)(self._copy)
+        self._listened = image
+
+    def _copy(self, event: object = None) -> None:
+        """Copy what the image shows now."""
+        self.source, self._copy_error = None, ""
+        if self._listened is not None:
+            try:
+                self.source = source_of(self._listened, self.choices.viewer.dims)
+            except ValueError as error:
+                self._copy_error = str(error)
+        self.copied.emit()
+        self.ask()
+
+    # The preview.
+
+    @property
+    def live(self) -> bool:
+        """Whether a preview is shown."""
+        return self._live
+
+    @live.setter
+    def live(self, live: bool) -> None:
+        self._live = live
+        self.ask()
+
+    def ask(self) -> None:
+        """Show a preview of the present recipe, soon; any earlier one is given up."""
+        self.previewer.cancel()
+        self._previewed = self.choices.recipe
+        self.message, self.failed = "", False
+        if self._following:
+            self._asked.start()
+        self.changed.emit()
+
+    def _recipe_changed(self) -> None:
+        if self._following and self.choices.recipe != self._previewed:
+            self.ask()
+
+    def _start_preview(self) -> None:
+        if self.source is None or not self._live:
+            self._clear_preview()
+            self.changed.emit()
+        else:
+            self.previewer.start(partial(previews, self.source.calibrated(self._previewed), self._previewed))
+
+    def _take_draft(self, step: Progress) -> None:
+        if isinstance(step.result, Preview):
+            self._show_preview(step.result)
+            self.drafted.emit()
+
+    def _take_preview(self, outcome: "Preview | Failure") -> None:
+        if isinstance(outcome, Failure):
+            self._clear_preview()
+            self.preview_error = f"⚠ {outcome.reason}"
+            self.changed.emit()
+        else:
+            self._show_preview(outcome)
+        self.previewed.emit()
+
+    def _show_preview(self, preview: "Preview") -> None:
+        """Lay the outlines over the image, in one layer that every preview uses again."""
+        assert self.source is not None
+        self.preview, self.preview_error = preview, ""
+        layers = self.choices.viewer.layers
+        if self._lines is not None and self._lines in layers:
+            for name, value in self.source.placement.items():
+                if not np.array_equal(getattr(self._lines, name), value):
+                    setattr(self._lines, name, value)
+            self._lines.data = preview.lines
+        else:
+            selected = set(layers.selection)
+            self._lines = _preview_layer(preview, self.source)
+            layers.append(self._lines)
+            layers.selection = selected
+        self.changed.emit()
+
+    def _clear_preview(self) -> None:
+        self._remove_lines()
+        self.preview, self.preview_error = None, ""
+
+    def _remove_lines(self) -> None:
+        self.previewer.cancel()
+        if self._lines is not None and self._lines in self.choices.viewer.layers:
+            self.choices.viewer.layers.remove(self._lines)
+        self._lines = None
+
+    # The run.
+
+    def work(self, sources: Sources) -> "Callable[[], Committed]":
+        """Segment and trace the displayed plane, or every plane of the stack."""
+        assert self._next is not None
+        recipe = self._next.recipe
+        source = sources[0][0].calibrated(recipe)
+        stacks = [layer for layer in self._next.there() if self.all_planes and layer.ndim > 2]
+        return partial(committed, Batch.of_stack(stacks[0], source) if stacks else Batch.of_plane(source), recipe)
+
+    def arriving(self, outcome: Any) -> list[Turn]:
+        """Put both layers into the viewer, in place of the preview."""
+        if not isinstance(outcome, Committed):
+            return []
+        come = [partial(self.choices.viewer.layers.append, layer) for layer in (outcome.labels, outcome.curves)]
+        return [self._remove_lines, *come]
+
+    def take(self, outcome: "Committed") -> list[Turn]:
+        """Keep the outlines; the layers belong to the user."""
+        return [partial(self._put, outcome.ensembles), partial(self.say, outcome.account())]
+
+    def say(self, words: str) -> None:
+        """Say something beside the result."""
+        self.message = words
+        self.changed.emit()
+
+    def changed_since(self) -> list[str]:
+        """Nothing: what was added to the viewer is not renewed."""
+        return []
+
+
+def _can_be_segmented(layer: Layer) -> bool:
+    return isinstance(layer, Image) and not is_own(layer)
+
+
+def grey_levels(source: Source) -> dict[str, Any]:
+    """Colors, range and a first threshold of an image, for the controls of its thresholds."""
+    rgb = source.data.ndim == 3
+    values = source.data[..., :3].mean(axis=-1) / 255 if rgb else source.data
+    finite = values[np.isfinite(values)]
+    low, high = (float(finite.min()), float(finite.max())) if finite.size else (0.0, 1.0)
+    middle = float(finite.mean() + finite.std()) if finite.size else 0.5
+    return {"rgb": rgb, "low": low, "high": high, "middle": min(middle, high)}
+
+
+# Preview -------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Preview:
+    """A segmentation to be looked at.
+
+    Attributes
+    ----------
+    lines : (rows, columns) uint8 array
+        1 along the outlines of objects kept, 2 (dotted) along those left out.
+    diameters : (N,) array
+        Equivalent diameters of the objects kept, in `unit`.
+    unit : str
+    left_out : dict of str to int
+    draft : bool
+        Found at a lower resolution.
+    """
+
+    lines: NDArray[np.uint8]
+    diameters: NDArray[np.float64]
+    unit: str
+    left_out: dict[str, int]
+    draft: bool
+
+
+def previews(source: Source, recipe: Outlines) -> Preview:
+    """Return the exact preview; of what is large or takes long, a draft is reported first."""
+    rows, columns = source.data.shape[:2]
+    if max(rows, columns) > (_DRAFT if _takes_long(recipe) else _AT_ONCE):
+        factor = int(np.ceil(max(rows, columns) / _DRAFT))
+        coarse = recipe.at_resolution(1 / factor).labels(reduced(source.data, factor))
+        draft = preview_of(_enlarged(coarse, factor, (rows, columns)), source, recipe, draft=True)
+        report("segmenting", result=draft)
+    return preview_of(recipe.labels(source.data), source, recipe)
+
+
+def _takes_long(recipe: Outlines) -> bool:
+    slow = recipe.background, recipe.opening, recipe.closing, recipe.split_touching != "none"
+    return recipe.method in TILINGS or any(slow)
+
+
+def reduced(image: NDArray[Any], factor: int) -> NDArray[Any]:
+    """Means of blocks of factor × factor pixels; of a mask every factor-th pixel."""
+    if image.dtype == bool:
+        return image[factor // 2 :: factor, factor // 2 :: factor]
+    rows, columns = (max(side // factor, 1) for side in image.shape[:2])
+    whole = image[: rows * factor, : columns * factor]
+    means: NDArray[Any] = whole.reshape(rows, factor, columns, factor, *image.shape[2:]).mean(axis=(1, 3))
+    return means.astype(image.dtype) if image.ndim == 3 and image.dtype == np.uint8 else means
+
+
+def _enlarged(labels: LabelImage, factor: int, shape: tuple[int, int]) -> LabelImage:
+    large = labels.repeat(factor, axis=0).repeat(factor, axis=1)
+    rest = [(0, max(side - length, 0)) for side, length in zip(shape, large.shape, strict=True)]
+    return np.pad(large, rest, mode="edge")[: shape[0], : shape[1]]
+
+
+def preview_of(labels: LabelImage, source: Source, recipe: Outlines, *, draft: bool = False) -> Preview:
+    """Tell the objects that would become curves from those that would be left out."""
+    sizes = np.bincount(labels.ravel())
+    small = sizes < recipe.min_area
+    cut = np.zeros(len(sizes), dtype=bool)
+    cut[[*labels[0], *labels[-1], *labels[:, 0], *labels[:, -1]]] = not recipe.keep_border
+    small[0] = cut[0] = False
+    exists = sizes > 0
+    exists[0] = False
+    out = exists & (small | cut)
+    counts = Counter({too_small(recipe.min_area): int((exists & small).sum()), AT_BORDER: int((out & ~small).sum())})
+    left_out = {reason: count for reason, count in counts.items() if count}
+    areas = sizes[exists & ~out] * np.prod(source.scale)
+    return Preview(_lines(labels, out), np.sqrt(4 * areas / np.pi), source.unit, left_out, draft)
+
+
+def _lines(labels: LabelImage, left_out: NDArray[np.bool_]) -> NDArray[np.uint8]:
+    """Pixels on both sides of every step between two labels; dotted where only objects left out are beside it."""
+    kept = np.zeros(labels.shape, dtype=bool)
+    dotted = np.zeros(labels.shape, dtype=bool)
+    is_kept = ~left_out
+    is_kept[0] = False
+    for here, there in neighbours():
+        rows, columns = np.nonzero(labels[here] != labels[there])
+        one, other = labels[here][rows, columns], labels[there][rows, columns]
+        for lines, marks in ((kept, is_kept), (dotted, left_out)):
+            beside = marks[one] | marks[other]
+            for side in (here, there):
+                lines[side][rows[beside], columns[beside]] = True
+    rows, columns = np.nonzero(dotted)
+    gap = (rows + columns) % 6 >= 3
+    dotted[rows[gap], columns[gap]] = False
+    return np.where(kept, _KEPT, _LEFT_OUT * dotted).astype(np.uint8)
+
+
+def _preview_layer(preview: Preview, source: Source) -> Image:
+    layer = Image(
+        preview.lines,
+        name="segmentation preview",
+        colormap=_COLORS,
+        contrast_limits=(0, 2),
+        blending="translucent",
+        **source.placement,
+    )
+    claim(layer)
+    return layer
+
+
+# Labels and outlines -------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Batch:
+    """The planes of one layer that are segmented together.
+
+    Attributes
+    ----------
+    source : Source
+        The displayed plane, and the name, scale and unit of all.
+    data : array
+        Along the axes that are not displayed, then rows and columns.
+    shape : tuple of int
+        Sizes of the axes that are not displayed; () for a single plane.
+    placement : dict
+        Arguments that put a new layer where the image is.
+    """
+
+    source: Source
+    data: Any
+    shape: tuple[int, ...]
+    placement: dict[str, Any]
+
+    @classmethod
+    def of_plane(cls, source: Source) -> "Batch":
+        """The displayed plane alone."""
+        return cls(source, source.data, (), source.placement)
+
+    @classmethod
+    def of_stack(cls, layer: Layer, source: Source) -> "Batch":
+        """Every plane of a stack, in time or depth, independently; rows and columns have to be the last axes."""
+        data = layer.data[0] if layer.multiscale else layer.data
+        placement = {"scale": layer.scale, "translate": layer.translate, "units": layer.units}
+        return cls(source, data, data.shape[: layer.ndim - 2], placement)
+
+
+@dataclass(frozen=True, eq=False)
+class Committed:
+    """What a segmentation was turned into: two layers, not yet in a viewer, and the curves of every plane."""
+
+    labels: Labels
+    curves: Shapes
+    ensembles: list[Ensemble]
+
+    def account(self) -> str:
+        """How many outlines there are, and how many objects were left out."""
+        left_out: Counter[str] = Counter()
+        for ensemble in self.ensembles:
+            left_out.update(ensemble.dropped)
+        made = f"{sum(map(len, self.ensembles))} outlines made."
+        return "\n".join([made, *(f"{count} left out: {reason}" for reason, count in left_out.items())])
+
+
+def committed(batch: Batch, recipe: Outlines) -> Committed:
+    """Segment and trace every plane, and make the layers."""
+    places = list(np.ndindex(*batch.shape))
+    total = 2 * len(places) + 1
+    sheets: list[LabelImage] = []
+    ensembles: list[Ensemble] = []
+    for index, place in enumerate(places):
+        name = f"{batch.source.name}{' plane ' if place else ''}{', '.join(map(str, place))}"
+        try:
+            with as_part(2 * index, total, f"{name}: "):
+                sheets.append(recipe.labels(np.asarray(batch.data[place])))
+            report(f"tracing {name}", 2 * index + 1, total)
+            ensembles.append(
+                recipe.trace(
+                    sheets[-1], scale=tuple(batch.source.scale), unit=batch.source.unit, name=batch.source.name
+                )
+            )
+        except ValueError as error:
+            raise ValueError(f"{name}: {error}") from error
+    report("making layers", total - 1, total)
+    metadata = {"segmentation": recipe.changed()}
+    labels = Labels(
+        np.reshape(sheets, (*batch.shape, *sheets[0].shape)).astype(np.int32),
+        name=f"{batch.source.name} labels",
+        metadata=metadata,
+        opacity=0.3,
+        **batch.placement,
+    )
+    return Committed(labels, _outlines_layer(batch, places, ensembles, metadata), ensembles)
+
+
+def _outlines_layer(
+    batch: Batch, places: list[tuple[int, ...]], ensembles: list[Ensemble], metadata: dict[str, Any]
+) -> Shapes:
+    """The outlines with their measures, each on its plane."""
+    outlines, tables = [], []
+    for place, ensemble in zip(places, ensembles, strict=True):
+        for curve in ensemble.curves:
+            pixels = curve / batch.source.scale
+            outlines.append(np.concatenate([np.broadcast_to(place, (len(curve), len(place))), pixels], axis=1))
+        axes = {f"plane {axis}": index for axis, index in enumerate(place)}
+        tables.append(ensemble.features.assign(**axes, excluded=False))
+    return Shapes(
+        outlines or None,
+        ndim=2 + len(batch.shape),
+        shape_type="polygon",
+        name=f"{batch.source.name} outlines",
+        features=pd.concat(tables, ignore_index=True) if outlines else None,
+        face_color="transparent",
+        edge_color=OUTLINE,
+        edge_width=1.0,
+        metadata=metadata | {"unit": batch.source.unit},
+        **batch.placement,
+    )
