@@ -22,8 +22,8 @@ test: $(VENV)/ready
 	@sh tools/run.sh test $(ARGS)
 
 lint: $(VENV)/ready
-	$(PYTHON) -m ruff check src tests benchmarks docs
-	$(PYTHON) -m ruff format --check src tests benchmarks docs
+	$(PYTHON) -m ruff check
+	$(PYTHON) -m ruff format --check
 	$(PYTHON) -m mypy
 	$(VENV)/bin/lint-imports
 
@@ -35,4 +35,4 @@ $(VENV)/ready: pyproject.toml tools/setup.sh
 	@sh tools/setup.sh
 
 clean:
-	rm -rf $(VENV) build dist docs/_build demo.png .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) build dist docs/_build mutants demo.png .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

@@ -8,8 +8,9 @@ from pathlib import Path
 import nox
 
 nox.options.default_venv_backend = "uv|virtualenv"
-nox.options.sessions = ["tests", "wheel"]
+nox.options.sessions = ["tests", "headless", "wheel"]
 PYTHONS = ["3.11", "3.12", "3.13", "3.14"]
+EVERYTHING = ".[dask,ebsd,imagej,napari,parquet]"
 # PySide6 6.12.0 ends the process on Python 3.11.
 BINDINGS = {"pyqt6": "PyQt6", "pyside6": "PySide6!=6.12.0"}
 SCREEN = {"QT_QPA_PLATFORM": "xcb", "NAPARI_ENSURE_PLUGIN_MAIN_THREAD": "1", "NAPARI_STRICT_QT": "1"}
@@ -25,18 +26,24 @@ def run_tests(session: nox.Session, *arguments: str) -> None:
 @nox.parametrize("binding", list(BINDINGS))
 def tests(session: nox.Session, binding: str) -> None:
     """All tests, on this Python with this binding."""
-    session.install(
-        "--editable", ".[dask,ebsd,imagej,parquet]", "napari", BINDINGS[binding], "--group", "test", "import-linter"
-    )
+    session.install("--editable", EVERYTHING, BINDINGS[binding], "--group", "test", "import-linter")
     run_tests(session)
 
 
 @nox.session(python="3.11", venv_backend="uv")
 def lowest(session: nox.Session) -> None:
     """All tests with the lowest versions that pyproject.toml admits."""
-    session.install("--resolution", "lowest-direct", "--editable", ".[dask,ebsd,imagej,parquet]", "PyQt6>=6.8")
+    session.install("--resolution", "lowest-direct", "--editable", EVERYTHING, "PyQt6>=6.8")
     session.install("--group", "test", "import-linter")
     run_tests(session, "-o", "filterwarnings=")
+
+
+@nox.session(python=PYTHONS)
+def headless(session: nox.Session) -> None:
+    """The tests of all but the viewer, where neither napari nor Qt is installed."""
+    session.install("--editable", ".[dask,ebsd,imagej,parquet]", "--group", "test")
+    session.run("python", "-c", "import importlib.util as i; assert not i.find_spec('napari')")
+    run_tests(session, "-p", "no:pytest-qt", "--ignore=tests/viewer", "--ignore=tests/test_project.py")
 
 
 @nox.session(python=PYTHONS)
@@ -53,11 +60,19 @@ def wheel(session: nox.Session, binding: str) -> None:
     session.run("python", "-m", "napari_shape_ensembles.viewer.demo", "--out", "demo.png", env=environment)
 
 
+@nox.session
+def mutations(session: nox.Session) -> None:
+    """Whether tests notice changes to `shapes/` and `mmd/`, or only to `napari_shape_ensembles.mmd.kernel*`."""
+    session.install("--editable", ".", "--group", "test", "mutmut>=3.8")
+    session.run("mutmut", "run", *session.posargs)
+
+
 @nox.session(python="3.11")
 def audit(session: nox.Session) -> None:
     """Workflow files, licences of what is installed, and its known weaknesses (which needs the network)."""
     session.install(".[all,dask,ebsd,imagej,parquet]", "check-jsonschema", "pip-audit", "pip-licenses", "zizmor")
-    session.run("check-jsonschema", "--builtin-schema", "vendor.github-workflows", ".github/workflows/test.yml")
-    session.run("zizmor", "--offline", ".github/workflows/test.yml")
+    workflows = sorted(map(str, Path(".github/workflows").glob("*.yml")))
+    session.run("check-jsonschema", "--builtin-schema", "vendor.github-workflows", *workflows)
+    session.run("zizmor", "--offline", *workflows)
     session.run("pip-licenses", "--order=license")
     session.run("pip-audit", "--skip-editable")

@@ -76,7 +76,7 @@ def main():
     parser.add_argument("--minutes", type=float, default=30)
     end = time.monotonic() + 60 * parser.parse_args().minutes
     viewer, process, first, rounds = napari.Viewer(), psutil.Process(), None, 0
-    viewer.open_sample(PLUGIN, "undulation_difference")
+    viewer.open_sample(PLUGIN, "simulated_treatment")
     images = dict(zip(("one", "two"), [layer.data[:400, :400].copy() for layer in viewer.layers], strict=True))
     viewer.layers.clear()
     while time.monotonic() < end or rounds <= WARM:

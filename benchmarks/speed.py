@@ -17,7 +17,7 @@ from collections import Counter
 
 import numpy as np
 
-from napari_shape_ensembles import Ensemble, Settings, comparison_steps
+from napari_shape_ensembles import Ensemble, Settings, compare
 
 CASES = {
     "paper settings, r = 50": (2000, Settings.paper(rank=50)),
@@ -43,15 +43,11 @@ def blobs(count, seed=0):
 
 
 def stages(a, b, settings):
-    """Seconds of every stage of one comparison; a long stage comes up several times."""
-    seconds = Counter()
-    current, mark = "checking", time.perf_counter()
-    for step in comparison_steps(a, b, settings):
-        now = time.perf_counter()
-        seconds[current] += now - mark
-        current, mark = step.name, now
-    seconds[current] += time.perf_counter() - mark
-    return seconds
+    """Seconds of every stage of one comparison."""
+    starts = [("checking", time.perf_counter())]
+    compare(a, b, settings, progress=lambda step: starts.append((step.name, time.perf_counter())))
+    ends = [start for _, start in starts[1:]] + [time.perf_counter()]
+    return Counter({name: end - start for (name, start), end in zip(starts, ends, strict=True)})
 
 
 def peak_memory():

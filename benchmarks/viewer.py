@@ -16,15 +16,15 @@ from tempfile import TemporaryDirectory
 
 import napari
 import numpy as np
+from napari_shape_ensembles.viewer.compare_dock import CompareShapes
+from napari_shape_ensembles.viewer.tasks import opening, saving
+from napari_shape_ensembles.viewer.worker import Outcome
 from qtpy.QtCore import QElapsedTimer, QEventLoop, QTimer
 from qtpy.QtWidgets import QApplication
 
 from napari_shape_ensembles import Ensemble, Settings, compare
-from napari_shape_ensembles.viewer.compare_dock import CompareShapes
 from napari_shape_ensembles.viewer.inputs import Source
 from napari_shape_ensembles.viewer.layers import curve_layers
-from napari_shape_ensembles.viewer.tasks import opening, saving
-from napari_shape_ensembles.viewer.worker import Outcome
 
 SPACING, VERTICES = 40, 150
 
@@ -170,9 +170,9 @@ def stalls(viewer, curves):
     blocked(dock, "a whole run", dock.run)
     with TemporaryDirectory() as folder:
         path = Path(folder) / "pair.comparison.npz"
-        steps = saving(dock.shown, "product", path)
-        blocked(dock, "saving", lambda: dock.start_task(steps, lambda paths: None))
-        blocked(dock, "opening", lambda: dock.start_task(opening(path), dock.opened.take_up))
+        save = partial(saving, dock.shown, "product", path)
+        blocked(dock, "saving", lambda: dock.start_task(save, lambda paths: None))
+        blocked(dock, "opening", lambda: dock.start_task(partial(opening, path), dock.opened.take_up))
 
 
 def main():

@@ -1,43 +1,82 @@
-"""Fixtures that tests in every room use."""
+"""Fixtures that tests in every room use, and what every process that runs tests needs of its own."""
 
+import os
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 
-import numpy as np
 import pytest
+from hypothesis import settings
 
-DATA = Path(__file__).resolve().parents[1].parent / "shared" / "data"
+# Each process that runs tests keeps to itself. No settings of a person's own napari are read, and none are written.
+os.environ["NAPARI_CONFIG"] = ""
+WORKER = os.environ.get("PYTEST_XDIST_WORKER", "")
+if WORKER:  # numba's cache breaks for good when two processes fill it at once (numba/numba#10128)
+    os.environ["NUMBA_CACHE_DIR"] = str(Path(__file__).parents[1] / ".pytest_cache" / "numba" / WORKER)
+
+REAL = Path(__file__).with_name("data")
+SHARED = Path(__file__).resolve().parents[2] / "shared" / "data"
+MISSING = "no folder ../shared/data beside the repository"
+
+
+def pytest_addoption(parser):
+    parser.addoption("--require-shared-data", action="store_true", help="tests without ../shared/data fail, not skip")
+
+
+def pytest_configure(config):
+    """Open a virtual screen where there is none, and one for each worker: windows on one screen share one focus."""
+    has_screen = any(map(os.environ.get, ("DISPLAY", "WAYLAND_DISPLAY")))
+    if sys.platform == "linux" and shutil.which("Xvfb") and (WORKER or not has_screen):
+        os.environ |= {"DISPLAY": virtual_screen(config), "QT_QPA_PLATFORM": "xcb"}
+
+
+def virtual_screen(config):
+    """Start a virtual screen that ends with this process, in whatever way that ends, and return its name."""
+    command = "Xvfb -displayfd 1 -screen 0 1600x1200x24 & exec >&-; read _; kill $!"
+    pipe = subprocess.PIPE
+    server = subprocess.Popen(["sh", "-c", command], stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, text=True)
+    config.add_cleanup(server.communicate)
+    number = server.stdout.readline().strip()
+    if not number:
+        raise pytest.UsageError("Xvfb does not start")
+    return f":{number}"
+
+
+# `--hypothesis-profile=thorough` searches longer where a test sets no number of examples: the tests of bad input.
+settings.register_profile("usual", settings.default, deadline=None)
+settings.register_profile("thorough", settings.default, max_examples=10_000, deadline=5000)
+settings.load_profile("usual")
 
 
 @pytest.fixture(scope="session")
-def shared_data():
-    """Return the folder of real data, `../shared/data` beside the repository. Its absence is an error."""
-    if not DATA.is_dir():
-        pytest.fail(
-            f"the real data are missing: there is no folder {DATA}; put the data described in docs/data.md "
-            "at ../shared/data, beside the repository",
-            pytrace=False,
+def real_data():
+    """Return the folder of the data that the repository holds, `tests/data`."""
+    return REAL
+
+
+@pytest.fixture(scope="session")
+def shared_data(pytestconfig):
+    """Return the folder of the data that the repository cannot hold, `../shared/data` beside it."""
+    if not SHARED.is_dir():
+        give_up = pytest.fail if pytestconfig.getoption("require_shared_data") else pytest.skip
+        give_up(MISSING)
+    return SHARED
+
+
+def pytest_terminal_summary(terminalreporter):
+    """Count the tests that were skipped for want of data, and say why the repository does not hold them."""
+    skipped = [report for report in terminalreporter.getreports("skipped") if MISSING in str(report.longrepr)]
+    if skipped:
+        terminalreporter.section("data that are not here")
+        terminalreporter.write_line(
+            f"{len(skipped)} tests skipped: {MISSING}. It holds the paper's curves and figures, which state no licence "
+            "and so cannot be copied into the repository. See docs/data.md; --require-shared-data has these tests fail."
         )
-    return DATA
-
-
-@pytest.fixture(scope="session")
-def load_curves(shared_data):
-    """Return a function (file below shared_data, set) -> list of (m, 2) curves as (row, column).
-
-    The files hold `xy` and `offsets`, or `<set>_xy` and `<set>_offsets` where one file holds several sets.
-    """
-
-    def load(file, key=""):
-        data = np.load(shared_data / file)
-        prefix = f"{key}_" if key else ""
-        vertices = data[f"{prefix}xy"][:, ::-1].astype(float)
-        return np.split(vertices, data[f"{prefix}offsets"][1:-1])
-
-    return load
 
 
 def pytest_collection_modifyitems(items):
-    """Mark what needs the real data, so that it can be left out where they cannot be had."""
+    """Mark what uses real data, wherever they lie."""
     for item in items:
-        if "shared_data" in getattr(item, "fixturenames", ()):
+        if {"real_data", "shared_data"} & set(getattr(item, "fixturenames", ())):
             item.add_marker("real_data")

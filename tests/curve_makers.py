@@ -1,4 +1,4 @@
-"""Closed curves with known properties, for tests in every room."""
+"""Closed curves for tests in every room: made with known properties, or read from a file."""
 
 import numpy as np
 
@@ -79,3 +79,14 @@ def clover(leaves, n=240, *, depth=0.2):
     """A closed curve that repeats itself that many times around."""
     u = 2 * np.pi * np.arange(n) / n
     return ((1 + depth * np.cos(leaves * u)) * np.stack([np.cos(u), np.sin(u)])).T
+
+
+def load_curves(path, key=""):
+    """List of (m, 2) curves as (row, column).
+
+    The files hold `xy` and `offsets`, or `<key>_xy` and `<key>_offsets` where one file holds several sets.
+    """
+    data = np.load(path)
+    prefix = f"{key}_" if key else ""
+    vertices = data[f"{prefix}xy"][:, ::-1].astype(float)
+    return np.split(vertices, data[f"{prefix}offsets"][1:-1])

@@ -13,6 +13,8 @@ from skimage.measure import label
 from curve_makers import blobs
 from napari_shape_ensembles import segment
 from napari_shape_ensembles.viewer.docks.compare import CompareShapes
+from napari_shape_ensembles.viewer.session import Session
+from napari_shape_ensembles.viewer.shown import Shown
 
 PLUGIN = "napari-shape-ensembles"
 SPACING = 40
@@ -119,3 +121,15 @@ def same(one, other):
     np.testing.assert_array_equal(one.t, other.t)
     np.testing.assert_array_equal(one.undulation.null, other.undulation.null)
     assert one.scale.p_value == other.scale.p_value
+
+
+def put(result, viewer):
+    """Let a viewer's session show a result that was made elsewhere."""
+    for turn in Session.of(viewer).comparison.showing(Shown(result, None, {})):
+        turn()
+
+
+def ended(task, qtbot):
+    """Wait until nothing of a task is under way."""
+    qtbot.waitUntil(lambda: not task.busy, timeout=60_000)
+    return task

@@ -233,7 +233,7 @@ def test_a_zip_bomb_is_refused_unread(tmp_path):
     assert not is_archive(path, KIND)
 
 
-# A directory of the zip said to begin before the file: found by tools/fuzz_readers.py.
+# A directory of the zip said to begin before the file: found by damaging files at random.
 EARLY = b"PK\x05\x06" + bytes(8) + b"\x2e\x00\x00\x00\xff\xff\xff\x7f\x00\x00"
 
 

@@ -5,7 +5,8 @@ import re
 import shutil
 import subprocess
 import sys
-from importlib.metadata import metadata, requires, version
+import tomllib
+from importlib.metadata import metadata, version
 from pathlib import Path
 
 import npe2
@@ -15,6 +16,7 @@ import napari_shape_ensembles
 
 ROOT = Path(__file__).resolve().parents[1]
 SCRIPTS = str(Path(sys.executable).parent)
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 SCREEN = ("napari", "qtpy", "magicgui", "superqt", "vispy", "PyQt6", "PySide6")
 
 
@@ -46,6 +48,20 @@ print([name for name in {SCREEN!r} if name in sys.modules])
     assert run_python(code).strip() == "[]"
 
 
+def test_an_older_napari_is_refused_with_the_remedy():
+    code = """
+import importlib.metadata
+importlib.metadata.version = lambda name: "0.6.4"
+try:
+    import napari_shape_ensembles.viewer
+except ImportError as error:
+    print(error)
+"""
+    said = run_python(code)
+    assert "needs napari >=0.7.1, and this is 0.6.4" in said
+    assert 'pip install "napari-shape-ensembles[napari]"' in said
+
+
 def test_importing_the_package_loads_no_heavy_library():
     code = """
 import sys, napari_shape_ensembles
@@ -54,10 +70,14 @@ print([name for name in ("numpy", "scipy", "skimage", "pandas", "pint") if name 
     assert run_python(code).strip() == "[]"
 
 
-def test_base_dependencies_ask_no_more_than_bsd_does():
-    names = [re.match(r"[\w-]+", line)[0] for line in requires("napari-shape-ensembles") if "extra ==" not in line]
-    assert len(names) > 15
-    for name in names:
+def names(requirements):
+    return {re.match(r"[\w-]+", line)[0] for line in requirements}
+
+
+def test_dependencies_ask_no_more_than_bsd_does():
+    asked = names(PROJECT["dependencies"] + PROJECT["optional-dependencies"]["napari"])
+    assert len(asked) > 15
+    for name in asked:
         about = metadata(name)
         words = [about.get("License-Expression"), about.get("License"), *(about.get_all("Classifier") or [])]
         stated = " ".join(word.splitlines()[0] for word in words if word)
@@ -82,7 +102,7 @@ def test_the_manifest_is_valid_and_all_its_commands_exist():
         module, name = command.python_name.split(":")
         assert callable(getattr(__import__(module, fromlist=[name]), name))
     assert [item.command for item in manifest.contributions.menus["napari/layers/measure"]]
-    assert len(manifest.contributions.sample_data) == 4
+    assert len(manifest.contributions.sample_data) == 9
 
 
 def test_the_manifest_at_the_top_is_a_link_to_the_one_in_the_package():
@@ -91,13 +111,19 @@ def test_the_manifest_at_the_top_is_a_link_to_the_one_in_the_package():
     assert git("cat-file", "blob", ":napari.yaml") == "src/napari_shape_ensembles/napari.yaml"
 
 
-def test_versions_agree():
-    assert f"version: {version('napari-shape-ensembles')}\n" in (ROOT / "CITATION.cff").read_text()
+def test_the_version_stands_in_one_place():
+    assert version("napari-shape-ensembles") == PROJECT["version"]
+    stating = git("grep", "-lE", "^(version|__version__)\\b *[:=]").split()
+    assert stating == ["pyproject.toml"]
 
 
-def test_no_binding_of_qt_is_a_base_dependency():
-    base = [requirement for requirement in requires("napari-shape-ensembles") if "extra ==" not in requirement]
-    assert not [requirement for requirement in base if re.match(r"(?i)pyqt|pyside|napari\[", requirement)]
+def test_base_dependencies_are_those_of_the_rooms_without_a_screen():
+    assert not names(PROJECT["dependencies"]) & set(SCREEN)
+
+
+def test_no_binding_of_qt_is_installed_beside_an_existing_napari():
+    asked = PROJECT["dependencies"] + PROJECT["optional-dependencies"]["napari"]
+    assert not [line for line in asked if re.match(r"(?i)pyqt|pyside|napari\[(all|pyqt|pyside|qt)", line)]
 
 
 def python_blocks(path):

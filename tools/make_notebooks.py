@@ -13,19 +13,18 @@ FOLDER = Path(__file__).resolve().parents[1] / "docs" / "notebooks"
 IMAGES = """
 # From two images to a verdict
 
-Two made micrographs of nuclei, a sample pair that comes with the plugin. Any two arrays do.
+Two simulated micrographs of nuclei, a sample pair that comes with the plugin. Any two arrays do.
 ---
-from napari_shape_ensembles import Settings, compare, extract_curves, segment
-from napari_shape_ensembles.viewer import sample_data
+from napari_shape_ensembles import Settings, compare, extract_curves, samples, segment
 
-(control, control_layer, _), (treated, treated_layer, _) = sample_data.undulation_difference()
-control.shape, control_layer["scale"], control_layer["units"]
+pair = samples.simulated_treatment()
+pair.names, pair.a.shape, pair.pixel_size, pair.unit
 ---
 Labels, then outlines in the unit of the image. What is left out is counted.
 ---
 a, b = (
-    extract_curves(segment(image), scale=layer["scale"], unit="µm", name=layer["name"])
-    for image, layer in ((control, control_layer), (treated, treated_layer))
+    extract_curves(segment(image), scale=(pair.pixel_size, pair.pixel_size), unit=pair.unit, name=name)
+    for image, name in zip((pair.a, pair.b), pair.names)
 )
 print(a, a.dropped)
 print(b, b.dropped)
@@ -141,16 +140,16 @@ cluster = LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None
 client = Client(cluster)
 len(client.scheduler_info()["workers"])
 ---
-Four made micrographs: control and treated nuclei, each drawn twice.
+Four simulated micrographs: control and treated nuclei, each drawn twice.
 ---
-from napari_shape_ensembles import Settings, all_pairs, decision_landscape, extract_curves, segment
-from napari_shape_ensembles.viewer import sample_data
+from napari_shape_ensembles import Settings, all_pairs, decision_landscape, extract_curves, samples, segment
 
-ensembles = [
-    extract_curves(segment(image), scale=layer["scale"], unit="µm", name=f"{layer['name']} {seed}")
-    for seed in (0, 1)
-    for image, layer, _ in sample_data.undulation_difference(seed)
-]
+ensembles = []
+for seed in (0, 1):
+    pair = samples.simulated_treatment(seed)
+    for image, name in zip((pair.a, pair.b), pair.names):
+        scale = (pair.pixel_size, pair.pixel_size)
+        ensembles.append(extract_curves(segment(image), scale=scale, unit=pair.unit, name=f"{name} {seed}"))
 ensembles
 ---
 Does the answer hang on the rank or the number of landmarks? Every cell is a comparison.

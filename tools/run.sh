@@ -20,12 +20,16 @@ has_virtual_screen() {
     command -v xvfb-run >/dev/null && command -v xauth >/dev/null
 }
 
-on_virtual_screen() {
+needs_virtual_screen() {
     has_virtual_screen || needs xvfb xauth
     has_virtual_screen || {
         echo "There is no screen here, and no virtual one: install Xvfb, xvfb-run and xauth." >&2
         exit 1
     }
+}
+
+on_virtual_screen() {
+    needs_virtual_screen
     env -u WAYLAND_DISPLAY QT_QPA_PLATFORM=xcb xvfb-run -a -s "-screen 0 1600x1200x24" "$@"
 }
 
@@ -38,15 +42,16 @@ demo() {
     fi
 }
 
-# On Linux windows of the tests stay off a person's screen where they can.
+# On Linux each process of the tests opens a virtual screen of its own (tests/conftest.py), off a person's. Elsewhere
+# windows of several processes would share one screen, and take the focus from each other.
 tests() {
     export NAPARI_ENSURE_PLUGIN_MAIN_THREAD=1 NAPARI_STRICT_QT=1
-    set -- .venv/bin/python -m pytest "$@"
-    if has_screen && { [ "$(uname)" != Linux ] || ! has_virtual_screen; }; then
-        "$@"
-    else
-        on_virtual_screen "$@"
+    has_screen || needs_virtual_screen
+    if [ "$(uname)" = Linux ] && has_virtual_screen; then
+        unset DISPLAY WAYLAND_DISPLAY
+        set -- -n logical --maxprocesses 4 --dist worksteal "$@"
     fi
+    .venv/bin/python -m pytest "$@"
 }
 
 case $what in

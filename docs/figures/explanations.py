@@ -10,13 +10,13 @@ from pathlib import Path
 
 from real_data import curves, pairs
 
-from napari_shape_ensembles import Ensemble, compare, explain, extract_curves, resynthesis, segment
+from napari_shape_ensembles import Ensemble, compare, explain, resynthesis
 from napari_shape_ensembles.explanation.components import COMPONENTS
 from napari_shape_ensembles.explanation.figures import figures, style
-from napari_shape_ensembles.viewer import sample_data
+from napari_shape_ensembles.samples import simulated_fields, simulated_rolling, simulated_sieving, simulated_treatment
 
 DOCS = Path(__file__).resolve().parents[1]
-HEAD = """# Why they differ: real and made pairs
+HEAD = """# Why they differ: real and simulated pairs
 
 Every pair of the [gallery](gallery.md), explained by `explain`, with the proof by `resynthesis`. This page and its
 pictures are written by `python docs/figures/explanations.py`; [explanations.md](explanations.md) says what the numbers
@@ -84,34 +84,27 @@ def proof(result, found):
 
 
 def samples(seeds):
-    """How often each component is named in the made pairs."""
+    """How often each component is named in the simulated pairs."""
     lines = [
-        "## The four sample pairs",
+        "## The four simulated pairs",
         f"Each drawn with {seeds} seeds, segmented and traced with the defaults: in how many of them each component "
         "was named at 1 % family-wise.",
-        "| sample pair | put in | " + " | ".join(COMPONENTS) + " |",
+        "| pair | put in | " + " | ".join(COMPONENTS) + " |",
         "|---" * (2 + len(COMPONENTS)) + "|",
     ]
     put_in = {
-        "no_difference": "nothing",
-        "scale_difference": "size, and spread of size and elongation",
-        "undulation_difference": "roughness (6 to 14 waves)",
-        "both_differences": "elongation, waviness of the boundaries",
+        simulated_fields: "nothing",
+        simulated_sieving: "size, and spread of size and elongation",
+        simulated_treatment: "roughness (6 to 14 waves)",
+        simulated_rolling: "elongation, waviness of the boundaries",
     }
-    for name, words in put_in.items():
-        named = Counter(part for seed in range(seeds) for part in sample(name, seed).components.differing())
-        lines.append(f"| {name} | {words} | " + " | ".join(f"{named[part]} of {seeds}" for part in COMPONENTS) + " |")
+    for sample, words in put_in.items():
+        title = sample(0).title.removeprefix("Simulated: ")
+        explained = (explain(compare(*sample(seed).ensembles())) for seed in range(seeds))
+        named = Counter(part for found in explained for part in found.components.differing())
+        lines.append(f"| {title} | {words} | " + " | ".join(f"{named[part]} of {seeds}" for part in COMPONENTS) + " |")
         print(lines[-1], flush=True)
     return "\n\n".join([*lines[:2], "\n".join(lines[2:])])
-
-
-def sample(name, seed):
-    """Explanation of one sample pair."""
-    a, b = (
-        extract_curves(segment(image), scale=options["scale"], unit="µm", name=options["name"])
-        for image, options, _ in getattr(sample_data, name)(seed)
-    )
-    return explain(compare(a, b))
 
 
 def main():

@@ -82,7 +82,7 @@ def states(theme, width):
         pictures[expected] = dock.grab().toImage()
 
     keep("empty")
-    viewer.open_sample(PLUGIN, "undulation_difference")
+    viewer.open_sample(PLUGIN, "simulated_treatment")
     keep("ready")
     dock.run_button.click()
     keep_running = dock.grab
@@ -117,10 +117,10 @@ def few(viewer):
 
 
 def viewer_samples():
-    """The sample pair without a difference."""
+    """Two simulated fields of one steel."""
     from napari_shape_ensembles.viewer import sample_data
 
-    return sample_data.no_difference()
+    return sample_data.simulated_fields()
 
 
 def sheet(pictures, ground):
@@ -155,7 +155,7 @@ def draw_compare(out):
     """A comparison in the whole window."""
     for theme in THEMES:
         viewer = opened(theme)
-        viewer.open_sample(PLUGIN, "undulation_difference")
+        viewer.open_sample(PLUGIN, "simulated_treatment")
         dock = compared(viewer)
         window_picture(viewer, f"dock-compare-{theme}", out)
         dock.results.explore.click()
@@ -226,7 +226,7 @@ def draw_studies(out):
     for theme in THEMES:
         for title, name in (("Decision landscape", "landscape"), ("Smoothing study", "smoothing")):
             viewer = opened(theme)
-            viewer.open_sample(PLUGIN, "undulation_difference")
+            viewer.open_sample(PLUGIN, "simulated_treatment")
             dock = dock_of(viewer, title)
             dock.settings.load({"permutations": 200})
             dock.ranges["ranks"].setText("5, 20-100:20")

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from curve_makers import blobs, ellipse, moved, pixelated, ragged_blobs
+from curve_makers import blobs, ellipse, load_curves, moved, pixelated, ragged_blobs
 from napari_shape_ensembles import Ensemble, Progress, Settings, Stopped, compare, reporting
 from napari_shape_ensembles.comparison import STEPS
 
@@ -16,11 +16,11 @@ def pair(count=40, *, stretch=1.0, roughness=0.15, **options):
     return a, b
 
 
-def grains(shared_data, load_curves, key):
+def grains(shared_data, key):
     """Curves of the paper's map in one frame, its unit the step of the map."""
     data = np.load(shared_data / "paper" / "pil184_grains.npz")
     factor, *origin = data[f"{key}_to_steps"]
-    return [curve * factor + origin[::-1] for curve in load_curves("paper/pil184_grains.npz", key)]
+    return [curve * factor + origin[::-1] for curve in load_curves(shared_data / "paper" / "pil184_grains.npz", key)]
 
 
 @pytest.mark.parametrize(
@@ -33,16 +33,16 @@ def grains(shared_data, load_curves, key):
     ],
     ids=["smooth halves", "noisy and smooth", "one stretched", "one stretched, paper's settings"],
 )
-def test_rows_of_the_papers_grains(shared_data, load_curves, first, second, stretch, settings, case):
-    a = Ensemble(grains(shared_data, load_curves, first))
-    b = Ensemble([curve * stretch for curve in grains(shared_data, load_curves, second)])
+def test_rows_of_the_papers_grains(shared_data, first, second, stretch, settings, case):
+    a = Ensemble(grains(shared_data, first))
+    b = Ensemble([curve * stretch for curve in grains(shared_data, second)])
     assert (len(a), len(b)) == (466, 467)
     assert compare(a, b, settings).case == case
 
 
-def test_row_of_two_images_of_powder_particles(shared_data, load_curves):
-    data = np.load(shared_data / "ampis_powder" / "polygons.npz")
-    curves = load_curves("ampis_powder/polygons.npz")
+def test_row_of_two_images_of_powder_particles(real_data):
+    data = np.load(real_data / "ampis_powder" / "polygons.npz")
+    curves = load_curves(real_data / "ampis_powder" / "polygons.npz")
     inside = [(curve > 1).all() and (curve < (1022, 1534)).all() for curve in curves]
     particles = (data["kind"] == 0) & inside
     a, b = ([curves[i] for i in np.flatnonzero(particles & (data["image"] == image))] for image in (0, 1))
@@ -50,10 +50,10 @@ def test_row_of_two_images_of_powder_particles(shared_data, load_curves):
 
 
 @pytest.fixture
-def cells(shared_data, load_curves):
+def cells(real_data):
     """Outlines by cell line (0 dunn, 1 dlm8) and treatment (0 control, 1 jasp, 2 cytd)."""
-    data = np.load(shared_data / "osteosarcoma_cells" / "cells.npz")
-    curves = load_curves("osteosarcoma_cells/cells.npz")
+    data = np.load(real_data / "osteosarcoma_cells" / "cells.npz")
+    curves = load_curves(real_data / "osteosarcoma_cells" / "cells.npz")
 
     def group(line, treatment):
         chosen = np.flatnonzero((data["cell_line"] == line) & (data["treatment"] == treatment))

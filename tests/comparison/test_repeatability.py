@@ -4,46 +4,23 @@ import os
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import numpy as np
 import pytest
-from threadpoolctl import threadpool_info
 
-from curve_makers import ragged_blobs
-from napari_shape_ensembles import Comparison, Ensemble, Settings, compare
-
-QUICK = {"landmarks": 60, "rank": 20, "permutations": 200}
-OPENBLAS = any(info["internal_api"] == "openblas" and "architecture" in info for info in threadpool_info())
-
-
-def made():
-    curves = ragged_blobs(80, seed=1, fewest=30, most=60)
-    return compare(Ensemble(curves[:40]), Ensemble(curves[40:]), Settings(**QUICK))
-
-
-KERNEL = """
-import sys
-import numpy as np
-from threadpoolctl import threadpool_info
-from test_repeatability import made
-result = made()
-architectures = {info.get("architecture") for info in threadpool_info() if info["internal_api"] == "openblas"}
-p = [part.p_value for test in (result.undulation, result.scale) for part in (test, *test.parts.values())]
-np.savez(sys.argv[1], t=result.t, l=result.l, p=p, architecture=" ".join(sorted(architectures)))
-"""
+import small_comparison
+from napari_shape_ensembles import Comparison
+from small_comparison import blas_architectures, made
 
 
 def with_kernel(kernel, path):
     """The comparison made with OpenBLAS's arithmetic for one kind of processor, in a process of its own."""
-    here = Path(__file__).parent
-    paths = os.pathsep.join([str(here), str(here.parent), os.environ.get("PYTHONPATH", "")])
-    environment = os.environ | {"OPENBLAS_CORETYPE": kernel, "PYTHONPATH": paths}
-    subprocess.run([sys.executable, "-c", KERNEL, path], env=environment, check=True)
+    environment = os.environ | {"OPENBLAS_CORETYPE": kernel}
+    subprocess.run([sys.executable, small_comparison.__file__, path], env=environment, check=True)
     return np.load(path)
 
 
-@pytest.mark.skipif(not OPENBLAS, reason="NumPy here computes with another library than OpenBLAS")
+@pytest.mark.skipif(not blas_architectures(), reason="NumPy here computes with another library than OpenBLAS")
 def test_other_processors_arithmetic_changes_no_p_value_and_the_coordinates_by_rounding(tmp_path):
     made_by = [with_kernel(kernel, tmp_path / f"{kernel}.npz") for kernel in ("Prescott", "Nehalem", "Haswell")]
     if len({str(one["architecture"]) for one in made_by}) == 1:

@@ -6,29 +6,21 @@ import numpy as np
 import pytest
 from threadpoolctl import threadpool_limits
 
-from curve_makers import blobs
-from napari_shape_ensembles import Ensemble, Settings, compare, explain, extract_curves, resynthesis, segment
+from curve_makers import blobs, load_curves
+from napari_shape_ensembles import Ensemble, Settings, compare, explain, resynthesis, samples
 from napari_shape_ensembles.explanation import STEPS, witnesses
 from napari_shape_ensembles.explanation.properties import properties
 from napari_shape_ensembles.explanation.swaps import _polar_factors
 from napari_shape_ensembles.progress import Progress, Stopped, reporting
 from napari_shape_ensembles.shapes import to_landmarks
-from napari_shape_ensembles.viewer import sample_data
 
 QUICK = Settings(landmarks=100, rank=20, permutations=199)
 
 
-def sample(name):
-    layers = getattr(sample_data, name)(0)
-    return [
-        extract_curves(segment(image), scale=options["scale"], unit="µm", name=options["name"])
-        for image, options, _ in layers
-    ]
-
-
-def grains(shared_data, load_curves, key):
+def grains(shared_data, key):
     factor, *origin = np.load(shared_data / "paper" / "pil184_grains.npz")[f"{key}_to_steps"]
-    return Ensemble([curve * factor + origin[::-1] for curve in load_curves("paper/pil184_grains.npz", key)])
+    curves = load_curves(shared_data / "paper" / "pil184_grains.npz", key)
+    return Ensemble([curve * factor + origin[::-1] for curve in curves])
 
 
 @pytest.fixture(scope="module")
@@ -39,22 +31,22 @@ def small():
 
 
 @pytest.mark.parametrize(
-    ("name", "named", "words"),
+    ("sample", "named", "words"),
     [
-        ("no_difference", (), "No component of shape differs"),
-        ("scale_difference", ("size", "elongation"), "B's size varies"),
-        ("undulation_difference", ("fine roughness",), "B's outlines are rougher"),
-        ("both_differences", ("elongation", "coarse form", "fine roughness"), "B's outlines are more elongated"),
+        (samples.simulated_fields, (), "No component of shape differs"),
+        (samples.simulated_sieving, ("size", "elongation"), "B's size varies"),
+        (samples.simulated_treatment, ("fine roughness",), "B's outlines are rougher"),
+        (samples.simulated_rolling, ("elongation", "coarse form", "fine roughness"), "B's outlines are more elongated"),
     ],
 )
-def test_the_difference_put_into_a_sample_is_named_and_no_other(name, named, words):
-    found = explain(compare(*sample(name)))
+def test_the_difference_put_into_a_sample_is_named_and_no_other(sample, named, words):
+    found = explain(compare(*sample().ensembles()))
     assert found.components.differing(0.01) == named
     assert words in " ".join(found.sentences())
 
 
-def test_noise_on_the_papers_grains_is_named_as_roughness_and_proved_by_swapping(shared_data, load_curves):
-    a, b = (grains(shared_data, load_curves, key) for key in ("hlf1_noisy", "hlf2_smooth5"))
+def test_noise_on_the_papers_grains_is_named_as_roughness_and_proved_by_swapping(shared_data):
+    a, b = (grains(shared_data, key) for key in ("hlf1_noisy", "hlf2_smooth5"))
     result = compare(a, b)
     found = explain(result)
     assert found.components.differing(0.01) == ("coarse form", "fine roughness")
@@ -69,8 +61,8 @@ def test_noise_on_the_papers_grains_is_named_as_roughness_and_proved_by_swapping
         assert swap.found() == swap.expected(found.components.differing(0.01))
 
 
-def test_stretched_grains_are_more_elongated_and_nothing_else(shared_data, load_curves):
-    a, b = (grains(shared_data, load_curves, key) for key in ("hlf1_smooth5", "hlf2_smooth5"))
+def test_stretched_grains_are_more_elongated_and_nothing_else(shared_data):
+    a, b = (grains(shared_data, key) for key in ("hlf1_smooth5", "hlf2_smooth5"))
     result = compare(a, Ensemble([curve * [1.4, 1 / 1.4] for curve in b.curves]))
     found = explain(result)
     assert found.components.differing(0.01) == ("elongation",)
@@ -78,9 +70,9 @@ def test_stretched_grains_are_more_elongated_and_nothing_else(shared_data, load_
     assert [swap.case for swap in resynthesis(result)] == ["1∧0", "1∧1", "1∧1", "1∧0"]
 
 
-def test_powder_particles_differ_in_size(shared_data, load_curves):
-    data = np.load(shared_data / "ampis_powder" / "polygons.npz")
-    curves = load_curves("ampis_powder/polygons.npz")
+def test_powder_particles_differ_in_size(real_data):
+    data = np.load(real_data / "ampis_powder" / "polygons.npz")
+    curves = load_curves(real_data / "ampis_powder" / "polygons.npz")
     inside = [(curve > 1).all() and (curve < (1022, 1534)).all() for curve in curves]
     chosen = (data["kind"] == 0) & inside
     a, b = (Ensemble([curves[i] for i in np.flatnonzero(chosen & (data["image"] == k))]) for k in (0, 1))
@@ -94,8 +86,9 @@ def test_powder_particles_differ_in_size(shared_data, load_curves):
         assert swap.found() == swap.expected(("size",))
 
 
-def test_old_battery_particles_are_smaller(load_curves):
-    a, b = (Ensemble(load_curves("paper/battery_curves.npz", f"{age}_sigma15")) for age in ("new", "old"))
+def test_old_battery_particles_are_smaller(shared_data):
+    path = shared_data / "paper" / "battery_curves.npz"
+    a, b = (Ensemble(load_curves(path, f"{age}_sigma15")) for age in ("new", "old"))
     assert explain(compare(a, b)).components.differing(0.01) == ("size",)
 
 

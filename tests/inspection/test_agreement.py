@@ -11,8 +11,8 @@ FEW = Settings(landmarks=100, rank=30, permutations=300)
 
 
 @pytest.fixture(scope="module")
-def nuclei(shared_data):
-    return imread(shared_data / "dsb_nuclei" / "labels.png")
+def nuclei(real_data):
+    return imread(real_data / "dsb_nuclei" / "labels.png")
 
 
 def test_a_segmentation_agrees_with_itself(nuclei):

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from curve_makers import blobs
+from curve_makers import blobs, load_curves
 from napari_shape_ensembles import Ensemble, extract_curves, suspicious
 from napari_shape_ensembles.inspection.quality import along_border, nested, roughness, unusual
 
@@ -74,7 +74,7 @@ def test_cut_curves_are_told_by_the_frame():
 def test_the_worst_comes_first_and_no_reason_weighs_more_than_three():
     ensemble = Ensemble([*ordinary(), circle(1, (0, 0)), circle(2, (0, 300))])
     table = suspicious(ensemble)
-    assert table["score"].is_monotonic_decreasing
+    assert (np.diff(table["score"]) <= 0).all()
     assert table["index"].iloc[0] == 30
     assert (table["score"] <= 3 * (table["reasons"].str.count(";") + 1)).all()
 
@@ -100,8 +100,9 @@ def test_unusual_is_robust_and_silent_for_few():
     assert not unusual(np.array([0.0, 0, 0, 99])).any()
 
 
-def test_holes_of_the_battery_are_the_nested_ones(load_curves):
-    ensembles = [Ensemble(load_curves("paper/battery_curves.npz", f"{key}_sigma5")) for key in ("new", "old")]
+def test_holes_of_the_battery_are_the_nested_ones(shared_data):
+    path = shared_data / "paper" / "battery_curves.npz"
+    ensembles = [Ensemble(load_curves(path, f"{key}_sigma5")) for key in ("new", "old")]
     assert [nested(ensemble).sum() for ensemble in ensembles] == [44, 90]
 
 

@@ -239,8 +239,8 @@ def test_blank_lines_part_outlines(tmp_path):
     assert found.ensemble.ids.tolist() == ["leaf/1", "leaf/2"]
 
 
-def test_arrays_of_others_are_read(tmp_path, shared_data):
-    found = read_curves(shared_data / "osteosarcoma_cells" / "cells.npz")
+def test_arrays_of_others_are_read(tmp_path, real_data):
+    found = read_curves(real_data / "osteosarcoma_cells" / "cells.npz")
     assert len(found.ensemble) + sum(found.ensemble.dropped.values()) == 650
     assert {"cell_line", "treatment"} <= set(found.features)
     np.savez(tmp_path / "x.npz", vertices=SQUARE, offsets=[0, 4], ids=["a"])

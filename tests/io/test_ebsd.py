@@ -38,17 +38,17 @@ def made(angles, *, phase=1, hexagonal=False, group=CUBIC):
 
 
 @pytest.fixture(scope="module")
-def steel(shared_data, tmp_path_factory):
+def steel(real_data, tmp_path_factory):
     path = tmp_path_factory.mktemp("ebsd") / "sdss.ang"
-    path.write_bytes(gzip.decompress((shared_data / "ebsd_sdss" / "sdss_ferrite_austenite.ang.gz").read_bytes()))
+    path.write_bytes(gzip.decompress((real_data / "ebsd_sdss" / "sdss_ferrite_austenite.ang.gz").read_bytes()))
     return path
 
 
-def test_grains_of_a_real_map_are_those_of_the_reference(steel, shared_data):
+def test_grains_of_a_real_map_are_those_of_the_reference(steel, real_data):
     ebsd = read_ebsd(steel)
     assert (ebsd.points.shape, ebsd.scale, ebsd.unit, ebsd.grid) == ((100, 117), (1.5, 1.5), "µm", "square")
-    np.testing.assert_array_equal(ebsd.phase_image, imageio.imread(shared_data / "ebsd_sdss" / "phase.png"))
-    found, reference = find_grains(ebsd), imageio.imread(shared_data / "ebsd_sdss" / "grain_labels.png")
+    np.testing.assert_array_equal(ebsd.phase_image, imageio.imread(real_data / "ebsd_sdss" / "phase.png"))
+    found, reference = find_grains(ebsd), imageio.imread(real_data / "ebsd_sdss" / "grain_labels.png")
     np.testing.assert_array_equal(found == 0, reference == 0)
     together = np.unique(np.stack([found, reference]).reshape(2, -1), axis=1)
     assert together.shape[1] - 1 == found.max() == reference.max() == 113  # every grain is one of the reference's

@@ -37,9 +37,9 @@ def test_moments_are_those_of_all_labellings(m, n):
     assert variance == pytest.approx(np.var(values), rel=1e-10)
 
 
-def test_moments_are_those_of_the_reference_cases(shared_data):
+def test_moments_are_those_of_the_reference_cases(real_data):
     checked = 0
-    for case in json.loads((shared_data / "mmd-reference" / "cases.json").read_text())["cases"]:
+    for case in json.loads((real_data / "mmd-reference" / "cases.json").read_text())["cases"]:
         if "permutation_mean_biased" in case:
             scope = {}
             exec(case["generator"], scope)

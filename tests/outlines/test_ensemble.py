@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from curve_makers import blobs, ellipse
-from napari_shape_ensembles import Ensemble
+from curve_makers import blobs, ellipse, load_curves
+from napari_shape_ensembles import Ensemble, extract_curves
 
 SQUARE = np.array([[0.0, 0], [0, 2], [2, 2], [2, 0]])
 
@@ -24,6 +24,8 @@ def test_a_repeated_last_vertex_and_repeated_neighbours_are_dropped():
     [
         (np.array([[0, 0], [1, np.nan], [1, 1]]), "NaN or infinite vertices"),
         (np.array([[0, 0], [1, np.inf], [1, 1]]), "NaN or infinite vertices"),
+        (np.array([[0, 0], [1e308, 0], [1e308, -1e308]]), "NaN or infinite vertices"),
+        (np.array([[0, 0], [1e-40, 0], [1e-40, 1e-40]]), "zero area"),
         (np.zeros((0, 2)), "fewer than 3 distinct vertices"),
         (np.array([[1.0, 2]] * 9), "fewer than 3 distinct vertices"),
         (np.array([[0, 0], [1, 1], [0, 0]]), "fewer than 3 distinct vertices"),
@@ -115,7 +117,32 @@ def test_malformed_input_is_refused(curves, options, message):
         Ensemble(curves, **options)
 
 
-def test_real_outlines_are_all_kept(load_curves):
-    assert len(Ensemble(load_curves("osteosarcoma_cells/cells.npz"))) == 650
-    assert len(Ensemble(load_curves("ampis_powder/polygons.npz"))) == 219 + 201 + 351 + 133
-    assert len(Ensemble(load_curves("paper/pil184_grains.npz", "hlf2_smooth5"))) == 467
+def test_real_outlines_are_all_kept(real_data):
+    assert len(Ensemble(load_curves(real_data / "osteosarcoma_cells" / "cells.npz"))) == 650
+    assert len(Ensemble(load_curves(real_data / "ampis_powder" / "polygons.npz"))) == 219 + 201 + 351 + 133
+
+
+def test_grains_of_the_paper_are_all_kept(shared_data):
+    assert len(Ensemble(load_curves(shared_data / "paper" / "pil184_grains.npz", "hlf2_smooth5"))) == 467
+
+
+def test_the_size_of_a_pixel_stays_with_the_curves():
+    square = np.array([[0.0, 0], [0, 2], [2, 2], [2, 0]])
+    ensemble = Ensemble([square, square + 5], unit="µm", pixel_size=(0.5, 0.25))
+    assert ensemble.pixel_size == (0.5, 0.25)
+    assert ensemble.subset([True, False]).pixel_size == (0.5, 0.25)
+    assert ensemble.to("µm") is ensemble
+    assert ensemble.to("nm").pixel_size == pytest.approx((500, 250))
+    np.testing.assert_allclose(ensemble.to("nm").curves[0], 1000 * square)
+    assert Ensemble([square]).pixel_size is None
+    assert Ensemble([square], pixel_size=2).pixel_size == (2, 2)
+    assert Ensemble.pooled([ensemble, ensemble.to("nm")]).pixel_size == pytest.approx((0.5, 0.25))
+    assert Ensemble.pooled([ensemble, Ensemble([square], unit="µm", pixel_size=1)]).pixel_size is None
+    assert Ensemble.pooled([ensemble, Ensemble([square], unit="µm")]).pixel_size is None
+    assert extract_curves(np.pad(np.ones((9, 9), int), 3), scale=(2, 3), unit="nm").pixel_size == (2, 3)
+
+
+@pytest.mark.parametrize("size", [0, -1, np.nan, (1, 2, 3), (1, np.inf)])
+def test_a_pixel_has_a_height_and_a_width(size):
+    with pytest.raises(ValueError, match="pixel_size is the height and width of a pixel"):
+        Ensemble([np.array([[0.0, 0], [0, 2], [2, 2]])], pixel_size=size)

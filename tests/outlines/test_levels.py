@@ -6,6 +6,7 @@ import shapely
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from curve_makers import load_curves
 from napari_shape_ensembles import Ensemble
 from napari_shape_ensembles.outlines import level_curves, repaired, self_touching
 
@@ -90,8 +91,8 @@ def test_random_polygons_are_repaired_or_left_out_and_counted(seed, corners):
     assert not self_touching(whole).any()
 
 
-def test_a_third_of_the_cells_is_enough_to_need_it(load_curves):
-    ensemble = Ensemble(load_curves("osteosarcoma_cells/cells.npz"))
+def test_a_third_of_the_cells_is_enough_to_need_it(real_data):
+    ensemble = Ensemble(load_curves(real_data / "osteosarcoma_cells" / "cells.npz"))
     assert self_touching(ensemble).sum() == 370
     whole = repaired(ensemble)
     assert len(whole) == 650

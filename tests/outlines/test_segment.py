@@ -107,8 +107,8 @@ def test_coins_are_told_apart():
     assert 20 <= (np.bincount(segment(coins(), smoothing=2).ravel())[1:] > 500).sum() <= 30
 
 
-def test_nuclei_are_found_within_reason(shared_data):
-    image, reference = (imread(shared_data / "dsb_nuclei" / name) for name in ("image.png", "labels.png"))
+def test_nuclei_are_found_within_reason(real_data):
+    image, reference = (imread(real_data / "dsb_nuclei" / name) for name in ("image.png", "labels.png"))
     found = segment(image)
     count = (np.bincount(found.ravel())[1:] >= 60).sum()
     assert 0.75 * 125 <= count <= 1.1 * 125

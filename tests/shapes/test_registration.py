@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from brute_force import nuclear_objective
-from curve_makers import blobs, clover, ellipse, rotation
+from curve_makers import blobs, clover, ellipse, load_curves, rotation
 from napari_shape_ensembles import Ensemble, register, to_landmarks
 from napari_shape_ensembles.shapes import TrigonometricExpansion, distinctness
 from napari_shape_ensembles.shapes.registration import signed_area
@@ -191,9 +191,9 @@ def test_a_nearly_repeating_curve_is_ambiguous():
     assert match.archetype_distinctness == pytest.approx(distinctness(archetype[None])[0], rel=1e-9)
 
 
-def test_smoothing_changes_ambiguous_matches_more_often_than_distinct_ones(load_curves):
+def test_smoothing_changes_ambiguous_matches_more_often_than_distinct_ones(shared_data):
     noisy, smooth = (
-        to_landmarks(Ensemble(load_curves("paper/pil184_grains.npz", key)), 250)
+        to_landmarks(Ensemble(load_curves(shared_data / "paper" / "pil184_grains.npz", key)), 250)
         for key in ("hlf1_noisy", "hlf1_smooth5")
     )
     archetype = smooth[distinctness(smooth).argmax()]

@@ -6,7 +6,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from curve_makers import blobs
+from curve_makers import blobs, load_curves
 from napari_shape_ensembles import DecisionLandscape, Ensemble, Settings, compare, decision_landscape
 from napari_shape_ensembles.progress import Stopped, reporting
 from napari_shape_ensembles.studies import Decisions
@@ -159,10 +159,10 @@ def test_the_table_holds_every_test_of_every_cell():
     assert {"raw_p_value", "normalized_mmd", "product_threshold"} <= set(table.columns)
 
 
-def test_the_papers_landscape_rises_with_the_rank_and_levels_off(shared_data, load_curves):
+def test_the_papers_landscape_rises_with_the_rank_and_levels_off(shared_data):
     def grains(key):
         factor, *_ = np.load(shared_data / "paper" / "pil184_grains.npz")[f"{key}_to_steps"]
-        return Ensemble([curve * factor for curve in load_curves("paper/pil184_grains.npz", key)])
+        return Ensemble([curve * factor for curve in load_curves(shared_data / "paper" / "pil184_grains.npz", key)])
 
     ranks = [4, 10, 25, 50, 150]
     landscape: DecisionLandscape = decision_landscape(

@@ -2,11 +2,14 @@
 
 import os
 
+import numpy as np
 import pytest
 from napari.components import ViewerModel
 from qtpy.QtWidgets import QFileDialog
 
+from curve_makers import blobs
 from docks import bare, opened, run, spots
+from napari_shape_ensembles import Ensemble, Settings, compare, explain
 
 # Layers touched from another thread, and widgets left behind, are errors.
 os.environ["NAPARI_ENSURE_PLUGIN_MAIN_THREAD"] = "1"
@@ -58,3 +61,30 @@ def done(bare_dock, qtbot):
     bare_dock.settings.controls["rank"].setValue(20)
     run(bare_dock, qtbot)
     return bare_dock
+
+
+@pytest.fixture(scope="session")
+def comparison():
+    """A result for what shows one: no dock, no layers. B is larger; the ids of A begin at 100."""
+    a = Ensemble(list(blobs(30, 80, seed=1)), name="one", unit="µm", ids=np.arange(100, 130))
+    b = Ensemble(list(blobs(35, 80, seed=2) * 1.6), name="two <b>", unit="µm")
+    return compare(a, b, Settings(landmarks=100, rank=20, permutations=199))
+
+
+@pytest.fixture(scope="session")
+def explanation(comparison):
+    return explain(comparison)
+
+
+@pytest.fixture
+def shown(qtbot):
+    """A function that puts a widget on the screen, at its size."""
+
+    def show(widget, width=420, height=600):
+        qtbot.addWidget(widget)
+        widget.resize(width, height)
+        with qtbot.waitExposed(widget):
+            widget.show()
+        return widget
+
+    return show

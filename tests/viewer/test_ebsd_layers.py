@@ -6,7 +6,7 @@ import npe2
 import pytest
 from napari.components import ViewerModel
 
-from napari_shape_ensembles.viewer.ebsd_layers import get_reader
+from napari_shape_ensembles.viewer.ebsd_layers import map_reader
 from napari_shape_ensembles.viewer.inputs import symbol
 
 
@@ -16,9 +16,9 @@ def viewer():
     return ViewerModel()
 
 
-def test_a_map_opens_as_colours_quality_phases_and_grains(tmp_path, viewer, shared_data):
+def test_a_map_opens_as_colours_quality_phases_and_grains(tmp_path, viewer, real_data):
     path = tmp_path / "sdss.ang"
-    path.write_bytes(gzip.decompress((shared_data / "ebsd_sdss" / "sdss_ferrite_austenite.ang.gz").read_bytes()))
+    path.write_bytes(gzip.decompress((real_data / "ebsd_sdss" / "sdss_ferrite_austenite.ang.gz").read_bytes()))
     layers = viewer.open(path, plugin="napari-shape-ensembles")
     assert [layer.name for layer in layers] == ["sdss IPF z", "sdss iq", "sdss phases", "sdss grains"]
     for layer in layers:
@@ -29,8 +29,8 @@ def test_a_map_opens_as_colours_quality_phases_and_grains(tmp_path, viewer, shar
 
 
 def test_other_files_are_left_to_others():
-    assert get_reader("x.tif") is None
-    assert get_reader(["x.ang", "x.tif"]) is None
+    assert map_reader("x.tif") is None
+    assert map_reader(["x.ang", "x.tif"]) is None
 
 
 def test_a_bad_map_leaves_no_layer(tmp_path, viewer):

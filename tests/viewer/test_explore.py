@@ -11,11 +11,7 @@ from qtpy.QtWidgets import QAbstractButton, QAbstractSpinBox, QComboBox
 
 from docks import bare, curves_of, press, run, spots
 from napari_shape_ensembles.explanation.single_curves import (
-    aligned,
-    mean_outline,
     nearest_and_farthest,
-    nearest_curves,
-    pooled_curve,
 )
 from napari_shape_ensembles.progress import report
 from napari_shape_ensembles.viewer import comparing
@@ -210,49 +206,12 @@ def test_the_card_shows_the_numbers_of_a_curve_with_their_units(done, explorer):
     assert f"distance from the mean shape: {done.result.distances['product'].iloc[row]:.4g}" in text
 
 
-def test_neighbours_are_the_nearest_in_both_images(done):
-    coordinates = np.hstack([done.result.t, done.result.l])
-    first = len(done.result.a)
-    for row in (0, first + 3):
-        a, b = nearest_curves(done.result, row)
-        assert len(a) == len(b) == 3
-        assert row not in [*a, *b]
-        distance = np.linalg.norm(coordinates - coordinates[row], axis=1)
-        others = [distance[i] for i in range(first, len(distance)) if i != row]
-        np.testing.assert_allclose(np.sort(others)[:3], distance[b])
-
-
 def test_a_neighbour_clicked_becomes_the_curve_of_the_card(done, explorer, qtbot):
     done.comparison.selection.pick([0])
     button = explorer.card.buttons[4]
     assert button.side == "B"
     press(button, qtbot)
     assert picked(done) == [button.row]
-
-
-def test_outlines_are_registered_on_the_mean_and_keep_their_size(done):
-    rows = [0, 5, len(done.result.a)]
-    outlines = aligned(done.result, rows)
-    np.testing.assert_allclose(outlines.mean(axis=1), 0, atol=1e-9)
-    for row, outline in zip(rows, outlines, strict=True):
-        original = pooled_curve(done.result, row)
-        extent = [np.ptp(outline, axis=0).max(), np.ptp(original, axis=0).max()]
-        assert 0.6 < extent[0] / extent[1] < 1.6
-        moved = aligned_copy(done, row)
-        np.testing.assert_allclose(np.abs(outline - moved).max(), 0, atol=0.05 * extent[0])
-    assert np.isfinite(mean_outline(done.result)).all()
-
-
-def aligned_copy(dock, row):
-    """The same curve turned by a quarter and moved, aligned again."""
-    from dataclasses import replace
-
-    from napari_shape_ensembles import Ensemble
-
-    result = dock.result
-    turned = [one @ [[0, 1], [-1, 0]] + 9 for one in (*result.a.curves, *result.b.curves)]
-    first = len(result.a)
-    return aligned(replace(result, a=Ensemble(turned[:first]), b=Ensemble(turned[first:])), [row])[0]
 
 
 def test_the_gallery_holds_the_usual_and_the_unusual_of_each_image(done, explorer, qtbot):

@@ -7,14 +7,14 @@ import numpy as np
 import pandas as pd
 import pytest
 from napari.components import ViewerModel
-from napari_shape_ensembles.viewer.views import comparison_view
 
 from curve_makers import blobs
 from napari_shape_ensembles import Comparison, Ensemble, Settings, compare
 from napari_shape_ensembles.io import CurveTable, read_comparison_view, read_curves, write_curves
-from napari_shape_ensembles.viewer.files import get_reader
+from napari_shape_ensembles.viewer.files import curves_reader
 from napari_shape_ensembles.viewer.inputs import source_of, symbol
 from napari_shape_ensembles.viewer.layers import is_own
+from napari_shape_ensembles.viewer.shown import comparison_view
 
 PLUGIN = "napari-shape-ensembles"
 
@@ -94,8 +94,8 @@ def test_annotations_of_several_images_open_as_one_layer_each(tmp_path, viewer):
 
 def test_json_of_something_else_is_left_to_others(tmp_path):
     (tmp_path / "x.json").write_text('{"a": 1}')
-    assert get_reader(str(tmp_path / "x.json")) is None
-    assert get_reader([str(tmp_path / "x.geojson"), str(tmp_path / "x.json")]) is None
+    assert curves_reader(str(tmp_path / "x.json")) is None
+    assert curves_reader([str(tmp_path / "x.geojson"), str(tmp_path / "x.json")]) is None
 
 
 def test_a_bad_file_leaves_no_layer_and_says_why(tmp_path, viewer):

@@ -8,15 +8,15 @@ from qtpy.QtCore import Qt
 from qtpy.QtWidgets import QAbstractButton, QApplication, QLabel, QTabBar
 
 from curve_makers import blobs
-from docks import opened, press, run, spots
+from docks import opened, press, put, run, spots
 from napari_shape_ensembles import Ensemble, Settings, compare
 from napari_shape_ensembles.progress import report
-from napari_shape_ensembles.viewer import inspecting, segmenting, shape_space_dock, studying
+from napari_shape_ensembles.viewer import explaining, inspecting, segmenting, studying
 from napari_shape_ensembles.viewer.docks.inspect import InspectCurves
 from napari_shape_ensembles.viewer.docks.landscape import LandscapeDock
 from napari_shape_ensembles.viewer.docks.segment import SegmentCurves
+from napari_shape_ensembles.viewer.docks.shape_space import ShapeSpaceDock
 from napari_shape_ensembles.viewer.docks.smoothing import SmoothingDock
-from napari_shape_ensembles.viewer.shape_space_dock import ShapeSpace
 
 
 def slow(*_, **__):
@@ -32,7 +32,7 @@ DOCKS = {
     "inspect": (InspectCurves, inspecting, "inspected", "inspect_button", lambda dock: dock.question),
     "landscape": (LandscapeDock, studying, "landscape_of", "run_button", lambda dock: dock.ranges["ranks"]),
     "smoothing": (SmoothingDock, studying, "smoothing_of", "run_button", lambda dock: dock.merge),
-    "space": (ShapeSpace, shape_space_dock, "explaining", "explain_button", lambda dock: dock.explorer.sliders[0]),
+    "space": (ShapeSpaceDock, explaining, "explain", "run_button", lambda dock: dock.explorer.sliders[0]),
 }
 
 
@@ -44,9 +44,9 @@ def ready(request, model, qtbot, monkeypatch):
         model.add_image(spots(seed, rows=3), name=name)
     dock = make(model)
     qtbot.addWidget(dock, before_close_func=lambda dock: settle(dock, qtbot))
-    if make is ShapeSpace:
+    if make is ShapeSpaceDock:
         a, b = (Ensemble(list(blobs(20, 60, seed=seed)), name=str(seed)) for seed in (1, 2))
-        dock.set_comparison(compare(a, b, Settings(landmarks=50, rank=5, permutations=99)))
+        put(compare(a, b, Settings(landmarks=50, rank=5, permutations=99)), model)
     monkeypatch.setattr(module, work, slow)
     dock.resize(420, 900)
     with qtbot.waitExposed(dock):

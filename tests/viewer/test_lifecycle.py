@@ -449,7 +449,7 @@ import sys, napari
 from qtpy.QtCore import QTimer
 from qtpy.QtWidgets import QApplication
 viewer = napari.Viewer()
-viewer.open_sample("napari-shape-ensembles", "undulation_difference")
+viewer.open_sample("napari-shape-ensembles", "simulated_treatment")
 _, dock = viewer.window.add_plugin_dock_widget("napari-shape-ensembles", "Compare shapes")
 dock.settings.controls["permutations"].setValue(20_000)
 dock.run_button.click()

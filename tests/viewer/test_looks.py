@@ -5,12 +5,12 @@ from html import escape
 import numpy as np
 import pytest
 from napari.settings import get_settings
-from napari_shape_ensembles.viewer.layer_groups import what_differs
 from qtpy.QtCore import Qt
 from qtpy.QtGui import QImage
 from qtpy.QtWidgets import QLabel, QWidget
 
 from docks import opened, press, run, spots
+from napari_shape_ensembles.viewer.layer_choice import what_differs
 from napari_shape_ensembles.viewer.panels.fonts import NamedLine
 from napari_shape_ensembles.viewer.panels.widgets import tip, wrapped
 
@@ -82,7 +82,7 @@ def test_what_stands_in_the_way_is_told_with_names_as_they_are(named, qtbot):
 
 def test_a_result_kept_is_told_with_names_as_they_are(named, qtbot):
     run(named, qtbot)
-    named.kept.keep(named.shown)
+    named.kept.show_kept(named.comparison.shown)
     assert named.kept.words in said(named)
 
 

@@ -7,7 +7,6 @@ import gc
 import threading
 import time
 import weakref
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -17,13 +16,15 @@ from napari.components import ViewerModel
 from qtpy.QtCore import QTimer
 
 from curve_makers import blobs
-from docks import press, run
+from docks import run
 from napari_shape_ensembles import Comparison, Ensemble, Settings, compare
 from napari_shape_ensembles.comparison.display import MARK, edge_width, simplified
-from napari_shape_ensembles.viewer import sides, tasks, worker
+from napari_shape_ensembles.progress import report
+from napari_shape_ensembles.viewer import sides, work
 from napari_shape_ensembles.viewer.color_features import COLOR_FEATURES
 from napari_shape_ensembles.viewer.inputs import Source
 from napari_shape_ensembles.viewer.layers import curve_layers, is_own, repaint
+from napari_shape_ensembles.viewer.runner import Runner
 
 
 def source(curves, name="one", scale=1.0):
@@ -174,10 +175,12 @@ def test_b7_b8_errors_are_returned_and_workers_are_freed(qtbot):
         raise RuntimeError("the reason")
 
     runner = Runner()
-    with qtbot.waitSignal(runner.ended, timeout=5000) as ended:
-        runner.start(failing())
-        alive = weakref.ref(runner._worker)
-    assert "the reason" in ended.args[0].reason
+    ended, alive = [], weakref.ref(failing)
+    runner.ended.connect(ended.append)
+    runner.start(failing)
+    del failing
+    qtbot.waitUntil(lambda: bool(ended), timeout=5000)
+    assert "the reason" in ended[0].reason
     qtbot.waitUntil(lambda: gc.collect() >= 0 and alive() is None, timeout=2000)
 
 
@@ -197,12 +200,12 @@ def test_b10_one_worker_at_a_time(qtbot):
         inside.pop()
         report("slept", 1, 1)
 
-    runner = Runner()
+    runner, ended = Runner(), []
+    runner.ended.connect(ended.append)
     for _ in range(4):
-        runner.start(steps())
+        runner.start(steps)
         qtbot.wait(30)
-    with qtbot.waitSignal(runner.ended, timeout=5000):
-        pass
+    qtbot.waitUntil(lambda: bool(ended), timeout=5000)
     assert max(most) == 1
 
 
@@ -249,25 +252,16 @@ def test_what_takes_long_is_never_done_by_the_windows_own_thread(bare_dock, qtbo
 
         monkeypatch.setattr(owner, name, noting)
 
-    names = [(sides, "trace"), (worker, "witness_values"), (worker, "curve_layers"), (tasks, "witness_values")]
-    for owner, name in (
-        *names,
-        (tasks, "layers_of"),
-        (tasks, "painted_data"),
-        (Comparison, "save"),
-        (tasks, "read_comparison_view"),
-    ):
+    names = ["compare", "witness_values", "curve_layers", "layers_of", "painted_data", "read_view"]
+    for owner, name in ((sides, "trace"), (Comparison, "save"), *((work, name) for name in names)):
         watched(owner, name)
     run(bare_dock, qtbot)
     path = tmp_path / "pair.comparison.npz"
-    for steps, then in (
-        (tasks.saving(bare_dock.shown, "product", path), lambda paths: None),
-        (tasks.opening(path), bare_dock.comparison.take_up),
-    ):
+    for act in (bare_dock.comparison.save, bare_dock.comparison.open):
         with qtbot.waitSignal(bare_dock.finished, timeout=30_000):
-            bare_dock.comparison.start(steps, then)
+            act(path)
     assert where == {name: {False} for name in where}
-    assert len(where) == 7
+    assert len(where) == 2 + len(names)
 
 
 def test_a_run_cancelled_while_its_curves_arrive_is_shown_in_full(bare_dock, model, qtbot):
@@ -288,47 +282,3 @@ def test_what_is_painted_already_is_not_painted_again(layers):
     layers[0].features.loc[0, "excluded"] = True
     repaint(layers[0], "product", (0.0, 2 * limits[1]))
     assert len(uploads) == 2
-
-
-def moment():
-    """Seconds on the clock, of work in all threads, and of this thread in line for a processor, where that is known."""
-    schedule = Path("/proc/thread-self/schedstat")
-    waited = int(schedule.read_text().split()[1]) / 1e9 if schedule.exists() else 0.0
-    return time.perf_counter(), time.process_time(), waited
-
-
-def longest_pause(dock, qtbot):
-    """Longest time in ms between two ticks of a timer while a comparison goes from its button to its end.
-
-    Less what other programs took: the time in line for a processor in which none of this process's threads had it.
-    """
-    timer, ticks = QTimer(), [moment()]
-    timer.timeout.connect(lambda: ticks.append(moment()))
-    # Ending hands layers to napari and draws; what is measured is the plugin's own work before.
-    dock.runner.ended.disconnect()
-    timer.start(5)
-    with qtbot.waitSignal(dock.runner.ended, timeout=60_000):
-        press(dock.run_button, qtbot)
-    timer.stop()
-    dock.runner.ended.connect(dock._end)
-    dock._show_idle()
-    clock, worked, waited = np.diff(ticks, axis=0).T
-    return 1000 * np.maximum(np.minimum(clock, worked), clock - waited).max()
-
-
-def test_the_window_is_never_blocked_for_100_ms_by_a_run(model, qtbot):
-    from docks import bare
-
-    for seed, name in ((1, "one"), (2, "two")):
-        curves = blobs(600, 150, seed=seed) * 10 + np.arange(600)[:, None, None] * 50
-        model.add_shapes(list(curves), shape_type="polygon", name=name)
-    dock = bare(model, qtbot)
-    dock.settings.controls["landmarks"].setValue(300)
-    dock.settings.controls["permutations"].setValue(1000)
-    gc.collect()
-    gc.freeze()  # or Python would look through all that earlier tests left, which is no work of a run
-    try:
-        # A busy machine delays single ticks; work that holds the interpreter does so every time.
-        assert min(longest_pause(dock, qtbot) for _ in range(3)) < 100
-    finally:
-        gc.unfreeze()

@@ -70,11 +70,11 @@ def inspected(dock, qtbot):
 
 def explained(dock, qtbot):
     press(dock.open_compare, qtbot)
-    (compare,) = dock._followed
+    compare = dock.viewer.window.add_plugin_dock_widget(PLUGIN, "Compare shapes")[1]
     compare.settings.load({"permutations": 199, "landmarks": 50, "rank": 20})
     ended(compare.finished, compare.run_button, qtbot)
     compare.parentWidget().close()
-    ended(dock.runner.ended, dock.explain_button, qtbot)
+    ended(dock.finished, dock.run_button, qtbot)
 
 
 def studied(dock, qtbot):
@@ -102,7 +102,7 @@ def words_of(part: QWidget) -> list[str]:
     if isinstance(part, ShareBar):
         return part.lines()
     if isinstance(part, Histogram):
-        return part.labels()
+        return list(part.labels)
     return [" ".join(part.labels())] if isinstance(part, ColorBar) else []
 
 

@@ -6,8 +6,8 @@ import tifffile
 from napari.components import ViewerModel
 from qtpy.QtCore import Qt
 
+from napari_shape_ensembles.viewer.docks.pixel_size import PixelSize, calibration_of
 from napari_shape_ensembles.viewer.inputs import symbol
-from napari_shape_ensembles.viewer.pixel_size import PixelSize, calibration_of
 
 IMAGE = np.zeros((20, 30), np.uint8)
 

@@ -7,9 +7,9 @@ from docks import run
 from napari_shape_ensembles.viewer.docks.compare import CompareShapes
 
 
-def powder(shared_data, image):
+def powder(real_data, image):
     """Polygons of the particles of one micrograph, as (row, column), that its border does not cut."""
-    data = np.load(shared_data / "ampis_powder" / "polygons.npz")
+    data = np.load(real_data / "ampis_powder" / "polygons.npz")
     outlines = np.split(data["xy"][:, ::-1].astype(float), data["offsets"][1:-1])
     inside = [(outline > 1).all() and (outline < (1022, 1534)).all() for outline in outlines]
     return [outlines[k] for k in np.flatnonzero((data["image"] == image) & (data["kind"] == 0) & inside)]
@@ -23,9 +23,9 @@ def test_grains_as_mapped_and_smoothed_differ_in_form_only(shared_data, model, q
     assert min(len(dock.result.a), len(dock.result.b)) > 400
 
 
-def test_two_fields_of_a_powder_differ_in_size_only(shared_data, model, qtbot):
+def test_two_fields_of_a_powder_differ_in_size_only(real_data, model, qtbot):
     for image in (0, 1):
-        model.add_shapes(powder(shared_data, image), shape_type="polygon", name=f"field {image}")
+        model.add_shapes(powder(real_data, image), shape_type="polygon", name=f"field {image}")
     dock = whole(model, qtbot)
     assert "1∧0" in run(dock, qtbot)
     assert (len(dock.result.a), len(dock.result.b)) == (174, 295)

@@ -1,6 +1,7 @@
 """Results that leave the dock and come back: its own menus are used, the dialogs answer by themselves."""
 
 import time
+from typing import get_args
 
 import npe2
 import numpy as np
@@ -12,14 +13,14 @@ from qtpy.QtCore import Qt
 from qtpy.QtWidgets import QApplication, QMessageBox
 
 from docks import bare, choose, curves_of, executed, opened, press, reopened, run, saved, spots
-from napari_shape_ensembles import ArchetypeSensitivity, Comparison, Settings
+from napari_shape_ensembles import ArchetypeSensitivity, Comparison, Outlines, Settings
 from napari_shape_ensembles.comparison.display import MARK
 from napari_shape_ensembles.io import SettingsFile, load_settings, read_curves, save_settings
+from napari_shape_ensembles.outlines import Method
 from napari_shape_ensembles.palette import COLOR_A, COLOR_B
 from napari_shape_ensembles.progress import report
 from napari_shape_ensembles.viewer import comparing, layers
 from napari_shape_ensembles.viewer.color_features import COLOR_FEATURES, witness_values
-from napari_shape_ensembles.viewer.inputs import SegmentationSettings
 
 PLUGIN = "napari-shape-ensembles"
 
@@ -44,13 +45,13 @@ def test_a_saved_result_opens_with_the_same_text_settings_painting_and_places(
     assert dock.results.used.text() == before
     assert dock.results.table.marked() == [result.case]
     assert dock.state == "done"
-    assert dock.settings.analysis() == result.settings
+    assert dock.settings.settings == result.settings
     assert dock.color_by.choice.currentData() == "area"
     assert [layer.name for layer in viewer.layers] == ["one curves", "two curves"]
     np.testing.assert_allclose(curves_of(viewer, "two").face_color, colours, atol=1 / 255)
     assert curves_of(viewer, "one").scale.tolist() == [0.5, 0.5]
     np.testing.assert_array_equal(dock.result.t, result.t)
-    assert dock.results.null_plots["Scale"].test is not None
+    assert dock.results.null_plots["Scale"].caption
 
 
 def test_a_reopened_result_says_that_its_images_are_missing_and_is_not_called_stale(done, qtbot, tmp_path, answer):
@@ -142,38 +143,21 @@ def test_the_dock_shape_space_takes_an_opened_result(done, qtbot, tmp_path, answ
     _, space = viewer.window.add_plugin_dock_widget(PLUGIN, "Shape space")
     answer(path)
     choose(dock.files, "Open comparison", qtbot)
-    assert space.comparison is dock.result
+    assert space.explanation.explored is dock.result
     assert dock.result.summary() == done.result.summary()
 
 
-@pytest.mark.parametrize("last", [0, 1])
-def test_a_dropped_file_is_taken_by_the_dock_that_was_used_last(done, qtbot, tmp_path, answer, last):
+def test_a_dropped_file_is_shown_by_every_dock_of_its_viewer_once(done, qtbot, tmp_path, answer):
     path = saved(done, answer, tmp_path / "pair.comparison.npz", qtbot)
     npe2.PluginManager.instance().discover()
     viewer = ViewerModel()
     docks = [bare(viewer, qtbot) for _ in range(2)]
-    for dock in (docks[1 - last], docks[last]):
-        dock.show()
-        qtbot.waitExposed(dock)
-    with qtbot.waitSignal(docks[last].finished, timeout=30_000):
+    with qtbot.waitSignal(docks[0].finished, timeout=30_000):
         viewer.open(path, plugin=PLUGIN)
-    third = bare(viewer, qtbot)
-    qtbot.wait(100)
-    assert [dock.result is None for dock in (docks[last], docks[1 - last], third)] == [False, True, True]
-    assert not any(dock.busy for dock in (*docks, third))
-
-
-def test_a_dropped_file_is_taken_by_the_dock_in_sight(done, qtbot, tmp_path, answer):
-    path = saved(done, answer, tmp_path / "pair.comparison.npz", qtbot)
-    npe2.PluginManager.instance().discover()
-    viewer = ViewerModel()
-    seen, hidden = bare(viewer, qtbot), bare(viewer, qtbot)
-    seen.show()
-    qtbot.waitExposed(seen)
-    hidden.opened.note_use()
-    with qtbot.waitSignal(seen.finished, timeout=30_000):
-        viewer.open(path, plugin=PLUGIN)
-    assert hidden.result is None
+    docks.append(bare(viewer, qtbot))
+    assert len({id(dock.result) for dock in docks}) == 1
+    assert {dock.results.text() for dock in docks} == {done.results.text()}
+    assert len(viewer.layers) == 2
 
 
 @pytest.mark.parametrize("by_button", [True, False], ids=["Open", "dropped"])
@@ -181,7 +165,7 @@ def test_an_unsaved_result_that_a_file_replaces_can_be_brought_back(done, model,
     path = saved(done, answer, tmp_path / "pair.comparison.npz", qtbot)
     done.settings.controls["rank"].setValue(10)
     run(done, qtbot)
-    done.color_by.choose("area")
+    done.comparison.color("area", 99)
     result, text = done.result, done.results.text()
     assert done.kept.isHidden()
     if by_button:
@@ -197,7 +181,7 @@ def test_an_unsaved_result_that_a_file_replaces_can_be_brought_back(done, model,
         press(done.kept.button, qtbot)
     assert done.result is result
     assert done.results.text() == text
-    assert done.settings.analysis().rank == 10
+    assert done.settings.settings.rank == 10
     assert done.color_by.choice.currentData() == "area"
     assert done.state == "done"
     assert done.comparison.unsaved
@@ -228,7 +212,7 @@ def test_a_result_of_a_notebook_is_shown_too(done, qtbot):
         done.result.to_layers(viewer)
     assert dock.result is done.result
     assert "outside the dock" in dock.results.origin.text()
-    assert "segmentation: not known" in dock.results.used.text()
+    assert "outlines: not known" in dock.results.used.text()
     assert "excluded" in curves_of(viewer, "one").features
 
 
@@ -397,51 +381,51 @@ def test_settings_go_to_a_file_and_come_back(bare_dock, qtbot, tmp_path, answer)
     controls = bare_dock.settings.controls
     controls["rank"].setValue(77)
     controls["smoothing"].setValue(2.5)
-    controls["split_touching"].setChecked(False)
+    controls["split_touching"].setCurrentIndex(controls["split_touching"].findData("none"))
     controls["keep_border"].setChecked(True)
     controls["outline_smoothing"].setValue(0.5)
     controls["archetype"].setCurrentIndex(2)
-    analysis, segmentation = bare_dock.settings.analysis(), bare_dock.settings.segmentation()
+    analysis, segmentation = bare_dock.settings.settings, bare_dock.settings.recipe
     path = answer(tmp_path / "mine.toml")
     assert "Saved mine.toml" in choose(bare_dock.files, "Save settings", qtbot)
     file = load_settings(path)
     assert file.analysis == analysis
-    assert file.segmentation == {"objects": "bright", "smoothing": 2.5, "split_touching": False}
-    assert file.outlines == {"smoothing": 0.5, "min_area": 16, "border": True}
+    assert file.outlines == segmentation
+    assert segmentation == Outlines(smoothing=2.5, split_touching="none", outline_smoothing=0.5, keep_border=True)
     other = bare(ViewerModel(), qtbot)
     assert "Settings of mine.toml are set." in choose(other.files, "Load settings", qtbot)
-    assert (other.settings.analysis(), other.settings.segmentation()) == (analysis, segmentation)
+    assert (other.settings.settings, other.settings.recipe) == (analysis, segmentation)
 
 
-def test_settings_without_a_control_are_kept_shown_and_can_be_taken_back(bare_dock, qtbot, tmp_path, answer):
+def test_whatever_a_file_sets_is_used_and_saved_again(bare_dock, qtbot, tmp_path, answer):
     wanted = Settings(bandwidth=(0.5, 1.0), archetype=5, landmarks=60, permutations=199)
-    save_settings(answer(tmp_path / "more.toml"), wanted)
+    recipe = Outlines(method="local", window=31, background=20, holes=True)
+    save_settings(answer(tmp_path / "more.toml"), SettingsFile(wanted, recipe))
     choose(bare_dock.files, "Load settings", qtbot)
-    assert bare_dock.settings.analysis() == wanted
-    assert "bandwidth = (0.5, 1.0)" in bare_dock.settings.more.words.text()
-    assert bare_dock.settings.segmentation() == SegmentationSettings()
+    assert (bare_dock.settings.settings, bare_dock.settings.recipe) == (wanted, recipe)
     run(bare_dock, qtbot)
     assert bare_dock.result.settings == wanted
-    press(bare_dock.settings.more.reset, qtbot)
-    assert bare_dock.settings.analysis().bandwidth == 1.0
-    assert bare_dock.settings.more.isHidden()
-    assert "bandwidth was (0.5, 1.0) and is 1.0" in bare_dock.stale.words.text()
+    assert bare_dock.comparison.shown.recipe == recipe
+    choose(bare_dock.files, "Save settings", qtbot)
+    assert load_settings(tmp_path / "more.toml") == SettingsFile(wanted, recipe)
 
 
-def test_settings_that_the_dock_cannot_have_are_named(bare_dock, qtbot, tmp_path, answer):
-    file = SettingsFile(Settings(landmarks=10), {"method": "li", "split_touching": "intensity"}, {"holes": True})
-    save_settings(answer(tmp_path / "other.toml"), file)
-    said = choose(bare_dock.files, "Load settings", qtbot)
-    for words in ("landmarks = 10", "method = li", "split_touching = intensity", "holes = True"):
-        assert words in said
+@pytest.mark.parametrize("method", get_args(Method))
+def test_files_of_every_method_are_loaded_whole(bare_dock, qtbot, tmp_path, answer, method):
+    needed = {"manual": {"threshold": 0.5}, "level": {"quantile": 0.6}}.get(method, {})
+    recipe = Outlines(method=method, split_touching="intensity", **needed)
+    save_settings(answer(tmp_path / "other.toml"), SettingsFile(Settings(landmarks=10), recipe))
+    assert choose(bare_dock.files, "Load settings", qtbot) == "Settings of other.toml are set."
+    assert bare_dock.session.choices.recipe == bare_dock.settings.recipe == recipe
+    assert bare_dock.settings.settings.landmarks == 10
 
 
 @pytest.mark.parametrize("content", ["[analysis]\nrank = -1", "nonsense", "[segmentation]\nx = 1", "[outlines]\nx = 1"])
 def test_bad_settings_change_nothing(bare_dock, qtbot, tmp_path, answer, content):
     answer(tmp_path / "bad.toml").write_text(content)
-    before = bare_dock.settings.values()
+    before = bare_dock.settings.recipe, bare_dock.settings.settings
     assert choose(bare_dock.files, "Load settings", qtbot).startswith("⚠")
-    assert bare_dock.settings.values() == before
+    assert (bare_dock.settings.recipe, bare_dock.settings.settings) == before
 
 
 def test_settings_that_cannot_be_written_or_found_are_said(bare_dock, qtbot, tmp_path, answer):

@@ -77,9 +77,9 @@ def test_the_null_distribution_is_drawn_with_observed_value_and_threshold(bare_d
     run(bare_dock, qtbot)
     for name, test in (("Undulation", bare_dock.result.undulation), ("Scale", bare_dock.result.scale)):
         plot = bare_dock.results.null_plots[name]
-        assert f"{test.mmd:.3f}" in plot.caption()
-        assert f"{test.threshold:.3f}" in plot.caption()
-        low, high = plot.span()
+        assert f"{test.mmd:.3f}" in plot.caption
+        assert f"{test.threshold:.3f}" in plot.caption
+        low, high = plot.span
         assert low < min(test.null.min(), test.mmd)
         assert max(test.null.max(), test.mmd, test.threshold) < high
         plot.resize(300, plot.sizeHint().height())
@@ -95,8 +95,8 @@ def test_a_threshold_out_of_reach_is_said_and_not_drawn(qtbot):
     plot = NullPlot("Scale")
     qtbot.addWidget(plot)
     plot.show_test(mmd_test(np.arange(3.0), np.arange(4.0), permutations=20, significance=0.01))
-    assert "out of reach" in plot.caption()
-    assert np.isfinite(plot.span()).all()
+    assert "out of reach" in plot.caption
+    assert np.isfinite(plot.span).all()
     assert not plot.grab().isNull()
 
 

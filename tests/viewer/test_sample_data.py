@@ -1,69 +1,40 @@
-"""The four sample pairs, and the synthesis they are made of."""
+"""*File > Open Sample*: what its entries are called, and the layers they open."""
 
 from functools import cache
 from importlib import import_module
 
 import numpy as np
 import pytest
-from napari.layers import Image
-from npe2 import PluginManifest
-from scipy.ndimage import distance_transform_edt, label
-from skimage.segmentation import find_boundaries
+from napari.layers import Image, Labels, Layer, Shapes
+from npe2 import PluginManager, PluginManifest
+from qtpy.QtCore import QTimer
 
-from napari_shape_ensembles import (
-    Ensemble,
-    Settings,
-    compare,
-    decompose,
-    extract_curves,
-    segment,
-    to_landmarks,
-)
-from napari_shape_ensembles.samples import synthetic
+from napari_shape_ensembles import samples
 from napari_shape_ensembles.viewer import sample_data
 
-ROWS = {
-    sample_data.no_difference: "1∧1",
-    sample_data.scale_difference: "1∧0",
-    sample_data.undulation_difference: "0∧1",
-    sample_data.both_differences: "0∧0",
+PLUGIN = "napari-shape-ensembles"
+KINDS = {
+    "powder": Image,
+    "powder_outlines": Shapes,
+    "nuclei": Image,
+    "nuclei_labels": Labels,
+    "cells": Shapes,
+    "simulated_fields": Image,
+    "simulated_sieving": Image,
+    "simulated_treatment": Image,
+    "simulated_rolling": Image,
 }
-each_sample = pytest.mark.parametrize("sample", ROWS, ids=lambda sample: sample.__name__)
+
+
+@pytest.fixture(autouse=True)
+def plugins():
+    """Samples that a viewer without a window knows too."""
+    PluginManager.instance().discover()
 
 
 @cache
-def drawn(sample, seed=0):
-    return sample(seed)
-
-
-@cache
-def outlines(sample, seed=0):
-    """Both ensembles of a sample by the defaults of every step."""
-    return tuple(
-        extract_curves(segment(image), scale=shown["scale"], unit="µm", name=shown["name"])
-        for image, shown, _ in drawn(sample, seed)
-    )
-
-
-@each_sample
-def test_a_sample_is_two_images_in_micrometres(sample):
-    layers = [Image(image, **shown) for image, shown, kind in drawn(sample) if kind == "image"]
-    assert len(layers) == 2
-    for layer in layers:
-        assert {str(unit) for unit in layer.units} == {"micrometer"}
-        assert layer.scale[0] == layer.scale[1] < 2
-        assert layer.ndim == 2
-        assert not layer.rgb
-    assert layers[0].name != layers[1].name
-    np.testing.assert_array_equal(layers[0].scale, layers[1].scale)
-
-
-def test_the_menu_of_samples_names_each_of_them_with_its_row():
-    manifest = PluginManifest.from_distribution("napari-shape-ensembles").contributions
-    commands = {command.id: command.python_name for command in manifest.commands}
-    opened = {imported(commands[entry.command]): entry.display_name for entry in manifest.sample_data}
-    assert opened.keys() == ROWS.keys()
-    assert all(ROWS[sample] in title for sample, title in opened.items())
+def pair_of(key):
+    return getattr(samples, key)()
 
 
 def imported(python_name):
@@ -71,120 +42,49 @@ def imported(python_name):
     return getattr(import_module(module), name)
 
 
-@each_sample
-def test_the_second_image_lies_right_of_the_first(sample):
-    first, second = (Image(image, **shown) for image, shown, _ in drawn(sample))
+def test_the_menu_lists_every_sample_by_its_title():
+    manifest = PluginManifest.from_distribution(PLUGIN).contributions
+    commands = {command.id: command for command in manifest.commands}
+    assert [entry.key for entry in manifest.sample_data] == list(KINDS)
+    assert {entry.key for entry in manifest.sample_data} == {*samples.__all__} - {"SamplePair"}
+    for entry in manifest.sample_data:
+        assert entry.display_name == commands[entry.command].title == pair_of(entry.key).title
+        assert imported(commands[entry.command].python_name) is getattr(sample_data, entry.key)
+
+
+@pytest.mark.parametrize("key", KINDS)
+def test_a_pair_becomes_two_layers_side_by_side(key):
+    pair = pair_of(key)
+    first, second = layers = [Layer.create(*data) for data in sample_data.pair_layers(pair)]
+    assert all(type(layer) is KINDS[key] for layer in layers)
+    assert (first.name, second.name) == pair.names
+    for layer in layers:
+        assert layer.ndim == 2
+        assert tuple(layer.scale) == (pair.pixel_size, pair.pixel_size)
+        assert {str(unit) for unit in layer.units} == {"micrometer" if pair.unit == "µm" else "pixel"}
+        assert layer.metadata == {"source": pair.source, "licence": pair.licence}
     assert second.extent.world[0, 1] > first.extent.world[1, 1]
-    assert second.extent.world[0, 0] == first.extent.world[0, 0]
 
 
-@each_sample
-def test_a_sample_is_the_same_at_every_call(sample):
-    for (one, shown, _), (other, again, _) in zip(drawn(sample), sample(), strict=True):
-        assert one.tobytes() == other.tobytes()
-        assert shown == again
+def test_outlines_drawn_by_hand_lie_over_their_micrographs(model):
+    images, drawn = (model.open_sample(PLUGIN, key) for key in ("powder", "powder_outlines"))
+    for image, shapes in zip(images, drawn, strict=True):
+        np.testing.assert_array_equal(image.translate, shapes.translate)
+        np.testing.assert_array_less(image.extent.world[0], shapes.extent.world[0] + 1)
+        np.testing.assert_array_less(shapes.extent.world[1], image.extent.world[1] + 1)
 
 
-@each_sample
-def test_another_seed_draws_another_pair(sample):
-    assert not np.array_equal(drawn(sample)[0][0], drawn(sample, 1)[0][0])
+def test_the_window_goes_on_while_a_sample_is_drawn(model, qtbot):
+    seen = []
+    timer = QTimer()
+    timer.timeout.connect(lambda: seen.append(len(model.layers)))
+    timer.start(20)
+    layers = model.open_sample(PLUGIN, "simulated_fields", seed=2)
+    assert len(seen) > 10
+    assert set(seen) == {0}
+    np.testing.assert_array_equal(layers[0].data, samples.simulated_fields(2).a)
 
 
-@each_sample
-def test_grey_levels_and_noise_are_alike_in_both_images(sample):
-    dark, bright, noise = np.transpose([_levels(image) for image, _, _ in drawn(sample)])
-    np.testing.assert_allclose(dark[1], dark[0], rtol=0.05)
-    np.testing.assert_allclose(bright[1], bright[0], rtol=0.03)
-    np.testing.assert_allclose(noise[1], noise[0], rtol=0.05)
-
-
-def _levels(image):
-    objects = segment(image, split_touching=False) > 0
-    depth = distance_transform_edt(objects)
-    far = (depth > 6) & (depth < 12)
-    neighbours = far[:, 1:] & far[:, :-1]
-    steps = np.diff(image.astype(float), axis=1)[neighbours]
-    return np.median(image[~objects]), np.median(image[far]), steps.std()
-
-
-@each_sample
-def test_nearly_every_object_is_found_whole(sample):
-    for ensemble in outlines(sample):
-        area = ensemble.features["area"]
-        assert 150 < len(ensemble) < 400
-        assert (area < np.median(area) / 8).sum() <= 3
-
-
-@pytest.mark.parametrize("seed", [0, 1])
-@each_sample
-def test_the_default_path_ends_in_the_row_of_the_sample(sample, seed):
-    verdict = compare(*outlines(sample, seed))
-    assert verdict.case == ROWS[sample]
-    for test in (verdict.undulation, verdict.scale):
-        assert test.p_value <= 0.003 or test.p_value > 0.05
-
-
-@pytest.mark.parametrize(("seed", "archetype"), [(1, "random"), (2, "random"), (3, "mean")])
-@each_sample
-def test_the_row_depends_on_no_choice_of_archetype(sample, seed, archetype):
-    assert compare(*outlines(sample), Settings(seed=seed, archetype=archetype)).case == ROWS[sample]
-
-
-@pytest.mark.parametrize("roughness", [0.0, 0.016, 0.05])
-def test_forms_have_unit_scale_however_rough_they_are(roughness):
-    forms = synthetic.draw_forms(np.random.default_rng(3), 20, roughness=roughness, waves=(6, 14))
-    _, scale = decompose(to_landmarks(Ensemble(forms)))
-    np.testing.assert_allclose(scale, np.broadcast_to(np.eye(2), scale.shape), atol=2e-3)
-
-
-def test_scales_have_the_size_and_elongation_asked_for():
-    scales = synthetic.draw_scales(np.random.default_rng(3), 4000, size=16, spread=0.1, elongation=1.4)
-    extents = np.linalg.eigvalsh(scales)
-    np.testing.assert_allclose(np.median(np.sqrt(extents.prod(axis=1))), 16, rtol=0.01)
-    np.testing.assert_allclose(np.median(extents[:, 1] / extents[:, 0]), 1.4, rtol=0.01)
-    np.testing.assert_allclose(scales, scales.swapaxes(1, 2))
-
-
-def test_scattered_objects_keep_their_area_and_their_distance():
-    rng = np.random.default_rng(3)
-    discs = 10 * np.sqrt(2) * synthetic.draw_forms(rng, 12, roughness=0, waves=(6, 7))
-    coverage, numbers = synthetic.scatter(rng, discs, (300, 300), gap=6)
-    for number in np.unique(numbers[numbers > 0]):
-        here = numbers == number
-        assert label(here)[1] == 1
-        others = (numbers > 0) & ~here
-        assert distance_transform_edt(~others)[here].min() > 6
-        if not here[[0, -1]].any() and not here[:, [0, -1]].any():
-            area = Ensemble([discs[number - 1]]).features["area"].item()
-            np.testing.assert_allclose(coverage[here].sum(), area, rtol=0.01)
-
-
-def test_a_crowded_scene_is_refused():
-    rng = np.random.default_rng(3)
-    forms = 20 * synthetic.draw_forms(rng, 40, roughness=0, waves=(6, 7))
-    with pytest.raises(ValueError, match="no room left"):
-        synthetic.scatter(rng, forms, (100, 100))
-
-
-def test_distances_in_a_stretched_tiling_are_those_seen():
-    distance, grain = synthetic.tile(np.random.default_rng(3), (300, 300), spacing=50, waviness=0, stretch=(0.8, 1.25))
-    seen = distance_transform_edt(~find_boundaries(grain, mode="thick")) + 0.5
-    inner = (slice(20, -20), slice(20, -20))  # nearer to the border, a boundary may lie outside the scene
-    wrong = np.abs(distance - seen)[inner][distance[inner] < 8] > 1
-    assert wrong.mean() < 0.005
-    assert 300**2 / 50**2 < len(np.unique(grain)) < 340**2 / 44**2
-
-
-def test_a_random_field_has_mean_0_and_variance_1():
-    field = synthetic.random_field(np.random.default_rng(3), (128, 96), wavelength=10)
-    assert field.shape == (128, 96)
-    np.testing.assert_allclose([field.mean(), field.std()], [0, 1], atol=1e-12)
-
-
-def test_an_exposure_counts_from_darkness_to_full_light():
-    rng = np.random.default_rng(3)
-    dark, full = (synthetic.expose(rng, np.full((200, 200), light), photons=400, shading=0) for light in (0, 1))
-    assert dark.dtype == full.dtype == np.uint16
-    np.testing.assert_allclose(full.mean(), 3500, rtol=0.01)
-    assert 90 < dark.mean() < 120
-    np.testing.assert_allclose(full.std(), 3400 / 400 * np.sqrt(400 + 25), rtol=0.05)
+def test_an_error_while_drawing_reaches_who_opened_the_sample(model, qtbot):
+    with pytest.raises(ValueError, match="negative"):
+        model.open_sample(PLUGIN, "simulated_fields", seed=-1)

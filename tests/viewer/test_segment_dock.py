@@ -55,7 +55,7 @@ def test_a_preview_lies_over_the_image_before_anything_is_committed(dock, viewer
     assert viewer.layers.selection.active == image
     assert len(dock.segmentation.preview.diameters) == 36
     assert "36 objects" in dock.count.text()
-    assert "µm" in dock.sizes.labels()[1]
+    assert "µm" in dock.sizes.labels[1]
     assert dock.sizes.counts().sum() == 36
 
 
@@ -66,7 +66,7 @@ def test_every_control_changes_the_preview_and_the_count(dock, qtbot):
     turn(dock, qtbot, "min_area", 10_000)
     assert len(dock.segmentation.preview.diameters) == 0
     assert "36 left out: smaller than 10000 px (dotted)" in dock.count.text()
-    assert dock.sizes.labels()[1] == "no objects"
+    assert dock.sizes.labels[1] == "no objects"
     turn(dock, qtbot, "min_area", 16)
     turn(dock, qtbot, "objects", "dark")
     assert "left out: touching the image border" in dock.count.text()

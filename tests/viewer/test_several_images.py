@@ -12,9 +12,9 @@ from qtpy.QtWidgets import QApplication
 
 from docks import bare, choose, executed, press, reopened, run, same, saved, set_choices, spots
 from napari_shape_ensembles import Comparison, Ensemble, compare, decision_landscape
-from napari_shape_ensembles.viewer import staleness
-from napari_shape_ensembles.viewer.inputs import ensemble_of
+from napari_shape_ensembles.viewer import task
 from napari_shape_ensembles.viewer.docks.landscape import LandscapeDock
+from napari_shape_ensembles.viewer.inputs import ensemble_of
 
 # Micrometres per pixel, so that places and lengths of the images differ.
 IMAGES = {"one": 0.5, "two": 0.5, "three": 0.25, "four": 0.5}
@@ -175,16 +175,14 @@ def test_swapping_exchanges_the_samples(dock, qtbot):
     assert (ticked(dock.sides.groups.a), ticked(dock.sides.groups.b)) == (B, A)
 
 
-def test_only_the_lists_that_are_shown_listen(model, qtbot):
-    before = len(with_images(model).layers.events.inserted.callbacks)
-    dock = bare(model, qtbot)
+def test_only_the_lists_that_are_shown_hold_layers(model, qtbot):
+    dock = bare(with_images(model), qtbot)
     for several in (True, False) * 3:
         dock.sides.several.click()
-        assert (dock.sides.pair.following, dock.sides.groups.following) == (not several, several)
-    dock.sides.rest()
-    assert len(model.layers.events.inserted.callbacks) == before
-    dock.sides.several.click()
-    assert not dock.session.choices.sides.following
+        assert (dock.sides.pair.a.count() > 0, dock.sides.groups.a.count() > 0) == (not several, several)
+    listening = len(model.layers.events.callbacks)
+    dock.session.choices.sides.rest()
+    assert len(model.layers.events.callbacks) == listening - 1
 
 
 # Lifecycle -----------------------------------------------------------------------------------------------------
@@ -385,7 +383,7 @@ def test_side_by_side_never_shows_curves_over_another_image(done, model, qtbot, 
 
 def test_side_by_side_looks_at_no_pixel(done, qtbot, monkeypatch):
     looked = []
-    monkeypatch.setattr(staleness, "fingerprint", lambda *_: looked.append(1))
+    monkeypatch.setattr(task, "fingerprint", lambda *_: looked.append(1))
     press(done.results.side_by_side, qtbot)
     press(done.results.side_by_side, qtbot)
     assert not looked

@@ -1,19 +1,20 @@
 """The dock Shape space as a person uses it: take the comparison, move, play, explain, choose, add, save."""
 
+import time
 from dataclasses import replace
 
 import numpy as np
 import pytest
 from qtpy.QtCore import QPoint, Qt
-from qtpy.QtWidgets import QFileDialog, QPushButton, QSlider
+from qtpy.QtWidgets import QPushButton, QSlider
 from scipy.spatial.distance import pdist
 
-from curve_makers import blobs, ellipse
-from docks import opened, press, run, spots
+from curve_makers import blobs
+from docks import opened, press, put, run, spots
 from napari_shape_ensembles import Ensemble, Settings, compare
-from napari_shape_ensembles.explanation.shape_paths import Geodesic, ShapePlaces, lipschitz
-from napari_shape_ensembles.shapes import TrigonometricExpansion
-from napari_shape_ensembles.viewer import tasks
+from napari_shape_ensembles.explanation.shape_paths import ShapePlaces
+from napari_shape_ensembles.progress import report
+from napari_shape_ensembles.viewer import explaining
 from napari_shape_ensembles.viewer.panels.distributions import PairedHistogram, ShareBar
 from napari_shape_ensembles.viewer.panels.shape_canvas import round_length
 
@@ -34,7 +35,7 @@ def opened_space(viewer):
 @pytest.fixture
 def space(viewer, result):
     widget = opened_space(viewer)
-    widget.set_comparison(result)
+    put(result, viewer)
     return widget
 
 
@@ -44,8 +45,8 @@ def explained(space, qtbot):
 
 
 def explain(space, qtbot):
-    with qtbot.waitSignal(space.runner.ended, timeout=60_000):
-        press(space.explain_button, qtbot)
+    with qtbot.waitSignal(space.finished, timeout=60_000):
+        press(space.run_button, qtbot)
     return space
 
 
@@ -55,26 +56,26 @@ def shown(space):
 
 def test_without_a_comparison_it_says_how_to_get_one_and_opens_the_dock(viewer, qtbot):
     space = opened_space(viewer)
-    assert "Open the dock Compare shapes" in space.status.text()
+    assert "Open the dock Compare shapes" in space.reason.text()
     assert space.explorer.isHidden()
     for seed in (1, 2):
         viewer.add_image(spots(seed), name=str(seed))
     press(space.open_compare, qtbot)
-    compare_dock = next(dock for dock in viewer.window.dock_widgets.values() if hasattr(dock, "run_button"))
+    compare_dock = next(dock for dock in viewer.window.dock_widgets.values() if hasattr(dock, "sides"))
     compare_dock.settings.controls["permutations"].setValue(199)
     run(compare_dock, qtbot)
-    assert space.comparison is compare_dock.result
-    assert space.comparison.summary() in space.status.text()
+    assert space.explanation.explored is compare_dock.result
+    assert space.explanation.explored.summary() in space.status.text()
     assert not space.explorer.isHidden()
 
 
 def test_a_result_that_is_there_already_is_taken_and_a_new_one_replaces_it(dock, viewer, qtbot):
     run(dock, qtbot)
     space = opened_space(viewer)
-    first = space.comparison
+    first = space.explanation.explored
     assert first is dock.result
     run(dock, qtbot)
-    assert space.comparison is dock.result is not first
+    assert space.explanation.explored is dock.result is not first
 
 
 def test_a_dock_opened_later_is_found(viewer, qtbot):
@@ -85,8 +86,7 @@ def test_a_dock_opened_later_is_found(viewer, qtbot):
         viewer.add_image(spots(seed), name=str(seed))
     compare_dock = opened(viewer, qtbot)
     run(compare_dock, qtbot)
-    space.look_for_comparison()
-    assert space.comparison is compare_dock.result
+    assert space.explanation.explored is compare_dock.result
 
 
 def test_sliders_move_the_shape_along_their_coordinate(space, result):
@@ -120,21 +120,6 @@ def test_the_path_runs_from_one_mean_to_the_other(space, result):
     assert "mean of A → mean of B, 100%" in space.explorer.shape()[1]
 
 
-def test_a_geodesic_between_two_curves_ends_at_them_and_goes_evenly(result):
-    from napari_shape_ensembles.shapes import decompose, grassmann, spd
-
-    places = ShapePlaces(result)
-    start, end = (places.curve(row)[0] for row in (3, 50))
-    path = Geodesic(places, start, end)
-    np.testing.assert_allclose(path.at(0), places.draw(start), atol=1e-9)
-    undulation, scale = decompose(np.stack([path.at(time) for time in (0, 0.25, 0.5, 1)]))
-    target, last = decompose(places.draw(end)[None])
-    assert grassmann.dist(undulation[-1], target[0]) == pytest.approx(0, abs=1e-8)
-    np.testing.assert_allclose(np.linalg.eigvalsh(scale[-1]), np.linalg.eigvalsh(last[0]), rtol=1e-9)
-    for steps in (grassmann.dist(undulation[0], undulation), spd.dist(scale[0], scale)):
-        np.testing.assert_allclose(steps / steps[-1], [0, 0.25, 0.5, 1], atol=1e-6)
-
-
 def test_the_drawing_of_a_curve_tends_to_its_outline_with_the_rank(space, result):
     explorer = space.explorer
     explorer.show_curve(40)
@@ -149,17 +134,10 @@ def test_the_drawing_of_a_curve_tends_to_its_outline_with_the_rank(space, result
     assert pdist(outline).max() == pytest.approx(pdist(result.b.curves[10]).max(), rel=0.01)
 
 
-def test_the_lipschitz_constant_is_that_of_the_fourier_series():
-    assert lipschitz(ellipse(2.0, 2.0, 60)) == pytest.approx(1)
-    u = ellipse(3.0, 1.0, 200)
-    series = TrigonometricExpansion.through(u[None])
-    assert lipschitz(u) == pytest.approx(float(series.lipschitz()[0] / series.lengths()[0]), rel=1e-4)
-
-
 @pytest.mark.parametrize("tab", [0, 1, 2])
 def test_play_moves_the_slider_in_use_until_it_is_pressed_again(viewer, result, qtbot, tab):
     space = opened_space(viewer)
-    space.set_comparison(result)
+    put(result, viewer)
     explorer = space.explorer
     explorer.tabs.setCurrentIndex(tab)
     slider = (explorer.sliders[0], explorer.time, explorer.rank)[tab]
@@ -188,7 +166,7 @@ def test_explaining_fills_the_pages(explained, result):
     assert explained.explorer.mode_boxes[0].value() == top + 1
     assert f"Mode {top + 1} " in panel.mode_words.text()
     assert len(panel.mode_canvas.shapes()) == 3
-    assert explained.comparison.summary() in explained.status.text()
+    assert explained.explanation.explored.summary() in explained.status.text()
     of_a, of_b = panel.gallery.indices()
     assert max(of_a) < 30 <= min(of_b)
 
@@ -221,35 +199,33 @@ def test_the_gallery_follows_the_kind_and_a_click_shows_the_curve(explained, qtb
 
 
 def test_cancel_stops_an_explanation(space, qtbot, monkeypatch):
-    import time
-
     def slow(_):
-        for _ in range(500):
-            yield tasks.STEPS[0]
+        for step in range(500):
+            report("counting", step, 500)
             time.sleep(0.01)
 
-    monkeypatch.setattr(tasks, "explanation_steps", slow)
-    press(space.explain_button, qtbot)
-    assert not space.explain_button.isEnabled()
+    monkeypatch.setattr(explaining, "explain", slow)
+    press(space.run_button, qtbot)
+    assert not space.run_button.isEnabled()
+    qtbot.waitUntil(lambda: "Counting" in space.step.text(), timeout=5000)
     press(space.cancel_button, qtbot)
     assert space.status.text() == "Cancelled."
-    assert space.explain_button.isEnabled()
+    assert space.run_button.isEnabled()
     assert space.panel.explanation is None
 
 
 def test_an_error_is_said_in_place(space, qtbot, monkeypatch):
     def failing(_):
-        yield tasks.STEPS[0]
         raise RuntimeError("the reason")
 
-    monkeypatch.setattr(tasks, "explanation_steps", failing)
+    monkeypatch.setattr(explaining, "explain", failing)
     explain(space, qtbot)
     assert "the reason" in space.status.text()
-    assert space.explain_button.isEnabled()
+    assert space.run_button.isEnabled()
 
 
-def test_another_comparison_drops_the_explanation(explained, result):
-    explained.set_comparison(compare(result.b, result.a, QUICK))
+def test_another_comparison_drops_the_explanation(explained, result, viewer):
+    put(compare(result.b, result.a, QUICK), viewer)
     assert explained.panel.explanation is None
     assert explained.panel.table.rowCount() == 0
     assert explained.save_report.isHidden()
@@ -275,19 +251,19 @@ def test_a_result_that_no_longer_holds_is_out_of_date_here_too(beside, dock, vie
     qtbot.waitUntil(lambda: not out_of_date(beside), timeout=2000)
     dock.settings.controls["rank"].setValue(21)
     assert "rank was 20 and is 21" in out_of_date(beside)
-    before = beside.comparison
+    before = beside.explanation.explored
     with qtbot.waitSignal(dock.finished, timeout=30_000):
         press(beside.stale.button, qtbot)
-    assert beside.comparison is dock.result is not before
+    assert beside.explanation.explored is dock.result is not before
     assert not out_of_date(beside)
 
 
 def test_a_failed_run_of_compare_shapes_outdates_what_is_explored(beside, dock, viewer, qtbot):
-    before = beside.comparison
+    before = beside.explanation.explored
     viewer.layers["two"].units = ("pixel", "pixel")
     run(dock, qtbot)
     assert dock.state == "error"
-    assert beside.comparison is before
+    assert beside.explanation.explored is before
     assert "the run after it has failed" in out_of_date(beside)
     viewer.layers["two"].units = ("um", "um")
     with qtbot.waitSignal(dock.finished, timeout=30_000):
@@ -298,27 +274,34 @@ def test_a_failed_run_of_compare_shapes_outdates_what_is_explored(beside, dock, 
 def test_it_tells_while_compare_shapes_is_closed_and_opens_it_to_run_again(beside, dock, viewer, qtbot):
     viewer.window._qt_window.show()
     beside.parentWidget().show()
+    data = viewer.layers["two"].events.data
+    both = len(data.callbacks)
     dock.parentWidget().close()
-    qtbot.waitUntil(lambda: not dock.sides.following, timeout=2000)
+    qtbot.waitUntil(lambda: len(data.callbacks) < both, timeout=2000)
     viewer.layers["two"].data = spots(7)
     qtbot.waitUntil(lambda: "two was changed" in out_of_date(beside), timeout=2000)
     with qtbot.waitSignal(dock.finished, timeout=30_000):
         press(beside.stale.button, qtbot)
+    assert not dock.isHidden()
     assert not out_of_date(beside)
     dock.parentWidget().close()
-    qtbot.waitUntil(lambda: not dock.sides.following, timeout=2000)
+    qtbot.waitUntil(lambda: len(data.callbacks) < both, timeout=2000)
     viewer.layers.remove("two")
     qtbot.waitUntil(lambda: "a layer was deleted" in out_of_date(beside), timeout=2000)
 
 
-def test_closed_it_listens_to_no_layer(beside, viewer, qtbot):
+def test_closed_it_listens_to_no_layer(dock, viewer, qtbot):
+    run(dock, qtbot)
     data = viewer.layers["one"].events.data
     before = len(data.callbacks)
+    space = opened_space(viewer)
     viewer.window._qt_window.show()
-    beside.parentWidget().show()
+    space.parentWidget().show()
     assert len(data.callbacks) == before + 1
-    beside.parentWidget().close()
+    space.parentWidget().close()
     qtbot.waitUntil(lambda: len(data.callbacks) == before, timeout=2000)
+    space.parentWidget().show()
+    assert len(data.callbacks) == before + 1
 
 
 def test_checking_robustness_keeps_the_explanation_and_takes_over_its_verdict(beside, dock, qtbot):
@@ -326,14 +309,14 @@ def test_checking_robustness_keeps_the_explanation_and_takes_over_its_verdict(be
     beside.panel.table.selectRow(3)
     with qtbot.waitSignal(dock.finished, timeout=60_000):
         press(dock.results.check, qtbot)
-    assert beside.comparison is dock.result
+    assert beside.explanation.explored is dock.result
     assert beside.panel.explanation.comparison is dock.result
     assert beside.panel.table.currentRow() == 3
     assert not beside.save_report.isHidden()
 
 
-def test_an_explanation_says_so_when_its_comparison_turns_out_to_be_inconclusive(explained, result):
-    explained.set_comparison(replace(result, row_depends_on_archetype=True))
+def test_an_explanation_says_so_when_its_comparison_turns_out_to_be_inconclusive(explained, result, viewer):
+    put(replace(result, row_depends_on_archetype=True), viewer)
     assert "The comparison is inconclusive" in explained.panel.sentences.text()
 
 
@@ -362,21 +345,12 @@ def test_the_selected_curve_of_a_layer_can_be_taken(dock, viewer, qtbot):
     assert "Select one curve" not in space.status.text()
 
 
-@pytest.mark.parametrize(
-    ("name", "words"),
-    [
-        ("why.html", "Report saved: why.html"),
-        ("why.doc", "saved as .html or .pdf"),
-        ("nowhere/why.html", "why.html cannot be written: No such file"),
-    ],
-)
-def test_the_report_is_saved_where_the_dialog_says(explained, qtbot, tmp_path, monkeypatch, name, words):
-    path = tmp_path / name
-    monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_: (str(path), ""))
-    with qtbot.waitSignal(explained.runner.ended, timeout=60_000):
+def test_the_report_is_saved_where_the_dialog_says(explained, qtbot, tmp_path, answer):
+    path = answer(tmp_path / "why.html")
+    with qtbot.waitSignal(explained.finished, timeout=60_000):
         press(explained.save_report, qtbot)
-    assert words in explained.status.text()
-    assert path.exists() == (name == "why.html")
+    assert explained.status.text() == "Report saved: why.html"
+    assert path.exists()
 
 
 def test_every_control_has_a_tooltip(space):
@@ -404,3 +378,24 @@ def test_bars_and_lengths(qtbot):
     densities.show_samples(np.zeros(5), np.zeros(3))
     assert bar.grab().width() > 0
     assert densities.grab().width() > 0
+
+
+def test_a_dock_that_is_closed_and_opened_again_shows_the_explanation_without_finding_it_anew(
+    explained, viewer, qtbot, monkeypatch
+):
+    monkeypatch.setattr(explaining, "explain", pytest.fail)
+    viewer.window._qt_window.show()
+    sentences, modes = explained.panel.sentences.text(), explained.panel.table.rowCount()
+    frame = explained.parentWidget()
+    frame.close()
+    qtbot.wait(50)
+    frame.show()
+    assert explained.panel.sentences.text() == sentences
+    press(frame.title.close_button, qtbot)
+    assert opened_space(viewer) is not explained
+    with qtbot.waitSignal(explained.destroyed, timeout=5000):
+        explained.deleteLater()
+    again = opened_space(viewer)
+    assert again.panel.sentences.text() == sentences
+    assert again.panel.table.rowCount() == modes
+    assert not again.save_report.isHidden()

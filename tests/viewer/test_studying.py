@@ -6,7 +6,7 @@ from napari.components import ViewerModel
 
 from docks import labels_of, set_choices, spots
 from napari_shape_ensembles import decision_landscape, extract_curves
-from napari_shape_ensembles.progress import report
+from napari_shape_ensembles.progress import report, reporting
 from napari_shape_ensembles.viewer import studying
 from napari_shape_ensembles.viewer.session import Session
 
@@ -322,41 +322,40 @@ def test_a_first_run_cancelled_at_once_leaves_nothing(landscape):
     assert landscape.answer == "Cancelled."
 
 
+def failing(works, *, late=True):
+    """A study that ends with an error, before it has found anything or after."""
+
+    def fail_half_way(step):
+        report(step.name, step.done, step.total, step.result)
+        if step.result is not None and step.result.done_something:
+            raise ValueError("the reason")
+
+    def work(*args, **named):
+        if late:
+            with reporting(fail_half_way):
+                works(*args, **named)
+        raise ValueError("the reason")
+
+    return work
+
+
 @pytest.mark.parametrize("late", [False, True], ids=["at once", "half way"])
 def test_a_run_that_fails_leaves_the_finished_study(landscape, qtbot, monkeypatch, late):
     before = run(landscape, qtbot)
-    half = half_of(before)
-
-    def failing(*_, **__):
-        if late:
-            report("half way", 1, 2, half)
-        raise ValueError("the reason")
-
     seen = []
-    landscape.progressed.connect(lambda _: seen.append(landscape.result))
-    monkeypatch.setattr(studying, "landscape_of", failing)
+    landscape.progressed.connect(lambda _: seen.append(landscape.result is before))
+    monkeypatch.setattr(studying, "landscape_of", failing(studying.landscape_of, late=late))
     run(landscape, qtbot)
-    assert (half in seen) == late
+    assert (False in seen) == late
     assert landscape.result is before
     assert landscape.answer == f"⚠ the reason\nThis is the result of the run before. {before.summary()}"
     assert landscape.changed_since() == []
 
 
-def half_of(landscape):
-    """The same cells in another object, as a run hands them on under way."""
-    return type(landscape)(**vars(landscape))
-
-
 def test_a_first_run_that_fails_half_way_keeps_what_it_has_found(landscape, qtbot, monkeypatch):
-    whole = half_of(run(landscape, qtbot))
-    landscape.result = landscape.basis = None
-
-    def failing(*_, **__):
-        report("half way", 1, 2, whole)
-        raise ValueError("the reason")
-
-    monkeypatch.setattr(studying, "landscape_of", failing)
-    assert run(landscape, qtbot) is whole
+    monkeypatch.setattr(studying, "landscape_of", failing(studying.landscape_of))
+    assert run(landscape, qtbot).done_something
+    assert not landscape.result.complete
     assert landscape.answer == "⚠ the reason"
 
 

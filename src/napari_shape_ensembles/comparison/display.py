@@ -15,7 +15,7 @@ from .verdict import TRUTH_TABLE
 if TYPE_CHECKING:
     import pandas as pd
 
-LayerData = tuple[list[np.ndarray], dict[str, Any], str]
+LayerData = tuple[Any, dict[str, Any], str]
 
 #: Key in a layer's metadata by which the plugin knows the layers it made.
 MARK = "napari-shape-ensembles"

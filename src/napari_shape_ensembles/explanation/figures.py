@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from ..archive import replacing
 from ..mmd.witness import most_typical
+from ..palette import COLOR_A, COLOR_B
 from .components import COMPONENTS, components
 from .explain import Explanation
 from .modes import along_mode, exaggeration
@@ -25,7 +26,7 @@ from .outline import OutlineDifference
 
 Real = NDArray[np.float64]
 
-A, B, GREY = "#1f77b4", "#d95f02", "0.35"
+A, B, GREY = COLOR_A, COLOR_B, "0.35"
 _MODES, _TYPICAL = 4, 10
 # Units and words are drawn as they are, dollar signs included; the salt makes files repeatable.
 _STYLE: dict[Any, Any] = {"text.parse_math": False, "svg.hashsalt": "shape-ensembles", "font.size": 9}

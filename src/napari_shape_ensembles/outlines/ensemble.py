@@ -24,14 +24,17 @@ _SAME = 1e-12
 _FLAT = 1e-12
 # ... and encloses nothing when its loops cancel to this share of the squared perimeter.
 _NOTHING = 1e-12
+# Products of eight lengths are taken; beyond these sizes, in any unit, they would overflow or vanish.
+_SMALLEST, _LARGEST = 1e-30, 1e30
 
 
 class Ensemble:
     """Closed curves of one image.
 
     Vertices that repeat the next one (a repeated first vertex included) are dropped. Curves that cannot be
-    used are left out and counted by reason: "NaN or infinite vertices", "fewer than 3 distinct vertices",
-    "collinear", "zero area" (loops that cancel). The direction of traversal stays as it is.
+    used are left out and counted by reason: "NaN or infinite vertices" (or beyond 1e30), "fewer than 3 distinct
+    vertices", "collinear", "zero area" (loops that cancel, or shorter than 1e-30). The direction of traversal stays as
+    it is.
 
     Parameters
     ----------
@@ -66,6 +69,17 @@ class Ensemble:
     ValueError
         For a curve that is not an (m, 2) array of numbers, ids that do not match the curves one to one, an
         empty unit or a negative count.
+
+    Examples
+    --------
+    >>> from napari_shape_ensembles import Ensemble
+    >>> square = [(0, 0), (0, 2), (2, 2), (2, 0)]
+    >>> ensemble = Ensemble([square, [(0, 0), (1, 1)]], name="field 1", unit="µm")
+    >>> ensemble
+    Ensemble('field 1': 1 curve in µm, 1 left out)
+    >>> ensemble.features[["area", "perimeter"]]
+       area  perimeter
+    0   4.0        8.0
     """
 
     vertices: Real
@@ -292,10 +306,10 @@ def _pixel(size: float | Sequence[float] | Real | None) -> tuple[float, float] |
     """Height and width of a pixel."""
     if size is None:
         return None
-    sides = np.broadcast_to(np.asarray(size, dtype=np.float64), 2)
-    if not (np.isfinite(sides).all() and (sides > 0).all()):
+    sides = np.atleast_1d(np.asarray(size, dtype=np.float64))
+    if sides.shape not in ((1,), (2,)) or not (np.isfinite(sides).all() and (sides > 0).all()):
         raise ValueError(f"pixel_size is the height and width of a pixel, two positive numbers, not {size!r}")
-    return float(sides[0]), float(sides[1])
+    return float(sides[0]), float(sides[-1])
 
 
 def _common(sizes: Sequence[tuple[float, float] | None]) -> tuple[float, float] | None:
@@ -392,7 +406,8 @@ def _running(values: NDArray[np.generic]) -> Index:
 
 
 def _finite(vertices: Complex, offsets: Index) -> Mask:
-    lost_before = _running(~np.isfinite(vertices))[offsets]
+    within = np.maximum(np.abs(vertices.real), np.abs(vertices.imag)) < _LARGEST
+    lost_before = _running(~within)[offsets]
     return lost_before[1:] == lost_before[:-1]
 
 
@@ -409,7 +424,8 @@ def _spread(vertices: Complex, offsets: Index) -> Mask:
 
 
 def _enclosing(vertices: Complex, offsets: Index) -> Mask:
-    return np.abs(signed_areas(vertices, offsets)) > _NOTHING * perimeters(vertices, offsets) ** 2
+    lengths = perimeters(vertices, offsets)
+    return (lengths > _SMALLEST) & (np.abs(signed_areas(vertices, offsets)) > _NOTHING * lengths**2)
 
 
 def _read_only(array: NDArray[Any]) -> NDArray[Any]:

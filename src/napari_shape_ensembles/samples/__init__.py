@@ -1,1 +1,28 @@
-"""Sample images."""
+"""Pairs of samples to try things on: real ones that come with the package, and simulated ones drawn from a seed.
+
+Examples
+--------
+>>> from napari_shape_ensembles import compare, samples
+>>> pair = samples.powder_outlines()
+>>> pair.title, pair.licence
+('Metal powder: particles drawn by hand', 'MIT')
+>>> compare(*pair.ensembles()).case
+'1∧0'
+"""
+
+from .pair import SamplePair
+from .real import cells, nuclei, nuclei_labels, powder, powder_outlines
+from .simulated import simulated_fields, simulated_rolling, simulated_sieving, simulated_treatment
+
+__all__ = [
+    "SamplePair",
+    "cells",
+    "nuclei",
+    "nuclei_labels",
+    "powder",
+    "powder_outlines",
+    "simulated_fields",
+    "simulated_rolling",
+    "simulated_sieving",
+    "simulated_treatment",
+]

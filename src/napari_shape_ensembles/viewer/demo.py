@@ -11,10 +11,10 @@ import napari
 from qtpy.QtCore import QEventLoop, QTimer
 
 from ..outlines import counted
-from .compare_dock import CompareShapes
+from .docks.compare import CompareShapes
 
 PLUGIN = "napari-shape-ensembles"
-SAMPLE = "undulation_difference"
+IMAGES, OUTLINES = "powder", "powder_outlines"
 _WINDOW = (1500, 1100)
 
 
@@ -55,7 +55,9 @@ def _open_images(viewer: napari.Viewer, options: argparse.Namespace) -> None:
     if (options.a is None) != (options.b is None):
         raise ValueError("give both images, --a and --b, or neither")
     if options.a is None:
-        viewer.open_sample(PLUGIN, SAMPLE)
+        viewer.open_sample(PLUGIN, IMAGES)
+        # Two selected layers become A and B: the outlines as drawn by hand, not those that a threshold finds.
+        viewer.layers.selection = set(viewer.open_sample(PLUGIN, OUTLINES))
         return
     for path in (options.a, options.b):
         if not path.is_file():
@@ -72,7 +74,7 @@ def _compared(viewer: napari.Viewer) -> CompareShapes:
     loop = QEventLoop()
     dock.finished.connect(loop.quit)
     dock.run_button.click()
-    if dock.runner.busy:
+    if dock.busy:
         loop.exec()
     if dock.result is None:
         raise ValueError(dock.results.answer.text().removeprefix("⚠ "))

@@ -1,25 +1,21 @@
 """Maps of crystal orientations as layers: colours of orientation, phases, pattern quality, and grains as labels."""
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
 
+from ..comparison.display import LayerData
 from ..io.ebsd import ENDINGS, EBSDMap, read_ebsd
 from ..io.grains import find_grains
-
-LayerData = tuple[Any, dict[str, Any], str]
-Reader = Callable[[str | Sequence[str]], list[LayerData]]
+from .files import Reader, paths_of
 
 
-def get_reader(path: str | Sequence[str]) -> Reader | None:
+def map_reader(path: str | Sequence[str]) -> Reader | None:
     """Return the function that opens maps of orientations as layers, or None for other files."""
-    paths = [path] if isinstance(path, str) else list(path)
-    return read_layers if all(name.lower().endswith(ENDINGS) for name in paths) else None
+    return read_map_layers if all(name.lower().endswith(ENDINGS) for name in paths_of(path)) else None
 
 
-def read_layers(path: str | Sequence[str]) -> list[LayerData]:
+def read_map_layers(path: str | Sequence[str]) -> list[LayerData]:
     """Open maps as layers; grains are those of `find_grains` with its defaults."""
-    paths = [path] if isinstance(path, str) else list(path)
-    return [layer for name in paths for layer in map_layers(read_ebsd(name))]
+    return [layer for name in paths_of(path) for layer in map_layers(read_ebsd(name))]
 
 
 def map_layers(ebsd: EBSDMap) -> list[LayerData]:

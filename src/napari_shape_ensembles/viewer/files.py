@@ -25,12 +25,13 @@ Reader = Callable[[str | Sequence[str]], list[LayerData]]
 _OPEN = ("line", "path")
 
 
-def get_reader(path: str | Sequence[str]) -> Reader | None:
+def curves_reader(path: str | Sequence[str]) -> Reader | None:
     """Return the function that opens these files as layers, or None where they hold neither curves nor a comparison."""
-    return read_layers if all(_known(Path(name)) for name in _paths(path)) else None
+    return read_curve_layers if all(_known(Path(name)) for name in paths_of(path)) else None
 
 
-def _paths(path: str | Sequence[str]) -> list[str]:
+def paths_of(path: str | Sequence[str]) -> list[str]:
+    """One path or several, as a list; napari hands over either."""
     return [path] if isinstance(path, str) else list(path)
 
 
@@ -44,9 +45,9 @@ def _known(path: Path) -> bool:
         return False
 
 
-def read_layers(path: str | Sequence[str]) -> list[LayerData]:
+def read_curve_layers(path: str | Sequence[str]) -> list[LayerData]:
     """Open files of curves as Shapes layers, and saved comparisons as their two painted layers."""
-    return [layer for name in _paths(path) for layer in _layers(name)]
+    return [layer for name in paths_of(path) for layer in _layers(name)]
 
 
 def _layers(path: str) -> Iterator[LayerData]:

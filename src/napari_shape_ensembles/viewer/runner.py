@@ -3,15 +3,15 @@
 import atexit
 import logging
 import threading
+import traceback
 import weakref
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import psygnal
-from napari.qt.threading import FunctionWorker, create_worker
+from napari.qt.threading import FunctionWorker, WorkerBase, create_worker
 from qtpy.QtCore import QCoreApplication, QObject, QTimer, Signal
-from superqt.utils import WorkerBase
 
 from ..progress import Progress, Stopped, reporting
 
@@ -38,7 +38,7 @@ class Failure:
         return cls(f"Unexpected error ({type(error).__name__}: {error}). Please report it.")
 
 
-class _Job(QObject):
+class Background(QObject):
     """A function for another thread, let go of when it has run: napari keeps workers as long as its window is there.
 
     Signals
@@ -71,11 +71,12 @@ class _Job(QObject):
                 return self._function.pop()()
         except Stopped:
             return None
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 - whatever went wrong is said in words
             if not threading.main_thread().is_alive():
                 return None  # Python itself is shutting down, and takes its thread pools with it
             if not isinstance(error, ValueError):
-                log.exception("a run failed")
+                # As text: a traceback that is kept would keep the copies of the images.
+                log.error("a run failed\n%s", traceback.format_exc())
             return Failure.of(error)
 
     def _report(self, step: Progress) -> None:
@@ -108,9 +109,9 @@ class Runner:
     ended = psygnal.Signal(object)
 
     def __init__(self) -> None:
-        self._job: _Job | None = None
+        self._job: Background | None = None
         self._waiting: Function | None = None
-        self._running: list[tuple[_Job, FunctionWorker]] = []
+        self._running: list[tuple[Background, FunctionWorker]] = []
         self.turns: list[Turn] = []
         self._preparing = self._failed = False
         application = QCoreApplication.instance()
@@ -190,7 +191,7 @@ class Runner:
             worker.quit()
 
     def _launch(self, function: Function) -> None:
-        job = _Job(function)
+        job = Background(function)
         worker = job.worker()
         job.reported.connect(lambda step: self._report(job, step))
         worker.returned.connect(lambda outcome: self._end(job, outcome))
@@ -199,16 +200,16 @@ class Runner:
         self._running.append((job, worker))
         worker.start()
 
-    def _report(self, job: _Job, step: Progress) -> None:
+    def _report(self, job: Background, step: Progress) -> None:
         if job is self._job:
             self.progressed.emit(step)
 
-    def _end(self, job: _Job, outcome: object) -> None:
+    def _end(self, job: Background, outcome: object) -> None:
         if job is self._job:
             self._job = None
             self.ended.emit(outcome)
 
-    def _gone(self, job: _Job, worker: FunctionWorker) -> None:
+    def _gone(self, job: Background, worker: FunctionWorker) -> None:
         """A thread has ended: start what waits for it."""
         # The worker and what listens to it hold each other; Python may let go of such a ring in any thread, Qt may not.
         for signal in (job.reported, worker.returned, worker.finished):

@@ -1,152 +1,89 @@
-"""Sample data: one pair of synthetic micrographs for every row of the truth table.
+"""Sample pairs as layers, for *File > Open Sample*. B lies to the right of A.
 
-napari calls these functions under *File > Open Sample*. Image B lies to the right of image A. The seed can be
-changed to see the same pair drawn again.
+Real pairs are read at once. Simulated ones are drawn in a thread while the window goes on painting: napari takes the
+layers from the call itself, so the call waits in an event loop of its own. Clicks and keys wait with it, as the window
+must not be closed before the layers are in it.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import Any
 
 import numpy as np
+from napari.utils import progress
+from qtpy.QtCore import QCoreApplication, QEventLoop, QTimer
 
-from ..samples import synthetic
+from .. import samples
+from ..samples import SamplePair
 
-if TYPE_CHECKING:
-    from numpy.random import Generator
-    from numpy.typing import NDArray
+LayerData = tuple[Any, dict[str, Any], str]
 
-    Image = NDArray[np.uint16]
-    Layer = tuple[Image, dict[str, Any], str]
-
-SHAPE = (1024, 1024)
-
-
-def no_difference(seed: int = 0) -> list[Layer]:
-    """Draw two fields of one polished steel: no difference (1∧1).
-
-    Parameters
-    ----------
-    seed : int
-        Other seeds draw other images from the same distributions.
-
-    Returns
-    -------
-    list of layer data
-        Two images of 1024 × 1024 pixels of 0.5 µm.
-    """
-    first, second = _generators(seed)
-    return _pair(
-        {"Steel, field 1": _section(first), "Steel, field 2": _section(second)},
-        pixel=0.5,
-    )
+_GAP = 0.04  # between A and B, relative to the width of A
+_POLL = 20  # ms
+_SHAPES = {"shape_type": "polygon", "face_color": "transparent", "edge_color": "yellow", "edge_width": 2}
 
 
-def scale_difference(seed: int = 0) -> list[Layer]:
-    """Draw a powder after and before sieving: other sizes and elongations, the same form (1∧0).
+class _Curves(list[Any]):
+    """Curves that napari can put into an error message, which it words for every layer, in no time."""
 
-    Parameters
-    ----------
-    seed : int
-        Other seeds draw other images from the same distributions.
-
-    Returns
-    -------
-    list of layer data
-        Two images of 1024 × 1024 pixels of 1 µm.
-    """
-    first, second = _generators(seed)
-    return _pair(
-        {
-            "Powder, sieved": _powder(first, size=16.5, spread=0.08),
-            "Powder, as received": _powder(second, size=17.5, spread=0.2),
-        },
-        pixel=1.0,
-    )
+    def __repr__(self) -> str:
+        return f"{len(self)} curves"
 
 
-def undulation_difference(seed: int = 0) -> list[Layer]:
-    """Draw nuclei that look alike, with outlines that are a little rougher in B (0∧1).
-
-    Parameters
-    ----------
-    seed : int
-        Other seeds draw other images from the same distributions.
-
-    Returns
-    -------
-    list of layer data
-        Two images of 1024 × 1024 pixels of 0.25 µm.
-    """
-    first, second = _generators(seed)
-    return _pair(
-        {
-            "Nuclei, control": _nuclei(first, roughness=0.016),
-            "Nuclei, treated": _nuclei(second, roughness=0.024),
-        },
-        pixel=0.25,
-    )
-
-
-def both_differences(seed: int = 0) -> list[Layer]:
-    """Draw a steel before and after rolling: longer grains with wavier boundaries (0∧0).
-
-    Parameters
-    ----------
-    seed : int
-        Other seeds draw other images from the same distributions.
-
-    Returns
-    -------
-    list of layer data
-        Two images of 1024 × 1024 pixels of 0.5 µm.
-    """
-    first, second = _generators(seed)
-    return _pair(
-        {
-            "Steel, as cast": _section(first),
-            "Steel, rolled": _section(second, waviness=0.065, stretch=(0.8, 1.25)),
-        },
-        pixel=0.5,
-    )
-
-
-def _generators(seed: int) -> list[Generator]:
-    return np.random.default_rng(seed).spawn(2)
-
-
-def _section(rng: Generator, *, waviness: float = 0.05, stretch: tuple[float, float] = (1, 1)) -> Image:
-    scene = synthetic.etch(rng, *synthetic.tile(rng, SHAPE, spacing=58, waviness=waviness, stretch=stretch))
-    return synthetic.expose(rng, scene, photons=500, shading=0.1)
-
-
-def _powder(rng: Generator, *, size: float, spread: float) -> Image:
-    forms = synthetic.draw_forms(rng, 300, roughness=0.025, waves=(6, 10))
-    scales = synthetic.draw_scales(rng, 300, size=size, spread=spread, elongation=1.35)
-    scene = synthetic.scan(rng, *synthetic.scatter(rng, forms @ scales, SHAPE))
-    return synthetic.expose(rng, scene, photons=600, shading=0.2)
-
-
-def _nuclei(rng: Generator, *, roughness: float) -> Image:
-    forms = synthetic.draw_forms(rng, 340, roughness=roughness, waves=(6, 14))
-    scales = synthetic.draw_scales(rng, 340, size=16.5, spread=0.14, elongation=1.4)
-    scene = synthetic.fluoresce(rng, *synthetic.scatter(rng, forms @ scales, SHAPE))
-    return synthetic.expose(rng, scene, photons=300, shading=0.25)
-
-
-def _pair(images: dict[str, Image], *, pixel: float) -> list[Layer]:
-    step = 1.04 * SHAPE[1] * pixel
+def pair_layers(pair: SamplePair) -> list[LayerData]:
+    """Layer data of A and of B."""
+    data: tuple[Any, Any] = (pair.a, pair.b)
+    kind: str = pair.kind
+    look: dict[str, Any] = {}
+    if kind == "image":
+        look = {"contrast_limits": (min(map(np.min, data)), max(map(np.max, data)))}
+    elif kind == "curves":
+        kind, look, data = "shapes", _SHAPES, (_Curves(pair.a), _Curves(pair.b))
+    step = (1 + _GAP) * pair.width * pair.pixel_size
     return [
         (
-            image,
+            side,
             {
                 "name": name,
-                "scale": (pixel, pixel),
-                "units": ("µm", "µm"),
+                "scale": (pair.pixel_size, pair.pixel_size),
+                "units": (pair.unit, pair.unit),
                 "translate": (0, place * step),
-                "contrast_limits": (100, 3600),
+                "metadata": {"source": pair.source, "licence": pair.licence},
+                **look,
             },
-            "image",
+            kind,
         )
-        for place, (name, image) in enumerate(images.items())
+        for place, (side, name) in enumerate(zip(data, pair.names, strict=True))
     ]
+
+
+def _read(make: Callable[..., SamplePair]) -> list[LayerData]:
+    return pair_layers(make())
+
+
+def _drawn(make: Callable[..., SamplePair], **options: int) -> list[LayerData]:
+    if QCoreApplication.instance() is None:
+        return pair_layers(make(**options))
+    loop, timer = QEventLoop(), QTimer()
+    with progress(desc="Drawing a sample"), ThreadPoolExecutor(1) as pool:
+        drawing = pool.submit(make, **options)
+        timer.timeout.connect(lambda: drawing.done() and loop.quit())
+        timer.start(_POLL)
+        loop.exec(QEventLoop.ProcessEventsFlag.ExcludeUserInputEvents)
+        return pair_layers(drawing.result())
+
+
+powder, powder_outlines, nuclei, nuclei_labels, cells = (
+    partial(_read, make)
+    for make in (samples.powder, samples.powder_outlines, samples.nuclei, samples.nuclei_labels, samples.cells)
+)
+simulated_fields, simulated_sieving, simulated_treatment, simulated_rolling = (
+    partial(_drawn, make)
+    for make in (
+        samples.simulated_fields,
+        samples.simulated_sieving,
+        samples.simulated_treatment,
+        samples.simulated_rolling,
+    )
+)

@@ -6,6 +6,7 @@ from napari.components import ViewerModel
 
 from .choices import Choices
 from .comparing import ComparisonTask
+from .explaining import ExplanationTask
 from .inspecting import InspectionTask
 from .segmenting import SegmentationTask
 from .studying import LandscapeTask, SmoothingTask
@@ -22,6 +23,7 @@ class Session:
     choices : Choices
         What is chosen before a run: samples, recipe, settings, exclusions.
     comparison : ComparisonTask
+    explanation : ExplanationTask
     segmentation : SegmentationTask
     inspection : InspectionTask
     landscape : LandscapeTask
@@ -31,6 +33,7 @@ class Session:
     def __init__(self, viewer: ViewerModel) -> None:
         self.choices = Choices(viewer)
         self.comparison = ComparisonTask(self.choices)
+        self.explanation = ExplanationTask(self.choices, self.comparison)
         self.segmentation = SegmentationTask(self.choices)
         self.inspection = InspectionTask(self.choices)
         self.landscape = LandscapeTask(self.choices)
@@ -55,3 +58,4 @@ class Session:
         self._docks -= 1
         if not self._docks:
             self.choices.sides.rest()
+            self.comparison.rest()  # which *Shape space* may have run after its own dock was closed

@@ -74,7 +74,9 @@ class CurveCard(QWidget):
         sides = np.where(rows < len(result.a), "A", "B").tolist()
         outlines, mean = aligned(result, rows), mean_outline(result)
         self.outline.set_scale(1.05 * radius([outlines[0], mean]), result.a.unit)
-        self.outline.show_shapes([StyledOutline(outlines[0], sides[0]), StyledOutline(mean, dashed=True, width=1.0)])
+        self.outline.show_shapes(
+            [StyledOutline(outlines[0], sides[0], filled=True), StyledOutline(mean, dashed=True, width=1.0)]
+        )
         reach = radius(outlines)
         for row, side, outline in list(zip(rows.tolist(), sides, outlines, strict=True))[1:]:
             nearest = OutlineButton(row, side, outline, reach)
@@ -95,7 +97,7 @@ class CurveCard(QWidget):
         """Narrower than the nearest side by side: they find another place."""
         return QSize(_NARROW, super().minimumSizeHint().height())
 
-    def resizeEvent(self, event: QResizeEvent | None) -> None:  # noqa: N802 - Qt's name
+    def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802 - Qt's name
         """Put the nearest where there is room."""
         super().resizeEvent(event)
         self._arrange()

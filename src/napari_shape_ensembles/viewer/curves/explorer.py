@@ -9,7 +9,7 @@ from qtpy.QtWidgets import QComboBox, QFrame, QHBoxLayout, QScrollArea, QTabWidg
 
 from ...comparison import Comparison
 from ..color_features import COLOR_FEATURES
-from ..panels.widgets import NarrowList, ScrollColumn, labelled
+from ..panels.widgets import NarrowList, ScrollColumn, buddy_label
 from .card import CurveCard
 from .gallery import CurveGallery
 from .scatter import ScatterPlot
@@ -53,7 +53,7 @@ class CurveExplorer(QWidget):
     def _lay_out(self) -> None:
         axes = QHBoxLayout()
         for name, axis in (("Hori&zontal", self.x), ("Vertic&al", self.y)):
-            axes.addWidget(labelled(name, axis))
+            axes.addWidget(buddy_label(name, axis))
             axes.addWidget(axis, 1)
         plot, gallery = QWidget(), QScrollArea()
         column = QVBoxLayout(plot)

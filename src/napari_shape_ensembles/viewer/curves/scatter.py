@@ -59,12 +59,13 @@ class ScatterPlot(Drawing):
 
     def places(self) -> Real:
         """Points in pixels of the widget (N, 2), x to the right and y downwards."""
-        low, high = self._span()
+        low, high = self.span()
         box = self._box()
         share = (self.points - low) / (high - low)
         return np.stack([box.left() + share[:, 0] * box.width(), box.bottom() - share[:, 1] * box.height()], axis=1)
 
-    def _span(self) -> tuple[Real, Real]:
+    def span(self) -> tuple[Real, Real]:
+        """Lower ends and upper ends of both axes; an axis of numbers that are not negative does not begin below 0."""
         if not np.isfinite(self.points).any():
             return np.zeros(2), np.ones(2)
         low, high = np.nanmin(self.points, axis=0), np.nanmax(self.points, axis=0)
@@ -84,20 +85,19 @@ class ScatterPlot(Drawing):
 
     # Mouse -----------------------------------------------------------------------------------------------------
 
-    def mousePressEvent(self, event: QMouseEvent | None) -> None:  # noqa: N802 - Qt's name
+    def mousePressEvent(self, event: QMouseEvent) -> None:  # noqa: N802 - Qt's name
         """Begin a lasso, or a click."""
-        if event is not None:
-            self._lasso = [event.position()]
+        self._lasso = [event.position()]
 
-    def mouseMoveEvent(self, event: QMouseEvent | None) -> None:  # noqa: N802 - Qt's name
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:  # noqa: N802 - Qt's name
         """Go on with the lasso."""
-        if event is not None and self._lasso:
+        if self._lasso:
             self._lasso.append(event.position())
             self.update()
 
-    def mouseReleaseEvent(self, event: QMouseEvent | None) -> None:  # noqa: N802 - Qt's name
+    def mouseReleaseEvent(self, event: QMouseEvent) -> None:  # noqa: N802 - Qt's name
         """Pick what is inside, or what was clicked."""
-        if event is None or not self._lasso:
+        if not self._lasso:
             return
         lasso = np.array([(point.x(), point.y()) for point in [*self._lasso, event.position()]])
         self._lasso = []
@@ -118,16 +118,16 @@ class ScatterPlot(Drawing):
 
     # Painting --------------------------------------------------------------------------------------------------
 
-    def resizeEvent(self, event: QResizeEvent | None) -> None:  # noqa: N802 - Qt's name
+    def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802 - Qt's name
         """Draw anew at another size."""
         self._picture = None
 
-    def changeEvent(self, event: QEvent | None) -> None:  # noqa: N802 - Qt's name
+    def changeEvent(self, event: QEvent) -> None:  # noqa: N802 - Qt's name
         """Draw anew in other colors, or in another font."""
         super().changeEvent(event)
         self._picture = None
 
-    def paintEvent(self, event: QPaintEvent | None) -> None:  # noqa: N802 - Qt's name
+    def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802 - Qt's name
         """Draw the points once, and on top what is picked."""
         if self._picture is None:
             self._picture = self._painted()
@@ -159,7 +159,7 @@ class ScatterPlot(Drawing):
     def _paint_axes(self, painter: QPainter) -> None:
         box, metrics = self._box(), self.fontMetrics()
         line = metrics.height() + 2
-        (left, bottom), (right, top) = (tuple(f"{value:.2g}" for value in ends) for ends in self._span())
+        (left, bottom), (right, top) = (tuple(f"{value:.2g}" for value in ends) for ends in self.span())
         painter.setPen(self.palette().windowText().color())
         painter.drawLine(box.bottomLeft(), box.bottomRight())
         painter.drawLine(box.bottomLeft(), box.topLeft())

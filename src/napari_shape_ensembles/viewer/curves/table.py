@@ -98,28 +98,26 @@ class CurveTableView(QTableView):
         self.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
         self._arrange_headings()
         self.setToolTip("All curves of both images. Click a heading to sort, rows to pick curves.")
-        self.curves.layoutChanged.connect(self._mark_again)
+        self.curves.layoutChanged.connect(lambda: self.mark(self._rows))
         self._rows: Index = np.empty(0, dtype=np.int64)
-        self._picker().selectionChanged.connect(self._tell)
+        self.selectionModel().selectionChanged.connect(self._tell)
 
     def _arrange_headings(self) -> None:
         """Long names in several lines; no numbers at the side."""
-        across, beside = self.horizontalHeader(), self.verticalHeader()
-        if across is not None and beside is not None:
-            beside.hide()
-            across.setDefaultAlignment(Qt.AlignmentFlag(Qt.AlignmentFlag.AlignCenter | Qt.TextFlag.TextWordWrap))
-            self._fit_headings()
+        self.verticalHeader().hide()
+        alignment = Qt.AlignmentFlag(Qt.AlignmentFlag.AlignCenter | Qt.TextFlag.TextWordWrap)
+        self.horizontalHeader().setDefaultAlignment(alignment)
+        self._fit_headings()
 
     def _fit_headings(self) -> None:
-        across, line = self.horizontalHeader(), self.fontMetrics().height()
-        if across is not None:
-            across.setDefaultSectionSize(_WIDE * line)
-            across.setMinimumHeight(2 * line + 10)
+        line = self.fontMetrics().height()
+        self.horizontalHeader().setDefaultSectionSize(_WIDE * line)
+        self.horizontalHeader().setMinimumHeight(2 * line + 10)
 
-    def changeEvent(self, event: QEvent | None) -> None:  # noqa: N802 - Qt's name
+    def changeEvent(self, event: QEvent) -> None:  # noqa: N802 - Qt's name
         """Wider columns and higher headings for larger words."""
         super().changeEvent(event)
-        if event is not None and event.type() == QEvent.Type.FontChange:
+        if event.type() == QEvent.Type.FontChange:
             self._fit_headings()
 
     def show_frame(self, frame: pd.DataFrame) -> None:
@@ -137,21 +135,13 @@ class CurveTableView(QTableView):
         chosen, last = QItemSelection(), self.curves.columnCount() - 1
         for run in np.split(places, np.flatnonzero(np.diff(places) != 1) + 1) if len(places) else []:
             chosen.select(self.curves.index(int(run[0]), 0), self.curves.index(int(run[-1]), last))
-        self._picker().select(chosen, QItemSelectionModel.SelectionFlag.ClearAndSelect)
+        self.selectionModel().select(chosen, QItemSelectionModel.SelectionFlag.ClearAndSelect)
         if len(places):
             self.scrollTo(self.curves.index(int(places[0]), 0))
         self._silent = False
 
-    def _mark_again(self) -> None:
-        self.mark(self._rows)
-
-    def _picker(self) -> QItemSelectionModel:
-        picker = self.selectionModel()
-        assert picker is not None
-        return picker
-
     def _tell(self) -> None:
         if not self._silent:
-            places = [index.row() for index in self._picker().selectedRows()]
+            places = [index.row() for index in self.selectionModel().selectedRows()]
             self._rows = np.sort(self.curves.order[places]) if places else np.empty(0, dtype=np.int64)
             self.picked.emit(self._rows)

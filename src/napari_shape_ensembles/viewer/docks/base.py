@@ -55,7 +55,7 @@ class Dock(QWidget):
         self.progress.setTextVisible(False)
         self.stale = StaleNotice(renewal)
         self.run_button.clicked.connect(self.run)
-        self.stale.button.clicked.connect(self.run)
+        self.stale.button.clicked.connect(self.renew)
         self.cancel_button.clicked.connect(self.cancel)
         run_keys(self, self.run, self.cancel)
         self._forms: dict[str, Form[Any]] = {}
@@ -125,6 +125,14 @@ class Dock(QWidget):
         """Stop what is under way."""
         self.task.cancel()
 
+    def renew(self) -> None:
+        """Find an outdated result again."""
+        self.run()
+
+    def can_renew(self) -> bool:
+        """Whether an outdated result can be found again."""
+        return self.run_button.isEnabled()
+
     def why_not(self) -> str:
         """Why Run cannot be pressed; empty when it can."""
         return self.task.why_not()
@@ -140,7 +148,7 @@ class Dock(QWidget):
             self.reason.setText(reason)
             self.reason.setVisible(bool(reason))
             changed = [] if self.task.running else self.task.changed_since()
-            self.stale.show_changes(changed, can_run=self.run_button.isEnabled())
+            self.stale.show_changes(changed, can_run=self.can_renew())
         if busy:
             self.show_progress(self.task.step)
         self.show_result()

@@ -9,9 +9,9 @@ from qtpy.QtWidgets import QHBoxLayout, QSizePolicy, QVBoxLayout, QWidget
 from ...comparison import Comparison
 from ..color_features import COLOR_FEATURES, ColorFeature
 from ..layers import CLIPPED
-from .distributions import paint_labels, paint_steps, shares
+from .distributions import bin_shares, paint_labels, paint_steps
 from .fonts import Drawing, WholeBox
-from .widgets import NarrowList, labelled
+from .widgets import NarrowList, buddy_label
 
 Real = NDArray[np.float64]
 
@@ -48,12 +48,12 @@ class ColorBy(QWidget):
         )
         self.colorbar = ColorBar()
         row = QHBoxLayout()
-        row.addWidget(labelled("Upper limit (percentile)", self.percentile))
+        row.addWidget(buddy_label("Upper limit", self.percentile))
         row.addWidget(self.percentile)
         row.addStretch(1)
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
-        column.addWidget(labelled("Color &by", self.choice))
+        column.addWidget(buddy_label("Color &by", self.choice))
         column.addWidget(self.choice)
         column.addLayout(row)
         column.addWidget(self.colorbar)
@@ -109,7 +109,7 @@ class ColorBar(Drawing):
 
     def shares(self) -> list[Real]:
         """Share of A's and of B's curves in each of the bins along the bar; those beyond its ends in the last ones."""
-        return shares(self._sides, *self._limits, _BINS)
+        return bin_shares(self._sides, *self._limits, _BINS)
 
     def sizeHint(self) -> QSize:  # noqa: N802 - Qt's name
         """Room for two distributions, the bar and one line of numbers."""
@@ -126,7 +126,7 @@ class ColorBar(Drawing):
     def _margin(self) -> int:
         return self.fontMetrics().horizontalAdvance("B") + 8
 
-    def paintEvent(self, event: QPaintEvent | None) -> None:  # noqa: N802 - Qt's name
+    def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802 - Qt's name
         """Draw all of it, in the theme's text color."""
         painter = QPainter(self)
         ink = QPen(self.palette().windowText().color(), 1)

@@ -19,21 +19,24 @@ _MARK = 5  # pixels, half of a triangle
 _WRAP = Qt.TextFlag.TextWordWrap.value
 
 
-def shares(samples: Sequence[Real], low: float, high: float, bins: int) -> list[Real]:
+def bin_shares(samples: Sequence[Real], low: float, high: float, bins: int) -> list[Real]:
     """Share of each sample in equal bins from `low` to `high`; values beyond them fall in the outer bins."""
     edges = np.linspace(low, high, bins + 1)
     return [np.histogram(np.clip(values, low, high), edges)[0] / max(len(values), 1) for values in samples]
 
 
 def paint_steps(painter: QPainter, box: QRectF, heights: Real, pen: QPen, alpha: int) -> None:
-    """Paint a histogram with heights from 0 to 1 into a box, filled by the color of the pen with this alpha."""
+    """Paint a histogram with heights from 0 to 1 into a box, filled by the color of the pen with this alpha.
+
+    One that is not filled has no line along its base.
+    """
     sides = np.repeat(np.linspace(box.left(), box.right(), len(heights) + 1), 2)
     tops = box.bottom() - box.height() * np.concatenate([[0], np.repeat(heights, 2), [0]])
     fill = pen.color()
     fill.setAlpha(alpha)
     painter.setPen(pen)
     painter.setBrush(fill)
-    painter.drawPolygon(QPolygonF(map(QPointF, sides.tolist(), tops.tolist())))
+    (painter.drawPolygon if alpha else painter.drawPolyline)(QPolygonF(map(QPointF, sides.tolist(), tops.tolist())))
 
 
 def paint_labels(painter: QPainter, line: QRectF, labels: Sequence[str]) -> None:
@@ -44,7 +47,19 @@ def paint_labels(painter: QPainter, line: QRectF, labels: Sequence[str]) -> None
 
 
 class Histogram(Drawing):
-    """A histogram above a labelled axis, below a caption: subclasses say of what."""
+    """A histogram above a labelled axis, with a caption and marked values; subclasses say of what.
+
+    Attributes
+    ----------
+    values : array
+    span : (float, float)
+        Both ends of the axis.
+    labels : sequence of str
+        What is written below the lower end, the middle and the upper end of the axis.
+    caption : str
+    observed, threshold : float
+        Marked by a solid line with a triangle, and by a dashed one; NaN or infinite for none.
+    """
 
     bins = 40
     longest = ""  #: The longest label there can be: the dock stays as wide as it is while the values change.
@@ -54,30 +69,30 @@ class Histogram(Drawing):
         policy = QSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         policy.setHeightForWidth(True)
         self.setSizePolicy(policy)
+        self.show_distribution(np.empty(0), (0.0, 1.0), ("", "", ""))
 
-    def values(self) -> Real:
-        """The sample."""
-        raise NotImplementedError
-
-    def span(self) -> tuple[float, float]:
-        """Both ends of the axis."""
-        raise NotImplementedError
-
-    def labels(self) -> list[str]:
-        """What is written below the lower end, the middle and the upper end of the axis."""
-        raise NotImplementedError
-
-    def caption(self) -> str:
-        """What is written above."""
-        return ""
+    def show_distribution(
+        self,
+        values: Real,
+        span: tuple[float, float],
+        labels: Sequence[str],
+        caption: str = "",
+        observed: float = np.nan,
+        threshold: float = np.nan,
+    ) -> None:
+        """Show a distribution from now on."""
+        self.values, self.span, self.labels, self.caption = values, span, labels, caption
+        self.observed, self.threshold = observed, threshold
+        self.updateGeometry()
+        self.update()
 
     def counts(self) -> NDArray[np.integer]:
         """Number of values in each bin."""
-        return np.histogram(self.values(), self.bins, self.span())[0]
+        return np.histogram(self.values, self.bins, self.span)[0]
 
     def place(self, value: float) -> float:
         """Horizontal place of a value, in pixels of the widget."""
-        low, high = self.span()
+        low, high = self.span
         return _MARGIN + (value - low) / (high - low) * (self.width() - 2 * _MARGIN)
 
     def sizeHint(self) -> QSize:  # noqa: N802 - Qt's name
@@ -94,30 +109,34 @@ class Histogram(Drawing):
     def _above(self, width: int) -> int:
         """Height of the caption, and of a mark that reaches above the histogram."""
         room = QRect(0, 0, width, 10 * _PLOT)
-        caption = self.caption()
-        return self.fontMetrics().boundingRect(room, _WRAP, caption).height() + _MARGIN if caption else 0
+        return self.fontMetrics().boundingRect(room, _WRAP, self.caption).height() + _MARGIN if self.caption else 0
 
     def _lines(self, width: int) -> int:
-        return 1 if self.fontMetrics().horizontalAdvance("  ".join(self.labels())) <= width - 2 * _MARGIN else 2
+        return 1 if self.fontMetrics().horizontalAdvance("  ".join(self.labels)) <= width - 2 * _MARGIN else 2
 
-    def paintEvent(self, event: QPaintEvent | None) -> None:  # noqa: N802 - Qt's name
+    def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802 - Qt's name
         """Draw everything."""
         painter = QPainter(self)
         ink, line = self.palette().windowText().color(), self.fontMetrics().height()
-        above, counts = self._above(self.width()), self.counts()
-        box = QRectF(_MARGIN, above, self.width() - 2 * _MARGIN, _PLOT)
+        counts = self.counts()
+        box = QRectF(_MARGIN, self._above(self.width()), self.width() - 2 * _MARGIN, _PLOT)
         painter.setPen(ink)
-        painter.drawText(self.rect(), _WRAP, self.caption())
+        painter.drawText(self.rect(), _WRAP, self.caption)
         below = QRectF(box.left(), box.bottom() + 3, box.width(), line + 2)
-        low, middle, high = self.labels()
+        low, middle, high = self.labels
         paint_labels(painter, below, (low, "", high))
         paint_labels(painter, below.translated(0, (self._lines(self.width()) - 1) * line), ("", middle, ""))
         paint_steps(painter, box, counts / max(counts.max(), 1), QPen(ink, 1), 70)
-        self.paint_marks(painter, box, ink)
+        for value, style in ((self.threshold, Qt.PenStyle.DashLine), (self.observed, Qt.PenStyle.SolidLine)):
+            if np.isfinite(value):
+                painter.setPen(QPen(ink, 2, style))
+                top = QPointF(self.place(value), box.top())
+                painter.drawLine(top, QPointF(top.x(), box.bottom()))
+        if np.isfinite(self.observed):
+            painter.setBrush(ink)
+            corners = [QPointF(-_MARK, -_MARK), QPointF(_MARK, -_MARK), QPointF(0, _MARK)]
+            painter.drawPolygon(QPolygonF([top + corner for corner in corners]))
         painter.end()
-
-    def paint_marks(self, painter: QPainter, box: QRectF, ink: QColor) -> None:
-        """Draw over the histogram."""
 
 
 class SizeHistogram(Histogram):
@@ -128,40 +147,26 @@ class SizeHistogram(Histogram):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self._sizes, self._unit = np.empty(0), ""
         self.setToolTip("Equivalent diameters of the objects kept: diameters of circles of the same area.")
 
     def show_values(self, values: ArrayLike, unit: str) -> None:
-        """Show positive sizes in a unit."""
-        self._sizes, self._unit = np.asarray(values, dtype=np.float64), unit
-        self.updateGeometry()
-        self.update()
-
-    def values(self) -> Real:
-        """Logarithms of the sizes."""
-        return np.log(self._sizes)
-
-    def span(self) -> tuple[float, float]:
-        """From the smallest to the largest."""
-        logs = self.values()
-        low, high = (logs.min(), logs.max()) if len(logs) else (0.0, 1.0)
-        return (low, high) if high > low else (low - 0.5, low + 0.5)
-
-    def labels(self) -> list[str]:
-        """Smallest, median and largest size."""
-        if not len(self._sizes):
-            return ["", "no objects", ""]
-        low, middle, high = np.quantile(self._sizes, [0, 0.5, 1])
-        return [f"{low:.3g}", f"median diameter {middle:.3g} {self._unit}", f"{high:.3g}"]
+        """Show positive sizes in a unit: the smallest, the median and the largest."""
+        sizes = np.asarray(values, dtype=np.float64)
+        if not len(sizes):
+            self.show_distribution(sizes, (0.0, 1.0), ("", "no objects", ""))
+            return
+        low, middle, high = np.quantile(sizes, [0, 0.5, 1])
+        room = 0.0 if high > low else 0.5
+        labels = f"{low:.3g}", f"median diameter {middle:.3g} {unit}", f"{high:.3g}"
+        self.show_distribution(np.log(sizes), (np.log(low) - room, np.log(high) + room), labels)
 
 
 class NullPlot(Histogram):
-    """Permutation distribution of a test's statistic, with the threshold dashed and the observed value solid."""
+    """Permutation distribution of a test's statistic, with the threshold and the observed value."""
 
     def __init__(self, title: str, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.title = title
-        self.test: MMDTest | None = None
         self.setToolTip(
             "Grey: the MMD after shuffling the labels A and B, once per permutation. Dashed: the threshold. "
             "Solid, with a triangle: the MMD of your images. To the right of the threshold, a difference is detected."
@@ -169,50 +174,16 @@ class NullPlot(Histogram):
 
     def show_test(self, test: MMDTest) -> None:
         """Draw this test from now on."""
-        self.test = test
-        self.updateGeometry()
-        self.update()
-
-    def values(self) -> Real:
-        """The statistic of each permutation."""
-        return np.empty(0) if self.test is None else self.test.null
-
-    def marks(self) -> dict[Qt.PenStyle, float]:
-        """The observed statistic, and the threshold where it can be reached, by the line that marks them."""
-        if self.test is None:
-            return {}
-        lines = {Qt.PenStyle.SolidLine: self.test.mmd, Qt.PenStyle.DashLine: self.test.threshold}
-        return {style: value for style, value in lines.items() if np.isfinite(value)}
-
-    def span(self) -> tuple[float, float]:
-        """Some more than what is drawn."""
-        drawn = [*self.values(), *self.marks().values()] or [0.0, 1.0]
+        reachable = np.isfinite(test.threshold)
+        drawn = [test.null.min(), test.null.max(), test.mmd, *([test.threshold] if reachable else [])]
         low, high = float(min(drawn)), float(max(drawn))
         room = 0.05 * (high - low) or 0.05
-        return low - room, high + room
-
-    def labels(self) -> list[str]:
-        """Both ends, and what it is."""
-        low, high = self.span()
-        return [f"{low:.3f}", "MMD", f"{high:.3f}"]
-
-    def caption(self) -> str:
-        """The numbers in words."""
-        if self.test is None:
-            return ""
-        threshold = f"{self.test.threshold:.3f}" if np.isfinite(self.test.threshold) else "out of reach"
-        return f"{self.title}: ▾ {self.test.mmd:.3f}, threshold ┆ {threshold}"
-
-    def paint_marks(self, painter: QPainter, box: QRectF, ink: QColor) -> None:
-        """Draw the lines, and a triangle on the observed statistic."""
-        for style, value in self.marks().items():
-            x, top = self.place(value), box.top()
-            painter.setPen(QPen(ink, 2, style))
-            painter.drawLine(QPointF(x, top), QPointF(x, box.bottom()))
-            if style == Qt.PenStyle.SolidLine:
-                painter.setBrush(ink)
-                corners = [QPointF(x - _MARK, top - _MARK), QPointF(x + _MARK, top - _MARK), QPointF(x, top + 4)]
-                painter.drawPolygon(QPolygonF(corners))
+        low, high = low - room, high + room
+        caption = (
+            f"{self.title}: ▾ {test.mmd:.3f}, threshold ┆ {f'{test.threshold:.3f}' if reachable else 'out of reach'}"
+        )
+        labels = f"{low:.3f}", "MMD", f"{high:.3f}"
+        self.show_distribution(test.null, (low, high), labels, caption, test.mmd, test.threshold)
 
 
 class PairedHistogram(QWidget):
@@ -227,14 +198,14 @@ class PairedHistogram(QWidget):
     def show_samples(self, a: Real, b: Real) -> None:
         """Show the shares of A's and of B's values in common bins, outliers in the outer ones."""
         low, high = np.quantile(np.concatenate([a, b]), [0.005, 0.995])
-        self._shares = shares([a, b], low, high if high > low else low + 1, 24)
+        self._shares = bin_shares([a, b], low, high if high > low else low + 1, 24)
         self.update()
 
     def shares(self) -> list[Real]:
         """Shares of A's and of B's values in each bin."""
         return self._shares
 
-    def paintEvent(self, event: QPaintEvent | None) -> None:  # noqa: N802 - Qt's name
+    def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802 - Qt's name
         """Draw both."""
         painter = QPainter(self)
         top = max(*(share.max() for share in self._shares), 1e-12)
@@ -279,7 +250,7 @@ class ShareBar(Drawing):
 
     minimumSizeHint = sizeHint  # noqa: N815 - Qt's name
 
-    def paintEvent(self, event: QPaintEvent | None) -> None:  # noqa: N802 - Qt's name
+    def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802 - Qt's name
         """Draw the bar, then a line for each part with a patch of its pattern."""
         painter = QPainter(self)
         ink = self.palette().windowText().color()

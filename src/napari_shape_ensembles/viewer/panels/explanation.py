@@ -183,7 +183,7 @@ class ModeTable(QTableWidget):
         items = self.selectedItems()
         return int(self.item(items[0].row(), 0).text()) - 1 if items else None
 
-    def resizeEvent(self, event: QResizeEvent | None) -> None:  # noqa: N802 - Qt's name
+    def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802 - Qt's name
         """Leave room for the last column."""
         super().resizeEvent(event)
         lines = self.width() / self.fontMetrics().height()

@@ -3,6 +3,8 @@
 Neither does it give spin boxes the width that their text needs.
 """
 
+from typing import Any
+
 from qtpy.QtCore import QEvent, Qt
 from qtpy.QtGui import QFontMetrics, QResizeEvent
 from qtpy.QtWidgets import QDoubleSpinBox, QLabel, QSizePolicy, QSpinBox, QTableView, QWidget
@@ -19,13 +21,13 @@ class _FontFollower:
     """A base of widgets that `fit` whenever their font may have changed."""
 
     def fit(self) -> None:
-        """Adapt to the font."""
-        raise NotImplementedError
+        """Take the width of the longest text."""
+        fit_text(self)
 
-    def event(self, event: QEvent | None) -> bool:
+    def event(self, event: QEvent) -> bool:
         """Fit after a change of style."""
         done = super().event(event)  # type: ignore[misc]  # that of the widget
-        if event is not None and event.type() in _STYLED:
+        if event.type() in _STYLED:
             self.fit()
         return bool(done)
 
@@ -40,8 +42,6 @@ class _LabelFont(_FontFollower, QLabel):
     def fit(self) -> None:
         """Hand on the font, and adapt the rows of a table."""
         whole = self.parentWidget()
-        if whole is None:
-            return
         self.ensurePolished()  # Qt does so only for what is visible
         whole.setFont(self.font())
         if (
@@ -86,7 +86,7 @@ class NamedLine(_FontFollower, QLabel):
         room = self.contentsRect().width() - self.fontMetrics().horizontalAdvance(before + after) - _AROUND
         self.setText(before + elided(self.fontMetrics(), name, room) + after)
 
-    def resizeEvent(self, event: QResizeEvent | None) -> None:  # noqa: N802 - Qt's name
+    def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802 - Qt's name
         """Leave out more, or less, at another width."""
         super().resizeEvent(event)
         self.fit()
@@ -100,19 +100,11 @@ def elided(metrics: QFontMetrics, text: str, room: float) -> str:
 class WholeBox(_FontFollower, QSpinBox):
     """A spin box for integers that is as wide as its longest text."""
 
-    def fit(self) -> None:
-        """Take the width of the longest text."""
-        fit_text(self)
-
 
 class DecimalBox(_FontFollower, QDoubleSpinBox):
     """A spin box for decimal numbers that is as wide as its longest text."""
 
-    def fit(self) -> None:
-        """Take the width of the longest text."""
-        fit_text(self)
 
-
-def fit_text(box: QSpinBox | QDoubleSpinBox) -> None:
-    """Give a box the width of its longest text; napari's style sheet sets a least width that is a number of pixels."""
+def fit_text(box: Any) -> None:
+    """Give a spin box the width of its longest text; napari's style sheet sets a least width in pixels."""
     box.setMinimumWidth(box.sizeHint().width())

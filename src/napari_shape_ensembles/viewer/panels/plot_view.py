@@ -1,19 +1,19 @@
-"""A figure in a dock: drawn in a thread of its own, since matplotlib takes longer than a window may stand still."""
+"""A matplotlib figure in a dock, drawn in a thread of its own: it takes longer than a window may stand still."""
 
 import logging
-from collections.abc import Callable, Generator
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
-from napari.qt.threading import create_worker
-from numpy.typing import NDArray
-from qtpy.QtCore import QEvent, QPoint, QSize, Qt, QTimer, Signal
-from qtpy.QtGui import QHelpEvent, QImage, QMouseEvent, QPainter, QPaintEvent, QResizeEvent
+from qtpy.QtCore import QEvent, QPoint, QSize, Qt, Signal
+from qtpy.QtGui import QImage, QMouseEvent, QPainter, QPaintEvent
 from qtpy.QtWidgets import QSizePolicy, QToolTip, QWidget
 
+from ..runner import Background
 from .fonts import Drawing
-from .widgets import tip
+from .widgets import once, tip
 
 log = logging.getLogger(__name__)
 
@@ -24,30 +24,19 @@ _DPI = 100
 _SETTLED = 80  # milliseconds without a change of size before it is drawn anew
 _FONT_SIZE, _FONT_SHARE = 8, 0.8  # points at least, and of the size of labels
 _READABLE = (280, 360)  # what the least font needs; a larger one needs more
-_RESTYLED = (QEvent.Type.StyleChange, QEvent.Type.PaletteChange, QEvent.Type.FontChange)
+_RESTYLED = (QEvent.Type.Resize, QEvent.Type.StyleChange, QEvent.Type.PaletteChange, QEvent.Type.FontChange)
 _LEAST = (220, 260)  # below this the labels leave no room for the panels
 _CENTRED = Qt.AlignmentFlag.AlignCenter.value | Qt.TextFlag.TextWordWrap.value
 
 
-@dataclass(frozen=True)
-class Look:
-    """How a figure fits into its dock: size in points of the screen, their sharpness, the theme's colours, its font."""
+@dataclass(frozen=True, eq=False)
+class RenderedPlot:
+    """A finished picture, the axes it shows, its height in the widget, and how many pixels make one of the widget's."""
 
-    width: int
+    image: QImage
+    axes: list[Any]
     height: int
     ratio: float
-    ink: str
-    ground: str
-    font_size: float = _FONT_SIZE
-
-
-@dataclass(frozen=True, eq=False)
-class Drawn:
-    """A finished picture (rows, columns, RGBA), and the axes it shows."""
-
-    pixels: NDArray[np.uint8]
-    axes: list[Any]
-    look: Look
 
 
 class PlotView(Drawing):
@@ -67,17 +56,14 @@ class PlotView(Drawing):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._plot: Plot | None = None
-        self._drawn: Drawn | None = None
-        self._image = QImage()
+        self._drawn: RenderedPlot | None = None
         self._busy = False
         self._again = False
         self.describe: Callable[[int, float, float], str] = lambda *_: ""
         self.failure = ""
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
-        self._settled = QTimer(self)
-        self._settled.setSingleShot(True)
+        self._settled = once(self, self._draw)
         self._settled.setInterval(_SETTLED)
-        self._settled.timeout.connect(self._draw)
 
     @property
     def axes(self) -> list[Any]:
@@ -93,7 +79,7 @@ class PlotView(Drawing):
         """Show another plot, as soon as it is drawn; None for nothing."""
         self._plot = plot
         if plot is None:
-            self._drawn, self._image = None, QImage()
+            self._drawn = None
             self.update()
         else:
             self._draw()
@@ -104,28 +90,25 @@ class PlotView(Drawing):
             self._again = True
         elif self._plot is not None and self.width() >= _LEAST[0] and self.height() >= _LEAST[1]:
             self._busy, self._again = True, False
-            worker = create_worker(_safely_rendered, self._plot, self._look(), _start_thread=False)
+            size = self.width(), self.height()
+            draw = partial(_safely_rendered, self._plot, size, self.devicePixelRatioF(), self._style())
+            worker = Background(draw).worker()
             worker.returned.connect(self._show)
             worker.start()
 
-    def _look(self) -> Look:
-        palette = self.palette()
-        ink, ground = palette.windowText().color().name(), palette.window().color().name()
-        return Look(self.width(), self.height(), self.devicePixelRatioF(), ink, ground, self._font_size())
-
-    def _font_size(self) -> float:
-        """That of labels, a little smaller, as far as the words leave room for the panels."""
+    def _style(self) -> dict[str, Any]:
+        """The theme's colors, and a font a little smaller than that of labels, as far as the panels have room."""
         room = min(self.width() / _READABLE[0], self.height() / _READABLE[1])
-        return max(min(_FONT_SHARE * self.font().pointSizeF(), _FONT_SIZE * room), _FONT_SIZE)
+        font_size = max(min(_FONT_SHARE * self.font().pointSizeF(), _FONT_SIZE * room), _FONT_SIZE)
+        inks = ("text.color", "axes.edgecolor", "axes.labelcolor", "xtick.color", "ytick.color")
+        grounds = ("figure.facecolor", "axes.facecolor", "legend.facecolor")
+        ink, ground = self.palette().windowText().color().name(), self.palette().window().color().name()
+        return dict.fromkeys(inks, ink) | dict.fromkeys(grounds, ground) | {"font.size": font_size}
 
-    def _show(self, drawn: Drawn | str) -> None:
+    def _show(self, drawn: RenderedPlot | str) -> None:
         self._busy = False
         self.failure = drawn if isinstance(drawn, str) else ""
-        if isinstance(drawn, Drawn) and self._plot is not None:
-            rows, columns = drawn.pixels.shape[:2]
-            self._image = QImage(
-                drawn.pixels.tobytes(), columns, rows, 4 * columns, QImage.Format.Format_RGBA8888
-            ).copy()
+        if isinstance(drawn, RenderedPlot) and self._plot is not None:
             self._drawn = drawn
         self.update()
         if self._again:
@@ -135,53 +118,42 @@ class PlotView(Drawing):
     def place(self, axes: int, x: float, y: float) -> tuple[float, float]:
         """Where in this widget a place of some axes lies."""
         assert self._drawn is not None
-        right, up = self._drawn.axes[axes].transData.transform((x, y)) / self._drawn.look.ratio
-        return float(right), self._drawn.look.height - float(up)
+        right, up = self._drawn.axes[axes].transData.transform((x, y)) / self._drawn.ratio
+        return float(right), self._drawn.height - float(up)
 
     def _found(self, point: QPoint) -> tuple[int, float, float] | None:
         """The axes at a point of this widget, and the place in their coordinates."""
         if self._drawn is None:
             return None
-        ratio = self._drawn.look.ratio
-        pixel = (point.x() * ratio, (self._drawn.look.height - point.y()) * ratio)
+        pixel = self._drawn.ratio * np.array([point.x(), self._drawn.height - point.y()])
         for index, axes in enumerate(self._drawn.axes):
             if axes.bbox.contains(*pixel):
                 x, y = axes.transData.inverted().transform(pixel)
                 return index, float(x), float(y)
         return None
 
-    def mousePressEvent(self, event: QMouseEvent | None) -> None:  # noqa: N802 - Qt's name
+    def mousePressEvent(self, event: QMouseEvent) -> None:  # noqa: N802 - Qt's name
         """Tell where the plot was clicked."""
-        found = self._found(event.position().toPoint()) if event is not None else None
-        if found is not None:
+        if found := self._found(event.position().toPoint()):
             self.clicked.emit(*found)
 
-    def event(self, event: QEvent | None) -> bool:
-        """Describe what is under the mouse when it rests."""
-        if event is not None and event.type() == QEvent.Type.ToolTip:
-            assert isinstance(event, QHelpEvent)
+    def event(self, event: QEvent) -> bool:
+        """Describe what is under a mouse that rests; draw anew once the size, the theme or its font has settled."""
+        if event.type() == QEvent.Type.ToolTip:
             found = self._found(event.pos())
             QToolTip.showText(event.globalPos(), tip(self.describe(*found)) if found else "", self)
             return True
-        return bool(super().event(event))
-
-    def resizeEvent(self, event: QResizeEvent | None) -> None:  # noqa: N802 - Qt's name
-        """Draw anew when the size has settled; until then the old picture is stretched."""
-        super().resizeEvent(event)
-        self._settled.start()
-
-    def changeEvent(self, event: QEvent | None) -> None:  # noqa: N802 - Qt's name
-        """Follow the theme and its font."""
-        super().changeEvent(event)
-        if event is not None and event.type() in _RESTYLED:
+        done = bool(super().event(event))
+        if event.type() in _RESTYLED:
             self._settled.start()
+        return done
 
-    def paintEvent(self, event: QPaintEvent | None) -> None:  # noqa: N802 - Qt's name
+    def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802 - Qt's name
         """Show the picture, or why there is none."""
         painter = QPainter(self)
-        if not self._image.isNull():
+        if self._drawn is not None:
             painter.setRenderHint(QPainter.RenderHint.SmoothPixmapTransform)
-            painter.drawImage(self.rect(), self._image)
+            painter.drawImage(self.rect(), self._drawn.image)
         elif self.failure:
             painter.setPen(self.palette().windowText().color())
             painter.drawText(self.rect(), _CENTRED, self.failure)
@@ -196,35 +168,27 @@ class PlotView(Drawing):
         return QSize(*_READABLE)
 
 
-def _safely_rendered(plot: Plot, look: Look) -> Generator[None, None, Drawn | str]:
-    """The picture, or why it cannot be drawn.
-
-    A generator, though of one step: napari lists workers as long as its window is there, and a function's keep what
-    they were called with, such as a whole study.
-    """
-    yield
+def _safely_rendered(plot: Plot, size: tuple[int, int], ratio: float, style: dict[str, Any]) -> RenderedPlot | str:
+    """The picture, or why it cannot be drawn."""
     try:
-        return _rendered(plot, look)
+        return _rendered(plot, size, ratio, style)
     except Exception as error:
         log.exception("a plot failed")
         return f"The plot could not be drawn ({type(error).__name__}: {error}). Please report it."
 
 
-def _rendered(plot: Plot, look: Look) -> Drawn:
+def _rendered(plot: Plot, size: tuple[int, int], ratio: float, style: dict[str, Any]) -> RenderedPlot:
     import matplotlib as mpl  # takes a while: here it keeps no dock waiting
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    with mpl.rc_context(_style(look)):
-        dpi = _DPI * look.ratio
-        size = look.width / _DPI, look.height / _DPI
-        canvas = FigureCanvasAgg(Figure(figsize=size, dpi=dpi, layout="constrained"))
-        axes = list(plot(canvas.figure))
+    width, height = size
+    with mpl.rc_context(style):
+        figure = Figure(figsize=(width / _DPI, height / _DPI), dpi=_DPI * ratio, layout="constrained")
+        canvas = FigureCanvasAgg(figure)
+        axes = list(plot(figure))
         canvas.draw()
-        return Drawn(np.array(canvas.buffer_rgba()), axes, look)
-
-
-def _style(look: Look) -> dict[str, Any]:
-    inks = ("text.color", "axes.edgecolor", "axes.labelcolor", "xtick.color", "ytick.color")
-    grounds = ("figure.facecolor", "axes.facecolor", "legend.facecolor")
-    return dict.fromkeys(inks, look.ink) | dict.fromkeys(grounds, look.ground) | {"font.size": look.font_size}
+    pixels = np.asarray(canvas.buffer_rgba())
+    rows, columns = pixels.shape[:2]
+    image = QImage(pixels.tobytes(), columns, rows, 4 * columns, QImage.Format.Format_RGBA8888)
+    return RenderedPlot(image.copy(), axes, height, ratio)

@@ -192,7 +192,7 @@ class TruthTable(QWidget):
         """The rows that carry the sign."""
         return [name for name, (sign, *_) in self._rows.items() if sign.text()]
 
-    def paintEvent(self, event: QPaintEvent | None) -> None:  # noqa: N802 - Qt's name
+    def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802 - Qt's name
         """Frame the row that holds, in the theme's text color: style sheets do not pass it on to frames."""
         if self.case in self._rows:
             row = reduce(QRect.united, (cell.geometry() for cell in self._rows[self.case]))

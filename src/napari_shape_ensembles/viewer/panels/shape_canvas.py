@@ -30,11 +30,12 @@ class StyledOutline:
 
 
 def paint_outline(painter: QPainter, outline: StyledOutline, centre: QPointF, scale: float, ink: QColor) -> None:
-    """Draw one outline around `centre`, rows downwards."""
+    """Draw one outline around `centre`, rows downwards; a filled one has a line in the color of text, to be seen."""
     points = outline.curve[:, ::-1] * scale + (centre.x(), centre.y())
     color = QColor(SIDE_COLORS.get(outline.side, ink))
-    painter.setPen(QPen(color, outline.width, Qt.PenStyle.DashLine if outline.dashed else Qt.PenStyle.SolidLine))
-    color.setAlpha(60)
+    style = Qt.PenStyle.DashLine if outline.dashed else Qt.PenStyle.SolidLine
+    painter.setPen(QPen(ink if outline.filled else color, outline.width, style))
+    color.setAlpha(130 if outline.side else 60)
     painter.setBrush(QBrush(color) if outline.filled else QBrush())
     painter.drawPolygon(QPolygonF([QPointF(x, y) for x, y in points.tolist()]))
 
@@ -79,7 +80,7 @@ class ShapeCanvas(Drawing):
         """A square that leaves room for the controls."""
         return QSize(260, 240)
 
-    def paintEvent(self, event: QPaintEvent | None) -> None:  # noqa: N802 - Qt's name
+    def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802 - Qt's name
         """Draw everything."""
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
@@ -141,15 +142,14 @@ class Thumbnails(Drawing):
         top = side * (_THUMBNAIL + _BETWEEN) + _BETWEEN // 2
         return QRectF(left + place * _THUMBNAIL, top, _THUMBNAIL, _THUMBNAIL)
 
-    def mousePressEvent(self, event: QMouseEvent | None) -> None:  # noqa: N802 - Qt's name
+    def mousePressEvent(self, event: QMouseEvent) -> None:  # noqa: N802 - Qt's name
         """Choose the curve under the mouse."""
-        assert event is not None
         for side, row in enumerate(self._rows):
             for place, (index, _) in enumerate(row):
                 if self.cell(side, place).contains(event.position()):
                     self.chosen.emit(index)
 
-    def paintEvent(self, event: QPaintEvent | None) -> None:  # noqa: N802 - Qt's name
+    def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802 - Qt's name
         """Draw the thumbnails that fit into the width."""
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
@@ -180,7 +180,7 @@ class OutlineButton(QPushButton):
         self.setToolTip(f"A curve of {side}: click to pick it")
         self.setAccessibleName(f"curve {row} of {side}")
 
-    def paintEvent(self, event: QPaintEvent | None) -> None:  # noqa: N802 - Qt's name
+    def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802 - Qt's name
         """Draw the outline on the button."""
         super().paintEvent(event)
         painter = QPainter(self)

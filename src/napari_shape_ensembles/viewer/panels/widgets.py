@@ -52,14 +52,14 @@ class ScrollColumn(QScrollArea):
         # Once more after all layouts inside have been updated: until then they tell their sizes of before.
         self._later = once(self, self.fit)
 
-    def eventFilter(self, watched: QObject | None, event: QEvent | None) -> bool:  # noqa: N802 - Qt's name
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:  # noqa: N802 - Qt's name
         """Ask for more width when the contents have come to need it, and for less when they no longer do."""
-        if event is not None and event.type() in (QEvent.Type.LayoutRequest, QEvent.Type.StyleChange):
+        if event.type() in (QEvent.Type.LayoutRequest, QEvent.Type.StyleChange):
             self.fit()
             self._later.start()
         return super().eventFilter(watched, event)
 
-    def resizeEvent(self, event: QResizeEvent | None) -> None:  # noqa: N802 - Qt's name
+    def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802 - Qt's name
         """Lines break elsewhere at another width."""
         super().resizeEvent(event)
         self.fit()
@@ -70,14 +70,13 @@ class ScrollColumn(QScrollArea):
 
     def fit(self) -> None:
         """Ask for the width of the page and the scroll bar, and give the page the height of its broken lines."""
-        page, bar, view = self.widget(), self.verticalScrollBar(), self.viewport()
-        layout = None if page is None else page.layout()
-        if page is None or bar is None or view is None or layout is None:
+        page, bar = self.widget(), self.verticalScrollBar().sizeHint().width()
+        if page is None or page.layout() is None:
             return
-        width = page.minimumSizeHint().width() + bar.sizeHint().width() + 4
+        width = page.minimumSizeHint().width() + bar + 4
         if width != self.minimumWidth():
             self.setMinimumWidth(width)
-        height = max(layout.totalHeightForWidth(max(view.width(), width - bar.sizeHint().width())), 0)
+        height = max(page.layout().totalHeightForWidth(max(self.viewport().width(), width - bar)), 0)
         if height != page.minimumHeight():
             page.setMinimumHeight(height)
 
@@ -139,7 +138,7 @@ def column(*parts: QWidget | QLayout, margins: tuple[int, int, int, int] = (0, 0
     return page
 
 
-def labelled(text: str, control: QWidget) -> QLabel:
+def buddy_label(text: str, control: QWidget) -> QLabel:
     """A label whose key (&) goes to a control, and that has its tooltip."""
     label = QLabel(text)
     label.setBuddy(control)
@@ -197,7 +196,7 @@ class NarrowList(QComboBox):
         self.setMinimumContentsLength(_LETTERS)
         self.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
 
-    def paintEvent(self, event: QPaintEvent | None) -> None:  # noqa: N802 - Qt's name
+    def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802 - Qt's name
         """Draw it with as much of the text as there is room for; Qt would cut it off."""
         painter, option = QStylePainter(self), QStyleOptionComboBox()
         self.initStyleOption(option)
@@ -256,11 +255,10 @@ class Words(QLabel):
         """What is marked, without the breaks."""
         return _LINE_END.sub("\n", super().selectedText().replace(_BREAK, ""))
 
-    def keyPressEvent(self, event: QKeyEvent | None) -> None:  # noqa: N802 - Qt's name
+    def keyPressEvent(self, event: QKeyEvent) -> None:  # noqa: N802 - Qt's name
         """Copy what is marked."""
-        clipboard = QApplication.clipboard()
-        if event is not None and clipboard is not None and event.matches(QKeySequence.StandardKey.Copy):
-            clipboard.setText(self.selectedText())
+        if event.matches(QKeySequence.StandardKey.Copy):
+            QApplication.clipboard().setText(self.selectedText())
         else:
             super().keyPressEvent(event)
 
@@ -283,7 +281,7 @@ def tip(text: str) -> str:
 
 def form(page: QWidget | None = None) -> QFormLayout:
     """Labels beside their controls, or above those that are too wide for that."""
-    rows = QFormLayout() if page is None else QFormLayout(page)
+    rows = QFormLayout(page)
     rows.setFieldGrowthPolicy(QFormLayout.FieldGrowthPolicy.AllNonFixedFieldsGrow)
     rows.setRowWrapPolicy(QFormLayout.RowWrapPolicy.WrapLongRows)
     return rows
@@ -297,15 +295,14 @@ class _ClearBoxes(QStyledItemDelegate):
         self._view = view
 
     def initStyleOption(  # noqa: N802 - Qt's name
-        self, option: QStyleOptionViewItem | None, index: QModelIndex | QPersistentModelIndex
+        self, option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex
     ) -> None:
         """Give the style the colors it makes boxes and ticks of."""
         super().initStyleOption(option, index)
-        if option is not None:
-            palette, theme = option.palette, self._view.palette()
-            for role in (QPalette.ColorRole.Window, QPalette.ColorRole.Text):
-                palette.setColor(role, theme.windowText().color())
-            palette.setColor(QPalette.ColorRole.Base, theme.window().color())
+        palette, theme = option.palette, self._view.palette()
+        for role in (QPalette.ColorRole.Window, QPalette.ColorRole.Text):
+            palette.setColor(role, theme.windowText().color())
+        palette.setColor(QPalette.ColorRole.Base, theme.window().color())
 
 
 def with_clear_boxes(view: QAbstractItemView) -> None:

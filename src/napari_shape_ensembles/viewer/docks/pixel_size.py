@@ -4,16 +4,16 @@ from pathlib import Path
 
 from napari.components import ViewerModel
 from napari.layers import Layer
-from qtpy.QtCore import Qt
 from qtpy.QtGui import QHideEvent, QShowEvent
-from qtpy.QtWidgets import QComboBox, QDoubleSpinBox, QFormLayout, QHBoxLayout, QLabel, QLineEdit, QPushButton, QWidget
+from qtpy.QtWidgets import QDoubleSpinBox, QFormLayout, QHBoxLayout, QLineEdit, QWidget
 
-from ..io.calibration import Calibration, read_calibration
-from ..outlines import conversion_factor
-from .inputs import ACCEPTED, symbol
-from .panels.fonts import DecimalBox, with_label_font
-
-_FOLLOWED = ("inserted", "removed", "reordered", "renamed")
+from ...io.calibration import Calibration, read_calibration
+from ...outlines import conversion_factor
+from ..chosen_layer import ChosenLayer
+from ..inputs import ACCEPTED, symbol
+from ..layer_choice import LayerChoice
+from ..panels.fonts import DecimalBox, with_label_font
+from ..panels.widgets import button, wrapped
 
 
 class PixelSize(QWidget):
@@ -27,27 +27,23 @@ class PixelSize(QWidget):
 
     def __init__(self, napari_viewer: ViewerModel, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self._layers = napari_viewer.layers
-        self._following = False
-        self.layer = QComboBox()
-        self.layer.setToolTip("The image, labels or shapes whose pixels are measured.")
+        self._chosen = ChosenLayer(napari_viewer, lambda layer: isinstance(layer, ACCEPTED))
+        self.layer = LayerChoice(self._chosen, "The image, labels or shapes whose pixels are measured.")
         self.height = _size("Height of a pixel, in the unit below.")
         self.width = _size("Width of a pixel, in the unit below.")
         self.unit = QLineEdit("pixel")
         with_label_font(self.unit)
         self.unit.setToolTip('A unit of length, such as µm or nm; or "pixel".')
-        self.read = QPushButton("F&rom file")
-        self.read.setToolTip("Read the size from the file: OME, ImageJ, FEI/Thermo Fisher, Zeiss or Tescan TIFF.")
-        self.apply = QPushButton("S&et")
-        self.apply.setToolTip("Give the layer this pixel size: its scale and units.")
-        self.message = QLabel()
-        self.message.setTextFormat(Qt.TextFormat.PlainText)
-        self.message.setWordWrap(True)
+        self.read = button(
+            "F&rom file", "Read the size from the file: OME, ImageJ, FEI/Thermo Fisher, Zeiss or Tescan TIFF."
+        )
+        self.apply = button("S&et", "Give the layer this pixel size: its scale and units.")
+        self.message = wrapped()
         self._lay_out()
-        self.layer.currentIndexChanged.connect(lambda _: self.show_layer())
+        self._chosen.changed.connect(self.show_layer)
         self.read.clicked.connect(self.read_file)
         self.apply.clicked.connect(self.set_layer)
-        self.follow()
+        self._chosen.follow()
 
     def _lay_out(self) -> None:
         form = QFormLayout(self)
@@ -67,51 +63,23 @@ class PixelSize(QWidget):
     def showEvent(self, event: QShowEvent | None) -> None:  # noqa: N802 - Qt's name
         """Follow the layer list again."""
         super().showEvent(event)
-        self.follow()
+        self._chosen.follow()
 
     def hideEvent(self, event: QHideEvent | None) -> None:  # noqa: N802 - Qt's name
         """Stop following, so that a closed dock leaves nothing behind."""
         super().hideEvent(event)
-        if self._following:
-            for name in _FOLLOWED:
-                getattr(self._layers.events, name).disconnect(self.refresh)
-            self._following = False
-
-    def follow(self) -> None:
-        """Keep in step with the layer list from now on, and catch up with it."""
-        if not self._following:
-            for name in _FOLLOWED:
-                getattr(self._layers.events, name).connect(self.refresh)
-            self._following = True
-        self.refresh()
-
-    def refresh(self) -> None:
-        """List the layers of now, keeping the one that is chosen where it is still there."""
-        chosen = self.chosen()
-        layers = [layer for layer in self._layers if isinstance(layer, ACCEPTED)]
-        self.layer.blockSignals(True)
-        self.layer.clear()
-        for layer in layers:
-            self.layer.addItem(layer.name, layer)
-        active = self._layers.selection.active
-        wanted = chosen if chosen in layers else active if active in layers else layers[0] if layers else None
-        self.layer.setCurrentIndex(layers.index(wanted) if wanted is not None else -1)
-        self.layer.blockSignals(False)
-        self.show_layer()
-
-    def chosen(self) -> Layer | None:
-        """The layer, if there is any."""
-        return self.layer.currentData(Qt.ItemDataRole.UserRole)
+        self._chosen.rest()
 
     def show_layer(self) -> None:
-        """Show the size that the layer has now."""
-        layer = self.chosen()
+        """Show the layer that is chosen, and the size that it has now."""
+        self.layer.refresh()
+        layer = self._chosen.chosen()
         for control in (self.height, self.width, self.unit, self.read, self.apply):
             control.setEnabled(layer is not None)
         if layer is None:
             self.message.setText("Open an image to see how large its pixels are.")
-            return
-        self._show(calibration_of(layer))
+        else:
+            self._show(calibration_of(layer))
 
     def _show(self, calibration: Calibration) -> None:
         self.height.setValue(calibration.scale[0])
@@ -121,7 +89,7 @@ class PixelSize(QWidget):
 
     def read_file(self) -> None:
         """Show what the file of the layer states; the layer changes when it is set."""
-        layer = self.chosen()
+        layer = self._chosen.chosen()
         path = layer.source.path if layer is not None else None
         if path is None:
             self.message.setText("This layer has no file: type the size.")
@@ -139,7 +107,7 @@ class PixelSize(QWidget):
 
     def set_layer(self) -> None:
         """Give the layer the size shown."""
-        layer = self.chosen()
+        layer = self._chosen.chosen()
         if layer is None:
             return
         try:

@@ -1,0 +1,120 @@
+"""Prints how long the window stands still during a comparison, and how soon work ends that is cancelled.
+
+Run on a screen or a virtual one:
+    sh tools/run.sh script benchmarks/responsiveness.py [--curves 600]
+
+Pauses are to stay below 100 ms, and a cancelled run is to end within 1 s. A busy machine delays single turns of the
+window, so pauses are given for each of several runs, less what other programs took.
+"""
+
+import argparse
+import gc
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+from napari.components import ViewerModel
+from napari_shape_ensembles.studies.steps import run_jobs
+from napari_shape_ensembles.viewer.compare_dock import CompareShapes
+from qtpy.QtCore import QEventLoop, QTimer
+from qtpy.QtWidgets import QApplication
+
+from napari_shape_ensembles.viewer.landscape_dock import LandscapeDock
+from viewer import outlines
+
+LATER = (0.1, 0.3, 1.0, 2.0)
+
+
+def moment():
+    """Seconds on the clock, of work in all threads, and of this thread in line for a processor, where that is known."""
+    schedule = Path("/proc/thread-self/schedstat")
+    waited = int(schedule.read_text().split()[1]) / 1e9 if schedule.exists() else 0.0
+    return time.perf_counter(), time.process_time(), waited
+
+
+def to_the_end(dock, start):
+    """Start something, and let the window run until the dock has finished."""
+    loop = QEventLoop()
+    dock.finished.connect(loop.quit)
+    start()
+    loop.exec()
+    dock.finished.disconnect(loop.quit)
+
+
+def pauses(dock):
+    """Longest time in ms between two turns of the window during a run, and at its end, where layers are handed over.
+
+    Less what other programs took: the time in line for a processor in which none of this process's threads had it.
+    """
+    ticks, busy, timer = [moment()], [], QTimer()
+    timer.timeout.connect(lambda: (ticks.append(moment()), busy.append(dock.runner.busy)))
+    timer.start(5)
+    to_the_end(dock, dock.run_button.click)
+    QApplication.processEvents()
+    timer.stop()
+    clock, worked, waited = np.diff(ticks, axis=0).T
+    taken, during = 1000 * np.maximum(np.minimum(clock, worked), clock - waited), np.array(busy)
+    return taken[during].max(), taken[~during].max(initial=0)
+
+
+def ends_within(dock, after):
+    """Seconds from Cancel to the end, the button being pressed some seconds after Run."""
+    pressed = []
+    QTimer.singleShot(int(1000 * after), lambda: (pressed.append(time.perf_counter()), dock.cancel_button.click()))
+    to_the_end(dock, dock.run_button.click)
+    return time.perf_counter() - pressed[0] if pressed else None
+
+
+def left_within():
+    """Seconds until a study on an executor is left while an item of 0.2 s is under way."""
+
+    def job(item):
+        time.sleep(0.2)
+        yield item
+
+    with ThreadPoolExecutor(1) as pool:
+        results = run_jobs(job, range(50), pool)
+        next(update for update in results if update)
+        begun = time.perf_counter()
+        results.close()
+        return time.perf_counter() - begun
+
+
+def cancelled(name, dock):
+    """Print how soon a run ends when it is cancelled early and late."""
+    for after in LATER:
+        seconds = ends_within(dock, after)
+        print(f"{name} cancelled {after} s after Run: " + ("had ended" if seconds is None else f"{seconds:.2f} s"))
+
+
+def main():
+    """Print every figure."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--curves", type=int, default=600, help="in each of the two layers")
+    count = parser.parse_args().curves
+    model = ViewerModel()
+    layers = [
+        model.add_shapes(list(outlines(count, seed)), shape_type="polygon", name=name) for seed, name in enumerate("AB")
+    ]
+    dock = CompareShapes(model)
+    dock.settings.load({"landmarks": 300, "permutations": 1000})
+    gc.collect()
+    for _ in range(3):
+        during, after = pauses(dock)
+        print(f"longest pause of the window: {during:.0f} ms during the run, {after:.0f} ms at its end")
+    cancelled("comparison", dock)
+    dock.close()
+    dock = LandscapeDock(model)
+    dock.sides.choose(*([layer] for layer in layers))
+    dock.ranges["ranks"].setText("1-28")
+    dock.ranges["landmarks"].setText("100-2000:50")
+    dock.settings.load({"permutations": 5000})
+    cancelled("landscape", dock)
+    print(f"study on an executor left: {left_within():.3f} s")
+
+
+if __name__ == "__main__":
+    application = QApplication([])  # until the process ends: workers are waited for at its exit
+    application.setQuitOnLastWindowClosed(False)
+    main()

@@ -1,0 +1,116 @@
+"""Simulated samples: pairs of micrographs that differ in nothing but what was put in.
+
+Both images of a pair follow the same distributions of grey levels, texture, light, blur and noise. Other seeds
+draw other images from the same distributions.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+
+from . import synthetic
+from .pair import SamplePair
+
+Image = NDArray[np.uint16]
+
+SHAPE = (1024, 1024)
+
+
+def simulated_fields(seed: int = 0) -> SamplePair:
+    """Draw two fields of one polished steel: nothing differs (1∧1).
+
+    Parameters
+    ----------
+    seed : int
+
+    Returns
+    -------
+    SamplePair
+        Two images of 1024 × 1024 pixels of 0.5 µm.
+    """
+    first, second = _generators(seed)
+    names = ("Simulated steel, field 1", "Simulated steel, field 2")
+    return _pair("Simulated: two fields of one steel", names, _section(first), _section(second), pixel=0.5)
+
+
+def simulated_sieving(seed: int = 0) -> SamplePair:
+    """Draw a powder after and before sieving: other sizes and elongations, the same form (1∧0).
+
+    Parameters
+    ----------
+    seed : int
+
+    Returns
+    -------
+    SamplePair
+        Two images of 1024 × 1024 pixels of 1 µm.
+    """
+    first, second = _generators(seed)
+    names = ("Simulated powder, sieved", "Simulated powder, as received")
+    a, b = _powder(first, size=16.5, spread=0.08), _powder(second, size=17.5, spread=0.2)
+    return _pair("Simulated: a powder, sieved and as received", names, a, b, pixel=1.0)
+
+
+def simulated_treatment(seed: int = 0) -> SamplePair:
+    """Draw nuclei that look alike, with outlines that are a little rougher in B (0∧1).
+
+    Parameters
+    ----------
+    seed : int
+
+    Returns
+    -------
+    SamplePair
+        Two images of 1024 × 1024 pixels of 0.25 µm.
+    """
+    first, second = _generators(seed)
+    names = ("Simulated nuclei, control", "Simulated nuclei, treated")
+    a, b = _nuclei(first, roughness=0.016), _nuclei(second, roughness=0.024)
+    return _pair("Simulated: nuclei, control and treated", names, a, b, pixel=0.25)
+
+
+def simulated_rolling(seed: int = 0) -> SamplePair:
+    """Draw a steel before and after rolling: longer grains with wavier boundaries (0∧0).
+
+    Parameters
+    ----------
+    seed : int
+
+    Returns
+    -------
+    SamplePair
+        Two images of 1024 × 1024 pixels of 0.5 µm.
+    """
+    first, second = _generators(seed)
+    names = ("Simulated steel, as cast", "Simulated steel, rolled")
+    a, b = _section(first), _section(second, waviness=0.065, stretch=(0.8, 1.25))
+    return _pair("Simulated: a steel, as cast and rolled", names, a, b, pixel=0.5)
+
+
+def _pair(title: str, names: tuple[str, str], a: Image, b: Image, *, pixel: float) -> SamplePair:
+    return SamplePair(title, names, "image", a, b, SHAPE[1], "simulated", "", pixel_size=pixel, unit="µm")
+
+
+def _generators(seed: int) -> list[Generator]:
+    return np.random.default_rng(seed).spawn(2)
+
+
+def _section(rng: Generator, *, waviness: float = 0.05, stretch: tuple[float, float] = (1, 1)) -> Image:
+    scene = synthetic.etch(rng, *synthetic.tile(rng, SHAPE, spacing=58, waviness=waviness, stretch=stretch))
+    return synthetic.expose(rng, scene, photons=500, shading=0.1)
+
+
+def _powder(rng: Generator, *, size: float, spread: float) -> Image:
+    forms = synthetic.draw_forms(rng, 300, roughness=0.025, waves=(6, 10))
+    scales = synthetic.draw_scales(rng, 300, size=size, spread=spread, elongation=1.35)
+    scene = synthetic.scan(rng, *synthetic.scatter(rng, forms @ scales, SHAPE))
+    return synthetic.expose(rng, scene, photons=600, shading=0.2)
+
+
+def _nuclei(rng: Generator, *, roughness: float) -> Image:
+    forms = synthetic.draw_forms(rng, 340, roughness=roughness, waves=(6, 14))
+    scales = synthetic.draw_scales(rng, 340, size=16.5, spread=0.14, elongation=1.4)
+    scene = synthetic.fluoresce(rng, *synthetic.scatter(rng, forms @ scales, SHAPE))
+    return synthetic.expose(rng, scene, photons=300, shading=0.25)

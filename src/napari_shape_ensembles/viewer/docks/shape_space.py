@@ -1,0 +1,143 @@
+"""The dock *Shape space*: explore what a comparison learned, and why its images differ."""
+
+from pathlib import Path
+
+import numpy as np
+from napari.components import ViewerModel
+from qtpy.QtCore import QEvent
+from qtpy.QtWidgets import QComboBox, QFileDialog, QPushButton, QVBoxLayout, QWidget
+
+from ...comparison.display import MARK
+from ...explanation.shape_paths import ShapePlaces
+from ..explaining import same_data
+from ..panels.explanation import ExplanationPanel
+from ..panels.shape_explorer import ShapeExplorer
+from ..panels.widgets import ScrollColumn, wrapped
+from ..session import Session
+from .base import Dock
+
+_PLUGIN, _COMPARE = "napari-shape-ensembles", "Compare shapes"
+
+
+class ShapeSpaceDock(Dock):
+    """Explore the shape space of the comparison made in the same viewer, and why its samples differ.
+
+    Parameters
+    ----------
+    napari_viewer : ViewerModel
+        The viewer whose comparison is explored.
+    """
+
+    def __init__(self, napari_viewer: ViewerModel, parent: QWidget | None = None) -> None:
+        self.explanation = Session.of(napari_viewer).explanation
+        super().__init__(
+            napari_viewer,
+            self.explanation,
+            run="Find typical curves, and test components and modes; takes a few seconds",
+            renewal="Compare what is chosen now in Compare shapes",
+            parent=parent,
+        )
+        self.run_button.setText("&Explain the difference")
+        self.status = wrapped()
+        self.open_compare = QPushButton("&Open Compare shapes")
+        self.open_compare.setToolTip("Open the dock that compares two layers")
+        self.explorer, self.panel = ShapeExplorer(), ExplanationPanel()
+        self.save_report = QPushButton("S&ave report …")
+        self.save_report.setToolTip("Save everything as one HTML page, or as PDF, with figures and sentences")
+        self._lay_out()
+        self.open_compare.clicked.connect(self._open_compare)
+        self.save_report.clicked.connect(self._ask_for_report)
+        self.panel.mode_chosen.connect(lambda mode: self.explorer.choose_modes([mode]))
+        self.panel.curve_chosen.connect(self.explorer.show_curve)
+        self.explorer.wants_selected.connect(self._take_selected)
+        self.explorer.wants_layer.connect(self.add_layer)
+        self.attach()
+
+    def _lay_out(self) -> None:
+        page = QWidget()
+        column = QVBoxLayout(page)
+        column.setContentsMargins(6, 6, 6, 6)
+        for part in (self.reason, self.status, self.stale, self.open_compare):
+            column.addWidget(part)
+        column.addWidget(self.explorer, 1)
+        column.addLayout(self.buttons())
+        for part in (self.step, self.progress, self.save_report, self.panel):
+            column.addWidget(part)
+        outer = QVBoxLayout(self)
+        outer.setContentsMargins(0, 0, 0, 0)
+        outer.addWidget(ScrollColumn(page))
+
+    def can_renew(self) -> bool:
+        """Whether the comparison can be made anew."""
+        comparison = self.explanation.comparison
+        return not (comparison.busy or comparison.why_not())
+
+    def renew(self) -> None:
+        """Make the comparison anew, in sight of its progress."""
+        self._open_compare()
+        self.explanation.comparison.run()
+
+    def _open_compare(self) -> None:
+        window = getattr(self.viewer, "window", None)
+        if window is not None:
+            dock, _ = window.add_plugin_dock_widget(_PLUGIN, _COMPARE)
+            dock.show()
+
+    def show_result(self) -> None:
+        """Show the comparison that is explored, and its explanation."""
+        task, places = self.explanation, self.explorer.places
+        explored, explanation = task.explored, task.result
+        self.open_compare.setVisible(explored is None)
+        for part in (self.status, self.explorer, self.run_button, self.panel):
+            part.setVisible(explored is not None)
+        self.save_report.setVisible(explanation is not None)
+        self.save_report.setEnabled(not task.busy)
+        if explored is not None:
+            self.status.setText(task.message or explored.summary())
+            if places is None or not same_data(places.comparison, explored):
+                self.explorer.set_places(ShapePlaces(explored))
+        shown = self.panel.explanation
+        if explanation is None:
+            if shown is not None:
+                self.panel.clear_explanation()
+        elif shown is None or shown.modes is not explanation.modes:
+            self.panel.show_explanation(explanation)
+            self.explorer.choose_modes(explanation.modes.order()[:4].tolist())
+        elif shown.comparison is not explanation.comparison:
+            self.panel.judge_anew(explanation.comparison)
+
+    def _take_selected(self, combo: QComboBox) -> None:
+        row = self.explanation.selected_row()
+        if row is None:
+            self.status.setText("⚠ Select one curve in a curve layer of the comparison first.")
+        else:
+            self.show_state()
+            self.explorer.choose(combo, row)
+
+    def add_layer(self) -> None:
+        """Add the outline shown to the viewer."""
+        shown, explored = self.explorer.shape(), self.explanation.explored
+        if shown is None or explored is None:
+            return
+        curve, name = shown
+        unit = explored.a.unit
+        self.viewer.add_shapes(
+            [curve],
+            shape_type="polygon",
+            name=name,
+            face_color="transparent",
+            edge_color="yellow",
+            edge_width=float(np.ptp(curve) / 80),
+            units=(unit, unit) if unit != "pixel" else None,
+            metadata={MARK: {"shape": name}},
+        )
+
+    def _ask_for_report(self) -> None:
+        chosen, _ = QFileDialog.getSaveFileName(self, "Save report", "report.html", "Report (*.html *.pdf)")
+        if chosen:
+            self.explanation.save_report(Path(chosen))
+
+    def hideEvent(self, event: QEvent | None) -> None:  # noqa: N802 - Qt's name
+        """Nothing is animated out of sight."""
+        self.explorer.stop()
+        super().hideEvent(event)

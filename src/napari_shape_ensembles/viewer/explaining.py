@@ -1,0 +1,151 @@
+"""The explanation of the comparison: why A and B differ, found in the background and kept for the same data."""
+
+import itertools
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from napari.layers import Shapes
+
+from ..comparison import Comparison
+from ..comparison.display import MARK
+from ..explanation import Explanation, explain
+from .choices import Choices
+from .comparing import ComparisonTask
+from .runner import Turn
+from .sides import LayersOfSides, Sources
+from .task import Task
+from .work import saving_report
+
+NO_COMPARISON = (
+    "There is no comparison yet. Open the dock Compare shapes, choose two layers and press Run; "
+    "its result appears here."
+)
+
+
+class ExplanationTask(Task[Explanation]):
+    """Explains the last comparison that has succeeded.
+
+    Parameters
+    ----------
+    choices : Choices
+    comparison : ComparisonTask
+        What makes the comparison.
+
+    Attributes
+    ----------
+    explored : Comparison or None
+        What is explained; a run of `comparison` that fails after it outdates it, and does not remove it.
+    """
+
+    def __init__(self, choices: Choices, comparison: ComparisonTask) -> None:
+        super().__init__(choices)
+        self.comparison = comparison
+        self.explored: Comparison | None = None
+        comparison.changed.connect(self._compared)
+        self._compared()
+
+    def why_not(self) -> str:
+        """Why nothing can be explained; empty when it can."""
+        return "" if self.explored is not None else NO_COMPARISON
+
+    def layers(self) -> LayersOfSides:
+        """The layers chosen for the comparison."""
+        return self.comparison.layers()
+
+    def work(self, sources: Sources | None = None) -> Callable[[], Explanation]:
+        """Explain what the comparison has learned; the layers are not looked at again."""
+        assert self.explored is not None
+        return partial(explain, self.explored)
+
+    def run(self) -> None:
+        """Explain the comparison in the background."""
+        if not (self.busy or self.why_not()):
+            self.message, self.failed = "", False
+            self.start(self.work(), self.take)
+
+    def take(self, outcome: Explanation) -> list[Turn]:
+        """Keep the explanation, of what is known of the comparison by now."""
+        assert self.explored is not None
+        self.result = replace(outcome, comparison=self.explored)
+        return []
+
+    def fail(self, reason: str) -> None:
+        """Take note why there is no explanation, or no report."""
+        super().fail(reason)
+        self.failed = self._then == self.take
+
+    def save_report(self, path: Path) -> None:
+        """Save the report in the background."""
+        if self.result is not None and not self.busy:
+            self.message = ""
+            self.start(partial(saving_report, self.result, path), self._saved)
+
+    def _saved(self, path: Path) -> list[Turn]:
+        self.message = f"Report saved: {path.name}"
+        return []
+
+    def changed_since(self) -> list[str]:
+        """What has changed since the comparison was made, in words; nothing while it is made anew."""
+        if self.explored is None or self.comparison.running:
+            return []
+        if self.comparison.result is not self.explored:
+            return ["the run after it has failed"]
+        basis, layers = self.comparison.basis, self.choices.viewer.layers
+        if basis is not None and any(ref() not in layers for ref in itertools.chain(*basis.layers)):
+            return ["a layer was deleted"]
+        return self.comparison.changed_since()
+
+    def follow(self) -> None:
+        """Tell when the layers of the comparison are changed, whether or not its own dock is open."""
+        self._following = True
+        basis = self.comparison.basis
+        self._watch.follow([] if basis is None else basis.there())
+
+    def selected_row(self) -> int | None:
+        """Row, among the pooled ones, of the one curve that is selected in the viewer; None where there is none."""
+        layer = self.choices.viewer.layers.selection.active
+        if self.explored is None:
+            return None
+        if isinstance(layer, Shapes) and len(layer.selected_data) == 1 and MARK in layer.metadata:
+            return _row_of(layer, next(iter(layer.selected_data)), self.explored)
+        picked = self.comparison.selection.rows
+        return int(picked[0]) if len(picked) == 1 and self.comparison.result is self.explored else None
+
+    def _compared(self) -> None:
+        """Take up what the comparison has come to."""
+        found, before = self.comparison.result, self.explored
+        if found is not None and found is not before:
+            self.explored = found
+            if before is None or not same_data(before, found):
+                self.cancel()
+                self.result, self.message, self.failed = None, "", False
+            elif self.result is not None:
+                self.result = replace(self.result, comparison=found)
+            if self._following:
+                self.follow()
+        self.changed.emit()
+
+
+def same_data(one: Comparison, other: Comparison) -> bool:
+    """Whether two comparisons have curves, settings and coordinates in common, whatever else is known of them."""
+    return all(getattr(one, name) is getattr(other, name) for name in ("a", "b", "settings", "space", "t", "l"))
+
+
+def _row_of(layer: Shapes, index: int, comparison: Comparison) -> int | None:
+    """Row, among the pooled ones, of a curve in a layer of curves."""
+    if not {"id", "source"} <= set(layer.features):
+        return None
+    features = layer.features.iloc[index]
+    known: Any = layer.metadata[MARK]
+    side = known.get("source") if isinstance(known, dict) else None
+    first = 0
+    for letter, ensemble in (("A", comparison.a), ("B", comparison.b)):
+        found = np.flatnonzero(ensemble.ids == features["id"])
+        if len(found) and (side == letter if side else features["source"] == ensemble.name):
+            return first + int(found[0])
+        first += len(ensemble)
+    return None

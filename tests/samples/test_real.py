@@ -1,0 +1,107 @@
+"""The real pairs that come with the package: what they hold, on what terms, and what the defaults say of them."""
+
+from functools import cache
+from importlib.resources import files
+
+import numpy as np
+import pytest
+from skimage.draw import polygon
+
+from napari_shape_ensembles import Settings, compare, extract_curves, samples, segment
+
+DATA = files("napari_shape_ensembles.samples").joinpath("data")
+# Rows by the default settings, as docs/samples.md gives them.
+ROWS = {
+    samples.powder: "0∧0",
+    samples.powder_outlines: "1∧0",
+    samples.nuclei: "1∧1",
+    samples.nuclei_labels: "1∧1",
+    samples.cells: "0∧0",
+}
+COUNTS = {
+    samples.powder: (183, 326),
+    samples.powder_outlines: (174, 295),
+    samples.nuclei: (45, 40),
+    samples.nuclei_labels: (60, 47),
+    samples.cells: (318, 175),
+}
+each_sample = pytest.mark.parametrize("sample", ROWS, ids=lambda sample: sample.__name__)
+
+
+@cache
+def outlines(sample):
+    return sample().ensembles()
+
+
+def test_every_set_of_data_has_its_licence_and_source_beside_it():
+    folders = [folder for folder in DATA.iterdir() if folder.is_dir()]
+    assert len(folders) == 3
+    for folder in folders:
+        assert (
+            "WITHOUT WARRANTY" in folder.joinpath("LICENSE.txt").read_text()
+            or "AS IS" in folder.joinpath("LICENSE.txt").read_text()
+        )
+        assert "Source: " in folder.joinpath("README.md").read_text()
+
+
+def test_all_data_together_stay_below_3_mb():
+    assert (
+        sum(len(file.read_bytes()) for folder in DATA.iterdir() if folder.is_dir() for file in folder.iterdir()) < 3e6
+    )
+
+
+@each_sample
+def test_a_pair_names_its_source_and_a_licence_that_allows_it_to_be_shipped(sample):
+    pair = sample()
+    assert pair.licence in ("MIT", "BSD-3-Clause")
+    assert pair.source != "simulated"
+    assert "Simulated" not in pair.title
+
+
+@each_sample
+def test_sizes_are_in_pixels_where_the_pixel_size_is_not_known(sample):
+    pair = sample()
+    assert (pair.unit, pair.pixel_size) == ("pixel", 1.0)
+
+
+@each_sample
+def test_both_sides_lie_within_the_width_stated(sample):
+    pair = sample()
+    for side in (pair.a, pair.b):
+        last = max(curve[:, 1].max() for curve in side) if pair.kind == "curves" else side.shape[1] - 1
+        assert 0.8 * pair.width < last < pair.width + 1000 * (sample is samples.cells)
+
+
+@each_sample
+def test_the_defaults_give_the_row_that_the_docs_state(sample):
+    assert tuple(map(len, outlines(sample))) == COUNTS[sample]
+    assert compare(*outlines(sample)).case == ROWS[sample]
+
+
+@pytest.mark.parametrize("settings", [Settings(seed=1), Settings(seed=3, archetype="mean")], ids=["seed", "archetype"])
+@pytest.mark.parametrize("sample", [samples.powder_outlines, samples.cells], ids=lambda sample: sample.__name__)
+def test_the_row_of_outlines_drawn_by_hand_depends_on_no_seed_or_archetype(sample, settings):
+    assert compare(*outlines(sample), settings).case == ROWS[sample]
+
+
+def test_a_threshold_chosen_by_eye_finds_the_row_of_the_outlines_drawn_by_hand():
+    pair = samples.powder()
+    found = [extract_curves(segment(image, method="manual", threshold=50)) for image in (pair.a, pair.b)]
+    assert compare(*found).case == "1∧0"
+
+
+def test_drawn_outlines_lie_on_the_particles_of_the_micrographs():
+    images, drawn = samples.powder(), samples.powder_outlines()
+    for image, curves in ((images.a, drawn.a), (images.b, drawn.b)):
+        inside = np.zeros(image.shape, bool)
+        for curve in curves:
+            inside[polygon(*curve.T)] = True
+        assert np.median(image[inside]) > 2 * np.median(image[~inside])
+
+
+def test_cells_are_laid_out_beside_each_other():
+    for side in (samples.cells().a, samples.cells().b):
+        corners = np.array([[*curve.min(axis=0), *curve.max(axis=0)] for curve in side])
+        low, high = corners[:, None, :2], corners[:, None, 2:]
+        meet = ((low < corners[None, :, 2:]) & (high > corners[None, :, :2])).all(axis=-1)
+        np.testing.assert_array_equal(meet, np.eye(len(side), dtype=bool))

@@ -1,0 +1,160 @@
+"""The four simulated pairs, and the synthesis they are made of."""
+
+from functools import cache
+
+import numpy as np
+import pytest
+from scipy.ndimage import distance_transform_edt, label
+from skimage.segmentation import find_boundaries
+
+from napari_shape_ensembles import Ensemble, Settings, compare, decompose, samples, segment, to_landmarks
+from napari_shape_ensembles.samples import synthetic
+
+ROWS = {
+    samples.simulated_fields: "1∧1",
+    samples.simulated_sieving: "1∧0",
+    samples.simulated_treatment: "0∧1",
+    samples.simulated_rolling: "0∧0",
+}
+each_sample = pytest.mark.parametrize("sample", ROWS, ids=lambda sample: sample.__name__)
+
+
+@cache
+def drawn(sample, seed=0):
+    return sample(seed)
+
+
+@cache
+def outlines(sample, seed=0):
+    """Both ensembles of a sample by the defaults of every step."""
+    return drawn(sample, seed).ensembles()
+
+
+@each_sample
+def test_a_pair_is_two_images_of_equal_pixels_in_micrometres(sample):
+    pair = drawn(sample)
+    assert pair.kind == "image"
+    assert pair.a.shape == pair.b.shape == (1024, pair.width)
+    assert (pair.unit, pair.source, pair.licence) == ("µm", "simulated", "")
+    assert pair.pixel_size < 2
+    assert pair.names[0] != pair.names[1]
+
+
+@each_sample
+def test_a_pair_says_that_it_is_simulated_and_not_what_the_answer_is(sample):
+    pair = drawn(sample)
+    assert pair.title.startswith("Simulated: ")
+    assert all(name.startswith("Simulated ") for name in pair.names)
+    assert not any(word in pair.title for word in ("differ", "∧", "undulation", "scale"))
+
+
+@each_sample
+def test_a_sample_is_the_same_at_every_call(sample):
+    again = sample()
+    np.testing.assert_array_equal(drawn(sample).a, again.a)
+    np.testing.assert_array_equal(drawn(sample).b, again.b)
+
+
+@each_sample
+def test_another_seed_draws_another_pair(sample):
+    assert not np.array_equal(drawn(sample).a, drawn(sample, 1).a)
+
+
+@each_sample
+def test_grey_levels_and_noise_are_alike_in_both_images(sample):
+    dark, bright, noise = np.transpose([_levels(image) for image in (drawn(sample).a, drawn(sample).b)])
+    np.testing.assert_allclose(dark[1], dark[0], rtol=0.05)
+    np.testing.assert_allclose(bright[1], bright[0], rtol=0.03)
+    np.testing.assert_allclose(noise[1], noise[0], rtol=0.05)
+
+
+def _levels(image):
+    objects = segment(image, split_touching=False) > 0
+    depth = distance_transform_edt(objects)
+    far = (depth > 6) & (depth < 12)
+    neighbours = far[:, 1:] & far[:, :-1]
+    steps = np.diff(image.astype(float), axis=1)[neighbours]
+    return np.median(image[~objects]), np.median(image[far]), steps.std()
+
+
+@each_sample
+def test_nearly_every_object_is_found_whole(sample):
+    for ensemble in outlines(sample):
+        area = ensemble.features["area"]
+        assert 150 < len(ensemble) < 400
+        assert (area < np.median(area) / 8).sum() <= 3
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+@each_sample
+def test_the_default_path_ends_in_the_row_of_the_sample(sample, seed):
+    verdict = compare(*outlines(sample, seed))
+    assert verdict.case == ROWS[sample]
+    for test in (verdict.undulation, verdict.scale):
+        assert test.p_value <= 0.003 or test.p_value > 0.05
+
+
+@pytest.mark.parametrize(("seed", "archetype"), [(1, "random"), (2, "random"), (3, "mean")])
+@each_sample
+def test_the_row_depends_on_no_choice_of_archetype(sample, seed, archetype):
+    assert compare(*outlines(sample), Settings(seed=seed, archetype=archetype)).case == ROWS[sample]
+
+
+@pytest.mark.parametrize("roughness", [0.0, 0.016, 0.05])
+def test_forms_have_unit_scale_however_rough_they_are(roughness):
+    forms = synthetic.draw_forms(np.random.default_rng(3), 20, roughness=roughness, waves=(6, 14))
+    _, scale = decompose(to_landmarks(Ensemble(forms)))
+    np.testing.assert_allclose(scale, np.broadcast_to(np.eye(2), scale.shape), atol=2e-3)
+
+
+def test_scales_have_the_size_and_elongation_asked_for():
+    scales = synthetic.draw_scales(np.random.default_rng(3), 4000, size=16, spread=0.1, elongation=1.4)
+    extents = np.linalg.eigvalsh(scales)
+    np.testing.assert_allclose(np.median(np.sqrt(extents.prod(axis=1))), 16, rtol=0.01)
+    np.testing.assert_allclose(np.median(extents[:, 1] / extents[:, 0]), 1.4, rtol=0.01)
+    np.testing.assert_allclose(scales, scales.swapaxes(1, 2))
+
+
+def test_scattered_objects_keep_their_area_and_their_distance():
+    rng = np.random.default_rng(3)
+    discs = 10 * np.sqrt(2) * synthetic.draw_forms(rng, 12, roughness=0, waves=(6, 7))
+    coverage, numbers = synthetic.scatter(rng, discs, (300, 300), gap=6)
+    for number in np.unique(numbers[numbers > 0]):
+        here = numbers == number
+        assert label(here)[1] == 1
+        others = (numbers > 0) & ~here
+        assert distance_transform_edt(~others)[here].min() > 6
+        if not here[[0, -1]].any() and not here[:, [0, -1]].any():
+            area = Ensemble([discs[number - 1]]).features["area"].item()
+            np.testing.assert_allclose(coverage[here].sum(), area, rtol=0.01)
+
+
+def test_a_crowded_scene_is_refused():
+    rng = np.random.default_rng(3)
+    forms = 20 * synthetic.draw_forms(rng, 40, roughness=0, waves=(6, 7))
+    with pytest.raises(ValueError, match="no room left"):
+        synthetic.scatter(rng, forms, (100, 100))
+
+
+def test_distances_in_a_stretched_tiling_are_those_seen():
+    distance, grain = synthetic.tile(np.random.default_rng(3), (300, 300), spacing=50, waviness=0, stretch=(0.8, 1.25))
+    seen = distance_transform_edt(~find_boundaries(grain, mode="thick")) + 0.5
+    inner = (slice(20, -20), slice(20, -20))  # nearer to the border, a boundary may lie outside the scene
+    wrong = np.abs(distance - seen)[inner][distance[inner] < 8] > 1
+    assert wrong.mean() < 0.005
+    assert 300**2 / 50**2 < len(np.unique(grain)) < 340**2 / 44**2
+
+
+def test_a_random_field_has_mean_0_and_variance_1():
+    field = synthetic.random_field(np.random.default_rng(3), (128, 96), wavelength=10)
+    assert field.shape == (128, 96)
+    np.testing.assert_allclose([field.mean(), field.std()], [0, 1], atol=1e-12)
+
+
+def test_an_exposure_counts_from_darkness_to_full_light():
+    rng = np.random.default_rng(3)
+    dark, full = (synthetic.expose(rng, np.full((200, 200), light), photons=400, shading=0) for light in (0, 1))
+    assert dark.dtype == full.dtype == np.uint16
+    np.testing.assert_allclose(full.mean(), 3500, rtol=0.01)
+    assert 90 < dark.mean() < 120
+    np.testing.assert_allclose(full.std(), 3400 / 400 * np.sqrt(400 + 25), rtol=0.05)

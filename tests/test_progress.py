@@ -1,0 +1,61 @@
+"""Progress: who hears of a step, how steps are counted within a longer row, and how work is stopped."""
+
+import pytest
+
+from napari_shape_ensembles.progress import Progress, Stopped, as_part, leaver, over_blocks, report, reporting
+
+
+def test_without_a_listener_nothing_happens():
+    report("alone")
+    leaver()()
+
+
+def test_the_innermost_listener_hears_a_step_and_what_it_reports_goes_outwards():
+    outer = []
+    with reporting(outer.append), reporting(lambda step: report(f"{step.name}, retold", step.done, 5)):
+        report("inside", 2, 3)
+    assert outer == [Progress("inside, retold", 2, 5)]
+    report("outside")
+    assert len(outer) == 1
+
+
+def test_a_listener_left_out_leaves_the_one_around_it():
+    heard = []
+    with reporting(heard.append), reporting(None):
+        report("step")
+    assert heard == [Progress("step")]
+
+
+def test_steps_are_counted_as_part_of_a_longer_row_with_their_results():
+    heard, result = [], object()
+    with reporting(heard.append), as_part(3, 10, "first: "), as_part(1, 4):
+        report("step", 1, 2, result)
+    assert heard == [Progress("first: step", 5, 10, result)]
+
+
+def test_work_is_stopped_at_its_next_step_and_not_told_of():
+    heard = []
+
+    def work():
+        for number in range(9):
+            report(str(number))
+
+    with reporting(heard.append, stop=lambda: len(heard) == 2), pytest.raises(Stopped):
+        work()
+    assert [step.name for step in heard] == ["0", "1"]
+
+
+def test_blocks_that_have_not_begun_are_dropped_once_work_is_stopped():
+    done = []
+    with reporting(stop=lambda: len(done) >= 5), pytest.raises(Stopped):
+        over_blocks(done.append, range(1000))
+    assert len(done) < 50
+
+
+def test_an_error_of_a_listener_ends_the_work_and_the_listening():
+    def refuse(step):
+        raise KeyError(step.name)
+
+    with pytest.raises(KeyError, match="step"), reporting(refuse):
+        report("step")
+    report("nobody hears this")

@@ -1,0 +1,141 @@
+"""The window Curves without a viewer: scatter plot, table, gallery and card on one selection."""
+
+import numpy as np
+import pytest
+from qtpy.QtCore import QPoint, Qt
+
+from docks import press
+from napari_shape_ensembles.viewer.curves.card import CurveCard
+from napari_shape_ensembles.viewer.curves.explorer import CurveExplorer, columns_of, table_of
+from napari_shape_ensembles.viewer.curves.scatter import ScatterPlot
+from napari_shape_ensembles.viewer.curves.selection import CurveSelection
+
+
+@pytest.fixture
+def explorer(qtbot, comparison):
+    widget = CurveExplorer(CurveSelection())
+    qtbot.addWidget(widget)
+    widget.show_result(comparison)
+    return widget
+
+
+def marked(explorer):
+    places = [index.row() for index in explorer.table.selectionModel().selectedRows()]
+    return sorted(explorer.table.curves.order[places].tolist())
+
+
+def test_what_is_picked_is_marked_in_every_view(explorer):
+    explorer.selection.pick([40])
+    assert marked(explorer) == explorer.scatter.rows.tolist() == [40]
+    assert explorer.card.row == 40
+    explorer.selection.pick([2, 40])
+    assert marked(explorer) == [2, 40]
+    assert explorer.card.numbers.text() == "2 curves are picked."
+
+
+def test_another_axis_is_drawn_and_kept_for_the_next_result(explorer, comparison):
+    explorer.x.setCurrentText("scale ℓ2")
+    np.testing.assert_array_equal(explorer.scatter.points[:, 0], comparison.l[:, 1])
+    explorer.show_result(comparison)
+    assert explorer.x.currentText() == "scale ℓ2"
+
+
+def test_columns_have_their_unit_and_one_number_per_curve(comparison):
+    columns = columns_of(comparison)
+    assert {"area (µm²)", "circularity", "undulation t6", "scale ℓ3"} <= set(columns)
+    assert all(len(values) == 65 for values in columns.values())
+    table = table_of(comparison)
+    assert table.columns[:2].tolist() == ["image", "id"]
+    assert table["id"].iloc[0] == 100
+
+
+def test_the_table_sorts_by_a_heading_and_keeps_what_is_marked(explorer, comparison):
+    explorer.selection.pick([1, 40])
+    explorer.table.sortByColumn(2, Qt.SortOrder.DescendingOrder)
+    order = explorer.table.curves.order
+    assert order[0] == comparison.distances["product"].to_numpy().argmax()
+    assert marked(explorer) == [1, 40]
+    explorer.table.selectRow(0)
+    assert explorer.selection.rows.tolist() == [order[0]]
+
+
+def test_a_neighbour_and_an_outline_of_the_gallery_can_be_clicked(explorer, qtbot):
+    explorer.selection.pick([0])
+    nearest = explorer.card.buttons[3]
+    assert [button.side for button in explorer.card.buttons] == ["A"] * 3 + ["B"] * 3
+    press(nearest, qtbot)
+    assert explorer.selection.rows.tolist() == [nearest.row]
+    unusual = explorer.gallery.buttons[6]
+    press(unusual, qtbot)
+    assert explorer.selection.rows.tolist() == [unusual.row]
+
+
+def test_the_gallery_shows_the_nearest_and_the_farthest_of_each_side(explorer, comparison):
+    product = comparison.distances["product"].to_numpy()
+    rows = [button.row for button in explorer.gallery.buttons]
+    assert rows[0] == product[:30].argmin()
+    assert rows[6] == product[:30].argmax()
+    assert rows[12] == 30 + product[30:].argmin()
+    assert rows[18] == 30 + product[30:].argmax()
+    assert len(rows) == len(set(rows)) == 24
+
+
+def test_the_card_of_a_curve_has_its_numbers_its_outline_and_the_mean(explorer, comparison):
+    explorer.selection.pick([32])
+    text = explorer.card.numbers.text()
+    assert text.startswith("<b>B</b> two &lt;b&gt;, curve 2<br>")
+    assert f"area: {comparison.b.features['area'].iloc[2]:.4g} µm²" in text
+    curve, mean = explorer.card.outline.shapes()
+    assert (curve.side, curve.dashed) == ("B", False)
+    assert (mean.side, mean.dashed) == ("", True)
+
+
+def test_excluding_asks_for_the_curve_of_the_card_and_says_when_it_is_excluded(explorer, qtbot):
+    explorer.selection.pick([7])
+    with qtbot.waitSignal(explorer.excluded) as asked:
+        press(explorer.card.exclude, qtbot)
+    assert asked.args == [7]
+    assert explorer.card.exclude.text() == "Excl&ude"
+    explorer.show_excluded(frozenset({7}))
+    assert explorer.card.exclude.text() == "Incl&ude again"
+
+
+def test_an_empty_card_says_how_to_fill_it(qtbot, comparison):
+    card = CurveCard()
+    qtbot.addWidget(card)
+    card.show_curve(comparison, np.array([], dtype=int), frozenset())
+    assert "Click a curve" in card.numbers.text()
+    assert not card.exclude.isEnabled()
+
+
+def test_numbers_that_are_missing_leave_the_others_in_the_plot(shown, qtbot):
+    plot = ScatterPlot()
+    points = np.array([[0.0, 1.0], [np.nan, 2.0], [4.0, 3.0]])
+    plot.show_points(points, 1, ("x", "y"), ("one", "two"))
+    picked = []
+    plot.picked.connect(lambda rows: picked.append(rows.tolist()))
+    shown(plot, 300, 240)
+    for x, y in plot.places()[[0, 2]]:
+        qtbot.mouseClick(plot, Qt.MouseButton.LeftButton, pos=QPoint(round(x), round(y)))
+    qtbot.mouseClick(plot, Qt.MouseButton.LeftButton, pos=QPoint(150, 100))
+    assert picked == [[0], [2], []]
+    assert plot.legend() == ("A one", "B two")
+
+
+@pytest.mark.parametrize("points", [np.empty((0, 2)), np.full((3, 2), np.nan), np.ones((2, 2))])
+def test_a_plot_of_nothing_is_drawn_too(shown, points):
+    plot = ScatterPlot()
+    plot.show_points(points, 1, ("x", "y"))
+    shown(plot, 240, 200)
+    assert len(plot.places()) == len(points)
+    assert not plot.grab().isNull()
+
+
+def test_the_axis_of_a_distance_does_not_begin_below_zero(qtbot):
+    plot = ScatterPlot()
+    qtbot.addWidget(plot)
+    plot.resize(300, 240)
+    plot.show_points(np.array([[0.0, -1.0], [10.0, 1.0]]), 1, ("distance", "coordinate"))
+    (left, low), _ = plot.span()
+    assert left == 0
+    assert low < -1

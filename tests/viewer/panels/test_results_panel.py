@@ -1,0 +1,109 @@
+"""The results panel alone: what it says of a comparison, and of none."""
+
+from dataclasses import replace
+
+import pytest
+from napari_shape_ensembles.viewer.views import Shown
+
+from napari_shape_ensembles import Ensemble
+from napari_shape_ensembles.viewer.panels.results import ROWS, ResultsPanel, TruthTable
+
+
+@pytest.fixture
+def panel(qtbot):
+    widget = ResultsPanel()
+    qtbot.addWidget(widget)
+    return widget
+
+
+def visible(panel):
+    """Names of the parts that are shown."""
+    parts = ("answer", "origin", "warnings", "table", "help", "nulls", "details", "settings", "check", "said")
+    return {name for name in parts if getattr(panel, name).isVisibleTo(panel)}
+
+
+def test_without_a_result_it_shows_nothing(panel):
+    assert visible(panel) == set()
+    assert panel.tests.count() == 0
+
+
+def test_a_result_is_shown_with_its_row_tests_counts_and_settings(panel, comparison):
+    panel.show_result(Shown(comparison, None, {}))
+    assert panel.answer.text() == comparison.summary()
+    assert panel.table.marked() == [comparison.case]
+    assert {"answer", "table", "help", "nulls", "details", "settings", "check"} <= visible(panel)
+    assert f"{comparison.scale.p_value:.2g}" in panel.text()
+    assert "<b>A</b> one: 30 curves, in µm" in panel.details.text()
+    assert "two &lt;b&gt;: 35 curves" in panel.details.text()
+    assert "rank: 20" in panel.used.text()
+    assert f"{comparison.scale.mmd:.3f}" in panel.null_plots["Scale"].caption
+
+
+def test_a_failure_takes_the_place_of_the_result(panel, comparison):
+    panel.show_result(Shown(comparison, None, {}))
+    panel.fail("no curves in one")
+    assert panel.failed
+    assert panel.answer.text() == "⚠ no curves in one"
+    assert visible(panel) == {"answer"}
+    panel.show_result(Shown(comparison, None, {}))
+    assert not panel.failed
+
+
+def test_notes_and_warnings_of_the_result_are_listed_with_a_sign(panel, comparison):
+    a, b = (Ensemble(side.curves, name=side.name) for side in (comparison.a, comparison.b))
+    warned = replace(comparison, a=a, b=b)
+    panel.show_result(Shown(warned, None, {}, notes=("✓ saved",)), ("changed meanwhile",))
+    assert "make sure both images have the same pixel size" in panel.warnings.text()
+    lines = ["⚠ changed meanwhile", "✓ saved", *(f"⚠ {warning}" for warning in warned.warnings)]
+    assert panel.warnings.text() == "\n".join(lines)
+    panel.show_result(Shown(comparison, None, {}))
+    assert ("warnings" in visible(panel)) == bool(comparison.warnings)
+
+
+def test_a_note_is_told_once_and_an_empty_one_hides_it(panel, qtbot):
+    with qtbot.waitSignal(panel.noted):
+        panel.note("Saved to <a>.npz", "/folder/<a>.npz")
+    assert panel.said.toolTip() == "<qt>/folder/&lt;a&gt;.npz</qt>"
+    with qtbot.assertNotEmitted(panel.noted):
+        panel.note("")
+    assert "said" not in visible(panel)
+
+
+def test_what_takes_a_while_is_offered_unless_busy_or_inconclusive(panel, comparison):
+    panel.show_result(Shown(comparison, None, {}))
+    assert panel.check.isEnabled()
+    panel.show_busy(True)
+    assert not panel.check.isEnabled()
+    assert not panel.store.isEnabled()
+    panel.show_result(Shown(replace(comparison, row_depends_on_archetype=True), None, {}))
+    assert panel.store.isEnabled()
+    assert not panel.check.isEnabled()
+    assert panel.table.marked() == []
+    assert "too few" in panel.text()
+
+
+def test_an_outdated_answer_is_greyed_and_a_new_sentence_is_not(panel, comparison):
+    panel.show_result(Shown(comparison, None, {}))
+    panel.mark_stale(True)
+    assert not panel.answer.isEnabled()
+    panel.say("Running …")
+    assert panel.answer.isEnabled()
+
+
+@pytest.mark.parametrize("case", ROWS)
+def test_the_row_that_holds_is_framed_in_the_color_of_text(shown, case):
+    table = shown(TruthTable(), 380, 260)
+    before = dark_rows(table)
+    table.mark(case)
+    assert table.marked() == [case]
+    assert len(dark_rows(table) - before) > 30
+    table.mark("inconclusive")
+    assert table.marked() == []
+    assert dark_rows(table) == before
+
+
+def dark_rows(table):
+    """The lines of pixels whose second one has the color of text."""
+    image = table.grab().toImage()
+    ink = table.palette().windowText().color()
+    return {y for y in range(image.height()) if image.pixelColor(1, y) == ink}

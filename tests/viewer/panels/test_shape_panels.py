@@ -1,0 +1,161 @@
+"""The explorer of shape space and the panel of an explanation, alone."""
+
+import numpy as np
+import pytest
+from qtpy.QtCore import QPoint, Qt
+
+from docks import press
+from napari_shape_ensembles.explanation.shape_paths import ShapePlaces
+from napari_shape_ensembles.palette import COLOR_A
+from napari_shape_ensembles.viewer.panels.explanation import ExplanationPanel
+from napari_shape_ensembles.viewer.panels.shape_canvas import ShapeCanvas, StyledOutline, Thumbnails, radius
+from napari_shape_ensembles.viewer.panels.shape_explorer import ShapeExplorer
+
+SQUARE = np.array([[-1.0, -1], [-1, 1], [1, 1], [1, -1]])
+
+
+@pytest.fixture
+def explorer(qtbot, comparison):
+    widget = ShapeExplorer()
+    qtbot.addWidget(widget)
+    widget.set_places(ShapePlaces(comparison))
+    return widget
+
+
+@pytest.fixture
+def panel(qtbot, explanation):
+    widget = ExplanationPanel()
+    qtbot.addWidget(widget)
+    widget.show_explanation(explanation)
+    return widget
+
+
+def test_the_canvas_draws_outlines_at_scale_with_a_scale_bar(shown):
+    canvas = ShapeCanvas()
+    canvas.set_scale(2.0, "µm")
+    canvas.show_shapes([StyledOutline(SQUARE, "A", width=3)], "a square")
+    frames = shown(canvas, 300, 300).frames
+    image = canvas.grab().toImage()
+    assert canvas.frames > frames
+    blue = np.array([[image.pixelColor(x, y).name() == COLOR_A for x in range(300)] for y in range(300)])
+    rows, columns = blue.any(axis=1).nonzero()[0], blue.any(axis=0).nonzero()[0]
+    assert np.ptp(rows) == pytest.approx(np.ptp(columns), abs=3)
+    assert 100 < np.ptp(rows) < 145
+
+
+def test_the_radius_of_nothing_is_one():
+    assert radius([]) == 1
+    assert radius([SQUARE, 3 * SQUARE]) == pytest.approx(3 * np.sqrt(2))
+
+
+def test_a_thumbnail_clicked_tells_its_row_and_space_between_them_none(shown, qtbot):
+    thumbnails = Thumbnails()
+    thumbnails.show_curves([(3, SQUARE)], [(40, SQUARE), (41, 2 * SQUARE)])
+    chosen = []
+    thumbnails.chosen.connect(chosen.append)
+    shown(thumbnails, 300, 130)
+    for side, place in ((1, 1), (0, 0)):
+        qtbot.mouseClick(thumbnails, Qt.MouseButton.LeftButton, pos=thumbnails.cell(side, place).center().toPoint())
+    qtbot.mouseClick(thumbnails, Qt.MouseButton.LeftButton, pos=QPoint(290, 5))
+    assert chosen == [41, 3]
+    assert thumbnails.indices() == [[3], [40, 41]]
+
+
+def test_nothing_is_drawn_until_there_are_places(qtbot):
+    explorer = ShapeExplorer()
+    qtbot.addWidget(explorer)
+    explorer.sliders[0].setValue(4)
+    explorer.tabs.setCurrentIndex(2)
+    assert explorer.shape() is None
+    assert explorer.canvas.shapes() == ()
+
+
+def test_every_page_draws_its_own_shape_on_what_it_is_compared_with(explorer):
+    for page, (name, behind) in enumerate((("mean of all curves", 1), ("mean of A → mean of B", 2), ("A · 100", 1))):
+        explorer.tabs.setCurrentIndex(page)
+        *others, shape = explorer.canvas.shapes()
+        assert explorer.shape()[1].startswith(name)
+        assert len(others) == behind
+        assert all(outline.dashed for outline in others)
+        np.testing.assert_array_equal(shape.curve, explorer.shape()[0])
+
+
+def test_a_path_chosen_anew_starts_there(explorer, comparison):
+    explorer.tabs.setCurrentIndex(1)
+    explorer.choose(explorer.ends[0], 31)
+    assert explorer.ends[0].currentText() == f"B · {comparison.b.ids[1]}"
+    places = ShapePlaces(comparison)
+    expected = places.draw(places.curve(31)[0])
+    np.testing.assert_allclose(explorer.shape()[0], expected, atol=1e-9)
+
+
+def test_modes_are_chosen_for_the_first_sliders_and_add_up(explorer):
+    explorer.choose_modes([6, 6])
+    for slider in explorer.sliders[:2]:
+        slider.setValue(10)
+    assert explorer.shape()[1] == "mode 7 +2.0 sd"
+    explorer.reset.click()
+    assert explorer.shape()[1] == "mean of all curves"
+
+
+def test_another_comparison_replaces_all_choices(explorer, comparison):
+    explorer.tabs.setCurrentIndex(2)
+    explorer.show_curve(50)
+    explorer.set_places(ShapePlaces(comparison))
+    assert explorer.curve.currentIndex() == 0
+    assert explorer.rank.value() == explorer.rank.maximum() == 20
+    assert explorer.shape()[1] == "A · 100, rank 20"
+
+
+def test_the_button_asks_for_the_curve_that_is_selected(explorer, qtbot):
+    for take, combo in zip(explorer.takes, (*explorer.ends, explorer.curve), strict=True):
+        with qtbot.waitSignal(explorer.wants_selected) as asked:
+            take.click()
+        assert asked.args == [combo]
+
+
+def test_an_explanation_fills_all_pages_and_chooses_the_most_different_mode(panel, explanation):
+    top = int(explanation.modes.order()[0])
+    assert panel.isEnabled()
+    assert panel.table.mode() == top
+    assert panel.table.rowCount() == len(explanation.modes)
+    assert panel.sentences.text().count("•") == len(explanation.sentences())
+    of_a, of_b = panel.gallery.indices()
+    assert max(of_a) < 30 <= min(of_b)
+
+
+def test_a_mode_chosen_is_drawn_and_told(panel, qtbot):
+    with qtbot.waitSignal(panel.mode_chosen) as told:
+        panel.table.selectRow(3)
+    assert told.args == [panel.table.mode()]
+    assert f"Mode {panel.table.mode() + 1} " in panel.mode_words.text()
+    assert [outline.dashed for outline in panel.mode_canvas.shapes()] == [True, False, False]
+
+
+def test_a_cleared_panel_shows_nothing(panel):
+    panel.clear_explanation()
+    assert not panel.isEnabled()
+    assert panel.table.rowCount() == 0
+    assert panel.sentences.text() == panel.mode_words.text() == ""
+    assert panel.gallery.indices() == [[], []]
+    panel.kind.setCurrentIndex(1)
+    assert panel.gallery.indices() == [[], []]
+    assert not panel.grab().isNull()
+
+
+def test_a_narrow_table_gives_up_columns_that_are_told_below(shown, panel):
+    headings = [panel.table.horizontalHeaderItem(place).text() for place in range(panel.table.columnCount())]
+    panel.setCurrentIndex(1)
+    shown(panel, 900, 500)
+    assert not any(panel.table.isColumnHidden(place) for place in range(len(headings)))
+    panel.table.resize(12 * panel.table.fontMetrics().height(), 150)
+    hidden = [heading for place, heading in enumerate(headings) if panel.table.isColumnHidden(place)]
+    assert hidden == ["sd B/A", "var."]
+
+
+def test_play_stops_when_asked(explorer, qtbot):
+    press(explorer.play, qtbot)
+    assert explorer.play.isChecked()
+    explorer.stop()
+    assert not explorer.play.isChecked()
+    assert explorer.play.text() == "▶ Pla&y"

@@ -1,0 +1,201 @@
+"""The explanation of a comparison, without a widget: found, cancelled, kept, outdated, saved."""
+
+import time
+from dataclasses import replace
+
+import pytest
+
+from docks import ended, put, spots
+from napari_shape_ensembles import Settings, compare
+from napari_shape_ensembles.progress import report
+from napari_shape_ensembles.viewer import explaining
+from napari_shape_ensembles.viewer.session import Session
+
+QUICK = Settings(landmarks=50, rank=10, permutations=99)
+
+
+@pytest.fixture
+def task(model, qapp):
+    return Session.of(model).explanation
+
+
+@pytest.fixture
+def ready(task, comparison, model):
+    put(comparison, model)
+    return task
+
+
+@pytest.fixture
+def found(ready, explanation, monkeypatch, qtbot):
+    """The task with its explanation, found once for all tests."""
+    monkeypatch.setattr(explaining, "explain", lambda _: explanation)
+    ready.run()
+    return ended(ready, qtbot)
+
+
+@pytest.fixture
+def compared(model, qtbot):
+    """The task after a run on two layers, followed as by an open dock."""
+    for seed, name in ((1, "one"), (2, "two")):
+        model.add_image(spots(seed), name=name, scale=(0.5, 0.5), units=("um", "um"))
+    session = Session.of(model)
+    session.attach()
+    session.choices.settings = QUICK
+    session.comparison.run()
+    ended(session.comparison, qtbot)
+    session.explanation.follow()
+    return session.explanation
+
+
+def run_anew(task, qtbot):
+    task.comparison.run()
+    ended(task.comparison, qtbot)
+
+
+def test_without_a_comparison_there_is_nothing_to_explain(task):
+    assert "Open the dock Compare shapes" in task.why_not()
+    task.run()
+    assert not task.busy
+    assert (task.state, task.changed_since(), task.selected_row()) == ("empty", [], None)
+
+
+def test_it_explains_the_comparison(ready, comparison, qtbot):
+    assert ready.state == "ready"
+    steps, ends = [], []
+    ready.progressed.connect(lambda step: steps.append(step.name))
+    ready.finished.connect(lambda: ends.append(ready.state))
+    ready.run()
+    assert ready.state == "running"
+    ended(ready, qtbot)
+    assert ends == ["done"]
+    assert ready.result.comparison is comparison
+    assert any("B's outlines are larger" in sentence for sentence in ready.result.sentences())
+    assert len(set(steps)) > 2
+
+
+def test_a_run_can_be_cancelled(ready, qtbot, monkeypatch):
+    def slow(_):
+        for step in range(1000):
+            report("counting", step, 1000)
+            time.sleep(0.01)
+
+    monkeypatch.setattr(explaining, "explain", slow)
+    ready.run()
+    qtbot.waitUntil(lambda: ready.step.name == "counting", timeout=5000)
+    ready.cancel()
+    assert (ready.busy, ready.message, ready.result) == (False, "Cancelled.", None)
+    qtbot.waitUntil(lambda: not ready.runner.threads, timeout=1000)
+
+
+def test_an_error_is_told_and_keeps_the_explanation_before(found, qtbot, monkeypatch):
+    def failing(_):
+        raise RuntimeError("the reason")
+
+    before = found.result
+    monkeypatch.setattr(explaining, "explain", failing)
+    found.run()
+    ended(found, qtbot)
+    assert found.state == "error"
+    assert "the reason" in found.message
+    assert found.result is before
+
+
+def test_another_comparison_drops_the_explanation(found, comparison, model):
+    put(compare(comparison.b, comparison.a, comparison.settings), model)
+    assert found.result is None
+    assert found.state == "ready"
+
+
+def test_another_comparison_cancels_what_explains_the_one_before(ready, comparison, model):
+    ready.run()
+    put(compare(comparison.b, comparison.a, comparison.settings), model)
+    assert not ready.busy
+    assert (ready.message, ready.result) == ("", None)
+
+
+def test_a_verdict_on_the_same_data_is_taken_over(found, comparison, model):
+    modes, judged = found.result.modes, replace(comparison, row_depends_on_archetype=True)
+    put(judged, model)
+    assert found.result.comparison is judged
+    assert found.result.modes is modes
+    assert any("inconclusive" in sentence for sentence in found.result.sentences())
+
+
+def test_a_verdict_that_comes_meanwhile_is_taken_over_too(ready, comparison, explanation, model, qtbot, monkeypatch):
+    monkeypatch.setattr(explaining, "explain", lambda _: explanation)
+    judged = replace(comparison, row_depends_on_archetype=True)
+    ready.run()
+    put(judged, model)
+    assert ended(ready, qtbot).result.comparison is judged
+
+
+def test_it_tells_what_has_changed_since_the_comparison(compared, model, qtbot):
+    told = []
+    compared.changed.connect(lambda: told.append(compared.changed_since()))
+    pixels = model.layers["one"].data
+    model.layers["one"].data = spots(7)
+    qtbot.waitUntil(lambda: told[-1:] == [["one was changed"]], timeout=2000)
+    model.layers["one"].data = pixels
+    qtbot.waitUntil(lambda: told[-1:] == [[]], timeout=2000)
+    compared.choices.settings = replace(QUICK, rank=9)
+    assert told[-1] == ["rank was 10 and is 9"]
+    run_anew(compared, qtbot)
+    assert told[-1] == []
+    assert compared.explored is compared.comparison.result
+
+
+def test_a_failed_run_outdates_what_is_explored_and_does_not_remove_it(compared, model, qtbot):
+    before = compared.explored
+    model.layers["two"].units = ("pixel", "pixel")
+    run_anew(compared, qtbot)
+    assert compared.comparison.state == "error"
+    assert compared.explored is before
+    assert compared.changed_since() == ["the run after it has failed"]
+    model.layers["two"].units = ("um", "um")
+    run_anew(compared, qtbot)
+    assert compared.explored is not before
+    assert compared.changed_since() == []
+
+
+def test_a_deleted_layer_is_told(compared, model):
+    told = []
+    compared.changed.connect(lambda: told.append(compared.changed_since()))
+    model.layers.remove("two")
+    assert told[-1] == ["a layer was deleted"]
+
+
+def test_at_rest_it_listens_to_no_layer(compared, model):
+    data = model.layers["one"].events.data
+    before = len(data.callbacks)
+    compared.rest()
+    assert len(data.callbacks) == before - 1
+    compared.follow()
+    assert len(data.callbacks) == before
+
+
+def test_the_selected_curve_is_that_of_the_active_layer_or_the_one_that_is_picked(compared, model):
+    assert compared.selected_row() is None
+    model.layers.selection.active = layer = model.layers["two curves"]
+    layer.selected_data = {4}
+    assert compared.selected_row() == len(compared.explored.a) + 4
+    layer.selected_data = {4, 5}
+    assert compared.selected_row() is None
+    model.layers.selection.active = model.layers["one"]
+    compared.comparison.selection.pick([3])
+    assert compared.selected_row() == 3
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("why.html", "Report saved: why.html"),
+        ("why.doc", "saved as .html or .pdf"),
+        ("nowhere/why.html", "why.html cannot be written: No such file"),
+    ],
+)
+def test_the_report_is_saved_or_it_is_said_why_not(found, qtbot, tmp_path, name, words):
+    found.save_report(tmp_path / name)
+    ended(found, qtbot)
+    assert words in found.message
+    assert found.state == "done"
+    assert (tmp_path / name).exists() == (name == "why.html")

@@ -1,0 +1,338 @@
+"""What is chosen and found in a viewer, without a screen: runs, exclusions, files, undo; what outlives its docks."""
+
+from dataclasses import replace
+
+import pytest
+from napari.components import ViewerModel
+
+from docks import curves_of, ended, opened, press, run, spots
+from napari_shape_ensembles import Settings
+from napari_shape_ensembles.viewer.session import Session
+
+QUICK = Settings(landmarks=50, rank=10, permutations=99)
+
+
+def with_images(viewer, names=("one", "two"), first=1):
+    for seed, name in enumerate(names, first):
+        viewer.add_image(spots(seed), name=name, scale=(0.5, 0.5), units=("um", "um"))
+    return viewer
+
+
+@pytest.fixture
+def session(model, qapp):
+    """The session of a viewer with two images, followed as by an open dock."""
+    session = Session.of(with_images(model))
+    session.attach()
+    session.choices.settings = QUICK
+    yield session
+    session.comparison.rest()
+    session.detach()
+
+
+@pytest.fixture
+def comparison(session):
+    return session.comparison
+
+
+@pytest.fixture
+def done(comparison, qtbot):
+    return compared(comparison, qtbot)
+
+
+def compared(task, qtbot):
+    task.run()
+    return ended(task, qtbot)
+
+
+def names(sides):
+    return [[layer.name for layer in side] for side in sides]
+
+
+# Choices -------------------------------------------------------------------------------------------------------
+
+
+def test_a_viewer_has_one_session(model, session):
+    assert Session.of(model) is session
+    assert Session.of(ViewerModel()) is not session
+
+
+def test_a_session_goes_with_its_viewer(qapp):
+    import gc
+    import weakref
+
+    gone = weakref.ref(Session.of(with_images(ViewerModel())))
+    gc.collect()
+    assert gone() is None
+
+
+def test_the_first_two_layers_are_chosen_and_two_that_are_selected_become_a_and_b(session, model):
+    sides = session.choices.sides
+    assert names(sides.chosen()) == [["one"], ["two"]]
+    with_images(model, ("three", "four"), 3)
+    assert names(sides.chosen()) == [["one"], ["two"]]
+    model.layers.selection = {model.layers["four"], model.layers["two"]}
+    assert names(sides.chosen()) == [["two"], ["four"]]
+    sides.swap()
+    assert names(sides.chosen()) == [["four"], ["two"]]
+    model.layers.remove("four")
+    assert names(sides.chosen()) == [["one"], ["two"]]
+
+
+def test_without_two_layers_it_says_what_to_open(session, model):
+    model.layers.remove("one")
+    assert "Open two images" in session.comparison.why_not()
+    assert session.comparison.state == "empty"
+    session.comparison.run()
+    assert not session.comparison.busy
+
+
+def test_choices_tell_once_of_what_is_new(session):
+    told = []
+    session.choices.changed.connect(lambda: told.append(session.choices.settings.rank))
+    session.choices.settings = replace(QUICK, rank=9)
+    session.choices.settings = replace(QUICK, rank=9)
+    assert told == [9]
+
+
+def test_without_a_dock_nothing_listens_to_the_viewer(done, session, model):
+    counts = [len(events.callbacks) for events in (model.layers.events, model.layers["one"].events.data)]
+    done.follow()
+    session.detach()
+    after = [len(events.callbacks) for events in (model.layers.events, model.layers["one"].events.data)]
+    assert all(now < before for now, before in zip(after, counts, strict=True))
+    session.attach()
+    done.follow()
+    assert [len(events.callbacks) for events in (model.layers.events, model.layers["one"].events.data)] == counts
+
+
+# Runs ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_run_leads_to_a_result_and_curves_in_the_viewer(comparison, model, qtbot):
+    states, steps = [], []
+    comparison.changed.connect(lambda: states.append(comparison.state))
+    comparison.progressed.connect(lambda step: steps.append(step.name))
+    assert comparison.state == "ready"
+    compared(comparison, qtbot)
+    assert states[0] == "running"
+    assert states[-1] == comparison.state
+    assert comparison.state in ("done", "inconclusive")
+    assert len(set(steps)) > 3
+    assert comparison.unsaved
+    assert comparison.result.settings == QUICK
+    assert len(curves_of(model, "one").data) == len(comparison.result.a)
+
+
+def test_a_run_can_be_cancelled_and_leaves_what_was_there(done, model, qtbot):
+    before, layers = done.result, list(model.layers)
+    done.run()
+    qtbot.waitUntil(lambda: done.runner.threads > 0, timeout=5000)
+    done.cancel()
+    assert not done.busy
+    assert done.message.startswith("Cancelled. This is the result of the run before.")
+    assert done.result is before
+    assert list(model.layers) == layers
+    qtbot.waitUntil(lambda: not done.runner.threads, timeout=5000)
+
+
+def test_a_run_that_fails_says_why_and_leaves_no_result(done, model, qtbot):
+    model.layers["two"].units = ("pixel", "pixel")
+    compared(done, qtbot)
+    assert done.state == "error"
+    assert "pixel" in done.message
+    assert done.result is None
+    assert done.kept is not None
+
+
+def test_a_result_is_outdated_by_what_it_rests_on_and_holds_again(done, session, model, qtbot):
+    told, image = [], model.layers["one"]
+    done.changed.connect(lambda: told.append(done.changed_since()))
+    pixels, image.data = image.data, spots(7)
+    qtbot.waitUntil(lambda: told[-1:] == [["one was changed"]], timeout=2000)
+    assert done.state == "stale"
+    image.data = pixels
+    qtbot.waitUntil(lambda: told[-1:] == [[]], timeout=2000)
+    session.choices.settings = replace(QUICK, rank=9)
+    assert told[-1] == ["rank was 10 and is 9"]
+    session.choices.settings = QUICK
+    session.choices.recipe = replace(session.choices.recipe, min_area=30)
+    assert told[-1] == ["min area was 16 and is 30"]
+    session.choices.sides.choose([model.layers["two"]], [model.layers["one"]])
+    assert told[-1] == ["other layers are chosen"]
+
+
+# Exclusions ----------------------------------------------------------------------------------------------------
+
+
+def test_a_curve_left_out_outdates_the_result_and_is_not_in_the_next(done, session, qtbot):
+    count = len(done.result.a)
+    done.exclude(3)
+    assert done.excluded_rows() == {3}
+    assert done.changed_since() == ["the choice of excluded curves was changed"]
+    compared(done, qtbot)
+    assert len(done.result.a) == count - 1
+    assert done.result.a.dropped["excluded by hand"] == 1
+    assert done.changed_since() == []
+    session.choices.exclusions.clear()
+    assert done.changed_since() == ["the choice of excluded curves was changed"]
+
+
+def test_another_recipe_finds_other_outlines_and_nothing_is_left_out_of_them(done, session):
+    recipe = session.choices.recipe
+    done.exclude(0)
+    session.choices.recipe = replace(recipe, min_area=30)
+    assert session.choices.excluded() == (frozenset(), frozenset())
+    session.choices.recipe = recipe
+    assert sum(map(len, session.choices.excluded())) == 1
+
+
+def test_without_a_result_nothing_can_be_left_out(comparison):
+    noted = []
+    comparison.noted.connect(lambda words, _: noted.append(words))
+    comparison.exclude(0)
+    assert "no result" in noted[-1]
+
+
+# Files and undo ------------------------------------------------------------------------------------------------
+
+
+def saved(task, path, qtbot):
+    task.save(path)
+    ended(task, qtbot)
+    return path
+
+
+def test_a_result_is_saved_and_opened_with_all_that_it_rests_on(done, session, model, tmp_path, qtbot):
+    done.exclude(3)
+    compared(done, qtbot)
+    path = saved(done, tmp_path / "pair.comparison.npz", qtbot)
+    assert not done.unsaved
+    before = done.result
+    session.choices.settings = replace(QUICK, rank=9)
+    session.choices.exclusions.clear()
+    done.open(path)
+    ended(done, qtbot)
+    assert done.result is not before
+    assert done.result.summary() == before.summary()
+    assert session.choices.settings == QUICK
+    assert sum(map(len, session.choices.excluded())) == 1
+    assert done.changed_since() == []
+    assert not done.unsaved
+    assert done.kept is None
+
+
+def test_in_another_viewer_it_is_shown_as_it_was_found(done, tmp_path, qtbot):
+    path = saved(done, tmp_path / "pair.comparison.npz", qtbot)
+    other = ViewerModel()
+    session = Session.of(other)
+    session.attach()
+    session.comparison.open(path)
+    ended(session.comparison, qtbot)
+    assert session.comparison.result.summary() == done.result.summary()
+    assert session.comparison.basis is None
+    assert "not in the viewer as they were" in session.comparison.shown.origin
+    assert [layer.name for layer in other.layers] == ["one curves", "two curves"]
+    session.detach()
+
+
+def test_a_file_that_cannot_be_written_is_told_and_the_result_stays_unsaved(done, tmp_path, qtbot):
+    noted = []
+    done.noted.connect(lambda words, _: noted.append(words))
+    saved(done, tmp_path / "nowhere" / "pair.comparison.npz", qtbot)
+    assert "cannot be written" in noted[-1]
+    assert done.unsaved
+    assert done.state != "error"
+
+
+def test_an_unsaved_result_that_a_file_replaces_is_brought_back_and_to_and_fro(done, session, tmp_path, qtbot):
+    path = saved(done, tmp_path / "pair.comparison.npz", qtbot)
+    session.choices.settings = replace(QUICK, rank=9)
+    unsaved = compared(done, qtbot).result
+    done.open(path)
+    ended(done, qtbot)
+    assert done.kept.result is unsaved
+    done.bring_back()
+    ended(done, qtbot)
+    assert done.result is unsaved
+    assert done.unsaved
+    assert done.kept is None
+    assert session.choices.settings.rank == 9
+    assert done.changed_since() == []
+
+
+def test_what_a_failed_run_has_replaced_is_brought_back(done, model, qtbot):
+    before = done.result
+    model.layers["two"].units = ("pixel", "pixel")
+    compared(done, qtbot)
+    model.layers["two"].units = ("um", "um")
+    done.bring_back()
+    ended(done, qtbot)
+    assert done.result is before
+    assert done.changed_since() == []
+
+
+# Several images ------------------------------------------------------------------------------------------------
+
+
+def test_several_images_are_pooled_and_one_is_found_again(session, comparison, model, qtbot):
+    with_images(model, ("image 10", "image 9"), 3)
+    session.choices.sides.tick([model.layers["one"]], [model.layers["image 10"], model.layers["image 9"]])
+    assert names(session.choices.sides.chosen()) == [["one"], ["image 9", "image 10"]]
+    compared(comparison, qtbot)
+    result = comparison.result
+    assert result.b.name == "image 9 + image 10"
+    row = len(result.a) + len(result.b) - 1
+    comparison.exclude(row)
+    layers = [model.layers["one"], model.layers["image 9"], model.layers["image 10"]]
+    assert list(map(len, session.choices.exclusions.of(layers, session.choices.recipe))) == [0, 0, 1]
+    assert comparison.excluded_rows() == {row}
+    compared(comparison, qtbot)
+    assert len(comparison.result.b) == len(result.b) - 1
+    session.choices.sides.tick([model.layers["one"]], [model.layers["one"]])
+    assert "in both groups" in comparison.why_not()
+    session.choices.sides.several = False
+    assert names(session.choices.sides.chosen()) == [["one"], ["two"]] or not comparison.why_not()
+
+
+# Docks that come and go ----------------------------------------------------------------------------------------
+
+
+def test_a_dock_destroyed_by_its_x_and_opened_again_shows_what_was_there(dock, viewer, qtbot, tmp_path):
+    viewer.window._qt_window.show()
+    comparison = dock.comparison
+    run(dock, qtbot)
+    path = saved(comparison, tmp_path / "pair.comparison.npz", qtbot)
+    run(dock, qtbot)
+    unsaved = dock.result
+    comparison.open(path)
+    ended(comparison, qtbot)
+    comparison.exclude(3)
+    words, excluded = dock.results.text(), dock.excluded.words.text()
+    press(dock.parentWidget().title.close_button, qtbot)
+    with qtbot.waitSignal(dock.destroyed, timeout=5000):
+        dock.deleteLater()
+    again = opened(viewer, qtbot)
+    assert again is not dock
+    assert again.results.text() == words
+    assert again.excluded.words.text() == excluded != ""
+    assert not again.stale.isHidden()
+    assert not again.kept.isHidden()
+    press(again.kept.button, qtbot)
+    ended(comparison, qtbot)
+    assert again.result is unsaved
+    assert again.kept.isHidden()
+
+
+def test_a_dock_closed_by_its_x_during_a_run_cancels_it_and_listens_no_more(dock, viewer, qtbot):
+    viewer.window._qt_window.show()
+    before = len(viewer.layers.events.callbacks)
+    comparison = dock.comparison
+    press(dock.run_button, qtbot)
+    press(dock.parentWidget().title.close_button, qtbot)
+    qtbot.waitUntil(lambda: not comparison.busy, timeout=2000)
+    qtbot.waitUntil(lambda: len(viewer.layers.events.callbacks) < before, timeout=2000)
+    again = opened(viewer, qtbot)
+    assert again.state == "ready"
+    assert "Cancelled" in again.results.text()
+    run(again, qtbot)
+    assert again.result is not None
