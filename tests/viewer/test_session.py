@@ -46,6 +46,11 @@ def compared(task, qtbot):
     return ended(task, qtbot)
 
 
+def run_anew(dock, qtbot):
+    with qtbot.waitSignal(dock.finished, timeout=60_000):
+        press(dock.run_button, qtbot)
+
+
 def names(sides):
     return [[layer.name for layer in side] for side in sides]
 
@@ -344,7 +349,12 @@ def test_a_dock_closed_by_its_x_during_a_run_cancels_it_and_listens_no_more(dock
 def test_a_dock_closed_by_its_x_is_let_go_of(viewer, qtbot, title):
     with_images(viewer)
     viewer.window._qt_window.show()
+    Session.of(viewer).choices.settings = QUICK
+    Session.of(viewer).choices.sides.follow()
+    compared(Session.of(viewer).comparison, qtbot)
     frame, dock = viewer.window.add_plugin_dock_widget("napari-shape-ensembles", title)
+    if hasattr(dock, "run_button"):
+        run_anew(dock, qtbot)
     gone = weakref.ref(dock)
     button = frame.title.close_button
     del dock, frame
