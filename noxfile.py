@@ -8,7 +8,7 @@ from pathlib import Path
 import nox
 
 nox.options.default_venv_backend = "uv|virtualenv"
-nox.options.sessions = ["tests", "wheel"]
+nox.options.sessions = ["tests", "headless", "wheel"]
 PYTHONS = ["3.11", "3.12", "3.13", "3.14"]
 EVERYTHING = ".[dask,ebsd,imagej,napari,parquet]"
 # PySide6 6.12.0 ends the process on Python 3.11.
@@ -60,7 +60,7 @@ def wheel(session: nox.Session, binding: str) -> None:
     session.run("python", "-m", "napari_shape_ensembles.viewer.demo", "--out", "demo.png", env=environment)
 
 
-@nox.session(python="3.13")
+@nox.session
 def mutations(session: nox.Session) -> None:
     """Whether tests notice changes to `shapes/` and `mmd/`, or only to `napari_shape_ensembles.mmd.kernel*`."""
     session.install("--editable", ".", "--group", "test", "mutmut>=3.8")

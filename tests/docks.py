@@ -2,13 +2,16 @@
 
 import contextlib
 import io
+from dataclasses import replace
 
 import npe2
 import numpy as np
 from qtpy.QtCore import Qt
-from skimage.draw import polygon2mask
+from skimage.draw import disk, polygon2mask
+from skimage.measure import label
 
 from curve_makers import blobs
+from napari_shape_ensembles import segment
 from napari_shape_ensembles.viewer.docks.compare import CompareShapes
 from napari_shape_ensembles.viewer.session import Session
 from napari_shape_ensembles.viewer.shown import Shown
@@ -27,6 +30,26 @@ def spots(seed=0, *, size=12.0, rows=6, noise=0.05):
         centre = np.array(divmod(index, rows)) * SPACING + SPACING // 2 + 10
         image[polygon2mask(image.shape, outline + centre)] += 1
     return image
+
+
+def labels_with_a_fault(seed=1):
+    """Labels of many blobs, and one far too large."""
+    labels = segment(spots(seed), split_touching=False)
+    labels = np.pad(labels, ((0, 150), (0, 0)))
+    labels[disk((labels.shape[0] - 75, 100), 40)] = labels.max() + 1
+    return labels
+
+
+def labels_of(seed, *, size=12.0):
+    """Sixteen blobs as labels."""
+    return label(spots(seed, size=size, rows=4, noise=0) > 0.5).astype(np.int32)
+
+
+def set_choices(choices, **changes):
+    """Change some of the recipe and of the settings that all docks share."""
+    parts = (choices.recipe, choices.settings)
+    assert all(any(hasattr(part, name) for part in parts) for name in changes)
+    choices.set(*(replace(part, **{name: v for name, v in changes.items() if hasattr(part, name)}) for part in parts))
 
 
 def opened(viewer, qtbot):

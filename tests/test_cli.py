@@ -10,12 +10,14 @@ import pandas as pd
 import pytest
 import tifffile
 from skimage.draw import polygon2mask
+from typer.main import get_command
 from typer.testing import CliRunner
 
 from curve_makers import blobs
-from napari_shape_ensembles import Comparison, Ensemble, Settings, compare
-from napari_shape_ensembles.cli import app, sequence_of
+from napari_shape_ensembles import Comparison, Ensemble, Outlines, Settings, compare
+from napari_shape_ensembles.cli import app
 from napari_shape_ensembles.io import read_curves, save_settings, write_curves
+from napari_shape_ensembles.parameters import parameters_of
 
 SPACING = 36
 
@@ -194,38 +196,26 @@ def test_images_of_different_pixel_size_stop_a_smoothing_study(tmp_path, images,
     assert "needs one pixel size; give --pixel-size and --unit" in done.stderr
 
 
-@pytest.mark.parametrize(
-    ("text", "numbers"),
-    [("5", [5]), ("1,2,5", [1, 2, 5]), ("5:9:2", [5, 7, 9]), ("0:1:0.1", np.linspace(0, 1, 11)), ("1:3", [1, 2, 3])],
-)
-def test_ranges_include_their_last_number(text, numbers):
-    np.testing.assert_allclose(sequence_of(text), numbers)
-
-
-@pytest.mark.parametrize("text", ["", "a", "1:2:0", "5:1:1", "1:2:3:4", "0:1:1e-9", "1,,2", "0:inf:1", "nan:2:1"])
-def test_what_is_no_range_is_refused(text):
-    with pytest.raises(ValueError, match="give numbers such as 5,10,20, or first:last:step"):
-        sequence_of(text)
-
-
 ERRORS = {
     "no file": (["{tmp}/none.png", "{tmp}/none.png"], "there is no file or folder"),
     "a folder": (["{tmp}", "{tmp}"], "with --groups each folder is one sample"),
     "an empty folder": (["{tmp}/empty", "{tmp}/empty", "--groups"], "holds no images and no curves"),
     "pixel size without unit": (["{a}", "{a}", "--pixel-size", "1"], "go together"),
-    "pixel size of words": (["{a}", "{a}", "--pixel-size", "small", "--unit", "nm"], "--pixel-size is a height"),
-    "pixel size of 0": (["{a}", "{a}", "--pixel-size", "0", "--unit", "nm"], "a height and a width above 0"),
+    "pixel size of words": (["{a}", "{a}", "--pixel-size", "small", "--unit", "nm"], "--pixel-size is a number above"),
+    "pixel size of 0": (["{a}", "{a}", "--pixel-size", "0", "--unit", "nm"], "--pixel-size is a number above"),
     "a unit of time": (["{a}", "{a}", "--pixel-size", "1", "--unit", "second"], "cannot be compared"),
     "no settings file": (["{a}", "{a}", "--settings", "{tmp}/none.toml"], "No such file"),
     "a bad setting": (["{a}", "{a}", "--settings", "{tmp}/bad.toml"], "rank is a whole number"),
     "an unknown option": (["{a}", "{a}", "--settings", "{tmp}/odd.toml"], "[outlines] has no option 'smooth'"),
     "an option that is none of the file's": (["{a}", "{a}", "--settings", "{tmp}/name.toml"], "has no option 'name'"),
-    "an option of a wrong type": (
-        ["{a}", "{a}", "--settings", "{tmp}/type.toml"],
-        "type.toml: smoothing is a number between 0 and 5000 pixels, not [1]",
-    ),
+    "an option of a wrong type": (["{a}", "{a}", "--settings", "{tmp}/type.toml"], "smoothing is a number between 0"),
     "too much memory": (["{a}", "{a}", "--settings", "{tmp}/huge.toml"], "more memory than there is"),
-    "a pixel size without end": (["{a}", "{a}", "--pixel-size", "inf", "--unit", "nm"], "--pixel-size is a height"),
+    "a pixel size without end": (["{a}", "{a}", "--pixel-size", "inf", "--unit", "nm"], "--pixel-size is a number"),
+    "a value out of range": (["{a}", "{a}", "--neck", "2"], "--neck is a number between 0 and 1, not 2.0"),
+    "a level that is none": (["{a}", "{a}", "--significance", "5"], "--significance is a number strictly between 0"),
+    "a rank that is none": (["{a}", "{a}", "--rank", "2.5"], "--rank is a whole number of at least 1, not '2.5'"),
+    "a method that is none": (["{a}", "{a}", "--method", "magic"], "--method is one of otsu, li"),
+    "a method without its threshold": (["{a}", "{a}", "--method", "manual"], 'method "manual" needs a threshold'),
     "a damaged image": (["{tmp}/bad.png", "{a}"], "bad.png is damaged, or no image"),
     "an image of one value": (["{tmp}/flat.png", "{a}"], "flat.png: "),
 }  # fmt: skip
@@ -340,3 +330,86 @@ def test_what_was_asked_for_but_cannot_be_computed_is_said(tmp_path, quick):
     options = ["--landmarks", "40", "--settings", quick, "--out", tmp_path / "r"]
     done = run("landscape", path, path, "--ranks", "100,200", *options)
     assert "no rank can be tested: they fix at most 23 undulation coordinates" in done.stdout
+
+
+def options_of(command):
+    return {option for parameter in get_command(app).commands[command].params for option in parameter.opts}
+
+
+@pytest.mark.parametrize(
+    ("command", "kinds", "without"),
+    [
+        ("compare", (Outlines, Settings), ()),
+        ("pairs", (Outlines, Settings), ()),
+        ("segment", (Outlines,), ()),
+        ("landscape", (Outlines, Settings), ("rank", "landmarks")),
+        ("smoothing", (Outlines, Settings), ("rank", "landmarks", "outline_smoothing", "smoothing_unit")),
+    ],
+)
+def test_every_parameter_is_an_option_with_its_help_and_default(command, kinds, without):
+    declared = {name: item for kind in kinds for name, item in parameters_of(kind).items() if name not in without}
+    found = {parameter.name: parameter for parameter in get_command(app).commands[command].params}
+    for name, item in declared.items():
+        assert f"--{name.replace('_', '-')}" in found[name].opts
+        assert found[name].help == item.plain_description
+    assert "Default: 0.01" in parameters_of(Settings)["significance"].plain_description
+    assert {"--debug", "--settings", "--labels"} <= options_of(command)
+
+
+def test_options_take_the_place_of_the_file(tmp_path, images, quick):
+    done = run(
+        "compare", images / "one.ome.tif", images / "two.ome.tif", "--settings", quick, "--significance", "0.05",
+        "--rank", "7", "--no-reflections", "--bandwidth", "0.5,1", "--archetype", "3", "--out", tmp_path / "r",
+    )  # fmt: skip
+    assert done.exit_code == 0, done.stderr
+    saved = Comparison.load(tmp_path / "r" / "result.comparison.npz")
+    assert saved.settings == Settings(
+        landmarks=60,
+        rank=7,
+        permutations=300,
+        significance=0.05,
+        reflections=False,
+        bandwidth=(0.5, 1.0),
+        archetype=3,
+    )
+
+
+def test_the_recipe_can_be_given_by_options_alone(tmp_path, images):
+    done = run(
+        "segment", images / "one.ome.tif", "--method", "manual", "--threshold", "60", "--split-touching", "none",
+        "--objects", "dark", "--keep-border", "--pixel-size", "2,3", "--unit", "nm", "--out", tmp_path / "r",
+    )  # fmt: skip
+    assert done.exit_code == 0, done.stderr
+    assert "one.ome.tif: 1 curve" in done.stdout  # the dark ground
+    assert read_curves(tmp_path / "r" / "one.curves.csv").scale == (2, 3)
+
+
+def test_the_traceback_is_shown_to_debug(tmp_path):
+    arguments = ("compare", tmp_path / "none.png", tmp_path / "none.png", "--out", tmp_path / "r")
+    assert "Traceback" not in run(*arguments).stderr
+    done = run(*arguments, "--debug")
+    assert done.exit_code == 2
+    assert "Traceback (most recent call last)" in done.stderr
+    assert "files_of" in done.stderr
+    assert done.stderr.strip().splitlines()[-1].startswith("error: there is no file")
+
+
+@pytest.mark.parametrize(
+    ("option", "text", "words"),
+    [
+        ("--ranks", "8-3", 'error: --ranks: "8-3" holds no numbers'),
+        ("--landmarks", "4,50", "error: --landmarks: 4 is too small: take at least 8"),
+        ("--sigmas", "a", 'error: --sigmas: "a" is no number or range'),
+    ],
+)
+def test_a_bad_range_is_named_with_its_option(tmp_path, option, text, words):
+    done = run("smoothing", tmp_path / "none", tmp_path / "none", option, text, "--out", tmp_path / "r")
+    assert done.exit_code == 2
+    assert words in done.stderr
+
+
+def test_ranges_may_be_written_as_in_the_docks(tmp_path, images, quick):
+    done = run("landscape", images / "one.ome.tif", images / "large.ome.tif", "--ranks", "2-4:2, 9",
+               "--landmarks", "40", "--settings", quick, "--out", tmp_path / "r")  # fmt: skip
+    assert done.exit_code == 0, done.stderr
+    assert sorted(set(pd.read_csv(tmp_path / "r" / "landscape.csv")["rank"])) == [2, 4, 9]

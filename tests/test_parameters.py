@@ -83,6 +83,31 @@ def test_numbers_of_numpy_and_lists_become_pythons_own():
     assert hash(found)
 
 
+@pytest.mark.parametrize(
+    ("name", "text", "value"),
+    [
+        ("way", "long", "long"),
+        ("width", "2.5", 2.5),
+        ("count", "12", 12),
+        ("first", "any", "any"),
+        ("first", "3", 3),
+        ("widths", "1,2", (1.0, 2.0)),
+        ("side", "0.5", 0.5),
+        ("word", "1,2", "1,2"),
+        ("flag", True, True),
+    ],
+)
+def test_texts_are_read_as_values(name, text, value):
+    found = parameters_of(Choice)[name].read(text)
+    assert found == value
+    assert type(found) is type(value)
+
+
+def test_a_text_that_is_no_value_is_named_as_the_caller_names_it():
+    with pytest.raises(ValueError, match=r"--count is a whole number of at least 1, not '2\.5'"):
+        parameters_of(Choice)["count"].read("2.5", "--count")
+
+
 def test_only_what_differs_is_changed_and_trees_come_back():
     assert changed(Choice()) == {}
     chosen = Choice(width=2, widths=(1.0, 2.0), first=4, level=0.25)

@@ -200,7 +200,7 @@ def draw_segment(out):
         wait(dock.finished)
         viewer.window.remove_dock_widget(dock)
         inspect = dock_of(viewer, "Inspect curves")
-        inspect.a.choose(viewer.layers["coins labels"])
+        inspect.inspection.a.choose(viewer.layers["coins labels"])
         inspect.inspect_button.click()
         wait(inspect.finished)
         window_picture(viewer, f"dock-inspect-{theme}", out)

@@ -11,18 +11,13 @@ from typing import Any
 import lazy_loader as lazy
 
 _known, __dir__, __all__ = lazy.attach_stub(__name__, __file__)
-# Names of earlier versions -> what took their place.
-_RENAMED = {"Segmentation": "Outlines", "Step": "Progress"}
-_GONE = {"comparison_steps": "compare(..., progress=...)"}
+_GONE = {"Segmentation": "Outlines", "Step": "Progress", "comparison_steps": "compare(..., progress=...)"}
 
 
 def __getattr__(name: str) -> Any:
-    if name in _RENAMED:
-        warnings.warn(f"{name} is now called {_RENAMED[name]}", DeprecationWarning, stacklevel=2)
-        return _known(_RENAMED[name])
-    if name in _GONE:
-        warnings.warn(f"{name} is deprecated: use {_GONE[name]}", DeprecationWarning, stacklevel=2)
-        from . import deprecated
+    if name not in _GONE:
+        return _known(name)
+    warnings.warn(f"{name} is deprecated: use {_GONE[name]}", DeprecationWarning, stacklevel=2)
+    from . import deprecated
 
-        return getattr(deprecated, name)
-    return _known(name)
+    return getattr(deprecated, name)

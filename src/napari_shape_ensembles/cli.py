@@ -3,8 +3,9 @@
 Exit codes: 0 for every answer, 1 when the answer is one that `--fail-on` names, 2 for an error.
 """
 
+import inspect
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from enum import StrEnum
@@ -14,22 +15,23 @@ from typing import Annotated, Any
 import typer
 
 from .archive import ContentError
+from .comparison import Settings
 from .console import (
     check_folder,
-    numbers_of,
+    option_of,
     progress_bar,
     reading_file,
     say,
     say_beside,
     say_written,
-    sequence_of,
     spoken_errors,
-    whole_numbers_of,
+    with_options,
 )
-from .io.calibration import Calibration
 from .io.settings_file import SettingsFile, load_settings
-from .io.sources import Reading, ensemble_of_file, files_of, labelled, traced
-from .outlines import counted
+from .io.sources import Reading, ensemble_of_file, files_of, labelled, named, traced
+from .outlines import Outlines, counted
+from .parameters import parameters_of
+from .studies import ranges
 
 app = typer.Typer(
     name="shape-ensembles",
@@ -58,50 +60,89 @@ Out = Annotated[Path, typer.Option("--out", "-o", help="Folder for the results; 
 SettingsPath = Annotated[Path | None, typer.Option("--settings", help="TOML file, the same as the docks save.")]
 Groups = Annotated[bool, typer.Option("--groups", help="A and B are folders, each one sample of several images.")]
 Labels = Annotated[bool, typer.Option("--labels", help="Images hold labels or masks: they are not segmented.")]
-PixelSize = Annotated[
-    str | None,
-    typer.Option("--pixel-size", help="Height[,width] of a pixel, in place of what the files state; needs --unit."),
-]
-Unit = Annotated[str | None, typer.Option("--unit", help="Of the pixel size, such as µm or nm.")]
 FailOn = Annotated[
     list[Answer] | None,
     typer.Option("--fail-on", help="Exit with 1 for this answer; may be given several times."),
 ]
 Dask = Annotated[str | None, typer.Option("--dask", help="Address of a Dask scheduler that does the work.")]
-Ranks = Annotated[str, typer.Option(help="Ranks: 5,10,20 or first:last:step.")]
-Landmarks = Annotated[str, typer.Option(help="Landmarks per curve: 100,200 or first:last:step.")]
+Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")]
+Ranks = Annotated[str, typer.Option(help="Ranks: numbers and ranges, such as 5,10,20 or 2-20:2 or 5:150:5.")]
+Landmarks = Annotated[str, typer.Option(help="Landmarks per curve: numbers and ranges.")]
+Sigmas = Annotated[str, typer.Option(help="Gaussian σ in pixels: numbers and ranges.")]
 
 
-@app.command()
+def command(*kinds: type[Any], without: Sequence[str] = ()) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Make a command of a function: errors become one sentence, and every parameter of `kinds` an option.
+
+    The function takes a `Reading` where there are kinds; the command has the file of settings, and options over it.
+
+    Parameters
+    ----------
+    kinds : type
+        Dataclasses of parameters.
+    without : sequence of str
+        Names of parameters that have no option, as the command sets them.
+    """
+
+    def register(function: Callable[..., None]) -> Callable[..., None]:
+        options = {
+            name: option_of(declared)
+            for kind in kinds
+            for name, declared in parameters_of(kind).items()
+            if name not in without
+        }
+        own = inspect.signature(function).parameters
+        common = {"settings": (SettingsPath, None), "labels": (Labels, False)} if kinds else {}
+        more = [
+            inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind)
+            for name, (kind, default) in ({**common, "debug": (Debug, False)}).items()
+        ]
+
+        def run(*, debug: bool, **given: Any) -> None:
+            with spoken_errors(debug=debug):
+                chosen = {name: given.pop(name) for name in options}
+                if kinds:
+                    check_folder(given["out"])
+                    given["reading"] = _reading(given.pop("settings"), given.pop("labels"), chosen)
+                function(**given)
+
+        taken = [item.replace(kind=item.KEYWORD_ONLY) for name, item in own.items() if name != "reading"]
+        signature = inspect.Signature([*taken, *more, *options.values()])
+        run.__name__, run.__doc__ = function.__name__, function.__doc__
+        run.__signature__ = signature  # type: ignore[attr-defined]
+        run.__annotations__ = {name: item.annotation for name, item in signature.parameters.items()}
+        app.command()(run)
+        return run
+
+    return register
+
+
+@command(Outlines, Settings)
 def compare(
     a: A,
     b: B,
     out: Out,
-    settings: SettingsPath = None,
+    *,
+    reading: Reading,
     groups: Groups = False,
-    labels: Labels = False,
-    pixel_size: PixelSize = None,
-    unit: Unit = None,
     fail_on: FailOn = None,
 ) -> None:
     """Compare the outlines of two images, or of two folders of images, and print the verdict."""
     from .comparison import compare as compare_ensembles
     from .io.results import write_comparison
 
-    with spoken_errors():
-        reading = _reading(settings, labels, pixel_size, unit, out)
-        samples = _samples((a, b), reading, groups)
-        with progress_bar("comparing"):
-            result = compare_ensembles(*samples, reading.settings.analysis)
-        say_written(write_comparison(out, result))
-        say(result.summary())
-        for warning in result.warnings:
-            say_beside(f"note: {warning}")
-        code = _DIFFERS if _hit(result.case, fail_on or []) else 0
+    samples = _samples((a, b), reading, groups)
+    with progress_bar("comparing"):
+        result = compare_ensembles(*samples, reading.settings.analysis)
+    say_written(write_comparison(out, result))
+    say(result.summary())
+    for warning in result.warnings:
+        say_beside(f"note: {warning}")
+    code = _DIFFERS if _hit(result.case, fail_on or []) else 0
     raise typer.Exit(code)
 
 
-@app.command()
+@command()
 def report(
     comparison: Annotated[Path, typer.Argument(help="A saved comparison, as compare writes it (.npz).")],
     out: Annotated[Path, typer.Option("--out", "-o", help="The report: .html or .pdf.")],
@@ -115,18 +156,17 @@ def report(
     from .explanation.figures import save_figures
     from .explanation.report import report_kind, save_report
 
-    with spoken_errors():
-        report_kind(out)
-        for folder in (out.parent, figures or out.parent):
-            check_folder(folder)
-        result = Comparison.load(comparison)
-        with progress_bar("explaining"):
-            explanation = explain(result)
-        out.parent.mkdir(parents=True, exist_ok=True)
-        save_report(explanation, out, swaps=resynthesis(result) if proof else ())
-        say_written([out, *(save_figures(explanation, figures, dpi=dpi) if figures else [])])
-        for sentence in explanation.sentences():
-            say(sentence)
+    report_kind(out)
+    for folder in (out.parent, figures or out.parent):
+        check_folder(folder)
+    result = Comparison.load(comparison)
+    with progress_bar("explaining"):
+        explanation = explain(result)
+    out.parent.mkdir(parents=True, exist_ok=True)
+    save_report(explanation, out, swaps=resynthesis(result) if proof else ())
+    say_written([out, *(save_figures(explanation, figures, dpi=dpi) if figures else [])])
+    for sentence in explanation.sentences():
+        say(sentence)
 
 
 def _hit(case: str, fail_on: Sequence[Answer]) -> bool:
@@ -140,40 +180,34 @@ def _hit(case: str, fail_on: Sequence[Answer]) -> bool:
     return any(found.get(answer, False) for answer in fail_on)
 
 
-@app.command()
+@command(Outlines)
 def segment(
     images: Annotated[list[Path], typer.Argument(help="Images, or folders of them.")],
     out: Out,
-    settings: SettingsPath = None,
-    labels: Labels = False,
-    pixel_size: PixelSize = None,
-    unit: Unit = None,
+    *,
+    reading: Reading,
     form: Annotated[str, typer.Option("--format", help="Of the curves: csv, parquet, geojson, zip or npz.")] = "csv",
 ) -> None:
     """Segment images: labels as TIFF, and their outlines as files of curves."""
     from .io.segmented import write_segmented
 
-    with spoken_errors():
-        reading = _reading(settings, labels, pixel_size, unit, out)
-        paths = [path for place in images for path in files_of(place, groups=True)]
-        with progress_bar("segmenting"):
-            for index, path in enumerate(paths):
-                with reading_file(path, index, len(paths)):
-                    found = labelled(path, reading)
-                    ensemble = traced(found, reading)
-                write_segmented(out, found, ensemble, form)
-                say(f"{path.name}: {_counted(ensemble)}; {found.calibration}")
-        say_beside(f"written to {out}")
+    paths = [path for place in images for path in files_of(place, groups=True)]
+    with progress_bar("segmenting"):
+        for index, path in enumerate(paths):
+            with reading_file(path, index, len(paths)):
+                found = labelled(path, reading)
+                ensemble = traced(found, reading)
+            write_segmented(out, found, ensemble, form)
+            say(f"{path.name}: {_counted(ensemble)}; {found.calibration}")
+    say_beside(f"written to {out}")
 
 
-@app.command()
+@command(Outlines, Settings)
 def pairs(
     folder: Annotated[Path, typer.Argument(help="Folder of images or files of curves, at least two.")],
     out: Out,
-    settings: SettingsPath = None,
-    labels: Labels = False,
-    pixel_size: PixelSize = None,
-    unit: Unit = None,
+    *,
+    reading: Reading,
     dask: Dask = None,
 ) -> None:
     """Compare every image of a folder with every other."""
@@ -181,8 +215,7 @@ def pairs(
     from .studies import all_pairs
     from .studies.figures import plot_pairs
 
-    with spoken_errors(), _executor(dask) as executor:
-        reading = _reading(settings, labels, pixel_size, unit, out)
+    with _executor(dask) as executor:
         ensembles = _ensembles(files_of(folder, groups=True), reading)
         with progress_bar("all pairs"):
             table = all_pairs(ensembles, reading.settings.analysis, executor=executor)
@@ -191,18 +224,16 @@ def pairs(
         say(table.summary())
 
 
-@app.command()
+@command(Outlines, Settings, without=("rank", "landmarks"))
 def landscape(
     a: A,
     b: B,
     out: Out,
-    ranks: Ranks = "5:150:5",
-    landmarks: Landmarks = "100:500:100",
-    settings: SettingsPath = None,
+    ranks: Ranks = ranges.LANDSCAPE["ranks"],
+    landmarks: Landmarks = ranges.LANDSCAPE["landmarks"],
+    *,
+    reading: Reading,
     groups: Groups = False,
-    labels: Labels = False,
-    pixel_size: PixelSize = None,
-    unit: Unit = None,
     dask: Dask = None,
 ) -> None:
     """Decision landscape: the answer at every rank and number of landmarks."""
@@ -210,9 +241,8 @@ def landscape(
     from .studies import decision_landscape
     from .studies.figures import plot_landscape
 
-    with spoken_errors(), _executor(dask) as executor:
-        grid = whole_numbers_of("--ranks", ranks), whole_numbers_of("--landmarks", landmarks)
-        reading = _reading(settings, labels, pixel_size, unit, out)
+    with _executor(dask) as executor:
+        grid = _whole_numbers("--ranks", ranks), _whole_numbers("--landmarks", landmarks, least=8)
         samples = _samples((a, b), reading, groups)
         with progress_bar("landscape"):
             found = decision_landscape(
@@ -227,19 +257,17 @@ def landscape(
         say(found.summary())
 
 
-@app.command()
+@command(Outlines, Settings, without=("rank", "landmarks", "outline_smoothing", "smoothing_unit"))
 def smoothing(
     a: A,
     b: B,
     out: Out,
-    sigmas: Annotated[str, typer.Option(help="Gaussian σ in pixels: 0,1,2 or first:last:step.")] = "0:5:0.5",
-    ranks: Ranks = "5:150:5",
-    landmarks: Landmarks = "100:500:100",
-    settings: SettingsPath = None,
+    sigmas: Sigmas = ranges.SMOOTHING["sigmas"],
+    ranks: Ranks = ranges.SMOOTHING["ranks"],
+    landmarks: Landmarks = ranges.SMOOTHING["landmarks"],
+    *,
+    reading: Reading,
     groups: Groups = False,
-    labels: Labels = False,
-    pixel_size: PixelSize = None,
-    unit: Unit = None,
     dask: Dask = None,
 ) -> None:
     """Smoothing study: a decision landscape at every smoothing of the outlines, and the range to trust."""
@@ -247,10 +275,10 @@ def smoothing(
     from .studies import smoothing_study
     from .studies.figures import plot_study
 
-    with spoken_errors(), _executor(dask) as executor:
-        grid = whole_numbers_of("--ranks", ranks), whole_numbers_of("--landmarks", landmarks)
-        sweep = sequence_of(sigmas)
-        reading = _reading(settings, labels, pixel_size, unit, out)
+    with _executor(dask) as executor:
+        grid = _whole_numbers("--ranks", ranks), _whole_numbers("--landmarks", landmarks, least=8)
+        with named("--sigmas"):
+            sweep = ranges.numbers(sigmas)
         masks, outlines = _masks((a, b), reading, groups)
         with progress_bar("smoothing study"):
             study = smoothing_study(
@@ -266,20 +294,15 @@ def smoothing(
         say(study.summary())
 
 
-def _reading(settings: Path | None, labels: bool, pixel_size: str | None, unit: str | None, out: Path) -> Reading:
-    check_folder(out)
-    chosen = load_settings(settings) if settings else SettingsFile()
-    if (pixel_size is None) != (unit is None):
-        raise ContentError("--pixel-size and --unit go together: give both, or neither")
-    stated = None if pixel_size is None else Calibration(_pixel(pixel_size), str(unit), "--pixel-size")
-    return Reading(chosen, labels, stated)
+def _reading(settings: Path | None, labels: bool, given: Mapping[str, str | bool | None]) -> Reading:
+    """The settings of a file, and in their place those given."""
+    file = load_settings(settings) if settings else SettingsFile()
+    return Reading(SettingsFile(with_options(file.analysis, given), with_options(file.outlines, given)), labels)
 
 
-def _pixel(text: str) -> tuple[float, float]:
-    sizes = numbers_of(text.split(","), "--pixel-size is a height, or height,width")
-    if len(sizes) > 2:
-        raise ContentError(f"--pixel-size is a height, or height,width, not {text!r}")
-    return sizes[0], sizes[-1]
+def _whole_numbers(option: str, text: str, least: int = 1) -> list[int]:
+    with named(option):
+        return ranges.whole_numbers(text, least=least)
 
 
 def _samples(places: tuple[Path, Path], reading: Reading, groups: bool) -> tuple[Any, Any]:

@@ -1,60 +1,72 @@
-"""What the command line takes and says: numbers from words, answers, progress, and errors in one sentence."""
+"""What the command line takes and says: options from parameters, answers, progress, and errors in one sentence."""
 
+import inspect
 import os
 import sys
-from collections.abc import Iterator, Sequence
+import traceback
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
+from typing import Annotated, Any, TypeVar
 
-import numpy as np
 import typer
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from .archive import ContentError
+from .parameters import Parameter, parameters_of
 from .progress import Progress as Step
 from .progress import as_part, report, reporting
 
+Choices = TypeVar("Choices")
+
 _ERROR = 2
-# Numbers in a range.
-_LONGEST = 10_000
+# Choices that are listed in place of a value; of more the help tells.
+_SHORT = 4
+# Errors over what was given, and others that become a sentence too.
+_EXPECTED = (ValueError, OSError, ImportError)
+_SPOKEN = (*_EXPECTED, MemoryError, ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError)
 
 
-def sequence_of(text: str) -> list[float]:
-    """Numbers of a list "1,2,5" or a range "first:last:step", its last included.
+def option_of(declared: Parameter) -> inspect.Parameter:
+    """The option of a declared parameter, with its help, unit, range and default; None where it is not given."""
+    flag = option_name(declared)
+    words: dict[str, Any] = {
+        "help": declared.plain_description,
+        "rich_help_panel": declared.group,
+        "show_default": False,
+    }
+    kind: Any
+    if declared.kind is bool:
+        kind = Annotated[bool | None, typer.Option(f"{flag}/--no-{flag[2:]}", **words)]
+    else:
+        names = "|".join(map(str, declared.choices)) if len(declared.choices) <= _SHORT else "NAME"
+        metavar = names or {int: "INTEGER", float: "NUMBER"}.get(declared.kind, "TEXT")
+        kind = Annotated[str | None, typer.Option(flag, metavar=metavar, **words)]
+    return inspect.Parameter(declared.name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=kind)
+
+
+def option_name(declared: Parameter) -> str:
+    """What the command line calls a parameter."""
+    return f"--{declared.name.replace('_', '-')}"
+
+
+def with_options(choices: Choices, given: Mapping[str, str | bool | None]) -> Choices:
+    """Put what was given on the command line in place of what a dataclass holds.
 
     Raises
     ------
     ValueError
-        For anything else, or a range without end.
+        For a value that cannot be, naming the option.
     """
-    words = "give numbers such as 5,10,20, or first:last:step"
-    if ":" not in text:
-        return numbers_of(text.split(","), words)
-    parts = [*numbers_of(text.split(":"), words), 1.0]
-    first, last, step = parts[:3]
-    if len(parts) > 4 or not (step > 0 and 0 <= last - first <= _LONGEST * step):
-        raise ContentError(f"{text!r} is no range: {words}, the step above 0")
-    return [first + step * place for place in range(int((last - first) / step * (1 + 1e-12)) + 1)]
-
-
-def whole_numbers_of(option: str, text: str) -> list[int]:
-    """Whole numbers of a list or a range, given by an option that errors name."""
-    values = sequence_of(text)
-    if any(value != int(value) for value in values):
-        raise ContentError(f"{option} are whole numbers, not {text!r}")
-    return [int(value) for value in values]
-
-
-def numbers_of(words: Sequence[str], remedy: str) -> list[float]:
-    """Finite numbers, or an error that says what to give instead."""
-    try:
-        values = [float(word) for word in words]
-    except ValueError as error:
-        raise ContentError(f"{remedy}, not {':'.join(words)!r}") from error
-    if not np.isfinite(values).all():
-        raise ContentError(f"{remedy}, not {':'.join(words)!r}")
-    return values
+    changes = {
+        name: declared.read(given[name], option_name(declared))
+        for name, declared in parameters_of(type(choices)).items()
+        if given.get(name) is not None
+    }
+    known: Any = choices
+    return replace(known, **changes)
 
 
 def check_folder(folder: Path) -> None:
@@ -110,19 +122,22 @@ def _shown(text: str) -> str:
 
 
 @contextmanager
-def spoken_errors() -> Iterator[None]:
-    """Turn errors over what was given into one sentence and exit code 2."""
+def spoken_errors(*, debug: bool = False) -> Iterator[None]:
+    """Turn errors over what was given into one sentence and exit code 2; to debug, show their traceback before it."""
     try:
         yield
     except (typer.Exit, typer.Abort):
         raise
-    except (ValueError, OSError, ImportError) as error:
-        words = str(error)
-    except MemoryError as error:
-        words = f"this takes more memory than there is: fewer landmarks, curves or permutations take less ({error})"
-    except (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError) as error:
-        words = f"unexpected {type(error).__name__}: {error}"
-    else:
-        return
-    say_beside(f"error: {words}")
-    raise typer.Exit(_ERROR)
+    except _SPOKEN as error:
+        if debug:
+            traceback.print_exception(error)
+        say_beside(f"error: {_words_of(error)}")
+        raise typer.Exit(_ERROR) from error
+
+
+def _words_of(error: Exception) -> str:
+    if isinstance(error, _EXPECTED):
+        return str(error)
+    if isinstance(error, MemoryError):
+        return f"this takes more memory than there is: fewer landmarks, curves or permutations take less ({error})"
+    return f"unexpected {type(error).__name__}: {error}"

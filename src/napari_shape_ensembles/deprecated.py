@@ -3,9 +3,10 @@
 from collections.abc import Generator
 
 from .comparison import Comparison, Images, Settings, compare
+from .outlines import Outlines as Segmentation
 from .progress import Progress as Step
 
-__all__ = ["Step", "comparison_steps"]
+__all__ = ["Segmentation", "Step", "comparison_steps"]
 
 
 def comparison_steps(a: Images, b: Images, settings: Settings = Settings()) -> Generator[Step, None, Comparison]:

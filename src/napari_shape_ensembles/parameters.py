@@ -110,6 +110,30 @@ class Parameter:
             raise ValueError(f"{name or self.name} is {self.expected}, not {value!r}")
         return plain
 
+    def read(self, value: Any, name: str = "") -> Any:
+        """Return the value that a text stands for, checked; what is no text is only checked.
+
+        Parameters
+        ----------
+        value : object
+            Such as "0.5", "0.5,1" where several numbers can be, or a choice.
+        name : str
+            In the error, where the caller knows the parameter by another one.
+        """
+        if isinstance(value, str):
+            names = {str(choice): choice for choice in self.choices}
+            value = names[value] if value in names else self._number(value)
+        return self.checked(value, name)
+
+    def _number(self, text: str) -> Any:
+        """The number or numbers in a text; the text itself where there are none."""
+        try:
+            if "," in text and any(get_origin(kind) is tuple for kind in self.kinds):
+                return tuple(float(part) for part in text.split(","))
+            return int(text) if int in self.kinds else float(text) if float in self.kinds else text
+        except ValueError:
+            return text
+
     def _fits(self, kind: Any, value: Any) -> bool:
         if get_origin(kind) is tuple:
             length = len(get_args(kind))
@@ -164,18 +188,25 @@ class Parameter:
 
     @property
     def description(self) -> str:
-        """Help, range with unit, and default, as tooltips and the command line have it."""
+        """Help, range with unit, and default in words for people, as tooltips have it."""
+        return self._described(self.shown(self.default))
+
+    @property
+    def plain_description(self) -> str:
+        """The same with the default as it is written in files."""
+        return self._described(str(self.default) if self.choices else self.shown(self.default))
+
+    def _described(self, default: str) -> str:
         unit = f" {self.unit}" if self.unit else ""
-        default = f" Default: {self.shown(self.default)}{unit}." if self.default is not None else ""
-        return f"{self.help}{self.ends}{default}"
+        return f"{self.help}{self.ends}" + (f" Default: {default}{unit}." if self.default is not None else "")
 
     @property
     def ends(self) -> str:
         """The range and the unit as a sentence after the help; empty for neither."""
-        words = " ".join(
-            filter(None, (self.range.removeprefix("of ").capitalize() or "in" * bool(self.unit), self.unit))
-        )
-        return f" {words[0].upper()}{words[1:]}." if words and not self.choices else ""
+        if self.choices or not (self.range or self.unit):
+            return ""
+        words = f"{self.range.removeprefix('of ') or 'in'} {self.unit}".strip()
+        return f" {words[0].upper()}{words[1:]}."
 
     def shown(self, value: Any) -> str:
         """A value in words: of a choice those for people, of a switch on and off."""
@@ -309,7 +340,7 @@ def _these(declared: Parameter, values: tuple[Any, ...]) -> str:
     """Some values of a parameter, by those it is not where these are fewer."""
     others = [value for value in declared.choices if value not in values]
     if 0 < len(others) < len(values):
-        return f"{declared.name} other than {', '.join(map(str, others))}"
+        return f"any {declared.name} but {', '.join(map(str, others))}"
     return f"{declared.name} {', '.join(map(str, values))}"
 
 
@@ -320,7 +351,7 @@ def documented(cls: type[Choices]) -> type[Choices]:
         default = "optional" if declared.default is None else f"default {declared.default!r}"
         lines.append(f"{name} : {_type_words(declared)}, {default}")
         when = when_words(cls, name)
-        text = f"{declared.help}{declared.ends}{f' {when.capitalize()}.' if when else ''}"
+        text = f"{declared.help}{declared.ends}{f' {when[0].upper()}{when[1:]}.' if when else ''}"
         lines += textwrap.wrap(text, 112, initial_indent="    ", subsequent_indent="    ")
     head, mark, tail = (cls.__doc__ or "").partition("    Raises\n")
     cls.__doc__ = f"{head.rstrip()}\n\n{textwrap.indent(chr(10).join(lines), '    ')}\n\n{mark}{tail}"

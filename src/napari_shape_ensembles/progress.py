@@ -37,6 +37,12 @@ class Progress:
         How many steps of how many came before it; a total of 0 where their number is not known.
     result : object
         Of a study, all that is known so far; None otherwise.
+
+    Examples
+    --------
+    >>> from napari_shape_ensembles import Progress
+    >>> Progress("testing scale", done=3, total=5)
+    Progress(name='testing scale', done=3, total=5, result=None)
     """
 
     name: str
@@ -52,7 +58,19 @@ _stop_asked: ContextVar[Callable[[], bool] | None] = ContextVar("stop_asked", de
 
 
 class Stopped(Exception):  # noqa: N818 - not an error
-    """Raised by work that is no longer wanted."""
+    """Raised by work that is no longer wanted.
+
+    Examples
+    --------
+    >>> from napari_shape_ensembles import Ensemble, Stopped, compare, reporting
+    >>> square = Ensemble([[(0, 0), (0, 2), (2, 2), (2, 0)]])
+    >>> try:
+    ...     with reporting(stop=lambda: True):
+    ...         compare(square, square)
+    ... except Stopped:
+    ...     print("stopped")
+    stopped
+    """
 
 
 @contextmanager
@@ -67,6 +85,20 @@ def reporting(listener: Listener | None = None, stop: Callable[[], bool] | None 
     stop : callable, optional
         Asked at each step and before each block of work; once it returns True, `Stopped` is raised there. Left out,
         that of the surrounding `reporting` stays.
+
+    Examples
+    --------
+    >>> from napari_shape_ensembles import Settings, compare, reporting, samples
+    >>> a, b = samples.powder_outlines().ensembles()
+    >>> with reporting(lambda step: print(step.name)):
+    ...     result = compare(a, b, Settings(landmarks=60, rank=10, permutations=199))
+    placing landmarks
+    choosing the archetype
+    registering undulations
+    registering scales
+    learning the shape space
+    testing undulation
+    testing scale
     """
     outer = _listener.get()
 

@@ -18,7 +18,13 @@ QUICK = {"landmarks": 40, "rank": 8, "permutations": 50}
 
 
 def made(count=6, *, settings=None, **options):
-    a = Ensemble(ragged_blobs(count, seed=1, fewest=30, most=60), name="one <µm>", unit="µm", dropped={"tiny": 3})
+    a = Ensemble(
+        ragged_blobs(count, seed=1, fewest=30, most=60),
+        name="one <µm>",
+        unit="µm",
+        dropped={"tiny": 3},
+        pixel_size=(0.5, 0.25),
+    )
     b = Ensemble(list(blobs(count + 1, 40, seed=2)), name="two", unit="µm", **options)
     return compare(a, b, settings or Settings(**QUICK))
 
@@ -32,7 +38,7 @@ def assert_same(one, other, where="comparison"):
         for field in fields(one):
             assert_same(getattr(one, field.name), getattr(other, field.name), f"{where}.{field.name}")
     elif isinstance(one, Ensemble):
-        for name in ("vertices", "offsets", "ids", "name", "unit", "dropped", "images"):
+        for name in ("vertices", "offsets", "ids", "name", "unit", "dropped", "images", "pixel_size"):
             assert_same(getattr(one, name), getattr(other, name), f"{where}.{name}")
     elif isinstance(one, np.ndarray):
         assert one.dtype == other.dtype, where

@@ -1,9 +1,11 @@
-"""Curves left out by hand."""
+"""Curves left out by hand, and ensembles without any."""
 
 import numpy as np
+import pytest
 
 from curve_makers import blobs
 from napari_shape_ensembles import Ensemble
+from napari_shape_ensembles.inspection import inspect_curves
 from napari_shape_ensembles.inspection.ranking import left
 
 
@@ -15,3 +17,10 @@ def test_curves_that_stay_keep_their_images_and_ids():
     assert kept.ids.tolist() == [pooled.ids[i] for i in (1, 2, 3, 5)]
     assert kept.dropped == {"excluded by hand": 2}
     assert kept.name == "group"
+
+
+@pytest.mark.parametrize("others", [(), (Ensemble(list(blobs(9, 40))),)], ids=["alone", "of two"])
+def test_an_ensemble_without_curves_is_refused_with_what_was_left_out(others):
+    empty = Ensemble([], name="field", dropped={"touching the image border": 3})
+    with pytest.raises(ValueError, match=r"field has no usable outline \(3 touching the image border\)"):
+        inspect_curves((*others, empty))

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from curve_makers import blobs, ellipse, load_curves
-from napari_shape_ensembles import Ensemble
+from napari_shape_ensembles import Ensemble, extract_curves
 
 SQUARE = np.array([[0.0, 0], [0, 2], [2, 2], [2, 0]])
 
@@ -124,3 +124,25 @@ def test_real_outlines_are_all_kept(real_data):
 
 def test_grains_of_the_paper_are_all_kept(shared_data):
     assert len(Ensemble(load_curves(shared_data / "paper" / "pil184_grains.npz", "hlf2_smooth5"))) == 467
+
+
+def test_the_size_of_a_pixel_stays_with_the_curves():
+    square = np.array([[0.0, 0], [0, 2], [2, 2], [2, 0]])
+    ensemble = Ensemble([square, square + 5], unit="µm", pixel_size=(0.5, 0.25))
+    assert ensemble.pixel_size == (0.5, 0.25)
+    assert ensemble.subset([True, False]).pixel_size == (0.5, 0.25)
+    assert ensemble.to("µm") is ensemble
+    assert ensemble.to("nm").pixel_size == pytest.approx((500, 250))
+    np.testing.assert_allclose(ensemble.to("nm").curves[0], 1000 * square)
+    assert Ensemble([square]).pixel_size is None
+    assert Ensemble([square], pixel_size=2).pixel_size == (2, 2)
+    assert Ensemble.pooled([ensemble, ensemble.to("nm")]).pixel_size == pytest.approx((0.5, 0.25))
+    assert Ensemble.pooled([ensemble, Ensemble([square], unit="µm", pixel_size=1)]).pixel_size is None
+    assert Ensemble.pooled([ensemble, Ensemble([square], unit="µm")]).pixel_size is None
+    assert extract_curves(np.pad(np.ones((9, 9), int), 3), scale=(2, 3), unit="nm").pixel_size == (2, 3)
+
+
+@pytest.mark.parametrize("size", [0, -1, np.nan, (1, 2, 3), (1, np.inf)])
+def test_a_pixel_has_a_height_and_a_width(size):
+    with pytest.raises(ValueError, match="pixel_size is the height and width of a pixel"):
+        Ensemble([np.array([[0.0, 0], [0, 2], [2, 2]])], pixel_size=size)

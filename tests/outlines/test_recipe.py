@@ -167,7 +167,7 @@ def test_a_bad_file_is_named_with_what_is_wrong(tmp_path, text, message):
 
 
 def test_segmentation_is_its_former_name():
-    with pytest.warns(DeprecationWarning, match="Segmentation is now called Outlines"):
+    with pytest.warns(DeprecationWarning, match="Segmentation is deprecated: use Outlines"):
         assert napari_shape_ensembles.Segmentation is Outlines
 
 

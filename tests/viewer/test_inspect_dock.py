@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 from qtpy.QtCore import Qt
-from skimage.draw import disk
 
-from docks import press, spots
-from napari_shape_ensembles import segment
-from napari_shape_ensembles.viewer.inputs import source_of
-from napari_shape_ensembles.viewer.runner import Runner
+from docks import labels_with_a_fault, press, spots
+from napari_shape_ensembles import Settings, segment
+from napari_shape_ensembles.viewer.docks.inspect import InspectCurves
+
+FAST = Settings(landmarks=50, rank=10, permutations=199)
 
 
 def opened(viewer):
@@ -19,14 +19,6 @@ def pressed(button, dock, qtbot):
     assert button.isEnabled(), dock.reason.text()
     with qtbot.waitSignal(dock.finished, timeout=30_000):
         press(button, qtbot)
-
-
-def labels_with_a_fault(seed=1):
-    """Labels of many blobs, and one far too large."""
-    labels = segment(spots(seed), split_touching=False)
-    labels = np.pad(labels, ((0, 150), (0, 0)))
-    labels[disk((labels.shape[0] - 75, 100), 40)] = labels.max() + 1
-    return labels
 
 
 @pytest.fixture
@@ -93,7 +85,11 @@ def test_an_inspection_says_what_has_changed_and_holds_again_when_it_is_undone(i
     one, two = (viewer.layers[name] for name in ("one", "two"))
     pixels = one.data
     for change, back, words in (
-        (dock.form.controls["keep_border"].click, dock.form.controls["keep_border"].click, "keep border was off and is on"),
+        (
+            dock.form.controls["keep_border"].click,
+            dock.form.controls["keep_border"].click,
+            "keep border was off and is on",
+        ),
         (
             lambda: dock.question.setCurrentIndex(1),
             lambda: dock.question.setCurrentIndex(0),
@@ -128,25 +124,6 @@ def test_a_closed_inspection_listens_to_nothing_and_sees_at_reopening_what_has_c
     assert "one was changed" in out_of_date(dock)
 
 
-@pytest.mark.parametrize("taken", range(5))
-def test_layers_deleted_while_others_are_on_their_way_stay_away(inspected, qtbot, monkeypatch, taken):
-    viewer, dock = inspected
-    monkeypatch.setattr(Runner, "pause", 10**7)
-    press(dock.inspect_button, qtbot)
-    qtbot.waitUntil(lambda: bool(dock.task.runner.turns), timeout=20_000)
-    for _ in range(min(taken, len(dock.task.runner.turns) - 1)):
-        dock.task.runner.take_turn()
-    mine = [layer for layer in viewer.layers if layer.name.endswith("inspected")]
-    for layer in mine:
-        viewer.layers.remove(layer)
-    monkeypatch.undo()
-    with qtbot.waitSignal(dock.finished, timeout=5000):
-        dock.task.runner.take_turn()
-    assert not dock.busy
-    assert dock.inspect_button.isEnabled()
-    assert not [layer for layer in mine if layer in viewer.layers]
-
-
 def test_one_layer_alone_can_be_inspected(viewer, qtbot):
     viewer.add_labels(labels_with_a_fault(), name="one")
     dock = opened(viewer)
@@ -156,16 +133,6 @@ def test_one_layer_alone_can_be_inspected(viewer, qtbot):
     assert [layer.name for layer in viewer.layers] == ["one", "one inspected"]
     pressed(dock.inspect_button, dock, qtbot)
     assert len(viewer.layers) == 2
-
-
-def test_border_objects_are_listed_as_cut_when_kept(viewer, qtbot):
-    labels = labels_with_a_fault()
-    labels[:20, :20] = labels.max() + 1
-    viewer.add_labels(labels, name="one")
-    dock = opened(viewer)
-    dock.form.controls["keep_border"].click()
-    pressed(dock.inspect_button, dock, qtbot)
-    assert "cut by the image border" in dock.result.ranking.set_index("id").loc[38, "reasons"]
 
 
 def test_two_segmentations_of_one_image_are_matched_object_by_object(viewer, qtbot):
@@ -210,22 +177,42 @@ def test_errors_end_in_the_dock(viewer, qtbot):
     assert "one shape, not (30, 30) and (30, 31)" in dock.message.text()
 
 
-def test_excluded_shapes_are_left_out_wherever_they_are_used(viewer):
-    boxes = [np.array([[0, 0], [0, 9], [9, 9], [9, 0]]) + 20 * i for i in range(3)]
-    layer = viewer.add_shapes(boxes, shape_type="polygon", features={"excluded": [False, True, False]})
-    source = source_of(layer, viewer.dims)
-    assert len(source.data) == 2
-    assert source.left_out == {"excluded by hand": 1}
-
-
-def test_deleted_layers_are_not_missed(inspected):
-    viewer, dock = inspected
-    viewer.layers.remove("one inspected")
-    dock.table.item(0, 0).setCheckState(Qt.CheckState.Checked)
-    dock.table.setCurrentCell(1, 2)
-
-
 def test_every_control_has_a_tooltip(viewer):
     dock = opened(viewer)
     controls = (dock.question, dock.a, dock.b, dock.inspect_button, dock.cancel_button, dock.table)
-    assert all(control.toolTip() for control in (*controls, *dock.form.controls.values(), dock.again_button, dock.colorbar))
+    assert all(
+        control.toolTip() for control in (*controls, *dock.form.controls.values(), dock.again_button, dock.colorbar)
+    )
+
+
+def test_a_dock_that_was_destroyed_and_opened_again_shows_what_was_there(model, qtbot):
+    model.add_labels(labels_with_a_fault(1), name="one")
+    model.add_labels(segment(spots(2), split_touching=False), name="two")
+    dock = InspectCurves(model)
+    dock.session.choices.settings = FAST
+    dock.inspection.b.choose(model.layers["two"])
+    dock.form.controls["min_area"].setValue(20)
+    pressed(dock.inspect_button, dock, qtbot)
+    dock.table.item(0, 0).setCheckState(Qt.CheckState.Checked)
+    pressed(dock.again_button, dock, qtbot)
+    before = [dock.table.item(0, column).text() for column in range(5)], dock.verdict_again.text()
+    assert before[1]
+    dock.deleteLater()
+    qtbot.waitUntil(lambda: not dock.inspection.a.following, timeout=2000)
+    again = InspectCurves(model)
+    qtbot.addWidget(again)
+    assert [again.a.currentText(), again.b.currentText()] == ["one", "two"]
+    assert again.form.controls["min_area"].value() == 20
+    assert ([again.table.item(0, column).text() for column in range(5)], again.verdict_again.text()) == before
+    assert again.table.item(0, 0).checkState() == Qt.CheckState.Checked
+    assert not out_of_date(again)
+
+
+def test_an_image_without_a_curve_is_told_in_words(model, qtbot):
+    model.add_labels(np.pad(np.ones((9, 9), dtype=int), ((0, 9), (0, 9))), name="one")
+    dock = InspectCurves(model)
+    qtbot.addWidget(dock)
+    pressed(dock.inspect_button, dock, qtbot)
+    assert "one has no usable outline (1 touching the image border)" in dock.message.text()
+    assert dock.table.isHidden()
+    assert [layer.name for layer in model.layers] == ["one"]

@@ -11,15 +11,15 @@ from curve_makers import blobs
 from docks import opened, press, put, run, spots
 from napari_shape_ensembles import Ensemble, Settings, compare
 from napari_shape_ensembles.progress import report
-from napari_shape_ensembles.viewer import explaining, inspect_dock, landscape_dock, segment_dock, smoothing_dock
+from napari_shape_ensembles.viewer import explaining, inspecting, segmenting, studying
+from napari_shape_ensembles.viewer.docks.inspect import InspectCurves
+from napari_shape_ensembles.viewer.docks.landscape import LandscapeDock
+from napari_shape_ensembles.viewer.docks.segment import SegmentCurves
 from napari_shape_ensembles.viewer.docks.shape_space import ShapeSpaceDock
-from napari_shape_ensembles.viewer.inspect_dock import InspectCurves
-from napari_shape_ensembles.viewer.landscape_dock import LandscapeDock
-from napari_shape_ensembles.viewer.segment_dock import SegmentCurves
-from napari_shape_ensembles.viewer.smoothing_dock import SmoothingDock
+from napari_shape_ensembles.viewer.docks.smoothing import SmoothingDock
 
 
-def slow(*_):
+def slow(*_, **__):
     """Work without an end, in place of what a dock does."""
     while True:
         report("counting", 0, 0)
@@ -28,10 +28,10 @@ def slow(*_):
 
 # Each dock, where its work comes from, the button that starts it and a control somewhere else.
 DOCKS = {
-    "segment": (SegmentCurves, segment_dock, "commit", "commit_button", lambda dock: dock.form.controls["min_area"]),
-    "inspect": (InspectCurves, inspect_dock, "_inspection", "inspect_button", lambda dock: dock.border),
-    "landscape": (LandscapeDock, landscape_dock, "run_landscape", "run_button", lambda dock: dock.ranges["ranks"]),
-    "smoothing": (SmoothingDock, smoothing_dock, "run_smoothing", "run_button", lambda dock: dock.merge),
+    "segment": (SegmentCurves, segmenting, "committed", "commit_button", lambda dock: dock.form.controls["min_area"]),
+    "inspect": (InspectCurves, inspecting, "inspected", "inspect_button", lambda dock: dock.question),
+    "landscape": (LandscapeDock, studying, "landscape_of", "run_button", lambda dock: dock.ranges["ranks"]),
+    "smoothing": (SmoothingDock, studying, "smoothing_of", "run_button", lambda dock: dock.merge),
     "space": (ShapeSpaceDock, explaining, "explain", "run_button", lambda dock: dock.explorer.sliders[0]),
 }
 
@@ -87,7 +87,7 @@ def test_enter_runs_and_escape_cancels_from_another_control(ready, qtbot, key):
     qtbot.keyClick(control, key)
     assert dock.busy
     qtbot.keyClick(focused(dock), key)  # a second run cannot start on top
-    assert len(dock.task.runner.threads) == 1
+    qtbot.waitUntil(lambda: dock.task.runner.threads == 1, timeout=5000)
     qtbot.keyClick(focused(dock), Qt.Key.Key_Escape)
     assert not dock.busy
 

@@ -20,7 +20,7 @@ from qtpy.QtWidgets import (
     QWidget,
 )
 
-from docks import press, spots
+from docks import press, set_choices, spots
 from napari_shape_ensembles.viewer.panels.color_by import ColorBar
 from napari_shape_ensembles.viewer.panels.distributions import Histogram, ShareBar
 from napari_shape_ensembles.viewer.panels.shape_canvas import ShapeCanvas
@@ -78,13 +78,13 @@ def explained(dock, qtbot):
 
 
 def studied(dock, qtbot):
-    dock.settings.load({"permutations": 99, "significance": 0.05, "landmarks": 40, "rank": 5})
+    set_choices(dock.session.choices, permutations=99, significance=0.05, landmarks=40, rank=5)
     dock.ranges["ranks"].setText("2, 5-15:5")
     dock.ranges["landmarks"].setText("24, 40")
     if "sigmas" in dock.ranges:
         dock.ranges["sigmas"].setText("0-3")
     ended(dock.finished, dock.run_button, qtbot)
-    qtbot.waitUntil(lambda: not dock.view.busy and not dock._redraw.isActive(), timeout=20_000)
+    qtbot.waitUntil(lambda: not dock.drawing, timeout=20_000)
 
 
 DOCKS = {

@@ -1,10 +1,10 @@
 """Real images through the dock: opened, run by its button, read from its panel."""
 
 import numpy as np
-from napari_shape_ensembles.viewer.docks.compare import CompareShapes
 from skimage.io import imread
 
 from docks import run
+from napari_shape_ensembles.viewer.docks.compare import CompareShapes
 
 
 def powder(real_data, image):

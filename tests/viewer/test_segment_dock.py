@@ -7,8 +7,10 @@ from qtpy.QtWidgets import QCheckBox, QComboBox
 from docks import press, spots
 from napari_shape_ensembles import extract_curves, segment
 from napari_shape_ensembles.outlines import Outlines
+from napari_shape_ensembles.viewer.docks.compare import CompareShapes
+from napari_shape_ensembles.viewer.docks.inspect import InspectCurves
+from napari_shape_ensembles.viewer.docks.segment import SegmentCurves
 from napari_shape_ensembles.viewer.form import OutlinesForm
-from napari_shape_ensembles.viewer.session import Session
 
 PREVIEW = "segmentation preview"
 
@@ -249,3 +251,66 @@ def test_every_control_reaches_the_segmentation(form):
     form.controls["channel"].setCurrentIndex(2)
     expected = Outlines(method="hysteresis", threshold=7, low=3, neck=0.5, opening=2, min_size=9, channel=1)
     assert form.value == expected
+
+
+def test_a_dock_that_was_destroyed_and_opened_again_shows_what_was_there(model, qtbot):
+    for seed in (1, 2):
+        model.add_image(spots(seed, rows=4), name=str(seed))
+    dock = SegmentCurves(model)
+    dock.segmentation.image.choose(model.layers["1"])
+    turn(dock, qtbot, "min_area", 10_000)
+    dock.planes.setChecked(True)
+    dock.deleteLater()
+    qtbot.waitUntil(lambda: PREVIEW not in model.layers, timeout=2000)
+    again = SegmentCurves(model)
+    qtbot.addWidget(again)
+    with qtbot.waitSignal(again.previewed, timeout=30_000):
+        pass
+    assert again.layer.currentText() == "1"
+    assert again.form.value == Outlines(min_area=10_000)
+    assert "16 left out" in again.count.text()
+    assert again.planes.isChecked()
+
+
+def test_a_dock_destroyed_during_a_run_is_not_told_of_its_end(model, qtbot):
+    model.add_image(spots(1), name="one")
+    dock = SegmentCurves(model)
+    task = dock.segmentation
+    dock.run()
+    dock.deleteLater()
+    qtbot.waitUntil(lambda: not task.busy and not task.runner.threads and not task.previewer.threads, timeout=30_000)
+    assert [layer.name for layer in model.layers] == ["one"]
+
+
+def test_the_recipe_is_shared_with_the_other_docks(model, qtbot):
+    model.add_image(spots(1), name="one")
+    docks = [make(model) for make in (SegmentCurves, InspectCurves, CompareShapes)]
+    for dock in docks:
+        qtbot.addWidget(dock)
+    turn(docks[0], qtbot, "smoothing", 2.5)
+    assert docks[1].form.controls["smoothing"].value() == 2.5
+    assert docks[2].settings.recipe.smoothing == 2.5
+    with qtbot.waitSignal(docks[0].previewed, timeout=30_000):
+        docks[2].settings.controls["min_area"].setValue(10_000)
+    assert docks[0].form.controls["min_area"].value() == 10_000
+    assert "36 left out" in docks[0].count.text()
+
+
+def test_settings_are_saved_and_loaded_where_they_are_tuned(model, qtbot, answer, tmp_path):
+    model.add_image(spots(1), name="one")
+    dock = SegmentCurves(model)
+    qtbot.addWidget(dock)
+    turn(dock, qtbot, "min_area", 10_000)
+    save, load = reversed(dock.files.menu().actions())
+    answer(tmp_path / "s.toml")
+    save.trigger()
+    assert "Saved s.toml" in dock.message.text()
+    turn(dock, qtbot, "min_area", 16)
+    with qtbot.waitSignal(dock.previewed, timeout=30_000):
+        load.trigger()
+    assert "s.toml" in dock.message.text()
+    assert dock.form.value.min_area == 10_000
+    assert "36 left out" in dock.count.text()
+    (tmp_path / "s.toml").write_text("nonsense")
+    load.trigger()
+    assert dock.message.text().startswith("⚠ s.toml")

@@ -7,13 +7,13 @@ import napari
 import numpy as np
 import pytest
 from napari.components import ViewerModel
-from napari_shape_ensembles.viewer.docks.landscape import LandscapeDock
 from qtpy.QtCore import Qt
 from qtpy.QtWidgets import QApplication
 
-from docks import bare, choose, executed, press, reopened, run, same, saved, spots
+from docks import bare, choose, executed, press, reopened, run, same, saved, set_choices, spots
 from napari_shape_ensembles import Comparison, Ensemble, compare, decision_landscape
 from napari_shape_ensembles.viewer import task
+from napari_shape_ensembles.viewer.docks.landscape import LandscapeDock
 from napari_shape_ensembles.viewer.inputs import ensemble_of
 
 # Micrometres per pixel, so that places and lengths of the images differ.
@@ -481,19 +481,17 @@ def test_a_landscape_pools_them_too_and_hands_them_over(model, qtbot):
     with_images(model)
     dock = LandscapeDock(model)
     qtbot.addWidget(dock)
-    dock.settings.load({"permutations": 99, "significance": 0.05})
+    set_choices(dock.session.choices, permutations=99, significance=0.05)
     dock.ranges["ranks"].setText("2, 5")
     dock.ranges["landmarks"].setText("24")
     choose_several(dock.sides)
     with qtbot.waitSignal(dock.finished, timeout=30_000):
         press(dock.run_button, qtbot)
     a, b = (Ensemble.pooled([ensemble_of(model.layers[name], model.dims) for name in side]) for side in (A, B))
-    whole = decision_landscape(a, b, ranks=[2, 5], landmarks=[24], settings=dock.settings.settings)
+    whole = decision_landscape(a, b, ranks=[2, 5], landmarks=[24], settings=dock.session.choices.settings)
     np.testing.assert_array_equal(dock.result.mmd, whole.mmd)
 
     compare_dock = bare(model, qtbot)
-    compare_dock.sides.choose(*dock.sides.chosen())
     assert (ticked(compare_dock.sides.groups.a), ticked(compare_dock.sides.groups.b)) == (A, B)
-    dock.cancel()
-    dock.sides.rest()
-    qtbot.waitUntil(lambda: not dock.view.busy and not dock._redraw.isActive(), timeout=20_000)
+    dock.hide()
+    qtbot.waitUntil(lambda: not dock.drawing, timeout=20_000)

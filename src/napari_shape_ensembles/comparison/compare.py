@@ -44,7 +44,7 @@ _FEW = 30
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """The answer, and what it rests on.
+    """Result of `compare`: the row of the truth table, both tests, and the coordinates they rest on.
 
     Attributes
     ----------
@@ -67,6 +67,20 @@ class Comparison:
         Whether the row is known to change with the archetype (`archetype_sensitivity`); it is then no answer.
     versions : mapping of str to str
         Versions of the software that decided the digits.
+
+    References
+    ----------
+    Z. Grey, O. Fisher, A. Glaws, "Explainable Binary Classification of Separable Shape Ensembles".
+
+    Examples
+    --------
+    >>> from napari_shape_ensembles import Settings, compare, samples
+    >>> a, b = samples.powder_outlines().ensembles()
+    >>> result = compare(a, b, Settings(landmarks=60, rank=10, permutations=199))
+    >>> result.t.shape, result.l.shape
+    ((469, 10), (469, 3))
+    >>> result.scale.p_value, result.scale.threshold < result.scale.mmd
+    (0.005, True)
     """
 
     a: Ensemble
@@ -248,7 +262,18 @@ class Comparison:
 
 
 def read_view(path: StrPath) -> Tree:
-    """Return the `view` that was given to `Comparison.save`; errors as those of `Comparison.load`."""
+    """Return the `view` that was given to `Comparison.save`; errors as those of `Comparison.load`.
+
+    Examples
+    --------
+    >>> from napari_shape_ensembles import Settings, compare, samples
+    >>> from napari_shape_ensembles.io import read_comparison_view
+    >>> a, b = samples.powder_outlines().ensembles()
+    >>> result = compare(a, b, Settings(landmarks=60, rank=10, permutations=199))
+    >>> result.save("comparison.npz", view={"color by": "product"})
+    >>> read_comparison_view("comparison.npz")
+    {'color by': 'product'}
+    """
     view: Tree = read_archive(path, FORMAT, LAYOUT, lambda tree: records.value(tree, "view", dict))
     return view
 
@@ -290,6 +315,22 @@ def compare(
         says what to do.
     TypeError
         For a setting that does not exist, naming it.
+
+    References
+    ----------
+    Z. Grey, O. Fisher, A. Glaws, "Explainable Binary Classification of Separable Shape Ensembles".
+    A. Gretton, K. M. Borgwardt, M. J. Rasch, B. Schölkopf, A. Smola, "A kernel two-sample test", Journal of Machine
+    Learning Research 13 (2012) 723-773.
+
+    Examples
+    --------
+    >>> from napari_shape_ensembles import Settings, compare, samples
+    >>> a, b = samples.powder_outlines().ensembles()
+    >>> result = compare(a, b, Settings(landmarks=60, rank=10, permutations=199))
+    >>> result.case
+    '1∧0'
+    >>> result.scale.p_value, result.undulation.rejected
+    (0.005, False)
     """
     settings = replace(settings, **changes)
     a, b = comparable(a, b)

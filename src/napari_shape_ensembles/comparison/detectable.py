@@ -61,6 +61,21 @@ def detectable_differences(
     From the tests' own null, and the normal limit of the MMD of two samples of which one is shifted (Gretton et al.
     2012, asymptotic distribution under the alternative). `benchmarks/calibration.py` checks it by simulation. For a
     combined test its raw part is taken, at the level that Bonferroni's rule leaves to it.
+
+    References
+    ----------
+    A. Gretton, K. M. Borgwardt, M. J. Rasch, B. Schölkopf, A. Smola, "A kernel two-sample test", Journal of Machine
+    Learning Research 13 (2012) 723-773.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from napari_shape_ensembles import Settings, compare, detectable_differences, samples
+    >>> a, b = (drawn.subset(np.arange(len(drawn)) < 100) for drawn in samples.powder_outlines().ensembles())
+    >>> result = compare(a, b, Settings(landmarks=60, rank=10, permutations=199))
+    >>> found = detectable_differences(result.t, result.l, len(result.a), result.undulation, result.scale)
+    >>> round(found.size_ratio, 1)
+    1.6
     """
     if not 0.5 <= power < 1:
         raise ValueError(f"power {power}: give a probability from 0.5 to below 1, such as 0.8")

@@ -18,6 +18,14 @@ class ArchetypeSensitivity:
     ----------
     comparisons : tuple of Comparison
         The first with the settings' own archetype, the others with drawn curves; `settings.archetype` tells which.
+
+    Examples
+    --------
+    >>> from napari_shape_ensembles import Settings, archetype_sensitivity, samples
+    >>> a, b = samples.powder_outlines().ensembles()
+    >>> quick = Settings(landmarks=60, rank=10, permutations=199)
+    >>> archetype_sensitivity(a, b, quick, archetypes=2).p_values("scale")
+    (0.005, 0.005)
     """
 
     comparisons: tuple[Comparison, ...]
@@ -84,6 +92,15 @@ def archetype_sensitivity(
     Returns
     -------
     ArchetypeSensitivity
+
+    Examples
+    --------
+    >>> from napari_shape_ensembles import Settings, compare, archetype_sensitivity, samples
+    >>> a, b = samples.powder_outlines().ensembles()
+    >>> quick = Settings(landmarks=60, rank=10, permutations=199)
+    >>> sensitivity = archetype_sensitivity(a, b, quick, archetypes=3)
+    >>> sensitivity.cases, sensitivity.stable
+    (('1∧0', '1∧0', '1∧0'), True)
     """
     if archetypes < 2:
         raise ValueError(f"{archetypes} archetypes: take at least 2 to see whether they agree")

@@ -29,6 +29,18 @@ class Settings:
     ------
     ValueError
         For a value out of range, naming it.
+
+    References
+    ----------
+    Z. Grey, O. Fisher, A. Glaws, "Explainable Binary Classification of Separable Shape Ensembles".
+
+    Examples
+    --------
+    >>> from napari_shape_ensembles import Settings
+    >>> Settings(rank=20).rank, Settings().landmarks
+    (20, 500)
+    >>> Settings.paper().measure
+    'arc-length'
     """
 
     landmarks: int = parameter(500, "Landmarks (points) per outline.", least=8, step=50, group=_ANALYSIS)

@@ -74,6 +74,14 @@ class Explanation:
         Along the outline, with every curve at the mean scale.
     descriptors : Descriptors
         Of `Ensemble.features`.
+
+    Examples
+    --------
+    >>> from napari_shape_ensembles import Settings, compare, explain, samples
+    >>> a, b = samples.powder_outlines().ensembles()
+    >>> result = compare(a, b, Settings(landmarks=60, rank=10, permutations=199))
+    >>> explain(result).witness.columns.tolist()
+    ['source', 'id', 'undulation', 'scale']
     """
 
     comparison: Comparison
@@ -132,7 +140,7 @@ class Explanation:
 
 
 def explain(comparison: Comparison, *, progress: Listener | None = None) -> Explanation:
-    """Explain a comparison by all means at once.
+    """Run all explanation analyses of a comparison: which components, modes, places and curves carry a difference.
 
     Parameters
     ----------
@@ -149,6 +157,21 @@ def explain(comparison: Comparison, *, progress: Listener | None = None) -> Expl
     ------
     ValueError
         When a sample has fewer than 2 curves.
+
+    References
+    ----------
+    A. Gretton, K. M. Borgwardt, M. J. Rasch, B. Schölkopf, A. Smola, "A kernel two-sample test", Journal of Machine
+    Learning Research 13 (2012) 723-773.
+    P. H. Westfall, S. S. Young, "Resampling-Based Multiple Testing", Wiley (1993).
+
+    Examples
+    --------
+    >>> from napari_shape_ensembles import Settings, compare, explain, samples
+    >>> a, b = samples.powder_outlines().ensembles()
+    >>> result = compare(a, b, Settings(landmarks=60, rank=10, permutations=199))
+    >>> explanation = explain(result)
+    >>> explanation.components.differing(0.05)
+    ('size',)
     """
     space, t, l, first = comparison.space, comparison.t, comparison.l, len(comparison.a)
     _enough(comparison)

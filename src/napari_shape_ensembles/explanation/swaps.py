@@ -84,6 +84,14 @@ def resynthesis(comparison: Comparison, *, seed: int = 0) -> tuple[Swap, ...]:
     be found again in A: for the part that was kept, a random half of A gives it to the new curves, and these are
     compared with the other half. The part that is not tested may be used more than once. The curves compared with
     are made anew likewise, of their own forms and scales, so that all are traced alike.
+
+    Examples
+    --------
+    >>> from napari_shape_ensembles import Settings, compare, resynthesis, samples
+    >>> a, b = samples.powder_outlines().ensembles()
+    >>> result = compare(a, b, Settings(landmarks=60, rank=10, permutations=199))
+    >>> [(swap.form, swap.scale, swap.against, swap.case) for swap in resynthesis(result)]
+    [('A', 'B', 'A', '1∧0'), ('A', 'B', 'B', '1∧1'), ('B', 'A', 'A', '1∧1'), ('B', 'A', 'B', '1∧0')]
     """
     sizes = {"A": len(comparison.a), "B": len(comparison.b)}
     if min(sizes.values()) < 4:

@@ -30,6 +30,17 @@ class Agreement:
     comparison : Comparison
         Of the two ensembles: the verdict on the pair. The curves of one image are not independent of those of the
         other here, so "no difference detected" is weaker than between two images.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from napari_shape_ensembles import Settings, agreement
+    >>> one, other = np.zeros((2, 60, 60), int)
+    >>> for i, corner in enumerate([5, 25, 45], 1):
+    ...     one[corner:corner + 10, 10:20], other[corner:corner + 9, 10:20] = i, i
+    >>> found = agreement(one, other, Settings(landmarks=40, rank=2, permutations=99))
+    >>> len(found.matching.pairs), found.comparison.case
+    (3, 'inconclusive')
     """
 
     matching: Matching
@@ -78,6 +89,20 @@ def agreement(
     ------
     ValueError
         For labels of different shapes, or what `Outlines.trace` and `compare` refuse.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from napari_shape_ensembles import Settings, agreement
+    >>> one, other = np.zeros((2, 60, 60), int)
+    >>> for i, corner in enumerate([5, 25, 45], 1):
+    ...     one[corner:corner + 10, 10:20], other[corner:corner + 9, 10:20] = i, i
+    >>> found = agreement(one, other, Settings(landmarks=40, rank=2, permutations=99))
+    >>> found.objects[["a", "b", "iou"]]
+       a  b  iou
+    0  1  1  0.9
+    1  2  2  0.9
+    2  3  3  0.9
     """
     report("matching objects")
     matching = match_labels(labels_a, labels_b, min_iou=min_iou)

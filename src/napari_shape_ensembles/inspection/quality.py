@@ -64,6 +64,20 @@ def suspicious(
     ------
     ValueError
         When `distances` or `ambiguous` do not hold one number per curve.
+
+    References
+    ----------
+    B. Iglewicz, D. C. Hoaglin, "How to Detect and Handle Outliers", ASQC Quality Press (1993).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from napari_shape_ensembles import Ensemble, suspicious
+    >>> angle = np.linspace(0, 2 * np.pi, 100, endpoint=False)
+    >>> circle = np.stack([np.sin(angle), np.cos(angle)], axis=1)
+    >>> ensemble = Ensemble([size * circle + (0, 50 * place) for place, size in enumerate((20, 21, 19, 20, 1))])
+    >>> suspicious(ensemble)[["id", "reasons"]].values.tolist()
+    [[4, 'tiny: pixel steps dominate the outline']]
     """
     import pandas as pd  # heavy, and not needed for a comparison
 

@@ -41,6 +41,12 @@ class Calibration:
         A unit of length, or "pixel".
     source : str
         Where it is stated, such as "OME-TIFF".
+
+    Examples
+    --------
+    >>> from napari_shape_ensembles.io import Calibration
+    >>> Calibration((0.5, 0.5), "µm", "OME-TIFF")
+    Calibration(scale=(0.5, 0.5), unit='µm', source='OME-TIFF')
     """
 
     scale: tuple[float, float] = (1.0, 1.0)
@@ -82,6 +88,15 @@ def read_calibration(path: StrPath) -> Calibration:
         For a damaged file, or a unit that is no length, with the remedy.
     OSError
         When there is no such file, or it cannot be read.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import tifffile
+    >>> from napari_shape_ensembles.io import read_calibration
+    >>> tifffile.imwrite("field.ome.tif", np.zeros((8, 8)), metadata={"PhysicalSizeX": 0.5, "PhysicalSizeY": 0.5})
+    >>> read_calibration("field.ome.tif")
+    Calibration(scale=(0.5, 0.5), unit='µm', source='OME-TIFF')
     """
     if Path(path).suffix.lower() not in (".tif", ".tiff"):
         return Calibration()

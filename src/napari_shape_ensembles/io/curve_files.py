@@ -67,6 +67,14 @@ def read_curves(path: StrPath) -> CurveTable:
         For an unknown ending, a damaged or hostile file, or vertices that are NaN or infinite, naming the file.
     OSError
         When there is no such file, or it cannot be read.
+
+    Examples
+    --------
+    >>> from napari_shape_ensembles import Ensemble
+    >>> from napari_shape_ensembles.io import read_curves, write_curves
+    >>> write_curves("squares.geojson", Ensemble([[(0, 0), (0, 2), (2, 2), (2, 0)]], unit="µm"))
+    >>> read_curves("squares.geojson").ensemble
+    Ensemble('squares': 1 curve in µm)
     """
     kind = _format(path)
     with errors_named(path, kind.name):
@@ -93,6 +101,14 @@ def write_curves(path: StrPath, curves: CurveTable | Ensemble) -> None:
         For an ending that cannot be written, or content that the format cannot hold.
     OSError
         When the file cannot be written; what was there before stays.
+
+    Examples
+    --------
+    >>> from napari_shape_ensembles import Ensemble
+    >>> from napari_shape_ensembles.io import read_curves, write_curves
+    >>> write_curves("squares.npz", Ensemble([[(0, 0), (0, 2), (2, 2), (2, 0)]], unit="µm"))
+    >>> read_curves("squares.npz").features["area"].tolist()
+    [4.0]
     """
     write = _format(path).write
     if write is None:

@@ -27,7 +27,7 @@ _KINDS = {"b": "switch", "i": "whole", "u": "whole", "f": "number"}
 
 @dataclass(frozen=True, eq=False)
 class CurveTable:
-    """Curves and what belongs to them.
+    """Curves with a table of features, the size of a pixel and where they come from.
 
     Attributes
     ----------
@@ -39,6 +39,18 @@ class CurveTable:
         Height and width of a pixel in the ensemble's unit: curves over scale are in pixels.
     provenance : mapping of str to str
         Where the curves come from, in words.
+
+    Examples
+    --------
+    >>> from napari_shape_ensembles import Ensemble
+    >>> from napari_shape_ensembles.io import CurveTable
+    >>> square = Ensemble([[(0, 0), (0, 2), (2, 2), (2, 0)]], unit="µm")
+    >>> table = CurveTable(square, scale=(0.5, 0.5))
+    >>> table.pixels[0]
+    array([[0., 0.],
+           [0., 4.],
+           [4., 4.],
+           [4., 0.]])
     """
 
     ensemble: Ensemble

@@ -52,7 +52,7 @@ class CrystalPhase:
 
 @dataclass(frozen=True, eq=False)
 class EBSDMap:
-    """A map of N points on R × W pixels.
+    """Map of crystal orientations (EBSD): N points on R × W pixels.
 
     Attributes
     ----------
@@ -73,6 +73,21 @@ class EBSDMap:
     phases : mapping of int to CrystalPhase
     name : str
         Of the file.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from orix.quaternion import symmetry
+    >>> from napari_shape_ensembles.io import EBSDMap
+    >>> from napari_shape_ensembles.io.ebsd import CrystalPhase
+    >>> turned = np.deg2rad([0, 0, 30, 30]) / 2
+    >>> rotations = np.stack([np.cos(turned), 0 * turned, 0 * turned, np.sin(turned)], axis=1)
+    >>> ebsd = EBSDMap(
+    ...     rotations, np.ones(4, int), np.ones(4), "", np.arange(4)[None], (0.5, 0.5), "µm", "square",
+    ...     {1: CrystalPhase("iron", symmetry.Oh)}, "one row",
+    ... )
+    >>> ebsd.phase_image
+    array([[1, 1, 1, 1]], dtype=int32)
     """
 
     rotations: Real
@@ -119,7 +134,7 @@ class EBSDMap:
 
 
 def read_ebsd(path: StrPath) -> EBSDMap:
-    """Read a map of orientations.
+    """Read a map of crystal orientations (EBSD).
 
     Parameters
     ----------
@@ -136,6 +151,20 @@ def read_ebsd(path: StrPath) -> EBSDMap:
         For an unknown ending, a damaged file, or points that lie on no grid.
     OSError
         When there is no such file, or it cannot be read.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import orix.io
+    >>> from orix.crystal_map import CrystalMap, Phase, PhaseList
+    >>> from orix.quaternion import Rotation
+    >>> from napari_shape_ensembles.io import read_ebsd
+    >>> y, x = (axis.ravel() * 2.0 for axis in np.indices((2, 3)))
+    >>> iron = PhaseList(Phase("iron", point_group="m-3m"))
+    >>> orix.io.save("map.h5", CrystalMap(Rotation.identity((6,)), np.zeros(6, int), x, y, iron, scan_unit="nm"))
+    >>> ebsd = read_ebsd("map.h5")
+    >>> ebsd.points.shape, ebsd.scale, ebsd.unit
+    ((2, 3), (2.0, 2.0), 'nm')
     """
     ending = Path(path).suffix.lower()
     if ending not in ENDINGS:

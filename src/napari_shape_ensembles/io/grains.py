@@ -19,7 +19,7 @@ _PAIRS = 16384
 
 
 def find_grains(ebsd: EBSDMap, *, threshold: float = 10.0, min_points: int = 5, fill: bool = False) -> Labels:
-    """Label the grains of a map.
+    """Label the grains of a map of crystal orientations (EBSD).
 
     Neighbours belong to one grain when both are indexed, of the same phase, and misoriented by less than the
     threshold; a grain is what such neighbours join.
@@ -43,6 +43,21 @@ def find_grains(ebsd: EBSDMap, *, threshold: float = 10.0, min_points: int = 5, 
     ------
     ValueError
         For a threshold out of range or a negative number of points.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from orix.quaternion import symmetry
+    >>> from napari_shape_ensembles.io import EBSDMap, find_grains
+    >>> from napari_shape_ensembles.io.ebsd import CrystalPhase
+    >>> turned = np.deg2rad([0, 0, 30, 30]) / 2
+    >>> rotations = np.stack([np.cos(turned), 0 * turned, 0 * turned, np.sin(turned)], axis=1)
+    >>> ebsd = EBSDMap(
+    ...     rotations, np.ones(4, int), np.ones(4), "", np.arange(4)[None], (0.5, 0.5), "µm", "square",
+    ...     {1: CrystalPhase("iron", symmetry.Oh)}, "one row",
+    ... )
+    >>> find_grains(ebsd, min_points=1)
+    array([[1, 1, 2, 2]], dtype=int32)
     """
     if not 0 < threshold < 180:
         raise ValueError(f"the threshold is an angle between 0 and 180 degrees, not {threshold!r}")

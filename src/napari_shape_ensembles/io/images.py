@@ -34,6 +34,13 @@ class ImageFile:
     calibration : Calibration
     name : str
         Of the file, without its ending.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from napari_shape_ensembles.io import Calibration, ImageFile
+    >>> ImageFile(np.zeros((8, 6)), Calibration((0.5, 0.5), "µm"), "field 1").calibration.unit
+    'µm'
     """
 
     pixels: NDArray[Any]
@@ -42,7 +49,7 @@ class ImageFile:
 
 
 def read_image(path: StrPath) -> ImageFile:
-    """Read one plane.
+    """Read a two-dimensional image and the size of its pixels.
 
     Raises
     ------
@@ -50,6 +57,16 @@ def read_image(path: StrPath) -> ImageFile:
         For an unknown ending, a damaged file, a claim of more pixels than the file can hold, or a stack.
     OSError
         When there is no such file, or it cannot be read.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import tifffile
+    >>> from napari_shape_ensembles.io import read_image
+    >>> tifffile.imwrite("field.tif", np.zeros((8, 6), np.uint8))
+    >>> image = read_image("field.tif")
+    >>> image.name, image.pixels.shape
+    ('field', (8, 6))
     """
     ending = Path(path).suffix.lower()
     if ending not in ENDINGS:

@@ -17,7 +17,7 @@ _KNOWN = (_ANALYSIS, _OUTLINES, "segmentation", "version")
 
 @dataclass(frozen=True)
 class SettingsFile:
-    """What one file sets.
+    """Settings of a comparison and the recipe for outlines, as one TOML file holds them.
 
     Attributes
     ----------
@@ -25,6 +25,13 @@ class SettingsFile:
         Of the comparison.
     outlines : Outlines
         From images to outlines.
+
+    Examples
+    --------
+    >>> from napari_shape_ensembles import Settings
+    >>> from napari_shape_ensembles.io import SettingsFile
+    >>> SettingsFile(analysis=Settings(rank=20)).analysis.rank
+    20
     """
 
     analysis: Settings = Settings()
@@ -32,7 +39,7 @@ class SettingsFile:
 
 
 def save_settings(path: StrPath, settings: SettingsFile | Settings | Outlines) -> None:
-    """Write settings, complete or not at all.
+    """Write settings to a TOML file, complete or not at all.
 
     Parameters
     ----------
@@ -45,6 +52,14 @@ def save_settings(path: StrPath, settings: SettingsFile | Settings | Outlines) -
     ------
     OSError
         When the file cannot be written; an earlier file of that name stays.
+
+    Examples
+    --------
+    >>> from napari_shape_ensembles import Settings
+    >>> from napari_shape_ensembles.io import SettingsFile, load_settings, save_settings
+    >>> save_settings("settings.toml", Settings(rank=20))
+    >>> load_settings("settings.toml") == SettingsFile(analysis=Settings(rank=20))
+    True
     """
     if isinstance(settings, SettingsFile):
         tables = {_OUTLINES: settings.outlines, _ANALYSIS: settings.analysis}
@@ -62,6 +77,14 @@ def load_settings(path: StrPath) -> SettingsFile:
         For a file that is no TOML, a table or an entry that does not exist, or a value out of range.
     OSError
         When there is no such file, or it cannot be read.
+
+    Examples
+    --------
+    >>> from napari_shape_ensembles import Settings
+    >>> from napari_shape_ensembles.io import load_settings, save_settings
+    >>> save_settings("settings.toml", Settings(rank=20))
+    >>> load_settings("settings.toml").analysis.rank
+    20
     """
     with parameters.file_named(path):
         tables = parameters.read_tables(path)

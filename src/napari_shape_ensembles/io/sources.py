@@ -28,16 +28,13 @@ class Reading:
     Attributes
     ----------
     settings : SettingsFile
-        Its recipe is used here.
+        Its recipe is used here; a pixel size in it takes the place of what the files state.
     labels : bool
         Images hold labels, or masks, rather than grey levels.
-    calibration : Calibration, optional
-        Of all images, in place of what their files state; the recipe's own comes first.
     """
 
     settings: SettingsFile = field(default_factory=SettingsFile)
     labels: bool = False
-    calibration: Calibration | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,9 +98,7 @@ def labelled(path: Path, reading: Reading) -> Labelled:
 def _given(reading: Reading) -> Calibration | None:
     """The size of a pixel that is given for all images."""
     outlines = reading.settings.outlines
-    if outlines.pixel_scale is None:
-        return reading.calibration
-    return Calibration(outlines.pixel_scale, str(outlines.unit), "settings")
+    return outlines.pixel_scale and Calibration(outlines.pixel_scale, str(outlines.unit), "as given")
 
 
 def _as_labels(pixels: NDArray[Any], path: Path) -> NDArray[Any]:

@@ -40,6 +40,22 @@ class MMDTest:
         For a combined test its parts with their own p-values and thresholds, else empty.
     approximation : str
         What stands for the kernel or the null, in words; empty for an exact permutation test.
+
+    References
+    ----------
+    A. Gretton, K. M. Borgwardt, M. J. Rasch, B. Schölkopf, A. Smola, "A kernel two-sample test", Journal of Machine
+    Learning Research 13 (2012) 723-773.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from napari_shape_ensembles import mmd_test
+    >>> rng = np.random.default_rng(0)
+    >>> test = mmd_test(rng.normal(size=(50, 2)), rng.normal(size=(50, 2)), permutations=199, significance=0.05)
+    >>> test.rejected, test.mmd > test.threshold
+    (False, False)
+    >>> test.null.shape
+    (199,)
     """
 
     mmd: float
@@ -100,6 +116,20 @@ def mmd_test(
     Gretton et al. 2012, eq. 5 (biased statistic); paper, "Maximum Mean Discrepancy". The approximation replaces
     K by its Nyström projection on points drawn without looking at the labels: another statistic, the same for
     all permutations, so the level stays exact while power may be lost.
+
+    References
+    ----------
+    A. Gretton, K. M. Borgwardt, M. J. Rasch, B. Schölkopf, A. Smola, "A kernel two-sample test", Journal of Machine
+    Learning Research 13 (2012) 723-773.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from napari_shape_ensembles import mmd_test
+    >>> rng = np.random.default_rng(0)
+    >>> test = mmd_test(rng.normal(0, 1, (50, 2)), rng.normal(1, 1, (50, 2)), permutations=199, significance=0.05)
+    >>> test.rejected, test.p_value
+    (True, 0.005)
     """
     return combined_mmd_test(
         {"": (x, y)},

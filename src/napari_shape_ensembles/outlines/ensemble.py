@@ -69,6 +69,17 @@ class Ensemble:
     ValueError
         For a curve that is not an (m, 2) array of numbers, ids that do not match the curves one to one, an
         empty unit or a negative count.
+
+    Examples
+    --------
+    >>> from napari_shape_ensembles import Ensemble
+    >>> square = [(0, 0), (0, 2), (2, 2), (2, 0)]
+    >>> ensemble = Ensemble([square, [(0, 0), (1, 1)]], name="field 1", unit="µm")
+    >>> ensemble
+    Ensemble('field 1': 1 curve in µm, 1 left out)
+    >>> ensemble.features[["area", "perimeter"]]
+       area  perimeter
+    0   4.0        8.0
     """
 
     vertices: Real
@@ -295,10 +306,10 @@ def _pixel(size: float | Sequence[float] | Real | None) -> tuple[float, float] |
     """Height and width of a pixel."""
     if size is None:
         return None
-    sides = np.broadcast_to(np.asarray(size, dtype=np.float64), 2)
-    if not (np.isfinite(sides).all() and (sides > 0).all()):
+    sides = np.atleast_1d(np.asarray(size, dtype=np.float64))
+    if sides.shape not in ((1,), (2,)) or not (np.isfinite(sides).all() and (sides > 0).all()):
         raise ValueError(f"pixel_size is the height and width of a pixel, two positive numbers, not {size!r}")
-    return float(sides[0]), float(sides[1])
+    return float(sides[0]), float(sides[-1])
 
 
 def _common(sizes: Sequence[tuple[float, float] | None]) -> tuple[float, float] | None:

@@ -73,6 +73,23 @@ def extract_curves(
     ------
     ValueError
         For labels that are not a plane of whole numbers from 0 up, or parameters out of range.
+
+    References
+    ----------
+    W. E. Lorensen, H. E. Cline, "Marching cubes: a high resolution 3D surface construction algorithm", Computer
+    Graphics 21 (1987) 163-169.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from napari_shape_ensembles import extract_curves
+    >>> labels = np.zeros((40, 60), int)
+    >>> labels[10:30, 5:25], labels[5:35, 35:60] = 1, 2
+    >>> ensemble = extract_curves(labels, scale=(0.5, 0.5), unit="µm")
+    >>> ensemble
+    Ensemble('': 1 curve in µm, 1 left out)
+    >>> ensemble.dropped
+    {'touching the image border': 1}
     """
     recipe = Recipe(
         outline_smoothing=smoothing,

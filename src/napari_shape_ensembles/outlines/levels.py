@@ -52,6 +52,20 @@ def level_curves(
     ValueError
         For a field that is no plane of finite numbers, other than one of `value` and `quantile`, or parameters out
         of range.
+
+    References
+    ----------
+    W. E. Lorensen, H. E. Cline, "Marching cubes: a high resolution 3D surface construction algorithm", Computer
+    Graphics 21 (1987) 163-169.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from napari_shape_ensembles import level_curves
+    >>> rows, columns = np.indices((41, 41)) - 20
+    >>> circle = level_curves(np.hypot(rows, columns), value=12)
+    >>> circle.features["area"].round(0).tolist(), round(12**2 * np.pi)
+    ([452.0], 452)
     """
     plane = np.asarray(field)
     if plane.ndim != 2 or min(plane.shape) < 2 or plane.dtype.kind not in "biuf" or not np.isfinite(plane).all():

@@ -55,6 +55,19 @@ def trace_mask(
     ------
     ValueError
         For a mask that is no plane, or parameters out of range.
+
+    References
+    ----------
+    Z. Grey, O. Fisher, A. Glaws, "Explainable Binary Classification of Separable Shape Ensembles".
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from napari_shape_ensembles import trace_mask
+    >>> rows, columns = np.indices((40, 60))
+    >>> mask = (np.hypot(rows - 20, columns - 18) < 10) | (np.hypot(rows - 20, columns - 40) < 10)
+    >>> len(trace_mask(mask)), len(trace_mask(mask, smoothing=6))
+    (2, 1)
     """
     parameters_of(Recipe)["min_area"].checked(min_area)
     pixel = pixel_of(scale)

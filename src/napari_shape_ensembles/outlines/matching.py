@@ -73,6 +73,24 @@ def match_labels(a: ArrayLike, b: ArrayLike, *, min_iou: float = 0.5) -> Matchin
     ------
     ValueError
         For labels of different shapes, or a `min_iou` outside (0, 1].
+
+    References
+    ----------
+    D. F. Crouse, "On implementing 2D rectangular assignment algorithms", IEEE Transactions on Aerospace and Electronic
+    Systems 52 (2016) 1679-1696.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from napari_shape_ensembles import match_labels
+    >>> a, b = np.zeros((2, 20, 20), int)
+    >>> a[2:12, 2:12], b[3:12, 2:12], b[15:19, 15:19] = 1, 7, 8
+    >>> matching = match_labels(a, b)
+    >>> matching.pairs
+       a  b  iou
+    0  1  7  0.9
+    >>> matching.only_b
+    (8,)
     """
     one, other = _label_plane(np.asarray(a)), _label_plane(np.asarray(b))
     if one.shape != other.shape:

@@ -52,7 +52,7 @@ class Recipe:
         "triangle) or given (manual); above the mean of the neighbourhood (local); the brightest of several classes "
         "(multi-otsu); above one threshold and connected to something above another (hysteresis); the level set of a "
         "field at a value or a quantile (level); cells between dark lines, neighbours flush (boundaries); SLIC "
-        "regions, merged where their colours are alike (superpixels).",
+        "regions, merged where their colors are alike (superpixels).",
         choices={
             "otsu": "Otsu threshold",
             "li": "Li threshold",

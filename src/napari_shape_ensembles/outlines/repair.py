@@ -28,6 +28,13 @@ def repaired(ensemble: Ensemble) -> Ensemble:
     -------
     Ensemble
         With the same ids. The ensemble itself where nothing touches itself.
+
+    Examples
+    --------
+    >>> from napari_shape_ensembles import Ensemble, repaired
+    >>> square_with_whisker = [(0, 0), (0, 4), (0, 9), (0, 4), (4, 4), (4, 0)]
+    >>> repaired(Ensemble([square_with_whisker])).features["perimeter"].tolist()
+    [16.0]
     """
     touching = self_touching(ensemble)
     if not touching.any():

@@ -62,6 +62,16 @@ class Tiling:
         Labels left and right of every edge, where right is a quarter turn from the column axis to the row axis.
     pixels : dict of int to int
         Number of pixels of each label.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from napari_shape_ensembles import Tiling
+    >>> tiling = Tiling.of(np.repeat([[1, 1, 2, 2, 2, 3]], 4, axis=0))
+    >>> tiling.pixels
+    {1: 8, 2: 12, 3: 4}
+    >>> tiling.ensemble(border=True, min_area=1).features["area"].tolist()
+    [8.0, 12.0, 4.0]
     """
 
     points: Real

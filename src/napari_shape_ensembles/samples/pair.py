@@ -33,6 +33,13 @@ class SamplePair:
         Size of one pixel in `unit`.
     unit : str
         "pixel" where the size of a pixel is not known.
+
+    Examples
+    --------
+    >>> from napari_shape_ensembles import samples
+    >>> pair = samples.powder()
+    >>> pair.kind, pair.unit, pair.names
+    ('image', 'pixel', ('Powder, field 1', 'Powder, field 2'))
     """
 
     title: str

@@ -34,6 +34,12 @@ def powder() -> SamplePair:
     SamplePair
         Two images of 1024 × 1536 pixels. The particles lie close to each other and carry satellites, so the answer
         depends on the segmentation: `powder_outlines` has the same particles as a person drew them.
+
+    Examples
+    --------
+    >>> from napari_shape_ensembles import samples
+    >>> samples.powder().a.shape
+    (1024, 1536)
     """
     a, b = (_image(f"ampis_powder/Sc1Tile_001-00{field}-000.png") for field in (1, 2))
     return SamplePair("Metal powder: two micrographs", _FIELDS, "image", a, b, _POWDER_WIDTH, *_POWDER)
@@ -47,6 +53,12 @@ def powder_outlines() -> SamplePair:
     SamplePair
         174 and 295 outlines in the coordinates of the images of `powder`. Particles that the border of their image
         cuts, and satellites, are left out.
+
+    Examples
+    --------
+    >>> from napari_shape_ensembles import samples
+    >>> [len(curves) for curves in (samples.powder_outlines().a, samples.powder_outlines().b)]
+    [174, 295]
     """
     data = _arrays("ampis_powder/polygons.npz")
     curves, image, kind = _curves(data), data["image"], data["kind"]
@@ -64,6 +76,12 @@ def nuclei() -> SamplePair:
     -------
     SamplePair
         Two images of 512 × 256 pixels.
+
+    Examples
+    --------
+    >>> from napari_shape_ensembles import samples
+    >>> samples.nuclei().names
+    ('Nuclei, left half', 'Nuclei, right half')
     """
     a, b = np.hsplit(_image("dsb_nuclei/image.png"), 2)
     names = ("Nuclei, left half", "Nuclei, right half")
@@ -77,6 +95,12 @@ def nuclei_labels() -> SamplePair:
     -------
     SamplePair
         Two label images of 512 × 256 pixels. Nuclei on the line between the halves are cut, as at any border.
+
+    Examples
+    --------
+    >>> from napari_shape_ensembles import samples
+    >>> [len(ensemble) for ensemble in samples.nuclei_labels().ensembles()]
+    [60, 47]
     """
     a, b = np.hsplit(_image("dsb_nuclei/labels.png").astype(np.int32), 2)
     names = ("Nuclei, left half, labels", "Nuclei, right half, labels")
@@ -90,6 +114,12 @@ def cells() -> SamplePair:
     -------
     SamplePair
         318 and 175 outlines of two cell lines, laid out side by side: where each cell lay is not known.
+
+    Examples
+    --------
+    >>> from napari_shape_ensembles import samples
+    >>> samples.cells().licence
+    'MIT'
     """
     data = _arrays("osteosarcoma_cells/cells.npz")
     curves, treatment = _curves(data), data["treatment"]

@@ -30,6 +30,19 @@ class ShapeDistances:
         √(undulation² + scale²).
     procrustes : array
         Cyclic Procrustes distance of the curves at unit size, 0 to √2; see `procrustes_distances`.
+
+    References
+    ----------
+    Z. Grey, O. Fisher, A. Glaws, "Explainable Binary Classification of Separable Shape Ensembles".
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from napari_shape_ensembles.shapes import shape_distances
+    >>> angle = np.linspace(0, 2 * np.pi, 100, endpoint=False)
+    >>> circle = np.stack([np.sin(angle), np.cos(angle)], axis=1)
+    >>> shape_distances(np.stack([circle, 2 * circle]), circle).product.round(3)
+    array([0.  , 0.98])
     """
 
     undulation: Real
@@ -57,6 +70,21 @@ def shape_distances(landmarks: Real, reference: Real, *, reflections: bool = Tru
     Notes
     -----
     Undulations are matched with each other; the frame of the scale comes from matching the curves themselves.
+
+    References
+    ----------
+    Z. Grey, O. Fisher, A. Glaws, "Explainable Binary Classification of Separable Shape Ensembles".
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from napari_shape_ensembles.shapes import shape_distances
+    >>> angle = np.linspace(0, 2 * np.pi, 100, endpoint=False)
+    >>> circle = np.stack([np.sin(angle), np.cos(angle)], axis=1)
+    >>> curves = np.stack([circle, 2 * circle, circle * [1, 2]])
+    >>> distances = shape_distances(curves, circle)
+    >>> distances.undulation.round(3), distances.scale.round(3)
+    (array([0., 0., 0.]), array([0.   , 0.98 , 0.693]))
     """
     undulation, scale = decompose(landmarks)
     target, target_scale = decompose(np.asarray(reference)[None])
@@ -93,6 +121,23 @@ def procrustes_distances(x: Real, y: Real | None = None, *, reflections: bool = 
     Notes
     -----
     Paper, theorem "Separable Cyclic Procrustes", with shifts refined below one sample.
+
+    References
+    ----------
+    Z. Grey, O. Fisher, A. Glaws, "Explainable Binary Classification of Separable Shape Ensembles".
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from napari_shape_ensembles.shapes import procrustes_distances
+    >>> angle = np.linspace(0, 2 * np.pi, 100, endpoint=False)
+    >>> circle = np.stack([np.sin(angle), np.cos(angle)], axis=1)
+    >>> ellipse = circle * [1, 2]
+    >>> turned = 5 * np.roll(ellipse, 20, axis=0) @ [[0, 1], [-1, 0]]
+    >>> procrustes_distances(np.stack([circle, ellipse, turned])).round(3)
+    array([[0.  , 0.32, 0.32],
+           [0.32, 0.  , 0.  ],
+           [0.32, 0.  , 0.  ]])
     """
     for curves in (x, x if y is None else y):
         check_landmarks(curves)

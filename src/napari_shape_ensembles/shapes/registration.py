@@ -33,7 +33,7 @@ _SAME = 1e-6
 
 @dataclass(frozen=True)
 class Registration:
-    """Curves matched to an archetype.
+    """Result of `register`: curves matched to an archetype.
 
     Attributes
     ----------
@@ -58,6 +58,20 @@ class Registration:
     archetype_distinctness : float
         1 - (second highest peak of the score) / (highest) of the archetype matched with itself, as `distinctness`
         gives it for any curve.
+
+    References
+    ----------
+    Z. Grey, O. Fisher, A. Glaws, "Explainable Binary Classification of Separable Shape Ensembles".
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from napari_shape_ensembles import register
+    >>> from napari_shape_ensembles.samples.synthetic import draw_forms
+    >>> curves = draw_forms(np.random.default_rng(0), 3, roughness=0.03, waves=(6, 10))
+    >>> match = register(curves, curves[0])
+    >>> match.residual.round(2)
+    array([0.  , 0.07, 0.07])
     """
 
     landmarks: Real
@@ -103,6 +117,23 @@ def register(landmarks: Real, archetype: Real, *, reflections: bool = True) -> R
     -----
     Paper, theorem "Separable Cyclic Procrustes". Shifts are refined below one sample by Newton's method on the
     Fourier series of the score.
+
+    References
+    ----------
+    Z. Grey, O. Fisher, A. Glaws, "Explainable Binary Classification of Separable Shape Ensembles".
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from napari_shape_ensembles import register
+    >>> from napari_shape_ensembles.samples.synthetic import draw_forms
+    >>> curve = draw_forms(np.random.default_rng(0), 1, roughness=0.03, waves=(6, 10))[0]
+    >>> turned = np.roll(curve, 50, axis=0) @ [[0, 1], [-1, 0]]
+    >>> match = register(turned[None], curve)
+    >>> match.shift.round(3)
+    array([50.])
+    >>> np.allclose(match.landmarks[0], curve - curve.mean(axis=0))
+    True
     """
     check_landmarks(landmarks)
     check_landmarks(np.asarray(archetype)[None])
@@ -278,6 +309,16 @@ def distinctness(landmarks: Real, *, reflections: bool = True) -> Real:
     (N,) array
         1 - (second highest peak of the score) / (highest): 0 for a curve that repeats itself, such as an
         ellipse; larger values make better archetypes.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from napari_shape_ensembles.shapes import distinctness
+    >>> angle = np.linspace(0, 2 * np.pi, 100, endpoint=False)
+    >>> circle = np.stack([np.sin(angle), np.cos(angle)], axis=1)
+    >>> ellipse, comma = circle * [1, 2], circle * (1 + 0.5 * np.cos(angle + 1) ** 3)[:, None] * [1, 2]
+    >>> distinctness(np.stack([ellipse, comma])).round(3)
+    array([0.   , 0.019])
     """
     check_landmarks(landmarks)
     points = planes(landmarks)

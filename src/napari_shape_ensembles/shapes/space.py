@@ -17,7 +17,7 @@ _ROWS = 1024
 
 @dataclass(frozen=True)
 class ShapeSpace:
-    """Normal coordinates around the mean undulation and the mean scale (paper, "Ensemble Manifold Learning").
+    """Space of shapes learned from curves: mean undulation, mean scale, and normal coordinates around them.
 
     Attributes
     ----------
@@ -29,6 +29,23 @@ class ShapeSpace:
         Of the N tangent vectors: the squares divided by N are the variances along all principal directions.
     scale_mean : (2, 2) array
         Fréchet mean on S²₊₊, in the ensemble's unit.
+
+    References
+    ----------
+    Z. Grey, O. Fisher, A. Glaws, "Explainable Binary Classification of Separable Shape Ensembles".
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from napari_shape_ensembles import ShapeSpace, decompose
+    >>> from napari_shape_ensembles.samples.synthetic import draw_forms
+    >>> undulation, scale = decompose(draw_forms(np.random.default_rng(0), 30, roughness=0.03, waves=(6, 10)))
+    >>> space = ShapeSpace.learn(undulation, scale, rank=5)
+    >>> t, l = space.coordinates(undulation, scale)
+    >>> t.shape, l.shape
+    ((30, 5), (30, 3))
+    >>> space.reconstruct(t, l).shape
+    (30, 256, 2)
     """
 
     undulation_mean: Real

@@ -10,7 +10,16 @@ _ROOT2 = np.sqrt(2.0)
 
 
 def logm(matrices: Real) -> Real:
-    """Matrix logarithm of positive definite 2 × 2 matrices, (..., 2, 2)."""
+    """Matrix logarithm of positive definite 2 × 2 matrices, (..., 2, 2).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from napari_shape_ensembles.shapes import spd
+    >>> spd.logm(np.diag([1.0, np.e])).round(6)
+    array([[0., 0.],
+           [0., 1.]])
+    """
     root = np.sqrt(_det(matrices))[..., None, None]
     part = matrices / root
     traceless = part - _half_trace(part)
@@ -21,7 +30,16 @@ def logm(matrices: Real) -> Real:
 
 
 def expm(matrices: Real) -> Real:
-    """Matrix exponential of symmetric 2 × 2 matrices, (..., 2, 2)."""
+    """Matrix exponential of symmetric 2 × 2 matrices, (..., 2, 2).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from napari_shape_ensembles.shapes import spd
+    >>> spd.expm(np.diag([0.0, 1.0])).round(3)
+    array([[1.   , 0.   ],
+           [0.   , 2.718]])
+    """
     half = _half_trace(matrices)
     traceless = matrices - half
     size = np.linalg.norm(traceless, axis=(-2, -1), keepdims=True) / _ROOT2
@@ -30,7 +48,16 @@ def expm(matrices: Real) -> Real:
 
 
 def sqrtm(matrices: Real) -> Real:
-    """Square root of positive definite 2 × 2 matrices, (..., 2, 2)."""
+    """Square root of positive definite 2 × 2 matrices, (..., 2, 2).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from napari_shape_ensembles.shapes import spd
+    >>> spd.sqrtm(np.diag([4.0, 9.0])).round(6)
+    array([[2., 0.],
+           [0., 3.]])
+    """
     root = np.sqrt(_det(matrices))
     trace = np.trace(matrices, axis1=-2, axis2=-1)
     return (matrices + root[..., None, None] * np.eye(2)) / np.sqrt(trace + 2 * root)[..., None, None]
@@ -43,13 +70,41 @@ def log(base: Real, matrices: Real) -> Real:
     ------
     ValueError
         For matrices that are not positive definite.
+
+    References
+    ----------
+    X. Pennec, P. Fillard, N. Ayache, "A Riemannian framework for tensor computing", International Journal of Computer
+    Vision 66 (2006) 41-66.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from napari_shape_ensembles.shapes import spd
+    >>> base, matrices = np.eye(2), np.diag([1.0, np.e])[None]
+    >>> spd.log(base, matrices).round(6)
+    array([[[0., 0.],
+            [0., 1.]]])
     """
     root, tangent = _whitened(base, matrices)
     return root @ tangent @ root
 
 
 def exp(base: Real, tangents: Real) -> Real:
-    """Matrices (N, 2, 2) reached from `base` along symmetric tangent vectors: the inverse of `log`, everywhere."""
+    """Matrices (N, 2, 2) reached from `base` along symmetric tangent vectors: the inverse of `log`, everywhere.
+
+    References
+    ----------
+    X. Pennec, P. Fillard, N. Ayache, "A Riemannian framework for tensor computing", International Journal of Computer
+    Vision 66 (2006) 41-66.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from napari_shape_ensembles.shapes import spd
+    >>> base, matrices = np.diag([1.0, 2.0]), np.array([[[2.0, 1.0], [1.0, 3.0]]])
+    >>> np.allclose(spd.exp(base, spd.log(base, matrices)), matrices)
+    True
+    """
     root = sqrtm(base)
     inner = np.linalg.inv(root)
     return root @ expm(inner @ tangents @ inner) @ root
@@ -90,13 +145,41 @@ def coordinates(base: Real, matrices: Real) -> Real:
     ------
     ValueError
         For matrices that are not positive definite.
+
+    References
+    ----------
+    X. Pennec, P. Fillard, N. Ayache, "A Riemannian framework for tensor computing", International Journal of Computer
+    Vision 66 (2006) 41-66.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from napari_shape_ensembles.shapes import spd
+    >>> matrices = np.stack([np.eye(2), 2 * np.eye(2)])
+    >>> spd.coordinates(np.eye(2), matrices).round(3)
+    array([[0.   , 0.   , 0.   ],
+           [0.693, 0.   , 0.693]])
     """
     tangent = _whitened(base, matrices)[1]
     return np.stack([tangent[..., 0, 0], _ROOT2 * tangent[..., 0, 1], tangent[..., 1, 1]], axis=-1)
 
 
 def from_coordinates(base: Real, l: Real) -> Real:
-    """Matrices (N, 2, 2) of normal coordinates (N, 3) at `base`: the inverse of `coordinates`."""
+    """Matrices (N, 2, 2) of normal coordinates (N, 3) at `base`: the inverse of `coordinates`.
+
+    References
+    ----------
+    X. Pennec, P. Fillard, N. Ayache, "A Riemannian framework for tensor computing", International Journal of Computer
+    Vision 66 (2006) 41-66.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from napari_shape_ensembles.shapes import spd
+    >>> spd.from_coordinates(np.eye(2), np.array([[np.log(2), 0, 0]])).round(6)
+    array([[[2., 0.],
+            [0., 1.]]])
+    """
     a, b, c = np.moveaxis(np.asarray(l, dtype=np.float64), -1, 0)
     tangent = np.stack([a, b / _ROOT2, b / _ROOT2, c], axis=-1).reshape(*a.shape, 2, 2)
     outer = sqrtm(base)
@@ -104,7 +187,22 @@ def from_coordinates(base: Real, l: Real) -> Real:
 
 
 def dist(x: Real, y: Real) -> Real:
-    """Affine-invariant distances between matrices, (..., 2, 2) each, broadcast."""
+    """Affine-invariant distances between matrices, (..., 2, 2) each, broadcast.
+
+    References
+    ----------
+    X. Pennec, P. Fillard, N. Ayache, "A Riemannian framework for tensor computing", International Journal of Computer
+    Vision 66 (2006) 41-66.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from napari_shape_ensembles.shapes import spd
+    >>> x, y = np.eye(2), np.diag([1.0, np.e])
+    >>> shear = np.array([[1.0, 0.5], [0, 2]])
+    >>> np.allclose([spd.dist(x, y), spd.dist(shear @ x @ shear.T, shear @ y @ shear.T)], 1)
+    True
+    """
     return np.linalg.norm(_whitened(x, y)[1], axis=(-2, -1))
 
 
@@ -115,6 +213,19 @@ def frechet_mean(matrices: Real, *, tolerance: float = 1e-13) -> Real:
     ------
     ValueError
         When the descent has not settled after 100 rounds.
+
+    References
+    ----------
+    X. Pennec, P. Fillard, N. Ayache, "A Riemannian framework for tensor computing", International Journal of Computer
+    Vision 66 (2006) 41-66.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from napari_shape_ensembles.shapes import spd
+    >>> spd.frechet_mean(np.stack([np.eye(2), 4 * np.eye(2)])).round(6)
+    array([[2., 0.],
+           [0., 2.]])
     """
     mean = expm(logm(matrices).mean(axis=0))
     for _ in range(_ROUNDS):

@@ -58,6 +58,21 @@ class PairTable:
     settings : Settings
         As used: the permutations may be more than were asked for, see `all_pairs`.
     undulation, scale : PairTests
+
+    References
+    ----------
+    S. Holm, "A simple sequentially rejective multiple test procedure", Scandinavian Journal of Statistics 6 (1979)
+    65-70.
+
+    Examples
+    --------
+    >>> from napari_shape_ensembles import Settings, all_pairs, samples
+    >>> a, b = samples.powder_outlines().ensembles()
+    >>> quick = Settings(landmarks=60, rank=10, permutations=199)
+    >>> table = all_pairs([a, b], quick)
+    >>> table.scale_rejected, table.complete
+    (array([[False,  True],
+           [ True, False]]), True)
     """
 
     names: tuple[str, ...]
@@ -186,6 +201,19 @@ def all_pairs(
     ------
     ValueError
         As `compare`, and for fewer than two images.
+
+    References
+    ----------
+    S. Holm, "A simple sequentially rejective multiple test procedure", Scandinavian Journal of Statistics 6 (1979)
+    65-70.
+
+    Examples
+    --------
+    >>> from napari_shape_ensembles import Settings, all_pairs, samples
+    >>> a, b = samples.powder_outlines().ensembles()
+    >>> quick = Settings(landmarks=60, rank=10, permutations=199)
+    >>> all_pairs([a, b], quick).case.tolist()
+    [['1∧1', '1∧0'], ['1∧0', '1∧1']]
     """
     if len(images) < 2:
         raise ValueError(f"{len(images)} image(s): pairs need at least two")

@@ -54,6 +54,20 @@ class SmoothingStudy:
     settings : Settings
     steps : tuple of S Smoothed
         What each σ led to.
+
+    References
+    ----------
+    Z. Grey, O. Fisher, A. Glaws, "Explainable Binary Classification of Separable Shape Ensembles".
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from napari_shape_ensembles import Settings, smoothing_study
+    >>> rows, columns = np.indices((160, 160)) % 20 - 10
+    >>> a, b = (np.hypot(rows, stretch * columns) < 7 for stretch in (1, 1.4))
+    >>> study = smoothing_study(a, b, sigmas=[0, 1], ranks=[2], landmarks=[40], settings=Settings(permutations=199))
+    >>> study.mean_mmd().shape, study.complete
+    ((2,), True)
     """
 
     sigmas: Real
@@ -215,6 +229,21 @@ def smoothing_study(
     ------
     ValueError
         For empty or impossible ranges, or masks that are no planes.
+
+    References
+    ----------
+    Z. Grey, O. Fisher, A. Glaws, "Explainable Binary Classification of Separable Shape Ensembles".
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from napari_shape_ensembles import Settings, smoothing_study
+    >>> rows, columns = np.indices((160, 160)) % 20 - 10
+    >>> a, b = (np.hypot(rows, stretch * columns) < 7 for stretch in (1, 1.4))
+    >>> study = smoothing_study(a, b, sigmas=[0, 1], ranks=[2], landmarks=[40], settings=Settings(permutations=199))
+    >>> study.sizes
+    array([[64., 64.],
+           [64., 64.]])
     """
     sweep = _rising(sigmas)
     levels(settings)  # refuses what nested tests cannot do, before any work

@@ -108,13 +108,13 @@ class Sides:
 
     def refresh(self) -> None:
         """Keep what is chosen where it is still there, and fill empty places as long as nothing was ticked."""
-        a, b = self.chosen()
-        offered = self.offered()
+        chosen, offered = self.chosen(), self.offered()
         if not self._several:
-            a, b = _pair((a, b), self._selected(), offered)
-        elif not (a or b or self._ticked) and len(offered) > 1:
-            a, b = by_name(offered[:1]), by_name(offered[1:2])
-        self._put(a, b)
+            self._put(*_pair(chosen, self._selected(), offered))
+        elif not (any(chosen) or self._ticked) and len(offered) > 1:
+            self._put(offered[:1], offered[1:2])
+        else:
+            self._put(*chosen)
 
     def _put(self, a: Iterable[Layer], b: Iterable[Layer]) -> None:
         self._chosen = [weakref.ref(layer) for layer in a], [weakref.ref(layer) for layer in b]

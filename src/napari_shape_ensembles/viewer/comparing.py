@@ -91,14 +91,14 @@ class ComparisonTask(Task[Comparison]):
 
     def work(self, sources: Sources) -> Callable[[], Outcome]:
         """All the way from copied layers to painted curves."""
-        excluded = self.choices.exclusions.of(itertools.chain(*self.layers()), self.choices.recipe)
-        return partial(compared, sources, *self.parts(), excluded)
+        assert self._next is not None
+        return partial(compared, sources, *self.parts(), self._next.excluded)
 
     def arriving(self, outcome: Any) -> list[Turn]:
         """Put the curves into the viewer, one layer after another, in place of those before."""
         layers = outcome.layers if isinstance(outcome, Outcome | Opened) else []
         new = not isinstance(outcome, Opened) or outcome.new
-        return self.curves.replacing(layers, new=new) if layers else []
+        return [*self.curves.replacing(layers, new=new)] if layers else []
 
     def take(self, outcome: Outcome) -> list[Turn]:
         """Show the result of a run."""

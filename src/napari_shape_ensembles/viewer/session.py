@@ -9,6 +9,7 @@ from .comparing import ComparisonTask
 from .explaining import ExplanationTask
 from .inspecting import InspectionTask
 from .segmenting import SegmentationTask
+from .studying import LandscapeTask, SmoothingTask
 
 # napari has no place for what a plugin knows of a viewer; a session lives exactly as long as its viewer.
 _sessions: "weakref.WeakKeyDictionary[ViewerModel, Session]" = weakref.WeakKeyDictionary()
@@ -25,6 +26,8 @@ class Session:
     explanation : ExplanationTask
     segmentation : SegmentationTask
     inspection : InspectionTask
+    landscape : LandscapeTask
+    smoothing : SmoothingTask
     """
 
     def __init__(self, viewer: ViewerModel) -> None:
@@ -33,6 +36,8 @@ class Session:
         self.explanation = ExplanationTask(self.choices, self.comparison)
         self.segmentation = SegmentationTask(self.choices)
         self.inspection = InspectionTask(self.choices)
+        self.landscape = LandscapeTask(self.choices)
+        self.smoothing = SmoothingTask(self.choices)
         self._docks = 0
 
     @classmethod

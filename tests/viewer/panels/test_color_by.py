@@ -1,4 +1,4 @@
-"""The control Color by without layers: what its color bar says of each feature."""
+"""The control Color by alone: what it asks for, and what its color bar says of each feature."""
 
 import numpy as np
 import pytest
@@ -8,19 +8,25 @@ from napari_shape_ensembles.viewer.panels.color_by import ColorBar, ColorBy
 
 
 @pytest.fixture
-def color_by(qtbot, comparison):
-    widget = ColorBy([])
+def color_by(qtbot):
+    widget = ColorBy()
     qtbot.addWidget(widget)
-    widget.show_result(comparison)
     return widget
+
+
+def shown_by(color_by, comparison, column, percentile=99):
+    """The color bar of a feature."""
+    feature = COLOR_FEATURES[column]
+    limits = feature.limits(feature.values(comparison), percentile)
+    color_by.show_colors(column, percentile, comparison, limits)
+    return color_by.colorbar
 
 
 @pytest.mark.parametrize("column", COLOR_FEATURES)
 def test_every_feature_has_a_scale_that_all_curves_are_on(color_by, comparison, column):
-    color_by.choice.setCurrentIndex(color_by.choice.findData(column))
-    np.testing.assert_allclose([share.sum() for share in color_by.colorbar.shares()], 1)
-    low, middle, high = color_by.colorbar.labels()
-    feature = COLOR_FEATURES[column]
+    bar, feature = shown_by(color_by, comparison, column), COLOR_FEATURES[column]
+    np.testing.assert_allclose([share.sum() for share in bar.shares()], 1)
+    low, middle, high = bar.labels()
     if feature.ends:
         assert (low, middle, high) == (feature.ends[0], "0" if feature.diverging else "", feature.ends[1])
     else:
@@ -28,20 +34,23 @@ def test_every_feature_has_a_scale_that_all_curves_are_on(color_by, comparison, 
 
 
 def test_beyond_the_percentile_curves_share_the_last_color(color_by, comparison):
-    color_by.percentile.setValue(50)
+    bar = shown_by(color_by, comparison, "product", 50)
     middle = np.percentile(comparison.distances["product"], 50)
-    assert color_by.colorbar.labels()[-1] == f"≥ {middle:.3g}"
-    assert color_by.colorbar.shares()[1][-1] > 0.3
-    color_by.percentile.setValue(100)
-    assert "≥" not in color_by.colorbar.labels()[-1]
+    assert bar.labels()[-1] == f"≥ {middle:.3g}"
+    assert bar.shares()[1][-1] > 0.3
+    assert "≥" not in shown_by(color_by, comparison, "product", 100).labels()[-1]
 
 
-def test_choosing_a_feature_for_the_next_result_leaves_this_one(color_by, comparison):
-    before = color_by.colorbar.labels()
-    color_by.choose("area")
-    assert color_by.colorbar.labels() == before
-    color_by.show_result(comparison)
-    assert color_by.colorbar.labels()[-1].endswith("µm²")
+def test_a_choice_is_told_and_showing_one_is_not(color_by, comparison, qtbot):
+    with qtbot.waitSignal(color_by.changed) as told:
+        color_by.choice.setCurrentIndex(color_by.choice.findData("area"))
+    assert told.args == ["area", 99]
+    with qtbot.waitSignal(color_by.changed) as told:
+        color_by.percentile.setValue(90)
+    assert told.args == ["area", 90]
+    with qtbot.assertNotEmitted(color_by.changed):
+        shown_by(color_by, comparison, "scale", 95)
+    assert (color_by.choice.currentData(), color_by.percentile.value()) == ("scale", 95)
 
 
 def test_values_that_are_missing_are_not_counted(qtbot):

@@ -25,24 +25,20 @@ def test_a_notice_begins_hidden_and_its_button_says_what_it_does(qtbot, kind):
 def test_what_changed_is_listed_up_to_three_with_names_as_they_are(qtbot):
     notice = StaleNotice()
     qtbot.addWidget(notice)
-    with qtbot.waitSignal(notice.told):
-        notice.show_changes(["<b> was changed", "two", "three", "four", "five"], can_run=False)
+    notice.show_changes(["<b> was changed", "two", "three", "four", "five"], can_run=False)
     assert notice.words.text().endswith("&lt;b&gt; was changed, two, three, and 2 more.")
     assert not notice.button.isEnabled()
     notice.show_changes([], can_run=True)
     assert notice.isHidden()
 
 
-def test_a_replaced_result_is_named_and_kept(qtbot):
+def test_a_replaced_result_is_named(qtbot):
     notice = ReplacedNotice()
     qtbot.addWidget(notice)
     named = [SimpleNamespace(name=name) for name in ("one", "two")]
-    shown = SimpleNamespace(result=SimpleNamespace(a=named[0], b=named[1]))
-    notice.keep(shown)
-    assert notice.kept is shown
+    notice.show_kept(SimpleNamespace(result=SimpleNamespace(a=named[0], b=named[1])))
     assert "(one and two)" in notice.words.text()
-    notice.keep(None)
-    assert notice.kept is None
+    notice.show_kept(None)
     assert notice.isHidden()
 
 

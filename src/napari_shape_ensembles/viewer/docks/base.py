@@ -1,9 +1,9 @@
 """What all docks have in common: a task is run and cancelled, its progress and its state are shown, and closing."""
 
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from functools import partial
-from typing import Any
+from typing import Any, Literal
 
 from napari.components import ViewerModel
 from psygnal import SignalInstance
@@ -11,7 +11,8 @@ from qtpy.QtCore import QEvent, Signal
 from qtpy.QtWidgets import QHBoxLayout, QProgressBar, QPushButton, QWidget
 
 from ...progress import Progress
-from ..form import OutlinesForm
+from ..form import Form, RecipeAndSettings
+from ..layer_choice import SidesChoice
 from ..panels.notices import StaleNotice
 from ..panels.widgets import is_closed, keeping_focus, once, run_keys, wrapped
 from ..session import Session
@@ -57,10 +58,11 @@ class Dock(QWidget):
         self.stale.button.clicked.connect(self.renew)
         self.cancel_button.clicked.connect(self.cancel)
         run_keys(self, self.run, self.cancel)
-        self._forms: list[OutlinesForm] = []
+        self._forms: dict[str, Form[Any]] = {}
         self._tie = _Tie(self.session, task)
         self.destroyed.connect(partial(self._tie.loosen, gone=True))
         self._closing = once(self, self._leave_if_closed)
+        self.link(self.session.choices.changed, self._show_choices)
         self.link(task.changed, self.show_state)
         self.link(task.progressed, self.show_progress)
         self.link(task.finished, self._finish)
@@ -72,23 +74,22 @@ class Dock(QWidget):
         """Listen to a signal of the session as long as the dock is open."""
         self._tie.links.append((signal, slot))
 
-    def bind(self, form: OutlinesForm) -> None:
-        """Let a form show the recipe that all docks share, and change it."""
+    def bind(self, form: Form[Any], name: Literal["recipe", "settings"]) -> None:
+        """Let a form show the recipe or the settings, which all docks share, and change them."""
 
         def choose() -> None:
             try:
-                self.session.choices.recipe = form.value
+                setattr(self.session.choices, name, form.value)
             except ValueError as error:  # what does not go together is said, and nothing is chosen
                 self.reason.setText(str(error))
                 self.reason.setVisible(True)
 
-        self._forms.append(form)
         form.changed.connect(choose)
-        self.link(self.session.choices.changed, self._show_recipe)
+        self._forms[name] = form
 
-    def _show_recipe(self) -> None:
-        for form in self._forms:
-            form.value = self.session.choices.recipe
+    def _show_choices(self) -> None:
+        for name, form in self._forms.items():
+            form.value = getattr(self.session.choices, name)
 
     def buttons(self) -> QHBoxLayout:
         """Run and Cancel beside each other."""
@@ -160,7 +161,7 @@ class Dock(QWidget):
 
     def attach(self) -> None:
         """Show the session as it is now, and follow it."""
-        self._show_recipe()
+        self._show_choices()
         if self._tie.fasten():
             self.show_state()
 
@@ -178,6 +179,47 @@ class Dock(QWidget):
     def _leave_if_closed(self) -> None:
         if is_closed(self):
             self._tie.loosen()
+
+
+class SamplesDock(Dock):
+    """A dock about the two samples, whose controls show and change what all docks share.
+
+    Parameters
+    ----------
+    folded : collection of str
+        Groups of the form that are folded at first.
+
+    Attributes
+    ----------
+    sides : SidesChoice
+    settings : RecipeAndSettings
+    """
+
+    def __init__(
+        self,
+        viewer: ViewerModel,
+        task: Task[Any],
+        *,
+        run: str,
+        renewal: str,
+        folded: Collection[str],
+        parent: QWidget | None = None,
+    ) -> None:
+        super().__init__(viewer, task, run=run, renewal=renewal, parent=parent)
+        choices = self.session.choices
+        self.sides = SidesChoice(choices.sides)
+        self.settings = RecipeAndSettings(
+            choices.recipe, choices.settings, folded=folded, omitted=("pixel_size", "unit")
+        )
+        self.bind(self.settings.outlines_form, "recipe")
+        self.bind(self.settings.settings_form, "settings")
+        self.link(choices.sides.changed, self.sides.refresh)
+        self.link(choices.sides.changed, self.show_state)
+
+    def attach(self) -> None:
+        """Show the session as it is now, and follow it."""
+        self.sides.refresh()
+        super().attach()
 
 
 class _Tie:

@@ -8,8 +8,6 @@ from qtpy.QtWidgets import QApplication, QPushButton, QVBoxLayout, QWidget
 
 from ..curves.window import CurveWindow
 from ..dialogs import Dialogs, fill_menu
-from ..form import RecipeAndSettings
-from ..layer_choice import SidesChoice
 from ..panels.color_by import ColorBy
 from ..panels.help import HelpWindow
 from ..panels.notices import ExclusionNotice, ReplacedNotice
@@ -17,13 +15,13 @@ from ..panels.results import ResultsPanel
 from ..panels.widgets import ScrollColumn, once
 from ..report import script_of, text_of
 from ..session import Session
-from .base import Dock
+from .base import SamplesDock
 
 #: Groups of choices that are folded away at first.
 FOLDED = ("Clean up and split", "Trace", "Analysis", "Advanced")
 
 
-class CompareShapes(Dock):
+class CompareShapes(SamplesDock):
     """Compare the outlines in two layers, or in several images each.
 
     Parameters
@@ -39,6 +37,7 @@ class CompareShapes(Dock):
             self.comparison,
             run="Segment, trace and compare A and B",
             renewal="Compare the two layers as they are now",
+            folded=FOLDED,
             parent=parent,
         )
         self._shown: tuple[Any, ...] = ()
@@ -49,11 +48,6 @@ class CompareShapes(Dock):
         self.attach()
 
     def _make_controls(self) -> None:
-        choices = self.session.choices
-        self.sides = SidesChoice(choices.sides)
-        self.settings = RecipeAndSettings(
-            choices.recipe, choices.settings, folded=FOLDED, omitted=("pixel_size", "unit")
-        )
         self.files = QPushButton("Ope&n …")
         self.files.setStyleSheet("padding: 3px 18px 3px 6px;")  # room for the sign of a menu
         self.files.setToolTip("Open a saved comparison; load or save the settings")
@@ -85,14 +79,10 @@ class CompareShapes(Dock):
         outer.addWidget(self.scroll)
 
     def _connect(self) -> None:
-        comparison, choices, results = self.comparison, self.session.choices, self.results
-        self.link(choices.changed, self._show_choices)
-        self.link(choices.sides.changed, self.sides.refresh)
-        self.link(choices.sides.changed, self.show_state)
+        comparison, results = self.comparison, self.results
         self.link(comparison.noted, self._note)
         self.link(comparison.recolored, self._show_colors)
-        self.settings.changed.connect(self._choose)
-        self.excluded.button.clicked.connect(choices.exclusions.clear)
+        self.excluded.button.clicked.connect(self.session.choices.exclusions.clear)
         self.kept.button.clicked.connect(comparison.bring_back)
         self.color_by.changed.connect(comparison.color)
         results.noted.connect(self._noting.start)
@@ -106,25 +96,6 @@ class CompareShapes(Dock):
         fill_menu(results.store, self.dialogs.results())
         fill_menu(self.files, self.dialogs.files())
         self.finished.connect(self._arrive)
-
-    def _choose(self) -> None:
-        """Choose what the form says; what does not go together is said, and nothing is chosen."""
-        try:
-            recipe, settings = self.settings.recipe, self.settings.settings
-        except ValueError as error:
-            self.reason.setText(str(error))
-            self.reason.setVisible(True)
-        else:
-            self.session.choices.set(recipe, settings)
-
-    def _show_choices(self) -> None:
-        self.settings.show_choices(self.session.choices.recipe, self.session.choices.settings)
-
-    def attach(self) -> None:
-        """Show the session as it is now, and follow it."""
-        self._show_choices()
-        self.sides.refresh()
-        super().attach()
 
     def show_result(self) -> None:
         """Show the answer, what it was made from, and what can be done with it."""

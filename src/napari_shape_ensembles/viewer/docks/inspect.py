@@ -94,7 +94,7 @@ class InspectCurves(Dock):
 
     def _connect(self) -> None:
         task = self.inspection
-        self.bind(self.form)
+        self.bind(self.form, "recipe")
         for shown, chosen in ((self.a, task.a), (self.b, task.b)):
             self.link(chosen.changed, shown.refresh)
         self.question.currentIndexChanged.connect(lambda _: setattr(task, "question", self.question.currentData()))

@@ -62,7 +62,8 @@ class SegmentCurves(Dock):
         self.files = QPushButton("Setti&ngs …")
         self.files.setStyleSheet("padding: 3px 18px 3px 6px;")  # room for the sign of a menu
         self.files.setToolTip("Load or save the settings, which all docks share")
-        fill_menu(self.files, Dialogs(self, self.session, self._note).settings())
+        self.dialogs = Dialogs(self, self.session, self._note)
+        fill_menu(self.files, self.dialogs.settings())
 
     def _lay_out(self) -> None:
         top = form()
@@ -85,7 +86,7 @@ class SegmentCurves(Dock):
 
     def _connect(self) -> None:
         task = self.segmentation
-        self.bind(self.form)
+        self.bind(self.form, "recipe")
         self.link(task.image.changed, self.layer.refresh)
         self.link(task.copied, self._fit_form)
         self.link(task.drafted, self._tell_drafted)

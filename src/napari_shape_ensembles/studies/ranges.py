@@ -1,0 +1,70 @@
+"""Ranges of numbers as people write them: "2-20:2, 25, 50" or "2:20:2, 25, 50" are 2, 4, …, 20, 25 and 50."""
+
+import re
+
+import numpy as np
+
+#: What the studies sweep by default.
+LANDSCAPE = {"ranks": "2-20:2, 25, 30, 40, 50, 75, 100, 150", "landmarks": "100-500:100"}
+SMOOTHING = {"sigmas": "0-8", "ranks": "10, 20, 50, 100", "landmarks": "100, 200, 400"}
+
+_NUMBER = r"\s*(\d+(?:\.\d*)?(?:[eE][-+]?\d+)?)\s*"
+_PART = re.compile(rf"{_NUMBER}(?:[-–:]{_NUMBER}(?::{_NUMBER})?)?")
+_EXAMPLES = "write numbers and ranges, for example 2-20:2, 25, 50 or 5:150:5"
+_MOST = 10_000
+
+
+def numbers(text: str, *, least: float = 0, whole: bool = False, most: int = _MOST) -> list[float]:
+    """Read numbers and ranges, separated by commas.
+
+    Parameters
+    ----------
+    text : str
+        A range is first-last or first:last, and first-last:step or first:last:step; its last number is included.
+    least : float
+        Smallest number allowed.
+    whole : bool
+        Whether only whole numbers are allowed.
+    most : int
+        How many numbers are allowed.
+
+    Returns
+    -------
+    list of float
+        Distinct and rising.
+
+    Raises
+    ------
+    ValueError
+        For what is no such list, naming the part that cannot be read; for numbers that are not allowed.
+    """
+    found: set[float] = set()
+    for part in text.split(","):
+        found |= _expanded(part, most)
+    if len(found) > most:
+        raise ValueError(f"{len(found)} values are more than a study can show: take at most {most}")
+    if min(found) < least:
+        raise ValueError(f"{min(found):g} is too small: take at least {least:g}")
+    odd = [value for value in sorted(found) if whole and value != int(value)]
+    if odd:
+        raise ValueError(f"{odd[0]:g} is no whole number")
+    return sorted(found)
+
+
+def whole_numbers(text: str, *, least: int = 0, most: int = _MOST) -> list[int]:
+    """Read whole numbers as `numbers` does."""
+    return [int(value) for value in numbers(text, least=least, whole=True, most=most)]
+
+
+def _expanded(part: str, most: int) -> set[float]:
+    match = _PART.fullmatch(part)
+    ends = [float(end) for end in match.groups() if end] if match else [np.inf]
+    if not np.isfinite(ends).all():
+        raise ValueError(f'"{part.strip()}" is no number or range: {_EXAMPLES}')
+    if len(ends) == 1:
+        return {ends[0]}
+    low, high, by = [*ends, 1.0][:3]
+    if high < low or by == 0:
+        raise ValueError(f'"{part.strip()}" holds no numbers: {_EXAMPLES}, the lower end first and a step above 0')
+    count = min(int((high - low) / by + 1e-9), most) + 1
+    return set(np.round(low + by * np.arange(count), 9).tolist())

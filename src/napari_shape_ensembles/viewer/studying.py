@@ -1,0 +1,319 @@
+"""The studies of the two samples: what they sweep, their runs, and what is known of them so far."""
+
+from abc import abstractmethod
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from functools import partial
+from itertools import chain
+from typing import Any, ClassVar, TypeVar
+
+import numpy as np
+from napari.layers import Shapes
+from numpy.typing import NDArray
+
+from ..comparison import Settings
+from ..outlines import Outlines
+from ..progress import Progress, report
+from ..studies import DecisionLandscape, SmoothingStudy, decision_landscape, smoothing_study
+from ..studies.ranges import LANDSCAPE, SMOOTHING, numbers
+from .basis import Basis
+from .choices import Choices
+from .inputs import Source
+from .sides import Excluded, LayersOfSides, Sources, trace_sides
+from .task import CANCELLED, Task
+
+Study = TypeVar("Study", bound=DecisionLandscape | SmoothingStudy)
+Chosen = TypeVar("Chosen", Outlines, Settings)
+
+#: The tests that can be drawn, and words for them.
+TESTS = {
+    "undulation": "undulation (form)",
+    "raw": "– coarse form",
+    "normalized": "– roughness",
+    "scale": "scale (size, elongation)",
+    "product": "both together (product MMD)",
+}
+_BEFORE = "This is the result of the run before."
+_LANDMARKS = "Numbers of landmarks (points) placed on every outline."
+_RANKS = "Numbers of undulation coordinates."
+_MOST = 500  # numbers of a range that a plot can tell apart
+
+
+@dataclass(frozen=True)
+class Range:
+    """Numbers that a study sweeps.
+
+    Attributes
+    ----------
+    label : str
+    default : str
+        As a person writes it.
+    help : str
+    least : int
+    whole : bool
+        Whether only whole numbers make sense.
+    """
+
+    label: str
+    default: str
+    help: str
+    least: int
+    whole: bool = True
+
+    def read(self, text: str) -> Sequence[float]:
+        """The numbers written, whole ones as such; a ValueError says what is wrong with them."""
+        found = numbers(text, least=self.least, whole=self.whole, most=_MOST)
+        return [int(value) for value in found] if self.whole else found
+
+
+class StudyTask(Task[Study]):
+    """A study of A and B; what is known of it while it runs is its result so far.
+
+    Attributes
+    ----------
+    ranges : mapping of str to Range
+        What is swept.
+    swept : tuple of str
+        Choices of the recipe and the settings that play no part, as the study sweeps them.
+    texts : dict of str to str
+        The ranges as they are written.
+    test : str
+        The one of `TESTS` that is chosen to be drawn.
+    """
+
+    ranges: ClassVar[Mapping[str, Range]]
+    swept: ClassVar[tuple[str, ...]]
+
+    def __init__(self, choices: Choices) -> None:
+        super().__init__(choices)
+        self.texts = {name: swept.default for name, swept in self.ranges.items()}
+        self.test = "undulation"
+        self._before: tuple[Study | None, Basis | None] = (None, None)
+
+    @abstractmethod
+    def work(self, sources: Sources) -> Callable[[], Study]:
+        """The study, from copies of the layers."""
+
+    def write(self, name: str, text: str) -> None:
+        """Write a range; what cannot be read is said by `why_not`."""
+        if text != self.texts[name]:
+            self.texts[name] = text
+            self.changed.emit()
+
+    def draw(self, test: str) -> None:
+        """Choose the test that is drawn."""
+        if test != self.test:
+            self.test = test
+            self.changed.emit()
+
+    @property
+    def drawn(self) -> str:
+        """The test that can be drawn of the result: a part only where there are parts."""
+        parted = self.result is not None and self.result.settings.coordinates == "both"
+        return self.test if parted or self.test not in ("raw", "normalized") else "undulation"
+
+    def values(self) -> dict[str, Any]:
+        """The numbers written; a ValueError says which cannot be read."""
+        return {name: swept.read(self.texts[name]) for name, swept in self.ranges.items()}
+
+    def why_not(self) -> str:
+        """Why the study cannot be run; empty when it can."""
+        for name, swept in self.ranges.items():
+            try:
+                swept.read(self.texts[name])
+            except ValueError as error:
+                return f"{swept.label}: {error}."
+        return self.choices.sides.why_not()
+
+    def layers(self) -> LayersOfSides:
+        """The layers of A and those of B."""
+        return self.choices.sides.chosen()
+
+    def parts(self) -> tuple[Outlines, Settings]:
+        """The recipe and the settings, with what is swept at its defaults."""
+        return _at_defaults(self.choices.recipe, self.swept), _at_defaults(self.choices.settings, self.swept)
+
+    def more(self) -> dict[str, Hashable]:
+        """The ranges."""
+        return {f'the range "{self.ranges[name].label}"': tuple(values) for name, values in self.values().items()}
+
+    def run(self) -> None:
+        """Copy what the layers show, and study it in the background."""
+        if not self.busy:
+            self._before = self.result, self.basis
+        super().run()
+
+    def progress(self, step: Progress) -> None:
+        """Take what is known so far as the result."""
+        if step.result is not None and step.result.done_something:
+            self._put(step.result)
+
+    def fail(self, reason: str) -> None:
+        """A run that failed leaves the result before it; where there is none, what it has found."""
+        super().fail(reason)
+        result, basis = self._before
+        if result is not None:
+            self.result, self.basis = result, basis
+            self.message += f"\n{_BEFORE} {result.summary()}"
+
+    def left(self) -> None:
+        """Say what is shown of a study that was cancelled: what it has found, or the result before it."""
+        self.message = CANCELLED
+        if self.result is not None:
+            known = _BEFORE if self.result is self._before[0] else "So far:"
+            self.message += f" {known} {self.result.summary()}"
+        self.follow()
+
+    @property
+    def answer(self) -> str:
+        """What the study says, and what became of the last run."""
+        if self.message or self.result is None:
+            return self.message
+        if self.running:
+            return _BEFORE if self.result is self._before[0] else ""
+        return self.result.summary()
+
+
+def _at_defaults(chosen: Chosen, names: Sequence[str]) -> Chosen:
+    """Some of the choices set to their defaults, so that they make no difference."""
+    defaults: dict[str, Any] = {field.name: field.default for field in fields(chosen) if field.name in names}
+    return replace(chosen, **defaults)
+
+
+class LandscapeTask(StudyTask[DecisionLandscape]):
+    """How the answer depends on the rank and the number of landmarks."""
+
+    swept = ("landmarks", "rank")
+    ranges: ClassVar = {
+        "ranks": Range("Ranks", LANDSCAPE["ranks"], _RANKS, least=1),
+        "landmarks": Range("Landmarks", LANDSCAPE["landmarks"], _LANDMARKS, least=20),
+    }
+
+    def work(self, sources: Sources) -> Callable[[], DecisionLandscape]:
+        """The landscape of the two samples."""
+        assert self._next is not None
+        return partial(landscape_of, sources, *self.parts(), self._next.excluded, **self.values())
+
+    def load(self, i: int, j: int) -> None:
+        """Choose the settings of a cell, by its places among the numbers of landmarks and the ranks."""
+        assert self.result is not None
+        self.choices.settings = self.result.settings_at(self.result.landmarks[i], self.result.ranks[j])
+
+
+class SmoothingTask(StudyTask[SmoothingStudy]):
+    """How much smoothing of the outlines the answer rests on.
+
+    Attributes
+    ----------
+    merge : bool
+        All objects of an image are smoothed together, as one mask.
+    """
+
+    swept = ("landmarks", "rank", "outline_smoothing", "smoothing_unit")
+    ranges: ClassVar = {
+        "sigmas": Range("Smoothing σ (px)", SMOOTHING["sigmas"], "Gaussian σ in pixels.", least=0, whole=False),
+        "ranks": Range("Ranks", SMOOTHING["ranks"], _RANKS, least=1),
+        "landmarks": Range("Landmarks", SMOOTHING["landmarks"], _LANDMARKS, least=20),
+    }
+
+    def __init__(self, choices: Choices) -> None:
+        super().__init__(choices)
+        self.merge = False
+
+    def set_merge(self, merge: bool) -> None:
+        """Smooth each image as a whole, or each object by itself."""
+        if merge != self.merge:
+            self.merge = merge
+            self.changed.emit()
+
+    def why_not(self) -> str:
+        """Why the study cannot be run; empty when it can."""
+        shapes = [layer.name for layer in chain(*self.layers()) if isinstance(layer, Shapes)]
+        if shapes:
+            return f'"{shapes[0]}" holds finished outlines (shapes): smoothing is studied on images or labels.'
+        if self.choices.recipe.is_tiling:
+            return "Neighbours that share a boundary are not smoothed by σ: choose another method to find objects."
+        return super().why_not()
+
+    def more(self) -> dict[str, Hashable]:
+        """The ranges, and whether objects may merge."""
+        return {**super().more(), '"Smooth each image as a whole"': self.merge}
+
+    def excluded(self, sides: LayersOfSides) -> Excluded:
+        """No curve is left out: at every σ there are others."""
+        return tuple(frozenset() for _ in chain(*sides))
+
+    def work(self, sources: Sources) -> Callable[[], SmoothingStudy]:
+        """The study of the two samples."""
+        return partial(smoothing_of, sources, *self.parts(), merge=self.merge, **self.values())
+
+    @property
+    def sigma(self) -> float | None:
+        """The smoothing in use, in pixels; None where it is chosen in another unit."""
+        recipe = self.choices.recipe
+        return recipe.outline_smoothing if recipe.smoothing_unit == "pixel" else None
+
+    def load(self, index: int) -> None:
+        """Choose one of the σ."""
+        assert self.result is not None
+        sigma = float(self.result.sigmas[index])
+        self.choices.recipe = replace(self.choices.recipe, outline_smoothing=sigma, smoothing_unit="pixel")
+
+
+# In another thread.
+
+
+def landscape_of(
+    sources: Sources, recipe: Outlines, settings: Settings, excluded: Excluded, **ranges: Any
+) -> DecisionLandscape:
+    """Trace two copied samples, then compare them over ranks and numbers of landmarks."""
+    a, b = trace_sides(sources, recipe, excluded)
+    return decision_landscape(a, b, settings=settings, **ranges)
+
+
+def smoothing_of(
+    sources: Sources, recipe: Outlines, settings: Settings, *, merge: bool, **ranges: Any
+) -> SmoothingStudy:
+    """Segment the copied images of two samples, then sweep the smoothing of their outlines."""
+    recipe = of_one_pixel_size(recipe, list(chain(*sources)))
+    a, b = ([labels_of(source, recipe) for source in side] for side in sources)
+    if merge:
+        a, b = ([labels > 0 for labels in side] for side in (a, b))
+    return smoothing_study(a, b, settings=settings, outlines=recipe, **ranges)
+
+
+def of_one_pixel_size(recipe: Outlines, sources: Sequence[Source]) -> Outlines:
+    """The recipe with the pixel size of all images.
+
+    Raises
+    ------
+    ValueError
+        Where their pixel sizes differ: a σ in pixels would then mean different lengths.
+    """
+    if recipe.pixel_size is not None:
+        return recipe
+    first = sources[0]
+    for source in sources:
+        if source.unit != first.unit or not np.allclose(source.scale, first.scale):
+            sizes = ", ".join(f"{s.name}: {s.scale[0]:g} × {s.scale[1]:g} {s.unit}" for s in (first, source))
+            raise ValueError(
+                f"The pixel sizes differ ({sizes}): a σ in pixels would not be the same smoothing for both."
+            )
+    return replace(recipe, pixel_size=(float(first.scale[0]), float(first.scale[1])), unit=first.unit)
+
+
+def labels_of(source: Source, recipe: Outlines) -> NDArray[Any]:
+    """The labels of a copied layer, found by the recipe where it is an image.
+
+    Raises
+    ------
+    ValueError
+        When the image cannot be segmented, naming it.
+    """
+    if source.kind == "labels":
+        return np.asarray(source.data)
+    report(f"segmenting {source.name}")
+    try:
+        return recipe.labels(source.data)
+    except ValueError as error:
+        raise ValueError(f"{source.name}: {error}") from error

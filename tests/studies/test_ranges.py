@@ -1,0 +1,67 @@
+"""Ranges of numbers as people write them, in the docks and on the command line."""
+
+import numpy as np
+import pytest
+
+from napari_shape_ensembles.studies.ranges import LANDSCAPE, SMOOTHING, numbers, whole_numbers
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("5", [5]),
+        ("3-6", [3, 4, 5, 6]),
+        ("2-20:6, 25, 25 , 7", [2, 7, 8, 14, 20, 25]),
+        ("0-1:0.25", [0, 0.25, 0.5, 0.75, 1]),
+        ("0.5–2.5", [0.5, 1.5, 2.5]),
+        ("0-0.3:0.1", [0, 0.1, 0.2, 0.3]),
+        ("1,2,5", [1, 2, 5]),
+        ("5:9:2", [5, 7, 9]),
+        ("0:1:0.1", np.linspace(0, 1, 11)),
+        ("1:3", [1, 2, 3]),
+        ("1e2:3e2:1e2, 2:4:2", [2, 4, 100, 200, 300]),
+    ],
+)
+def test_numbers_and_ranges_are_read_with_their_last_number(text, expected):
+    assert numbers(text) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("", '"" is no number or range: write numbers and ranges, for example 2-20:2, 25, 50 or 5:150:5'),
+        ("a", '"a" is no number or range'),
+        ("5, x", '"x" is no number or range'),
+        ("1,,2", '"" is no number or range'),
+        ("5-", '"5-" is no number'),
+        ("1:2:3:4", '"1:2:3:4" is no number or range'),
+        ("0:inf:1", '"0:inf:1" is no number or range'),
+        ("nan:2:1", '"nan:2:1" is no number or range'),
+        ("1e999", '"1e999" is no number or range'),
+        ("8-3", "the lower end first"),
+        ("5:1:1", "the lower end first"),
+        ("1-5:0", "a step above 0"),
+        ("1:2:0", "a step above 0"),
+        ("1-9000000000", "more than a study can show"),
+        ("0:1:1e-9", "more than a study can show"),
+    ],
+)
+def test_what_cannot_be_read_is_named_with_the_remedy(text, words):
+    with pytest.raises(ValueError, match=words):
+        numbers(text)
+
+
+def test_only_numbers_that_are_allowed_are_taken():
+    assert whole_numbers("8-10", least=8) == [8, 9, 10]
+    with pytest.raises(ValueError, match="7 is too small: take at least 8"):
+        numbers("7-9", least=8)
+    with pytest.raises(ValueError, match=r"8\.5 is no whole number"):
+        whole_numbers("8.5")
+    with pytest.raises(ValueError, match="take at most 5"):
+        numbers("1-6", most=5)
+
+
+def test_the_defaults_of_the_studies_can_be_read():
+    assert whole_numbers(LANDSCAPE["ranks"], least=1)[-3:] == [75, 100, 150]
+    for study in (LANDSCAPE, SMOOTHING):
+        assert all(len(numbers(text)) > 1 for text in study.values())

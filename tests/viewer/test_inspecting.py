@@ -1,0 +1,158 @@
+"""The inspection without a dock: ranking, exclusions, what it rests on, its layers, errors in words."""
+
+import gc
+import weakref
+
+import numpy as np
+import pytest
+
+from docks import labels_with_a_fault, spots
+from napari_shape_ensembles import Outlines, Settings, segment
+from napari_shape_ensembles.viewer.inputs import source_of
+from napari_shape_ensembles.viewer.inspecting import AGREE
+from napari_shape_ensembles.viewer.runner import Runner
+from napari_shape_ensembles.viewer.session import Session
+
+
+@pytest.fixture
+def task(model, qapp):
+    """The inspection of a viewer, followed as by an open dock."""
+    session = Session.of(model)
+    session.choices.settings = Settings(landmarks=50, rank=10, permutations=199)
+    session.inspection.follow()
+    yield session.inspection
+    session.inspection.rest()
+
+
+@pytest.fixture
+def pair(task, model, qtbot):
+    """Two layers of labels, inspected."""
+    model.add_labels(labels_with_a_fault(1), name="one", scale=(0.5, 0.5), units=("um", "um"))
+    model.add_labels(segment(spots(2), split_touching=False), name="two", scale=(0.5, 0.5), units=("um", "um"))
+    task.b.choose(model.layers["two"])
+    ended(task, qtbot, task.run)
+    assert task.result is not None, task.message
+    return task
+
+
+def ended(task, qtbot, start):
+    assert not task.why_not()
+    start()
+    qtbot.waitUntil(lambda: not task.busy, timeout=30_000)
+
+
+def reasons(task):
+    return task.result.ranking.set_index("id")["reasons"]
+
+
+def test_border_objects_are_listed_as_cut_when_the_recipe_keeps_them(task, model, qtbot):
+    labels = labels_with_a_fault()
+    labels[:20, :20] = labels.max() + 1
+    model.add_labels(labels, name="one")
+    task.choices.recipe = Outlines(keep_border=True)
+    ended(task, qtbot, task.run)
+    assert "cut by the image border" in reasons(task)[38]
+
+
+def test_objects_can_be_dark(task, model, qtbot):
+    model.add_image(1 - spots(1), name="one")
+    task.choices.recipe = Outlines(objects="dark", split_touching=False)
+    ended(task, qtbot, task.run)
+    assert len(task.result.ensembles[0]) == 36
+
+
+def test_the_settings_of_the_session_serve_the_comparison(pair, qtbot):
+    assert pair.result.comparison.settings.rank == 10
+    ended(pair, qtbot, pair.compare_again)
+    assert pair.again.settings.rank == 10
+
+
+def test_exclusions_stay_where_the_layer_was_deleted(pair, model, qtbot):
+    model.layers.remove("one inspected")
+    pair.exclude(0, True)
+    pair.zoom(0)
+    assert pair.is_excluded(0)
+    ended(pair, qtbot, pair.compare_again)
+    assert pair.again.a.dropped["excluded by hand"] == 1
+    pair.exclude(0, False)
+    assert not pair.is_excluded(0)
+    assert pair.again is None
+
+
+def test_curves_left_out_of_a_comparison_are_inspected_all_the_same(pair, model):
+    layer = model.layers["one"]
+    pair.choices.exclusions.toggle(layer, "3", pair.choices.recipe)
+    assert pair.changed_since() == []
+
+
+def test_a_result_survives_closing_and_sees_what_has_changed_meanwhile(pair, model):
+    pair.exclude(0, True)
+    pair.rest()
+    layer = model.layers["one"]
+    listeners = len(layer.events.data.callbacks)
+    layer.data = layer.data[::-1]
+    pair.follow()
+    assert len(layer.events.data.callbacks) == listeners + 1
+    assert pair.changed_since() == ["one was changed"]
+    assert pair.is_excluded(0)
+
+
+def test_layers_are_not_kept_alive(pair, model, qtbot):
+    dead = [weakref.ref(model.layers[name]) for name in ("two", "two inspected")]
+    for ref in dead:
+        model.layers.remove(ref())
+    model.layers.selection.active = model.layers["one"]  # napari keeps the layer that was active last
+    qtbot.wait(100)
+    gc.collect()
+    assert [ref() for ref in dead] == [None, None]
+    assert pair.changed_since() == ["other layers are chosen"]
+    assert pair.b.chosen() is None
+
+
+@pytest.mark.parametrize("taken", range(5))
+def test_layers_deleted_while_others_are_on_their_way_stay_away(pair, model, qtbot, monkeypatch, taken):
+    monkeypatch.setattr(Runner, "pause", 10**7)
+    pair.run()
+    qtbot.waitUntil(lambda: pair.step.name == "inspecting two" and bool(pair.runner.turns), timeout=20_000)
+    for _ in range(min(taken, len(pair.runner.turns) - 1)):
+        pair.runner.take_turn()
+    mine = [layer for layer in model.layers if layer.name.endswith("inspected")]
+    for layer in mine:
+        model.layers.remove(layer)
+    monkeypatch.undo()
+    pair.runner.take_turn()
+    qtbot.waitUntil(lambda: not pair.busy, timeout=5000)
+    assert not pair.why_not()
+    assert not [layer for layer in mine if layer in model.layers]
+
+
+def test_an_image_without_a_curve_ends_in_words_and_leaves_no_layer(task, model, qtbot):
+    model.add_image(np.pad(np.ones((30, 30)), ((0, 30), (0, 30))), name="one")
+    ended(task, qtbot, task.run)
+    assert "one has no usable outline" in task.message
+    assert task.result is None
+    assert [layer.name for layer in model.layers] == ["one"]
+    model.add_image(np.zeros((60, 60)), name="two")
+    task.b.choose(model.layers["two"])
+    task.question = AGREE
+    ended(task, qtbot, task.run)
+    assert "every pixel is 0" in task.message
+
+
+def test_a_pixel_size_in_the_recipe_measures_and_does_not_move_the_outlines(task, model, qtbot):
+    model.add_labels(labels_with_a_fault(), name="one")
+    ended(task, qtbot, task.run)
+    pixels, before = task.result, model.layers["one inspected"].data
+    task.choices.recipe = Outlines(pixel_size=0.5, unit="µm")
+    ended(task, qtbot, task.run)
+    np.testing.assert_allclose(model.layers["one inspected"].data[3], before[3], atol=1e-3)
+    assert task.result.ensembles[0].unit == "µm"
+    assert task.result.ranking["reasons"].tolist() == pixels.ranking["reasons"].tolist()
+
+
+def test_excluded_shapes_are_left_out_wherever_they_are_used(model):
+    boxes = [np.array([[0, 0], [0, 9], [9, 9], [9, 0]]) + 20 * i for i in range(3)]
+    layer = model.add_shapes(boxes, shape_type="polygon", features={"excluded": [False, True, False]})
+    source = source_of(layer, model.dims)
+    assert len(source.data) == 2
+    assert source.left_out == {"excluded by hand": 1}

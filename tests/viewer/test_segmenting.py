@@ -1,0 +1,189 @@
+"""The segmentation without a dock: previews, drafts, the recipe that all share, labels and outlines as layers."""
+
+import gc
+import weakref
+
+import numpy as np
+import pytest
+
+from docks import spots
+from napari_shape_ensembles import Outlines, Settings, extract_curves, segment
+from napari_shape_ensembles.progress import reporting
+from napari_shape_ensembles.viewer.inputs import source_of
+from napari_shape_ensembles.viewer.segmenting import Batch, committed, preview_of, previews, reduced
+from napari_shape_ensembles.viewer.session import Session
+
+PREVIEW = "segmentation preview"
+
+
+@pytest.fixture
+def task(model, qapp):
+    """The segmentation of a viewer with one image, followed as by an open dock."""
+    model.add_image(spots(1), name="one", scale=(0.5, 0.5), units=("um", "um"))
+    task = Session.of(model).segmentation
+    task.follow()
+    yield task
+    task.rest()
+
+
+def seen(task, qtbot, change=lambda: None):
+    """Wait for the preview after a change."""
+    came = []
+    task.previewed.connect(lambda: came.append(1), check_nargs=False)
+    change()
+    qtbot.waitUntil(lambda: bool(came), timeout=30_000)
+    return task.preview
+
+
+def ended(task, qtbot, start):
+    start()
+    qtbot.waitUntil(lambda: not task.busy, timeout=30_000)
+
+
+def test_a_preview_is_one_layer_over_the_image_and_goes_when_nobody_follows(task, model, qtbot):
+    assert len(seen(task, qtbot).diameters) == 36
+    lines = model.layers[PREVIEW]
+    np.testing.assert_array_equal(lines.scale, model.layers["one"].scale)
+    seen(task, qtbot, lambda: setattr(task.choices, "recipe", Outlines(smoothing=3)))
+    assert model.layers[PREVIEW] is lines
+    task.rest()
+    assert [layer.name for layer in model.layers] == ["one"]
+    assert task.preview is None
+
+
+def test_the_recipe_of_the_preview_is_the_one_of_the_session(task, model, qtbot):
+    seen(task, qtbot)
+    preview = seen(task, qtbot, lambda: setattr(task.choices, "recipe", Outlines(min_area=10_000)))
+    assert preview.left_out == {"smaller than 10000 px": 36}
+    ended(task, qtbot, task.run)
+    assert task.result[0].dropped == {"smaller than 10000 px": 36}
+    assert model.layers["one labels"].metadata == {"segmentation": {"min_area": 10_000}}
+
+
+def test_a_setting_of_the_comparison_asks_for_no_preview(task, qtbot):
+    seen(task, qtbot)
+    before = task.preview
+    task.choices.settings = Settings(rank=7)
+    qtbot.wait(100)
+    assert task.preview is before
+    assert not task.previewer.busy
+
+
+def test_nothing_is_previewed_or_listened_to_unless_it_is_followed(model, qtbot, qapp):
+    image = model.add_image(spots(1), name="one")
+    task = Session.of(model).segmentation
+    task.choices.sides.follow()
+    task.choices.recipe = Outlines(smoothing=2)
+    qtbot.wait(100)
+    assert [layer.name for layer in model.layers] == ["one"]
+    assert task.source is None
+    task.choices.sides.rest()
+    before = len(image.events.data.callbacks)
+    task.follow()
+    assert len(image.events.data.callbacks) == before + 1
+    task.rest()
+    assert len(image.events.data.callbacks) == before
+
+
+def test_why_there_is_no_preview_is_said_until_there_is_one(model, qtbot, qapp):
+    model.add_image(np.zeros((40, 40)), name="one")
+    task = Session.of(model).segmentation
+    assert seen(task, qtbot, task.follow) is None
+    assert "every pixel is 0" in task.preview_error
+    seen(task, qtbot, lambda: setattr(model.layers["one"], "data", spots(1)))
+    assert task.preview_error == ""
+    task.rest()
+
+
+def test_a_run_that_fails_names_the_image_and_leaves_no_layer(model, qtbot, qapp):
+    model.add_image(np.zeros((40, 40)), name="one")
+    task = Session.of(model).segmentation
+    task.live = False
+    task.follow()
+    ended(task, qtbot, task.run)
+    assert "one: every pixel is 0" in task.message
+    assert [layer.name for layer in model.layers] == ["one"]
+    task.rest()
+
+
+def test_the_layers_of_a_run_belong_to_the_user(task, model, qtbot):
+    ended(task, qtbot, task.run)
+    dead = [weakref.ref(model.layers[f"one {kind}"]) for kind in ("labels", "outlines")]
+    assert "36 outlines made" in task.message
+    for ref in dead:
+        model.layers.remove(ref())
+    model.layers.selection.active = model.layers["one"]  # napari keeps the layer that was active last
+    qtbot.wait(100)
+    gc.collect()
+    assert [ref() for ref in dead] == [None, None]
+    assert len(task.result[0]) == 36
+
+
+def test_another_active_image_does_not_replace_the_chosen_one(task, model):
+    model.add_image(spots(2), name="two")
+    assert task.image.chosen() is model.layers["one"]
+    model.layers.remove("one")
+    assert task.image.chosen() is model.layers["two"]
+    assert not task.why_not()
+
+
+def test_stacks_are_segmented_plane_by_plane_where_they_lie(model):
+    layer = model.add_image(np.stack([spots(1, rows=4), spots(2, rows=4)]), name="stack", scale=(2, 0.5, 0.5))
+    found = committed(Batch.of_stack(layer, source_of(layer, model.dims)), Outlines())
+    assert found.labels.data.shape == layer.data.shape
+    assert found.curves.features["plane 0"].value_counts().to_dict() == {0: 16, 1: 16}
+    np.testing.assert_array_equal(found.labels.scale, layer.scale)
+    np.testing.assert_array_equal(found.labels.data[1], segment(layer.data[1]))
+
+
+def test_a_pixel_size_in_the_recipe_measures_and_does_not_move_the_outlines(model):
+    layer = model.add_image(spots(1), name="one")
+    recipe = Outlines(pixel_size=0.5, unit="µm")
+    source = source_of(layer, model.dims).calibrated(recipe)
+    found = committed(Batch.of_plane(source), recipe)
+    assert found.ensembles[0].unit == "µm"
+    pixels = extract_curves(segment(layer.data))
+    np.testing.assert_allclose(found.curves.data[3], pixels[3], atol=1e-4)
+    np.testing.assert_allclose(found.curves.features["area"], pixels.features["area"] / 4)
+    shown = preview_of(segment(layer.data), source, recipe)
+    assert shown.unit == "µm"
+    assert shown.diameters.max() < 20
+
+
+# Previews ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("enlarged", "recipe"),
+    [(4, Outlines(smoothing=4)), (3, Outlines(smoothing=3, opening=1.5))],
+    ids=["large", "takes long"],
+)
+def test_an_image_that_is_large_or_takes_long_gets_a_draft_first(model, enlarged, recipe):
+    image = np.kron(spots(1), np.ones((enlarged, enlarged)))
+    *drafts, exact = everything_shown(model, image, recipe)
+    (draft,) = drafts
+    assert (draft.draft, exact.draft) == (True, False)
+    assert draft.lines.shape == exact.lines.shape == image.shape
+    assert len(draft.diameters) == len(exact.diameters) == 36
+    np.testing.assert_allclose(np.sort(draft.diameters), np.sort(exact.diameters), rtol=0.05)
+
+
+def test_an_image_of_middle_size_is_shown_exactly_at_once_where_no_step_takes_long(model):
+    image = np.kron(spots(1), np.ones((3, 3)))
+    for split, drafts in (("none", 0), ("distance", 1)):
+        shown = everything_shown(model, image, Outlines(smoothing=3, split_touching=split))
+        assert [one.draft for one in shown] == [True] * drafts + [False]
+
+
+def everything_shown(model, image, recipe):
+    """Drafts and the exact preview of an image, in their order."""
+    found = []
+    with reporting(lambda step: found.append(step.result)):
+        exact = previews(source_of(model.add_image(image), model.dims), recipe)
+    return [one for one in found if one is not None] + [exact]
+
+
+def test_images_are_reduced_by_block_means():
+    np.testing.assert_allclose(reduced(np.arange(24.0).reshape(4, 6), 2), [[3.5, 5.5, 7.5], [15.5, 17.5, 19.5]])
+    assert reduced(np.ones((9, 9, 3), dtype=np.uint8), 2).shape == (4, 4, 3)
+    assert reduced(np.ones((9, 9), dtype=bool), 2).dtype == bool

@@ -1,0 +1,383 @@
+"""Studies without a dock: what they rest on, their runs, and what is left of one that fails or is cancelled."""
+
+import numpy as np
+import pytest
+from napari.components import ViewerModel
+
+from docks import labels_of, set_choices, spots
+from napari_shape_ensembles import decision_landscape, extract_curves
+from napari_shape_ensembles.progress import report, reporting
+from napari_shape_ensembles.viewer import studying
+from napari_shape_ensembles.viewer.session import Session
+
+STALE_SOON = 2000
+CHANGED = " was changed"
+
+
+@pytest.fixture
+def model():
+    """A viewer without a window, with two labels layers and an image."""
+    viewer = ViewerModel()
+    viewer.add_labels(labels_of(1), name="one")
+    viewer.add_labels(labels_of(2, size=15.0), name="two")
+    viewer.add_image(spots(3, rows=4), name="three")
+    return viewer
+
+
+@pytest.fixture
+def session(model, qtbot):
+    """The session of that viewer, followed as if by a dock, with choices that make quick runs."""
+    session = Session.of(model)
+    session.attach()
+    session.choices.sides.choose([model.layers["one"]], [model.layers["two"]])
+    set_choices(session.choices, permutations=99, significance=0.05, landmarks=40, rank=5)
+    for task in (session.landscape, session.smoothing):
+        task.write("ranks", "2, 5-15:5")
+        task.write("landmarks", "24, 40")
+    session.smoothing.write("sigmas", "0, 1")
+    yield session
+    for task in (session.landscape, session.smoothing):
+        task.rest()
+    session.detach()
+
+
+@pytest.fixture
+def landscape(session):
+    return session.landscape
+
+
+@pytest.fixture
+def smoothing(session):
+    return session.smoothing
+
+
+def run(task, qtbot):
+    task.run()
+    qtbot.waitUntil(lambda: not task.busy, timeout=60_000)
+    return task.result
+
+
+def endless(task):
+    """A study that has something to show soon, and would go on for hours."""
+    task.write("ranks", "1-28")
+    task.write("landmarks", "100-2000:50")
+    set_choices(task.choices, permutations=5000)
+
+
+# What is chosen ------------------------------------------------------------------------------------------------
+
+
+def test_a_range_knows_what_it_may_hold():
+    swept = studying.Range("Ranks", "8-10", "Numbers.", least=8)
+    assert swept.read(swept.default) == [8, 9, 10]
+    assert swept.read("8:12:2") == [8, 10, 12]
+    assert all(type(value) is int for value in swept.read("8-10"))
+    for text, words in (
+        ("7", "7 is too small: take at least 8"),
+        ("8.5", r"8\.5 is no whole number"),
+        ("8-9000000000", "more than a study can show: take at most 500"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            swept.read(text)
+    assert studying.Range("σ", "0-1", "Numbers.", least=0, whole=False).read("0-1:0.5") == [0, 0.5, 1]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "words"),
+    [
+        ("ranks", "2, many", 'Ranks: "many" is no number'),
+        ("landmarks", "4", "Landmarks: 4 is too small: take at least 20"),
+    ],
+)
+def test_ranges_that_cannot_be_read_give_their_reason(landscape, name, text, words):
+    assert landscape.state == "ready"
+    landscape.write(name, text)
+    assert words in landscape.why_not()
+    assert landscape.state == "empty"
+    landscape.run()
+    assert not landscape.busy
+
+
+def test_the_two_studies_share_sides_but_not_ranges(session, model):
+    session.choices.sides.tick([model.layers["one"], model.layers["three"]], [model.layers["two"]])
+    assert session.landscape.layers() == session.smoothing.layers()
+    session.landscape.write("ranks", "3")
+    assert session.smoothing.texts["ranks"] == "2, 5-15:5"
+
+
+def test_a_smoothing_study_refuses_finished_outlines(session, model):
+    shapes = model.add_shapes([np.array([[0, 0], [0, 9], [9, 9]])], shape_type="polygon", name="drawn")
+    session.choices.sides.choose([shapes], [model.layers["two"]])
+    assert '"drawn" holds finished outlines' in session.smoothing.why_not()
+    assert session.landscape.why_not() == ""
+
+
+def test_a_smoothing_study_refuses_methods_with_common_boundaries(session):
+    set_choices(session.choices, method="boundaries")
+    assert "share a boundary" in session.smoothing.why_not()
+    assert session.landscape.why_not() == ""
+
+
+# Results -------------------------------------------------------------------------------------------------------
+
+
+def test_a_run_ends_with_the_landscape_of_the_two_layers(landscape, model, qtbot):
+    result = run(landscape, qtbot)
+    a, b = (extract_curves(model.layers[name].data) for name in ("one", "two"))
+    settings = landscape.choices.settings
+    expected = decision_landscape(a, b, ranks=[2, 5, 10, 15], landmarks=[24, 40], settings=settings)
+    np.testing.assert_array_equal(result.mmd, expected.mmd)
+    assert result.complete
+    assert landscape.state == "done"
+    assert landscape.answer == result.summary()
+
+
+def test_curves_left_out_by_hand_are_left_out_of_a_landscape(landscape, model, qtbot):
+    choices = landscape.choices
+    run(landscape, qtbot)
+    choices.exclusions.toggle(model.layers["one"], "3", choices.recipe)
+    assert landscape.changed_since() == ["the choice of excluded curves was changed"]
+    assert run(landscape, qtbot).sizes == (15, 16)
+    assert landscape.state == "done"
+
+
+def test_curves_left_out_by_hand_make_no_difference_to_a_smoothing_study(smoothing, model, qtbot):
+    run(smoothing, qtbot)
+    smoothing.choices.exclusions.toggle(model.layers["one"], "3", smoothing.choices.recipe)
+    assert smoothing.state == "done"
+
+
+def test_a_smoothing_study_of_groups_ends_with_a_recommendation(smoothing, model, qtbot):
+    smoothing.choices.sides.tick([model.layers["one"], model.layers["three"]], [model.layers["two"]])
+    smoothing.write("sigmas", "0-3")
+    result = run(smoothing, qtbot)
+    assert result.complete
+    assert result.sigmas.tolist() == [0, 1, 2, 3]
+    assert result.sizes[:, 0].tolist() == [32] * 4
+    assert smoothing.answer == result.summary()
+
+
+def test_objects_merge_when_images_are_smoothed_as_a_whole(smoothing, model, qtbot):
+    crowded = np.zeros((120, 120), dtype=np.int32)
+    for index in range(16):
+        row, column = divmod(index, 4)
+        crowded[10 + row * 25 : 30 + row * 25, 10 + column * 24 : 32 + column * 24] = index + 1
+    model.layers["one"].data = crowded
+    smoothing.write("sigmas", "3")
+    apart = run(smoothing, qtbot).sizes[0, 0]
+    smoothing.set_merge(True)
+    assert run(smoothing, qtbot).sizes[0, 0] < apart == 16
+
+
+def test_pixel_sizes_that_differ_are_refused_unless_the_recipe_sets_one(smoothing, model, qtbot):
+    model.layers["two"].scale = (0.5, 0.5)
+    assert run(smoothing, qtbot) is None
+    assert "The pixel sizes differ (one: 1 × 1 pixel, two: 0.5 × 0.5 pixel)" in smoothing.answer
+    set_choices(smoothing.choices, pixel_size=0.2, unit="nm")
+    assert run(smoothing, qtbot).complete
+
+
+def test_errors_end_in_words(landscape, model, qtbot):
+    model.layers["two"].data = np.zeros((50, 50), dtype=np.int32)
+    run(landscape, qtbot)
+    assert "⚠ two has no usable outline" in landscape.answer
+    assert landscape.state == "error"
+
+
+def test_an_image_that_cannot_be_segmented_is_named(smoothing, model, qtbot):
+    model.layers["three"].data = np.full((50, 50), np.nan)
+    smoothing.choices.sides.choose([model.layers["three"]], [model.layers["two"]])
+    run(smoothing, qtbot)
+    assert smoothing.answer.startswith("⚠ three: ")
+
+
+def test_a_part_is_drawn_only_where_there_are_parts(landscape, qtbot):
+    landscape.draw("raw")
+    run(landscape, qtbot)
+    assert landscape.drawn == "raw"
+    set_choices(landscape.choices, coordinates="normalized")
+    run(landscape, qtbot)
+    assert landscape.drawn == "undulation"
+
+
+# Whether results hold ------------------------------------------------------------------------------------------
+
+
+def test_a_landscape_says_what_has_changed_and_holds_again_when_it_is_undone(landscape, session, model, qtbot):
+    choices = session.choices
+    first = run(landscape, qtbot)
+    written = landscape.texts["ranks"]
+    pixels = model.layers["one"].data
+    for change, back, words in (
+        (
+            lambda: landscape.write("ranks", "2, 5"),
+            lambda: landscape.write("ranks", written.replace(" ", "")),
+            f'the range "Ranks"{CHANGED}',
+        ),
+        (
+            lambda: landscape.write("ranks", "many"),
+            lambda: landscape.write("ranks", written),
+            "no number or range",
+        ),
+        (
+            lambda: set_choices(choices, permutations=199),
+            lambda: set_choices(choices, permutations=99),
+            "permutations was 99 and is 199",
+        ),
+        (choices.sides.swap, choices.sides.swap, "other layers are chosen"),
+        (
+            lambda: setattr(model.layers["one"], "data", labels_of(7)),
+            lambda: setattr(model.layers["one"], "data", pixels),
+            f"one{CHANGED}",
+        ),
+    ):
+        told = []
+        landscape.changed.connect(lambda told=told: told.append(landscape.changed_since()))
+        change()
+        qtbot.waitUntil(lambda told=told: bool(told), timeout=STALE_SOON)
+        assert words in "".join(told[-1])
+        back()
+        qtbot.waitUntil(lambda told=told: told[-1] == [], timeout=STALE_SOON)
+    assert landscape.result is first
+    assert landscape.state == "done"
+
+
+def test_settings_that_a_study_sweeps_leave_its_result(landscape, smoothing, session, qtbot):
+    for task in (landscape, smoothing):
+        run(task, qtbot)
+    set_choices(session.choices, rank=7, landmarks=77)
+    assert landscape.state == smoothing.state == "done"
+    set_choices(session.choices, outline_smoothing=3.0)
+    assert smoothing.state == "done"
+    assert landscape.changed_since() == ["outline smoothing was 1.0 and is 3.0"]
+
+
+def test_merging_and_other_layers_make_a_smoothing_study_stale(smoothing, model, qtbot):
+    run(smoothing, qtbot)
+    smoothing.set_merge(True)
+    assert smoothing.changed_since() == [f'"Smooth each image as a whole"{CHANGED}']
+    smoothing.choices.sides.tick([model.layers["one"], model.layers["three"]], [model.layers["two"]])
+    assert smoothing.changed_since() == ["other layers are chosen"]
+
+
+def test_a_layer_edited_during_a_study_gives_a_result_that_is_out_of_date_at_once(landscape, model, qtbot):
+    landscape.run()
+    qtbot.waitUntil(lambda: "landmarks: " in landscape.step.name, timeout=20_000)
+    model.layers["one"].data = labels_of(7)
+    qtbot.waitUntil(lambda: not landscape.busy, timeout=60_000)
+    assert landscape.changed_since() == [f"one{CHANGED}"]
+
+
+def test_a_study_at_rest_listens_to_nothing_until_it_is_followed_again(session, landscape, model, qtbot):
+    layer = model.layers["one"]
+    before = len(layer.events.data.callbacks)
+    run(landscape, qtbot)
+    assert len(layer.events.data.callbacks) > before
+    landscape.rest()
+    session.choices.sides.swap()
+    session.choices.sides.swap()
+    assert len(layer.events.data.callbacks) == before
+    landscape.follow()
+    assert len(layer.events.data.callbacks) > before
+
+
+# Cancelling and failing ----------------------------------------------------------------------------------------
+
+
+def test_what_was_found_stays_when_a_study_is_cancelled_and_its_layers_are_watched(landscape, model, qtbot):
+    endless(landscape)
+    landscape.run()
+    qtbot.waitUntil(lambda: landscape.result is not None, timeout=60_000)
+    assert landscape.busy
+    assert landscape.answer == ""
+    landscape.cancel()
+    kept = landscape.result
+    assert not landscape.busy
+    assert kept.done_something
+    assert not kept.complete
+    assert landscape.answer.startswith("Cancelled. So far: one (16 curves) and two (16 curves)")
+    qtbot.wait(300)
+    assert landscape.result is kept
+    told = []
+    landscape.changed.connect(lambda: told.append(landscape.changed_since()))
+    model.layers["one"].data = labels_of(7)
+    qtbot.waitUntil(lambda: [f"one{CHANGED}"] in told, timeout=STALE_SOON)
+
+
+def test_a_run_cancelled_at_once_leaves_the_finished_study(landscape, qtbot):
+    before = run(landscape, qtbot)
+    landscape.write("landmarks", "100-2000:50")
+    landscape.run()
+    assert landscape.answer == "This is the result of the run before."
+    landscape.cancel()
+    assert landscape.result is before
+    assert landscape.answer == f"Cancelled. This is the result of the run before. {before.summary()}"
+    assert landscape.changed_since() == [f'the range "Landmarks"{CHANGED}']
+
+
+def test_a_first_run_cancelled_at_once_leaves_nothing(landscape):
+    landscape.run()
+    landscape.cancel()
+    assert landscape.result is None
+    assert landscape.answer == "Cancelled."
+
+
+def failing(works, *, late=True):
+    """A study that ends with an error, before it has found anything or after."""
+
+    def fail_half_way(step):
+        report(step.name, step.done, step.total, step.result)
+        if step.result is not None and step.result.done_something:
+            raise ValueError("the reason")
+
+    def work(*args, **named):
+        if late:
+            with reporting(fail_half_way):
+                works(*args, **named)
+        raise ValueError("the reason")
+
+    return work
+
+
+@pytest.mark.parametrize("late", [False, True], ids=["at once", "half way"])
+def test_a_run_that_fails_leaves_the_finished_study(landscape, qtbot, monkeypatch, late):
+    before = run(landscape, qtbot)
+    seen = []
+    landscape.progressed.connect(lambda _: seen.append(landscape.result is before))
+    monkeypatch.setattr(studying, "landscape_of", failing(studying.landscape_of, late=late))
+    run(landscape, qtbot)
+    assert (False in seen) == late
+    assert landscape.result is before
+    assert landscape.answer == f"⚠ the reason\nThis is the result of the run before. {before.summary()}"
+    assert landscape.changed_since() == []
+
+
+def test_a_first_run_that_fails_half_way_keeps_what_it_has_found(landscape, qtbot, monkeypatch):
+    monkeypatch.setattr(studying, "landscape_of", failing(studying.landscape_of))
+    assert run(landscape, qtbot).done_something
+    assert not landscape.result.complete
+    assert landscape.answer == "⚠ the reason"
+
+
+# A place of a result -------------------------------------------------------------------------------------------
+
+
+def test_a_cell_is_loaded_into_the_choices_of_all_docks(landscape, qtbot):
+    set_choices(landscape.choices, measure="arc-length", outline_smoothing=2.0)
+    result = run(landscape, qtbot)
+    set_choices(landscape.choices, measure="affine")
+    landscape.load(0, 2)
+    assert landscape.choices.settings == result.settings_at(24, 10)
+    assert landscape.choices.settings.measure == "arc-length"
+    assert landscape.choices.recipe.outline_smoothing == 2.0
+    assert landscape.state == "done"
+
+
+def test_a_sigma_is_loaded_into_the_choices_of_all_docks_in_pixels(smoothing, qtbot):
+    smoothing.write("sigmas", "0, 2.5")
+    set_choices(smoothing.choices, smoothing_unit="window")
+    assert smoothing.sigma is None
+    run(smoothing, qtbot)
+    smoothing.load(1)
+    assert smoothing.choices.recipe.outline_smoothing == smoothing.sigma == 2.5
+    assert smoothing.state == "done"

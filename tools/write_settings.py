@@ -1,0 +1,83 @@
+"""Write what is made of the declared parameters: `docs/settings.md` and napari's preferences in the manifest.
+
+Run as `python tools/write_settings.py` after a parameter of `Outlines` or `Settings` was changed; a test says when.
+"""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from napari_shape_ensembles import Outlines, Settings
+from napari_shape_ensembles.parameters import Parameter, parameters_of, when_words
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGE = ROOT / "docs" / "settings.md"
+MANIFEST = ROOT / "src" / "napari_shape_ensembles" / "napari.yaml"
+# Settings of a comparison whose first value napari's preferences can say.
+PREFERRED = ("significance", "permutations", "landmarks", "rank")
+
+_HEAD = """# All settings
+
+Every choice from an image to the answer, with its default and range. The same names are arguments of `Outlines(...)`
+and `Settings(...)`, entries of the tables `[outlines]` and `[analysis]` in a [file of settings](files.md#settings),
+and options of the [command line](files.md#the-command-line) (`min_area` is `--min-area`). The docks show them in the
+same groups. *This page is written by `tools/write_settings.py` from the declarations in the code.*
+"""
+_BLOCK = re.compile(r"(?<=      title: Comparison\n      properties:\n).*?(?=        colormap:\n)", re.DOTALL)
+
+
+def page() -> str:
+    """The page of the documentation."""
+    parts = [_HEAD]
+    for cls, title in ((Outlines, "From image to outlines: `Outlines`"), (Settings, "The comparison: `Settings`")):
+        parts.append(f"## {title}\n")
+        declared = parameters_of(cls)
+        for group in dict.fromkeys(item.group for item in declared.values()):
+            rows = [_row(cls, item) for item in declared.values() if item.group == group]
+            head = ["| name | default | range | meaning |", "|---|---|---|---|"]
+            parts.append("\n".join([f"### {group}\n", *head, *rows, ""]))
+    return "\n".join(parts)
+
+
+def _row(cls: type[Any], declared: Parameter) -> str:
+    default = "" if declared.default is None else f"`{declared.default}`"
+    if declared.choices:
+        kind = ", ".join(f"`{value}`" for value in declared.choices) + ", or a number" * (int in declared.kinds)
+    else:
+        words = "on or off" if declared.kind is bool else "text" if declared.kind is str else declared.range
+        kind = f"{words.removeprefix('of ')} {declared.unit}".strip()
+    when = when_words(cls, declared.name)
+    meaning = declared.help + (f" *{when[0].upper()}{when[1:]}.*" if when else "")
+    return f"| `{declared.name}` | {default} | {kind} | {meaning} |"
+
+
+def preferences() -> str:
+    """The lines of the manifest that declare napari's preferences of a comparison."""
+    return "".join(line for name in PREFERRED for line in _property(parameters_of(Settings)[name]))
+
+
+def _property(declared: Parameter) -> Iterator[str]:
+    # napari's form knows closed ranges only.
+    end = 10.0 ** -(declared.decimals or 0)
+    least = declared.least if declared.above is None else declared.above + end
+    most = declared.most if declared.below is None else declared.below - end
+    yield f"        {declared.name}:\n"
+    yield f"          type: {'integer' if declared.kind is int else 'number'}\n"
+    yield f"          default: {declared.default}\n"
+    yield f"          minimum: {least}\n"
+    if most is not None:
+        yield f"          maximum: {most}\n"
+    yield f"          title: {declared.label}\n"
+    yield f'          description: "{declared.help}"\n'
+
+
+def manifest() -> str:
+    """The manifest with these preferences."""
+    return _BLOCK.sub(lambda _: preferences(), MANIFEST.read_text(encoding="utf-8"))
+
+
+if __name__ == "__main__":
+    for path, text in ((PAGE, page()), (MANIFEST, manifest())):
+        path.write_text(text, encoding="utf-8")
+        print(f"written: {path.relative_to(ROOT)}")
