@@ -5,6 +5,7 @@ virtual one.
 """
 
 import argparse
+from dataclasses import replace
 from pathlib import Path
 
 import napari
@@ -228,7 +229,7 @@ def draw_studies(out):
             viewer = opened(theme)
             viewer.open_sample(PLUGIN, "simulated_treatment")
             dock = dock_of(viewer, title)
-            dock.settings.load({"permutations": 200})
+            dock.session.choices.settings = replace(dock.session.choices.settings, permutations=200)
             dock.ranges["ranks"].setText("5, 20-100:20")
             dock.ranges["landmarks"].setText("100, 200")
             if "sigmas" in dock.ranges:
