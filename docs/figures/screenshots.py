@@ -216,8 +216,8 @@ def draw_shape_space(out):
         compare = compared(viewer)
         dock = dock_of(viewer, "Shape space")
         compare.parentWidget().close()
-        dock.explain_button.click()
-        wait(dock.runner.ended)
+        dock.run_button.click()
+        wait(dock.finished)
         window_picture(viewer, "shape-space" if theme == "dark" else "shape-space-light", out)
         viewer.close()
 
