@@ -1,10 +1,13 @@
-"""Draws docs/images/dock-*.png: every dock in napari, and *Compare shapes* in each of its states, dark and light.
+"""Draws docs/images/dock-*.png: every dock in a small napari window, and *Compare shapes* in each of its states.
+
+All are drawn in the dark and in the light theme.
 
 Run as ``sh tools/run.sh script docs/figures/screenshots.py [--only states] [--out FOLDER]``; without a screen it uses a
 virtual one.
 """
 
 import argparse
+from dataclasses import replace
 from pathlib import Path
 
 import napari
@@ -31,7 +34,7 @@ def wait(signal=None, milliseconds=600):
     loop.exec()
 
 
-def opened(theme, size=(1500, 1000)):
+def opened(theme, size=(1280, 800)):
     """A viewer in a theme."""
     get_settings().appearance.theme = theme
     viewer = napari.Viewer(title="Shape ensembles")
@@ -85,18 +88,18 @@ def states(theme, width):
     viewer.open_sample(PLUGIN, "simulated_treatment")
     keep("ready")
     dock.run_button.click()
-    keep_running = dock.grab
     wait(milliseconds=250)
-    pictures["running"] = keep_running().toImage()
+    pictures["running"] = dock.grab().toImage()
     wait(dock.finished)
     keep("done")
-    dock.settings.controls["rank"].setValue(20)
+    choices = dock.session.choices
+    choices.settings = replace(choices.settings, rank=20)
     keep("stale")
     viewer.layers.clear()
     for name in "ab":
         viewer.add_image(np.ones((80, 80)), name=f"empty field {name}")
     dock.run_button.click()
-    if dock.runner.busy:
+    if dock.busy:
         wait(dock.finished)
     keep("error")
     viewer.layers.clear()
@@ -178,8 +181,9 @@ def draw_several(out):
         quarters(viewer)
         dock = dock_of(viewer, "Compare shapes")
         layers = {layer.name: layer for layer in viewer.layers}
-        dock.sides.choose(*([layers[f"{row} {side}"] for row in ("upper", "lower")] for side in ("left", "right")))
-        dock.settings.load({"min_area": 200})
+        choices = dock.session.choices
+        choices.sides.choose(*([layers[f"{row} {side}"] for row in ("upper", "lower")] for side in ("left", "right")))
+        choices.recipe = replace(choices.recipe, min_area=200)
         dock.run_button.click()
         wait(dock.finished)
         dock.results.side_by_side.click()
@@ -216,7 +220,7 @@ def draw_shape_space(out):
         dock = dock_of(viewer, "Shape space")
         compare.parentWidget().close()
         dock.explain_button.click()
-        wait(dock.runner.ended)
+        wait(dock.finished)
         window_picture(viewer, "shape-space" if theme == "dark" else "shape-space-light", out)
         viewer.close()
 
@@ -228,7 +232,8 @@ def draw_studies(out):
             viewer = opened(theme)
             viewer.open_sample(PLUGIN, "simulated_treatment")
             dock = dock_of(viewer, title)
-            dock.settings.load({"permutations": 200})
+            choices = dock.session.choices
+            choices.settings = replace(choices.settings, permutations=200)
             dock.ranges["ranks"].setText("5, 20-100:20")
             dock.ranges["landmarks"].setText("100, 200")
             if "sigmas" in dock.ranges:
