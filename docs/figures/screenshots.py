@@ -215,7 +215,7 @@ def draw_shape_space(out):
     """Why two images differ."""
     for theme in THEMES:
         viewer = opened(theme)
-        viewer.open_sample(PLUGIN, "both_differences")
+        viewer.open_sample(PLUGIN, "simulated_rolling")
         compare = compared(viewer)
         dock = dock_of(viewer, "Shape space")
         compare.parentWidget().close()
