@@ -58,8 +58,8 @@ def window_picture(viewer, name, out):
 
 
 def made_small(path):
-    """256 colours are enough for a window, and take a third of the space."""
-    Image.open(path).convert("RGB").quantize(256, dither=Image.Dither.NONE).save(path, optimize=True)
+    """256 colors, refined so that those of color bars are among them, take a third of the space."""
+    Image.open(path).convert("RGB").quantize(256, kmeans=2, dither=Image.Dither.NONE).save(path, optimize=True)
 
 
 def compared(viewer):
@@ -162,6 +162,7 @@ def draw_compare(out):
         dock = compared(viewer)
         window_picture(viewer, f"dock-compare-{theme}", out)
         dock.results.explore.click()
+        dock.comparison.selection.pick([int(np.argmax(dock.result.distances["undulation"]))])
         wait(milliseconds=1500)
         window_picture(viewer, f"dock-curves-{theme}", out)
         viewer.close()
@@ -198,7 +199,9 @@ def draw_segment(out):
         viewer = opened(theme)
         viewer.add_image(coins(), name="coins")
         dock = dock_of(viewer, "Segment curves")
-        wait(dock.previewed)
+        choices = dock.session.choices
+        choices.recipe = replace(choices.recipe, background=60, smoothing=2, min_size=200, min_area=500)
+        wait(dock.previewed, 1000)
         window_picture(viewer, f"dock-segment-{theme}", out)
         dock.commit_button.click()
         wait(dock.finished)
@@ -207,6 +210,8 @@ def draw_segment(out):
         inspect.inspection.a.choose(viewer.layers["coins labels"])
         inspect.inspect_button.click()
         wait(inspect.finished)
+        for name in ("coins labels", "coins outlines"):  # so that no colors but those of the scores are seen
+            viewer.layers[name].visible = False
         window_picture(viewer, f"dock-inspect-{theme}", out)
         viewer.close()
 
@@ -219,7 +224,7 @@ def draw_shape_space(out):
         compare = compared(viewer)
         dock = dock_of(viewer, "Shape space")
         compare.parentWidget().close()
-        dock.explain_button.click()
+        dock.run_button.click()
         wait(dock.finished)
         window_picture(viewer, "shape-space" if theme == "dark" else "shape-space-light", out)
         viewer.close()
