@@ -1,4 +1,4 @@
-"""Draws docs/images/dock-*.png: every dock in a small napari window, and *Compare shapes* in each of its states.
+"""Draws docs/images/dock-*.png: every dock in a napari window, and *Compare shapes* in each of its states.
 
 All are drawn in the dark and in the light theme.
 
@@ -58,8 +58,9 @@ def window_picture(viewer, name, out):
 
 
 def made_small(path):
-    """256 colors, refined so that those of color bars are among them, take a third of the space."""
-    Image.open(path).convert("RGB").quantize(256, kmeans=2, dither=Image.Dither.NONE).save(path, optimize=True)
+    """256 colors, the rare ones of color bars among them, are enough for a window and take a third of the space."""
+    picture = Image.open(path).convert("RGB")
+    picture.quantize(256, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE).save(path, optimize=True)
 
 
 def compared(viewer):
@@ -234,7 +235,7 @@ def draw_studies(out):
     """Both docks of studies."""
     for theme in THEMES:
         for title, name in (("Decision landscape", "landscape"), ("Smoothing study", "smoothing")):
-            viewer = opened(theme)
+            viewer = opened(theme, (1280, 1000))  # so that controls and plot are both in sight
             viewer.open_sample(PLUGIN, "simulated_treatment")
             dock = dock_of(viewer, title)
             choices = dock.session.choices
