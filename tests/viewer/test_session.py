@@ -82,6 +82,20 @@ def test_the_first_two_layers_are_chosen_and_two_that_are_selected_become_a_and_
     assert names(sides.chosen()) == [["one"], ["two"]]
 
 
+def test_two_layers_of_one_kind_are_chosen_where_there_are_several(model, qapp):
+    with_images(model)
+    box = [[0, 0], [0, 9], [9, 9], [9, 0]]
+    for name in ("drawn one", "drawn two"):
+        model.add_shapes([box], name=name)
+    session = Session.of(model)
+    session.attach()
+    assert names(session.choices.sides.chosen()) == [["drawn one"], ["drawn two"]]
+    model.layers.remove("drawn one")
+    model.layers.remove("drawn two")
+    assert names(session.choices.sides.chosen()) == [["one"], ["two"]]
+    session.detach()
+
+
 def test_without_two_layers_it_says_what_to_open(session, model):
     model.layers.remove("one")
     assert "Open two images" in session.comparison.why_not()
