@@ -190,6 +190,7 @@ def draw_several(out):
         wait(dock.finished)
         dock.results.side_by_side.click()
         wait()
+        dock.scroll.verticalScrollBar().setValue(0)  # to the ticks
         window_picture(viewer, f"dock-several-{theme}", out)
         viewer.close()
 
