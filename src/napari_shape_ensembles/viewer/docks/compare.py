@@ -131,7 +131,7 @@ class CompareShapes(SamplesDock):
     def show_progress(self, step: Any) -> None:
         """Show the step under way; of a task beside its button too, which may be far from the progress bar."""
         super().show_progress(step)
-        if not self.task.running:
+        if not self.task.running and self.task.runner.working:
             self.results.note(f"{self.step.text()} Esc cancels.")
 
     def _release_side_by_side(self) -> None:
