@@ -120,10 +120,10 @@ def level_table(pool, options):
 CHANGES = {
     "10 % larger": {"size": 1.1},
     "20 % larger": {"size": 1.2},
-    "drawn out by 15 %": {"stretch": 1.15},
-    "drawn out by 30 %": {"stretch": 1.3},
-    "waves 5 to 9 half as high again": {"rough": 1.5},
-    "waves 5 to 9 twice as high": {"rough": 2.0},
+    "elongated by 15 %": {"stretch": 1.15},
+    "elongated by 30 %": {"stretch": 1.3},
+    "Fourier modes 5–9, amplitude + 50 %": {"rough": 1.5},
+    "Fourier modes 5–9, amplitude + 100 %": {"rough": 2.0},
 }
 
 

@@ -38,7 +38,7 @@ Every curve has a distance from the mean shape; the most unusual ones come first
 ---
 result.distances.sort_values("product", ascending=False).head()
 ---
-The same painting as in napari, drawn by matplotlib. With a viewer, `result.to_layers(viewer)` adds the two layers.
+The same colors as in napari, drawn by Matplotlib. With a viewer, `result.to_layers(viewer)` adds the two layers.
 ---
 %matplotlib inline
 import numpy as np
@@ -152,7 +152,7 @@ for seed in (0, 1):
         ensembles.append(extract_curves(segment(image), scale=scale, unit=pair.unit, name=f"{name} {seed}"))
 ensembles
 ---
-Does the answer hang on the rank or the number of landmarks? Every cell is a comparison.
+Does the answer depend on the rank or the number of landmarks? Every cell is a comparison.
 ---
 settings = Settings(permutations=500)
 ranks, landmarks = [5, 10, 20, 40, 80, 150], [100, 200, 300]
@@ -177,7 +177,7 @@ pairs = all_pairs(ensembles, settings, executor=client)
 print(pairs.summary())
 pairs.table()
 ---
-When done, let the cluster go.
+Finally, close the cluster.
 ---
 client.close()
 cluster.close()

@@ -18,9 +18,9 @@ from napari_shape_ensembles.samples import simulated_fields, simulated_rolling, 
 DOCS = Path(__file__).resolve().parents[1]
 HEAD = """# Why they differ: real and simulated pairs
 
-Every pair of the [gallery](gallery.md), explained by `explain`, with the proof by `resynthesis`. This page and its
-pictures are written by `python docs/figures/explanations.py`; [explanations.md](explanations.md) says what the numbers
-mean. The curves shown are those with the largest witness function: typical of one side and not of the other.
+Every pair of the [gallery](gallery.md), explained by `explain`, with the control experiment of `resynthesis`. This page
+and its pictures are written by `python docs/figures/explanations.py`; [explanations.md](explanations.md) says what the
+numbers mean. The curves shown are those with the largest witness function: typical of one side and not of the other.
 """
 # What to make of each explanation, by heading.
 READING = {

@@ -64,7 +64,7 @@ def pairs():
     )
     yield (
         "Ice grains, two halves alike",
-        "The two halves of the same map, both smoothed. Nothing should tell them apart.",
+        "The two halves of the same map, both smoothed. No difference is expected.",
         grains("hlf1_smooth5", "half 1, smoothed"),
         grains("hlf2_smooth5", "half 2, smoothed"),
     )

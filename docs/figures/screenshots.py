@@ -1,4 +1,6 @@
-"""Draws docs/images/dock-*.png: every dock in napari, and *Compare shapes* in each of its states, dark and light.
+"""Draws docs/images/dock-*.png: every dock in a napari window, and *Compare shapes* in each of its states.
+
+All are drawn in the dark and in the light theme.
 
 Run as ``sh tools/run.sh script docs/figures/screenshots.py [--only states] [--out FOLDER]``; without a screen it uses a
 virtual one.
@@ -32,7 +34,7 @@ def wait(signal=None, milliseconds=600):
     loop.exec()
 
 
-def opened(theme, size=(1500, 1000)):
+def opened(theme, size=(1280, 800)):
     """A viewer in a theme."""
     get_settings().appearance.theme = theme
     viewer = napari.Viewer(title="Shape ensembles")
@@ -56,8 +58,9 @@ def window_picture(viewer, name, out):
 
 
 def made_small(path):
-    """256 colours are enough for a window, and take a third of the space."""
-    Image.open(path).convert("RGB").quantize(256, dither=Image.Dither.NONE).save(path, optimize=True)
+    """256 colors, the rare ones of color bars among them, are enough for a window and take a third of the space."""
+    picture = Image.open(path).convert("RGB")
+    picture.quantize(256, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE).save(path, optimize=True)
 
 
 def compared(viewer):
@@ -86,18 +89,18 @@ def states(theme, width):
     viewer.open_sample(PLUGIN, "simulated_treatment")
     keep("ready")
     dock.run_button.click()
-    keep_running = dock.grab
     wait(milliseconds=250)
-    pictures["running"] = keep_running().toImage()
+    pictures["running"] = dock.grab().toImage()
     wait(dock.finished)
     keep("done")
-    dock.settings.controls["rank"].setValue(20)
+    choices = dock.session.choices
+    choices.settings = replace(choices.settings, rank=20)
     keep("stale")
     viewer.layers.clear()
     for name in "ab":
         viewer.add_image(np.ones((80, 80)), name=f"empty field {name}")
     dock.run_button.click()
-    if dock.runner.busy:
+    if dock.busy:
         wait(dock.finished)
     keep("error")
     viewer.layers.clear()
@@ -160,6 +163,7 @@ def draw_compare(out):
         dock = compared(viewer)
         window_picture(viewer, f"dock-compare-{theme}", out)
         dock.results.explore.click()
+        dock.comparison.selection.pick([int(np.argmax(dock.result.distances["undulation"]))])
         wait(milliseconds=1500)
         window_picture(viewer, f"dock-curves-{theme}", out)
         viewer.close()
@@ -179,12 +183,14 @@ def draw_several(out):
         quarters(viewer)
         dock = dock_of(viewer, "Compare shapes")
         layers = {layer.name: layer for layer in viewer.layers}
-        dock.sides.choose(*([layers[f"{row} {side}"] for row in ("upper", "lower")] for side in ("left", "right")))
-        dock.settings.load({"min_area": 200})
+        choices = dock.session.choices
+        choices.sides.choose(*([layers[f"{row} {side}"] for row in ("upper", "lower")] for side in ("left", "right")))
+        choices.recipe = replace(choices.recipe, min_area=200)
         dock.run_button.click()
         wait(dock.finished)
         dock.results.side_by_side.click()
         wait()
+        dock.scroll.verticalScrollBar().setValue(0)  # to the ticks
         window_picture(viewer, f"dock-several-{theme}", out)
         viewer.close()
 
@@ -195,7 +201,9 @@ def draw_segment(out):
         viewer = opened(theme)
         viewer.add_image(coins(), name="coins")
         dock = dock_of(viewer, "Segment curves")
-        wait(dock.previewed)
+        choices = dock.session.choices
+        choices.recipe = replace(choices.recipe, background=60, smoothing=2, min_size=200, min_area=500)
+        wait(dock.previewed, 1000)
         window_picture(viewer, f"dock-segment-{theme}", out)
         dock.commit_button.click()
         wait(dock.finished)
@@ -204,6 +212,8 @@ def draw_segment(out):
         inspect.inspection.a.choose(viewer.layers["coins labels"])
         inspect.inspect_button.click()
         wait(inspect.finished)
+        for name in ("coins labels", "coins outlines"):  # so that no colors but those of the scores are seen
+            viewer.layers[name].visible = False
         window_picture(viewer, f"dock-inspect-{theme}", out)
         viewer.close()
 
@@ -212,7 +222,7 @@ def draw_shape_space(out):
     """Why two images differ."""
     for theme in THEMES:
         viewer = opened(theme)
-        viewer.open_sample(PLUGIN, "both_differences")
+        viewer.open_sample(PLUGIN, "simulated_rolling")
         compare = compared(viewer)
         dock = dock_of(viewer, "Shape space")
         compare.parentWidget().close()
@@ -226,10 +236,11 @@ def draw_studies(out):
     """Both docks of studies."""
     for theme in THEMES:
         for title, name in (("Decision landscape", "landscape"), ("Smoothing study", "smoothing")):
-            viewer = opened(theme)
+            viewer = opened(theme, (1280, 1000))  # so that controls and plot are both in sight
             viewer.open_sample(PLUGIN, "simulated_treatment")
             dock = dock_of(viewer, title)
-            dock.session.choices.settings = replace(dock.session.choices.settings, permutations=200)
+            choices = dock.session.choices
+            choices.settings = replace(choices.settings, permutations=200)
             dock.ranges["ranks"].setText("5, 20-100:20")
             dock.ranges["landmarks"].setText("100, 200")
             if "sigmas" in dock.ranges:

@@ -56,10 +56,10 @@ class Answer(StrEnum):
 
 A = Annotated[Path, typer.Argument(help="Image, or file of curves; with --groups a folder of them.")]
 B = Annotated[Path, typer.Argument(help="The same, to compare with.")]
-Out = Annotated[Path, typer.Option("--out", "-o", help="Folder for the results; made where there is none.")]
+Out = Annotated[Path, typer.Option("--out", "-o", help="Folder for the results; created if missing.")]
 SettingsPath = Annotated[Path | None, typer.Option("--settings", help="TOML file, the same as the docks save.")]
 Groups = Annotated[bool, typer.Option("--groups", help="A and B are folders, each one sample of several images.")]
-Labels = Annotated[bool, typer.Option("--labels", help="Images hold labels or masks: they are not segmented.")]
+Labels = Annotated[bool, typer.Option("--labels", help="Treat images as labels or masks: they are not segmented.")]
 FailOn = Annotated[
     list[Answer] | None,
     typer.Option("--fail-on", help="Exit with 1 for this answer; may be given several times."),

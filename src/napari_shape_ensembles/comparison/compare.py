@@ -154,7 +154,8 @@ class Comparison:
             found.append(f"The tests are approximate: {self.undulation.approximation}.")
         far = int((np.linalg.norm(self.t, axis=1) > _FAR).sum())
         if far:
-            found.append(f"{far} curve(s) lie more than π/4 from the mean undulation: look at them first.")
+            lie = "lies" if far == 1 else "lie"
+            found.append(f"{counted(far, 'curve')} {lie} more than π/4 from the mean undulation: look there first.")
         if self.ambiguous > _MANY * len(self.t):
             archetype = "archetype, nearly symmetric itself," if self.archetype_is_ambiguous else "archetype"
             found.append(

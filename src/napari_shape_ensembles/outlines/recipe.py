@@ -313,7 +313,7 @@ class Recipe:
     )
     pixel_size: float | tuple[float, float] | None = parameter(
         None,
-        "Side, or height and width, of a pixel in `unit`, in place of what the image states.",
+        "Side, or height and width, of a pixel in `unit`; overrides the image's metadata.",
         above=0,
         group=_PIXEL,
     )

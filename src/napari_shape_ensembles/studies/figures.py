@@ -132,7 +132,7 @@ def plot_landscape(
     plot_ambiguity(landscape, axes[2], test=test)
     for ax in axes[:2]:
         ax.set_xlabel("")
-    axes[1].figure.colorbar(axes[1].images[0], ax=list(axes), label="MMD", fraction=0.04, pad=0.01)
+    axes[1].figure.colorbar(axes[1].images[0], ax=axes[1], label="MMD", pad=0.02, aspect=12)
     return axes
 
 

@@ -15,7 +15,7 @@ from .docks.compare import CompareShapes
 
 PLUGIN = "napari-shape-ensembles"
 IMAGES, OUTLINES = "powder", "powder_outlines"
-_WINDOW = (1500, 1100)
+_WINDOW = (1500, 900)
 
 
 def main(arguments: list[str] | None = None) -> int:

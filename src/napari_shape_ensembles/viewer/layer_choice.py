@@ -21,6 +21,7 @@ from qtpy.QtWidgets import (
 
 from .choices import Sides, by_name
 from .chosen_layer import ChosenLayer
+from .panels.fonts import with_label_font
 from .panels.widgets import NarrowList, once, tip, with_clear_boxes
 
 _LINES = 4
@@ -204,6 +205,7 @@ class TickLists(QWidget):
 
 def _ticked_list(side: str) -> QListWidget:
     group = QListWidget()
+    with_label_font(group)
     with_clear_boxes(group)
     group.setToolTip(f"Layers of sample {side}: tick one or more.")
     group.setAccessibleName(f"Layers of sample {side}")

@@ -68,7 +68,7 @@ class InspectCurves(Dock):
         self.message, self.verdict, self.verdict_again = wrapped(), wrapped(), wrapped()
         self.table = _table()
         self.colorbar = ColorBar()
-        self.colorbar.setToolTip("Score by which the curves are filled; the larger, the more suspicious.")
+        self.colorbar.setToolTip("Score by which the curves are colored; the larger, the more suspicious.")
         self.again_button = QPushButton("Compare without the &excluded")
         self.again_button.setToolTip("Compare both layers again, without the curves that are ticked")
 
@@ -82,7 +82,7 @@ class InspectCurves(Dock):
         rows.addLayout(top)
         rows.addWidget(self.form)
         rows.addLayout(self.buttons())
-        self.score_row = column(QLabel("Curves filled by score"), self.colorbar)
+        self.score_row = column(QLabel("Curves colored by score"), self.colorbar)
         for part in (self.reason, self.step, self.progress, self.stale, self.message, self.verdict):
             rows.addWidget(part)
         rows.addWidget(self.table, 1)

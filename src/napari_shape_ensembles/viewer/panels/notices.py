@@ -53,7 +53,7 @@ class ReplacedNotice(Notice):
     """Says that an unsaved result was replaced; its button brings it back."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__("Undo", "Show the result again that was there before the file was opened", parent)
+        super().__init__("Undo", "Show the previous result again", parent)
 
     def show_kept(self, shown: Shown | None) -> None:
         """Say which result is kept; None for none."""
