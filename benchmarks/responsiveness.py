@@ -11,16 +11,19 @@ import argparse
 import gc
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
 from napari.components import ViewerModel
-from napari_shape_ensembles.studies.steps import run_jobs
-from napari_shape_ensembles.viewer.compare_dock import CompareShapes
 from qtpy.QtCore import QEventLoop, QTimer
 from qtpy.QtWidgets import QApplication
 
-from napari_shape_ensembles.viewer.landscape_dock import LandscapeDock
+from napari_shape_ensembles import Settings
+from napari_shape_ensembles.progress import Stopped, reporting
+from napari_shape_ensembles.studies.jobs import run_jobs
+from napari_shape_ensembles.viewer.docks.compare import CompareShapes
+from napari_shape_ensembles.viewer.docks.landscape import LandscapeDock
 from viewer import outlines
 
 LATER = (0.1, 0.3, 1.0, 2.0)
@@ -48,7 +51,7 @@ def pauses(dock):
     Less what other programs took: the time in line for a processor in which none of this process's threads had it.
     """
     ticks, busy, timer = [moment()], [], QTimer()
-    timer.timeout.connect(lambda: (ticks.append(moment()), busy.append(dock.runner.busy)))
+    timer.timeout.connect(lambda: (ticks.append(moment()), busy.append(dock.busy)))
     timer.start(5)
     to_the_end(dock, dock.run_button.click)
     QApplication.processEvents()
@@ -68,17 +71,15 @@ def ends_within(dock, after):
 
 def left_within():
     """Seconds until a study on an executor is left while an item of 0.2 s is under way."""
+    ended = []
+    with ThreadPoolExecutor(1) as pool, suppress(Stopped), reporting(stop=lambda: bool(ended)):
+        run_jobs(_slow, range(50), lambda index, step: ended.append(time.perf_counter()), pool)
+    return time.perf_counter() - ended[0]
 
-    def job(item):
-        time.sleep(0.2)
-        yield item
 
-    with ThreadPoolExecutor(1) as pool:
-        results = run_jobs(job, range(50), pool)
-        next(update for update in results if update)
-        begun = time.perf_counter()
-        results.close()
-        return time.perf_counter() - begun
+def _slow(item):
+    time.sleep(0.2)
+    return item
 
 
 def cancelled(name, dock):
@@ -98,7 +99,7 @@ def main():
         model.add_shapes(list(outlines(count, seed)), shape_type="polygon", name=name) for seed, name in enumerate("AB")
     ]
     dock = CompareShapes(model)
-    dock.settings.load({"landmarks": 300, "permutations": 1000})
+    dock.session.choices.settings = Settings(landmarks=300, permutations=1000)
     gc.collect()
     for _ in range(3):
         during, after = pauses(dock)
@@ -106,10 +107,10 @@ def main():
     cancelled("comparison", dock)
     dock.close()
     dock = LandscapeDock(model)
-    dock.sides.choose(*([layer] for layer in layers))
+    dock.session.choices.sides.choose(*([layer] for layer in layers))
     dock.ranges["ranks"].setText("1-28")
     dock.ranges["landmarks"].setText("100-2000:50")
-    dock.settings.load({"permutations": 5000})
+    dock.session.choices.settings = Settings(permutations=5000)
     cancelled("landscape", dock)
     print(f"study on an executor left: {left_within():.3f} s")
 

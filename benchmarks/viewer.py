@@ -16,15 +16,15 @@ from tempfile import TemporaryDirectory
 
 import napari
 import numpy as np
-from napari_shape_ensembles.viewer.compare_dock import CompareShapes
-from napari_shape_ensembles.viewer.tasks import opening, saving
-from napari_shape_ensembles.viewer.worker import Outcome
 from qtpy.QtCore import QElapsedTimer, QEventLoop, QTimer
 from qtpy.QtWidgets import QApplication
 
 from napari_shape_ensembles import Ensemble, Settings, compare
+from napari_shape_ensembles.viewer.docks.compare import CompareShapes
 from napari_shape_ensembles.viewer.inputs import Source
 from napari_shape_ensembles.viewer.layers import curve_layers
+from napari_shape_ensembles.viewer.shown import Shown
+from napari_shape_ensembles.viewer.work import Outcome
 
 SPACING, VERTICES = 40, 150
 
@@ -80,12 +80,17 @@ def line(name, seconds):
 def adding(dock, result, sources):
     """From a finished comparison to curves on the screen."""
     built, blocked, whole = [], [], []
+    task = dock.comparison
+    basis = task.now()
     for _ in range(3):
         start = now()
         layers = curve_layers(result, sources)
         made = now()
-        dock._end(Outcome(result, layers))
-        while dock.runner.busy:
+        task.start(  # as if the two images had been compared
+            lambda layers=layers: Outcome(result, layers, sources),
+            lambda outcome: task.showing(Shown.of_run(outcome.result, basis, outcome.sources)),
+        )
+        while dock.busy:
             painted()
         ended = now()
         painted()
@@ -110,7 +115,7 @@ def switching(dock):
 def hovering(viewer, dock, seed=0):
     """What the layer under the mouse costs."""
     rng = np.random.default_rng(seed)
-    layer = list(dock.curves)[-1]
+    layer = list(dock.comparison.curves)[-1]
     low, high = layer.extent.world
     spots = rng.uniform(low, high, (200, 2))
     taken = []
@@ -125,26 +130,26 @@ def hovering(viewer, dock, seed=0):
 
 def picking(dock):
     """What picking curves costs, in all views at once."""
-    dock.views.open_explorer()
-    explorer, total = dock.views.explorer, len(dock.result.a) + len(dock.result.b)
+    dock.curve_window.open()
+    explorer, total = dock.curve_window.explorer, len(dock.result.a) + len(dock.result.b)
     painted()
     rng = np.random.default_rng(0)
-    for count in (1, 100, 1000):
+    for count in (count for count in (1, 100, 1000) if count <= total):
         rows = [rng.choice(total, count, replace=False) for _ in range(9)]
         for page, name in enumerate(("scatter", "table")):
             explorer.tabs.setCurrentIndex(page)
             painted()
-            alone, whole = timed(lambda turn, rows=rows: dock.views.selection.pick(rows[turn]))
+            alone, whole = timed(lambda turn, rows=rows: dock.comparison.selection.pick(rows[turn]))
             line(f"{count} curves picked, {name} in front: call", alone)
             line(f"{count} curves picked, {name} in front: painted", whole)
     explorer.parentWidget().hide()
-    dock.views.selection.pick([])
+    dock.comparison.selection.pick([])
 
 
 def blocked(dock, what, start):
     """Print the longest times between two ticks of a 5 ms timer from the start of something to half a second after."""
     loop, timer, clock, gaps = QEventLoop(), QTimer(), QElapsedTimer(), []
-    timer.timeout.connect(lambda: gaps.append((clock.restart(), dock.step.text(), dock.runner.busy)))
+    timer.timeout.connect(lambda: gaps.append((clock.restart(), dock.step.text(), dock.busy)))
     painted()
     quit_soon = partial(QTimer.singleShot, 500, loop.quit)
     dock.finished.connect(quit_soon)
@@ -170,9 +175,8 @@ def stalls(viewer, curves):
     blocked(dock, "a whole run", dock.run)
     with TemporaryDirectory() as folder:
         path = Path(folder) / "pair.comparison.npz"
-        save = partial(saving, dock.shown, "product", path)
-        blocked(dock, "saving", lambda: dock.start_task(save, lambda paths: None))
-        blocked(dock, "opening", lambda: dock.start_task(partial(opening, path), dock.opened.take_up))
+        blocked(dock, "saving", lambda: dock.comparison.save(path))
+        blocked(dock, "opening", lambda: dock.comparison.open(path))
 
 
 def main():
@@ -190,7 +194,6 @@ def main():
     viewer.window.add_dock_widget(dock, name="Compare shapes")
     for name in "AB":
         viewer.add_image(np.zeros((2200, 2200), dtype=np.float32), name=name)
-    dock._next = dock._basis_of(dock.sides.chosen()), sources  # as if these two had been compared
     painted()
     print(f"{2 * count} curves of {VERTICES} vertices, napari {napari.__version__}")
     adding(dock, result, sources)
