@@ -5,6 +5,7 @@ virtual one.
 """
 
 import argparse
+from dataclasses import replace
 from pathlib import Path
 
 import napari
@@ -215,8 +216,8 @@ def draw_shape_space(out):
         compare = compared(viewer)
         dock = dock_of(viewer, "Shape space")
         compare.parentWidget().close()
-        dock.explain_button.click()
-        wait(dock.runner.ended)
+        dock.run_button.click()
+        wait(dock.finished)
         window_picture(viewer, "shape-space" if theme == "dark" else "shape-space-light", out)
         viewer.close()
 
@@ -228,7 +229,7 @@ def draw_studies(out):
             viewer = opened(theme)
             viewer.open_sample(PLUGIN, "simulated_treatment")
             dock = dock_of(viewer, title)
-            dock.settings.load({"permutations": 200})
+            dock.session.choices.settings = replace(dock.session.choices.settings, permutations=200)
             dock.ranges["ranks"].setText("5, 20-100:20")
             dock.ranges["landmarks"].setText("100, 200")
             if "sigmas" in dock.ranges:

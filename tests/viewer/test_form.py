@@ -8,7 +8,6 @@ from hypothesis import HealthCheck, given
 from hypothesis import settings as checked
 from hypothesis import strategies as st
 from napari.qt import get_stylesheet
-from napari_shape_ensembles.viewer.widgets import ScrollColumn
 from qtpy.QtCore import QPoint, QPointF, Qt
 from qtpy.QtGui import QWheelEvent
 from qtpy.QtWidgets import QApplication, QComboBox, QDoubleSpinBox, QLabel, QLineEdit
@@ -17,6 +16,7 @@ from napari_shape_ensembles.comparison import Settings
 from napari_shape_ensembles.outlines import Outlines
 from napari_shape_ensembles.parameters import check, parameter, parameters_of
 from napari_shape_ensembles.viewer.form import Form, OutlinesForm, RecipeAndSettings
+from napari_shape_ensembles.viewer.panels.widgets import ScrollColumn
 
 METHODS = tuple(parameters_of(Outlines)["method"].choices)
 LARGE = 18  # points

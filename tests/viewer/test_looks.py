@@ -75,7 +75,7 @@ def test_what_has_changed_is_told_with_names_as_they_are(named, qtbot):
 def test_what_stands_in_the_way_is_told_with_names_as_they_are(named, qtbot):
     named.sides.several.setChecked(True)
     layer = named.viewer.layers[ONE]
-    named.sides.groups.tick([layer], [layer])
+    named.session.choices.sides.tick([layer], [layer])
     assert ONE in named.reason.text()
     assert named.reason in said(named)
 

@@ -181,7 +181,7 @@ def test_b7_b8_errors_are_returned_and_workers_are_freed(qtbot):
     del failing
     qtbot.waitUntil(lambda: bool(ended), timeout=5000)
     assert "the reason" in ended[0].reason
-    qtbot.waitUntil(lambda: gc.collect() >= 0 and alive() is None, timeout=2000)
+    qtbot.waitUntil(lambda: gc.collect() >= 0 and alive() is None, timeout=20_000)
 
 
 def test_b9_areas_come_from_the_curves_not_from_the_mesh(layers, compared):
@@ -214,7 +214,7 @@ def test_b11_replaced_curves_are_freed(bare_dock, model, qtbot):
     before = [weakref.ref(layer) for layer in bare_dock.comparison.curves]
     run(bare_dock, qtbot)
     qtbot.wait(200)
-    qtbot.waitUntil(lambda: gc.collect() >= 0 and not any(ref() for ref in before), timeout=3000)
+    qtbot.waitUntil(lambda: gc.collect() >= 0 and not any(ref() for ref in before), timeout=20_000)
 
 
 def test_b12_curves_that_cannot_be_drawn_never_reach_a_layer():

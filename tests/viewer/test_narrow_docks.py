@@ -46,7 +46,7 @@ def ended(signal, button, qtbot):
 
 
 def compared(dock, qtbot):
-    dock.settings.load({"permutations": 199, "landmarks": 50, "rank": 20})
+    set_choices(dock.session.choices, permutations=199, landmarks=50, rank=20)
     ended(dock.finished, dock.run_button, qtbot)
     dock.comparison.exclude(0)
     dock.results.note("Saved comparison.npz in /a/folder/of/many/names/that/is/long")
@@ -71,7 +71,7 @@ def inspected(dock, qtbot):
 def explained(dock, qtbot):
     press(dock.open_compare, qtbot)
     compare = dock.viewer.window.add_plugin_dock_widget(PLUGIN, "Compare shapes")[1]
-    compare.settings.load({"permutations": 199, "landmarks": 50, "rank": 20})
+    set_choices(dock.session.choices, permutations=199, landmarks=50, rank=20)
     ended(compare.finished, compare.run_button, qtbot)
     compare.parentWidget().close()
     ended(dock.finished, dock.run_button, qtbot)

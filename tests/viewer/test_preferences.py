@@ -1,11 +1,13 @@
 """The plugin's part of napari's preferences."""
 
 import pytest
+from napari.components import ViewerModel
 
 from napari_shape_ensembles import Settings
+from napari_shape_ensembles.viewer.choices import PREFERRED
 from napari_shape_ensembles.viewer.color_features import COLOR_FEATURES
 from napari_shape_ensembles.viewer.preferences import PLUGIN, preferred
-from napari_shape_ensembles.viewer.settings_form import PREFERRED, SettingsForm
+from napari_shape_ensembles.viewer.session import Session
 
 settings = pytest.importorskip("napari.settings")
 
@@ -26,11 +28,10 @@ def test_their_defaults_are_those_of_the_functions(preferences):
         assert getattr(preferences, name) == getattr(Settings(), name)
 
 
-def test_the_form_starts_with_what_they_say(preferences, qtbot):
+def test_a_session_starts_with_what_they_say(preferences):
     preferences.permutations, preferences.significance = 499, 0.05
-    form = SettingsForm()
-    qtbot.addWidget(form)
-    assert (form.analysis().permutations, form.analysis().significance) == (499, 0.05)
+    settings = Session.of(ViewerModel()).choices.settings
+    assert (settings.permutations, settings.significance) == (499, 0.05)
 
 
 def test_curves_are_filled_with_the_colours_they_say(preferences):

@@ -1,5 +1,7 @@
-"""What is chosen and found in a viewer, without a screen: runs, exclusions, files, undo; what outlives its docks."""
+"""What is chosen and found in a viewer, without a screen: runs, exclusions, files, undo; and what outlives docks."""
 
+import gc
+import weakref
 from dataclasses import replace
 
 import pytest
@@ -44,6 +46,11 @@ def compared(task, qtbot):
     return ended(task, qtbot)
 
 
+def run_anew(dock, qtbot):
+    with qtbot.waitSignal(dock.finished, timeout=60_000):
+        press(dock.run_button, qtbot)
+
+
 def names(sides):
     return [[layer.name for layer in side] for side in sides]
 
@@ -57,9 +64,6 @@ def test_a_viewer_has_one_session(model, session):
 
 
 def test_a_session_goes_with_its_viewer(qapp):
-    import gc
-    import weakref
-
     gone = weakref.ref(Session.of(with_images(ViewerModel())))
     gc.collect()
     assert gone() is None
@@ -76,6 +80,20 @@ def test_the_first_two_layers_are_chosen_and_two_that_are_selected_become_a_and_
     assert names(sides.chosen()) == [["four"], ["two"]]
     model.layers.remove("four")
     assert names(sides.chosen()) == [["one"], ["two"]]
+
+
+def test_two_layers_of_one_kind_are_chosen_where_there_are_several(model, qapp):
+    with_images(model)
+    box = [[0, 0], [0, 9], [9, 9], [9, 0]]
+    for name in ("drawn one", "drawn two"):
+        model.add_shapes([box], name=name)
+    session = Session.of(model)
+    session.attach()
+    assert names(session.choices.sides.chosen()) == [["drawn one"], ["drawn two"]]
+    model.layers.remove("drawn one")
+    model.layers.remove("drawn two")
+    assert names(session.choices.sides.chosen()) == [["one"], ["two"]]
+    session.detach()
 
 
 def test_without_two_layers_it_says_what_to_open(session, model):
@@ -288,10 +306,11 @@ def test_several_images_are_pooled_and_one_is_found_again(session, comparison, m
     assert comparison.excluded_rows() == {row}
     compared(comparison, qtbot)
     assert len(comparison.result.b) == len(result.b) - 1
+    session.choices.sides.several = False
+    assert names(session.choices.sides.chosen()) == [["one"], ["image 9"]]
+    assert comparison.changed_since() == ["other layers are chosen"]
     session.choices.sides.tick([model.layers["one"]], [model.layers["one"]])
     assert "in both groups" in comparison.why_not()
-    session.choices.sides.several = False
-    assert names(session.choices.sides.chosen()) == [["one"], ["two"]] or not comparison.why_not()
 
 
 # Docks that come and go ----------------------------------------------------------------------------------------
@@ -336,3 +355,27 @@ def test_a_dock_closed_by_its_x_during_a_run_cancels_it_and_listens_no_more(dock
     assert "Cancelled" in again.results.text()
     run(again, qtbot)
     assert again.result is not None
+    with qtbot.waitSignal(dock.destroyed, timeout=5000):
+        dock.deleteLater()
+
+
+@pytest.mark.parametrize("title", ["Compare shapes", "Shape space", "Pixel size"])
+def test_a_dock_closed_by_its_x_is_let_go_of(viewer, qtbot, title):
+    with_images(viewer)
+    viewer.window._qt_window.show()
+    Session.of(viewer).choices.settings = QUICK
+    Session.of(viewer).choices.sides.follow()
+    compared(Session.of(viewer).comparison, qtbot)
+    frame, dock = viewer.window.add_plugin_dock_widget("napari-shape-ensembles", title)
+    if hasattr(dock, "run_button"):
+        run_anew(dock, qtbot)
+    gone = weakref.ref(dock)
+    button = frame.title.close_button
+    del dock, frame
+    press(button, qtbot)
+
+    def let_go():
+        gc.collect()
+        return gone() is None
+
+    qtbot.waitUntil(let_go, timeout=5000)

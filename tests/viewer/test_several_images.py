@@ -201,14 +201,14 @@ def test_an_edit_of_any_image_is_named(done, model, qtbot, name):
     image = model.layers[name]
     image.data = image.data + 1
     qtbot.waitUntil(lambda: done.state == "stale", timeout=2000)
-    assert f"{name} was changed" in done.changed_since()
+    assert f"{name} was changed" in done.task.changed_since()
 
 
 @pytest.mark.parametrize("name", ["three", "four"])
 def test_a_deleted_image_makes_the_result_stale(done, model, name):
     del model.layers[name]
     assert done.state == "stale"
-    assert done.sides.why_not() == ""
+    assert done.why_not() == ""
 
 
 @pytest.mark.parametrize("several", [True, False])
@@ -225,7 +225,7 @@ def test_ticks_do_not_come_back_by_themselves(dock, model):
     choose_several(dock.sides, [], [])
     model.add_image(spots(9), name="new")
     model.layers["one"].name = "first"
-    assert dock.sides.chosen() == ((), ())
+    assert dock.session.choices.sides.chosen() == ((), ())
 
 
 def test_a_sample_of_many_images_has_a_short_name(dock, model, qtbot, monkeypatch):
@@ -259,8 +259,8 @@ def test_images_are_pooled_in_the_order_of_their_names(model, qtbot):
     for number in (10, 2, 1):
         model.add_image(spots(number, rows=3), name=f"field {number}")
     dock = bare(model, qtbot)
-    dock.sides.choose([model.layers[f"field {number}"] for number in (10, 2)], [model.layers["field 1"]])
-    assert [layer.name for layer in dock.sides.chosen()[0]] == ["field 2", "field 10"]
+    dock.session.choices.sides.choose([model.layers[f"field {number}"] for number in (10, 2)], [model.layers["field 1"]])
+    assert [layer.name for layer in dock.session.choices.sides.chosen()[0]] == ["field 2", "field 10"]
 
 
 # Curves --------------------------------------------------------------------------------------------------------

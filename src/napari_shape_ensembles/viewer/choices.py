@@ -146,9 +146,11 @@ class Sides:
 def _pair(
     before: tuple[Sequence[Layer], Sequence[Layer]], selected: list[Layer], offered: list[Layer]
 ) -> tuple[Sequence[Layer], Sequence[Layer]]:
-    """What was chosen stays; empty places are filled from the selection, then from all, in the list's order."""
+    """What was chosen stays; empty places are filled from the selection, then by layers of its kind, in list order."""
     a, b = before
     others = [layer for layer in dict.fromkeys([*selected, *offered]) if layer not in (*a, *b)]
+    first = next(iter((*a, *b, *others)), None)
+    others.sort(key=lambda layer: (layer not in selected, layer.__class__ is not first.__class__))
     fill = sorted(others[: (not a) + (not b)], key=offered.index)
     if not a:
         a, fill = fill[:1], fill[1:]

@@ -88,7 +88,13 @@ class ComparisonTask(Task[Comparison]):
     def run(self) -> None:
         """Copy what the layers show, and compare it in the background."""
         self.noted.emit("", "")
+        self.arrived = False
         super().run()
+
+    @property
+    def running(self) -> bool:
+        """Whether a comparison is under way whose result is not there yet."""
+        return super().running and not self.arrived
 
     def work(self, sources: Sources) -> Callable[[], Outcome]:
         """All the way from copied layers to painted curves."""

@@ -15,7 +15,7 @@ from napari.layers import Image, Labels, Layer, Shapes
 from numpy.typing import NDArray
 
 from ..outlines import Ensemble, Outlines, conversion_factor
-from ..progress import report
+from ..progress import as_part, report
 
 if TYPE_CHECKING:
     from napari.components import Dims
@@ -230,8 +230,8 @@ def trace(source: Source, recipe: Outlines, steps: Iterator[int] | None = None) 
             return Ensemble(curves, name=source.name, unit=source.unit, dropped=source.left_out)
         labels = source.data
         if source.kind == "image":
-            report(f"segmenting {source.name}", next(steps))
-            labels = recipe.labels(source.data)
+            with as_part(next(steps), 0, f"segmenting {source.name}: "):
+                labels = recipe.labels(source.data)
         report(f"tracing {source.name}", next(steps))
         return recipe.trace(labels, scale=tuple(source.scale), unit=source.unit, name=source.name)
     except ValueError as error:

@@ -119,9 +119,14 @@ class Runner:
             application.aboutToQuit.connect(finish_all)
 
     @property
+    def working(self) -> bool:
+        """Whether a run is under way, or about to be, that was not cancelled."""
+        return self._job is not None or self._waiting is not None
+
+    @property
     def busy(self) -> bool:
         """Whether a run is under way that was not cancelled, or turns are left."""
-        return self._job is not None or self._waiting is not None or bool(self.turns)
+        return self.working or bool(self.turns)
 
     @property
     def threads(self) -> int:

@@ -446,7 +446,7 @@ def committed(batch: Batch, recipe: Outlines) -> Committed:
     for index, place in enumerate(places):
         name = f"{batch.source.name}{' plane ' if place else ''}{', '.join(map(str, place))}"
         try:
-            with as_part(2 * index, total, f"{name}: "):
+            with as_part(2 * index, total, f"segmenting {name}: "):
                 sheets.append(recipe.labels(np.asarray(batch.data[place])))
             report(f"tracing {name}", 2 * index + 1, total)
             ensembles.append(

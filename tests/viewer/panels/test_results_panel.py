@@ -3,10 +3,10 @@
 from dataclasses import replace
 
 import pytest
-from napari_shape_ensembles.viewer.views import Shown
 
 from napari_shape_ensembles import Ensemble
 from napari_shape_ensembles.viewer.panels.results import ROWS, ResultsPanel, TruthTable
+from napari_shape_ensembles.viewer.shown import Shown
 
 
 @pytest.fixture

@@ -84,8 +84,9 @@ class CurveExplorer(QWidget):
 
     def show_excluded(self, rows: frozenset[int]) -> None:
         """Tell which curves are excluded from the next run."""
-        self._excluded = rows
-        self._show_card()
+        if rows != self._excluded:
+            self._excluded = rows
+            self._show_card()
 
     def _draw(self) -> None:
         names = self.x.currentText(), self.y.currentText()

@@ -140,18 +140,23 @@ class Dock(QWidget):
     def show_state(self) -> None:
         """Show what is under way, whether the result holds, and the result."""
         busy = self.task.busy
-        reason = "" if busy else self.why_not()
         with keeping_focus(self, self.cancel_button if busy else self.run_button):
-            self.run_button.setEnabled(not (busy or reason))
+            self.show_reason()
             for part in (self.cancel_button, self.progress, self.step):
                 part.setVisible(busy)
-            self.reason.setText(reason)
-            self.reason.setVisible(bool(reason))
             changed = [] if self.task.running else self.task.changed_since()
             self.stale.show_changes(changed, can_run=self.can_renew())
-        if busy:
-            self.show_progress(self.task.step)
-        self.show_result()
+            if busy:
+                self.show_progress(self.task.step)
+            self.show_result()
+
+    def show_reason(self) -> None:
+        """Say why Run cannot be pressed, where it cannot."""
+        busy = self.task.busy
+        reason = "" if busy else self.why_not()
+        self.run_button.setEnabled(not (busy or reason))
+        self.reason.setText(reason)
+        self.reason.setVisible(bool(reason))
 
     def show_progress(self, step: Progress) -> None:
         """Show the step under way."""
@@ -214,7 +219,7 @@ class SamplesDock(Dock):
         self.bind(self.settings.outlines_form, "recipe")
         self.bind(self.settings.settings_form, "settings")
         self.link(choices.sides.changed, self.sides.refresh)
-        self.link(choices.sides.changed, self.show_state)
+        self.link(choices.sides.changed, self.show_reason)
 
     def attach(self) -> None:
         """Show the session as it is now, and follow it."""

@@ -1,6 +1,5 @@
 """The dock *Compare shapes*: two samples in, painted curves and a row of the truth table out."""
 
-from functools import partial
 from typing import Any
 
 from napari.components import ViewerModel
@@ -89,7 +88,7 @@ class CompareShapes(SamplesDock):
         results.help.clicked.connect(self.explain)
         results.explore.clicked.connect(self.curve_window.open)
         results.side_by_side.toggled.connect(comparison.arrange)
-        self.link(comparison.side_by_side.left, partial(results.side_by_side.setChecked, False))
+        self.link(comparison.side_by_side.left, self._release_side_by_side)
         results.check.clicked.connect(comparison.check)
         results.copy_text.clicked.connect(self.copy_text)
         results.copy_python.clicked.connect(self.copy_python)
@@ -132,8 +131,11 @@ class CompareShapes(SamplesDock):
     def show_progress(self, step: Any) -> None:
         """Show the step under way; of a task beside its button too, which may be far from the progress bar."""
         super().show_progress(step)
-        if not self.task.running:
+        if not self.task.running and self.task.runner.working:
             self.results.note(f"{self.step.text()} Esc cancels.")
+
+    def _release_side_by_side(self) -> None:
+        self.results.side_by_side.setChecked(False)
 
     def explain(self) -> None:
         """Open the help at the row that holds."""

@@ -63,6 +63,7 @@ class ShapeSpaceDock(Dock):
         column.addLayout(self.buttons())
         for part in (self.step, self.progress, self.save_report, self.panel):
             column.addWidget(part)
+        column.addStretch()  # takes the room of the explorer while that is hidden
         outer = QVBoxLayout(self)
         outer.setContentsMargins(0, 0, 0, 0)
         outer.addWidget(ScrollColumn(page))
