@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from qtpy.QtCore import Qt
 
 from docks import curves_of, opened, press, run, spots
 from napari_shape_ensembles import Outlines, Settings
@@ -35,6 +36,29 @@ def test_run_gives_its_reason_when_it_cannot_be_pressed(viewer, qtbot):
     assert not dock.reason.text()
     dock.sides.pair.b.setCurrentIndex(dock.sides.pair.a.currentIndex())
     assert "two different layers" in dock.reason.text()
+
+
+def test_what_a_form_shows_and_cannot_be_chosen_is_not_run_as_something_else(dock, qtbot):
+    method = dock.settings.controls["method"]
+    method.setCurrentIndex(method.findData("manual"))
+    assert not dock.run_button.isEnabled()
+    assert "needs a threshold" in dock.reason.text()
+    qtbot.keyClick(dock, Qt.Key.Key_Return)
+    assert not dock.busy
+    dock.settings.controls["rank"].setValue(7)
+    assert method.currentData() == "manual"
+    assert "needs a threshold" in dock.reason.text()
+    dock.settings.controls["threshold"].setValue(0.5)
+    assert dock.run_button.isEnabled()
+    assert dock.session.choices.recipe == Outlines(method="manual", threshold=0.5)
+
+
+def test_a_form_taken_back_to_what_is_chosen_can_be_run(dock):
+    method = dock.settings.controls["method"]
+    method.setCurrentIndex(method.findData("manual"))
+    method.setCurrentIndex(method.findData("otsu"))
+    assert dock.run_button.isEnabled()
+    assert not dock.reason.text()
 
 
 def test_a_run_ends_with_a_marked_row_and_painted_curves(dock, viewer, qtbot):

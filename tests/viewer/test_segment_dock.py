@@ -47,6 +47,16 @@ def committed(dock, qtbot):
     return dock.result
 
 
+def test_on_a_small_screen_the_button_stays_in_sight_whatever_is_unfolded(make_napari_viewer, qtbot):
+    viewer = make_napari_viewer(show=True)
+    viewer.add_image(spots(1), name="one")
+    dock = opened(viewer, qtbot)
+    viewer.window.resize(1280, 800)
+    assert all(section.unfolded for section in dock.form.sections.values())
+    for part in (dock.commit_button, dock.live, dock.count):
+        qtbot.waitUntil(lambda part=part: part.isVisible() and not part.visibleRegion().isEmpty(), timeout=5000)
+
+
 def test_a_preview_lies_over_the_image_before_anything_is_committed(dock, viewer):
     assert [layer.name for layer in viewer.layers] == ["one", PREVIEW]
     lines, image = viewer.layers[PREVIEW], viewer.layers["one"]

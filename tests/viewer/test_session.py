@@ -4,6 +4,7 @@ import gc
 import weakref
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from napari.components import ViewerModel
 
@@ -151,6 +152,32 @@ def test_a_run_can_be_cancelled_and_leaves_what_was_there(done, model, qtbot):
     assert done.result is before
     assert list(model.layers) == layers
     qtbot.waitUntil(lambda: not done.runner.threads, timeout=5000)
+
+
+def test_a_pixel_size_in_the_recipe_measures_and_does_not_move_the_curves(done, session, model, tmp_path, qtbot):
+    pixels, before = done.result, curves_of(model, "one").data
+    model.layers["one"].translate = (10, 20)
+    session.choices.recipe = replace(session.choices.recipe, pixel_size=2.0, unit="nm")
+    compared(done, qtbot)
+    curves = curves_of(model, "one")
+    np.testing.assert_allclose(curves.data[3], before[3], atol=1e-3)
+    np.testing.assert_array_equal(curves.translate, (10, 20))
+    assert done.result.a.unit == "nm"
+    np.testing.assert_allclose(done.result.a.features["area"], pixels.a.features["area"] * 16)
+    done.save(tmp_path / "x.comparison.npz")
+    ended(done, qtbot)
+    (layer, *_) = ViewerModel().open(tmp_path / "x.comparison.npz", plugin="napari-shape-ensembles")
+    np.testing.assert_allclose(layer.scale, (2, 2))
+    np.testing.assert_allclose(layer.translate, (40, 80))
+
+
+def test_a_pixel_size_in_the_recipe_serves_images_without_one(session, comparison, model, qtbot):
+    for layer in model.layers:
+        layer.scale, layer.units = (1, 1), ("pixel", "pixel")
+    session.choices.recipe = replace(session.choices.recipe, pixel_size=2.0, unit="nm")
+    compared(comparison, qtbot)
+    assert not comparison.message
+    assert comparison.result.a.unit == "nm"
 
 
 def test_a_run_that_fails_says_why_and_leaves_no_result(done, model, qtbot):

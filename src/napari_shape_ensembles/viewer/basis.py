@@ -108,9 +108,9 @@ class Copies:
     def _copy(self, layer: Layer) -> None:
         self._copied.append((source_of(layer, self._dims), fingerprint(layer, self._dims)))
 
-    def sources(self) -> Sources:
-        """The copies of A's layers, and those of B's."""
-        a, b = (tuple(source for source, _ in side) for side in self._by_side())
+    def sources(self, recipe: Outlines) -> Sources:
+        """The copies of A's layers, and those of B's, with the pixel size of the recipe where it states one."""
+        a, b = (tuple(source.calibrated(recipe) for source, _ in side) for side in self._by_side())
         return a, b
 
     def prints(self) -> Prints:

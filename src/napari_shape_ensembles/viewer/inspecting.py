@@ -103,8 +103,8 @@ class InspectionTask(Task[Inspection]):
     def work(self, sources: Sources) -> "Callable[[], Inspected]":
         """Trace the curves and rank them."""
         recipe, settings = self.parts()
-        calibrated = tuple(source.calibrated(recipe) for source in itertools.chain(*sources))
-        return partial(inspected if self._question == SUSPICIOUS else disagreed, calibrated, recipe, settings)
+        both = tuple(itertools.chain(*sources))
+        return partial(inspected if self._question == SUSPICIOUS else disagreed, both, recipe, settings)
 
     def arriving(self, outcome: Any) -> list[Turn]:
         """Put the curves into the viewer, one layer after another, in place of those before."""

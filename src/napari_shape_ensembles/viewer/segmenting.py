@@ -238,7 +238,7 @@ class SegmentationTask(Task[list[Ensemble]]):
         """Segment and trace the displayed plane, or every plane of the stack."""
         assert self._next is not None
         recipe = self._next.recipe
-        source = sources[0][0].calibrated(recipe)
+        source = sources[0][0]
         stacks = [layer for layer in self._next.there() if self.all_planes and layer.ndim > 2]
         return partial(committed, Batch.of_stack(stacks[0], source) if stacks else Batch.of_plane(source), recipe)
 

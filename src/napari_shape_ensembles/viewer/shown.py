@@ -181,11 +181,10 @@ def _places(side: tuple[Source, ...], unit: str) -> Tree:
 
 
 def _place(source: Source, unit: str) -> Tree:
+    """Pixel size and first pixel of an image; the recipe may have stated another size than its layer has."""
     factor = 1.0 if source.unit == unit else conversion_factor(source.unit, unit)
-    return {
-        "scale": [float(size) * factor for size in source.scale],
-        "translate": [float(shift) * factor for shift in source.placement["translate"]],
-    }
+    shift = source.placement["translate"] / source.placement["scale"] * source.scale
+    return {"scale": (source.scale * factor).tolist(), "translate": (shift * factor).tolist()}
 
 
 def pixel_size(view: Tree, side: str) -> tuple[float, float]:

@@ -144,7 +144,7 @@ class Task(ABC, Generic[Result]):
 
     def _begin(self, copies: Copies) -> Callable[[], Any]:
         self._next = self._basis(copies.chosen, copies.prints())
-        return self.work(copies.sources())
+        return self.work(copies.sources(self._next.recipe))
 
     def now(self) -> Basis | None:
         """What a run of what is chosen now would rest on; None where something is missing."""

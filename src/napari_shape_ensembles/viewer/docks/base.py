@@ -3,6 +3,7 @@
 import weakref
 from abc import abstractmethod
 from collections.abc import Callable, Collection
+from contextlib import suppress
 from functools import partial
 from typing import Any, Literal
 
@@ -23,8 +24,8 @@ from ..task import Task
 class Dock(QWidget):
     """A page that shows a task of the session.
 
-    Subclasses make their own controls before they call `__init__` of this class's parts: `lay_out` puts everything in
-    place, `show_result` shows what there is.
+    Subclasses make their controls and lay them out after `__init__` of this class, which makes the buttons and the
+    messages, and end with `attach`; `show_result` shows what there is.
 
     Parameters
     ----------
@@ -60,6 +61,7 @@ class Dock(QWidget):
         self.cancel_button.clicked.connect(self.cancel)
         run_keys(self, self.run, self.cancel)
         self._forms: dict[str, Form[Any]] = {}
+        self._chosen: dict[str, Any] = {}  # what the forms were last made to show
         self._tie = _Tie(self.session, task)
         self.destroyed.connect(partial(self._tie.loosen, gone=True))
         self._closing = once(self, self._leave_if_closed)
@@ -77,22 +79,23 @@ class Dock(QWidget):
 
     def bind(self, form: Form[Any], name: Literal["recipe", "settings"]) -> None:
         """Let a form show the recipe or the settings, which all docks share, and change them."""
-
         form.changed.connect(self._choose)
         self._forms[name] = form
 
     def _choose(self) -> None:
-        """Choose what the forms say; what does not go together is said, and not chosen."""
+        """Choose what the forms say; what does not go together is not chosen, and keeps Run from being pressed."""
+        said = self.reason.text()
         for name, form in self._forms.items():
-            try:
+            with suppress(ValueError):
                 setattr(self.session.choices, name, form.value)
-            except ValueError as error:
-                self.reason.setText(str(error))
-                self.reason.setVisible(True)
+        if said or self._not_chosen():
+            self.show_state()
 
     def _show_choices(self) -> None:
         for name, form in self._forms.items():
-            form.value = getattr(self.session.choices, name)
+            chosen = getattr(self.session.choices, name)
+            if chosen is not self._chosen.get(name):  # else a form may show what is not complete yet
+                self._chosen[name] = form.value = chosen
 
     def buttons(self) -> QHBoxLayout:
         """Run and Cancel beside each other."""
@@ -121,8 +124,9 @@ class Dock(QWidget):
         return self.task.state
 
     def run(self) -> None:
-        """Do the work of this dock in the background."""
-        self.task.run()
+        """Do the work of this dock in the background, unless the forms show what cannot be chosen."""
+        if not self._not_chosen():
+            self.task.run()
 
     def cancel(self) -> None:
         """Stop what is under way."""
@@ -138,7 +142,16 @@ class Dock(QWidget):
 
     def why_not(self) -> str:
         """Why Run cannot be pressed; empty when it can."""
-        return self.task.why_not()
+        return self._not_chosen() or self.task.why_not()
+
+    def _not_chosen(self) -> str:
+        """Why what a form shows cannot be chosen; empty when it is."""
+        try:
+            for form in self._forms.values():
+                _ = form.value
+        except ValueError as error:
+            return str(error)
+        return ""
 
     def show_state(self) -> None:
         """Show what is under way, whether the result holds, and the result."""

@@ -70,19 +70,24 @@ class SegmentCurves(Dock):
         top.addRow("Image", self.layer)
         buttons = self.buttons()
         buttons.addWidget(self.files)
-        page = QWidget()
+        page, below = QWidget(), QWidget()
         column = QVBoxLayout(page)
         column.setContentsMargins(6, 6, 6, 6)
         column.addLayout(top)
-        for part in (self.form, self.live, self.count, self.sizes, self.planes):
-            column.addWidget(part)
-        column.addLayout(buttons)
-        for part in (self.reason, self.step, self.progress, self.stale, self.message):
-            column.addWidget(part)
+        column.addWidget(self.form)
+        column.addWidget(self.sizes)
         column.addStretch(1)
+        in_sight = QVBoxLayout(below)  # of the form only a part may fit; what comes of it stays in sight
+        in_sight.setContentsMargins(6, 0, 6, 6)
+        for part in (self.live, self.count, self.planes):
+            in_sight.addWidget(part)
+        in_sight.addLayout(buttons)
+        for part in (self.reason, self.step, self.progress, self.stale, self.message):
+            in_sight.addWidget(part)
         outer = QVBoxLayout(self)
         outer.setContentsMargins(0, 0, 0, 0)
-        outer.addWidget(ScrollColumn(page))
+        outer.addWidget(ScrollColumn(page), 1)
+        outer.addWidget(below)
 
     def _connect(self) -> None:
         task = self.segmentation
