@@ -12,7 +12,6 @@ import gc
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -20,7 +19,8 @@ from napari.components import ViewerModel
 from qtpy.QtCore import QEventLoop, QTimer
 from qtpy.QtWidgets import QApplication
 
-from napari_shape_ensembles import Stopped, reporting
+from napari_shape_ensembles import Settings
+from napari_shape_ensembles.progress import Stopped, reporting
 from napari_shape_ensembles.studies.jobs import run_jobs
 from napari_shape_ensembles.viewer.docks.compare import CompareShapes
 from napari_shape_ensembles.viewer.docks.landscape import LandscapeDock
@@ -71,16 +71,15 @@ def ends_within(dock, after):
 
 def left_within():
     """Seconds until a study on an executor is left while an item of 0.2 s is under way."""
-
-    def job(item):
-        time.sleep(0.2)
-        return item
-
     ended = []
-    with ThreadPoolExecutor(1) as pool:
-        with suppress(Stopped), reporting(stop=lambda: bool(ended)):
-            run_jobs(job, range(50), lambda index, step: ended.append(time.perf_counter()), pool)
-        return time.perf_counter() - ended[0]
+    with ThreadPoolExecutor(1) as pool, suppress(Stopped), reporting(stop=lambda: bool(ended)):
+        run_jobs(_slow, range(50), lambda index, step: ended.append(time.perf_counter()), pool)
+    return time.perf_counter() - ended[0]
+
+
+def _slow(item):
+    time.sleep(0.2)
+    return item
 
 
 def cancelled(name, dock):
@@ -100,8 +99,7 @@ def main():
         model.add_shapes(list(outlines(count, seed)), shape_type="polygon", name=name) for seed, name in enumerate("AB")
     ]
     dock = CompareShapes(model)
-    choices = dock.session.choices
-    choices.settings = replace(choices.settings, landmarks=300, permutations=1000)
+    dock.session.choices.settings = Settings(landmarks=300, permutations=1000)
     gc.collect()
     for _ in range(3):
         during, after = pauses(dock)
@@ -109,10 +107,10 @@ def main():
     cancelled("comparison", dock)
     dock.close()
     dock = LandscapeDock(model)
-    choices.sides.choose(*([layer] for layer in layers))
+    dock.session.choices.sides.choose(*([layer] for layer in layers))
     dock.ranges["ranks"].setText("1-28")
     dock.ranges["landmarks"].setText("100-2000:50")
-    choices.settings = replace(choices.settings, permutations=5000)
+    dock.session.choices.settings = Settings(permutations=5000)
     cancelled("landscape", dock)
     print(f"study on an executor left: {left_within():.3f} s")
 

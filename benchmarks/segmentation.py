@@ -27,8 +27,7 @@ class Case:
     name: str
     image: np.ndarray
     reference: np.ndarray
-    settings: Outlines
-    min_area: int
+    recipe: Outlines
     tiling: bool = False
 
 
@@ -53,28 +52,30 @@ def main() -> None:
 
 def by_functions(case: Case) -> str:
     """One line of the table, by the library without a window."""
-    labels = segment(case.image, case.settings)
+    labels = segment(case.image, case.recipe)
     if case.tiling:
-        return row(case, labels, len(Tiling.of(labels).smoothed(5).ensemble(min_area=case.min_area)))
-    return row(case, labels, len(extract_curves(labels, min_area=case.min_area)))
+        return row(case, labels, len(Tiling.of(labels).smoothed(5).ensemble(min_area=case.recipe.min_area)))
+    return row(case, labels, len(extract_curves(labels, min_area=case.recipe.min_area)))
 
 
 def row(case: Case, labels: np.ndarray, curves: int) -> str:
     """One line of the table: objects of at least the minimum area, those at the border included."""
-    found, reference = (without_small(both, case.min_area) for both in (labels, case.reference))
+    found, reference = (without_small(both, case.recipe.min_area) for both in (labels, case.reference))
     counts = [len(np.unique(both[both > 0])) for both in (reference, found)]
+    difference = counts[1] / counts[0] - 1
     matching = match_labels(reference, found)
-    settings = ", ".join(f"{name} {value}" for name, value in case.settings.changed().items()) or "defaults"
+    changed = {name: value for name, value in case.recipe.changed().items() if name != "min_area"}
+    settings = ", ".join(f"{name} {value}" for name, value in changed.items()) or "defaults"
     return (
-        f"| {case.name} | {settings} | {case.min_area} | {counts[0]} | {counts[1]} | {counts[1] / counts[0] - 1:+.0%} "
+        f"| {case.name} | {settings} | {case.recipe.min_area} | {counts[0]} | {counts[1]} | {difference:+.0%} "
         f"| {len(matching.pairs) / counts[0]:.0%} | {matching.pairs['iou'].mean():.2f} | {curves} |"
     )
 
 
 def splitting_alone(case: Case) -> str:
     """What is lost where touching objects are told apart by their outline only: the drawn ones as one mask."""
-    drawn = without_small(case.reference, case.min_area)
-    found = without_small(segment(drawn > 0, neck=case.settings.neck), case.min_area)
+    drawn = without_small(case.reference, case.recipe.min_area)
+    found = without_small(segment(drawn > 0, neck=case.recipe.neck), case.recipe.min_area)
     counts = [len(np.unique(labels[labels > 0])) for labels in (drawn, found)]
     matched = len(match_labels(drawn, found).pairs) / counts[0]
     return f"{case.name}, the reference as a mask, split: {counts[1]} of {counts[0]} found, {matched:.0%} matched"
@@ -103,14 +104,14 @@ def powder(data: Path) -> list[Case]:
         chosen = [i for i in range(len(outlines)) if drawn["image"][i] == number and drawn["kind"][i] == 0]
         for label, index in enumerate(chosen, start=1):
             labels[polygon2mask(image.shape, outlines[index])] = label
-        found.append(Case(f"powder {number}", image, labels, POWDER, 100))
+        found.append(Case(f"powder {number}", image, labels, POWDER))
     return found
 
 
 def nuclei(data: Path) -> Case:
     """Fluorescent nuclei."""
     image, labels = (imread(data / "dsb_nuclei" / name) for name in ("image.png", "labels.png"))
-    return Case("nuclei", image, labels, NUCLEI, 30)
+    return Case("nuclei", image, labels, NUCLEI)
 
 
 def steel(data: Path) -> list[Case]:
@@ -119,8 +120,8 @@ def steel(data: Path) -> list[Case]:
     for path in sorted((data / "uhcs_spheroidite").glob("*_image.png")):
         mask = imread(path.with_name(path.name.replace("_image", "_mask"))) > 0
         name = path.name.removesuffix("_image.png")
-        settings = Outlines(method="manual", threshold=STEEL[name], split_touching="none")
-        found.append(Case(name, imread(path), ndimage.label(mask)[0], settings, 60))
+        recipe = Outlines(method="manual", threshold=STEEL[name], split_touching="none", min_area=60)
+        found.append(Case(name, imread(path), ndimage.label(mask)[0], recipe))
     return found
 
 
@@ -132,7 +133,7 @@ def battery(data: Path) -> list[Case]:
         mask = imread(data / "paper" / f"battery_{kind}_mask_sigma5.png") > 0
         small = resize(mask.astype(float), image.shape[:2], order=1, anti_aliasing=True) > 0.5
         region = ndimage.find_objects(small.astype(int))[0]  # the paper took a part of the image only
-        found.append(Case(f"battery {kind}", image[region], ndimage.label(small[region])[0], BATTERY, 40))
+        found.append(Case(f"battery {kind}", image[region], ndimage.label(small[region])[0], BATTERY))
     return found
 
 
@@ -147,8 +148,8 @@ def maps(data: Path) -> list[Case]:
     grey = drawing[..., :3].mean(axis=-1) if drawing.ndim == 3 else drawing
     cells = ndimage.label(grey > 128)[0]
     return [
-        Case("duplex steel, austenite", phase, austenite, PHASE, 5),
-        Case("grain drawing", drawing, cells, DRAWING, 10, tiling=True),
+        Case("duplex steel, austenite", phase, austenite, PHASE),
+        Case("grain drawing", drawing, cells, DRAWING, tiling=True),
     ]
 
 
@@ -197,8 +198,8 @@ def many_labels(side: int = 4096, across: int = 71) -> np.ndarray:
 
 # The smallest particles lie lowest and are dimmest, and touch others over much of their width; what looks like a hole
 # is ground that particles enclose.
-POWDER = Outlines(method="manual", threshold=50, min_size=60, neck=0.99, fill_holes=False)
-NUCLEI = Outlines(method="local", window=41, offset=0.02, min_size=30, neck=0.95)
+POWDER = Outlines(method="manual", threshold=50, min_size=60, neck=0.99, fill_holes=False, min_area=100)
+NUCLEI = Outlines(method="local", window=41, offset=0.02, min_size=30, neck=0.95, min_area=30)
 # Grey value between matrix and particles; from 24 h to 85 h the pictures get brighter.
 STEEL = {
     "800C-24H-Q-2": 140,
@@ -208,9 +209,15 @@ STEEL = {
     "800C-85H-Q-5": 171,
     "800C-85H-Q-6": 161,
 }
-BATTERY = Outlines(method="local", objects="dark", channel=0, window=201, opening=2.5, split_touching="none")
-PHASE = Outlines(method="manual", threshold=1.5, objects="dark", smoothing=0, split_touching="none", fill_holes=False)
-DRAWING = Outlines(method="boundaries", smoothing=0.5, window=9, offset=0.15, split_touching="none", min_size=10)
+BATTERY = Outlines(
+    method="local", objects="dark", channel=0, window=201, opening=2.5, split_touching="none", min_area=40
+)
+PHASE = Outlines(
+    method="manual", threshold=1.5, objects="dark", smoothing=0, split_touching="none", fill_holes=False, min_area=5
+)
+DRAWING = Outlines(
+    method="boundaries", smoothing=0.5, window=9, offset=0.15, split_touching="none", min_size=10, min_area=10
+)
 
 
 if __name__ == "__main__":

@@ -7,14 +7,13 @@ picture of each window to be looked at. Run as
 
 import argparse
 import time
-from dataclasses import fields
 from pathlib import Path
 from statistics import median
 
 import napari
 from qtpy.QtCore import QEventLoop, QTimer
-from qtpy.QtWidgets import QCheckBox, QComboBox
 
+from napari_shape_ensembles.parameters import tree
 from segmentation import HEADINGS, cases, row, spots
 
 
@@ -42,7 +41,7 @@ def through_the_dock(case, out):
     wait(dock.previewed)
     set_controls(dock, case)
     wait(dock.previewed)
-    assert dock.form.value.changed() == case.settings.changed(), dock.form.value.changed()
+    assert dock.form.value == case.recipe, dock.form.value
     seen = len(dock.segmentation.preview.diameters)
     dock.commit_button.click()
     wait(dock.finished)
@@ -62,7 +61,7 @@ def latency(times=15):
     dock = viewer.window.add_plugin_dock_widget("napari-shape-ensembles", "Segment curves")[1]
     wait(dock.previewed)
     split = seconds_to(dock, times)
-    turn(dock.form.controls["split_touching"], "none")
+    dock.form.controls["split_touching"].show_value("none")
     wait(milliseconds=1500)
     kinds = {
         "draft": split["draft"],
@@ -83,28 +82,16 @@ def seconds_to(dock, times):
     dock.previewed.connect(lambda: spent["exact"].append(time.perf_counter() - start))
     for index in range(times):
         start = time.perf_counter()
-        turn(dock.form.controls["smoothing"], 1.2 if index % 2 == 0 else 1.0)
+        dock.form.controls["smoothing"].show_value(1.2 if index % 2 == 0 else 1.0)
         wait(milliseconds=1000)
     return spent
 
 
 def set_controls(dock, case):
-    """Every setting by its control; the method first, since the others depend on it."""
-    for field in fields(case.settings):
-        value = getattr(case.settings, field.name)
-        if value is not None and field.name in dock.form.controls:
-            turn(dock.form.controls[field.name], value)
-    turn(dock.form.controls["min_area"], case.min_area)
-
-
-def turn(control, value):
-    """Set a control as a person would."""
-    if isinstance(control, QComboBox):
-        control.setCurrentIndex(control.findData(value))
-    elif isinstance(control, QCheckBox):
-        control.setChecked(value)
-    else:
-        control.setValue(type(control.value())(value))  # whole or not, as the control has it
+    """Every part of a recipe by its control; the method first, since the others depend on it."""
+    for name, value in tree(case.recipe).items():
+        if value is not None and name in dock.form.controls:
+            dock.form.controls[name].show_value(value)
 
 
 def keep_picture(viewer, path):

@@ -31,7 +31,7 @@ def compared(dock):
     loop = QEventLoop()
     dock.finished.connect(loop.quit)
     dock.run_button.click()
-    if dock.runner.busy:
+    if dock.busy:
         loop.exec()
     dock.finished.disconnect(loop.quit)
 
@@ -47,7 +47,7 @@ def one_round(viewer, images):
     dock.results.explore.click()
     for index in range(dock.color_by.choice.count()):
         dock.color_by.choice.setCurrentIndex(index)
-        dock.views.selection.pick([index])
+        dock.comparison.selection.pick([index])
         wait(20)
     dock.run_button.click()
     wait(50)

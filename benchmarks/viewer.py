@@ -23,6 +23,7 @@ from napari_shape_ensembles import Ensemble, Settings, compare
 from napari_shape_ensembles.viewer.docks.compare import CompareShapes
 from napari_shape_ensembles.viewer.inputs import Source
 from napari_shape_ensembles.viewer.layers import curve_layers
+from napari_shape_ensembles.viewer.shown import Shown
 from napari_shape_ensembles.viewer.work import Outcome
 
 SPACING, VERTICES = 40, 150
@@ -78,14 +79,17 @@ def line(name, seconds):
 
 def adding(dock, result, sources):
     """From a finished comparison to curves on the screen."""
-    task, built, blocked, whole = dock.comparison, [], [], []
-    task._next = task.now()  # as if the two layers that are chosen had been compared
+    built, blocked, whole = [], [], []
+    task = dock.comparison
+    basis = task.now()
     for _ in range(3):
         start = now()
         layers = curve_layers(result, sources)
         made = now()
-        task._then = task.take
-        task._end(Outcome(result, layers, sources))
+        task.start(  # as if the two images had been compared
+            lambda layers=layers: Outcome(result, layers, sources),
+            lambda outcome: task.showing(Shown.of_run(outcome.result, basis, outcome.sources)),
+        )
         while dock.busy:
             painted()
         ended = now()
@@ -130,7 +134,7 @@ def picking(dock):
     explorer, total = dock.curve_window.explorer, len(dock.result.a) + len(dock.result.b)
     painted()
     rng = np.random.default_rng(0)
-    for count in (1, 100, 1000):
+    for count in (count for count in (1, 100, 1000) if count <= total):
         rows = [rng.choice(total, count, replace=False) for _ in range(9)]
         for page, name in enumerate(("scatter", "table")):
             explorer.tabs.setCurrentIndex(page)
@@ -161,16 +165,18 @@ def blocked(dock, what, start):
         print(f"    window blocked for {gap} ms {'during' if busy else 'after'}: {step}")
 
 
-def stalls(viewer, dock, curves):
+def stalls(viewer, curves):
     """How long the window stands still while a comparison runs from its button, is saved, and is opened again."""
     for name, part in zip("AB", curves, strict=True):
         # Hidden: what napari takes to draw thousands of shapes of the user is not what is asked here.
         viewer.add_shapes(list(part), shape_type="polygon", name=name, visible=False)
+    dock = CompareShapes(viewer)
+    viewer.window.add_dock_widget(dock, name="benchmark")
     blocked(dock, "a whole run", dock.run)
     with TemporaryDirectory() as folder:
         path = Path(folder) / "pair.comparison.npz"
-        blocked(dock, "saving", partial(dock.comparison.save, path))
-        blocked(dock, "opening", partial(dock.comparison.open, path))
+        blocked(dock, "saving", lambda: dock.comparison.save(path))
+        blocked(dock, "opening", lambda: dock.comparison.open(path))
 
 
 def main():
@@ -197,7 +203,7 @@ def main():
     hovering(viewer, dock)
     picking(dock)
     viewer.layers.clear()
-    stalls(viewer, dock, curves)
+    stalls(viewer, curves)
     viewer.close()
 
 

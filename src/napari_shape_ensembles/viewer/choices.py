@@ -5,6 +5,7 @@ import re
 import weakref
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from typing import Any
 
 from napari.components import ViewerModel
 from napari.layers import Layer
@@ -32,13 +33,17 @@ class Sides:
     -------
     changed
         Other layers are chosen or offered, or one has another name.
+    listed
+        The viewer's list is another, if only by the plugin's own layers.
     """
 
     changed = Signal()
+    listed = Signal()
 
     def __init__(self, viewer: ViewerModel) -> None:
         self._layers = viewer.layers
         self._chosen: tuple[list[weakref.ref[Layer]], list[weakref.ref[Layer]]] = ([], [])
+        self._told: tuple[Any, ...] = ()
         self._several = self._ticked = False
         self.following = False
 
@@ -115,10 +120,14 @@ class Sides:
             self._put(offered[:1], offered[1:2])
         else:
             self._put(*chosen)
+        self.listed.emit()
 
     def _put(self, a: Iterable[Layer], b: Iterable[Layer]) -> None:
         self._chosen = [weakref.ref(layer) for layer in a], [weakref.ref(layer) for layer in b]
-        self.changed.emit()
+        now = self._several, self._chosen, [(weakref.ref(layer), layer.name) for layer in self.offered()]
+        if now != self._told:
+            self._told = now
+            self.changed.emit()
 
     def _selected(self) -> list[Layer]:
         return [layer for layer in self.offered() if layer in self._layers.selection]

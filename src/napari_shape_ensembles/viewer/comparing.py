@@ -73,6 +73,7 @@ class ComparisonTask(Task[Comparison]):
         self._seen: weakref.WeakSet[Comparison] = weakref.WeakSet()
         self._looking = Soon(self.look)
         choices.exclusions.changed.connect(self._show_excluded)
+        choices.sides.listed.connect(self._looking.start)
 
     # The run.
 
@@ -156,10 +157,6 @@ class ComparisonTask(Task[Comparison]):
     def _settle(self) -> None:
         super()._settle()
         self._show_excluded()
-        self._looking.start()
-
-    def _sides_changed(self) -> None:
-        super()._sides_changed()
         self._looking.start()
 
     # What is shown.

@@ -1,5 +1,6 @@
 """Menus and dialogs that ask for files; what becomes of them the session does and says."""
 
+import weakref
 from collections.abc import Callable, Mapping
 from importlib.util import find_spec
 from pathlib import Path
@@ -39,7 +40,8 @@ class Dialogs:
     """
 
     def __init__(self, parent: QWidget, session: Session, say: Callable[[str, str], object]) -> None:
-        self._parent, self._session, self._say = parent, session, say
+        self._parent = weakref.ref(parent)  # or the dock and its dialogs would keep each other alive
+        self._session, self._say = session, say
         self._folder = Path()
 
     def results(self) -> Entries:
@@ -121,7 +123,7 @@ class Dialogs:
 
     def _asked(self, title: str, name: str, kinds: Mapping[str, str]) -> Path | None:
         """A name to write to; without an ending it gets that of the kind chosen."""
-        chosen, kind = QFileDialog.getSaveFileName(self._parent, title, str(self._folder / name), ";;".join(kinds))
+        chosen, kind = QFileDialog.getSaveFileName(self._parent(), title, str(self._folder / name), ";;".join(kinds))
         if not chosen:
             return None
         path = Path(chosen)
@@ -137,11 +139,11 @@ class Dialogs:
         if not there:
             return True
         words = f"{' and '.join(there)} {'exist' if len(there) > 1 else 'exists'} already. Replace?"
-        answer = QMessageBox.question(self._parent, "Replace files", tip(words))
+        answer = QMessageBox.question(self._parent(), "Replace files", tip(words))
         return bool(answer == QMessageBox.StandardButton.Yes)
 
     def _chosen(self, title: str, kinds: Mapping[str, str]) -> Path | None:
-        chosen, _ = QFileDialog.getOpenFileName(self._parent, title, str(self._folder), ";;".join(kinds))
+        chosen, _ = QFileDialog.getOpenFileName(self._parent(), title, str(self._folder), ";;".join(kinds))
         if not chosen:
             return None
         self._folder = Path(chosen).parent

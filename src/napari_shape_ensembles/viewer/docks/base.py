@@ -1,5 +1,6 @@
 """What all docks have in common: a task is run and cancelled, its progress and its state are shown, and closing."""
 
+import weakref
 from abc import abstractmethod
 from collections.abc import Callable, Collection
 from functools import partial
@@ -72,20 +73,22 @@ class Dock(QWidget):
 
     def link(self, signal: SignalInstance, slot: Callable[..., Any]) -> None:
         """Listen to a signal of the session as long as the dock is open."""
-        self._tie.links.append((signal, slot))
+        self._tie.links.append((signal, weakref.WeakMethod(slot)))
 
     def bind(self, form: Form[Any], name: Literal["recipe", "settings"]) -> None:
         """Let a form show the recipe or the settings, which all docks share, and change them."""
 
-        def choose() -> None:
+        form.changed.connect(self._choose)
+        self._forms[name] = form
+
+    def _choose(self) -> None:
+        """Choose what the forms say; what does not go together is said, and not chosen."""
+        for name, form in self._forms.items():
             try:
                 setattr(self.session.choices, name, form.value)
-            except ValueError as error:  # what does not go together is said, and nothing is chosen
+            except ValueError as error:
                 self.reason.setText(str(error))
                 self.reason.setVisible(True)
-
-        form.changed.connect(choose)
-        self._forms[name] = form
 
     def _show_choices(self) -> None:
         for name, form in self._forms.items():
@@ -231,7 +234,7 @@ class _Tie:
     """Ties a dock to the session; apart from the dock, so that it can be loosened after Qt has destroyed that."""
 
     def __init__(self, session: Session, task: Task[Any]) -> None:
-        self.links: list[tuple[SignalInstance, Callable[..., Any]]] = []
+        self.links: list[tuple[SignalInstance, weakref.WeakMethod[Callable[..., Any]]]] = []
         self._session, self._task, self._fast = session, task, False
 
     def fasten(self) -> bool:
@@ -239,7 +242,7 @@ class _Tie:
         if self._fast:
             return False
         self._fast = True
-        for signal, slot in self.links:
+        for signal, slot in self._alive():
             signal.connect(slot, check_nargs=False)
         self._session.attach()
         self._task.follow()
@@ -252,7 +255,12 @@ class _Tie:
         self._fast = False
         if not gone:
             self._task.rest()
-        for signal, slot in self.links:
+        for signal, slot in self._alive():
             signal.disconnect(slot, missing_ok=True)
         self._task.rest()
         self._session.detach()
+
+    def _alive(self) -> list[tuple[SignalInstance, Callable[..., Any]]]:
+        """The signals with their slots: held weakly, or the tie would keep the dock that Qt tells it of."""
+        found = ((signal, ref()) for signal, ref in self.links)
+        return [(signal, slot) for signal, slot in found if slot is not None]

@@ -55,7 +55,7 @@ class CompareShapes(SamplesDock):
         self.color_by = ColorBy()
         self.curve_window = CurveWindow(self.viewer, self.comparison)
         self.dialogs = Dialogs(self, self.session, self.comparison.noted.emit)
-        self._noting = once(self, lambda: self.scroll.ensureWidgetVisible(self.results.said))
+        self._noting = once(self, self._bring_note_into_view)
         self._arriving = once(self, self._bring_answer_into_view)
 
     def _lay_out(self) -> None:
@@ -162,6 +162,9 @@ class CompareShapes(SamplesDock):
         if self.comparison.arrived:
             self.comparison.arrived = False
             self._arriving.start()
+
+    def _bring_note_into_view(self) -> None:
+        self.scroll.ensureWidgetVisible(self.results.said)
 
     def _bring_answer_into_view(self) -> None:
         self.scroll.ensureWidgetVisible(self.color_by)

@@ -93,11 +93,11 @@ class InspectCurves(Dock):
         outer.addWidget(ScrollColumn(page))
 
     def _connect(self) -> None:
-        task = self.inspection
+        task, question = self.inspection, self.question
         self.bind(self.form, "recipe")
         for shown, chosen in ((self.a, task.a), (self.b, task.b)):
             self.link(chosen.changed, shown.refresh)
-        self.question.currentIndexChanged.connect(lambda _: setattr(task, "question", self.question.currentData()))
+        question.currentIndexChanged.connect(lambda _: setattr(task, "question", question.currentData()))
         self.again_button.clicked.connect(task.compare_again)
         self.table.itemChanged.connect(self._tick)
         self.table.currentCellChanged.connect(lambda row, *_: task.zoom(row))

@@ -143,9 +143,10 @@ class StudyDock(SamplesDock):
         return lower
 
     def _connect(self) -> None:
+        study, shown = self.study, self.shown
         for name, line in self.ranges.items():
-            line.textChanged.connect(lambda text, name=name: self.study.write(name, text))
-        self.shown.currentIndexChanged.connect(lambda _: self.study.draw(self.shown.currentData()))
+            line.textChanged.connect(lambda text, name=name: study.write(name, text))
+        shown.currentIndexChanged.connect(lambda _: study.draw(shown.currentData()))
         self.excluded.button.clicked.connect(self.session.choices.exclusions.clear)
         self.view.clicked.connect(self._pick)
 
