@@ -259,7 +259,9 @@ def test_images_are_pooled_in_the_order_of_their_names(model, qtbot):
     for number in (10, 2, 1):
         model.add_image(spots(number, rows=3), name=f"field {number}")
     dock = bare(model, qtbot)
-    dock.session.choices.sides.choose([model.layers[f"field {number}"] for number in (10, 2)], [model.layers["field 1"]])
+    dock.session.choices.sides.choose(
+        [model.layers[f"field {number}"] for number in (10, 2)], [model.layers["field 1"]]
+    )
     assert [layer.name for layer in dock.session.choices.sides.chosen()[0]] == ["field 2", "field 10"]
 
 
