@@ -77,7 +77,6 @@ class Dock(QWidget):
 
     def bind(self, form: Form[Any], name: Literal["recipe", "settings"]) -> None:
         """Let a form show the recipe or the settings, which all docks share, and change them."""
-
         form.changed.connect(self._choose)
         self._forms[name] = form
 
