@@ -108,19 +108,11 @@ class Copies:
     def _copy(self, layer: Layer) -> None:
         self._copied.append((source_of(layer, self._dims), fingerprint(layer, self._dims)))
 
-    def sources(self) -> Sources:
-        """The copies of A's layers, and those of B's."""
-        a, b = (tuple(source for source, _ in side) for side in self._by_side())
-        return a, b
-
-    def prints(self) -> Prints:
-        """Their fingerprints."""
-        a, b = (tuple(print_ for _, print_ in side) for side in self._by_side())
-        return a, b
-
-    def _by_side(self) -> tuple[list[tuple[Source, Hashable]], list[tuple[Source, Hashable]]]:
+    def by_side(self) -> tuple[Sources, Prints]:
+        """The copies of A's layers and those of B's, and their fingerprints likewise."""
         first = len(self.chosen[0])
-        return self._copied[:first], self._copied[first:]
+        sources, prints = zip(*self._copied, strict=True)
+        return (sources[:first], sources[first:]), (prints[:first], prints[first:])
 
 
 class Watch:

@@ -143,8 +143,9 @@ class Task(ABC, Generic[Result]):
         self.changed.emit()
 
     def _begin(self, copies: Copies) -> Callable[[], Any]:
-        self._next = self._basis(copies.chosen, copies.prints())
-        return self.work(copies.sources())
+        sources, prints = copies.by_side()
+        self._next = self._basis(copies.chosen, prints)
+        return self.work(sources)
 
     def now(self) -> Basis | None:
         """What a run of what is chosen now would rest on; None where something is missing."""
