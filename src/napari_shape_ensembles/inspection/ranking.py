@@ -104,11 +104,6 @@ def inspect_curves(
     return Inspection(ensembles, ranking, comparison, sentence)
 
 
-def distances_from_mean(ensemble: Ensemble, settings: Settings | None = None) -> Real:
-    """Distance of every curve (N,) from the mean shape of its own ensemble, on the product of both manifolds."""
-    return _placed(ensemble, settings or Settings())[0]
-
-
 def _placed(ensemble: Ensemble, settings: Settings) -> tuple[Real, NDArray[np.bool_]]:
     """Distance of every curve (N,) from the mean shape, and whether its registration is ambiguous."""
     if len(ensemble) < _FEW:

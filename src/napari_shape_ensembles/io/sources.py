@@ -1,6 +1,6 @@
 """From files to ensembles: images are segmented and traced, files of curves are read; one file in memory at a time."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -137,8 +137,3 @@ def ensemble_of_file(path: Path, reading: Reading) -> Ensemble:
     if path.suffix.lower() in ENDINGS:
         return traced(labelled(path, reading), reading)
     return read_curves(path).ensemble
-
-
-def ensembles_of(paths: Sequence[Path], reading: Reading) -> Iterator[Ensemble]:
-    """Curves of files one after the other: of each image only its curves stay in memory."""
-    return (ensemble_of_file(path, reading) for path in paths)
