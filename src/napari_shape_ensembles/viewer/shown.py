@@ -168,7 +168,7 @@ def comparison_view(result: Comparison, sources: Sources, painted: str = "produc
     sources : pair of tuples of Source
         What the images of A and of B were taken from.
     painted : str
-        One of `PAINTS`.
+        One of `COLOR_FEATURES`.
     """
     return {"painted": painted, **{key: _places(side, result.a.unit) for key, side in zip("ab", sources, strict=True)}}
 
