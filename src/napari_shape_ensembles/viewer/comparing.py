@@ -66,6 +66,7 @@ class ComparisonTask(Task[Comparison]):
         self.kept: Shown | None = None
         self.unsaved = self.arrived = False
         self.color_by, self.percentile = "product", CLIPPED
+        self._layers = viewer.layers
         self.curves = OwnLayers(viewer)
         self.selection = CurveSelection()
         self.link = LayerLink(viewer, self.curves, self.selection)
@@ -296,8 +297,7 @@ class ComparisonTask(Task[Comparison]):
 
     def look(self) -> None:
         """Take up a comparison whose layers, A's and B's, were opened in the viewer; each once."""
-        layers = self.choices.viewer.layers
-        new = [(result, pair) for result, pair in opened_pairs(layers).items() if result not in self._seen]
+        new = [(result, pair) for result, pair in opened_pairs(self._layers).items() if result not in self._seen]
         for layer in itertools.chain.from_iterable(pair for _, pair in new):
             layer.editable = False  # or a curve could be deleted before its numbers are known
         if new and self.busy:  # it looks again when it rests
