@@ -50,7 +50,7 @@ class SegmentCurves(Dock):
 
     def _make_controls(self) -> None:
         self.layer = LayerChoice(self.segmentation.image, "The image whose objects are outlined.")
-        self.form = OutlinesForm(self.session.choices.recipe, folded=("Trace",), omitted=("pixel_size", "unit"))
+        self.form = OutlinesForm(self.session.choices.recipe, omitted=("pixel_size", "unit"))
         self.live = QCheckBox("L&ive preview")
         self.live.setToolTip("Show what the recipe gives while it is changed; nothing is kept of it.")
         self.count, self.message = wrapped(rich=True), wrapped()
