@@ -369,6 +369,23 @@ def test_a_dock_destroyed_by_its_x_and_opened_again_shows_what_was_there(dock, v
     assert again.kept.isHidden()
 
 
+def test_the_window_of_curves_follows_the_dock_that_is_opened_again(dock, viewer, qtbot):
+    run(dock, qtbot)
+    press(dock.results.explore, qtbot)
+    explorer = dock.curve_window.explorer
+    viewer.window.remove_dock_widget(dock)
+    with qtbot.waitSignal(dock.destroyed, timeout=5000):
+        dock.deleteLater()
+    again = opened(viewer, qtbot)
+    assert again.curve_window.explorer is explorer
+    again.comparison.exclude(3)
+    again.comparison.selection.pick([3])
+    assert "again" in explorer.card.exclude.text()
+    press(again.results.explore, qtbot)
+    assert again.curve_window.explorer is explorer
+    qtbot.wait(50)  # the card deletes its buttons of before
+
+
 def test_a_dock_closed_by_its_x_during_a_run_cancels_it_and_listens_no_more(dock, viewer, qtbot):
     viewer.window._qt_window.show()
     before = len(viewer.layers.events.callbacks)

@@ -19,8 +19,12 @@ class CurveWindow:
 
     @property
     def explorer(self) -> CurveExplorer | None:
-        """The window, as long as it is there."""
-        return self._explorer if self._explorer is not None and isalive(self._explorer) else None
+        """The window, as long as it is there; it may have been opened from a dock that is gone."""
+        if self._explorer is None or not isalive(self._explorer):
+            window = getattr(self._viewer, "window", None)
+            opened = () if window is None else window.dock_widgets.values()
+            self._explorer = next((one for one in opened if isinstance(one, CurveExplorer) and isalive(one)), None)
+        return self._explorer
 
     def open(self) -> None:
         """Open the window of the curves, or bring it to the front."""
