@@ -43,9 +43,10 @@ def virtual_screen(config):
     return f":{number}"
 
 
-# `--hypothesis-profile=thorough` searches longer where a test sets no number of examples: the tests of bad input.
-settings.register_profile("usual", settings.default, deadline=None)
-settings.register_profile("thorough", settings.default, max_examples=10_000, deadline=5000)
+# The same examples every time, so that a change is judged by what it changes. `--hypothesis-profile=thorough` searches
+# for new ones, and longer where a test sets no number of examples: the tests of bad input.
+settings.register_profile("usual", settings.default, deadline=None, derandomize=True)
+settings.register_profile("thorough", settings.default, max_examples=10_000, deadline=5000, derandomize=False)
 settings.load_profile("usual")
 
 
