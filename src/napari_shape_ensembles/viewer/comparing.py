@@ -24,7 +24,7 @@ from .shown import Shown
 from .sides import LayersOfSides, Sources, own_ids
 from .soon import Soon
 from .task import CANCELLED, Task
-from .work import Opened, Outcome, Robustness, checking, compared, exporting, opening, reporting, restoring, saving
+from .work import Opened, Outcome, Robustness, checking, compared, exporting, opening, restoring, saving, writing_report
 
 _BEFORE = f"{CANCELLED} This is the result of the run before."
 
@@ -255,7 +255,7 @@ class ComparisonTask(Task[Comparison]):
     def report(self, path: Path) -> None:
         """Explain the result, and write that."""
         if self.result is not None:
-            self.start(partial(reporting, self.result, path), self.written)
+            self.start(partial(writing_report, self.result, path), self.written)
 
     def written(self, paths: list[Path]) -> list[Turn]:
         """Say which files were written."""

@@ -154,7 +154,7 @@ class InspectionTask(Task[Inspection]):
         layer = self.curves.in_places()[side]
         if layer is not None:
             layer.features = layer.features.assign(excluded=self.excluded_curves[side])
-            repaint(layer)
+            fill_by_score(layer)
         self.changed.emit()
 
     def compare_again(self) -> None:
@@ -272,11 +272,11 @@ def _layer(source: Source, ensemble: Ensemble, features: pd.DataFrame, highest: 
     )
     layer.editable = False
     claim(layer)
-    repaint(layer)
+    fill_by_score(layer)
     return layer
 
 
-def repaint(layer: Shapes) -> None:
+def fill_by_score(layer: Shapes) -> None:
     """Fill suspicious curves by their score; excluded ones are empty, with a line of their own color."""
     score, excluded = layer.features["score"].to_numpy(dtype=float), layer.features["excluded"].to_numpy(dtype=bool)
     faces = SCORE.colormap.map(score / layer.metadata[MARK]["highest score"]).astype(float)

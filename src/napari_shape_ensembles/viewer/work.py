@@ -149,7 +149,7 @@ def curve_table(shown: Shown, side: str) -> CurveTable:
     return CurveTable(ensemble, features, pixel_size(shown.view, side), provenance)
 
 
-def reporting(result: Comparison, path: Path) -> list[Path]:
+def writing_report(result: Comparison, path: Path) -> list[Path]:
     """Explain a result, and write the report."""
     if path.suffix.lower() not in REPORTS:  # said before the work, not after it
         raise ValueError(f"{path.name}: a report is saved as .html or .pdf")
