@@ -11,9 +11,9 @@ from skimage.draw import disk
 from skimage.segmentation import watershed
 
 from napari_shape_ensembles import segment
-from napari_shape_ensembles.outlines.strips import by_strips, gaussian_reach
+from napari_shape_ensembles.outlines.segment import by_strips, gaussian_reach
 
-strips = importlib.import_module("napari_shape_ensembles.outlines.strips")
+strips = importlib.import_module("napari_shape_ensembles.outlines.segment")
 
 
 @settings(max_examples=25, deadline=None)

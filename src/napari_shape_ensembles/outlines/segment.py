@@ -1,22 +1,37 @@
 """From an image to labels: smooth, find, clean, split; one plane at a time."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import ndimage
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
+from skimage import filters
+from skimage.morphology import isotropic_closing, isotropic_opening
+from skimage.segmentation import clear_border, slic, watershed
 
-from ..progress import report
-from .cleanup import clean
-from .plane import oriented, plane_of
+from ..progress import over_blocks, processors, report
 from .recipe import TILINGS, Recipe
-from .regions import cells, superpixels
-from .split import by_distance, by_intensity
-from .threshold import mask_of
 
+Real = NDArray[np.float64]
+Mask = NDArray[np.bool_]
 Labels = NDArray[np.int32]
+Value = TypeVar("Value", bound=np.generic)
+
+#: Index pairs that lay each pixel of a plane on its left, and on its upper, neighbour.
+NEIGHBOURS = (np.s_[:, 1:], np.s_[:, :-1]), (np.s_[1:, :], np.s_[:-1, :])
+
+# What red, green and blue contribute to brightness (Rec. 709, as scikit-image has it).
+_LUMINANCE = np.array([0.2125, 0.7154, 0.0721])
+# Rows that are worth a thread.
+_FEWEST = 128
+# Peaks nearer to each other than this many pixels are one.
+_APART = 3
+# The landscape of grey levels is smoothed once more: texture inside an object is no neck.
+_TEXTURE = 2.0
 
 
 def segment(image: ArrayLike, recipe: Recipe | None = None, **changes: Any) -> Labels:
@@ -64,28 +79,25 @@ def segment(image: ArrayLike, recipe: Recipe | None = None, **changes: Any) -> L
     if plane.dtype == bool:
         values, mask = plane.astype(np.float64), plane if settings.objects == "bright" else ~plane
     else:
-        grey = oriented(plane, settings)
-        values = grey.values
+        values, zero, unit = _upwards(plane, settings)
         report("finding objects")
         if settings.method in TILINGS:
-            return _tiling(pixels, values, settings).astype(np.int32)
-        mask = mask_of(grey, settings)
+            tiles = (
+                _cells(values, settings) if settings.method == "boundaries" else _superpixels(pixels, values, settings)
+            )
+            return tiles.astype(np.int32)
+        mask = _above_threshold(values, zero, unit, settings)
     report("cleaning")
-    mask = clean(mask, settings)
+    mask = _clean(mask, settings)
     report("splitting")
-    return _numbered(mask, values, settings).astype(np.int32)
-
-
-def _tiling(pixels: NDArray[Any], values: NDArray[np.float64], settings: Recipe) -> NDArray[np.integer]:
-    return cells(values, settings) if settings.method == "boundaries" else superpixels(pixels, values, settings)
-
-
-def _numbered(mask: NDArray[np.bool_], values: NDArray[np.float64], settings: Recipe) -> NDArray[np.integer]:
     if settings.split_touching == "distance":
-        return by_distance(mask, settings.neck)
-    if settings.split_touching == "intensity":
-        return by_intensity(mask, values, settings.neck)
-    return ndimage.label(mask)[0]
+        labels = _split_by_distance(mask, settings.neck)
+    elif settings.split_touching == "intensity" and mask.any():
+        # Counted from the lowest value in the mask.
+        labels = _split(mask, ndimage.gaussian_filter(values - values[mask].min(), _TEXTURE), settings.neck)
+    else:
+        labels = ndimage.label(mask)[0]
+    return labels.astype(np.int32)
 
 
 def segment_stack(stack: ArrayLike, recipe: Recipe | None = None, **changes: Any) -> Iterator[Labels]:
@@ -116,3 +128,247 @@ def segment_stack(stack: ArrayLike, recipe: Recipe | None = None, **changes: Any
             yield segment(plane, recipe, **changes)
         except ValueError as error:
             raise ValueError(f"plane {index}: {error}") from error
+
+
+def plane_of(image: NDArray[Any], channel: str | int = "luminance") -> NDArray[Any]:
+    """Reduce an image to one checked plane: colours to luminance or to one channel.
+
+    Raises
+    ------
+    ValueError
+        For an empty image, a stack, NaNs, or values that are no real numbers.
+    """
+    if image.size == 0:
+        raise ValueError(f"the image is empty (shape {image.shape}): choose another one")
+    if image.ndim == 3 and image.shape[-1] in (3, 4):
+        if channel != "luminance":
+            image = image[..., int(channel)]
+        else:  # what is no number stays to be refused
+            image = image[..., :3].astype(np.float64) @ _LUMINANCE if image.dtype.kind in "biuf" else image[..., 0]
+    if image.ndim != 2:
+        raise ValueError(f"the image has shape {image.shape}: give one plane (rows, columns), not a stack")
+    if np.iscomplexobj(image) or not (np.issubdtype(image.dtype, np.number) or image.dtype == bool):
+        raise ValueError(f"the image holds {image.dtype} values: give real numbers")
+    bad = image.size - np.count_nonzero(np.isfinite(image))
+    if bad:
+        raise ValueError(f"{bad} of {image.size} pixels are NaN or infinite: fill them in or crop the image")
+    return image
+
+
+def _upwards(plane: NDArray[Any], settings: Recipe) -> tuple[Real, float, float]:
+    """Smoothed values in a range of about 1, objects upwards and the background taken off.
+
+    Also returns the `zero` and `unit` of these values: the image's value v is at (v - zero) / unit.
+    """
+    grey = plane.astype(np.float64)
+    lowest, highest = float(grey.min()), float(grey.max())
+    span = highest - lowest
+    if span == 0:
+        raise ValueError(f"every pixel is {lowest:g}: there is nothing to tell objects from background")
+    if span == np.inf:
+        raise ValueError(f"the pixels lie between {lowest:g} and {highest:g}, too far apart: scale the image down")
+    unit = span if settings.objects == "bright" else -span
+    values = np.subtract(grey, lowest, out=grey)
+    values /= unit
+    if sigma := settings.smoothing:
+        values = by_strips(lambda strip: ndimage.gaussian_filter(strip, sigma), values, gaussian_reach(sigma))
+    if settings.background:
+        # An opening by a square window, smoothed: what is left when everything narrower than the window is taken off.
+        width = 2 * int(np.ceil(settings.background)) + 1
+        floor = ndimage.minimum_filter(values, width, mode="nearest")
+        floor = ndimage.maximum_filter(floor, width, mode="nearest")
+        return values - ndimage.uniform_filter(floor, width, mode="nearest"), 0.0, unit
+    return values, lowest, unit
+
+
+def _above_threshold(values: Real, zero: float, unit: float, settings: Recipe) -> Mask:
+    """Objects by the method of the settings, from what `_upwards` returns."""
+    low, level = (None if given is None else (given - zero) / unit for given in (settings.low, settings.threshold))
+    match settings.method:
+        case "otsu":
+            level = filters.threshold_otsu(values)
+        case "li":
+            level = filters.threshold_li(values)
+        case "triangle":
+            level = filters.threshold_triangle(values)
+        case "multi-otsu":
+            level = _otsu_levels(values, settings.classes)[-settings.object_classes]
+        case "level" if settings.quantile is not None:
+            share = settings.quantile if settings.objects == "bright" else 1 - settings.quantile
+            level = float(np.quantile(values, share))
+        case "local":
+            return _above_neighbourhood(values, settings)
+        case "hysteresis":
+            found = _otsu_levels(values, 3) if low is None or level is None else (0.0, 0.0)
+            ends = sorted((found[0] if low is None else low, found[1] if level is None else level))
+            return filters.apply_hysteresis_threshold(values, *ends)
+    assert level is not None  # the recipe has checked
+    return values > level
+
+
+def _otsu_levels(values: Real, classes: int) -> Real:
+    try:
+        return filters.threshold_multiotsu(values, classes)
+    except ValueError as error:
+        raise ValueError(
+            f"the image has too few grey levels for {classes} classes: choose fewer, or another method"
+        ) from error
+
+
+def _above_neighbourhood(values: Real, settings: Recipe) -> Mask:
+    """Above the mean of the window around each pixel, by a share of the range."""
+    width = 2 * int(settings.window / 2) + 1
+    return values > ndimage.uniform_filter(values, width, mode="nearest") + settings.offset * np.ptp(values)
+
+
+def _clean(mask: Mask, settings: Recipe) -> Mask:
+    """Open, close, fill holes and drop specks, in this order."""
+    if settings.opening:
+        mask = isotropic_opening(mask, settings.opening)
+    if settings.closing:  # as if the plane went on, empty, beyond its border; nothing grows along the border
+        margin = int(np.ceil(settings.closing)) + 1
+        mask = isotropic_closing(np.pad(mask, margin), settings.closing)[margin:-margin, margin:-margin]
+    if settings.fill_holes:
+        mask = mask | (clear_border(ndimage.label(~mask)[0]) > 0)
+    return _without_small(mask, settings.min_size)
+
+
+def _without_small(mask: Mask, min_size: int) -> Mask:
+    """Drop components of fewer pixels."""
+    if min_size <= 1:
+        return mask
+    components, _ = ndimage.label(mask)
+    large = np.bincount(components.ravel()) >= min_size
+    large[0] = False
+    kept: Mask = large[components]
+    return kept
+
+
+def _split_by_distance(mask: Mask, neck: float) -> NDArray[np.integer]:
+    """Cut where an object is narrower than `neck` times the lesser of the two radii beside the neck."""
+    if mask.all():  # there is no edge to be far from
+        return _split(mask, np.ones(mask.shape), neck)
+    farthest = int(ndimage.distance_transform_cdt(mask, metric="taxicab").max())
+    depth = by_strips(
+        lambda strip: ndimage.gaussian_filter(ndimage.distance_transform_edt(strip), 1.0),
+        mask,
+        farthest + gaussian_reach(1.0),
+    )
+    return _split(mask, depth, neck)
+
+
+def _split(mask: Mask, height: Real, neck: float) -> NDArray[np.integer]:
+    """Watershed of `height` in the mask, whose basins are joined again where no neck parts them.
+
+    A neck is a pass lower than `neck` times the lower of the two peaks beside it.
+    """
+    # Pixels that are highest within `_APART` pixels; neighbours of one height are one peak.
+    highest = ndimage.maximum_filter(np.where(mask, height, 0), 2 * _APART + 1)
+    peaks = ndimage.label(mask & (height == highest) & (height > 0))[0]
+    # Only components with several peaks need a watershed, which takes most of the time.
+    components, count = ndimage.label(mask)
+    at_peak = peaks > 0
+    owners = np.unique(np.stack([components[at_peak], peaks[at_peak]], axis=1), axis=0)
+    only = np.zeros(count + 1, dtype=peaks.dtype)
+    only[owners[:, 0]] = owners[:, 1]
+    contested = (np.bincount(owners[:, 0], minlength=count + 1) > 1)[components]
+    flooded = watershed(-height, np.where(contested, peaks, 0), mask=contested)
+    basins = np.where(contested, flooded, only[components])
+    # Components without a peak are numbered as well, so that nothing of the mask is lost.
+    missed = mask & (basins == 0)
+    if missed.any():
+        basins = np.where(missed, ndimage.label(missed)[0] + basins.max(), basins)
+    summits = np.zeros(basins.max() + 1)
+    np.maximum.at(summits, basins[mask], height[mask])
+    # Pairs of basins that touch, and the highest point on the line between them: their pass.
+    found, levels = [], []
+    for here, there in NEIGHBOURS:
+        a, b = basins[here], basins[there]
+        touching = (a != b) & (a > 0) & (b > 0)
+        found.append(np.sort(np.stack([a[touching], b[touching]], axis=1), axis=1))
+        levels.append(np.minimum(height[here], height[there])[touching])
+    pairs, index = np.unique(np.concatenate(found), axis=0, return_inverse=True)
+    passes = np.zeros(len(pairs))
+    np.maximum.at(passes, index.ravel(), np.concatenate(levels))
+    # From the highest pass down, each basin joins its neighbour with the higher peak unless a neck parts them.
+    parent = np.arange(len(summits))
+    for place in np.argsort(-passes, kind="stable"):
+        low, high = pairs[place]
+        while parent[low] != low:
+            low = parent[low]
+        while parent[high] != high:
+            high = parent[high]
+        if summits[low] > summits[high]:
+            low, high = high, low
+        if passes[place] > neck * summits[low]:
+            parent[low] = high
+    while (parent[parent] != parent).any():
+        parent = parent[parent]
+    merged: NDArray[np.integer] = np.unique(parent, return_inverse=True)[1][basins]
+    return merged
+
+
+def _cells(values: Real, settings: Recipe) -> NDArray[np.integer]:
+    """Cells between lines that are lower than what surrounds them; neighbours meet along the bottom of the line.
+
+    Gaps in a line are closed where they are narrower than a neck (`split_touching`).
+    """
+    inside = _without_small(~_above_neighbourhood(-values, settings), settings.min_size)
+    split = settings.split_touching != "none"
+    parts = _split_by_distance(inside, settings.neck) if split else ndimage.label(inside)[0]
+    if not parts.any():
+        raise ValueError("no cell lies between the lines: lower the offset, or choose the other kind of lines")
+    return watershed(-values, parts)
+
+
+def _superpixels(image: NDArray[np.generic], values: Real, settings: Recipe) -> NDArray[np.integer]:
+    """SLIC regions, those of like colour merged, and of these the ones on the objects' side (or all)."""
+    coloured = image.ndim == 3 and settings.channel == "luminance"
+    colours = image[..., :3].astype(np.float64) if coloured else values[..., None]
+    colours = (colours - colours.min()) / np.ptp(colours)
+    fine = slic(
+        colours,
+        n_segments=settings.superpixels,
+        compactness=settings.compactness,
+        channel_axis=-1,
+        convert2lab=False,
+        start_label=0,
+    )
+    # Regions that touch and differ by less than `merge` in colour are one.
+    means = _region_means(fine, colours)
+    pairs = np.concatenate([np.stack([fine[here].ravel(), fine[there].ravel()]) for here, there in NEIGHBOURS], axis=1)
+    pairs = np.unique(pairs[:, pairs[0] != pairs[1]], axis=1)
+    alike = np.linalg.norm(means[pairs[0]] - means[pairs[1]], axis=-1) < settings.merge * np.sqrt(means.shape[1])
+    links = coo_array((np.ones(alike.sum()), pairs[:, alike]), shape=(len(means),) * 2)
+    merged: NDArray[np.integer] = connected_components(links, directed=False)[1][fine]
+    if settings.all_regions:
+        return merged + 1
+    heights = _region_means(merged, values[..., None])[:, 0]
+    chosen = heights > filters.threshold_otsu(heights) if len(heights) > 1 else heights > heights.min()
+    chosen &= np.bincount(merged.ravel()) >= settings.min_size
+    return np.where(chosen, np.cumsum(chosen), 0)[merged]
+
+
+def _region_means(regions: NDArray[np.integer], colours: Real) -> Real:
+    """Mean colour of regions 0, 1, …, (regions, channels)."""
+    flat = regions.ravel()
+    sums = [np.bincount(flat, channel.ravel()) for channel in np.moveaxis(colours, -1, 0)]
+    return np.stack(sums, axis=-1) / np.bincount(flat)[:, None]
+
+
+def by_strips(work: Callable[[NDArray[Any]], NDArray[Value]], plane: NDArray[np.generic], reach: int) -> NDArray[Value]:
+    """Apply work whose result at a pixel depends on no pixel more than `reach` rows away, in strips side by side."""
+    rows = max(_FEWEST, -(-len(plane) // processors()))
+    if 2 * reach > rows:  # strips would see more than they find
+        return work(plane)
+
+    def strip(start: int) -> NDArray[Value]:
+        before = min(start, reach)
+        return work(plane[start - before : start + rows + reach])[before : before + rows]
+
+    return np.concatenate(over_blocks(strip, range(0, len(plane), rows)))
+
+
+def gaussian_reach(sigma: float) -> int:
+    """How far a Gaussian filter of scipy's looks: four standard deviations."""
+    return int(4 * sigma + 0.5)

@@ -19,7 +19,7 @@ from psygnal import Signal
 
 from ..outlines import TILINGS, Ensemble, Outlines
 from ..outlines.extract import AT_BORDER, too_small
-from ..outlines.split import neighbours
+from ..outlines.segment import NEIGHBOURS
 from ..palette import OUTLINE
 from ..progress import Progress, as_part, report
 from .choices import Choices
@@ -357,7 +357,7 @@ def _lines(labels: LabelImage, left_out: NDArray[np.bool_]) -> NDArray[np.uint8]
     dotted = np.zeros(labels.shape, dtype=bool)
     is_kept = ~left_out
     is_kept[0] = False
-    for here, there in neighbours():
+    for here, there in NEIGHBOURS:
         rows, columns = np.nonzero(labels[here] != labels[there])
         one, other = labels[here][rows, columns], labels[there][rows, columns]
         for lines, marks in ((kept, is_kept), (dotted, left_out)):
