@@ -143,16 +143,15 @@ class Parameter:
             return any(type(value) is type(choice) and value == choice for choice in get_args(kind))
         if kind in (int, float):
             number = isinstance(value, Integral if kind is int else Real) and not isinstance(value, bool)
-            return number and abs(value) <= sys.float_info.max and self._in_range(value)
+            return (
+                number
+                and abs(value) <= sys.float_info.max
+                and (self.least is None or value >= self.least)
+                and (self.most is None or value <= self.most)
+                and (self.above is None or value > self.above)
+                and (self.below is None or value < self.below)
+            )
         return isinstance(value, kind)
-
-    def _in_range(self, value: float) -> bool:
-        return (
-            (self.least is None or value >= self.least)
-            and (self.most is None or value <= self.most)
-            and (self.above is None or value > self.above)
-            and (self.below is None or value < self.below)
-        )
 
     @property
     def expected(self) -> str:

@@ -154,41 +154,35 @@ def _controller() -> ThreadpoolController:
 
 
 class _Limit:
-    """The limit of the libraries: set and lifted by one thread, as another could not lift it, and of use to all.
-
-    A thread that still needs it when it is lifted sets it again with its next work.
-    """
+    """The limit of the libraries: set and lifted by one thread, as another could not lift it, and of use to all."""
 
     def __init__(self) -> None:
-        self._lock, self._limiter = Lock(), ExitStack()
-        self._owner, self._depth = 0, 0
-
-    def take(self) -> None:
-        with self._lock:
-            if not self._depth:
-                self._limiter.enter_context(_controller().limit(limits=1, user_api="blas"))
-                self._owner = get_ident()
-            self._depth += self._owner == get_ident()
-
-    def give_back(self) -> None:
-        with self._lock:
-            if self._depth and self._owner == get_ident():
-                self._depth -= 1
-                if not self._depth:
-                    self._limiter.close()
+        self.lock, self.limiter = Lock(), ExitStack()
+        self.owner, self.depth = 0, 0
 
 
-_LIMIT = _Limit()
+_limit = _Limit()
 
 
 @contextmanager
 def one_library_thread() -> Iterator[None]:
-    """Keep linear algebra libraries to one thread; runs side by side may overlap in it."""
-    _LIMIT.take()
+    """Keep linear algebra libraries to one thread; runs side by side may overlap in it.
+
+    A thread that still needs the limit when it is lifted sets it again with its next work.
+    """
+    with _limit.lock:
+        if not _limit.depth:
+            _limit.limiter.enter_context(_controller().limit(limits=1, user_api="blas"))
+            _limit.owner = get_ident()
+        _limit.depth += _limit.owner == get_ident()
     try:
         yield
     finally:
-        _LIMIT.give_back()
+        with _limit.lock:
+            if _limit.depth and _limit.owner == get_ident():
+                _limit.depth -= 1
+                if not _limit.depth:
+                    _limit.limiter.close()
 
 
 def over_blocks(work: Callable[[Block], Result], blocks: Iterable[Block]) -> list[Result]:
@@ -201,37 +195,28 @@ def each_block(work: Callable[[Block], Result], blocks: Iterable[Block]) -> Iter
 
     At most two blocks per processor are under way at a time, so results that nobody fetched do not pile up.
     """
-    blocks, work = list(blocks), _leavable(work)
-    with one_library_thread():
-        if len(blocks) > 1:
-            yield from _side_by_side(work, blocks)
-        else:  # not worth a thread
-            yield from map(work, blocks)
-
-
-def _side_by_side(work: Callable[[Block], Result], blocks: list[Block]) -> Iterator[Result]:
-    waiting: deque[Future[Result]] = deque()
-    pool = ThreadPoolExecutor(processors())
-    try:
-        for block in blocks:
-            waiting.append(pool.submit(work, block))
-            if len(waiting) > 2 * processors():
-                yield waiting.popleft().result()
-        while waiting:
-            yield waiting.popleft().result()
-    finally:
-        pool.shutdown(wait=True, cancel_futures=True)
-
-
-def _leavable(work: Callable[[Block], Result]) -> Callable[[Block], Result]:
-    """The same work, given up before the next block once that is asked for."""
-    leave = leaver()
+    leave = leaver()  # of this thread; the work goes on in others
 
     def step(block: Block) -> Result:
         leave()
         return work(block)
 
-    return step
+    blocks = list(blocks)
+    with one_library_thread():
+        if len(blocks) < 2:  # not worth a thread
+            yield from map(step, blocks)
+            return
+        waiting: deque[Future[Result]] = deque()
+        pool = ThreadPoolExecutor(processors())
+        try:
+            for block in blocks:
+                waiting.append(pool.submit(step, block))
+                if len(waiting) > 2 * processors():
+                    yield waiting.popleft().result()
+            while waiting:
+                yield waiting.popleft().result()
+        finally:
+            pool.shutdown(wait=True, cancel_futures=True)
 
 
 def leaver() -> Callable[[], None]:

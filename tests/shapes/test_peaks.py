@@ -5,7 +5,7 @@ import pytest
 
 from brute_force import nuclear_objective
 from curve_makers import blobs
-from napari_shape_ensembles.shapes.peaks import squared_scores, two_best
+from napari_shape_ensembles.shapes.registration import squared_scores, two_best
 
 
 def spectrum(curve):

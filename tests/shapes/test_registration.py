@@ -9,7 +9,7 @@ from brute_force import nuclear_objective
 from curve_makers import blobs, clover, ellipse, load_curves, rotation
 from napari_shape_ensembles import Ensemble, register, to_landmarks
 from napari_shape_ensembles.shapes import TrigonometricExpansion, distinctness
-from napari_shape_ensembles.shapes.registration import signed_area
+from napari_shape_ensembles.shapes.registration import doubled_area
 
 
 def centred(curve):
@@ -205,8 +205,8 @@ def test_smoothing_changes_ambiguous_matches_more_often_than_distinct_ones(share
     assert (apart[unclear] > 0.25).mean() > 3 * (apart[clear] > 0.25).mean()
 
 
-def test_signed_area_is_twice_the_shoelace_area():
-    assert signed_area(np.array([0, 1, 1 + 1j, 1j]))[()] == pytest.approx(2)
+def test_doubled_area_is_twice_the_shoelace_area():
+    assert doubled_area(np.array([0, 1, 1 + 1j, 1j]))[()] == pytest.approx(2)
 
 
 def test_no_curves_give_an_empty_registration():

@@ -1,9 +1,7 @@
 """From images to closed curves: segmented, traced, and cleaned into an ensemble."""
 
 from .ensemble import Ensemble, counted, in_unit
-from .extract import extract_curves
-from .levels import level_curves
-from .mask import trace_mask
+from .extract import extract_curves, level_curves, trace_mask
 from .matching import Matching, boundary_distances, match_labels
 from .outlines import Outlines
 from .recipe import TILINGS, Method, Objects, Recipe, SmoothingUnit, Split

@@ -2,14 +2,14 @@
 
 import itertools
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import shapely
 from numpy.typing import ArrayLike, NDArray
 
-from .features import aspect_ratios, centred, per_curve, perimeters, signed_areas, solidities
 from .spline import Complex, Index, Real, following
 from .units import conversion_factor
 
@@ -85,6 +85,8 @@ class Ensemble:
     vertices: Real
     offsets: Index
     ids: NDArray[Any]
+    pixel_size: tuple[float, float] | None
+    _images: NDArray[np.str_] | None
 
     def __init__(
         self,
@@ -99,16 +101,55 @@ class Ensemble:
     ) -> None:
         if not isinstance(unit, str) or not unit.strip():
             raise ValueError(f'unit is "pixel" or a unit of length such as "µm", not {unit!r}')
-        arrays = [_vertices(index, curve) for index, curve in enumerate(curves)]
-        counts = _counts(dropped or {})
-        vertices, offsets, kept = _cleaned(*_joined(arrays), counts)
-        self.name, self.unit = name, unit
-        self.pixel_size = _pixel(pixel_size)
+        arrays: list[NDArray[Any]] = []
+        for index, curve in enumerate(curves):
+            try:
+                array = np.asarray(curve)
+            except ValueError as error:
+                raise ValueError(f"curve {index} is not an (m, 2) array of vertices: {error}") from error
+            if array.ndim != 2 or array.shape[1] != 2:
+                raise ValueError(
+                    f"curve {index} has shape {array.shape}: curves are a sequence of (m, 2) arrays, rows and columns "
+                    "of their vertices"
+                )
+            if array.dtype.kind not in "iuf":
+                raise ValueError(f"curve {index} holds {array.dtype} values: vertices are real numbers")
+            arrays.append(array)
+        counts: Counter[str] = Counter()
+        for reason, number in (dropped or {}).items():
+            if not isinstance(number, int | np.integer) or number < 0:
+                raise ValueError(f'dropped holds numbers of objects, not {number!r} for "{reason}"')
+            counts[reason] = int(number)
+        offsets = np.cumsum([0, *(len(array) for array in arrays)], dtype=np.int64)
+        vertices = np.concatenate([np.empty((0, 2)), *arrays], dtype=np.float64).view(np.complex128)[:, 0]
+        vertices, offsets, kept = _cleaned(vertices, offsets, counts)
+        self.name, self.unit, self.pixel_size = name, unit, None
+        if pixel_size is not None:
+            sides = np.atleast_1d(np.asarray(pixel_size, dtype=np.float64))
+            if sides.shape not in ((1,), (2,)) or not (np.isfinite(sides).all() and (sides > 0).all()):
+                raise ValueError(
+                    f"pixel_size is the height and width of a pixel, two positive numbers, not {pixel_size!r}"
+                )
+            self.pixel_size = float(sides[0]), float(sides[-1])
+        names = np.arange(len(arrays)) if ids is None else np.array(ids)
+        if names.shape != (len(arrays),):
+            raise ValueError(
+                f"{len(arrays)} curves need {len(arrays)} ids in one sequence, not ids of shape {names.shape}"
+            )
+        if repeated := [value for value, times in Counter(names.tolist()).items() if times > 1]:
+            raise ValueError(f"ids must be unique: {repeated[0]!r} stands for more than one curve")
+        self._images = None
+        if images is not None:
+            self._images = np.array(images, dtype=np.str_)
+            if self._images.shape != (len(arrays),):
+                raise ValueError(
+                    f"{len(arrays)} curves need {len(arrays)} names of images, not names of shape {self._images.shape}"
+                )
+            self._images = _read_only(self._images[kept])
         self._dropped = {reason: count for reason, count in counts.items() if count}
-        self.vertices = _read_only(vertices.view(np.float64).reshape(-1, 2))
-        self.offsets = _read_only(offsets)
-        self.ids = _read_only(_ids(ids, len(arrays))[kept])
-        self._images = None if images is None else _read_only(_image_names(images, len(arrays))[kept])
+        self.vertices, self.offsets = _read_only(vertices.view(np.float64).reshape(-1, 2)), _read_only(offsets)
+        self.ids = _read_only(names[kept])
+        self._features: pd.DataFrame | None = None
 
     @classmethod
     def pooled(cls, ensembles: Sequence["Ensemble"], *, name: str = "") -> "Ensemble":
@@ -172,26 +213,40 @@ class Ensemble:
         equivalent_diameter, that of a circle of this area; circularity 4π·area/perimeter²; aspect_ratio of the
         ellipse with the same second moments of area; solidity, area over the area of the convex hull.
         """
+        if self._features is None:
+            import pandas as pd  # heavy, and not needed for a comparison
+
+            vertices, counts = self.vertices.view(np.complex128)[:, 0], np.diff(self.offsets)
+            after = following(self.offsets)
+            here = _centred(vertices, self.offsets)
+            there = here[after]
+            # Moments of the area inside, by the exact formula for polygons: the spacing of the vertices plays no part.
+            cross = (here.conj() * there).imag
+            square = cross * (here**2 + here * there + there**2)
+            power = cross * (np.abs(here) ** 2 + (here * there.conj()).real + np.abs(there) ** 2)
+            sums = [
+                np.add.reduceat(values, self.offsets[:-1]) for values in (cross, cross * (here + there), square, power)
+            ]
+            signed = sums[0] / 2
+            centre = sums[1] / (6 * signed)
+            elongation = np.abs(sums[2] / 12 / signed - centre**2)
+            total = sums[3] / 12 / signed - np.abs(centre) ** 2
+            area, perimeter = np.abs(signed), np.add.reduceat(np.abs(vertices[after] - vertices), self.offsets[:-1])
+            rings = shapely.linearrings(self.vertices, indices=np.repeat(np.arange(len(self)), counts))
+            with np.errstate(divide="ignore", invalid="ignore"):  # infinite where loops cancel the shorter moment
+                aspect_ratio = np.sqrt((total + elongation) / np.maximum(total - elongation, 0))
+            self._features = pd.DataFrame(
+                {
+                    "id": self.ids,
+                    "area": area,
+                    "perimeter": perimeter,
+                    "equivalent_diameter": np.sqrt(4 * area / np.pi),
+                    "circularity": 4 * np.pi * area / perimeter**2,
+                    "aspect_ratio": aspect_ratio,
+                    "solidity": area / shapely.area(shapely.convex_hull(rings)),
+                }
+            )
         return self._features.copy()
-
-    @cached_property
-    def _features(self) -> "pd.DataFrame":
-        import pandas as pd  # heavy, and not needed for a comparison
-
-        vertices = self.vertices.view(np.complex128)[:, 0]
-        area = np.abs(signed_areas(vertices, self.offsets))
-        perimeter = perimeters(vertices, self.offsets)
-        return pd.DataFrame(
-            {
-                "id": self.ids,
-                "area": area,
-                "perimeter": perimeter,
-                "equivalent_diameter": np.sqrt(4 * area / np.pi),
-                "circularity": 4 * np.pi * area / perimeter**2,
-                "aspect_ratio": aspect_ratios(vertices, self.offsets),
-                "solidity": solidities(vertices, self.offsets),
-            }
-        )
 
     def subset(self, mask: ArrayLike) -> "Ensemble":
         """Return the curves where `mask` (N booleans) is true, with their ids; `dropped` stays as it is.
@@ -250,7 +305,7 @@ class Ensemble:
 
     def __getstate__(self) -> dict[str, Any]:
         # What is derived from the rest is left behind: it would double what is sent to another process.
-        return {name: value for name, value in vars(self).items() if name not in ("curves", "_features")}
+        return {name: value for name, value in vars(self).items() if name != "curves"} | {"_features": None}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
@@ -268,62 +323,11 @@ class Ensemble:
         return f"Ensemble({self.name!r}: {counted(len(self), 'curve')} in {self.unit}{left_out})"
 
 
-def _vertices(index: int, curve: ArrayLike) -> NDArray[Any]:
-    try:
-        array = np.asarray(curve)
-    except ValueError as error:
-        raise ValueError(f"curve {index} is not an (m, 2) array of vertices: {error}") from error
-    if array.ndim != 2 or array.shape[1] != 2:
-        raise ValueError(
-            f"curve {index} has shape {array.shape}: curves are a sequence of (m, 2) arrays, rows and columns of "
-            "their vertices"
-        )
-    if array.dtype.kind not in "iuf":
-        raise ValueError(f"curve {index} holds {array.dtype} values: vertices are real numbers")
-    return array
-
-
-def _counts(dropped: Mapping[str, int]) -> Counter[str]:
-    for reason, count in dropped.items():
-        if not isinstance(count, int | np.integer) or count < 0:
-            raise ValueError(f'dropped holds numbers of objects, not {count!r} for "{reason}"')
-    return Counter({reason: int(count) for reason, count in dropped.items()})
-
-
-def _ids(ids: ArrayLike | None, count: int) -> NDArray[Any]:
-    if ids is None:
-        return np.arange(count)
-    array = np.array(ids)
-    if array.shape != (count,):
-        raise ValueError(f"{count} curves need {count} ids in one sequence, not ids of shape {array.shape}")
-    repeated = [value for value, times in Counter(array.tolist()).items() if times > 1]
-    if repeated:
-        raise ValueError(f"ids must be unique: {repeated[0]!r} stands for more than one curve")
-    return array
-
-
-def _pixel(size: float | Sequence[float] | Real | None) -> tuple[float, float] | None:
-    """Height and width of a pixel."""
-    if size is None:
-        return None
-    sides = np.atleast_1d(np.asarray(size, dtype=np.float64))
-    if sides.shape not in ((1,), (2,)) or not (np.isfinite(sides).all() and (sides > 0).all()):
-        raise ValueError(f"pixel_size is the height and width of a pixel, two positive numbers, not {size!r}")
-    return float(sides[0]), float(sides[-1])
-
-
 def _common(sizes: Sequence[tuple[float, float] | None]) -> tuple[float, float] | None:
     """The pixel size that several images share; None where they differ, but for rounding, or one is not known."""
     known = [size for size in sizes if size is not None]
     alike = len(known) == len(sizes) and np.allclose(known, known[:1], rtol=1e-9, atol=0)
     return known[0] if alike else None
-
-
-def _image_names(images: Sequence[str] | NDArray[np.str_], count: int) -> NDArray[np.str_]:
-    array = np.array(images, dtype=np.str_)
-    if array.shape != (count,):
-        raise ValueError(f"{count} curves need {count} names of images, not names of shape {array.shape}")
-    return array
 
 
 def _distinct(names: list[str]) -> list[str]:
@@ -358,46 +362,46 @@ def _pooled_ids(ids: Sequence[NDArray[Any]], names: list[str]) -> NDArray[Any]:
     return np.array(_distinct([f"{name}:{value}" for group, name in groups for value in group.tolist()]))
 
 
-def _joined(arrays: Iterable[NDArray[Any]]) -> tuple[Complex, Index]:
-    """All vertices as row + 1j * column, and where each curve starts."""
-    arrays = [np.empty((0, 2)), *arrays]
-    offsets = np.cumsum([len(array) for array in arrays])
-    vertices = np.concatenate(arrays, dtype=np.float64)
-    return vertices.view(np.complex128)[:, 0], offsets.astype(np.int64)
-
-
 def _cleaned(vertices: Complex, offsets: Index, counts: Counter[str]) -> tuple[Complex, Index, Index]:
     """Leave out what cannot be used, adding to `counts`; also return the places of the curves kept."""
     kept = np.arange(len(offsets) - 1)
-    for reason, usable in (
-        ("NaN or infinite vertices", _finite),
-        ("fewer than 3 distinct vertices", _three),
-        ("fewer than 3 distinct vertices", _three),  # again, now without repeats
-        ("collinear", _spread),
-        ("zero area", _enclosing),
-    ):
-        keep = usable(vertices, offsets)
-        if not keep.all():
-            counts[reason] += int(np.count_nonzero(~keep))
-            vertices = vertices[np.repeat(keep, np.diff(offsets))]
-            offsets = _running(np.diff(offsets)[keep])
-            kept = kept[keep]
-        if usable is _three:
-            vertices, offsets = _without_repeats(vertices, offsets)
+
+    def keep(usable: Mask, reason: str) -> None:
+        nonlocal vertices, offsets, kept
+        if not usable.all():
+            counts[reason] += int(np.count_nonzero(~usable))
+            vertices = vertices[np.repeat(usable, np.diff(offsets))]
+            offsets = _running(np.diff(offsets)[usable])
+            kept = kept[usable]
+
+    within = np.maximum(np.abs(vertices.real), np.abs(vertices.imag)) < _LARGEST
+    lost_before = _running(~within)[offsets]
+    keep(lost_before[1:] == lost_before[:-1], "NaN or infinite vertices")
+    for _ in range(2):  # the second time without repeats
+        keep(np.diff(offsets) >= 3, "fewer than 3 distinct vertices")
+        largest = np.maximum.reduceat(np.abs(vertices), offsets[:-1])
+        gap = np.abs(vertices[following(offsets)] - vertices)
+        new = gap > _SAME * np.repeat(largest, np.diff(offsets))
+        vertices, offsets = vertices[new], _running(new)[offsets]
+    spokes, after = _centred(vertices, offsets), following(offsets)
+    # Twice the angle of the longest extent is that of Σz²; moments along it lose no digits to cancellation.
+    turn = np.exp(-0.5j * np.angle(np.add.reduceat(spokes * spokes, offsets[:-1])))
+    across = np.add.reduceat((spokes * np.repeat(turn, np.diff(offsets))).imag ** 2, offsets[:-1])
+    spread = across > _FLAT * np.add.reduceat(np.abs(spokes) ** 2, offsets[:-1])
+    lengths = np.add.reduceat(np.abs(vertices[after] - vertices), offsets[:-1])
+    areas = np.add.reduceat((spokes.conj() * spokes[after]).imag / 2, offsets[:-1])
+    encloses = (lengths > _SMALLEST) & (np.abs(areas) > _NOTHING * lengths**2)
+    keep(spread, "collinear")
+    keep(encloses[spread], "zero area")
     return vertices, offsets, kept
 
 
-def counted(count: int, noun: str) -> str:
-    """A number with its noun: "1 curve", "2 curves"."""
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
-
-
-def _without_repeats(vertices: Complex, offsets: Index) -> tuple[Complex, Index]:
-    """Drop each vertex that the next one of its closed curve repeats."""
-    largest = np.maximum.reduceat(np.abs(vertices), offsets[:-1])
-    gap = np.abs(vertices[following(offsets)] - vertices)
-    new = gap > _SAME * np.repeat(largest, np.diff(offsets))
-    return vertices[new], _running(new)[offsets]
+def _centred(vertices: Complex, offsets: Index) -> Complex:
+    """Vertices relative to the mean vertex of their curve."""
+    counts = np.diff(offsets)
+    # From the first vertex first: far from the origin a mean would lose the digits that matter.
+    near = vertices - np.repeat(vertices[offsets[:-1]], counts)
+    return near - np.repeat(np.add.reduceat(near, offsets[:-1]) / counts, counts)
 
 
 def _running(values: NDArray[np.generic]) -> Index:
@@ -405,27 +409,9 @@ def _running(values: NDArray[np.generic]) -> Index:
     return np.concatenate([[0], np.cumsum(values)]).astype(np.int64)
 
 
-def _finite(vertices: Complex, offsets: Index) -> Mask:
-    within = np.maximum(np.abs(vertices.real), np.abs(vertices.imag)) < _LARGEST
-    lost_before = _running(~within)[offsets]
-    return lost_before[1:] == lost_before[:-1]
-
-
-def _three(vertices: Complex, offsets: Index) -> Mask:
-    return np.diff(offsets) >= 3
-
-
-def _spread(vertices: Complex, offsets: Index) -> Mask:
-    spokes = centred(vertices, offsets)
-    # Twice the angle of the longest extent is that of Σz²; moments along it lose no digits to cancellation.
-    turn = np.exp(-0.5j * np.angle(per_curve(spokes * spokes, offsets)))
-    across = (spokes * np.repeat(turn, np.diff(offsets))).imag
-    return per_curve(across**2, offsets) > _FLAT * per_curve(np.abs(spokes) ** 2, offsets)
-
-
-def _enclosing(vertices: Complex, offsets: Index) -> Mask:
-    lengths = perimeters(vertices, offsets)
-    return (lengths > _SMALLEST) & (np.abs(signed_areas(vertices, offsets)) > _NOTHING * lengths**2)
+def counted(count: int, noun: str) -> str:
+    """A number with its noun: "1 curve", "2 curves"."""
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
 def _read_only(array: NDArray[Any]) -> NDArray[Any]:

@@ -1,20 +1,19 @@
-"""From labels to closed curves, with sub-pixel vertices and every object accounted for."""
+"""From labels, masks and fields to closed curves, with sub-pixel vertices and every object accounted for."""
 
+import itertools
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any, Literal
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import ndimage
 from skimage.measure import find_contours, points_in_poly
 
+from ..parameters import parameters_of
 from .ensemble import Ensemble
 from .recipe import Recipe, SmoothingUnit
 
 Real = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 
 AT_BORDER = "touching the image border"
 VANISHED = "vanished under smoothing"
@@ -107,71 +106,75 @@ def outlines_of_labels(
     labels: ArrayLike, recipe: Recipe, *, scale: Sequence[float] = (1, 1), unit: str = "pixel", name: str = ""
 ) -> Ensemble:
     """Do as `extract_curves`, with the choices of a recipe."""
-    plane = _label_plane(np.asarray(labels))
+    plane = label_plane(labels)
     pixel = pixel_of(scale)
-    blur = Blur.of(recipe.outline_smoothing, recipe.smoothing_unit, pixel)
+    sigma, radius = _blur(recipe.outline_smoothing, recipe.smoothing_unit, pixel)
+    margin = radius[0] + 1, radius[1] + 1
+    small = too_small(recipe.min_area)
     dropped: Counter[str] = Counter()
-    traced = []
-    objects = _objects(plane, recipe.keep_border, recipe.min_area, dropped)
-    for number, curve in _traced(objects, blur, recipe.holes, recipe.min_area, dropped):
-        if reason := _too_coarse(curve, recipe.min_vertices, recipe.min_length):
-            dropped[reason] += 1
-        else:
-            traced.append((number, curve * pixel))
-    ids = _numbered_holes([number for number, _ in traced])
-    return Ensemble([curve for _, curve in traced], name=name, unit=unit, ids=ids, dropped=dropped, pixel_size=pixel)
+    ids, curves, hole_ids = [], [], itertools.count(-1, -1)
+    # Label values, and the plane numbered so that no array need be as long as the largest label.
+    if plane.max() <= plane.size:
+        values, plane = np.arange(1, plane.max() + 1), plane.astype(np.int64, copy=False)
+    else:
+        values, numbered = np.unique(plane, return_inverse=True)
+        background = int(values[0] == 0)
+        values, plane = values[background:], numbered.reshape(plane.shape) + 1 - background
+    areas = np.bincount(plane.ravel(), minlength=len(values) + 1)
+    boxes: Sequence[tuple[slice, ...] | None] = ndimage.find_objects(plane)
+    for index, box in enumerate(boxes, start=1):
+        if box is None:
+            continue
+        if areas[index] < recipe.min_area:
+            dropped[small] += 1
+            continue
+        ends = zip(box, plane.shape, strict=True)
+        if not recipe.keep_border and any(side.start == 0 or side.stop == length for side, length in ends):
+            dropped[AT_BORDER] += 1
+            continue
+        level = np.pad((plane[box] == index).astype(np.float64), [(side, side) for side in margin])
+        if any(radius):
+            level = ndimage.gaussian_filter(level, sigma, radius=radius)
+        contours = [contour[:-1] - margin for contour in find_contours(level, 0.5)]
+        if not contours:
+            dropped[VANISHED] += 1
+            continue
+        # Outer contours run the other way round here, holes in the direction of positive area.
+        signed = np.array([signed_area(contour) for contour in contours])
+        largest = int(np.abs(signed).argmax())
+        outer = signed < 0
+        dropped[EXTRA] += int(outer.sum()) - 1
+        outline = contours[largest][::-1]
+        found = [outline]
+        for place in np.flatnonzero(~outer) if recipe.holes else ():
+            if points_in_poly(contours[place][:1], outline)[0]:
+                if signed[place] >= recipe.min_area:
+                    found.append(contours[place])
+                else:
+                    dropped[small] += 1
+        corner = np.array([side.start for side in box], dtype=np.float64)
+        for curve in found:
+            if len(curve) < recipe.min_vertices:
+                dropped[f"fewer than {recipe.min_vertices} vertices"] += 1
+            elif recipe.min_length and (
+                np.linalg.norm(curve - np.roll(curve, 1, axis=0), axis=1).sum() < recipe.min_length
+            ):
+                dropped[f"shorter than {recipe.min_length:g} px"] += 1
+            else:
+                ids.append(int(values[index - 1]) if curve is outline else next(hole_ids))
+                curves.append((curve + corner) * pixel)
+    return Ensemble(curves, name=name, unit=unit, ids=np.array(ids, dtype=np.int64), dropped=dropped, pixel_size=pixel)
 
 
-def _traced(
-    objects: Iterable[tuple[int, Mask, Real]],
-    blur: "Blur",
-    holes: bool,
-    min_area: float,
-    dropped: Counter[str],
-) -> Iterator[tuple[int, Real]]:
-    """Outlines in pixels by their label values, and large holes as -1."""
-    for value, mask, corner in objects:
-        outline, inner = _outlines(mask, blur, holes, dropped)
-        if outline is not None:
-            yield value, outline + corner
-        large = [hole for hole in inner if signed_area(hole) >= min_area]
-        dropped[too_small(min_area)] += len(inner) - len(large)
-        for hole in large:
-            yield -1, hole + corner
+def label_plane(labels: ArrayLike) -> NDArray[np.integer]:
+    """Check labels: one plane of whole numbers from 0 up; of a mask the numbered components.
 
-
-@dataclass(frozen=True)
-class Blur:
-    """A Gaussian filter: standard deviation and half width in pixels along rows and columns."""
-
-    sigma: tuple[float, float]
-    radius: tuple[int, int]
-
-    @classmethod
-    def of(cls, smoothing: float, unit: SmoothingUnit, pixel: Real) -> "Blur":
-        """The filter that `smoothing` in `unit` stands for, with pixels of this height and width."""
-        if not 0 <= smoothing < np.inf:
-            raise ValueError(f"smoothing is a standard deviation, 0 or more, not {smoothing!r}")
-        rows, columns = smoothing / pixel if unit == "physical" else (smoothing, smoothing)
-        if max(rows, columns) > _WIDEST:
-            raise ValueError(f"smoothing by {max(rows, columns):g} pixels leaves nothing: {_WIDEST} are the most")
-        if unit == "window":
-            return cls((rows, columns), (int(smoothing / 2),) * 2)
-        return cls((rows, columns), (int(np.ceil(_REACH * rows)), int(np.ceil(_REACH * columns))))
-
-    @property
-    def margin(self) -> tuple[int, int]:
-        """How far a mask's values reach beyond it, and one pixel."""
-        return self.radius[0] + 1, self.radius[1] + 1
-
-    def applied(self, values: Real, mode: Literal["reflect", "nearest"] = "reflect") -> Real:
-        """The values, filtered; `mode` says what lies beyond them."""
-        return (
-            ndimage.gaussian_filter(values, self.sigma, radius=self.radius, mode=mode) if any(self.radius) else values
-        )
-
-
-def _label_plane(labels: NDArray[Any]) -> NDArray[np.integer]:
+    Raises
+    ------
+    ValueError
+        For anything else.
+    """
+    labels = np.asarray(labels)
     if labels.ndim != 2 or labels.size == 0:
         raise ValueError(f"labels have shape {labels.shape}: give one plane (rows, columns)")
     if labels.dtype != bool and np.issubdtype(labels.dtype, np.floating):
@@ -185,17 +188,10 @@ def _label_plane(labels: NDArray[Any]) -> NDArray[np.integer]:
         raise ValueError(f"the highest label is {labels.max()}: label values are below 2⁶³")
     if labels.min() < 0:
         raise ValueError(f"the lowest label is {labels.min()}: labels count from 1, and 0 is the background")
-    return _components(labels) if labels.dtype == bool or _one_value(labels) else labels
-
-
-def _one_value(labels: NDArray[Any]) -> bool:
-    return bool(((labels == 0) | (labels == labels.max())).all())
-
-
-def _components(mask: NDArray[Any]) -> NDArray[np.integer]:
-    """Numbered components of a mask; a label in one piece is no mask."""
-    numbered, count = ndimage.label(mask)
-    return mask if count <= 1 and mask.dtype != bool else numbered
+    if labels.dtype == bool or ((labels == 0) | (labels == labels.max())).all():
+        numbered, count = ndimage.label(labels)
+        return numbered if count > 1 or labels.dtype == bool else labels  # a label in one piece is no mask
+    return labels
 
 
 def pixel_of(scale: Sequence[float]) -> Real:
@@ -206,71 +202,21 @@ def pixel_of(scale: Sequence[float]) -> Real:
     return pixel
 
 
-def _objects(
-    plane: NDArray[np.integer], border: bool, min_area: float, dropped: Counter[str]
-) -> Iterator[tuple[int, Mask, Real]]:
-    """Value, mask and upper left corner of every object to be traced; the others are counted."""
-    values, plane = _compact(plane)
-    areas = np.bincount(plane.ravel(), minlength=len(values) + 1)
-    boxes: Sequence[tuple[slice, ...] | None] = ndimage.find_objects(plane)
-    for index, box in enumerate(boxes, start=1):
-        if box is None:
-            continue
-        if areas[index] < min_area:
-            dropped[too_small(min_area)] += 1
-        elif not border and _at_border(box, plane.shape):
-            dropped[AT_BORDER] += 1
-        else:
-            corner = np.array([side.start for side in box], dtype=np.float64)
-            yield int(values[index - 1]), plane[box] == index, corner
-
-
-def _compact(plane: NDArray[np.integer]) -> tuple[NDArray[np.integer], NDArray[np.integer]]:
-    """Label values, and the plane numbered so that no array need be as long as the largest label."""
-    largest = int(plane.max())
-    if largest <= plane.size:
-        return np.arange(1, largest + 1), plane.astype(np.int64, copy=False)
-    values, numbered = np.unique(plane, return_inverse=True)
-    background = int(values[0] == 0)
-    return values[background:], numbered.reshape(plane.shape) + 1 - background
-
-
-def _at_border(box: tuple[slice, ...], shape: tuple[int, ...]) -> bool:
-    return any(side.start == 0 or side.stop == length for side, length in zip(box, shape, strict=True))
+def _blur(smoothing: float, unit: SmoothingUnit, pixel: Real) -> tuple[tuple[float, float], tuple[int, int]]:
+    """Standard deviation and half width, in pixels along rows and columns, of the filter meant by `smoothing`."""
+    if not 0 <= smoothing < np.inf:
+        raise ValueError(f"smoothing is a standard deviation, 0 or more, not {smoothing!r}")
+    rows, columns = smoothing / pixel if unit == "physical" else (smoothing, smoothing)
+    if max(rows, columns) > _WIDEST:
+        raise ValueError(f"smoothing by {max(rows, columns):g} pixels leaves nothing: {_WIDEST} are the most")
+    if unit == "window":
+        return (rows, columns), (int(smoothing / 2),) * 2
+    return (rows, columns), (int(np.ceil(_REACH * rows)), int(np.ceil(_REACH * columns)))
 
 
 def too_small(min_area: float) -> str:
     """The reason under which objects of too few pixels are counted."""
     return f"smaller than {min_area:g} px"
-
-
-def _too_coarse(curve: Real, min_vertices: int, min_length: float) -> str:
-    """Why an outline is too short to have a form; empty where it is not."""
-    if len(curve) < min_vertices:
-        return f"fewer than {min_vertices} vertices"
-    if min_length and np.linalg.norm(curve - np.roll(curve, 1, axis=0), axis=1).sum() < min_length:
-        return f"shorter than {min_length:g} px"
-    return ""
-
-
-def _outlines(mask: Mask, blur: Blur, holes: bool, dropped: Counter[str]) -> tuple[Real | None, list[Real]]:
-    """The largest outer curve of a mask, in the mask's coordinates, and the holes in it if wanted."""
-    level = blur.applied(np.pad(mask.astype(np.float64), [(side, side) for side in blur.margin]))
-    contours = [contour[:-1] - blur.margin for contour in find_contours(level, 0.5)]
-    signed = np.array([signed_area(contour) for contour in contours])
-    if not contours:
-        dropped[VANISHED] += 1
-        return None, []
-    largest = int(np.abs(signed).argmax())
-    outer = signed * signed[largest] > 0
-    dropped[EXTRA] += int(outer.sum()) - 1
-    outline = forward(contours[largest], signed[largest])
-    inside = [
-        forward(contours[i], signed[i])
-        for i in np.flatnonzero(~outer)
-        if holes and points_in_poly(contours[i][:1], outline)[0]
-    ]
-    return outline, inside
 
 
 def signed_area(curve: Real) -> float:
@@ -279,13 +225,159 @@ def signed_area(curve: Real) -> float:
     return float(x @ np.roll(y, -1) - np.roll(x, -1) @ y) / 2
 
 
-def forward(curve: Real, area: float) -> Real:
-    """The curve in the direction of positive area."""
-    return curve if area > 0 else curve[::-1]
+def trace_mask(
+    mask: ArrayLike,
+    *,
+    smoothing: float = Recipe.outline_smoothing,
+    scale: Sequence[float] = (1, 1),
+    unit: str = "pixel",
+    holes: bool = Recipe.holes,
+    border: bool = Recipe.keep_border,
+    min_area: float = Recipe.min_area,
+    name: str = "",
+) -> Ensemble:
+    """Trace the 0.5 level set of a mask after a Gaussian filter (paper, "Segmentation Efficacy").
+
+    Unlike `extract_curves`, which smooths each object by itself, this smooths the whole image: under a wide filter
+    neighbours merge and small objects vanish.
+
+    Parameters
+    ----------
+    mask : (rows, columns) bool array
+        True on objects; of numbers those other than 0.
+    smoothing : float
+        Standard deviation of the filter in pixels; 0 for none.
+    scale, unit, name
+        As in `extract_curves`.
+    holes : bool
+        Also trace holes, as curves of their own, with ids -1, -2, …
+    border : bool
+        Close curves along the image border; else they are counted as "touching the image border".
+    min_area : float
+        Curves that enclose fewer pixels are counted as "smaller than … px".
+
+    Returns
+    -------
+    Ensemble
+        Ids count from 1 in the order the curves were found.
+
+    Raises
+    ------
+    ValueError
+        For a mask that is no plane, or parameters out of range.
+
+    References
+    ----------
+    Z. Grey, O. Fisher, A. Glaws, "Explainable Binary Classification of Separable Shape Ensembles".
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from napari_shape_ensembles import trace_mask
+    >>> rows, columns = np.indices((40, 60))
+    >>> mask = (np.hypot(rows - 20, columns - 18) < 10) | (np.hypot(rows - 20, columns - 40) < 10)
+    >>> len(trace_mask(mask)), len(trace_mask(mask, smoothing=6))
+    (2, 1)
+    """
+    parameters_of(Recipe)["min_area"].checked(min_area)
+    pixel = pixel_of(scale)
+    plane = np.asarray(mask)
+    if plane.ndim != 2 or plane.size == 0:
+        raise ValueError(f"the mask has shape {plane.shape}: give one plane (rows, columns)")
+    sigma, radius = _blur(smoothing, "pixel", pixel)
+    margin = np.add(radius, 1) if border else np.zeros(2, dtype=int)
+    level = np.pad((plane != 0).astype(np.float64), [(side, side) for side in margin])
+    if any(radius):
+        level = ndimage.gaussian_filter(level, sigma, radius=radius, mode="nearest")
+    contours = [contour - margin for contour in find_contours(level, 0.5, positive_orientation="high")]
+    closed = [contour[:-1] for contour in contours if (contour[0] == contour[-1]).all()]
+    areas = np.array([signed_area(curve) for curve in closed])
+    wanted = (areas > 0) | holes
+    large = np.abs(areas) >= min_area
+    kept = np.flatnonzero(wanted & large)
+    return Ensemble(
+        [closed[i][:: 1 if areas[i] > 0 else -1] * pixel for i in kept],
+        name=name,
+        unit=unit,
+        ids=np.where(areas[kept] > 0, np.cumsum(areas[kept] > 0), -1 * np.cumsum(areas[kept] <= 0)),
+        dropped={AT_BORDER: len(contours) - len(closed), too_small(min_area): int((wanted & ~large).sum())},
+        pixel_size=pixel,
+    )
 
 
-def _numbered_holes(ids: list[int]) -> NDArray[np.int64]:
-    numbered = np.array(ids, dtype=np.int64)
-    hole = numbered < 0
-    numbered[hole] = -np.arange(1, hole.sum() + 1)
-    return numbered
+def level_curves(
+    field: ArrayLike,
+    *,
+    value: float | None = None,
+    quantile: float | None = None,
+    scale: Sequence[float] = (1, 1),
+    unit: str = "pixel",
+    min_area: float = Recipe.min_area,
+    name: str = "",
+) -> Ensemble:
+    """Trace the closed curves on which a field has one value, by marching squares on the field itself.
+
+    Parameters
+    ----------
+    field : (rows, columns) array
+        Real values, without NaN.
+    value, quantile : float
+        One of the two: the level, or the share of pixels below it.
+    scale : (float, float)
+        Height and width of a pixel in `unit`.
+    unit : str
+        Of the resulting coordinates.
+    min_area : float
+        Curves around less than this many pixels are counted as "smaller than … px".
+    name : str
+        Of the ensemble.
+
+    Returns
+    -------
+    Ensemble
+        Ids count from 1. Curves that leave the field are counted as "touching the image border". Maxima and
+        minima are both surrounded by curves; all run in the direction of positive area.
+
+    Raises
+    ------
+    ValueError
+        For a field that is no plane of finite numbers, other than one of `value` and `quantile`, or parameters out
+        of range.
+
+    References
+    ----------
+    W. E. Lorensen, H. E. Cline, "Marching cubes: a high resolution 3D surface construction algorithm", Computer
+    Graphics 21 (1987) 163-169.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from napari_shape_ensembles import level_curves
+    >>> rows, columns = np.indices((41, 41)) - 20
+    >>> circle = level_curves(np.hypot(rows, columns), value=12)
+    >>> circle.features["area"].round(0).tolist(), round(12**2 * np.pi)
+    ([452.0], 452)
+    """
+    plane = np.asarray(field)
+    if plane.ndim != 2 or min(plane.shape) < 2 or plane.dtype.kind not in "biuf" or not np.isfinite(plane).all():
+        raise ValueError(f"a field is a plane of at least 2 by 2 finite numbers, not {plane.dtype} of {plane.shape}")
+    parameters_of(Recipe)["min_area"].checked(min_area)
+    pixel = pixel_of(scale)
+    if (value is None) == (quantile is None):
+        raise ValueError("give either the value of the level or its quantile")
+    if value is not None and not np.isfinite(value):
+        raise ValueError(f"the value of the level is a finite number, not {value!r}")
+    if quantile is not None and not 0 <= quantile <= 1:
+        raise ValueError(f"quantile is a share between 0 and 1, not {quantile!r}")
+    dropped: Counter[str] = Counter()
+    curves = []
+    level = value if quantile is None else np.quantile(plane, quantile)
+    for contour in find_contours(plane.astype(np.float64), level):
+        area = signed_area(contour[:-1])
+        if not np.array_equal(contour[0], contour[-1]):
+            dropped[AT_BORDER] += 1
+        elif abs(area) < min_area:
+            dropped[too_small(min_area)] += 1
+        else:
+            curves.append(contour[:-1][:: 1 if area > 0 else -1] * pixel)
+    return Ensemble(curves, name=name, unit=unit, ids=np.arange(1, len(curves) + 1), dropped=dropped, pixel_size=pixel)

@@ -9,7 +9,7 @@ import shapely
 from numpy.typing import ArrayLike, NDArray
 
 from .ensemble import Ensemble
-from .extract import _label_plane
+from .extract import label_plane
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -92,7 +92,7 @@ def match_labels(a: ArrayLike, b: ArrayLike, *, min_iou: float = 0.5) -> Matchin
     >>> matching.only_b
     (8,)
     """
-    one, other = _label_plane(np.asarray(a)), _label_plane(np.asarray(b))
+    one, other = label_plane(a), label_plane(b)
     if one.shape != other.shape:
         raise ValueError(f"two segmentations of one image have one shape, not {one.shape} and {other.shape}")
     if not 0 < min_iou <= 1:

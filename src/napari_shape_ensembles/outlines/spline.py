@@ -40,14 +40,9 @@ class RaggedSpline:
     coefficients: Complex
     offsets: Index
 
-    @property
-    def counts(self) -> Index:
-        """Number of segments of each curve."""
-        return np.diff(self.offsets)
-
     def per_segment(self, values: NDArray[Number]) -> NDArray[Number]:
         """Repeat one value per curve for each of its segments, along the last axis."""
-        return np.repeat(values, self.counts, axis=-1)
+        return np.repeat(values, np.diff(self.offsets), axis=-1)
 
     def per_curve(self, values: Real) -> Real:
         """Sum values per segment over each curve, along the last axis."""
@@ -61,11 +56,6 @@ class RaggedSpline:
         parts = self.coefficients.view(np.float64)
         return (powers @ parts).view(np.complex128), (slopes @ parts).view(np.complex128)
 
-    def mapped(self, linear: Complex, conjugate: Complex) -> "RaggedSpline":
-        """Image under z -> linear·z + conjugate·z̄, the map being given per curve."""
-        a, b = self.per_segment(linear), self.per_segment(conjugate)
-        return RaggedSpline(a * self.coefficients + b * self.coefficients.conj(), self.offsets)
-
 
 def following(offsets: Index) -> Index:
     """Index of the next vertex around each vertex's own curve."""
@@ -76,46 +66,36 @@ def following(offsets: Index) -> Index:
 
 def interpolate(vertices: Complex, offsets: Index, kind: str) -> RaggedSpline:
     """Closed curves through the vertices: `"spline"` (C², chordal parameter) or `"polygon"`."""
-    chord = vertices[following(offsets)] - vertices
+    after = following(offsets)
+    chord = vertices[after] - vertices
     coefficients = np.zeros((4, len(vertices)), dtype=np.complex128)
     coefficients[0] = vertices
     if kind == "spline":
-        coefficients[2:] = _curvature_terms(chord, offsets)
+        # The second derivatives at the vertices solve one cyclic tridiagonal system per curve. The corner entry h of
+        # each is split off as h·(e₀ + e₋₁)(e₀ + e₋₁)ᵀ, which leaves a positive definite tridiagonal matrix; Sherman
+        # and Morrison's formula puts it back.
+        length = np.abs(chord)
+        direction = chord / length
+        first, last = offsets[:-1], offsets[1:] - 1
+        before = np.empty_like(after)
+        before[after] = np.arange(len(length))
+        corner = length[last]
+        bands = np.empty((2, len(length)))
+        bands[0] = 2 * (length + length[before])
+        bands[0, first] -= corner
+        bands[0, last] -= corner
+        bands[1] = length
+        bands[1, last] = 0
+        jump = 6 * (direction - direction[before])
+        ends = np.zeros(len(length))
+        ends[first] = ends[last] = 1
+        right = np.stack([jump.real, jump.imag, ends]).T
+        solved: Real = solveh_banded(bands, right, lower=True, overwrite_b=True, check_finite=False)
+        x, y, q = solved.T
+        z = x + 1j * y
+        share = corner * (z[first] + z[last]) / (1 + corner * (q[first] + q[last]))
+        second = z - np.repeat(share, np.diff(offsets)) * q
+        quarter = length**2 / 6
+        coefficients[2], coefficients[3] = 3 * quarter * second, quarter * (second[after] - second)
     coefficients[1] = chord - coefficients[2] - coefficients[3]
     return RaggedSpline(coefficients, offsets)
-
-
-def _curvature_terms(chord: Complex, offsets: Index) -> Complex:
-    """c₂ and c₃ of every segment from the second derivatives at the vertices."""
-    length = np.abs(chord)
-    second = _second_derivatives(chord / length, length, offsets)
-    quarter = length**2 / 6
-    return np.stack([3 * quarter * second, quarter * (second[following(offsets)] - second)])
-
-
-def _second_derivatives(direction: Complex, length: Real, offsets: Index) -> Complex:
-    """Solve the cyclic tridiagonal systems of all curves together.
-
-    The corner entry h of each cyclic block is split off as h·(e₀ + e₋₁)(e₀ + e₋₁)ᵀ, which leaves a
-    positive definite tridiagonal matrix; Sherman and Morrison's formula puts it back.
-    """
-    first, last = offsets[:-1], offsets[1:] - 1
-    before = np.empty_like(np.arange(len(length)))
-    before[following(offsets)] = np.arange(len(length))
-    corner = length[last]
-    bands = np.empty((2, len(length)))
-    bands[0] = 2 * (length + length[before])
-    bands[0, first] -= corner
-    bands[0, last] -= corner
-    bands[1] = length
-    bands[1, last] = 0
-    jump = 6 * (direction - direction[before])
-    ends = np.zeros(len(length))
-    ends[first] = ends[last] = 1
-    solved: Real = solveh_banded(
-        bands, np.stack([jump.real, jump.imag, ends]).T, lower=True, overwrite_b=True, check_finite=False
-    )
-    x, y, q = solved.T
-    z = x + 1j * y
-    share = corner * (z[first] + z[last]) / (1 + corner * (q[first] + q[last]))
-    return z - np.repeat(share, np.diff(offsets)) * q

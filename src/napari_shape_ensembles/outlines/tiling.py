@@ -16,7 +16,7 @@ from scipy.sparse import coo_array, csr_array
 
 from ..parameters import parameters_of
 from .ensemble import Ensemble, Mask
-from .extract import AT_BORDER, EXTRA, VANISHED, _label_plane, _numbered_holes, pixel_of, signed_area, too_small
+from .extract import AT_BORDER, EXTRA, VANISHED, label_plane, pixel_of, signed_area, too_small
 from .recipe import Recipe
 from .spline import Index, Real
 
@@ -89,7 +89,7 @@ class Tiling:
         ValueError
             For labels that are not a plane of whole numbers from 0 up.
         """
-        plane = _label_plane(np.asarray(labels)).astype(np.int64)
+        plane = label_plane(labels).astype(np.int64)
         values, counts = np.unique(plane, return_counts=True)
         steps, directions, sides = _edges(np.pad(plane, 1, constant_values=OUTSIDE))
         used, edges = np.unique(steps, return_inverse=True)
@@ -209,7 +209,7 @@ class Tiling:
         kept = {label: curve for label, (area, curve) in outer.items() if area > 0}
         dropped[VANISHED] += len(outer) - len(kept)
         curves = [curve * pixel for curve in [*kept.values(), *inner]]
-        ids = _numbered_holes([*kept, *([-1] * len(inner))])
+        ids = np.array([*kept, *range(-1, -len(inner) - 1, -1)], dtype=np.int64)
         return Ensemble(curves, name=name, unit=unit, ids=ids, dropped=dropped, pixel_size=pixel)
 
     def _wanted(self, border: bool, min_area: float, dropped: Counter[str]) -> set[int]:

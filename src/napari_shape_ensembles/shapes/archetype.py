@@ -78,19 +78,16 @@ def _settled_mean(preshapes: Real, reflections: bool) -> Real:
     """
     archetype = choose_archetype(preshapes, "asymmetric", reflections=reflections)
     before: Registration | None = None
+    n = preshapes.shape[1]
     for _ in range(_ROUNDS):
         match = register(preshapes, archetype, reflections=reflections)
-        if before is not None and _same_places(before, match):
-            return archetype
+        if before is not None:
+            moved = np.abs((before.shift - match.shift + n / 2) % n - n / 2)
+            if (before.reversed == match.reversed).all() and (moved < 0.5).all():
+                return archetype
         before = match
         sizes = np.linalg.norm(match.landmarks, axis=(1, 2), keepdims=True)
         archetype = (match.landmarks / sizes).mean(axis=0)
     raise ValueError(
         f'the mean archetype did not settle in {_ROUNDS} rounds: use archetype="asymmetric" for these curves'
     )
-
-
-def _same_places(one: Registration, other: Registration) -> bool:
-    n = one.landmarks.shape[1]
-    moved = np.abs((one.shift - other.shift + n / 2) % n - n / 2)
-    return bool((one.reversed == other.reversed).all() and (moved < 0.5).all())

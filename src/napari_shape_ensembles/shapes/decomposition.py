@@ -91,7 +91,15 @@ def decompose(landmarks: NDArray[np.floating], weights: NDArray[np.floating] | N
     """
     check_landmarks(landmarks)
     points = planes(landmarks)
-    measure = _normalised(weights, points.shape)
+    count, _, n = points.shape
+    measure = np.full((1, n), 1 / n)
+    if weights is not None:
+        given = np.atleast_2d(np.asarray(weights, dtype=np.float64))
+        if given.shape not in ((1, n), (count, n)):
+            raise ValueError(f"weights have shape ({n},) or ({count}, {n}) here, not {np.shape(weights)}")
+        if not (np.isfinite(given).all() and (given > 0).all()):
+            raise ValueError("quadrature weights are positive and finite")
+        measure = given / given.sum(axis=-1, keepdims=True)
     undulation, scale = np.empty(points.shape), np.empty((len(points), 2, 2))
 
     def work(part: slice) -> None:
@@ -102,19 +110,6 @@ def decompose(landmarks: NDArray[np.floating], weights: NDArray[np.floating] | N
     over_blocks(work, curve_blocks(len(points)))
     _refuse_lines(scale)
     return undulation.swapaxes(1, 2), scale
-
-
-def _normalised(weights: NDArray[np.floating] | None, shape: tuple[int, ...]) -> Real:
-    """Weights that sum to 1, of shape (1, n) or (N, n)."""
-    count, _, n = shape
-    if weights is None:
-        return np.full((1, n), 1 / n)
-    given = np.atleast_2d(np.asarray(weights, dtype=np.float64))
-    if given.shape not in ((1, n), (count, n)):
-        raise ValueError(f"weights have shape ({n},) or ({count}, {n}) here, not {np.shape(weights)}")
-    if not (np.isfinite(given).all() and (given > 0).all()):
-        raise ValueError("quadrature weights are positive and finite")
-    return given / given.sum(axis=-1, keepdims=True)
 
 
 def affine_standardization(
@@ -193,11 +188,7 @@ def _polar(x: Real, y: Real) -> tuple[Real, Real]:
     r12 = r12 + slip
     r22 = np.linalg.norm(rest, axis=-1)
     second = rest / np.where(r22 > 0, r22, 1)[:, None]
-    return _turned(first, second, r11, r12, r22)
-
-
-def _turned(first: Real, second: Real, r11: Real, r12: Real, r22: Real) -> tuple[Real, Real]:
-    """Polar factors Q·U and Uᵀ·R from the factors Q, R: U is the rotation nearest to the triangle R."""
+    # Q·U and Uᵀ·R of the factors Q, R, where U is the rotation nearest to the triangle R.
     size = np.hypot(r11 + r22, r12)
     size = np.where(size > 0, size, 1)
     c, s = (r11 + r22) / size, -r12 / size

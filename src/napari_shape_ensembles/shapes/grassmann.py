@@ -1,7 +1,12 @@
 """The Grassmannian Gr(2, n) of undulations: planes spanned by orthonormal (n, 2) matrices.
 
 Names follow the field's own operations. Nothing taller than the points themselves is ever decomposed: log and
-mean need only the 2 × 2 products with the base point (Bendokat, Zimmermann and Absil 2024, section 5.2).
+mean need only the 2 × 2 products with the base point (section 5.2 of the handbook).
+
+References
+----------
+T. Bendokat, R. Zimmermann, P.-A. Absil, "A Grassmann manifold handbook: basic geometry and computational aspects",
+Advances in Computational Mathematics 50 (2024) 6.
 """
 
 import numpy as np
@@ -42,11 +47,6 @@ def log(base: Real, points: Real) -> Real:
     -----
     With baseᵀY = V cos Θ Wᵀ, Log(Y) = Y · W (Θ / sin Θ) Vᵀ - base · V (Θ / tan Θ) Vᵀ.
 
-    References
-    ----------
-    T. Bendokat, R. Zimmermann, P.-A. Absil, "A Grassmann manifold handbook: basic geometry and computational aspects",
-    Advances in Computational Mathematics 50 (2024) 6.
-
     Examples
     --------
     >>> import numpy as np
@@ -61,7 +61,12 @@ def log(base: Real, points: Real) -> Real:
     """
     flat, origin = planes(points), planes(base)
     toward, back, cosine = _log_factors(origin, flat)
-    _refuse_cut_locus(cosine)
+    far = cosine.min(axis=-1) < np.sin(_CUT)
+    if far.any():
+        raise ValueError(
+            f"{far.sum()} outline(s) stand at a right angle to the mean undulation (first: {np.flatnonzero(far)[0]}), "
+            "where coordinates are not unique: look at them, and leave them out if they are of another kind"
+        )
     tangents = np.empty_like(flat)
 
     def fill(part: slice) -> None:
@@ -70,15 +75,6 @@ def log(base: Real, points: Real) -> Real:
 
     over_blocks(fill, curve_blocks(len(flat)))
     return tangents.swapaxes(1, 2)
-
-
-def _refuse_cut_locus(cosine: Real) -> None:
-    far = cosine.min(axis=-1) < np.sin(_CUT)
-    if far.any():
-        raise ValueError(
-            f"{far.sum()} outline(s) stand at a right angle to the mean undulation (first: {np.flatnonzero(far)[0]}), "
-            "where coordinates are not unique: look at them, and leave them out if they are of another kind"
-        )
 
 
 def exp(base: Real, tangents: Real) -> Real:
@@ -95,11 +91,6 @@ def exp(base: Real, tangents: Real) -> Real:
     (N, n, 2) array
         Orthonormal representatives Y, aligned with the base: baseᵀY is symmetric.
 
-    References
-    ----------
-    T. Bendokat, R. Zimmermann, P.-A. Absil, "A Grassmann manifold handbook: basic geometry and computational aspects",
-    Advances in Computational Mathematics 50 (2024) 6.
-
     Examples
     --------
     >>> import numpy as np
@@ -110,8 +101,8 @@ def exp(base: Real, tangents: Real) -> Real:
     >>> grassmann.dist(x, halfway).round(3)
     array([0.15])
     """
-    v, squared = _symmetric_eigen(np.swapaxes(tangents, 1, 2) @ tangents)
-    angle = np.sqrt(squared)
+    squared, v = np.linalg.eigh(np.swapaxes(tangents, 1, 2) @ tangents)
+    angle = np.sqrt(np.maximum(squared, 0))
     cosine = (v * np.cos(angle)[:, None, :]) @ v.swapaxes(1, 2)
     sine = (v * np.sinc(angle / np.pi)[:, None, :]) @ v.swapaxes(1, 2)
     return base @ cosine + tangents @ sine
@@ -121,11 +112,6 @@ def dist(x: Real, y: Real) -> Real:
     """Geodesic distances between points, (..., n, 2) each, broadcast: the norm of the principal angles.
 
     Taken from sines as well as cosines, so small distances keep their digits.
-
-    References
-    ----------
-    T. Bendokat, R. Zimmermann, P.-A. Absil, "A Grassmann manifold handbook: basic geometry and computational aspects",
-    Advances in Computational Mathematics 50 (2024) 6.
 
     Examples
     --------
@@ -163,11 +149,6 @@ def frechet_mean(points: Real, *, tolerance: float = 1e-11) -> Real:
     ValueError
         When the descent has not settled after 100 rounds: the points are spread too widely for a unique mean.
 
-    References
-    ----------
-    T. Bendokat, R. Zimmermann, P.-A. Absil, "A Grassmann manifold handbook: basic geometry and computational aspects",
-    Advances in Computational Mathematics 50 (2024) 6.
-
     Examples
     --------
     >>> import numpy as np
@@ -179,66 +160,45 @@ def frechet_mean(points: Real, *, tolerance: float = 1e-11) -> Real:
     array([0.15, 0.15])
     """
     flat = planes(points)
+    count, _, n = flat.shape
     mean = planes(points[0])
     for _ in range(_ROUNDS):
-        gradient = _mean_tangent(mean, flat)
+        # The mean of the logarithms, without forming them: two passes of 2 × 2 algebra and one tall product.
+        toward, back, _ = _log_factors(mean, flat)
+        pulled = toward.transpose(2, 0, 1).reshape(2, 2 * count) @ flat.reshape(2 * count, n)
+        gradient = (pulled - back.sum(axis=0) @ mean) / count
         size = np.linalg.norm(gradient)
         if size <= tolerance:
             return mean.T
-        mean = _orthonormal(exp(mean.T, gradient.T[None])[0]).T
+        point = exp(mean.T, gradient.T[None])[0]
+        # Remove the rounding that steps accumulate, without turning the columns.
+        mean = (point @ (1.5 * np.eye(2) - 0.5 * point.T @ point)).T
     raise ValueError(
         f"the mean undulation did not settle in {_ROUNDS} rounds (remaining step {size:.1e}): "
         "the outlines are spread too widely; look for outlines of another kind among them and leave them out"
     )
 
 
-def _orthonormal(point: Real) -> Real:
-    """Remove the rounding that steps accumulate, without turning the columns."""
-    return point @ (1.5 * np.eye(2) - 0.5 * point.T @ point)
-
-
-def _mean_tangent(base: Real, points: Real) -> Real:
-    """Mean of the logarithms, without forming them: two passes of 2 × 2 algebra and one tall product."""
-    toward, back, _ = _log_factors(base, points)
-    count, _, n = points.shape
-    pulled = toward.transpose(2, 0, 1).reshape(2, 2 * count) @ points.reshape(2 * count, n)
-    return (pulled - back.sum(axis=0) @ base) / count
-
-
 def _log_factors(base: Real, points: Real) -> tuple[Real, Real, Real]:
     """C and the symmetric F (N, 2, 2) of Log(Y) = Y C - base F, and the cosines (N, 2) of the principal angles."""
     count, _, n = points.shape
     product = (points.reshape(2 * count, n) @ base.T).reshape(count, 2, 2).swapaxes(1, 2)
-    v, cosine, w = _rotation_svd(product)
-    cosine = np.clip(cosine, 0, 1)
+    # Singular values V diag(σ) Wᵀ in closed form: as a map of complex numbers the product is z -> a·z + b·z̄, whose
+    # singular values are |a| ± |b|.
+    m = product.reshape(-1, 4).T
+    a = (m[0] + m[3] + 1j * (m[2] - m[1])) / 2
+    b = (m[0] - m[3] + 1j * (m[2] + m[1])) / 2
+    turns = []
+    for turn in ((np.angle(b) + np.angle(a)) / 2, (np.angle(b) - np.angle(a)) / 2):
+        c, s = np.cos(turn), np.sin(turn)
+        turns.append(np.stack([c, -s, s, c], axis=-1).reshape(-1, 2, 2))
+    v, w = turns
+    low = np.abs(a) - np.abs(b)
+    w[:, :, 1] *= np.where(low < 0, -1, 1)[:, None]
+    cosine = np.clip(np.stack([np.abs(a) + np.abs(b), np.abs(low)], axis=-1), 0, 1)
     # Near 0 this angle has half its digits, but Θ / sin Θ is flat there.
     angle = np.arctan2(np.sqrt((1 - cosine) * (1 + cosine)), cosine)
     ratio = 1 / np.sinc(angle / np.pi)
     toward = (w * ratio[:, None, :]) @ v.swapaxes(1, 2)
     back = (v * (ratio * cosine)[:, None, :]) @ v.swapaxes(1, 2)
     return toward, back, cosine
-
-
-def _rotation_svd(matrices: Real) -> tuple[Real, Real, Real]:
-    """Singular values of 2 × 2 matrices in closed form: M = V diag(σ) Wᵀ, as (V, σ, W).
-
-    As a map of complex numbers M is z -> a·z + b·z̄, whose singular values are |a| ± |b|.
-    """
-    m = matrices.reshape(-1, 4).T
-    a = (m[0] + m[3] + 1j * (m[2] - m[1])) / 2
-    b = (m[0] - m[3] + 1j * (m[2] + m[1])) / 2
-    total, difference = np.angle(a), np.angle(b)
-    v, w = _frames((difference + total) / 2), _frames((difference - total) / 2)
-    low = np.abs(a) - np.abs(b)
-    w[:, :, 1] *= np.where(low < 0, -1, 1)[:, None]
-    return v, np.stack([np.abs(a) + np.abs(b), np.abs(low)], axis=-1), w
-
-
-def _frames(angle: Real) -> Real:
-    c, s = np.cos(angle), np.sin(angle)
-    return np.stack([c, -s, s, c], axis=-1).reshape(-1, 2, 2)
-
-
-def _symmetric_eigen(matrices: Real) -> tuple[Real, Real]:
-    values, vectors = np.linalg.eigh(matrices)
-    return vectors, np.maximum(values, 0)

@@ -10,7 +10,6 @@ round it runs: curves are first turned to positive signed area in (row, column) 
 put where the lowest non-vanishing Fourier mode of the squared radius says.
 """
 
-from collections.abc import Iterator
 from itertools import pairwise
 from typing import Literal, cast
 
@@ -84,81 +83,49 @@ def to_landmarks(
     >>> np.linalg.norm(np.diff(landmarks[0], axis=0), axis=1)
     array([1., 1., 1., 1., 1., 1., 1.])
     """
-    _check_options(n, interpolation, measure)
-    landmarks = np.empty((len(ensemble), 2, n))
-
-    def place(part: slice) -> None:
-        placed = _place(*_flat(ensemble, part), n, interpolation, measure, ensemble.ids[part])
-        landmarks[part, 0], landmarks[part, 1] = placed.real, placed.imag
-
-    over_blocks(place, _blocks(ensemble.offsets, n))
-    return landmarks.swapaxes(1, 2)
-
-
-def _check_options(n: int, interpolation: str, measure: str) -> None:
     if n < 8:
         raise ValueError(f"{n} landmarks cannot describe a curve: take at least 8 (500 is the default)")
     if interpolation not in ("spline", "polygon"):
         raise ValueError(f'interpolation is "spline" or "polygon", not {interpolation!r}')
     if measure not in ("affine", "arc-length"):
         raise ValueError(f'measure is "affine" or "arc-length", not {measure!r}')
+    landmarks = np.empty((len(ensemble), 2, n))
 
+    def place(part: slice) -> None:
+        ends = ensemble.offsets[part.start : part.stop + 1]
+        offsets, counts = ends - ends[0], np.diff(ends)
+        rows, columns = ensemble.vertices[ends[0] : ends[-1]].T
+        vertices = rows + 1j * columns
+        # Curves of negative signed area are reversed, keeping their first vertex.
+        cross = (vertices.conj() * vertices[following(offsets)]).imag
+        backwards = np.repeat(np.add.reduceat(cross, offsets[:-1]) < 0, counts)
+        index = np.arange(len(vertices))
+        start, stop = np.repeat(offsets[:-1], counts), np.repeat(offsets[1:], counts)
+        vertices = vertices[np.where(backwards & (index != start), start + stop - index, index)]
+        if measure == "arc-length":
+            placed = _equally_spaced(interpolate(vertices, offsets, interpolation), n)
+        else:
+            centre, moment = _fan_moment(vertices, offsets)
+            first = inverse_root(moment)
+            # The chordal parameter must follow the curve under linear maps too: the spline is made after whitening.
+            a, b = (np.repeat(factor, counts) for factor in first)
+            spokes = vertices - np.repeat(centre, counts)
+            curve = interpolate(a * spokes + b * spokes.conj(), offsets, interpolation)
+            second = inverse_root(_fixed_point(curve, ensemble.ids[part]))
+            a, b = (curve.per_segment(factor) for factor in second)
+            whitened = RaggedSpline(a * curve.coefficients + b * curve.coefficients.conj(), offsets)
+            placed = _equally_spaced(whitened, n)
+            for a, b in (second, first):  # back: the z of each a·z + b·z̄
+                a, b = a[:, None], b[:, None]
+                placed = (a.conj() * placed - b * placed.conj()) / (np.abs(a) ** 2 - np.abs(b) ** 2)
+            placed = placed + centre[:, None]
+        landmarks[part, 0], landmarks[part, 1] = placed.real, placed.imag
 
-def _blocks(offsets: Index, n: int) -> Iterator[slice]:
-    """Cut the ensemble into runs of whole curves of about equal work."""
-    work = np.cumsum(np.diff(offsets) + n)
-    block = work // _BLOCK
-    cuts = [*np.flatnonzero(np.diff(block, prepend=-1)), len(block)]
-    for start, stop in pairwise(cuts):
-        yield slice(int(start), int(stop))
-
-
-def _flat(ensemble: Ensemble, part: slice) -> tuple[Complex, Index]:
-    """Vertices of some curves as complex numbers, all running round the same way."""
-    offsets = ensemble.offsets[part.start : part.stop + 1]
-    rows, columns = ensemble.vertices[offsets[0] : offsets[-1]].T
-    return _oriented(rows + 1j * columns, offsets - offsets[0])
-
-
-def _oriented(vertices: Complex, offsets: Index) -> tuple[Complex, Index]:
-    """Reverse the curves whose signed area is negative, keeping their first vertex."""
-    cross = (vertices.conj() * vertices[following(offsets)]).imag
-    backwards = np.repeat(np.add.reduceat(cross, offsets[:-1]) < 0, np.diff(offsets))
-    index = np.arange(len(vertices))
-    start, stop = (np.repeat(ends, np.diff(offsets)) for ends in (offsets[:-1], offsets[1:]))
-    mirrored = np.where(index == start, index, start + stop - index)
-    return vertices[np.where(backwards, mirrored, index)], offsets
-
-
-def _place(
-    vertices: Complex, offsets: Index, n: int, interpolation: str, measure: str, ids: NDArray[np.generic]
-) -> Complex:
-    """Landmarks of one block of curves, as (curves, n) complex numbers."""
-    if measure == "arc-length":
-        curve = interpolate(vertices, offsets, interpolation)
-        return _evaluate(curve, *_equal_lengths(curve, n))
-    centre, moment = _fan_moment(vertices, offsets)
-    linear, conjugate = inverse_root(moment)
-    # The chordal parameter must follow the curve under linear maps too, so the spline is made after whitening.
-    whitened = _apply(linear, conjugate, vertices - np.repeat(centre, np.diff(offsets)), offsets)
-    curve = interpolate(whitened, offsets, interpolation)
-    second = inverse_root(_fixed_point(curve, ids))
-    round_curve = curve.mapped(*second)
-    landmarks = _evaluate(round_curve, *_equal_lengths(round_curve, n))
-    for a, b in (second, (linear, conjugate)):
-        landmarks = _invert(a[:, None], b[:, None], landmarks)
-    return landmarks + centre[:, None]
-
-
-def _apply(linear: Complex, conjugate: Complex, vertices: Complex, offsets: Index) -> Complex:
-    a, b = (np.repeat(factor, np.diff(offsets)) for factor in (linear, conjugate))
-    return a * vertices + b * vertices.conj()
-
-
-def _invert(linear: Complex, conjugate: Complex, image: Complex) -> Complex:
-    """Solve image = linear·z + conjugate·z̄ for z."""
-    determinant = np.abs(linear) ** 2 - np.abs(conjugate) ** 2
-    return (linear.conj() * image - conjugate * image.conj()) / determinant
+    # Runs of whole curves of about equal work.
+    block = np.cumsum(np.diff(ensemble.offsets) + n) // _BLOCK
+    cuts = [*np.flatnonzero(np.diff(block, prepend=-1)).tolist(), len(block)]
+    over_blocks(place, [slice(start, stop) for start, stop in pairwise(cuts)])
+    return landmarks.swapaxes(1, 2)
 
 
 def inverse_root(moment: Real) -> tuple[Complex, Complex]:
@@ -203,17 +170,33 @@ def _fixed_point(curve: RaggedSpline, ids: NDArray[np.generic]) -> Real:
     speeds = _products(derivative)
     x, y = position.real, position.imag
     features = np.stack([np.ones_like(x), x, y, x * x, x * y, y * y])
-    moment = np.repeat(np.array([[1.0], [0.0], [1.0]]), len(curve.counts), axis=1)
-    residual = _measured_moment(curve, moment, speeds, features) - moment
-    inverse = np.repeat(_RELAXATION * np.eye(3)[:, :, None], len(curve.counts), axis=2)
+
+    def residual_of(moment: Real) -> Real:
+        """Second central moment, the points weighted by length in the metric moment⁻¹, less the moment."""
+        xx, xy, yy = curve.per_segment(moment)[:, None]
+        length = np.sqrt(yy * speeds[0] - 2 * xy * speeds[1] + xx * speeds[2]) * WEIGHTS[:, None]
+        total, x, y, *second = curve.per_curve(np.einsum("km,fkm->fm", length, features))
+        x, y = x / total, y / total
+        measured = [second[0] / total - x * x, second[1] / total - x * y, second[2] / total - y * y]
+        return np.stack(measured) - moment
+
+    moment = np.repeat(np.array([[1.0], [0.0], [1.0]]), len(ids), axis=1)
+    residual = residual_of(moment)
+    inverse = np.repeat(_RELAXATION * np.eye(3)[:, :, None], len(ids), axis=2)
     for _ in range(_ROUNDS):
         if np.abs(residual).max() <= _TOLERANCE:
             return moment + residual
         step = np.einsum("ijq,jq->iq", inverse, residual)
-        step = np.where(_positive(moment + step), step, _RELAXATION * residual)  # which never leaves the cone
+        xx, xy, yy = moment + step
+        step = np.where((xx > 0) & (xx * yy > xy * xy), step, _RELAXATION * residual)  # which never leaves the cone
         moment = moment + step
-        before, residual = residual, _measured_moment(curve, moment, speeds, features) - moment
-        inverse += _broyden(inverse, step, before - residual)
+        before, residual = residual, residual_of(moment)
+        # The smallest correction after which the inverses map the change of the residual to the step taken.
+        change = before - residual
+        row = np.einsum("iq,ijq->jq", step, inverse)
+        scale = (row * change).sum(axis=0)
+        mapped = np.einsum("ijq,jq->iq", inverse, change)
+        inverse += (step - mapped)[:, None] * (row / np.where(scale != 0, scale, np.inf))
     stuck = ids[np.abs(residual).max(axis=0) > _TOLERANCE]
     raise ValueError(
         f"the affine measure of {len(stuck)} curve(s) did not settle in {_ROUNDS} rounds "
@@ -222,32 +205,9 @@ def _fixed_point(curve: RaggedSpline, ids: NDArray[np.generic]) -> Real:
     )
 
 
-def _positive(moment: Real) -> NDArray[np.bool_]:
-    xx, xy, yy = moment
-    return (xx > 0) & (xx * yy > xy * xy)
-
-
-def _broyden(inverse: Real, step: Real, change: Real) -> Real:
-    """Smallest correction (3, 3, N) after which the inverses map the change of the residual to the step taken."""
-    mapped = np.einsum("ijq,jq->iq", inverse, change)
-    row = np.einsum("iq,ijq->jq", step, inverse)
-    scale = (row * change).sum(axis=0)
-    return (step - mapped)[:, None] * (row / np.where(scale != 0, scale, np.inf))
-
-
-def _measured_moment(curve: RaggedSpline, moment: Real, speeds: Real, features: Real) -> Real:
-    """Second central moment of each curve, its points weighted by length in the metric moment⁻¹."""
-    xx, xy, yy = curve.per_segment(moment)[:, None]
-    length = np.sqrt(yy * speeds[0] - 2 * xy * speeds[1] + xx * speeds[2]) * WEIGHTS[:, None]
-    total, x, y, *second = curve.per_curve(np.einsum("km,fkm->fm", length, features))
-    x, y = x / total, y / total
-    return np.stack([second[0] / total - x * x, second[1] / total - x * y, second[2] / total - y * y])
-
-
-def _equal_lengths(curve: RaggedSpline, n: int) -> tuple[Index, Real]:
-    """Segment and local parameter of n points of equal arc length on each curve, each (N, n)."""
-    _, derivative = curve.at_nodes()
-    lengths = _PRIMITIVE @ np.abs(derivative)
+def _equally_spaced(curve: RaggedSpline, n: int) -> Complex:
+    """N points of equal arc length on each curve, (N, n)."""
+    lengths = _PRIMITIVE @ np.abs(curve.at_nodes()[1])
     segment = lengths.sum(axis=0)
     after = np.cumsum(segment)
     before = after - segment
@@ -256,18 +216,16 @@ def _equal_lengths(curve: RaggedSpline, n: int) -> tuple[Index, Real]:
     target = start[:, None] + total[:, None] * ((_first_landmark(curve, before, segment) + np.arange(n) / n) % 1.0)
     found = np.searchsorted(after, target, side="right")
     found = np.clip(found, curve.offsets[:-1, None], curve.offsets[1:, None] - 1)
-    return found, _invert_length(lengths[:, found], target - before[found])
-
-
-def _invert_length(lengths: Real, target: Real) -> Real:
-    """Local parameter u at which the length polynomial of a segment reaches its target, by Newton's method."""
-    l1, l2, l3 = lengths
-    u = target / (l1 + l2 + l3)
+    # The local parameter u at which the length polynomial of a segment reaches its target, by Newton's method.
+    l1, l2, l3 = lengths[:, found]
+    rest = target - before[found]
+    u = rest / (l1 + l2 + l3)
     for _ in range(4):
-        excess = ((l3 * u + l2) * u + l1) * u - target
+        excess = ((l3 * u + l2) * u + l1) * u - rest
         speed = (3 * l3 * u + 2 * l2) * u + l1
         u = np.clip(u - excess / speed, 0.0, 1.0)
-    return u
+    c0, c1, c2, c3 = curve.coefficients[:, found]
+    return ((c3 * u + c2) * u + c1) * u + c0
 
 
 def _first_landmark(curve: RaggedSpline, before: Real, segment: Real) -> Real:
@@ -298,9 +256,3 @@ def _first_landmark(curve: RaggedSpline, before: Real, segment: Real) -> Real:
         if not open_.any():
             break
     return first[:, None]
-
-
-def _evaluate(curve: RaggedSpline, segment: Index, u: Real) -> Complex:
-    """Points of the curve at local parameters u of the given segments."""
-    c0, c1, c2, c3 = curve.coefficients[:, segment]
-    return ((c3 * u + c2) * u + c1) * u + c0

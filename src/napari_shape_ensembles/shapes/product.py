@@ -1,6 +1,10 @@
 """The product manifold Gr(2, n) × S²₊₊: undulation and scale together.
 
 A point is a pair (X̃, P) as `decompose` returns it, its curve is √n · X̃ P. Distances are Euclidean in the two factors.
+
+References
+----------
+Z. Grey, O. Fisher, A. Glaws, "Explainable Binary Classification of Separable Shape Ensembles".
 """
 
 import numpy as np
@@ -14,10 +18,6 @@ Point = tuple[Real, Real]
 
 def compose(point: Point) -> Real:
     """Landmarks √n · X̃ P of points, (..., n, 2), centred: the inverse of `decompose` at equal weights.
-
-    References
-    ----------
-    Z. Grey, O. Fisher, A. Glaws, "Explainable Binary Classification of Separable Shape Ensembles".
 
     Examples
     --------
@@ -49,10 +49,6 @@ def align(base: Real, points: Point) -> Point:
         (X̃Q, QᵀPQ) with Q in O(2): the same planes, the same curves up to a turn, and scales in a frame that fits the
         representatives that `grassmann.exp` returns.
 
-    References
-    ----------
-    Z. Grey, O. Fisher, A. Glaws, "Explainable Binary Classification of Separable Shape Ensembles".
-
     Examples
     --------
     >>> import numpy as np
@@ -74,10 +70,6 @@ def align(base: Real, points: Point) -> Point:
 def log(base: Point, points: Point) -> Point:
     """Tangent vectors at a base point that lead to the points: those of the two factors.
 
-    References
-    ----------
-    Z. Grey, O. Fisher, A. Glaws, "Explainable Binary Classification of Separable Shape Ensembles".
-
     Examples
     --------
     >>> import numpy as np
@@ -97,10 +89,6 @@ def log(base: Point, points: Point) -> Point:
 def exp(base: Point, tangents: Point) -> Point:
     """Points reached along tangent vectors: those of the two factors.
 
-    References
-    ----------
-    Z. Grey, O. Fisher, A. Glaws, "Explainable Binary Classification of Separable Shape Ensembles".
-
     Examples
     --------
     >>> import numpy as np
@@ -119,10 +107,6 @@ def exp(base: Point, tangents: Point) -> Point:
 
 def dist(x: Point, y: Point) -> Real:
     """Geodesic distances √(d_Gr² + d_S²), broadcast.
-
-    References
-    ----------
-    Z. Grey, O. Fisher, A. Glaws, "Explainable Binary Classification of Separable Shape Ensembles".
 
     Examples
     --------
@@ -158,10 +142,6 @@ def geodesic(start: Point, end: Point, times: Real) -> Point:
     ------
     ValueError
         When the undulations are so far apart that the shortest path is not unique.
-
-    References
-    ----------
-    Z. Grey, O. Fisher, A. Glaws, "Explainable Binary Classification of Separable Shape Ensembles".
 
     Examples
     --------

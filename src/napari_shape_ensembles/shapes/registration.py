@@ -12,17 +12,21 @@ from typing import Any
 
 import numpy as np
 import scipy.fft
+from numpy.polynomial import polynomial
 from numpy.typing import NDArray
 
 from ..progress import over_blocks
 from .decomposition import check_landmarks, curve_blocks, planes
-from .peaks import AMBIGUOUS, lead, squared_scores, two_best
 
 Real = NDArray[np.float64]
 Complex = NDArray[np.complex128]
 Flags = NDArray[np.bool_]
 Index = NDArray[np.intp]
 
+# Where the second best match leaves but 2 % more of a misfit than the best, pixel noise decides between them: of
+# such outlines a fifth to two fifths chose differently once smoothed, be they grains or nearly round nuclei.
+AMBIGUOUS = 0.02
+_ROUNDING = 1e-12
 # Terms of the Taylor series of the score within one sample of its peak: π²⁰/20! < 4e-9 of the highest modes.
 _TERMS = 20
 # The two best matches of a curve that repeats itself score alike up to interpolation between samples, and give
@@ -139,40 +143,25 @@ def register(landmarks: Real, archetype: Real, *, reflections: bool = True) -> R
     check_landmarks(np.asarray(archetype)[None])
     if landmarks.shape[1:] != archetype.shape:
         raise ValueError(f"curves have {landmarks.shape[1]} landmarks and the archetype {len(archetype)}")
-    target = _centred(_complex(archetype[None]))[0]
+    rows, columns = planes(archetype)
+    target = rows + 1j * columns
+    target = target - target.mean()
     target = target / np.linalg.norm(target)
     points = planes(landmarks)
     registered = np.empty_like(points)
 
     def place(part: slice) -> list[NDArray[Any]]:
-        registered[part], *found = match(_complex_rows(points[part]), target, reflections)
+        registered[part], *found = match(points[part, 0] + 1j * points[part, 1], target, reflections)
         return found
 
-    matches = over_blocks(place, curve_blocks(len(points))) or [_nothing()]
-    joined = (np.concatenate(column) for column in zip(*matches, strict=True))
-    shift, rotation, backwards, residual, distinct, ambiguous = joined
+    # One block even of no curves, so that the fields of their registration are there, and empty.
+    matches = over_blocks(place, list(curve_blocks(len(points))) or [slice(0)])
+    shift, rotation, backwards, residual, distinct, ambiguous = map(np.concatenate, zip(*matches, strict=True))
     own = float(distinctness(np.asarray(archetype)[None], reflections=reflections)[0])
     return Registration(registered.swapaxes(1, 2), shift, rotation, backwards, residual, distinct, ambiguous, own)
 
 
-def _nothing() -> list[NDArray[Any]]:
-    empty = np.empty(0)
-    return [empty, np.empty((0, 2, 2)), empty.astype(bool), empty, empty, empty.astype(bool)]
-
-
-def _complex(landmarks: Real) -> Complex:
-    return _complex_rows(planes(landmarks))
-
-
-def _complex_rows(points: Real) -> Complex:
-    return points[:, 0] + 1j * points[:, 1]
-
-
-def _centred(z: Complex) -> Complex:
-    return z - z.mean(axis=-1, keepdims=True)
-
-
-def signed_area(z: Complex) -> Real:
+def doubled_area(z: Complex) -> Real:
     """Twice the signed area of closed polygons of complex vertices, along the last axis."""
     return (z.conj() * np.roll(z, -1, axis=-1)).imag.sum(axis=-1)
 
@@ -190,22 +179,31 @@ def match(z: Complex, target: Complex, reflections: bool) -> tuple[Real, Real, R
         Also try the mirror images.
     """
     n = z.shape[-1]
-    z, against = _turned_along(_centred(z), target)
+    z = z - z.mean(axis=-1, keepdims=True)
+    # Curves that run against the target are reversed, keeping their first landmark.
+    against = doubled_area(z) * doubled_area(target) < 0
+    z[against] = np.roll(z[against, ::-1], 1, axis=-1)
     spectrum, aim = scipy.fft.fft(z), scipy.fft.fft(target)
     first, second, margin = two_best(squared_scores(spectrum, aim, reflections))
     registered, shift, turn, mirrored = _aligned(spectrum, aim, first)
     norm = np.linalg.norm(z, axis=-1, keepdims=True)
     residual = np.linalg.norm(registered / norm - target, axis=-1)
-    distinct = lead(residual**2, margin)
+    # By what share the best match fits better than the second best; 0 where both vanish, as between circles.
+    gained = (2 - residual**2) * margin
+    misfit = residual**2 + gained
+    distinct = np.where(misfit > _ROUNDING, gained / np.maximum(misfit, _ROUNDING), 0)
     ambiguous = distinct < AMBIGUOUS
     tied = np.flatnonzero(ambiguous & (margin < _TIED))
     if len(tied):
         other = _aligned(spectrum[tied], aim if aim.ndim == 1 else aim[tied], second[tied])[0]
         ambiguous[tied] = np.linalg.norm(other - registered[tied], axis=-1) > _SAME * norm[tied, 0]
+    # R of z -> turn·z, or of z -> turn·z̄ where mirrored, as real matrices.
+    sign = np.where(mirrored, -1.0, 1.0)
+    rotation = np.stack([turn.real, -turn.imag * sign, turn.imag, turn.real * sign], axis=-1).reshape(-1, 2, 2)
     return (
         np.stack([registered.real, registered.imag], axis=1),
         np.where(against, -shift, shift) % n,
-        _rotation(turn, mirrored),
+        rotation,
         mirrored ^ against,
         residual,
         distinct,
@@ -226,13 +224,6 @@ def _aligned(spectrum: Complex, aim: Complex, place: Index) -> tuple[Complex, Re
     return turn[:, None] * scipy.fft.ifft(np.where(mirrored[:, None], moved.conj(), moved)), shift, turn, mirrored
 
 
-def _turned_along(z: Complex, target: Complex) -> tuple[Complex, Flags]:
-    """Reverse the curves that run against the target, keeping their first landmark."""
-    against = signed_area(z) * signed_area(target) < 0
-    z[against] = np.roll(z[against, ::-1], 1, axis=-1)
-    return z, against
-
-
 def _phases(shift: Real, n: int) -> Complex:
     """exp(2πik·shift/n) for the n Fourier modes k of each curve; the highest mode of even n as a cosine.
 
@@ -243,7 +234,7 @@ def _phases(shift: Real, n: int) -> Complex:
     width = int(np.sqrt(top)) + 1
     angle = 2j * np.pi / n * shift[:, None]
     coarse, fine = np.exp(angle * width * np.arange(top // width + 1)), np.exp(angle * np.arange(width))
-    powers = (coarse[:, :, None] * fine[:, None, :]).reshape(len(shift), -1)[:, : top + 1]
+    powers = (coarse[:, :, None] * fine[:, None, :]).reshape(len(shift), coarse.shape[1] * width)[:, : top + 1]
     if n % 2 == 0:
         powers[:, top] = powers[:, top].real
     return np.concatenate([powers, powers[:, n - top - 1 : 0 : -1].conj()], axis=-1)
@@ -252,9 +243,10 @@ def _phases(shift: Real, n: int) -> Complex:
 def _refine(products: Complex) -> Real:
     """Offset from a whole sample, at most one, at which |Σ productsₖ exp(2πik·offset/n)| peaks."""
     terms = (products @ _taylor_series(products.shape[-1])).T
+    derivatives = [polynomial.polyder(terms, times) for times in range(3)]
     offset = np.zeros(len(products))
     for _ in range(6):
-        value, first, second = (_derivative(terms, offset, times) for times in range(3))
+        value, first, second = (polynomial.polyval(offset, each, tensor=False) for each in derivatives)
         slope = (value.conj() * first).real
         bend = (value.conj() * second).real + np.abs(first) ** 2
         before = offset
@@ -276,22 +268,65 @@ def _taylor_series(n: int) -> Complex:
     return series
 
 
-def _derivative(terms: Complex, at: Real, times: int) -> Complex:
-    """Derivative of a polynomial with coefficients (terms, N) at one place for each of N."""
-    order = np.arange(len(terms))
-    for _ in range(times):
-        terms, order = terms[1:] * order[1:, None], order[:-1]
-    value = np.zeros_like(terms[0])
-    for term in terms[::-1]:
-        value = value * at + term
-    return value
+def squared_scores(spectrum: Complex, aim: Complex, reflections: bool) -> Real:
+    """Squared scores of every whole-sample shift of each curve: (N, 1, n), or (N, 2, n) with the mirror images.
+
+    Parameters
+    ----------
+    spectrum : (N, n) array
+        Fourier transforms of the curves, as complex numbers.
+    aim : (n,) or (N, n) array
+        Those of what they are matched to.
+    reflections : bool
+        Also score the mirror images.
+    """
+    products = np.empty((len(spectrum), 1 + reflections, spectrum.shape[-1]), dtype=np.complex128)
+    np.multiply(spectrum, aim.conj(), out=products[:, 0])
+    if reflections:
+        np.multiply(spectrum, aim, out=products[:, 1])
+    score = scipy.fft.ifft(products, overwrite_x=True)
+    return score.real**2 + score.imag**2
 
 
-def _rotation(turn: Complex, mirrored: Flags) -> Real:
-    """R of z -> turn·z, or of z -> turn·z̄ where mirrored, as real (N, 2, 2) matrices."""
-    c, s = turn.real, turn.imag
-    sign = np.where(mirrored, -1.0, 1.0)
-    return np.stack([c, -s * sign, s, c * sign], axis=-1).reshape(-1, 2, 2)
+def two_best(scores: Real) -> tuple[Index, Index, Real]:
+    """Places of the highest and the second highest peak, and their distinctness.
+
+    Parameters
+    ----------
+    scores : (N, ways, n) array
+        Squared scores, periodic along the last axis.
+
+    Returns
+    -------
+    first, second : (N,) int arrays
+        As `way · n + shift`. A neighbour of the best shift is no match of its own.
+    distinctness : (N,) array
+        1 - (second) / (first) of the scores themselves, peaks being interpolated between samples.
+    """
+    count, ways, n = scores.shape
+    # Samples as high as both their neighbours around the curve.
+    rises, falls = np.empty(scores.shape, dtype=bool), np.empty(scores.shape, dtype=bool)
+    np.greater_equal(scores[..., 1:], scores[..., :-1], out=rises[..., 1:])
+    np.greater_equal(scores[..., :-1], scores[..., 1:], out=falls[..., :-1])
+    rises[..., 0] = scores[..., 0] >= scores[..., -1]
+    falls[..., -1] = scores[..., -1] >= scores[..., 0]
+    peaks = np.where(rises & falls, scores, 0)
+    first = peaks.reshape(count, ways * n).argmax(axis=-1)
+    way, shift = np.divmod(first, n)
+    peaks[np.arange(count)[:, None], way[:, None], (shift[:, None] + [-1, 0, 1]) % n] = 0
+    second = peaks.reshape(count, ways * n).argmax(axis=-1)
+    found = peaks.reshape(count, ways * n)[np.arange(count), second] > 0
+    ratio = np.where(found, _peak_height(scores, second), 0) / _peak_height(scores, first)
+    return first, second, 1 - np.sqrt(np.minimum(ratio, 1))
+
+
+def _peak_height(scores: Real, place: Index) -> Real:
+    """Height of the parabola through a sample and its two neighbours."""
+    count, n = len(scores), scores.shape[-1]
+    way, shift = np.divmod(place, n)
+    before, at, after = scores[np.arange(count)[:, None], way[:, None], (shift[:, None] + [-1, 0, 1]) % n].T
+    bend = 2 * at - before - after
+    return at + (after - before) ** 2 / (8 * np.where(bend > 0, bend, np.inf))
 
 
 def distinctness(landmarks: Real, *, reflections: bool = True) -> Real:
@@ -322,12 +357,10 @@ def distinctness(landmarks: Real, *, reflections: bool = True) -> Real:
     """
     check_landmarks(landmarks)
     points = planes(landmarks)
-    parts = over_blocks(
-        lambda part: _self_distinctness(_complex_rows(points[part]), reflections), curve_blocks(len(points))
-    )
-    return np.concatenate(parts) if parts else np.empty(0)
 
+    def of_block(part: slice) -> Real:
+        z = points[part, 0] + 1j * points[part, 1]
+        spectrum = scipy.fft.fft(z - z.mean(axis=-1, keepdims=True))
+        return two_best(squared_scores(spectrum, spectrum, reflections))[2]
 
-def _self_distinctness(z: Complex, reflections: bool) -> Real:
-    spectrum = scipy.fft.fft(_centred(z))
-    return two_best(squared_scores(spectrum, spectrum, reflections))[2]
+    return np.concatenate(over_blocks(of_block, list(curve_blocks(len(points))) or [slice(0)]))

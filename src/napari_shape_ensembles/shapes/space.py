@@ -139,25 +139,18 @@ class ShapeSpace:
 def _principal(tangents: Real, rank: int) -> tuple[Real, Real]:
     """Singular values and the first right singular vectors (rank, 2n) through the smaller Gram matrix."""
     wide = len(tangents) < tangents.shape[1]
+    if wide:
+        gram = tangents @ tangents.T
+    else:  # in blocks side by side, added in their order whatever the threads
+        gram = np.zeros((tangents.shape[1],) * 2)
+        for part in each_block(lambda rows: rows.T @ rows, np.split(tangents, range(_ROWS, len(tangents), _ROWS))):
+            gram += part
     # np.linalg rather than scipy.linalg: it lets other threads, such as a window's, go on meanwhile.
-    gram = tangents @ tangents.T if wide else _gram(tangents)
     squared, vectors = np.linalg.eigh(gram)
     values = np.sqrt(np.maximum(squared[::-1], 0))
-    leading = vectors[:, : -rank - 1 : -1].T
-    directions = _normalised(leading @ tangents) if wide else leading
+    directions = vectors[:, : -rank - 1 : -1].T
+    if wide:  # nearly orthogonal: made orthonormal, vanishing ones in arbitrary directions
+        q, r = np.linalg.qr((directions @ tangents).T)
+        directions = (q * np.where(np.diag(r) < 0, -1, 1)).T
     strongest = directions[np.arange(len(directions)), np.abs(directions).argmax(axis=1)]
     return values, directions * np.sign(strongest)[:, None]
-
-
-def _gram(rows: Real) -> Real:
-    """All rows' products summed, rowsᵀ rows, in blocks side by side; added in their order, whatever the threads."""
-    gram = np.zeros((rows.shape[1],) * 2)
-    for part in each_block(lambda part: part.T @ part, np.split(rows, range(_ROWS, len(rows), _ROWS))):
-        gram += part
-    return gram
-
-
-def _normalised(rows: Real) -> Real:
-    """Orthonormal rows from nearly orthogonal ones; vanishing rows become arbitrary orthonormal directions."""
-    q, r = np.linalg.qr(rows.T)
-    return (q * np.where(np.diag(r) < 0, -1, 1)).T

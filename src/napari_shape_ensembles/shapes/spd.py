@@ -1,4 +1,10 @@
-"""The manifold S²₊₊ of generalized scales: symmetric positive definite 2 × 2 matrices, affine-invariant metric."""
+"""The manifold S²₊₊ of generalized scales: symmetric positive definite 2 × 2 matrices, affine-invariant metric.
+
+References
+----------
+X. Pennec, P. Fillard, N. Ayache, "A Riemannian framework for tensor computing", International Journal of Computer
+Vision 66 (2006) 41-66.
+"""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +28,7 @@ def logm(matrices: Real) -> Real:
     """
     root = np.sqrt(_det(matrices))[..., None, None]
     part = matrices / root
-    traceless = part - _half_trace(part)
+    traceless = part - np.trace(part, axis1=-2, axis2=-1)[..., None, None] / 2 * np.eye(2)
     size = np.linalg.norm(traceless, axis=(-2, -1), keepdims=True) / _ROOT2
     # asinh rather than acosh: the latter loses half the digits for nearly round curves.
     ratio = np.where(size > 0, np.arcsinh(size) / np.where(size > 0, size, 1), 1)
@@ -40,7 +46,7 @@ def expm(matrices: Real) -> Real:
     array([[1.   , 0.   ],
            [0.   , 2.718]])
     """
-    half = _half_trace(matrices)
+    half = np.trace(matrices, axis1=-2, axis2=-1)[..., None, None] / 2 * np.eye(2)
     traceless = matrices - half
     size = np.linalg.norm(traceless, axis=(-2, -1), keepdims=True) / _ROOT2
     ratio = np.where(size > 0, np.sinh(size) / np.where(size > 0, size, 1), 1)
@@ -71,11 +77,6 @@ def log(base: Real, matrices: Real) -> Real:
     ValueError
         For matrices that are not positive definite.
 
-    References
-    ----------
-    X. Pennec, P. Fillard, N. Ayache, "A Riemannian framework for tensor computing", International Journal of Computer
-    Vision 66 (2006) 41-66.
-
     Examples
     --------
     >>> import numpy as np
@@ -92,11 +93,6 @@ def log(base: Real, matrices: Real) -> Real:
 def exp(base: Real, tangents: Real) -> Real:
     """Matrices (N, 2, 2) reached from `base` along symmetric tangent vectors: the inverse of `log`, everywhere.
 
-    References
-    ----------
-    X. Pennec, P. Fillard, N. Ayache, "A Riemannian framework for tensor computing", International Journal of Computer
-    Vision 66 (2006) 41-66.
-
     Examples
     --------
     >>> import numpy as np
@@ -112,20 +108,16 @@ def exp(base: Real, tangents: Real) -> Real:
 
 def _whitened(base: Real, matrices: Real) -> tuple[Real, Real]:
     """B^½, and log(B^-½ P B^-½)."""
-    _refuse_indefinite(base)
-    _refuse_indefinite(matrices)
+    for given in (base, matrices):
+        bad = np.atleast_1d(~((_det(given) > 0) & (np.trace(given, axis1=-2, axis2=-1) > 0)))
+        if bad.any():
+            raise ValueError(
+                f"{bad.sum()} scale(s) are not positive definite (first: {np.argwhere(bad)[0].tolist()}): "
+                "their curves lie on a line, or hold NaN; leave them out"
+            )
     root = sqrtm(base)
     inner = np.linalg.inv(root)
     return root, logm(inner @ matrices @ inner)
-
-
-def _refuse_indefinite(matrices: Real) -> None:
-    bad = np.atleast_1d(~((_det(matrices) > 0) & (np.trace(matrices, axis1=-2, axis2=-1) > 0)))
-    if bad.any():
-        raise ValueError(
-            f"{bad.sum()} scale(s) are not positive definite (first: {np.argwhere(bad)[0].tolist()}): "
-            "their curves lie on a line, or hold NaN; leave them out"
-        )
 
 
 def coordinates(base: Real, matrices: Real) -> Real:
@@ -146,11 +138,6 @@ def coordinates(base: Real, matrices: Real) -> Real:
     ValueError
         For matrices that are not positive definite.
 
-    References
-    ----------
-    X. Pennec, P. Fillard, N. Ayache, "A Riemannian framework for tensor computing", International Journal of Computer
-    Vision 66 (2006) 41-66.
-
     Examples
     --------
     >>> import numpy as np
@@ -166,11 +153,6 @@ def coordinates(base: Real, matrices: Real) -> Real:
 
 def from_coordinates(base: Real, l: Real) -> Real:
     """Matrices (N, 2, 2) of normal coordinates (N, 3) at `base`: the inverse of `coordinates`.
-
-    References
-    ----------
-    X. Pennec, P. Fillard, N. Ayache, "A Riemannian framework for tensor computing", International Journal of Computer
-    Vision 66 (2006) 41-66.
 
     Examples
     --------
@@ -188,11 +170,6 @@ def from_coordinates(base: Real, l: Real) -> Real:
 
 def dist(x: Real, y: Real) -> Real:
     """Affine-invariant distances between matrices, (..., 2, 2) each, broadcast.
-
-    References
-    ----------
-    X. Pennec, P. Fillard, N. Ayache, "A Riemannian framework for tensor computing", International Journal of Computer
-    Vision 66 (2006) 41-66.
 
     Examples
     --------
@@ -214,11 +191,6 @@ def frechet_mean(matrices: Real, *, tolerance: float = 1e-13) -> Real:
     ValueError
         When the descent has not settled after 100 rounds.
 
-    References
-    ----------
-    X. Pennec, P. Fillard, N. Ayache, "A Riemannian framework for tensor computing", International Journal of Computer
-    Vision 66 (2006) 41-66.
-
     Examples
     --------
     >>> import numpy as np
@@ -230,7 +202,13 @@ def frechet_mean(matrices: Real, *, tolerance: float = 1e-13) -> Real:
     mean = expm(logm(matrices).mean(axis=0))
     for _ in range(_ROUNDS):
         tangents = coordinates(mean, matrices)
-        step = _damping(tangents) * tangents.mean(axis=0)
+        # The Hessian of half the mean squared distance lies between 1 and `bend`, which gives the best step. Along
+        # directions that change the elongation the manifold is a hyperbolic plane of curvature -1/2, so one point at
+        # distance d√2 that way bends by d·coth d: 1 unless elongations differ by orders of magnitude.
+        a, b, c = tangents.T
+        far = np.hypot((a - c) / 2, b / _ROOT2)
+        bend = np.where(far > 0, far / np.tanh(np.where(far > 0, far, 1)), 1).mean()
+        step = 2 / (1 + bend) * tangents.mean(axis=0)
         mean = from_coordinates(mean, step)
         if np.linalg.norm(step) <= tolerance:
             return mean
@@ -240,21 +218,5 @@ def frechet_mean(matrices: Real, *, tolerance: float = 1e-13) -> Real:
     )
 
 
-def _damping(tangents: Real) -> float:
-    """Best step of gradient descent: the Hessian of half the mean squared distance lies between 1 and `bend`.
-
-    Along directions that change the elongation the manifold is a hyperbolic plane of curvature -1/2, so one point
-    at distance d√2 that way bends by d·coth d. It is 1 unless elongations differ by orders of magnitude.
-    """
-    a, b, c = tangents.T
-    far = np.hypot((a - c) / 2, b / _ROOT2)
-    bend = float(np.where(far > 0, far / np.tanh(np.where(far > 0, far, 1)), 1).mean())
-    return 2 / (1 + bend)
-
-
 def _det(matrices: Real) -> Real:
     return matrices[..., 0, 0] * matrices[..., 1, 1] - matrices[..., 0, 1] * matrices[..., 1, 0]
-
-
-def _half_trace(matrices: Real) -> Real:
-    return np.trace(matrices, axis1=-2, axis2=-1)[..., None, None] / 2 * np.eye(2)
