@@ -12,6 +12,8 @@ from ..archive import ContentError, StrPath
 from ..outlines import conversion_factor
 from .content import errors_named
 
+Stated = tuple[float, float, str]
+
 _MICROMETRE = "µm"
 # Nothing that is looked at is further from 1 in any unit of length; areas and moments would leave the range of numbers.
 _SMALLEST = 1e-40
@@ -105,19 +107,12 @@ def read_calibration(path: StrPath) -> Calibration:
     with errors_named(path, "TIFF"), tifffile.TiffFile(path) as tiff:
         for source, read in _SOURCES.items():
             found = read(tiff)
-            if found is not None and _stated(found):
-                rows, columns, unit = found
-                return Calibration((float(rows), float(columns)), _unit(unit), source)
+            # Uncalibrated microscopes write a size of 0, and programs the unit "pixel".
+            if found is None or found[2].strip().lower() in _NO_UNIT:
+                continue
+            if isfinite(found[0]) and isfinite(found[1]) and min(found[:2]) > 0:
+                return Calibration((float(found[0]), float(found[1])), _unit(found[2]), source)
     return Calibration()
-
-
-Stated = tuple[float, float, str]
-
-
-def _stated(found: Stated) -> bool:
-    """Whether a size is one: uncalibrated microscopes write 0, and programs the unit "pixel"."""
-    rows, columns, unit = found
-    return unit.strip().lower() not in _NO_UNIT and isfinite(rows) and isfinite(columns) and min(rows, columns) > 0
 
 
 def _unit(stated: str) -> str:
@@ -154,14 +149,9 @@ def _imagej(tiff: Any) -> Stated | None:
     unit = str((tiff.imagej_metadata or {}).get("unit", ""))
     if "XResolution" not in tags or "YResolution" not in tags:
         return None
-    sizes = [_inverse(tags[name].value) for name in ("YResolution", "XResolution")]
-    return sizes[0], sizes[1], unit
-
-
-def _inverse(resolution: tuple[int, int]) -> float:
-    """Units per pixel of a resolution in pixels per unit, a fraction."""
-    pixels, units = resolution
-    return units / pixels if pixels else 0.0
+    # Resolutions are fractions: pixels per unit.
+    (rows, height), (columns, width) = (tags[name].value for name in ("YResolution", "XResolution"))
+    return height / rows if rows else 0.0, width / columns if columns else 0.0, unit
 
 
 def _fei(tiff: Any) -> Stated | None:

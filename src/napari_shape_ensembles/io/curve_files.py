@@ -78,7 +78,8 @@ def read_curves(path: StrPath) -> CurveTable:
     """
     kind = _format(path)
     with errors_named(path, kind.name):
-        table = assembled(kind.read(path), _stem(path))
+        # "cells.curves.csv" holds cells.
+        table = assembled(kind.read(path), Path(path).stem.removesuffix(".curves"))
         if not len(table.ensemble) and not table.ensemble.dropped:
             raise ContentError("holds no curves")
         return table
@@ -123,8 +124,3 @@ def _format(path: StrPath) -> Format:
     if ending not in FORMATS:
         raise ContentError(f"{Path(path).name}: the ending is none of {', '.join(FORMATS)}, so its format is unknown")
     return FORMATS[ending]
-
-
-def _stem(path: StrPath) -> str:
-    """Name of a file without its endings: "cells.curves.csv" is called cells."""
-    return Path(path).stem.removesuffix(".curves")

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from ..archive import ContentError, Tree
 from ..outlines import Ensemble
+from ..outlines.extract import signed_area
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -185,10 +186,16 @@ def assembled(found: Found, name: str) -> CurveTable:
     import pandas as pd
 
     unit, scale = _calibration(found.meta)
-    _refuse_infinite(found.curves)
+    if bad := [index for index, curve in enumerate(found.curves) if not np.isfinite(curve).all()]:
+        raise ContentError(
+            f"{len(bad)} of {len(found.curves)} curves have NaN or infinite vertices (first: curve {bad[0]})"
+        )
     curves = found.curves if found.calibrated else [curve * scale for curve in found.curves]
     dropped = found.dropped + Counter({str(reason): count for reason, count in found.meta.get("dropped", [])})
-    ids, features = _unique(_typed_ids(found.ids, found.meta), pd.DataFrame(found.features))
+    ids, features = _typed_ids(found.ids, found.meta), pd.DataFrame(found.features)
+    if len(set(ids.tolist())) < len(ids):  # where two are alike the curves are numbered and the ids become names
+        features.insert(0, "name", [str(value) for value in ids], allow_duplicates=True)
+        ids, features = np.arange(1, len(ids) + 1), features.loc[:, ~features.columns.duplicated()]
     images = [str(image) for image in features["image"]] if found.meta.get("pooled") else None
     called = str(found.meta.get("name") or name)
     kept = Ensemble(curves, name=called, unit=unit, ids=ids, dropped=dropped, images=images)
@@ -212,27 +219,12 @@ def _calibration(meta: Tree) -> tuple[str, tuple[float, float]]:
     return meta["unit"], (float(row), float(column))
 
 
-def _refuse_infinite(curves: Sequence[Real]) -> None:
-    bad = [index for index, curve in enumerate(curves) if not np.isfinite(curve).all()]
-    if bad:
-        raise ContentError(f"{len(bad)} of {len(curves)} curves have NaN or infinite vertices (first: curve {bad[0]})")
-
-
 def _typed_ids(ids: Sequence[Any] | NDArray[Any], meta: Tree) -> NDArray[Any]:
     kind = meta.get("ids")
     if kind in ("whole", "number"):
         return _whole(ids) if kind == "whole" else np.array([float(value) for value in ids])
     array = np.array([str(value) for value in ids]) if kind == "text" else np.array(ids)
     return array if array.dtype.kind in "iufU" and array.ndim == 1 else np.array([str(value) for value in ids])
-
-
-def _unique(ids: NDArray[Any], features: "pd.DataFrame") -> tuple[NDArray[Any], "pd.DataFrame"]:
-    """Ids as they are; where two are alike the curves are numbered and the ids become names."""
-    if len(set(ids.tolist())) == len(ids):
-        return ids, features
-    named = features.copy()
-    named.insert(0, "name", [str(value) for value in ids], allow_duplicates=True)
-    return np.arange(1, len(ids) + 1), named.loc[:, ~named.columns.duplicated()]
 
 
 def _typed(features: "pd.DataFrame", meta: Tree) -> "pd.DataFrame":
@@ -257,13 +249,7 @@ def _whole(values: Iterable[Any]) -> NDArray[Any]:
 
 def largest_ring(rings: Sequence[Real]) -> Real:
     """The ring of the largest area among the pieces of one object."""
-    areas = [abs(_area(ring)) for ring in rings]
-    return rings[int(np.argmax(areas))]
-
-
-def _area(ring: Real) -> float:
-    x, y = (ring - ring[0]).T
-    return float(x @ np.roll(y, -1) - np.roll(x, -1) @ y) / 2
+    return max(rings, key=lambda ring: abs(signed_area(ring)))
 
 
 def positions(points: Any, *, swap: bool = True) -> Real:

@@ -265,7 +265,9 @@ def laid_out(x: Real, y: Real) -> tuple[Index, tuple[float, float], Grid]:
     if height == 0 or width == 0:
         height = width = height or width or 1.0
     shape = (int(row.max()) + 1, int(column.max()) + 1)
-    hexagonal = _is_hexagonal(row, column, shape)
+    # The points of every row stand on every other place, changing sides from row to row.
+    staggered = len(np.unique((row + column) % 2)) == 1 and len(np.unique(column % 2)) == 2
+    hexagonal = staggered and shape[0] >= 2 and shape[1] >= 3
     if shape[0] * shape[1] > 4 * len(x) + sum(shape):
         raise ContentError(f"{len(x)} points would need {shape[0]} × {shape[1]} places: they lie on no grid")
     doubled = len(x) - len(np.unique(row * shape[1] + column))
@@ -293,10 +295,3 @@ def _places(coordinate: Real) -> tuple[Index, float]:
     if np.abs(place - number).max() > _SLACK:
         raise ContentError(f"coordinates are no multiples of one step (about {step:g})")
     return number, step
-
-
-def _is_hexagonal(row: Index, column: Index, shape: tuple[int, int]) -> bool:
-    """Whether the points of every row stand on every other place, changing sides from row to row."""
-    if shape[0] < 2 or shape[1] < 3:
-        return False
-    return bool(len(np.unique((row + column) % 2)) == 1 and len(np.unique(column % 2)) == 2)

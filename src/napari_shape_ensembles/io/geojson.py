@@ -3,7 +3,6 @@
 import json
 import uuid
 from collections import Counter
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -72,7 +71,10 @@ def geojson_found(content: Any) -> Found:
     objects = _objects(content)
     if objects is None:
         raise ContentError("holds no GeoJSON features")
-    _refuse_geographic(content)
+    system = content.get("crs") if isinstance(content, dict) else None
+    if system is not None:  # coordinates on the globe are no pixels
+        name = (system.get("properties") or {}).get("name", system) if isinstance(system, dict) else system
+        raise ContentError(f"its coordinates are geographic ({str(name)[:80]}): export the outlines in pixels")
     meta = content.get(FORMAT, {}) if isinstance(content, dict) else {}
     found = Found(meta=meta)
     rows: list[Tree] = []
@@ -101,14 +103,6 @@ def _objects(content: Any) -> list[Tree] | None:
     return content if features else None
 
 
-def _refuse_geographic(content: Any) -> None:
-    """Coordinates on the globe are no pixels."""
-    system = content.get("crs") if isinstance(content, dict) else None
-    if system is not None:
-        name = (system.get("properties") or {}).get("name", system) if isinstance(system, dict) else system
-        raise ContentError(f"its coordinates are geographic ({str(name)[:80]}): export the outlines in pixels")
-
-
 def _outline(item: Tree, dropped: Counter[str]) -> Real | None:
     """The outer ring of a feature's largest piece; what cannot be kept is counted."""
     geometry = item.get("geometry") or {}
@@ -125,7 +119,9 @@ def _outline(item: Tree, dropped: Counter[str]) -> Real | None:
 
 
 def _features(properties: Tree, *, own: bool) -> Tree:
-    row: Tree = dict(_measurements(properties.get("measurements")))
+    values = properties.get("measurements")  # a list in older versions of QuPath
+    pairs = values.items() if isinstance(values, dict) else ((v["name"], v["value"]) for v in values or [])
+    row: Tree = {str(name): value for name, value in pairs if isinstance(value, int | float)}
     row.update({key: value for key, value in (properties.get("metadata") or {}).items() if isinstance(value, str)})
     kind = properties.get("classification")
     if isinstance(kind, dict) and not own:
@@ -135,11 +131,3 @@ def _features(properties: Tree, *, own: bool) -> Tree:
         key: value for key, value in properties.items() if key not in _QUPATH and isinstance(value, str | float | int)
     }
     return row if own else others | row
-
-
-def _measurements(values: Any) -> Iterator[tuple[str, float]]:
-    """Measurements as newer versions of QuPath write them (a mapping) and older ones (a list)."""
-    pairs = values.items() if isinstance(values, dict) else ((v["name"], v["value"]) for v in values or [])
-    for name, value in pairs:
-        if isinstance(value, int | float):
-            yield str(name), value

@@ -63,33 +63,29 @@ def find_grains(ebsd: EBSDMap, *, threshold: float = 10.0, min_points: int = 5, 
         raise ValueError(f"the threshold is an angle between 0 and 180 degrees, not {threshold!r}")
     if min_points < 0:
         raise ValueError(f"min_points is a number of 0 or more, not {min_points!r}")
-    joined = _joined_pairs(ebsd, threshold)
-    total = len(ebsd.phase)
-    graph = coo_array((np.ones(joined.shape[1], dtype=np.bool_), tuple(joined)), shape=(total, total))
-    _, grain = connected_components(graph, directed=False)
-    keep = (np.bincount(grain)[grain] >= min_points) & (ebsd.phase >= 0)
-    labels = _numbered(ebsd.image(np.where(keep, grain + 1, 0)))
-    return _filled(labels, ebsd) if fill else labels
-
-
-def _joined_pairs(ebsd: EBSDMap, threshold: float) -> NDArray[np.int64]:
-    """Pairs (2, M) of neighbouring points within one grain."""
-    pairs = np.concatenate([_neighbours(ebsd.points, axis) for axis in (0, 1)], axis=1)
+    # Pairs of different points whose pixels touch, and of these the ones within one grain.
+    pixels = ebsd.points
+    sides = (pixels[:-1], pixels[1:]), (pixels[:, :-1], pixels[:, 1:])
+    pairs = np.concatenate([np.stack([one.ravel(), other.ravel()]) for one, other in sides], axis=1)
+    pairs = pairs[:, (pairs >= 0).all(axis=0) & (pairs[0] != pairs[1])]
     one, other = ebsd.phase[pairs]
     pairs = pairs[:, (one == other) & (one >= 0)]
     found = [pairs[:, :0]]
     for key, phase in ebsd.phases.items():
         same = pairs[:, ebsd.phase[pairs[0]] == key]
-        angles = misorientations(ebsd.rotations, same, phase.symmetry)
-        found.append(same[:, angles < threshold])
-    return np.concatenate(found, axis=1)
-
-
-def _neighbours(points: NDArray[np.int64], axis: int) -> NDArray[np.int64]:
-    """Pairs (2, M) of different points whose pixels touch along an axis."""
-    one, other = (points[:-1], points[1:]) if axis == 0 else (points[:, :-1], points[:, 1:])
-    touching = (one >= 0) & (other >= 0) & (one != other)
-    return np.stack([one[touching], other[touching]])
+        found.append(same[:, misorientations(ebsd.rotations, same, phase.symmetry) < threshold])
+    joined = np.concatenate(found, axis=1)
+    total = len(ebsd.phase)
+    graph = coo_array((np.ones(joined.shape[1], dtype=np.bool_), tuple(joined)), shape=(total, total))
+    _, grain = connected_components(graph, directed=False)
+    keep = (np.bincount(grain)[grain] >= min_points) & (ebsd.phase >= 0)
+    labels = _numbered(ebsd.image(np.where(keep, grain + 1, 0)))
+    if not fill or not labels.any():
+        return labels
+    nearest = ndimage.distance_transform_edt(
+        labels == 0, sampling=ebsd.scale, return_distances=False, return_indices=True
+    )
+    return np.where(ebsd.points >= 0, labels[tuple(nearest)], 0).astype(np.int32)
 
 
 def misorientations(rotations: Real, pairs: NDArray[np.int64], symmetry: Any) -> Real:
@@ -116,20 +112,14 @@ def misorientations(rotations: Real, pairs: NDArray[np.int64], symmetry: Any) ->
     group = np.asarray(symmetry.laue_proper_subgroup.data, dtype=np.float64)
 
     def angles(block: slice) -> Real:
-        one, other = rotations[pairs[0, block]], rotations[pairs[1, block]]
-        cosine = np.abs(_times_conjugate(one, other) @ group.T).max(axis=1)
+        p, q = rotations[pairs[0, block]], rotations[pairs[1, block]]
+        a, v, b, w = p[:, :1], p[:, 1:], q[:, :1], -q[:, 1:]  # p q̄, the scalar first
+        product = np.concatenate([a * b - (v * w).sum(axis=1, keepdims=True), a * w + b * v + np.cross(v, w)], axis=1)
+        cosine = np.abs(product @ group.T).max(axis=1)
         return np.rad2deg(2 * np.arccos(np.minimum(cosine, 1)))
 
     blocks = [slice(start, start + _PAIRS) for start in range(0, pairs.shape[1], _PAIRS)]
     return np.concatenate([np.empty(0), *over_blocks(angles, blocks)])
-
-
-def _times_conjugate(p: Real, q: Real) -> Real:
-    """Products p q̄ of unit quaternions (M, 4), the scalar first."""
-    a, v = p[:, :1], p[:, 1:]
-    b, w = q[:, :1], -q[:, 1:]
-    scalar = a * b - (v * w).sum(axis=1, keepdims=True)
-    return np.concatenate([scalar, a * w + b * v + np.cross(v, w)], axis=1)
 
 
 def _numbered(labels: NDArray[np.int64]) -> Labels:
@@ -137,13 +127,3 @@ def _numbered(labels: NDArray[np.int64]) -> Labels:
     values, first, inverse = np.unique(labels, return_index=True, return_inverse=True)
     order = np.argsort(np.argsort(np.where(values == 0, -1, first)))
     return (order + (values[0] != 0))[inverse].reshape(labels.shape).astype(np.int32)
-
-
-def _filled(labels: Labels, ebsd: EBSDMap) -> Labels:
-    """Background within the map goes to the nearest grain."""
-    if not labels.any():
-        return labels
-    nearest = ndimage.distance_transform_edt(
-        labels == 0, sampling=ebsd.scale, return_distances=False, return_indices=True
-    )
-    return np.where(ebsd.points >= 0, labels[tuple(nearest)], 0).astype(np.int32)

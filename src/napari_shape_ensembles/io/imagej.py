@@ -32,13 +32,10 @@ def roi_zip_bytes(table: CurveTable) -> bytes:
             zip(table.ensemble.ids.tolist(), table.pixels, table.rows, strict=True)
         ):
             content = _roi_bytes(_one_line(str(name)), curve, {**row, FORMAT: meta})
-            archive.writestr(f"{number:05d}-{_safe(str(name))}.roi", content)
+            # Without signs that mean something to a file system.
+            safe = "".join(sign if sign.isalnum() or sign in "-_." else "_" for sign in str(name))[:60]
+            archive.writestr(f"{number:05d}-{safe}.roi", content)
     return file.getvalue()
-
-
-def _safe(name: str) -> str:
-    """A name without signs that mean something to a file system."""
-    return "".join(sign if sign.isalnum() or sign in "-_." else "_" for sign in name)[:60]
 
 
 def _roi_bytes(name: str, curve: Real, words: Mapping[str, Any]) -> bytes:

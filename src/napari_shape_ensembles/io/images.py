@@ -1,7 +1,5 @@
 """One plane of an image file, read with care, and the size of its pixels."""
 
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -73,57 +71,41 @@ def read_image(path: StrPath) -> ImageFile:
         raise ContentError(f"{Path(path).name}: the ending is none of {', '.join(ENDINGS)}, so it is no known image")
     size = Path(path).stat().st_size
     with errors_named(path, "image"):
-        pixels = _plane(_pixels(path, ending, size))
+        pixels = _pixels(path, ending, size)
+        while pixels.ndim > 2 and 1 in pixels.shape:  # some formats put axes of length 1 around a plane
+            pixels = pixels.squeeze(pixels.shape.index(1))
         if pixels.ndim != 2 and not (pixels.ndim == 3 and pixels.shape[2] in _COLOURS):
             raise ContentError(f"holds an image of shape {pixels.shape}: save one plane, in grey or in colour")
     return ImageFile(pixels, read_calibration(path), Path(path).stem.removesuffix(".ome"))
 
 
-def _plane(pixels: NDArray[Any]) -> NDArray[Any]:
-    """Without the axes of length 1 that some formats put around a plane; an image may itself be one pixel wide."""
-    while pixels.ndim > 2 and 1 in pixels.shape:
-        pixels = pixels.squeeze(pixels.shape.index(1))
-    return pixels
-
-
 def _pixels(path: StrPath, ending: str, size: int) -> NDArray[Any]:
     if ending == ".npy":
-        claimed = np.load(path, mmap_mode="r", allow_pickle=False)
-        return np.array(claimed)
+        return np.array(np.load(path, mmap_mode="r", allow_pickle=False))
     if ending in (".tif", ".tiff"):
         import tifffile
 
         with tifffile.TiffFile(path) as tiff:
-            _refuse_circles(tiff.pages)
+            seen: set[int] = set()
+            for page in tiff.pages:  # of a damaged file they may follow each other in a circle, without end
+                if page.offset in seen:
+                    raise ContentError(
+                        "its pages follow each other in a circle: the file is damaged, save the image anew"
+                    )
+                seen.add(page.offset)
             series = tiff.series[0]
             _refuse_claims(series.nbytes, size)
             return np.asarray(series.asarray())
     import imageio.v3 as imageio
+    from PIL import Image
 
-    with _large_images():
+    # Pillow takes scans beyond 179 megapixels for attacks; claims are held against the size of the file here.
+    most, Image.MAX_IMAGE_PIXELS = Image.MAX_IMAGE_PIXELS, None
+    try:
         properties = imageio.improps(path, plugin="pillow")
         _refuse_claims(int(np.prod(properties.shape, dtype=object)) * np.dtype(properties.dtype).itemsize, size)
         mode = imageio.immeta(path, plugin="pillow", exclude_applied=False).get("mode")
         return np.asarray(imageio.imread(path, plugin="pillow", mode=_READ_AS.get(str(mode))))
-
-
-def _refuse_circles(pages: Iterable[Any]) -> None:
-    """Pages of a damaged file may follow each other in a circle, which would be read without end."""
-    seen: set[int] = set()
-    for page in pages:
-        if page.offset in seen:
-            raise ContentError("its pages follow each other in a circle: the file is damaged, save the image anew")
-        seen.add(page.offset)
-
-
-@contextmanager
-def _large_images() -> Iterator[None]:
-    """Pillow takes scans beyond 179 megapixels for attacks; claims are held against the size of the file here."""
-    from PIL import Image
-
-    most, Image.MAX_IMAGE_PIXELS = Image.MAX_IMAGE_PIXELS, None
-    try:
-        yield
     finally:
         Image.MAX_IMAGE_PIXELS = most
 

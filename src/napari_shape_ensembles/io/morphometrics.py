@@ -41,7 +41,14 @@ def read_chain_codes(path: StrPath) -> Found:
         found.curves.append(np.cumsum(_STEPS[chain], axis=0))
     found.ids = names
     if areas and areas[0] > 0:
-        found.meta = _millimetres(areas, Path(path).stem)
+        if len(set(areas)) > 1:
+            raise ContentError(
+                f"its outlines have {len(set(areas))} different areas per pixel: split the file by scale"
+            )
+        side = float(np.sqrt(areas[0]))
+        found.meta = {
+            "format": FORMAT, "version": LAYOUT, "name": Path(path).stem, "unit": "mm", "scale": [side, side]
+        }  # fmt: skip
     return found
 
 
@@ -62,39 +69,29 @@ def _chains(words: list[str]) -> Iterator[tuple[str, tuple[float, float, float],
         place = end + 1
 
 
-def _millimetres(areas: list[float], name: str) -> dict[str, object]:
-    if len(set(areas)) > 1:
-        raise ContentError(f"its outlines have {len(set(areas))} different areas per pixel: split the file by scale")
-    side = float(np.sqrt(areas[0]))
-    return {"format": FORMAT, "version": LAYOUT, "name": name, "unit": "mm", "scale": [side, side]}
-
-
 def read_tps(path: StrPath) -> Found:
     """Curves of a .tps file, y pointing up; SCALE is applied per specimen, landmarks are counted."""
     found = Found()
     names: list[str] = []
-    for specimen in re.split(r"(?im)^(?=\s*LM3?\s*=)", _text(path)):
-        if specimen.strip():
-            _add_specimen(specimen, found, names)
+    for text in re.split(r"(?im)^(?=\s*LM3?\s*=)", _text(path)):
+        if not text.strip():
+            continue
+        fields = dict(re.findall(r"(?im)^\s*(LM3?|ID|IMAGE|SCALE)\s*=\s*(.*?)\s*$", text))
+        fields = {key.upper(): value for key, value in fields.items()}
+        found.dropped["landmarks"] += int(fields.get("LM", 0) or 0)
+        scale = float(fields.get("SCALE", 1))
+        if not 0 < scale < np.inf:
+            raise ContentError(f"SCALE={fields['SCALE'][:40]}: a scale is a number above 0")
+        outlines = re.findall(r"(?im)^\s*POINTS\s*=\s*(\d+)\s*$\n((?:[^=\n]*(?:\n|\Z))*)", text)
+        for number, (count, lines) in enumerate(outlines, start=1):
+            points = _numbers(lines)[: int(count)]
+            if len(points) < int(count):
+                raise ContentError(f"POINTS={count}, but {len(points)} points follow")
+            found.curves.append(positions(points * (1, -1)) * scale)
+            specimen = fields.get("ID") or fields.get("IMAGE") or str(len(names) + 1)
+            names.append(specimen if len(outlines) == 1 else f"{specimen}/{number}")
     found.ids = names
     return found
-
-
-def _add_specimen(text: str, found: Found, names: list[str]) -> None:
-    fields = dict(re.findall(r"(?im)^\s*(LM3?|ID|IMAGE|SCALE)\s*=\s*(.*?)\s*$", text))
-    fields = {key.upper(): value for key, value in fields.items()}
-    found.dropped["landmarks"] += int(fields.get("LM", 0) or 0)
-    scale = float(fields.get("SCALE", 1))
-    if not 0 < scale < np.inf:
-        raise ContentError(f"SCALE={fields['SCALE'][:40]}: a scale is a number above 0")
-    outlines = re.findall(r"(?im)^\s*POINTS\s*=\s*(\d+)\s*$\n((?:[^=\n]*(?:\n|\Z))*)", text)
-    for number, (count, lines) in enumerate(outlines, start=1):
-        points = _numbers(lines)[: int(count)]
-        if len(points) < int(count):
-            raise ContentError(f"POINTS={count}, but {len(points)} points follow")
-        found.curves.append(positions(points * (1, -1)) * scale)
-        specimen = fields.get("ID") or fields.get("IMAGE") or str(len(names) + 1)
-        names.append(specimen if len(outlines) == 1 else f"{specimen}/{number}")
 
 
 def read_coordinates(path: StrPath) -> Found:

@@ -2,7 +2,6 @@
 
 import zipfile
 from io import BytesIO
-from typing import Any
 
 import numpy as np
 
@@ -14,14 +13,13 @@ from .curve_table import FORMAT, LAYOUT, CurveTable, Found, metadata
 
 def write_npz(path: StrPath, table: CurveTable) -> None:
     """Write an archive of vertices, offsets, ids and one array per feature."""
-    features = {f"column{place}": _array(column) for place, (_, column) in enumerate(table.features.items())}
+    features = {}
+    for place, (_, column) in enumerate(table.features.items()):
+        values = column.to_numpy()
+        plain = values.dtype.kind in "biuf"
+        features[f"column{place}"] = values if plain else np.array([str(value) for value in values], dtype=np.str_)
     tree = {**records.ensemble_tree(table.ensemble), "meta": metadata(table), "features": features}
     write_archive(path, FORMAT, LAYOUT, tree)
-
-
-def _array(column: Any) -> np.ndarray:
-    values = column.to_numpy()
-    return values if values.dtype.kind in "biuf" else np.array([str(value) for value in values], dtype=np.str_)
 
 
 def read_npz(path: StrPath) -> Found:

@@ -55,9 +55,8 @@ def curve_rows(result: Comparison) -> "pd.DataFrame":
     import pandas as pd
 
     measures = pd.concat([result.a.features, result.b.features], ignore_index=True).drop(columns="id")
-    images = np.concatenate([result.a.images, result.b.images])
+    measures.insert(0, "image", np.concatenate([result.a.images, result.b.images]))
     distances = result.distances
-    measures.insert(0, "image", images)
     return pd.concat([distances[["source", "id"]], measures, distances.drop(columns=["source", "id"])], axis=1)
 
 
@@ -99,20 +98,13 @@ def write_study(
     write_table(table, study.table())
     settings = tree_of(study.settings)
     write_json(answer, {"summary": study.summary(), **more, "settings": settings, "versions": software_versions()})
-    drawn = _png(study, draw)
-    if drawn is None:
-        return [table, answer]
-    write_bytes(picture, drawn)
-    return [table, answer, picture]
-
-
-def _png(study: Any, draw: Callable[[Any, Any], Any]) -> bytes | None:
     try:
         from matplotlib.figure import Figure
     except ImportError:
-        return None
+        return [table, answer]
     figure = Figure(figsize=(7, 9), layout="constrained")
     draw(study, figure)
     content = BytesIO()
     figure.savefig(content, format="png", dpi=150)
-    return content.getvalue()
+    write_bytes(picture, content.getvalue())
+    return [table, answer, picture]

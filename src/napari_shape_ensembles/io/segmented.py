@@ -18,16 +18,11 @@ def write_segmented(folder: Path, found: Labelled, ensemble: Ensemble, form: str
     The labels are an OME-TIFF with the size of a pixel where it is known, in 16 or 32 bits.
     """
     folder.mkdir(parents=True, exist_ok=True)
+    import tifffile
+
     labels, curves = folder / f"{found.name}.labels.ome.tif", folder / f"{found.name}.curves.{form}"
     measured = ensemble.features.drop(columns="id")
     write_curves(curves, CurveTable(ensemble, measured, found.calibration.scale, {"image": found.name}))
-    write_bytes(labels, _tiff(found))
-    return labels, curves
-
-
-def _tiff(found: Labelled) -> bytes:
-    import tifffile
-
     metadata: dict[str, object] = {"axes": "YX"}
     if found.calibration.unit != "pixel":
         for axis, size in zip("YX", found.calibration.scale, strict=True):
@@ -35,4 +30,5 @@ def _tiff(found: Labelled) -> bytes:
     smallest = np.uint16 if found.labels.max(initial=0) < 2**16 else np.uint32
     file = BytesIO()
     tifffile.imwrite(file, found.labels.astype(smallest), ome=True, compression="zlib", metadata=metadata)
-    return file.getvalue()
+    write_bytes(labels, file.getvalue())
+    return labels, curves

@@ -56,8 +56,10 @@ def files_of(path: Path, *, groups: bool) -> list[Path]:
     FileNotFoundError
         When there is no such file or folder.
     """
-    if not _is_text(path.name):
-        raise ContentError(f"the name of {path.name!r} is no text that can be written down: rename it")
+    try:
+        path.name.encode()
+    except UnicodeEncodeError as error:
+        raise ContentError(f"the name of {path.name!r} is no text that can be written down: rename it") from error
     if not path.exists():
         raise FileNotFoundError(f"there is no file or folder {path}")
     if not path.is_dir():
@@ -70,15 +72,6 @@ def files_of(path: Path, *, groups: bool) -> list[Path]:
     return found
 
 
-def _is_text(name: str) -> bool:
-    """Whether a name of a file, which may be any bytes, can be kept in a result."""
-    try:
-        name.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
-
-
 def labelled(path: Path, reading: Reading) -> Labelled:
     """Labels of an image file: read, or found by segmentation.
 
@@ -88,25 +81,17 @@ def labelled(path: Path, reading: Reading) -> Labelled:
         When the file is no image or cannot be segmented, naming it.
     """
     image = read_image(path)
-    calibration = _given(reading) or image.calibration
-    if reading.labels:
-        return Labelled(_as_labels(image.pixels, path), calibration, image.name)
-    with named(path.name):
-        return Labelled(reading.settings.outlines.labels(image.pixels), calibration, image.name)
-
-
-def _given(reading: Reading) -> Calibration | None:
-    """The size of a pixel that is given for all images."""
-    outlines = reading.settings.outlines
-    return outlines.pixel_scale and Calibration(outlines.pixel_scale, str(outlines.unit), "as given")
-
-
-def _as_labels(pixels: NDArray[Any], path: Path) -> NDArray[Any]:
-    """A mask of two values counts as a mask, whatever the higher one is."""
+    outlines, calibration, pixels = reading.settings.outlines, image.calibration, image.pixels
+    if outlines.pixel_scale:
+        calibration = Calibration(outlines.pixel_scale, str(outlines.unit), "as given")
+    if not reading.labels:
+        with named(path.name):
+            return Labelled(outlines.labels(pixels), calibration, image.name)
     if pixels.ndim != 2:
         raise ContentError(f"{path.name}: labels have one plane of whole numbers, not colours")
-    values = np.unique(pixels)
-    return pixels == values[-1] if len(values) == 2 and values[0] == 0 else pixels
+    values = np.unique(pixels)  # two of them are a mask, whatever the higher one is
+    is_mask = len(values) == 2 and values[0] == 0
+    return Labelled(pixels == values[-1] if is_mask else pixels, calibration, image.name)
 
 
 def traced(found: Labelled, reading: Reading) -> Ensemble:

@@ -60,7 +60,9 @@ def read_csv(path: StrPath) -> Found:
 
     text = content_of(path).decode("utf-8-sig")
     first, _, rest = text.partition("\n")
-    meta = _comment(first)
+    meta: Tree = json.loads(first[2:]) if first.startswith("# {") else {}
+    if meta.get("format") != FORMAT:
+        meta = {}
     body = rest if first.startswith("#") else text
     words = {name: str for name, kind in meta.get("columns", {}).items() if kind == "text"}
     if meta.get("ids") == "text":
@@ -75,14 +77,6 @@ def read_csv(path: StrPath) -> Found:
     return _found(frame, meta)
 
 
-def _comment(line: str) -> Tree:
-    """Metadata of the first line, where it is ours."""
-    if not line.startswith("# {"):
-        return {}
-    meta = json.loads(line[2:])
-    return meta if meta.get("format") == FORMAT else {}
-
-
 def parquet_bytes(table: CurveTable) -> bytes:
     """A Parquet file with the metadata in its schema."""
     pyarrow, parquet = _pyarrow()
@@ -95,20 +89,15 @@ def parquet_bytes(table: CurveTable) -> bytes:
 
 def read_parquet(path: StrPath) -> Found:
     """Curves of a Parquet file of the same columns."""
-    pyarrow, _ = _pyarrow()
+    pyarrow, parquet = _pyarrow()
     try:
-        return _of_parquet(path)
+        file = parquet.ParquetFile(BytesIO(content_of(path)))
+        if file.metadata.num_rows > _MOST_VERTICES:
+            raise ContentError(f"claims {file.metadata.num_rows} vertices: split it below {_MOST_VERTICES}")
+        meta = json.loads((file.schema_arrow.metadata or {}).get(FORMAT.encode(), b"{}"))
+        return _found(file.read().to_pandas(), meta)
     except pyarrow.ArrowException as error:  # not all of which are errors of values
         raise ValueError(str(error)) from error
-
-
-def _of_parquet(path: StrPath) -> Found:
-    _, parquet = _pyarrow()
-    file = parquet.ParquetFile(BytesIO(content_of(path)))
-    if file.metadata.num_rows > _MOST_VERTICES:
-        raise ContentError(f"claims {file.metadata.num_rows} vertices: split it below {_MOST_VERTICES}")
-    meta = json.loads((file.schema_arrow.metadata or {}).get(FORMAT.encode(), b"{}"))
-    return _found(file.read().to_pandas(), meta)
 
 
 def _pyarrow() -> tuple[Any, Any]:
@@ -148,7 +137,7 @@ def _refuse_clashes(table: CurveTable) -> None:
 
 
 def _found(frame: "pd.DataFrame", meta: Tree) -> Found:
-    names = {ours: _present(frame, synonyms) for ours, synonyms in _SYNONYMS.items()}
+    names = {ours: next((name for name in all_ if name in frame), "") for ours, all_ in _SYNONYMS.items()}
     if not (names["row"] and names["column"]):
         raise ContentError(
             f"has no columns row and column (or x and y) but {', '.join(map(str, frame.columns[:8])) or 'none'}"
@@ -169,10 +158,6 @@ def _found(frame: "pd.DataFrame", meta: Tree) -> Found:
     features = {str(name): ordered[name].iloc[starts].tolist() for name in others}
     curves = np.split(vertices, starts[1:]) if len(starts) else []
     return Found(curves, ids, features, dropped, meta, calibrated=bool(meta))
-
-
-def _present(frame: "pd.DataFrame", synonyms: tuple[str, ...]) -> str:
-    return next((name for name in synonyms if name in frame), "")
 
 
 def _closed(frame: "pd.DataFrame", identity: str) -> tuple["pd.DataFrame", Counter[str]]:
