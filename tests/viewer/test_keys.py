@@ -13,10 +13,9 @@ from napari_shape_ensembles import Ensemble, Settings, compare
 from napari_shape_ensembles.progress import report
 from napari_shape_ensembles.viewer import explaining, inspecting, segmenting, studying
 from napari_shape_ensembles.viewer.docks.inspect import InspectCurves
-from napari_shape_ensembles.viewer.docks.landscape import LandscapeDock
 from napari_shape_ensembles.viewer.docks.segment import SegmentCurves
 from napari_shape_ensembles.viewer.docks.shape_space import ShapeSpaceDock
-from napari_shape_ensembles.viewer.docks.smoothing import SmoothingDock
+from napari_shape_ensembles.viewer.docks.study import LandscapeDock, SmoothingDock
 
 
 def slow(*_, **__):

@@ -9,8 +9,7 @@ from qtpy.QtWidgets import QApplication
 
 from docks import labels_of, press, set_choices, spots
 from napari_shape_ensembles.viewer import studying
-from napari_shape_ensembles.viewer.docks.landscape import LandscapeDock
-from napari_shape_ensembles.viewer.docks.smoothing import SmoothingDock
+from napari_shape_ensembles.viewer.docks.study import LandscapeDock, SmoothingDock
 from napari_shape_ensembles.viewer.panels import plot_view
 from napari_shape_ensembles.viewer.session import Session
 

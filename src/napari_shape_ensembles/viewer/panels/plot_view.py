@@ -160,12 +160,10 @@ class PlotView(Drawing):
         painter.end()
 
     def sizeHint(self) -> QSize:  # noqa: N802 - Qt's name
-        """Room for three panels."""
-        return QSize(380, 560)
-
-    def minimumSizeHint(self) -> QSize:  # noqa: N802 - Qt's name
         """Enough to read the axes."""
         return QSize(*_READABLE)
+
+    minimumSizeHint = sizeHint  # noqa: N815 - Qt's name
 
 
 def _safely_rendered(plot: Plot, size: tuple[int, int], ratio: float, style: dict[str, Any]) -> RenderedPlot | str:

@@ -13,6 +13,7 @@ from qtpy.QtWidgets import (
     QComboBox,
     QFormLayout,
     QFrame,
+    QHBoxLayout,
     QLabel,
     QLayout,
     QPushButton,
@@ -128,14 +129,35 @@ def button(text: str, tooltip: str, *, checkable: bool = False) -> QPushButton:
     return made
 
 
-def column(*parts: QWidget | QLayout, margins: tuple[int, int, int, int] = (0, 0, 0, 0)) -> QWidget:
-    """Widgets and layouts below each other."""
-    page = QWidget()
+def column(
+    *parts: QWidget | QLayout,
+    page: QWidget | None = None,
+    margins: tuple[int, int, int, int] = (0, 0, 0, 0),
+    grows: QWidget | None = None,
+) -> QWidget:
+    """Widgets and layouts below each other, on a page of their own or a given one; one takes what height is left."""
+    page = QWidget() if page is None else page
     layout = QVBoxLayout(page)
     layout.setContentsMargins(*margins)
     for part in parts:
-        layout.addWidget(part) if isinstance(part, QWidget) else layout.addLayout(part)
+        layout.addWidget(part, int(part is grows)) if isinstance(part, QWidget) else layout.addLayout(part)
     return page
+
+
+def row(*parts: QWidget, grows: QWidget | None = None) -> QHBoxLayout:
+    """Widgets beside each other; one takes what width is left."""
+    layout = QHBoxLayout()
+    for part in parts:
+        layout.addWidget(part, int(part is grows))
+    return layout
+
+
+def scrolling(dock: QWidget, *parts: QWidget | QLayout, grows: QWidget | None = None) -> ScrollColumn:
+    """Fill a dock with one column that scrolls."""
+    page = column(*parts, margins=(6, 6, 6, 6), grows=grows)
+    page.layout().addStretch()  # takes the height while what grows is hidden
+    column(scroll := ScrollColumn(page), page=dock)
+    return scroll
 
 
 def buddy_label(text: str, control: QWidget) -> QLabel:
