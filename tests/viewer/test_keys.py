@@ -27,8 +27,8 @@ def slow(*_, **__):
 
 # Each dock, where its work comes from, the button that starts it and a control somewhere else.
 DOCKS = {
-    "segment": (SegmentCurves, segmenting, "committed", "commit_button", lambda dock: dock.form.controls["min_area"]),
-    "inspect": (InspectCurves, inspecting, "inspected", "inspect_button", lambda dock: dock.question),
+    "segment": (SegmentCurves, segmenting, "committed", "run_button", lambda dock: dock.form.controls["min_area"]),
+    "inspect": (InspectCurves, inspecting, "inspected", "run_button", lambda dock: dock.question),
     "landscape": (LandscapeDock, studying, "landscape_of", "run_button", lambda dock: dock.ranges["ranks"]),
     "smoothing": (SmoothingDock, studying, "smoothing_of", "run_button", lambda dock: dock.merge),
     "space": (ShapeSpaceDock, explaining, "explain", "run_button", lambda dock: dock.explorer.sliders[0]),

@@ -375,8 +375,8 @@ def test_clicking_a_cell_loads_its_settings_into_compare_shapes(shown, qtbot):
     run(dock, qtbot)
     click(dock, qtbot, 1, 2, 0)
     _, compare = viewer.window.add_plugin_dock_widget(PLUGIN, "Compare shapes")
-    assert compare.settings.settings == dock.result.settings_at(24, 10)
-    assert compare.settings.recipe.outline_smoothing == 2.0
+    assert compare.settings.settings_form.value == dock.result.settings_at(24, 10)
+    assert compare.settings.outlines_form.value.outline_smoothing == 2.0
     assert [layer.name for layer in compare.sides.pair.chosen()] == ["two", "one"]
     assert "24 landmarks, rank 10" in dock.picked.text()
     with qtbot.waitSignal(compare.finished, timeout=30_000):
@@ -391,7 +391,7 @@ def test_clicking_a_sigma_loads_it_into_compare_shapes(shown, qtbot):
     run(dock, qtbot)
     click(dock, qtbot, 0, 2.4, dock.result.mean_mmd()[1])
     _, compare = viewer.window.add_plugin_dock_widget(PLUGIN, "Compare shapes")
-    assert compare.settings.recipe.outline_smoothing == 2.5
+    assert compare.settings.outlines_form.value.outline_smoothing == 2.5
     assert [layer.name for layer in compare.sides.pair.chosen()] == ["one", "two"]
 
 

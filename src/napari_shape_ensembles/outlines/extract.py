@@ -241,7 +241,7 @@ def _at_border(box: tuple[slice, ...], shape: tuple[int, ...]) -> bool:
 
 def too_small(min_area: float) -> str:
     """The reason under which objects of too few pixels are counted."""
-    return f"smaller than {min_area:g} px"
+    return f"smaller than {min_area:g} px²"
 
 
 def _too_coarse(curve: Real, min_vertices: int, min_length: float) -> str:

@@ -37,7 +37,7 @@ def level_curves(
     unit : str
         Of the resulting coordinates.
     min_area : float
-        Curves around less than this many pixels are counted as "smaller than … px".
+        Curves around less than this many pixels are counted as "smaller than … px²".
     name : str
         Of the ensemble.
 

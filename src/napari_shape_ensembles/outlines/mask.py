@@ -44,7 +44,7 @@ def trace_mask(
     border : bool
         Close curves along the image border; else they are counted as "touching the image border".
     min_area : float
-        Curves that enclose fewer pixels are counted as "smaller than … px".
+        Curves that enclose fewer pixels are counted as "smaller than … px²".
 
     Returns
     -------

@@ -91,7 +91,7 @@ class PlotView(Drawing):
         elif self._plot is not None and self.width() >= _LEAST[0] and self.height() >= _LEAST[1]:
             self._busy, self._again = True, False
             size = self.width(), self.height()
-            draw = partial(_safely_rendered, self._plot, size, self.devicePixelRatioF(), self._style())
+            draw = partial(_rendered, self._plot, size, self.devicePixelRatioF(), self._style())
             worker = Background(draw).worker()
             worker.returned.connect(self._show)
             worker.start()
@@ -166,26 +166,22 @@ class PlotView(Drawing):
     minimumSizeHint = sizeHint  # noqa: N815 - Qt's name
 
 
-def _safely_rendered(plot: Plot, size: tuple[int, int], ratio: float, style: dict[str, Any]) -> RenderedPlot | str:
+def _rendered(plot: Plot, size: tuple[int, int], ratio: float, style: dict[str, Any]) -> RenderedPlot | str:
     """The picture, or why it cannot be drawn."""
     try:
-        return _rendered(plot, size, ratio, style)
+        import matplotlib as mpl  # takes a while: here it keeps no dock waiting
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+        from matplotlib.figure import Figure
+
+        width, height = size
+        with mpl.rc_context(style):
+            figure = Figure(figsize=(width / _DPI, height / _DPI), dpi=_DPI * ratio, layout="constrained")
+            canvas = FigureCanvasAgg(figure)
+            axes = list(plot(figure))
+            canvas.draw()
     except Exception as error:
         log.exception("a plot failed")
         return f"The plot could not be drawn ({type(error).__name__}: {error}). Please report it."
-
-
-def _rendered(plot: Plot, size: tuple[int, int], ratio: float, style: dict[str, Any]) -> RenderedPlot:
-    import matplotlib as mpl  # takes a while: here it keeps no dock waiting
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    width, height = size
-    with mpl.rc_context(style):
-        figure = Figure(figsize=(width / _DPI, height / _DPI), dpi=_DPI * ratio, layout="constrained")
-        canvas = FigureCanvasAgg(figure)
-        axes = list(plot(figure))
-        canvas.draw()
     pixels = np.asarray(canvas.buffer_rgba())
     rows, columns = pixels.shape[:2]
     image = QImage(pixels.tobytes(), columns, rows, 4 * columns, QImage.Format.Format_RGBA8888)

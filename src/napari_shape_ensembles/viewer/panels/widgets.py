@@ -1,11 +1,11 @@
 """Small widgets that several docks are made of."""
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from html import escape
 
-from qtpy.QtCore import QEvent, QModelIndex, QObject, QPersistentModelIndex, QSize, Qt, QTimer, Signal
+from qtpy.QtCore import QEvent, QModelIndex, QObject, QPersistentModelIndex, QSignalBlocker, QSize, Qt, QTimer, Signal
 from qtpy.QtGui import QKeyEvent, QKeySequence, QPaintEvent, QPalette, QResizeEvent, QShortcut
 from qtpy.QtWidgets import (
     QAbstractItemView,
@@ -14,6 +14,7 @@ from qtpy.QtWidgets import (
     QFormLayout,
     QFrame,
     QHBoxLayout,
+    QHeaderView,
     QLabel,
     QLayout,
     QPushButton,
@@ -24,9 +25,13 @@ from qtpy.QtWidgets import (
     QStyleOptionComboBox,
     QStyleOptionViewItem,
     QStylePainter,
+    QTableWidget,
+    QTableWidgetItem,
     QVBoxLayout,
     QWidget,
 )
+
+from .fonts import with_label_font
 
 # A place without width at which a line may break; names of files and layers have no others.
 _BREAK = "\u200b"
@@ -330,3 +335,29 @@ class _ClearBoxes(QStyledItemDelegate):
 def with_clear_boxes(view: QAbstractItemView) -> None:
     """Draw the check boxes of a list or a table in the color of text, from now on."""
     view.setItemDelegate(_ClearBoxes(view))
+
+
+class PickTable(QTableWidget):
+    """A table of words to pick a row from; its last column takes what width is left."""
+
+    def __init__(self, *headings: str) -> None:
+        super().__init__(0, len(headings))
+        with_label_font(self)
+        with_clear_boxes(self)
+        self.setHorizontalHeaderLabels(headings)
+        self.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
+        self.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
+        self.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
+        self.verticalHeader().hide()
+        self.horizontalHeader().setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
+        self.horizontalHeader().setSectionResizeMode(len(headings) - 1, QHeaderView.ResizeMode.Stretch)
+
+    def show_rows(self, rows: Sequence[Sequence[str]]) -> None:
+        """Show other words, without a signal."""
+        with QSignalBlocker(self):
+            self.setRowCount(len(rows))
+            for row, texts in enumerate(rows):
+                for place, text in enumerate(texts):
+                    item = QTableWidgetItem(text)
+                    item.setToolTip(tip(text))
+                    self.setItem(row, place, item)
