@@ -194,14 +194,9 @@ class Form(QWidget, Generic[Chosen]):
         Parameter -> its control.
     sections : dict
         Group -> the section of its controls.
-
-    Signals
-    -------
-    changed
-        A person changed a control; not for a `value` that was set.
     """
 
-    changed = Signal()
+    changed = Signal()  #: a person changed a control; not for a `value` that was set
 
     def __init__(
         self,

@@ -60,17 +60,10 @@ class SegmentationTask(Task[list[Ensemble]]):
         Why there is no preview.
     result : list of Ensemble
         The outlines of every plane, as they were added to the viewer.
-
-    Signals
-    -------
-    copied
-        `source` is another, or the image has changed.
-    previewed
-        The exact preview of the present recipe is shown, or the reason why there is none.
     """
 
-    copied = Signal()
-    previewed = Signal()
+    copied = Signal()  #: `source` is another, or the image has changed
+    previewed = Signal()  #: the exact preview of the present recipe is shown, or the reason why there is none
 
     def __init__(self, choices: Choices) -> None:
         super().__init__(choices)

@@ -16,15 +16,9 @@ Index = NDArray[np.int64]
 
 
 class CurveSelection:
-    """The pooled rows picked, A's first; sorted.
+    """The pooled rows picked, A's first; sorted."""
 
-    Signals
-    -------
-    changed
-        Other curves are picked.
-    """
-
-    changed = Signal()
+    changed = Signal()  #: other curves are picked
 
     def __init__(self) -> None:
         self.rows: Index = np.empty(0, dtype=np.int64)

@@ -23,14 +23,9 @@ class SegmentCurves(Dock):
     Parameters
     ----------
     napari_viewer : ViewerModel
-
-    Signals
-    -------
-    previewed
-        The exact preview of the present recipe is shown, or the reason why there is none.
     """
 
-    previewed = Signal()
+    previewed = Signal()  #: the exact preview of the present recipe is shown, or the reason why there is none
 
     def __init__(self, napari_viewer: ViewerModel, parent: QWidget | None = None) -> None:
         task = self.segmentation = Session.of(napari_viewer).segmentation

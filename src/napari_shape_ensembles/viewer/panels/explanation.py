@@ -29,18 +29,10 @@ _ROOMY = {"var.": 23, "sd B/A": 16}  # columns that give way where the table is 
 
 
 class ExplanationPanel(QTabWidget):
-    """Three pages that show an `Explanation`.
+    """Three pages that show an `Explanation`."""
 
-    Signals
-    -------
-    mode_chosen : int
-        A row of the table of modes was chosen; counted from 0.
-    curve_chosen : int
-        A typical curve was clicked; its row among the pooled ones.
-    """
-
-    mode_chosen = Signal(int)
-    curve_chosen = Signal(int)
+    mode_chosen = Signal(int)  #: int: a row of the table of modes was chosen; counted from 0
+    curve_chosen = Signal(int)  #: int: a typical curve was clicked; its row among the pooled ones
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)

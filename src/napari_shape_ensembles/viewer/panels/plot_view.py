@@ -40,18 +40,11 @@ class RenderedPlot:
 
 
 class PlotView(Drawing):
-    """Shows a plot in the theme's colours, and tells where it is clicked.
+    """Shows a plot in the theme's colours, and tells where it is clicked."""
 
-    Signals
-    -------
-    clicked : (int, float, float)
-        Which axes, from the top, and the place in their coordinates.
-    drawn
-        The picture on show is new.
-    """
-
+    #: (int, float, float): which axes, from the top, and the place in their coordinates.
     clicked = Signal(int, float, float)
-    drawn = Signal()
+    drawn = Signal()  #: the picture on show is new
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)

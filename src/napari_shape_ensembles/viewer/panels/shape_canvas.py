@@ -110,15 +110,9 @@ class ShapeCanvas(Drawing):
 
 
 class Thumbnails(Drawing):
-    """Outlines at one scale in two rows, A's above B's, as many as there is room for; a click chooses one.
+    """Outlines at one scale in two rows, A's above B's, as many as there is room for; a click chooses one."""
 
-    Signals
-    -------
-    chosen : int
-        Row of the curve among the pooled ones.
-    """
-
-    chosen = Signal(int)
+    chosen = Signal(int)  #: int: row of the curve among the pooled ones
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)

@@ -30,17 +30,11 @@ class ShapeExplorer(QWidget):
         The comparison that is explored.
     shape : ((n, 2) array, str) or None
         The outline shown, centred, and words for it.
-
-    Signals
-    -------
-    wants_selected : QComboBox
-        A button asks for the curve that is selected in the viewer, for this list.
-    wants_layer
-        *Add to viewer* was pressed.
     """
 
+    #: QComboBox: a button asks for the curve that is selected in the viewer, for this list.
     wants_selected = Signal(object)
-    wants_layer = Signal()
+    wants_layer = Signal()  #: *Add to viewer* was pressed
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)

@@ -93,14 +93,9 @@ class Section(QWidget):
     Attributes
     ----------
     unfolded : bool
-
-    Signals
-    -------
-    toggled : bool
-        It was unfolded, or folded.
     """
 
-    toggled = Signal(bool)
+    toggled = Signal(bool)  #: bool: it was unfolded, or folded
     unfolded: bool
 
     def __init__(self, title: str, content: QWidget, *, folded: bool = True, parent: QWidget | None = None) -> None:
