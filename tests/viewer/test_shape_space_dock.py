@@ -165,7 +165,7 @@ def test_explaining_fills_the_pages(explained, result):
     assert labels == [panel.explanation.modes.label(mode) for mode in panel.explanation.modes.order().tolist()]
     assert explained.explorer.mode_boxes[0].value() == top + 1
     assert f"Mode {top + 1} " in panel.mode_words.text()
-    assert len(panel.mode_canvas.shapes()) == 3
+    assert len(panel.mode_canvas.outlines) == 3
     assert explained.explanation.explored.summary() in explained.status.text()
     of_a, of_b = panel.gallery.indices()
     assert max(of_a) < 30 <= min(of_b)
@@ -173,12 +173,12 @@ def test_explaining_fills_the_pages(explained, result):
 
 def test_choosing_a_mode_draws_it_and_sets_the_first_slider(explained):
     panel = explained.panel
-    before = panel.mode_canvas.shapes()[2].curve
+    before = panel.mode_canvas.outlines[2].curve
     panel.table.selectRow(4)
     mode = int(panel.table.item(4, 0).text())
     assert f"Mode {mode} " in panel.mode_words.text()
     assert explained.explorer.mode_boxes[0].value() == mode
-    assert not np.allclose(panel.mode_canvas.shapes()[2].curve, before)
+    assert not np.allclose(panel.mode_canvas.outlines[2].curve, before)
     shares = panel.densities.shares()
     np.testing.assert_allclose([bars.sum() for bars in shares], 1)
 

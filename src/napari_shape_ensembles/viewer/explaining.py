@@ -29,12 +29,6 @@ NO_COMPARISON = (
 class ExplanationTask(Task[Explanation]):
     """Explains the last comparison that has succeeded.
 
-    Parameters
-    ----------
-    choices : Choices
-    comparison : ComparisonTask
-        What makes the comparison.
-
     Attributes
     ----------
     explored : Comparison or None

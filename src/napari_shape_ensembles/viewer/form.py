@@ -73,8 +73,8 @@ class NumberBox(DecimalBox):
         self.optional = declared.optional
         self._whole = declared.kind is int
         self._decimals = 0 if self._whole else _DECIMALS if declared.decimals is None else declared.decimals
-        self._low, self._high = declared.least, declared.most
-        self._above, self._below = declared.above, declared.below
+        self._low, self._above = declared.least, declared.above
+        self._high, self._below = declared.most, declared.below
         self.first: float | None = None  # where an optional number begins
         if declared.least is not None and declared.most is not None:
             self.first = (declared.least + declared.most) / 2
@@ -352,22 +352,7 @@ class OutlinesForm(Form[Outlines]):
 
 
 class RecipeAndSettings(QWidget):
-    """The choices of a comparison from image to result: the form of a recipe above that of settings.
-
-    Parameters
-    ----------
-    recipe : Outlines
-    settings : Settings
-    folded, omitted : collections of str
-        As those of `Form`, of both.
-
-    Attributes
-    ----------
-    outlines_form : OutlinesForm
-    settings_form : Form
-    controls : dict
-        Parameter -> its control, of both.
-    """
+    """The choices of a comparison from image to result: the form of a recipe above that of settings."""
 
     def __init__(
         self, recipe: Outlines, settings: Settings, *, folded: Collection[str] = (), omitted: Collection[str] = ()

@@ -1,4 +1,7 @@
-"""The choice of layers: of one layer, and of the two samples of a comparison."""
+"""The choice of layers: of one layer, and of the two samples of a comparison.
+
+The lists show a choice, and hand on what a person changes; nothing of it is kept here.
+"""
 
 import re
 from collections.abc import Sequence
@@ -23,6 +26,7 @@ from .choices import Sides, by_name
 from .chosen_layer import ChosenLayer
 from .panels.fonts import with_label_font
 from .panels.widgets import NarrowList, once, tip, with_clear_boxes
+from .sides import LayersOfSides
 
 _LINES = 4
 _WIDTH = 110
@@ -32,17 +36,7 @@ _LAYER = Qt.ItemDataRole.UserRole
 
 
 class LayerChoice(NarrowList):
-    """A list to choose one layer from.
-
-    It shows the choice, and hands on what a person changes; nothing of it is kept here.
-
-    Parameters
-    ----------
-    layer : ChosenLayer
-    tooltip : str
-    nothing : str
-        Words for "no layer", listed first; empty where a layer has to be chosen.
-    """
+    """A list to choose one layer from; with words for "no layer", where that is a choice, listed first."""
 
     def __init__(self, layer: ChosenLayer, tooltip: str, *, nothing: str = "", parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -56,10 +50,7 @@ class LayerChoice(NarrowList):
 
 
 class SidesChoice(QWidget):
-    """Two lists to choose A and B from, or to tick several layers in, and a button that swaps them.
-
-    It shows the choice, and hands on what a person changes; nothing of it is kept here.
-    """
+    """Two lists to choose A and B from, or to tick several layers in, and a button that swaps them."""
 
     def __init__(self, sides: Sides, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -86,9 +77,10 @@ class SidesChoice(QWidget):
         several = self._sides.several
         with QSignalBlocker(self.several):
             self.several.setChecked(several)
+        offered, chosen = self._sides.offered(), self._sides.chosen()
         for lists, shown in ((self.groups, several), (self.pair, not several)):
             lists.setVisible(shown)
-            lists.refresh() if shown else lists.clear()
+            lists.show_layers(*((offered, chosen) if shown else ([], ((), ()))))  # what is hidden holds no layer
 
 
 class PairLists(QWidget):
@@ -114,16 +106,10 @@ class PairLists(QWidget):
     def _choose(self) -> None:
         self._sides.choose(*([] if layer is None else [layer] for layer in self.chosen()))
 
-    def refresh(self) -> None:
+    def show_layers(self, offered: list[Layer], sides: LayersOfSides) -> None:
         """List the layers of now."""
-        offered = self._sides.offered()
-        for combo, side in zip((self.a, self.b), self._sides.chosen(), strict=True):
+        for combo, side in zip((self.a, self.b), sides, strict=True):
             _fill(combo, offered, next(iter(side), None))
-
-    def clear(self) -> None:
-        """Let go of all layers."""
-        for combo in (self.a, self.b):
-            _fill(combo, [], None)
 
 
 def _fill(combo: QComboBox, layers: Sequence[Layer], chosen: Layer | None, nothing: str = "") -> None:
@@ -143,7 +129,6 @@ class TickLists(QWidget):
 
     def __init__(self, sides: Sides, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self._sides = sides
         self.a, self.b = TickList("A"), TickList("B")
         self._headings = QLabel("<b>A</b>"), QLabel("<b>B</b>")
         self._grid = QGridLayout(self)
@@ -186,16 +171,11 @@ class TickLists(QWidget):
             self._later.start()
         return super().eventFilter(watched, event)
 
-    def refresh(self) -> None:
+    def show_layers(self, offered: list[Layer], sides: LayersOfSides) -> None:
         """List the layers of now."""
-        for group, ticked in zip((self.a, self.b), self._sides.chosen(), strict=True):
-            group.show_layers(by_name(self._sides.offered()), ticked)
+        for group, ticked in zip((self.a, self.b), sides, strict=True):
+            group.show_layers(by_name(offered), ticked)
         self._later.start()
-
-    def clear(self) -> None:
-        """Let go of all layers."""
-        for group in (self.a, self.b):
-            group.show_layers((), ())
 
 
 class TickList(QListWidget):

@@ -252,25 +252,13 @@ def grey_levels(source: Source) -> dict[str, Any]:
 
 @dataclass(frozen=True, eq=False)
 class Preview:
-    """A segmentation to be looked at.
+    """A segmentation to be looked at."""
 
-    Attributes
-    ----------
-    lines : (rows, columns) uint8 array
-        1 along the outlines of objects kept, 2 (dotted) along those left out.
-    diameters : (N,) array
-        Equivalent diameters of the objects kept, in `unit`.
-    unit : str
-    left_out : dict of str to int
-    draft : bool
-        Found at a lower resolution.
-    """
-
-    lines: NDArray[np.uint8]
-    diameters: NDArray[np.float64]
+    lines: NDArray[np.uint8]  #: (rows, columns), 1 along the outlines of objects kept, 2 (dotted) along those left out
+    diameters: NDArray[np.float64]  #: (N,) equivalent diameters of the objects kept, in `unit`
     unit: str
     left_out: dict[str, int]
-    draft: bool
+    draft: bool  #: found at a lower resolution
 
 
 def previews(source: Source, recipe: Outlines) -> Preview:

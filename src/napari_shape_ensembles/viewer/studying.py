@@ -39,24 +39,13 @@ _MOST = 500  # numbers of a range that a plot can tell apart
 
 @dataclass(frozen=True)
 class Range:
-    """Numbers that a study sweeps.
-
-    Attributes
-    ----------
-    label : str
-    default : str
-        As a person writes it.
-    help : str
-    least : int
-    whole : bool
-        Whether only whole numbers make sense.
-    """
+    """Numbers that a study sweeps."""
 
     label: str
-    default: str
+    default: str  #: as a person writes it
     help: str
     least: int
-    whole: bool = True
+    whole: bool = True  #: only whole numbers make sense
 
     def read(self, text: str) -> Sequence[float]:
         """The numbers written, whole ones as such; a ValueError says what is wrong with them."""

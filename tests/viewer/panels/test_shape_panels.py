@@ -67,13 +67,13 @@ def test_nothing_is_drawn_until_there_are_places(qtbot):
     explorer.sliders[0].setValue(4)
     explorer.tabs.setCurrentIndex(2)
     assert explorer.shape is None
-    assert explorer.canvas.shapes() == ()
+    assert explorer.canvas.outlines == ()
 
 
 def test_every_page_draws_its_own_shape_on_what_it_is_compared_with(explorer):
     for page, (name, behind) in enumerate((("mean of all curves", 1), ("mean of A → mean of B", 2), ("A · 100", 1))):
         explorer.tabs.setCurrentIndex(page)
-        *others, shape = explorer.canvas.shapes()
+        *others, shape = explorer.canvas.outlines
         assert explorer.shape[1].startswith(name)
         assert len(others) == behind
         assert all(outline.dashed for outline in others)
@@ -129,7 +129,7 @@ def test_a_mode_chosen_is_drawn_and_told(panel, qtbot):
         panel.table.selectRow(3)
     assert told.args == [panel.table.mode()]
     assert f"Mode {panel.table.mode() + 1} " in panel.mode_words.text()
-    assert [outline.dashed for outline in panel.mode_canvas.shapes()] == [True, False, False]
+    assert [outline.dashed for outline in panel.mode_canvas.outlines] == [True, False, False]
 
 
 def test_a_cleared_panel_shows_nothing(panel):

@@ -55,7 +55,15 @@ class CurveCard(QWidget):
             self.numbers.setText(several)
             self.outline.show_shapes([])
         else:
-            self.numbers.setText(_numbers(result, self.row))
+            side, name = ("A", result.a.name) if self.row < len(result.a) else ("B", result.b.name)
+            if len(name) > _LONG:  # as that of several images together
+                name = f"{name[: _LONG // 2]}…{name[-_LONG // 2 :]}"
+            lines = [f"<b>{side}</b> {escape(name)}, curve {escape(str(result.distances['id'].iloc[self.row]))}"]
+            for feature in COLOR_FEATURES.values():
+                if feature.numeric:
+                    value, unit = feature.values(result)[self.row], escape(feature.unit(result))
+                    lines.append(f"{feature.label}: {value:.4g} {unit}".strip())
+            self.numbers.setText("<br>".join(lines))
             rows = np.concatenate([[self.row], *nearest_curves(result, self.row)])
             outlines, mean = aligned(result, rows), mean_outline(result)
             reach = radius(outlines)
@@ -64,7 +72,7 @@ class CurveCard(QWidget):
                 nearest.clicked.connect(lambda _=False, row=row: self.picked.emit(np.array([row])))
                 self.buttons.append(nearest)
             self._arrange()
-            own = StyledOutline(outlines[0], "A" if self.row < len(result.a) else "B", filled=True)
+            own = StyledOutline(outlines[0], side, filled=True)
             self.outline.set_scale(1.05 * radius([outlines[0], mean]), result.a.unit)
             self.outline.show_shapes([own, StyledOutline(mean, dashed=True, width=1.0)])
 
@@ -85,17 +93,3 @@ class CurveCard(QWidget):
         """Put the nearest where there is room."""
         super().resizeEvent(event)
         self._arrange()
-
-
-def _numbers(result: Comparison, row: int) -> str:
-    """The curve's side, image, id and numbers with their units."""
-    side, name = ("A", result.a.name) if row < len(result.a) else ("B", result.b.name)
-    if len(name) > _LONG:  # as that of several images together
-        name = f"{name[: _LONG // 2]}…{name[-_LONG // 2 :]}"
-    lines = [f"<b>{side}</b> {escape(name)}, curve {escape(str(result.distances['id'].iloc[row]))}"]
-    lines += [
-        f"{feature.label}: {feature.values(result)[row]:.4g} {escape(feature.unit(result))}".strip()
-        for feature in COLOR_FEATURES.values()
-        if feature.numeric
-    ]
-    return "<br>".join(lines)

@@ -18,12 +18,7 @@ _FOLDED = ("Find", "Clean up and split", "Trace")
 
 
 class InspectCurves(Dock):
-    """Rank the curves of one or two layers, zoom to them, exclude some, and compare again without.
-
-    Parameters
-    ----------
-    napari_viewer : ViewerModel
-    """
+    """Rank the curves of one or two layers, zoom to them, exclude some, and compare again without."""
 
     def __init__(self, napari_viewer: ViewerModel, parent: QWidget | None = None) -> None:
         task = self.inspection = Session.of(napari_viewer).inspection

@@ -17,13 +17,7 @@ from ..panels.widgets import button, row, wrapped
 
 
 class PixelSize(QWidget):
-    """Size of a pixel of one layer, along its last two axes.
-
-    Parameters
-    ----------
-    napari_viewer : ViewerModel
-        The viewer whose layers are measured.
-    """
+    """Size of a pixel of one layer, along its last two axes."""
 
     def __init__(self, napari_viewer: ViewerModel, parent: QWidget | None = None) -> None:
         super().__init__(parent)

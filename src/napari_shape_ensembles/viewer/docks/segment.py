@@ -18,12 +18,7 @@ from .base import Dock
 
 
 class SegmentCurves(Dock):
-    """Find the objects of an image and trace their outlines.
-
-    Parameters
-    ----------
-    napari_viewer : ViewerModel
-    """
+    """Find the objects of an image and trace their outlines."""
 
     previewed = Signal()  #: the exact preview of the present recipe is shown, or the reason why there is none
 

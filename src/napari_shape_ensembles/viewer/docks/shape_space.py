@@ -18,13 +18,7 @@ from .base import Dock
 
 
 class ShapeSpaceDock(Dock):
-    """Explore the shape space of the comparison made in the same viewer, and why its samples differ.
-
-    Parameters
-    ----------
-    napari_viewer : ViewerModel
-        The viewer whose comparison is explored.
-    """
+    """Explore the shape space of the comparison made in the same viewer, and why its samples differ."""
 
     def __init__(self, napari_viewer: ViewerModel, parent: QWidget | None = None) -> None:
         task = self.explanation = Session.of(napari_viewer).explanation

@@ -186,13 +186,7 @@ class StudyDock(SamplesDock):
 
 
 class LandscapeDock(StudyDock):
-    """See how the answer depends on the rank and the number of landmarks.
-
-    Parameters
-    ----------
-    napari_viewer : ViewerModel
-        The viewer whose layers are compared.
-    """
+    """See how the answer depends on the rank and the number of landmarks."""
 
     def __init__(self, napari_viewer: ViewerModel, parent: QWidget | None = None) -> None:
         landscape = Session.of(napari_viewer).landscape
@@ -226,13 +220,7 @@ class LandscapeDock(StudyDock):
 
 
 class SmoothingDock(StudyDock):
-    """See how much smoothing of the outlines the answer rests on.
-
-    Parameters
-    ----------
-    napari_viewer : ViewerModel
-        The viewer whose layers are compared.
-    """
+    """See how much smoothing of the outlines the answer rests on."""
 
     def __init__(self, napari_viewer: ViewerModel, parent: QWidget | None = None) -> None:
         self.smoothing = Session.of(napari_viewer).smoothing

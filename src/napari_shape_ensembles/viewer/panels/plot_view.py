@@ -31,12 +31,12 @@ _CENTRED = Qt.AlignmentFlag.AlignCenter.value | Qt.TextFlag.TextWordWrap.value
 
 @dataclass(frozen=True, eq=False)
 class RenderedPlot:
-    """A finished picture, the axes it shows, its height in the widget, and how many pixels make one of the widget's."""
+    """A finished picture."""
 
     image: QImage
     axes: list[Any]
-    height: int
-    ratio: float
+    height: int  #: in the widget
+    ratio: float  #: how many pixels make one of the widget's
 
 
 class PlotView(Drawing):
@@ -50,8 +50,7 @@ class PlotView(Drawing):
         super().__init__(parent)
         self._plot: Plot | None = None
         self._drawn: RenderedPlot | None = None
-        self._busy = False
-        self._again = False
+        self._busy = self._again = False
         self.describe: Callable[[int, float, float], str] = lambda *_: ""
         self.failure = ""
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
@@ -68,14 +67,10 @@ class PlotView(Drawing):
         """Whether a picture is being drawn, or about to be."""
         return self._busy or self._settled.isActive()
 
-    def show_plot(self, plot: Plot | None) -> None:
-        """Show another plot, as soon as it is drawn; None for nothing."""
+    def show_plot(self, plot: Plot) -> None:
+        """Show another plot, as soon as it is drawn."""
         self._plot = plot
-        if plot is None:
-            self._drawn = None
-            self.update()
-        else:
-            self._draw()
+        self._draw()
 
     def _draw(self) -> None:
         """Start drawing what is to be shown now; while a picture is being drawn, remember to."""
@@ -84,8 +79,7 @@ class PlotView(Drawing):
         elif self._plot is not None and self.width() >= _LEAST[0] and self.height() >= _LEAST[1]:
             self._busy, self._again = True, False
             size = self.width(), self.height()
-            draw = partial(_rendered, self._plot, size, self.devicePixelRatioF(), self._style())
-            worker = Background(draw).worker()
+            worker = Background(partial(_rendered, self._plot, size, self.devicePixelRatioF(), self._style())).worker()
             worker.returned.connect(self._show)
             worker.start()
 
@@ -101,7 +95,7 @@ class PlotView(Drawing):
     def _show(self, drawn: RenderedPlot | str) -> None:
         self._busy = False
         self.failure = drawn if isinstance(drawn, str) else ""
-        if isinstance(drawn, RenderedPlot) and self._plot is not None:
+        if isinstance(drawn, RenderedPlot):
             self._drawn = drawn
         self.update()
         if self._again:
