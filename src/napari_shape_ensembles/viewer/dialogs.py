@@ -66,8 +66,7 @@ class Dialogs:
 
     def save(self) -> None:
         """Save the result under a name that is asked for."""
-        path = self._asked("Save comparison", f"comparison{ENDING}", _COMPARISONS)
-        if path is not None:
+        if (path := self._asked("Save comparison", f"comparison{ENDING}", _COMPARISONS)) is not None:
             self._session.comparison.save(path)
 
     def export(self) -> None:
@@ -79,14 +78,12 @@ class Dialogs:
 
     def report(self) -> None:
         """Explain the result, and write that."""
-        path = self._asked("Write report", "report.html", _REPORTS)
-        if path is not None:
+        if (path := self._asked("Write report", "report.html", _REPORTS)) is not None:
             self._session.comparison.report(path)
 
     def open(self) -> None:
         """Show a result out of a file."""
-        path = self._chosen("Open comparison", _COMPARISONS)
-        if path is not None:
+        if (path := self._chosen("Open comparison", _COMPARISONS)) is not None:
             self._session.comparison.open(path)
 
     def save_settings(self) -> None:
@@ -99,8 +96,7 @@ class Dialogs:
 
     def load_settings(self) -> None:
         """Choose the recipe and the settings of a file."""
-        path = self._chosen("Load settings", _SETTINGS)
-        if path is not None:
+        if (path := self._chosen("Load settings", _SETTINGS)) is not None:
             with self._saying_errors(f"{path.name} cannot be read"):
                 file = load_settings(path)
                 self._session.choices.set(file.outlines, file.analysis)

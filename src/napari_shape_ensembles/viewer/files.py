@@ -1,6 +1,6 @@
 """Files that napari opens and saves through this plugin: curves, whole comparisons, maps of crystal orientations."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -49,16 +49,14 @@ def _known(path: Path) -> bool:
 
 def read_curve_layers(path: str | Sequence[str]) -> list[LayerData]:
     """Open files of curves as Shapes layers, and saved comparisons as their two painted layers."""
-    return [layer for name in paths_of(path) for layer in _layers(name)]
-
-
-def _layers(path: str) -> Iterator[LayerData]:
-    if is_archive(path, FORMAT):
-        yield from painted_data(Comparison.load(path), read_comparison_view(path))
-    else:
-        table = read_curves(path)
-        for name, rows in _images(table):
-            yield _curve_layer(table, name, rows)
+    layers: list[LayerData] = []
+    for name in paths_of(path):
+        if is_archive(name, FORMAT):
+            layers += painted_data(Comparison.load(name), read_comparison_view(name))
+        else:
+            table = read_curves(name)
+            layers += [_curve_layer(table, image, rows) for image, rows in _images(table)]
+    return layers
 
 
 def _images(table: CurveTable) -> list[tuple[str, np.ndarray]]:

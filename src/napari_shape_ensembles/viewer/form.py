@@ -45,11 +45,9 @@ class ChoiceList(NarrowList):
     """A list of the choices of a parameter; what it can be beside them is added when it is shown."""
 
     def __init__(self, declared: Parameter) -> None:
-        super().__init__()
+        super().__init__(choices=declared.choices)
         self.turned = self.currentIndexChanged
         self._label = declared.label
-        for value, words in declared.choices.items():
-            self.addItem(words, value)
 
     def read(self) -> Any:
         """The value that is shown."""
@@ -198,15 +196,8 @@ class Form(QWidget, Generic[Chosen]):
 
     changed = Signal()  #: a person changed a control; not for a `value` that was set
 
-    def __init__(
-        self,
-        value: Chosen,
-        *,
-        folded: Collection[str] = (),
-        omitted: Collection[str] = (),
-        parent: QWidget | None = None,
-    ) -> None:
-        super().__init__(parent)
+    def __init__(self, value: Chosen, *, folded: Collection[str] = (), omitted: Collection[str] = ()) -> None:
+        super().__init__()
         self._type = type(value)
         self._declared = parameters_of(self._type)
         # What is chosen. Controls show it and are read only when they are turned, so that none can lose a value.

@@ -38,10 +38,9 @@ _LAYER = Qt.ItemDataRole.UserRole
 class LayerChoice(NarrowList):
     """A list to choose one layer from; with words for "no layer", where that is a choice, listed first."""
 
-    def __init__(self, layer: ChosenLayer, tooltip: str, *, nothing: str = "", parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, layer: ChosenLayer, tooltip: str, *, nothing: str = "") -> None:
+        super().__init__(tooltip)
         self._layer, self._nothing = layer, nothing
-        self.setToolTip(tooltip)
         self.currentIndexChanged.connect(lambda _: layer.choose(self.currentData()))
 
     def refresh(self) -> None:
@@ -89,12 +88,13 @@ class PairLists(QWidget):
     def __init__(self, sides: Sides, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._sides = sides
-        self.a, self.b = NarrowList(), NarrowList()
+        self.a, self.b = (
+            NarrowList(f"Image, labels or shapes whose outlines are sample {side}.") for side in ("A", "B")
+        )
         grid = QGridLayout(self)
         grid.setContentsMargins(0, 0, 0, 0)
         grid.setColumnStretch(1, 1)
         for row, (name, combo) in enumerate((("A", self.a), ("B", self.b))):
-            combo.setToolTip(f"Image, labels or shapes whose outlines are sample {name}.")
             grid.addWidget(QLabel(f"<b>{name}</b>"), row, 0)
             grid.addWidget(combo, row, 1)
             combo.currentIndexChanged.connect(self._choose)

@@ -37,9 +37,8 @@ class CurveExplorer(QWidget):
         self._excluded: frozenset[int] = frozenset()
         self._columns: dict[str, Real] = {}
         self.scatter, self.table, self.gallery, self.card = ScatterPlot(), CurveTableView(), CurveGallery(), CurveCard()
-        self.x, self.y = NarrowList(), NarrowList()
-        self.x.setToolTip("Horizontal axis. Default: undulation distance from the mean")
-        self.y.setToolTip("Vertical axis. Default: scale distance from the mean")
+        self.x = NarrowList("Horizontal axis. Default: undulation distance from the mean")
+        self.y = NarrowList("Vertical axis. Default: scale distance from the mean")
         axes = row(buddy_label("Hori&zontal", self.x), self.x, buddy_label("Vertic&al", self.y), self.y)
         for place in (1, 3):
             axes.setStretch(place, 1)

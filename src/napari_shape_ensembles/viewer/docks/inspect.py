@@ -3,7 +3,7 @@
 import numpy as np
 from napari.components import ViewerModel
 from qtpy.QtCore import QSignalBlocker, Qt
-from qtpy.QtWidgets import QLabel, QTableWidgetItem, QWidget
+from qtpy.QtWidgets import QLabel, QTableWidgetItem
 
 from ...inspection import Inspection
 from ..form import OutlinesForm
@@ -20,21 +20,18 @@ _FOLDED = ("Find", "Clean up and split", "Trace")
 class InspectCurves(Dock):
     """Rank the curves of one or two layers, zoom to them, exclude some, and compare again without."""
 
-    def __init__(self, napari_viewer: ViewerModel, parent: QWidget | None = None) -> None:
+    def __init__(self, napari_viewer: ViewerModel) -> None:
         task = self.inspection = Session.of(napari_viewer).inspection
         super().__init__(
             napari_viewer,
             task,
             run="Trace the curves, compare them and rank them",
             renewal="Inspect the layers that are chosen, as they are now",
-            parent=parent,
         )
         self.run_button.setText("&Inspect")
         self._listed: Inspection | None = None
-        question = self.question = NarrowList()
-        for value, words in QUESTIONS.items():
-            question.addItem(words, value)
-        question.setToolTip("Single curves with a fault or far from the others; or two label layers of one image.")
+        tooltip = "Single curves with a fault or far from the others; or two label layers of one image."
+        question = self.question = NarrowList(tooltip, QUESTIONS)
         question.currentIndexChanged.connect(lambda _: task.ask(question.currentData()))
         self.a = LayerChoice(task.a, "Image, labels or shapes to inspect.")
         self.b = LayerChoice(task.b, "A second layer to compare with the first; none is fine.", nothing="– none –")

@@ -19,8 +19,8 @@ from ..panels.widgets import button, row, wrapped
 class PixelSize(QWidget):
     """Size of a pixel of one layer, along its last two axes."""
 
-    def __init__(self, napari_viewer: ViewerModel, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, napari_viewer: ViewerModel) -> None:
+        super().__init__()
         self._chosen = ChosenLayer(napari_viewer, lambda layer: isinstance(layer, ACCEPTED))
         self.layer = LayerChoice(self._chosen, "The image, labels or shapes whose pixels are measured.")
         self.height, self.width = DecimalBox(), DecimalBox()

@@ -22,14 +22,13 @@ class SegmentCurves(Dock):
 
     previewed = Signal()  #: the exact preview of the present recipe is shown, or the reason why there is none
 
-    def __init__(self, napari_viewer: ViewerModel, parent: QWidget | None = None) -> None:
+    def __init__(self, napari_viewer: ViewerModel) -> None:
         task = self.segmentation = Session.of(napari_viewer).segmentation
         super().__init__(
             napari_viewer,
             task,
             run="Add a labels layer and a shapes layer with the outlines and their measures",
             renewal="",
-            parent=parent,
         )
         self.run_button.setText("&Make labels and outlines")
         self.layer = LayerChoice(task.image, "The image whose objects are outlined.")

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 from napari.components import ViewerModel
 from qtpy.QtCore import QEvent
-from qtpy.QtWidgets import QComboBox, QFileDialog, QWidget
+from qtpy.QtWidgets import QComboBox, QFileDialog
 
 from ...comparison.display import MARK
 from ...explanation.shape_paths import ShapePlaces
@@ -20,14 +20,13 @@ from .base import Dock
 class ShapeSpaceDock(Dock):
     """Explore the shape space of the comparison made in the same viewer, and why its samples differ."""
 
-    def __init__(self, napari_viewer: ViewerModel, parent: QWidget | None = None) -> None:
+    def __init__(self, napari_viewer: ViewerModel) -> None:
         task = self.explanation = Session.of(napari_viewer).explanation
         super().__init__(
             napari_viewer,
             task,
             run="Find typical curves, and test components and modes; takes a few seconds",
             renewal="Compare what is chosen now in Compare shapes",
-            parent=parent,
         )
         self.run_button.setText("&Explain the difference")
         self.status = wrapped()

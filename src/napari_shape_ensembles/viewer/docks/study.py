@@ -47,21 +47,13 @@ class StudyDock(SamplesDock):
         The lines in which the ranges are written, by their names.
     """
 
-    def __init__(
-        self,
-        viewer: ViewerModel,
-        study: StudyTask[Any],
-        marked: dict[str, str],
-        *own: QWidget,
-        parent: QWidget | None = None,
-    ) -> None:
+    def __init__(self, viewer: ViewerModel, study: StudyTask[Any], marked: dict[str, str], *own: QWidget) -> None:
         super().__init__(
             viewer,
             study,
             run="Run the study; results are drawn as they come",
             renewal="Run the study of what is chosen now",
             folded=_FOLDED,
-            parent=parent,
         )
         self.study = study
         self._drawn: tuple[Any, ...] = ()
@@ -84,10 +76,7 @@ class StudyDock(SamplesDock):
         self.excluded = ExclusionNotice()
         self.excluded.button.clicked.connect(self.session.choices.exclusions.clear)
         self.answer, self.picked = wrapped(), wrapped(_CLICK)
-        shown = self.shown = NarrowList()
-        for test, words in TESTS.items():
-            shown.addItem(words, test)
-        shown.setToolTip("Which of the tests is drawn")
+        shown = self.shown = NarrowList("Which of the tests is drawn", TESTS)
         shown.currentIndexChanged.connect(lambda _: study.draw(shown.currentData()))
         self.shown_row = column(row(QLabel("Test drawn"), shown, grows=shown))
         self.view = PlotView()
@@ -188,11 +177,9 @@ class StudyDock(SamplesDock):
 class LandscapeDock(StudyDock):
     """See how the answer depends on the rank and the number of landmarks."""
 
-    def __init__(self, napari_viewer: ViewerModel, parent: QWidget | None = None) -> None:
-        landscape = Session.of(napari_viewer).landscape
-        super().__init__(
-            napari_viewer, landscape, dict.fromkeys(("landmarks", "rank"), "Framed in the plot"), parent=parent
-        )
+    def __init__(self, napari_viewer: ViewerModel) -> None:
+        marked = dict.fromkeys(("landmarks", "rank"), "Framed in the plot")
+        super().__init__(napari_viewer, Session.of(napari_viewer).landscape, marked)
 
     def marked(self) -> tuple[int, int]:
         """The cell of the settings in use, which is framed."""
@@ -222,7 +209,7 @@ class LandscapeDock(StudyDock):
 class SmoothingDock(StudyDock):
     """See how much smoothing of the outlines the answer rests on."""
 
-    def __init__(self, napari_viewer: ViewerModel, parent: QWidget | None = None) -> None:
+    def __init__(self, napari_viewer: ViewerModel) -> None:
         self.smoothing = Session.of(napari_viewer).smoothing
         self.merge = QCheckBox("Smooth each image as a whole")
         self.merge.setToolTip(
@@ -231,7 +218,7 @@ class SmoothingDock(StudyDock):
         )
         self.merge.toggled.connect(self.smoothing.set_merge)
         marked = {"outline_smoothing": "Marked in the plot by dots"}
-        super().__init__(napari_viewer, self.smoothing, marked, self.merge, parent=parent)
+        super().__init__(napari_viewer, self.smoothing, marked, self.merge)
 
     def show_result(self) -> None:
         """Show what is chosen of the study's own, and what is known."""

@@ -43,10 +43,8 @@ class ExplanationPanel(QTabWidget):
         self.table.itemSelectionChanged.connect(self._show_mode)
         self.mode_canvas = ShapeCanvas()
         self.mode_canvas.setMinimumHeight(130)
-        self.kind = NarrowList()
-        self.kind.addItem("by form (undulation)", "undulation")
-        self.kind.addItem("by size and elongation (scale)", "scale")
-        self.kind.setToolTip("Which of the two tests' witness functions ranks the curves")
+        kinds = {"undulation": "by form (undulation)", "scale": "by size and elongation (scale)"}
+        self.kind = NarrowList("Which of the two tests' witness functions ranks the curves", kinds)
         self.kind.currentIndexChanged.connect(lambda _: self._show_typical())
         self.gallery.chosen.connect(self.curve_chosen)
         for title, parts in (

@@ -118,8 +118,8 @@ class ShapeExplorer(QWidget):
 
     def _curve_list(self, grid: QGridLayout, place: int, words: str, tooltip: str) -> QComboBox:
         """A list of curves in a row of its own, with a button for the one that is selected in the viewer."""
-        combo, take = NarrowList(), button("Selected", "Take the curve that is selected in the viewer's curve layers")
-        combo.setToolTip(tooltip)
+        combo = NarrowList(tooltip)
+        take = button("Selected", "Take the curve that is selected in the viewer's curve layers")
         combo.currentIndexChanged.connect(self._redraw)
         take.clicked.connect(lambda: self.wants_selected.emit(combo))
         self.takes.append(take)

@@ -1,9 +1,10 @@
 """Small widgets that several docks are made of."""
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from html import escape
+from typing import Any
 
 from qtpy.QtCore import QEvent, QModelIndex, QObject, QPersistentModelIndex, QSignalBlocker, QSize, Qt, QTimer, Signal
 from qtpy.QtGui import QKeyEvent, QKeySequence, QPaintEvent, QPalette, QResizeEvent, QShortcut
@@ -213,10 +214,13 @@ def once(owner: QWidget, action: Callable[[], object]) -> QTimer:
 class NarrowList(QComboBox):
     """A list that may be narrower than its longest entry: closed, it leaves out the middle of what is chosen."""
 
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, tooltip: str = "", choices: Mapping[Any, str] | None = None) -> None:
+        super().__init__()
+        self.setToolTip(tooltip)
         self.setMinimumContentsLength(_LETTERS)
         self.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
+        for value, words in (choices or {}).items():
+            self.addItem(words, value)
 
     def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802 - Qt's name
         """Draw it with as much of the text as there is room for; Qt would cut it off."""
