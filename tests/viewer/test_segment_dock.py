@@ -121,6 +121,43 @@ def test_a_threshold_by_hand_starts_within_the_image(dock, viewer, qtbot):
     assert len(dock.segmentation.preview.diameters) == 0
 
 
+def test_a_threshold_by_hand_stays_for_another_image(model, qtbot):
+    for name, scale in (("one", 1), ("two", 100)):
+        model.add_image(scale * spots(1), name=name)
+    dock = SegmentCurves(model)
+    qtbot.addWidget(dock)
+    dock.segmentation.image.choose(model.layers["one"])
+    turn(dock, qtbot, "method", "manual")
+    guessed = dock.session.choices.recipe.threshold
+    assert model.layers["one"].data.min() < guessed < model.layers["one"].data.max()
+    with qtbot.waitSignal(dock.previewed, timeout=30_000):
+        dock.segmentation.image.choose(model.layers["two"])
+    assert dock.session.choices.recipe.threshold == dock.form.controls["threshold"].value() == guessed
+
+
+def test_one_object_is_one(viewer, qtbot):
+    image = np.zeros((60, 60))
+    image[20:40, 20:40] = 1
+    viewer.add_image(image, name="one")
+    dock = opened(viewer, qtbot)
+    assert dock.count.text() == "<b>1 object</b>"
+    committed(dock, qtbot)
+    assert dock.message.text() == "1 outline made."
+
+
+def test_a_pixel_size_of_the_recipe_is_said_and_can_be_taken_back(dock, qtbot):
+    assert dock.form.more.isHidden()
+    with qtbot.waitSignal(dock.previewed, timeout=30_000):
+        dock.session.choices.recipe = Outlines(pixel_size=0.25, unit="nm")
+    assert "Pixel size = 0.25" in dock.form.more.words.text()
+    assert "'nm'" in dock.form.more.words.text()
+    assert "nm" in dock.sizes.labels[1]
+    with qtbot.waitSignal(dock.previewed, timeout=30_000):
+        dock.form.more.button.click()
+    assert dock.session.choices.recipe == Outlines()
+    assert "µm" in dock.sizes.labels[1]
+
+
 def test_an_image_that_cannot_be_segmented_says_why(viewer, qtbot):
     viewer.add_image(np.zeros((40, 40)), name="empty")
     dock = opened(viewer, qtbot)

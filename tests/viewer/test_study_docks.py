@@ -10,6 +10,7 @@ from qtpy.QtWidgets import QApplication
 from docks import labels_of, press, set_choices, spots
 from napari_shape_ensembles.viewer import studying
 from napari_shape_ensembles.viewer.docks.study import LandscapeDock, SmoothingDock
+from napari_shape_ensembles.viewer.form import Form
 from napari_shape_ensembles.viewer.panels import plot_view
 from napari_shape_ensembles.viewer.session import Session
 
@@ -393,6 +394,21 @@ def test_clicking_a_sigma_loads_it_into_compare_shapes(shown, qtbot):
     _, compare = viewer.window.add_plugin_dock_widget(PLUGIN, "Compare shapes")
     assert compare.settings.outlines_form.value.outline_smoothing == 2.5
     assert [layer.name for layer in compare.sides.pair.chosen()] == ["one", "two"]
+
+
+@pytest.mark.parametrize("name", ["Decision landscape", "Smoothing study"])
+def test_on_a_small_screen_no_control_is_cramped(shown, qtbot, name):
+    viewer, dock = shown(name)
+    viewer.window.resize(1280, 800)
+    qtbot.wait(100)
+    if "sigmas" in dock.ranges:
+        dock.ranges["sigmas"].setText("0, 2.5")
+    run(dock, qtbot)
+    headings = [section.heading for form in dock.settings.findChildren(Form) for section in form.sections.values()]
+    for part in (dock.sides, *dock.ranges.values(), *headings, dock.run_button):
+        assert part.visibleRegion().boundingRect() == part.rect(), part
+    assert dock.view.height() >= dock.view.minimumSizeHint().height()
+    assert not dock.view.visibleRegion().isEmpty()
 
 
 def test_the_plot_follows_the_theme_and_closing_stops_a_run(shown, qtbot):
