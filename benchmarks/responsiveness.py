@@ -23,7 +23,7 @@ from napari_shape_ensembles import Settings
 from napari_shape_ensembles.progress import Stopped, reporting
 from napari_shape_ensembles.studies.jobs import run_jobs
 from napari_shape_ensembles.viewer.docks.compare import CompareShapes
-from napari_shape_ensembles.viewer.docks.landscape import LandscapeDock
+from napari_shape_ensembles.viewer.docks.study import LandscapeDock
 from viewer import outlines
 
 LATER = (0.1, 0.3, 1.0, 2.0)

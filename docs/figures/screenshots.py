@@ -205,12 +205,12 @@ def draw_segment(out):
         choices.recipe = replace(choices.recipe, background=60, smoothing=2, min_size=200, min_area=500)
         wait(dock.previewed, 1000)
         window_picture(viewer, f"dock-segment-{theme}", out)
-        dock.commit_button.click()
+        dock.run_button.click()
         wait(dock.finished)
         viewer.window.remove_dock_widget(dock)
         inspect = dock_of(viewer, "Inspect curves")
         inspect.inspection.a.choose(viewer.layers["coins labels"])
-        inspect.inspect_button.click()
+        inspect.run_button.click()
         wait(inspect.finished)
         for name in ("coins labels", "coins outlines"):  # so that no colors but those of the scores are seen
             viewer.layers[name].visible = False

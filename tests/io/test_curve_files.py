@@ -22,7 +22,7 @@ SQUARE = np.array([[0, 0], [4, 0], [4, 6], [0, 6]], dtype=float)
 
 def table(ids=None, unit="µm", scale=(0.5, 0.25), count=12):
     curves = [curve * 20 + 100 for curve in ragged_blobs(count, seed=1, fewest=20, most=60)]
-    ensemble = Ensemble(curves, name="cells, ∧ µ", unit=unit, dropped={"smaller than 16 px": 3}, ids=ids)
+    ensemble = Ensemble(curves, name="cells, ∧ µ", unit=unit, dropped={"smaller than 16 px²": 3}, ids=ids)
     features = ensemble.features.drop(columns="id").assign(
         odd=np.arange(count) % 2 == 1,
         place=np.arange(count) - 5,

@@ -52,7 +52,7 @@ def test_holes_are_curves_of_their_own_only_when_asked():
     assert both.ids.tolist() == [5, -1]
     np.testing.assert_allclose(both.features["area"], np.pi * np.array([900, 100]), rtol=0.03)
     tiny = disc(30) - disc(2)
-    assert extract_curves(tiny, holes=True).dropped == {"smaller than 16 px": 1}
+    assert extract_curves(tiny, holes=True).dropped == {"smaller than 16 px²": 1}
 
 
 @pytest.mark.parametrize("centre", [(30, 50), (69, 50), (50, 30), (50, 69)])

@@ -37,7 +37,7 @@ def test_open_and_tiny_curves_are_counted():
     ensemble = level_curves(field, value=0.5)
     open_ones = ensemble.dropped["touching the image border"]
     everything = level_curves(field, value=0.5, min_area=1e9)
-    assert everything.dropped == {"touching the image border": open_ones, "smaller than 1e+09 px": len(ensemble)}
+    assert everything.dropped == {"touching the image border": open_ones, "smaller than 1e+09 px²": len(ensemble)}
 
 
 @pytest.mark.parametrize(

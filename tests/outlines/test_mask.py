@@ -49,7 +49,7 @@ def test_objects_at_the_border_are_counted_or_closed_along_it():
 def test_small_curves_are_counted_and_pixels_have_a_size():
     mask = disc(50, 60, 20) | disc(10, 10, 2)
     traced = trace_mask(mask, smoothing=0, scale=(0.5, 2), unit="µm", min_area=30)
-    assert traced.dropped == {"smaller than 30 px": 1}
+    assert traced.dropped == {"smaller than 30 px²": 1}
     assert traced.unit == "µm"
     np.testing.assert_allclose(np.ptp(traced[0], axis=0), [0.5 * 39, 2 * 39])
 

@@ -123,7 +123,7 @@ def test_holes_are_curves_of_their_own_when_asked():
     ensemble = Tiling.of(labels).ensemble(holes=True, scale=(0.5, 2.0), unit="µm")
     assert ensemble.ids.tolist() == [3, 4, -1]
     np.testing.assert_allclose(ensemble.features["area"], [900, 100, 100])
-    assert ensemble.dropped == {"smaller than 16 px": 1}
+    assert ensemble.dropped == {"smaller than 16 px²": 1}
     assert ensemble.unit == "µm"
 
 

@@ -6,7 +6,7 @@ import npe2
 import pytest
 from napari.components import ViewerModel
 
-from napari_shape_ensembles.viewer.ebsd_layers import map_reader
+from napari_shape_ensembles.viewer.files import map_reader
 from napari_shape_ensembles.viewer.inputs import symbol
 
 

@@ -28,7 +28,7 @@ def inspected(viewer, qtbot):
     dock = opened(viewer)
     dock.inspection.a.choose(viewer.layers["one"])
     dock.inspection.b.choose(viewer.layers["two"])
-    pressed(dock.inspect_button, dock, qtbot)
+    pressed(dock.run_button, dock, qtbot)
     return viewer, dock
 
 
@@ -127,11 +127,11 @@ def test_a_closed_inspection_listens_to_nothing_and_sees_at_reopening_what_has_c
 def test_one_layer_alone_can_be_inspected(viewer, qtbot):
     viewer.add_labels(labels_with_a_fault(), name="one")
     dock = opened(viewer)
-    pressed(dock.inspect_button, dock, qtbot)
+    pressed(dock.run_button, dock, qtbot)
     assert dock.table.item(0, 2).text() == "37"
     assert not dock.again_button.isVisibleTo(dock)
     assert [layer.name for layer in viewer.layers] == ["one", "one inspected"]
-    pressed(dock.inspect_button, dock, qtbot)
+    pressed(dock.run_button, dock, qtbot)
     assert len(viewer.layers) == 2
 
 
@@ -147,7 +147,7 @@ def test_two_segmentations_of_one_image_are_matched_object_by_object(viewer, qtb
     assert "two labels layers" in dock.reason.text()
     dock.inspection.a.choose(viewer.layers["one"])
     dock.inspection.b.choose(viewer.layers["two"])
-    pressed(dock.inspect_button, dock, qtbot)
+    pressed(dock.run_button, dock, qtbot)
     reasons = dock.result.ranking.set_index(["source", "id"])["reasons"]
     assert "merged into B 1" in reasons["A", 2]
     assert reasons["A", 3] == "no partner in B"
@@ -163,7 +163,7 @@ def test_shapes_are_no_segmentation_to_be_matched(viewer, qtbot):
     dock.inspection.a.choose(viewer.layers["one"])
     dock.inspection.b.choose(viewer.layers["shapes"])
     assert "two labels layers" in dock.reason.text()
-    assert not dock.inspect_button.isEnabled()
+    assert not dock.run_button.isEnabled()
 
 
 def test_errors_end_in_the_dock(viewer, qtbot):
@@ -173,13 +173,13 @@ def test_errors_end_in_the_dock(viewer, qtbot):
     dock.question.setCurrentIndex(1)
     dock.inspection.a.choose(viewer.layers["one"])
     dock.inspection.b.choose(viewer.layers["two"])
-    pressed(dock.inspect_button, dock, qtbot)
+    pressed(dock.run_button, dock, qtbot)
     assert "one shape, not (30, 30) and (30, 31)" in dock.message.text()
 
 
 def test_every_control_has_a_tooltip(viewer):
     dock = opened(viewer)
-    controls = (dock.question, dock.a, dock.b, dock.inspect_button, dock.cancel_button, dock.table)
+    controls = (dock.question, dock.a, dock.b, dock.run_button, dock.cancel_button, dock.table)
     assert all(
         control.toolTip() for control in (*controls, *dock.form.controls.values(), dock.again_button, dock.colorbar)
     )
@@ -193,7 +193,7 @@ def test_a_dock_that_was_destroyed_and_opened_again_shows_what_was_there(model, 
     dock.inspection.a.choose(model.layers["one"])
     dock.inspection.b.choose(model.layers["two"])
     dock.form.controls["min_area"].setValue(20)
-    pressed(dock.inspect_button, dock, qtbot)
+    pressed(dock.run_button, dock, qtbot)
     dock.table.item(0, 0).setCheckState(Qt.CheckState.Checked)
     pressed(dock.again_button, dock, qtbot)
     before = [dock.table.item(0, column).text() for column in range(5)], dock.verdict_again.text()
@@ -213,7 +213,7 @@ def test_an_image_without_a_curve_is_told_in_words(model, qtbot):
     model.add_labels(np.pad(np.ones((9, 9), dtype=int), ((0, 9), (0, 9))), name="one")
     dock = InspectCurves(model)
     qtbot.addWidget(dock)
-    pressed(dock.inspect_button, dock, qtbot)
+    pressed(dock.run_button, dock, qtbot)
     assert "one has no usable outline (1 touching the image border)" in dock.message.text()
     assert dock.table.isHidden()
     assert [layer.name for layer in model.layers] == ["one"]

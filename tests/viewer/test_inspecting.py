@@ -134,7 +134,7 @@ def test_an_image_without_a_curve_ends_in_words_and_leaves_no_layer(task, model,
     assert [layer.name for layer in model.layers] == ["one"]
     model.add_image(np.zeros((60, 60)), name="two")
     task.b.choose(model.layers["two"])
-    task.question = AGREE
+    task.ask(AGREE)
     ended(task, qtbot, task.run)
     assert "every pixel is 0" in task.message
 

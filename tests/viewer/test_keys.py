@@ -13,10 +13,9 @@ from napari_shape_ensembles import Ensemble, Settings, compare
 from napari_shape_ensembles.progress import report
 from napari_shape_ensembles.viewer import explaining, inspecting, segmenting, studying
 from napari_shape_ensembles.viewer.docks.inspect import InspectCurves
-from napari_shape_ensembles.viewer.docks.landscape import LandscapeDock
 from napari_shape_ensembles.viewer.docks.segment import SegmentCurves
 from napari_shape_ensembles.viewer.docks.shape_space import ShapeSpaceDock
-from napari_shape_ensembles.viewer.docks.smoothing import SmoothingDock
+from napari_shape_ensembles.viewer.docks.study import LandscapeDock, SmoothingDock
 
 
 def slow(*_, **__):
@@ -28,8 +27,8 @@ def slow(*_, **__):
 
 # Each dock, where its work comes from, the button that starts it and a control somewhere else.
 DOCKS = {
-    "segment": (SegmentCurves, segmenting, "committed", "commit_button", lambda dock: dock.form.controls["min_area"]),
-    "inspect": (InspectCurves, inspecting, "inspected", "inspect_button", lambda dock: dock.question),
+    "segment": (SegmentCurves, segmenting, "committed", "run_button", lambda dock: dock.form.controls["min_area"]),
+    "inspect": (InspectCurves, inspecting, "inspected", "run_button", lambda dock: dock.question),
     "landscape": (LandscapeDock, studying, "landscape_of", "run_button", lambda dock: dock.ranges["ranks"]),
     "smoothing": (SmoothingDock, studying, "smoothing_of", "run_button", lambda dock: dock.merge),
     "space": (ShapeSpaceDock, explaining, "explain", "run_button", lambda dock: dock.explorer.sliders[0]),

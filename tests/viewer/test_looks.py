@@ -168,7 +168,7 @@ def test_boxes_to_tick_are_seen_in_both_themes(shown, qtbot, monkeypatch, theme)
     shown.add_image(spots(1), name="one")
     _, dock = shown.window.add_plugin_dock_widget("napari-shape-ensembles", "Inspect curves")
     with qtbot.waitSignal(dock.finished, timeout=60_000):
-        press(dock.inspect_button, qtbot)
+        press(dock.run_button, qtbot)
     qtbot.wait(50)
     table = dock.table
     cell = table.visualItemRect(table.item(0, 0)).adjusted(2, 2, -2, -2)

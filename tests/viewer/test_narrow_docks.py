@@ -59,12 +59,12 @@ def segmented(dock, qtbot):
         make_narrow(dock, qtbot)
         assert cut_off(dock) == []
     dock.form.controls["method"].setCurrentIndex(0)
-    ended(dock.finished, dock.commit_button, qtbot)
+    ended(dock.finished, dock.run_button, qtbot)
 
 
 def inspected(dock, qtbot):
     dock.b.setCurrentIndex(2)
-    ended(dock.finished, dock.inspect_button, qtbot)
+    ended(dock.finished, dock.run_button, qtbot)
     ended(dock.finished, dock.again_button, qtbot)
 
 

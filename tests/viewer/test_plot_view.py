@@ -23,7 +23,8 @@ def test_a_plot_no_longer_shown_is_let_go(make_napari_viewer, qtbot):
     with qtbot.waitSignal(view.drawn, timeout=20_000):
         view.show_plot(study)
     assert view.axes
-    view.show_plot(None)
+    with qtbot.waitSignal(view.drawn, timeout=20_000):
+        view.show_plot(lambda figure: [figure.add_subplot()])
     del study
     qtbot.wait(50)  # for what the worker has still to say
     gc.collect()

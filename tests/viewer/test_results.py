@@ -111,7 +111,7 @@ def test_settings_used_are_those_of_the_run_not_of_the_form(bare_dock, qtbot):
 def test_the_help_opens_at_the_row_that_holds(bare_dock, qtbot):
     run(bare_dock, qtbot)
     press(bare_dock.results.help, qtbot)
-    assert bare_dock.help.heading().startswith(bare_dock.result.case)
+    assert bare_dock.help.page.textCursor().block().text().startswith(bare_dock.result.case)
 
 
 @pytest.mark.parametrize("heading", [*ROWS, "inconclusive", "The numbers"])
@@ -119,5 +119,5 @@ def test_every_answer_has_a_section_in_the_help(qtbot, heading):
     window = HelpWindow()
     qtbot.addWidget(window)
     window.open_at(heading)
-    assert window.heading().startswith(heading)
+    assert window.page.textCursor().block().text().startswith(heading)
     assert "http" not in help_text()

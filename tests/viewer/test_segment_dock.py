@@ -43,7 +43,7 @@ def turn(dock, qtbot, name, value):
 
 def committed(dock, qtbot):
     with qtbot.waitSignal(dock.finished, timeout=30_000):
-        press(dock.commit_button, qtbot)
+        press(dock.run_button, qtbot)
     return dock.result
 
 
@@ -53,7 +53,7 @@ def test_on_a_small_screen_the_button_stays_in_sight_whatever_is_unfolded(make_n
     dock = opened(viewer, qtbot)
     viewer.window.resize(1280, 800)
     assert all(section.unfolded for section in dock.form.sections.values())
-    for part in (dock.commit_button, dock.live, dock.count):
+    for part in (dock.run_button, dock.live, dock.count):
         qtbot.waitUntil(lambda part=part: part.isVisible() and not part.visibleRegion().isEmpty(), timeout=5000)
 
 
@@ -75,7 +75,7 @@ def test_every_control_changes_the_preview_and_the_count(dock, qtbot):
     assert not np.array_equal(before, dock.segmentation.preview.lines)
     turn(dock, qtbot, "min_area", 10_000)
     assert len(dock.segmentation.preview.diameters) == 0
-    assert "36 left out: smaller than 10000 px (dotted)" in dock.count.text()
+    assert "36 left out: smaller than 10000 px² (dotted)" in dock.count.text()
     assert dock.sizes.labels[1] == "no objects"
     turn(dock, qtbot, "min_area", 16)
     turn(dock, qtbot, "objects", "dark")
@@ -121,6 +121,43 @@ def test_a_threshold_by_hand_starts_within_the_image(dock, viewer, qtbot):
     assert len(dock.segmentation.preview.diameters) == 0
 
 
+def test_a_threshold_by_hand_stays_for_another_image(model, qtbot):
+    for name, scale in (("one", 1), ("two", 100)):
+        model.add_image(scale * spots(1), name=name)
+    dock = SegmentCurves(model)
+    qtbot.addWidget(dock)
+    dock.segmentation.image.choose(model.layers["one"])
+    turn(dock, qtbot, "method", "manual")
+    guessed = dock.session.choices.recipe.threshold
+    assert model.layers["one"].data.min() < guessed < model.layers["one"].data.max()
+    with qtbot.waitSignal(dock.previewed, timeout=30_000):
+        dock.segmentation.image.choose(model.layers["two"])
+    assert dock.session.choices.recipe.threshold == dock.form.controls["threshold"].value() == guessed
+
+
+def test_one_object_is_one(viewer, qtbot):
+    image = np.zeros((60, 60))
+    image[20:40, 20:40] = 1
+    viewer.add_image(image, name="one")
+    dock = opened(viewer, qtbot)
+    assert dock.count.text() == "<b>1 object</b>"
+    committed(dock, qtbot)
+    assert dock.message.text() == "1 outline made."
+
+
+def test_a_pixel_size_of_the_recipe_is_said_and_can_be_taken_back(dock, qtbot):
+    assert dock.form.more.isHidden()
+    with qtbot.waitSignal(dock.previewed, timeout=30_000):
+        dock.session.choices.recipe = Outlines(pixel_size=0.25, unit="nm")
+    assert "Pixel size = 0.25" in dock.form.more.words.text()
+    assert "'nm'" in dock.form.more.words.text()
+    assert "nm" in dock.sizes.labels[1]
+    with qtbot.waitSignal(dock.previewed, timeout=30_000):
+        dock.form.more.button.click()
+    assert dock.session.choices.recipe == Outlines()
+    assert "µm" in dock.sizes.labels[1]
+
+
 def test_an_image_that_cannot_be_segmented_says_why(viewer, qtbot):
     viewer.add_image(np.zeros((40, 40)), name="empty")
     dock = opened(viewer, qtbot)
@@ -130,17 +167,17 @@ def test_an_image_that_cannot_be_segmented_says_why(viewer, qtbot):
     assert "every pixel is 0" in dock.message.text()
     assert PREVIEW not in viewer.layers
     with qtbot.waitSignal(dock.finished, timeout=30_000):
-        press(dock.commit_button, qtbot)
+        press(dock.run_button, qtbot)
     assert "every pixel is 0" in dock.message.text()
 
 
 def test_without_an_image_there_is_nothing_to_press(viewer, qtbot):
     dock = opened(viewer, qtbot)
-    assert not dock.commit_button.isEnabled()
+    assert not dock.run_button.isEnabled()
     assert "Open an image" in dock.reason.text()
     with qtbot.waitSignal(dock.previewed, timeout=30_000):
         viewer.add_image(spots(1), name="one")
-    assert dock.commit_button.isEnabled()
+    assert dock.run_button.isEnabled()
 
 
 def test_the_preview_can_be_switched_off_and_deleted(dock, viewer, qtbot):
@@ -162,7 +199,7 @@ def test_renamed_replaced_and_deleted_images_are_followed(dock, viewer, qtbot):
     viewer.layers.remove("first")
     qtbot.waitUntil(lambda: PREVIEW not in viewer.layers, timeout=5000)
     assert dock.segmentation.image.chosen() is None
-    assert not dock.commit_button.isEnabled()
+    assert not dock.run_button.isEnabled()
 
 
 def test_a_closed_dock_leaves_the_image_alone_and_follows_it_again_when_reopened(viewer, qtbot):
@@ -233,7 +270,7 @@ def test_the_form_starts_at_the_defaults_of_the_functions(form):
 
 def test_every_control_has_a_tooltip(form, dock):
     assert all(control.toolTip() for control in form.controls.values())
-    for control in (dock.layer, dock.live, dock.commit_button, dock.cancel_button, dock.planes, dock.sizes):
+    for control in (dock.layer, dock.live, dock.run_button, dock.cancel_button, dock.planes, dock.sizes):
         assert control.toolTip()
 
 
@@ -299,7 +336,7 @@ def test_the_recipe_is_shared_with_the_other_docks(model, qtbot):
         qtbot.addWidget(dock)
     turn(docks[0], qtbot, "smoothing", 2.5)
     assert docks[1].form.controls["smoothing"].value() == 2.5
-    assert docks[2].settings.recipe.smoothing == 2.5
+    assert docks[2].settings.outlines_form.value.smoothing == 2.5
     with qtbot.waitSignal(docks[0].previewed, timeout=30_000):
         docks[2].settings.controls["min_area"].setValue(10_000)
     assert docks[0].form.controls["min_area"].value() == 10_000

@@ -10,7 +10,7 @@ from docks import spots
 from napari_shape_ensembles import Outlines, Settings, extract_curves, segment
 from napari_shape_ensembles.progress import reporting
 from napari_shape_ensembles.viewer.inputs import source_of
-from napari_shape_ensembles.viewer.segmenting import Batch, committed, preview_of, previews, reduced
+from napari_shape_ensembles.viewer.segmenting import committed, planes_of, preview_of, previews, reduced
 from napari_shape_ensembles.viewer.session import Session
 
 PREVIEW = "segmentation preview"
@@ -54,9 +54,9 @@ def test_a_preview_is_one_layer_over_the_image_and_goes_when_nobody_follows(task
 def test_the_recipe_of_the_preview_is_the_one_of_the_session(task, model, qtbot):
     seen(task, qtbot)
     preview = seen(task, qtbot, lambda: setattr(task.choices, "recipe", Outlines(min_area=10_000)))
-    assert preview.left_out == {"smaller than 10000 px": 36}
+    assert preview.left_out == {"smaller than 10000 px²": 36}
     ended(task, qtbot, task.run)
-    assert task.result[0].dropped == {"smaller than 10000 px": 36}
+    assert task.result[0].dropped == {"smaller than 10000 px²": 36}
     assert model.layers["one labels"].metadata == {"segmentation": {"min_area": 10_000}}
 
 
@@ -98,7 +98,7 @@ def test_why_there_is_no_preview_is_said_until_there_is_one(model, qtbot, qapp):
 def test_a_run_that_fails_names_the_image_and_leaves_no_layer(model, qtbot, qapp):
     model.add_image(np.zeros((40, 40)), name="one")
     task = Session.of(model).segmentation
-    task.live = False
+    task.show_live(False)
     task.follow()
     ended(task, qtbot, task.run)
     assert "one: every pixel is 0" in task.message
@@ -129,7 +129,7 @@ def test_another_active_image_does_not_replace_the_chosen_one(task, model):
 
 def test_stacks_are_segmented_plane_by_plane_where_they_lie(model):
     layer = model.add_image(np.stack([spots(1, rows=4), spots(2, rows=4)]), name="stack", scale=(2, 0.5, 0.5))
-    found = committed(Batch.of_stack(layer, source_of(layer, model.dims)), Outlines())
+    found = committed(source_of(layer, model.dims), Outlines(), *planes_of(layer))
     assert found.labels.data.shape == layer.data.shape
     assert found.curves.features["plane 0"].value_counts().to_dict() == {0: 16, 1: 16}
     np.testing.assert_array_equal(found.labels.scale, layer.scale)
@@ -140,7 +140,7 @@ def test_a_pixel_size_in_the_recipe_measures_and_does_not_move_the_outlines(mode
     layer = model.add_image(spots(1), name="one")
     recipe = Outlines(pixel_size=0.5, unit="µm")
     source = source_of(layer, model.dims).calibrated(recipe)
-    found = committed(Batch.of_plane(source), recipe)
+    found = committed(source, recipe)
     assert found.ensembles[0].unit == "µm"
     pixels = extract_curves(segment(layer.data))
     np.testing.assert_allclose(found.curves.data[3], pixels[3], atol=1e-4)

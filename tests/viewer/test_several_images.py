@@ -13,7 +13,7 @@ from qtpy.QtWidgets import QApplication
 from docks import bare, choose, executed, press, reopened, run, same, saved, set_choices, spots
 from napari_shape_ensembles import Comparison, Ensemble, compare, decision_landscape
 from napari_shape_ensembles.viewer import task
-from napari_shape_ensembles.viewer.docks.landscape import LandscapeDock
+from napari_shape_ensembles.viewer.docks.study import LandscapeDock
 from napari_shape_ensembles.viewer.inputs import ensemble_of
 
 # Micrometres per pixel, so that places and lengths of the images differ.

@@ -51,7 +51,7 @@ def explain(space, qtbot):
 
 
 def shown(space):
-    return space.explorer.shape()[0]
+    return space.explorer.shape[0]
 
 
 def test_without_a_comparison_it_says_how_to_get_one_and_opens_the_dock(viewer, qtbot):
@@ -96,7 +96,7 @@ def test_sliders_move_the_shape_along_their_coordinate(space, result):
     explorer.sliders[1].setValue(20)
     expected = places.draw(places.moved({6: 2.0}, {}))
     np.testing.assert_allclose(shown(space), expected, atol=1e-10)
-    assert "mode 7 +2.0 sd" in explorer.shape()[1]
+    assert "mode 7 +2.0 sd" in explorer.shape[1]
     explorer.sliders[4].setValue(10)
     size = np.linalg.norm(shown(space)) / np.linalg.norm(expected)
     l = result.l @ [np.sqrt(0.5), 0, np.sqrt(0.5)]
@@ -117,7 +117,7 @@ def test_the_path_runs_from_one_mean_to_the_other(space, result):
     np.testing.assert_allclose(shown(space), places.draw(places.mean("A")), atol=1e-9)
     space.explorer.time.setValue(100)
     np.testing.assert_allclose(np.linalg.norm(shown(space)), np.linalg.norm(places.draw(places.mean("B"))), rtol=1e-9)
-    assert "mean of A → mean of B, 100%" in space.explorer.shape()[1]
+    assert "mean of A → mean of B, 100%" in space.explorer.shape[1]
 
 
 def test_the_drawing_of_a_curve_tends_to_its_outline_with_the_rank(space, result):
@@ -165,7 +165,7 @@ def test_explaining_fills_the_pages(explained, result):
     assert labels == [panel.explanation.modes.label(mode) for mode in panel.explanation.modes.order().tolist()]
     assert explained.explorer.mode_boxes[0].value() == top + 1
     assert f"Mode {top + 1} " in panel.mode_words.text()
-    assert len(panel.mode_canvas.shapes()) == 3
+    assert len(panel.mode_canvas.outlines) == 3
     assert explained.explanation.explored.summary() in explained.status.text()
     of_a, of_b = panel.gallery.indices()
     assert max(of_a) < 30 <= min(of_b)
@@ -173,12 +173,12 @@ def test_explaining_fills_the_pages(explained, result):
 
 def test_choosing_a_mode_draws_it_and_sets_the_first_slider(explained):
     panel = explained.panel
-    before = panel.mode_canvas.shapes()[2].curve
+    before = panel.mode_canvas.outlines[2].curve
     panel.table.selectRow(4)
     mode = int(panel.table.item(4, 0).text())
     assert f"Mode {mode} " in panel.mode_words.text()
     assert explained.explorer.mode_boxes[0].value() == mode
-    assert not np.allclose(panel.mode_canvas.shapes()[2].curve, before)
+    assert not np.allclose(panel.mode_canvas.outlines[2].curve, before)
     shares = panel.densities.shares()
     np.testing.assert_allclose([bars.sum() for bars in shares], 1)
 
@@ -195,7 +195,7 @@ def test_the_gallery_follows_the_kind_and_a_click_shows_the_curve(explained, qtb
     row = by_scale[1][2]
     assert explained.explorer.curve.currentIndex() == row
     assert explained.explorer.tabs.currentIndex() == 2
-    assert explained.explorer.shape()[1].startswith(f"B · {row - 30}")
+    assert explained.explorer.shape[1].startswith(f"B · {row - 30}")
 
 
 def test_cancel_stops_an_explanation(space, qtbot, monkeypatch):
@@ -341,7 +341,7 @@ def test_the_selected_curve_of_a_layer_can_be_taken(dock, viewer, qtbot):
     press(space.explorer.takes[0], qtbot)
     name = f"B · {layer.features['id'].iloc[4]}"
     assert space.explorer.ends[0].currentText() == name
-    assert space.explorer.shape()[1].startswith(f"{name} → mean of B")
+    assert space.explorer.shape[1].startswith(f"{name} → mean of B")
     assert "Select one curve" not in space.status.text()
 
 

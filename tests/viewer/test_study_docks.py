@@ -9,8 +9,8 @@ from qtpy.QtWidgets import QApplication
 
 from docks import labels_of, press, set_choices, spots
 from napari_shape_ensembles.viewer import studying
-from napari_shape_ensembles.viewer.docks.landscape import LandscapeDock
-from napari_shape_ensembles.viewer.docks.smoothing import SmoothingDock
+from napari_shape_ensembles.viewer.docks.study import LandscapeDock, SmoothingDock
+from napari_shape_ensembles.viewer.form import Form
 from napari_shape_ensembles.viewer.panels import plot_view
 from napari_shape_ensembles.viewer.session import Session
 
@@ -376,8 +376,8 @@ def test_clicking_a_cell_loads_its_settings_into_compare_shapes(shown, qtbot):
     run(dock, qtbot)
     click(dock, qtbot, 1, 2, 0)
     _, compare = viewer.window.add_plugin_dock_widget(PLUGIN, "Compare shapes")
-    assert compare.settings.settings == dock.result.settings_at(24, 10)
-    assert compare.settings.recipe.outline_smoothing == 2.0
+    assert compare.settings.settings_form.value == dock.result.settings_at(24, 10)
+    assert compare.settings.outlines_form.value.outline_smoothing == 2.0
     assert [layer.name for layer in compare.sides.pair.chosen()] == ["two", "one"]
     assert "24 landmarks, rank 10" in dock.picked.text()
     with qtbot.waitSignal(compare.finished, timeout=30_000):
@@ -392,8 +392,23 @@ def test_clicking_a_sigma_loads_it_into_compare_shapes(shown, qtbot):
     run(dock, qtbot)
     click(dock, qtbot, 0, 2.4, dock.result.mean_mmd()[1])
     _, compare = viewer.window.add_plugin_dock_widget(PLUGIN, "Compare shapes")
-    assert compare.settings.recipe.outline_smoothing == 2.5
+    assert compare.settings.outlines_form.value.outline_smoothing == 2.5
     assert [layer.name for layer in compare.sides.pair.chosen()] == ["one", "two"]
+
+
+@pytest.mark.parametrize("name", ["Decision landscape", "Smoothing study"])
+def test_on_a_small_screen_no_control_is_cramped(shown, qtbot, name):
+    viewer, dock = shown(name)
+    viewer.window.resize(1280, 800)
+    qtbot.wait(100)
+    if "sigmas" in dock.ranges:
+        dock.ranges["sigmas"].setText("0, 2.5")
+    run(dock, qtbot)
+    headings = [section.heading for form in dock.settings.findChildren(Form) for section in form.sections.values()]
+    for part in (dock.sides, *dock.ranges.values(), *headings, dock.run_button):
+        assert part.visibleRegion().boundingRect() == part.rect(), part
+    assert dock.view.height() >= dock.view.minimumSizeHint().height()
+    assert not dock.view.visibleRegion().isEmpty()
 
 
 def test_the_plot_follows_the_theme_and_closing_stops_a_run(shown, qtbot):

@@ -366,7 +366,7 @@ def test_a_cell_is_loaded_into_the_choices_of_all_docks(landscape, qtbot):
     set_choices(landscape.choices, measure="arc-length", outline_smoothing=2.0)
     result = run(landscape, qtbot)
     set_choices(landscape.choices, measure="affine")
-    landscape.load(0, 2)
+    landscape.load((0, 2))
     assert landscape.choices.settings == result.settings_at(24, 10)
     assert landscape.choices.settings.measure == "arc-length"
     assert landscape.choices.recipe.outline_smoothing == 2.0

@@ -216,7 +216,7 @@ def _blur(smoothing: float, unit: SmoothingUnit, pixel: Real) -> tuple[tuple[flo
 
 def too_small(min_area: float) -> str:
     """The reason under which objects of too few pixels are counted."""
-    return f"smaller than {min_area:g} px"
+    return f"smaller than {min_area:g} px²"
 
 
 def signed_area(curve: Real) -> float:
@@ -254,7 +254,7 @@ def trace_mask(
     border : bool
         Close curves along the image border; else they are counted as "touching the image border".
     min_area : float
-        Curves that enclose fewer pixels are counted as "smaller than … px".
+        Curves that enclose fewer pixels are counted as "smaller than … px²".
 
     Returns
     -------
@@ -328,7 +328,7 @@ def level_curves(
     unit : str
         Of the resulting coordinates.
     min_area : float
-        Curves around less than this many pixels are counted as "smaller than … px".
+        Curves around less than this many pixels are counted as "smaller than … px²".
     name : str
         Of the ensemble.
 

@@ -21,14 +21,9 @@ class ChosenLayer:
         Whether a layer is offered.
     optional : bool
         No layer is a choice too, and the first one.
-
-    Signals
-    -------
-    changed
-        Another layer is chosen, others are offered, or one has another name.
     """
 
-    changed = Signal()
+    changed = Signal()  #: another layer is chosen, others are offered, or one has another name
 
     def __init__(self, viewer: ViewerModel, accepts: Callable[[Layer], bool], *, optional: bool = False) -> None:
         self._layers, self._accepts, self._optional = viewer.layers, accepts, optional

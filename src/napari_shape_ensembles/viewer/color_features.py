@@ -25,33 +25,17 @@ COLORMAP = "viridis"
 
 @dataclass(frozen=True)
 class ColorFeature:
-    """A feature that curves can be colored by.
-
-    Attributes
-    ----------
-    label : str
-        As it is shown.
-    values : function of a Comparison, or of what else a layer shows
-        One number per pooled curve, A's first; NaN leaves a curve unfilled.
-    unit : function of a Comparison
-        Unit of the values; empty for plain numbers.
-    from_zero : bool
-        The scale starts at 0.
-    ends : (str, str) or None
-        For two categories: what 0 and 1 stand for. For a diverging scale: what its two sides mean.
-    diverging : bool
-        The scale reaches as far to both sides of 0, which has a neutral color.
-    slow : bool
-        Not to be computed by the window's own thread where there are thousands of curves.
-    """
+    """A feature that curves can be colored by."""
 
     label: str
+    #: Of a Comparison, or of what else a layer shows: one number per pooled curve, A's first; NaN leaves it unfilled.
     values: Callable[[Any], Real]
-    unit: Callable[[Comparison], str] = lambda result: ""
-    from_zero: bool = True
+    unit: Callable[[Comparison], str] = lambda result: ""  #: empty for plain numbers
+    from_zero: bool = True  #: the scale starts at 0
+    #: For two categories, what 0 and 1 stand for; for a diverging scale, what its two sides mean.
     ends: tuple[str, str] | None = None
-    diverging: bool = False
-    slow: bool = False
+    diverging: bool = False  #: the scale reaches as far to both sides of 0, which has a neutral color
+    slow: bool = False  #: not to be computed by the window's own thread where there are thousands of curves
 
     def title(self, result: Comparison) -> str:
         """The label with the unit."""
@@ -93,10 +77,6 @@ def _measure(name: str) -> Callable[[Comparison], Real]:
     return lambda result: np.concatenate([side.features[name] for side in (result.a, result.b)]).astype(np.float64)
 
 
-def _source(result: Comparison) -> Real:
-    return np.repeat([0.0, 1.0], [len(result.a), len(result.b)])
-
-
 def witness_values(result: Comparison) -> "pd.DataFrame":
     """Witness values of all curves, remembered as long as the result lives; NaN where a side has a single curve."""
     if result not in _witness_values:
@@ -129,5 +109,7 @@ COLOR_FEATURES: dict[str, ColorFeature] = {
     "witness_scale": ColorFeature(
         "typical of A or B, by scale", _witness("scale"), ends=_SIDES, diverging=True, slow=True
     ),
-    "image": ColorFeature("image, A or B", _source, ends=("A", "B")),
+    "image": ColorFeature(
+        "image, A or B", lambda result: np.repeat([0.0, 1.0], [len(result.a), len(result.b)]), ends=("A", "B")
+    ),
 }

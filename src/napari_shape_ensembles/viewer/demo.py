@@ -10,8 +10,8 @@ from pathlib import Path
 import napari
 from qtpy.QtCore import QEventLoop, QTimer
 
+from ..comparison import Comparison
 from ..outlines import counted
-from .docks.compare import CompareShapes
 
 PLUGIN = "napari-shape-ensembles"
 IMAGES, OUTLINES = "powder", "powder_outlines"
@@ -20,19 +20,25 @@ _WINDOW = (1500, 900)
 
 def main(arguments: list[str] | None = None) -> int:
     """Run the demo; returns 0 for any answer and 1 for an error, which is printed."""
-    options = _parser().parse_args(arguments)
+    parser = argparse.ArgumentParser(prog="demo", description=__doc__)
+    parser.add_argument("--a", type=Path, help="first image; left out, a sample pair is compared")
+    parser.add_argument("--b", type=Path, help="second image")
+    parser.add_argument("--out", type=Path, help="save a picture of the window here and close it")
+    options = parser.parse_args(arguments)
     viewer = napari.Viewer(title="Shape ensembles")
     viewer.window.resize(*_WINDOW)
     try:
         _open_images(viewer, options)
-        dock = _compared(viewer)
+        result = _compared(viewer)
     except ValueError as error:
         print(f"error: {error}", file=sys.stderr)
         viewer.close()
         return 1
     _wait(500)  # the dock becomes as wide as the answer needs, and takes it from the canvas
     viewer.reset_view()
-    print(_report(dock))
+    print(f"row: {result.case}\n{result.summary()}")
+    for side, ensemble in (("A", result.a), ("B", result.b)):
+        print(f"{side}: {ensemble.name}, {counted(len(ensemble), 'curve')}")
     if options.out is None:
         napari.run()
     else:
@@ -41,14 +47,6 @@ def main(arguments: list[str] | None = None) -> int:
         print(f"picture: {options.out}")
         viewer.close()
     return 0
-
-
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="demo", description=__doc__)
-    parser.add_argument("--a", type=Path, help="first image; left out, a sample pair is compared")
-    parser.add_argument("--b", type=Path, help="second image")
-    parser.add_argument("--out", type=Path, help="save a picture of the window here and close it")
-    return parser
 
 
 def _open_images(viewer: napari.Viewer, options: argparse.Namespace) -> None:
@@ -66,7 +64,7 @@ def _open_images(viewer: napari.Viewer, options: argparse.Namespace) -> None:
     viewer.grid.enabled = True
 
 
-def _compared(viewer: napari.Viewer) -> CompareShapes:
+def _compared(viewer: napari.Viewer) -> Comparison:
     """Press Run in the dock and wait for its answer."""
     _, dock = viewer.window.add_plugin_dock_widget(PLUGIN, "Compare shapes")
     if not dock.run_button.isEnabled():
@@ -78,18 +76,7 @@ def _compared(viewer: napari.Viewer) -> CompareShapes:
         loop.exec()
     if dock.result is None:
         raise ValueError(dock.results.answer.text().removeprefix("⚠ "))
-    return dock
-
-
-def _report(dock: CompareShapes) -> str:
-    result = dock.result
-    assert result is not None
-    lines = [f"row: {result.case}", result.summary()]
-    lines += [
-        f"{side}: {ensemble.name}, {counted(len(ensemble), 'curve')}"
-        for side, ensemble in (("A", result.a), ("B", result.b))
-    ]
-    return "\n".join(lines)
+    return dock.result
 
 
 def _wait(milliseconds: int) -> None:

@@ -1,7 +1,8 @@
 """Menus and dialogs that ask for files; what becomes of them the session does and says."""
 
 import weakref
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -54,10 +55,7 @@ class Dialogs:
 
     def files(self) -> Entries:
         """What can be opened, and the settings."""
-        return {
-            "&Open comparison …": (self.open, "Show a comparison that was saved"),
-            **self.settings(),
-        }
+        return {"&Open comparison …": (self.open, "Show a comparison that was saved"), **self.settings()}
 
     def settings(self) -> Entries:
         """The settings of all docks."""
@@ -68,8 +66,7 @@ class Dialogs:
 
     def save(self) -> None:
         """Save the result under a name that is asked for."""
-        path = self._asked("Save comparison", f"comparison{ENDING}", _COMPARISONS)
-        if path is not None:
+        if (path := self._asked("Save comparison", f"comparison{ENDING}", _COMPARISONS)) is not None:
             self._session.comparison.save(path)
 
     def export(self) -> None:
@@ -81,45 +78,38 @@ class Dialogs:
 
     def report(self) -> None:
         """Explain the result, and write that."""
-        path = self._asked("Write report", "report.html", _REPORTS)
-        if path is not None:
+        if (path := self._asked("Write report", "report.html", _REPORTS)) is not None:
             self._session.comparison.report(path)
 
     def open(self) -> None:
         """Show a result out of a file."""
-        path = self._chosen("Open comparison", _COMPARISONS)
-        if path is not None:
+        if (path := self._chosen("Open comparison", _COMPARISONS)) is not None:
             self._session.comparison.open(path)
 
     def save_settings(self) -> None:
         """Save the recipe and the settings."""
-        path = self._asked("Save settings", "settings.toml", _SETTINGS)
-        if path is None:
-            return
-        choices = self._session.choices
-        try:
-            save_settings(path, SettingsFile(choices.settings, choices.recipe))
-        except ValueError as error:
-            self._say(f"⚠ {error}", "")
-        except OSError as error:
-            self._say(f"⚠ {path.name} cannot be written: {error.strerror or error}", "")
-        else:
-            self._say(*written([path]))
+        path, choices = self._asked("Save settings", "settings.toml", _SETTINGS), self._session.choices
+        if path is not None:
+            with self._saying_errors(f"{path.name} cannot be written"):
+                save_settings(path, SettingsFile(choices.settings, choices.recipe))
+                self._say(*written([path]))
 
     def load_settings(self) -> None:
         """Choose the recipe and the settings of a file."""
-        path = self._chosen("Load settings", _SETTINGS)
-        if path is None:
-            return
+        if (path := self._chosen("Load settings", _SETTINGS)) is not None:
+            with self._saying_errors(f"{path.name} cannot be read"):
+                file = load_settings(path)
+                self._session.choices.set(file.outlines, file.analysis)
+                self._say(f"Settings of {path.name} are set.", "")
+
+    @contextmanager
+    def _saying_errors(self, failed: str) -> Iterator[None]:
         try:
-            file = load_settings(path)
+            yield
         except ValueError as error:
             self._say(f"⚠ {error}", "")
         except OSError as error:
-            self._say(f"⚠ {path.name} cannot be read: {error.strerror or error}", "")
-        else:
-            self._session.choices.set(file.outlines, file.analysis)
-            self._say(f"Settings of {path.name} are set.", "")
+            self._say(f"⚠ {failed}: {error.strerror or error}", "")
 
     def _asked(self, title: str, name: str, kinds: Mapping[str, str]) -> Path | None:
         """A name to write to; without an ending it gets that of the kind chosen."""
@@ -128,10 +118,10 @@ class Dialogs:
             return None
         path = Path(chosen)
         self._folder = path.parent
-        if path.suffix:
-            return path
-        whole = path.with_name(path.name + kinds.get(kind, next(iter(kinds.values()))))
-        return whole if self._may_replace(whole) else None
+        if not path.suffix:
+            path = path.with_name(path.name + kinds.get(kind, next(iter(kinds.values()))))
+            return path if self._may_replace(path) else None
+        return path
 
     def _may_replace(self, *paths: Path) -> bool:
         """Ask before files are replaced that the dialog has not asked about."""

@@ -29,12 +29,6 @@ NO_COMPARISON = (
 class ExplanationTask(Task[Explanation]):
     """Explains the last comparison that has succeeded.
 
-    Parameters
-    ----------
-    choices : Choices
-    comparison : ComparisonTask
-        What makes the comparison.
-
     Attributes
     ----------
     explored : Comparison or None
@@ -56,7 +50,7 @@ class ExplanationTask(Task[Explanation]):
         """The layers chosen for the comparison."""
         return self.comparison.layers()
 
-    def work(self, sources: Sources | None = None) -> Callable[[], Explanation]:
+    def work(self, sources: Sources = ((), ())) -> Callable[[], Explanation]:
         """Explain what the comparison has learned; the layers are not looked at again."""
         assert self.explored is not None
         return partial(explain, self.explored)
@@ -107,13 +101,22 @@ class ExplanationTask(Task[Explanation]):
 
     def selected_row(self) -> int | None:
         """Row, among the pooled ones, of the one curve that is selected in the viewer; None where there is none."""
-        layer = self.choices.viewer.layers.selection.active
-        if self.explored is None:
+        layer, explored = self.choices.viewer.layers.selection.active, self.explored
+        if explored is None:
             return None
-        if isinstance(layer, Shapes) and len(layer.selected_data) == 1 and MARK in layer.metadata:
-            return _row_of(layer, next(iter(layer.selected_data)), self.explored)
-        picked = self.comparison.selection.rows
-        return int(picked[0]) if len(picked) == 1 and self.comparison.result is self.explored else None
+        if not (isinstance(layer, Shapes) and len(layer.selected_data) == 1 and MARK in layer.metadata):
+            picked = self.comparison.selection.rows
+            return int(picked[0]) if len(picked) == 1 and self.comparison.result is explored else None
+        if not {"id", "source"} <= set(layer.features):
+            return None
+        features = layer.features.iloc[next(iter(layer.selected_data))]
+        known: Any = layer.metadata[MARK]
+        side = known.get("source") if isinstance(known, dict) else None
+        for letter, ensemble, first in (("A", explored.a, 0), ("B", explored.b, len(explored.a))):
+            found = np.flatnonzero(ensemble.ids == features["id"])
+            if len(found) and (side == letter if side else features["source"] == ensemble.name):
+                return first + int(found[0])
+        return None
 
     def _compared(self) -> None:
         """Take up what the comparison has come to."""
@@ -133,19 +136,3 @@ class ExplanationTask(Task[Explanation]):
 def same_data(one: Comparison, other: Comparison) -> bool:
     """Whether two comparisons have curves, settings and coordinates in common, whatever else is known of them."""
     return all(getattr(one, name) is getattr(other, name) for name in ("a", "b", "settings", "space", "t", "l"))
-
-
-def _row_of(layer: Shapes, index: int, comparison: Comparison) -> int | None:
-    """Row, among the pooled ones, of a curve in a layer of curves."""
-    if not {"id", "source"} <= set(layer.features):
-        return None
-    features = layer.features.iloc[index]
-    known: Any = layer.metadata[MARK]
-    side = known.get("source") if isinstance(known, dict) else None
-    first = 0
-    for letter, ensemble in (("A", comparison.a), ("B", comparison.b)):
-        found = np.flatnonzero(ensemble.ids == features["id"])
-        if len(found) and (side == letter if side else features["source"] == ensemble.name):
-            return first + int(found[0])
-        first += len(ensemble)
-    return None

@@ -1,6 +1,6 @@
-"""Files that napari opens and saves through this plugin: curves of many formats, and whole comparisons."""
+"""Files that napari opens and saves through this plugin: curves, whole comparisons, maps of crystal orientations."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,8 @@ from ..comparison.display import LayerData
 from ..io import CurveTable, read_comparison_view, read_curves, write_curves
 from ..io.annotations import is_annotated
 from ..io.content import json_of
+from ..io.ebsd import ENDINGS, EBSDMap, read_ebsd
+from ..io.grains import find_grains
 from ..outlines import Ensemble, conversion_factor
 from ..palette import OUTLINE
 from .inputs import ellipse_outline, symbol
@@ -47,16 +49,14 @@ def _known(path: Path) -> bool:
 
 def read_curve_layers(path: str | Sequence[str]) -> list[LayerData]:
     """Open files of curves as Shapes layers, and saved comparisons as their two painted layers."""
-    return [layer for name in paths_of(path) for layer in _layers(name)]
-
-
-def _layers(path: str) -> Iterator[LayerData]:
-    if is_archive(path, FORMAT):
-        yield from painted_data(Comparison.load(path), read_comparison_view(path))
-    else:
-        table = read_curves(path)
-        for name, rows in _images(table):
-            yield _curve_layer(table, name, rows)
+    layers: list[LayerData] = []
+    for name in paths_of(path):
+        if is_archive(name, FORMAT):
+            layers += painted_data(Comparison.load(name), read_comparison_view(name))
+        else:
+            table = read_curves(name)
+            layers += [_curve_layer(table, image, rows) for image, rows in _images(table)]
+    return layers
 
 
 def _images(table: CurveTable) -> list[tuple[str, np.ndarray]]:
@@ -72,6 +72,8 @@ def _images(table: CurveTable) -> list[tuple[str, np.ndarray]]:
 def _curve_layer(table: CurveTable, name: str, rows: np.ndarray) -> LayerData:
     pixels = table.pixels
     features = table.features.iloc[rows].reset_index(drop=True) if table.features.shape[1] else table.features
+    curves = [pixels[row] for row in rows]
+    typical = float(np.median([np.ptp(curve, axis=0).mean() for curve in curves])) if curves else 1.0
     options = {
         "name": name,
         "shape_type": "polygon",
@@ -80,14 +82,10 @@ def _curve_layer(table: CurveTable, name: str, rows: np.ndarray) -> LayerData:
         "units": (table.ensemble.unit,) * 2,
         "face_color": "transparent",
         "edge_color": OUTLINE,
-        "edge_width": max(_typical_size([pixels[row] for row in rows]) / 40, 0.1),
+        "edge_width": max(typical / 40, 0.1),
         "metadata": {"provenance": dict(table.provenance), "left out": table.ensemble.dropped},
     }
-    return [pixels[row] for row in rows], options, "shapes"
-
-
-def _typical_size(curves: list[np.ndarray]) -> float:
-    return float(np.median([np.ptp(curve, axis=0).mean() for curve in curves])) if curves else 1.0
+    return curves, options, "shapes"
 
 
 def write_shapes(path: str, data: Any, attributes: dict[str, Any]) -> list[str]:
@@ -111,32 +109,51 @@ def _table(shapes: list[np.ndarray], attributes: dict[str, Any]) -> CurveTable:
     if any(vertices.shape[1] != 2 for vertices in shapes):
         raise ValueError(f'"{attributes["name"]}" has more than two axes: show one plane and copy its shapes')
     kinds = attributes.get("shape_type", ["polygon"] * len(shapes))
-    kept = [row for row, kind in enumerate(kinds) if not _is_open(kind, shapes[row])]
-    unit, scale = _calibration(attributes)
+    kept = [
+        row
+        for row, (kind, shape) in enumerate(zip(kinds, shapes, strict=True))
+        if kind not in _OPEN or np.array_equal(shape[0], shape[-1])
+    ]
+    closed = [ellipse_outline(shapes[row]) if kinds[row] == "ellipse" else shapes[row] for row in kept]
+    rows, columns = (symbol(unit) for unit in attributes["units"])
+    height, width = (float(size) for size in attributes["scale"])
+    scale = height, width if rows == columns else width * conversion_factor(columns, rows)
     features = pd.DataFrame(attributes.get("features")).iloc[kept].reset_index(drop=True)
     ids = features["id"] if "id" in features and features["id"].is_unique else pd.Series(range(len(kept)))
     ensemble = Ensemble(
-        [_outline(kinds[row], shapes[row]) * scale for row in kept],
+        [shape * scale for shape in closed],
         name=str(attributes["name"]),
-        unit=unit,
+        unit=rows,
         ids=ids,
         dropped={"open": len(shapes) - len(kept)},
     )
-    rows = features.drop(columns="id", errors="ignore").iloc[pd.Index(ids).get_indexer(pd.Index(ensemble.ids))]
-    return CurveTable(ensemble, rows.reset_index(drop=True), scale)
+    kept_features = features.drop(columns="id", errors="ignore")
+    kept_features = kept_features.iloc[pd.Index(ids).get_indexer(pd.Index(ensemble.ids))]
+    return CurveTable(ensemble, kept_features.reset_index(drop=True), scale)
 
 
-def _outline(kind: str, vertices: np.ndarray) -> np.ndarray:
-    """Vertices of a shape; an ellipse is kept by napari as the corners of its box."""
-    return ellipse_outline(vertices) if kind == "ellipse" else vertices
+def map_reader(path: str | Sequence[str]) -> Reader | None:
+    """Return the function that opens maps of orientations as layers, or None for other files."""
+    return read_map_layers if all(name.lower().endswith(ENDINGS) for name in paths_of(path)) else None
 
 
-def _is_open(kind: str, vertices: np.ndarray) -> bool:
-    return kind in _OPEN and not np.array_equal(vertices[0], vertices[-1])
+def read_map_layers(path: str | Sequence[str]) -> list[LayerData]:
+    """Open maps as layers; grains are those of `find_grains` with its defaults."""
+    return [layer for name in paths_of(path) for layer in map_layers(read_ebsd(name))]
 
 
-def _calibration(attributes: dict[str, Any]) -> tuple[str, tuple[float, float]]:
-    """Unit of the rows, and size of a pixel in it."""
-    rows, columns = (symbol(unit) for unit in attributes["units"])
-    height, width = (float(size) for size in attributes["scale"])
-    return rows, (height, width if rows == columns else width * conversion_factor(columns, rows))
+def map_layers(ebsd: EBSDMap) -> list[LayerData]:
+    """Layer data of a map: IPF colours, pattern quality where the file has it, phases and grains.
+
+    All have the size of a pixel as scale and its unit; phases and grains are labels, the phases hidden.
+    """
+    place = {"scale": ebsd.scale, "units": (ebsd.unit,) * 2}
+    names = {key: phase.name for key, phase in ebsd.phases.items()}
+    layers: list[LayerData] = [(ebsd.ipf_colours(), {"name": f"{ebsd.name} IPF z", "rgb": True, **place}, "image")]
+    if ebsd.quality_name:
+        quality = {"name": f"{ebsd.name} {ebsd.quality_name}", "colormap": "gray", "visible": False, **place}
+        layers.append((ebsd.quality_image, quality, "image"))
+    phases = {"name": f"{ebsd.name} phases", "visible": False, "metadata": {"phases": names}, **place}
+    layers.append((ebsd.phase_image, phases, "labels"))
+    grains = {"name": f"{ebsd.name} grains", "opacity": 0.4, **place}
+    return [*layers, (find_grains(ebsd), grains, "labels")]

@@ -1,19 +1,20 @@
 """Forms generated from declared parameters: a control for each, with its label, range, unit and help."""
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from html import escape
 from typing import Any, Generic, TypeAlias, TypeVar, get_origin
 
-from qtpy.QtCore import Signal
+from qtpy.QtCore import QSignalBlocker, Signal
 from qtpy.QtGui import QValidator
-from qtpy.QtWidgets import QCheckBox, QFormLayout, QHBoxLayout, QLineEdit, QPushButton, QVBoxLayout, QWidget
+from qtpy.QtWidgets import QCheckBox, QFormLayout, QLineEdit, QWidget
 
 from ..comparison import Settings
 from ..outlines import Outlines
 from ..parameters import Parameter, matters, parameters_of, tree
 from .panels.fonts import DecimalBox, fit_text, with_label_font
-from .panels.widgets import NarrowList, Section, form, pass_wheel, wrapped
+from .panels.notices import Notice
+from .panels.widgets import NarrowList, Section, column, form, pass_wheel
 
 Chosen = TypeVar("Chosen")
 
@@ -44,11 +45,9 @@ class ChoiceList(NarrowList):
     """A list of the choices of a parameter; what it can be beside them is added when it is shown."""
 
     def __init__(self, declared: Parameter) -> None:
-        super().__init__()
+        super().__init__(choices=declared.choices)
         self.turned = self.currentIndexChanged
         self._label = declared.label
-        for value, words in declared.choices.items():
-            self.addItem(words, value)
 
     def read(self) -> Any:
         """The value that is shown."""
@@ -72,11 +71,11 @@ class NumberBox(DecimalBox):
         self.optional = declared.optional
         self._whole = declared.kind is int
         self._decimals = 0 if self._whole else _DECIMALS if declared.decimals is None else declared.decimals
-        self._low, self._high = declared.least, declared.most
-        self._above, self._below = declared.above, declared.below
-        self._first: float | None = None
+        self._low, self._above = declared.least, declared.above
+        self._high, self._below = declared.most, declared.below
+        self.first: float | None = None  # where an optional number begins
         if declared.least is not None and declared.most is not None:
-            self._first = (declared.least + declared.most) / 2
+            self.first = (declared.least + declared.most) / 2
         self.setSuffix(f" {declared.unit}" if declared.unit else "")
         self.setSingleStep(declared.step or 10.0**-self._decimals)
 
@@ -84,14 +83,9 @@ class NumberBox(DecimalBox):
         """Set range and step to those of an image, and where an optional number begins."""
         self._low, self._high = low, high
         self._decimals = 0 if high - low > 100 else 3
-        self._first = round(first, self._decimals)
+        self.first = round(first, self._decimals)
         self.setSingleStep((high - low) / 100)
         self.show_value(self.read())
-
-    @property
-    def first(self) -> float | None:
-        """Where an optional number begins, where that is known."""
-        return self._first
 
     def read(self) -> float | None:
         """The value that is shown."""
@@ -101,7 +95,8 @@ class NumberBox(DecimalBox):
 
     def show_value(self, value: float | None) -> None:
         """Show another value, with as many decimals as it has."""
-        decimals = self._decimals if value is None else max(self._decimals, _decimals_of(value))
+        _, _, places = f"{value or 0:.{_MOST_DECIMALS}f}".rstrip("0").partition(".")
+        decimals = max(self._decimals, len(places))
         least = 10.0**-decimals
         low = self._low if self._above is None else self._above + least
         high = self._high if self._below is None else self._below - least
@@ -116,8 +111,8 @@ class NumberBox(DecimalBox):
 
     def stepBy(self, steps: int) -> None:  # noqa: N802 - Qt's name
         """Begin in the middle where nothing was set, not at the lower end."""
-        if self.read() is None and steps > 0 and self._first is not None:
-            self.setValue(self._first)
+        if self.read() is None and steps > 0 and self.first is not None:
+            self.setValue(self.first)
         else:
             super().stepBy(steps)
 
@@ -136,11 +131,6 @@ class NumberBox(DecimalBox):
         if self.optional and not (text or "").removesuffix(self.suffix()).strip():
             return self.specialValueText()
         return str(super().fixup(text) or "")
-
-
-def _decimals_of(value: float) -> int:
-    _, _, places = f"{value:.{_MOST_DECIMALS}f}".rstrip("0").partition(".")
-    return len(places)
 
 
 class TextLine(QLineEdit):
@@ -194,9 +184,7 @@ class Form(QWidget, Generic[Chosen]):
     folded : collection of str
         Groups that are folded at first.
     omitted : collection of str
-        Parameters that the form is silent about; they keep their values.
-    groups : sequence of str, optional
-        Groups that are shown; by default all.
+        Parameters without a control; they keep their values, and are named below the others where they are set.
 
     Attributes
     ----------
@@ -204,59 +192,41 @@ class Form(QWidget, Generic[Chosen]):
         Parameter -> its control.
     sections : dict
         Group -> the section of its controls.
-
-    Signals
-    -------
-    changed
-        A person changed a control; not for a `value` that was set.
     """
 
-    changed = Signal()
+    changed = Signal()  #: a person changed a control; not for a `value` that was set
 
-    def __init__(
-        self,
-        value: Chosen,
-        *,
-        folded: Collection[str] = (),
-        omitted: Collection[str] = (),
-        groups: Sequence[str] | None = None,
-        parent: QWidget | None = None,
-    ) -> None:
-        super().__init__(parent)
+    def __init__(self, value: Chosen, *, folded: Collection[str] = (), omitted: Collection[str] = ()) -> None:
+        super().__init__()
         self._type = type(value)
-        self._declared = {name: item for name, item in parameters_of(self._type).items() if name not in omitted}
+        self._declared = parameters_of(self._type)
         # What is chosen. Controls show it and are read only when they are turned, so that none can lose a value.
         self._values = tree(value)
         self.controls: dict[str, Control] = {}
         self.sections: dict[str, Section] = {}
         self._rows: dict[str, QFormLayout] = {}
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(2)
-        for group in dict.fromkeys(item.group for item in self._declared.values()) if groups is None else groups:
-            self.sections[group] = Section(group, self._page(group), folded=group in folded)
-            layout.addWidget(self.sections[group])
-        self.more = MoreRow()
-        self.more.reset.clicked.connect(self._reset_more)
-        layout.addWidget(self.more)
-        self._show()
-
-    def _page(self, group: str) -> QWidget:
-        page = QWidget()
-        rows = form(page)
-        rows.setContentsMargins(6, 0, 0, 6)
         for name, declared in self._declared.items():
-            if declared.group == group:
-                control = control_of(declared)
-                pass_wheel(control)
-                control.setObjectName(name)
-                control.show_value(self._values[name])
-                rows.addRow(declared.label, control)
-                for part in (control, rows.labelForField(control)):
-                    part.setToolTip(_tip(declared))
-                control.turned.connect(lambda *_, name=name: self._turn(name))
-                self.controls[name], self._rows[name] = control, rows
-        return page
+            if name in omitted:
+                continue
+            if declared.group not in self.sections:
+                page = QWidget()
+                form(page).setContentsMargins(6, 0, 0, 6)
+                self.sections[declared.group] = Section(declared.group, page, folded=declared.group in folded)
+            rows = self._rows[name] = self.sections[declared.group].content.layout()
+            control = self.controls[name] = control_of(declared)
+            pass_wheel(control)
+            control.setObjectName(name)
+            control.show_value(self._values[name])
+            control.turned.connect(lambda *_, name=name: self._turn(name))
+            rows.addRow(declared.label, control)
+            default = f" Default: {_NOT_SET}." if declared.default is None else ""
+            words = escape(f"{declared.description.replace('`', '')}{default}", quote=False)
+            for part in (control, rows.labelForField(control)):
+                part.setToolTip(f"<qt>{words}</qt>")  # on lines that are broken
+        self.more = Notice("Reset", "Set these back to their defaults")
+        self.more.button.clicked.connect(self._reset_more)
+        column(*self.sections.values(), self.more, page=self).layout().setSpacing(2)
+        self._show()
 
     @property
     def value(self) -> Chosen:
@@ -292,17 +262,18 @@ class Form(QWidget, Generic[Chosen]):
     def _show(self) -> None:
         for name, control in self.controls.items():
             value = self._values[name]
-            was_blocked = control.blockSignals(True)
-            if isinstance(control, NumberBox) and control.optional != self._can_be_none(name):
-                control.optional = self._can_be_none(name)
-                control.show_value(value)
-            if control.read() != value:  # one that is being written in stays as it is
-                control.show_value(value)
-            control.blockSignals(was_blocked)
+            with QSignalBlocker(control):
+                if isinstance(control, NumberBox) and control.optional != self._can_be_none(name):
+                    control.optional = self._can_be_none(name)
+                    control.show_value(value)
+                if control.read() != value:  # one that is being written in stays as it is
+                    control.show_value(value)
             self._rows[name].setRowVisible(control, self._matters(name))
         for group, section in self.sections.items():
             section.setVisible(any(self._declared[name].group == group and self._matters(name) for name in self._rows))
-        self.more.show_words([self._words(name) for name in self._not_shown()])
+        more = [(self._declared[name], self._values[name]) for name in self._not_shown()]
+        words = [f"{declared.label} = {value!r} {declared.unit}".rstrip() for declared, value in more]
+        self.more.say(f"Also set: {', '.join(words)}." if words else "")
 
     def _not_shown(self) -> list[str]:
         """Parameters that matter, but are at a value that no control shows."""
@@ -313,41 +284,11 @@ class Form(QWidget, Generic[Chosen]):
             and self._matters(name)
         ]
 
-    def _words(self, name: str) -> str:
-        declared = self._declared[name]
-        return f"{declared.label} = {self._values[name]!r} {declared.unit}".rstrip()
-
     def _reset_more(self) -> None:
         for name in self._not_shown():
             self._values[name] = self._declared[name].default
         self._show()
         self.changed.emit()
-
-
-def _tip(declared: Parameter) -> str:
-    """Help, range, unit and default, on lines that are broken."""
-    text = declared.description if declared.default is not None else f"{declared.description} Default: {_NOT_SET}."
-    return f"<qt>{escape(text.replace('`', ''), quote=False)}</qt>"
-
-
-class MoreRow(QWidget):
-    """Says which parameters are set that no control shows, and takes them back; hidden as long as there are none."""
-
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self.words = wrapped()
-        self.reset = QPushButton("Reset")
-        self.reset.setToolTip("Set these back to their defaults")
-        row = QHBoxLayout(self)
-        row.setContentsMargins(6, 0, 0, 0)
-        row.addWidget(self.words, 1)
-        row.addWidget(self.reset)
-        self.hide()
-
-    def show_words(self, words: list[str]) -> None:
-        """Name what is set."""
-        self.words.setText(f"Also set: {', '.join(words)}.")
-        self.setVisible(bool(words))
 
 
 class OutlinesForm(Form[Outlines]):
@@ -358,20 +299,15 @@ class OutlinesForm(Form[Outlines]):
     def show_image(self, *, rgb: bool, low: float, high: float, middle: float) -> None:
         """Fit the controls to an image: its color channels, and the range and a first guess of its thresholds.
 
-        What was chosen stays; only a threshold that is still the guess for another image becomes that for this one.
+        What was chosen stays; only a threshold that is needed and not set yet is guessed.
         """
         self._rgb = rgb
-        before = dict(self._values)
         for name, first in (("threshold", middle), ("low", (low + middle) / 2)):
             control = self.controls.get(name)
             if isinstance(control, NumberBox):
-                was_blocked = control.blockSignals(True)
-                if control.first is not None and self._values[name] == control.first:
-                    self._values[name] = None
-                control.set_ends(low, high, first)
-                control.blockSignals(was_blocked)
-                if before[name] is not None and self._values[name] is None:
-                    self._values[name] = control.first
+                with QSignalBlocker(control):
+                    control.set_ends(low, high, first)
+        before = dict(self._values)
         self._complete("method")
         self._show()
         if self._values != before:
@@ -407,61 +343,13 @@ class OutlinesForm(Form[Outlines]):
 
 
 class RecipeAndSettings(QWidget):
-    """The choices of a comparison from image to result: the form of a recipe above that of settings.
-
-    Parameters
-    ----------
-    recipe : Outlines
-    settings : Settings
-    folded, omitted : collections of str
-        As those of `Form`, of both.
-
-    Attributes
-    ----------
-    outlines_form : OutlinesForm
-    settings_form : Form
-    controls : dict
-        Parameter -> its control, of both.
-
-    Signals
-    -------
-    changed
-        A person changed a control.
-    """
-
-    changed = Signal()
+    """The choices of a comparison from image to result: the form of a recipe above that of settings."""
 
     def __init__(
-        self,
-        recipe: Outlines,
-        settings: Settings,
-        *,
-        folded: Collection[str] = (),
-        omitted: Collection[str] = (),
-        parent: QWidget | None = None,
+        self, recipe: Outlines, settings: Settings, *, folded: Collection[str] = (), omitted: Collection[str] = ()
     ) -> None:
-        super().__init__(parent)
+        super().__init__()
         self.outlines_form = OutlinesForm(recipe, folded=folded, omitted=omitted)
         self.settings_form = Form(settings, folded=folded, omitted=omitted)
         self.controls = {**self.outlines_form.controls, **self.settings_form.controls}
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(2)
-        for part in (self.outlines_form, self.settings_form):
-            layout.addWidget(part)
-            part.changed.connect(self.changed)
-
-    @property
-    def recipe(self) -> Outlines:
-        """The recipe as chosen; `ValueError` where it cannot be."""
-        return self.outlines_form.value
-
-    @property
-    def settings(self) -> Settings:
-        """The settings as chosen; `ValueError` where they cannot be."""
-        return self.settings_form.value
-
-    def show_choices(self, recipe: Outlines, settings: Settings) -> None:
-        """Show others, without `changed`."""
-        self.outlines_form.value = recipe
-        self.settings_form.value = settings
+        column(self.outlines_form, self.settings_form, page=self).layout().setSpacing(2)

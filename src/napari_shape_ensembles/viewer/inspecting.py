@@ -7,14 +7,14 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import pandas as pd
-from napari.layers import Layer, Shapes
+from napari.layers import Shapes
+from napari.utils import Colormap
 from numpy.typing import NDArray
 
 from ..comparison import Comparison, Settings, compare
 from ..comparison.display import MARK, simplified
 from ..inspection import Inspection, disagreement, inspect_curves
-from ..outlines import Ensemble, Outlines
+from ..outlines import Outlines
 from ..palette import EXCLUDED, RANKED
 from .choices import Choices
 from .chosen_layer import ChosenLayer
@@ -41,6 +41,8 @@ class InspectionTask(Task[Inspection]):
     ----------
     a, b : ChosenLayer
         The layers to inspect; B is optional.
+    question : str
+        One of `QUESTIONS`.
     curves : OwnLayers
         The layers of curves in the viewer, filled by score.
     excluded_curves : list of (N,) bool arrays
@@ -51,23 +53,20 @@ class InspectionTask(Task[Inspection]):
 
     def __init__(self, choices: Choices) -> None:
         super().__init__(choices)
-        self.a = ChosenLayer(choices.viewer, _offered)
-        self.b = ChosenLayer(choices.viewer, _offered, optional=True)
+        self.a, self.b = (
+            ChosenLayer(choices.viewer, lambda one: isinstance(one, ACCEPTED) and not is_own(one), optional=optional)
+            for optional in (False, True)
+        )
         self.curves = OwnLayers(choices.viewer)
         self.excluded_curves: list[NDArray[np.bool_]] = []
         self.again: Comparison | None = None
-        self._question = SUSPICIOUS
+        self.question = SUSPICIOUS
         for layer in (self.a, self.b):
             layer.changed.connect(self._sides_changed)
 
-    @property
-    def question(self) -> str:
-        """One of `QUESTIONS`."""
-        return self._question
-
-    @question.setter
-    def question(self, question: str) -> None:
-        self._question = question
+    def ask(self, question: str) -> None:
+        """Choose one of `QUESTIONS`."""
+        self.question = question
         self.changed.emit()
 
     # The run.
@@ -88,7 +87,7 @@ class InspectionTask(Task[Inspection]):
             return "Open an image, labels or shapes to inspect."
         if a == b:
             return "Choose two different layers, or none for B."
-        if self._question == AGREE and (b is None or isinstance(a, Shapes) or isinstance(b, Shapes)):
+        if self.question == AGREE and (b is None or isinstance(a, Shapes) or isinstance(b, Shapes)):
             return "Choose two labels layers (or images) of the same scene."
         return ""
 
@@ -98,13 +97,13 @@ class InspectionTask(Task[Inspection]):
 
     def more(self) -> dict[str, Any]:
         """The question."""
-        return {"the question": self._question}
+        return {"the question": self.question}
 
     def work(self, sources: Sources) -> "Callable[[], Inspected]":
         """Trace the curves and rank them."""
         recipe, settings = self.parts()
         both = tuple(itertools.chain(*sources))
-        return partial(inspected if self._question == SUSPICIOUS else disagreed, both, recipe, settings)
+        return partial(inspected if self.question == SUSPICIOUS else disagreed, both, recipe, settings)
 
     def arriving(self, outcome: Any) -> list[Turn]:
         """Put the curves into the viewer, one layer after another, in place of those before."""
@@ -112,20 +111,17 @@ class InspectionTask(Task[Inspection]):
 
     def take(self, outcome: "Inspected") -> list[Turn]:
         """Show the result of a run; nothing of it is excluded yet."""
-        return [partial(self._show, outcome.result)]
-
-    def _show(self, result: Inspection) -> None:
-        self._put(result)
-        self.excluded_curves = [np.zeros(len(ensemble), dtype=bool) for ensemble in result.ensembles]
+        self._put(outcome.result)
+        self.excluded_curves = [np.zeros(len(ensemble), dtype=bool) for ensemble in outcome.result.ensembles]
         self.again = None
+        return []
 
     def follow(self) -> None:
         """Keep in step with the layer list, and with the layers that the result rests on."""
-        followed = self._following
         super().follow()
-        if not followed:
-            self.a.follow()
-            self.b.follow()
+        for layer in (self.a, self.b):
+            if not layer.following:
+                layer.follow()
 
     def rest(self) -> None:
         """Listen to nothing, and stop what is under way."""
@@ -187,10 +183,6 @@ class InspectionTask(Task[Inspection]):
         layer.selected_data = {index}
 
 
-def _offered(layer: Layer) -> bool:
-    return isinstance(layer, ACCEPTED) and not is_own(layer)
-
-
 # In the background ---------------------------------------------------------------------------------------------
 
 
@@ -206,15 +198,11 @@ def inspected(sources: tuple[Source, ...], recipe: Outlines, settings: Settings)
     """Rank the curves of one or two layers by how suspicious they are."""
     ensembles = tuple(trace(source, recipe) for source in sources)
     pixels = tuple(float(np.sqrt(np.prod(source.scale))) for source in sources)
-    result = inspect_curves(ensembles, settings, pixels=pixels, frames=tuple(map(_frame, sources)))
+    frames = tuple(  # first and last corner of each image in its unit
+        None if one.kind == "shapes" else (np.array([[0, 0], one.data.shape[:2]]) - 0.5) * one.scale for one in sources
+    )
+    result = inspect_curves(ensembles, settings, pixels=pixels, frames=frames)
     return Inspected(result, inspected_layers(result, sources))
-
-
-def _frame(source: Source) -> Any:
-    """First and last corner of the image in its unit; none for shapes."""
-    if source.kind == "shapes":
-        return None
-    return (np.array([[0, 0], source.data.shape[:2]]) - 0.5) * source.scale
 
 
 def disagreed(sources: tuple[Source, ...], recipe: Outlines, settings: Settings) -> Inspected:
@@ -252,28 +240,24 @@ def inspected_layers(result: Inspection, sources: tuple[Source, ...]) -> list[Sh
         features = ensemble.features.assign(score=score, reasons="", excluded=False)
         listed = result.ranking[result.ranking["source"] == side]
         features.loc[listed["index"].to_numpy(), "reasons"] = listed["reasons"].to_numpy()
-        layers.append(_layer(source, ensemble, features, score_limits(result)[1]))
+        layer = Shapes(
+            simplified([curve / source.scale for curve in ensemble.curves]),
+            ndim=2,
+            shape_type="polygon",
+            name=f"{source.name} inspected",
+            features=features,
+            face_color="transparent",
+            edge_color=RANKED,
+            edge_width=0.5,
+            opacity=0.9,
+            metadata={MARK: {"highest score": score_limits(result)[1]}},
+            **source.placement,
+        )
+        layer.editable = False
+        claim(layer)
+        fill_by_score(layer)
+        layers.append(layer)
     return layers
-
-
-def _layer(source: Source, ensemble: Ensemble, features: pd.DataFrame, highest: float) -> Shapes:
-    layer = Shapes(
-        simplified([curve / source.scale for curve in ensemble.curves]),
-        ndim=2,
-        shape_type="polygon",
-        name=f"{source.name} inspected",
-        features=features,
-        face_color="transparent",
-        edge_color=RANKED,
-        edge_width=0.5,
-        opacity=0.9,
-        metadata={MARK: {"highest score": highest}},
-        **source.placement,
-    )
-    layer.editable = False
-    claim(layer)
-    fill_by_score(layer)
-    return layer
 
 
 def fill_by_score(layer: Shapes) -> None:
@@ -282,11 +266,4 @@ def fill_by_score(layer: Shapes) -> None:
     faces = SCORE.colormap.map(score / layer.metadata[MARK]["highest score"]).astype(float)
     faces[:, 3] = np.where((score > 0) & ~excluded, 0.6, 0)
     layer.face_color = faces
-    edges = np.array(layer.edge_color)
-    edges[:] = _rgba(RANKED)
-    edges[excluded] = _rgba(EXCLUDED)
-    layer.edge_color = edges
-
-
-def _rgba(color: str) -> NDArray[np.float64]:
-    return np.array([int(color[i : i + 2], 16) / 255 for i in (1, 3, 5)] + [1.0])
+    layer.edge_color = Colormap([RANKED, EXCLUDED]).map(excluded.astype(float))

@@ -1,11 +1,14 @@
-"""The choice of layers: of one layer, and of the two samples of a comparison."""
+"""The choice of layers: of one layer, and of the two samples of a comparison.
+
+The lists show a choice, and hand on what a person changes; nothing of it is kept here.
+"""
 
 import re
 from collections.abc import Sequence
 from itertools import takewhile
 
 from napari.layers import Layer
-from qtpy.QtCore import QEvent, QObject, Qt
+from qtpy.QtCore import QEvent, QObject, QSignalBlocker, Qt
 from qtpy.QtGui import QResizeEvent
 from qtpy.QtWidgets import (
     QCheckBox,
@@ -23,6 +26,7 @@ from .choices import Sides, by_name
 from .chosen_layer import ChosenLayer
 from .panels.fonts import with_label_font
 from .panels.widgets import NarrowList, once, tip, with_clear_boxes
+from .sides import LayersOfSides
 
 _LINES = 4
 _WIDTH = 110
@@ -32,22 +36,11 @@ _LAYER = Qt.ItemDataRole.UserRole
 
 
 class LayerChoice(NarrowList):
-    """A list to choose one layer from.
+    """A list to choose one layer from; with words for "no layer", where that is a choice, listed first."""
 
-    It shows the choice, and hands on what a person changes; nothing of it is kept here.
-
-    Parameters
-    ----------
-    layer : ChosenLayer
-    tooltip : str
-    nothing : str
-        Words for "no layer", listed first; empty where a layer has to be chosen.
-    """
-
-    def __init__(self, layer: ChosenLayer, tooltip: str, *, nothing: str = "", parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, layer: ChosenLayer, tooltip: str, *, nothing: str = "") -> None:
+        super().__init__(tooltip)
         self._layer, self._nothing = layer, nothing
-        self.setToolTip(tooltip)
         self.currentIndexChanged.connect(lambda _: layer.choose(self.currentData()))
 
     def refresh(self) -> None:
@@ -56,10 +49,7 @@ class LayerChoice(NarrowList):
 
 
 class SidesChoice(QWidget):
-    """Two lists to choose A and B from, or to tick several layers in, and a button that swaps them.
-
-    It shows the choice, and hands on what a person changes; nothing of it is kept here.
-    """
+    """Two lists to choose A and B from, or to tick several layers in, and a button that swaps them."""
 
     def __init__(self, sides: Sides, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -84,13 +74,12 @@ class SidesChoice(QWidget):
     def refresh(self) -> None:
         """Show what is chosen now."""
         several = self._sides.several
-        was_blocked = self.several.blockSignals(True)
-        self.several.setChecked(several)
-        self.several.blockSignals(was_blocked)
-        self.groups.setVisible(several)
-        self.pair.setVisible(not several)
-        (self.groups if several else self.pair).refresh()
-        (self.pair if several else self.groups).clear()
+        with QSignalBlocker(self.several):
+            self.several.setChecked(several)
+        offered, chosen = self._sides.offered(), self._sides.chosen()
+        for lists, shown in ((self.groups, several), (self.pair, not several)):
+            lists.setVisible(shown)
+            lists.show_layers(*((offered, chosen) if shown else ([], ((), ()))))  # what is hidden holds no layer
 
 
 class PairLists(QWidget):
@@ -99,47 +88,40 @@ class PairLists(QWidget):
     def __init__(self, sides: Sides, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._sides = sides
-        self.a, self.b = NarrowList(), NarrowList()
+        self.a, self.b = (
+            NarrowList(f"Image, labels or shapes whose outlines are sample {side}.") for side in ("A", "B")
+        )
         grid = QGridLayout(self)
         grid.setContentsMargins(0, 0, 0, 0)
         grid.setColumnStretch(1, 1)
         for row, (name, combo) in enumerate((("A", self.a), ("B", self.b))):
-            combo.setToolTip(f"Image, labels or shapes whose outlines are sample {name}.")
             grid.addWidget(QLabel(f"<b>{name}</b>"), row, 0)
             grid.addWidget(combo, row, 1)
-            combo.currentIndexChanged.connect(lambda _: sides.choose(*self._shown()))
+            combo.currentIndexChanged.connect(self._choose)
 
     def chosen(self) -> tuple[Layer | None, Layer | None]:
         """What is shown as A and as B."""
         return self.a.currentData(), self.b.currentData()
 
-    def _shown(self) -> list[list[Layer]]:
-        return [[] if layer is None else [layer] for layer in self.chosen()]
+    def _choose(self) -> None:
+        self._sides.choose(*([] if layer is None else [layer] for layer in self.chosen()))
 
-    def refresh(self) -> None:
+    def show_layers(self, offered: list[Layer], sides: LayersOfSides) -> None:
         """List the layers of now."""
-        offered = self._sides.offered()
-        for combo, side in zip((self.a, self.b), self._sides.chosen(), strict=True):
+        for combo, side in zip((self.a, self.b), sides, strict=True):
             _fill(combo, offered, next(iter(side), None))
 
-    def clear(self) -> None:
-        """Let go of all layers."""
-        for combo in (self.a, self.b):
-            _fill(combo, [], None)
 
-
-def _fill(combo: QComboBox, layers: list[Layer], chosen: Layer | None, nothing: str = "") -> None:
+def _fill(combo: QComboBox, layers: Sequence[Layer], chosen: Layer | None, nothing: str = "") -> None:
     """List layers by their names, unless they are listed already: a list must not change under its own signal."""
     entries = [*([(nothing, None)] if nothing else []), *((layer.name, layer) for layer in layers)]
     listed = [(combo.itemText(row), combo.itemData(row)) for row in range(combo.count())]
-    if listed == entries and combo.currentData() == chosen:
-        return
-    was_blocked = combo.blockSignals(True)
-    combo.clear()
-    for name, layer in entries:
-        combo.addItem(name, layer)
-    combo.setCurrentIndex(next((row for row, (_, layer) in enumerate(entries) if layer == chosen), -1))
-    combo.blockSignals(was_blocked)
+    if listed != entries or combo.currentData() != chosen:
+        with QSignalBlocker(combo):
+            combo.clear()
+            for name, layer in entries:
+                combo.addItem(name, layer)
+            combo.setCurrentIndex(next((row for row, (_, layer) in enumerate(entries) if layer == chosen), -1))
 
 
 class TickLists(QWidget):
@@ -147,14 +129,13 @@ class TickLists(QWidget):
 
     def __init__(self, sides: Sides, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self._sides = sides
-        self.a, self.b = _ticked_list("A"), _ticked_list("B")
+        self.a, self.b = TickList("A"), TickList("B")
         self._headings = QLabel("<b>A</b>"), QLabel("<b>B</b>")
         self._grid = QGridLayout(self)
         self._grid.setContentsMargins(0, 0, 0, 0)
         self._later = once(self, self._fit)
         for group in (self.a, self.b):
-            group.itemChanged.connect(lambda _: sides.tick(_ticked(self.a), _ticked(self.b)))
+            group.itemChanged.connect(lambda _: sides.tick(self.a.ticked(), self.b.ticked()))
         self._arrange(stacked=False)
         self.a.installEventFilter(self)
 
@@ -175,10 +156,9 @@ class TickLists(QWidget):
         shown = names if widest <= self.width() - self._headings[0].width() - _GAP else what_differs(names)
         for group in (self.a, self.b):
             group.setFixedHeight(_LINES * (metrics.height() + 8))
-            was_blocked = group.blockSignals(True)
-            for row in range(min(group.count(), len(shown))):
-                group.item(row).setText(shown[row])
-            group.blockSignals(was_blocked)
+            with QSignalBlocker(group):
+                for row in range(min(group.count(), len(shown))):
+                    group.item(row).setText(shown[row])
 
     def resizeEvent(self, event: QResizeEvent | None) -> None:  # noqa: N802 - Qt's name
         """Names need more lines, or fewer."""
@@ -191,51 +171,45 @@ class TickLists(QWidget):
             self._later.start()
         return super().eventFilter(watched, event)
 
-    def refresh(self) -> None:
+    def show_layers(self, offered: list[Layer], sides: LayersOfSides) -> None:
         """List the layers of now."""
-        for group, ticked in zip((self.a, self.b), self._sides.chosen(), strict=True):
-            _list(group, by_name(self._sides.offered()), ticked)
+        for group, ticked in zip((self.a, self.b), sides, strict=True):
+            group.show_layers(by_name(offered), ticked)
         self._later.start()
 
-    def clear(self) -> None:
-        """Let go of all layers."""
-        for group in (self.a, self.b):
-            _list(group, (), ())
 
+class TickList(QListWidget):
+    """Layers, with a tick for each that belongs to a sample."""
 
-def _ticked_list(side: str) -> QListWidget:
-    group = QListWidget()
-    with_label_font(group)
-    with_clear_boxes(group)
-    group.setToolTip(f"Layers of sample {side}: tick one or more.")
-    group.setAccessibleName(f"Layers of sample {side}")
-    group.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
-    group.setMinimumWidth(_WIDTH)
-    group.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-    group.setTextElideMode(Qt.TextElideMode.ElideMiddle)
-    return group
+    def __init__(self, side: str) -> None:
+        super().__init__()
+        with_label_font(self)
+        with_clear_boxes(self)
+        self.setToolTip(f"Layers of sample {side}: tick one or more.")
+        self.setAccessibleName(f"Layers of sample {side}")
+        self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
+        self.setMinimumWidth(_WIDTH)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.setTextElideMode(Qt.TextElideMode.ElideMiddle)
 
+    def ticked(self) -> list[Layer]:
+        """The layers with a tick."""
+        items = map(self.item, range(self.count()))
+        return [item.data(_LAYER) for item in items if item.checkState() == Qt.CheckState.Checked]
 
-def _list(group: QListWidget, layers: Sequence[Layer], ticked: Sequence[Layer]) -> None:
-    """List layers with their ticks, unless they are listed so already."""
-    listed = [group.item(row).data(_LAYER) for row in range(group.count())]
-    names = [group.item(row).toolTip() for row in range(group.count())]
-    if listed == list(layers) and names == [tip(layer.name) for layer in layers] and set(_ticked(group)) == set(ticked):
-        return
-    was_blocked = group.blockSignals(True)
-    group.clear()
-    for layer in layers:
-        group.addItem(_item(layer, layer in ticked))
-    group.blockSignals(was_blocked)
-
-
-def _item(layer: Layer, ticked: bool) -> QListWidgetItem:
-    item = QListWidgetItem(layer.name)
-    item.setToolTip(tip(layer.name))
-    item.setFlags(item.flags() | Qt.ItemFlag.ItemIsUserCheckable)
-    item.setCheckState(Qt.CheckState.Checked if ticked else Qt.CheckState.Unchecked)
-    item.setData(_LAYER, layer)
-    return item
+    def show_layers(self, layers: Sequence[Layer], ticked: Sequence[Layer]) -> None:
+        """List layers with their ticks, unless they are listed so already."""
+        items = map(self.item, range(self.count()))
+        listed = [(item.data(_LAYER), item.toolTip()) for item in items]
+        if listed == [(layer, tip(layer.name)) for layer in layers] and set(self.ticked()) == set(ticked):
+            return
+        with QSignalBlocker(self):
+            self.clear()
+            for layer in layers:
+                item = QListWidgetItem(layer.name, self)
+                item.setToolTip(tip(layer.name))
+                item.setCheckState(Qt.CheckState.Checked if layer in ticked else Qt.CheckState.Unchecked)
+                item.setData(_LAYER, layer)
 
 
 def what_differs(names: Sequence[str]) -> list[str]:
@@ -249,11 +223,5 @@ def what_differs(names: Sequence[str]) -> list[str]:
 
 def _common_words(names: Sequence[str]) -> str:
     """What all names begin with, up to the end of a word."""
-    low, high = min(names, default=""), max(names, default="")
-    alike = takewhile(lambda pair: pair[0] == pair[1], zip(low, high, strict=False))
-    return _PART_OF_WORD.sub("", "".join(letter for letter, _ in alike))
-
-
-def _ticked(group: QListWidget) -> list[Layer]:
-    items = [group.item(row) for row in range(group.count())]
-    return [item.data(_LAYER) for item in items if item.checkState() == Qt.CheckState.Checked]
+    pairs = zip(min(names, default=""), max(names, default=""), strict=False)
+    return _PART_OF_WORD.sub("", "".join(one for one, _ in takewhile(lambda pair: pair[0] == pair[1], pairs)))

@@ -41,20 +41,12 @@ def pair_layers(pair: SamplePair) -> list[LayerData]:
     elif kind == "curves":
         kind, look, data = "shapes", _SHAPES, (_Curves(pair.a), _Curves(pair.b))
     step = (1 + _GAP) * pair.width * pair.pixel_size
+    place = {"scale": (pair.pixel_size,) * 2, "units": (pair.unit,) * 2}
+    metadata = {"source": pair.source, "licence": pair.licence}
+    named = zip(data, pair.names, (0, step), strict=True)
     return [
-        (
-            side,
-            {
-                "name": name,
-                "scale": (pair.pixel_size, pair.pixel_size),
-                "units": (pair.unit, pair.unit),
-                "translate": (0, place * step),
-                "metadata": {"source": pair.source, "licence": pair.licence},
-                **look,
-            },
-            kind,
-        )
-        for place, (side, name) in enumerate(zip(data, pair.names, strict=True))
+        (side, {"name": name, "translate": (0, left), "metadata": dict(metadata), **place, **look}, kind)
+        for side, name, left in named
     ]
 
 

@@ -5,7 +5,7 @@ exact preview follows.
 """
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -17,7 +17,7 @@ from napari.utils.colormaps import Colormap
 from numpy.typing import NDArray
 from psygnal import Signal
 
-from ..outlines import TILINGS, Ensemble, Outlines
+from ..outlines import TILINGS, Ensemble, Outlines, counted
 from ..outlines.extract import AT_BORDER, too_small
 from ..outlines.segment import NEIGHBOURS
 from ..palette import OUTLINE
@@ -51,6 +51,8 @@ class SegmentationTask(Task[list[Ensemble]]):
         The image to segment.
     source : Source or None
         What it shows.
+    live : bool
+        Whether previews are shown.
     all_planes : bool
         Whether every plane of a stack is segmented, or the displayed one.
     preview : Preview or None
@@ -58,31 +60,19 @@ class SegmentationTask(Task[list[Ensemble]]):
         Why there is no preview.
     result : list of Ensemble
         The outlines of every plane, as they were added to the viewer.
-
-    Signals
-    -------
-    copied
-        `source` is another, or the image has changed.
-    drafted
-        A preview at lower resolution is shown.
-    previewed
-        The exact preview of the present recipe is shown, or the reason why there is none.
     """
 
-    copied = Signal()
-    drafted = Signal()
-    previewed = Signal()
+    copied = Signal()  #: `source` is another, or the image has changed
+    previewed = Signal()  #: the exact preview of the present recipe is shown, or the reason why there is none
 
     def __init__(self, choices: Choices) -> None:
         super().__init__(choices)
-        self.image = ChosenLayer(choices.viewer, _can_be_segmented)
+        self.image = ChosenLayer(choices.viewer, lambda layer: isinstance(layer, Image) and not is_own(layer))
         self.source: Source | None = None
-        self.all_planes = False
+        self.live, self.all_planes = True, False
         self.preview: Preview | None = None
-        self.preview_error = ""
+        self.preview_error = self._copy_error = ""
         self.previewer = Runner()
-        self._live = True
-        self._copy_error = ""
         self._listened: Layer | None = None
         self._previewed = choices.recipe
         self._lines: Image | None = None
@@ -111,41 +101,33 @@ class SegmentationTask(Task[list[Ensemble]]):
 
     def follow(self) -> None:
         """Keep in step with the image and the sliders, and show a preview."""
-        followed = self._following
         super().follow()
-        if not followed:
-            self._sliders("connect")
+        if not self.image.following:
             self.image.follow()
 
     def rest(self) -> None:
         """Listen to nothing, stop what is under way, and take the preview away."""
-        followed = self._following
         super().rest()
-        if followed:
-            self._sliders("disconnect")
+        if self.image.following:
             self.image.rest()
             self._listen_to(None)
             self.source, self._copy_error = None, ""
             self._asked.stop()
             self._clear_preview()
 
-    def _sliders(self, change: str) -> None:
-        events = self.choices.viewer.dims.events
-        for event in (events.current_step, events.order):
-            getattr(event, change)(self._copy)
-
     def _choose_image(self) -> None:
-        """Copy another image, and copy it again whenever it changes."""
         chosen = self.image.chosen()
         if self._following and chosen is not self._listened:
             self._listen_to(chosen)
             self._copy()
 
     def _listen_to(self, image: Layer | None) -> None:
+        """Copy an image again whenever it changes or a slider is moved, and no other one."""
+        sliders = self.choices.viewer.dims.events
         for layer, change in ((self._listened, "disconnect"), (image, "connect")):
             if layer is not None:
-                for name in _TOLD:
-                    getattr(getattr(layer.events, name), change)(self._copy)
+                for event in (sliders.current_step, sliders.order, *(getattr(layer.events, name) for name in _TOLD)):
+                    getattr(event, change)(self._copy)
         self._listened = image
 
     def _copy(self, event: object = None) -> None:
@@ -161,14 +143,9 @@ class SegmentationTask(Task[list[Ensemble]]):
 
     # The preview.
 
-    @property
-    def live(self) -> bool:
-        """Whether a preview is shown."""
-        return self._live
-
-    @live.setter
-    def live(self, live: bool) -> None:
-        self._live = live
+    def show_live(self, live: bool) -> None:
+        """Show previews, or none."""
+        self.live = live
         self.ask()
 
     def ask(self) -> None:
@@ -185,7 +162,7 @@ class SegmentationTask(Task[list[Ensemble]]):
             self.ask()
 
     def _start_preview(self) -> None:
-        if self.source is None or not self._live:
+        if self.source is None or not self.live:
             self._clear_preview()
             self.changed.emit()
         else:
@@ -194,7 +171,6 @@ class SegmentationTask(Task[list[Ensemble]]):
     def _take_draft(self, step: Progress) -> None:
         if isinstance(step.result, Preview):
             self._show_preview(step.result)
-            self.drafted.emit()
 
     def _take_preview(self, outcome: "Preview | Failure") -> None:
         if isinstance(outcome, Failure):
@@ -217,7 +193,9 @@ class SegmentationTask(Task[list[Ensemble]]):
             self._lines.data = preview.lines
         else:
             selected = set(layers.selection)
-            self._lines = _preview_layer(preview, self.source)
+            look = {"colormap": _COLORS, "contrast_limits": (0, 2), "blending": "translucent"}
+            self._lines = Image(preview.lines, name="segmentation preview", **look, **self.source.placement)
+            claim(self._lines)
             layers.append(self._lines)
             layers.selection = selected
         self.changed.emit()
@@ -237,10 +215,9 @@ class SegmentationTask(Task[list[Ensemble]]):
     def work(self, sources: Sources) -> "Callable[[], Committed]":
         """Segment and trace the displayed plane, or every plane of the stack."""
         assert self._next is not None
-        recipe = self._next.recipe
-        source = sources[0][0]
-        stacks = [layer for layer in self._next.there() if self.all_planes and layer.ndim > 2]
-        return partial(committed, Batch.of_stack(stacks[0], source) if stacks else Batch.of_plane(source), recipe)
+        recipe, source = self._next.recipe, sources[0][0]
+        stack = next((layer for layer in self._next.there() if self.all_planes and layer.ndim > 2), None)
+        return partial(committed, source, recipe, *(() if stack is None else planes_of(stack)))
 
     def arriving(self, outcome: Any) -> list[Turn]:
         """Put both layers into the viewer, in place of the preview."""
@@ -253,7 +230,7 @@ class SegmentationTask(Task[list[Ensemble]]):
         """Keep the outlines; the layers belong to the user."""
         return [partial(self._put, outcome.ensembles), partial(self.say, outcome.account())]
 
-    def say(self, words: str) -> None:
+    def say(self, words: str, _: str = "") -> None:
         """Say something beside the result."""
         self.message = words
         self.changed.emit()
@@ -261,10 +238,6 @@ class SegmentationTask(Task[list[Ensemble]]):
     def changed_since(self) -> list[str]:
         """Nothing: what was added to the viewer is not renewed."""
         return []
-
-
-def _can_be_segmented(layer: Layer) -> bool:
-    return isinstance(layer, Image) and not is_own(layer)
 
 
 def grey_levels(source: Source) -> dict[str, Any]:
@@ -277,46 +250,30 @@ def grey_levels(source: Source) -> dict[str, Any]:
     return {"rgb": rgb, "low": low, "high": high, "middle": min(middle, high)}
 
 
-# Preview -------------------------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True, eq=False)
 class Preview:
-    """A segmentation to be looked at.
+    """A segmentation to be looked at."""
 
-    Attributes
-    ----------
-    lines : (rows, columns) uint8 array
-        1 along the outlines of objects kept, 2 (dotted) along those left out.
-    diameters : (N,) array
-        Equivalent diameters of the objects kept, in `unit`.
-    unit : str
-    left_out : dict of str to int
-    draft : bool
-        Found at a lower resolution.
-    """
-
-    lines: NDArray[np.uint8]
-    diameters: NDArray[np.float64]
+    lines: NDArray[np.uint8]  #: (rows, columns), 1 along the outlines of objects kept, 2 (dotted) along those left out
+    diameters: NDArray[np.float64]  #: (N,) equivalent diameters of the objects kept, in `unit`
     unit: str
     left_out: dict[str, int]
-    draft: bool
+    draft: bool  #: found at a lower resolution
 
 
 def previews(source: Source, recipe: Outlines) -> Preview:
     """Return the exact preview; of what is large or takes long, a draft is reported first."""
     rows, columns = source.data.shape[:2]
-    if max(rows, columns) > (_DRAFT if _takes_long(recipe) else _AT_ONCE):
+    slow = recipe.background, recipe.opening, recipe.closing, recipe.split_touching != "none"
+    takes_long = recipe.method in TILINGS or any(slow)
+    if max(rows, columns) > (_DRAFT if takes_long else _AT_ONCE):
         factor = int(np.ceil(max(rows, columns) / _DRAFT))
         coarse = recipe.at_resolution(1 / factor).labels(reduced(source.data, factor))
-        draft = preview_of(_enlarged(coarse, factor, (rows, columns)), source, recipe, draft=True)
-        report("segmenting", result=draft)
+        large = coarse.repeat(factor, axis=0).repeat(factor, axis=1)
+        rest = [(0, max(side - length, 0)) for side, length in zip((rows, columns), large.shape, strict=True)]
+        labels = np.pad(large, rest, mode="edge")[:rows, :columns]
+        report("segmenting", result=preview_of(labels, source, recipe, draft=True))
     return preview_of(recipe.labels(source.data), source, recipe)
-
-
-def _takes_long(recipe: Outlines) -> bool:
-    slow = recipe.background, recipe.opening, recipe.closing, recipe.split_touching != "none"
-    return recipe.method in TILINGS or any(slow)
 
 
 def reduced(image: NDArray[Any], factor: int) -> NDArray[Any]:
@@ -329,95 +286,35 @@ def reduced(image: NDArray[Any], factor: int) -> NDArray[Any]:
     return means.astype(image.dtype) if image.ndim == 3 and image.dtype == np.uint8 else means
 
 
-def _enlarged(labels: LabelImage, factor: int, shape: tuple[int, int]) -> LabelImage:
-    large = labels.repeat(factor, axis=0).repeat(factor, axis=1)
-    rest = [(0, max(side - length, 0)) for side, length in zip(shape, large.shape, strict=True)]
-    return np.pad(large, rest, mode="edge")[: shape[0], : shape[1]]
-
-
 def preview_of(labels: LabelImage, source: Source, recipe: Outlines, *, draft: bool = False) -> Preview:
     """Tell the objects that would become curves from those that would be left out."""
     sizes = np.bincount(labels.ravel())
-    small = sizes < recipe.min_area
-    cut = np.zeros(len(sizes), dtype=bool)
-    cut[[*labels[0], *labels[-1], *labels[:, 0], *labels[:, -1]]] = not recipe.keep_border
-    small[0] = cut[0] = False
     exists = sizes > 0
     exists[0] = False
-    out = exists & (small | cut)
-    counts = Counter({too_small(recipe.min_area): int((exists & small).sum()), AT_BORDER: int((out & ~small).sum())})
-    left_out = {reason: count for reason, count in counts.items() if count}
-    areas = sizes[exists & ~out] * np.prod(source.scale)
-    return Preview(_lines(labels, out), np.sqrt(4 * areas / np.pi), source.unit, left_out, draft)
-
-
-def _lines(labels: LabelImage, left_out: NDArray[np.bool_]) -> NDArray[np.uint8]:
-    """Pixels on both sides of every step between two labels; dotted where only objects left out are beside it."""
-    kept = np.zeros(labels.shape, dtype=bool)
-    dotted = np.zeros(labels.shape, dtype=bool)
-    is_kept = ~left_out
-    is_kept[0] = False
+    small = exists & (sizes < recipe.min_area)
+    cut = np.zeros(len(sizes), dtype=bool)
+    cut[[*labels[0], *labels[-1], *labels[:, 0], *labels[:, -1]]] = not recipe.keep_border
+    out = small | (exists & cut)
+    kept = exists & ~out
+    counts = {too_small(recipe.min_area): int(small.sum()), AT_BORDER: int((out & ~small).sum())}
+    # Pixels on both sides of every step between two labels; dotted where only objects left out are beside it.
+    solid, dotted = np.zeros(labels.shape, dtype=bool), np.zeros(labels.shape, dtype=bool)
     for here, there in NEIGHBOURS:
         rows, columns = np.nonzero(labels[here] != labels[there])
         one, other = labels[here][rows, columns], labels[there][rows, columns]
-        for lines, marks in ((kept, is_kept), (dotted, left_out)):
+        for lines, marks in ((solid, kept), (dotted, out)):
             beside = marks[one] | marks[other]
             for side in (here, there):
                 lines[side][rows[beside], columns[beside]] = True
     rows, columns = np.nonzero(dotted)
-    gap = (rows + columns) % 6 >= 3
-    dotted[rows[gap], columns[gap]] = False
-    return np.where(kept, _KEPT, _LEFT_OUT * dotted).astype(np.uint8)
-
-
-def _preview_layer(preview: Preview, source: Source) -> Image:
-    layer = Image(
-        preview.lines,
-        name="segmentation preview",
-        colormap=_COLORS,
-        contrast_limits=(0, 2),
-        blending="translucent",
-        **source.placement,
+    dotted[rows, columns] = (rows + columns) % 6 < 3
+    return Preview(
+        np.where(solid, _KEPT, _LEFT_OUT * dotted).astype(np.uint8),
+        np.sqrt(4 * sizes[kept] * np.prod(source.scale) / np.pi),
+        source.unit,
+        {reason: count for reason, count in counts.items() if count},
+        draft,
     )
-    claim(layer)
-    return layer
-
-
-# Labels and outlines -------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Batch:
-    """The planes of one layer that are segmented together.
-
-    Attributes
-    ----------
-    source : Source
-        The displayed plane, and the name, scale and unit of all.
-    data : array
-        Along the axes that are not displayed, then rows and columns.
-    shape : tuple of int
-        Sizes of the axes that are not displayed; () for a single plane.
-    placement : dict
-        Arguments that put a new layer where the image is.
-    """
-
-    source: Source
-    data: Any
-    shape: tuple[int, ...]
-    placement: dict[str, Any]
-
-    @classmethod
-    def of_plane(cls, source: Source) -> "Batch":
-        """The displayed plane alone."""
-        return cls(source, source.data, (), source.placement)
-
-    @classmethod
-    def of_stack(cls, layer: Layer, source: Source) -> "Batch":
-        """Every plane of a stack, in time or depth, independently; rows and columns have to be the last axes."""
-        data = layer.data[0] if layer.multiscale else layer.data
-        placement = {"scale": layer.scale, "translate": layer.translate, "units": layer.units}
-        return cls(source, data, data.shape[: layer.ndim - 2], placement)
 
 
 @dataclass(frozen=True, eq=False)
@@ -433,61 +330,68 @@ class Committed:
         left_out: Counter[str] = Counter()
         for ensemble in self.ensembles:
             left_out.update(ensemble.dropped)
-        made = f"{sum(map(len, self.ensembles))} outlines made."
+        made = f"{counted(sum(map(len, self.ensembles)), 'outline')} made."
         return "\n".join([made, *(f"{count} left out: {reason}" for reason, count in left_out.items())])
 
 
-def committed(batch: Batch, recipe: Outlines) -> Committed:
-    """Segment and trace every plane, and make the layers."""
-    places = list(np.ndindex(*batch.shape))
+def planes_of(stack: Layer) -> tuple[Any, dict[str, Any]]:
+    """All planes of a stack, whose last two axes are rows and columns; and what puts a new layer where it is."""
+    data = stack.data[0] if stack.multiscale else stack.data
+    return data, {"scale": stack.scale, "translate": stack.translate, "units": stack.units}
+
+
+def committed(
+    source: Source, recipe: Outlines, data: Any = None, placement: Mapping[str, Any] | None = None
+) -> Committed:
+    """Segment and trace the plane of a source, or every plane of other data independently, and make the layers.
+
+    Parameters
+    ----------
+    source : Source
+    recipe : Outlines
+    data, placement : array and mapping, optional
+        As `planes_of` returns them.
+
+    Raises
+    ------
+    ValueError
+        For a plane that cannot be segmented, naming it.
+    """
+    placement = source.placement if placement is None else placement
+    data = source.data if data is None else data
+    shape = data.shape[: len(placement["scale"]) - 2]
+    places = list(np.ndindex(*shape))
     total = 2 * len(places) + 1
-    sheets: list[LabelImage] = []
-    ensembles: list[Ensemble] = []
+    sheets, ensembles, outlines, tables = [], [], [], []
     for index, place in enumerate(places):
-        name = f"{batch.source.name}{' plane ' if place else ''}{', '.join(map(str, place))}"
+        name = f"{source.name}{' plane ' if place else ''}{', '.join(map(str, place))}"
         try:
             with as_part(2 * index, total, f"segmenting {name}: "):
-                sheets.append(recipe.labels(np.asarray(batch.data[place])))
+                sheets.append(recipe.labels(np.asarray(data[place])))
             report(f"tracing {name}", 2 * index + 1, total)
-            ensembles.append(
-                recipe.trace(
-                    sheets[-1], scale=tuple(batch.source.scale), unit=batch.source.unit, name=batch.source.name
-                )
-            )
+            found = recipe.trace(sheets[-1], scale=tuple(source.scale), unit=source.unit, name=source.name)
         except ValueError as error:
             raise ValueError(f"{name}: {error}") from error
+        ensembles.append(found)
+        for curve in found.curves:
+            above = np.broadcast_to(place, (len(curve), len(place)))
+            outlines.append(np.concatenate([above, curve / source.scale], axis=1))
+        axes = {f"plane {axis}": there for axis, there in enumerate(place)}
+        tables.append(found.features.assign(**axes, excluded=False))
     report("making layers", total - 1, total)
     metadata = {"segmentation": recipe.changed()}
-    labels = Labels(
-        np.reshape(sheets, (*batch.shape, *sheets[0].shape)).astype(np.int32),
-        name=f"{batch.source.name} labels",
-        metadata=metadata,
-        opacity=0.3,
-        **batch.placement,
-    )
-    return Committed(labels, _outlines_layer(batch, places, ensembles, metadata), ensembles)
-
-
-def _outlines_layer(
-    batch: Batch, places: list[tuple[int, ...]], ensembles: list[Ensemble], metadata: dict[str, Any]
-) -> Shapes:
-    """The outlines with their measures, each on its plane."""
-    outlines, tables = [], []
-    for place, ensemble in zip(places, ensembles, strict=True):
-        for curve in ensemble.curves:
-            pixels = curve / batch.source.scale
-            outlines.append(np.concatenate([np.broadcast_to(place, (len(curve), len(place))), pixels], axis=1))
-        axes = {f"plane {axis}": index for axis, index in enumerate(place)}
-        tables.append(ensemble.features.assign(**axes, excluded=False))
-    return Shapes(
+    labels = np.reshape(sheets, (*shape, *sheets[0].shape)).astype(np.int32)
+    curves = Shapes(
         outlines or None,
-        ndim=2 + len(batch.shape),
+        ndim=2 + len(shape),
         shape_type="polygon",
-        name=f"{batch.source.name} outlines",
+        name=f"{source.name} outlines",
         features=pd.concat(tables, ignore_index=True) if outlines else None,
         face_color="transparent",
         edge_color=OUTLINE,
         edge_width=1.0,
-        metadata=metadata | {"unit": batch.source.unit},
-        **batch.placement,
+        metadata=metadata | {"unit": source.unit},
+        **placement,
     )
+    named = {"name": f"{source.name} labels", "metadata": metadata, "opacity": 0.3}
+    return Committed(Labels(labels, **named, **placement), curves, ensembles)

@@ -2,7 +2,7 @@
 
 from abc import abstractmethod
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
 from typing import Any, ClassVar, TypeVar
@@ -18,12 +18,10 @@ from ..studies import DecisionLandscape, SmoothingStudy, decision_landscape, smo
 from ..studies.ranges import LANDSCAPE, SMOOTHING, numbers
 from .basis import Basis
 from .choices import Choices
-from .inputs import Source
 from .sides import Excluded, LayersOfSides, Sources, trace_sides
 from .task import CANCELLED, Task
 
 Study = TypeVar("Study", bound=DecisionLandscape | SmoothingStudy)
-Chosen = TypeVar("Chosen", Outlines, Settings)
 
 #: The tests that can be drawn, and words for them.
 TESTS = {
@@ -41,24 +39,13 @@ _MOST = 500  # numbers of a range that a plot can tell apart
 
 @dataclass(frozen=True)
 class Range:
-    """Numbers that a study sweeps.
-
-    Attributes
-    ----------
-    label : str
-    default : str
-        As a person writes it.
-    help : str
-    least : int
-    whole : bool
-        Whether only whole numbers make sense.
-    """
+    """Numbers that a study sweeps."""
 
     label: str
-    default: str
+    default: str  #: as a person writes it
     help: str
     least: int
-    whole: bool = True
+    whole: bool = True  #: only whole numbers make sense
 
     def read(self, text: str) -> Sequence[float]:
         """The numbers written, whole ones as such; a ValueError says what is wrong with them."""
@@ -73,8 +60,6 @@ class StudyTask(Task[Study]):
     ----------
     ranges : mapping of str to Range
         What is swept.
-    swept : tuple of str
-        Choices of the recipe and the settings that play no part, as the study sweeps them.
     texts : dict of str to str
         The ranges as they are written.
     test : str
@@ -82,7 +67,6 @@ class StudyTask(Task[Study]):
     """
 
     ranges: ClassVar[Mapping[str, Range]]
-    swept: ClassVar[tuple[str, ...]]
 
     def __init__(self, choices: Choices) -> None:
         super().__init__(choices)
@@ -91,20 +75,18 @@ class StudyTask(Task[Study]):
         self._before: tuple[Study | None, Basis | None] = (None, None)
 
     @abstractmethod
-    def work(self, sources: Sources) -> Callable[[], Study]:
-        """The study, from copies of the layers."""
+    def load(self, place: Any) -> None:
+        """Choose the settings of a place of the result."""
 
     def write(self, name: str, text: str) -> None:
         """Write a range; what cannot be read is said by `why_not`."""
-        if text != self.texts[name]:
-            self.texts[name] = text
-            self.changed.emit()
+        self.texts[name] = text
+        self.changed.emit()
 
     def draw(self, test: str) -> None:
         """Choose the test that is drawn."""
-        if test != self.test:
-            self.test = test
-            self.changed.emit()
+        self.test = test
+        self.changed.emit()
 
     @property
     def drawn(self) -> str:
@@ -114,15 +96,20 @@ class StudyTask(Task[Study]):
 
     def values(self) -> dict[str, Any]:
         """The numbers written; a ValueError says which cannot be read."""
-        return {name: swept.read(self.texts[name]) for name, swept in self.ranges.items()}
+        found = {}
+        for name, swept in self.ranges.items():
+            try:
+                found[name] = swept.read(self.texts[name])
+            except ValueError as error:
+                raise ValueError(f"{swept.label}: {error}.") from error
+        return found
 
     def why_not(self) -> str:
         """Why the study cannot be run; empty when it can."""
-        for name, swept in self.ranges.items():
-            try:
-                swept.read(self.texts[name])
-            except ValueError as error:
-                return f"{swept.label}: {error}."
+        try:
+            self.values()
+        except ValueError as error:
+            return str(error)
         return self.choices.sides.why_not()
 
     def layers(self) -> LayersOfSides:
@@ -130,8 +117,8 @@ class StudyTask(Task[Study]):
         return self.choices.sides.chosen()
 
     def parts(self) -> tuple[Outlines, Settings]:
-        """The recipe and the settings, with what is swept at its defaults."""
-        return _at_defaults(self.choices.recipe, self.swept), _at_defaults(self.choices.settings, self.swept)
+        """The recipe and the settings, with what is swept at its defaults, so that it makes no difference."""
+        return self.choices.recipe, replace(self.choices.settings, landmarks=Settings.landmarks, rank=Settings.rank)
 
     def more(self) -> dict[str, Hashable]:
         """The ranges."""
@@ -174,16 +161,9 @@ class StudyTask(Task[Study]):
         return self.result.summary()
 
 
-def _at_defaults(chosen: Chosen, names: Sequence[str]) -> Chosen:
-    """Some of the choices set to their defaults, so that they make no difference."""
-    defaults: dict[str, Any] = {field.name: field.default for field in fields(chosen) if field.name in names}
-    return replace(chosen, **defaults)
-
-
 class LandscapeTask(StudyTask[DecisionLandscape]):
     """How the answer depends on the rank and the number of landmarks."""
 
-    swept = ("landmarks", "rank")
     ranges: ClassVar = {
         "ranks": Range("Ranks", LANDSCAPE["ranks"], _RANKS, least=1),
         "landmarks": Range("Landmarks", LANDSCAPE["landmarks"], _LANDMARKS, least=20),
@@ -194,9 +174,10 @@ class LandscapeTask(StudyTask[DecisionLandscape]):
         assert self._next is not None
         return partial(landscape_of, sources, *self.parts(), self._next.excluded, **self.values())
 
-    def load(self, i: int, j: int) -> None:
+    def load(self, place: tuple[int, int]) -> None:
         """Choose the settings of a cell, by its places among the numbers of landmarks and the ranks."""
         assert self.result is not None
+        i, j = place
         self.choices.settings = self.result.settings_at(self.result.landmarks[i], self.result.ranks[j])
 
 
@@ -209,7 +190,6 @@ class SmoothingTask(StudyTask[SmoothingStudy]):
         All objects of an image are smoothed together, as one mask.
     """
 
-    swept = ("landmarks", "rank", "outline_smoothing", "smoothing_unit")
     ranges: ClassVar = {
         "sigmas": Range("Smoothing σ (px)", SMOOTHING["sigmas"], "Gaussian σ in pixels.", least=0, whole=False),
         "ranks": Range("Ranks", SMOOTHING["ranks"], _RANKS, least=1),
@@ -222,9 +202,14 @@ class SmoothingTask(StudyTask[SmoothingStudy]):
 
     def set_merge(self, merge: bool) -> None:
         """Smooth each image as a whole, or each object by itself."""
-        if merge != self.merge:
-            self.merge = merge
-            self.changed.emit()
+        self.merge = merge
+        self.changed.emit()
+
+    def parts(self) -> tuple[Outlines, Settings]:
+        """The recipe and the settings, with what is swept at its defaults."""
+        recipe, settings = super().parts()
+        sigma, unit = Outlines.outline_smoothing, Outlines.smoothing_unit
+        return replace(recipe, outline_smoothing=sigma, smoothing_unit=unit), settings
 
     def why_not(self) -> str:
         """Why the study cannot be run; empty when it can."""
@@ -253,10 +238,10 @@ class SmoothingTask(StudyTask[SmoothingStudy]):
         recipe = self.choices.recipe
         return recipe.outline_smoothing if recipe.smoothing_unit == "pixel" else None
 
-    def load(self, index: int) -> None:
+    def load(self, place: int) -> None:
         """Choose one of the σ."""
         assert self.result is not None
-        sigma = float(self.result.sigmas[index])
+        sigma = float(self.result.sigmas[place])
         self.choices.recipe = replace(self.choices.recipe, outline_smoothing=sigma, smoothing_unit="pixel")
 
 
@@ -274,46 +259,29 @@ def landscape_of(
 def smoothing_of(
     sources: Sources, recipe: Outlines, settings: Settings, *, merge: bool, **ranges: Any
 ) -> SmoothingStudy:
-    """Segment the copied images of two samples, then sweep the smoothing of their outlines."""
-    recipe = of_one_pixel_size(recipe, list(chain(*sources)))
-    a, b = ([labels_of(source, recipe) for source in side] for side in sources)
-    if merge:
-        a, b = ([labels > 0 for labels in side] for side in (a, b))
-    return smoothing_study(a, b, settings=settings, outlines=recipe, **ranges)
-
-
-def of_one_pixel_size(recipe: Outlines, sources: Sequence[Source]) -> Outlines:
-    """The recipe with the pixel size of all images.
+    """Segment the copied images of two samples, then sweep the smoothing of their outlines.
 
     Raises
     ------
     ValueError
-        Where their pixel sizes differ: a σ in pixels would then mean different lengths.
+        Where an image cannot be segmented, naming it; and where the pixel sizes of the images differ: a σ in pixels
+        would then mean different lengths.
     """
-    if recipe.pixel_size is not None:
-        return recipe
-    first = sources[0]
-    for source in sources:
-        if source.unit != first.unit or not np.allclose(source.scale, first.scale):
+    first = sources[0][0]
+    for source in chain(*sources):
+        if recipe.pixel_size is None and (source.unit != first.unit or not np.allclose(source.scale, first.scale)):
             sizes = ", ".join(f"{s.name}: {s.scale[0]:g} × {s.scale[1]:g} {s.unit}" for s in (first, source))
             raise ValueError(
                 f"The pixel sizes differ ({sizes}): a σ in pixels would not be the same smoothing for both."
             )
-    return replace(recipe, pixel_size=(float(first.scale[0]), float(first.scale[1])), unit=first.unit)
-
-
-def labels_of(source: Source, recipe: Outlines) -> NDArray[Any]:
-    """The labels of a copied layer, found by the recipe where it is an image.
-
-    Raises
-    ------
-    ValueError
-        When the image cannot be segmented, naming it.
-    """
-    if source.kind == "labels":
-        return np.asarray(source.data)
-    report(f"segmenting {source.name}")
-    try:
-        return recipe.labels(source.data)
-    except ValueError as error:
-        raise ValueError(f"{source.name}: {error}") from error
+    if recipe.pixel_size is None:
+        recipe = replace(recipe, pixel_size=(float(first.scale[0]), float(first.scale[1])), unit=first.unit)
+    found: tuple[list[NDArray[Any]], list[NDArray[Any]]] = ([], [])
+    for source, labels in ((source, labels) for side, labels in zip(sources, found, strict=True) for source in side):
+        report(f"segmenting {source.name}")
+        try:
+            labels.append(source.data if source.kind == "labels" else recipe.labels(source.data))
+        except ValueError as error:
+            raise ValueError(f"{source.name}: {error}") from error
+    a, b = ([labels > 0 for labels in side] if merge else side for side in found)
+    return smoothing_study(a, b, settings=settings, outlines=recipe, **ranges)

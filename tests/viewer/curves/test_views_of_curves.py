@@ -6,9 +6,9 @@ from qtpy.QtCore import QPoint, Qt
 
 from docks import press
 from napari_shape_ensembles.viewer.curves.card import CurveCard
-from napari_shape_ensembles.viewer.curves.explorer import CurveExplorer, columns_of, table_of
 from napari_shape_ensembles.viewer.curves.scatter import ScatterPlot
 from napari_shape_ensembles.viewer.curves.selection import CurveSelection
+from napari_shape_ensembles.viewer.curves.window import CurveExplorer, columns_of, table_of
 
 
 @pytest.fixture
@@ -85,7 +85,7 @@ def test_the_card_of_a_curve_has_its_numbers_its_outline_and_the_mean(explorer, 
     text = explorer.card.numbers.text()
     assert text.startswith("<b>B</b> two &lt;b&gt;, curve 2<br>")
     assert f"area: {comparison.b.features['area'].iloc[2]:.4g} µm²" in text
-    curve, mean = explorer.card.outline.shapes()
+    curve, mean = explorer.card.outline.outlines
     assert (curve.side, curve.dashed) == ("B", False)
     assert (mean.side, mean.dashed) == ("", True)
 

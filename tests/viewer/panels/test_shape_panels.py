@@ -66,18 +66,18 @@ def test_nothing_is_drawn_until_there_are_places(qtbot):
     qtbot.addWidget(explorer)
     explorer.sliders[0].setValue(4)
     explorer.tabs.setCurrentIndex(2)
-    assert explorer.shape() is None
-    assert explorer.canvas.shapes() == ()
+    assert explorer.shape is None
+    assert explorer.canvas.outlines == ()
 
 
 def test_every_page_draws_its_own_shape_on_what_it_is_compared_with(explorer):
     for page, (name, behind) in enumerate((("mean of all curves", 1), ("mean of A → mean of B", 2), ("A · 100", 1))):
         explorer.tabs.setCurrentIndex(page)
-        *others, shape = explorer.canvas.shapes()
-        assert explorer.shape()[1].startswith(name)
+        *others, shape = explorer.canvas.outlines
+        assert explorer.shape[1].startswith(name)
         assert len(others) == behind
         assert all(outline.dashed for outline in others)
-        np.testing.assert_array_equal(shape.curve, explorer.shape()[0])
+        np.testing.assert_array_equal(shape.curve, explorer.shape[0])
 
 
 def test_a_path_chosen_anew_starts_there(explorer, comparison):
@@ -86,16 +86,16 @@ def test_a_path_chosen_anew_starts_there(explorer, comparison):
     assert explorer.ends[0].currentText() == f"B · {comparison.b.ids[1]}"
     places = ShapePlaces(comparison)
     expected = places.draw(places.curve(31)[0])
-    np.testing.assert_allclose(explorer.shape()[0], expected, atol=1e-9)
+    np.testing.assert_allclose(explorer.shape[0], expected, atol=1e-9)
 
 
 def test_modes_are_chosen_for_the_first_sliders_and_add_up(explorer):
     explorer.choose_modes([6, 6])
     for slider in explorer.sliders[:2]:
         slider.setValue(10)
-    assert explorer.shape()[1] == "mode 7 +2.0 sd"
+    assert explorer.shape[1] == "mode 7 +2.0 sd"
     explorer.reset.click()
-    assert explorer.shape()[1] == "mean of all curves"
+    assert explorer.shape[1] == "mean of all curves"
 
 
 def test_another_comparison_replaces_all_choices(explorer, comparison):
@@ -104,7 +104,7 @@ def test_another_comparison_replaces_all_choices(explorer, comparison):
     explorer.set_places(ShapePlaces(comparison))
     assert explorer.curve.currentIndex() == 0
     assert explorer.rank.value() == explorer.rank.maximum() == 20
-    assert explorer.shape()[1] == "A · 100, rank 20"
+    assert explorer.shape[1] == "A · 100, rank 20"
 
 
 def test_the_button_asks_for_the_curve_that_is_selected(explorer, qtbot):
@@ -129,7 +129,7 @@ def test_a_mode_chosen_is_drawn_and_told(panel, qtbot):
         panel.table.selectRow(3)
     assert told.args == [panel.table.mode()]
     assert f"Mode {panel.table.mode() + 1} " in panel.mode_words.text()
-    assert [outline.dashed for outline in panel.mode_canvas.shapes()] == [True, False, False]
+    assert [outline.dashed for outline in panel.mode_canvas.outlines] == [True, False, False]
 
 
 def test_a_cleared_panel_shows_nothing(panel):

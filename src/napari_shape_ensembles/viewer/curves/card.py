@@ -6,13 +6,13 @@ import numpy as np
 from numpy.typing import NDArray
 from qtpy.QtCore import QSize, Signal
 from qtpy.QtGui import QResizeEvent
-from qtpy.QtWidgets import QGridLayout, QLabel, QVBoxLayout, QWidget
+from qtpy.QtWidgets import QGridLayout, QLabel, QWidget
 
 from ...comparison import Comparison
 from ...explanation.single_curves import aligned, mean_outline, nearest_curves
 from ..color_features import COLOR_FEATURES
 from ..panels.shape_canvas import OutlineButton, ShapeCanvas, StyledOutline, radius
-from ..panels.widgets import button, emptied, wrapped
+from ..panels.widgets import button, column, emptied, wrapped
 
 Index = NDArray[np.int64]
 
@@ -21,18 +21,10 @@ _LONG = 80  # letters
 
 
 class CurveCard(QWidget):
-    """Shows one curve, or says how to pick one.
+    """Shows one curve, or says how to pick one."""
 
-    Signals
-    -------
-    picked : array of one pooled row
-        A neighbour was clicked.
-    excluded : int
-        The curve of this pooled row is to be excluded, or included again.
-    """
-
-    picked = Signal(object)
-    excluded = Signal(int)
+    picked = Signal(object)  #: array of one pooled row: a neighbour was clicked
+    excluded = Signal(int)  #: int: the curve of this pooled row is to be excluded, or included again
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -47,11 +39,8 @@ class CurveCard(QWidget):
         self.exclude.clicked.connect(lambda: self.excluded.emit(self.row))
         self._nearest = QGridLayout()
         self._nearest.setHorizontalSpacing(_GAP)
-        layout = QVBoxLayout(self)
-        for part in (self.numbers, self.outline, self.exclude, QLabel("Nearest in A, and in B")):
-            layout.addWidget(part)
-        layout.addLayout(self._nearest)
-        layout.addStretch(1)
+        parts = self.numbers, self.outline, self.exclude, QLabel("Nearest in A, and in B"), self._nearest
+        column(*parts, page=self, margins=(9, 9, 9, 9)).layout().addStretch(1)
         self.buttons: list[OutlineButton] = []
 
     def show_curve(self, result: Comparison, rows: Index, excluded: frozenset[int]) -> None:
@@ -66,23 +55,26 @@ class CurveCard(QWidget):
             self.numbers.setText(several)
             self.outline.show_shapes([])
         else:
-            self.numbers.setText(_numbers(result, self.row))
-            self._show_outlines(result)
-
-    def _show_outlines(self, result: Comparison) -> None:
-        rows = np.concatenate([[self.row], *nearest_curves(result, self.row)])
-        sides = np.where(rows < len(result.a), "A", "B").tolist()
-        outlines, mean = aligned(result, rows), mean_outline(result)
-        self.outline.set_scale(1.05 * radius([outlines[0], mean]), result.a.unit)
-        self.outline.show_shapes(
-            [StyledOutline(outlines[0], sides[0], filled=True), StyledOutline(mean, dashed=True, width=1.0)]
-        )
-        reach = radius(outlines)
-        for row, side, outline in list(zip(rows.tolist(), sides, outlines, strict=True))[1:]:
-            nearest = OutlineButton(row, side, outline, reach)
-            nearest.clicked.connect(lambda _=False, row=row: self.picked.emit(np.array([row])))
-            self.buttons.append(nearest)
-        self._arrange()
+            side, name = ("A", result.a.name) if self.row < len(result.a) else ("B", result.b.name)
+            if len(name) > _LONG:  # as that of several images together
+                name = f"{name[: _LONG // 2]}…{name[-_LONG // 2 :]}"
+            lines = [f"<b>{side}</b> {escape(name)}, curve {escape(str(result.distances['id'].iloc[self.row]))}"]
+            for feature in COLOR_FEATURES.values():
+                if feature.numeric:
+                    value, unit = feature.values(result)[self.row], escape(feature.unit(result))
+                    lines.append(f"{feature.label}: {value:.4g} {unit}".strip())
+            self.numbers.setText("<br>".join(lines))
+            rows = np.concatenate([[self.row], *nearest_curves(result, self.row)])
+            outlines, mean = aligned(result, rows), mean_outline(result)
+            reach = radius(outlines)
+            for row, outline in list(zip(rows.tolist(), outlines, strict=True))[1:]:
+                nearest = OutlineButton(row, "A" if row < len(result.a) else "B", outline, reach)
+                nearest.clicked.connect(lambda _=False, row=row: self.picked.emit(np.array([row])))
+                self.buttons.append(nearest)
+            self._arrange()
+            own = StyledOutline(outlines[0], side, filled=True)
+            self.outline.set_scale(1.05 * radius([outlines[0], mean]), result.a.unit)
+            self.outline.show_shapes([own, StyledOutline(mean, dashed=True, width=1.0)])
 
     def _arrange(self) -> None:
         """The nearest in A beside those in B, or above them."""
@@ -101,17 +93,3 @@ class CurveCard(QWidget):
         """Put the nearest where there is room."""
         super().resizeEvent(event)
         self._arrange()
-
-
-def _numbers(result: Comparison, row: int) -> str:
-    """The curve's side, image, id and numbers with their units."""
-    side, name = ("A", result.a.name) if row < len(result.a) else ("B", result.b.name)
-    if len(name) > _LONG:  # as that of several images together
-        name = f"{name[: _LONG // 2]}…{name[-_LONG // 2 :]}"
-    lines = [f"<b>{side}</b> {escape(name)}, curve {escape(str(result.distances['id'].iloc[row]))}"]
-    lines += [
-        f"{feature.label}: {feature.values(result)[row]:.4g} {escape(feature.unit(result))}".strip()
-        for feature in COLOR_FEATURES.values()
-        if feature.numeric
-    ]
-    return "<br>".join(lines)

@@ -14,15 +14,9 @@ _SIZE, _GAP = 72, 24
 
 
 class CurveGallery(QWidget):
-    """A above B: the most typical and the most unusual curves, aligned and at one scale.
+    """A above B: the most typical and the most unusual curves, aligned and at one scale."""
 
-    Signals
-    -------
-    picked : array of one pooled row
-        An outline was clicked.
-    """
-
-    picked = Signal(object)
+    picked = Signal(object)  #: array of one pooled row: an outline was clicked
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)

@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 from qtpy.QtCore import QEvent, QPointF, QRectF, QSize, Qt, Signal
-from qtpy.QtGui import QColor, QMouseEvent, QPainter, QPaintEvent, QPen, QPixmap, QPolygonF, QResizeEvent
+from qtpy.QtGui import QColor, QMouseEvent, QPainter, QPainterPath, QPaintEvent, QPen, QPixmap, QPolygonF, QResizeEvent
 from qtpy.QtWidgets import QWidget
 from skimage.measure import points_in_poly
 
@@ -21,15 +21,9 @@ _SIGN = 12  # pixels that a mark takes in the legend
 
 
 class ScatterPlot(Drawing):
-    """Points to look at, to click, and to draw a lasso around.
+    """Points to look at, to click, and to draw a lasso around."""
 
-    Signals
-    -------
-    picked : array of pooled rows
-        By a click or a lasso; Shift adds to what is picked.
-    """
-
-    picked = Signal(object)
+    picked = Signal(object)  #: array of pooled rows: by a click or a lasso; Shift adds to what is picked
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -83,8 +77,6 @@ class ScatterPlot(Drawing):
         a, b = (f"{side} {name}".strip() for side, name in zip("AB", self._sides, strict=True))
         return elided(self.fontMetrics(), a, room), elided(self.fontMetrics(), b, room)
 
-    # Mouse -----------------------------------------------------------------------------------------------------
-
     def mousePressEvent(self, event: QMouseEvent) -> None:  # noqa: N802 - Qt's name
         """Begin a lasso, or a click."""
         self._lasso = [event.position()]
@@ -101,22 +93,15 @@ class ScatterPlot(Drawing):
             return
         lasso = np.array([(point.x(), point.y()) for point in [*self._lasso, event.position()]])
         self._lasso = []
-        rows = self._inside(lasso) if np.ptp(lasso, axis=0).max() > _REACH else self._nearest(lasso[-1])
+        if np.ptp(lasso, axis=0).max() > _REACH:
+            rows = np.flatnonzero(points_in_poly(np.nan_to_num(self.places(), nan=-1e6), lasso))
+        else:
+            distance = np.nan_to_num(np.linalg.norm(self.places() - lasso[-1], axis=1), nan=np.inf)
+            rows = np.argsort(distance)[:1][np.sort(distance)[:1] <= _REACH]
         if event.modifiers() & Qt.KeyboardModifier.ShiftModifier:
             rows = np.union1d(self.rows, rows)
         self.picked.emit(rows)
         self.update()
-
-    def _inside(self, lasso: Real) -> Index:
-        return np.flatnonzero(points_in_poly(np.nan_to_num(self.places(), nan=-1e6), lasso))
-
-    def _nearest(self, place: Real) -> Index:
-        distance = np.linalg.norm(self.places() - place, axis=1)
-        if not len(distance) or not np.nanmin(distance) <= _REACH:
-            return np.empty(0, dtype=np.int64)
-        return np.array([np.nanargmin(distance)])
-
-    # Painting --------------------------------------------------------------------------------------------------
 
     def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802 - Qt's name
         """Draw anew at another size."""
@@ -135,32 +120,19 @@ class ScatterPlot(Drawing):
         painter.drawPixmap(0, 0, self._picture)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         ink = self.palette().windowText().color()
-        ring = _stamp(self.devicePixelRatioF(), pen=QPen(ink, 2), size=_RING)
-        _put(painter, ring, self.places()[self.rows[self.rows < len(self.points)]])
+        _put(painter, _circle(_RING), self.places()[self.rows[self.rows < len(self.points)]], QPen(ink, 2))
         painter.setPen(QPen(ink, 1, Qt.PenStyle.DashLine))
         painter.drawPolyline(QPolygonF(self._lasso))
         painter.end()
 
     def _painted(self) -> QPixmap:
-        ratio = self.devicePixelRatioF()
-        picture = _blank(self.size(), ratio)
+        metrics = self.fontMetrics()
+        picture = _blank(self.size(), self.devicePixelRatioF())
         painter = QPainter(picture)
         painter.setFont(self.font())  # a picture does not know what it is shown on
-        self._paint_axes(painter)
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        stamps = _stamp(ratio, QColor(COLOR_A)), _stamp(ratio, QColor(COLOR_B), corners=True)
-        self._paint_legend(painter, stamps)
-        places = self.places()
-        for stamp, side in zip(stamps, (places[: self._first], places[self._first :]), strict=True):
-            _put(painter, stamp, side[np.isfinite(side).all(axis=1)])
-        painter.end()
-        return picture
-
-    def _paint_axes(self, painter: QPainter) -> None:
-        box, metrics = self._box(), self.fontMetrics()
-        line = metrics.height() + 2
+        ink, box, line = self.palette().windowText().color(), self._box(), metrics.height() + 2
         (left, bottom), (right, top) = (tuple(f"{value:.2g}" for value in ends) for ends in self.span())
-        painter.setPen(self.palette().windowText().color())
+        painter.setPen(ink)
         painter.drawLine(box.bottomLeft(), box.bottomRight())
         painter.drawLine(box.bottomLeft(), box.topLeft())
         room = box.width() - 2 * max(metrics.horizontalAdvance(f"{end}  ") for end in (left, right))
@@ -171,43 +143,42 @@ class ScatterPlot(Drawing):
         painter.rotate(-90)
         paint_labels(painter, QRectF(0, 8, box.height(), line), (bottom, "", top))
         painter.resetTransform()
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        triangle = QPainterPath(QPointF(0, -_RADIUS))
+        for x in (_RADIUS, -_RADIUS):
+            triangle.lineTo(x, _RADIUS)
+        places, key = self.places(), 2.0  # where the next name of the legend begins
+        sides = places[: self._first], places[self._first :]
+        looks = (_circle(_RADIUS), COLOR_A), (triangle, COLOR_B)
+        for (mark, color), side, words in zip(looks, sides, self.legend(), strict=True):
+            painter.setPen(ink)
+            painter.drawText(QRectF(key + _SIGN, 0, self.width() / 2, line), Qt.AlignmentFlag.AlignLeft, words)
+            finite = side[np.isfinite(side).all(axis=1)]
+            legend = [(key + _RADIUS + 1, metrics.height() / 2 + 1)]
+            _put(painter, mark, np.concatenate([legend, finite]), QPen(Qt.PenStyle.NoPen), QColor(color))
+            key += 2 * _SIGN + metrics.horizontalAdvance(words)
+        painter.end()
+        return picture
 
-    def _paint_legend(self, painter: QPainter, stamps: tuple[QPixmap, QPixmap]) -> None:
-        line, left = self.fontMetrics().height(), 2.0
-        for stamp, words in zip(stamps, self.legend(), strict=True):
-            _put(painter, stamp, np.array([[left + _RADIUS + 1, line / 2 + 1]]))
-            painter.drawText(QRectF(left + _SIGN, 0, self.width() / 2, line + 2), Qt.AlignmentFlag.AlignLeft, words)
-            left += 2 * _SIGN + self.fontMetrics().horizontalAdvance(words)
+
+def _circle(radius: float) -> QPainterPath:
+    path = QPainterPath()
+    path.addEllipse(QPointF(0, 0), radius, radius)
+    return path
 
 
-def _put(painter: QPainter, stamp: QPixmap, places: Real) -> None:
-    """Draw a mark at each of many places."""
+def _put(painter: QPainter, mark: QPainterPath, places: Real, pen: QPen, fill: QColor | None = None) -> None:
+    """Draw a mark at each of many places: painted once, put down thousands of times."""
+    stamp = _blank(QSize(int(2 * _STAMP), int(2 * _STAMP)), painter.device().devicePixelRatioF())
+    once = QPainter(stamp)
+    once.setRenderHint(QPainter.RenderHint.Antialiasing)
+    once.translate(_STAMP, _STAMP)
+    once.setPen(pen)
+    once.setBrush(Qt.BrushStyle.NoBrush if fill is None else fill)
+    once.drawPath(mark)
+    once.end()
     for x, y in (places - _STAMP).tolist():
         painter.drawPixmap(QPointF(x, y), stamp)
-
-
-def _stamp(
-    ratio: float,
-    brush: QColor | None = None,
-    *,
-    pen: QPen | None = None,
-    size: float = _RADIUS,
-    corners: bool = False,
-) -> QPixmap:
-    """A mark, round or three-cornered: drawn once, put down thousands of times."""
-    stamp = _blank(QSize(int(2 * _STAMP), int(2 * _STAMP)), ratio)
-    painter = QPainter(stamp)
-    painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-    painter.setPen(pen or QPen(Qt.PenStyle.NoPen))
-    if brush is not None:
-        painter.setBrush(brush)
-    painter.translate(_STAMP, _STAMP)
-    if corners:
-        painter.drawPolygon(QPolygonF([QPointF(0, -size), QPointF(size, size), QPointF(-size, size)]))
-    else:
-        painter.drawEllipse(QPointF(0, 0), size, size)
-    painter.end()
-    return stamp
 
 
 def _blank(size: QSize, ratio: float) -> QPixmap:

@@ -16,15 +16,9 @@ Index = NDArray[np.int64]
 
 
 class CurveSelection:
-    """The pooled rows picked, A's first; sorted.
+    """The pooled rows picked, A's first; sorted."""
 
-    Signals
-    -------
-    changed
-        Other curves are picked.
-    """
-
-    changed = Signal()
+    changed = Signal()  #: other curves are picked
 
     def __init__(self) -> None:
         self.rows: Index = np.empty(0, dtype=np.int64)
@@ -99,24 +93,19 @@ class LayerLink:
 
     def _row_at(self, position: Iterable[float]) -> int | None:
         """The topmost visible curve at a place of the viewer; in a grid only of the layers shown there."""
+        viewer = self._viewer()
         for layer, start in reversed(self._alive()):
-            if layer.visible and self._shown_there(layer):
+            if viewer is not None and layer.visible and _in_sight(viewer, layer):
                 index = layer.get_value(position, world=True)
                 if index is not None and index[0] is not None:
                     return int(index[0]) + start
         return None
 
-    def _shown_there(self, layer: Shapes) -> bool:
-        viewer = self._viewer()
-        if viewer is None:
-            return False
-        grid = getattr(viewer, "canvas", viewer).grid
-        if not grid.enabled:
-            return True
-        place = grid.position(viewer.layers.index(layer), _grid_layers(viewer, grid))
-        return tuple(getattr(viewer.cursor, "viewbox", None) or place) == tuple(place)
 
-
-def _grid_layers(viewer: ViewerModel, grid: Any) -> Any:
-    """What `grid.position` asks for: the layers, in older napari their number."""
-    return viewer.layers if hasattr(grid, "iter_viewboxes") and hasattr(viewer, "canvas") else len(viewer.layers)
+def _in_sight(viewer: ViewerModel, layer: Shapes) -> bool:
+    """Whether a layer is in the cell of the grid below the cursor, or there is no grid."""
+    grid = getattr(viewer, "canvas", viewer).grid
+    # What `position` asks for: the layers, in older napari their number.
+    several = viewer.layers if hasattr(grid, "iter_viewboxes") and hasattr(viewer, "canvas") else len(viewer.layers)
+    place = tuple(grid.position(viewer.layers.index(layer), several))
+    return not grid.enabled or tuple(getattr(viewer.cursor, "viewbox", None) or place) == place

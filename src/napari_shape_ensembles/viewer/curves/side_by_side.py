@@ -10,15 +10,9 @@ from psygnal import Signal
 
 
 class SideBySide:
-    """Each image with its curves beside the others, A's first, in the viewer's grid: pan and zoom go together there.
+    """Each image with its curves beside the others, A's first, in the viewer's grid: pan and zoom go together there."""
 
-    Signals
-    -------
-    left
-        The grid was switched off by other means.
-    """
-
-    left = Signal()
+    left = Signal()  #: the grid was switched off by other means
 
     def __init__(self, viewer: ViewerModel) -> None:
         self._layers = viewer.layers

@@ -5,15 +5,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from qtpy.QtCore import (
-    QAbstractTableModel,
-    QEvent,
-    QItemSelection,
-    QItemSelectionModel,
-    QModelIndex,
-    Qt,
-    Signal,
-)
+from qtpy.QtCore import QAbstractTableModel, QEvent, QItemSelection, QItemSelectionModel, QModelIndex, Qt, Signal
 from qtpy.QtWidgets import QAbstractItemView, QTableView, QWidget
 
 from ..panels.fonts import with_label_font
@@ -59,12 +51,8 @@ class CurveTableModel(QAbstractTableModel):
         self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole
     ) -> Any:
         """Name of a column."""
-        if (
-            role in (Qt.ItemDataRole.DisplayRole, Qt.ItemDataRole.ToolTipRole)
-            and orientation == Qt.Orientation.Horizontal
-        ):
-            return str(self._frame.columns[section])
-        return None
+        told = role in (Qt.ItemDataRole.DisplayRole, Qt.ItemDataRole.ToolTipRole)
+        return str(self._frame.columns[section]) if told and orientation == Qt.Orientation.Horizontal else None
 
     def sort(self, column: int, order: Qt.SortOrder = Qt.SortOrder.AscendingOrder) -> None:
         """Sort by a column; curves of equal values keep their order."""
@@ -77,15 +65,9 @@ class CurveTableModel(QAbstractTableModel):
 
 
 class CurveTableView(QTableView):
-    """Shows the table; rows are picked whole.
+    """Shows the table; rows are picked whole."""
 
-    Signals
-    -------
-    picked : array of pooled rows
-        By a person, not by `mark`.
-    """
-
-    picked = Signal(object)
+    picked = Signal(object)  #: array of pooled rows: by a person, not by `mark`
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -96,18 +78,14 @@ class CurveTableView(QTableView):
         self.setSortingEnabled(True)
         self.sortByColumn(-1, Qt.SortOrder.AscendingOrder)
         self.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
-        self._arrange_headings()
-        self.setToolTip("All curves of both images. Click a heading to sort, rows to pick curves.")
-        self.curves.layoutChanged.connect(lambda: self.mark(self._rows))
-        self._rows: Index = np.empty(0, dtype=np.int64)
-        self.selectionModel().selectionChanged.connect(self._tell)
-
-    def _arrange_headings(self) -> None:
-        """Long names in several lines; no numbers at the side."""
         self.verticalHeader().hide()
         alignment = Qt.AlignmentFlag(Qt.AlignmentFlag.AlignCenter | Qt.TextFlag.TextWordWrap)
         self.horizontalHeader().setDefaultAlignment(alignment)
         self._fit_headings()
+        self.setToolTip("All curves of both images. Click a heading to sort, rows to pick curves.")
+        self.curves.layoutChanged.connect(lambda: self.mark(self._rows))
+        self._rows: Index = np.empty(0, dtype=np.int64)
+        self.selectionModel().selectionChanged.connect(self._tell)
 
     def _fit_headings(self) -> None:
         line = self.fontMetrics().height()

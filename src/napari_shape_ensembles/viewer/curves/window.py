@@ -1,16 +1,106 @@
-"""Opens the window *Curves* on the result of a comparison, and keeps it in step with that."""
+"""The window *Curves*: scatter plot, table and gallery of the curves of a result, and the card of the one picked."""
 
 from typing import Any
 
+import numpy as np
+import pandas as pd
 from napari.components import ViewerModel
+from numpy.typing import NDArray
 from qtpy.compat import isalive
+from qtpy.QtCore import QSignalBlocker, Signal
+from qtpy.QtWidgets import QFrame, QScrollArea, QTabWidget, QWidget
 
+from ...comparison import Comparison
+from ..color_features import COLOR_FEATURES
 from ..comparing import ComparisonTask
-from .explorer import CurveExplorer
+from ..panels.widgets import NarrowList, ScrollColumn, buddy_label, column, row
+from .card import CurveCard
+from .gallery import CurveGallery
+from .scatter import ScatterPlot
+from .selection import CurveSelection
+from .table import CurveTableView
+
+Real = NDArray[np.float64]
+
+_COORDINATES = 6  # of undulation that can be put on an axis
+
+
+class CurveExplorer(QWidget):
+    """All views of the curves of one result, on one selection."""
+
+    excluded = Signal(int)  #: int: the curve of this pooled row is to be excluded, or included again
+
+    def __init__(self, selection: CurveSelection, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.selection = selection
+        self._result: Comparison | None = None
+        self._excluded: frozenset[int] = frozenset()
+        self._columns: dict[str, Real] = {}
+        self.scatter, self.table, self.gallery, self.card = ScatterPlot(), CurveTableView(), CurveGallery(), CurveCard()
+        self.x = NarrowList("Horizontal axis. Default: undulation distance from the mean")
+        self.y = NarrowList("Vertical axis. Default: scale distance from the mean")
+        axes = row(buddy_label("Hori&zontal", self.x), self.x, buddy_label("Vertic&al", self.y), self.y)
+        for place in (1, 3):
+            axes.setStretch(place, 1)
+        gallery = QScrollArea()
+        gallery.setWidgetResizable(True)
+        gallery.setFrameShape(QFrame.Shape.NoFrame)
+        gallery.setWidget(self.gallery)
+        self.tabs = QTabWidget()
+        self.tabs.addTab(column(axes, self.scatter, margins=(9, 9, 9, 9), grows=self.scatter), "Scatter")
+        self.tabs.addTab(self.table, "Table")
+        self.tabs.addTab(gallery, "Gallery")
+        column(row(self.tabs, ScrollColumn(self.card), grows=self.tabs), page=self, margins=(4, 4, 4, 4))
+        for view in (self.scatter, self.table, self.gallery, self.card):
+            view.picked.connect(selection.pick)
+        for axis in (self.x, self.y):
+            axis.currentIndexChanged.connect(self._draw)
+        selection.changed.connect(self._show_selection)
+        self.card.excluded.connect(self.excluded)
+
+    def show_result(self, result: Comparison) -> None:
+        """Show the curves of a result, nothing picked."""
+        self._result, self._excluded = result, frozenset()
+        self.selection.pick([])
+        self._columns = columns_of(result)
+        for axis, default in ((self.x, "undulation distance from the mean"), (self.y, "scale distance from the mean")):
+            before = axis.currentText()
+            with QSignalBlocker(axis):
+                axis.clear()
+                axis.addItems(list(self._columns))
+                axis.setCurrentText(before if before in self._columns else default)
+        self.table.show_frame(table_of(result))
+        self.gallery.show_result(result)
+        self._draw()
+        self._show_selection()
+
+    def show_excluded(self, rows: frozenset[int]) -> None:
+        """Tell which curves are excluded from the next run."""
+        if rows != self._excluded:
+            self._excluded = rows
+            self._show_card()
+
+    def _draw(self) -> None:
+        names = self.x.currentText(), self.y.currentText()
+        if self._result is not None and all(names):
+            points = np.stack([self._columns[name] for name in names], axis=1)
+            sides = self._result.a.name, self._result.b.name
+            self.scatter.show_points(points, len(self._result.a), names, sides)
+
+    def _show_selection(self) -> None:
+        if not isalive(self):
+            return
+        self.scatter.mark(self.selection.rows)
+        self.table.mark(self.selection.rows)
+        self._show_card()
+
+    def _show_card(self) -> None:
+        if self._result is not None:
+            self.card.show_curve(self._result, self.selection.rows, self._excluded)
 
 
 class CurveWindow:
-    """The window of the curves, made when it is first asked for."""
+    """Opens the window on the result of a comparison when it is first asked for, and keeps it in step with that."""
 
     def __init__(self, viewer: ViewerModel, comparison: ComparisonTask) -> None:
         self._viewer, self._comparison = viewer, comparison
@@ -51,3 +141,19 @@ class CurveWindow:
                 self._shown = result
                 explorer.show_result(result)
             explorer.show_excluded(self._comparison.excluded_rows())
+
+
+def columns_of(result: Comparison) -> dict[str, Real]:
+    """What can be put on an axis: name -> one number per pooled curve."""
+    numeric = (feature for feature in COLOR_FEATURES.values() if feature.numeric)
+    columns = {feature.title(result): feature.values(result) for feature in numeric}
+    columns |= {f"undulation t{index + 1}": result.t[:, index] for index in range(min(_COORDINATES, result.t.shape[1]))}
+    return columns | {f"scale ℓ{index + 1}": result.l[:, index] for index in range(result.l.shape[1])}
+
+
+def table_of(result: Comparison) -> pd.DataFrame:
+    """One row per pooled curve: its image, its id and its numbers."""
+    ids = result.distances["id"]
+    # Numbers and words of two images cannot be sorted together.
+    named = {"image": result.distances["source"], "id": ids if ids.map(type).nunique() == 1 else ids.astype(str)}
+    return pd.DataFrame({**named, **columns_of(result)})

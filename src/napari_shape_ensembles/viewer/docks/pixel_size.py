@@ -5,7 +5,7 @@ from pathlib import Path
 from napari.components import ViewerModel
 from napari.layers import Layer
 from qtpy.QtGui import QHideEvent, QShowEvent
-from qtpy.QtWidgets import QDoubleSpinBox, QFormLayout, QHBoxLayout, QLineEdit, QWidget
+from qtpy.QtWidgets import QFormLayout, QLineEdit, QWidget
 
 from ...io.calibration import Calibration, read_calibration
 from ...outlines import conversion_factor
@@ -13,24 +13,22 @@ from ..chosen_layer import ChosenLayer
 from ..inputs import ACCEPTED, symbol
 from ..layer_choice import LayerChoice
 from ..panels.fonts import DecimalBox, with_label_font
-from ..panels.widgets import button, wrapped
+from ..panels.widgets import button, row, wrapped
 
 
 class PixelSize(QWidget):
-    """Size of a pixel of one layer, along its last two axes.
+    """Size of a pixel of one layer, along its last two axes."""
 
-    Parameters
-    ----------
-    napari_viewer : ViewerModel
-        The viewer whose layers are measured.
-    """
-
-    def __init__(self, napari_viewer: ViewerModel, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, napari_viewer: ViewerModel) -> None:
+        super().__init__()
         self._chosen = ChosenLayer(napari_viewer, lambda layer: isinstance(layer, ACCEPTED))
         self.layer = LayerChoice(self._chosen, "The image, labels or shapes whose pixels are measured.")
-        self.height = _size("Height of a pixel, in the unit below.")
-        self.width = _size("Width of a pixel, in the unit below.")
+        self.height, self.width = DecimalBox(), DecimalBox()
+        for name, box in (("Height", self.height), ("Width", self.width)):
+            box.setDecimals(6)
+            box.setRange(0, 1e6)
+            box.setValue(1)
+            box.setToolTip(f"{name} of a pixel, in the unit below.")
         self.unit = QLineEdit("pixel")
         with_label_font(self.unit)
         self.unit.setToolTip('A unit of length, such as µm or nm; or "pixel".')
@@ -39,26 +37,16 @@ class PixelSize(QWidget):
         )
         self.apply = button("S&et", "Give the layer this pixel size: its scale and units.")
         self.message = wrapped()
-        self._lay_out()
+        form = QFormLayout(self)
+        controls = {"Layer": self.layer, "Height": self.height, "Width": self.width, "Unit": self.unit}
+        for name, control in controls.items():
+            form.addRow(name, control)
+        form.addRow(row(self.read, self.apply))
+        form.addRow(self.message)
         self._chosen.changed.connect(self.show_layer)
         self.read.clicked.connect(self.read_file)
         self.apply.clicked.connect(self.set_layer)
         self._chosen.follow()
-
-    def _lay_out(self) -> None:
-        form = QFormLayout(self)
-        for name, control in (
-            ("Layer", self.layer),
-            ("Height", self.height),
-            ("Width", self.width),
-            ("Unit", self.unit),
-        ):
-            form.addRow(name, control)
-        buttons = QHBoxLayout()
-        buttons.addWidget(self.read)
-        buttons.addWidget(self.apply)
-        form.addRow(buttons)
-        form.addRow(self.message)
 
     def showEvent(self, event: QShowEvent | None) -> None:  # noqa: N802 - Qt's name
         """Follow the layer list again."""
@@ -117,15 +105,6 @@ class PixelSize(QWidget):
             return
         calibrate(layer, calibration)
         self.message.setText(f"{calibration}.")
-
-
-def _size(tooltip: str) -> QDoubleSpinBox:
-    box = DecimalBox()
-    box.setDecimals(6)
-    box.setRange(0, 1e6)
-    box.setValue(1)
-    box.setToolTip(tooltip)
-    return box
 
 
 def calibration_of(layer: Layer) -> Calibration:

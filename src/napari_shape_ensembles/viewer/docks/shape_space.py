@@ -5,68 +5,46 @@ from pathlib import Path
 import numpy as np
 from napari.components import ViewerModel
 from qtpy.QtCore import QEvent
-from qtpy.QtWidgets import QComboBox, QFileDialog, QPushButton, QVBoxLayout, QWidget
+from qtpy.QtWidgets import QComboBox, QFileDialog
 
 from ...comparison.display import MARK
 from ...explanation.shape_paths import ShapePlaces
 from ..explaining import same_data
 from ..panels.explanation import ExplanationPanel
 from ..panels.shape_explorer import ShapeExplorer
-from ..panels.widgets import ScrollColumn, wrapped
+from ..panels.widgets import button, scrolling, wrapped
 from ..session import Session
 from .base import Dock
 
-_PLUGIN, _COMPARE = "napari-shape-ensembles", "Compare shapes"
-
 
 class ShapeSpaceDock(Dock):
-    """Explore the shape space of the comparison made in the same viewer, and why its samples differ.
+    """Explore the shape space of the comparison made in the same viewer, and why its samples differ."""
 
-    Parameters
-    ----------
-    napari_viewer : ViewerModel
-        The viewer whose comparison is explored.
-    """
-
-    def __init__(self, napari_viewer: ViewerModel, parent: QWidget | None = None) -> None:
-        self.explanation = Session.of(napari_viewer).explanation
+    def __init__(self, napari_viewer: ViewerModel) -> None:
+        task = self.explanation = Session.of(napari_viewer).explanation
         super().__init__(
             napari_viewer,
-            self.explanation,
+            task,
             run="Find typical curves, and test components and modes; takes a few seconds",
             renewal="Compare what is chosen now in Compare shapes",
-            parent=parent,
         )
         self.run_button.setText("&Explain the difference")
         self.status = wrapped()
-        self.open_compare = QPushButton("&Open Compare shapes")
-        self.open_compare.setToolTip("Open the dock that compares two layers")
-        self.explorer, self.panel = ShapeExplorer(), ExplanationPanel()
-        self.save_report = QPushButton("S&ave report …")
-        self.save_report.setToolTip("Save everything as one HTML page, or as PDF, with figures and sentences")
-        self._lay_out()
+        self.open_compare = button("&Open Compare shapes", "Open the dock that compares two layers")
         self.open_compare.clicked.connect(self._open_compare)
-        self.save_report.clicked.connect(self._ask_for_report)
+        self.explorer, self.panel = ShapeExplorer(), ExplanationPanel()
         self.panel.mode_chosen.connect(lambda mode: self.explorer.choose_modes([mode]))
         self.panel.curve_chosen.connect(self.explorer.show_curve)
         self.explorer.wants_selected.connect(self._take_selected)
         self.explorer.wants_layer.connect(self.add_layer)
+        self.save_report = button(
+            "S&ave report …", "Save everything as one HTML page, or as PDF, with figures and sentences"
+        )
+        self.save_report.clicked.connect(self._ask_for_report)
+        above = self.reason, self.status, self.stale, self.open_compare, self.explorer
+        below = self.step, self.progress, self.save_report, self.panel
+        scrolling(self, *above, self.buttons(), *below, grows=self.explorer)
         self.attach()
-
-    def _lay_out(self) -> None:
-        page = QWidget()
-        column = QVBoxLayout(page)
-        column.setContentsMargins(6, 6, 6, 6)
-        for part in (self.reason, self.status, self.stale, self.open_compare):
-            column.addWidget(part)
-        column.addWidget(self.explorer, 1)
-        column.addLayout(self.buttons())
-        for part in (self.step, self.progress, self.save_report, self.panel):
-            column.addWidget(part)
-        column.addStretch()  # takes the room of the explorer while that is hidden
-        outer = QVBoxLayout(self)
-        outer.setContentsMargins(0, 0, 0, 0)
-        outer.addWidget(ScrollColumn(page))
 
     def can_renew(self) -> bool:
         """Whether the comparison can be made anew."""
@@ -79,9 +57,8 @@ class ShapeSpaceDock(Dock):
         self.explanation.comparison.run()
 
     def _open_compare(self) -> None:
-        window = getattr(self.viewer, "window", None)
-        if window is not None:
-            dock, _ = window.add_plugin_dock_widget(_PLUGIN, _COMPARE)
+        if (window := getattr(self.viewer, "window", None)) is not None:
+            dock, _ = window.add_plugin_dock_widget("napari-shape-ensembles", "Compare shapes")
             dock.show()
 
     def show_result(self) -> None:
@@ -99,13 +76,12 @@ class ShapeSpaceDock(Dock):
                 self.explorer.set_places(ShapePlaces(explored))
         shown = self.panel.explanation
         if explanation is None:
-            if shown is not None:
-                self.panel.clear_explanation()
+            self.panel.clear_explanation()
         elif shown is None or shown.modes is not explanation.modes:
             self.panel.show_explanation(explanation)
             self.explorer.choose_modes(explanation.modes.order()[:4].tolist())
-        elif shown.comparison is not explanation.comparison:
-            self.panel.judge_anew(explanation.comparison)
+        elif shown is not explanation:
+            self.panel.judge_anew(explanation)
 
     def _take_selected(self, combo: QComboBox) -> None:
         row = self.explanation.selected_row()
@@ -117,7 +93,7 @@ class ShapeSpaceDock(Dock):
 
     def add_layer(self) -> None:
         """Add the outline shown to the viewer."""
-        shown, explored = self.explorer.shape(), self.explanation.explored
+        shown, explored = self.explorer.shape, self.explanation.explored
         if shown is None or explored is None:
             return
         curve, name = shown

@@ -1,17 +1,21 @@
-"""What the docks of studies have in common: the ranges, and a plot that grows as results come."""
+"""The docks of studies: two samples and ranges in, a plot of the answers that grows as they come out."""
 
 from abc import abstractmethod
+from functools import partial
 from typing import Any
 
+import numpy as np
 from napari.components import ViewerModel
-from qtpy.QtCore import Qt
-from qtpy.QtWidgets import QHBoxLayout, QLabel, QLineEdit, QSplitter, QVBoxLayout, QWidget
+from qtpy.QtWidgets import QCheckBox, QLabel, QLineEdit, QWidget
 
 from ...progress import Progress
+from ...studies import DecisionLandscape, SmoothingStudy
+from ...studies.figures import plot_landscape, plot_study
 from ..panels.fonts import with_label_font
 from ..panels.notices import ExclusionNotice
 from ..panels.plot_view import Plot, PlotView
-from ..panels.widgets import NarrowList, ScrollColumn, form, once, wrapped
+from ..panels.widgets import NarrowList, column, form, once, row, scrolling, wrapped
+from ..session import Session
 from ..studying import TESTS, StudyTask
 from .base import SamplesDock
 
@@ -19,7 +23,7 @@ _FOLDED = ("Find", "Clean up and split", "Trace", "Analysis", "Advanced")
 # Milliseconds between two pictures of a growing result: drawing takes time from the study itself.
 _REDRAW = 1000
 _PULSE = 150  # milliseconds between two changes of the progress shown: a run tells more than a window can show
-_CONTROLS = 270  # pixels of the upper half at first
+_GRID = 1  # the panel of a landscape with the cells
 _CLICK = "Click a place in the plot to load its settings into Compare shapes."
 _LOADED = "Loaded into Compare shapes: press Run there for its curves."
 _SYNTAX = "Numbers and ranges, separated by commas: 2-20:2 means 2, 4, … 20."
@@ -28,7 +32,14 @@ _SYNTAX = "Numbers and ranges, separated by commas: 2-20:2 means 2, 4, … 20."
 class StudyDock(SamplesDock):
     """A dock that shows a study of the two samples.
 
-    Subclasses say how its result is drawn, and what there is at a place of the plot.
+    Parameters
+    ----------
+    viewer : ViewerModel
+    study : StudyTask
+    marked : dict of str to str
+        Controls of settings that the study sweeps, and how the plot marks those in use.
+    own : QWidget
+        Controls of this study alone.
 
     Attributes
     ----------
@@ -36,23 +47,49 @@ class StudyDock(SamplesDock):
         The lines in which the ranges are written, by their names.
     """
 
-    def __init__(self, viewer: ViewerModel, study: StudyTask[Any], parent: QWidget | None = None) -> None:
+    def __init__(self, viewer: ViewerModel, study: StudyTask[Any], marked: dict[str, str], *own: QWidget) -> None:
         super().__init__(
             viewer,
             study,
             run="Run the study; results are drawn as they come",
             renewal="Run the study of what is chosen now",
             folded=_FOLDED,
-            parent=parent,
         )
         self.study = study
         self._drawn: tuple[Any, ...] = ()
-        self._make_controls()
-        self._lay_out()
-        self._connect()
+        self.cancel_button.setToolTip("Stop the study; what is drawn so far is kept (Esc)")
+        self.ranges: dict[str, QLineEdit] = {}
+        rows = form()
+        for name, swept in study.ranges.items():
+            line = self.ranges[name] = QLineEdit(study.texts[name])
+            with_label_font(line)
+            line.setAccessibleName(swept.label)
+            line.setObjectName(name)
+            line.textChanged.connect(partial(study.write, name))
+            rows.addRow(swept.label, line)
+            for part in (line, rows.labelForField(line)):
+                part.setToolTip(f"{swept.help}\n{_SYNTAX}")
+        for name, words in marked.items():
+            control = self.settings.controls[name]
+            tip = control.toolTip().removeprefix("<qt>").removesuffix("</qt>")
+            control.setToolTip(f"<qt>{tip}<br>{words}; the study itself sweeps it.</qt>")
+        self.excluded = ExclusionNotice()
+        self.excluded.button.clicked.connect(self.session.choices.exclusions.clear)
+        self.answer, self.picked = wrapped(), wrapped(_CLICK)
+        shown = self.shown = NarrowList("Which of the tests is drawn", TESTS)
+        shown.currentIndexChanged.connect(lambda _: study.draw(shown.currentData()))
+        self.shown_row = column(row(QLabel("Test drawn"), shown, grows=shown))
+        self.view = PlotView()
+        self.view.setToolTip("Click a place to load its settings into Compare shapes")
+        self.view.describe = self.describe
+        self.view.clicked.connect(self._pick)
+        self._redraw, self._pulse = once(self, self.redraw), once(self, self._show_running)
+        self._redraw.setInterval(_REDRAW)
+        self._pulse.setInterval(_PULSE)
+        state = self.reason, self.step, self.progress, self.stale, self.excluded, self.answer
+        drawn = self.shown_row, self.view, self.picked
+        scrolling(self, self.sides, rows, *own, self.settings, self.buttons(), *state, *drawn, grows=self.view)
         self.attach()
-
-    # What a study has of its own.
 
     @abstractmethod
     def marked(self) -> Any:
@@ -70,95 +107,15 @@ class StudyDock(SamplesDock):
     def words(self, place: Any) -> str:
         """The numbers at a place of the result."""
 
-    @abstractmethod
-    def load(self, place: Any) -> None:
-        """Choose the settings of a place of the result."""
-
-    def own_controls(self) -> tuple[QWidget, ...]:
-        """Controls between the ranges and the settings."""
-        return ()
-
-    # What all have.
-
-    def _make_controls(self) -> None:
-        self.cancel_button.setToolTip("Stop the study; what is drawn so far is kept (Esc)")
-        self.ranges: dict[str, QLineEdit] = {}
-        for name, swept in self.study.ranges.items():
-            line = self.ranges[name] = QLineEdit(self.study.texts[name])
-            with_label_font(line)
-            line.setToolTip(f"{swept.help}\n{_SYNTAX}")
-            line.setAccessibleName(swept.label)
-            line.setObjectName(name)
-        self.excluded = ExclusionNotice()
-        self.answer, self.picked = wrapped(), wrapped(_CLICK)
-        self.shown = NarrowList()
-        for test, words in TESTS.items():
-            self.shown.addItem(words, test)
-        self.shown.setToolTip("Which of the tests is drawn")
-        self.view = PlotView()
-        self.view.setToolTip("Click a place to load its settings into Compare shapes")
-        self.view.describe = self.describe
-        self._redraw, self._pulse = once(self, self.redraw), once(self, self._show_running)
-        self._redraw.setInterval(_REDRAW)
-        self._pulse.setInterval(_PULSE)
-
-    def _lay_out(self) -> None:
-        page = QWidget()
-        column = QVBoxLayout(page)
-        column.setContentsMargins(6, 6, 6, 6)
-        column.addWidget(self.sides)
-        rows = form()
-        for line in self.ranges.values():
-            rows.addRow(line.accessibleName(), line)
-            rows.labelForField(line).setToolTip(line.toolTip())
-        column.addLayout(rows)
-        for part in (*self.own_controls(), self.settings):
-            column.addWidget(part)
-        column.addStretch(1)
-        splitter = QSplitter(Qt.Orientation.Vertical)
-        splitter.addWidget(ScrollColumn(page))
-        splitter.addWidget(self._lower_half())
-        splitter.setStretchFactor(1, 1)
-        splitter.setSizes([_CONTROLS, 10 * _CONTROLS])
-        splitter.setChildrenCollapsible(False)
-        outer = QVBoxLayout(self)
-        outer.setContentsMargins(0, 0, 0, 0)
-        outer.addWidget(splitter)
-
-    def _lower_half(self) -> QWidget:
-        lower = QWidget()
-        column = QVBoxLayout(lower)
-        column.setContentsMargins(6, 0, 6, 6)
-        column.addLayout(self.buttons())
-        for part in (self.reason, self.step, self.progress, self.stale, self.excluded, self.answer):
-            column.addWidget(part)
-        self.shown_row = QWidget()
-        row = QHBoxLayout(self.shown_row)
-        row.setContentsMargins(0, 0, 0, 0)
-        row.addWidget(QLabel("Test drawn"))
-        row.addWidget(self.shown, 1)
-        column.addWidget(self.shown_row)
-        column.addWidget(self.view, 1)
-        column.addWidget(self.picked)
-        return lower
-
-    def _connect(self) -> None:
-        study, shown = self.study, self.shown
-        for name, line in self.ranges.items():
-            line.textChanged.connect(lambda text, name=name: study.write(name, text))
-        shown.currentIndexChanged.connect(lambda _: study.draw(shown.currentData()))
-        self.excluded.button.clicked.connect(self.session.choices.exclusions.clear)
-        self.view.clicked.connect(self._pick)
+    @property
+    def drawing(self) -> bool:
+        """Whether a picture is being drawn, or about to be."""
+        return self.view.busy or self._redraw.isActive()
 
     def run(self) -> None:
         """Run the study in the background."""
         self.picked.setText(_CLICK)
         super().run()
-
-    @property
-    def drawing(self) -> bool:
-        """Whether a picture is being drawn, or about to be."""
-        return self.view.busy or self._redraw.isActive()
 
     def show_result(self) -> None:
         """Show what is chosen of the study's own, and what is known."""
@@ -209,7 +166,7 @@ class StudyDock(SamplesDock):
         """Load the settings of a place in the plot, for all docks, and bring *Compare shapes* beside this one."""
         place = None if self.result is None else self.place(axes, x, y)
         if place is not None:
-            self.load(place)
+            self.study.load(place)
             self.picked.setText(f"{self.words(place)}\n{_LOADED}")
             window = getattr(self.viewer, "window", None)
             if window is not None:
@@ -217,6 +174,77 @@ class StudyDock(SamplesDock):
                 frame.show()
 
 
-def add_to_tip(control: QWidget, words: str) -> None:
-    """Add a line to the tooltip of a control."""
-    control.setToolTip(f"<qt>{control.toolTip().removeprefix('<qt>').removesuffix('</qt>')}<br>{words}</qt>")
+class LandscapeDock(StudyDock):
+    """See how the answer depends on the rank and the number of landmarks."""
+
+    def __init__(self, napari_viewer: ViewerModel) -> None:
+        marked = dict.fromkeys(("landmarks", "rank"), "Framed in the plot")
+        super().__init__(napari_viewer, Session.of(napari_viewer).landscape, marked)
+
+    def marked(self) -> tuple[int, int]:
+        """The cell of the settings in use, which is framed."""
+        settings = self.session.choices.settings
+        return settings.landmarks, settings.rank
+
+    def plot(self, result: DecisionLandscape, test: str, marked: tuple[int, int]) -> Plot:
+        """The three panels."""
+        return partial(plot_landscape, result, test=test, current=marked)
+
+    def place(self, axes: int, x: float, y: float) -> tuple[int, int] | None:
+        """Row and column of the cell at a place of the grid; None beside it."""
+        result: DecisionLandscape = self.result
+        i, j = round(y), round(x)
+        inside = axes == _GRID and 0 <= i < len(result.landmarks) and 0 <= j < len(result.ranks)
+        return (i, j) if inside and result.undulation.computed[i, j] else None
+
+    def words(self, place: tuple[int, int]) -> str:
+        """The numbers of a cell."""
+        result: DecisionLandscape = self.result
+        tests = (("undulation", result.undulation), ("scale", result.scale))
+        numbers = "; ".join(f"{name} p = {test.p_value[place]:.2g}, MMD {test.mmd[place]:.3f}" for name, test in tests)
+        i, j = place
+        return f"{result.landmarks[i]} landmarks, rank {result.ranks[j]}: {result.case[place]} ({numbers})."
+
+
+class SmoothingDock(StudyDock):
+    """See how much smoothing of the outlines the answer rests on."""
+
+    def __init__(self, napari_viewer: ViewerModel) -> None:
+        self.smoothing = Session.of(napari_viewer).smoothing
+        self.merge = QCheckBox("Smooth each image as a whole")
+        self.merge.setToolTip(
+            "On: objects are smoothed together, and neighbours may merge, as in the paper.\n"
+            "Off: each object is smoothed by itself. Default off."
+        )
+        self.merge.toggled.connect(self.smoothing.set_merge)
+        marked = {"outline_smoothing": "Marked in the plot by dots"}
+        super().__init__(napari_viewer, self.smoothing, marked, self.merge)
+
+    def show_result(self) -> None:
+        """Show what is chosen of the study's own, and what is known."""
+        self.merge.setChecked(self.smoothing.merge)
+        super().show_result()
+
+    def marked(self) -> float | None:
+        """The smoothing in use, which is marked by dots."""
+        return self.smoothing.sigma
+
+    def plot(self, result: SmoothingStudy, test: str, marked: float | None) -> Plot:
+        """The three panels."""
+        return partial(plot_study, result, test=test, current=marked)
+
+    def place(self, axes: int, x: float, y: float) -> int | None:
+        """Place of the nearest σ; None where nothing is known of it."""
+        index = int(np.abs(self.result.sigmas - x).argmin())
+        return index if self.result.steps[index].sizes is not None else None
+
+    def words(self, place: int) -> str:
+        """The numbers at one σ."""
+        result: SmoothingStudy = self.result
+        a, b = result.sizes[place].astype(int)
+        words = f"σ = {result.sigmas[place]:g} px: {a} and {b} curves"
+        if result.landscapes[place] is None:
+            return f"{words}; {result.reasons[place]}."
+        undulation, scale = result.share_rejected()[place], result.share_rejected("scale")[place]
+        differs = f"undulation differs in {undulation:.0%} of the cells, scale in {scale:.0%}"
+        return f"{words}; {differs}; mean ambiguity {result.mean_ambiguity()[place]:.2f}."

@@ -1,22 +1,18 @@
 """Why two samples differ, as the dock *Shape space* shows it: sentences, shares, modes, and typical curves."""
 
-from dataclasses import replace
-
 import numpy as np
 from numpy.typing import NDArray
-from qtpy.QtCore import Qt, Signal
+from qtpy.QtCore import QSignalBlocker, Qt, Signal
 from qtpy.QtGui import QResizeEvent
-from qtpy.QtWidgets import QAbstractItemView, QHeaderView, QTableWidget, QTableWidgetItem, QTabWidget, QWidget
+from qtpy.QtWidgets import QTabWidget, QWidget
 
-from ...comparison import Comparison
 from ...explanation import Explanation
 from ...explanation.components import COMPONENTS
-from ...explanation.modes import along_mode, exaggeration
+from ...explanation.modes import Modes, along_mode, exaggeration
 from ...mmd.witness import most_typical
 from .distributions import PairedHistogram, ShareBar
-from .fonts import with_label_font
 from .shape_canvas import ShapeCanvas, StyledOutline, Thumbnails, radius
-from .widgets import NarrowList, column, tip, wrapped
+from .widgets import NarrowList, PickTable, column, wrapped
 
 Real = NDArray[np.float64]
 
@@ -33,18 +29,10 @@ _ROOMY = {"var.": 23, "sd B/A": 16}  # columns that give way where the table is 
 
 
 class ExplanationPanel(QTabWidget):
-    """Three pages that show an `Explanation`.
+    """Three pages that show an `Explanation`."""
 
-    Signals
-    -------
-    mode_chosen : int
-        A row of the table of modes was chosen; counted from 0.
-    curve_chosen : int
-        A typical curve was clicked; its row among the pooled ones.
-    """
-
-    mode_chosen = Signal(int)
-    curve_chosen = Signal(int)
+    mode_chosen = Signal(int)  #: int: a row of the table of modes was chosen; counted from 0
+    curve_chosen = Signal(int)  #: int: a typical curve was clicked; its row among the pooled ones
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -55,10 +43,8 @@ class ExplanationPanel(QTabWidget):
         self.table.itemSelectionChanged.connect(self._show_mode)
         self.mode_canvas = ShapeCanvas()
         self.mode_canvas.setMinimumHeight(130)
-        self.kind = NarrowList()
-        self.kind.addItem("by form (undulation)", "undulation")
-        self.kind.addItem("by size and elongation (scale)", "scale")
-        self.kind.setToolTip("Which of the two tests' witness functions ranks the curves")
+        kinds = {"undulation": "by form (undulation)", "scale": "by size and elongation (scale)"}
+        self.kind = NarrowList("Which of the two tests' witness functions ranks the curves", kinds)
         self.kind.currentIndexChanged.connect(lambda _: self._show_typical())
         self.gallery.chosen.connect(self.curve_chosen)
         for title, parts in (
@@ -73,24 +59,19 @@ class ExplanationPanel(QTabWidget):
 
     def show_explanation(self, explanation: Explanation) -> None:
         """Fill all pages."""
-        self.explanation = explanation
         self.setEnabled(True)
-        self._show_sentences(explanation)
+        self.judge_anew(explanation)
         found = explanation.components
         parts = zip(COMPONENTS, found.share, found.share_interval.T, strict=True)
         self.shares.show_shares([(name, float(share), (float(i[0]), float(i[1]))) for name, share, i in parts])
         self.shares.setVisible(bool(found.differing(explanation.comparison.settings.significance)))
-        self.table.show_modes(explanation)
+        self.table.show_modes(explanation.modes)
         self._show_mode()
         self._show_typical()
 
-    def judge_anew(self, comparison: Comparison) -> None:
+    def judge_anew(self, explanation: Explanation) -> None:
         """Explain the same comparison, of which something else has become known."""
-        if self.explanation is not None:
-            self.explanation = replace(self.explanation, comparison=comparison)
-            self._show_sentences(self.explanation)
-
-    def _show_sentences(self, explanation: Explanation) -> None:
+        self.explanation = explanation
         self.sentences.setText("\n".join(f"• {sentence}" for sentence in explanation.sentences()))
 
     def clear_explanation(self) -> None:
@@ -124,45 +105,31 @@ class ExplanationPanel(QTabWidget):
         if self.explanation is None:
             return
         comparison = self.explanation.comparison
-        first = len(comparison.a)
         values = self.explanation.witness[self.kind.currentData()].to_numpy()
-        of_a, of_b = most_typical(values, first, _SHOWN)
-        self.gallery.show_curves(
-            [(int(row), _centred(comparison.a.curves[row])) for row in of_a],
-            [(int(row), _centred(comparison.b.curves[row - first])) for row in of_b],
-        )
+        curves = [*comparison.a.curves, *comparison.b.curves]
+        typical = (side.tolist() for side in most_typical(values, len(comparison.a), _SHOWN))
+        self.gallery.show_curves(*([(row, _centred(curves[row])) for row in side] for side in typical))
 
 
 def _centred(curve: Real) -> Real:
     return curve - (curve.min(axis=0) + curve.max(axis=0)) / 2
 
 
-class ModeTable(QTableWidget):
+class ModeTable(PickTable):
     """One row per mode. What is told below as well, of the mode that is chosen, gives way in a narrow dock."""
 
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(0, len(_HEADINGS), parent)
-        with_label_font(self)
-        self.setHorizontalHeaderLabels(list(_HEADINGS))
+    def __init__(self) -> None:
+        super().__init__(*_HEADINGS)
         for place, tooltip in enumerate(_HEADINGS.values()):
             self.horizontalHeaderItem(place).setToolTip(tooltip)
-        self.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
-        self.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
-        self.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
-        self.verticalHeader().hide()
-        self.horizontalHeader().setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
-        self.horizontalHeader().setSectionResizeMode(len(_HEADINGS) - 1, QHeaderView.ResizeMode.Stretch)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.setMinimumHeight(150)
         self.setToolTip("Choose a mode to see it below, and on the first slider above")
 
-    def show_modes(self, explanation: Explanation) -> None:
+    def show_modes(self, modes: Modes) -> None:
         """List the modes, the most different first, and choose that one."""
-        modes = explanation.modes
-        was_blocked = self.blockSignals(True)
-        self.setRowCount(len(modes))
-        for row, mode in enumerate(modes.order().tolist()):
-            cells = (
+        rows = [
+            (
                 f"{mode + 1}",
                 f"{modes.tests.adjusted[mode]:.2g}",
                 f"{modes.mean_difference[mode]:+.2f}",
@@ -170,13 +137,12 @@ class ModeTable(QTableWidget):
                 f"{modes.variance[mode]:.1%}",
                 modes.label(mode),
             )
-            for place, text in enumerate(cells):
-                item = QTableWidgetItem(text)
-                item.setToolTip(tip(text))
-                self.setItem(row, place, item)
-        self.resizeColumnsToContents()
-        self.selectRow(0)
-        self.blockSignals(was_blocked)
+            for mode in modes.order().tolist()
+        ]
+        self.show_rows(rows)
+        with QSignalBlocker(self):
+            self.resizeColumnsToContents()
+            self.selectRow(0)
 
     def mode(self) -> int | None:
         """The mode that is chosen, counted from 0."""

@@ -33,10 +33,6 @@ class HelpWindow(QDialog):
         self.page.moveCursor(QTextCursor.MoveOperation.End)  # so that the heading comes to the top
         self.page.setTextCursor(cursor)
 
-    def heading(self) -> str:
-        """The line the page was opened at."""
-        return self.page.textCursor().block().text()
-
 
 def help_text() -> str:
     """The help page, in Markdown."""

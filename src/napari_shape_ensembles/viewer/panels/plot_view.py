@@ -31,34 +31,26 @@ _CENTRED = Qt.AlignmentFlag.AlignCenter.value | Qt.TextFlag.TextWordWrap.value
 
 @dataclass(frozen=True, eq=False)
 class RenderedPlot:
-    """A finished picture, the axes it shows, its height in the widget, and how many pixels make one of the widget's."""
+    """A finished picture."""
 
     image: QImage
     axes: list[Any]
-    height: int
-    ratio: float
+    height: int  #: in the widget
+    ratio: float  #: how many pixels make one of the widget's
 
 
 class PlotView(Drawing):
-    """Shows a plot in the theme's colours, and tells where it is clicked.
+    """Shows a plot in the theme's colours, and tells where it is clicked."""
 
-    Signals
-    -------
-    clicked : (int, float, float)
-        Which axes, from the top, and the place in their coordinates.
-    drawn
-        The picture on show is new.
-    """
-
+    #: (int, float, float): which axes, from the top, and the place in their coordinates.
     clicked = Signal(int, float, float)
-    drawn = Signal()
+    drawn = Signal()  #: the picture on show is new
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._plot: Plot | None = None
         self._drawn: RenderedPlot | None = None
-        self._busy = False
-        self._again = False
+        self._busy = self._again = False
         self.describe: Callable[[int, float, float], str] = lambda *_: ""
         self.failure = ""
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
@@ -75,14 +67,10 @@ class PlotView(Drawing):
         """Whether a picture is being drawn, or about to be."""
         return self._busy or self._settled.isActive()
 
-    def show_plot(self, plot: Plot | None) -> None:
-        """Show another plot, as soon as it is drawn; None for nothing."""
+    def show_plot(self, plot: Plot) -> None:
+        """Show another plot, as soon as it is drawn."""
         self._plot = plot
-        if plot is None:
-            self._drawn = None
-            self.update()
-        else:
-            self._draw()
+        self._draw()
 
     def _draw(self) -> None:
         """Start drawing what is to be shown now; while a picture is being drawn, remember to."""
@@ -91,8 +79,7 @@ class PlotView(Drawing):
         elif self._plot is not None and self.width() >= _LEAST[0] and self.height() >= _LEAST[1]:
             self._busy, self._again = True, False
             size = self.width(), self.height()
-            draw = partial(_safely_rendered, self._plot, size, self.devicePixelRatioF(), self._style())
-            worker = Background(draw).worker()
+            worker = Background(partial(_rendered, self._plot, size, self.devicePixelRatioF(), self._style())).worker()
             worker.returned.connect(self._show)
             worker.start()
 
@@ -108,7 +95,7 @@ class PlotView(Drawing):
     def _show(self, drawn: RenderedPlot | str) -> None:
         self._busy = False
         self.failure = drawn if isinstance(drawn, str) else ""
-        if isinstance(drawn, RenderedPlot) and self._plot is not None:
+        if isinstance(drawn, RenderedPlot):
             self._drawn = drawn
         self.update()
         if self._again:
@@ -160,34 +147,28 @@ class PlotView(Drawing):
         painter.end()
 
     def sizeHint(self) -> QSize:  # noqa: N802 - Qt's name
-        """Room for three panels."""
-        return QSize(380, 560)
-
-    def minimumSizeHint(self) -> QSize:  # noqa: N802 - Qt's name
         """Enough to read the axes."""
         return QSize(*_READABLE)
 
+    minimumSizeHint = sizeHint  # noqa: N815 - Qt's name
 
-def _safely_rendered(plot: Plot, size: tuple[int, int], ratio: float, style: dict[str, Any]) -> RenderedPlot | str:
+
+def _rendered(plot: Plot, size: tuple[int, int], ratio: float, style: dict[str, Any]) -> RenderedPlot | str:
     """The picture, or why it cannot be drawn."""
     try:
-        return _rendered(plot, size, ratio, style)
+        import matplotlib as mpl  # takes a while: here it keeps no dock waiting
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+        from matplotlib.figure import Figure
+
+        width, height = size
+        with mpl.rc_context(style):
+            figure = Figure(figsize=(width / _DPI, height / _DPI), dpi=_DPI * ratio, layout="constrained")
+            canvas = FigureCanvasAgg(figure)
+            axes = list(plot(figure))
+            canvas.draw()
     except Exception as error:
         log.exception("a plot failed")
         return f"The plot could not be drawn ({type(error).__name__}: {error}). Please report it."
-
-
-def _rendered(plot: Plot, size: tuple[int, int], ratio: float, style: dict[str, Any]) -> RenderedPlot:
-    import matplotlib as mpl  # takes a while: here it keeps no dock waiting
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    width, height = size
-    with mpl.rc_context(style):
-        figure = Figure(figsize=(width / _DPI, height / _DPI), dpi=_DPI * ratio, layout="constrained")
-        canvas = FigureCanvasAgg(figure)
-        axes = list(plot(figure))
-        canvas.draw()
     pixels = np.asarray(canvas.buffer_rgba())
     rows, columns = pixels.shape[:2]
     image = QImage(pixels.tobytes(), columns, rows, 4 * columns, QImage.Format.Format_RGBA8888)

@@ -56,7 +56,7 @@ class ShapeCanvas(Drawing):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self._outlines: tuple[StyledOutline, ...] = ()
+        self.outlines: tuple[StyledOutline, ...] = ()  #: what is drawn, the last one on top
         self._reach, self._unit, self._title = 1.0, "", ""
         self.frames = 0
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
@@ -69,12 +69,8 @@ class ShapeCanvas(Drawing):
 
     def show_shapes(self, outlines: Sequence[StyledOutline], title: str = "") -> None:
         """Draw these outlines, the last one on top, and a title."""
-        self._outlines, self._title = tuple(outlines), title
+        self.outlines, self._title = tuple(outlines), title
         self.update()
-
-    def shapes(self) -> tuple[StyledOutline, ...]:
-        """What is drawn."""
-        return self._outlines
 
     def sizeHint(self) -> QSize:  # noqa: N802 - Qt's name
         """A square that leaves room for the controls."""
@@ -91,34 +87,26 @@ class ShapeCanvas(Drawing):
         room = QRectF(whole).adjusted(0, above, 0, -line)
         scale = min(room.width(), room.height()) / (2 * self._reach)
         ink = self.palette().windowText().color()
-        for outline in self._outlines:
+        for outline in self.outlines:
             paint_outline(painter, outline, room.center(), scale, ink)
         painter.setPen(ink)
         painter.drawText(whole, wrap, self._title)
-        if self._unit and self._outlines:
-            self._paint_scale_bar(painter, QRectF(room.left(), room.bottom(), room.width(), line), scale)
+        if self._unit and self.outlines:
+            bar = QRectF(room.left(), room.bottom(), room.width(), line)
+            length = round_length(bar.width() / 5 / scale)
+            label = f"{length:g} {self._unit}"
+            painter.drawText(bar, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter, label)
+            painter.setPen(QPen(ink, 2))
+            right = QPointF(bar.right() - painter.fontMetrics().horizontalAdvance(label) - 6, bar.center().y())
+            painter.drawLine(right - QPointF(length * scale, 0), right)
         painter.end()
         self.frames += 1
 
-    def _paint_scale_bar(self, painter: QPainter, line: QRectF, scale: float) -> None:
-        length = round_length(line.width() / 5 / scale)
-        label = f"{length:g} {self._unit}"
-        painter.drawText(line, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter, label)
-        painter.setPen(QPen(painter.pen().color(), 2))
-        right = QPointF(line.right() - painter.fontMetrics().horizontalAdvance(label) - 6, line.center().y())
-        painter.drawLine(right - QPointF(length * scale, 0), right)
-
 
 class Thumbnails(Drawing):
-    """Outlines at one scale in two rows, A's above B's, as many as there is room for; a click chooses one.
+    """Outlines at one scale in two rows, A's above B's, as many as there is room for; a click chooses one."""
 
-    Signals
-    -------
-    chosen : int
-        Row of the curve among the pooled ones.
-    """
-
-    chosen = Signal(int)
+    chosen = Signal(int)  #: int: row of the curve among the pooled ones
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)

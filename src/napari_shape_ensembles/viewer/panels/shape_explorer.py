@@ -1,24 +1,16 @@
 """The explorer of shape space: sliders along its coordinates, paths between curves, and what the rank leaves of one."""
 
+from functools import partial
+
 import numpy as np
 from numpy.typing import NDArray
 from qtpy.QtCore import Qt, QTimer, Signal
-from qtpy.QtWidgets import (
-    QComboBox,
-    QGridLayout,
-    QHBoxLayout,
-    QLabel,
-    QPushButton,
-    QSlider,
-    QTabWidget,
-    QVBoxLayout,
-    QWidget,
-)
+from qtpy.QtWidgets import QComboBox, QGridLayout, QLabel, QPushButton, QSlider, QTabWidget, QWidget
 
 from ...explanation.shape_paths import SCALE_AXES, Geodesic, Place, ShapePlaces, lipschitz
 from .fonts import SteadyLabel, WholeBox, fit_text
 from .shape_canvas import ShapeCanvas, StyledOutline, radius
-from .widgets import NarrowList, button, wrapped
+from .widgets import NarrowList, button, column, row, wrapped
 
 Real = NDArray[np.float64]
 
@@ -32,21 +24,22 @@ _SHORTEST = 50  # pixels of a slider in a narrow dock
 class ShapeExplorer(QWidget):
     """Draws one shape live.
 
-    Signals
-    -------
-    wants_selected : QComboBox
-        A button asks for the curve that is selected in the viewer, for this list.
-    wants_layer
-        *Add to viewer* was pressed; `shape` has the outline and its name.
+    Attributes
+    ----------
+    places : ShapePlaces or None
+        The comparison that is explored.
+    shape : ((n, 2) array, str) or None
+        The outline shown, centred, and words for it.
     """
 
+    #: QComboBox: a button asks for the curve that is selected in the viewer, for this list.
     wants_selected = Signal(object)
-    wants_layer = Signal()
+    wants_layer = Signal()  #: *Add to viewer* was pressed
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.places: ShapePlaces | None = None
-        self._shape: tuple[Real, str] | None = None
+        self.shape: tuple[Real, str] | None = None
         self._path: tuple[tuple[int, ...], Geodesic] | None = None  # with its ends in the lists
         self._curve: tuple[int, Place, Real] | None = None  # with its row
         self._mean: Real = np.zeros((3, 2))
@@ -55,97 +48,84 @@ class ShapeExplorer(QWidget):
         self._timer.setInterval(_FRAME)
         self._timer.timeout.connect(self._advance)
         self.canvas = ShapeCanvas()
-        self.mode_boxes: list[WholeBox] = []
-        self.sliders: list[QSlider] = []
         self.takes: list[QPushButton] = []
         self.tabs = QTabWidget()
-        for page, title in ((self._slider_page(), "Sliders"), (self._path_page(), "Path"), (self._rank_page(), "Rank")):
-            self.tabs.addTab(page, title)
-        self.tabs.currentChanged.connect(self._redraw)
-        self.play = button("▶ Pla&y", "Animate the slider used last", checkable=True)
-        self.play.toggled.connect(self._toggle_play)
-        self.add = button("A&dd to viewer", "Add the outline shown as a Shapes layer, in the unit of the comparison")
-        self.add.clicked.connect(self.wants_layer)
-        buttons = QHBoxLayout()
-        buttons.addWidget(self.play)
-        buttons.addWidget(self.add)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.addWidget(self.canvas, 1)
-        layout.addWidget(self.tabs)
-        layout.addLayout(buttons)
-
-    # Pages -----------------------------------------------------------------------------------------------------
-
-    def _slider_page(self) -> QWidget:
-        page, grid = _page()
-        for row in range(_MODES):
-            box = WholeBox()
-            box.setPrefix("mode ")
-            box.setToolTip("Which mode of undulation this slider moves, 1 = the one that varies most")
-            box.valueChanged.connect(self._redraw)
-            self.mode_boxes.append(box)
-            self._add_slider(grid, row, box)
-        for row, name in enumerate(SCALE_AXES, _MODES):
-            self._add_slider(grid, row, QLabel(name))
-        self.reset = button("&Reset", "Back to the mean of all curves")
-        self.reset.clicked.connect(self.reset_sliders)
-        grid.addWidget(self.reset, _MODES + len(SCALE_AXES), 0, 1, 3)
-        return page
-
-    def _add_slider(self, grid: QGridLayout, row: int, head: QWidget) -> None:
-        value = SteadyLabel("0.0 sd", longest="−3.0 sd ")
-
-        def moved(tenths: int) -> None:
-            value.setText(f"{tenths / _TENTHS:.1f} sd")
-            self._last = row
-            self._redraw()
-
-        slider = _slider(-_TENTHS * _SIGMAS, _TENTHS * _SIGMAS, "Standard deviations from the mean of all curves")
-        slider.valueChanged.connect(moved)
-        self.sliders.append(slider)
-        for place, part in enumerate((head, slider, value)):
-            grid.addWidget(part, row, place)
-
-    def _path_page(self) -> QWidget:
-        page, grid = _page()
+        self._make_sliders(self._page("Sliders"))
+        grid = self._page("Path")
         self.ends = [
             self._curve_list(grid, row, words, f"Where the path goes {words}: a mean, or a curve by its image and id")
             for row, words in enumerate(("from", "to"))
         ]
-        self.time = _slider(0, _HUNDREDTHS, "Position on the geodesic, in hundredths of its length")
-        self.time.valueChanged.connect(self._redraw)
+        self.time = self._slider(0, _HUNDREDTHS, "Position on the geodesic, in hundredths of its length")
         grid.addWidget(self.time, 2, 0, 1, 3)
         grid.setRowStretch(3, 1)
-        return page
-
-    def _rank_page(self) -> QWidget:
-        page, grid = _page()
-        self.curve = self._curve_list(
-            grid, 0, "curve", "The curve to draw from few undulation coordinates, by its image and id"
-        )
-        self.rank = _slider(1, 1, "Number of undulation coordinates used; fewer make a smoother curve")
-        self.rank.valueChanged.connect(self._redraw)
+        grid = self._page("Rank")
+        tooltip = "The curve to draw from few undulation coordinates, by its image and id"
+        self.curve = self._curve_list(grid, 0, "curve", tooltip)
+        self.rank = self._slider(1, 1, "Number of undulation coordinates used; fewer make a smoother curve")
         self.lipschitz = wrapped()
         self.lipschitz.setToolTip("Greatest speed along the outline over the mean speed; 1 for a circle. Without unit.")
         grid.addWidget(QLabel("rank"), 1, 0)
         grid.addWidget(self.rank, 1, 1, 1, 2)
         grid.addWidget(self.lipschitz, 2, 0, 1, 3)
         grid.setRowStretch(3, 1)
-        return page
+        self.tabs.currentChanged.connect(self._redraw)
+        self.play = button("▶ Pla&y", "Animate the slider used last", checkable=True)
+        self.play.toggled.connect(self._toggle_play)
+        self.add = button("A&dd to viewer", "Add the outline shown as a Shapes layer, in the unit of the comparison")
+        self.add.clicked.connect(self.wants_layer)
+        column(self.canvas, self.tabs, row(self.play, self.add), page=self, grows=self.canvas)
 
-    def _curve_list(self, grid: QGridLayout, row: int, words: str, tooltip: str) -> QComboBox:
+    def _page(self, title: str) -> QGridLayout:
+        page = QWidget()
+        grid = QGridLayout(page)
+        grid.setContentsMargins(4, 6, 4, 4)
+        grid.setVerticalSpacing(3)
+        grid.setColumnStretch(1, 1)
+        self.tabs.addTab(page, title)
+        return grid
+
+    def _slider(self, low: int, high: int, tooltip: str) -> QSlider:
+        slider = QSlider(Qt.Orientation.Horizontal)
+        slider.setRange(low, high)
+        slider.setToolTip(tooltip)
+        slider.setMinimumWidth(_SHORTEST)
+        slider.valueChanged.connect(self._redraw)
+        return slider
+
+    def _make_sliders(self, grid: QGridLayout) -> None:
+        """A slider for each of some modes and of the axes of scale, with its value in standard deviations."""
+        self.mode_boxes, self.sliders = [WholeBox() for _ in range(_MODES)], []
+        for box in self.mode_boxes:
+            box.setPrefix("mode ")
+            box.setToolTip("Which mode of undulation this slider moves, 1 = the one that varies most")
+            box.valueChanged.connect(self._redraw)
+        for place, head in enumerate((*self.mode_boxes, *map(QLabel, SCALE_AXES))):
+            end = _TENTHS * _SIGMAS
+            slider = self._slider(-end, end, "Standard deviations from the mean of all curves")
+            value = SteadyLabel("0.0 sd", longest="−3.0 sd ")
+            slider.valueChanged.connect(lambda tenths, value=value: value.setText(f"{tenths / _TENTHS:.1f} sd"))
+            slider.valueChanged.connect(partial(self._use, place))
+            self.sliders.append(slider)
+            for part, widget in enumerate((head, slider, value)):
+                grid.addWidget(widget, place, part)
+        self.reset = button("&Reset", "Back to the mean of all curves")
+        self.reset.clicked.connect(self.reset_sliders)
+        grid.addWidget(self.reset, len(self.sliders), 0, 1, 3)
+
+    def _use(self, slider: int, _: int) -> None:
+        self._last = slider
+
+    def _curve_list(self, grid: QGridLayout, place: int, words: str, tooltip: str) -> QComboBox:
         """A list of curves in a row of its own, with a button for the one that is selected in the viewer."""
-        combo, take = NarrowList(), button("Selected", "Take the curve that is selected in the viewer's curve layers")
-        combo.setToolTip(tooltip)
+        combo = NarrowList(tooltip)
+        take = button("Selected", "Take the curve that is selected in the viewer's curve layers")
         combo.currentIndexChanged.connect(self._redraw)
         take.clicked.connect(lambda: self.wants_selected.emit(combo))
         self.takes.append(take)
-        for place, part in enumerate((QLabel(words), combo, take)):
-            grid.addWidget(part, row, place)
+        for part, widget in enumerate((QLabel(words), combo, take)):
+            grid.addWidget(widget, place, part)
         return combo
-
-    # What is shown ---------------------------------------------------------------------------------------------
 
     def set_places(self, places: ShapePlaces) -> None:
         """Explore another comparison, from its mean."""
@@ -180,10 +160,6 @@ class ShapeExplorer(QWidget):
     def choose(self, combo: QComboBox, row: int) -> None:
         """Choose one of the pooled curves in one of the lists."""
         combo.setCurrentIndex(row + (0 if combo is self.curve else 2))
-
-    def shape(self) -> tuple[Real, str] | None:
-        """The outline (n, 2) shown, centred, and words for it."""
-        return self._shape
 
     def reset_sliders(self) -> None:
         """Back to the mean."""
@@ -231,12 +207,10 @@ class ShapeExplorer(QWidget):
 
     def _draw(self, behind: list[StyledOutline], shape: Real, name: str, least: float = 0.0) -> None:
         assert self.places is not None
-        self._shape = shape, name
+        self.shape = shape, name
         reach = 1.08 * radius([shape, *(outline.curve for outline in behind)])
         self.canvas.set_scale(max(least, reach), self.places.comparison.a.unit)
         self.canvas.show_shapes([*behind, StyledOutline(shape, filled=True)], name)
-
-    # Animation -------------------------------------------------------------------------------------------------
 
     def _toggle_play(self, on: bool) -> None:
         self.play.setText("❚❚ Pa&use" if on else "▶ Pla&y")
@@ -257,20 +231,3 @@ class ShapeExplorer(QWidget):
     def stop(self) -> None:
         """Stop playing."""
         self.play.setChecked(False)
-
-
-def _page() -> tuple[QWidget, QGridLayout]:
-    page = QWidget()
-    grid = QGridLayout(page)
-    grid.setContentsMargins(4, 6, 4, 4)
-    grid.setVerticalSpacing(3)
-    grid.setColumnStretch(1, 1)
-    return page, grid
-
-
-def _slider(low: int, high: int, tooltip: str) -> QSlider:
-    slider = QSlider(Qt.Orientation.Horizontal)
-    slider.setRange(low, high)
-    slider.setToolTip(tooltip)
-    slider.setMinimumWidth(_SHORTEST)
-    return slider

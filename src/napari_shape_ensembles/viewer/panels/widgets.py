@@ -1,11 +1,12 @@
 """Small widgets that several docks are made of."""
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from html import escape
+from typing import Any
 
-from qtpy.QtCore import QEvent, QModelIndex, QObject, QPersistentModelIndex, QSize, Qt, QTimer, Signal
+from qtpy.QtCore import QEvent, QModelIndex, QObject, QPersistentModelIndex, QSignalBlocker, QSize, Qt, QTimer, Signal
 from qtpy.QtGui import QKeyEvent, QKeySequence, QPaintEvent, QPalette, QResizeEvent, QShortcut
 from qtpy.QtWidgets import (
     QAbstractItemView,
@@ -13,6 +14,8 @@ from qtpy.QtWidgets import (
     QComboBox,
     QFormLayout,
     QFrame,
+    QHBoxLayout,
+    QHeaderView,
     QLabel,
     QLayout,
     QPushButton,
@@ -23,9 +26,13 @@ from qtpy.QtWidgets import (
     QStyleOptionComboBox,
     QStyleOptionViewItem,
     QStylePainter,
+    QTableWidget,
+    QTableWidgetItem,
     QVBoxLayout,
     QWidget,
 )
+
+from .fonts import with_label_font
 
 # A place without width at which a line may break; names of files and layers have no others.
 _BREAK = "\u200b"
@@ -87,14 +94,9 @@ class Section(QWidget):
     Attributes
     ----------
     unfolded : bool
-
-    Signals
-    -------
-    toggled : bool
-        It was unfolded, or folded.
     """
 
-    toggled = Signal(bool)
+    toggled = Signal(bool)  #: bool: it was unfolded, or folded
     unfolded: bool
 
     def __init__(self, title: str, content: QWidget, *, folded: bool = True, parent: QWidget | None = None) -> None:
@@ -128,14 +130,35 @@ def button(text: str, tooltip: str, *, checkable: bool = False) -> QPushButton:
     return made
 
 
-def column(*parts: QWidget | QLayout, margins: tuple[int, int, int, int] = (0, 0, 0, 0)) -> QWidget:
-    """Widgets and layouts below each other."""
-    page = QWidget()
+def column(
+    *parts: QWidget | QLayout,
+    page: QWidget | None = None,
+    margins: tuple[int, int, int, int] = (0, 0, 0, 0),
+    grows: QWidget | None = None,
+) -> QWidget:
+    """Widgets and layouts below each other, on a page of their own or a given one; one takes what height is left."""
+    page = QWidget() if page is None else page
     layout = QVBoxLayout(page)
     layout.setContentsMargins(*margins)
     for part in parts:
-        layout.addWidget(part) if isinstance(part, QWidget) else layout.addLayout(part)
+        layout.addWidget(part, int(part is grows)) if isinstance(part, QWidget) else layout.addLayout(part)
     return page
+
+
+def row(*parts: QWidget, grows: QWidget | None = None) -> QHBoxLayout:
+    """Widgets beside each other; one takes what width is left."""
+    layout = QHBoxLayout()
+    for part in parts:
+        layout.addWidget(part, int(part is grows))
+    return layout
+
+
+def scrolling(dock: QWidget, *parts: QWidget | QLayout, grows: QWidget | None = None) -> ScrollColumn:
+    """Fill a dock with one column that scrolls."""
+    page = column(*parts, margins=(6, 6, 6, 6), grows=grows)
+    page.layout().addStretch()  # takes the height while what grows is hidden
+    column(scroll := ScrollColumn(page), page=dock)
+    return scroll
 
 
 def buddy_label(text: str, control: QWidget) -> QLabel:
@@ -191,10 +214,13 @@ def once(owner: QWidget, action: Callable[[], object]) -> QTimer:
 class NarrowList(QComboBox):
     """A list that may be narrower than its longest entry: closed, it leaves out the middle of what is chosen."""
 
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, tooltip: str = "", choices: Mapping[Any, str] | None = None) -> None:
+        super().__init__()
+        self.setToolTip(tooltip)
         self.setMinimumContentsLength(_LETTERS)
         self.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
+        for value, words in (choices or {}).items():
+            self.addItem(words, value)
 
     def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802 - Qt's name
         """Draw it with as much of the text as there is room for; Qt would cut it off."""
@@ -308,3 +334,29 @@ class _ClearBoxes(QStyledItemDelegate):
 def with_clear_boxes(view: QAbstractItemView) -> None:
     """Draw the check boxes of a list or a table in the color of text, from now on."""
     view.setItemDelegate(_ClearBoxes(view))
+
+
+class PickTable(QTableWidget):
+    """A table of words to pick a row from; its last column takes what width is left."""
+
+    def __init__(self, *headings: str) -> None:
+        super().__init__(0, len(headings))
+        with_label_font(self)
+        with_clear_boxes(self)
+        self.setHorizontalHeaderLabels(headings)
+        self.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
+        self.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
+        self.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
+        self.verticalHeader().hide()
+        self.horizontalHeader().setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
+        self.horizontalHeader().setSectionResizeMode(len(headings) - 1, QHeaderView.ResizeMode.Stretch)
+
+    def show_rows(self, rows: Sequence[Sequence[str]]) -> None:
+        """Show other words, without a signal."""
+        with QSignalBlocker(self):
+            self.setRowCount(len(rows))
+            for row, texts in enumerate(rows):
+                for place, text in enumerate(texts):
+                    item = QTableWidgetItem(text)
+                    item.setToolTip(tip(text))
+                    self.setItem(row, place, item)
