@@ -64,7 +64,14 @@ def replacing(path: StrPath) -> Iterator[BinaryIO]:
         When it cannot be written, when `path` is no file (a folder, a device) or is protected against writing.
     """
     target = Path(os.path.realpath(path))
-    _refuse_protected(target)
+    if target.exists():  # a new file in its place would pass by its protection, and end a device
+        mode = target.stat().st_mode
+        if stat.S_ISDIR(mode):
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(target))
+        if not stat.S_ISREG(mode):
+            raise OSError(errno.EPERM, "this is a device, no file", str(target))
+        if not (mode & (stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH) and os.access(target, os.W_OK)):
+            raise PermissionError(errno.EACCES, "this file is protected against writing", str(target))
     # Short enough to be a name wherever the target's own is one, in any alphabet.
     draft = target.with_name(f".{target.name[:40]}.{secrets.token_hex(4)}.part")
     try:
@@ -75,39 +82,21 @@ def replacing(path: StrPath) -> Iterator[BinaryIO]:
         with suppress(OSError):  # there may be nothing to take the permissions from
             shutil.copymode(target, draft)
         os.replace(draft, target)
-        _sync_folder(target.parent)
+        if hasattr(os, "O_DIRECTORY"):  # put the new name on disk too, where the system knows how
+            handle = os.open(target.parent, os.O_RDONLY | os.O_DIRECTORY)
+            try:
+                os.fsync(handle)
+            finally:
+                os.close(handle)
     except BaseException:
         draft.unlink(missing_ok=True)
         raise
-
-
-def _refuse_protected(target: Path) -> None:
-    """A new file in the place of an old one would pass by the protection of the old one, and end a device."""
-    if not target.exists():
-        return
-    mode = target.stat().st_mode
-    if stat.S_ISDIR(mode):
-        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(target))
-    if not stat.S_ISREG(mode):
-        raise OSError(errno.EPERM, "this is a device, no file", str(target))
-    if not (mode & (stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH) and os.access(target, os.W_OK)):
-        raise PermissionError(errno.EACCES, "this file is protected against writing", str(target))
 
 
 def write_bytes(path: StrPath, content: bytes) -> None:
     """Write a whole file as `replacing` does."""
     with replacing(path) as file:
         file.write(content)
-
-
-def _sync_folder(folder: Path) -> None:
-    """Put the new name on disk too, where the system knows how."""
-    if hasattr(os, "O_DIRECTORY"):
-        handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
 
 
 def write_archive(path: StrPath, kind: str, version: int, tree: Mapping[str, Any]) -> None:
@@ -135,7 +124,9 @@ def write_archive(path: StrPath, kind: str, version: int, tree: Mapping[str, Any
     with replacing(path) as file, zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
         archive.writestr(zipfile.ZipInfo(MANIFEST, _NO_TIME), text.encode())
         for name, array in arrays.items():
-            archive.writestr(zipfile.ZipInfo(name, _NO_TIME), _npy_bytes(array))
+            entry = BytesIO()
+            npy.write_array(entry, np.asanyarray(array, order="C"), allow_pickle=False)
+            archive.writestr(zipfile.ZipInfo(name, _NO_TIME), entry.getvalue())
 
 
 def _without_arrays(tree: Mapping[str, Any], prefix: str, arrays: dict[str, NDArray[Any]]) -> Tree:
@@ -143,26 +134,19 @@ def _without_arrays(tree: Mapping[str, Any], prefix: str, arrays: dict[str, NDAr
     plain: Tree = {}
     for key, value in tree.items():
         if isinstance(value, np.ndarray):
-            arrays[_checked_name(f"{prefix}{key}.npy", value)] = value
+            name = f"{prefix}{key}.npy"
+            if not _NAME.fullmatch(name):
+                raise ValueError(
+                    f'an array cannot be kept under the name "{name}": use letters, digits and underscores'
+                )
+            if value.dtype.kind not in _KINDS:
+                raise ValueError(f"{name[:-4]} holds {value.dtype} values, which cannot be saved: use numbers or text")
+            arrays[name] = value
         elif isinstance(value, Mapping):
             plain[key] = _without_arrays(value, f"{prefix}{key}/", arrays)
         else:
             plain[key] = value
     return plain
-
-
-def _checked_name(name: str, array: NDArray[Any]) -> str:
-    if not _NAME.fullmatch(name):
-        raise ValueError(f'an array cannot be kept under the name "{name}": use letters, digits and underscores')
-    if array.dtype.kind not in _KINDS:
-        raise ValueError(f"{name[:-4]} holds {array.dtype} values, which cannot be saved: use numbers or text")
-    return name
-
-
-def _npy_bytes(array: NDArray[Any]) -> bytes:
-    file = BytesIO()
-    npy.write_array(file, np.asanyarray(array, order="C"), allow_pickle=False)
-    return file.getvalue()
 
 
 def read_archive(path: StrPath, kind: str, version: int, build: Callable[[Tree], Built]) -> Built:

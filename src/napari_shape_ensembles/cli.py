@@ -5,7 +5,7 @@ Exit codes: 0 for every answer, 1 when the answer is one that `--fail-on` names,
 
 import inspect
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from enum import StrEnum
@@ -103,7 +103,10 @@ def command(*kinds: type[Any], without: Sequence[str] = ()) -> Callable[[Callabl
                 chosen = {name: given.pop(name) for name in options}
                 if kinds:
                     check_folder(given["out"])
-                    given["reading"] = _reading(given.pop("settings"), given.pop("labels"), chosen)
+                    path = given.pop("settings")
+                    file = load_settings(path) if path else SettingsFile()
+                    file = SettingsFile(with_options(file.analysis, chosen), with_options(file.outlines, chosen))
+                    given["reading"] = Reading(file, given.pop("labels"))
                 function(**given)
 
         taken = [item.replace(kind=item.KEYWORD_ONLY) for name, item in own.items() if name != "reading"]
@@ -242,7 +245,7 @@ def landscape(
     from .studies.figures import plot_landscape
 
     with _executor(dask) as executor:
-        grid = _whole_numbers("--ranks", ranks), _whole_numbers("--landmarks", landmarks, least=8)
+        grid = _numbers_of("--ranks", ranks), _numbers_of("--landmarks", landmarks, least=8)
         samples = _samples((a, b), reading, groups)
         with progress_bar("landscape"):
             found = decision_landscape(
@@ -276,7 +279,7 @@ def smoothing(
     from .studies.figures import plot_study
 
     with _executor(dask) as executor:
-        grid = _whole_numbers("--ranks", ranks), _whole_numbers("--landmarks", landmarks, least=8)
+        grid = _numbers_of("--ranks", ranks), _numbers_of("--landmarks", landmarks, least=8)
         with named("--sigmas"):
             sweep = ranges.numbers(sigmas)
         masks, outlines = _masks((a, b), reading, groups)
@@ -294,13 +297,7 @@ def smoothing(
         say(study.summary())
 
 
-def _reading(settings: Path | None, labels: bool, given: Mapping[str, str | bool | None]) -> Reading:
-    """The settings of a file, and in their place those given."""
-    file = load_settings(settings) if settings else SettingsFile()
-    return Reading(SettingsFile(with_options(file.analysis, given), with_options(file.outlines, given)), labels)
-
-
-def _whole_numbers(option: str, text: str, least: int = 1) -> list[int]:
+def _numbers_of(option: str, text: str, least: int = 1) -> list[int]:
     with named(option):
         return ranges.whole_numbers(text, least=least)
 

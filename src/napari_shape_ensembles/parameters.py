@@ -65,17 +65,17 @@ class Parameter:
     kinds: tuple[Any, ...]
     default: Any
     help: str
-    label: str
-    unit: str
-    least: float | None
-    most: float | None
-    above: float | None
-    below: float | None
-    step: float | None
-    decimals: int | None
-    choices: Mapping[Any, str]
-    group: str
-    needs: tuple[Mapping[str, tuple[Any, ...]], ...]
+    label: str = ""
+    unit: str = ""
+    least: float | None = None
+    most: float | None = None
+    above: float | None = None
+    below: float | None = None
+    step: float | None = None
+    decimals: int | None = None
+    choices: Mapping[Any, str] = field(default_factory=dict)
+    group: str = ""
+    needs: tuple[Mapping[str, tuple[Any, ...]], ...] = ()
 
     @property
     def optional(self) -> bool:
@@ -216,49 +216,32 @@ class Parameter:
         return f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def parameter(
-    default: Any,
-    help: str,  # noqa: A002 - what it is called everywhere
-    *,
-    label: str = "",
-    unit: str = "",
-    least: float | None = None,
-    most: float | None = None,
-    above: float | None = None,
-    below: float | None = None,
-    step: float | None = None,
-    decimals: int | None = None,
-    choices: Mapping[Any, str] | None = None,
-    group: str = "",
-    needs: Needs = (),
-) -> Any:
-    """Declare a field of a frozen dataclass; see `Parameter`."""
+def parameter(default: Any, help: str, *, needs: Needs = (), **declared: Any) -> Any:  # noqa: A002 - the usual name
+    """Declare a field of a frozen dataclass: its default, its help, and what else `Parameter` knows of one."""
     whens = (needs,) if isinstance(needs, Mapping) else tuple(needs)
-    declared = Parameter(
-        "", (), default, help, label, unit, least, most, above, below, step, decimals, choices or {}, group, whens
-    )
-    return field(default=default, metadata={"parameter": declared})
-
-
-def parameters_of(cls: type[Any]) -> Mapping[str, Parameter]:
-    """Return the declared parameters of a dataclass by name, in their order."""
-    if cls not in _declared:
-        hints = get_type_hints(cls)
-        _declared[cls] = {
-            item.name: _named(item.metadata["parameter"], item.name, hints[item.name]) for item in fields(cls)
-        }
-    return _declared[cls]
+    return field(default=default, metadata={"parameter": Parameter("", (), default, help, needs=whens, **declared)})
 
 
 _declared: dict[type[Any], Mapping[str, Parameter]] = {}
 
 
-def _named(declared: Parameter, name: str, hint: Any) -> Parameter:
-    kinds = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
-    values = [value for kind in kinds if get_origin(kind) is Literal for value in get_args(kind)]
-    words = declared.choices or {value: str(value) for value in values}
-    label = declared.label or name.replace("_", " ").capitalize()
-    return replace(declared, name=name, kinds=kinds, choices=words, label=label)
+def parameters_of(cls: type[Any]) -> Mapping[str, Parameter]:
+    """Return the declared parameters of a dataclass by name, in their order."""
+    if cls in _declared:
+        return _declared[cls]
+    hints, found = get_type_hints(cls), {}
+    for item in fields(cls):
+        hint, declared = hints[item.name], item.metadata["parameter"]
+        kinds = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
+        values = [value for kind in kinds if get_origin(kind) is Literal for value in get_args(kind)]
+        found[item.name] = replace(
+            declared,
+            name=item.name,
+            kinds=kinds,
+            choices=declared.choices or {value: str(value) for value in values},
+            label=declared.label or item.name.replace("_", " ").capitalize(),
+        )
+    return _declared.setdefault(cls, found)
 
 
 def check(instance: Any) -> None:

@@ -13,8 +13,8 @@ LOOPS = "loops cut off self-touching outlines"
 
 def self_touching(ensemble: Ensemble) -> Mask:
     """Whether each curve (N,) touches or crosses itself (OGC simple feature rule)."""
-    rings = _rings(ensemble)
-    simple: Mask = shapely.is_simple(rings)
+    index = np.repeat(np.arange(len(ensemble)), np.diff(ensemble.offsets))
+    simple: Mask = shapely.is_simple(shapely.linearrings(ensemble.vertices, indices=index))
     return ~simple
 
 
@@ -42,7 +42,9 @@ def repaired(ensemble: Ensemble) -> Ensemble:
     curves = list(ensemble.curves)
     cut = 0
     for index in np.flatnonzero(touching):
-        parts = _simple_parts(curves[index])
+        # What the curve encloses, an odd number of times each; what only touches at a point included.
+        valid = shapely.get_parts(shapely.make_valid(shapely.Polygon(curves[index])))
+        parts = shapely.get_parts([part for part in valid if part.geom_type in ("Polygon", "MultiPolygon")]).tolist()
         if parts:
             curves[index] = shapely.get_coordinates(max(parts, key=shapely.area).exterior)[:-1]
             cut += len(parts) - 1
@@ -50,16 +52,3 @@ def repaired(ensemble: Ensemble) -> Ensemble:
     if cut:
         dropped[LOOPS] = dropped.get(LOOPS, 0) + cut
     return Ensemble(curves, name=ensemble.name, unit=ensemble.unit, ids=ensemble.ids, dropped=dropped)
-
-
-def _rings(ensemble: Ensemble) -> NDArray[np.object_]:
-    index = np.repeat(np.arange(len(ensemble)), np.diff(ensemble.offsets))
-    rings: NDArray[np.object_] = shapely.linearrings(ensemble.vertices, indices=index)
-    return rings
-
-
-def _simple_parts(curve: NDArray[np.float64]) -> list[shapely.Polygon]:
-    """Polygons that a curve encloses, an odd number of times each; one that only touches at a point included."""
-    valid = shapely.make_valid(shapely.Polygon(curve))
-    parts = [part for part in shapely.get_parts(valid) if part.geom_type in ("Polygon", "MultiPolygon")]
-    return [polygon for part in parts for polygon in shapely.get_parts(part)]

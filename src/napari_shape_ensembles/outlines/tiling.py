@@ -12,7 +12,7 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.sparse import coo_array, csr_array
+from scipy.sparse import coo_array
 
 from ..parameters import parameters_of
 from .ensemble import Ensemble, Mask
@@ -122,20 +122,17 @@ class Tiling:
         """
         if not isinstance(iterations, int | np.integer) or iterations < 0:
             raise ValueError(f"iterations is a whole number of 0 or more, not {iterations!r}")
-        points = self.points
-        for _ in range(iterations):
-            points = self._average @ points
-        return replace(self, points=points)
-
-    @cached_property
-    def _average(self) -> csr_array:
-        """One iteration of smoothing as a sparse matrix."""
+        # One iteration as a sparse matrix.
         both = np.concatenate([self.edges, self.edges[:, ::-1]])
         free = both[~self.fixed[both[:, 0]]]
         every = np.arange(len(self.points))
         rows, columns = np.concatenate([free, np.stack([every, every], axis=1)]).T
         weights = np.concatenate([np.full(len(free), _STEP / 2), np.where(self.fixed, 1.0, 1 - _STEP)])
-        return coo_array((weights, (rows, columns)), shape=(len(every),) * 2).tocsr()
+        average = coo_array((weights, (rows, columns)), shape=(len(every),) * 2).tocsr()
+        points = self.points
+        for _ in range(iterations):
+            points = average @ points
+        return replace(self, points=points)
 
     @cached_property
     def _halves(self) -> "_Halves":
@@ -192,7 +189,12 @@ class Tiling:
         parameters_of(Recipe)["min_area"].checked(min_area)
         pixel = pixel_of(scale)
         dropped: Counter[str] = Counter()
-        wanted = self._wanted(border, min_area, dropped)
+        labels = {label for label in self.pixels if label > 0}
+        large = {label for label in labels if self.pixels[label] >= min_area}
+        cut = set() if border else set(self.sides[(self.sides == OUTSIDE).any(axis=1)].ravel().tolist())
+        dropped[too_small(min_area)] += len(labels - large)
+        dropped[AT_BORDER] += len(large & cut)
+        wanted = large - cut
         outer: dict[int, tuple[float, Real]] = {}
         inner: list[Real] = []
         for label, corners, is_outer in self._loops():
@@ -211,16 +213,6 @@ class Tiling:
         curves = [curve * pixel for curve in [*kept.values(), *inner]]
         ids = np.array([*kept, *range(-1, -len(inner) - 1, -1)], dtype=np.int64)
         return Ensemble(curves, name=name, unit=unit, ids=ids, dropped=dropped, pixel_size=pixel)
-
-    def _wanted(self, border: bool, min_area: float, dropped: Counter[str]) -> set[int]:
-        """Labels to be traced; the others are counted."""
-        outer = (self.sides == OUTSIDE).any(axis=1)
-        cut = set() if border else set(self.sides[outer].ravel().tolist())
-        labels = {label for label in self.pixels if label > 0}
-        large = {label for label in labels if self.pixels[label] >= min_area}
-        dropped[too_small(min_area)] += len(labels - large)
-        dropped[AT_BORDER] += len(large & cut)
-        return large - cut
 
 
 @dataclass(frozen=True, eq=False)

@@ -31,10 +31,6 @@ class ShapeDistances:
     procrustes : array
         Cyclic Procrustes distance of the curves at unit size, 0 to √2; see `procrustes_distances`.
 
-    References
-    ----------
-    Z. Grey, O. Fisher, A. Glaws, "Explainable Binary Classification of Separable Shape Ensembles".
-
     Examples
     --------
     >>> import numpy as np

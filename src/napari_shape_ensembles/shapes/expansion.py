@@ -183,10 +183,6 @@ class Expansion(ABC):
 class TrigonometricExpansion(Expansion):
     """Fourier series 1, √2 cos 2πu, √2 sin 2πu, √2 cos 4πu, ...: for smooth closed curves.
 
-    References
-    ----------
-    Z. Grey, O. Fisher, A. Glaws, "Explainable Binary Classification of Separable Shape Ensembles".
-
     Examples
     --------
     >>> import numpy as np
@@ -255,10 +251,6 @@ class TrigonometricExpansion(Expansion):
 
 class LegendreExpansion(Expansion):
     """Legendre polynomials √(2k + 1) Pₖ(2u - 1), the paper's choice: for open curves as well.
-
-    References
-    ----------
-    Z. Grey, O. Fisher, A. Glaws, "Explainable Binary Classification of Separable Shape Ensembles".
 
     Examples
     --------

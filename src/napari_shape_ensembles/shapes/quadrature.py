@@ -127,7 +127,18 @@ def quadrature_weights(
             f"not {velocity.shape} and {steps.shape}"
         )
     weights = _shares(velocity, steps)
-    return weights if measure == "arc-length" else _affine(nodes, velocity, steps, weights)
+    if measure == "arc-length":
+        return weights
+    for _ in range(_ROUNDS):  # to the fixed point of "whiten by the second moment, measure length on the result"
+        _, scale = decompose(nodes, weights)
+        updated = _shares(velocity @ np.linalg.inv(scale), steps)
+        change = np.abs(updated - weights).max() * weights.shape[1]
+        weights = updated
+        if change <= _TOLERANCE:
+            return weights
+    raise ValueError(
+        f'the affine measure did not settle in {_ROUNDS} rounds (remaining change {change:.1e}): use "arc-length"'
+    )
 
 
 def _shares(velocity: Real, steps: Real) -> Real:
@@ -140,20 +151,6 @@ def _shares(velocity: Real, steps: Real) -> Real:
             f"(first: {np.flatnonzero(still)[0]}): move the nodes, or leave these curves out"
         )
     return length / length.sum(axis=-1, keepdims=True)
-
-
-def _affine(nodes: Real, velocity: Real, steps: Real, weights: Real) -> Real:
-    """Fixed point of "whiten by the second moment, measure length on the result"."""
-    for _ in range(_ROUNDS):
-        _, scale = decompose(nodes, weights)
-        updated = _shares(velocity @ np.linalg.inv(scale), steps)
-        change = np.abs(updated - weights).max() * weights.shape[1]
-        weights = updated
-        if change <= _TOLERANCE:
-            return weights
-    raise ValueError(
-        f'the affine measure did not settle in {_ROUNDS} rounds (remaining change {change:.1e}): use "arc-length"'
-    )
 
 
 @dataclass(frozen=True)

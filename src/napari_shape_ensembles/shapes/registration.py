@@ -63,10 +63,6 @@ class Registration:
         1 - (second highest peak of the score) / (highest) of the archetype matched with itself, as `distinctness`
         gives it for any curve.
 
-    References
-    ----------
-    Z. Grey, O. Fisher, A. Glaws, "Explainable Binary Classification of Separable Shape Ensembles".
-
     Examples
     --------
     >>> import numpy as np

@@ -49,8 +49,12 @@ def plot_mmd(landscape: DecisionLandscape, ax: "Axes | None" = None, *, test: st
     lines, places = np.nonzero(known)
     colors = _colors(len(landscape.landmarks))[lines]
     _marks(ax, places, decisions.mmd[known], decisions.rejected[known], colors)
-    _landmarks_key(ax, landscape)
-    low, high = _band(decisions.mmd, axis=0)
+    ends = _colors(len(landscape.landmarks))
+    for i in sorted({0, len(landscape.landmarks) - 1}):  # the key names the fewest and the most landmarks
+        ax.plot([], [], "s", color=ends[i], markersize=4, label=f"n = {landscape.landmarks[i]}")
+    some = known.any(axis=0)
+    low = np.where(some, np.where(known, decisions.mmd, np.inf).min(axis=0), np.nan)
+    high = np.where(some, np.where(known, decisions.mmd, -np.inf).max(axis=0), np.nan)
     x = np.arange(len(landscape.ranks))
     ax.fill_between(x, low, high, color=_ink(), alpha=_BAND, linewidth=0)
     ax.plot(x, decisions.mean_mmd, color=_ink(), linewidth=1.2, label="mean over n")
@@ -256,22 +260,10 @@ def _ink() -> str:
 
 def _colors(count: int) -> "NDArray[Any]":
     from matplotlib import colormaps
-
-    low, high = (0.4, 1.0) if _light(_ink()) else (0.0, 0.85)  # to be seen on either background
-    return np.asarray(colormaps[COLORMAP](np.linspace(low, high, count)))
-
-
-def _light(color: str) -> bool:
     from matplotlib.colors import to_rgb
 
-    return sum(to_rgb(color)) > 1.5
-
-
-def _landmarks_key(ax: "Axes", landscape: DecisionLandscape) -> None:
-    """Name the colours of the fewest and the most landmarks."""
-    colors = _colors(len(landscape.landmarks))
-    for i in sorted({0, len(landscape.landmarks) - 1}):
-        ax.plot([], [], "s", color=colors[i], markersize=4, label=f"n = {landscape.landmarks[i]}")
+    low, high = (0.4, 1.0) if sum(to_rgb(_ink())) > 1.5 else (0.0, 0.85)  # to be seen on either background
+    return np.asarray(colormaps[COLORMAP](np.linspace(low, high, count)))
 
 
 def _marks(ax: "Axes", x: NDArray[Any], y: NDArray[Any], rejected: NDArray[np.bool_], colors: NDArray[Any]) -> None:
@@ -279,15 +271,6 @@ def _marks(ax: "Axes", x: NDArray[Any], y: NDArray[Any], rejected: NDArray[np.bo
     ax.scatter(x[rejected], y[rejected], s=16, marker=_REJECTED, c=colors[rejected], linewidths=1)
     ring = ~rejected
     ax.scatter(x[ring], y[ring], s=16, marker=_KEPT, facecolors="none", edgecolors=list(colors[ring]))
-
-
-def _band(values: Real, axis: int) -> tuple[Real, Real]:
-    """Least and largest of what is known; NaN where nothing is."""
-    known = ~np.isnan(values)
-    low = np.where(known, values, np.inf).min(axis=axis)
-    high = np.where(known, values, -np.inf).max(axis=axis)
-    some = known.any(axis=axis)
-    return np.where(some, low, np.nan), np.where(some, high, np.nan)
 
 
 def _frame(ax: "Axes", landscape: DecisionLandscape, current: tuple[int, int] | None) -> None:

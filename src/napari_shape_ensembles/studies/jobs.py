@@ -42,14 +42,25 @@ def run_jobs(
         for index, item in enumerate(items):
             take(index, Progress("", result=_done_here(job, item, partial(take, index))))
         return
-    pool, leave = _as_executor(executor), leaver()
-    waiting = {_submitted(pool, job, item): index for index, item in enumerate(items)}
+    if not isinstance(executor, Executor):
+        if not hasattr(executor, "get_executor"):
+            raise ValueError(
+                "executor is None, a concurrent.futures executor or a dask.distributed.Client, not "
+                f"{type(executor).__name__}"
+            )
+        executor = executor.get_executor(pure=False)  # a Dask client offers itself as one of the standard library
+    leave = leaver()
+    waiting = {_submitted(executor, job, item): index for index, item in enumerate(items)}
     try:
         while waiting:
             done, _ = wait(waiting, timeout=_PULSE, return_when=FIRST_COMPLETED)
             for future in sorted(done, key=waiting.__getitem__):
                 index = waiting.pop(future)
-                take(index, Progress("", result=_result(future, job, items[index], partial(take, index))))
+                try:
+                    result = future.result()
+                except BrokenExecutor:
+                    result = _done_here(job, items[index], partial(take, index))
+                take(index, Progress("", result=result))
             leave()
     finally:
         for future in waiting:
@@ -61,17 +72,6 @@ def _done_here(job: Job[Item, Result], item: Item, listener: Listener) -> Result
         return job(item)
 
 
-def _as_executor(executor: Any) -> Executor:
-    """A Dask client offers itself as an executor of the standard library."""
-    if isinstance(executor, Executor):
-        return executor
-    if hasattr(executor, "get_executor"):
-        return executor.get_executor(pure=False)
-    raise ValueError(
-        f"executor is None, a concurrent.futures executor or a dask.distributed.Client, not {type(executor).__name__}"
-    )
-
-
 def _submitted(pool: Executor, job: Job[Item, Result], item: Item) -> Future[Result]:
     """Hand over an item; to a pool that broke meanwhile, as an item that is lost."""
     try:
@@ -80,10 +80,3 @@ def _submitted(pool: Executor, job: Job[Item, Result], item: Item) -> Future[Res
         lost: Future[Result] = Future()
         lost.set_exception(error)
         return lost
-
-
-def _result(future: Future[Result], job: Job[Item, Result], item: Item, listener: Listener) -> Result:
-    try:
-        return future.result()
-    except BrokenExecutor:
-        return _done_here(job, item, listener)

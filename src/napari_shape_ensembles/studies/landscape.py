@@ -98,10 +98,6 @@ class DecisionLandscape:
     parts : mapping of str to Decisions
         With coordinates "both" the tests of the raw and of the normalized undulation coordinates.
 
-    References
-    ----------
-    Z. Grey, O. Fisher, A. Glaws, "Explainable Binary Classification of Separable Shape Ensembles".
-
     Examples
     --------
     >>> from napari_shape_ensembles import Settings, decision_landscape, samples
@@ -226,14 +222,12 @@ class DecisionLandscape:
             cells = f"all {counts[0]} cells" if counts[0] > 1 else "the one cell"
             return f"{a} and {b}: {TRUTH_TABLE[answers[0]]} ({answers[0]} in {cells})."
         shares = ", ".join(f"{answers[i]} in {counts[i]}" for i in np.argsort(-counts, kind="stable"))
-        return f"{a} and {b}: of {counts.sum()} cells {shares}. {self._ambiguous()}"
-
-    def _ambiguous(self) -> str:
+        words = f"{a} and {b}: of {counts.sum()} cells {shares}."
         split = self.ranks[np.nan_to_num(self.ambiguity) > 0]
         if not len(split):
-            return "At every rank all numbers of landmarks lead to the same decision on undulation."
+            return f"{words} At every rank all numbers of landmarks lead to the same decision on undulation."
         shown = ", ".join(map(str, split[:8])) + (", …" if len(split) > 8 else "")
-        return f"At rank {shown} the decision on undulation depends on the number of landmarks."
+        return f"{words} At rank {shown} the decision on undulation depends on the number of landmarks."
 
 
 def decision_landscape(
@@ -288,10 +282,10 @@ def decision_landscape(
     """
     a, b = comparable(a, b)
     levels(settings)  # refuses what nested tests cannot do, before any work
-    grid = whole_numbers("ranks", ranks, 1), whole_numbers("landmarks", landmarks, 8)
+    grid = distinct_counts("ranks", ranks, 1), distinct_counts("landmarks", landmarks, 8)
     cells = _Cells(a, b, *grid, settings)
     total = int(cells.landscape().feasible.sum())
-    items = [Item(a, b, replace(settings, landmarks=int(n)), tuple(grid[0].tolist())) for n in grid[1]]
+    items = [ColumnItem(a, b, replace(settings, landmarks=int(n)), tuple(grid[0].tolist())) for n in grid[1]]
 
     def take(index: int, step: Progress) -> None:
         cells.fill(index, step)
@@ -303,7 +297,7 @@ def decision_landscape(
     return cells.landscape()
 
 
-def whole_numbers(name: str, values: WholeNumbers, least: int) -> NDArray[np.int64]:
+def distinct_counts(name: str, values: WholeNumbers, least: int) -> NDArray[np.int64]:
     """The distinct values, rising."""
     array = np.unique(np.asarray(values))
     if array.ndim != 1 or not len(array) or array.dtype.kind not in "iu" or array[0] < least:
@@ -316,7 +310,7 @@ def _highest_rank(landmarks: Any, curves: int) -> Any:
 
 
 @dataclass(frozen=True, eq=False)
-class Item:
+class ColumnItem:
     """The work for one number of landmarks."""
 
     a: Ensemble
@@ -325,7 +319,7 @@ class Item:
     ranks: tuple[int, ...]
 
 
-def landmark_column(item: Item) -> dict[str, Real]:
+def landmark_column(item: ColumnItem) -> dict[str, Real]:
     """Learn at the highest rank, then test scale once and undulation at every rank.
 
     Returns
@@ -379,10 +373,8 @@ class _Cells:
 
     def landscape(self) -> DecisionLandscape:
         """The landscape of now."""
-        tests = {name: _decisions(values) for name, values in self._tests.items()}
+        tests = {}
+        for name, cells in self._tests.items():
+            mmd, p_value, threshold, rejected = np.moveaxis(cells, -1, 0).copy()
+            tests[name] = Decisions(mmd, p_value, threshold, rejected == 1)
         return DecisionLandscape(*self._fixed, tests.pop("undulation"), tests.pop("scale"), tests)
-
-
-def _decisions(values: Real) -> Decisions:
-    mmd, p_value, threshold, rejected = np.moveaxis(values, -1, 0).copy()
-    return Decisions(mmd, p_value, threshold, rejected == 1)

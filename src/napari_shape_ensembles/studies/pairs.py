@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ..comparison import INCONCLUSIVE, Images, Settings, learn, levels, row, too_few, undulation_descriptions
 from ..mmd import MMDTest, combined_mmd_test, median_distance, mmd_test
-from ..outlines import Ensemble, in_unit
+from ..outlines import Ensemble
 from ..progress import Listener, Progress, report, reporting
 from .jobs import run_jobs
 
@@ -58,11 +58,6 @@ class PairTable:
     settings : Settings
         As used: the permutations may be more than were asked for, see `all_pairs`.
     undulation, scale : PairTests
-
-    References
-    ----------
-    S. Holm, "A simple sequentially rejective multiple test procedure", Scandinavian Journal of Statistics 6 (1979)
-    65-70.
 
     Examples
     --------
@@ -217,9 +212,18 @@ def all_pairs(
     """
     if len(images) < 2:
         raise ValueError(f"{len(images)} image(s): pairs need at least two")
-    ensembles = _usable(images)
+    pooled = [image if isinstance(image, Ensemble) else Ensemble.pooled(image) for image in images]
+    empty = [ensemble.name or f"image {i}" for i, ensemble in enumerate(pooled, start=1) if not len(ensemble)]
+    if empty:
+        raise ValueError(
+            f"{len(empty)} of {len(images)} images have no usable outline ({', '.join(empty)}): leave them out, or "
+            "check the segmentation and the minimum size"
+        )
+    ensembles = [ensemble.to(pooled[0].unit) for ensemble in pooled]
     pairs = list(combinations(range(len(images)), 2))
-    settings = _enough_permutations(settings, 2 * len(pairs))
+    # So many that the smallest p-value, times the number of tests, is a third of the level.
+    enough = ceil(6 * len(pairs) / settings.significance)
+    settings = replace(settings, permutations=max(settings.permutations, enough))
     found = np.full((len(pairs), 2, 3), np.nan)
     names = _distinct([ensemble.name or f"image {i}" for i, ensemble in enumerate(ensembles, start=1)])
     fixed = (names, tuple(map(len, ensembles)), settings)
@@ -238,20 +242,8 @@ def all_pairs(
             learned = learn(ensembles, settings)
         coordinates = undulation_descriptions(learned.t, settings) | {"scale": learned.l}
         samples = _samples(coordinates, fixed[1], settings.seed)
-        run_jobs(tested_pair, [Item(samples[i], samples[j], settings) for i, j in pairs], take, executor)
+        run_jobs(tested_pair, [PairItem(samples[i], samples[j], settings) for i, j in pairs], take, executor)
     return _table(fixed, pairs, found)
-
-
-def _usable(images: Sequence[Images]) -> list[Ensemble]:
-    """Every image pooled and in the unit of the first; refuses all those without curves at once."""
-    pooled = [image if isinstance(image, Ensemble) else Ensemble.pooled(image) for image in images]
-    empty = [ensemble.name or f"image {i}" for i, ensemble in enumerate(pooled, start=1) if not len(ensemble)]
-    if empty:
-        raise ValueError(
-            f"{len(empty)} of {len(images)} images have no usable outline ({', '.join(empty)}): leave them out, or "
-            "check the segmentation and the minimum size"
-        )
-    return [in_unit(ensemble, pooled[0].unit) for ensemble in pooled]
 
 
 def _distinct(names: Sequence[str]) -> tuple[str, ...]:
@@ -263,11 +255,6 @@ def _distinct(names: Sequence[str]) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _enough_permutations(settings: Settings, tests: int) -> Settings:
-    """So many that the smallest p-value, times the number of tests, is a third of the level."""
-    return replace(settings, permutations=max(settings.permutations, ceil(3 * tests / settings.significance)))
-
-
 def _samples(descriptions: dict[str, Real], sizes: tuple[int, ...], seed: int) -> list[dict[str, Real]]:
     """Coordinates of every image, by description, in units of the bandwidth that all pairs share."""
     ends = np.cumsum(sizes)[:-1]
@@ -276,7 +263,7 @@ def _samples(descriptions: dict[str, Real], sizes: tuple[int, ...], seed: int) -
 
 
 @dataclass(frozen=True, eq=False)
-class Item:
+class PairItem:
     """The coordinates of a pair of images."""
 
     a: dict[str, Real]
@@ -284,7 +271,7 @@ class Item:
     settings: Settings
 
 
-def tested_pair(item: Item) -> Real:
+def tested_pair(item: PairItem) -> Real:
     """MMD, kernel MMD and p-value of undulation and of scale, (2, 3)."""
     # The coordinates are in units of their median distance, so factors are widths here.
     options = levels(item.settings) | {"bandwidth": item.settings.bandwidth}
@@ -293,12 +280,9 @@ def tested_pair(item: Item) -> Real:
         combined_mmd_test(undulation, **options),
         mmd_test(item.a["scale"], item.b["scale"], **options),
     ]
-    return np.array([(test.mmd, _kernel_mmd(test), test.p_value) for test in tests])
-
-
-def _kernel_mmd(test: MMDTest) -> float:
-    """MMD for the mean of the parts' kernels: the squares average."""
-    return float(np.sqrt(np.mean([part.mmd**2 for part in (test.parts or {"": test}).values()])))
+    # MMD for the mean of the parts' kernels: the squares average.
+    kernel = [np.sqrt(np.mean([part.mmd**2 for part in (test.parts or {"": test}).values()])) for test in tests]
+    return np.array([(test.mmd, mmd, test.p_value) for test, mmd in zip(tests, kernel, strict=True)])
 
 
 def _table(

@@ -82,29 +82,22 @@ def _reason(sigmas: Real, answers: Answers, sizes: Real, run: list[int], best: i
     a, b = sizes[best].astype(int)
     cells = answers[best]
     assert cells is not None
+    every = f"all {len(cells)} cells give" if len(cells) > 1 else "the one cell gives"
     words = (
-        f"From σ = {sigmas[run[0]]:g} to {sigmas[run[-1]]:g} px {_all(len(cells))} {_unanimous(cells)}; "
+        f"From σ = {sigmas[run[0]]:g} to {sigmas[run[-1]]:g} px {every} {_unanimous(cells)}; "
         f"σ = {sigmas[best]:g} px keeps the most curves ({a} and {b})."
     )
     for side, index in (("Below", run[0] - 1), ("Above", run[-1] + 1)):
         if 0 <= index < len(sigmas):
             words += f" {side}, at σ = {sigmas[index]:g} px, {_split(answers[index])}."
-    return words + _thinned(sigmas, np.nan_to_num(sizes.min(axis=1)), run[-1])
-
-
-def _all(cells: int) -> str:
-    return f"all {cells} cells give" if cells > 1 else "the one cell gives"
-
-
-def _thinned(sigmas: Real, fewer: Real, last: int) -> str:
-    """A caution where most curves are gone at the upper end of the range."""
+    fewer, last = np.nan_to_num(sizes.min(axis=1)), run[-1]
     most = int(fewer.max())
-    if fewer[last] >= most / 2:
-        return ""
-    return (
-        f" At σ = {sigmas[last]:g} px only {fewer[last]:.0f} of {most} curves are left on the smaller side: a "
-        "difference may go unnoticed there."
-    )
+    if fewer[last] < most / 2:
+        words += (
+            f" At σ = {sigmas[last]:g} px only {fewer[last]:.0f} of {most} curves are left on the smaller side: a "
+            "difference may go unnoticed there."
+        )
+    return words
 
 
 def _split(cells: NDArray[Any] | None) -> str:

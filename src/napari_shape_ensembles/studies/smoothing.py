@@ -11,7 +11,7 @@ from ..comparison import Settings, levels
 from ..outlines import Ensemble, Outlines, extract_curves, trace_mask
 from ..progress import Listener, Progress, report, reporting
 from .jobs import run_jobs
-from .landscape import DecisionLandscape, Decisions, WholeNumbers, decision_landscape, whole_numbers
+from .landscape import DecisionLandscape, Decisions, WholeNumbers, decision_landscape, distinct_counts
 from .recommendation import Recommendation, recommend
 
 if TYPE_CHECKING:
@@ -54,10 +54,6 @@ class SmoothingStudy:
     settings : Settings
     steps : tuple of S Smoothed
         What each σ led to.
-
-    References
-    ----------
-    Z. Grey, O. Fisher, A. Glaws, "Explainable Binary Classification of Separable Shape Ensembles".
 
     Examples
     --------
@@ -170,13 +166,11 @@ class SmoothingStudy:
             return found.reason
         known = [landscape for landscape in self.landscapes if landscape is not None]
         if not known:
-            return "No σ led to a comparison" + "".join(f"; σ = {s:g}: {r}" for s, r in self._missing()[:3]) + "."
+            missing = [(sigma, why) for sigma, why in zip(self.sigmas, self.reasons, strict=True) if why]
+            return "No σ led to a comparison" + "".join(f"; σ = {s:g}: {r}" for s, r in missing[:3]) + "."
         if all(landscape.inconclusive for landscape in known):
             return f"Inconclusive at every σ: {known[0].inconclusive}."
         return "No two neighbouring σ give one and the same answer in all cells: no range of σ can be recommended."
-
-    def _missing(self) -> list[tuple[float, str]]:
-        return [(s, reason) for s, reason in zip(self.sigmas, self.reasons, strict=True) if reason]
 
 
 def _mean(values: Real) -> Real:
@@ -245,12 +239,14 @@ def smoothing_study(
     array([[64., 64.],
            [64., 64.]])
     """
-    sweep = _rising(sigmas)
+    sweep = np.unique(np.asarray(sigmas, dtype=np.float64))
+    if sweep.ndim != 1 or not len(sweep) or not (np.isfinite(sweep) & (sweep >= 0)).all():
+        raise ValueError(f"sigmas is a sequence of standard deviations in pixels, 0 or more, not {sigmas!r}")
     levels(settings)  # refuses what nested tests cannot do, before any work
     groups = _planes("A", masks_a), _planes("B", masks_b)
-    grid = whole_numbers("ranks", ranks, 1), whole_numbers("landmarks", landmarks, 8)
+    grid = distinct_counts("ranks", ranks, 1), distinct_counts("landmarks", landmarks, 8)
     found = [Smoothed() for _ in sweep]
-    items = [Item(groups, float(sigma), outlines, *grid, settings) for sigma in sweep]
+    items = [SmoothingItem(groups, float(sigma), outlines, *grid, settings) for sigma in sweep]
 
     def take(index: int, step: Progress) -> None:
         found[index] = step.result or found[index]
@@ -260,14 +256,6 @@ def smoothing_study(
     with reporting(progress):
         run_jobs(smoothed_landscape, items, take, executor)
     return SmoothingStudy(sweep, *grid, settings, tuple(found))
-
-
-def _rising(sigmas: Sequence[float]) -> Real:
-    """The distinct values, rising."""
-    array = np.unique(np.asarray(sigmas, dtype=np.float64))
-    if array.ndim != 1 or not len(array) or not (np.isfinite(array) & (array >= 0)).all():
-        raise ValueError(f"sigmas is a sequence of standard deviations in pixels, 0 or more, not {sigmas!r}")
-    return array
 
 
 def _planes(side: str, masks: Masks) -> tuple[NDArray[Any], ...]:
@@ -281,7 +269,7 @@ def _planes(side: str, masks: Masks) -> tuple[NDArray[Any], ...]:
 
 
 @dataclass(frozen=True, eq=False)
-class Item:
+class SmoothingItem:
     """The work for one σ."""
 
     groups: tuple[tuple[NDArray[Any], ...], tuple[NDArray[Any], ...]]
@@ -292,7 +280,7 @@ class Item:
     settings: Settings
 
 
-def smoothed_landscape(item: Item) -> Smoothed:
+def smoothed_landscape(item: SmoothingItem) -> Smoothed:
     """Trace both groups at one σ, then compare them over ranks and landmarks."""
     report("tracing outlines")
     a, b = (_traced(side, planes, item) for side, planes in zip("AB", item.groups, strict=True))
@@ -306,23 +294,22 @@ def smoothed_landscape(item: Item) -> Smoothed:
         return Smoothed(sizes, None, str(error), done=True)
 
 
-def _traced(side: str, planes: Sequence[NDArray[Any]], item: Item) -> Ensemble:
-    return Ensemble.pooled(
-        [
-            (trace_mask if _is_mask(plane) else extract_curves)(plane, name=f"{side}{number}", **_options(item, plane))
-            for number, plane in enumerate(planes, start=1)
-        ]
-    )
-
-
-def _options(item: Item, plane: NDArray[Any]) -> dict[str, Any]:
-    """Keywords of `trace_mask`, and for labels the two more of `extract_curves`."""
+def _traced(side: str, planes: Sequence[NDArray[Any]], item: SmoothingItem) -> Ensemble:
     chosen = item.outlines
-    pixel = {"scale": chosen.pixel_scale or (1.0, 1.0), "unit": chosen.unit or "pixel"}
-    kept = {"holes": chosen.holes, "border": chosen.keep_border, "min_area": chosen.min_area}
-    finer = {} if _is_mask(plane) else {"min_vertices": chosen.min_vertices, "min_length": chosen.min_length}
-    return {"smoothing": item.sigma, **pixel, **kept, **finer}
-
-
-def _is_mask(plane: NDArray[Any]) -> bool:
-    return plane.dtype == bool or not np.any((plane != 0) & (plane != plane.max()))
+    options: dict[str, Any] = {
+        "smoothing": item.sigma,
+        "scale": chosen.pixel_scale or (1.0, 1.0),
+        "unit": chosen.unit or "pixel",
+        "holes": chosen.holes,
+        "border": chosen.keep_border,
+        "min_area": chosen.min_area,
+    }
+    finer: dict[str, Any] = {"min_vertices": chosen.min_vertices, "min_length": chosen.min_length}  # of labels only
+    traced = []
+    for number, plane in enumerate(planes, start=1):
+        name = f"{side}{number}"
+        is_mask = plane.dtype == bool or not np.any((plane != 0) & (plane != plane.max()))
+        traced.append(
+            trace_mask(plane, name=name, **options) if is_mask else extract_curves(plane, name=name, **options, **finer)
+        )
+    return Ensemble.pooled(traced)
