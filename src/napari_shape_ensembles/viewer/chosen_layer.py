@@ -12,16 +12,7 @@ from .choices import FOLLOWED
 
 
 class ChosenLayer:
-    """One layer out of those that a condition holds for.
-
-    Parameters
-    ----------
-    viewer : ViewerModel
-    accepts : callable
-        Whether a layer is offered.
-    optional : bool
-        No layer is a choice too, and the first one.
-    """
+    """One layer out of those that a condition holds for; an optional one can be none, and is at first."""
 
     changed = Signal()  #: another layer is chosen, others are offered, or one has another name
 

@@ -32,12 +32,7 @@ _SETTINGS = {"Settings (*.toml)": ".toml"}
 class Dialogs:
     """Asks for the names of files, over the dock it belongs to.
 
-    Parameters
-    ----------
-    parent : QWidget
-    session : Session
-    say : callable
-        Says what became of a settings file: the sentence, and more for its tooltip.
+    `say` is told what became of a settings file: the sentence, and more for its tooltip.
     """
 
     def __init__(self, parent: QWidget, session: Session, say: Callable[[str, str], object]) -> None:

@@ -12,7 +12,7 @@ from qtpy.QtWidgets import QCheckBox, QFormLayout, QLineEdit, QWidget
 from ..comparison import Settings
 from ..outlines import Outlines
 from ..parameters import Parameter, matters, parameters_of, tree
-from .panels.fonts import DecimalBox, fit_text, with_label_font
+from .panels.fonts import DecimalBox, with_label_font
 from .panels.notices import Notice
 from .panels.widgets import NarrowList, Section, column, form, pass_wheel
 
@@ -107,7 +107,7 @@ class NumberBox(DecimalBox):
         self.setRange(low - least if self.optional else low, high)
         self.setSpecialValueText(_NOT_SET if self.optional else "")
         self.setValue(self.minimum() if value is None else value)
-        fit_text(self)
+        self.fit()
 
     def stepBy(self, steps: int) -> None:  # noqa: N802 - Qt's name
         """Begin in the middle where nothing was set, not at the lower end."""

@@ -183,9 +183,6 @@ class InspectionTask(Task[Inspection]):
         layer.selected_data = {index}
 
 
-# In the background ---------------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True, eq=False)
 class Inspected:
     """What a run leads to: a ranking, and its layers, not yet in a viewer."""
@@ -211,9 +208,6 @@ def disagreed(sources: tuple[Source, ...], recipe: Outlines, settings: Settings)
     scale, unit = tuple(sources[0].scale), sources[0].unit
     result = disagreement((one, other), settings, outlines=recipe, scale=scale, unit=unit)
     return Inspected(result, inspected_layers(result, sources))
-
-
-# Layers --------------------------------------------------------------------------------------------------------
 
 
 def score_limits(result: Inspection) -> tuple[float, float]:

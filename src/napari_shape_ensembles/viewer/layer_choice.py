@@ -133,26 +133,23 @@ class TickLists(QWidget):
         self._headings = QLabel("<b>A</b>"), QLabel("<b>B</b>")
         self._grid = QGridLayout(self)
         self._grid.setContentsMargins(0, 0, 0, 0)
+        self._grid.setColumnStretch(1, 1)
         self._later = once(self, self._fit)
         for group in (self.a, self.b):
             group.itemChanged.connect(lambda _: sides.tick(self.a.ticked(), self.b.ticked()))
-        self._arrange(stacked=False)
         self.a.installEventFilter(self)
-
-    def _arrange(self, *, stacked: bool) -> None:
-        """Put the lists beside each other, or one above the other."""
-        for side, (heading, group) in enumerate(zip(self._headings, (self.a, self.b), strict=True)):
-            self._grid.addWidget(heading, *((side, 0) if stacked else (0, side)))
-            self._grid.addWidget(group, *((side, 1) if stacked else (1, side)))
-        self._grid.setColumnStretch(0, int(not stacked))
-        self._grid.setColumnStretch(1, 1)
+        self._fit()
 
     def _fit(self) -> None:
         """Make room for the names; where there is too little, leave out what they begin and end with alike."""
         names = [self.a.item(row).data(_LAYER).name for row in range(self.a.count())]
         metrics = self.a.fontMetrics()
         widest = max(map(metrics.horizontalAdvance, names), default=0) + _BESIDE
-        self._arrange(stacked=widest > (self.width() - _GAP) / 2)
+        stacked = widest > (self.width() - _GAP) / 2
+        for side, (heading, group) in enumerate(zip(self._headings, (self.a, self.b), strict=True)):
+            self._grid.addWidget(heading, *((side, 0) if stacked else (0, side)))
+            self._grid.addWidget(group, *((side, 1) if stacked else (1, side)))
+        self._grid.setColumnStretch(0, int(not stacked))
         shown = names if widest <= self.width() - self._headings[0].width() - _GAP else what_differs(names)
         for group in (self.a, self.b):
             group.setFixedHeight(_LINES * (metrics.height() + 8))

@@ -1,8 +1,8 @@
 """Sample pairs as layers, for *File > Open Sample*. B lies to the right of A.
 
-Real pairs are read at once. Simulated ones are drawn in a thread while the window goes on painting: napari takes the
-layers from the call itself, so the call waits in an event loop of its own. Clicks and keys wait with it, as the window
-must not be closed before the layers are in it.
+They are read, or drawn, in a thread while the window goes on painting: napari takes the layers from the call itself, so
+the call waits in an event loop of its own. Clicks and keys wait with it, as the window must not be closed before the
+layers are in it.
 """
 
 from collections.abc import Callable
@@ -50,15 +50,11 @@ def pair_layers(pair: SamplePair) -> list[LayerData]:
     ]
 
 
-def _read(make: Callable[..., SamplePair]) -> list[LayerData]:
-    return pair_layers(make())
-
-
-def _drawn(make: Callable[..., SamplePair], **options: int) -> list[LayerData]:
+def _made(make: Callable[..., SamplePair], **options: int) -> list[LayerData]:
     if QCoreApplication.instance() is None:
         return pair_layers(make(**options))
     loop, timer = QEventLoop(), QTimer()
-    with progress(desc="Drawing a sample"), ThreadPoolExecutor(1) as pool:
+    with progress(desc="Opening a sample"), ThreadPoolExecutor(1) as pool:
         drawing = pool.submit(make, **options)
         timer.timeout.connect(lambda: drawing.done() and loop.quit())
         timer.start(_POLL)
@@ -67,11 +63,11 @@ def _drawn(make: Callable[..., SamplePair], **options: int) -> list[LayerData]:
 
 
 powder, powder_outlines, nuclei, nuclei_labels, cells = (
-    partial(_read, make)
+    partial(_made, make)
     for make in (samples.powder, samples.powder_outlines, samples.nuclei, samples.nuclei_labels, samples.cells)
 )
 simulated_fields, simulated_sieving, simulated_treatment, simulated_rolling = (
-    partial(_drawn, make)
+    partial(_made, make)
     for make in (
         samples.simulated_fields,
         samples.simulated_sieving,

@@ -3,8 +3,6 @@
 Neither does it give spin boxes the width that their text needs.
 """
 
-from typing import Any
-
 from qtpy.QtCore import QEvent, Qt
 from qtpy.QtGui import QFontMetrics, QResizeEvent
 from qtpy.QtWidgets import QDoubleSpinBox, QLabel, QSizePolicy, QSpinBox, QTableView, QWidget
@@ -21,8 +19,8 @@ class _FontFollower:
     """A base of widgets that `fit` whenever their font may have changed."""
 
     def fit(self) -> None:
-        """Take the width of the longest text."""
-        fit_text(self)
+        """Give a spin box the width of its longest text; napari's style sheet sets a least width in pixels."""
+        self.setMinimumWidth(self.sizeHint().width())  # type: ignore[attr-defined]  # that of the widget
 
     def event(self, event: QEvent) -> bool:
         """Fit after a change of style."""
@@ -103,8 +101,3 @@ class WholeBox(_FontFollower, QSpinBox):
 
 class DecimalBox(_FontFollower, QDoubleSpinBox):
     """A spin box for decimal numbers that is as wide as its longest text."""
-
-
-def fit_text(box: Any) -> None:
-    """Give a spin box the width of its longest text; napari's style sheet sets a least width in pixels."""
-    box.setMinimumWidth(box.sizeHint().width())

@@ -6,16 +6,17 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 from qtpy.QtCore import QPointF, QRectF, QSize, Qt, Signal
-from qtpy.QtGui import QBrush, QColor, QMouseEvent, QPainter, QPaintEvent, QPen, QPolygonF
-from qtpy.QtWidgets import QPushButton, QSizePolicy, QWidget
+from qtpy.QtGui import QBrush, QColor, QPainter, QPaintEvent, QPen, QPolygonF
+from qtpy.QtWidgets import QGridLayout, QPushButton, QSizePolicy, QWidget
 
 from ...palette import SIDE_COLORS
 from .fonts import Drawing
+from .widgets import emptied
 
 Real = NDArray[np.float64]
 
 _MARGIN = 10
-_THUMBNAIL, _BETWEEN = 46, 18
+_PER_LINE = 4  # of thumbnails
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,58 +104,6 @@ class ShapeCanvas(Drawing):
         self.frames += 1
 
 
-class Thumbnails(Drawing):
-    """Outlines at one scale in two rows, A's above B's, as many as there is room for; a click chooses one."""
-
-    chosen = Signal(int)  #: int: row of the curve among the pooled ones
-
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self._rows: list[list[tuple[int, Real]]] = [[], []]
-        self.setMinimumHeight(2 * (_THUMBNAIL + _BETWEEN))
-        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
-        self.setToolTip("The curves most typical of each side and not of the other. Click one to see it above.")
-
-    def show_curves(self, of_a: list[tuple[int, Real]], of_b: list[tuple[int, Real]]) -> None:
-        """Show (row, outline) pairs of each side, strongest first."""
-        self._rows = [of_a, of_b]
-        self.update()
-
-    def indices(self) -> list[list[int]]:
-        """Rows of the curves shown, of A and of B."""
-        return [[index for index, _ in row] for row in self._rows]
-
-    def cell(self, side: int, place: int) -> QRectF:
-        """Where a thumbnail lies."""
-        left = self.fontMetrics().horizontalAdvance("B") + 8
-        top = side * (_THUMBNAIL + _BETWEEN) + _BETWEEN // 2
-        return QRectF(left + place * _THUMBNAIL, top, _THUMBNAIL, _THUMBNAIL)
-
-    def mousePressEvent(self, event: QMouseEvent) -> None:  # noqa: N802 - Qt's name
-        """Choose the curve under the mouse."""
-        for side, row in enumerate(self._rows):
-            for place, (index, _) in enumerate(row):
-                if self.cell(side, place).contains(event.position()):
-                    self.chosen.emit(index)
-
-    def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802 - Qt's name
-        """Draw the thumbnails that fit into the width."""
-        painter = QPainter(self)
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        ink = self.palette().windowText().color()
-        scale = (_THUMBNAIL / 2 - 2) / radius([curve for row in self._rows for _, curve in row])
-        for index, (side, row) in enumerate(zip("AB", self._rows, strict=True)):
-            for place, (_, curve) in enumerate(row):
-                cell = self.cell(index, place)
-                if place == 0:
-                    painter.setPen(ink)
-                    painter.drawText(cell.translated(2 - cell.left(), 0), Qt.AlignmentFlag.AlignVCenter, side)
-                if cell.right() <= self.width():
-                    outline = StyledOutline(curve, side, filled=True, width=1.2)
-                    paint_outline(painter, outline, cell.center(), scale, ink)
-        painter.end()
-
-
 class OutlineButton(QPushButton):
     """An outline to click, with the letter of its side in the corner."""
 
@@ -178,3 +127,29 @@ class OutlineButton(QPushButton):
         painter.drawText(self.rect().adjusted(4, 1, 0, 0), Qt.AlignmentFlag.AlignLeft, self.side)
         paint_outline(painter, self._outline, QRectF(self.rect()).center(), self._scale, ink)
         painter.end()
+
+
+class Thumbnails(QWidget):
+    """Outlines at one scale, A's above B's, to click."""
+
+    chosen = Signal(int)  #: int: row of the curve among the pooled ones
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.buttons: list[OutlineButton] = []
+        self._grid = QGridLayout(self)
+        self._grid.setColumnStretch(_PER_LINE, 1)
+        self.setToolTip("The curves most typical of each side and not of the other. Click one to see it above.")
+
+    def show_curves(self, of_a: list[tuple[int, Real]], of_b: list[tuple[int, Real]]) -> None:
+        """Show (row, outline) pairs of each side, strongest first."""
+        emptied(self._grid)
+        self.buttons = []
+        reach = radius([outline for _, outline in (*of_a, *of_b)])
+        for side, found in (("A", of_a), ("B", of_b)):
+            first = self._grid.rowCount()
+            for place, (row, outline) in enumerate(found):
+                button = OutlineButton(row, side, outline, reach)
+                button.clicked.connect(lambda _=False, row=row: self.chosen.emit(row))
+                self._grid.addWidget(button, first + place // _PER_LINE, place % _PER_LINE)
+                self.buttons.append(button)

@@ -8,7 +8,7 @@ from qtpy.QtCore import Qt, QTimer, Signal
 from qtpy.QtWidgets import QComboBox, QGridLayout, QLabel, QPushButton, QSlider, QTabWidget, QWidget
 
 from ...explanation.shape_paths import SCALE_AXES, Geodesic, Place, ShapePlaces, lipschitz
-from .fonts import SteadyLabel, WholeBox, fit_text
+from .fonts import SteadyLabel, WholeBox
 from .shape_canvas import ShapeCanvas, StyledOutline, radius
 from .widgets import NarrowList, button, column, row, wrapped
 
@@ -134,7 +134,7 @@ class ShapeExplorer(QWidget):
         for place, box in enumerate(self.mode_boxes):
             box.setRange(1, rank)
             box.setValue(min(place + 1, rank))
-            fit_text(box)
+            box.fit()
         sides = (("A", places.comparison.a), ("B", places.comparison.b))
         curves = [f"{side} · {name}" for side, ensemble in sides for name in ensemble.ids]
         for combo in (*self.ends, self.curve):

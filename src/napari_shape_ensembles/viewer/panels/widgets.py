@@ -89,12 +89,7 @@ class ScrollColumn(QScrollArea):
 
 
 class Section(QWidget):
-    """A heading that folds what is below it.
-
-    Attributes
-    ----------
-    unfolded : bool
-    """
+    """A heading that folds what is below it."""
 
     toggled = Signal(bool)  #: bool: it was unfolded, or folded
     unfolded: bool
@@ -173,7 +168,7 @@ def emptied(layout: QLayout) -> None:
     """Delete all widgets of a layout."""
     while (item := layout.takeAt(0)) is not None:
         if (widget := item.widget()) is not None:
-            widget.setParent(None)
+            widget.hide()
             widget.deleteLater()
 
 
