@@ -117,7 +117,7 @@ def test_the_curves_of_b_keep_their_rows_when_those_of_a_are_deleted(bare_dock, 
     run(bare_dock, qtbot)
     row = len(bare_dock.result.a) + 3
     model.layers.remove("one curves")
-    bare_dock.comparison.link.link()  # as when the dock is closed and opened
+    bare_dock.comparison.curves.tie()  # as when the dock is closed and opened
     bare_dock.comparison.selection.pick([row])
     bare_dock.comparison.exclude(row)
     layer = model.layers["two curves"]

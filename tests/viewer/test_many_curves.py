@@ -265,7 +265,7 @@ def test_what_takes_long_is_never_done_by_the_windows_own_thread(bare_dock, qtbo
         monkeypatch.setattr(owner, name, noting)
 
     names = ["compare", "witness_values", "curve_layers", "read_view"]
-    owners = (inputs, "trace"), (Comparison, "save"), (own_layers, "Shapes"), (own_layers, "painted_data")
+    owners = (inputs, "trace"), (Comparison, "save"), (own_layers, "painted_data")
     for owner, name in (*owners, *((comparing, name) for name in names)):
         watched(owner, name)
     run(bare_dock, qtbot)

@@ -8,6 +8,7 @@ from qtpy.QtWidgets import QApplication, QPushButton
 
 from docks import bare, opened, press, run, saved, spots
 from napari_shape_ensembles.viewer import comparing
+from napari_shape_ensembles.viewer import task as tasks
 from napari_shape_ensembles.viewer.task import Background
 
 PLUGIN = "napari-shape-ensembles"
@@ -64,7 +65,7 @@ def test_a_failure_that_cannot_be_told_is_raised_and_the_dock_is_free(bare_dock,
     def failing(*_):
         raise KeyError("no such thing")
 
-    monkeypatch.setattr(bare_dock.task, "chosen", failing)
+    monkeypatch.setattr(tasks, "source_of", failing)
     monkeypatch.setattr(bare_dock.task, "fail", failing)
     with pytest.raises(KeyError, match="no such thing"):
         bare_dock.task.run()
