@@ -226,9 +226,9 @@ def test_another_recipe_finds_other_outlines_and_nothing_is_left_out_of_them(don
     recipe = session.choices.recipe
     done.exclude(0)
     session.choices.set(recipe=replace(recipe, min_area=30))
-    assert session.choices.excluded() == (frozenset(), frozenset())
+    assert session.comparison.chosen().excluded == (frozenset(), frozenset())
     session.choices.set(recipe=recipe)
-    assert sum(map(len, session.choices.excluded())) == 1
+    assert sum(map(len, session.comparison.chosen().excluded)) == 1
 
 
 def test_without_a_result_nothing_can_be_left_out(comparison):
@@ -260,7 +260,7 @@ def test_a_result_is_saved_and_opened_with_all_that_it_rests_on(done, session, m
     assert done.result is not before
     assert done.result.summary() == before.summary()
     assert session.choices.settings == QUICK
-    assert sum(map(len, session.choices.excluded())) == 1
+    assert sum(map(len, session.comparison.chosen().excluded)) == 1
     assert done.changed_since() == []
     assert not done.unsaved
     assert done.kept is None

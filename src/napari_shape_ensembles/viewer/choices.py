@@ -242,7 +242,3 @@ class Choices:
         if chosen != (self.recipe, self.settings):
             self.recipe, self.settings = chosen
             self.changed.emit()
-
-    def excluded(self) -> Excluded:
-        """Ids left out of each of the chosen layers, A's before B's."""
-        return self.exclusions.of(itertools.chain(*self.sides.chosen()), self.recipe)

@@ -179,7 +179,6 @@ class ComparisonTask(Task[Comparison]):
             self.message = CANCELLED if self.result is None else _BEFORE
         else:
             self.noted.emit(CANCELLED, "")
-        self._opened.start()
 
     @property
     def state(self) -> str:
@@ -333,9 +332,11 @@ class ComparisonTask(Task[Comparison]):
         new = [(result, pair) for result, pair in opened_pairs(self.choices.layers).items() if result not in self._seen]
         for layer in itertools.chain.from_iterable(pair for _, pair in new):
             layer.editable = False  # or a curve could be deleted before its numbers are known
-        if new and self.busy:  # it looks again when it rests
+        if new and self.busy:
             self.noted.emit("The comparison that was opened is shown after this run.", "")
+            self.finished.connect(self._opened.start, unique=True)
         elif new:
+            self.finished.disconnect(self._opened.start, missing_ok=True)
             self._seen.update(result for result, _ in new)
             self._restore(*new[-1])
 

@@ -22,7 +22,7 @@ ROWS = {
     "0∧0": ("differs", "differs", "Another form, and another size or elongation."),
 }
 _HEADINGS = ("", "", "Undulation (form)", "Scale (size, elongation)")
-_COLUMNS = ("difference", "MMD", "threshold", "p")
+_NUMBERS = ("MMD", "threshold", "p")
 
 
 class ResultsPanel(QWidget):
@@ -113,7 +113,8 @@ class ResultsPanel(QWidget):
             answer, origin = result.summary(), shown.origin
             lines = [*([said] if said else []), *shown.notes, *result.warnings]
             warnings = "\n".join(line if line.startswith("✓") else f"⚠ {line}" for line in lines)
-            tests = "".join(f"<td align=right><small>{heading}</small>" for heading in _COLUMNS)
+            tests = "<td><small>difference</small>"
+            tests += "".join(f"<td align=right><small>{heading}</small>" for heading in _NUMBERS)
             for name, test in tests_of(result):
                 decision = ("detected" if test.rejected else "not detected") if decided else "too few"
                 threshold = f"{test.threshold:.3f}" if np.isfinite(test.threshold) else "–"
@@ -132,7 +133,9 @@ class ResultsPanel(QWidget):
             self._checkable = decided
         words = ((self.answer, answer), (self.origin, origin), (self.warnings, warnings), (self.tests, tests))
         for label, text in words:
-            label.setText(f"<table cellspacing=3><tr>{text}</table>" if text and label is self.tests else text)
+            label.setText(
+                f"<table cellspacing=0 cellpadding=3><tr>{text}</table>" if text and label is self.tests else text
+            )
             label.setVisible(bool(text))
         self.show_state(busy=False, stale=False)
 
