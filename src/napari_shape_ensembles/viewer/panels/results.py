@@ -113,7 +113,7 @@ class ResultsPanel(QWidget):
             answer, origin = result.summary(), shown.origin
             lines = [*([said] if said else []), *shown.notes, *result.warnings]
             warnings = "\n".join(line if line.startswith("✓") else f"⚠ {line}" for line in lines)
-            tests = "<td><small>difference</small>"
+            tests = "<table cellspacing=0 cellpadding=3><tr><td><small>difference</small>"
             tests += "".join(f"<td align=right><small>{heading}</small>" for heading in _NUMBERS)
             for name, test in tests_of(result):
                 decision = ("detected" if test.rejected else "not detected") if decided else "too few"
@@ -121,6 +121,7 @@ class ResultsPanel(QWidget):
                 numbers = f"{test.mmd:.3f}", threshold, f"{test.p_value:.2g}"
                 tests += f"<tr><td>{name}:<br><b>{decision}</b>"
                 tests += "".join(f"<td align=right>{number}" for number in numbers)
+            tests += "</table>"
             details = []
             for side, ensemble in (("A", result.a), ("B", result.b)):
                 curves = f"{escape(ensemble.name)}: {counted(len(ensemble), 'curve')}, in {escape(ensemble.unit)}"
@@ -133,9 +134,7 @@ class ResultsPanel(QWidget):
             self._checkable = decided
         words = ((self.answer, answer), (self.origin, origin), (self.warnings, warnings), (self.tests, tests))
         for label, text in words:
-            label.setText(
-                f"<table cellspacing=0 cellpadding=3><tr>{text}</table>" if text and label is self.tests else text
-            )
+            label.setText(text)
             label.setVisible(bool(text))
         self.show_state(busy=False, stale=False)
 
