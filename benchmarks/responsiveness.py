@@ -99,7 +99,7 @@ def main():
         model.add_shapes(list(outlines(count, seed)), shape_type="polygon", name=name) for seed, name in enumerate("AB")
     ]
     dock = CompareShapes(model)
-    dock.session.choices.settings = Settings(landmarks=300, permutations=1000)
+    dock.session.choices.set(settings=Settings(landmarks=300, permutations=1000))
     gc.collect()
     for _ in range(3):
         during, after = pauses(dock)
@@ -110,7 +110,7 @@ def main():
     dock.session.choices.sides.choose(*([layer] for layer in layers))
     dock.ranges["ranks"].setText("1-28")
     dock.ranges["landmarks"].setText("100-2000:50")
-    dock.session.choices.settings = Settings(permutations=5000)
+    dock.session.choices.set(settings=Settings(permutations=5000))
     cancelled("landscape", dock)
     print(f"study on an executor left: {left_within():.3f} s")
 

@@ -20,11 +20,11 @@ from qtpy.QtCore import QElapsedTimer, QEventLoop, QTimer
 from qtpy.QtWidgets import QApplication
 
 from napari_shape_ensembles import Ensemble, Settings, compare
+from napari_shape_ensembles.viewer.comparing import Outcome
 from napari_shape_ensembles.viewer.docks.compare import CompareShapes
 from napari_shape_ensembles.viewer.inputs import Source
 from napari_shape_ensembles.viewer.layers import curve_layers
 from napari_shape_ensembles.viewer.shown import Shown
-from napari_shape_ensembles.viewer.work import Outcome
 
 SPACING, VERTICES = 40, 150
 
@@ -81,14 +81,14 @@ def adding(dock, result, sources):
     """From a finished comparison to curves on the screen."""
     built, blocked, whole = [], [], []
     task = dock.comparison
-    basis = task.now()
+    shown = Shown.of_run(result, task.chosen(), sources)
     for _ in range(3):
         start = now()
-        layers = curve_layers(result, sources)
+        layers = curve_layers(result, shown.view, sources)
         made = now()
         task.start(  # as if the two images had been compared
-            lambda layers=layers: Outcome(result, layers, sources),
-            lambda outcome: task.showing(Shown.of_run(outcome.result, basis, outcome.sources)),
+            lambda layers=layers: Outcome(shown, layers),
+            task.take,
         )
         while dock.busy:
             painted()

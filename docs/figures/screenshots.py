@@ -94,7 +94,7 @@ def states(theme, width):
     wait(dock.finished)
     keep("done")
     choices = dock.session.choices
-    choices.settings = replace(choices.settings, rank=20)
+    choices.set(settings=replace(choices.settings, rank=20))
     keep("stale")
     viewer.layers.clear()
     for name in "ab":
@@ -185,7 +185,7 @@ def draw_several(out):
         layers = {layer.name: layer for layer in viewer.layers}
         choices = dock.session.choices
         choices.sides.choose(*([layers[f"{row} {side}"] for row in ("upper", "lower")] for side in ("left", "right")))
-        choices.recipe = replace(choices.recipe, min_area=200)
+        choices.set(recipe=replace(choices.recipe, min_area=200))
         dock.run_button.click()
         wait(dock.finished)
         dock.results.side_by_side.click()
@@ -202,7 +202,7 @@ def draw_segment(out):
         viewer.add_image(coins(), name="coins")
         dock = dock_of(viewer, "Segment curves")
         choices = dock.session.choices
-        choices.recipe = replace(choices.recipe, background=60, smoothing=2, min_size=200, min_area=500)
+        choices.set(recipe=replace(choices.recipe, background=60, smoothing=2, min_size=200, min_area=500))
         wait(dock.previewed, 1000)
         window_picture(viewer, f"dock-segment-{theme}", out)
         dock.run_button.click()
@@ -240,7 +240,7 @@ def draw_studies(out):
             viewer.open_sample(PLUGIN, "simulated_treatment")
             dock = dock_of(viewer, title)
             choices = dock.session.choices
-            choices.settings = replace(choices.settings, permutations=200)
+            choices.set(settings=replace(choices.settings, permutations=200))
             dock.ranges["ranks"].setText("5, 20-100:20")
             dock.ranges["landmarks"].setText("100, 200")
             if "sigmas" in dock.ranges:

@@ -116,7 +116,7 @@ def test_painting_by_another_distance_changes_both_layers_and_the_bar(dock, view
     assert not np.allclose(before, after.face_color)
     high = np.percentile(dock.result.distances["scale"], 99)
     assert after.face_contrast_limits == pytest.approx((0, high))
-    assert dock.color_by.colorbar.labels() == ["0", f"{high / 2:.3g}", f"≥ {high:.3g}"]
+    assert dock.color_by.colorbar.labels == ["0", f"{high / 2:.3g}", f"≥ {high:.3g}"]
 
 
 def test_a_second_run_replaces_its_own_layers_and_no_others(dock, viewer, qtbot):
@@ -180,7 +180,7 @@ def test_cancel_acts_between_two_steps_and_leaves_the_dock_ready(dock, viewer, q
     assert not dock.run_button.isEnabled()
     with qtbot.waitSignal(dock.finished, timeout=30_000):
         press(dock.cancel_button, qtbot)
-    qtbot.waitUntil(lambda: not dock.task.runner.threads, timeout=5000)  # it would count for 10 s
+    qtbot.waitUntil(lambda: not dock.task.threads, timeout=5000)  # it would count for 10 s
     assert dock.run_button.isEnabled()
     assert dock.results.answer.text() == "Cancelled."
     assert len(viewer.layers) == 2

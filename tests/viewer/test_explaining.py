@@ -16,7 +16,11 @@ QUICK = Settings(landmarks=50, rank=10, permutations=99)
 
 @pytest.fixture
 def task(model, qapp):
-    return Session.of(model).explanation
+    """The task, followed as by an open dock."""
+    task = Session.of(model).explanation
+    task.follow()
+    yield task
+    task.rest()
 
 
 @pytest.fixture
@@ -40,7 +44,7 @@ def compared(model, qtbot):
         model.add_image(spots(seed), name=name, scale=(0.5, 0.5), units=("um", "um"))
     session = Session.of(model)
     session.attach()
-    session.choices.settings = QUICK
+    session.choices.set(settings=QUICK)
     session.comparison.run()
     ended(session.comparison, qtbot)
     session.explanation.follow()
@@ -84,7 +88,7 @@ def test_a_run_can_be_cancelled(ready, qtbot, monkeypatch):
     qtbot.waitUntil(lambda: ready.step.name == "counting", timeout=5000)
     ready.cancel()
     assert (ready.busy, ready.message, ready.result) == (False, "Cancelled.", None)
-    qtbot.waitUntil(lambda: not ready.runner.threads, timeout=1000)
+    qtbot.waitUntil(lambda: not ready.threads, timeout=1000)
 
 
 def test_an_error_is_told_and_keeps_the_explanation_before(found, qtbot, monkeypatch):
@@ -137,7 +141,7 @@ def test_it_tells_what_has_changed_since_the_comparison(compared, model, qtbot):
     qtbot.waitUntil(lambda: told[-1:] == [["one was changed"]], timeout=2000)
     model.layers["one"].data = pixels
     qtbot.waitUntil(lambda: told[-1:] == [[]], timeout=2000)
-    compared.choices.settings = replace(QUICK, rank=9)
+    compared.choices.set(settings=replace(QUICK, rank=9))
     assert told[-1] == ["rank was 10 and is 9"]
     run_anew(compared, qtbot)
     assert told[-1] == []

@@ -15,7 +15,7 @@ from napari_shape_ensembles.explanation.single_curves import (
 )
 from napari_shape_ensembles.progress import report
 from napari_shape_ensembles.viewer import comparing
-from napari_shape_ensembles.viewer.color_features import COLOR_FEATURES
+from napari_shape_ensembles.viewer.layers import COLOR_FEATURES
 
 
 @pytest.fixture
@@ -365,9 +365,9 @@ def test_every_setting_says_its_default_and_a_unit_where_it_has_one(done):
 
 def test_painted_columns_say_their_unit(done):
     done.color_by.choice.setCurrentIndex(list(COLOR_FEATURES).index("area"))
-    assert done.color_by.colorbar.labels()[-1].endswith("µm²")
+    assert done.color_by.colorbar.labels[-1].endswith("µm²")
     done.color_by.choice.setCurrentIndex(list(COLOR_FEATURES).index("image"))
-    assert done.color_by.colorbar.labels() == ["A", "", "B"]
+    assert done.color_by.colorbar.labels == ["A", "", "B"]
 
 
 def test_the_colour_bar_counts_every_curve_and_clips_where_asked(done):
@@ -376,6 +376,6 @@ def test_the_colour_bar_counts_every_curve_and_clips_where_asked(done):
     done.color_by.percentile.setValue(50)
     high = np.percentile(done.result.distances["product"], 50)
     assert next(iter(done.comparison.curves)).face_contrast_limits[1] == pytest.approx(high)
-    assert done.color_by.colorbar.labels()[-1] == f"≥ {high:.3g}"
+    assert done.color_by.colorbar.labels[-1] == f"≥ {high:.3g}"
     done.color_by.percentile.setValue(100)
-    assert "≥" not in done.color_by.colorbar.labels()[-1]
+    assert "≥" not in done.color_by.colorbar.labels[-1]

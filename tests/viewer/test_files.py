@@ -12,8 +12,7 @@ from curve_makers import blobs
 from napari_shape_ensembles import Comparison, Ensemble, Settings, compare
 from napari_shape_ensembles.io import CurveTable, read_comparison_view, read_curves, write_curves
 from napari_shape_ensembles.viewer.files import curves_reader
-from napari_shape_ensembles.viewer.inputs import source_of, symbol
-from napari_shape_ensembles.viewer.layers import is_own
+from napari_shape_ensembles.viewer.inputs import is_own, source_of, symbol
 from napari_shape_ensembles.viewer.shown import comparison_view
 
 PLUGIN = "napari-shape-ensembles"

@@ -189,7 +189,7 @@ def test_a_dock_that_was_destroyed_and_opened_again_shows_what_was_there(model, 
     model.add_labels(labels_with_a_fault(1), name="one")
     model.add_labels(segment(spots(2), split_touching=False), name="two")
     dock = InspectCurves(model)
-    dock.session.choices.settings = FAST
+    dock.session.choices.set(settings=FAST)
     dock.inspection.a.choose(model.layers["one"])
     dock.inspection.b.choose(model.layers["two"])
     dock.form.controls["min_area"].setValue(20)

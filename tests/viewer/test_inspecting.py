@@ -10,15 +10,15 @@ from docks import labels_with_a_fault, spots
 from napari_shape_ensembles import Outlines, Settings, segment
 from napari_shape_ensembles.viewer.inputs import source_of
 from napari_shape_ensembles.viewer.inspecting import AGREE
-from napari_shape_ensembles.viewer.runner import Runner
 from napari_shape_ensembles.viewer.session import Session
+from napari_shape_ensembles.viewer.task import Background
 
 
 @pytest.fixture
 def task(model, qapp):
     """The inspection of a viewer, followed as by an open dock."""
     session = Session.of(model)
-    session.choices.settings = Settings(landmarks=50, rank=10, permutations=199)
+    session.choices.set(settings=Settings(landmarks=50, rank=10, permutations=199))
     session.inspection.follow()
     yield session.inspection
     session.inspection.rest()
@@ -49,14 +49,14 @@ def test_border_objects_are_listed_as_cut_when_the_recipe_keeps_them(task, model
     labels = labels_with_a_fault()
     labels[:20, :20] = labels.max() + 1
     model.add_labels(labels, name="one")
-    task.choices.recipe = Outlines(keep_border=True)
+    task.choices.set(recipe=Outlines(keep_border=True))
     ended(task, qtbot, task.run)
     assert "cut by the image border" in reasons(task)[38]
 
 
 def test_objects_can_be_dark(task, model, qtbot):
     model.add_image(1 - spots(1), name="one")
-    task.choices.recipe = Outlines(objects="dark", split_touching=False)
+    task.choices.set(recipe=Outlines(objects="dark", split_touching=False))
     ended(task, qtbot, task.run)
     assert len(task.result.ensembles[0]) == 36
 
@@ -111,16 +111,16 @@ def test_layers_are_not_kept_alive(pair, model, qtbot):
 
 @pytest.mark.parametrize("taken", range(5))
 def test_layers_deleted_while_others_are_on_their_way_stay_away(pair, model, qtbot, monkeypatch, taken):
-    monkeypatch.setattr(Runner, "pause", 10**7)
+    monkeypatch.setattr(Background, "pause", 10**7)
     pair.run()
-    qtbot.waitUntil(lambda: pair.step.name == "inspecting two" and bool(pair.runner.turns), timeout=20_000)
-    for _ in range(min(taken, len(pair.runner.turns) - 1)):
-        pair.runner.take_turn()
+    qtbot.waitUntil(lambda: pair.step.name == "inspecting two" and pair.arriving, timeout=20_000)
+    for _ in range(taken):
+        pair.advance(pair.steps)
     mine = [layer for layer in model.layers if layer.name.endswith("inspected")]
     for layer in mine:
         model.layers.remove(layer)
     monkeypatch.undo()
-    pair.runner.take_turn()
+    pair.advance(pair.steps)
     qtbot.waitUntil(lambda: not pair.busy, timeout=5000)
     assert not pair.why_not()
     assert not [layer for layer in mine if layer in model.layers]
@@ -143,7 +143,7 @@ def test_a_pixel_size_in_the_recipe_measures_and_does_not_move_the_outlines(task
     model.add_labels(labels_with_a_fault(), name="one")
     ended(task, qtbot, task.run)
     pixels, before = task.result, model.layers["one inspected"].data
-    task.choices.recipe = Outlines(pixel_size=0.5, unit="µm")
+    task.choices.set(recipe=Outlines(pixel_size=0.5, unit="µm"))
     ended(task, qtbot, task.run)
     np.testing.assert_allclose(model.layers["one inspected"].data[3], before[3], atol=1e-3)
     assert task.result.ensembles[0].unit == "µm"

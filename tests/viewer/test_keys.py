@@ -57,7 +57,7 @@ def ready(request, model, qtbot, monkeypatch):
 
 def settle(dock, qtbot):
     dock.hide()
-    qtbot.waitUntil(lambda: not dock.busy and not dock.task.runner.threads, timeout=5000)
+    qtbot.waitUntil(lambda: not dock.busy and not dock.task.threads, timeout=5000)
 
 
 def focused(dock):
@@ -86,7 +86,7 @@ def test_enter_runs_and_escape_cancels_from_another_control(ready, qtbot, key):
     qtbot.keyClick(control, key)
     assert dock.busy
     qtbot.keyClick(focused(dock), key)  # a second run cannot start on top
-    qtbot.waitUntil(lambda: dock.task.runner.threads == 1, timeout=5000)
+    qtbot.waitUntil(lambda: dock.task.threads == 1, timeout=5000)
     qtbot.keyClick(focused(dock), Qt.Key.Key_Escape)
     assert not dock.busy
 
@@ -94,7 +94,7 @@ def test_enter_runs_and_escape_cancels_from_another_control(ready, qtbot, key):
 @pytest.mark.parametrize("ready", [DOCKS["inspect"], DOCKS["landscape"], DOCKS["smoothing"]], indirect=True)
 def test_escape_cancels_what_the_button_of_an_outdated_result_started(ready, qtbot):
     dock, _, _ = ready
-    dock.stale.show_changes(["one was changed"], can_run=True)
+    dock.stale.say("one was changed")
     dock.stale.button.setFocus()
     qtbot.keyClick(dock.stale.button, Qt.Key.Key_Space)
     assert dock.busy

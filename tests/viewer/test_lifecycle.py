@@ -14,8 +14,8 @@ from qtpy.QtWidgets import QApplication
 from docks import bare, curves_of, opened, press, run, spots
 from napari_shape_ensembles.progress import report
 from napari_shape_ensembles.viewer import comparing
-from napari_shape_ensembles.viewer.layers import is_own
-from napari_shape_ensembles.viewer.runner import Runner
+from napari_shape_ensembles.viewer.inputs import is_own
+from napari_shape_ensembles.viewer.task import Background
 
 STALE_SOON = 2000
 
@@ -117,7 +117,7 @@ def test_the_curves_of_b_keep_their_rows_when_those_of_a_are_deleted(bare_dock, 
     run(bare_dock, qtbot)
     row = len(bare_dock.result.a) + 3
     model.layers.remove("one curves")
-    bare_dock.comparison.link.link()  # as when the dock is closed and opened
+    bare_dock.comparison.curves.tie()  # as when the dock is closed and opened
     bare_dock.comparison.selection.pick([row])
     bare_dock.comparison.exclude(row)
     layer = model.layers["two curves"]
@@ -309,7 +309,7 @@ def test_a_cancelled_run_lets_go_of_its_copies_of_the_images(bare_dock, qtbot, m
     monkeypatch.setattr(comparing, "compared", copying)
     press(bare_dock.run_button, qtbot)
     qtbot.waitUntil(lambda: len(copies) == 2)
-    assert bare_dock.task.runner.threads
+    assert bare_dock.task.threads
     press(bare_dock.cancel_button, qtbot)
     qtbot.waitUntil(lambda: not any(copy() is not None for copy in copies), timeout=3000)
 
@@ -340,15 +340,18 @@ def test_a_step_that_shares_out_blocks_is_left_between_two_of_them(qtbot):
 
     done = []
 
-    def steps():
+    def function():
         report("one long step", 0, 1)
         over_blocks(lambda block: done.append(block) or time.sleep(0.02), range(500))
         report("never reached", 1, 1)
 
-    runner = Runner()
-    runner.start(steps)
+    def steps():
+        yield function
+
+    background = Background()
+    background.begin(steps())
     qtbot.waitUntil(lambda: bool(done), timeout=2000)
-    runner.cancel()
+    background.cancel()
     qtbot.wait(200)
     count = len(done)
     qtbot.wait(200)

@@ -82,7 +82,8 @@ def test_what_stands_in_the_way_is_told_with_names_as_they_are(named, qtbot):
 
 def test_a_result_kept_is_told_with_names_as_they_are(named, qtbot):
     run(named, qtbot)
-    named.kept.show_kept(named.comparison.shown)
+    named.comparison.kept = named.comparison.shown
+    named.show_state()
     assert named.kept.words in said(named)
 
 

@@ -20,11 +20,12 @@ from docks import run
 from napari_shape_ensembles import Comparison, Ensemble, Settings, compare
 from napari_shape_ensembles.comparison.display import MARK, edge_width, simplified
 from napari_shape_ensembles.progress import report
-from napari_shape_ensembles.viewer import sides, work
-from napari_shape_ensembles.viewer.color_features import COLOR_FEATURES
-from napari_shape_ensembles.viewer.inputs import Source
-from napari_shape_ensembles.viewer.layers import curve_layers, is_own, repaint
-from napari_shape_ensembles.viewer.runner import Runner
+from napari_shape_ensembles.viewer import comparing, inputs
+from napari_shape_ensembles.viewer import layers as own_layers
+from napari_shape_ensembles.viewer.inputs import Source, is_own
+from napari_shape_ensembles.viewer.layers import COLOR_FEATURES, curve_layers, repaint
+from napari_shape_ensembles.viewer.shown import comparison_view
+from napari_shape_ensembles.viewer.task import Background
 
 
 def source(curves, name="one", scale=1.0):
@@ -40,7 +41,8 @@ def compared():
 
 @pytest.fixture
 def layers(compared):
-    return curve_layers(compared, tuple((source(side.curves, scale=0.5),) for side in (compared.a, compared.b)))
+    sources = tuple((source(side.curves, scale=0.5),) for side in (compared.a, compared.b))
+    return curve_layers(compared, comparison_view(compared, sources), sources)
 
 
 def test_curves_are_shown_within_a_quarter_of_a_pixel_and_kept_in_full(compared, layers):
@@ -84,7 +86,8 @@ def test_thousands_of_curves_are_drawn_without_lines():
     many = Ensemble(np.tile(blobs(1, 20), (2001, 1, 1)) + np.arange(2001)[:, None, None], unit="µm")
     few = many.subset(np.arange(2001) < 30)
     result = compare(few, few, Settings(landmarks=20, permutations=19, rank=2))
-    shown = curve_layers(result, ((source(few.curves),), (source(few.curves),)))
+    sources = (source(few.curves),), (source(few.curves),)
+    shown = curve_layers(result, comparison_view(result, sources), sources)
     assert min(shown[0].edge_width) > 0
 
     assert edge_width(many, {"scale": [0.5, 0.5]}) == 0
@@ -174,13 +177,19 @@ def test_b7_b8_errors_are_returned_and_workers_are_freed(qtbot):
         report("failing", 0, 1)
         raise RuntimeError("the reason")
 
-    runner = Runner()
-    ended, alive = [], weakref.ref(failing)
-    runner.ended.connect(ended.append)
-    runner.start(failing)
+    ended, alive, functions = [], weakref.ref(failing), [failing]
+
+    def steps():
+        try:
+            yield functions.pop()
+        except ValueError as error:
+            ended.append(str(error))
+
+    background = Background()
+    background.begin(steps())
     del failing
     qtbot.waitUntil(lambda: bool(ended), timeout=5000)
-    assert "the reason" in ended[0].reason
+    assert "the reason" in ended[0]
     qtbot.waitUntil(lambda: gc.collect() >= 0 and alive() is None, timeout=20_000)
 
 
@@ -193,17 +202,20 @@ def test_b9_areas_come_from_the_curves_not_from_the_mesh(layers, compared):
 def test_b10_one_worker_at_a_time(qtbot):
     inside, most = [], []
 
-    def steps():
+    def function():
         inside.append(1)
         most.append(len(inside))
         time.sleep(0.15)
         inside.pop()
         report("slept", 1, 1)
 
-    runner, ended = Runner(), []
-    runner.ended.connect(ended.append)
+    background, ended = Background(), []
+
+    def steps():
+        ended.append((yield function))
+
     for _ in range(4):
-        runner.start(steps)
+        background.begin(steps())
         qtbot.wait(30)
     qtbot.waitUntil(lambda: bool(ended), timeout=5000)
     assert max(most) == 1
@@ -252,8 +264,9 @@ def test_what_takes_long_is_never_done_by_the_windows_own_thread(bare_dock, qtbo
 
         monkeypatch.setattr(owner, name, noting)
 
-    names = ["compare", "witness_values", "curve_layers", "layers_of", "painted_data", "read_view"]
-    for owner, name in ((sides, "trace"), (Comparison, "save"), *((work, name) for name in names)):
+    names = ["compare", "witness_values", "curve_layers", "read_view"]
+    owners = (inputs, "trace"), (Comparison, "save"), (own_layers, "painted_data")
+    for owner, name in (*owners, *((comparing, name) for name in names)):
         watched(owner, name)
     run(bare_dock, qtbot)
     path = tmp_path / "pair.comparison.npz"
@@ -261,7 +274,7 @@ def test_what_takes_long_is_never_done_by_the_windows_own_thread(bare_dock, qtbo
         with qtbot.waitSignal(bare_dock.finished, timeout=30_000):
             act(path)
     assert where == {name: {False} for name in where}
-    assert len(where) == 2 + len(names)
+    assert len(where) == len(owners) + len(names)
 
 
 def test_a_run_cancelled_while_its_curves_arrive_is_shown_in_full(bare_dock, model, qtbot):

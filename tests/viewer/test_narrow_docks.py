@@ -103,7 +103,7 @@ def words_of(part: QWidget) -> list[str]:
         return part.lines()
     if isinstance(part, Histogram):
         return list(part.labels)
-    return [" ".join(part.labels())] if isinstance(part, ColorBar) else []
+    return [" ".join(part.labels)] if isinstance(part, ColorBar) else []
 
 
 def cut_off(dock):

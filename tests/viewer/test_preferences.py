@@ -4,9 +4,8 @@ import pytest
 from napari.components import ViewerModel
 
 from napari_shape_ensembles import Settings
-from napari_shape_ensembles.viewer.choices import PREFERRED
-from napari_shape_ensembles.viewer.color_features import COLOR_FEATURES
-from napari_shape_ensembles.viewer.preferences import PLUGIN, preferred
+from napari_shape_ensembles.viewer.choices import PLUGIN, PREFERRED, preferred
+from napari_shape_ensembles.viewer.layers import COLOR_FEATURES
 from napari_shape_ensembles.viewer.session import Session
 
 settings = pytest.importorskip("napari.settings")

@@ -20,7 +20,7 @@ from napari_shape_ensembles.outlines import Method
 from napari_shape_ensembles.palette import COLOR_A, COLOR_B
 from napari_shape_ensembles.progress import report
 from napari_shape_ensembles.viewer import comparing, layers
-from napari_shape_ensembles.viewer.color_features import COLOR_FEATURES, witness_values
+from napari_shape_ensembles.viewer.layers import COLOR_FEATURES, witness_values
 
 PLUGIN = "napari-shape-ensembles"
 
@@ -449,7 +449,7 @@ def test_curves_are_painted_by_how_typical_they_are(viewer, qtbot):
     assert small.features["painted"].mean() > 0 > large.features["painted"].mean()
     np.testing.assert_allclose(small.features["painted"], witness_values(dock.result)["scale"][: len(dock.result.a)])
     np.testing.assert_allclose(small.face_colormap.map([0.0, 1.0]), to_rgba_array([COLOR_B, COLOR_A]), atol=1e-6)
-    assert dock.color_by.colorbar.labels() == ["typical of B", "0", "typical of A"]
+    assert dock.color_by.colorbar.labels == ["typical of B", "0", "typical of A"]
 
 
 def test_thousands_of_curves_wait_for_the_dock_to_be_painted_by_the_witness(done, qtbot, tmp_path, answer, monkeypatch):

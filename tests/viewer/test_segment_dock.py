@@ -148,7 +148,7 @@ def test_one_object_is_one(viewer, qtbot):
 def test_a_pixel_size_of_the_recipe_is_said_and_can_be_taken_back(dock, qtbot):
     assert dock.form.more.isHidden()
     with qtbot.waitSignal(dock.previewed, timeout=30_000):
-        dock.session.choices.recipe = Outlines(pixel_size=0.25, unit="nm")
+        dock.session.choices.set(recipe=Outlines(pixel_size=0.25, unit="nm"))
     assert "Pixel size = 0.25" in dock.form.more.words.text()
     assert "'nm'" in dock.form.more.words.text()
     assert "nm" in dock.sizes.labels[1]
@@ -325,7 +325,7 @@ def test_a_dock_destroyed_during_a_run_is_not_told_of_its_end(model, qtbot):
     task = dock.segmentation
     dock.run()
     dock.deleteLater()
-    qtbot.waitUntil(lambda: not task.busy and not task.runner.threads and not task.previewer.threads, timeout=30_000)
+    qtbot.waitUntil(lambda: not task.busy and not task.threads and not task.previewer.threads, timeout=30_000)
     assert [layer.name for layer in model.layers] == ["one"]
 
 

@@ -44,7 +44,7 @@ def test_a_preview_is_one_layer_over_the_image_and_goes_when_nobody_follows(task
     assert len(seen(task, qtbot).diameters) == 36
     lines = model.layers[PREVIEW]
     np.testing.assert_array_equal(lines.scale, model.layers["one"].scale)
-    seen(task, qtbot, lambda: setattr(task.choices, "recipe", Outlines(smoothing=3)))
+    seen(task, qtbot, lambda: task.choices.set(Outlines(smoothing=3)))
     assert model.layers[PREVIEW] is lines
     task.rest()
     assert [layer.name for layer in model.layers] == ["one"]
@@ -53,7 +53,7 @@ def test_a_preview_is_one_layer_over_the_image_and_goes_when_nobody_follows(task
 
 def test_the_recipe_of_the_preview_is_the_one_of_the_session(task, model, qtbot):
     seen(task, qtbot)
-    preview = seen(task, qtbot, lambda: setattr(task.choices, "recipe", Outlines(min_area=10_000)))
+    preview = seen(task, qtbot, lambda: task.choices.set(Outlines(min_area=10_000)))
     assert preview.left_out == {"smaller than 10000 px²": 36}
     ended(task, qtbot, task.run)
     assert task.result[0].dropped == {"smaller than 10000 px²": 36}
@@ -63,7 +63,7 @@ def test_the_recipe_of_the_preview_is_the_one_of_the_session(task, model, qtbot)
 def test_a_setting_of_the_comparison_asks_for_no_preview(task, qtbot):
     seen(task, qtbot)
     before = task.preview
-    task.choices.settings = Settings(rank=7)
+    task.choices.set(settings=Settings(rank=7))
     qtbot.wait(100)
     assert task.preview is before
     assert not task.previewer.busy
@@ -73,7 +73,7 @@ def test_nothing_is_previewed_or_listened_to_unless_it_is_followed(model, qtbot,
     image = model.add_image(spots(1), name="one")
     task = Session.of(model).segmentation
     task.choices.sides.follow()
-    task.choices.recipe = Outlines(smoothing=2)
+    task.choices.set(recipe=Outlines(smoothing=2))
     qtbot.wait(100)
     assert [layer.name for layer in model.layers] == ["one"]
     assert task.source is None

@@ -26,7 +26,7 @@ def session(model, qapp):
     """The session of a viewer with two images, followed as by an open dock."""
     session = Session.of(with_images(model))
     session.attach()
-    session.choices.settings = QUICK
+    session.choices.set(settings=QUICK)
     yield session
     session.comparison.rest()
     session.detach()
@@ -108,8 +108,8 @@ def test_without_two_layers_it_says_what_to_open(session, model):
 def test_choices_tell_once_of_what_is_new(session):
     told = []
     session.choices.changed.connect(lambda: told.append(session.choices.settings.rank))
-    session.choices.settings = replace(QUICK, rank=9)
-    session.choices.settings = replace(QUICK, rank=9)
+    session.choices.set(settings=replace(QUICK, rank=9))
+    session.choices.set(settings=replace(QUICK, rank=9))
     assert told == [9]
 
 
@@ -145,19 +145,19 @@ def test_a_run_leads_to_a_result_and_curves_in_the_viewer(comparison, model, qtb
 def test_a_run_can_be_cancelled_and_leaves_what_was_there(done, model, qtbot):
     before, layers = done.result, list(model.layers)
     done.run()
-    qtbot.waitUntil(lambda: done.runner.threads > 0, timeout=5000)
+    qtbot.waitUntil(lambda: done.threads > 0, timeout=5000)
     done.cancel()
     assert not done.busy
     assert done.message.startswith("Cancelled. This is the result of the run before.")
     assert done.result is before
     assert list(model.layers) == layers
-    qtbot.waitUntil(lambda: not done.runner.threads, timeout=5000)
+    qtbot.waitUntil(lambda: not done.threads, timeout=5000)
 
 
 def test_a_pixel_size_in_the_recipe_measures_and_does_not_move_the_curves(done, session, model, tmp_path, qtbot):
     pixels, before = done.result, curves_of(model, "one").data
     model.layers["one"].translate = (10, 20)
-    session.choices.recipe = replace(session.choices.recipe, pixel_size=2.0, unit="nm")
+    session.choices.set(recipe=replace(session.choices.recipe, pixel_size=2.0, unit="nm"))
     compared(done, qtbot)
     curves = curves_of(model, "one")
     np.testing.assert_allclose(curves.data[3], before[3], atol=1e-3)
@@ -174,7 +174,7 @@ def test_a_pixel_size_in_the_recipe_measures_and_does_not_move_the_curves(done, 
 def test_a_pixel_size_in_the_recipe_serves_images_without_one(session, comparison, model, qtbot):
     for layer in model.layers:
         layer.scale, layer.units = (1, 1), ("pixel", "pixel")
-    session.choices.recipe = replace(session.choices.recipe, pixel_size=2.0, unit="nm")
+    session.choices.set(recipe=replace(session.choices.recipe, pixel_size=2.0, unit="nm"))
     compared(comparison, qtbot)
     assert not comparison.message
     assert comparison.result.a.unit == "nm"
@@ -197,10 +197,10 @@ def test_a_result_is_outdated_by_what_it_rests_on_and_holds_again(done, session,
     assert done.state == "stale"
     image.data = pixels
     qtbot.waitUntil(lambda: told[-1:] == [[]], timeout=2000)
-    session.choices.settings = replace(QUICK, rank=9)
+    session.choices.set(settings=replace(QUICK, rank=9))
     assert told[-1] == ["rank was 10 and is 9"]
-    session.choices.settings = QUICK
-    session.choices.recipe = replace(session.choices.recipe, min_area=30)
+    session.choices.set(settings=QUICK)
+    session.choices.set(recipe=replace(session.choices.recipe, min_area=30))
     assert told[-1] == ["min area was 16 and is 30"]
     session.choices.sides.choose([model.layers["two"]], [model.layers["one"]])
     assert told[-1] == ["other layers are chosen"]
@@ -225,10 +225,10 @@ def test_a_curve_left_out_outdates_the_result_and_is_not_in_the_next(done, sessi
 def test_another_recipe_finds_other_outlines_and_nothing_is_left_out_of_them(done, session):
     recipe = session.choices.recipe
     done.exclude(0)
-    session.choices.recipe = replace(recipe, min_area=30)
-    assert session.choices.excluded() == (frozenset(), frozenset())
-    session.choices.recipe = recipe
-    assert sum(map(len, session.choices.excluded())) == 1
+    session.choices.set(recipe=replace(recipe, min_area=30))
+    assert session.comparison.chosen().excluded == (frozenset(), frozenset())
+    session.choices.set(recipe=recipe)
+    assert sum(map(len, session.comparison.chosen().excluded)) == 1
 
 
 def test_without_a_result_nothing_can_be_left_out(comparison):
@@ -253,14 +253,14 @@ def test_a_result_is_saved_and_opened_with_all_that_it_rests_on(done, session, m
     path = saved(done, tmp_path / "pair.comparison.npz", qtbot)
     assert not done.unsaved
     before = done.result
-    session.choices.settings = replace(QUICK, rank=9)
+    session.choices.set(settings=replace(QUICK, rank=9))
     session.choices.exclusions.clear()
     done.open(path)
     ended(done, qtbot)
     assert done.result is not before
     assert done.result.summary() == before.summary()
     assert session.choices.settings == QUICK
-    assert sum(map(len, session.choices.excluded())) == 1
+    assert sum(map(len, session.comparison.chosen().excluded)) == 1
     assert done.changed_since() == []
     assert not done.unsaved
     assert done.kept is None
@@ -291,7 +291,7 @@ def test_a_file_that_cannot_be_written_is_told_and_the_result_stays_unsaved(done
 
 def test_an_unsaved_result_that_a_file_replaces_is_brought_back_and_to_and_fro(done, session, tmp_path, qtbot):
     path = saved(done, tmp_path / "pair.comparison.npz", qtbot)
-    session.choices.settings = replace(QUICK, rank=9)
+    session.choices.set(settings=replace(QUICK, rank=9))
     unsaved = compared(done, qtbot).result
     done.open(path)
     ended(done, qtbot)
@@ -333,7 +333,7 @@ def test_several_images_are_pooled_and_one_is_found_again(session, comparison, m
     assert comparison.excluded_rows() == {row}
     compared(comparison, qtbot)
     assert len(comparison.result.b) == len(result.b) - 1
-    session.choices.sides.several = False
+    session.choices.sides.allow_several(False)
     assert names(session.choices.sides.chosen()) == [["one"], ["image 9"]]
     assert comparison.changed_since() == ["other layers are chosen"]
     session.choices.sides.tick([model.layers["one"]], [model.layers["one"]])
@@ -407,7 +407,7 @@ def test_a_dock_closed_by_its_x_during_a_run_cancels_it_and_listens_no_more(dock
 def test_a_dock_closed_by_its_x_is_let_go_of(viewer, qtbot, title):
     with_images(viewer)
     viewer.window._qt_window.show()
-    Session.of(viewer).choices.settings = QUICK
+    Session.of(viewer).choices.set(settings=QUICK)
     Session.of(viewer).choices.sides.follow()
     compared(Session.of(viewer).comparison, qtbot)
     frame, dock = viewer.window.add_plugin_dock_widget("napari-shape-ensembles", title)

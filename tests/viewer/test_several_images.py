@@ -208,7 +208,7 @@ def test_an_edit_of_any_image_is_named(done, model, qtbot, name):
 def test_a_deleted_image_makes_the_result_stale(done, model, name):
     del model.layers[name]
     assert done.state == "stale"
-    assert done.why_not() == ""
+    assert done.task.why_not() == ""
 
 
 @pytest.mark.parametrize("several", [True, False])

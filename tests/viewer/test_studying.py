@@ -100,7 +100,7 @@ def test_ranges_that_cannot_be_read_give_their_reason(landscape, name, text, wor
 
 def test_the_two_studies_share_sides_but_not_ranges(session, model):
     session.choices.sides.tick([model.layers["one"], model.layers["three"]], [model.layers["two"]])
-    assert session.landscape.layers() == session.smoothing.layers()
+    assert session.landscape.chosen().layers == session.smoothing.chosen().layers
     session.landscape.write("ranks", "3")
     assert session.smoothing.texts["ranks"] == "2, 5-15:5"
 

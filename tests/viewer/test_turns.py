@@ -3,13 +3,13 @@
 import npe2
 import pytest
 from napari.components import ViewerModel
-from psygnal import EmitLoopError
 from qtpy.QtCore import Qt
 from qtpy.QtWidgets import QApplication, QPushButton
 
 from docks import bare, opened, press, run, saved, spots
 from napari_shape_ensembles.viewer import comparing
-from napari_shape_ensembles.viewer.runner import Runner
+from napari_shape_ensembles.viewer import task as tasks
+from napari_shape_ensembles.viewer.task import Background
 
 PLUGIN = "napari-shape-ensembles"
 
@@ -17,19 +17,19 @@ PLUGIN = "napari-shape-ensembles"
 @pytest.fixture
 def stepped(monkeypatch):
     """Turns are taken one by one, when asked."""
-    monkeypatch.setattr(Runner, "pause", 10**7)
+    monkeypatch.setattr(Background, "pause", 10**7)
 
 
 def arriving(dock, qtbot):
     """Press Run and wait until the first curves arrive."""
     press(dock.run_button, qtbot)
     qtbot.waitUntil(lambda: dock.task.running and dock.task.step.name == "drawing curves", timeout=20_000)
-    qtbot.waitUntil(lambda: bool(dock.task.runner.turns), timeout=20_000)
+    qtbot.waitUntil(lambda: dock.task.arriving, timeout=20_000)
 
 
 def take_turns(dock):
-    while dock.task.runner.turns:
-        dock.task.runner.take_turn()
+    while dock.task.arriving:
+        dock.task.advance(dock.task.steps)
         yield
 
 
@@ -51,7 +51,7 @@ def test_a_turn_that_fails_ends_in_the_panel(bare_dock, qtbot, monkeypatch, capl
     def failing(*_):
         raise KeyError("no such thing")
 
-    monkeypatch.setattr(bare_dock.comparison, "recolor", failing)
+    monkeypatch.setattr(bare_dock.comparison.curves, "replace", failing)
     run(bare_dock, qtbot)
     assert "Unexpected error (KeyError" in bare_dock.results.answer.text()
     assert bare_dock.state == "error"
@@ -61,16 +61,15 @@ def test_a_turn_that_fails_ends_in_the_panel(bare_dock, qtbot, monkeypatch, capl
     assert bare_dock.state == "done"
 
 
-def test_a_failure_that_cannot_be_told_is_raised_and_the_dock_is_free(bare_dock, qtbot, monkeypatch):
+def test_a_failure_that_cannot_be_told_is_raised_and_the_dock_is_free(bare_dock, monkeypatch):
     def failing(*_):
         raise KeyError("no such thing")
 
-    runner = bare_dock.task.runner
-    runner.ended.disconnect()
-    runner.ended.connect(lambda _: runner.in_turns([failing]))
-    with pytest.raises(EmitLoopError, match="no such thing"):
-        runner.in_turns([failing, failing])
-    assert not runner.busy
+    monkeypatch.setattr(tasks, "source_of", failing)
+    monkeypatch.setattr(bare_dock.task, "fail", failing)
+    with pytest.raises(KeyError, match="no such thing"):
+        bare_dock.task.run()
+    assert not bare_dock.busy
 
 
 def listeners(model):
@@ -195,7 +194,7 @@ def test_dropped_curves_cannot_be_edited_from_the_first_moment(done, qtbot, tmp_
 
 def test_dropped_layers_changed_or_deleted_meanwhile_are_not_taken_up(done, qtbot, tmp_path, answer, stepped):
     dock = dropped(done, qtbot, tmp_path, answer)
-    qtbot.waitUntil(lambda: bool(dock.task.runner.turns), timeout=20_000)
+    qtbot.waitUntil(lambda: dock.task.arriving, timeout=20_000)
     first = dock.viewer.layers[0]
     first.selected_data = {0}
     first.remove_selected()
@@ -207,7 +206,7 @@ def test_dropped_layers_changed_or_deleted_meanwhile_are_not_taken_up(done, qtbo
 
 def test_dropped_layers_that_are_deleted_meanwhile_stay_deleted(done, qtbot, tmp_path, answer, stepped):
     dock = dropped(done, qtbot, tmp_path, answer)
-    qtbot.waitUntil(lambda: bool(dock.task.runner.turns), timeout=20_000)
+    qtbot.waitUntil(lambda: dock.task.arriving, timeout=20_000)
     del dock.viewer.layers[0]
     for _ in take_turns(dock):
         pass

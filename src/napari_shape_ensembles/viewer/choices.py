@@ -3,7 +3,7 @@
 import itertools
 import re
 import weakref
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
@@ -13,12 +13,11 @@ from napari.utils.events import Event
 from psygnal import Signal
 
 from ..comparison import Settings
+from ..comparison.display import MARK
 from ..outlines import Outlines
-from .inputs import ACCEPTED
-from .layers import is_own
-from .preferences import preferred
-from .sides import Excluded, Ids, LayersOfSides
+from .inputs import ACCEPTED, Excluded, Ids, LayersOfSides, is_own
 
+PLUGIN = "napari-shape-ensembles"
 #: Settings whose first value napari's preferences may say.
 PREFERRED = ("significance", "permutations", "landmarks", "rank")
 _DIGITS = re.compile(r"([0-9]+)")
@@ -29,33 +28,33 @@ FOLLOWED = ("inserted", "removed", "reordered", "renamed", "name")
 class Sides:
     """The layers of sample A and those of sample B, kept in step with the viewer's layer list.
 
+    Attributes
+    ----------
+    several : bool
+        Whether a sample may be several images.
+
     Signals
     -------
     changed
         Other layers are chosen or offered, or one has another name.
-    listed
-        The viewer's list is another, if only by the plugin's own layers.
+    opened
+        A layer of a comparison out of a file has come, or may have been there before.
     """
 
     changed = Signal()
-    listed = Signal()
+    opened = Signal()
 
     def __init__(self, viewer: ViewerModel) -> None:
         self._layers = viewer.layers
         self._chosen: tuple[list[weakref.ref[Layer]], list[weakref.ref[Layer]]] = ([], [])
         self._told: tuple[Any, ...] = ()
-        self._several = self._ticked = False
+        self.several = self._ticked = False
         self.following = False
 
-    @property
-    def several(self) -> bool:
-        """Whether a sample may be several images."""
-        return self._several
-
-    @several.setter
-    def several(self, several: bool) -> None:
+    def allow_several(self, several: bool) -> None:
+        """Let a sample be several images, or a single one."""
         a, b = self.chosen()
-        self._several = several
+        self.several = several
         self._put(a, b) if several else self._put(*_pair((a[:1], b[:1]), [], self.offered()))
 
     def offered(self) -> list[Layer]:
@@ -66,17 +65,17 @@ class Sides:
         """The layers of A and those of B that are in the viewer; of several, in the order of their names."""
         offered = self.offered()
         a, b = (tuple(layer for ref in side if (layer := ref()) in offered and layer) for side in self._chosen)
-        return (by_name(a), by_name(b)) if self._several else (a, b)
+        return (by_name(a), by_name(b)) if self.several else (a, b)
 
     def choose(self, a: Iterable[Layer], b: Iterable[Layer]) -> None:
         """Choose the layers of A and of B; what is not in the viewer is passed over."""
         a, b = list(a), list(b)
-        self._several = max(len(a), len(b)) > 1
+        self.several = max(len(a), len(b)) > 1
         self._put(a, b)
 
     def tick(self, a: Iterable[Layer], b: Iterable[Layer]) -> None:
         """Choose these layers, several for each sample."""
-        self._several = self._ticked = True
+        self.several = self._ticked = True
         self._put(a, b)
 
     def swap(self) -> None:
@@ -84,74 +83,58 @@ class Sides:
         a, b = self.chosen()
         self._put(b, a)
 
-    def why_not(self) -> str:
-        """Why what is chosen cannot be compared; empty when it can."""
-        a, b = self.chosen()
-        if self._several:
-            if not a or not b:
-                return "Tick at least one layer in A and one in B."
-            both = [layer.name for layer in a if layer in b]
-            return f'"{both[0]}" is in both groups: take it out of one.' if both else ""
-        if not a or not b:
-            return "Open two images (or labels, or shapes) to compare."
-        return "Choose two different layers." if a == b else ""
-
     def follow(self) -> None:
         """Keep in step with the layer list from now on, and catch up with it."""
         if not self.following:
-            self._layers.events.connect(self._on_event)
-            self._layers.selection.events.changed.connect(self._on_selection)
+            self._layers.events.connect(self.refresh)
+            self._layers.selection.events.changed.connect(self.refresh)
             self.following = True
         self.refresh()
 
     def rest(self) -> None:
         """Stop following."""
         if self.following:
-            self._layers.events.disconnect(self._on_event)
-            self._layers.selection.events.changed.disconnect(self._on_selection)
+            self._layers.events.disconnect(self.refresh)
+            self._layers.selection.events.changed.disconnect(self.refresh)
             self.following = False
 
-    def refresh(self) -> None:
-        """Keep what is chosen where it is still there, and fill empty places as long as nothing was ticked."""
-        chosen, offered = self.chosen(), self.offered()
-        if not self._several:
-            self._put(*_pair(chosen, self._selected(), offered))
-        elif not (any(chosen) or self._ticked) and len(offered) > 1:
-            self._put(offered[:1], offered[1:2])
-        else:
-            self._put(*chosen)
-        self.listed.emit()
+    def refresh(self, event: Event | None = None) -> None:
+        """Keep what is chosen where it is still there; empty places are filled as long as nothing was ticked.
+
+        Two layers that are selected in the viewer's list become A and B, in the list's order.
+        """
+        if event is not None and event.type not in (*FOLLOWED, "changed"):
+            return
+        (a, b), offered = self.chosen(), self.offered()
+        selected = [layer for layer in offered if layer in self._layers.selection]
+        if self.several:
+            if not (a or b or self._ticked) and len(offered) > 1:
+                a, b = (offered[0],), (offered[1],)
+        elif event is not None and event.type == "changed":
+            if len(selected) == 2 and set(selected) != {*a, *b}:
+                a, b = (selected[0],), (selected[1],)
+        elif not (a and b):
+            a, b = _pair((a, b), selected, offered)
+        self._put(a, b)
+        known = None if event is None else getattr(getattr(event, "value", None), "metadata", {}).get(MARK)
+        if event is None or (event.type == "inserted" and isinstance(known, dict) and "comparison" in known):
+            self.opened.emit()
 
     def _put(self, a: Iterable[Layer], b: Iterable[Layer]) -> None:
         self._chosen = [weakref.ref(layer) for layer in a], [weakref.ref(layer) for layer in b]
-        now = self._several, self._chosen, [(weakref.ref(layer), layer.name) for layer in self.offered()]
+        now = self.several, self._chosen, [(weakref.ref(layer), layer.name) for layer in self.offered()]
         if now != self._told:
             self._told = now
             self.changed.emit()
 
-    def _selected(self) -> list[Layer]:
-        return [layer for layer in self.offered() if layer in self._layers.selection]
 
-    def _on_event(self, event: Event) -> None:
-        if event.type in FOLLOWED:
-            self.refresh()
-
-    def _on_selection(self, event: object = None) -> None:
-        """Two layers selected in the viewer's list become A and B, in the list's order."""
-        selected = self._selected()
-        if not self._several and len(selected) == 2 and set(selected) != set(itertools.chain(*self.chosen())):
-            self._put(selected[:1], selected[1:])
-
-
-def _pair(
-    before: tuple[Sequence[Layer], Sequence[Layer]], selected: list[Layer], offered: list[Layer]
-) -> tuple[Sequence[Layer], Sequence[Layer]]:
+def _pair(before: LayersOfSides, selected: list[Layer], offered: list[Layer]) -> LayersOfSides:
     """What was chosen stays; empty places are filled from the selection, then by layers of its kind, in list order."""
     a, b = before
     others = [layer for layer in dict.fromkeys([*selected, *offered]) if layer not in (*a, *b)]
     first = next(iter((*a, *b, *others)), None)
     others.sort(key=lambda layer: (layer not in selected, layer.__class__ is not first.__class__))
-    fill = sorted(others[: (not a) + (not b)], key=offered.index)
+    fill = tuple(sorted(others[: (not a) + (not b)], key=offered.index))
     if not a:
         a, fill = fill[:1], fill[1:]
     return a, b or fill[:1]
@@ -208,11 +191,24 @@ class Exclusions:
         self.changed.emit()
 
 
+def preferred(name: str, default: Any) -> Any:
+    """What napari's preferences say of a setting; the default in a napari that keeps none for plugins."""
+    try:
+        from napari.settings import get_plugin_settings
+
+        return getattr(get_plugin_settings(PLUGIN).comparison, name)
+    except (ImportError, KeyError, ValueError, AttributeError):
+        return default
+
+
 class Choices:
     """All that is chosen before a run; one recipe and one set of settings serve every dock.
 
     Attributes
     ----------
+    recipe : Outlines
+    settings : Settings
+        How outlines are found and traced, and how they are compared; to be changed by `set`, which tells of it.
     sides : Sides
     exclusions : Exclusions
 
@@ -226,9 +222,10 @@ class Choices:
 
     def __init__(self, viewer: ViewerModel) -> None:
         self._viewer = weakref.ref(viewer)
-        self._recipe = Outlines()
+        self.layers, self.dims = viewer.layers, viewer.dims
+        self.recipe = Outlines()
         default = Settings()
-        self._settings = replace(default, **{name: preferred(name, getattr(default, name)) for name in PREFERRED})
+        self.settings = replace(default, **{name: preferred(name, getattr(default, name)) for name in PREFERRED})
         self.sides = Sides(viewer)
         self.exclusions = Exclusions()
 
@@ -239,30 +236,9 @@ class Choices:
         assert viewer is not None
         return viewer
 
-    @property
-    def recipe(self) -> Outlines:
-        """How outlines are found and traced."""
-        return self._recipe
-
-    @recipe.setter
-    def recipe(self, recipe: Outlines) -> None:
-        self.set(recipe, self._settings)
-
-    @property
-    def settings(self) -> Settings:
-        """How they are compared."""
-        return self._settings
-
-    @settings.setter
-    def settings(self, settings: Settings) -> None:
-        self.set(self._recipe, settings)
-
-    def set(self, recipe: Outlines, settings: Settings) -> None:
-        """Choose both, and tell of it once."""
-        if (recipe, settings) != (self._recipe, self._settings):
-            self._recipe, self._settings = recipe, settings
+    def set(self, recipe: Outlines | None = None, settings: Settings | None = None) -> None:
+        """Choose a recipe, settings or both, and tell of it once."""
+        chosen = recipe or self.recipe, settings or self.settings
+        if chosen != (self.recipe, self.settings):
+            self.recipe, self.settings = chosen
             self.changed.emit()
-
-    def excluded(self) -> Excluded:
-        """Ids left out of each of the chosen layers, A's before B's."""
-        return self.exclusions.of(itertools.chain(*self.sides.chosen()), self._recipe)

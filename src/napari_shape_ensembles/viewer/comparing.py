@@ -1,32 +1,100 @@
-"""The comparison of the two samples: its runs, the result that is shown, and what can be done with it."""
+"""The comparison of the two samples: its runs, the result that is shown, and what can be done with it.
+
+What takes long is done in the background by the functions below: compare; write, read, explain and test a result.
+"""
 
 import itertools
 import weakref
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
+import pandas as pd
 from napari.layers import Shapes
 from psygnal import Signal
 
-from ..comparison import INCONCLUSIVE, Comparison
+from ..comparison import INCONCLUSIVE, ArchetypeSensitivity, Comparison, archetype_sensitivity, compare, read_view
+from ..comparison import STEPS as OF_COMPARISON
 from ..comparison.display import MARK
+from ..explanation import STEPS, Explanation, explain
+from ..io import CurveTable, write_curves
+from ..mmd import DependenceTest, dependence_test
+from ..progress import as_part, report
 from .choices import Choices
-from .color_features import COLOR_FEATURES
-from .curves.selection import CurveSelection, LayerLink
 from .curves.side_by_side import SideBySide
-from .layers import CLIPPED, OwnLayers, complete, is_whole, opened_pairs, repaint
-from .runner import Turn
-from .shown import Shown
-from .sides import LayersOfSides, Sources, own_ids
+from .inputs import Sources, own_ids, trace_sides
+from .layers import (
+    CLIPPED,
+    COLOR_FEATURES,
+    CurveSelection,
+    OwnLayers,
+    complete,
+    curve_layers,
+    is_whole,
+    opened_pairs,
+    repaint,
+    witness_values,
+)
+from .shown import Shown, pixel_size
 from .soon import Soon
-from .task import CANCELLED, Task
-from .work import Opened, Outcome, Robustness, checking, compared, exporting, opening, restoring, saving, writing_report
+from .task import CANCELLED, Basis, Task
 
+ENDING = ".comparison.npz"
+REPORTS = (".html", ".htm", ".pdf")
 _BEFORE = f"{CANCELLED} This is the result of the run before."
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """What a run leads to: a comparison with what it was made from, and its layers, not yet in a viewer."""
+
+    shown: Shown
+    layers: list[Shapes]
+
+
+@dataclass(frozen=True, eq=False)
+class Opened:
+    """A result out of a file, and its layers; whether they are new, or were in the viewer already."""
+
+    shown: Shown
+    layers: list[Shapes]
+    new: bool = True
+
+
+@dataclass(frozen=True, eq=False)
+class Robustness:
+    """How far a result can be trusted beyond its two tests.
+
+    Attributes
+    ----------
+    dependence : DependenceTest
+        Of undulation and scale, within the images.
+    sensitivity : ArchetypeSensitivity
+    """
+
+    dependence: DependenceTest
+    sensitivity: ArchetypeSensitivity
+
+    def sentences(self) -> tuple[str, str]:
+        """Both findings in words; a sign before those that speak for the result."""
+        test = self.dependence
+        if test.rejected:
+            words = (
+                f"Undulation and scale depend on each other within the images (p = {test.p_value:.2g}): "
+                "a difference in one may come with the other, and one in their pairing alone is seen by neither test."
+            )
+        else:
+            words = f"✓ No dependence of undulation and scale was detected within the images (p = {test.p_value:.2g})."
+        return words, ("✓ " if self.sensitivity.stable else "") + self.sensitivity.summary()
+
+    def judged(self, shown: Shown) -> Shown:
+        """The result with these findings among its notes; without an answer where the row hangs on the archetype."""
+        result = replace(shown.result, row_depends_on_archetype=not self.sensitivity.stable)
+        witness_values(result)
+        return replace(shown, result=result, notes=(*shown.notes, *self.sentences()))
 
 
 class ComparisonTask(Task[Comparison]):
@@ -36,6 +104,8 @@ class ComparisonTask(Task[Comparison]):
     ----------
     shown : Shown or None
         The result with all that is known of it.
+    last : Comparison or None
+        The last result there was, which a run that fails does not take away.
     unsaved : bool
         It can be found nowhere else.
     arrived : bool
@@ -64,74 +134,51 @@ class ComparisonTask(Task[Comparison]):
         viewer = choices.viewer
         self.shown: Shown | None = None
         self.kept: Shown | None = None
+        self.last: Comparison | None = None
         self.unsaved = self.arrived = False
         self.color_by, self.percentile = "product", CLIPPED
-        self._layers = viewer.layers
-        self.curves = OwnLayers(viewer)
         self.selection = CurveSelection()
-        self.link = LayerLink(viewer, self.curves, self.selection)
+        self.curves = OwnLayers(viewer, self.selection)
         self.side_by_side = SideBySide(viewer)
         self._seen: weakref.WeakSet[Comparison] = weakref.WeakSet()
-        self._looking = Soon(self.look)
+        self._opened = Soon(self.look)
         choices.exclusions.changed.connect(self._show_excluded)
-        choices.sides.listed.connect(self._looking.start)
+        choices.sides.opened.connect(self._opened.start)
 
     # The run.
-
-    def why_not(self) -> str:
-        """Why A and B cannot be compared; empty when they can."""
-        return self.choices.sides.why_not()
-
-    def layers(self) -> LayersOfSides:
-        """The layers of A and those of B."""
-        return self.choices.sides.chosen()
-
-    def run(self) -> None:
-        """Copy what the layers show, and compare it in the background."""
-        self.noted.emit("", "")
-        self.arrived = False
-        super().run()
-
-    @property
-    def running(self) -> bool:
-        """Whether a comparison is under way whose result is not there yet."""
-        return super().running and not self.arrived
 
     def work(self, sources: Sources) -> Callable[[], Outcome]:
         """All the way from copied layers to painted curves."""
         assert self._next is not None
-        return partial(compared, sources, *self.parts(), self._next.excluded)
+        self.arrived = False
+        return partial(compared, sources, self._next)
 
-    def arriving(self, outcome: Any) -> list[Turn]:
-        """Put the curves into the viewer, one layer after another, in place of those before."""
-        layers = outcome.layers if isinstance(outcome, Outcome | Opened) else []
-        new = not isinstance(outcome, Opened) or outcome.new
-        return [*self.curves.replacing(layers, new=new)] if layers else []
-
-    def take(self, outcome: Outcome) -> list[Turn]:
-        """Show the result of a run."""
-        assert self._next is not None
+    def take(self, outcome: Outcome) -> Iterator[None]:
+        """Show the result of a run: its curves, one layer after another, in place of those before, then the answer."""
+        yield from self.curves.replace(outcome.layers)
         self.kept = None
-        return self.showing(Shown.of_run(outcome.result, self._next, outcome.sources))
+        yield from self.showing(outcome.shown)
+        if (self.color_by, self.percentile) != ("product", CLIPPED):  # as they were made
+            self.recolor()
 
     def fail(self, reason: str) -> None:
-        """A run that failed leaves no result; anything else leaves the one that is there."""
-        if self._then != self.take:
-            self.noted.emit(f"⚠ {reason}", "")
-            return
+        """A run that failed leaves no result."""
         super().fail(reason)
         self._keep_unsaved()
         self.shown = self.result = self.basis = None
         self.arrived = True
         self.side_by_side.restore()
 
+    def fail_beside(self, reason: str) -> None:
+        """Anything else that failed leaves the result that is there."""
+        self.noted.emit(f"⚠ {reason}", "")
+
     def left(self) -> None:
         """Say what is shown after something was cancelled."""
-        if self._then != self.take:
-            self.noted.emit(CANCELLED, "")
-        else:
+        if self.running:
             self.message = CANCELLED if self.result is None else _BEFORE
-        self._looking.start()
+        else:
+            self.noted.emit(CANCELLED, "")
 
     @property
     def state(self) -> str:
@@ -140,54 +187,41 @@ class ComparisonTask(Task[Comparison]):
         inconclusive = state == "done" and self.result is not None and self.result.case == INCONCLUSIVE
         return INCONCLUSIVE if inconclusive else state
 
-    def changed_since(self) -> list[str]:
-        """What has changed since the result was found, in words."""
-        return [] if self.running else super().changed_since()
-
     def rest(self) -> None:
         """Listen to nothing, and stop what is under way."""
         super().rest()
         self.side_by_side.restore()
-        self.link.rest()
+        self.curves.untie()
 
     def follow(self) -> None:
         """Tell when the result is outdated, and tie the curves in the viewer to the selection."""
         super().follow()
-        self.link.link()
-
-    def _settle(self) -> None:
-        super()._settle()
-        self._show_excluded()
-        self._looking.start()
+        self.curves.tie()
 
     # What is shown.
 
-    def showing(self, shown: Shown, *, unsaved: bool = True) -> list[Turn]:
-        """The turns that show another result, one that can be found nowhere else or one that can."""
-        return [partial(self._show, shown, unsaved), self.recolor]
-
-    def _show(self, shown: Shown, unsaved: bool) -> None:
-        self.shown, self.result, self.basis = shown, shown.result, shown.basis
-        self.unsaved, self.message, self.failed, self.arrived = unsaved, "", False, True
-        self.selection.pick([])
-        self.link.link()
+    def showing(self, shown: Shown, *, unsaved: bool = True) -> Iterator[None]:
+        """Show another result, one that can be found nowhere else or one that can, in two turns."""
+        self.shown, self.result, self.last, self.basis = shown, shown.result, shown.result, shown.basis
+        self.unsaved, self.message, self.failed, self.arrived, self.running = unsaved, "", False, True, False
+        if len(self.selection.rows):
+            self.selection.pick([])
+        self.curves.tie()
         if self.side_by_side.on:
             self.arrange(True)
         self.changed.emit()
+        yield
+        if any(self.chosen().excluded):
+            self._show_excluded()
 
     def recolor(self) -> None:
         """Fill the curves that are still there by what is chosen."""
         if self.result is not None:
-            limits = self.limits()
+            feature = COLOR_FEATURES[self.color_by]
+            limits = feature.limits(feature.values(self.result), self.percentile)
             for layer in self.curves:
                 repaint(layer, self.color_by, limits)
         self.recolored.emit()
-
-    def limits(self) -> tuple[float, float]:
-        """The ends of the colour scale."""
-        assert self.result is not None
-        feature = COLOR_FEATURES[self.color_by]
-        return feature.limits(feature.values(self.result), self.percentile)
 
     def color(self, column: str, percentile: int) -> None:
         """Fill the curves by another column."""
@@ -243,7 +277,7 @@ class ComparisonTask(Task[Comparison]):
         if self.shown is not None:
             self.start(partial(saving, self.shown, self.color_by, path), self._saved)
 
-    def _saved(self, paths: list[Path]) -> list[Turn]:
+    def _saved(self, paths: list[Path]) -> Iterable[None]:
         self.unsaved = False
         return self.written(paths)
 
@@ -257,19 +291,19 @@ class ComparisonTask(Task[Comparison]):
         if self.result is not None:
             self.start(partial(writing_report, self.result, path), self.written)
 
-    def written(self, paths: list[Path]) -> list[Turn]:
+    def written(self, paths: list[Path]) -> Iterable[None]:
         """Say which files were written."""
         self.noted.emit(*written(paths))
-        return []
+        return ()
 
     def check(self) -> None:
         """Test how robust the result is."""
         if self.result is not None:
             self.start(partial(checking, self.result), self._judge)
 
-    def _judge(self, found: Robustness) -> list[Turn]:
+    def _judge(self, found: Robustness) -> Iterable[None]:
         self.noted.emit("", "")
-        return [] if self.shown is None else self.showing(found.judged(self.shown))
+        return () if self.shown is None else self.showing(found.judged(self.shown))
 
     def open(self, path: Path) -> None:
         """Show a result out of a file."""
@@ -280,14 +314,12 @@ class ComparisonTask(Task[Comparison]):
         if self.kept is not None:
             self.start(partial(restoring, self.kept), self._brought_back)
 
-    def _brought_back(self, opened: Opened) -> list[Turn]:
+    def _brought_back(self, opened: Opened) -> Iterator[None]:
         """Show what was kept; what is shown now, if it is unsaved too, is kept in its place."""
-        before, parts = self.kept, self.take_up(opened)
+        before = self.kept
+        yield from self.take_up(opened)
         if self.kept is before:
             self.kept = None
-        return [*parts, self._mark_unsaved]
-
-    def _mark_unsaved(self) -> None:
         self.unsaved = True
 
     def _keep_unsaved(self) -> None:
@@ -297,12 +329,14 @@ class ComparisonTask(Task[Comparison]):
 
     def look(self) -> None:
         """Take up a comparison whose layers, A's and B's, were opened in the viewer; each once."""
-        new = [(result, pair) for result, pair in opened_pairs(self._layers).items() if result not in self._seen]
+        new = [(result, pair) for result, pair in opened_pairs(self.choices.layers).items() if result not in self._seen]
         for layer in itertools.chain.from_iterable(pair for _, pair in new):
             layer.editable = False  # or a curve could be deleted before its numbers are known
-        if new and self.busy:  # it looks again when it rests
+        if new and self.busy:
             self.noted.emit("The comparison that was opened is shown after this run.", "")
+            self.finished.connect(self._opened.start, unique=True)
         elif new:
+            self.finished.disconnect(self._opened.start, missing_ok=True)
             self._seen.update(result for result, _ in new)
             self._restore(*new[-1])
 
@@ -315,25 +349,25 @@ class ComparisonTask(Task[Comparison]):
         else:
             self.start(partial(restoring, shown, layers), self.take_up)
 
-    def take_up(self, opened: Opened) -> list[Turn]:
-        """Show a result with its choices and its colours, in turns; its layers are in the viewer."""
+    def take_up(self, opened: Opened) -> Iterator[None]:
+        """Show a result with its choices and its colours, in turns; its layers may be in the viewer already."""
+        yield from self.curves.replace(opened.layers, new=opened.new)
+        yield
         self._seen.add(opened.shown.result)
         if not is_whole(opened.shown.result, opened.layers):
             self.noted.emit("⚠ Its layers were changed meanwhile: open the comparison again.", "")
-            return []
+            return
         self.noted.emit("", "")
         self._keep_unsaved()
         shown = opened.shown.tied(self.choices.viewer)
-        ready = partial(self._make_ready, shown, opened.layers)
-        return [ready, *self.showing(shown, unsaved=False), partial(self._choose, shown)]
-
-    def _make_ready(self, shown: Shown, layers: list[Shapes]) -> None:
-        complete(layers, shown.result)
+        complete(opened.layers, shown.result)
         painted = str(shown.view.get("painted"))
         self.color_by = painted if painted in COLOR_FEATURES else "product"
-
-    def _choose(self, shown: Shown) -> None:
-        """Choose what the result was made from, as far as it is known."""
+        yield
+        yield from self.showing(shown, unsaved=False)
+        self.recolor()
+        yield
+        # Choose what the result was made from, as far as it is known.
         self.choices.set(shown.recipe or self.choices.recipe, shown.result.settings)
         sides = None if shown.basis is None else shown.basis.alive()
         if shown.basis is not None and sides is not None:
@@ -345,3 +379,123 @@ def written(paths: list[Path]) -> tuple[str, str]:
     """Which files were written, in words, and their whole names."""
     names, folder = " and ".join(path.name for path in paths), paths[0].absolute().parent
     return f"Saved {names} in {folder}", "\n".join(str(path.absolute()) for path in paths)
+
+
+# In the background ---------------------------------------------------------------------------------------------
+
+
+def compared(sources: Sources, basis: Basis) -> Outcome:
+    """Go all the way from copied layers to painted curves, without the curves of the excluded ids."""
+    tracing = sum({"image": 2, "labels": 1, "shapes": 0}[source.kind] for side in sources for source in side)
+    total = tracing + len(OF_COMPARISON) + 2
+    with as_part(0, total):
+        a, b = trace_sides(sources, basis.recipe, basis.excluded)
+    with as_part(tracing, total):
+        result = compare(a, b, basis.settings)
+    report("finding typical curves", total - 2, total)
+    witness_values(result)
+    report("drawing curves", total - 1, total)
+    shown = Shown.of_run(result, basis, sources)
+    return Outcome(shown, curve_layers(result, shown.view, sources))
+
+
+def opening(path: Path) -> Opened:
+    """Read a saved comparison, and make its layers."""
+    report(f"opening {path.name}", 0, 3)
+    with _named(path, "opened"):
+        result, view = Comparison.load(path), read_view(path)
+    return restoring(Shown.of_file(result, view, str(path)))
+
+
+def restoring(shown: Shown, layers: list[Shapes] | None = None) -> Opened:
+    """Find what is not in the file of a result, and make its layers where there are none yet."""
+    report("finding typical curves", 1, 3)
+    witness_values(shown.result)
+    report("drawing curves", 2, 3)
+    return Opened(shown, layers or curve_layers(shown.result, shown.view), new=not layers)
+
+
+def saving(shown: Shown, painted: str, path: Path) -> list[Path]:
+    """Write a result to one file."""
+    report(f"saving {path.name}")
+    if path.suffix != ".npz":  # napari would not know it again
+        raise ValueError(f"{path.name}: a comparison is saved under a name that ends in {ENDING}")
+    with _named(path):
+        shown.result.save(path, view=shown.to_view(painted))
+    return [path]
+
+
+def exporting(shown: Shown, path: Path) -> list[Path]:
+    """Write the curves of A and of B, each with distances and measures, to a file of their own."""
+    paths = list(exported(path))
+    for side, place in zip("AB", paths, strict=True):
+        report(f"writing {place.name}")
+        with _named(place):
+            write_curves(place, curve_table(shown, side))
+    return paths
+
+
+def exported(path: Path) -> tuple[Path, Path]:
+    """Names of the files of A and of B: pair.csv becomes pair.A.curves.csv, by which napari knows curves again."""
+    stem = path.stem.removesuffix(".curves")
+    ending = ".curves.csv" if path.suffix.lower() == ".csv" else path.suffix
+    a, b = (path.with_name(f"{stem}.{side}{ending}") for side in "AB")
+    return a, b
+
+
+def curve_table(shown: Shown, side: str) -> CurveTable:
+    """Curves of A or B with all that curves can be painted by, their side, and where they come from."""
+    result = shown.result
+    ensemble, other = (result.a, result.b) if side == "A" else (result.b, result.a)
+    rows = result.distances["source"].to_numpy() == side
+    columns = {name: paint.values(result)[rows] for name, paint in COLOR_FEATURES.items() if paint.numeric}
+    measures = ensemble.features.drop(columns="id").reset_index(drop=True)
+    features = pd.concat([measures.drop(columns=list(columns), errors="ignore"), pd.DataFrame(columns)], axis=1)
+    features.insert(0, "source", side)
+    if len(set(ensemble.images.tolist())) > 1:
+        features.insert(1, "image", ensemble.images)
+    provenance = {"side": side, "compared with": other.name, "answer": result.summary()}
+    return CurveTable(ensemble, features, pixel_size(shown.view, side), provenance)
+
+
+def writing_report(result: Comparison, path: Path) -> list[Path]:
+    """Explain a result, and write the report."""
+    if path.suffix.lower() not in REPORTS:  # said before the work, not after it
+        raise ValueError(f"{path.name}: a report is saved as .html or .pdf")
+    if not path.parent.is_dir():
+        raise ValueError(f"{path.name} cannot be written: there is no folder {path.parent}")
+    with as_part(0, len(STEPS) + 1):
+        explanation = explain(result)
+    return [saving_report(explanation, path)]
+
+
+def saving_report(explanation: Explanation, path: Path) -> Path:
+    """Write the report of an explanation."""
+    from ..explanation.report import save_report  # draws with Matplotlib, which takes its time to load
+
+    report("saving the report", len(STEPS), len(STEPS) + 1)
+    with _named(path):
+        save_report(explanation, path)
+    return path
+
+
+def checking(result: Comparison, archetypes: int = 5) -> Robustness:
+    """Test whether undulation and scale are dependent, and compare again against several archetypes."""
+    settings, total = result.settings, archetypes * len(OF_COMPARISON) + 1
+    draws = {"permutations": settings.permutations, "seed": settings.seed}
+    report("testing dependence", 0, total)
+    with as_part(0, total):
+        test = dependence_test(result.t, result.l, len(result.a), significance=settings.significance, **draws)
+    with as_part(1, total):
+        return Robustness(test, archetype_sensitivity(result.a, result.b, settings, archetypes=archetypes))
+
+
+@contextmanager
+def _named(path: Path, done: str = "written") -> Iterator[None]:
+    """Failures of the disk, and formats whose library is not installed, as a sentence that names the file."""
+    try:
+        yield
+    except ImportError as error:
+        raise ValueError(f"{path.name} cannot be {done}: {error}") from error
+    except OSError as error:
+        raise ValueError(f"{path.name} cannot be {done}: {error.strerror or error}") from error

@@ -9,10 +9,9 @@ from pathlib import Path
 from qtpy.QtWidgets import QFileDialog, QMenu, QMessageBox, QPushButton, QWidget
 
 from ..io import SettingsFile, load_settings, save_settings
-from .comparing import written
+from .comparing import ENDING, exported, written
 from .panels.widgets import tip
 from .session import Session
-from .work import ENDING, exported
 
 Entries = Mapping[str, tuple[Callable[[], None], str]]
 

@@ -1,7 +1,7 @@
 """The explanation of the comparison: why A and B differ, found in the background and kept for the same data."""
 
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -14,11 +14,9 @@ from ..comparison import Comparison
 from ..comparison.display import MARK
 from ..explanation import Explanation, explain
 from .choices import Choices
-from .comparing import ComparisonTask
-from .runner import Turn
-from .sides import LayersOfSides, Sources
+from .comparing import ComparisonTask, saving_report
+from .inputs import Sources
 from .task import Task
-from .work import saving_report
 
 NO_COMPARISON = (
     "There is no comparison yet. Open the dock Compare shapes, choose two layers and press Run; "
@@ -39,16 +37,10 @@ class ExplanationTask(Task[Explanation]):
         super().__init__(choices)
         self.comparison = comparison
         self.explored: Comparison | None = None
-        comparison.changed.connect(self._compared)
-        self._compared()
 
     def why_not(self) -> str:
         """Why nothing can be explained; empty when it can."""
         return "" if self.explored is not None else NO_COMPARISON
-
-    def layers(self) -> LayersOfSides:
-        """The layers chosen for the comparison."""
-        return self.comparison.layers()
 
     def work(self, sources: Sources = ((), ())) -> Callable[[], Explanation]:
         """Explain what the comparison has learned; the layers are not looked at again."""
@@ -58,19 +50,18 @@ class ExplanationTask(Task[Explanation]):
     def run(self) -> None:
         """Explain the comparison in the background."""
         if not (self.busy or self.why_not()):
-            self.message, self.failed = "", False
-            self.start(self.work(), self.take)
+            self.message, self.failed, self.running = "", False, True
+            self.begin(self._life(self._beside(self.work(), self.take), self.fail))
 
-    def take(self, outcome: Explanation) -> list[Turn]:
+    def take(self, outcome: Explanation) -> Iterable[None]:
         """Keep the explanation, of what is known of the comparison by now."""
         assert self.explored is not None
         self.result = replace(outcome, comparison=self.explored)
-        return []
+        return ()
 
-    def fail(self, reason: str) -> None:
-        """Take note why there is no explanation, or no report."""
-        super().fail(reason)
-        self.failed = self._then == self.take
+    def fail_beside(self, reason: str) -> None:
+        """Take note why there is no report; the explanation stays."""
+        self.message = f"⚠ {reason}"
 
     def save_report(self, path: Path) -> None:
         """Save the report in the background."""
@@ -78,9 +69,9 @@ class ExplanationTask(Task[Explanation]):
             self.message = ""
             self.start(partial(saving_report, self.result, path), self._saved)
 
-    def _saved(self, path: Path) -> list[Turn]:
+    def _saved(self, path: Path) -> Iterable[None]:
         self.message = f"Report saved: {path.name}"
-        return []
+        return ()
 
     def changed_since(self) -> list[str]:
         """What has changed since the comparison was made, in words; nothing while it is made anew."""
@@ -95,9 +86,20 @@ class ExplanationTask(Task[Explanation]):
 
     def follow(self) -> None:
         """Tell when the layers of the comparison are changed, whether or not its own dock is open."""
-        self._following = True
-        basis = self.comparison.basis
-        self._watch.follow([] if basis is None else basis.there())
+        if not self._following:
+            self._following = True
+            self.comparison.changed.connect(self._compared)
+            self._compared()
+        super().follow()
+
+    def rest(self) -> None:
+        """Listen to nothing, and stop what is under way."""
+        super().rest()
+        self.comparison.changed.disconnect(self._compared, missing_ok=True)
+
+    def _watch(self) -> None:
+        self.basis = self.comparison.basis
+        super()._watch()
 
     def selected_row(self) -> int | None:
         """Row, among the pooled ones, of the one curve that is selected in the viewer; None where there is none."""
@@ -120,7 +122,7 @@ class ExplanationTask(Task[Explanation]):
 
     def _compared(self) -> None:
         """Take up what the comparison has come to."""
-        found, before = self.comparison.result, self.explored
+        found, before = self.comparison.last, self.explored
         if found is not None and found is not before:
             self.explored = found
             if before is None or not same_data(before, found):
@@ -129,7 +131,7 @@ class ExplanationTask(Task[Explanation]):
             elif self.result is not None:
                 self.result = replace(self.result, comparison=found)
             if self._following:
-                self.follow()
+                self._watch()
         self.changed.emit()
 
 

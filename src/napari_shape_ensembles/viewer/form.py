@@ -13,8 +13,7 @@ from ..comparison import Settings
 from ..outlines import Outlines
 from ..parameters import Parameter, matters, parameters_of, tree
 from .panels.fonts import DecimalBox, with_label_font
-from .panels.notices import Notice
-from .panels.widgets import NarrowList, Section, column, form, pass_wheel
+from .panels.widgets import NarrowList, Notice, Section, column, form, pass_wheel
 
 Chosen = TypeVar("Chosen")
 

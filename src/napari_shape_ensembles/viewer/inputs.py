@@ -1,20 +1,23 @@
-"""What a layer holds, copied out of it on the main thread, and turned into outlines anywhere.
+"""What the layers of two samples hold, copied on the main thread, and turned into outlines anywhere.
 
 A `Source` is taken from a layer once, when a run starts. From then on the layer may be renamed, rescaled or
 deleted: the run has all it needs.
 """
 
+import hashlib
 import itertools
+import weakref
 import zlib
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from napari.layers import Image, Labels, Layer, Shapes
 from numpy.typing import NDArray
 
-from ..outlines import Ensemble, Outlines, conversion_factor
+from ..comparison.display import MARK
+from ..outlines import Ensemble, Outlines, conversion_factor, in_unit
 from ..progress import as_part, report
 
 if TYPE_CHECKING:
@@ -24,6 +27,33 @@ Kind = Literal["image", "labels", "shapes"]
 
 ACCEPTED = (Image, Labels, Shapes)
 _CORNERS_PER_ELLIPSE = 200
+
+#: Ids left out of an image, in words; and those of all images, A's before B's.
+Ids: TypeAlias = frozenset[str]
+Excluded: TypeAlias = tuple[Ids, ...]
+#: What the images of A and those of B are taken from, copied from there, and weakly referred to.
+LayersOfSides: TypeAlias = tuple[tuple[Layer, ...], tuple[Layer, ...]]
+Sources: TypeAlias = tuple[tuple["Source", ...], tuple["Source", ...]]
+Refs: TypeAlias = tuple[weakref.ref[Layer], ...]
+
+EXCLUDED = "excluded by hand"
+# Images that a sample's name spells out.
+_NAMED = 2
+
+
+# Known by themselves rather than by their metadata: a copy that a user makes is the user's.
+_own: "weakref.WeakSet[Layer]" = weakref.WeakSet()
+
+
+def claim(layer: Layer) -> None:
+    """Count a layer among those made by this plugin: it is not offered as something to compare."""
+    _own.add(layer)
+
+
+def is_own(layer: Layer) -> bool:
+    """Whether a layer was made by this plugin, or belongs to a comparison that was opened from a file."""
+    known = layer.metadata.get(MARK)
+    return layer in _own or (isinstance(known, dict) and "comparison" in known)
 
 
 @dataclass(frozen=True)
@@ -74,24 +104,66 @@ def source_of(layer: Layer, dims: "Dims") -> Source:
     ValueError
         For a layer that does not show a plane, saying what to do.
     """
-    axes = _displayed_axes(layer, dims)
-    scale, unit = _calibration(layer, axes)
+    axes, point, scale, unit, pixels, place = _view(layer, dims)
     kind: Kind = "image" if isinstance(layer, Image) else "labels" if isinstance(layer, Labels) else "shapes"
-    point = np.round(np.atleast_1d(layer.world_to_data(dims.point[-layer.ndim :]))).astype(int)
     left_out: dict[str, int] = {}
-    data = _outlines(layer, axes, point, left_out) if kind == "shapes" else _plane(layer, axes, point)
+    if kind == "shapes":
+        data: Any = _outlines(layer, axes, point, left_out)
+    else:  # colour images keep their last axis
+        data = np.array(pixels[place])
+        data = data.swapaxes(0, 1) if axes[0] > axes[1] else data
     placement = {
         "scale": np.asarray(layer.scale)[axes],
         "translate": np.asarray(layer.translate)[axes],
         "rotate": np.asarray(layer.rotate)[np.ix_(axes, axes)],
         "units": tuple(layer.units[axis] for axis in axes),
     }
-    plane, path = _plane_words(layer, axes, point), str(layer.source.path or "")
-    return Source(kind, data, layer.name, scale, unit, placement, plane, left_out, path)
+    hidden = [f"{_axis_name(layer, axis)} = {point[axis]}" for axis in range(layer.ndim) if axis not in axes]
+    plane = f"plane {', '.join(hidden)}" if hidden else ""
+    return Source(kind, data, layer.name, scale, unit, placement, plane, left_out, str(layer.source.path or ""))
 
 
-def _displayed_axes(layer: Layer, dims: "Dims") -> list[int]:
-    """The layer's axes that the viewer shows as rows and columns."""
+def fingerprint(layer: Layer, dims: "Dims") -> str:
+    """What decides the outlines that a layer gives: the same as long as nothing changed, or was changed back.
+
+    Pixels are told apart by the quickest checksum at hand, as this runs between two events of the window; those of
+    arrays that are not in memory by the array alone.
+    """
+    try:
+        axes, point, scale, unit, data, place = _view(layer, dims)
+    except ValueError as error:
+        return str(error)
+    shown: Hashable
+    if isinstance(layer, Shapes) or isinstance(data, np.ndarray):
+        arrays = [np.ascontiguousarray(part) for part in (data if isinstance(layer, Shapes) else [data[place]])]
+        sums = [zlib.adler32(array.view(np.uint8).data) if array.size else 0 for array in arrays]
+        if isinstance(layer, Shapes):
+            unwanted = [row for row, flag in enumerate(_excluded(layer)) if flag is True]
+            shown = (tuple(layer.shape_type), *sums, *([tuple(unwanted)] if unwanted else []))
+        else:
+            shown = (arrays[0].shape, arrays[0].dtype.str, sums[0])
+    else:
+        shown = id(data)
+    hidden = tuple((axis, int(point[axis])) for axis in range(layer.ndim) if axis not in axes)
+    return hashlib.sha256(repr((tuple(axes), hidden, tuple(scale.tolist()), unit, shown)).encode()).hexdigest()
+
+
+class _View(NamedTuple):
+    """The part of a layer that a viewer shows.
+
+    Its axes shown as rows and columns; its point on all axes; size of a step along rows and columns, in the unit of
+    the rows; all its data, and the index of the plane in them.
+    """
+
+    axes: list[int]
+    point: NDArray[np.int64]
+    scale: NDArray[np.float64]
+    unit: str
+    data: Any
+    place: tuple[Any, ...]
+
+
+def _view(layer: Layer, dims: "Dims") -> _View:
     if layer.ndim < 2:
         raise ValueError(f'"{layer.name}" has {layer.ndim} axis: choose an image, labels or shapes')
     axes = [axis - (dims.ndim - layer.ndim) for axis in dims.order[-2:]]
@@ -99,36 +171,24 @@ def _displayed_axes(layer: Layer, dims: "Dims") -> list[int]:
         raise ValueError(
             f'"{layer.name}" is not shown as a plane: put its rows and columns last (Ctrl+E rolls the axes)'
         )
-    return axes
-
-
-def _calibration(layer: Layer, axes: Sequence[int]) -> tuple[NDArray[np.float64], str]:
-    """Size of a step along rows and columns, in the unit of the rows."""
     rows, columns = (symbol(layer.units[axis]) for axis in axes)
-    scale = np.asarray(layer.scale, dtype=np.float64)[list(axes)]
+    scale = np.asarray(layer.scale, dtype=np.float64)[axes]
     if rows != columns:
         scale = scale * (1.0, conversion_factor(columns, rows))
-    return scale, rows
+    point = np.round(np.atleast_1d(layer.world_to_data(dims.point[-layer.ndim :]))).astype(int)
+    data = layer.data[0] if getattr(layer, "multiscale", False) else layer.data
+    shape = () if isinstance(layer, Shapes) else data.shape
+    place = tuple(
+        slice(None) if axis in axes else int(np.clip(point[axis], 0, length - 1))
+        for axis, length in zip(range(layer.ndim), shape, strict=False)
+    )
+    return _View(axes, point, scale, rows, data, place)
 
 
 def symbol(unit: Any) -> str:
     """Short name of a layer's unit: µm rather than micrometer, but pixel in full."""
     # Versions of pint differ in which of two letters stands for micro.
     return "pixel" if str(unit) == "pixel" else f"{unit:~P}".replace("\N{GREEK SMALL LETTER MU}", "\N{MICRO SIGN}")
-
-
-def _plane(layer: Image | Labels, axes: Sequence[int], point: NDArray[np.int64]) -> NDArray[Any]:
-    """The displayed plane, a copy; colour images keep their last axis."""
-    data = layer.data[0] if getattr(layer, "multiscale", False) else layer.data
-    plane = np.array(data[_place_of_plane(layer, data, axes, point)])
-    return plane.swapaxes(0, 1) if axes[0] > axes[1] else plane
-
-
-def _place_of_plane(layer: Layer, data: Any, axes: Sequence[int], point: NDArray[np.int64]) -> tuple[Any, ...]:
-    return tuple(
-        slice(None) if axis in axes else int(np.clip(point[axis], 0, data.shape[axis] - 1))
-        for axis in range(layer.ndim)
-    )
 
 
 def _outlines(
@@ -163,48 +223,10 @@ def ellipse_outline(corners: NDArray[np.float64]) -> NDArray[np.float64]:
     return corners.mean(axis=0) + np.cos(angle)[:, None] * one + np.sin(angle)[:, None] * other
 
 
-def _plane_words(layer: Layer, axes: Sequence[int], point: NDArray[np.int64]) -> str:
-    hidden = [axis for axis in range(layer.ndim) if axis not in axes]
-    places = ", ".join(f"{_axis_name(layer, axis)} = {point[axis]}" for axis in hidden)
-    return f"plane {places}" if places else ""
-
-
 def _axis_name(layer: Layer, axis: int) -> str:
     """The axis's label, or its number where napari has only a number for it too."""
     label = layer.axis_labels[axis]
     return f"axis {axis}" if label.lstrip("-").isdigit() else label
-
-
-def fingerprint(layer: Layer, dims: "Dims") -> Hashable:
-    """What decides the outlines that a layer gives: the same as long as nothing changed, or was changed back.
-
-    Pixels are told apart by a checksum, those of arrays that are not in memory by the array alone.
-    """
-    try:
-        axes = _displayed_axes(layer, dims)
-    except ValueError as error:
-        return str(error)
-    scale, unit = _calibration(layer, axes)
-    point = np.round(np.atleast_1d(layer.world_to_data(dims.point[-layer.ndim :]))).astype(int)
-    place = tuple((axis, int(point[axis])) for axis in range(layer.ndim) if axis not in axes)
-    return (tuple(axes), place, tuple(scale.tolist()), unit, _checksum(layer, axes, point))
-
-
-def _checksum(layer: Layer, axes: Sequence[int], point: NDArray[np.int64]) -> Hashable:
-    if isinstance(layer, Shapes):
-        unwanted = [row for row, flag in enumerate(_excluded(layer)) if flag is True]
-        prints = (_adler(np.asarray(vertices)) for vertices in layer.data)
-        return (tuple(layer.shape_type), *prints, *([tuple(unwanted)] if unwanted else []))
-    data = layer.data[0] if getattr(layer, "multiscale", False) else layer.data
-    if not isinstance(data, np.ndarray):
-        return id(data)
-    plane = data[_place_of_plane(layer, data, axes, point)]
-    return (plane.shape, plane.dtype.str, _adler(plane))
-
-
-def _adler(values: NDArray[Any]) -> int:
-    """The quickest checksum at hand, as checks run between two events of the window."""
-    return zlib.adler32(np.ascontiguousarray(values).view(np.uint8).data) if values.size else 0
 
 
 def trace(source: Source, recipe: Outlines, steps: Iterator[int] | None = None) -> Ensemble:
@@ -247,3 +269,58 @@ def ensemble_of(layer: Layer, dims: "Dims", recipe: Outlines | None = None) -> E
         When there is nothing to trace, saying what to do.
     """
     return trace(source_of(layer, dims), recipe or Outlines())
+
+
+def trace_sides(sources: Sources, recipe: Outlines, excluded: Excluded = ()) -> tuple[Ensemble, Ensemble]:
+    """Find the outlines of both samples, without those of the excluded ids.
+
+    Raises
+    ------
+    ValueError
+        When an image cannot be segmented, or of several one cannot be pooled with the others, naming it.
+    """
+    left_out, steps = itertools.chain(excluded, itertools.repeat(frozenset[str]())), itertools.count()
+    samples = []
+    for side in sources:
+        images = []
+        for source in side:
+            image, ids = trace(source, recipe, steps), next(left_out)
+            keep = np.array([str(one) not in ids for one in image.ids.tolist()], dtype=bool)
+            if not keep.all():
+                gone = image.dropped | {EXCLUDED: int((~keep).sum())}
+                kept = [curve for curve, wanted in zip(image.curves, keep, strict=True) if wanted]
+                image = Ensemble(kept, name=image.name, unit=image.unit, ids=image.ids[keep], dropped=gone)
+            images.append(image)
+        samples.append(images[0] if len(images) == 1 else _pooled(images))
+    return samples[0], samples[1]
+
+
+def _pooled(images: Sequence[Ensemble]) -> Ensemble:
+    """One sample of several images; every id tells of its image."""
+    members = []
+    for image in images:
+        if not len(image):  # more likely a mistake than a finding
+            reasons = "; ".join(f"{count} {reason}" for reason, count in image.dropped.items())
+            raise ValueError(
+                f"{image.name} has no usable outline{f' ({reasons})' if reasons else ''}: check the segmentation and "
+                "the minimum size, or take the image out of its sample"
+            )
+        try:
+            member = in_unit(image, images[0].unit)
+        except ValueError as error:
+            raise ValueError(f"{image.name}: {error}") from error
+        ids = [f"{image.name}:{one}" for one in image.ids.tolist()]
+        members.append(Ensemble(member.curves, name=image.name, unit=member.unit, ids=ids, dropped=image.dropped))
+    return Ensemble.pooled(members, name=pooled_name([image.name for image in images]))
+
+
+def pooled_name(names: Sequence[str]) -> str:
+    """A name for several images that is short enough for a sentence."""
+    return " + ".join(names) if len(names) <= _NAMED else f"{names[0]} and {len(names) - 1} more"
+
+
+def own_ids(sample: Ensemble) -> list[tuple[int, str]]:
+    """For every curve the place of its image in its sample, and its id in that image."""
+    places = {name: place for place, name in enumerate(dict.fromkeys(sample.images.tolist()))}
+    pairs = zip(sample.images.tolist(), map(str, sample.ids.tolist()), strict=True)
+    return [(places[name], one.removeprefix(f"{name}:") if len(places) > 1 else one) for name, one in pairs]

@@ -1,10 +1,10 @@
 """Inspection of outlines: which deserve a second look, and what the comparison says without them."""
 
 import itertools
-from collections.abc import Callable
+import weakref
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 import numpy as np
 from napari.layers import Shapes
@@ -18,18 +18,15 @@ from ..outlines import Outlines
 from ..palette import EXCLUDED, RANKED
 from .choices import Choices
 from .chosen_layer import ChosenLayer
-from .color_features import ColorFeature
-from .inputs import ACCEPTED, Source, trace
-from .layers import OwnLayers, claim, is_own
-from .runner import Turn
-from .sides import Excluded, LayersOfSides, Sources
-from .task import Task
+from .inputs import ACCEPTED, Source, Sources, claim, is_own, trace
+from .layers import ColorFeature, OwnLayers
+from .task import Basis, Task
 
 #: The questions, in words.
 SUSPICIOUS, AGREE = "suspicious", "agree"
 QUESTIONS = {SUSPICIOUS: "Which curves are suspicious?", AGREE: "Do two segmentations agree?"}
 #: How suspicious curves are filled.
-SCORE = ColorFeature("score", lambda result: result.ranking["score"].to_numpy(dtype=np.float64))
+SCORE = ColorFeature("score", "score")
 # A curve is shown with this many times its size around it.
 _AROUND = 3.0
 
@@ -71,14 +68,11 @@ class InspectionTask(Task[Inspection]):
 
     # The run.
 
-    def layers(self) -> LayersOfSides:
-        """A and B, where they are chosen."""
-        a, b = (() if (layer := one.chosen()) is None else (layer,) for one in (self.a, self.b))
-        return a, b
-
-    def complete(self, sides: LayersOfSides) -> bool:
-        """Whether A is chosen."""
-        return bool(sides[0])
+    def chosen(self) -> Basis:
+        """A and B, where they are chosen, and the question; all curves are inspected, those too that are left out."""
+        a, b = (() if (layer := one.chosen()) is None else (weakref.ref(layer),) for one in (self.a, self.b))
+        choices, more = self.choices, {"the question": self.question}
+        return Basis((a, b), choices.recipe, choices.settings, (frozenset(),) * len(a + b), more)
 
     def why_not(self) -> str:
         """Why nothing can be inspected; empty when it can."""
@@ -91,30 +85,18 @@ class InspectionTask(Task[Inspection]):
             return "Choose two labels layers (or images) of the same scene."
         return ""
 
-    def excluded(self, sides: LayersOfSides) -> Excluded:
-        """None: all curves are inspected, those too that a comparison leaves out."""
-        return tuple(frozenset() for _ in itertools.chain(*sides))
-
-    def more(self) -> dict[str, Any]:
-        """The question."""
-        return {"the question": self.question}
-
     def work(self, sources: Sources) -> "Callable[[], Inspected]":
         """Trace the curves and rank them."""
-        recipe, settings = self.parts()
-        both = tuple(itertools.chain(*sources))
-        return partial(inspected if self.question == SUSPICIOUS else disagreed, both, recipe, settings)
+        assert self._next is not None
+        both, find = tuple(itertools.chain(*sources)), inspected if self.question == SUSPICIOUS else disagreed
+        return partial(find, both, self._next.recipe, self._next.settings)
 
-    def arriving(self, outcome: Any) -> list[Turn]:
-        """Put the curves into the viewer, one layer after another, in place of those before."""
-        return [*self.curves.replacing(outcome.layers)] if isinstance(outcome, Inspected) else []
-
-    def take(self, outcome: "Inspected") -> list[Turn]:
-        """Show the result of a run; nothing of it is excluded yet."""
+    def take(self, outcome: "Inspected") -> Iterator[None]:
+        """Put the curves into the viewer, in place of those before; nothing of them is excluded yet."""
+        yield from self.curves.replace(outcome.layers)
         self._put(outcome.result)
         self.excluded_curves = [np.zeros(len(ensemble), dtype=bool) for ensemble in outcome.result.ensembles]
         self.again = None
-        return []
 
     def follow(self) -> None:
         """Keep in step with the layer list, and with the layers that the result rests on."""
@@ -160,9 +142,9 @@ class InspectionTask(Task[Inspection]):
             self.message = ""
             self.start(partial(compare, a, b, self.result.comparison.settings), self._compared)
 
-    def _compared(self, comparison: Comparison) -> list[Turn]:
+    def _compared(self, comparison: Comparison) -> Iterable[None]:
         self.again, self.failed = comparison, False
-        return []
+        return ()
 
     def zoom(self, row: int) -> None:
         """Bring the curve in a row of the ranking into view, and select it; not where its layer was deleted."""
@@ -212,7 +194,7 @@ def disagreed(sources: tuple[Source, ...], recipe: Outlines, settings: Settings)
 
 def score_limits(result: Inspection) -> tuple[float, float]:
     """Ends of the color scale of all layers: no suspicion, and the worst score."""
-    return SCORE.limits(SCORE.values(result), 100)
+    return SCORE.limits(result.ranking["score"].to_numpy(dtype=np.float64), 100)
 
 
 def scores(result: Inspection) -> list[NDArray[np.float64]]:

@@ -24,9 +24,9 @@ from qtpy.QtWidgets import (
 
 from .choices import Sides, by_name
 from .chosen_layer import ChosenLayer
+from .inputs import LayersOfSides
 from .panels.fonts import with_label_font
 from .panels.widgets import NarrowList, once, tip, with_clear_boxes
-from .sides import LayersOfSides
 
 _LINES = 4
 _WIDTH = 110
@@ -68,7 +68,7 @@ class SidesChoice(QWidget):
         grid.addWidget(self.groups, 1, 0)
         grid.addWidget(self.swap, 0, 1, 2, 1)
         grid.addWidget(self.several, 2, 0, 1, 2)
-        self.several.toggled.connect(lambda on: setattr(sides, "several", on))
+        self.several.toggled.connect(lambda on: sides.allow_several(on))
         self.swap.clicked.connect(sides.swap)
 
     def refresh(self) -> None:

@@ -1,58 +1,195 @@
-"""The plugin's own layers: the only place that builds and repaints them."""
+"""The plugin's own layers of curves: how they are made, colored, put into the viewer, and picked in."""
 
 import itertools
 import weakref
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from functools import partial
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import pandas as pd
 from napari.components import ViewerModel
 from napari.layers import Layer, Shapes
 from napari.settings import get_settings
+from napari.utils import Colormap
+from napari.utils.colormaps import ensure_colormap
+from numpy.typing import ArrayLike, NDArray
+from psygnal import Signal
 
 from ..archive import Tree
 from ..comparison import Comparison
 from ..comparison.display import MARK, LayerData
-from ..outlines import Ensemble, in_unit
-from .color_features import COLOR_FEATURES
-from .inputs import Source
-from .shown import comparison_view
-from .sides import Sources
+from ..explanation import witnesses
+from ..outlines import in_unit
+from ..palette import COLOR_A, COLOR_B, NEUTRAL
+from .choices import preferred
+from .inputs import Sources, claim
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+
+Real = NDArray[np.float64]
+Index = NDArray[np.int64]
+
+COLORMAP = "viridis"
+#: Percentile at which colours end: the few most unusual curves would leave one colour to all others.
+CLIPPED = 99
+# Up to so many curves everything is computed at once.
+_QUICK = 1000
+
+
+# Features that curves can be colored by ------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class ColorFeature:
+    """A feature that curves can be colored by.
+
+    Attributes
+    ----------
+    column : str
+        Its name in the features of a layer.
+    label : str
+        As it is shown.
+    table : {"distances", "measures", "witnesses", "sides"}
+        Where its values come from.
+    unit : str
+        What becomes of a unit of length: "{}²" for an area; empty for plain numbers.
+    from_zero : bool
+        The scale starts at 0.
+    ends : (str, str) or None
+        For two categories: what 0 and 1 stand for. For a diverging scale: what its two sides mean.
+    diverging : bool
+        The scale reaches as far to both sides of 0, which has a neutral color.
+    """
+
+    column: str
+    label: str
+    table: Literal["distances", "measures", "witnesses", "sides"] = "distances"
+    unit: str = ""
+    from_zero: bool = True
+    ends: tuple[str, str] | None = None
+    diverging: bool = False
+
+    @property
+    def numeric(self) -> bool:
+        """Whether the values are numbers, not categories."""
+        return self.ends is None or self.diverging
+
+    def title(self, result: Comparison) -> str:
+        """The label with the unit."""
+        return f"{self.label} ({self.unit.format(result.a.unit)})" if self.unit else self.label
+
+    def values(self, result: Comparison) -> Real:
+        """One number per pooled curve, A's first; NaN leaves a curve unfilled."""
+        if self.table == "sides":
+            return np.repeat([0.0, 1.0], [len(result.a), len(result.b)])
+        if self.table == "measures":
+            return np.concatenate([side.features[self.column] for side in (result.a, result.b)]).astype(np.float64)
+        if self.table == "witnesses":
+            return witness_values(result)[self.column.removeprefix("witness_")].to_numpy(np.float64)
+        return result.distances[self.column].to_numpy(np.float64)
+
+    @property
+    def colormap(self) -> Colormap:
+        """From small to large values."""
+        if self.ends is None:
+            return ensure_colormap(preferred("colormap", COLORMAP))
+        if self.diverging:
+            return Colormap([COLOR_B, NEUTRAL, COLOR_A], name="B to A")
+        return Colormap([COLOR_A, COLOR_B], name="A, B", interpolation="zero")
+
+    def limits(self, values: Real, percentile: float) -> tuple[float, float]:
+        """Limits of the color scale: beyond the percentile, curves share the last color."""
+        finite = values[np.isfinite(values)]
+        if not len(finite) or (self.ends is not None and not self.diverging):
+            return 0.0, 1.0
+        if self.diverging:
+            far = float(np.percentile(np.abs(finite), percentile)) or 1.0
+            return -far, far
+        low = min(0.0, float(finite.min())) if self.from_zero else float(np.percentile(finite, 100 - percentile))
+        high = float(np.percentile(finite, percentile))
+        return low, high if high > low else low + 1.0
+
+
+_witness_values: "weakref.WeakKeyDictionary[Comparison, pd.DataFrame]" = weakref.WeakKeyDictionary()
+
+
+def witness_values(result: Comparison) -> pd.DataFrame:
+    """Witness values of all curves, remembered as long as the result lives; NaN where a side has a single curve."""
+    if result not in _witness_values:
+        few = min(len(result.a), len(result.b)) < 2
+        _witness_values[result] = result.distances[["undulation", "scale"]] * np.nan if few else witnesses(result)
+    return _witness_values[result]
+
+
+_TYPICAL: Any = {"table": "witnesses", "ends": ("typical of B", "typical of A"), "diverging": True}
+#: Feature column -> how to color by it.
+COLOR_FEATURES: dict[str, ColorFeature] = {
+    feature.column: feature
+    for feature in (
+        ColorFeature("product", "distance from the mean shape"),
+        ColorFeature("undulation", "undulation distance from the mean"),
+        ColorFeature("scale", "scale distance from the mean"),
+        ColorFeature("area", "area", "measures", "{}²"),
+        ColorFeature("perimeter", "perimeter", "measures", "{}"),
+        ColorFeature("equivalent_diameter", "equivalent diameter", "measures", "{}"),
+        ColorFeature("circularity", "circularity", "measures", from_zero=False),
+        ColorFeature("witness_undulation", "typical of A or B, by undulation", **_TYPICAL),
+        ColorFeature("witness_scale", "typical of A or B, by scale", **_TYPICAL),
+        ColorFeature("image", "image, A or B", "sides", ends=("A", "B")),
+    )
+}
+
+
+# Layers in the viewer ------------------------------------------------------------------------------------------
 
 # Metadata under MARK: {"source": "A" or "B", "curves": the Ensemble in full, in the source's unit}; of layers out of
 # a file "comparison", "view" and "part", the image's place among those of its side, instead of the curves.
-# Up to so many curves everything is computed at once.
-_QUICK = 1000
-#: Percentile at which colours end: the few most unusual curves would leave one colour to all others.
-CLIPPED = 99
 
 
-# Known by themselves rather than by their metadata: a copy that a user makes is the user's.
-_own: "weakref.WeakSet[Layer]" = weakref.WeakSet()
+class CurveSelection:
+    """The pooled rows picked, A's first; sorted.
 
+    Signals
+    -------
+    changed
+        Other curves are picked.
+    """
 
-def claim(layer: Layer) -> None:
-    """Count a layer among those made by this plugin: it is not offered as something to compare."""
-    _own.add(layer)
+    changed = Signal()
 
+    def __init__(self) -> None:
+        self.rows: Index = np.empty(0, dtype=np.int64)
 
-def is_own(layer: Layer) -> bool:
-    """Whether a layer was made by this plugin, or belongs to a comparison that was opened from a file."""
-    known = layer.metadata.get(MARK)
-    return layer in _own or (isinstance(known, dict) and "comparison" in known)
+    def pick(self, rows: ArrayLike) -> None:
+        """Pick these curves and no others."""
+        new = np.unique(np.asarray(rows, dtype=np.int64))
+        if not np.array_equal(new, self.rows):
+            self.rows = new
+            self.changed.emit()
 
 
 class OwnLayers:
     """The layers that one dock has put into the viewer, as far as they are still there.
 
-    Held weakly: what the user deletes is gone.
+    Held weakly: what the user deletes is gone. Curves can be picked, not moved: the layers are not editable.
+
+    Parameters
+    ----------
+    viewer : ViewerModel
+    selection : CurveSelection, optional
+        What picks the curve that is clicked, and is shown as the selection of the layers, while these are tied to it.
     """
 
-    def __init__(self, viewer: ViewerModel) -> None:
-        self._layers = viewer.layers
+    def __init__(self, viewer: ViewerModel, selection: CurveSelection | None = None) -> None:
+        self._layers, self._viewer = viewer.layers, weakref.ref(viewer)
         self._refs: list[tuple[weakref.ref[Shapes], int]] = []
+        self._tied: weakref.WeakSet[Shapes] = weakref.WeakSet()
+        self._silent = False
+        self._selection = selection or CurveSelection()
+        self._selection.changed.connect(self._show)
 
     def __iter__(self) -> Iterator[Shapes]:
         return iter([layer for layer, _ in self.with_first_rows()])
@@ -77,39 +214,98 @@ class OwnLayers:
                 news = True
         return news
 
-    def replacing(self, layers: Sequence[Shapes], *, new: bool = True) -> list[Callable[[], None]]:
-        """What puts layers where those before them were, in parts that the window can draw between.
+    def replace(self, layers: Sequence[Shapes], *, new: bool = True) -> "Generator[None]":
+        """Put layers where those before them were, in turns that the window can draw between.
 
         napari takes a tenth of a second for thousands of curves, and longer to draw them for the first time. Layers
         that are not new are in the viewer, unless they were deleted.
         """
-        away = [partial(self._remove, layer) for layer in self if layer not in layers]
-        come = [partial(self._add, layer) for layer in layers] if new else []
-        return [*away, partial(self._count, layers), *come]
-
-    def _remove(self, layer: Shapes) -> None:
-        if layer in self._layers:
-            self._layers.remove(layer)
-
-    def _add(self, layer: Shapes) -> None:
-        if layer not in self._layers:
-            self._layers.append(layer)
-
-    def _count(self, layers: Sequence[Shapes]) -> None:
-        """Take layers for those of the dock, in the viewer or about to be."""
-        counts = [len(layer.features) for layer in layers]
-        first_rows = itertools.accumulate(counts[:-1], initial=0)
+        for before in [ref() for ref, _ in self._refs]:
+            if before is not None and before in self._layers and before not in layers:
+                self._layers.remove(before)
+                yield
+        first_rows = itertools.accumulate((len(layer.features) for layer in layers[:-1]), initial=0)
         self._refs = [(weakref.ref(layer), row) for layer, row in zip(layers, first_rows, strict=True)]
+        for layer in layers if new else ():
+            if layer not in self._layers:
+                self._layers.append(layer)
+            yield
+
+    def tie(self) -> None:
+        """Tie the layers to the selection, those that are not yet."""
+        for layer in [ref() for ref, _ in self._refs]:
+            if layer is not None and layer not in self._tied:
+                self._tied.add(layer)
+                layer.selected_data.events.items_changed.connect(self._layer_changed)
+                layer.mouse_drag_callbacks.append(self._clicked)
+
+    def untie(self) -> None:
+        """Tie them to nothing."""
+        for layer in list(self._tied):
+            layer.selected_data.events.items_changed.disconnect(self._layer_changed)
+            layer.mouse_drag_callbacks.remove(self._clicked)
+        self._tied.clear()
+
+    def _show(self) -> None:
+        """Mark the picked curves in the layers."""
+        self._silent = True
+        for layer, start in self.with_first_rows():
+            inside = self._selection.rows - start
+            rows = set(inside[(inside >= 0) & (inside < len(layer.features))].tolist())
+            if set(layer.selected_data) != rows:
+                select(layer, rows)
+        self._silent = False
+
+    def _layer_changed(self, *_: Any) -> None:
+        if not self._silent:
+            self._selection.pick(
+                [row + start for layer, start in self.with_first_rows() for row in layer.selected_data]
+            )
+
+    def _clicked(self, layer: Shapes, event: Any) -> Iterator[None]:
+        """Pick the curve under the mouse, unless it is dragged; with Shift add it, or take it out."""
+        where, moved = event.position, False
+        yield
+        while event.type == "mouse_move":
+            moved = True
+            yield
+        if not moved:
+            row = self._row_at(where)
+            if "Shift" in event.modifiers:
+                self._selection.pick(np.setxor1d(self._selection.rows, [] if row is None else [row]))
+            else:
+                self._selection.pick([] if row is None else [row])
+
+    def _row_at(self, position: Iterable[float]) -> int | None:
+        """The topmost visible curve at a place of the viewer; in a grid only of the layers shown there."""
+        viewer = self._viewer()
+        for layer, start in reversed(self.with_first_rows()):
+            if viewer is not None and layer.visible and _in_sight(viewer, layer):
+                index = layer.get_value(position, world=True)
+                if index is not None and index[0] is not None:
+                    return int(index[0]) + start
+        return None
 
 
-def curve_layers(result: Comparison, sources: Sources) -> list[Shapes]:
-    """Make one Shapes layer per image, its curves filled by their distance from the mean shape.
+def _in_sight(viewer: ViewerModel, layer: Shapes) -> bool:
+    """Whether a layer is in the cell of the grid below the cursor, or there is no grid."""
+    grid = getattr(viewer, "canvas", viewer).grid
+    # What `position` asks for: the layers, in older napari their number.
+    several = viewer.layers if hasattr(grid, "iter_viewboxes") and hasattr(viewer, "canvas") else len(viewer.layers)
+    place = tuple(grid.position(viewer.layers.index(layer), several))
+    return not grid.enabled or tuple(getattr(viewer.cursor, "viewbox", None) or place) == place
+
+
+def curve_layers(result: Comparison, view: Tree, sources: Sources | None = None) -> list[Shapes]:
+    """Make one Shapes layer per image, its curves filled as a view says.
 
     Parameters
     ----------
     result : Comparison
-    sources : pair of tuples of Source
-        Where the curves of A and of B come from.
+    view : dict
+        As `comparison_view` makes it.
+    sources : pair of tuples of Source, optional
+        Where the curves of A and of B come from; left out for a result whose images are not there.
 
     Returns
     -------
@@ -117,24 +313,15 @@ def curve_layers(result: Comparison, sources: Sources) -> list[Shapes]:
         A's before B's. Feature columns id, those of `COLOR_FEATURES`, source, excluded, and painted, the one that is
         shown. Not yet in a viewer.
     """
-    data = painted_data(result, comparison_view(result, sources), COLOR_FEATURES)
-    for (side, source, ensemble), (_, options, _) in zip(_images(result, sources), data, strict=True):
-        options |= source.placement | {"name": f"{source.name} curves"}
-        options["features"]["source"] = source.name
-        options["metadata"] = {MARK: {"source": side, "curves": ensemble}}
-    return layers_of(data)
-
-
-def _images(result: Comparison, sources: Sources) -> Iterator[tuple[str, Source, Ensemble]]:
-    """Side, source and curves of each image, these in the source's own unit."""
-    for side, ensemble, images in (("A", result.a, sources[0]), ("B", result.b, sources[1])):
+    data = painted_data(result, view, COLOR_FEATURES)
+    made = iter(data if sources is not None else ())
+    for side, ensemble, images in zip("AB", (result.a, result.b), sources or ((), ()), strict=True):
         for source in images:
             own = ensemble if len(images) == 1 else ensemble.subset(ensemble.images == source.name)
-            yield side, source, in_unit(own, source.unit)
-
-
-def layers_of(data: Sequence[LayerData]) -> list[Shapes]:
-    """Shapes layers of the plugin itself, not yet in a viewer."""
+            _, options, _ = next(made)
+            options |= source.placement | {"name": f"{source.name} curves"}
+            options["features"]["source"] = source.name
+            options["metadata"] = {MARK: {"source": side, "curves": in_unit(own, source.unit)}}
     get_settings()  # before it is read, napari triangulates in Python, a hundred times more slowly
     layers = [Shapes(curves, **options) for curves, options, _ in data]
     for layer in layers:
@@ -193,14 +380,10 @@ def painted_data(result: Comparison, view: Tree, names: Collection[str] = ()) ->
         Where the view asks for a painting that does not exist.
     """
     painted = str(view.get("painted", "product"))
-    if (
-        len(result.distances) > _QUICK
-        and painted in COLOR_FEATURES
-        and COLOR_FEATURES[painted].slow
-        and painted not in names
-    ):
+    slow = {name for name, feature in COLOR_FEATURES.items() if feature.table == "witnesses"} - set(names)
+    if painted in slow and len(result.distances) > _QUICK:
         painted = "product"
-    known = {name: paint for name, paint in COLOR_FEATURES.items() if not paint.slow or name in (painted, *names)}
+    known = {name: feature for name, feature in COLOR_FEATURES.items() if name == painted or name not in slow}
     columns = pd.DataFrame({name: paint.values(result) for name, paint in known.items()})
     data = result.layer_data({**view, "painted": painted}, columns, by_pixels=True)
     limits = COLOR_FEATURES[painted].limits(columns[painted].to_numpy(), CLIPPED)

@@ -1,8 +1,7 @@
 """A result as text to paste into a notebook, and as the Python that finds it again."""
 
 import weakref
-from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -10,13 +9,10 @@ from typing import Any
 import numpy as np
 from napari.layers import Layer
 
-from ..comparison import INCONCLUSIVE, Comparison, Settings
-from ..mmd import MMDTest
-from ..outlines import Ensemble, Outlines, counted
-from ..parameters import matters, tree
-from .inputs import Source
-from .shown import Shown
-from .sides import Excluded, Sources, pooled_name
+from ..comparison import INCONCLUSIVE, Settings
+from ..outlines import Outlines, counted
+from .inputs import Excluded, Source, Sources, pooled_name
+from .shown import Shown, counts_of, settings_words, tests_of
 
 
 def text_of(shown: Shown, changed: Sequence[str] = ()) -> str:
@@ -32,36 +28,11 @@ def text_of(shown: Shown, changed: Sequence[str] = ()) -> str:
         lines.append(f"{name}: {numbers}: {decision}")
     lines.append("")
     for side, ensemble in (("A", result.a), ("B", result.b)):
-        left_out = (f"{count} left out: {reason}" for reason, count in ensemble.dropped.items())
         curves = f"{counted(len(ensemble), 'curve')} in {ensemble.unit}"
-        lines.append(f"{side}: {ensemble.name}, {'; '.join([curves, *image_counts(ensemble), *left_out])}")
+        lines.append(f"{side}: {ensemble.name}, {'; '.join([curves, *counts_of(ensemble)])}")
     lines += ["", *settings_words(shown.recipe, result.settings)]
     versions = ", ".join(f"{name} {version}" for name, version in result.versions.items())
     return "\n".join([*lines, versions])
-
-
-def tests_of(result: Comparison) -> Iterator[tuple[str, MMDTest]]:
-    """The tests with their names, the parts of a combined one after it."""
-    words = {"raw": "– coarse form", "normalized": "– roughness"}
-    yield "Undulation", result.undulation
-    yield from ((words.get(name, f"– {name}"), part) for name, part in result.undulation.parts.items())
-    yield "Scale", result.scale
-
-
-def image_counts(ensemble: Ensemble) -> list[str]:
-    """How many curves come from which image, where there are several."""
-    counts = Counter(ensemble.images.tolist())
-    return [f"{name}: {counted(count, 'curve')}" for name, count in counts.items()] if len(counts) > 1 else []
-
-
-def settings_words(recipe: Outlines | None, settings: Settings) -> list[str]:
-    """The choices that matter for a result, one line each."""
-    found = [] if recipe is not None else ["outlines: not known"]
-    for choices in (recipe, settings):
-        if choices is not None:
-            chosen = ((name, value) for name, value in tree(choices).items() if matters(choices, name))
-            found += [f"{name.replace('_', ' ')}: {value}" for name, value in chosen if value is not None]
-    return found
 
 
 def script_of(shown: Shown) -> str:

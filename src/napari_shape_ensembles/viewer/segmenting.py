@@ -4,8 +4,9 @@ A large image, or one that takes long, is first segmented at a lower resolution,
 exact preview follows.
 """
 
+import weakref
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -24,12 +25,9 @@ from ..palette import OUTLINE
 from ..progress import Progress, as_part, report
 from .choices import Choices
 from .chosen_layer import ChosenLayer
-from .inputs import Source, source_of
-from .layers import claim, is_own
-from .runner import Failure, Runner, Turn
-from .sides import LayersOfSides, Sources
+from .inputs import Source, Sources, claim, is_own, source_of
 from .soon import Soon
-from .task import Task
+from .task import Background, Basis, Steps, Task
 
 LabelImage = NDArray[np.integer]
 
@@ -72,7 +70,7 @@ class SegmentationTask(Task[list[Ensemble]]):
         self.live, self.all_planes = True, False
         self.preview: Preview | None = None
         self.preview_error = self._copy_error = ""
-        self.previewer = Runner()
+        self.previewer = Background()
         self._listened: Layer | None = None
         self._previewed = choices.recipe
         self._lines: Image | None = None
@@ -80,14 +78,14 @@ class SegmentationTask(Task[list[Ensemble]]):
         self.image.changed.connect(self._choose_image)
         choices.changed.connect(self._recipe_changed)
         self.previewer.progressed.connect(self._take_draft)
-        self.previewer.ended.connect(self._take_preview)
 
     # The image.
 
-    def layers(self) -> LayersOfSides:
+    def chosen(self) -> Basis:
         """The image, as that of one sample."""
         image = self.image.chosen()
-        return (() if image is None else (image,)), ()
+        images = () if image is None else (weakref.ref(image),)
+        return Basis((images, ()), self.choices.recipe, self.choices.settings, (frozenset(),) * len(images))
 
     def why_not(self) -> str:
         """Why nothing can be segmented; empty when it can."""
@@ -166,19 +164,21 @@ class SegmentationTask(Task[list[Ensemble]]):
             self._clear_preview()
             self.changed.emit()
         else:
-            self.previewer.start(partial(previews, self.source.calibrated(self._previewed), self._previewed))
+            self.previewer.begin(self._previewing(self.source.calibrated(self._previewed), self._previewed))
 
     def _take_draft(self, step: Progress) -> None:
         if isinstance(step.result, Preview):
             self._show_preview(step.result)
 
-    def _take_preview(self, outcome: "Preview | Failure") -> None:
-        if isinstance(outcome, Failure):
+    def _previewing(self, source: Source, recipe: Outlines) -> Steps:
+        try:
+            preview = yield partial(previews, source, recipe)
+        except ValueError as error:
             self._clear_preview()
-            self.preview_error = f"⚠ {outcome.reason}"
+            self.preview_error = f"⚠ {error}"
             self.changed.emit()
         else:
-            self._show_preview(outcome)
+            self._show_preview(preview)
         self.previewed.emit()
 
     def _show_preview(self, preview: "Preview") -> None:
@@ -215,20 +215,18 @@ class SegmentationTask(Task[list[Ensemble]]):
     def work(self, sources: Sources) -> "Callable[[], Committed]":
         """Segment and trace the displayed plane, or every plane of the stack."""
         assert self._next is not None
-        recipe, source = self._next.recipe, sources[0][0]
-        stack = next((layer for layer in self._next.there() if self.all_planes and layer.ndim > 2), None)
+        recipe, source, image = self._next.recipe, sources[0][0], self._next.layers[0][0]()
+        stack = image if self.all_planes and image is not None and image.ndim > 2 else None
         return partial(committed, source, recipe, *(() if stack is None else planes_of(stack)))
 
-    def arriving(self, outcome: Any) -> list[Turn]:
-        """Put both layers into the viewer, in place of the preview."""
-        if not isinstance(outcome, Committed):
-            return []
-        come = [partial(self.choices.viewer.layers.append, layer) for layer in (outcome.labels, outcome.curves)]
-        return [self._remove_lines, *come]
-
-    def take(self, outcome: "Committed") -> list[Turn]:
-        """Keep the outlines; the layers belong to the user."""
-        return [partial(self._put, outcome.ensembles), partial(self.say, outcome.account())]
+    def take(self, outcome: "Committed") -> Iterator[None]:
+        """Put both layers, which belong to the user, into the viewer in place of the preview."""
+        self._remove_lines()
+        for layer in (outcome.labels, outcome.curves):
+            yield
+            self.choices.layers.append(layer)
+        self._put(outcome.ensembles)
+        self.say(outcome.account())
 
     def say(self, words: str, _: str = "") -> None:
         """Say something beside the result."""

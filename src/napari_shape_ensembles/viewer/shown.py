@@ -1,25 +1,22 @@
 """A comparison with what it was made from: what of it goes into a file, and comes back."""
 
-import hashlib
 import itertools
-from collections.abc import Hashable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+import weakref
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any, TypeAlias
 
 from napari.components import ViewerModel
-from napari.layers import Layer
 
 from ..archive import ContentError, Tree
-from ..comparison import Comparison
+from ..comparison import Comparison, Settings
 from ..comparison.display import image_names
-from ..outlines import Outlines, conversion_factor
-from ..parameters import from_tree, tree
-from .basis import Basis
-from .inputs import ACCEPTED, Source, fingerprint, source_of
-from .sides import Excluded, Sources, refs_of
-
-_Inputs: TypeAlias = tuple[tuple[Layer, ...], tuple[Hashable, ...]]
+from ..mmd import MMDTest
+from ..outlines import Ensemble, Outlines, conversion_factor, counted
+from ..parameters import from_tree, matters, tree
+from .inputs import ACCEPTED, Excluded, Sources, fingerprint, source_of
+from .task import Basis
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,13 +35,15 @@ class Shown:
     excluded : tuple of frozensets
         Ids left out by hand of each image, A's before B's.
     prints : tuple of str
-        Digests of what the images of A, then those of B, held; empty where they are not known.
+        Fingerprints of the images of A, then of those of B; empty where they are not known.
     basis : Basis or None
         The layers it rests on; None where they are not in the viewer.
     sources : pair of tuples of Source, or None
         What they showed.
     path : str
         The file it was opened from; empty for none.
+    origin : str
+        Where a result that was not found here comes from, and what follows from it; empty for one of a run.
     """
 
     result: Comparison
@@ -56,14 +55,17 @@ class Shown:
     basis: Basis | None = None
     sources: Sources | None = None
     path: str = ""
+    origin: str = ""
 
     @classmethod
     def of_run(cls, result: Comparison, basis: Basis, sources: Sources) -> "Shown":
         """The result of a run."""
-        notes = tuple(_notes(sources))
-        prints = tuple(_digest(print_) for side in basis.prints for print_ in side)
+        several = [f"{len(side)} images of {name}" for name, side in zip("AB", sources, strict=True) if len(side) > 1]
+        pooled = f"The curves of {' and of '.join(several)} are pooled, and count as independent."
+        planes = [f"{one.name}: the {one.plane} is compared." for one in itertools.chain(*sources) if one.plane]
+        notes = (*([pooled] if several else []), *planes)
         view = comparison_view(result, sources)
-        return cls(result, basis.recipe, view, notes, basis.excluded, prints, basis, sources)
+        return cls(result, basis.recipe, view, notes, basis.excluded, basis.prints, basis, sources)
 
     @classmethod
     def of_file(cls, result: Comparison, view: Tree, path: str = "") -> "Shown":
@@ -75,6 +77,10 @@ class Shown:
             For a view that the dock cannot have written.
         """
         known = view.get("segmentation")
+        origin = (
+            f"{_origin(path)} The layers it was made from are not in the viewer as they were, so it is shown as it was "
+            "found then. Run makes a new comparison of the layers chosen above."
+        )
         return cls(
             result,
             None if known is None else from_tree(Outlines, known),
@@ -83,19 +89,7 @@ class Shown:
             _excluded(view),
             tuple(_words(view, "prints")),
             path=path,
-        )
-
-    @property
-    def origin(self) -> str:
-        """Where a result that was not found here comes from, and what follows from it; empty for one of a run."""
-        if self.sources is not None and not self.path:
-            return ""
-        start = f"Opened from {Path(self.path).name}." if self.path else "Added to the viewer from outside the dock."
-        if self.basis is not None:
-            return start
-        return (
-            f"{start} The layers it was made from are not in the viewer as they were, so it is shown as it was found "
-            "then. Run makes a new comparison of the layers chosen above."
+            origin=origin,
         )
 
     def to_view(self, painted: str) -> Tree:
@@ -112,51 +106,29 @@ class Shown:
 
     def tied(self, viewer: ViewerModel) -> "Shown":
         """The same, resting on the layers of a viewer that hold what it was made from, where they are there."""
-        found = self._inputs(viewer)
-        if found is None or self.recipe is None:
-            return self
-        (a, prints_a), (b, prints_b) = found
-        try:
-            sources = tuple(source_of(one, viewer.dims) for one in a), tuple(source_of(one, viewer.dims) for one in b)
-        except ValueError:  # a layer that shows no plane any more
-            return self
-        settings = self.result.settings
-        rests = Basis(refs_of((a, b)), (prints_a, prints_b), self.recipe, settings, self.excluded)
-        return replace(self, basis=rests, sources=sources)
-
-    def _inputs(self, viewer: ViewerModel) -> tuple[_Inputs, _Inputs] | None:
-        """The layers that hold what A and B were made from, with their fingerprints."""
         names = [image_names(self.view, side) for side in "AB"]
         wanted = [own or [whole.name] for own, whole in zip(names, (self.result.a, self.result.b), strict=True)]
-        if len(self.prints) != sum(map(len, wanted)):
-            return None
-        known = iter(self.prints)
-        a, b = (tuple(_holding(viewer, name, next(known)) for name in side) for side in wanted)
-        return None if None in (*a, *b) else (_unzipped(a), _unzipped(b))
+        if self.recipe is None or len(self.prints) != sum(map(len, wanted)):
+            return self
+        found = []
+        for name, known in zip(itertools.chain(*wanted), self.prints, strict=True):
+            alike = (layer for layer in viewer.layers if layer.name == name and isinstance(layer, ACCEPTED))
+            found.append(next((layer for layer in alike if fingerprint(layer, viewer.dims) == known), None))
+        layers = tuple(layer for layer in found if layer is not None)
+        if len(layers) < len(found):
+            return self
+        try:
+            copies = tuple(source_of(layer, viewer.dims) for layer in layers)
+        except ValueError:  # a layer that shows no plane any more
+            return self
+        first = len(wanted[0])
+        a, b = (tuple(map(weakref.ref, side)) for side in (layers[:first], layers[first:]))
+        rests = Basis((a, b), self.recipe, self.result.settings, self.excluded, prints=self.prints)
+        return replace(self, basis=rests, sources=(copies[:first], copies[first:]), origin=_origin(self.path))
 
 
-def _holding(viewer: ViewerModel, name: str, known: str) -> tuple[Layer, Hashable] | None:
-    """A layer of this name that holds what is known by its digest, and its fingerprint."""
-    for layer in viewer.layers:
-        if layer.name == name and isinstance(layer, ACCEPTED):
-            print_ = fingerprint(layer, viewer.dims)
-            if _digest(print_) == known:
-                return layer, print_
-    return None
-
-
-def _unzipped(found: Iterable[Any]) -> _Inputs:
-    layers, prints = zip(*found, strict=True)
-    return layers, prints
-
-
-def _notes(sources: Sources) -> Iterator[str]:
-    several = [f"{len(side)} images of {name}" for name, side in zip("AB", sources, strict=True) if len(side) > 1]
-    if several:
-        yield f"The curves of {' and of '.join(several)} are pooled, and count as independent."
-    for source in itertools.chain.from_iterable(sources):
-        if source.plane:
-            yield f"{source.name}: the {source.plane} is compared."
+def _origin(path: str) -> str:
+    return f"Opened from {Path(path).name}." if path else "Added to the viewer from outside the dock."
 
 
 def comparison_view(result: Comparison, sources: Sources, painted: str = "product") -> Tree:
@@ -170,31 +142,24 @@ def comparison_view(result: Comparison, sources: Sources, painted: str = "produc
     painted : str
         One of `COLOR_FEATURES`.
     """
-    return {"painted": painted, **{key: _places(side, result.a.unit) for key, side in zip("ab", sources, strict=True)}}
-
-
-def _places(side: tuple[Source, ...], unit: str) -> Tree:
-    """The place of the first image, and where there are several those of all."""
-    places = [_place(source, unit) for source in side]
-    named = [{"name": source.name, **place} for source, place in zip(side, places, strict=True)]
-    return {**places[0], "images": named} if len(side) > 1 else places[0]
-
-
-def _place(source: Source, unit: str) -> Tree:
-    """Pixel size and first pixel of an image; the recipe may have stated another size than its layer has."""
-    factor = 1.0 if source.unit == unit else conversion_factor(source.unit, unit)
-    shift = source.placement["translate"] / source.placement["scale"] * source.scale
-    return {"scale": (source.scale * factor).tolist(), "translate": (shift * factor).tolist()}
+    view: Tree = {"painted": painted}
+    for key, side in zip("ab", sources, strict=True):
+        places = []
+        for source in side:  # the recipe may have stated another size of a pixel than its layer has
+            factor = 1.0 if source.unit == result.a.unit else conversion_factor(source.unit, result.a.unit)
+            shift = source.placement["translate"] / source.placement["scale"] * source.scale
+            place = {"scale": (source.scale * factor).tolist(), "translate": (shift * factor).tolist()}
+            places.append({"name": source.name, **place})
+        view[key] = {name: places[0][name] for name in ("scale", "translate")}
+        if len(side) > 1:
+            view[key]["images"] = places
+    return view
 
 
 def pixel_size(view: Tree, side: str) -> tuple[float, float]:
     """Height and width of a pixel of A or B, in the unit of the comparison; 1 where a view does not tell."""
     height, width = view.get(side.lower(), {}).get("scale", (1.0, 1.0))
     return float(height), float(width)
-
-
-def _digest(print_: Any) -> str:
-    return hashlib.sha256(repr(print_).encode()).hexdigest()
 
 
 def _words(view: Tree, name: str) -> Sequence[str]:
@@ -211,3 +176,31 @@ def _excluded(view: Tree) -> Excluded:
     if not plain or not all(isinstance(one, int | float | str) for ids in lists for one in ids):
         raise ContentError("the curves excluded in its view are no list of ids for each image")
     return tuple(frozenset(map(str, ids)) for ids in lists)
+
+
+# In words ------------------------------------------------------------------------------------------------------
+
+
+def tests_of(result: Comparison) -> Iterator[tuple[str, MMDTest]]:
+    """The tests with their names, the parts of a combined one after it."""
+    words = {"raw": "– coarse form", "normalized": "– roughness"}
+    yield "Undulation", result.undulation
+    yield from ((words.get(name, f"– {name}"), part) for name, part in result.undulation.parts.items())
+    yield "Scale", result.scale
+
+
+def counts_of(ensemble: Ensemble) -> list[str]:
+    """How many curves there are, from which image where there are several, and how many were left out and why."""
+    images = Counter(ensemble.images.tolist())
+    several = [f"{name}: {counted(count, 'curve')}" for name, count in images.items()] if len(images) > 1 else []
+    return [*several, *(f"{count} left out: {reason}" for reason, count in ensemble.dropped.items())]
+
+
+def settings_words(recipe: Outlines | None, settings: Settings) -> list[str]:
+    """The choices that matter for a result, one line each."""
+    lines = ["outlines: not known"] if recipe is None else []
+    for choices in (settings,) if recipe is None else (recipe, settings):
+        for name, value in asdict(choices).items():
+            if matters(choices, name) and value is not None:
+                lines.append(f"{name.replace('_', ' ')}: {value}")
+    return lines

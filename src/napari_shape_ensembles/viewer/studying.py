@@ -1,7 +1,7 @@
 """The studies of the two samples: what they sweep, their runs, and what is known of them so far."""
 
 from abc import abstractmethod
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
@@ -16,10 +16,9 @@ from ..outlines import Outlines
 from ..progress import Progress, report
 from ..studies import DecisionLandscape, SmoothingStudy, decision_landscape, smoothing_study
 from ..studies.ranges import LANDSCAPE, SMOOTHING, numbers
-from .basis import Basis
 from .choices import Choices
-from .sides import Excluded, LayersOfSides, Sources, trace_sides
-from .task import CANCELLED, Task
+from .inputs import Excluded, LayersOfSides, Sources, trace_sides
+from .task import CANCELLED, Basis, Task
 
 Study = TypeVar("Study", bound=DecisionLandscape | SmoothingStudy)
 
@@ -73,6 +72,7 @@ class StudyTask(Task[Study]):
         self.texts = {name: swept.default for name, swept in self.ranges.items()}
         self.test = "undulation"
         self._before: tuple[Study | None, Basis | None] = (None, None)
+        self.progressed.connect(self._take_known)
 
     @abstractmethod
     def load(self, place: Any) -> None:
@@ -110,11 +110,16 @@ class StudyTask(Task[Study]):
             self.values()
         except ValueError as error:
             return str(error)
-        return self.choices.sides.why_not()
+        return super().why_not()
 
-    def layers(self) -> LayersOfSides:
-        """The layers of A and those of B."""
-        return self.choices.sides.chosen()
+    def chosen(self) -> Basis:
+        """The samples and the ranges, with what is swept at its defaults."""
+        (recipe, settings), excluded = self.parts(), self.excluded(self.choices.sides.chosen())
+        return replace(super().chosen(), recipe=recipe, settings=settings, excluded=excluded, more=self.more())
+
+    def excluded(self, sides: LayersOfSides) -> Excluded:
+        """The curves left out by hand of each layer."""
+        return self.choices.exclusions.of(chain(*sides), self.choices.recipe)
 
     def parts(self) -> tuple[Outlines, Settings]:
         """The recipe and the settings, with what is swept at its defaults, so that it makes no difference."""
@@ -130,7 +135,12 @@ class StudyTask(Task[Study]):
             self._before = self.result, self.basis
         super().run()
 
-    def progress(self, step: Progress) -> None:
+    def take(self, outcome: Study) -> Iterable[None]:
+        """Keep the whole study."""
+        self._put(outcome)
+        return ()
+
+    def _take_known(self, step: Progress) -> None:
         """Take what is known so far as the result."""
         if step.result is not None and step.result.done_something:
             self._put(step.result)
@@ -178,7 +188,7 @@ class LandscapeTask(StudyTask[DecisionLandscape]):
         """Choose the settings of a cell, by its places among the numbers of landmarks and the ranks."""
         assert self.result is not None
         i, j = place
-        self.choices.settings = self.result.settings_at(self.result.landmarks[i], self.result.ranks[j])
+        self.choices.set(settings=self.result.settings_at(self.result.landmarks[i], self.result.ranks[j]))
 
 
 class SmoothingTask(StudyTask[SmoothingStudy]):
@@ -213,7 +223,7 @@ class SmoothingTask(StudyTask[SmoothingStudy]):
 
     def why_not(self) -> str:
         """Why the study cannot be run; empty when it can."""
-        shapes = [layer.name for layer in chain(*self.layers()) if isinstance(layer, Shapes)]
+        shapes = [layer.name for layer in chain(*self.choices.sides.chosen()) if isinstance(layer, Shapes)]
         if shapes:
             return f'"{shapes[0]}" holds finished outlines (shapes): smoothing is studied on images or labels.'
         if self.choices.recipe.is_tiling:
@@ -242,7 +252,7 @@ class SmoothingTask(StudyTask[SmoothingStudy]):
         """Choose one of the σ."""
         assert self.result is not None
         sigma = float(self.result.sigmas[place])
-        self.choices.recipe = replace(self.choices.recipe, outline_smoothing=sigma, smoothing_unit="pixel")
+        self.choices.set(replace(self.choices.recipe, outline_smoothing=sigma, smoothing_unit="pixel"))
 
 
 # In another thread.

@@ -1,29 +1,241 @@
-"""Work on layers in the background: its run, its result, and whether that still holds."""
+"""Work in the background: its one life cycle, what its result rests on, and whether that still holds."""
 
+import atexit
+import inspect
 import itertools
+import logging
+import threading
+import traceback
+import weakref
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Generator, Hashable, Iterable, Mapping
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeAlias, TypeVar
 
+import psygnal
 from napari.layers import Layer
-from psygnal import Signal
+from napari.qt.threading import FunctionWorker, WorkerBase, create_worker
+from qtpy.QtCore import QCoreApplication, QObject, QTimer, Signal
 
 from ..comparison import Settings
 from ..outlines import Outlines
-from ..progress import Progress
-from .basis import Basis, Copies, Prints, Watch, changes
+from ..progress import Progress, Stopped, reporting
 from .choices import Choices
-from .inputs import fingerprint
-from .runner import Failure, Runner, Turn
-from .sides import Excluded, LayersOfSides, Sources, refs_of
+from .inputs import Excluded, LayersOfSides, Refs, Sources, fingerprint, source_of
+from .soon import Soon
 
 Result = TypeVar("Result")
+Function: TypeAlias = Callable[[], Any]
+Steps: TypeAlias = Generator[Function | None, Any, None]
+
+log = logging.getLogger(__name__)
 
 CANCELLED = "Cancelled."
+# Milliseconds that leaving the program waits for the block of work under way.
+_PATIENCE = 10_000
+# What a layer tells when something changes that outlines rest on; which of it matters is seen by looking.
+_TOLD = ("data", "set_data", "scale", "units", "features", "paint", "labels_update")
+_PAUSE = 150  # ms, to look once after a row of events
 
 
-class Task(ABC, Generic[Result]):
+# A life cycle --------------------------------------------------------------------------------------------------
+
+
+class _Call(QObject):
+    """A function called in another thread, and what came of it.
+
+    Signals
+    -------
+    reported : Progress
+    """
+
+    reported = Signal(object)
+
+    functions: list[Function]  # let go of when it has run: napari keeps workers as long as its window is there
+    worker: FunctionWorker | None = None
+    outcome: Any = None
+    error: ValueError | None = None
+
+    def run(self) -> None:
+        """Call the function."""
+        worker = self.worker
+        assert worker is not None
+        try:
+            with reporting(self.reported.emit, lambda: worker.abort_requested):
+                self.outcome = self.functions.pop()()
+        except Stopped:
+            pass
+        except Exception as error:  # noqa: BLE001 - whatever went wrong is said in words
+            if threading.main_thread().is_alive():  # else Python is shutting down, and takes its thread pools with it
+                if not isinstance(error, ValueError):
+                    log.error("a run failed\n%s", traceback.format_exc())
+                self.error = in_words(error)
+
+
+def in_words(error: Exception) -> ValueError:
+    """What went wrong, for the panel; a new error, as the traceback of the old one keeps the copies of the images."""
+    if isinstance(error, ValueError):
+        return ValueError(str(error))
+    return ValueError(f"Unexpected error ({type(error).__name__}: {error}). Please report it.")
+
+
+class Background:
+    """Does one piece of work at a time, in turns with the window and in a thread of its own.
+
+    A piece of work is a generator that reads from top to bottom. At a `yield` the window draws. At `yield function`
+    the function is called in a thread, and the generator goes on with what it returns, or with a ValueError that says
+    in words why it failed.
+
+    Attributes
+    ----------
+    pause : int
+        Milliseconds between two turns, in which the window draws.
+    steps : generator or None
+        The piece of work under way.
+    busy : bool
+    arriving : bool
+        The thread has ended, and what it has found is put into the window.
+    step : Progress
+        The step under way.
+
+    Signals
+    -------
+    progressed : Progress
+    """
+
+    pause = 20
+    progressed = psygnal.Signal(Progress)
+
+    def __init__(self) -> None:
+        self.steps: Steps | None = None
+        self.busy = self.arriving = False
+        self.step = Progress("")
+        self._hurried = False
+        self._waiting: Function | None = None
+        self._calls: list[_Call] = []
+        application = QCoreApplication.instance()
+        if application is not None:
+            application.aboutToQuit.connect(finish_all)
+
+    @property
+    def threads(self) -> int:
+        """Number of threads that have not ended yet, those of cancelled work included."""
+        return len(self._calls)
+
+    def begin(self, steps: Steps) -> None:
+        """Begin a piece of work; one that is still under way is cancelled, and its thread ends first."""
+        if self.busy:
+            self.cancel()
+        self.steps, self.busy, self.arriving, self._hurried = steps, True, False, False
+        self.advance(steps)
+
+    def advance(self, steps: Steps | None, call: _Call | None = None) -> None:
+        """Take the next turn of a piece of work: the window has drawn, or the thread of a call has ended."""
+        outcome, error = None, None
+        if call is not None and call.worker is not None:
+            # A worker and what listens to it hold each other; Python may let go of such a ring in any thread, Qt not.
+            for signal in (call.reported, call.worker.finished):
+                signal.disconnect()
+            self._calls.remove(call)
+            call.worker, outcome, error = None, call.outcome, call.error
+            self.arriving = steps is self.steps
+        while steps is not None and steps is self.steps:
+            ended = True
+            try:
+                function = steps.send(outcome) if error is None else steps.throw(error)
+                outcome, error, ended = None, None, False
+            except StopIteration:
+                break
+            finally:
+                if ended and steps is self.steps:
+                    self.steps, self.busy, self.arriving = None, False, False
+            if steps is not self.steps or function is not None:
+                self._waiting = function if steps is self.steps else self._waiting
+                break
+            if not self._hurried:
+                QTimer.singleShot(self.pause if self.arriving else 0, partial(self.advance, steps))
+                break
+        if self._waiting is not None and not self._calls:
+            call = _Call()
+            call.functions, self._waiting = [self._waiting], None
+            call.worker = create_worker(call.run, _start_thread=False)
+            self._calls.append(call)
+            call.reported.connect(partial(self._hear, self.steps))
+            call.worker.finished.connect(partial(self.advance, self.steps, call))
+            call.worker.start()
+
+    def _hear(self, steps: Steps | None, step: Progress) -> None:
+        """Tell of a step once: some are reported again for each of many blocks."""
+        before = self.step
+        news = (step.name, step.done, step.total) != (before.name, before.done, before.total)
+        if steps is self.steps and (news or step.result is not before.result):
+            self.step = step
+            self.progressed.emit(step)
+
+    def cancel(self) -> bool:
+        """Stop before the next block of work, and hear nothing of it again; whether anything was given up.
+
+        What has been found and is on its way into the window is shown in full: nothing is left to be stopped.
+        """
+        if self.arriving and self.steps is not None:
+            self._hurried = True
+            if inspect.getgeneratorstate(self.steps) != inspect.GEN_RUNNING:
+                self.advance(self.steps)
+        elif self.busy:
+            self.steps, self._waiting, self.busy = None, None, False
+            for call in self._calls:
+                if call.worker is not None:
+                    call.worker.quit()
+            return True
+        return False
+
+
+def finish_all() -> None:
+    """Ask all workers to stop and wait for them: a thread that outlives Python ends the program with a crash."""
+    try:
+        WorkerBase.await_workers(_PATIENCE)
+    except RuntimeError:
+        log.warning("a run did not stop within %d s", _PATIENCE // 1000)
+
+
+atexit.register(finish_all)
+
+
+# What a result rests on ----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Basis:
+    """What a result rests on.
+
+    Attributes
+    ----------
+    layers : pair of tuples of weak references
+        A's and B's: a result must not keep a deleted layer alive.
+    recipe, settings
+    excluded : tuple of frozensets
+        Ids left out by hand of each layer, A's before B's.
+    more : mapping of str to Hashable
+        Further choices, by the words for them.
+    prints : tuple of str
+        Fingerprints of the layers, A's before B's; empty as long as nothing was copied.
+    """
+
+    layers: tuple[Refs, Refs]
+    recipe: Outlines
+    settings: Settings
+    excluded: Excluded
+    more: Mapping[str, Hashable] = field(default_factory=dict)
+    prints: tuple[str, ...] = ()
+
+    def alive(self) -> LayersOfSides | None:
+        """The layers, as long as all are there."""
+        a, b = (tuple(layer for ref in side if (layer := ref()) is not None) for side in self.layers)
+        return (a, b) if (len(a), len(b)) == tuple(map(len, self.layers)) else None
+
+
+class Task(Background, ABC, Generic[Result]):
     """One kind of work on the chosen layers. It knows no widget; docks show it and ask it to run.
 
     Parameters
@@ -35,8 +247,8 @@ class Task(ABC, Generic[Result]):
     result : object or None
     basis : Basis or None
         What the result rests on; None where that is not in the viewer.
-    step : Progress
-        The step under way.
+    running : bool
+        The work itself is under way, rather than something else with its result.
     message : str
         What became of the last run where it did not end with a result: why it failed, or that it was cancelled.
 
@@ -44,82 +256,72 @@ class Task(ABC, Generic[Result]):
     -------
     changed
         Something is to be shown anew: the result, whether it holds, what is under way, the message.
-    progressed : Progress
     finished
         What was under way has ended: with a result, with an error, or by being cancelled.
     """
 
-    changed = Signal()
-    progressed = Signal(Progress)
-    finished = Signal()
+    changed = psygnal.Signal()
+    finished = psygnal.Signal()
 
     def __init__(self, choices: Choices) -> None:
+        super().__init__()
         self.choices = choices
-        self.runner = Runner()
         self.result: Result | None = None
         self.basis: Basis | None = None
-        self.step = Progress("")
         self.message = ""
-        self.failed = False
+        self.failed = self.running = False
         self._next: Basis | None = None
-        self._then: Callable[[Any], list[Turn]] | None = None
-        self._watch = Watch(choices.viewer)
-        self.runner.progressed.connect(self._progress)
-        self.runner.ended.connect(self._end)
-        self._watch.told.connect(self._look)
+        self._chosen: list[set[weakref.ref[Layer]]] = []
+        self._following = False
+        self._watched: list[Any] = []
+        self._looking = Soon(self._look, _PAUSE)
         choices.changed.connect(self._look)
         choices.exclusions.changed.connect(self._look)
         choices.sides.changed.connect(self._sides_changed)
-        self._chosen: list[set[Layer]] = []
-        self._following = False
 
     # What a kind of work has of its own.
 
-    @abstractmethod
     def why_not(self) -> str:
         """Why it cannot be run; empty when it can."""
+        a, b = self.choices.sides.chosen()
+        if self.choices.sides.several:
+            if not a or not b:
+                return "Tick at least one layer in A and one in B."
+            both = [layer.name for layer in a if layer in b]
+            return f'"{both[0]}" is in both groups: take it out of one.' if both else ""
+        if not a or not b:
+            return "Open two images (or labels, or shapes) to compare."
+        return "Choose two different layers." if a == b else ""
 
     @abstractmethod
-    def layers(self) -> LayersOfSides:
-        """The layers that are chosen for it."""
-
-    @abstractmethod
-    def work(self, sources: Sources) -> Callable[[], Any]:
+    def work(self, sources: Sources) -> Function:
         """The function that does the work, from copies of the layers, in another thread."""
 
-    def complete(self, sides: LayersOfSides) -> bool:
-        """Whether all layers are chosen that a run needs."""
-        return all(sides)
+    @abstractmethod
+    def take(self, outcome: Any) -> Iterable[None]:
+        """Make what the work has returned the result, in turns."""
 
-    def more(self) -> dict[str, Hashable]:
-        """Choices beside the recipe and the settings that the result rests on, by the words for them."""
-        return {}
-
-    def parts(self) -> tuple[Outlines, Settings]:
-        """The recipe and the settings as far as the result rests on them."""
-        return self.choices.recipe, self.choices.settings
-
-    def excluded(self, sides: LayersOfSides) -> Excluded:
-        """The curves left out by hand of each of these layers."""
-        return self.choices.exclusions.of(itertools.chain(*sides), self.parts()[0])
-
-    def take(self, outcome: Any) -> list[Turn]:
-        """The turns that make what the work has returned the result."""
-        return [partial(self._put, outcome)]
+    def chosen(self) -> Basis:
+        """What a run of what is chosen now would rest on."""
+        choices = self.choices
+        sides = choices.sides.chosen()
+        a, b = (tuple(map(weakref.ref, side)) for side in sides)
+        excluded = choices.exclusions.of(itertools.chain(*sides), choices.recipe)
+        return Basis((a, b), choices.recipe, choices.settings, excluded)
 
     def fail(self, reason: str) -> None:
         """Take note that a run has failed; the result before it stays."""
         self.message, self.failed = f"⚠ {reason}", True
 
-    def progress(self, step: Progress) -> None:
-        """Take what is known so far."""
+    def fail_beside(self, reason: str) -> None:
+        """Take note that something else with the result has failed."""
+        self.fail(reason)
+
+    def left(self) -> None:
+        """Take note that what was under way has been cancelled."""
+        self.message = CANCELLED
 
     # What all have.
-
-    @property
-    def busy(self) -> bool:
-        """Whether anything is under way."""
-        return self.runner.busy
 
     @property
     def state(self) -> str:
@@ -134,117 +336,128 @@ class Task(ABC, Generic[Result]):
 
     def run(self) -> None:
         """Copy what the layers show, and work on it in the background."""
-        if self.busy or self.why_not():
-            return
-        copies = Copies(self.choices.viewer, self.layers())
-        self.message, self.failed, self._then = "", False, self.take
-        self.step = Progress("starting")
-        self.runner.prepare(copies.turns(), partial(self._begin, copies))
-        self.changed.emit()
+        if not (self.busy or self.why_not()):
+            self.message, self.failed, self.running = "", False, True
+            self.begin(self._life(self._from_layers(), self.fail))
 
-    def _begin(self, copies: Copies) -> Callable[[], Any]:
-        self._next = self._basis(copies.chosen, copies.prints())
-        return self.work(copies.sources(self._next.recipe))
+    def _from_layers(self) -> Steps:
+        basis, dims = self.chosen(), self.choices.dims
+        copies, prints = [], []
+        for ref in itertools.chain(*basis.layers):
+            layer = ref()
+            if layer is not None:
+                copies.append(source_of(layer, dims).calibrated(basis.recipe))
+                prints.append(fingerprint(layer, dims))
+                yield None  # of large images each takes a while
+        first = len(basis.layers[0])
+        self._next = replace(basis, prints=tuple(prints))
+        outcome = yield self.work((tuple(copies[:first]), tuple(copies[first:])))
+        yield from self.take(outcome)
 
-    def now(self) -> Basis | None:
-        """What a run of what is chosen now would rest on; None where something is missing."""
-        sides, dims = self.layers(), self.choices.viewer.dims
-        if not self.complete(sides):
-            return None
-        a, b = (tuple(fingerprint(layer, dims) for layer in side) for side in sides)
-        return self._basis(sides, (a, b))
-
-    def _basis(self, sides: LayersOfSides, prints: Prints) -> Basis:
-        return Basis(refs_of(sides), prints, *self.parts(), self.excluded(sides), self.more())
-
-    def start(self, function: Callable[[], Any], then: Callable[[Any], list[Turn]]) -> None:
+    def start(self, function: Function, then: Callable[[Any], Iterable[None]]) -> None:
         """Do something else in the background, such as write a file; `then` takes what it returns."""
         if not self.busy:
-            self._then, self.step = then, Progress("starting")
-            self.runner.start(function)
-            self.changed.emit()
+            self.begin(self._life(self._beside(function, then), self.fail_beside))
 
-    @property
-    def running(self) -> bool:
-        """Whether the work itself is under way, rather than something else with its result."""
-        return self.busy and self._then == self.take
+    def _beside(self, function: Function, then: Callable[[Any], Iterable[None]]) -> Steps:
+        outcome = yield function
+        yield from then(outcome)
 
-    def cancel(self) -> None:
-        """Stop what is under way; the result before it stays.
+    def _life(self, steps: Steps, fail: Callable[[str], None]) -> Steps:
+        """A piece of work from its start to its end, whichever that is."""
+        self.step = Progress("starting")
+        self.changed.emit()
+        try:
+            yield from steps
+        except Exception as error:
+            if not isinstance(error, ValueError):
+                log.exception("a turn failed")
+            self.running = False
+            fail(str(in_words(error)))
+        self.busy = self.arriving = self.running = False
+        self._watch()
+        self.changed.emit()
+        self.finished.emit()
 
-        A result whose layers are on their way into the viewer is shown in full: nothing is left to be stopped.
-        """
-        if self.busy and not self.runner.finish_turns():
-            self.runner.cancel()
-            self._next = None
+    def cancel(self) -> bool:
+        """Stop what is under way; the result before it stays."""
+        given_up = super().cancel()
+        if given_up:
             self.left()
-            self._then = None
+            self.running, self._next = False, None
             self.changed.emit()
             self.finished.emit()
-
-    def left(self) -> None:
-        """Take note that what was under way has been cancelled."""
-        self.message = CANCELLED
+        return given_up
 
     def changed_since(self) -> list[str]:
         """What has changed since the result was found, in words."""
         if self.result is None or self.basis is None:
             return []
+        then, words = self.basis, []
         try:
-            return changes(self.basis, self.now())
+            now = self.chosen()
         except ValueError as error:  # choices that no run can have
             return [str(error)]
+        if list(map(set, then.layers)) != list(map(set, now.layers)):
+            return ["other layers are chosen"]
+        before = dict(zip(itertools.chain(*then.layers), then.prints, strict=True))
+        for ref in itertools.chain(*now.layers):
+            layer = ref()
+            if layer is not None and fingerprint(layer, self.choices.dims) != before[ref]:
+                words.append(f"{layer.name} was changed")
+        switch = {"True": "on", "False": "off"}
+        for old, new in ((asdict(then.recipe), asdict(now.recipe)), (asdict(then.settings), asdict(now.settings))):
+            for name in (name for name in old if old[name] != new[name]):
+                one, other = (switch.get(str(choice), str(choice)) for choice in (old[name], new[name]))
+                words.append(f"{name.replace('_', ' ')} was {one} and is {other}")
+        left_out = [dict(zip(itertools.chain(*one.layers), one.excluded, strict=True)) for one in (then, now)]
+        words += ["the choice of excluded curves was changed"] if left_out[0] != left_out[1] else []
+        return words + [f"{name} was changed" for name, value in then.more.items() if value != now.more.get(name)]
 
     def follow(self) -> None:
+        """Keep in step with the viewer."""
+        self._watch()
+
+    def _watch(self) -> None:
         """Tell when the layers that the result rests on are changed."""
+        for event in self._watched:
+            event.disconnect(self._told)
         self._following = True
-        self._watch.follow([] if self.result is None or self.basis is None else self.basis.there())
+        refs = () if self.basis is None else itertools.chain(*self.basis.layers)
+        layers = dict.fromkeys(layer for ref in refs if (layer := ref()) is not None)
+        dims = self.choices.dims.events
+        self._watched = [dims.point, dims.order] if layers else []
+        for events in (layer.events for layer in layers):
+            self._watched += [getattr(events, name) for name in _TOLD if hasattr(events, name)]
+        for event in self._watched:
+            event.connect(self._told)
 
     def rest(self) -> None:
         """Listen to nothing, and stop what is under way."""
         self.cancel()
         self._following = False
-        self._watch.rest()
+        self._looking.stop()
+        for event in self._watched:
+            event.disconnect(self._told)
+        self._watched = []
+
+    def _told(self, event: object = None) -> None:
+        self._looking.start()
 
     def _look(self) -> None:
         self.changed.emit()
 
     def _sides_changed(self) -> None:
         """Look what other layers mean for the result; the same ones in another order mean nothing, and are many."""
-        chosen = [set(side) for side in self.layers()]
+        try:
+            chosen = [set(side) for side in self.chosen().layers]
+        except ValueError:  # choices that no run can have
+            chosen = []
         if chosen != self._chosen:
             self._chosen = chosen
             if self._following:
-                self.follow()
+                self._watch()
             self.changed.emit()
-
-    def _progress(self, step: Progress) -> None:
-        self.step = step
-        self.progress(step)
-        self.progressed.emit(step)
-
-    def _end(self, outcome: Any) -> None:
-        self.runner.in_turns([*self.arriving(outcome), partial(self._conclude, outcome)])
-
-    def arriving(self, outcome: Any) -> list[Turn]:
-        """The turns that put the layers of an outcome into the viewer."""
-        return []
-
-    def _conclude(self, outcome: Any) -> None:
-        then = self._then
-        parts: list[Turn] = []
-        if isinstance(outcome, Failure):
-            self.fail(outcome.reason)
-        elif then is not None:
-            parts = then(outcome)
-        self.runner.in_turns([*parts, self._settle])
-
-    def _settle(self) -> None:
-        """The last turn: tell that all is at rest."""
-        self._then = None
-        self.follow()
-        self.changed.emit()
-        self.finished.emit()
 
     def _put(self, result: Result) -> None:
         self.result, self.basis = result, self._next

@@ -7,8 +7,8 @@ from qtpy.QtCore import QPoint, Qt
 from docks import press
 from napari_shape_ensembles.viewer.curves.card import CurveCard
 from napari_shape_ensembles.viewer.curves.scatter import ScatterPlot
-from napari_shape_ensembles.viewer.curves.selection import CurveSelection
 from napari_shape_ensembles.viewer.curves.window import CurveExplorer, columns_of, table_of
+from napari_shape_ensembles.viewer.layers import CurveSelection
 
 
 @pytest.fixture

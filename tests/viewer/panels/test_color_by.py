@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from napari_shape_ensembles.viewer.color_features import COLOR_FEATURES
+from napari_shape_ensembles.viewer.layers import COLOR_FEATURES
 from napari_shape_ensembles.viewer.panels.color_by import ColorBar, ColorBy
 
 
@@ -16,9 +16,7 @@ def color_by(qtbot):
 
 def shown_by(color_by, comparison, column, percentile=99):
     """The color bar of a feature."""
-    feature = COLOR_FEATURES[column]
-    limits = feature.limits(feature.values(comparison), percentile)
-    color_by.show_colors(column, percentile, comparison, limits)
+    color_by.show_colors(column, percentile, comparison)
     return color_by.colorbar
 
 
@@ -26,19 +24,19 @@ def shown_by(color_by, comparison, column, percentile=99):
 def test_every_feature_has_a_scale_that_all_curves_are_on(color_by, comparison, column):
     bar, feature = shown_by(color_by, comparison, column), COLOR_FEATURES[column]
     np.testing.assert_allclose([share.sum() for share in bar.shares()], 1)
-    low, middle, high = bar.labels()
+    low, middle, high = bar.labels
     if feature.ends:
         assert (low, middle, high) == (feature.ends[0], "0" if feature.diverging else "", feature.ends[1])
     else:
-        assert high.endswith(feature.unit(comparison))
+        assert high.endswith(feature.unit.format(comparison.a.unit))
 
 
 def test_beyond_the_percentile_curves_share_the_last_color(color_by, comparison):
     bar = shown_by(color_by, comparison, "product", 50)
     middle = np.percentile(comparison.distances["product"], 50)
-    assert bar.labels()[-1] == f"≥ {middle:.3g}"
+    assert bar.labels[-1] == f"≥ {middle:.3g}"
     assert bar.shares()[1][-1] > 0.3
-    assert "≥" not in shown_by(color_by, comparison, "product", 100).labels()[-1]
+    assert "≥" not in shown_by(color_by, comparison, "product", 100).labels[-1]
 
 
 def test_a_choice_is_told_and_showing_one_is_not(color_by, comparison, qtbot):
@@ -58,5 +56,5 @@ def test_values_that_are_missing_are_not_counted(qtbot):
     qtbot.addWidget(bar)
     bar.show_values(COLOR_FEATURES["area"], (0.0, 2.0), np.array([1.0, np.nan]), np.array([np.nan]), "px")
     assert [share.sum() for share in bar.shares()] == [1, 0]
-    assert bar.labels() == ["0", "1", "2 px"]
+    assert bar.labels == ["0", "1", "2 px"]
     assert not bar.grab().isNull()

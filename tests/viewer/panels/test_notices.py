@@ -1,14 +1,14 @@
-"""Lines with a button: there when there is something to say."""
+"""Lines with a button: there when there is something to say, and what they say in a dock."""
 
 from types import SimpleNamespace
 
 import pytest
 
 from docks import press
-from napari_shape_ensembles.viewer.panels.notices import ExclusionNotice, ReplacedNotice, StaleNotice
+from napari_shape_ensembles.viewer.panels.widgets import Notice, excluded_notice
 
 
-@pytest.mark.parametrize("kind", [StaleNotice, ReplacedNotice, ExclusionNotice])
+@pytest.mark.parametrize("kind", [excluded_notice, lambda: Notice("Undo", "Show the previous result again")])
 def test_a_notice_begins_hidden_and_its_button_says_what_it_does(qtbot, kind):
     notice = kind()
     qtbot.addWidget(notice)
@@ -22,31 +22,33 @@ def test_a_notice_begins_hidden_and_its_button_says_what_it_does(qtbot, kind):
         press(notice.button, qtbot)
 
 
-def test_what_changed_is_listed_up_to_three_with_names_as_they_are(qtbot):
-    notice = StaleNotice()
-    qtbot.addWidget(notice)
-    notice.show_changes(["<b> was changed", "two", "three", "four", "five"], can_run=False)
-    assert notice.words.text().endswith("&lt;b&gt; was changed, two, three, and 2 more.")
-    assert not notice.button.isEnabled()
-    notice.show_changes([], can_run=True)
-    assert notice.isHidden()
+def test_what_changed_is_listed_up_to_three_with_names_as_they_are(bare_dock, model, monkeypatch):
+    changed = ["<b> was changed", "two", "three", "four", "five"]
+    monkeypatch.setattr(bare_dock.task, "changed_since", lambda: changed)
+    monkeypatch.setattr(bare_dock.task, "why_not", lambda: "no reason")
+    bare_dock.show_state()
+    assert bare_dock.stale.words.text().endswith("&lt;b&gt; was changed, two, three, and 2 more.")
+    assert not bare_dock.stale.button.isEnabled()
+    changed.clear()
+    bare_dock.show_state()
+    assert bare_dock.stale.isHidden()
 
 
-def test_a_replaced_result_is_named(qtbot):
-    notice = ReplacedNotice()
-    qtbot.addWidget(notice)
+def test_a_replaced_result_is_named(bare_dock):
     named = [SimpleNamespace(name=name) for name in ("one", "two")]
-    notice.show_kept(SimpleNamespace(result=SimpleNamespace(a=named[0], b=named[1])))
-    assert "(one and two)" in notice.words.text()
-    notice.show_kept(None)
-    assert notice.isHidden()
+    bare_dock.comparison.kept = SimpleNamespace(result=SimpleNamespace(a=named[0], b=named[1]))
+    bare_dock.show_state()
+    assert "(one and two)" in bare_dock.kept.words.text()
+    bare_dock.comparison.kept = None
+    bare_dock.show_state()
+    assert bare_dock.kept.isHidden()
 
 
 @pytest.mark.parametrize(("count", "words"), [(1, "1 curve left"), (7, "7 curves left")])
-def test_excluded_curves_are_counted(qtbot, count, words):
-    notice = ExclusionNotice()
-    qtbot.addWidget(notice)
-    notice.show_count(count)
-    assert words in notice.words.text()
-    notice.show_count(0)
-    assert notice.isHidden()
+def test_excluded_curves_are_counted(bare_dock, count, words):
+    choices, image = bare_dock.session.choices, bare_dock.viewer.layers["one"]
+    for one in range(count):
+        choices.exclusions.toggle(image, str(one), choices.recipe)
+    assert words in bare_dock.excluded.words.text()
+    bare_dock.excluded.button.click()
+    assert bare_dock.excluded.isHidden()

@@ -18,13 +18,13 @@ def panel(qtbot):
 
 def visible(panel):
     """Names of the parts that are shown."""
-    parts = ("answer", "origin", "warnings", "table", "help", "nulls", "details", "settings", "check", "said")
+    parts = ("answer", "origin", "warnings", "table", "help", "tests", "nulls", "details", "settings", "check", "said")
     return {name for name in parts if getattr(panel, name).isVisibleTo(panel)}
 
 
 def test_without_a_result_it_shows_nothing(panel):
     assert visible(panel) == set()
-    assert panel.tests.count() == 0
+    assert panel.text().strip() == ""
 
 
 def test_a_result_is_shown_with_its_row_tests_counts_and_settings(panel, comparison):
@@ -41,18 +41,17 @@ def test_a_result_is_shown_with_its_row_tests_counts_and_settings(panel, compari
 
 def test_a_failure_takes_the_place_of_the_result(panel, comparison):
     panel.show_result(Shown(comparison, None, {}))
-    panel.fail("no curves in one")
-    assert panel.failed
+    panel.show_result(None, "⚠ no curves in one")
     assert panel.answer.text() == "⚠ no curves in one"
     assert visible(panel) == {"answer"}
     panel.show_result(Shown(comparison, None, {}))
-    assert not panel.failed
+    assert panel.answer.text() == comparison.summary()
 
 
 def test_notes_and_warnings_of_the_result_are_listed_with_a_sign(panel, comparison):
     a, b = (Ensemble(side.curves, name=side.name) for side in (comparison.a, comparison.b))
     warned = replace(comparison, a=a, b=b)
-    panel.show_result(Shown(warned, None, {}, notes=("✓ saved",)), ("changed meanwhile",))
+    panel.show_result(Shown(warned, None, {}, notes=("✓ saved",)), "changed meanwhile")
     assert "make sure both images have the same pixel size" in panel.warnings.text()
     lines = ["⚠ changed meanwhile", "✓ saved", *(f"⚠ {warning}" for warning in warned.warnings)]
     assert panel.warnings.text() == "\n".join(lines)
@@ -72,7 +71,7 @@ def test_a_note_is_told_once_and_an_empty_one_hides_it(panel, qtbot):
 def test_what_takes_a_while_is_offered_unless_busy_or_inconclusive(panel, comparison):
     panel.show_result(Shown(comparison, None, {}))
     assert panel.check.isEnabled()
-    panel.show_busy(True)
+    panel.show_state(busy=True, stale=False)
     assert not panel.check.isEnabled()
     assert not panel.store.isEnabled()
     panel.show_result(Shown(replace(comparison, row_depends_on_archetype=True), None, {}))
@@ -84,9 +83,9 @@ def test_what_takes_a_while_is_offered_unless_busy_or_inconclusive(panel, compar
 
 def test_an_outdated_answer_is_greyed_and_a_new_sentence_is_not(panel, comparison):
     panel.show_result(Shown(comparison, None, {}))
-    panel.mark_stale(True)
+    panel.show_state(busy=False, stale=True)
     assert not panel.answer.isEnabled()
-    panel.say("Running …")
+    panel.show_result(None, "Running …")
     assert panel.answer.isEnabled()
 
 

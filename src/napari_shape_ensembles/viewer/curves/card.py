@@ -10,7 +10,7 @@ from qtpy.QtWidgets import QGridLayout, QLabel, QWidget
 
 from ...comparison import Comparison
 from ...explanation.single_curves import aligned, mean_outline, nearest_curves
-from ..color_features import COLOR_FEATURES
+from ..layers import COLOR_FEATURES
 from ..panels.shape_canvas import OutlineButton, ShapeCanvas, StyledOutline, radius
 from ..panels.widgets import button, column, emptied, wrapped
 
@@ -61,7 +61,7 @@ class CurveCard(QWidget):
             lines = [f"<b>{side}</b> {escape(name)}, curve {escape(str(result.distances['id'].iloc[self.row]))}"]
             for feature in COLOR_FEATURES.values():
                 if feature.numeric:
-                    value, unit = feature.values(result)[self.row], escape(feature.unit(result))
+                    value, unit = feature.values(result)[self.row], escape(feature.unit.format(result.a.unit))
                     lines.append(f"{feature.label}: {value:.4g} {unit}".strip())
             self.numbers.setText("<br>".join(lines))
             rows = np.concatenate([[self.row], *nearest_curves(result, self.row)])

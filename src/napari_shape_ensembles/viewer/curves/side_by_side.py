@@ -17,22 +17,18 @@ class SideBySide:
     def __init__(self, viewer: ViewerModel) -> None:
         self._layers = viewer.layers
         self._grid = getattr(viewer, "canvas", viewer).grid
-        self._before: tuple[bool, int] | None = None
+        self.on = False  #: whether the grid is arranged so
+        self._before: tuple[bool, int] = (False, 1)
         self._order: list[weakref.ref[Layer]] = []
         self._arranged: list[weakref.ref[Layer]] = []
-
-    @property
-    def on(self) -> bool:
-        """Whether the grid is arranged so."""
-        return self._before is not None
 
     def arrange(self, sources: Sequence[Layer | None], curves: Sequence[Layer | None]) -> None:
         """Bring the layers to the end of the list, A's last, and show an image and its curves to a cell from the end.
 
         The grid knows cells of one size only: an image or curves without the other come after those that are whole.
         """
-        if self._before is None:
-            self._before = self._grid.enabled, self._grid.stride
+        if not self.on:
+            self.on, self._before = True, (self._grid.enabled, self._grid.stride)
             self._order = list(map(weakref.ref, self._layers))
             self._grid.events.enabled.connect(self._switched)
         cells = [[one for one in cell if one in self._layers] for cell in zip(sources, curves, strict=True)]
@@ -45,11 +41,11 @@ class SideBySide:
 
     def restore(self) -> None:
         """Go back to the grid as it was, and to the order of the layers, unless a person has changed that since."""
-        if self._before is None:
+        if not self.on:
             return
-        before, self._before = self._before, None
+        self.on = False
         self._grid.events.enabled.disconnect(self._switched)
-        self._grid.enabled, self._grid.stride = before
+        self._grid.enabled, self._grid.stride = self._before
         if self._alive(self._arranged) == [layer for layer in self._layers if weakref.ref(layer) in self._arranged]:
             first = self._alive(self._order)
             self._reorder([*first, *(layer for layer in self._layers if layer not in first)])
@@ -67,6 +63,6 @@ class SideBySide:
         return [layer for ref in refs if (layer := ref()) is not None and layer in self._layers]
 
     def _switched(self, event: object = None) -> None:
-        if self._before is not None and not self._grid.enabled:
+        if self.on and not self._grid.enabled:
             self._before = False, self._before[1]
             self.left.emit()

@@ -11,13 +11,12 @@ from qtpy.QtCore import QSignalBlocker, Signal
 from qtpy.QtWidgets import QFrame, QScrollArea, QTabWidget, QWidget
 
 from ...comparison import Comparison
-from ..color_features import COLOR_FEATURES
 from ..comparing import ComparisonTask
+from ..layers import COLOR_FEATURES, CurveSelection
 from ..panels.widgets import NarrowList, ScrollColumn, buddy_label, column, row
 from .card import CurveCard
 from .gallery import CurveGallery
 from .scatter import ScatterPlot
-from .selection import CurveSelection
 from .table import CurveTableView
 
 Real = NDArray[np.float64]
@@ -33,6 +32,7 @@ class CurveExplorer(QWidget):
     def __init__(self, selection: CurveSelection, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.selection = selection
+        self._comparison: ComparisonTask | None = None
         self._result: Comparison | None = None
         self._excluded: frozenset[int] = frozenset()
         self._columns: dict[str, Real] = {}
@@ -57,6 +57,20 @@ class CurveExplorer(QWidget):
             axis.currentIndexChanged.connect(self._draw)
         selection.changed.connect(self._show_selection)
         self.card.excluded.connect(self.excluded)
+
+    def follow(self, comparison: ComparisonTask) -> None:
+        """Show the curves of what is compared, and let them be left out, as long as the window is there."""
+        self._comparison = comparison
+        self.excluded.connect(comparison.exclude)
+        comparison.changed.connect(self._show_comparison)
+        self._show_comparison()
+
+    def _show_comparison(self) -> None:
+        comparison = self._comparison
+        if comparison is not None and comparison.result is not None and isalive(self):
+            if comparison.result is not self._result:
+                self.show_result(comparison.result)
+            self.show_excluded(comparison.excluded_rows())
 
     def show_result(self, result: Comparison) -> None:
         """Show the curves of a result, nothing picked."""
@@ -100,12 +114,11 @@ class CurveExplorer(QWidget):
 
 
 class CurveWindow:
-    """Opens the window on the result of a comparison when it is first asked for, and keeps it in step with that."""
+    """Opens the window on the result of a comparison when it is first asked for."""
 
     def __init__(self, viewer: ViewerModel, comparison: ComparisonTask) -> None:
         self._viewer, self._comparison = viewer, comparison
         self._explorer: CurveExplorer | None = None
-        self._shown: object = None
 
     @property
     def explorer(self) -> CurveExplorer | None:
@@ -123,24 +136,13 @@ class CurveWindow:
         explorer = self.explorer
         if explorer is None:
             explorer = self._explorer = CurveExplorer(self._comparison.selection)
-            explorer.excluded.connect(self._comparison.exclude)
-            self._shown = None
-            self.refresh()
+            explorer.follow(self._comparison)
             window = getattr(self._viewer, "window", None)
             if window is not None:
                 window.add_dock_widget(explorer, name="Curves", area="bottom")
         frame: Any = explorer.parentWidget() or explorer
         frame.show()
         frame.raise_()
-
-    def refresh(self) -> None:
-        """Show the result of now, and which of its curves are left out."""
-        result, explorer = self._comparison.result, self.explorer
-        if explorer is not None and result is not None:
-            if result is not self._shown:
-                self._shown = result
-                explorer.show_result(result)
-            explorer.show_excluded(self._comparison.excluded_rows())
 
 
 def columns_of(result: Comparison) -> dict[str, Real]:

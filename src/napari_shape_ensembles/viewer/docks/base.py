@@ -3,22 +3,23 @@
 import weakref
 from abc import abstractmethod
 from collections.abc import Callable, Collection
-from contextlib import suppress
 from functools import partial
+from html import escape
 from typing import Any, Literal
 
 from napari.components import ViewerModel
 from psygnal import SignalInstance
 from qtpy.QtCore import QEvent, Signal
-from qtpy.QtWidgets import QHBoxLayout, QProgressBar, QPushButton, QWidget
+from qtpy.QtWidgets import QApplication, QHBoxLayout, QProgressBar, QPushButton, QWidget
 
 from ...progress import Progress
 from ..form import Form, RecipeAndSettings
 from ..layer_choice import SidesChoice
-from ..panels.notices import StaleNotice
-from ..panels.widgets import is_closed, keeping_focus, once, run_keys, wrapped
+from ..panels.widgets import Notice, is_closed, once, run_keys, wrapped
 from ..session import Session
 from ..task import Task
+
+_MANY = 3  # changes that are listed
 
 
 class Dock(QWidget):
@@ -55,23 +56,21 @@ class Dock(QWidget):
         self.reason, self.step = wrapped(), wrapped()
         self.progress = QProgressBar()
         self.progress.setTextVisible(False)
-        self.stale = StaleNotice(renewal)
+        self.stale = Notice("Run a&gain", renewal, rich=True)
         self.run_button.clicked.connect(self.run)
         self.stale.button.clicked.connect(self.renew)
         self.cancel_button.clicked.connect(self.cancel)
         run_keys(self, self.run, self.cancel)
         self._forms: dict[str, Form[Any]] = {}
         self._chosen: dict[str, Any] = {}  # what the forms were last made to show
+        self._was_busy = False
+        self._refused = ""  # why what they show cannot be chosen
         self._tie = _Tie(self.session, task)
         self.destroyed.connect(partial(self._tie.loosen, gone=True))
         self._closing = once(self, self._leave_if_closed)
         self.link(self.session.choices.changed, self._show_choices)
         self.link(task.changed, self.show_state)
         self.link(task.progressed, self.show_progress)
-        self.link(task.finished, self._finish)
-
-    def _finish(self) -> None:
-        self.finished.emit()
 
     def link(self, signal: SignalInstance, slot: Callable[..., Any]) -> None:
         """Listen to a signal of the session as long as the dock is open."""
@@ -84,11 +83,13 @@ class Dock(QWidget):
 
     def _choose(self) -> None:
         """Choose what the forms say; what does not go together is not chosen, and keeps Run from being pressed."""
-        said = self.reason.text()
+        said, self._refused = self._refused, ""
         for name, form in self._forms.items():
-            with suppress(ValueError):
-                setattr(self.session.choices, name, form.value)
-        if said or self._not_chosen():
+            try:
+                self.session.choices.set(**{name: form.value})
+            except ValueError as error:
+                self._refused = self._refused or str(error)
+        if said or self._refused:
             self.show_state()
 
     def _show_choices(self) -> None:
@@ -96,6 +97,8 @@ class Dock(QWidget):
             chosen = getattr(self.session.choices, name)
             if chosen is not self._chosen.get(name):  # else a form may show what is not complete yet
                 self._chosen[name] = form.value = chosen
+        if self._refused:
+            self._choose()
 
     def buttons(self) -> QHBoxLayout:
         """Run and Cancel beside each other."""
@@ -125,7 +128,7 @@ class Dock(QWidget):
 
     def run(self) -> None:
         """Do the work of this dock in the background, unless the forms show what cannot be chosen."""
-        if not self._not_chosen():
+        if not self._refused:
             self.task.run()
 
     def cancel(self) -> None:
@@ -136,49 +139,41 @@ class Dock(QWidget):
         """Find an outdated result again."""
         self.run()
 
-    def can_renew(self) -> bool:
-        """Whether an outdated result can be found again."""
-        return self.run_button.isEnabled()
-
-    def why_not(self) -> str:
-        """Why Run cannot be pressed; empty when it can."""
-        return self._not_chosen() or self.task.why_not()
-
-    def _not_chosen(self) -> str:
-        """Why what a form shows cannot be chosen; empty when it is."""
-        try:
-            for form in self._forms.values():
-                _ = form.value
-        except ValueError as error:
-            return str(error)
-        return ""
-
     def show_state(self) -> None:
-        """Show what is under way, whether the result holds, and the result."""
+        """Show what is under way, why Run cannot be pressed, whether the result holds, and the result."""
         busy = self.task.busy
-        with keeping_focus(self, self.cancel_button if busy else self.run_button):
-            self.show_reason()
-            for part in (self.cancel_button, self.progress, self.step):
-                part.setVisible(busy)
-            changed = [] if self.task.running else self.task.changed_since()
-            self.stale.show_changes(changed, can_run=self.can_renew())
-            if busy:
-                self.show_progress(self.task.step)
-            self.show_result()
-
-    def show_reason(self) -> None:
-        """Say why Run cannot be pressed, where it cannot."""
-        busy = self.task.busy
-        reason = "" if busy else self.why_not()
+        reason = "" if busy else self._refused or self.task.why_not()
+        changed = [] if self.task.running else self.task.changed_since()
+        focused = QApplication.focusWidget()
         self.run_button.setEnabled(not (busy or reason))
         self.reason.setText(reason)
         self.reason.setVisible(bool(reason))
+        for part in (self.cancel_button, self.progress, self.step):
+            part.setVisible(busy)
+        more = f", and {len(changed) - _MANY} more" if len(changed) > _MANY else ""
+        listed = escape(", ".join(changed[:_MANY]), quote=False)
+        self.stale.say(f"<b>↻ Out of date:</b> {listed}{more}." if changed else "")
+        self.stale.button.setEnabled(self.run_button.isEnabled())
+        if busy:
+            self.show_progress(self.task.step)
+        self.show_result()
+        # What had the focus may be disabled or hidden now; were the focus to leave the dock, its keys would be dead.
+        if focused is not None and self.isAncestorOf(focused) and QApplication.focusWidget() is not focused:
+            (self.cancel_button if busy else self.run_button).setFocus()
+        ended, self._was_busy = self._was_busy and not busy, busy
+        if ended:
+            self.finished.emit()
 
     def show_progress(self, step: Progress) -> None:
         """Show the step under way."""
         self.progress.setRange(0, step.total)
         self.progress.setValue(step.done)
         self.step.setText(f"{step.name[:1].upper()}{step.name[1:]} …")
+        if not (self.task.running or self.task.arriving):
+            self.note(f"{self.step.text()} Esc cancels.")
+
+    def note(self, words: str) -> None:
+        """Show the step of something beside the run near its own button, which may be far from the progress bar."""
 
     def attach(self) -> None:
         """Show the session as it is now, and follow it."""
@@ -235,7 +230,7 @@ class SamplesDock(Dock):
         self.bind(self.settings.outlines_form, "recipe")
         self.bind(self.settings.settings_form, "settings")
         self.link(choices.sides.changed, self.sides.refresh)
-        self.link(choices.sides.changed, self.show_reason)
+        self.link(choices.sides.changed, self.show_state)
 
     def attach(self) -> None:
         """Show the session as it is now, and follow it."""

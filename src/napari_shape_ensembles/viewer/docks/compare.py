@@ -5,13 +5,13 @@ from typing import Any
 from napari.components import ViewerModel
 from qtpy.QtWidgets import QApplication, QPushButton, QVBoxLayout, QWidget
 
+from ...outlines import counted
 from ..curves.window import CurveWindow
 from ..dialogs import Dialogs, fill_menu
 from ..panels.color_by import ColorBy
 from ..panels.help import HelpWindow
-from ..panels.notices import ExclusionNotice, ReplacedNotice
 from ..panels.results import ResultsPanel
-from ..panels.widgets import ScrollColumn, once
+from ..panels.widgets import Notice, ScrollColumn, excluded_notice, once
 from ..report import script_of, text_of
 from ..session import Session
 from .base import SamplesDock
@@ -40,6 +40,7 @@ class CompareShapes(SamplesDock):
             parent=parent,
         )
         self._shown: tuple[Any, ...] = ()
+        self._colored: tuple[Any, ...] = ()
         self.help: HelpWindow | None = None
         self._make_controls()
         self._lay_out()
@@ -51,7 +52,7 @@ class CompareShapes(SamplesDock):
         self.files.setStyleSheet("padding: 3px 18px 3px 6px;")  # room for the sign of a menu
         self.files.setToolTip("Open a saved comparison; load or save the settings")
         self.results = ResultsPanel()
-        self.excluded, self.kept = ExclusionNotice(), ReplacedNotice()
+        self.excluded, self.kept = excluded_notice(), Notice("Undo", "Show the previous result again")
         self.color_by = ColorBy()
         self.curve_window = CurveWindow(self.viewer, self.comparison)
         self.dialogs = Dialogs(self, self.session, self.comparison.noted.emit)
@@ -79,8 +80,8 @@ class CompareShapes(SamplesDock):
 
     def _connect(self) -> None:
         comparison, results = self.comparison, self.results
-        self.link(comparison.noted, self._note)
-        self.link(comparison.recolored, self._show_colors)
+        self.link(comparison.noted, self.results.note)
+        self.link(comparison.recolored, self.show_result)
         self.excluded.button.clicked.connect(self.session.choices.exclusions.clear)
         self.kept.button.clicked.connect(comparison.bring_back)
         self.color_by.changed.connect(comparison.color)
@@ -94,45 +95,34 @@ class CompareShapes(SamplesDock):
         results.copy_python.clicked.connect(self.copy_python)
         fill_menu(results.store, self.dialogs.results())
         fill_menu(self.files, self.dialogs.files())
-        self.finished.connect(self._arrive)
 
     def show_result(self) -> None:
         """Show the answer, what it was made from, and what can be done with it."""
-        task = self.comparison
-        count = sum(map(len, self.session.choices.excluded()))
-        self.excluded.show_count(count)
-        self.kept.show_kept(task.kept)
+        task, results = self.comparison, self.results
+        count, kept = sum(map(len, task.chosen().excluded)), task.kept
+        self.excluded.say(f"✂ {counted(count, 'curve')} left out by hand." if count else "")
+        names = "" if kept is None else f"{kept.result.a.name} and {kept.result.b.name}"
+        self.kept.say(f"↶ The previous result ({names}) was not saved." if names else "")
         self.files.setEnabled(not task.busy)
-        shown = (task.shown, task.message, task.running)
-        if shown != self._shown:
-            self._shown = shown
-            self._show_answer()
-        self.results.mark_stale(not self.stale.isHidden())
-        self.results.show_busy(task.busy)
-        self.curve_window.refresh()
+        if task.running and not results.said.isHidden():
+            results.note("")
+        if (task.shown, task.message, task.running) != self._shown:
+            self._shown = task.shown, task.message, task.running
+            results.show_result(None if task.running else task.shown, "" if task.running else task.message)
+        colored = None if task.running else task.result, task.color_by, task.percentile
+        if colored != self._colored:
+            self._colored = colored
+            self.color_by.setVisible(colored[0] is not None)
+            if colored[0] is not None:
+                self.color_by.show_colors(task.color_by, task.percentile, colored[0])
+        results.show_state(busy=task.busy, stale=not self.stale.isHidden())
+        if task.arrived and not task.busy:
+            task.arrived = False
+            self._arriving.start()
 
-    def _show_answer(self) -> None:
-        task = self.comparison
-        if task.running or task.shown is None:
-            self.results.say("" if task.running else task.message)
-            self.color_by.hide()
-        else:
-            self.results.show_result(task.shown, (task.message,) if task.message else ())
-            self._show_colors()
-
-    def _show_colors(self) -> None:
-        task = self.comparison
-        if task.result is not None and not task.running:
-            self.color_by.show_colors(task.color_by, task.percentile, task.result, task.limits())
-
-    def _note(self, sentence: str, tooltip: str) -> None:
-        self.results.note(sentence, tooltip)
-
-    def show_progress(self, step: Any) -> None:
-        """Show the step under way; of a task beside its button too, which may be far from the progress bar."""
-        super().show_progress(step)
-        if not self.task.running and self.task.runner.working:
-            self.results.note(f"{self.step.text()} Esc cancels.")
+    def note(self, words: str) -> None:
+        """Show the step of a task below the buttons that start it."""
+        self.results.note(words)
 
     def _release_side_by_side(self) -> None:
         self.results.side_by_side.setChecked(False)
@@ -155,13 +145,7 @@ class CompareShapes(SamplesDock):
             if script:
                 _to_clipboard(script)
             else:
-                self._note("⚠ No script can make this result again: its layers and its file are gone.", "")
-
-    def _arrive(self) -> None:
-        """Bring what is new into view."""
-        if self.comparison.arrived:
-            self.comparison.arrived = False
-            self._arriving.start()
+                self.results.note("⚠ No script can make this result again: its layers and its file are gone.")
 
     def _bring_note_into_view(self) -> None:
         self.scroll.ensureWidgetVisible(self.results.said)

@@ -46,11 +46,6 @@ class ShapeSpaceDock(Dock):
         scrolling(self, *above, self.buttons(), *below, grows=self.explorer)
         self.attach()
 
-    def can_renew(self) -> bool:
-        """Whether the comparison can be made anew."""
-        comparison = self.explanation.comparison
-        return not (comparison.busy or comparison.why_not())
-
     def renew(self) -> None:
         """Make the comparison anew, in sight of its progress."""
         self._open_compare()
@@ -66,6 +61,7 @@ class ShapeSpaceDock(Dock):
         task, places = self.explanation, self.explorer.places
         explored, explanation = task.explored, task.result
         self.open_compare.setVisible(explored is None)
+        self.stale.button.setEnabled(not (task.comparison.busy or task.comparison.why_not()))
         for part in (self.status, self.explorer, self.run_button, self.panel):
             part.setVisible(explored is not None)
         self.save_report.setVisible(explanation is not None)

@@ -8,13 +8,13 @@ import numpy as np
 from napari.components import ViewerModel
 from qtpy.QtWidgets import QCheckBox, QLabel, QLineEdit, QWidget
 
+from ...outlines import counted
 from ...progress import Progress
 from ...studies import DecisionLandscape, SmoothingStudy
 from ...studies.figures import plot_landscape, plot_study
 from ..panels.fonts import with_label_font
-from ..panels.notices import ExclusionNotice
 from ..panels.plot_view import Plot, PlotView
-from ..panels.widgets import NarrowList, column, form, once, row, scrolling, wrapped
+from ..panels.widgets import NarrowList, column, excluded_notice, form, once, row, scrolling, wrapped
 from ..session import Session
 from ..studying import TESTS, StudyTask
 from .base import SamplesDock
@@ -73,7 +73,7 @@ class StudyDock(SamplesDock):
             control = self.settings.controls[name]
             tip = control.toolTip().removeprefix("<qt>").removesuffix("</qt>")
             control.setToolTip(f"<qt>{tip}<br>{words}; the study itself sweeps it.</qt>")
-        self.excluded = ExclusionNotice()
+        self.excluded = excluded_notice()
         self.excluded.button.clicked.connect(self.session.choices.exclusions.clear)
         self.answer, self.picked = wrapped(), wrapped(_CLICK)
         shown = self.shown = NarrowList("Which of the tests is drawn", TESTS)
@@ -124,7 +124,8 @@ class StudyDock(SamplesDock):
             if line.text() != study.texts[name]:
                 line.setText(study.texts[name])
         self.shown.setCurrentIndex(self.shown.findData(study.test))
-        self.excluded.show_count(sum(map(len, study.excluded(study.layers()))))
+        count = sum(map(len, study.excluded(study.choices.sides.chosen())))
+        self.excluded.say(f"✂ {counted(count, 'curve')} left out by hand." if count else "")
         self.answer.setText(study.answer)
         self.answer.setVisible(bool(study.answer))
         if self._to_draw() != self._drawn:

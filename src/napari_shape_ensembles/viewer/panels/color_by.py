@@ -7,8 +7,7 @@ from qtpy.QtGui import QImage, QPainter, QPaintEvent, QPen
 from qtpy.QtWidgets import QHBoxLayout, QSizePolicy, QVBoxLayout, QWidget
 
 from ...comparison import Comparison
-from ..color_features import COLOR_FEATURES, ColorFeature
-from ..layers import CLIPPED
+from ..layers import CLIPPED, COLOR_FEATURES, ColorFeature
 from .distributions import bin_shares, paint_labels, paint_steps
 from .fonts import Drawing, WholeBox
 from .widgets import NarrowList, buddy_label
@@ -16,6 +15,7 @@ from .widgets import NarrowList, buddy_label
 Real = NDArray[np.float64]
 
 _BAR, _BINS, _NARROW = 14, 40, 200
+_ABOVE, _BESIDE = 4, 8  # pixels
 
 
 class ColorBy(QWidget):
@@ -63,7 +63,7 @@ class ColorBy(QWidget):
     def _tell(self) -> None:
         self.changed.emit(self.choice.currentData(), self.percentile.value())
 
-    def show_colors(self, column: str, percentile: int, result: Comparison, limits: tuple[float, float]) -> None:
+    def show_colors(self, column: str, percentile: int, result: Comparison) -> None:
         """Show what the curves of a result are filled by, and the ends of their color scale."""
         for control in (self.choice, self.percentile):
             control.blockSignals(True)
@@ -73,7 +73,8 @@ class ColorBy(QWidget):
             control.blockSignals(False)
         feature, first = COLOR_FEATURES[column], len(result.a)
         values = feature.values(result)
-        self.colorbar.show_values(feature, limits, values[:first], values[first:], feature.unit(result))
+        limits = feature.limits(values, percentile)
+        self.colorbar.show_values(feature, limits, values[:first], values[first:], feature.unit.format(result.a.unit))
         self.show()
 
 
@@ -81,31 +82,33 @@ class ColorBar(Drawing):
     """The colors with their numbers below, and above them how many curves of A and of B have each color.
 
     Shapes layers have no color bar of their own.
+
+    Attributes
+    ----------
+    labels : list of str
+        The words below the bar, from left to right.
     """
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self.setToolTip("Above the colors: how many curves of A and of B have them. ≥ and ≤: beyond, one color.")
-        self.show_values(ColorFeature("", lambda _: np.empty(0)), (0.0, 1.0), np.empty(0), np.empty(0), "")
+        self.show_values(ColorFeature("", ""), (0.0, 1.0), np.empty(0), np.empty(0), "")
 
     def show_values(self, feature: ColorFeature, limits: tuple[float, float], a: Real, b: Real, unit: str) -> None:
         """Show the values of A's and B's curves on a scale."""
-        self._feature, self._limits, self._unit = feature, limits, unit
+        self._limits = limits
         self._sides = [side[np.isfinite(side)] for side in (a, b)]
         colors = np.round(255 * feature.colormap.map(np.linspace(0, 1, 256)))
         self._pixels = colors.astype(np.uint8).tobytes()
+        if feature.ends is not None:
+            self.labels = [feature.ends[0], "0" if feature.diverging else "", feature.ends[1]]
+        else:
+            (low, high), values = limits, np.concatenate(self._sides)
+            below, above = "≤ " * bool((values < low).any()), "≥ " * bool((values > high).any())
+            self.labels = [f"{below}{low:.3g}", f"{(low + high) / 2:.3g}", f"{above}{high:.3g} {unit}".strip()]
         self.updateGeometry()
         self.update()
-
-    def labels(self) -> list[str]:
-        """The words below the bar, from left to right."""
-        if self._feature.ends is not None:
-            return [self._feature.ends[0], "0" if self._feature.diverging else "", self._feature.ends[1]]
-        low, high = self._limits
-        values = np.concatenate(self._sides)
-        below, above = "≤ " * bool((values < low).any()), "≥ " * bool((values > high).any())
-        return [f"{below}{low:.3g}", f"{(low + high) / 2:.3g}", f"{above}{high:.3g} {self._unit}".strip()]
 
     def shares(self) -> list[Real]:
         """Share of A's and of B's curves in each of the bins along the bar; those beyond its ends in the last ones."""
@@ -113,24 +116,18 @@ class ColorBar(Drawing):
 
     def sizeHint(self) -> QSize:  # noqa: N802 - Qt's name
         """Room for two distributions, the bar and one line of numbers."""
-        words = self.fontMetrics().horizontalAdvance("  ".join(self.labels()))
-        height = 2 * self._strip() + _BAR + self.fontMetrics().height() + 8
-        return QSize(max(_NARROW, words + 2 * self._margin()), height)
+        font = self.fontMetrics()
+        width = font.horizontalAdvance("  ".join(self.labels)) + 2 * (font.horizontalAdvance("B") + _BESIDE)
+        return QSize(max(_NARROW, width), 2 * (font.height() + _ABOVE) + _BAR + font.height() + 8)
 
     minimumSizeHint = sizeHint  # noqa: N815 - Qt's name
-
-    def _strip(self) -> int:
-        """Height of a distribution, beside which its side's letter stands."""
-        return self.fontMetrics().height() + 4
-
-    def _margin(self) -> int:
-        return self.fontMetrics().horizontalAdvance("B") + 8
 
     def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802 - Qt's name
         """Draw all of it, in the theme's text color."""
         painter = QPainter(self)
         ink = QPen(self.palette().windowText().color(), 1)
-        margin, height = self._margin(), self._strip()
+        # A side's letter stands beside its distribution.
+        margin, height = self.fontMetrics().horizontalAdvance("B") + _BESIDE, self.fontMetrics().height() + _ABOVE
         bar = QRectF(margin, 2 * height + 2, self.width() - 2 * margin, _BAR)
         for index, (name, side, share) in enumerate(zip("AB", self._sides, self.shares(), strict=True)):
             if len(side):
@@ -140,5 +137,5 @@ class ColorBar(Drawing):
         painter.drawImage(bar, QImage(self._pixels, 256, 1, QImage.Format.Format_RGBA8888))
         painter.setPen(ink)
         line = QRectF(margin, bar.bottom() + 2, bar.width(), self.fontMetrics().height() + 2)
-        paint_labels(painter, line, self.labels())
+        paint_labels(painter, line, self.labels)
         painter.end()

@@ -104,28 +104,26 @@ class Histogram(Drawing):
 
     def heightForWidth(self, width: int) -> int:  # noqa: N802 - Qt's name
         """The caption and the labels may need two lines: asking for more width would move the dock."""
-        return self._above(width) + _PLOT + self._lines(width) * self.fontMetrics().height() + _MARK
-
-    def _above(self, width: int) -> int:
-        """Height of the caption, and of a mark that reaches above the histogram."""
-        room = QRect(0, 0, width, 10 * _PLOT)
-        return self.fontMetrics().boundingRect(room, _WRAP, self.caption).height() + _MARGIN if self.caption else 0
-
-    def _lines(self, width: int) -> int:
-        return 1 if self.fontMetrics().horizontalAdvance("  ".join(self.labels)) <= width - 2 * _MARGIN else 2
+        font = self.fontMetrics()
+        lines = 1 if font.horizontalAdvance("  ".join(self.labels)) <= width - 2 * _MARGIN else 2
+        caption = font.boundingRect(QRect(0, 0, width, 10 * _PLOT), _WRAP, self.caption).height() + _MARGIN
+        return (caption if self.caption else 0) + _PLOT + lines * font.height() + _MARK
 
     def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802 - Qt's name
         """Draw everything."""
         painter = QPainter(self)
         ink, line = self.palette().windowText().color(), self.fontMetrics().height()
         counts = self.counts()
-        box = QRectF(_MARGIN, self._above(self.width()), self.width() - 2 * _MARGIN, _PLOT)
+        caption = self.fontMetrics().boundingRect(QRect(0, 0, self.width(), 10 * _PLOT), _WRAP, self.caption)
+        above = caption.height() + _MARGIN if self.caption else 0
+        lines = (self.heightForWidth(self.width()) - above - _PLOT - _MARK) // line
+        box = QRectF(_MARGIN, above, self.width() - 2 * _MARGIN, _PLOT)
         painter.setPen(ink)
         painter.drawText(self.rect(), _WRAP, self.caption)
         below = QRectF(box.left(), box.bottom() + 3, box.width(), line + 2)
         low, middle, high = self.labels
         paint_labels(painter, below, (low, "", high))
-        paint_labels(painter, below.translated(0, (self._lines(self.width()) - 1) * line), ("", middle, ""))
+        paint_labels(painter, below.translated(0, (lines - 1) * line), ("", middle, ""))
         paint_steps(painter, box, counts / max(counts.max(), 1), QPen(ink, 1), 70)
         for value, style in ((self.threshold, Qt.PenStyle.DashLine), (self.observed, Qt.PenStyle.SolidLine)):
             if np.isfinite(value):

@@ -11,7 +11,7 @@ from qtpy.QtCore import QEvent, QPoint, QSize, Qt, Signal
 from qtpy.QtGui import QImage, QMouseEvent, QPainter, QPaintEvent
 from qtpy.QtWidgets import QSizePolicy, QToolTip, QWidget
 
-from ..runner import Background
+from ..task import Background, Steps
 from .fonts import Drawing
 from .widgets import once, tip
 
@@ -51,6 +51,7 @@ class PlotView(Drawing):
         self._plot: Plot | None = None
         self._drawn: RenderedPlot | None = None
         self._busy = self._again = False
+        self._drawing = Background()
         self.describe: Callable[[int, float, float], str] = lambda *_: ""
         self.failure = ""
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
@@ -79,9 +80,11 @@ class PlotView(Drawing):
         elif self._plot is not None and self.width() >= _LEAST[0] and self.height() >= _LEAST[1]:
             self._busy, self._again = True, False
             size = self.width(), self.height()
-            worker = Background(partial(_rendered, self._plot, size, self.devicePixelRatioF(), self._style())).worker()
-            worker.returned.connect(self._show)
-            worker.start()
+            draw = partial(_rendered, self._plot, size, self.devicePixelRatioF(), self._style())
+            self._drawing.begin(self._drawn_by(draw))
+
+    def _drawn_by(self, draw: Callable[[], "RenderedPlot | str"]) -> Steps:
+        self._show((yield draw))
 
     def _style(self) -> dict[str, Any]:
         """The theme's colors, and a font a little smaller than that of labels, as far as the panels have room."""

@@ -8,13 +8,11 @@ from qtpy.QtCore import QRect, Qt, Signal
 from qtpy.QtGui import QPainter, QPaintEvent, QPen
 from qtpy.QtWidgets import QGridLayout, QLabel, QVBoxLayout, QWidget
 
-from ...comparison import INCONCLUSIVE, Comparison
-from ...mmd import MMDTest
-from ...outlines import Ensemble, counted
-from ..report import image_counts, settings_words, tests_of
-from ..shown import Shown
+from ...comparison import INCONCLUSIVE
+from ...outlines import counted
+from ..shown import Shown, counts_of, settings_words, tests_of
 from .distributions import NullPlot
-from .widgets import Section, button, column, emptied, tip, wrapped
+from .widgets import Section, button, column, tip, wrapped
 
 #: What each case means: undulation, scale, and both in a sentence.
 ROWS = {
@@ -24,7 +22,7 @@ ROWS = {
     "0∧0": ("differs", "differs", "Another form, and another size or elongation."),
 }
 _HEADINGS = ("", "", "Undulation (form)", "Scale (size, elongation)")
-_COLUMNS = ("difference", "MMD", "threshold", "p")
+_NUMBERS = ("MMD", "threshold", "p")
 
 
 class ResultsPanel(QWidget):
@@ -40,7 +38,7 @@ class ResultsPanel(QWidget):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.failed = self._checkable = False
+        self._checkable = False
         self.answer, self.origin, self.warnings, self.said = wrapped(), wrapped(), wrapped(), wrapped()
         self.details, self.used = wrapped(rich=True), wrapped()
         font = self.answer.font()
@@ -48,12 +46,12 @@ class ResultsPanel(QWidget):
         font.setBold(True)
         self.answer.setFont(font)
         self.table = TruthTable()
-        self.tests = QGridLayout()
-        self.tests.setHorizontalSpacing(6)
+        self.tests = QLabel()
+        self.tests.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self.null_plots = {name: NullPlot(name) for name in ("Undulation", "Scale")}
         self._make_buttons()
         self._lay_out()
-        self.say("")
+        self.show_result(None)
         self.note("")
 
     def _make_buttons(self) -> None:
@@ -85,76 +83,64 @@ class ResultsPanel(QWidget):
         self._of_result = column(self.nulls, self.details, self.settings, grid)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
-        for part in (self.answer, self.origin, self.warnings, self.table, self.help):
+        parts = (self.answer, self.origin, self.warnings, self.table, self.help, self.tests, self._of_result, self.said)
+        for part in parts:
             layout.addWidget(part)
-        layout.addLayout(self.tests)
-        layout.addWidget(self._of_result)
-        layout.addWidget(self.said)
-
-    def fail(self, reason: str) -> None:
-        """Show why there is no result."""
-        self.say(f"⚠ {reason}")
-        self.failed = True
 
     def note(self, sentence: str, tooltip: str = "") -> None:
         """Say what became of a file, below the result; nothing to say hides it."""
-        _show_text(self.said, sentence)
+        self.said.setText(sentence)
+        self.said.setVisible(bool(sentence))
         self.said.setToolTip(tip(tooltip))
         if sentence:
             self.noted.emit()
 
-    def show_busy(self, busy: bool) -> None:
-        """Offer what takes a while only when nothing else is running."""
+    def show_state(self, *, busy: bool, stale: bool) -> None:
+        """Offer what takes a while only when nothing else is running, and show whether the result is out of date."""
         self.store.setEnabled(not busy)
         self.check.setEnabled(self._checkable and not busy)
-
-    def mark_stale(self, stale: bool) -> None:
-        """Show the result as out of date, or as one that holds."""
         self.answer.setEnabled(not stale)
         self.table.setEnabled(not stale)
 
-    def say(self, sentence: str) -> None:
-        """Show a sentence, and no result."""
-        self.failed = False
-        self.mark_stale(False)
-        _show_text(self.answer, sentence)
-        for part in (self.table, self.warnings, self.origin, self.help, self._of_result):
-            part.hide()
-        emptied(self.tests)
-
-    def show_result(self, shown: Shown, notes: tuple[str, ...] = ()) -> None:
-        """Show the row, the numbers and the warnings of a comparison."""
-        result = shown.result
-        self.failed = False
-        _show_text(self.answer, result.summary())
-        _show_text(self.origin, shown.origin)
-        warnings = (*notes, *shown.notes, *result.warnings)
-        _show_text(self.warnings, "\n".join(text if text.startswith("✓") else f"⚠ {text}" for text in warnings))
-        self.table.mark(result.case)
-        self._fill_tests(result)
-        self.details.setText(_counts("A", result.a) + _counts("B", result.b))
-        self.used.setText("\n".join(settings_words(shown.recipe, result.settings)))
+    def show_result(self, shown: Shown | None, said: str = "") -> None:
+        """Show the row, the numbers and the warnings of a comparison, and what was said of it; or only a sentence."""
         for part in (self.table, self.help, self._of_result):
-            part.show()
-        self._checkable = result.case != INCONCLUSIVE
-        self.show_busy(False)
-
-    def _fill_tests(self, result: Comparison) -> None:
-        emptied(self.tests)
-        rows = [[f"<small>{heading}</small>" for heading in _COLUMNS]]
-        rows += [_line(name, test, result.case != INCONCLUSIVE) for name, test in tests_of(result)]
-        for row, cells in enumerate(rows):
-            for place, text in enumerate(cells):
-                side = Qt.AlignmentFlag.AlignRight if place else Qt.AlignmentFlag.AlignLeft
-                self.tests.addWidget(QLabel(text), row, place, side | Qt.AlignmentFlag.AlignTop)
-        self.tests.setColumnStretch(len(_COLUMNS), 1)
-        self.null_plots["Undulation"].show_test(result.undulation)
-        self.null_plots["Scale"].show_test(result.scale)
+            part.setVisible(shown is not None)
+        answer, origin, warnings, tests = said, "", "", ""
+        if shown is not None:
+            result = shown.result
+            decided = result.case != INCONCLUSIVE
+            answer, origin = result.summary(), shown.origin
+            lines = [*([said] if said else []), *shown.notes, *result.warnings]
+            warnings = "\n".join(line if line.startswith("✓") else f"⚠ {line}" for line in lines)
+            tests = "<table cellspacing=0 cellpadding=3><tr><td><small>difference</small>"
+            tests += "".join(f"<td align=right><small>{heading}</small>" for heading in _NUMBERS)
+            for name, test in tests_of(result):
+                decision = ("detected" if test.rejected else "not detected") if decided else "too few"
+                threshold = f"{test.threshold:.3f}" if np.isfinite(test.threshold) else "–"
+                numbers = f"{test.mmd:.3f}", threshold, f"{test.p_value:.2g}"
+                tests += f"<tr><td>{name}:<br><b>{decision}</b>"
+                tests += "".join(f"<td align=right>{number}" for number in numbers)
+            tests += "</table>"
+            details = []
+            for side, ensemble in (("A", result.a), ("B", result.b)):
+                curves = f"{escape(ensemble.name)}: {counted(len(ensemble), 'curve')}, in {escape(ensemble.unit)}"
+                details.append("<br>&nbsp;&nbsp;".join([f"<b>{side}</b> {curves}", *map(escape, counts_of(ensemble))]))
+            self.details.setText("".join(f"<p>{paragraph}</p>" for paragraph in details))
+            self.used.setText("\n".join(settings_words(shown.recipe, result.settings)))
+            self.table.mark(result.case)
+            for name, test in (("Undulation", result.undulation), ("Scale", result.scale)):
+                self.null_plots[name].show_test(test)
+            self._checkable = decided
+        words = ((self.answer, answer), (self.origin, origin), (self.warnings, warnings), (self.tests, tests))
+        for label, text in words:
+            label.setText(text)
+            label.setVisible(bool(text))
+        self.show_state(busy=False, stale=False)
 
     def text(self) -> str:
         """Everything the panel says, line by line."""
-        cells = [self.tests.itemAt(index).widget().text() for index in range(self.tests.count())]
-        return "\n".join([self.answer.text(), self.warnings.text(), *cells, self.details.text()])
+        return "\n".join(label.text() for label in (self.answer, self.warnings, self.tests, self.details))
 
 
 class TruthTable(QWidget):
@@ -208,25 +194,3 @@ def _cell(text: str) -> QLabel:
     label.setMargin(3)
     label.setWordWrap(True)
     return label
-
-
-def _show_text(label: QLabel, text: str) -> None:
-    label.setText(text)
-    label.setVisible(bool(text))
-
-
-def _line(name: str, test: MMDTest, decided: bool) -> list[str]:
-    decision = "detected" if test.rejected else "not detected"
-    return [
-        f"{name}:<br><b>{decision if decided else 'too few'}</b>",
-        f"{test.mmd:.3f}",
-        f"{test.threshold:.3f}" if np.isfinite(test.threshold) else "–",
-        f"{test.p_value:.2g}",
-    ]
-
-
-def _counts(side: str, ensemble: Ensemble) -> str:
-    lines = [f"<b>{side}</b> {escape(ensemble.name)}: {counted(len(ensemble), 'curve')}, in {escape(ensemble.unit)}"]
-    lines += [escape(words) for words in image_counts(ensemble)]
-    lines += [f"{count} left out: {escape(reason)}" for reason, count in ensemble.dropped.items()]
-    return f"<p>{'<br>&nbsp;&nbsp;'.join(lines)}</p>"

@@ -1,8 +1,7 @@
 """Small widgets that several docks are made of."""
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from html import escape
 from typing import Any
 
@@ -180,15 +179,6 @@ def run_keys(page: QWidget, run: Callable[[], object], cancel: Callable[[], obje
         shortcut.activated.connect(action)
 
 
-@contextmanager
-def keeping_focus(page: QWidget, heir: QWidget) -> Iterator[None]:
-    """Disable or hide what has the focus, and keep it in the dock: its keys would be dead, were it to leave."""
-    before = QApplication.focusWidget()
-    yield
-    if before is not None and page.isAncestorOf(before) and QApplication.focusWidget() is not before:
-        heir.setFocus()
-
-
 def is_closed(page: QWidget) -> bool:
     """Whether the dock around a page was closed, which only hides it; not for another tab or a minimised window."""
     dock = page.parentWidget()
@@ -293,6 +283,30 @@ def _breakable(word: re.Match[str]) -> str:
 def wrapped(text: str = "", *, rich: bool = False) -> Words:
     """A label that breaks its lines and whose text can be copied; `rich` for HTML."""
     return Words(text, rich=rich)
+
+
+class Notice(QFrame):
+    """One line of text and what can be done about it, hidden while there is nothing to say."""
+
+    def __init__(self, action: str, tooltip: str, parent: QWidget | None = None, *, rich: bool = False) -> None:
+        super().__init__(parent)
+        self.words = wrapped(rich=rich)
+        self.button = button(action, tooltip)
+        row = QHBoxLayout(self)
+        row.setContentsMargins(0, 2, 0, 2)
+        row.addWidget(self.words, 1)
+        row.addWidget(self.button)
+        self.hide()
+
+    def say(self, text: str) -> None:
+        """Show a text, or hide for none."""
+        self.words.setText(text)
+        self.setVisible(bool(text))
+
+
+def excluded_notice() -> Notice:
+    """Says how many curves are left out by hand; its button includes them again."""
+    return Notice("&Include all", "Restore all manually excluded curves")
 
 
 def tip(text: str) -> str:
