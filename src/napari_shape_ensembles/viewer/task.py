@@ -128,6 +128,7 @@ class Background:
         if self.busy:
             self.cancel()
         self.steps, self.busy, self.arriving, self._hurried = steps, True, False, False
+        self.step = Progress("starting")
         self.advance(steps)
 
     def advance(self, steps: Steps | None, call: _Call | None = None) -> None:
@@ -138,7 +139,9 @@ class Background:
             for signal in (call.reported, call.worker.finished):
                 signal.disconnect()
             self._calls.remove(call)
-            call.worker, outcome, error = None, call.outcome, call.error
+            stopped, call.worker, outcome, error = call.worker.abort_requested, None, call.outcome, call.error
+            if stopped and steps is self.steps:  # by napari, when its window is closed
+                self.cancel()
             self.arriving = steps is self.steps
         while steps is not None and steps is self.steps:
             ended = True
@@ -150,8 +153,10 @@ class Background:
             finally:
                 if ended and steps is self.steps:
                     self.steps, self.busy, self.arriving = None, False, False
-            if steps is not self.steps or function is not None:
-                self._waiting = function if steps is self.steps else self._waiting
+            if steps is not self.steps:  # cancelled in this very turn
+                break
+            self._waiting = function
+            if function is not None:
                 break
             if not self._hurried:
                 QTimer.singleShot(self.pause if self.arriving else 0, partial(self.advance, steps))
@@ -365,7 +370,6 @@ class Task(Background, ABC, Generic[Result]):
 
     def _life(self, steps: Steps, fail: Callable[[str], None]) -> Steps:
         """A piece of work from its start to its end, whichever that is."""
-        self.step = Progress("starting")
         self.changed.emit()
         try:
             yield from steps
