@@ -1,5 +1,7 @@
 """Outlines from labels: geometry, borders, pieces, and a full account of what was left out."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -8,7 +10,7 @@ from hypothesis.extra.numpy import arrays
 from scipy import ndimage
 from skimage.io import imread
 
-from napari_shape_ensembles import extract_curves
+from napari_shape_ensembles import Tiling, extract_curves, level_curves, segment, segment_stack, trace_mask
 
 
 def disc(radius, shape=(100, 100), centre=(50, 50), label=1):
@@ -209,3 +211,22 @@ def test_all_grains_of_the_paper_are_found(shared_data):
 def test_smoothing_wider_than_any_object_is_refused_before_memory_is_asked_for(options):
     with pytest.raises(ValueError, match="1000 are the most"):
         extract_curves(np.pad(np.ones((9, 9), int), 3), **options)
+
+
+@pytest.mark.parametrize("switch", ["border", "holes"])
+def test_a_word_is_no_switch(switch):
+    labels = np.pad(np.ones((10, 10), int), 5)
+    calls = (extract_curves, trace_mask, lambda image, **options: Tiling.of(image).ensemble(**options))
+    for call in calls:
+        with pytest.raises(ValueError, match="is true or false, not 'no'"):
+            call(labels, **{switch: "no"})
+
+
+def test_masked_pixels_are_not_used_as_if_they_were_valid():
+    plane = np.ma.masked_greater(np.pad(np.eye(12) + np.eye(12)[::-1], 5), 1.5)
+    plane[8, 8] = np.ma.masked
+    for call in (segment, extract_curves, trace_mask, Tiling.of, partial(level_curves, value=0.5)):
+        with pytest.raises(ValueError, match=r"1 values of the \w+ are masked: fill them in"):
+            call(plane)
+    with pytest.raises(ValueError, match="plane 1: 1 values of the image are masked"):
+        list(segment_stack([plane.filled(0), plane]))

@@ -12,8 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from ..checks import whole
 from ..progress import leaver, one_library_thread, over_blocks
-from .kernel import PERMUTATIONS, Distances, Real, Single, gaussian, quadratic_forms, row_blocks
+from .kernel import Distances, Real, Single, gaussian, quadratic_forms, row_blocks
 
 # Squared statistics nearer than this are equal to rounding.
 TIE = 1e-13
@@ -70,8 +71,7 @@ _drawn: dict[tuple[int, int, int, int], Labellings] = {}
 
 def permuted_labels(first: int, total: int, permutations: int, seed: int) -> Labellings:
     """Draw random labellings in chunks; the draws do not depend on the chunks."""
-    if permutations < 1:
-        raise ValueError(f"{permutations} permutations: take at least 1 ({PERMUTATIONS} is the default)")
+    permutations = whole(permutations, "permutations", least=1)
     key = first, total, permutations, seed
     if (known := _drawn.get(key)) is not None:
         return known

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import ndimage
 from skimage.measure import find_contours, points_in_poly
 
+from ..checks import switch, unmasked
 from ..parameters import parameters_of
 from .ensemble import Ensemble
 from .recipe import Recipe, SmoothingUnit
@@ -174,7 +175,7 @@ def label_plane(labels: ArrayLike) -> NDArray[np.integer]:
     ValueError
         For anything else.
     """
-    labels = np.asarray(labels)
+    labels = unmasked(labels, "the labels")
     if labels.ndim != 2 or labels.size == 0:
         raise ValueError(f"labels have shape {labels.shape}: give one plane (rows, columns)")
     if labels.dtype != bool and np.issubdtype(labels.dtype, np.floating):
@@ -281,7 +282,8 @@ def trace_mask(
     """
     parameters_of(Recipe)["min_area"].checked(min_area)
     pixel = pixel_of(scale)
-    plane = np.asarray(mask)
+    holes, border = switch(holes, "holes"), switch(border, "border")
+    plane = unmasked(mask, "the mask")
     if plane.ndim != 2 or plane.size == 0:
         raise ValueError(f"the mask has shape {plane.shape}: give one plane (rows, columns)")
     sigma, radius = _blur(smoothing, "pixel", pixel)
@@ -358,7 +360,7 @@ def level_curves(
     >>> circle.features["area"].round(0).tolist(), round(12**2 * np.pi)
     ([452.0], 452)
     """
-    plane = np.asarray(field)
+    plane = unmasked(field, "the field")
     if plane.ndim != 2 or min(plane.shape) < 2 or plane.dtype.kind not in "biuf" or not np.isfinite(plane).all():
         raise ValueError(f"a field is a plane of at least 2 by 2 finite numbers, not {plane.dtype} of {plane.shape}")
     parameters_of(Recipe)["min_area"].checked(min_area)

@@ -1,6 +1,6 @@
 """From an image to labels: smooth, find, clean, split; one plane at a time."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 
@@ -13,6 +13,7 @@ from skimage import filters
 from skimage.morphology import isotropic_closing, isotropic_opening
 from skimage.segmentation import clear_border, slic, watershed
 
+from ..checks import unmasked
 from ..progress import over_blocks, processors, report
 from .recipe import TILINGS, Recipe
 
@@ -73,7 +74,7 @@ def segment(image: ArrayLike, recipe: Recipe | None = None, **changes: Any) -> L
     array([5242,  705, 1253])
     """
     settings = replace(recipe or Recipe(), **changes)
-    pixels = np.asarray(image)
+    pixels = unmasked(image, "the image")
     plane = plane_of(pixels, settings.channel)
     report("smoothing")
     if plane.dtype == bool:
@@ -123,7 +124,7 @@ def segment_stack(stack: ArrayLike, recipe: Recipe | None = None, **changes: Any
     >>> [int((labels > 0).sum()) for labels in segment_stack(stack)]
     [313, 705, 1253]
     """
-    for index, plane in enumerate(np.asarray(stack)):
+    for index, plane in enumerate(stack if isinstance(stack, Sequence) else unmasked(stack, "the stack")):
         try:
             yield segment(plane, recipe, **changes)
         except ValueError as error:
