@@ -1,5 +1,6 @@
 """Outlines from labels: geometry, borders, pieces, and a full account of what was left out."""
 
+import time
 from functools import partial
 
 import numpy as np
@@ -11,6 +12,7 @@ from scipy import ndimage
 from skimage.io import imread
 
 from napari_shape_ensembles import Tiling, extract_curves, level_curves, segment, segment_stack, trace_mask
+from napari_shape_ensembles.outlines.extract import highest_level
 
 
 def disc(radius, shape=(100, 100), centre=(50, 50), label=1):
@@ -230,3 +232,31 @@ def test_masked_pixels_are_not_used_as_if_they_were_valid():
             call(plane)
     with pytest.raises(ValueError, match="plane 1: 1 values of the image are masked"):
         list(segment_stack([plane.filled(0), plane]))
+
+
+def test_a_filter_far_wider_than_the_objects_ends_at_once_and_says_that_they_vanished():
+    labels = np.zeros((300, 300), int)
+    for number, (row, column) in enumerate(np.ndindex(6, 6), start=1):
+        labels[row * 48 + 5 : row * 48 + 30, column * 48 + 5 : column * 48 + 30] = number
+    start = time.process_time()
+    ensemble = extract_curves(labels, smoothing=900)
+    assert time.process_time() - start < 2
+    assert ensemble.dropped == {"vanished under smoothing": 36}
+
+
+@given(
+    shape=st.tuples(st.integers(1, 30), st.integers(1, 30)),
+    smoothing=st.just(0.0) | st.floats(0.01, 40),
+    unit=st.sampled_from(["pixel", "window"]),
+)
+def test_the_highest_level_is_that_of_a_full_box(shape, smoothing, unit):
+    reach = int(smoothing / 2) if unit == "window" else int(np.ceil(4 * smoothing))
+    full = np.pad(np.ones(shape), reach + 1)
+    if reach:
+        full = ndimage.gaussian_filter(full, smoothing, radius=reach)
+    assert highest_level(shape, (smoothing,) * 2, (reach,) * 2) == pytest.approx(full.max(), abs=1e-12)
+
+
+def test_smoothing_wider_than_the_mask_is_refused_by_its_size():
+    with pytest.raises(ValueError, match=r"smoothing by 900 pixels is wider than the mask \(300 × 200\)"):
+        trace_mask(np.ones((300, 200), bool), smoothing=900, border=True)

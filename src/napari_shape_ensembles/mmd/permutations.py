@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..checks import whole
-from ..progress import leaver, one_library_thread, over_blocks
+from ..progress import leaver, one_library_thread, over_blocks, timed
 from .kernel import Distances, Real, Single, gaussian, quadratic_forms, row_blocks
 
 # Squared statistics nearer than this are equal to rounding.
@@ -78,7 +78,8 @@ def permuted_labels(first: int, total: int, permutations: int, seed: int) -> Lab
     rng, leave = np.random.default_rng(seed), leaver()
     observed = np.arange(total)[None] < first
     chunks = [np.packbits(observed, axis=1)]
-    for size in chunk_sizes(permutations, total):
+    sizes = chunk_sizes(permutations, total)
+    for size in timed(sizes, len(sizes)):
         leave()
         shuffled = rng.permuted(np.repeat(observed, size, axis=0).view(np.uint8), axis=1)
         chunks.append(np.packbits(shuffled, axis=1))
@@ -167,7 +168,8 @@ def permuted_statistics(distances: Distances, labels: Labellings, bandwidths: Se
     probes = np.arange(min(1 + _PROBES, count) if single else 0)
     approximate, exact = [], []
     start = 0
-    for size in chunk_sizes(count, labels.total, _CHUNK if single else _CHUNK // 2):
+    sizes = chunk_sizes(count, labels.total, _CHUNK if single else _CHUNK // 2)
+    for size in timed(sizes, len(sizes)):
         which = slice(start, start + size)
         start += size
         fast, precise = _columns(labels, which, probes if which.start == 0 else probes[:0], single)

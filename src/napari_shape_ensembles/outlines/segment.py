@@ -76,6 +76,7 @@ def segment(image: ArrayLike, recipe: Recipe | None = None, **changes: Any) -> L
     settings = replace(recipe or Recipe(), **changes)
     pixels = unmasked(image, "the image")
     plane = plane_of(pixels, settings.channel)
+    _refuse_wider(settings, plane.shape)
     report("smoothing")
     if plane.dtype == bool:
         values, mask = plane.astype(np.float64), plane if settings.objects == "bright" else ~plane
@@ -99,6 +100,17 @@ def segment(image: ArrayLike, recipe: Recipe | None = None, **changes: Any) -> L
     else:
         labels = ndimage.label(mask)[0]
     return labels.astype(np.int32)
+
+
+def _refuse_wider(settings: Recipe, shape: tuple[int, ...]) -> None:
+    """Refuse filters wider than the image, which leave nothing of it and take time and memory by their own width."""
+    for name in ("smoothing", "background", "opening", "closing"):
+        width = getattr(settings, name)
+        if width > max(shape):
+            raise ValueError(
+                f"{name} of {width:g} pixels is wider than the image ({shape[0]} × {shape[1]}): take less than the "
+                "width of the objects"
+            )
 
 
 def segment_stack(stack: ArrayLike, recipe: Recipe | None = None, **changes: Any) -> Iterator[Labels]:
