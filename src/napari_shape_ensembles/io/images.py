@@ -46,8 +46,14 @@ class ImageFile:
     name: str
 
 
-def read_image(path: StrPath) -> ImageFile:
+def read_image(path: StrPath, calibration: Calibration | None = None) -> ImageFile:
     """Read a two-dimensional image and the size of its pixels.
+
+    Parameters
+    ----------
+    path : path
+    calibration : Calibration, optional
+        In place of what the file states, which is then not looked at.
 
     Raises
     ------
@@ -76,7 +82,7 @@ def read_image(path: StrPath) -> ImageFile:
             pixels = pixels.squeeze(pixels.shape.index(1))
         if pixels.ndim != 2 and not (pixels.ndim == 3 and pixels.shape[2] in _COLOURS):
             raise ContentError(f"holds an image of shape {pixels.shape}: save one plane, in grey or in colour")
-    return ImageFile(pixels, read_calibration(path), Path(path).stem.removesuffix(".ome"))
+    return ImageFile(pixels, calibration or read_calibration(path), Path(path).stem.removesuffix(".ome"))
 
 
 def _pixels(path: StrPath, ending: str, size: int) -> NDArray[Any]:

@@ -80,10 +80,10 @@ def labelled(path: Path, reading: Reading) -> Labelled:
     ValueError
         When the file is no image or cannot be segmented, naming it.
     """
-    image = read_image(path)
-    outlines, calibration, pixels = reading.settings.outlines, image.calibration, image.pixels
-    if outlines.pixel_scale:
-        calibration = Calibration(outlines.pixel_scale, str(outlines.unit), "as given")
+    outlines = reading.settings.outlines
+    given = outlines.pixel_scale and Calibration(outlines.pixel_scale, str(outlines.unit), "as given")
+    image = read_image(path, given)
+    pixels, calibration = image.pixels, image.calibration
     if not reading.labels:
         with named(path.name):
             return Labelled(outlines.labels(pixels), calibration, image.name)
