@@ -8,7 +8,7 @@ from math import isfinite
 from pathlib import Path
 from typing import Any
 
-from ..archive import ContentError, StrPath
+from ..archive import ContentError, StrPath, opened
 from ..outlines import conversion_factor
 from ..outlines.units import unit_name
 from .content import errors_named
@@ -108,6 +108,8 @@ def read_calibration(path: StrPath) -> Calibration:
     """
     if Path(path).suffix.lower() not in (".tif", ".tiff"):
         return Calibration()
+    with opened(path):
+        pass  # an error of the system before any of a library
     import tifffile  # only for the formats it knows
 
     with errors_named(path, "TIFF"), tifffile.TiffFile(path) as tiff:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..archive import ContentError, StrPath, Tree
+from .budget import take, take_curves
 from .content import content_of
 from .curve_table import FORMAT, CurveTable, Found, metadata
 
@@ -28,8 +29,8 @@ _PLACES = ("id", "vertex", "row", "column")
 # From pandas 3 on this is the default, and saying so is deprecated.
 _EXACT: dict[str, Any] = {"float_precision": "round_trip"}
 _OPEN_KINDS = {"line", "path", "point", "points"}
-# Vertices in a Parquet file, whose columns may unpack to far more than the file has.
-_MOST_VERTICES = 50_000_000
+# Bytes of a cell of a table, which may be a word.
+_CELL = 64
 
 
 def csv_bytes(table: CurveTable) -> bytes:
@@ -58,18 +59,23 @@ def read_csv(path: StrPath) -> Found:
     """Curves of a CSV file: our own, napari's shapes, or any with columns id, row, column (or x, y)."""
     import pandas as pd
 
-    text = content_of(path).decode("utf-8-sig")
-    first, _, rest = text.partition("\n")
+    content = content_of(path)
+    take(content.count(b",") * _CELL)
+    take_curves(content.count(b"\n"))
+    file = BytesIO(content)
+    first = file.readline().decode("utf-8-sig")
     meta: Tree = json.loads(first[2:]) if first.startswith("# {") else {}
     if meta.get("format") != FORMAT:
         meta = {}
-    body = rest if first.startswith("#") else text
+    if not first.startswith("#"):
+        file.seek(0)
     words = {name: str for name, kind in meta.get("columns", {}).items() if kind == "text"}
     if meta.get("ids") == "text":
         words["id"] = str
     frame = pd.read_csv(
-        StringIO(body),
+        file,
         dtype=words,
+        encoding="utf-8-sig",
         keep_default_na=False,
         na_values={} if not meta else {name: [""] for name in meta.get("columns", {}) if name not in words},
         **_EXACT if pd.__version__ < "3" else {},
@@ -91,11 +97,18 @@ def read_parquet(path: StrPath) -> Found:
     """Curves of a Parquet file of the same columns."""
     pyarrow, parquet = _pyarrow()
     try:
-        file = parquet.ParquetFile(BytesIO(content_of(path)))
-        if file.metadata.num_rows > _MOST_VERTICES:
-            raise ContentError(f"claims {file.metadata.num_rows} vertices: split it below {_MOST_VERTICES}")
-        meta = json.loads((file.schema_arrow.metadata or {}).get(FORMAT.encode(), b"{}"))
-        return _found(file.read().to_pandas(), meta)
+        content = BytesIO(content_of(path))
+        file = parquet.ParquetFile(content)
+        layout, claims = file.schema_arrow, file.metadata
+        if nested := [field.name for field in layout if pyarrow.types.is_nested(field.type)]:
+            raise ContentError(f"its column {nested[0]} holds lists or records: leave it out")
+        take(sum(claims.row_group(group).total_byte_size for group in range(claims.num_row_groups)))
+        take(claims.num_rows * len(layout) * _CELL)
+        take_curves(claims.num_rows)
+        # Words stay packed: each different one is kept once, however often it stands in the table.
+        words = [field.name for field in layout if not pyarrow.types.is_primitive(field.type)]
+        meta = json.loads((layout.metadata or {}).get(FORMAT.encode(), b"{}"))
+        return _found(parquet.ParquetFile(content, read_dictionary=words).read().to_pandas(), meta)
     except pyarrow.ArrowException as error:  # not all of which are errors of values
         raise ValueError(str(error)) from error
 
