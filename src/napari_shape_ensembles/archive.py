@@ -279,7 +279,10 @@ def _insert_arrays(archive: zipfile.ZipFile, tree: Tree) -> None:
 def npy_header(file: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
     """Shape, whether in Fortran's order, and type of the array in a `.npy` file; no more than its header is read."""
     major = npy.read_magic(file)[0]
-    return npy.read_array_header_1_0(file) if major == 1 else npy.read_array_header_2_0(file)
+    try:
+        return npy.read_array_header_1_0(file) if major == 1 else npy.read_array_header_2_0(file)
+    except MemoryError as error:  # of Python's parser, over signs without end
+        raise ValueError("the header of an array is damaged") from error
 
 
 def array_of(content: bytes, name: str) -> NDArray[Any]:

@@ -116,7 +116,7 @@ class Ensemble:
             if array.dtype.kind not in "iuf":
                 raise ValueError(f"curve {index} holds {array.dtype} values: vertices are real numbers")
             if isinstance(curve, np.ma.MaskedArray):  # what is masked is not known, as NaN is not
-                array = curve.astype(np.float64).filled(np.nan)
+                array = np.ma.filled(curve.astype(np.float64), np.nan)
             arrays.append(array)
         counts: Counter[str] = Counter()
         for reason, number in (dropped or {}).items():
@@ -145,7 +145,7 @@ class Ensemble:
         if names.dtype.kind == "f" and not np.isfinite(names).all():
             raise ValueError("ids are finite: one of them is NaN or infinite")
         if names.dtype.kind == "U":
-            text("".join(names.tolist()), "ids")
+            text("".join(map(str, names)), "ids")
         if repeated := [value for value, times in Counter(names.tolist()).items() if times > 1]:
             raise ValueError(f"ids must be unique: {repeated[0]!r} stands for more than one curve")
         self._images = None
