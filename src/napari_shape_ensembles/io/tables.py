@@ -2,6 +2,7 @@
 
 import csv
 import json
+import re
 from collections import Counter
 from collections.abc import Sequence
 from io import BytesIO, StringIO
@@ -29,8 +30,28 @@ _PLACES = ("id", "vertex", "row", "column")
 # From pandas 3 on this is the default, and saying so is deprecated.
 _EXACT: dict[str, Any] = {"float_precision": "round_trip"}
 _OPEN_KINDS = {"line", "path", "point", "points"}
+# How a word starts that a spreadsheet works out, apostrophes that were written before it included.
+_FORMULA = re.compile(r"'*[=+\-@\t\r]")
 # Bytes of a cell of a table, which may be a word.
 _CELL = 64
+
+
+def plain_cell(cell: Any) -> Any:
+    """A cell that no spreadsheet takes for a formula: a word that starts like one gets an apostrophe before it."""
+    return f"'{cell}" if isinstance(cell, str) and _FORMULA.match(cell) and not _is_number(cell) else cell
+
+
+def _spoken_cell(cell: Any) -> Any:
+    """The word that `plain_cell` wrote."""
+    return cell[1:] if isinstance(cell, str) and cell[:1] == "'" and _FORMULA.match(cell) else cell
+
+
+def _is_number(word: str) -> bool:
+    try:
+        float(word)
+    except ValueError:
+        return False
+    return True
 
 
 def csv_bytes(table: CurveTable) -> bytes:
@@ -49,7 +70,7 @@ def csv_bytes(table: CurveTable) -> bytes:
 def _cells(values: Sequence[Any]) -> str:
     """Values as cells of one line, quoted where need be; real numbers to the last digit, NaN as nothing."""
     text = StringIO()
-    plain = ["" if isinstance(value, float) and value != value else value for value in values]
+    plain = ["" if isinstance(value, float) and value != value else plain_cell(value) for value in values]
     # The ending of a line decides which words are quoted; the table has its own.
     csv.writer(text, lineterminator="\r\n").writerow([float(v) if isinstance(v, np.floating) else v for v in plain])
     return text.getvalue().removesuffix("\r\n")
@@ -80,6 +101,10 @@ def read_csv(path: StrPath) -> Found:
         na_values={} if not meta else {name: [""] for name in meta.get("columns", {}) if name not in words},
         **_EXACT if pd.__version__ < "3" else {},
     )
+    if meta:
+        frame = frame.rename(columns=_spoken_cell)
+        for name in {*words, *(["id"] if meta.get("ids") == "text" else [])} & {*frame}:
+            frame[name] = frame[name].map(_spoken_cell)
     return _found(frame, meta)
 
 
