@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from ..checks import seal
 from ..comparison import INCONCLUSIVE, Images, Settings, learn, levels, row, sample_of, too_few, undulation_descriptions
 from ..mmd import MMDTest, combined_mmd_test, median_distance, mmd_test
-from ..outlines import Ensemble
 from ..progress import Listener, Progress, report, reporting
 from .jobs import run_jobs
 
