@@ -16,7 +16,7 @@ import tokenize
 import zipfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from io import BytesIO
+from io import BufferedReader, BytesIO
 from pathlib import Path
 from typing import IO, Any, BinaryIO, TypeVar
 
@@ -190,7 +190,7 @@ def read_archive(path: StrPath, kind: str, version: int, build: Callable[[Tree],
             raise ValueError(f"{Path(path).name}: {too_large(error)}") from error
 
 
-def opened(path: StrPath) -> BinaryIO:
+def opened(path: StrPath) -> BufferedReader:
     """Open a file for reading; a pipe would be waited for without end.
 
     Raises
