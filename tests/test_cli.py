@@ -321,7 +321,7 @@ def test_images_of_one_name_keep_their_places_in_all_pairs(tmp_path, quick):
     done = run("pairs", tmp_path / "all", "--settings", quick, "--out", tmp_path / "r")
     assert done.exit_code == 0, done.stderr
     answer = json.loads((tmp_path / "r" / "pairs.json").read_text(encoding="utf-8"))
-    assert answer["curves"] == {"same": 9, "same (2)": 11, "same (3)": 10}
+    assert answer["curves"] == {"same.csv": 9, "same.geojson": 11, "same.npz": 10}
 
 
 def test_what_was_asked_for_but_cannot_be_computed_is_said(tmp_path, quick):
@@ -413,3 +413,125 @@ def test_ranges_may_be_written_as_in_the_docks(tmp_path, images, quick):
                "--landmarks", "40", "--settings", quick, "--out", tmp_path / "r")  # fmt: skip
     assert done.exit_code == 0, done.stderr
     assert sorted(set(pd.read_csv(tmp_path / "r" / "landscape.csv")["rank"])) == [2, 4, 9]
+
+
+def some_curves(path, seed=1, **options):
+    write_curves(path, Ensemble(list(blobs(12, 40, seed=seed)), unit="µm", **options))
+    return path
+
+
+@pytest.mark.parametrize("command", ["compare", "landscape", "pairs"])
+def test_results_are_not_written_over_the_inputs(tmp_path, quick, command):
+    name = {"compare": "curves.csv", "landscape": "landscape.csv", "pairs": "pairs.csv"}[command]
+    places = [tmp_path] if command == "pairs" else [tmp_path / name, tmp_path / "other.csv"]
+    for seed, path in enumerate((tmp_path / name, tmp_path / "other.csv")):
+        some_curves(path, seed)
+    before = (tmp_path / name).read_bytes()
+    done = run(command, *places, "--out", tmp_path)
+    assert done.exit_code == 2
+    assert f"{name} is an input, and would be written over: choose another --out, or --force" in done.stderr
+    assert (tmp_path / name).read_bytes() == before
+    if command == "compare":
+        assert run(command, *places, "--out", tmp_path, "--settings", quick, "--force").exit_code == 0
+        assert (tmp_path / name).read_bytes() != before
+
+
+def test_what_no_run_wrote_is_not_written_over_and_what_one_wrote_is(tmp_path, quick):
+    a, b, out = some_curves(tmp_path / "a.csv", 1), some_curves(tmp_path / "b.csv", 2), tmp_path / "r"
+    arguments = ("compare", a, b, "--settings", quick, "--out", out)
+    assert run(*arguments).exit_code == run(*arguments).exit_code == 0
+    table = out / "curves.csv"
+    table.write_text(table.read_text(encoding="utf-8") + "a note of mine\n", encoding="utf-8")
+    done = run(*arguments)
+    assert done.exit_code == 2
+    assert "curves.csv is there already, not as a run left it" in done.stderr
+    assert "a note of mine" in table.read_text(encoding="utf-8")
+    assert run(*arguments, "--force").exit_code == 0
+    (tmp_path / "precious.html").write_text("mine")
+    done = run("report", out / "result.comparison.npz", "--out", tmp_path / "precious.html")
+    assert done.exit_code == 2
+    assert (tmp_path / "precious.html").read_text() == "mine"
+
+
+def test_images_of_one_name_are_segmented_to_files_of_their_own(tmp_path):
+    (tmp_path / "images").mkdir()
+    for name in ("cell.tif", "cell.png", "cell.ome.tif", "other.png"):
+        imageio.imwrite(tmp_path / "images" / name, (labels(1) > 0).astype(np.uint8) * 200)
+    done = run("segment", tmp_path / "images", "--out", tmp_path / "r")
+    assert done.exit_code == 0, done.stderr
+    stems = {path.name.removesuffix(".curves.csv") for path in (tmp_path / "r").glob("*.curves.csv")}
+    assert stems == {"cell.tif", "cell.png", "cell.ome.tif", "other"}
+    (tmp_path / "more").mkdir()
+    imageio.imwrite(tmp_path / "more" / "other.png", (labels(2) > 0).astype(np.uint8) * 200)
+    done = run("segment", tmp_path / "images" / "other.png", tmp_path / "more" / "other.png", "--out", tmp_path / "s")
+    assert {path.name for path in (tmp_path / "s").glob("*.csv")} == {
+        "images-other.curves.csv", "more-other.curves.csv"
+    }  # fmt: skip
+
+
+def test_the_outputs_of_a_run_are_no_inputs_of_the_next(tmp_path, quick):
+    for seed in (1, 2):
+        imageio.imwrite(tmp_path / f"{seed}.png", (labels(seed) > 0).astype(np.uint8) * 200)
+    first = run("segment", tmp_path, "--out", tmp_path)
+    again = run("segment", tmp_path, "--out", tmp_path)
+    assert first.exit_code == again.exit_code == 0, again.stderr
+    assert first.stdout == again.stdout
+    for _ in range(2):
+        done = run("pairs", tmp_path, "--settings", quick, "--out", tmp_path)
+        assert done.exit_code == 0, done.stderr
+        assert json.loads((tmp_path / "pairs.json").read_text(encoding="utf-8"))["curves"] == {"1": 36, "2": 36}
+
+
+def test_of_labels_and_curves_of_one_image_one_is_compared(tmp_path, quick):
+    for side, seed in (("a", 1), ("b", 2)):
+        (tmp_path / side).mkdir()
+        imageio.imwrite(tmp_path / f"{side}.png", (labels(seed) > 0).astype(np.uint8) * 200)
+        assert run("segment", tmp_path / f"{side}.png", "--out", tmp_path / side).exit_code == 0
+    for options in ([], ["--labels"]):
+        done = run("compare", tmp_path / "a", tmp_path / "b", "--groups", "--settings", quick, *options, "-o",
+                   tmp_path / "r")  # fmt: skip
+        assert "a (36 curves) and b (36 curves)" in done.stdout, done.stderr
+
+
+def test_two_files_of_one_name_are_told_apart_by_their_folders(tmp_path, quick):
+    for folder in ("wild", "mutant"):
+        (tmp_path / folder).mkdir()
+        some_curves(tmp_path / folder / "xy001c1.csv", len(folder), name="xy001c1")
+    places = tmp_path / "wild" / "xy001c1.csv", tmp_path / "mutant" / "xy001c1.csv"
+    done = run("compare", *places, "--settings", quick, "--out", tmp_path / "r")
+    assert "wild-xy001c1 (12 curves) and mutant-xy001c1 (12 curves)" in done.stdout
+
+
+def test_labels_beyond_32_bits_stay_apart_and_their_ids_are_kept(tmp_path):
+    plane = np.zeros((80, 120), np.int64)
+    values = [5, 5 + 2**32, 2**40]
+    for place, value in enumerate(values):
+        plane[20:50, 10 + 35 * place : 35 + 35 * place] = value
+    np.save(tmp_path / "x.npy", plane)
+    done = run("segment", tmp_path / "x.npy", "--labels", "--out", tmp_path / "r")
+    assert done.exit_code == 0, done.stderr
+    written = tifffile.imread(tmp_path / "r" / "x.labels.ome.tif")
+    table = pd.read_csv(tmp_path / "r" / "x.ids.csv")
+    assert table["id"].tolist() == values
+    renumbered = dict(zip(table["label"], table["id"], strict=True)) | {0: 0}
+    np.testing.assert_array_equal(np.vectorize(renumbered.get)(written), plane)
+    assert read_curves(tmp_path / "r" / "x.curves.csv").ensemble.ids.tolist() == values
+
+
+def test_more_memory_can_be_asked_for(tmp_path, quick):
+    a = some_curves(tmp_path / "a.csv")
+    arguments = ("compare", a, a, "--settings", quick, "--out", tmp_path / "r")
+    done = run(*arguments, "--memory", "0.0001")
+    assert done.exit_code == 2
+    assert "a.csv: would take" in done.stderr
+    assert "--memory" in done.stderr
+    assert run(*arguments, "--memory", "1").exit_code == 0
+
+
+def test_names_in_tables_are_no_formulas(tmp_path, quick):
+    bad = '=HYPERLINK("x")'
+    for side, seed in (("a", 1), ("b", 2)):
+        some_curves(tmp_path / f"{side}.csv", seed, name=bad, ids=[f"+{i}x" for i in range(12)])
+    run("compare", tmp_path / "a.csv", tmp_path / "b.csv", "--settings", quick, "--out", tmp_path / "r")
+    cells = pd.read_csv(tmp_path / "r" / "curves.csv", dtype=str).to_numpy().ravel()
+    assert not [cell for cell in cells if str(cell)[0] in "=+@" or (str(cell)[0] == "-" and str(cell)[1:2].isalpha())]

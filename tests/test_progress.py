@@ -2,7 +2,17 @@
 
 import pytest
 
-from napari_shape_ensembles.progress import Progress, Stopped, as_part, leaver, over_blocks, report, reporting
+from napari_shape_ensembles.progress import (
+    Progress,
+    Stopped,
+    as_part,
+    duration,
+    leaver,
+    over_blocks,
+    report,
+    reporting,
+    timed,
+)
 
 
 def test_without_a_listener_nothing_happens():
@@ -59,3 +69,32 @@ def test_an_error_of_a_listener_ends_the_work_and_the_listening():
     with pytest.raises(KeyError, match="step"), reporting(refuse):
         report("step")
     report("nobody hears this")
+
+
+def test_the_time_that_is_left_is_told_once_the_first_block_is_done(monkeypatch):
+    clock = iter(range(0, 10_000, 50))
+    monkeypatch.setattr("napari_shape_ensembles.progress.monotonic", lambda: next(clock))
+    heard = []
+    with reporting(heard.append):
+        report("testing scale", 6, 7)
+        assert list(timed("abcd", 4)) == list("abcd")
+    assert [step.name for step in heard] == [
+        "testing scale", "testing scale, about 2 min left", "testing scale, about 2 min left",
+        "testing scale, about 50 s left",
+    ]  # fmt: skip
+    assert {(step.done, step.total) for step in heard} == {(6, 7)}
+
+
+def test_short_work_tells_nothing_of_the_time():
+    heard = []
+    with reporting(heard.append):
+        report("testing scale")
+        over_blocks(str, range(20))
+    assert [step.name for step in heard] == ["testing scale"]
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"), [(12, "12 s"), (89, "89 s"), (200, "3 min"), (7200, "2 h"), (432_000, "5 days")]
+)
+def test_times_are_said_in_words(seconds, words):
+    assert duration(seconds) == f"about {words}"

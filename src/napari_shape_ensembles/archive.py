@@ -16,9 +16,9 @@ import tokenize
 import zipfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from io import BytesIO
+from io import BufferedReader, BytesIO
 from pathlib import Path
-from typing import Any, BinaryIO, TypeVar
+from typing import IO, Any, BinaryIO, TypeVar
 
 import numpy as np
 from numpy.lib import format as npy
@@ -46,9 +46,8 @@ _BROKEN = (
     RecursionError,
     NotImplementedError,
     RuntimeError,  # an encrypted entry
-    SyntaxError,  # of the header of an array, as are the next two
+    SyntaxError,  # of the header of an array, as is the next
     tokenize.TokenError,
-    MemoryError,
 )
 
 
@@ -173,7 +172,7 @@ def read_archive(path: StrPath, kind: str, version: int, build: Callable[[Tree],
     OSError
         When there is no such file, or it cannot be read.
     """
-    with open(path, "rb") as file:
+    with opened(path) as file:
         size = os.fstat(file.fileno()).st_size
         try:
             with zipfile.ZipFile(file) as archive:
@@ -187,10 +186,31 @@ def read_archive(path: StrPath, kind: str, version: int, build: Callable[[Tree],
             if isinstance(error, OSError) and not about_content(error):
                 raise
             raise ValueError(f"{Path(path).name} is damaged, or no {kind} file ({error})") from error
+        except MemoryError as error:
+            raise ValueError(f"{Path(path).name}: {too_large(error)}") from error
+
+
+def opened(path: StrPath) -> BufferedReader:
+    """Open a file for reading; a pipe would be waited for without end.
+
+    Raises
+    ------
+    OSError
+        When there is no such file, it cannot be read, or it is none but a pipe or a device.
+    """
+    mode = os.stat(path).st_mode
+    if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
+        raise OSError(errno.EPERM, "this is a pipe or a device, no file", str(path))
+    return open(path, "rb")
 
 
 class ContentError(ValueError):
     """What is wrong with a file, in words that need no more context than its name."""
+
+
+def too_large(error: MemoryError) -> str:
+    """What to say where the memory did not suffice, which is no damage of the file."""
+    return f"reading it takes more memory than there is: close other programs, or split it ({error or 'no memory'})"
 
 
 def about_content(error: OSError) -> bool:
@@ -201,7 +221,7 @@ def about_content(error: OSError) -> bool:
 def is_archive(path: StrPath, kind: str) -> bool:
     """Whether a file looks like an archive of this kind; no more than its manifest is read."""
     try:
-        with open(path, "rb") as file, zipfile.ZipFile(file) as archive:
+        with opened(path) as file, zipfile.ZipFile(file) as archive:
             _refuse_bombs(archive, os.fstat(file.fileno()).st_size)
             return bool(json.loads(archive.read(MANIFEST))["format"] == kind)
     except (OSError, *_BROKEN):
@@ -256,11 +276,19 @@ def _insert_arrays(archive: zipfile.ZipFile, tree: Tree) -> None:
         branch[last] = array_of(archive.read(name), name)
 
 
+def npy_header(file: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
+    """Shape, whether in Fortran's order, and type of the array in a `.npy` file; no more than its header is read."""
+    major = npy.read_magic(file)[0]
+    try:
+        return npy.read_array_header_1_0(file) if major == 1 else npy.read_array_header_2_0(file)
+    except MemoryError as error:  # of Python's parser, over signs without end
+        raise ValueError("the header of an array is damaged") from error
+
+
 def array_of(content: bytes, name: str) -> NDArray[Any]:
     """The array in the bytes of a `.npy` file, after its header has been held against them."""
     file = BytesIO(content)
-    major = npy.read_magic(file)[0]
-    shape, fortran, dtype = npy.read_array_header_1_0(file) if major == 1 else npy.read_array_header_2_0(file)
+    shape, fortran, dtype = npy_header(file)
     if dtype.kind not in _KINDS:
         raise ContentError(f"{name} holds {dtype} values: numbers and text are all that is read")
     count = int(np.prod(shape, dtype=object)) if shape else 1

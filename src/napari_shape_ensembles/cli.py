@@ -5,8 +5,9 @@ Exit codes: 0 for every answer, 1 when the answer is one that `--fail-on` names,
 
 import inspect
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from copy import copy
 from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
@@ -27,8 +28,10 @@ from .console import (
     spoken_errors,
     with_options,
 )
+from .io.budget import MEMORY
+from .io.outputs import is_result, keep_list, refuse_overwriting
 from .io.settings_file import SettingsFile, load_settings
-from .io.sources import Reading, ensemble_of_file, files_of, labelled, named, traced
+from .io.sources import Reading, distinct_names, ensemble_of_file, files_of, labelled, named, traced
 from .outlines import Outlines, counted
 from .parameters import parameters_of
 from .studies import ranges
@@ -64,6 +67,11 @@ FailOn = Annotated[
     list[Answer] | None,
     typer.Option("--fail-on", help="Exit with 1 for this answer; may be given several times."),
 ]
+Force = Annotated[bool, typer.Option("--force", help="Write over files that no run wrote, and over inputs.")]
+Memory = Annotated[
+    float | None,
+    typer.Option("--memory", metavar="GIB", help=f"GiB that reading one file may take. Default: {MEMORY:g}."),
+]
 Dask = Annotated[str | None, typer.Option("--dask", help="Address of a Dask scheduler that does the work.")]
 Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")]
 Ranks = Annotated[str, typer.Option(help="Ranks: numbers and ranges, such as 5,10,20 or 2-20:2 or 5:150:5.")]
@@ -92,7 +100,9 @@ def command(*kinds: type[Any], without: Sequence[str] = ()) -> Callable[[Callabl
             if name not in without
         }
         own = inspect.signature(function).parameters
-        common = {"settings": (SettingsPath, None), "labels": (Labels, False)} if kinds else {}
+        common = (
+            {"settings": (SettingsPath, None), "labels": (Labels, False), "memory": (Memory, None)} if kinds else {}
+        )
         more = [
             inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind)
             for name, (kind, default) in ({**common, "debug": (Debug, False)}).items()
@@ -106,7 +116,7 @@ def command(*kinds: type[Any], without: Sequence[str] = ()) -> Callable[[Callabl
                     path = given.pop("settings")
                     file = load_settings(path) if path else SettingsFile()
                     file = SettingsFile(with_options(file.analysis, chosen), with_options(file.outlines, chosen))
-                    given["reading"] = Reading(file, given.pop("labels"))
+                    given["reading"] = Reading(file, given.pop("labels"), given.pop("memory"))
                 function(**given)
 
         taken = [item.replace(kind=item.KEYWORD_ONLY) for name, item in own.items() if name != "reading"]
@@ -129,15 +139,17 @@ def compare(
     reading: Reading,
     groups: Groups = False,
     fail_on: FailOn = None,
+    force: Force = False,
 ) -> None:
     """Compare the outlines of two images, or of two folders of images, and print the verdict."""
     from .comparison import compare as compare_ensembles
-    from .io.results import write_comparison
+    from .io.results import COMPARISON, write_comparison
 
+    _refuse_overwriting(out, COMPARISON, (a, b), force)
     samples = _samples((a, b), reading, groups)
     with progress_bar("comparing"):
         result = compare_ensembles(*samples, reading.settings.analysis)
-    say_written(write_comparison(out, result))
+    _say_written(write_comparison(out, result))
     say(result.summary())
     for warning in result.warnings:
         say_beside(f"note: {warning}")
@@ -152,6 +164,7 @@ def report(
     figures: Annotated[Path | None, typer.Option(help="Folder for all figures as SVG and PNG.")] = None,
     dpi: Annotated[int, typer.Option(min=1, help="Dots per inch of the PNG figures.")] = 300,
     proof: Annotated[bool, typer.Option("--proof", help="Also swap forms and scales, and compare again.")] = False,
+    force: Force = False,
 ) -> None:
     """Explain a saved comparison: what differs, by how much, with figures and sentences in one file."""
     from .comparison import Comparison
@@ -162,12 +175,13 @@ def report(
     report_kind(out)
     for folder in (out.parent, figures or out.parent):
         check_folder(folder)
+    _refuse_overwriting(out.parent, [out.name], (comparison,), force)
     result = Comparison.load(comparison)
     with progress_bar("explaining"):
         explanation = explain(result)
     out.parent.mkdir(parents=True, exist_ok=True)
     save_report(explanation, out, swaps=resynthesis(result) if proof else ())
-    say_written([out, *(save_figures(explanation, figures, dpi=dpi) if figures else [])])
+    _say_written([out, *(save_figures(explanation, figures, dpi=dpi) if figures else [])])
     for sentence in explanation.sentences():
         say(sentence)
 
@@ -190,17 +204,22 @@ def segment(
     *,
     reading: Reading,
     form: Annotated[str, typer.Option("--format", help="Of the curves: csv, parquet, geojson, zip or npz.")] = "csv",
+    force: Force = False,
 ) -> None:
     """Segment images: labels as TIFF, and their outlines as files of curves."""
-    from .io.segmented import write_segmented
+    from .io.segmented import segmented_files, write_segmented
 
-    paths = [path for place in images for path in files_of(place, groups=True)]
+    paths = [path for place in images for path in files_of(place, groups=True, labels=reading.labels, images=True)]
+    paths = list(dict.fromkeys(paths))
+    names = [name.replace("/", "-").replace("\\", "-") for name in distinct_names(paths)]
+    planned = [path for name in names for path in segmented_files(out, name, form)]
+    refuse_overwriting(planned, inputs=paths, force=force)
     with progress_bar("segmenting"):
         for index, path in enumerate(paths):
             with reading_file(path, index, len(paths)):
                 found = labelled(path, reading)
                 ensemble = traced(found, reading)
-            write_segmented(out, found, ensemble, form)
+            keep_list(write_segmented(out, found, ensemble, form, names[index]))
             say(f"{path.name}: {_counted(ensemble)}; {found.calibration}")
     say_beside(f"written to {out}")
 
@@ -212,18 +231,21 @@ def pairs(
     *,
     reading: Reading,
     dask: Dask = None,
+    force: Force = False,
 ) -> None:
     """Compare every image of a folder with every other."""
-    from .io.results import write_study
+    from .io.results import STUDY, write_study
     from .studies import all_pairs
     from .studies.figures import plot_pairs
 
     with _executor(dask) as executor:
-        ensembles = _ensembles(files_of(folder, groups=True), reading)
+        _refuse_overwriting(out, [f"pairs.{ending}" for ending in STUDY], (folder,), force)
+        paths = files_of(folder, groups=True, labels=reading.labels)
+        ensembles = _told_apart(paths, _ensembles(paths, reading))
         with progress_bar("all pairs"):
             table = all_pairs(ensembles, reading.settings.analysis, executor=executor)
         sizes = dict(zip(table.names, table.sizes, strict=True))
-        say_written(write_study(out, "pairs", table, plot_pairs, {"curves": sizes}))
+        _say_written(write_study(out, "pairs", table, plot_pairs, {"curves": sizes}))
         say(table.summary())
 
 
@@ -238,14 +260,16 @@ def landscape(
     reading: Reading,
     groups: Groups = False,
     dask: Dask = None,
+    force: Force = False,
 ) -> None:
     """Decision landscape: the answer at every rank and number of landmarks."""
-    from .io.results import write_study
+    from .io.results import STUDY, write_study
     from .studies import decision_landscape
     from .studies.figures import plot_landscape
 
     with _executor(dask) as executor:
         grid = _numbers_of("--ranks", ranks), _numbers_of("--landmarks", landmarks, least=8)
+        _refuse_overwriting(out, [f"landscape.{ending}" for ending in STUDY], (a, b), force)
         samples = _samples((a, b), reading, groups)
         with progress_bar("landscape"):
             found = decision_landscape(
@@ -256,7 +280,7 @@ def landscape(
                 executor=executor,
             )
         sizes = dict(zip("ab", found.sizes, strict=True))
-        say_written(write_study(out, "landscape", found, plot_landscape, {"curves": sizes}))
+        _say_written(write_study(out, "landscape", found, plot_landscape, {"curves": sizes}))
         say(found.summary())
 
 
@@ -272,9 +296,10 @@ def smoothing(
     reading: Reading,
     groups: Groups = False,
     dask: Dask = None,
+    force: Force = False,
 ) -> None:
     """Smoothing study: a decision landscape at every smoothing of the outlines, and the range to trust."""
-    from .io.results import write_study
+    from .io.results import STUDY, write_study
     from .studies import smoothing_study
     from .studies.figures import plot_study
 
@@ -282,6 +307,7 @@ def smoothing(
         grid = _numbers_of("--ranks", ranks), _numbers_of("--landmarks", landmarks, least=8)
         with named("--sigmas"):
             sweep = ranges.numbers(sigmas)
+        _refuse_overwriting(out, [f"smoothing.{ending}" for ending in STUDY], (a, b), force)
         masks, outlines = _masks((a, b), reading, groups)
         with progress_bar("smoothing study"):
             study = smoothing_study(
@@ -293,7 +319,7 @@ def smoothing(
                 outlines=outlines,
                 executor=executor,
             )
-        say_written(write_study(out, "smoothing", study, plot_study, {}))
+        _say_written(write_study(out, "smoothing", study, plot_study, {}))
         say(study.summary())
 
 
@@ -302,16 +328,31 @@ def _numbers_of(option: str, text: str, least: int = 1) -> list[int]:
         return ranges.whole_numbers(text, least=least)
 
 
+def _refuse_overwriting(out: Path, names: Iterable[str], inputs: Sequence[Path], force: bool) -> None:
+    """Refuse before the work what `refuse_overwriting` does; of folders the files in them are inputs."""
+    files = [file for place in inputs for file in (place.iterdir() if place.is_dir() else [place])]
+    files = [file for file in files if file in inputs or (file.is_file() and not is_result(file))]
+    refuse_overwriting([out / name for name in names], inputs=files, force=force)
+
+
+def _say_written(paths: Sequence[Path]) -> None:
+    """Say which files were written, and list them as such."""
+    keep_list(paths)
+    say_written(paths)
+
+
 def _samples(places: tuple[Path, Path], reading: Reading, groups: bool) -> tuple[Any, Any]:
-    """One ensemble per sample; that of a folder is called after it."""
+    """One ensemble per sample; that of a folder is called after it, and two of one name after their folders too."""
     from .outlines import Ensemble
 
-    found = [_ensembles(files_of(place, groups=groups), reading) for place in places]
+    files = [files_of(place, groups=groups, labels=reading.labels) for place in places]
+    a, b = (_ensembles(paths, reading) for paths in files)
     if not groups:
-        return found[0][0], found[1][0]
+        return tuple(_told_apart(files[0] + files[1], a + b))
     say_beside("note: curves of all images of a folder are pooled and count as independent")
-    one, other = (place.resolve().name if place.is_dir() else place.stem for place in places)
-    return Ensemble.pooled(found[0], name=one), Ensemble.pooled(found[1], name=other)
+    own = [place.resolve().name if place.is_dir() else place.stem for place in places]
+    one, other = distinct_names([place.resolve() for place in places], own)
+    return Ensemble.pooled(a, name=one), Ensemble.pooled(b, name=other)
 
 
 def _ensembles(paths: Sequence[Path], reading: Reading) -> list[Any]:
@@ -325,9 +366,20 @@ def _ensembles(paths: Sequence[Path], reading: Reading) -> list[Any]:
     return found
 
 
+def _told_apart(paths: Sequence[Path], ensembles: Sequence[Any]) -> list[Any]:
+    """The ensembles, those of one name called after their files or folders too."""
+    found = []
+    for name, ensemble in zip(distinct_names(paths, [item.name for item in ensembles]), ensembles, strict=True):
+        found.append(copy(ensemble))
+        found[-1].name = name
+    return found
+
+
 def _masks(places: tuple[Path, Path], reading: Reading, groups: bool) -> tuple[tuple[Any, Any], Any]:
     """Labels of the two samples, and how all of them are traced."""
-    found = [[labelled(path, reading) for path in files_of(place, groups=groups)] for place in places]
+    found = [
+        [labelled(path, reading) for path in files_of(place, groups=groups, labels=reading.labels)] for place in places
+    ]
     first = found[0][0]
     other = next((item for sample in found for item in sample if item.calibration != first.calibration), None)
     if other is not None:

@@ -16,7 +16,7 @@ from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_
 
 import numpy as np
 
-from .archive import ContentError, StrPath, write_bytes
+from .archive import ContentError, StrPath, opened, write_bytes
 
 Choices = TypeVar("Choices")
 Values = Mapping[str, Any]
@@ -29,6 +29,8 @@ _IN_FULL = {"px": "pixels", "px²": "pixels"}
 _HEADER = "# Settings of napari-shape-ensembles. What is left out has its default.\n\n"
 # Bytes: a settings file of hand-written lines is far below this.
 _LARGEST = 10**6
+# Dots in a line: names of very many parts take the parser time by the square of their number.
+_MOST_DOTS = 100
 
 
 @dataclass(frozen=True)
@@ -389,10 +391,12 @@ def read_tables(path: StrPath) -> dict[str, Any]:
     OSError
         When there is no such file, or it cannot be read.
     """
-    with open(path, "rb") as file:
+    with opened(path) as file:
         content = file.read(_LARGEST + 1)
     if len(content) > _LARGEST:
         raise ContentError(f"it is larger than {_LARGEST // 10**6} MB: this is no settings file")
+    if any(line.count(b".") > _MOST_DOTS for line in content.splitlines()):
+        raise ContentError(f"this is no TOML file of settings: a line of it has more than {_MOST_DOTS} dots")
     try:
         tables = tomllib.loads(content.decode())
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:

@@ -17,12 +17,17 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cache
 from threading import Lock, get_ident
+from time import monotonic
 from typing import Any, TypeVar
 
 from threadpoolctl import ThreadpoolController
 
 Block = TypeVar("Block")
 Result = TypeVar("Result")
+Item = TypeVar("Item")
+
+# Seconds: a rest that is longer is told, at most this often.
+_LONG, _EVERY = 10.0, 1.0
 
 
 @dataclass(frozen=True)
@@ -54,6 +59,7 @@ class Progress:
 Listener = Callable[[Progress], object]
 
 _listener: ContextVar[Listener | None] = ContextVar("listener", default=None)
+_last: ContextVar[Progress | None] = ContextVar("last", default=None)
 _stop_asked: ContextVar[Callable[[], bool] | None] = ContextVar("stop_asked", default=None)
 
 
@@ -128,9 +134,35 @@ def report(name: str, done: int = 0, total: int = 0, result: Any = None) -> None
         When the work is no longer wanted.
     """
     leaver()()
+    _last.set(Progress(name, done, total))
     listener = _listener.get()
     if listener is not None:
         listener(Progress(name, done, total, result))
+
+
+def timed(items: Iterable[Item], count: int) -> Iterator[Item]:
+    """Hand out the blocks of a step, or their results, and say how long the rest takes once that is long.
+
+    The last step is reported again with the time left in its name, as soon as the first of `count` blocks is done.
+    """
+    step, start = _last.get(), monotonic()
+    told = -_EVERY
+    for number, item in enumerate(items, start=1):
+        yield item
+        passed = monotonic() - start
+        left = passed / number * (count - number)
+        if step and left > _LONG and passed - told > _EVERY:
+            told = passed
+            report(f"{step.name}, {duration(left)} left", step.done, step.total)
+            _last.set(step)
+
+
+def duration(seconds: float) -> str:
+    """A time in words, to one digit or two: "about 40 s"."""
+    for size, unit in ((86400, "days"), (3600, "h"), (60, "min")):
+        if seconds >= 1.5 * size:
+            return f"about {seconds / size:.0f} {unit}"
+    return f"about {seconds:.0f} s"
 
 
 @contextmanager
@@ -206,17 +238,21 @@ def each_block(work: Callable[[Block], Result], blocks: Iterable[Block]) -> Iter
         if len(blocks) < 2:  # not worth a thread
             yield from map(step, blocks)
             return
-        waiting: deque[Future[Result]] = deque()
-        pool = ThreadPoolExecutor(processors())
-        try:
-            for block in blocks:
-                waiting.append(pool.submit(step, block))
-                if len(waiting) > 2 * processors():
-                    yield waiting.popleft().result()
-            while waiting:
+        yield from timed(_side_by_side(step, blocks), len(blocks))
+
+
+def _side_by_side(work: Callable[[Block], Result], blocks: list[Block]) -> Iterator[Result]:
+    waiting: deque[Future[Result]] = deque()
+    pool = ThreadPoolExecutor(processors())
+    try:
+        for block in blocks:
+            waiting.append(pool.submit(work, block))
+            if len(waiting) > 2 * processors():
                 yield waiting.popleft().result()
-        finally:
-            pool.shutdown(wait=True, cancel_futures=True)
+        while waiting:
+            yield waiting.popleft().result()
+    finally:
+        pool.shutdown(wait=True, cancel_futures=True)
 
 
 def leaver() -> Callable[[], None]:

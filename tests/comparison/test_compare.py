@@ -314,9 +314,9 @@ def test_shorthands_choose_registration_and_coordinates():
         ({"coordinates": "all"}, "coordinates is one of"),
         ({"interpolation": "cubic"}, "interpolation is one of"),
         ({"archetype": "best"}, "archetype is one of"),
-        ({"bandwidth": 0.0}, "bandwidth is a number above 0, or several of them, not 0"),
-        ({"bandwidth": ()}, "bandwidth is a number above 0, or several of them, not"),
-        ({"bandwidth": "wide"}, "bandwidth is a number above 0, or several of them, not 'wide'"),
+        ({"bandwidth": 0.0}, "bandwidth is a number above 0 and of at most 1000000, or several of them, not 0"),
+        ({"bandwidth": ()}, "bandwidth is a number above 0 and of at most 1000000, or several of them, not"),
+        ({"bandwidth": "wide"}, "bandwidth is a number above 0 and of at most 1000000, or several of them, not 'wide'"),
         ({"bandwidth": (1.0, 1.0)}, "names a multiple twice"),
         ({"null": "normal"}, "null is one of permutation, gamma, bound"),
         ({"approximate_above": 0}, "approximate_above is a whole number of at least 1"),
@@ -369,3 +369,56 @@ def test_distances_keep_ids_of_another_kind_as_they_are():
     b = Ensemble(blobs(7, 60, seed=2), ids=range(10, 17))
     ids = compare(a, b, Settings(landmarks=40, rank=4, permutations=19)).distances["id"].tolist()
     assert ids == [*a.ids.tolist(), *b.ids.tolist()]
+
+
+def test_lists_of_arrays_are_compared_as_they_are():
+    a, b = (list(blobs(12, 60, seed=seed)) for seed in (1, 2))
+    expected = compare(Ensemble(a), Ensemble(b), Settings(**QUICK))
+    for one, other in ((a, b), (np.array(a), [curve.tolist() for curve in b]), (iter(a), tuple(b))):
+        result = compare(one, other, Settings(**QUICK))
+        assert result.a.unit == "pixel"
+        np.testing.assert_array_equal(result.t, expected.t)
+
+
+@pytest.mark.parametrize(
+    ("sample", "said"),
+    [
+        ("cells.csv", "a sample is an ensemble, or a list of them or of .* arrays, not str"),
+        (5, "a sample is an ensemble, or a list of them"),
+        ([Ensemble(list(blobs(3))), blobs(1)[0]], "mixes ensembles and arrays"),
+        (blobs(1)[0], r"curve 0 has shape \(2,\): curves are a sequence of \(m, 2\) arrays"),
+        ([], "a sample needs at least one image"),
+    ],
+    ids=["path", "number", "mixture", "one curve", "nothing"],
+)
+def test_what_is_no_sample_is_refused_in_words(sample, said):
+    with pytest.raises(ValueError, match=said):
+        compare(sample, list(blobs(3)))
+
+
+def test_a_result_cannot_be_changed_by_accident():
+    result = compare(*pair(12), Settings(**QUICK))
+    table = result.distances
+    table.loc[:, "product"] = 0.0
+    assert result.distances["product"].min() > 0
+    space, test = result.space, result.undulation
+    for values in (result.t, result.l, test.null, test.parts["raw"].null, space.basis, space.undulation_mean):
+        with pytest.raises(ValueError, match="read-only"):
+            values[...] = 0
+
+
+@pytest.mark.parametrize("name", ["register", "normalize", "reflections"])
+@pytest.mark.parametrize("word", ["no", "yes", 0, None])
+def test_a_word_is_no_switch(name, word):
+    if word is None and name != "reflections":
+        assert Settings(**{name: None}) == Settings()
+        return
+    with pytest.raises(ValueError, match=f"{name} is true or false, not {word!r}"):
+        Settings(**{name: word})
+
+
+@pytest.mark.parametrize("factor", [1e-100, 1e100])
+def test_outlines_far_beyond_any_size_are_refused_in_their_own_words(factor):
+    curves = [curve * factor for curve in blobs(5, 40)]
+    with pytest.raises(ValueError, match=r"5 (vertices beyond 1e\+30|shorter than 1e-30)"):
+        compare(curves, curves)

@@ -172,3 +172,44 @@ def test_inks_and_transparent_greys_become_colours(tmp_path, mode, name, channel
     assert pixels.shape == (30, 40, channels)
     assert np.abs(pixels[..., :3].astype(float) - colours).mean() < 5  # the JPEG loses some
     assert (pixels[..., 3:] == 255).all()
+
+
+@pytest.mark.parametrize("dots", [72, 96, 150, 300, 600, 1200])
+@pytest.mark.parametrize(("unit", "inch"), [("inch", 1), ("cm", 2.54)])
+def test_the_print_resolution_that_imagej_repeats_is_no_calibration(tmp_path, dots, unit, inch):
+    options = {"imagej": True, "metadata": {"unit": unit, "axes": "YX"}}
+    tifffile.imwrite(tmp_path / "x.tif", IMAGE, resolution=(dots / inch, dots / inch), **options)
+    assert read_calibration(tmp_path / "x.tif") == Calibration()
+
+
+@pytest.mark.parametrize(("unit", "resolution"), [("inch", 87.34), ("cm", 50), ("mm", 300)])
+def test_the_scale_of_a_ruler_is_one(tmp_path, unit, resolution):
+    options = {"imagej": True, "metadata": {"unit": unit, "axes": "YX"}}
+    tifffile.imwrite(tmp_path / "x.tif", IMAGE, resolution=(resolution, resolution), **options)
+    assert read_calibration(tmp_path / "x.tif").scale == pytest.approx((1 / resolution,) * 2)
+
+
+@pytest.mark.parametrize("unit", ["px", "pix", "pixel", "pixels"])
+def test_pixels_of_an_image_are_no_length(tmp_path, unit):
+    metadata = {"axes": "YX", "PhysicalSizeY": 2, "PhysicalSizeX": 2}
+    tifffile.imwrite(tmp_path / "x.ome.tif", IMAGE, metadata=metadata)
+    stated = tifffile.tiffcomment(tmp_path / "x.ome.tif").replace(
+        'PhysicalSizeX="2"', f'PhysicalSizeX="2" PhysicalSizeXUnit="{unit}" PhysicalSizeYUnit="{unit}"'
+    )
+    tifffile.imwrite(tmp_path / "x.ome.tif", IMAGE, description=stated.encode(), metadata=None)
+    assert read_calibration(tmp_path / "x.ome.tif") == Calibration()
+    assert Calibration((2, 2), unit).unit == "pixel"
+
+
+@pytest.mark.parametrize("size", ["-1", "NaN", "inf"])
+def test_a_size_that_is_none_is_refused_in_words_unless_another_is_given(tmp_path, size):
+    path = tmp_path / "x.ome.tif"
+    tifffile.imwrite(path, IMAGE, metadata={"axes": "YX", "PhysicalSizeY": 3.0, "PhysicalSizeX": 3.0})
+    stated = tifffile.tiffcomment(path).replace('"3.0"', f'"{size}"')
+    assert size in stated
+    tifffile.imwrite(path, IMAGE, description=stated.encode(), metadata=None)
+    number = float(size)
+    with pytest.raises(ValueError, match=rf"states pixels of {number:g} × {number:g} µm.*give the pixel size"):
+        read_image(path)
+    given = Calibration((0.5, 0.5), "µm", "as given")
+    assert read_image(path, given).calibration == given

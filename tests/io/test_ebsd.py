@@ -256,7 +256,7 @@ def test_bad_maps_are_refused_by_name(tmp_path):
 def test_a_claim_of_a_hundred_gigabytes_is_refused_unread(tmp_path):
     with h5py.File(tmp_path / "x.h5", "w") as file:
         file.create_dataset("huge", shape=(10**11,), dtype="u1", chunks=True)
-    with pytest.raises(ValueError, match=r"x\.h5: claims 100000000000 bytes"):
+    with pytest.raises(ValueError, match=r"x\.h5: would take .* GiB of memory"):
         read_ebsd(tmp_path / "x.h5")
 
 

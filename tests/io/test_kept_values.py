@@ -58,7 +58,9 @@ def test_values_come_back_in_every_format(tmp_path, ending, values, expected):
 
 
 @pytest.mark.parametrize("ending", WRITTEN)
-@pytest.mark.parametrize("name", ["a:b", "two\nlines", " blanks ", '"', "shape-type", "axis-2", "x", "label", "name"])
+@pytest.mark.parametrize(
+    "name", ["a:b", "two\nlines", " blanks ", '"', "shape-type", "axis-2", "x", "label", "name", "=a"]
+)
 def test_features_keep_their_names(tmp_path, ending, name):
     table = CurveTable(curves(), pd.DataFrame({name: [1, 2, 3, 4]}))
     features = again(tmp_path, ending, table).features
@@ -149,3 +151,14 @@ def test_a_scale_of_tps_that_is_none_is_refused(tmp_path, scale):
     (tmp_path / "x.tps").write_text(f"LM=0\nPOINTS=3\n1 1\n2 2\n3 1\nSCALE={scale}\n")
     with pytest.raises(ValueError, match=rf"x\.tps: SCALE={scale}: a scale is a number above 0"):
         read_curves(tmp_path / "x.tps")
+
+
+@pytest.mark.parametrize("word", ["=1+1", "+cmd", "-x", "@y", "\tz"])
+def test_no_word_in_a_csv_file_is_a_formula(tmp_path, word):
+    table = CurveTable(curves(ids=[word, "b", "c", "d"]), pd.DataFrame({word: [word] * 4}))
+    write_curves(tmp_path / "x.csv", table)
+    cells = pd.read_csv(tmp_path / "x.csv", skiprows=1, dtype=str, keep_default_na=False)
+    assert not [cell for cell in (*cells.columns, *cells.to_numpy().ravel()) if cell.startswith(word)]
+    found = read_curves(tmp_path / "x.csv")
+    assert found.ensemble.ids.tolist() == [word, "b", "c", "d"]
+    assert found.features.to_dict("list") == {word: [word] * 4}

@@ -238,3 +238,23 @@ def test_the_level_is_held_over_descriptions_and_widths():
         rejections += joint.rejected
     low, high = binom.ppf([0.0005, 0.9995], 300, 0.1)
     assert low <= rejections <= high
+
+
+@pytest.mark.parametrize("permutations", [True, 5.5, "100", 0])
+def test_permutations_are_a_whole_number(permutations):
+    with pytest.raises(ValueError, match=f"permutations is a whole number of at least 1, not {permutations!r}"):
+        mmd_test(np.zeros((3, 1)), np.ones((3, 1)), permutations=permutations)
+
+
+def test_masked_points_are_not_used_as_if_they_were_valid():
+    points = np.random.default_rng(0).normal(size=(20, 2))
+    with pytest.raises(ValueError, match=r"values of the points are masked: fill them in"):
+        mmd_test(np.ma.masked_greater(points, 1), points)
+
+
+@pytest.mark.parametrize("width", [1e300, 1e-300])
+@pytest.mark.parametrize("kind", ["factor", "bandwidth"])
+def test_a_width_at_which_all_points_are_alike_is_refused(kind, width):
+    points = np.random.default_rng(0).normal(size=(20, 2))
+    with pytest.raises(ValueError, match="tells no points apart"):
+        mmd_test(points, points + 1, **{kind: width})

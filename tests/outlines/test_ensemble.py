@@ -1,5 +1,7 @@
 """An ensemble: what is kept, what is left out and counted, and its measures."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -24,8 +26,9 @@ def test_a_repeated_last_vertex_and_repeated_neighbours_are_dropped():
     [
         (np.array([[0, 0], [1, np.nan], [1, 1]]), "NaN or infinite vertices"),
         (np.array([[0, 0], [1, np.inf], [1, 1]]), "NaN or infinite vertices"),
-        (np.array([[0, 0], [1e308, 0], [1e308, -1e308]]), "NaN or infinite vertices"),
-        (np.array([[0, 0], [1e-40, 0], [1e-40, 1e-40]]), "zero area"),
+        (np.ma.masked_greater(SQUARE, 1), "NaN or infinite vertices"),
+        (np.array([[0, 0], [1e308, 0], [1e308, -1e308]]), "vertices beyond 1e+30"),
+        (np.array([[0, 0], [1e-40, 0], [1e-40, 1e-40]]), "shorter than 1e-30"),
         (np.zeros((0, 2)), "fewer than 3 distinct vertices"),
         (np.array([[1.0, 2]] * 9), "fewer than 3 distinct vertices"),
         (np.array([[0, 0], [1, 1], [0, 0]]), "fewer than 3 distinct vertices"),
@@ -146,3 +149,39 @@ def test_the_size_of_a_pixel_stays_with_the_curves():
 def test_a_pixel_has_a_height_and_a_width(size):
     with pytest.raises(ValueError, match="pixel_size is the height and width of a pixel"):
         Ensemble([np.array([[0.0, 0], [0, 2], [2, 2]])], pixel_size=size)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"name": None}, "the name of an ensemble is a text, not None"),
+        ({"name": 5}, "the name of an ensemble is a text, not 5"),
+        ({"name": Path("a.tif")}, r"the name of an ensemble is a text, not .*a\.tif"),
+        ({"name": "a\ud800"}, "cannot be written down"),
+        ({"unit": "µm\ud800"}, "cannot be written down"),
+        ({"ids": ["a\ud800"]}, "ids holds letters that cannot be written down"),
+        ({"ids": [b"a"]}, "ids are numbers or texts"),
+        ({"ids": [None]}, "ids are numbers or texts"),
+        ({"ids": [True]}, "ids are numbers or texts"),
+        ({"ids": [2**70]}, "ids are numbers or texts"),
+        ({"ids": [np.nan]}, "ids are finite"),
+        ({"images": ["a\ud800"]}, "cannot be written down"),
+        ({"dropped": {5: 1}}, "a reason in dropped is a text"),
+        ({"dropped": {"a\ud800": 1}}, "cannot be written down"),
+    ],
+    ids=str,
+)
+def test_what_no_file_could_hold_is_refused_before_the_work(options, said):
+    with pytest.raises(ValueError, match=said):
+        Ensemble([SQUARE], **options)
+
+
+@pytest.mark.parametrize("unit", ["px", "pix", "pixel", "pixels", "Pixel", " px "])
+def test_every_word_for_pixels_is_pixels_and_no_ninety_sixth_of_an_inch(unit):
+    ensemble = Ensemble([SQUARE], unit=unit)
+    assert ensemble.unit == "pixel"
+    assert ensemble.to("px") is ensemble
+    with pytest.raises(ValueError, match="cannot be compared"):
+        ensemble.to("µm")
+    with pytest.raises(ValueError, match="cannot be compared"):
+        Ensemble([SQUARE], unit="µm").to(unit)

@@ -1,5 +1,8 @@
 """Outlines from labels: geometry, borders, pieces, and a full account of what was left out."""
 
+import time
+from functools import partial
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -8,7 +11,8 @@ from hypothesis.extra.numpy import arrays
 from scipy import ndimage
 from skimage.io import imread
 
-from napari_shape_ensembles import extract_curves
+from napari_shape_ensembles import Tiling, extract_curves, level_curves, segment, segment_stack, trace_mask
+from napari_shape_ensembles.outlines.extract import highest_level
 
 
 def disc(radius, shape=(100, 100), centre=(50, 50), label=1):
@@ -209,3 +213,50 @@ def test_all_grains_of_the_paper_are_found(shared_data):
 def test_smoothing_wider_than_any_object_is_refused_before_memory_is_asked_for(options):
     with pytest.raises(ValueError, match="1000 are the most"):
         extract_curves(np.pad(np.ones((9, 9), int), 3), **options)
+
+
+@pytest.mark.parametrize("switch", ["border", "holes"])
+def test_a_word_is_no_switch(switch):
+    labels = np.pad(np.ones((10, 10), int), 5)
+    calls = (extract_curves, trace_mask, lambda image, **options: Tiling.of(image).ensemble(**options))
+    for call in calls:
+        with pytest.raises(ValueError, match="is true or false, not 'no'"):
+            call(labels, **{switch: "no"})
+
+
+def test_masked_pixels_are_not_used_as_if_they_were_valid():
+    plane = np.ma.masked_greater(np.pad(np.eye(12) + np.eye(12)[::-1], 5), 1.5)
+    plane[8, 8] = np.ma.masked
+    for call in (segment, extract_curves, trace_mask, Tiling.of, partial(level_curves, value=0.5)):
+        with pytest.raises(ValueError, match=r"1 values of the \w+ are masked: fill them in"):
+            call(plane)
+    with pytest.raises(ValueError, match="plane 1: 1 values of the image are masked"):
+        list(segment_stack([plane.filled(0), plane]))
+
+
+def test_a_filter_far_wider_than_the_objects_ends_at_once_and_says_that_they_vanished():
+    labels = np.zeros((300, 300), int)
+    for number, (row, column) in enumerate(np.ndindex(6, 6), start=1):
+        labels[row * 48 + 5 : row * 48 + 30, column * 48 + 5 : column * 48 + 30] = number
+    start = time.process_time()
+    ensemble = extract_curves(labels, smoothing=900)
+    assert time.process_time() - start < 2
+    assert ensemble.dropped == {"vanished under smoothing": 36}
+
+
+@given(
+    shape=st.tuples(st.integers(1, 30), st.integers(1, 30)),
+    smoothing=st.just(0.0) | st.floats(0.01, 40),
+    unit=st.sampled_from(["pixel", "window"]),
+)
+def test_the_highest_level_is_that_of_a_full_box(shape, smoothing, unit):
+    reach = int(smoothing / 2) if unit == "window" else int(np.ceil(4 * smoothing))
+    full = np.pad(np.ones(shape), reach + 1)
+    if reach:
+        full = ndimage.gaussian_filter(full, smoothing, radius=reach)
+    assert highest_level(shape, (smoothing,) * 2, (reach,) * 2) == pytest.approx(full.max(), abs=1e-12)
+
+
+def test_smoothing_wider_than_the_mask_is_refused_by_its_size():
+    with pytest.raises(ValueError, match=r"smoothing by 900 pixels is wider than the mask \(300 × 200\)"):
+        trace_mask(np.ones((300, 200), bool), smoothing=900, border=True)

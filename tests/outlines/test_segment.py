@@ -156,3 +156,10 @@ def test_a_threshold_of_a_colour_image_is_in_its_own_values():
     assert expected.max() == 2
     for kind in (np.uint8, np.int64, np.float32):
         np.testing.assert_array_equal(segment(colour.astype(kind), method="manual", threshold=128.5), expected)
+
+
+@pytest.mark.parametrize("name", ["smoothing", "background", "opening", "closing"])
+def test_a_filter_wider_than_the_image_is_refused_by_its_size(name):
+    image = np.random.default_rng(0).normal(size=(300, 200))
+    with pytest.raises(ValueError, match=rf"{name} of 5000 pixels is wider than the image \(300 × 200\)"):
+        segment(image, **{name: 5000.0})

@@ -7,6 +7,7 @@ from .compare import (
     compare,
     levels,
     read_view,
+    sample_of,
     software_versions,
     undulation_descriptions,
 )
@@ -40,6 +41,7 @@ __all__ = [
     "levels",
     "read_view",
     "row",
+    "sample_of",
     "software_versions",
     "too_few",
     "undulation_descriptions",

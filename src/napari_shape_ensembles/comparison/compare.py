@@ -1,16 +1,17 @@
 """The comparison of two ensembles: registration, learning, two tests and one row of the truth table."""
 
 import platform
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from ..archive import StrPath, Tree, read_archive, write_archive
+from ..checks import seal
 from ..mmd import MMDTest, combined_mmd_test, gretton_test
 from ..outlines import Ensemble, counted, in_unit
 from ..parameters import from_tree
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 Real = NDArray[np.float64]
-Images = Ensemble | Sequence[Ensemble]
+Images = Ensemble | Sequence[Ensemble] | Sequence[ArrayLike]
 
 #: What a saved comparison is called, and the newest version of its layout (docs/files.md).
 FORMAT, LAYOUT = "shape-ensembles comparison", 1
@@ -96,6 +97,9 @@ class Comparison:
     row_depends_on_archetype: bool = False
     versions: Mapping[str, str] = field(default_factory=lambda: software_versions())
 
+    def __post_init__(self) -> None:
+        seal(self)
+
     @property
     def case(self) -> str:
         """Row of the truth table, undulation ∧ scale with 1 = no difference detected; or "inconclusive"."""
@@ -122,13 +126,17 @@ class Comparison:
         """The same norm of the two thresholds."""
         return float(np.hypot(self.undulation.threshold, self.scale.threshold))
 
-    @cached_property
+    @property
     def distances(self) -> "pd.DataFrame":
         """Distance of every curve from the mean shape: one row per curve, a's first.
 
         Columns: source ("A" or "B"), id, then product ‖(t, ℓ)‖, undulation ‖t‖ and scale ‖ℓ‖, and each over
         its largest (`..._normalised`, 0 to 1).
         """
+        return self._distances.copy()
+
+    @cached_property
+    def _distances(self) -> "pd.DataFrame":
         import pandas as pd  # heavy, and not needed for the answer
 
         sizes = {
@@ -297,8 +305,9 @@ def compare(
 
     Parameters
     ----------
-    a, b : Ensemble, or a sequence of them
-        The two samples of curves; several images of one sample are pooled (`Ensemble.pooled`).
+    a, b : Ensemble, or a sequence of them or of (m, 2) arrays
+        The two samples of curves; several images of one sample are pooled (`Ensemble.pooled`). Arrays are the closed
+        curves of one image, in pixels.
     settings : Settings
     progress : callable, optional
         Called with the `Progress` of each step before it starts; an exception that it raises ends the work.
@@ -347,9 +356,28 @@ def compare(
 
 def comparable(a: Images, b: Images) -> tuple[Ensemble, Ensemble]:
     """Pool the images of each side; return b in a's unit; refuse ensembles without curves."""
-    a, b = (side if isinstance(side, Ensemble) else Ensemble.pooled(side) for side in (a, b))
+    a, b = sample_of(a), sample_of(b)
     require_curves((a, b))
     return a, in_unit(b, a.unit)
+
+
+def sample_of(side: Images) -> Ensemble:
+    """One sample: an ensemble as it is, several images pooled, and arrays of vertices as the curves of one image.
+
+    Raises
+    ------
+    ValueError
+        For anything else, or a mixture of these.
+    """
+    if isinstance(side, Ensemble):
+        return side
+    if isinstance(side, str | bytes) or not isinstance(side, Iterable):
+        raise ValueError(f"a sample is an ensemble, or a list of them or of (m, 2) arrays, not {type(side).__name__}")
+    parts: list[Any] = list(side)
+    images = [part for part in parts if isinstance(part, Ensemble)]
+    if images and len(images) < len(parts):
+        raise ValueError("a sample mixes ensembles and arrays: put the arrays into an Ensemble, which has a unit")
+    return Ensemble.pooled(images) if images or not parts else Ensemble(parts)
 
 
 def require_curves(ensembles: Sequence[Ensemble]) -> None:

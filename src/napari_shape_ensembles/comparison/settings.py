@@ -4,6 +4,7 @@ from dataclasses import InitVar, dataclass
 from typing import Any, Literal
 
 from .. import parameters
+from ..checks import switch
 from ..mmd import PERMUTATIONS, SIGNIFICANCE
 from ..parameters import documented, parameter
 from ..shapes import Interpolation, Measure
@@ -118,6 +119,7 @@ class Settings:
         "Width s of the tests' kernel exp(-d²/(2s²)) as a multiple of the median distance d. Several are tested on the "
         "same permutations and combined by the smallest p-value.",
         above=0,
+        most=1e6,
         step=0.1,
         decimals=2,
         group=_ADVANCED,
@@ -142,10 +144,10 @@ class Settings:
     normalize: InitVar[bool | None] = None
 
     def __post_init__(self, register: bool | None, normalize: bool | None) -> None:
-        if register is False:
+        if register is not None and not switch(register, "register"):
             object.__setattr__(self, "registration", "none")
         if normalize is not None:
-            object.__setattr__(self, "coordinates", "normalized" if normalize else "raw")
+            object.__setattr__(self, "coordinates", "normalized" if switch(normalize, "normalize") else "raw")
         parameters.check(self)
         if isinstance(self.bandwidth, tuple) and len(set(self.bandwidth)) < len(self.bandwidth):
             raise ValueError(f"bandwidth names a multiple twice: {self.bandwidth!r}")

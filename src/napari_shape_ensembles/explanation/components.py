@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from ..checks import seal
 from ..mmd import PERMUTATIONS, SIGNIFICANCE, median_distance
 from ..mmd.contrasts import bootstrap_counts, difference_of_means, percentile_ends, spread_interval, spread_ratio
 from ..mmd.family import FamilyTests, family_tests
@@ -60,6 +61,9 @@ class Components:
     ratio_interval: Real
     spread: Real
     spread_interval: Real
+
+    def __post_init__(self) -> None:
+        seal(self)
 
     def differing(self, significance: float = SIGNIFICANCE) -> tuple[str, ...]:
         """Names of the components that differ, family-wise."""

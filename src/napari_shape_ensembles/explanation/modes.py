@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from ..checks import seal
 from ..mmd import PERMUTATIONS
 from ..mmd.contrasts import spread_ratio, standardised_difference
 from ..mmd.family import FamilyTests, family_tests
@@ -56,6 +57,9 @@ class Modes:
     property_difference: Real
     sizes: tuple[int, int]
     bands: NDArray[np.intp]
+
+    def __post_init__(self) -> None:
+        seal(self)
 
     def __len__(self) -> int:
         return len(self.variance)

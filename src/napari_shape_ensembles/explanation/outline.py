@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from ..checks import seal
 from ..mmd import PERMUTATIONS, SIGNIFICANCE
 from ..mmd.family import label_weights
 from ..progress import one_library_thread
@@ -44,6 +45,9 @@ class OutlineDifference:
     spread_b: Real
     effect_threshold: float
     spread_threshold: float
+
+    def __post_init__(self) -> None:
+        seal(self)
 
     @property
     def shifted(self) -> NDArray[np.bool_]:

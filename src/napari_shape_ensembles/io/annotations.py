@@ -7,7 +7,7 @@ import numpy as np
 
 from ..archive import ContentError, StrPath
 from .content import json_of
-from .curve_table import CENTRE, Found, largest_ring, positions
+from .curve_table import CENTRE, Found, columns_of, largest_ring, positions
 from .geojson import geojson_found, is_geojson
 
 _NOT_POLYGON = "not a polygon"
@@ -95,5 +95,5 @@ def _via(images: list[Mapping[str, Any]]) -> Found:
             row[str(name)] = ", ".join(map(str, value)) if isinstance(value, dict | list) else str(value)
         rows.append(row)
     found.ids = list(range(1, len(rows) + 1))
-    found.features = {key: [row.get(key, "") for row in rows] for key in dict.fromkeys(k for r in rows for k in r)}
+    found.features = columns_of(rows, "")
     return found

@@ -8,8 +8,9 @@ from math import isfinite
 from pathlib import Path
 from typing import Any
 
-from ..archive import ContentError, StrPath
+from ..archive import ContentError, StrPath, opened
 from ..outlines import conversion_factor
+from ..outlines.units import unit_name
 from .content import errors_named
 
 Stated = tuple[float, float, str]
@@ -28,7 +29,10 @@ _SPELLINGS = {
     "å": "angstrom",
     "inches": "inch",
 }
-_NO_UNIT = ("", "pixel", "pixels", "px", "reference frame")
+_NO_UNIT = ("", "pixel", "reference frame")
+# ImageJ takes the resolution for printing for a size in inches or centimetres: screens and printers have these.
+_INCH = {"inch": 1.0, "cm": 2.54}
+_DOTS_PER_INCH = (72, 96, 100, 120, 144, 150, 180, 200, 220, 240, 250, 300, 350, 360, 400, 600, 720, 800, 1200, 2400)
 
 
 @dataclass(frozen=True)
@@ -60,6 +64,7 @@ class Calibration:
             raise ValueError(f"a pixel has a height and a width above 0, not {self.scale!r}")
         if not _SMALLEST < min(self.scale) <= max(self.scale) < 1 / _SMALLEST:
             raise ValueError(f"no pixel measures {self.scale[0]:g} × {self.scale[1]:g} {self.unit}: give its size")
+        object.__setattr__(self, "unit", unit_name(self.unit))
         if self.unit != "pixel":
             conversion_factor(self.unit, "m")
 
@@ -73,7 +78,8 @@ def read_calibration(path: StrPath) -> Calibration:
     """Read the size of a pixel from the file of an image.
 
     Known are OME-TIFF, ImageJ's TIFF, and the tags of FEI/Thermo Fisher, Zeiss and Tescan. The resolution for printing
-    that any TIFF may state is left alone: it is rarely that of the object.
+    that any TIFF may state is left alone: it is rarely that of the object. ImageJ repeats it as a size in inches or
+    centimetres.
 
     Parameters
     ----------
@@ -82,12 +88,12 @@ def read_calibration(path: StrPath) -> Calibration:
     Returns
     -------
     Calibration
-        In pixels where the file states nothing, or a size of 0.
+        In pixels where the file states nothing, a size of 0, or one for printing.
 
     Raises
     ------
     ValueError
-        For a damaged file, or a unit that is no length, with the remedy.
+        For a damaged file, a size below 0, NaN or infinite, or a unit that is no length, with the remedy.
     OSError
         When there is no such file, or it cannot be read.
 
@@ -102,16 +108,23 @@ def read_calibration(path: StrPath) -> Calibration:
     """
     if Path(path).suffix.lower() not in (".tif", ".tiff"):
         return Calibration()
+    with opened(path):
+        pass  # an error of the system before any of a library
     import tifffile  # only for the formats it knows
 
     with errors_named(path, "TIFF"), tifffile.TiffFile(path) as tiff:
         for source, read in _SOURCES.items():
             found = read(tiff)
             # Uncalibrated microscopes write a size of 0, and programs the unit "pixel".
-            if found is None or found[2].strip().lower() in _NO_UNIT:
+            if found is None or unit_name(found[2]).lower() in _NO_UNIT or 0 in found[:2]:
                 continue
-            if isfinite(found[0]) and isfinite(found[1]) and min(found[:2]) > 0:
-                return Calibration((float(found[0]), float(found[1])), _unit(found[2]), source)
+            rows, columns, unit = found
+            if not (isfinite(rows) and isfinite(columns) and min(rows, columns) > 0):
+                raise ContentError(
+                    f"states pixels of {rows:g} × {columns:g} {unit[:40]}, which is no size: give the pixel size and "
+                    "its unit yourself"
+                )
+            return Calibration((float(rows), float(columns)), _unit(unit), source)
     return Calibration()
 
 
@@ -151,7 +164,16 @@ def _imagej(tiff: Any) -> Stated | None:
         return None
     # Resolutions are fractions: pixels per unit.
     (rows, height), (columns, width) = (tags[name].value for name in ("YResolution", "XResolution"))
-    return height / rows if rows else 0.0, width / columns if columns else 0.0, unit
+    sizes = (height / rows if rows else 0.0, width / columns if columns else 0.0)
+    return None if _is_for_printing(sizes, unit) else (*sizes, unit)
+
+
+def _is_for_printing(sizes: tuple[float, float], unit: str) -> bool:
+    """Whether a size is the resolution that every TIFF may state for its print."""
+    inch = _INCH.get(_SPELLINGS.get(unit.strip().lower(), unit.strip().lower()))
+    if inch is None or sizes[0] != sizes[1] or not sizes[0]:
+        return False
+    return any(abs(inch / sizes[0] - dots) < 1e-4 * dots for dots in _DOTS_PER_INCH)
 
 
 def _fei(tiff: Any) -> Stated | None:

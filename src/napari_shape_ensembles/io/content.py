@@ -1,19 +1,21 @@
 """Bytes of foreign files, taken in with care: bounded, and with every error named after its file."""
 
 import json
+import os
 import struct
 import tokenize
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from ..archive import ContentError, StrPath, about_content
+from ..archive import ContentError, StrPath, about_content, opened, too_large
+from .budget import take
 
-#: Bytes that a file may hold, packed or unpacked.
-MOST_BYTES = 2**30
+# Bytes that JSON becomes in memory, by the signs it is made of: lists, mappings, entries of both, and names.
+_JSON_BYTES = {b"[": 72, b"{": 240, b",": 40, b":": 120}
 # What libraries raise over bytes that are not what they should be.
 _BROKEN = (
     ValueError,
@@ -24,7 +26,6 @@ _BROKEN = (
     EOFError,
     OverflowError,
     RecursionError,
-    MemoryError,
     NotImplementedError,
     RuntimeError,
     ArithmeticError,
@@ -51,30 +52,32 @@ def errors_named(path: StrPath, kind: str) -> Iterator[None]:
     except _BROKEN as error:
         what = f"{type(error).__name__}: {error}" if not isinstance(error, ValueError) else str(error)
         raise ContentError(f"{name} is damaged, or no {kind} ({what[:300]})") from error
+    except MemoryError as error:
+        raise ContentError(f"{name}: {too_large(error)}") from error
 
 
 def content_of(path: StrPath) -> bytes:
-    """Return all bytes of a file of bearable size."""
-    with open(path, "rb") as file:
-        content = file.read(MOST_BYTES + 1)
-    if len(content) > MOST_BYTES:
-        raise ContentError(f"larger than {MOST_BYTES // 2**20} MiB: split it")
-    return content
+    """Return all bytes of a file, as far as the budget allows."""
+    with opened(path) as file:
+        size = os.fstat(file.fileno()).st_size
+        take(size)
+        return file.read(size)
 
 
 def json_of(path: StrPath) -> Any:
     """Return the value in a JSON file."""
-    return json.loads(content_of(path).decode("utf-8-sig"))
+    content = content_of(path)
+    take(2 * len(content) + sum(content.count(sign) * size for sign, size in _JSON_BYTES.items()))
+    return json.loads(content.decode("utf-8-sig"))
 
 
-def unpacked(archive: zipfile.ZipFile, suffix: str) -> Iterator[tuple[str, bytes]]:
-    """Names and bytes of the entries of a zip that end in `suffix`; the names are never used as paths.
+def unpacked(archive: zipfile.ZipFile, wanted: Container[str]) -> Iterator[tuple[str, bytes]]:
+    """Names and bytes of the wanted entries of a zip; the names are never used as paths.
 
-    What unpacks to more than bearable is refused before it is unpacked.
+    What unpacks to more than the budget allows is refused before it is unpacked.
     """
-    entries = [entry for entry in archive.infolist() if entry.filename.lower().endswith(suffix)]
-    if sum(entry.file_size for entry in entries) > MOST_BYTES:
-        raise ContentError(f"unpacks to more than {MOST_BYTES // 2**20} MiB")
+    entries = [entry for entry in archive.infolist() if entry.filename in wanted]
+    take(sum(entry.file_size for entry in entries))
     for entry in entries:
         with archive.open(entry) as file:
             content = file.read(entry.file_size + 1)

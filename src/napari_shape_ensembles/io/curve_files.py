@@ -8,6 +8,7 @@ from types import MappingProxyType
 from ..archive import ContentError, StrPath, write_bytes
 from ..outlines import Ensemble
 from .annotations import read_json
+from .budget import budget
 from .content import errors_named
 from .curve_table import CurveTable, Found, assembled, plain, with_features
 from .geojson import geojson_bytes, read_geojson
@@ -47,13 +48,15 @@ FORMATS: Mapping[str, Format] = MappingProxyType(
 )
 
 
-def read_curves(path: StrPath) -> CurveTable:
+def read_curves(path: StrPath, *, memory: float | None = None) -> CurveTable:
     """Read the closed curves in a file.
 
     Parameters
     ----------
     path : path
         .csv, .parquet, .geojson, .json (GeoJSON, COCO, VIA), .zip or .roi (ImageJ), .npz, .chc, .tps or .txt.
+    memory : float, optional
+        GiB that reading may take; by default 4.
 
     Returns
     -------
@@ -64,7 +67,8 @@ def read_curves(path: StrPath) -> CurveTable:
     Raises
     ------
     ValueError
-        For an unknown ending, a damaged or hostile file, or vertices that are NaN or infinite, naming the file.
+        For an unknown ending, a damaged or hostile file, one that takes more memory than it may, or vertices that are
+        NaN or infinite, naming the file.
     OSError
         When there is no such file, or it cannot be read.
 
@@ -77,7 +81,7 @@ def read_curves(path: StrPath) -> CurveTable:
     Ensemble('squares': 1 curve in µm)
     """
     kind = _format(path)
-    with errors_named(path, kind.name):
+    with errors_named(path, kind.name), budget(memory):
         # "cells.curves.csv" holds cells.
         table = assembled(kind.read(path), Path(path).stem.removesuffix(".curves"))
         if not len(table.ensemble) and not table.ensemble.dropped:

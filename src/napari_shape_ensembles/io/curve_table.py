@@ -23,6 +23,9 @@ FORMAT, LAYOUT = "shape-ensembles curves", 1
 #: Formats that count from the outer corner of the first pixel see its centre here; ours count from its centre.
 CENTRE = 0.5
 
+# A table may hold this many cells for each value in it, beside some that do not matter.
+_EMPTIEST, _FEW_CELLS = 100, 10**6
+
 _KINDS = {"b": "switch", "i": "whole", "u": "whole", "f": "number"}
 
 
@@ -173,6 +176,23 @@ class Found:
     dropped: Counter[str] = field(default_factory=Counter)
     meta: Tree = field(default_factory=dict)
     calibrated: bool = False
+
+
+def columns_of(rows: Sequence[Mapping[str, Any]], missing: Any) -> dict[str, list[Any]]:
+    """Columns out of one mapping of names to values per curve, `missing` where a curve lacks a name.
+
+    Raises
+    ------
+    ValueError
+        For names that hardly two curves share: the table would be far larger than what it holds.
+    """
+    names = dict.fromkeys(name for row in rows for name in row)
+    cells, values = len(names) * len(rows), sum(map(len, rows))
+    if cells > _EMPTIEST * values + _FEW_CELLS:
+        raise ContentError(
+            f"{len(rows)} curves have {len(names)} names of features, hardly two of them alike: leave the features out"
+        )
+    return {name: [row.get(name, missing) for row in rows] for name in names}
 
 
 def assembled(found: Found, name: str) -> CurveTable:

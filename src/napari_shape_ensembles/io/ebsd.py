@@ -15,8 +15,9 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ..archive import ContentError, StrPath
-from .content import errors_named
+from ..archive import ContentError, StrPath, opened
+from .budget import budget, take
+from .content import content_of, errors_named
 
 Real = NDArray[np.float64]
 Index = NDArray[np.int64]
@@ -26,9 +27,8 @@ Grid = Literal["square", "hexagonal"]
 ENDINGS = (".ang", ".ctf", ".h5", ".hdf5", ".h5ebsd")
 NOT_INDEXED = -1
 
-# Points of a map; more would not fit into the memory of most computers on the way.
-_MOST_POINTS = 50_000_000
-_MOST_BYTES = 8 * 2**30
+# Bytes of a point of a map of text on the way, of a number of any map, and how many copies there are at once.
+_POINT, _REAL, _COPIES = 600, 8, 3
 # Coordinates are written with few digits: places within this share of a step are one.
 _SLACK = 0.2
 # What programs call how well a point was measured, the best known first.
@@ -133,13 +133,15 @@ class EBSDMap:
         return self.image(colours)
 
 
-def read_ebsd(path: StrPath) -> EBSDMap:
+def read_ebsd(path: StrPath, *, memory: float | None = None) -> EBSDMap:
     """Read a map of crystal orientations (EBSD).
 
     Parameters
     ----------
     path : path
         .ang (EDAX, EMsoft, ASTAR), .ctf (Oxford, Bruker, MTEX) or HDF5 (Bruker, EMsoft, orix).
+    memory : float, optional
+        GiB that reading may take; by default 4.
 
     Returns
     -------
@@ -169,9 +171,9 @@ def read_ebsd(path: StrPath) -> EBSDMap:
     ending = Path(path).suffix.lower()
     if ending not in ENDINGS:
         raise ContentError(f"{Path(path).name}: the ending is none of {', '.join(ENDINGS)}, so it is no known map")
-    with open(path, "rb"):
+    with opened(path):
         pass  # an error of the system before any of a library
-    with errors_named(path, "map of orientations"):
+    with errors_named(path, "map of orientations"), budget(memory):
         if ending in (".h5", ".hdf5", ".h5ebsd"):
             _refuse_claims(path)
         return _map(_loaded(path, ending), Path(path).stem)
@@ -192,7 +194,8 @@ def _loaded(path: StrPath, ending: str) -> Any:
 @contextmanager
 def _readable(path: Path, ending: str) -> Iterator[Path]:
     """The file, or where its header holds letters of an older alphabet a copy without them: orix expects UTF-8."""
-    content = path.read_bytes() if ending in (".ang", ".ctf") else b""
+    content = content_of(path) if ending in (".ang", ".ctf") else b""
+    take(content.count(b"\n") * _POINT)
     if content.isascii():
         yield path
         return
@@ -210,18 +213,17 @@ def _refuse_claims(path: StrPath) -> None:
 
     def add(_: str, item: Any) -> None:
         if isinstance(item, h5py.Dataset):
-            claimed[0] += item.size * item.dtype.itemsize
+            claimed[0] += item.size * max(item.dtype.itemsize, _REAL) * _COPIES
 
     with h5py.File(path, "r") as file:
         file.visititems(add)
-    if claimed[0] > _MOST_BYTES:
-        raise ContentError(f"claims {claimed[0]} bytes: maps of up to {_MOST_BYTES // 2**30} GiB are read")
+    take(claimed[0])
 
 
 def _map(found: Any, name: str) -> EBSDMap:
     rotations = np.asarray(found.rotations.data, dtype=np.float64).reshape(found.size, -1, 4)[:, 0]
-    if not 0 < len(rotations) <= _MOST_POINTS:
-        raise ContentError(f"{len(rotations)} points: maps of 1 to {_MOST_POINTS} points are read")
+    if not len(rotations):
+        raise ContentError("holds no points")
     x, y = (np.zeros(found.size) if axis is None else np.asarray(axis, np.float64) for axis in (found.x, found.y))
     points, scale, grid = laid_out(x, y)
     phase = np.asarray(found.phase_id).reshape(found.size, -1)[:, 0].astype(np.int32)

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..archive import ContentError, StrPath, Tree
 from .content import json_of
-from .curve_table import CENTRE, FORMAT, CurveTable, Found, Real, largest_ring, metadata, positions
+from .curve_table import CENTRE, FORMAT, CurveTable, Found, Real, columns_of, largest_ring, metadata, positions
 
 _NOT_POLYGON = "not a polygon"
 _PIECES = "extra pieces of an object"
@@ -87,8 +87,8 @@ def geojson_found(content: Any) -> Found:
             ids.append(properties["name"] if meta else properties.get("name") or number)
             rows.append(_features(properties, own=bool(meta)))
     found.ids = ids
-    names = dict.fromkeys([*meta.get("columns", {}), *(name for row in rows for name in row)])
-    found.features = {name: [row.get(name, np.nan) for row in rows] for name in names}
+    rows[:1] = [dict.fromkeys(meta.get("columns", {}), np.nan) | row for row in rows[:1]]
+    found.features = columns_of(rows, np.nan)
     return found
 
 

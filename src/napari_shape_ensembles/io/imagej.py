@@ -4,7 +4,7 @@ import json
 import re
 import zipfile
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from io import BytesIO
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -12,12 +12,15 @@ from typing import Any
 import numpy as np
 
 from ..archive import ContentError, StrPath
+from .budget import take_curves
 from .content import content_of, unpacked
-from .curve_table import CENTRE, FORMAT, CurveTable, Found, Real, largest_ring, metadata
+from .curve_table import CENTRE, FORMAT, CurveTable, Found, Real, columns_of, largest_ring, metadata
 
 _OPEN = "open"
 _PIECES = "extra pieces of an object"
 _MOST_VERTICES = 2**16 - 1
+# A vertex takes so many bytes in a file, or more.
+_VERTEX_BYTES = 4
 _CLOSED = ("POLYGON", "FREEHAND", "TRACED", "RECT", "OVAL")
 
 
@@ -78,25 +81,32 @@ def read_roi(path: StrPath) -> Found:
     if content[:4] == b"Iout":
         return _found([(Path(path).stem, content)])
     with zipfile.ZipFile(BytesIO(content)) as archive:
-        return _found([(PurePosixPath(name).stem, data) for name, data in unpacked(archive, ".roi")])
+        entries = [entry for entry in archive.infolist() if entry.filename.lower().endswith(".roi")]
+        take_curves(sum(entry.file_size for entry in entries) // _VERTEX_BYTES, len(entries))
+        regions = unpacked(archive, {entry.filename for entry in entries})
+        return _found((PurePosixPath(name).stem, data) for name, data in regions)
 
 
-def _found(entries: list[tuple[str, bytes]]) -> Found:
+def _found(entries: Iterable[tuple[str, bytes]]) -> Found:
     roifile = _roifile()
-    if not entries:
-        raise ContentError("holds no .roi files")
     curves, ids, words = [], [], []
     dropped: Counter[str] = Counter()
+    empty = True
     for name, content in entries:
+        empty = False
         roi = roifile.ImagejRoi.frombytes(content)
         curve = _outline(roi, dropped)
         if curve is not None:
             curves.append(curve - CENTRE)
             words.append(_properties(roi.props))
             ids.append(_unquoted(roi.name) if FORMAT in words[-1] else roi.name or name)
+    if empty:
+        raise ContentError("holds no .roi files")
     meta = json.loads(words[0].pop(FORMAT, "{}")) if words else {}
-    names = [name for name in dict.fromkeys(key for row in words for key in row) if name != FORMAT]
-    columns = {name: [_value(row.get(name), own=bool(meta)) for row in words] for name in names}
+    rows = [{name: value for name, value in row.items() if name != FORMAT} for row in words]
+    columns = {
+        name: [_value(value, own=bool(meta)) for value in column] for name, column in columns_of(rows, None).items()
+    }
     scale = meta.get("scale", [1, 1])
     return Found([curve * scale for curve in curves], ids, columns, dropped, meta, calibrated=True)
 

@@ -1,5 +1,8 @@
 """One plane of an image file, read with care, and the size of its pixels."""
 
+import math
+import os
+import struct
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -7,14 +10,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..archive import ContentError, StrPath
+from ..archive import ContentError, StrPath, npy_header, opened
+from .budget import budget, take_pixels
 from .calibration import Calibration, read_calibration
 from .content import errors_named
 
 #: Endings of the images that are read.
 ENDINGS = (".tif", ".tiff", ".png", ".jpg", ".jpeg", ".bmp", ".npy")
-# Bytes of one image in memory.
-_MOST_BYTES = 4 * 2**30
+# More than any image of one plane has, its smaller copies included.
+_MOST_PAGES = 1000
 # No compression in use packs more closely than this.
 _CLOSEST_PACKING = 2000
 _COLOURS = (3, 4)
@@ -46,13 +50,22 @@ class ImageFile:
     name: str
 
 
-def read_image(path: StrPath) -> ImageFile:
+def read_image(path: StrPath, calibration: Calibration | None = None, *, memory: float | None = None) -> ImageFile:
     """Read a two-dimensional image and the size of its pixels.
+
+    Parameters
+    ----------
+    path : path
+    calibration : Calibration, optional
+        In place of what the file states, which is then not looked at.
+    memory : float, optional
+        GiB that reading it and working on it may take; by default 4.
 
     Raises
     ------
     ValueError
-        For an unknown ending, a damaged file, a claim of more pixels than the file can hold, or a stack.
+        For an unknown ending, a damaged file, a claim of more pixels than the file can hold or the memory may, or a
+        stack.
     OSError
         When there is no such file, or it cannot be read.
 
@@ -69,32 +82,30 @@ def read_image(path: StrPath) -> ImageFile:
     ending = Path(path).suffix.lower()
     if ending not in ENDINGS:
         raise ContentError(f"{Path(path).name}: the ending is none of {', '.join(ENDINGS)}, so it is no known image")
-    size = Path(path).stat().st_size
-    with errors_named(path, "image"):
+    with opened(path) as file:
+        size = os.fstat(file.fileno()).st_size
+    with errors_named(path, "image"), budget(memory):
         pixels = _pixels(path, ending, size)
         while pixels.ndim > 2 and 1 in pixels.shape:  # some formats put axes of length 1 around a plane
             pixels = pixels.squeeze(pixels.shape.index(1))
         if pixels.ndim != 2 and not (pixels.ndim == 3 and pixels.shape[2] in _COLOURS):
             raise ContentError(f"holds an image of shape {pixels.shape}: save one plane, in grey or in colour")
-    return ImageFile(pixels, read_calibration(path), Path(path).stem.removesuffix(".ome"))
+    return ImageFile(pixels, calibration or read_calibration(path), Path(path).stem.removesuffix(".ome"))
 
 
 def _pixels(path: StrPath, ending: str, size: int) -> NDArray[Any]:
     if ending == ".npy":
-        return np.array(np.load(path, mmap_mode="r", allow_pickle=False))
+        with opened(path) as file:
+            shape, _, dtype = npy_header(file)
+        take_pixels(math.prod(shape), dtype.itemsize)
+        return np.asarray(np.load(path, allow_pickle=False))
     if ending in (".tif", ".tiff"):
         import tifffile
 
         with tifffile.TiffFile(path) as tiff:
-            seen: set[int] = set()
-            for page in tiff.pages:  # of a damaged file they may follow each other in a circle, without end
-                if page.offset in seen:
-                    raise ContentError(
-                        "its pages follow each other in a circle: the file is damaged, save the image anew"
-                    )
-                seen.add(page.offset)
+            _refuse_many_pages(tiff)
             series = tiff.series[0]
-            _refuse_claims(series.nbytes, size)
+            _refuse_claims(series.size, series.dtype.itemsize, size)
             return np.asarray(series.asarray())
     import imageio.v3 as imageio
     from PIL import Image
@@ -103,13 +114,31 @@ def _pixels(path: StrPath, ending: str, size: int) -> NDArray[Any]:
     most, Image.MAX_IMAGE_PIXELS = Image.MAX_IMAGE_PIXELS, None
     try:
         properties = imageio.improps(path, plugin="pillow")
-        _refuse_claims(int(np.prod(properties.shape, dtype=object)) * np.dtype(properties.dtype).itemsize, size)
+        _refuse_claims(int(np.prod(properties.shape, dtype=object)), np.dtype(properties.dtype).itemsize, size)
         mode = imageio.immeta(path, plugin="pillow", exclude_applied=False).get("mode")
         return np.asarray(imageio.imread(path, plugin="pillow", mode=_READ_AS.get(str(mode))))
     finally:
         Image.MAX_IMAGE_PIXELS = most
 
 
-def _refuse_claims(claimed: int, size: int) -> None:
-    if claimed > min(_MOST_BYTES, max(size, 1) * _CLOSEST_PACKING):
-        raise ContentError(f"claims {claimed} bytes of pixels, but the file has {size}")
+def _refuse_claims(count: int, itemsize: int, size: int) -> None:
+    """Refuse more pixels than the file can hold, or than the memory may."""
+    if count * itemsize > max(size, 1) * _CLOSEST_PACKING:
+        raise ContentError(f"claims {count * itemsize} bytes of pixels, but the file has {size}")
+    take_pixels(count, itemsize)
+
+
+def _refuse_many_pages(tiff: Any) -> None:
+    """Follow the places of the pages alone: to read each of very many takes long, and damaged ones go in a circle."""
+    form, handle = tiff.tiff, tiff.filehandle
+    seen: set[int] = set()
+    handle.seek(form.offsetsize)
+    while offset := struct.unpack(form.offsetformat, handle.read(form.offsetsize))[0]:
+        if offset in seen:
+            raise ContentError("its pages follow each other in a circle: the file is damaged, save the image anew")
+        seen.add(offset)
+        if len(seen) > _MOST_PAGES:
+            raise ContentError(f"holds more than {_MOST_PAGES} pages: save one plane, in grey or in colour")
+        handle.seek(offset)
+        tags = struct.unpack(form.tagnoformat, handle.read(form.tagnosize))[0]
+        handle.seek(offset + form.tagnosize + tags * form.tagsize)

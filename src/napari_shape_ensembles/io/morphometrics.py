@@ -2,22 +2,27 @@
 
 import re
 from collections.abc import Iterator
+from itertools import groupby, pairwise
 from pathlib import Path
 
 import numpy as np
 
 from ..archive import ContentError, StrPath
+from .budget import take, take_curves
 from .content import content_of
 from .curve_table import FORMAT, LAYOUT, Found, Real, positions
 
 # Steps (row, column) of the eight directions, counted from the right against the clock: 3 2 1 / 4 * 0 / 5 6 7.
 _STEPS = np.array([(0, 1), (-1, 1), (-1, 0), (-1, -1), (0, -1), (1, -1), (1, 0), (1, 1)], dtype=np.float64)
 _HEADER = 5
+# Bytes of a sign, of which two may be a word of its own.
+_SIGN = 32
 _END = "-1"
 
 
 def _text(path: StrPath) -> str:
     content = content_of(path)
+    take(len(content) * _SIGN)
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError:
@@ -32,7 +37,9 @@ def read_chain_codes(path: StrPath) -> Found:
     found = Found(features={"x": [], "y": []})
     names: list[str] = []
     areas = []
-    for name, header, chain in _chains(_text(path).split()):
+    words = _text(path).split()
+    take_curves(len(words))
+    for name, header, chain in _chains(words):
         names.append(name)
         x, y, area = header
         areas.append(area)
@@ -73,22 +80,33 @@ def read_tps(path: StrPath) -> Found:
     """Curves of a .tps file, y pointing up; SCALE is applied per specimen, landmarks are counted."""
     found = Found()
     names: list[str] = []
-    for text in re.split(r"(?im)^(?=\s*LM3?\s*=)", _text(path)):
-        if not text.strip():
-            continue
-        fields = dict(re.findall(r"(?im)^\s*(LM3?|ID|IMAGE|SCALE)\s*=\s*(.*?)\s*$", text))
-        fields = {key.upper(): value for key, value in fields.items()}
+    lines = _text(path).splitlines()
+    starts = [number for number, line in enumerate(lines) if re.match(r"(?i)\s*LM3?\s*=", line)]
+    for start, stop in pairwise([0, *starts, len(lines)]):
+        fields: dict[str, str] = {}
+        outlines: list[tuple[str, list[str]]] = []
+        points: list[str] = []  # of landmarks, or of the last outline
+        for line in lines[start:stop]:
+            name, equals, value = line.partition("=")
+            if not equals:
+                points += [line] if line.strip() else []
+                continue
+            points = []
+            if name.strip().upper() == "POINTS":
+                outlines.append((value.strip(), points))
+            else:
+                fields[name.strip().upper()] = value.strip()
         found.dropped["landmarks"] += int(fields.get("LM", 0) or 0)
         scale = float(fields.get("SCALE", 1))
         if not 0 < scale < np.inf:
             raise ContentError(f"SCALE={fields['SCALE'][:40]}: a scale is a number above 0")
-        outlines = re.findall(r"(?im)^\s*POINTS\s*=\s*(\d+)\s*$\n((?:[^=\n]*(?:\n|\Z))*)", text)
-        for number, (count, lines) in enumerate(outlines, start=1):
-            points = _numbers(lines)[: int(count)]
-            if len(points) < int(count):
-                raise ContentError(f"POINTS={count}, but {len(points)} points follow")
-            found.curves.append(positions(points * (1, -1)) * scale)
-            specimen = fields.get("ID") or fields.get("IMAGE") or str(len(names) + 1)
+        specimen = fields.get("ID") or fields.get("IMAGE") or str(len(names) + 1)
+        for number, (count, own) in enumerate(outlines, start=1):
+            take_curves(len(own), 1)
+            vertices = _numbers(own)[: int(count)]
+            if len(vertices) < int(count):
+                raise ContentError(f"POINTS={count}, but {len(vertices)} points follow")
+            found.curves.append(positions(vertices * (1, -1)) * scale)
             names.append(specimen if len(outlines) == 1 else f"{specimen}/{number}")
     found.ids = names
     return found
@@ -96,16 +114,18 @@ def read_tps(path: StrPath) -> Found:
 
 def read_coordinates(path: StrPath) -> Found:
     """Outlines of a text file of x and y (rightwards and downwards), one vertex to a line, blank lines between."""
-    blocks = [block for block in re.split(r"\n\s*\n", _text(path).replace("\r\n", "\n")) if block.strip()]
+    lines = _text(path).splitlines()
+    take_curves(len(lines))
+    blocks = [list(block) for some, block in groupby(lines, lambda line: bool(line.strip())) if some]
     curves = [positions(_numbers(block)) for block in blocks]
     stem = Path(path).stem
     names = [stem] if len(curves) == 1 else [f"{stem}/{number}" for number in range(1, len(curves) + 1)]
     return Found(curves, names)
 
 
-def _numbers(lines: str) -> Real:
+def _numbers(lines: list[str]) -> Real:
     """Pairs of numbers parted by blanks, tabs, commas or semicolons; a heading is passed over."""
-    rows = [re.split(r"[\s,;]+", line.strip()) for line in lines.splitlines() if line.strip()]
+    rows = [re.split(r"[\s,;]+", line.strip()) for line in lines]
     if rows and not _is_number(rows[0][-1]):
         rows = rows[1:]
     if any(len(row) != 2 for row in rows) or not rows:

@@ -1,14 +1,20 @@
 """Curves as NumPy arrays in one file, exactly as they are; and the plain `xy` and `offsets` of others."""
 
+import os
 import zipfile
+from collections.abc import Container
 from io import BytesIO
 
 import numpy as np
 
-from ..archive import ContentError, StrPath, Tree, array_of, is_archive, read_archive, write_archive
+from ..archive import ContentError, StrPath, Tree, array_of, is_archive, npy_header, read_archive, write_archive
 from ..comparison import records
+from .budget import take, take_curves
 from .content import content_of, unpacked
 from .curve_table import FORMAT, LAYOUT, CurveTable, Found, metadata
+
+# Entries of a foreign archive.
+_POINTS, _OFFSETS = ("vertices.npy", "xy.npy"), "offsets.npy"
 
 
 def write_npz(path: StrPath, table: CurveTable) -> None:
@@ -25,13 +31,36 @@ def write_npz(path: StrPath, table: CurveTable) -> None:
 def read_npz(path: StrPath) -> Found:
     """Curves of our own archive, or of arrays `xy` (columns, rows) or `vertices` (rows, columns), and `offsets`."""
     if is_archive(path, FORMAT):
+        take(2 * os.stat(path).st_size)
         return read_archive(path, FORMAT, LAYOUT, _own)
     with zipfile.ZipFile(BytesIO(content_of(path))) as archive:
-        arrays = {name.removesuffix(".npy"): array_of(data, name) for name, data in unpacked(archive, ".npy")}
+        wanted = _wanted(_shapes(archive))
+        arrays = {name.removesuffix(".npy"): array_of(data, name) for name, data in unpacked(archive, wanted)}
     return _foreign(arrays)
 
 
+def _shapes(archive: zipfile.ZipFile) -> dict[str, tuple[int, ...]]:
+    """Shapes of all arrays, as their headers say; nothing else is unpacked."""
+    shapes = {}
+    for name in archive.namelist():
+        if name.lower().endswith(".npy"):
+            with archive.open(name) as file:
+                shapes[name] = npy_header(file)[0]
+    return shapes
+
+
+def _wanted(shapes: dict[str, tuple[int, ...]]) -> Container[str]:
+    """Names of the entries that curves are made of; the vertices are counted before any of them is unpacked."""
+    points = next((name for name in _POINTS if name in shapes), None)
+    if points is None or len(shapes.get(_OFFSETS, ())) != 1 or not shapes[points]:
+        return shapes
+    (ends,) = shapes[_OFFSETS]
+    take_curves(shapes[points][0], ends)
+    return {name for name, shape in shapes.items() if name in (points, _OFFSETS) or shape == (ends - 1,)}
+
+
 def _own(tree: Tree) -> Found:
+    take_curves(len(records.value(tree, "vertices", np.ndarray)), len(records.value(tree, "ids", np.ndarray)))
     ensemble = records.ensemble_of(tree)
     meta = records.value(tree, "meta", dict)
     features = records.value(tree, "features", dict)
@@ -50,8 +79,8 @@ def _foreign(arrays: dict[str, np.ndarray]) -> Found:
             f"holds no vertices (or xy) with offsets but {', '.join(sorted(arrays)[:8]) or 'no arrays'}; one set of "
             "curves is one file"
         )
-    points = records.array(arrays, name, "iuf", (None, 2)).astype(np.float64)
-    offsets = records.array(arrays, "offsets", "iu", (None,)).astype(np.int64)
+    points, offsets = records.array(arrays, name, "iuf", (None, 2)), records.array(arrays, "offsets", "iu", (None,))
+    points, offsets = points.astype(np.float64), offsets.astype(np.int64)
     if not len(offsets) or offsets[0] != 0 or offsets[-1] != len(points) or (np.diff(offsets) < 0).any():
         raise ContentError("the offsets of its curves do not fit its vertices")
     curves = np.split(points[:, ::-1] if name == "xy" else points, offsets[1:-1]) if len(offsets) > 1 else []

@@ -13,9 +13,14 @@ from ..comparison import Comparison, records, software_versions
 from ..mmd import MMDTest
 from ..outlines import Ensemble
 from ..parameters import tree as tree_of
+from .tables import plain_cell
 
 if TYPE_CHECKING:
     import pandas as pd
+
+
+#: What `write_comparison` writes, and the endings of what `write_study` does.
+COMPARISON, STUDY = ("comparison.json", "curves.csv", "result.comparison.npz"), ("csv", "json", "png")
 
 
 def comparison_json(result: Comparison) -> Tree:
@@ -63,7 +68,7 @@ def curve_rows(result: Comparison) -> "pd.DataFrame":
 def write_comparison(folder: Path, result: Comparison) -> list[Path]:
     """Write comparison.json, curves.csv and result.comparison.npz; returns their paths."""
     folder.mkdir(parents=True, exist_ok=True)
-    paths = [folder / name for name in ("comparison.json", "curves.csv", "result.comparison.npz")]
+    paths = [folder / name for name in COMPARISON]
     write_json(paths[0], comparison_json(result))
     write_table(paths[1], curve_rows(result))
     result.save(paths[2])
@@ -77,7 +82,11 @@ def write_json(path: Path, tree: Mapping[str, Any]) -> None:
 
 def write_table(path: Path, table: "pd.DataFrame") -> None:
     """Write a CSV file, complete or not at all."""
-    write_bytes(path, table.to_csv(index=False, lineterminator="\n").encode())
+    plain = table.copy()
+    for name in table:
+        if table[name].dtype.kind not in "biuf":
+            plain[name] = table[name].map(plain_cell)
+    write_bytes(path, plain.rename(columns=plain_cell).to_csv(index=False, lineterminator="\n").encode())
 
 
 def write_study(
@@ -94,7 +103,7 @@ def write_study(
         What the JSON holds beside summary, settings and versions.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    table, answer, picture = (folder / f"{name}.{ending}" for ending in ("csv", "json", "png"))
+    table, answer, picture = (folder / f"{name}.{ending}" for ending in STUDY)
     write_table(table, study.table())
     settings = tree_of(study.settings)
     write_json(answer, {"summary": study.summary(), **more, "settings": settings, "versions": software_versions()})

@@ -9,26 +9,43 @@ from ..archive import write_bytes
 from ..outlines import Ensemble
 from .curve_files import write_curves
 from .curve_table import CurveTable
+from .outputs import CURVES, LABELS
 from .sources import Labelled
 
 
-def write_segmented(folder: Path, found: Labelled, ensemble: Ensemble, form: str = "csv") -> tuple[Path, Path]:
-    """Write <name>.labels.tif and <name>.curves.<form>; returns their paths.
+def segmented_files(folder: Path, name: str, form: str) -> list[Path]:
+    """Paths that `write_segmented` may write for an image: curves, labels, and the table of their ids."""
+    return [folder / f"{name}{CURVES}.{form}", folder / f"{name}{LABELS}", folder / f"{name}.ids.csv"]
 
-    The labels are an OME-TIFF with the size of a pixel where it is known, in 16 or 32 bits.
+
+def write_segmented(
+    folder: Path, found: Labelled, ensemble: Ensemble, form: str = "csv", name: str | None = None
+) -> list[Path]:
+    """Write <name>.curves.<form> and <name>.labels.ome.tif; returns their paths.
+
+    The labels are an OME-TIFF with the size of a pixel where it is known, in 16 or 32 bits. Labels beyond 32 bits are
+    numbered anew, and <name>.ids.csv says which was which. `name` is by default that of the image.
     """
     folder.mkdir(parents=True, exist_ok=True)
     import tifffile
 
-    labels, curves = folder / f"{found.name}.labels.ome.tif", folder / f"{found.name}.curves.{form}"
+    curves, labels, ids = segmented_files(folder, name or found.name, form)
     measured = ensemble.features.drop(columns="id")
     write_curves(curves, CurveTable(ensemble, measured, found.calibration.scale, {"image": found.name}))
     metadata: dict[str, object] = {"axes": "YX"}
     if found.calibration.unit != "pixel":
         for axis, size in zip("YX", found.calibration.scale, strict=True):
             metadata |= {f"PhysicalSize{axis}": size, f"PhysicalSize{axis}Unit": found.calibration.unit}
-    smallest = np.uint16 if found.labels.max(initial=0) < 2**16 else np.uint32
+    plane, written = found.labels, [curves, labels]
+    if plane.max(initial=0) >= 2**32:
+        values, plane = np.unique(plane, return_inverse=True)
+        plane = plane.reshape(found.labels.shape) + (values[0] != 0)
+        numbers = np.arange(len(values)) + (values[0] != 0)
+        lines = [f"{new},{int(old)}\n" for new, old in zip(numbers, values, strict=True) if old]
+        write_bytes(ids, "".join(["label,id\n", *lines]).encode())
+        written.append(ids)
+    smallest = np.uint16 if plane.max(initial=0) < 2**16 else np.uint32
     file = BytesIO()
-    tifffile.imwrite(file, found.labels.astype(smallest), ome=True, compression="zlib", metadata=metadata)
+    tifffile.imwrite(file, plane.astype(smallest), ome=True, compression="zlib", metadata=metadata)
     write_bytes(labels, file.getvalue())
-    return labels, curves
+    return written

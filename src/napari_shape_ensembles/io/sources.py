@@ -1,6 +1,7 @@
 """From files to ensembles: images are segmented and traced, files of curves are read; one file in memory at a time."""
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,6 +15,7 @@ from ..outlines import Ensemble
 from .calibration import Calibration
 from .curve_files import FORMATS, read_curves
 from .images import ENDINGS, read_image
+from .outputs import CURVES, LABELS, is_result
 from .settings_file import SettingsFile
 
 # In a folder these are more often notes and settings than curves.
@@ -31,10 +33,13 @@ class Reading:
         Its recipe is used here; a pixel size in it takes the place of what the files state.
     labels : bool
         Images hold labels, or masks, rather than grey levels.
+    memory : float, optional
+        GiB that reading one file may take; see `budget`.
     """
 
     settings: SettingsFile = field(default_factory=SettingsFile)
     labels: bool = False
+    memory: float | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,8 +51,21 @@ class Labelled:
     name: str
 
 
-def files_of(path: Path, *, groups: bool) -> list[Path]:
+def files_of(path: Path, *, groups: bool, labels: bool = False, images: bool = False) -> list[Path]:
     """Files of one sample: the file itself, or of a folder the images and curves in it, by name.
+
+    Results of earlier runs in the folder are no inputs, but for what `segment` writes: of an image, its labels and its
+    curves one alone is taken, the image before the curves and, unless `labels` are asked for, these before the labels.
+
+    Parameters
+    ----------
+    path : Path
+    groups : bool
+        Whether it may be a folder.
+    labels : bool
+        Images hold labels.
+    images : bool
+        Take images only.
 
     Raises
     ------
@@ -66,9 +84,52 @@ def files_of(path: Path, *, groups: bool) -> list[Path]:
         return [path]
     if not groups:
         raise ContentError(f"{path} is a folder: with --groups each folder is one sample of several images")
-    found = sorted(item for item in path.iterdir() if item.suffix.lower() in _IN_FOLDERS and item.name[0] != ".")
+    endings = ENDINGS if images else _IN_FOLDERS
+    readable = [item for item in path.iterdir() if item.suffix.lower() in endings and item.name[0] != "."]
+    forms: dict[str, list[Path]] = {}
+    for item in sorted(item for item in readable if not is_result(item)):
+        forms.setdefault(_image_of(item), []).append(item)
+    found = [item for same in forms.values() for item in _one_form(same, labels)]
     if not found:
-        raise ContentError(f"{path} holds no images and no curves ({', '.join(_IN_FOLDERS)})")
+        raise ContentError(f"{path} holds no images and no curves ({', '.join(endings)})")
+    return sorted(found)
+
+
+def _image_of(path: Path) -> str:
+    """Name of the image that a file holds, or the labels or curves of: "a.labels.ome.tif" those of a."""
+    return path.stem.removesuffix(".ome").removesuffix(".labels").removesuffix(CURVES)
+
+
+def _one_form(files: list[Path], labels: bool) -> list[Path]:
+    """Of an image, its labels and its curves those that count once; several images of one name are all taken."""
+    traced = [path for path in files if path.stem.endswith(CURVES)]
+    labelled = [path for path in files if path.name.lower().endswith(LABELS)]
+    others = [path for path in files if path not in traced and path not in labelled]
+    return (labelled or others or traced) if labels else (others or traced)
+
+
+def distinct_names(paths: Sequence[Path], names: Sequence[str] | None = None) -> list[str]:
+    """Names for what is in the files: their own, and where two are alike with the ending or the folder of the file.
+
+    Parameters
+    ----------
+    paths : sequence of Path
+        One of them given twice keeps its name.
+    names : sequence of str, optional
+        By default those of the files without their endings.
+    """
+    own = list(names or map(_image_of, paths))
+    folders = [path.resolve().parent.name for path in paths]
+    repeated = {name for name, times in Counter(own).items() if times > 1}
+    ways = (own, [path.name for path in paths], [f"{folder}-{name}" for folder, name in zip(folders, own, strict=True)],
+            [f"{folder}-{path.name}" for folder, path in zip(folders, paths, strict=True)],
+            [str(path.resolve()) for path in paths])  # fmt: skip
+    files = len({path.resolve() for path in paths})
+    found = own
+    for way in ways:
+        found = [new if name in repeated else name for name, new in zip(own, way, strict=True)]
+        if len(set(found)) >= files:
+            break
     return found
 
 
@@ -80,10 +141,10 @@ def labelled(path: Path, reading: Reading) -> Labelled:
     ValueError
         When the file is no image or cannot be segmented, naming it.
     """
-    image = read_image(path)
-    outlines, calibration, pixels = reading.settings.outlines, image.calibration, image.pixels
-    if outlines.pixel_scale:
-        calibration = Calibration(outlines.pixel_scale, str(outlines.unit), "as given")
+    outlines = reading.settings.outlines
+    given = outlines.pixel_scale and Calibration(outlines.pixel_scale, str(outlines.unit), "as given")
+    image = read_image(path, given, memory=reading.memory)
+    pixels, calibration = image.pixels, image.calibration
     if not reading.labels:
         with named(path.name):
             return Labelled(outlines.labels(pixels), calibration, image.name)
@@ -121,4 +182,4 @@ def ensemble_of_file(path: Path, reading: Reading) -> Ensemble:
     """
     if path.suffix.lower() in ENDINGS:
         return traced(labelled(path, reading), reading)
-    return read_curves(path).ensemble
+    return read_curves(path, memory=reading.memory).ensemble

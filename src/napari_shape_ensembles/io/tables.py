@@ -2,6 +2,7 @@
 
 import csv
 import json
+import re
 from collections import Counter
 from collections.abc import Sequence
 from io import BytesIO, StringIO
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..archive import ContentError, StrPath, Tree
+from .budget import take, take_curves
 from .content import content_of
 from .curve_table import FORMAT, CurveTable, Found, metadata
 
@@ -28,8 +30,28 @@ _PLACES = ("id", "vertex", "row", "column")
 # From pandas 3 on this is the default, and saying so is deprecated.
 _EXACT: dict[str, Any] = {"float_precision": "round_trip"}
 _OPEN_KINDS = {"line", "path", "point", "points"}
-# Vertices in a Parquet file, whose columns may unpack to far more than the file has.
-_MOST_VERTICES = 50_000_000
+# How a word starts that a spreadsheet works out, apostrophes that were written before it included.
+_FORMULA = re.compile(r"'*[=+\-@\t\r]")
+# Bytes of a cell of a table, which may be a word.
+_CELL = 64
+
+
+def plain_cell(cell: Any) -> Any:
+    """A cell that no spreadsheet takes for a formula: a word that starts like one gets an apostrophe before it."""
+    return f"'{cell}" if isinstance(cell, str) and _FORMULA.match(cell) and not _is_number(cell) else cell
+
+
+def _spoken_cell(cell: Any) -> Any:
+    """The word that `plain_cell` wrote."""
+    return cell[1:] if isinstance(cell, str) and cell[:1] == "'" and _FORMULA.match(cell) else cell
+
+
+def _is_number(word: str) -> bool:
+    try:
+        float(word)
+    except ValueError:
+        return False
+    return True
 
 
 def csv_bytes(table: CurveTable) -> bytes:
@@ -48,7 +70,7 @@ def csv_bytes(table: CurveTable) -> bytes:
 def _cells(values: Sequence[Any]) -> str:
     """Values as cells of one line, quoted where need be; real numbers to the last digit, NaN as nothing."""
     text = StringIO()
-    plain = ["" if isinstance(value, float) and value != value else value for value in values]
+    plain = ["" if isinstance(value, float) and value != value else plain_cell(value) for value in values]
     # The ending of a line decides which words are quoted; the table has its own.
     csv.writer(text, lineterminator="\r\n").writerow([float(v) if isinstance(v, np.floating) else v for v in plain])
     return text.getvalue().removesuffix("\r\n")
@@ -58,22 +80,31 @@ def read_csv(path: StrPath) -> Found:
     """Curves of a CSV file: our own, napari's shapes, or any with columns id, row, column (or x, y)."""
     import pandas as pd
 
-    text = content_of(path).decode("utf-8-sig")
-    first, _, rest = text.partition("\n")
+    content = content_of(path)
+    take(content.count(b",") * _CELL)
+    take_curves(content.count(b"\n"))
+    file = BytesIO(content)
+    first = file.readline().decode("utf-8-sig")
     meta: Tree = json.loads(first[2:]) if first.startswith("# {") else {}
     if meta.get("format") != FORMAT:
         meta = {}
-    body = rest if first.startswith("#") else text
+    if not first.startswith("#"):
+        file.seek(0)
     words = {name: str for name, kind in meta.get("columns", {}).items() if kind == "text"}
     if meta.get("ids") == "text":
         words["id"] = str
     frame = pd.read_csv(
-        StringIO(body),
+        file,
         dtype=words,
+        encoding="utf-8-sig",
         keep_default_na=False,
         na_values={} if not meta else {name: [""] for name in meta.get("columns", {}) if name not in words},
         **_EXACT if pd.__version__ < "3" else {},
     )
+    if meta:
+        frame = frame.rename(columns=_spoken_cell)
+        for name in {*words, *(["id"] if meta.get("ids") == "text" else [])} & {*frame}:
+            frame[name] = frame[name].map(_spoken_cell)
     return _found(frame, meta)
 
 
@@ -91,11 +122,18 @@ def read_parquet(path: StrPath) -> Found:
     """Curves of a Parquet file of the same columns."""
     pyarrow, parquet = _pyarrow()
     try:
-        file = parquet.ParquetFile(BytesIO(content_of(path)))
-        if file.metadata.num_rows > _MOST_VERTICES:
-            raise ContentError(f"claims {file.metadata.num_rows} vertices: split it below {_MOST_VERTICES}")
-        meta = json.loads((file.schema_arrow.metadata or {}).get(FORMAT.encode(), b"{}"))
-        return _found(file.read().to_pandas(), meta)
+        content = BytesIO(content_of(path))
+        file = parquet.ParquetFile(content)
+        layout, claims = file.schema_arrow, file.metadata
+        if nested := [field.name for field in layout if pyarrow.types.is_nested(field.type)]:
+            raise ContentError(f"its column {nested[0]} holds lists or records: leave it out")
+        take(sum(claims.row_group(group).total_byte_size for group in range(claims.num_row_groups)))
+        take(claims.num_rows * len(layout) * _CELL)
+        take_curves(claims.num_rows)
+        # Words stay packed: each different one is kept once, however often it stands in the table.
+        words = [field.name for field in layout if not pyarrow.types.is_primitive(field.type)]
+        meta = json.loads((layout.metadata or {}).get(FORMAT.encode(), b"{}"))
+        return _found(parquet.ParquetFile(content, read_dictionary=words).read().to_pandas(), meta)
     except pyarrow.ArrowException as error:  # not all of which are errors of values
         raise ValueError(str(error)) from error
 

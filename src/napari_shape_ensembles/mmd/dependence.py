@@ -11,6 +11,7 @@ from itertools import chain
 import numpy as np
 from numpy.typing import NDArray
 
+from ..checks import seal
 from ..progress import over_blocks
 from .kernel import PERMUTATIONS, SIGNIFICANCE, Real, median_distance
 from .permutations import chunk_sizes, nystrom_features
@@ -63,6 +64,9 @@ class DependenceTest:
     rejected: bool
     null: Real
     significance: float
+
+    def __post_init__(self) -> None:
+        seal(self)
 
 
 def dependence_test(

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from ..checks import seal
 from ..progress import leaver, over_blocks
 from .kernel import PERMUTATIONS, SIGNIFICANCE, gaussian, median_distance
 
@@ -44,6 +45,9 @@ class FamilyTests:
     mmd: Real
     p_values: Real
     adjusted: Real
+
+    def __post_init__(self) -> None:
+        seal(self)
 
     def rejected(self, significance: float = SIGNIFICANCE) -> NDArray[np.bool_]:
         """Which descriptions differ, family-wise: (k,)."""

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from ..checks import unmasked
 from ..progress import each_block
 
 #: What tests do by default: the level, and how often labels are permuted.
@@ -25,7 +26,7 @@ _PROBE, _MARGIN = 20_000, 0.02
 
 def pooled(x: Real, y: Real) -> Real:
     """Both samples as one (m + n, d) array, x first; refuses what no test can use."""
-    x, y = (np.asarray(sample, dtype=np.float64) for sample in (x, y))
+    x, y = (unmasked(sample, "the points").astype(np.float64) for sample in (x, y))
     x, y = (sample[:, None] if sample.ndim == 1 else sample for sample in (x, y))
     if x.ndim != 2 or y.ndim != 2 or x.shape[1] != y.shape[1]:
         raise ValueError(f"samples have shapes {x.shape} and {y.shape}: give (m, d) and (n, d) arrays")

@@ -12,8 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ..progress import leaver, one_library_thread, over_blocks
-from .kernel import PERMUTATIONS, Distances, Real, Single, gaussian, quadratic_forms, row_blocks
+from ..checks import whole
+from ..progress import leaver, one_library_thread, over_blocks, timed
+from .kernel import Distances, Real, Single, gaussian, quadratic_forms, row_blocks
 
 # Squared statistics nearer than this are equal to rounding.
 TIE = 1e-13
@@ -70,15 +71,15 @@ _drawn: dict[tuple[int, int, int, int], Labellings] = {}
 
 def permuted_labels(first: int, total: int, permutations: int, seed: int) -> Labellings:
     """Draw random labellings in chunks; the draws do not depend on the chunks."""
-    if permutations < 1:
-        raise ValueError(f"{permutations} permutations: take at least 1 ({PERMUTATIONS} is the default)")
+    permutations = whole(permutations, "permutations", least=1)
     key = first, total, permutations, seed
     if (known := _drawn.get(key)) is not None:
         return known
     rng, leave = np.random.default_rng(seed), leaver()
     observed = np.arange(total)[None] < first
     chunks = [np.packbits(observed, axis=1)]
-    for size in chunk_sizes(permutations, total):
+    sizes = chunk_sizes(permutations, total)
+    for size in timed(sizes, len(sizes)):
         leave()
         shuffled = rng.permuted(np.repeat(observed, size, axis=0).view(np.uint8), axis=1)
         chunks.append(np.packbits(shuffled, axis=1))
@@ -167,7 +168,8 @@ def permuted_statistics(distances: Distances, labels: Labellings, bandwidths: Se
     probes = np.arange(min(1 + _PROBES, count) if single else 0)
     approximate, exact = [], []
     start = 0
-    for size in chunk_sizes(count, labels.total, _CHUNK if single else _CHUNK // 2):
+    sizes = chunk_sizes(count, labels.total, _CHUNK if single else _CHUNK // 2)
+    for size in timed(sizes, len(sizes)):
         which = slice(start, start + size)
         start += size
         fast, precise = _columns(labels, which, probes if which.start == 0 else probes[:0], single)

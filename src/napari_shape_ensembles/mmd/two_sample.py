@@ -6,6 +6,7 @@ from functools import partial
 
 import numpy as np
 
+from ..checks import seal
 from .kernel import PERMUTATIONS, SIGNIFICANCE, Distances, Real, pooled
 from .permutations import Labellings, Statistics, nystrom_statistics, permuted_labels, permuted_statistics
 
@@ -13,6 +14,9 @@ from .permutations import Labellings, Statistics, nystrom_statistics, permuted_l
 FEATURES = 512
 
 Widths = float | Sequence[float]
+
+# Its square, and that of the distances it is compared with, stay within the range of numbers.
+_WIDEST = 1e100
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,6 +71,9 @@ class MMDTest:
     significance: float
     parts: Mapping[str, "MMDTest"] = field(default_factory=dict)
     approximation: str = ""
+
+    def __post_init__(self) -> None:
+        seal(self)
 
 
 def mmd_test(
@@ -233,6 +240,11 @@ def widths(name: str, median: Callable[[], float], bandwidth: Widths | None, fac
     kind = "factor" if bandwidth is None else "bandwidth"
     if not values.size or not (np.isfinite(values) & (values > 0)).all():
         raise ValueError(f"{kind} {values.tolist()}: a kernel's width is a positive distance")
+    if values.max() > _WIDEST or values.min() < 1 / _WIDEST:
+        raise ValueError(
+            f"{kind} {values.tolist()}: a kernel that wide or narrow tells no points apart; give a width near the "
+            "distances between them"
+        )
     if len(np.unique(values)) < len(values):
         raise ValueError(f"{kind} {values.tolist()}: give every width once")
     unit = median() if bandwidth is None else 1.0

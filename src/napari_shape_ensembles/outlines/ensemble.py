@@ -10,8 +10,9 @@ import numpy as np
 import shapely
 from numpy.typing import ArrayLike, NDArray
 
+from ..checks import text
 from .spline import Complex, Index, Real, following
-from .units import conversion_factor
+from .units import conversion_factor, unit_name
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -32,9 +33,9 @@ class Ensemble:
     """Closed curves of one image.
 
     Vertices that repeat the next one (a repeated first vertex included) are dropped. Curves that cannot be
-    used are left out and counted by reason: "NaN or infinite vertices" (or beyond 1e30), "fewer than 3 distinct
-    vertices", "collinear", "zero area" (loops that cancel, or shorter than 1e-30). The direction of traversal stays as
-    it is.
+    used are left out and counted by reason: "NaN or infinite vertices" (or masked ones), "vertices beyond 1e+30",
+    "shorter than 1e-30", "fewer than 3 distinct vertices", "collinear", "zero area" (loops that cancel). The direction
+    of traversal stays as it is.
 
     Parameters
     ----------
@@ -43,9 +44,9 @@ class Ensemble:
     name : str
         Of the image, for messages and tables.
     unit : str
-        Of the coordinates: "pixel", or a unit of length such as "µm".
+        Of the coordinates: "pixel" (also "px", "pix", "pixels"), or a unit of length such as "µm".
     ids : sequence, optional
-        One unique id per curve; by default the place of each curve in `curves`, counted from 0.
+        One unique id per curve, numbers or texts; by default the place of each curve in `curves`, counted from 0.
     dropped : mapping of str to int, optional
         Objects left out by earlier steps: reason -> count.
     images : sequence of str, optional
@@ -68,7 +69,7 @@ class Ensemble:
     ------
     ValueError
         For a curve that is not an (m, 2) array of numbers, ids that do not match the curves one to one, an
-        empty unit or a negative count.
+        empty unit, a negative count, or ids and words that no file could hold.
 
     Examples
     --------
@@ -114,16 +115,19 @@ class Ensemble:
                 )
             if array.dtype.kind not in "iuf":
                 raise ValueError(f"curve {index} holds {array.dtype} values: vertices are real numbers")
+            if isinstance(curve, np.ma.MaskedArray):  # what is masked is not known, as NaN is not
+                array = np.ma.filled(curve.astype(np.float64), np.nan)
             arrays.append(array)
         counts: Counter[str] = Counter()
         for reason, number in (dropped or {}).items():
             if not isinstance(number, int | np.integer) or number < 0:
                 raise ValueError(f'dropped holds numbers of objects, not {number!r} for "{reason}"')
-            counts[reason] = int(number)
+            counts[text(reason, "a reason in dropped")] = int(number)
         offsets = np.cumsum([0, *(len(array) for array in arrays)], dtype=np.int64)
         vertices = np.concatenate([np.empty((0, 2)), *arrays], dtype=np.float64).view(np.complex128)[:, 0]
         vertices, offsets, kept = _cleaned(vertices, offsets, counts)
-        self.name, self.unit, self.pixel_size = name, unit, None
+        self.name, self.unit = text(name, "the name of an ensemble"), unit_name(text(unit, "a unit"))
+        self.pixel_size = None
         if pixel_size is not None:
             sides = np.atleast_1d(np.asarray(pixel_size, dtype=np.float64))
             if sides.shape not in ((1,), (2,)) or not (np.isfinite(sides).all() and (sides > 0).all()):
@@ -136,6 +140,12 @@ class Ensemble:
             raise ValueError(
                 f"{len(arrays)} curves need {len(arrays)} ids in one sequence, not ids of shape {names.shape}"
             )
+        if len(names) and names.dtype.kind not in "iufU":
+            raise ValueError(f"ids are numbers or texts, not {names.dtype} values such as {names[0]!r}")
+        if names.dtype.kind == "f" and not np.isfinite(names).all():
+            raise ValueError("ids are finite: one of them is NaN or infinite")
+        if names.dtype.kind == "U":
+            text("".join(map(str, names)), "ids")
         if repeated := [value for value, times in Counter(names.tolist()).items() if times > 1]:
             raise ValueError(f"ids must be unique: {repeated[0]!r} stands for more than one curve")
         self._images = None
@@ -145,6 +155,7 @@ class Ensemble:
                 raise ValueError(
                     f"{len(arrays)} curves need {len(arrays)} names of images, not names of shape {self._images.shape}"
                 )
+            text("".join(self._images.tolist()), "a name of an image")
             self._images = _read_only(self._images[kept])
         self._dropped = {reason: count for reason, count in counts.items() if count}
         self.vertices, self.offsets = _read_only(vertices.view(np.float64).reshape(-1, 2)), _read_only(offsets)
@@ -290,6 +301,7 @@ class Ensemble:
         ValueError
             Where no factor leads from one unit to the other, such as from pixels to µm.
         """
+        unit = unit_name(unit)
         if unit == self.unit:
             return self
         factor = conversion_factor(self.unit, unit)
@@ -374,9 +386,13 @@ def _cleaned(vertices: Complex, offsets: Index, counts: Counter[str]) -> tuple[C
             offsets = _running(np.diff(offsets)[usable])
             kept = kept[usable]
 
+    def everywhere(holds: Mask) -> Mask:
+        lost_before = _running(~holds)[offsets]
+        return lost_before[1:] == lost_before[:-1]
+
+    keep(everywhere(np.isfinite(vertices)), "NaN or infinite vertices")
     within = np.maximum(np.abs(vertices.real), np.abs(vertices.imag)) < _LARGEST
-    lost_before = _running(~within)[offsets]
-    keep(lost_before[1:] == lost_before[:-1], "NaN or infinite vertices")
+    keep(everywhere(within), f"vertices beyond {_LARGEST:g}")
     for _ in range(2):  # the second time without repeats
         keep(np.diff(offsets) >= 3, "fewer than 3 distinct vertices")
         largest = np.maximum.reduceat(np.abs(vertices), offsets[:-1])
@@ -390,9 +406,10 @@ def _cleaned(vertices: Complex, offsets: Index, counts: Counter[str]) -> tuple[C
     spread = across > _FLAT * np.add.reduceat(np.abs(spokes) ** 2, offsets[:-1])
     lengths = np.add.reduceat(np.abs(vertices[after] - vertices), offsets[:-1])
     areas = np.add.reduceat((spokes.conj() * spokes[after]).imag / 2, offsets[:-1])
-    encloses = (lengths > _SMALLEST) & (np.abs(areas) > _NOTHING * lengths**2)
-    keep(spread, "collinear")
-    keep(encloses[spread], "zero area")
+    long, encloses = lengths > _SMALLEST, np.abs(areas) > _NOTHING * lengths**2
+    keep(long, f"shorter than {_SMALLEST:g}")
+    keep(spread[long], "collinear")
+    keep(encloses[long & spread], "zero area")
     return vertices, offsets, kept
 
 

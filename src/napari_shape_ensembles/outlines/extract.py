@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import ndimage
 from skimage.measure import find_contours, points_in_poly
 
+from ..checks import switch, unmasked
 from ..parameters import parameters_of
 from .ensemble import Ensemble
 from .recipe import Recipe, SmoothingUnit
@@ -23,6 +24,8 @@ EXTRA = "extra pieces of a label"
 _REACH = 4
 # Pixels of standard deviation: wider filters are mistaken units, and would take all memory.
 _WIDEST = 1000
+# ... and with narrower ones the next pixel has no weight.
+_NO_FILTER = 0.1
 
 
 def extract_curves(
@@ -132,6 +135,10 @@ def outlines_of_labels(
         if not recipe.keep_border and any(side.start == 0 or side.stop == length for side, length in ends):
             dropped[AT_BORDER] += 1
             continue
+        # A filter far wider than the object would take time and memory by its own width.
+        if highest_level([side.stop - side.start for side in box], sigma, radius) <= 0.5:
+            dropped[VANISHED] += 1
+            continue
         level = np.pad((plane[box] == index).astype(np.float64), [(side, side) for side in margin])
         if any(radius):
             level = ndimage.gaussian_filter(level, sigma, radius=radius)
@@ -174,7 +181,7 @@ def label_plane(labels: ArrayLike) -> NDArray[np.integer]:
     ValueError
         For anything else.
     """
-    labels = np.asarray(labels)
+    labels = unmasked(labels, "the labels")
     if labels.ndim != 2 or labels.size == 0:
         raise ValueError(f"labels have shape {labels.shape}: give one plane (rows, columns)")
     if labels.dtype != bool and np.issubdtype(labels.dtype, np.floating):
@@ -212,6 +219,17 @@ def _blur(smoothing: float, unit: SmoothingUnit, pixel: Real) -> tuple[tuple[flo
     if unit == "window":
         return (rows, columns), (int(smoothing / 2),) * 2
     return (rows, columns), (int(np.ceil(_REACH * rows)), int(np.ceil(_REACH * columns)))
+
+
+def highest_level(shape: Sequence[int], sigma: Sequence[float], radius: Sequence[int]) -> float:
+    """Highest value that any mask in a box of some shape has after the Gaussian filter: that of the full box."""
+    highest = 1.0
+    for length, width, reach in zip(shape, sigma, radius, strict=True):
+        if reach and width > _NO_FILTER:
+            weights = np.exp(-0.5 * (np.arange(-reach, reach + 1) / width) ** 2)
+            inside = weights[max(reach - length // 2, 0) : reach + (length + 1) // 2]
+            highest *= float(inside.sum() / weights.sum())
+    return highest
 
 
 def too_small(min_area: float) -> str:
@@ -281,10 +299,16 @@ def trace_mask(
     """
     parameters_of(Recipe)["min_area"].checked(min_area)
     pixel = pixel_of(scale)
-    plane = np.asarray(mask)
+    holes, border = switch(holes, "holes"), switch(border, "border")
+    plane = unmasked(mask, "the mask")
     if plane.ndim != 2 or plane.size == 0:
         raise ValueError(f"the mask has shape {plane.shape}: give one plane (rows, columns)")
     sigma, radius = _blur(smoothing, "pixel", pixel)
+    if max(sigma) > max(plane.shape):
+        raise ValueError(
+            f"smoothing by {max(sigma):g} pixels is wider than the mask ({plane.shape[0]} × {plane.shape[1]}): take "
+            "less than the width of the objects"
+        )
     margin = np.add(radius, 1) if border else np.zeros(2, dtype=int)
     level = np.pad((plane != 0).astype(np.float64), [(side, side) for side in margin])
     if any(radius):
@@ -358,7 +382,7 @@ def level_curves(
     >>> circle.features["area"].round(0).tolist(), round(12**2 * np.pi)
     ([452.0], 452)
     """
-    plane = np.asarray(field)
+    plane = unmasked(field, "the field")
     if plane.ndim != 2 or min(plane.shape) < 2 or plane.dtype.kind not in "biuf" or not np.isfinite(plane).all():
         raise ValueError(f"a field is a plane of at least 2 by 2 finite numbers, not {plane.dtype} of {plane.shape}")
     parameters_of(Recipe)["min_area"].checked(min_area)

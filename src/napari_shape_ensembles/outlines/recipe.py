@@ -33,6 +33,8 @@ _TILING = ({"method": ("boundaries",)}, {"method": ("superpixels",), "all_region
 _NO_TILING = ({"method": _THRESHOLDS}, {"method": ("superpixels",), "all_regions": (False,)})
 # Pixels: longer than anything in an image, and short enough for the memory that a filter of this width takes.
 _LONGEST = 5_000
+# Steps, after which boundaries are as smooth as they become.
+_MOST_STEPS = 10_000
 
 
 @documented
@@ -271,6 +273,7 @@ class Recipe:
         "How often the boundaries shared by neighbours are smoothed, junctions fixed.",
         label="Smoothing steps",
         least=0,
+        most=_MOST_STEPS,
         group=_TRACE,
         needs=_TILING,
     )

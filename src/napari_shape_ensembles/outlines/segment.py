@@ -1,6 +1,6 @@
 """From an image to labels: smooth, find, clean, split; one plane at a time."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 
@@ -13,6 +13,7 @@ from skimage import filters
 from skimage.morphology import isotropic_closing, isotropic_opening
 from skimage.segmentation import clear_border, slic, watershed
 
+from ..checks import unmasked
 from ..progress import over_blocks, processors, report
 from .recipe import TILINGS, Recipe
 
@@ -73,8 +74,9 @@ def segment(image: ArrayLike, recipe: Recipe | None = None, **changes: Any) -> L
     array([5242,  705, 1253])
     """
     settings = replace(recipe or Recipe(), **changes)
-    pixels = np.asarray(image)
+    pixels = unmasked(image, "the image")
     plane = plane_of(pixels, settings.channel)
+    _refuse_wider(settings, plane.shape)
     report("smoothing")
     if plane.dtype == bool:
         values, mask = plane.astype(np.float64), plane if settings.objects == "bright" else ~plane
@@ -100,6 +102,17 @@ def segment(image: ArrayLike, recipe: Recipe | None = None, **changes: Any) -> L
     return labels.astype(np.int32)
 
 
+def _refuse_wider(settings: Recipe, shape: tuple[int, ...]) -> None:
+    """Refuse filters wider than the image, which leave nothing of it and take time and memory by their own width."""
+    for name in ("smoothing", "background", "opening", "closing"):
+        width = getattr(settings, name)
+        if width > max(shape):
+            raise ValueError(
+                f"{name} of {width:g} pixels is wider than the image ({shape[0]} × {shape[1]}): take less than the "
+                "width of the objects"
+            )
+
+
 def segment_stack(stack: ArrayLike, recipe: Recipe | None = None, **changes: Any) -> Iterator[Labels]:
     """Segment the planes along the first axis of a stack one by one, in time or in depth.
 
@@ -123,7 +136,7 @@ def segment_stack(stack: ArrayLike, recipe: Recipe | None = None, **changes: Any
     >>> [int((labels > 0).sum()) for labels in segment_stack(stack)]
     [313, 705, 1253]
     """
-    for index, plane in enumerate(np.asarray(stack)):
+    for index, plane in enumerate(stack if isinstance(stack, Sequence) else unmasked(stack, "the stack")):
         try:
             yield segment(plane, recipe, **changes)
         except ValueError as error:

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import coo_array
 
+from ..checks import switch
 from ..parameters import parameters_of
 from .ensemble import Ensemble, Mask
 from .extract import AT_BORDER, EXTRA, VANISHED, label_plane, pixel_of, signed_area, too_small
@@ -187,6 +188,7 @@ class Tiling:
             "extra pieces of a label"; labels that smoothing turned over, as "vanished under smoothing".
         """
         parameters_of(Recipe)["min_area"].checked(min_area)
+        holes, border = switch(holes, "holes"), switch(border, "border")
         pixel = pixel_of(scale)
         dropped: Counter[str] = Counter()
         labels = {label for label in self.pixels if label > 0}

@@ -4,6 +4,13 @@ import re
 
 # Units come from files, and pint would work out whatever formula stands in the place of one, for ever if need be.
 _NAME = re.compile(r"[^\W\d]\w*")
+# "px" is a ninety-sixth of an inch to pint, as in style sheets.
+_PIXELS = ("px", "pix", "pixel", "pixels")
+
+
+def unit_name(unit: str) -> str:
+    """Return a unit as it is kept: every word for pixels as "pixel", all others as they are without blanks around."""
+    return "pixel" if unit.strip().lower() in _PIXELS else unit.strip()
 
 
 def conversion_factor(source: str, target: str) -> float:
@@ -14,6 +21,9 @@ def conversion_factor(source: str, target: str) -> float:
     ValueError
         Where no factor leads from one unit to the other, such as from pixels to µm.
     """
+    source, target = unit_name(source), unit_name(target)
+    if source == target:
+        return 1.0
     import pint  # heavy, and needed only where two units differ
 
     registry = pint.get_application_registry()

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
+from ..checks import unmasked
 from ..progress import over_blocks
 
 Real = NDArray[np.float64]
@@ -37,6 +38,7 @@ def check_landmarks(landmarks: NDArray[np.floating]) -> None:
     ValueError
         Saying what shape or value was found.
     """
+    landmarks = unmasked(landmarks, "the landmarks")
     if landmarks.ndim != 3 or landmarks.shape[-1] != 2 or landmarks.shape[-2] < 3:
         raise ValueError(f"landmarks have shape (curves, landmarks, 2), not {landmarks.shape}")
     bad = ~np.isfinite(landmarks).all(axis=(1, 2))

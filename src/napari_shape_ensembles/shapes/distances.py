@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from ..checks import switch
 from ..progress import over_blocks
 from . import grassmann, spd
 from .decomposition import check_landmarks, decompose, planes
@@ -137,6 +138,7 @@ def procrustes_distances(x: Real, y: Real | None = None, *, reflections: bool = 
     """
     for curves in (x, x if y is None else y):
         check_landmarks(curves)
+    switch(reflections, "reflections")
     if y is not None and x.shape[1] != y.shape[1]:
         raise ValueError(f"curves have {x.shape[1]} landmarks here and {y.shape[1]} there: take as many of both")
     one, other = _unit(x), _unit(x if y is None else y)

@@ -15,6 +15,7 @@ import scipy.fft
 from numpy.polynomial import polynomial
 from numpy.typing import NDArray
 
+from ..checks import switch
 from ..progress import over_blocks
 from .decomposition import check_landmarks, curve_blocks, planes
 
@@ -137,6 +138,7 @@ def register(landmarks: Real, archetype: Real, *, reflections: bool = True) -> R
     """
     check_landmarks(landmarks)
     check_landmarks(np.asarray(archetype)[None])
+    switch(reflections, "reflections")
     if landmarks.shape[1:] != archetype.shape:
         raise ValueError(f"curves have {landmarks.shape[1]} landmarks and the archetype {len(archetype)}")
     rows, columns = planes(archetype)
@@ -352,6 +354,7 @@ def distinctness(landmarks: Real, *, reflections: bool = True) -> Real:
     array([0.   , 0.019])
     """
     check_landmarks(landmarks)
+    switch(reflections, "reflections")
     points = planes(landmarks)
 
     def of_block(part: slice) -> Real:

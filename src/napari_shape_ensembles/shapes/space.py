@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from ..checks import seal
 from ..progress import each_block
 from . import grassmann, spd
 from .decomposition import planes
@@ -52,6 +53,9 @@ class ShapeSpace:
     basis: Real
     singular_values: Real
     scale_mean: Real
+
+    def __post_init__(self) -> None:
+        seal(self)
 
     @property
     def rank(self) -> int:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..checks import seal
 from ..comparison import (
     INCONCLUSIVE,
     TRUTH_TABLE,
@@ -53,6 +54,9 @@ class Decisions:
     p_value: Real
     threshold: Real
     rejected: Flags
+
+    def __post_init__(self) -> None:
+        seal(self)
 
     @property
     def computed(self) -> Flags:

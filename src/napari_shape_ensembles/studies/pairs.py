@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..comparison import INCONCLUSIVE, Images, Settings, learn, levels, row, too_few, undulation_descriptions
+from ..checks import seal
+from ..comparison import INCONCLUSIVE, Images, Settings, learn, levels, row, sample_of, too_few, undulation_descriptions
 from ..mmd import MMDTest, combined_mmd_test, median_distance, mmd_test
-from ..outlines import Ensemble
 from ..progress import Listener, Progress, report, reporting
 from .jobs import run_jobs
 
@@ -43,6 +43,9 @@ class PairTests:
     kernel_mmd: Real
     p_value: Real
     adjusted: Real
+
+    def __post_init__(self) -> None:
+        seal(self)
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,6 +78,9 @@ class PairTable:
     settings: Settings
     undulation: PairTests
     scale: PairTests
+
+    def __post_init__(self) -> None:
+        seal(self)
 
     @property
     def complete(self) -> bool:
@@ -212,7 +218,7 @@ def all_pairs(
     """
     if len(images) < 2:
         raise ValueError(f"{len(images)} image(s): pairs need at least two")
-    pooled = [image if isinstance(image, Ensemble) else Ensemble.pooled(image) for image in images]
+    pooled = [sample_of(image) for image in images]
     empty = [ensemble.name or f"image {i}" for i, ensemble in enumerate(pooled, start=1) if not len(ensemble)]
     if empty:
         raise ValueError(

@@ -1,0 +1,71 @@
+"""Checks of what callers give, where taking it as it is would go wrong without a word."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+
+def text(value: Any, what: str) -> str:
+    """Return a text that can be written to a file.
+
+    Raises
+    ------
+    ValueError
+        For what is no text, or holds half a letter (a lone surrogate, as undecodable file names do); `what` names it.
+    """
+    if not isinstance(value, str):
+        raise ValueError(f"{what} is a text, not {value!r}: str(...) makes it one")
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        raise ValueError(f"{what} holds letters that cannot be written down: {value!r}") from None
+    return value
+
+
+def switch(value: Any, name: str) -> bool:
+    """Return a switch; any text would count as true, "no" among them.
+
+    Raises
+    ------
+    ValueError
+        For anything but True and False.
+    """
+    if not isinstance(value, bool | np.bool_):
+        raise ValueError(f"{name} is true or false, not {value!r}")
+    return bool(value)
+
+
+def whole(value: Any, name: str, *, least: int) -> int:
+    """Return a whole number of at least `least`.
+
+    Raises
+    ------
+    ValueError
+        For anything else, True and 5.0 included.
+    """
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
+        raise ValueError(f"{name} is a whole number of at least {least}, not {value!r}")
+    return int(value)
+
+
+def unmasked(values: ArrayLike, what: str) -> NDArray[Any]:
+    """Return values as an array; NumPy would go on with what lies under a mask.
+
+    Raises
+    ------
+    ValueError
+        For an array with masked values, saying what to do.
+    """
+    if hidden := np.count_nonzero(np.ma.getmaskarray(values)) if isinstance(values, np.ma.MaskedArray) else 0:
+        raise ValueError(f"{hidden} values of {what} are masked: fill them in (.filled(...)), or leave them out")
+    return np.asarray(values)
+
+
+def seal(instance: Any) -> None:
+    """Make the arrays of a frozen dataclass read-only, in `__post_init__`: what a result says stays what was found."""
+    for name, value in vars(instance).items():
+        if isinstance(value, np.ndarray):
+            view = value.view()
+            view.flags.writeable = False
+            object.__setattr__(instance, name, view)

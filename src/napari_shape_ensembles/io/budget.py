@@ -1,0 +1,84 @@
+"""How much memory the reading of one file may take: asked by every reader before it allocates.
+
+Memory is counted as it will be used, in the types that values are converted to and with the copies made on the way, not
+as the file packs it. A small file that unpacks to much is thereby refused in a sentence, as is a large one that the
+computer would choke on. What a reader does to the bytes takes time in proportion to them.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+
+from ..archive import ContentError
+
+#: GiB that the reading of one file may take where nothing else is said.
+MEMORY = 4.0
+
+# Bytes of a vertex as coordinates are read, scaled, joined and cleaned, and of a curve beside its vertices.
+_VERTEX, _CURVE = 160, 1500
+# Bytes of a pixel beside its own: as a real number while smoothed and thresholded, as mask and as label.
+_PIXEL = 24
+
+
+@dataclass
+class _Budget:
+    """GiB that may be taken, and bytes that have been."""
+
+    memory: float
+    taken: int = 0
+
+
+_current: ContextVar[_Budget | None] = ContextVar("budget", default=None)
+
+
+@contextmanager
+def budget(memory: float | None = None) -> Iterator[None]:
+    """Count all that is taken within as the reading of one file.
+
+    Parameters
+    ----------
+    memory : float, optional
+        GiB; by default those of the surrounding `budget`, or `MEMORY`.
+
+    Raises
+    ------
+    ValueError
+        For a limit that is no positive number.
+    """
+    outer = _current.get()
+    limit = memory if memory is not None else outer.memory if outer else MEMORY
+    if isinstance(limit, bool | str) or not limit > 0:
+        raise ValueError(f"memory is a number of GiB above 0, not {memory!r}")
+    token = _current.set(_Budget(limit))
+    try:
+        yield
+    finally:
+        _current.reset(token)
+
+
+def take(count: int) -> None:
+    """Count bytes that are about to be used.
+
+    Raises
+    ------
+    ValueError
+        When there would be more than the budget has, saying how to raise it.
+    """
+    known = _current.get() or _Budget(MEMORY)
+    known.taken += int(count)
+    if known.taken > known.memory * 2**30:
+        raise ContentError(
+            f"would take {known.taken / 2**30:.3g} GiB of memory, and one file may take {known.memory:g}: split it, or "
+            "raise the limit (memory=, on the command line --memory)"
+        )
+
+
+def take_curves(vertices: int, curves: int = 0) -> None:
+    """Count so many vertices, and curves, that are about to become an ensemble."""
+    take(vertices * _VERTEX + curves * _CURVE)
+
+
+def take_pixels(count: int, size: int) -> None:
+    """Count so many pixels of `size` bytes that are about to be read and worked on."""
+    take(count * (size + _PIXEL))

@@ -1,0 +1,264 @@
+"""Small files that ask for much: refused in a sentence, within a second or two and little memory.
+
+Every file is read in a process of its own under limits of the system, so that a reader that asks for too much, or finds
+no end, is seen as such.
+"""
+
+import json
+import os
+import re
+import struct
+import sys
+import zipfile
+import zlib
+from pathlib import Path
+
+import numpy as np
+import pytest
+import tifffile
+
+from curve_makers import blobs
+from napari_shape_ensembles import Comparison, Ensemble
+from napari_shape_ensembles.io import CurveTable, load_settings, read_curves, read_ebsd, read_image, write_curves
+from napari_shape_ensembles.io.budget import budget, take
+
+resource = pytest.importorskip("resource", reason="limits of memory and time are those of Linux")
+pytestmark = [
+    pytest.mark.skipif(sys.platform != "linux", reason="limits of memory and time are those of Linux"),
+    pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning"),  # the child reads one file and ends
+]
+
+GIB = 2**30
+READERS = {".tif": read_image, ".npy": read_image, ".png": read_image, ".ang": read_ebsd, ".h5": read_ebsd,
+           ".toml": load_settings}  # fmt: skip
+
+
+def reader_of(path):
+    return Comparison.load if "comparison" in path.name else READERS.get(path.suffix, read_curves)
+
+
+def read_apart(path, *, seconds=20, **options):
+    """What a process of its own says of a file, the processor time, and the memory it took beyond this one's."""
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        said = "ended by an error"
+        try:
+            resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
+            here = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+            resource.setrlimit(resource.RLIMIT_AS, (here + 6 * GIB,) * 2)
+            before = resource.getrusage(resource.RUSAGE_SELF)
+            try:
+                reader_of(path)(path, **options)
+                said = "read"
+            except (ValueError, OSError) as error:
+                said = f"{type(error).__name__}: {error}"
+            after = resource.getrusage(resource.RUSAGE_SELF)
+            took = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+            answer = json.dumps([said, took, (after.ru_maxrss - before.ru_maxrss) * 1024])
+            os.write(writing, answer.encode()[:60_000])
+        finally:
+            os._exit(0)
+    os.close(writing)
+    with os.fdopen(reading, "rb") as pipe:
+        answer = pipe.read()
+    status = os.waitpid(child, 0)[1]
+    assert answer, f"{path.name}: the reader was ended by the system (status {status}): no end, or too much memory"
+    said, took, memory = json.loads(answer)
+    return said, took, memory
+
+
+def npy(shape, dtype):
+    """Header of an array, without its values."""
+    text = f"{{'descr': '{dtype}', 'fortran_order': False, 'shape': {shape}, }}"
+    text += " " * (-(len(text) + 11) % 64) + "\n"
+    return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(text)) + text.encode()
+
+
+def packed(path, entries):
+    """A zip whose entries, made of repeated bytes, pack to a thousandth."""
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
+        for name, head, count in entries:
+            with archive.open(name, "w", force_zip64=True) as file:
+                file.write(head)
+                for start in range(0, count, 2**24):
+                    file.write(bytes(min(2**24, count - start)))
+
+
+def npz(path):
+    count = 10**9
+    offsets = np.array([0, count], np.int64)
+    packed(path, [("vertices.npy", npy((count // 2, 2), "|i1"), count)])
+    with zipfile.ZipFile(path, "a") as archive:
+        archive.writestr("offsets.npy", npy((2,), "<i8") + offsets.tobytes())
+
+
+def parquet(path):
+    pyarrow = pytest.importorskip("pyarrow")
+    from pyarrow import parquet
+
+    same = pyarrow.array(np.zeros(20_000_000, np.int8))
+    parquet.write_table(pyarrow.table(dict.fromkeys(("id", "row", "column", "a", "b", "c"), same)), path)
+
+
+def parquet_of_words(path):
+    pyarrow = pytest.importorskip("pyarrow")
+    from pyarrow import parquet
+
+    words = pyarrow.DictionaryArray.from_arrays(np.zeros(2_000_000, np.int32), ["w" * 100_000])
+    zeros = pyarrow.array(np.zeros(2_000_000, np.int8))
+    parquet.write_table(pyarrow.table({"id": zeros, "row": zeros, "column": zeros, "word": words}), path)
+
+
+def tif(path):
+    """An image of 60 000 × 60 000 pixels, every strip of which is packed to a few bytes."""
+    strip = zlib.compress(bytes(60_000 * 3_000), 9)
+    tifffile.imwrite(path, iter([strip] * 20), shape=(60_000, 60_000), dtype=np.uint8, compression="zlib",
+                     rowsperstrip=3_000)  # fmt: skip
+
+
+def tif_of_pages(path):
+    """200 000 pages that follow each other, of no tags but one."""
+    head = struct.pack("<2sHI", b"II", 42, 8)
+    page = [struct.pack("<HHHIII", 1, 256, 3, 1, 1, 8 + (i + 1) * 18) for i in range(200_000)]
+    page[-1] = struct.pack("<HHHIII", 1, 256, 3, 1, 1, 0)
+    path.write_bytes(head + b"".join(page))
+
+
+def tif_in_a_circle(path):
+    path.write_bytes(struct.pack("<2sHI", b"II", 42, 8) + struct.pack("<HHHIII", 1, 256, 3, 1, 1, 8))
+
+
+def regions(path):
+    roifile = pytest.importorskip("roifile")
+    roi = roifile.ImagejRoi.frompoints(np.zeros((65_535, 2), np.int16)).tobytes()
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
+        for number in range(1500):
+            archive.writestr(f"{number}.roi", roi)
+
+
+def npy_with_a_hole(path):
+    with path.open("wb") as file:
+        file.write(npy((10**6, 10**6), "|u1"))
+        file.truncate(10**12 + 128)
+
+
+def geojson_of_names(path):
+    ring = [[0, 0], [0, 5], [5, 5], [0, 0]]
+    features = [
+        {"type": "Feature", "geometry": {"type": "Polygon", "coordinates": [ring]}, "properties": {f"p{i}": i}}
+        for i in range(12_000)
+    ]
+    path.write_text(json.dumps({"type": "FeatureCollection", "features": features}))
+
+
+def json_of_lists(path):
+    path.write_text('{"annotations": [' + ",".join(["[]"] * 40_000_000) + "]}")
+
+
+def via_of_names(path):
+    shape = {"name": "polygon", "all_points_x": [0, 5, 5], "all_points_y": [0, 0, 5]}
+    regions = [{"shape_attributes": shape, "region_attributes": {f"p{i}": "1"}} for i in range(12_000)]
+    path.write_text(json.dumps({"a": {"filename": "a", "regions": regions}}))
+
+
+HOSTILE = {
+    "x.npz": (npz, "would take .* GiB of memory"),
+    "numbers.parquet": (parquet, "would take .* GiB of memory"),
+    "words.parquet": (parquet_of_words, "read"),
+    "large.tif": (tif, "would take .* GiB of memory"),
+    "pages.tif": (tif_of_pages, "holds more than 1000 pages: save one plane"),
+    "circle.tif": (tif_in_a_circle, "follow each other in a circle"),
+    "regions.zip": (regions, "would take .* GiB of memory"),
+    "hole.npy": (npy_with_a_hole, "would take .* GiB of memory"),
+    "blank.tps": (lambda path: path.write_text("LM=1\n1 2\nPOINTS=3\n" + "\n" * 60_000 + "x"), "damaged|holds no"),
+    "blanks.tps": (lambda path: path.write_text("POINTS=3\n" + " \n" * 500_000 + "LM=" * 9), "points follow|holds no"),
+    "blank.txt": (lambda path: path.write_text("\n \n" * 300_000 + "x"), "holds no lines"),
+    "names.geojson": (geojson_of_names, "12000 curves have 12000 names of features"),
+    "via.json": (via_of_names, "12000 curves have 12001 names of features"),
+    "lists.json": (json_of_lists, "would take .* GiB of memory"),
+    "deep.json": (lambda path: path.write_text("[" * 500_000), "damaged"),
+    "long.chc": (lambda path: path.write_text("a 1 1 1 1 " + "0 " * 30_000_000), "would take .* GiB of memory"),
+    "cells.csv": (lambda path: path.write_text("id,row,column\n" + "," * 90_000_000), "would take .* GiB of memory"),
+    "lines.ang": (lambda path: path.write_text("# x\n" + "\n" * 20_000_000), "would take .* GiB of memory"),
+    "keys.toml": (lambda path: path.write_text("a." * 400_000 + "a=1"), "no TOML|has no|there is no|no table"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_small_file_that_asks_for_much_is_refused_at_once(tmp_path, name):
+    write, expected = HOSTILE[name]
+    path = tmp_path / name
+    write(path)
+    size = path.stat().st_blocks * 512
+    said, took, memory = read_apart(path)
+    assert re.search(expected, said), said
+    assert said == "read" or f"{name}:" in said or f"{name} " in said
+    assert took < 5, f"{took:.1f} s"
+    assert memory < 0.5 * GIB + 3 * size, f"{memory / GIB:.2f} GiB for {size / 2**20:.1f} MiB"
+
+
+@pytest.mark.parametrize("name", ["x.csv", "x.tif", "x.npz", "x.json", "x.toml", "x.h5", "x.comparison.npz", "x.zip"])
+def test_a_named_pipe_is_not_waited_for(tmp_path, name):
+    os.mkfifo(tmp_path / name)
+    said, _, _ = read_apart(tmp_path / name, seconds=5)
+    assert "a pipe or a device, no file" in said
+
+
+ENDINGS = [".csv", ".parquet", ".npz", ".geojson", ".zip", ".txt", ".tps", ".chc"]
+
+
+def many_curves(path):
+    """A valid file of 3000 outlines of 100 vertices."""
+    curves = blobs(3000, 100) * 20
+    if path.suffix == ".chc":
+        path.write_text("\n".join("a 0 0 0 4 " + "0 6 4 2 " * 25 + "-1" for _ in curves))
+    elif path.suffix == ".txt":
+        path.write_text("\n\n".join("\n".join(f"{x!r} {y!r}" for y, x in curve.tolist()) for curve in curves))
+    elif path.suffix == ".tps":
+        lines = ("\n".join(f"{x!r} {y!r}" for y, x in curve.tolist()) for curve in curves)
+        path.write_text("\n".join(f"LM=0\nPOINTS=100\n{text}" for text in lines))
+    else:
+        write_curves(path, CurveTable(Ensemble(list(curves)), Ensemble(list(curves)).features.drop(columns="id")))
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_what_is_counted_is_what_reading_takes(tmp_path, ending):
+    path = tmp_path / f"x{ending}"
+    many_curves(path)
+    said, _, memory = read_apart(path)
+    assert said == "read"
+    said, _, spent = read_apart(path, memory=0.8 * memory / GIB)
+    assert "would take" in said, f"{memory / 2**20:.0f} MiB were taken, less were counted"
+    assert spent <= memory + 2**24
+
+
+def test_the_limit_is_raised_by_an_argument(tmp_path):
+    path = tmp_path / "x.csv"
+    write_curves(path, Ensemble(list(blobs(50, 100))))
+    with pytest.raises(
+        ValueError, match=r"x\.csv: would take .* one file may take 0\.0001: split it, or raise the limit"
+    ):
+        read_curves(path, memory=1e-4)
+    assert len(read_curves(path, memory=1).ensemble) == 50
+    np.save(tmp_path / "x.npy", np.zeros((300, 300)))
+    with pytest.raises(ValueError, match="raise the limit"):
+        read_image(tmp_path / "x.npy", memory=1e-4)
+
+
+@pytest.mark.parametrize("memory", [0, -1, "4", True])
+def test_a_limit_is_a_number_of_gib(memory):
+    with pytest.raises(ValueError, match="memory is a number of GiB above 0"), budget(memory):
+        take(1)
+
+
+def test_too_little_memory_is_no_damage_of_the_file(tmp_path, monkeypatch):
+    write_curves(tmp_path / "x.csv", Ensemble(list(blobs(5, 30))))
+
+    def fail(*_, **__):
+        raise MemoryError
+
+    monkeypatch.setattr("pandas.read_csv", fail)
+    with pytest.raises(ValueError, match=r"^x\.csv: reading it takes more memory than there is") as found:
+        read_curves(tmp_path / "x.csv")
+    assert "damaged" not in str(found.value)
