@@ -1,7 +1,7 @@
-"""The Gaussian kernel of a sample: its width, and sums over it under many weights at once.
+"""The kernel of a sample: its width, and sums over it under many weights at once.
 
-The kernel is exp(-d²/(2s²)) with the Euclidean distance d and the width s throughout. (Where exp(-d²/s²) or
-exp(-γd²) are meant elsewhere: their s is √2 times ours, and γ = 1/(2s²).)
+The kernel is exp(-d²/(2s²)) with the Euclidean distance d and the width s, unless another is named. (Where exp(-d²/s²)
+or exp(-γd²) are meant elsewhere: their s is √2 times ours, and γ = 1/(2s²).)
 """
 
 from collections.abc import Iterator, Sequence
@@ -39,7 +39,13 @@ def pooled(x: Real, y: Real) -> Real:
 
 
 def squared_distances(x: Real, y: Real) -> Real:
-    """Squared Euclidean distances (m, n) between the rows of two arrays."""
+    """Squared Euclidean distances (m, n) between the rows of two arrays, however far these lie from the origin."""
+    centre = y.mean(axis=0)
+    return _expanded(x - centre, y - centre)
+
+
+def _expanded(x: Real, y: Real) -> Real:
+    """Squared distances as |x|² - 2xy + |y|²: for points around the origin, since the squares must not outgrow them."""
     squared = x @ y.T
     squared *= -2
     squared += np.einsum("id,id->i", x, x)[:, None]
@@ -109,21 +115,52 @@ def row_blocks(total: int) -> Iterator[slice]:
 
 
 class Distances:
-    """Squared distances within a sample, a block of rows at a time."""
+    """Squared distances within a sample, a block of rows at a time, and a kernel of them: the Gaussian one here.
+
+    A subclass names another kernel. All are functions of the distance d and a width s, with which d is measured.
+    """
 
     def __init__(self, points: Real) -> None:
-        self.points = points
+        self.points = points - points.mean(axis=0)
 
     def __len__(self) -> int:
         return len(self.points)
 
     def block(self, rows: slice) -> Real:
         """Distances of some rows from all points from their first on."""
-        return squared_distances(self.points[rows], self.points[rows.start :])
+        squared = _expanded(self.points[rows], self.points[rows.start :])
+        np.fill_diagonal(squared, 0)
+        return squared
 
     def median(self, seed: int) -> float:
         """As `median_distance`."""
         return median_distance(self.points, seed)
+
+    @staticmethod
+    def kernel(squared: Real, width: float) -> Real:
+        """Kernel of squared distances, of any shape."""
+        kernel = squared / (-2 * width**2)
+        return np.exp(kernel, out=kernel)
+
+
+class EnergyDistances(Distances):
+    """The kernel -d/s: its MMD² is the energy distance (Székely and Rizzo 2013) in units of s."""
+
+    @staticmethod
+    def kernel(squared: Real, width: float) -> Real:
+        """Kernel of squared distances, of any shape."""
+        kernel = np.sqrt(squared)
+        kernel /= -width
+        return kernel
+
+
+class MeanDistances(Distances):
+    """The kernel -d²/(2s²): its MMD is the distance between the two means in units of s."""
+
+    @staticmethod
+    def kernel(squared: Real, width: float) -> Real:
+        """Kernel of squared distances, of any shape."""
+        return squared / (-2 * width**2)
 
 
 def quadratic_forms(
@@ -155,7 +192,10 @@ def quadratic_forms(
 
     def share(rows: slice) -> tuple[Real, Real]:
         squared = distances.block(rows)
-        kernels = (_half_kernel(squared, s, rows, centre) for s, centre in zip(bandwidths, centres, strict=True))
+        kernels = (
+            _half_centred(distances.kernel(squared, s), rows, centre)
+            for s, centre in zip(bandwidths, centres, strict=True)
+        )
         shares = [_share(kernel, rows, fast, precise) for kernel in kernels]
         return np.stack([one for one, _ in shares]), np.stack([other for _, other in shares])
 
@@ -172,7 +212,7 @@ def _centre(distances: Distances, bandwidth: float) -> Real:
     Sums of small numbers lose few digits in single precision: the error falls some thirty times. It need not be
     the exact mean, so the rows of one block stand for all.
     """
-    kernel = np.exp(distances.block(next(row_blocks(len(distances)))) / (-2 * bandwidth**2))
+    kernel = distances.kernel(distances.block(next(row_blocks(len(distances)))), bandwidth)
     means: Real = kernel.mean(axis=0)
     return means - means.mean() / 2
 
@@ -185,10 +225,8 @@ def _left_out(weights: Single | Real, centre: Real) -> Real:
     return 2 * totals * (weights @ centre.astype(weights.dtype))
 
 
-def _half_kernel(squared: Real, bandwidth: float, rows: slice, centre: Real) -> Real:
+def _half_centred(kernel: Real, rows: slice, centre: Real) -> Real:
     """Centred kernel of a block of rows against the columns from its own on, its diagonal block halved."""
-    kernel = squared / (-2 * bandwidth**2)
-    np.exp(kernel, out=kernel)
     kernel -= centre[rows, None]
     kernel -= centre[rows.start :]
     kernel[:, : len(kernel)] *= 0.5

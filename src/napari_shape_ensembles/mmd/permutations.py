@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from ..checks import whole
 from ..progress import leaver, one_library_thread, over_blocks, timed
-from .kernel import Distances, Real, Single, gaussian, quadratic_forms, row_blocks
+from .kernel import Distances, MeanDistances, Real, Single, quadratic_forms, row_blocks, squared_distances
 
 # Squared statistics nearer than this are equal to rounding.
 TIE = 1e-13
@@ -163,6 +163,9 @@ def permuted_statistics(distances: Distances, labels: Labellings, bandwidths: Se
     list of S Statistics
         With the values near the observed one settled.
     """
+    if isinstance(distances, MeanDistances):
+        sums = _weighted_sums(labels, distances.points)
+        return [_settled(distances, labels, s, np.einsum("bd,bd->b", sums, sums) / s**2) for s in bandwidths]
     count = len(labels)
     single = len(distances) >= _FEW
     probes = np.arange(min(1 + _PROBES, count) if single else 0)
@@ -208,7 +211,7 @@ def _joined(
 
 
 def nystrom_statistics(
-    points: Real, labels: Labellings, bandwidths: Sequence[float], features: int, seed: int
+    distances: Distances, labels: Labellings, bandwidths: Sequence[float], features: int, seed: int
 ) -> list[Statistics]:
     """As `permuted_statistics`, but of the kernel's projection on a seeded subset of the points.
 
@@ -216,32 +219,54 @@ def nystrom_statistics(
     the labels. It is another statistic than the MMD and no larger, but the same for all permutations, so the
     level is exact; the cost grows with N instead of N².
     """
-    found, leave = [], leaver()
+    if isinstance(distances, MeanDistances):
+        return permuted_statistics(distances, labels, bandwidths)
+    found = []
     for s in bandwidths:
-        phi = nystrom_features(points, s, features, seed)
-        sums = []
-        start = 0
-        for size in chunk_sizes(len(labels), labels.total):
-            leave()
-            sums.append(labels.weights(slice(start, start + size)) @ phi)
-            start += size
-        values = np.einsum("bq,bq->b", *[np.concatenate(sums)] * 2) * labels.factor**2
-        found.append(Statistics(Distances(points), labels, s, values, exact=len(labels)))
-        found[-1].settle(values[0])
+        sums = _weighted_sums(labels, nystrom_features(distances.points, s, features, seed, type(distances)))
+        found.append(_settled(distances, labels, s, np.einsum("bq,bq->b", sums, sums)))
     return found
 
 
-def nystrom_features(points: Real, bandwidth: float, features: int, seed: int) -> Real:
-    """Features (N, q) with φφᵀ = K projected on the span of q ≤ `features` seeded points; exact where q = N."""
+def _weighted_sums(labels: Labellings, features: Real) -> Real:
+    """Σ w φ of every labelling, (1 + B, q), for features φ (N, q)."""
+    leave, sums, start = leaver(), [], 0
+    for size in chunk_sizes(len(labels), labels.total):
+        leave()
+        sums.append(labels.weights(slice(start, start + size)) @ features)
+        start += size
+    return np.concatenate(sums)
+
+
+def _settled(distances: Distances, labels: Labellings, bandwidth: float, values: Real) -> Statistics:
+    """Statistics that are in double precision already."""
+    found = Statistics(distances, labels, bandwidth, values * labels.factor**2, exact=len(labels))
+    found.settle(found.values[0])
+    return found
+
+
+def nystrom_features(
+    points: Real, bandwidth: float, features: int, seed: int, kind: type[Distances] = Distances
+) -> Real:
+    """Features (N, q) with φφᵀ = K projected on the span of q ≤ `features` seeded points; exact where q = N.
+
+    A kernel such as -d, positive only for weights that sum to 0, is first centred at one of those points.
+    """
     if len(points) > features:
         # A stream of its own: the permutations come from the seed itself.
         chosen = np.random.default_rng([seed, 1]).choice(points, features, replace=False, axis=0)
     else:
         chosen = points
+
+    def kernel(some: Real) -> Real:
+        found = kind.kernel(squared_distances(some, chosen), bandwidth)
+        if kind is not Distances:
+            found -= origin + kind.kernel(squared_distances(some, chosen[:1]), bandwidth)
+        return found
+
+    origin = kind.kernel(squared_distances(chosen[:1], chosen), bandwidth)
     with one_library_thread():
-        values, vectors = np.linalg.eigh(gaussian(chosen, chosen, bandwidth))
+        values, vectors = np.linalg.eigh(kernel(chosen))
         kept = values > 1e-12 * values[-1]
         root = vectors[:, kept] / np.sqrt(values[kept])
-    return np.concatenate(
-        over_blocks(lambda rows: gaussian(points[rows], chosen, bandwidth) @ root, row_blocks(len(points)))
-    )
+    return np.concatenate(over_blocks(lambda rows: kernel(points[rows]) @ root, row_blocks(len(points))))

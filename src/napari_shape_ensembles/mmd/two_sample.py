@@ -216,7 +216,7 @@ class Design:
 
     def _statistics(self, distances: Distances, bandwidths: list[float]) -> list[Statistics]:
         if self.approximate:
-            return nystrom_statistics(distances.points, self.labels, bandwidths, FEATURES, self.seed)
+            return nystrom_statistics(distances, self.labels, bandwidths, FEATURES, self.seed)
         return permuted_statistics(distances, self.labels, bandwidths)
 
 
