@@ -9,11 +9,11 @@ from .compare import (
     read_view,
     sample_of,
     software_versions,
-    undulation_descriptions,
 )
 from .detectable import Detectable, detectable_differences
 from .effects import EffectSizes, Estimate, aspects, effect_sizes
 from .learning import STEPS, Learned, learn
+from .parts import Part, Parts, form_parts, scale_parts
 from .sensitivity import ArchetypeSensitivity, archetype_sensitivity
 from .settings import Settings
 from .verdict import INCONCLUSIVE, TRUTH_TABLE, inconclusive, row, too_few
@@ -29,6 +29,8 @@ __all__ = [
     "Estimate",
     "Images",
     "Learned",
+    "Part",
+    "Parts",
     "Settings",
     "archetype_sensitivity",
     "aspects",
@@ -36,13 +38,14 @@ __all__ = [
     "compare",
     "detectable_differences",
     "effect_sizes",
+    "form_parts",
     "inconclusive",
     "learn",
     "levels",
     "read_view",
     "row",
     "sample_of",
+    "scale_parts",
     "software_versions",
     "too_few",
-    "undulation_descriptions",
 ]

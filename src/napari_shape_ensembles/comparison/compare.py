@@ -17,10 +17,11 @@ from ..outlines import Ensemble, counted, in_unit
 from ..parameters import from_tree
 from ..parameters import tree as tree_of
 from ..progress import Listener, reporting
-from ..shapes import ShapeSpace
+from ..shapes import ShapeSpace, spd
 from . import records
 from .display import MARK, LayerData, curve_layer_data, summary_html
-from .learning import learn, report_step
+from .learning import known_share, learn, report_step
+from .parts import Parts, form_parts, scale_parts, sides
 from .settings import Settings
 from .verdict import INCONCLUSIVE, TRUTH_TABLE, inconclusive, row
 
@@ -39,6 +40,8 @@ _FLAGS = ("archetype_is_ambiguous", "row_depends_on_archetype")
 _FAR = np.pi / 4
 # Above this share of ambiguous matches the choice of archetype colours the result.
 _MANY = 0.5
+# Coordinates known worse than to this share of an outline's size are worth a word.
+_BLURRED = 1e-5
 # Below this many curves on one side a missed difference says little.
 _FEW = 30
 
@@ -59,7 +62,8 @@ class Comparison:
     l : (N, 3) array
         Their scale coordinates.
     undulation, scale : MMDTest
-        The two tests. With coordinates "both" the undulation's has the parts "raw" and "normalized".
+        The two tests. By default the undulation's has the parts "coarse form", "roughness" and "concavity", and the
+        scale's "size" and "elongation"; with coordinates "both" the undulation's has "raw" and "normalized".
     ambiguous : int
         Curves whose best match with the archetype is hardly better than the second best; see `Registration`.
     archetype_is_ambiguous : bool
@@ -68,6 +72,9 @@ class Comparison:
         Whether the row is known to change with the archetype (`archetype_sensitivity`); it is then no answer.
     versions : mapping of str to str
         Versions of the software that decided the digits.
+    descriptors : (N, k) array
+        What the roughness and the concavity were tested by; see `parts.form_descriptors`. Empty (k = 0) in a
+        comparison that an earlier version saved.
 
     References
     ----------
@@ -96,6 +103,7 @@ class Comparison:
     archetype_is_ambiguous: bool = False
     row_depends_on_archetype: bool = False
     versions: Mapping[str, str] = field(default_factory=lambda: software_versions())
+    descriptors: Real = field(default_factory=lambda: np.empty((0, 0)))
 
     def __post_init__(self) -> None:
         seal(self)
@@ -158,6 +166,9 @@ class Comparison:
         few = min(len(self.a), len(self.b))
         if self._inconclusive is None and few < _FEW:
             found.append(f"Only {counted(few, 'curve')} on one side: a difference may have gone unnoticed.")
+        found += self._precision_words()
+        for name, test in (("Undulation", self.undulation), ("Scale", self.scale)):
+            found += [f"{name}: {part} not tested, {reason}." for part, reason in test.left_out.items()]
         if self.undulation.approximation:
             found.append(f"The tests are approximate: {self.undulation.approximation}.")
         far = int((np.linalg.norm(self.t, axis=1) > _FAR).sum())
@@ -171,6 +182,17 @@ class Comparison:
                 "see whether the row stays with another archetype."
             )
         return tuple(found)
+
+    def _precision_words(self) -> list[str]:
+        """What is said where the coordinates are known too badly for what is tested."""
+        scale = spd.from_coordinates(self.space.scale_mean, self.l)
+        known = known_share((self.a, self.b), scale)
+        if known <= _BLURRED:
+            return []
+        return [
+            f"So far from the origin the coordinates' own digits are known to {known:.0e} of an outline's size only "
+            "(single precision): what is smaller is neither tested nor normalized."
+        ]
 
     def summary(self) -> str:
         """Return the answer as one sentence."""
@@ -242,7 +264,7 @@ class Comparison:
             "b": records.ensemble_tree(self.b),
             "settings": tree_of(self.settings),
             "space": records.space_tree(self.space),
-            "coordinates": {"t": self.t, "l": self.l},
+            "coordinates": {"t": self.t, "l": self.l, "descriptors": self.descriptors},
             "undulation": records.mmd_test_tree(self.undulation),
             "scale": records.mmd_test_tree(self.scale),
             "matches": {name: getattr(self, name) for name in ("ambiguous", *_FLAGS)},
@@ -266,6 +288,7 @@ class Comparison:
             records.mmd_test_of(parts["scale"]),
             records.value(parts["matches"], "ambiguous", int),
             versions={str(name): str(version) for name, version in parts["versions"].items()},
+            descriptors=records.descriptors_of(parts["coordinates"], count),
             **{name: records.value(parts["matches"], name, bool) for name in _FLAGS},
         )
 
@@ -347,11 +370,22 @@ def compare(
     with reporting(progress):
         learned = learn((a, b), settings)
         report_step("testing undulation")
-        undulation = _test(undulation_descriptions(learned.t, settings), len(a), settings)
+        undulation = _test(form_parts(learned.t, learned.descriptors, settings), len(a), settings)
         report_step("testing scale")
-        scale = _test({"": learned.l}, len(a), settings)
-    matches = learned.ambiguous, learned.archetype_is_ambiguous
-    return Comparison(a, b, settings, learned.space, learned.t, learned.l, undulation, scale, *matches)
+        scale = _test(scale_parts(learned.l, learned.space.scale_mean, settings, learned.known), len(a), settings)
+    return Comparison(
+        a,
+        b,
+        settings,
+        learned.space,
+        learned.t,
+        learned.l,
+        undulation,
+        scale,
+        learned.ambiguous,
+        learned.archetype_is_ambiguous,
+        descriptors=learned.descriptors,
+    )
 
 
 def comparable(a: Images, b: Images) -> tuple[Ensemble, Ensemble]:
@@ -392,21 +426,14 @@ def require_curves(ensembles: Sequence[Ensemble]) -> None:
             )
 
 
-def undulation_descriptions(t: Real, settings: Settings) -> dict[str, Real]:
-    """Undulation coordinates as the settings have them tested: raw, normalized by their pooled deviation, or both."""
-    spread = t.std(axis=0)
-    kinds: dict[str, Real] = {"raw": t, "normalized": t / np.where(spread > 0, spread, 1)}
-    chosen = list(kinds) if settings.coordinates == "both" else [settings.coordinates]
-    return {name: kinds[name] for name in chosen}
-
-
-def _test(descriptions: dict[str, Real], first: int, settings: Settings) -> MMDTest:
-    samples = {name: (values[:first], values[first:]) for name, values in descriptions.items()}
-    if settings.null == "permutation":
-        return combined_mmd_test(samples, **levels(settings))
-    return gretton_test(
-        samples, settings.null, significance=settings.significance, factor=settings.bandwidth, seed=settings.seed
-    )
+def _test(parts: Parts, first: int, settings: Settings) -> MMDTest:
+    samples, kernels = sides(parts.tested, first)
+    if settings.null != "permutation":
+        choices = {"significance": settings.significance, "factor": settings.bandwidth, "seed": settings.seed}
+        return replace(gretton_test(samples, settings.null, **choices), left_out=parts.left_out)
+    test = combined_mmd_test(samples, kernels=kernels, **levels(settings))
+    only = {name: test for name in parts.tested if name and parts.left_out and not test.parts}
+    return replace(test, parts=test.parts or only, left_out=parts.left_out)
 
 
 def levels(settings: Settings) -> dict[str, Any]:

@@ -10,11 +10,13 @@ from ..outlines import Ensemble
 from ..progress import one_library_thread, report
 from ..shapes import Registration, ShapeSpace, decompose, register, to_landmarks
 from ..shapes.archetype import Choice, archetype_index, choose_archetype
+from .parts import form_descriptors
+from .precision import coordinate_precision
 from .settings import Settings
 
 Real = NDArray[np.float64]
 
-# No outline is known to this share of its size: what varies less is rounding and interpolation, and no form.
+# No outline is known to this share of its size: what varies less is rounding and interpolation, no form and no scale.
 _KNOWN = 1e-8
 
 
@@ -33,7 +35,8 @@ STEPS = (
 class Learned(NamedTuple):
     """A shape space, and the undulation (N, r) and scale (N, 3) coordinates of the curves it was learned from.
 
-    With them how many curves have an ambiguous match, and whether the archetype is ambiguous itself.
+    With them how many curves have an ambiguous match, whether the archetype is ambiguous itself, the descriptors of
+    form (N, k) of `form_descriptors`, and the share of its size to which an outline is known.
     """
 
     space: ShapeSpace
@@ -41,6 +44,8 @@ class Learned(NamedTuple):
     l: Real
     ambiguous: int
     archetype_is_ambiguous: bool
+    descriptors: Real
+    known: float
 
 
 def learn(ensembles: Sequence[Ensemble], settings: Settings) -> Learned:
@@ -67,8 +72,29 @@ def learn(ensembles: Sequence[Ensemble], settings: Settings) -> Learned:
     with one_library_thread():
         space = ShapeSpace.learn(undulation, scale, settings.rank)
         t, l = space.coordinates(undulation, scale)
-        t[:, t.std(axis=0) <= _KNOWN] = 0
-    return Learned(space, t, l, *_ambiguity(matches))
+        known = known_share(ensembles, scale)
+        t[:, t.std(axis=0) <= known] = 0
+        descriptors = form_descriptors(undulation, known)
+    return Learned(space, t, l, *_ambiguity(matches), descriptors, known)
+
+
+def known_share(ensembles: Sequence[Ensemble], scale: Real) -> float:
+    """Share of its size to which an outline is known, by the last place of its coordinates; at least 10⁻⁸.
+
+    Parameters
+    ----------
+    ensembles : sequence of Ensemble
+    scale : (N, 2, 2) array
+        Of all their curves, in the unit of the ensembles.
+
+    Returns
+    -------
+    float
+        Places known to ± δ move a form by at most √2 δ over the smaller RMS extent; the RMS of that over the curves.
+    """
+    places = np.concatenate([coordinate_precision(ensemble) for ensemble in ensembles])
+    moved = np.sqrt(2) * places / np.linalg.eigvalsh(scale)[:, 0]
+    return float(max(_KNOWN, np.sqrt(np.mean(moved**2))))
 
 
 def report_step(name: str) -> None:

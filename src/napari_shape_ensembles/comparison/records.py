@@ -96,6 +96,7 @@ def mmd_test_tree(test: MMDTest) -> Tree:
             _key(i, name): {"name": name, **mmd_test_tree(part)} for i, (name, part) in enumerate(test.parts.items())
         },
         "approximation": test.approximation,
+        "left_out": dict(test.left_out),
     }
 
 
@@ -114,8 +115,14 @@ def mmd_test_of(tree: Mapping[str, Any]) -> MMDTest:
         null=real(tree, "null", (None,)),
         parts=parts,
         approximation=value(tree, "approximation", str),
+        left_out={str(name): str(reason) for name, reason in tree.get("left_out", {}).items()},
         **numbers,
     )
+
+
+def descriptors_of(coordinates: Mapping[str, Any], count: int) -> Real:
+    """Descriptors of the form of so many curves; none in a comparison of an earlier version."""
+    return real(coordinates, "descriptors", (count, None)) if "descriptors" in coordinates else np.empty((count, 0))
 
 
 def json_number(number: float) -> float | str:

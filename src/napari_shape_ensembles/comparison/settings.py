@@ -11,7 +11,7 @@ from ..shapes import Interpolation, Measure
 from ..shapes.archetype import Choice
 
 RegistrationKind = Literal["standardized", "raw", "none"]
-Coordinates = Literal["both", "raw", "normalized"]
+Coordinates = Literal["components", "both", "raw", "normalized"]
 NullKind = Literal["permutation", "gamma", "bound"]
 
 _ANALYSIS, _ADVANCED = "Analysis", "Advanced"
@@ -102,9 +102,17 @@ class Settings:
         group=_ADVANCED,
     )
     coordinates: Coordinates = parameter(
-        "both",
-        "Undulation coordinates tested: raw ones see coarse form, normalized ones fine roughness.",
-        choices={"both": "both, jointly", "raw": "raw: coarse form (paper)", "normalized": "normalized: roughness"},
+        "components",
+        "What is tested. Components: coarse form, roughness and concavity, size and elongation, jointly. Otherwise "
+        "undulation by its coordinates, of which raw ones see coarse form and normalized ones roughness, and scale by "
+        "its coordinates. Thresholds without permutations take both kinds of coordinates for the components.",
+        label="Tested",
+        choices={
+            "components": "components, jointly",
+            "both": "raw and normalized coordinates, jointly",
+            "raw": "raw coordinates (paper)",
+            "normalized": "normalized coordinates",
+        },
         group=_ADVANCED,
     )
     interpolation: Interpolation = parameter(
@@ -116,13 +124,14 @@ class Settings:
     seed: int = parameter(0, "Random seed of every draw: the same seed repeats the result.", least=0, group=_ANALYSIS)
     bandwidth: float | tuple[float, ...] = parameter(
         1.0,
-        "Width s of the tests' kernel exp(-d²/(2s²)) as a multiple of the median distance d. Several are tested on the "
-        "same permutations and combined by the smallest p-value.",
+        "Width s of the kernel exp(-d²/(2s²)) with which coordinates are tested, as a multiple of the median distance "
+        "d. Several are tested on the same permutations and combined by the smallest p-value. Components need none.",
         above=0,
         most=1e6,
         step=0.1,
         decimals=2,
         group=_ADVANCED,
+        needs=({"coordinates": ("both", "raw", "normalized")}, {"null": ("gamma", "bound")}),
     )
     null: NullKind = parameter(
         "permutation",

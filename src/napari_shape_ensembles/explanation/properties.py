@@ -1,9 +1,4 @@
-"""Measured properties of single curves that plain words exist for.
-
-The form of a curve, without its scale, is a Fourier series of z = row + 1j·column over equal weights. A wave of
-harmonic k makes |k - 1| lobes around a circle: 3 lobes are triangular, 4 square, many are roughness. The scale
-takes the linear part, k = 1 and -1, away.
-"""
+"""Measured properties of single curves that plain words exist for."""
 
 from dataclasses import dataclass
 
@@ -13,9 +8,9 @@ from numpy.typing import NDArray
 
 from ..progress import one_library_thread
 from ..shapes import decompose
+from ..shapes.lobes import Complex, harmonics, linear
 
 Real = NDArray[np.float64]
-Complex = NDArray[np.complex128]
 
 #: Waves of up to this many lobes around the outline are its coarse form, more are fine roughness.
 COARSE = 5
@@ -46,30 +41,6 @@ PROPERTIES = (
 )
 
 
-def harmonics(undulation: Real) -> tuple[Complex, NDArray[np.intp]]:
-    """Fourier coefficients of the forms, and how many lobes each makes.
-
-    Parameters
-    ----------
-    undulation : (N, n, 2) array
-        Orthonormal columns, all traversed the same way round.
-
-    Returns
-    -------
-    coefficients : (N, n) complex array
-        A circle has the one coefficient 1, of modulus.
-    lobes : (n,) int array
-        |k - 1|; 0 marks the circle itself (k = 1).
-    """
-    n = undulation.shape[1]
-    z = np.sqrt(n / 2) * (undulation[..., 0] + 1j * undulation[..., 1])
-    coefficients = np.fft.fft(z) / n
-    k = np.rint(np.fft.fftfreq(n, 1 / n)).astype(int)
-    if np.abs(coefficients[:, -1]).sum() > np.abs(coefficients[:, 1]).sum():
-        coefficients = coefficients[:, -k % n]  # traversed the other way round
-    return coefficients, np.abs(k - 1)
-
-
 def bands(mean: Real, directions: Real) -> NDArray[np.intp]:
     """Of how many lobes the waves are that each direction adds to a mean form.
 
@@ -95,7 +66,7 @@ def bands(mean: Real, directions: Real) -> NDArray[np.intp]:
 def coarse_coordinates(undulation: Real) -> Real:
     """Real and imaginary parts of the coarse waves, (N, d): their pattern, in the registered frame."""
     coefficients, lobes = harmonics(undulation)
-    chosen = coefficients[:, (lobes > 0) & (lobes <= COARSE) & ~_linear(len(lobes))]
+    chosen = coefficients[:, (lobes > 0) & (lobes <= COARSE) & ~linear(len(lobes))]
     return np.concatenate([chosen.real, chosen.imag], axis=1)
 
 
@@ -130,7 +101,7 @@ def properties(landmarks: Real) -> dict[str, Real]:
         "squareness": lobes == 4,
         "asymmetry": (lobes % 2 == 1) & (lobes <= COARSE),
     }
-    nonlinear = ~_linear(len(lobes))
+    nonlinear = ~linear(len(lobes))
     return {
         "size": np.sqrt(extents[:, 0] * extents[:, 1]),
         "elongation": extents[:, 1] / extents[:, 0],
@@ -138,13 +109,6 @@ def properties(landmarks: Real) -> dict[str, Real]:
         "concavity": _concavity(landmarks),
         "roughness": _amplitude(coefficients, lobes > COARSE),
     }
-
-
-def _linear(n: int) -> NDArray[np.bool_]:
-    """Position and linear part: k = 0, 1 and -1."""
-    linear = np.zeros(n, dtype=bool)
-    linear[[0, 1, -1]] = True
-    return linear
 
 
 def _amplitude(coefficients: Complex, chosen: NDArray[np.bool_]) -> Real:

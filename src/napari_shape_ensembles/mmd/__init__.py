@@ -1,15 +1,17 @@
 """Two-sample tests by the maximum mean discrepancy; they know points, not shapes."""
 
 from .dependence import DependenceTest, dependence_test
-from .kernel import PERMUTATIONS, SIGNIFICANCE, median_distance
+from .kernel import KERNELS, PERMUTATIONS, SIGNIFICANCE, Kernel, median_distance
 from .nested import nested_mmd_tests
 from .thresholds import distribution_free_threshold, gretton_test, permutation_moments
 from .two_sample import MMDTest, combined_mmd_test, mmd_test
 
 __all__ = [
+    "KERNELS",
     "PERMUTATIONS",
     "SIGNIFICANCE",
     "DependenceTest",
+    "Kernel",
     "MMDTest",
     "combined_mmd_test",
     "dependence_test",

@@ -5,6 +5,8 @@ or exp(-γd²) are meant elsewhere: their s is √2 times ours, and γ = 1/(2s²
 """
 
 from collections.abc import Iterator, Sequence
+from types import MappingProxyType
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +16,8 @@ from ..progress import each_block
 
 #: What tests do by default: the level, and how often labels are permuted.
 SIGNIFICANCE, PERMUTATIONS = 0.01, 1000
+
+Kernel = Literal["gaussian", "energy", "mean"]
 
 Real = NDArray[np.float64]
 Single = NDArray[np.float32]
@@ -120,8 +124,12 @@ class Distances:
     A subclass names another kernel. All are functions of the distance d and a width s, with which d is measured.
     """
 
+    #: Whether tests depend on the width.
+    has_widths = True
+
     def __init__(self, points: Real) -> None:
         self.points = points - points.mean(axis=0)
+        self.kind = type(self)
 
     def __len__(self) -> int:
         return len(self.points)
@@ -133,7 +141,7 @@ class Distances:
         return squared
 
     def median(self, seed: int) -> float:
-        """As `median_distance`."""
+        """As `median_distance`: what a width is measured with."""
         return median_distance(self.points, seed)
 
     @staticmethod
@@ -144,7 +152,9 @@ class Distances:
 
 
 class EnergyDistances(Distances):
-    """The kernel -d/s: its MMD² is the energy distance (Székely and Rizzo 2013) in units of s."""
+    """The kernel -d/s: its MMD² is the energy distance (Székely and Rizzo 2013) in units of s, the median distance."""
+
+    has_widths = False
 
     @staticmethod
     def kernel(squared: Real, width: float) -> Real:
@@ -155,12 +165,22 @@ class EnergyDistances(Distances):
 
 
 class MeanDistances(Distances):
-    """The kernel -d²/(2s²): its MMD is the distance between the two means in units of s."""
+    """The kernel -d²/(2s²): its MMD is the distance between the two means in units of s, √d for d coordinates."""
+
+    has_widths = False
+
+    def median(self, seed: int) -> float:
+        """The root of the number of coordinates: standardized ones give the RMS of their differences."""
+        return float(np.sqrt(self.points.shape[1]))
 
     @staticmethod
     def kernel(squared: Real, width: float) -> Real:
         """Kernel of squared distances, of any shape."""
         return squared / (-2 * width**2)
+
+
+#: Kernels by their names.
+KERNELS = MappingProxyType({"gaussian": Distances, "energy": EnergyDistances, "mean": MeanDistances})
 
 
 def quadratic_forms(
@@ -193,7 +213,7 @@ def quadratic_forms(
     def share(rows: slice) -> tuple[Real, Real]:
         squared = distances.block(rows)
         kernels = (
-            _half_centred(distances.kernel(squared, s), rows, centre)
+            _half_centred(distances.kind.kernel(squared, s), rows, centre)
             for s, centre in zip(bandwidths, centres, strict=True)
         )
         shares = [_share(kernel, rows, fast, precise) for kernel in kernels]
@@ -212,7 +232,7 @@ def _centre(distances: Distances, bandwidth: float) -> Real:
     Sums of small numbers lose few digits in single precision: the error falls some thirty times. It need not be
     the exact mean, so the rows of one block stand for all.
     """
-    kernel = distances.kernel(distances.block(next(row_blocks(len(distances)))), bandwidth)
+    kernel = distances.kind.kernel(distances.block(next(row_blocks(len(distances)))), bandwidth)
     means: Real = kernel.mean(axis=0)
     return means - means.mean() / 2
 

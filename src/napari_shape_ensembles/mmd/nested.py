@@ -4,23 +4,24 @@ Squared distances between points are sums over coordinates, so those of a higher
 plus the coordinates between. Each rank then costs one kernel, and all ranks share the permuted labels.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import pairwise
 
 import numpy as np
 
 from ..progress import over_blocks
 from .kernel import (
+    KERNELS,
     PERMUTATIONS,
     SIGNIFICANCE,
     Distances,
+    Kernel,
     Real,
     median_of,
     median_subset,
     pairs,
     pooled,
     row_blocks,
-    squared_distances,
 )
 from .permutations import permuted_labels
 from .two_sample import Design, MMDTest, Widths, check_level, common_sizes
@@ -33,6 +34,8 @@ def nested_mmd_tests(
     samples: Mapping[str, tuple[Real, Real]],
     ranks: Sequence[int],
     *,
+    kernels: Mapping[str, Kernel] | None = None,
+    whole: Collection[str] = (),
     permutations: int = PERMUTATIONS,
     significance: float = SIGNIFICANCE,
     bandwidth: Widths | None = None,
@@ -48,6 +51,10 @@ def nested_mmd_tests(
         Named descriptions of the same two samples, (m, d) and (n, d) arrays, as in `combined_mmd_test`.
     ranks : sequence of R ints
         Numbers of leading coordinates, rising, between 1 and d.
+    kernels : mapping of str to str, optional
+        As in `combined_mmd_test`.
+    whole : collection of str
+        Descriptions of which every test takes all coordinates.
     permutations, significance, bandwidth, factor, approximate_above, seed
         As in `combined_mmd_test`.
 
@@ -61,16 +68,18 @@ def nested_mmd_tests(
     ValueError
         As `combined_mmd_test`, and for ranks that do not rise or lie outside 1 to d.
     """
-    nests = {name: _Nest(pooled(x, y), seed) for name, (x, y) in samples.items()}
+    kinds = {name: KERNELS[(kernels or {}).get(name, "gaussian")] for name in samples}
+    points = {name: pooled(x, y) for name, (x, y) in samples.items()}
+    nests = {name: _Nest(z, seed, kinds[name]) for name, z in points.items() if name not in whole}
     m, n = common_sizes(samples)
     check_level(significance)
-    _check_ranks(ranks, min(nest.dimension for nest in nests.values()))
+    _check_ranks(ranks, min((nest.dimension for nest in nests.values()), default=max(ranks, default=1)))
     labels = permuted_labels(m, m + n, permutations, seed)
     design = Design(labels, significance, bandwidth, factor, approximate_above, seed)
     for rank in ranks:
         for nest in nests.values():
             nest.grow(rank)
-        yield design.test(nests)
+        yield design.test({name: nests[name] if name in nests else kinds[name](z) for name, z in points.items()})
 
 
 def _check_ranks(ranks: Sequence[int], dimension: int) -> None:
@@ -82,8 +91,9 @@ def _check_ranks(ranks: Sequence[int], dimension: int) -> None:
 class _Nest(Distances):
     """Squared distances in the leading coordinates of one description, growing with their number."""
 
-    def __init__(self, points: Real, seed: int) -> None:
+    def __init__(self, points: Real, seed: int, kind: type[Distances] = Distances) -> None:
         super().__init__(points[:, :0])
+        self.kind = kind
         self._all, self._subset = points, median_subset(points, seed)
         self._pairs = np.zeros(len(self._subset) * (len(self._subset) - 1) // 2)
         self._kept: dict[int, Real] = {}
@@ -99,10 +109,10 @@ class _Nest(Distances):
         """Take in the coordinates up to `rank`, which must not fall from call to call."""
         new = slice(self.points.shape[1], rank)
         self._pairs += pairs(self._subset[:, new])
-        added = self._all[:, new]
+        added = Distances(self._all[:, new])
 
         def add(rows: slice) -> None:
-            self._kept[rows.start] += squared_distances(added[rows], added[rows.start :])
+            self._kept[rows.start] += added.block(rows)
 
         if self._kept:
             over_blocks(add, row_blocks(len(added)))

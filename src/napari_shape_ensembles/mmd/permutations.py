@@ -223,7 +223,7 @@ def nystrom_statistics(
         return permuted_statistics(distances, labels, bandwidths)
     found = []
     for s in bandwidths:
-        sums = _weighted_sums(labels, nystrom_features(distances.points, s, features, seed, type(distances)))
+        sums = _weighted_sums(labels, nystrom_features(distances.points, s, features, seed, distances.kind))
         found.append(_settled(distances, labels, s, np.einsum("bq,bq->b", sums, sums)))
     return found
 

@@ -7,7 +7,7 @@ from functools import partial
 import numpy as np
 
 from ..checks import seal
-from .kernel import PERMUTATIONS, SIGNIFICANCE, Distances, Real, pooled
+from .kernel import KERNELS, PERMUTATIONS, SIGNIFICANCE, Distances, Kernel, Real, pooled
 from .permutations import Labellings, Statistics, nystrom_statistics, permuted_labels, permuted_statistics
 
 #: Points the approximation projects on.
@@ -26,7 +26,7 @@ class MMDTest:
     Attributes
     ----------
     mmd : float
-        Biased (V-statistic) MMD of the two samples: the square root of wᵀKw.
+        Biased (V-statistic) MMD of the two samples: the square root of wᵀKw, K the kernel.
     p_value : float
         (1 + #{null ≥ observed}) / (B + 1).
     threshold : float
@@ -34,7 +34,7 @@ class MMDTest:
     rejected : bool
         True: the samples differ at the given significance.
     bandwidth : float
-        s of the Gaussian kernel exp(-d²/(2s²)).
+        s of the kernel: exp(-d²/(2s²)); of an energy distance or a difference of means, the unit of its distances.
     null : (B,) array
         MMD under the permuted labels; where no p-value hangs on it, to about six digits. Empty for a test that
         draws none.
@@ -44,6 +44,8 @@ class MMDTest:
         For a combined test its parts with their own p-values and thresholds, else empty.
     approximation : str
         What stands for the kernel or the null, in words; empty for an exact permutation test.
+    left_out : mapping of str to str
+        Parts that cannot see anything with these data and were not tested, with the reason.
 
     References
     ----------
@@ -71,6 +73,7 @@ class MMDTest:
     significance: float
     parts: Mapping[str, "MMDTest"] = field(default_factory=dict)
     approximation: str = ""
+    left_out: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         seal(self)
@@ -152,6 +155,7 @@ def mmd_test(
 def combined_mmd_test(
     samples: Mapping[str, tuple[Real, Real]],
     *,
+    kernels: Mapping[str, Kernel] | None = None,
     permutations: int = PERMUTATIONS,
     significance: float = SIGNIFICANCE,
     bandwidth: Widths | None = None,
@@ -168,6 +172,10 @@ def combined_mmd_test(
     ----------
     samples : mapping of str to (x, y)
         Named descriptions, each with the same m and n rows. With only one, and one width, this is `mmd_test`.
+    kernels : mapping of str to {"gaussian", "energy", "mean"}, optional
+        Kernels of some descriptions, instead of the Gaussian one: -d, whose MMD² is the energy distance, in units of
+        the median distance; or -d²/2, whose MMD is the distance between the means, in units of √d for d coordinates.
+        A `bandwidth` is their unit too; `factor` concerns the Gaussian kernel only.
     permutations, significance, bandwidth, factor, approximate_above, seed
         As in `mmd_test`.
 
@@ -178,7 +186,8 @@ def combined_mmd_test(
         p-value, and `threshold` is that part's joint one. `parts` holds every part with its own p-value, under
         the name of its description; with several widths under "name, s = 2 × median" or "name, s = 2".
     """
-    descriptions = {name: Distances(pooled(x, y)) for name, (x, y) in samples.items()}
+    kinds = {name: KERNELS[(kernels or {}).get(name, "gaussian")] for name in samples}
+    descriptions = {name: kinds[name](pooled(x, y)) for name, (x, y) in samples.items()}
     m, n = common_sizes(samples)
     check_level(significance)
     labels = permuted_labels(m, m + n, permutations, seed)
@@ -205,7 +214,10 @@ class Design:
         """Test all descriptions at one joint level."""
         found: dict[str, tuple[float, Statistics]] = {}
         for name, distances in descriptions.items():
-            named = widths(name, partial(distances.median, self.seed), self.bandwidth, self.factor)
+            bandwidth, factor = self.bandwidth, self.factor
+            if not distances.kind.has_widths:  # one unit serves as well as any other
+                bandwidth, factor = None if bandwidth is None else float(np.max(bandwidth)), 1.0
+            named = widths(name, partial(distances.median, self.seed), bandwidth, factor)
             statistics = self._statistics(distances, list(named.values()))
             found |= {part: (s, one) for (part, s), one in zip(named.items(), statistics, strict=True)}
         if len(found) > 1:

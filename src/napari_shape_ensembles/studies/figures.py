@@ -36,7 +36,7 @@ def plot_mmd(landscape: DecisionLandscape, ax: "Axes | None" = None, *, test: st
     ax : matplotlib Axes, optional
         By default those of a new figure.
     test : str
-        "undulation", "scale", "product", or a part, "raw" or "normalized".
+        "undulation", "scale", "product", or a part such as "roughness" or "raw".
 
     Returns
     -------

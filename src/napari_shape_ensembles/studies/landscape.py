@@ -19,13 +19,15 @@ from ..comparison import (
     Images,
     Settings,
     comparable,
+    form_parts,
     learn,
     levels,
     row,
+    scale_parts,
     too_few,
-    undulation_descriptions,
 )
-from ..mmd import MMDTest, mmd_test, nested_mmd_tests
+from ..comparison.parts import FORM, OF_RANK, sides, tests_components
+from ..mmd import MMDTest, combined_mmd_test, nested_mmd_tests
 from ..outlines import Ensemble, counted
 from ..progress import Listener, Progress, as_part, report, reporting
 from .jobs import run_jobs
@@ -100,7 +102,8 @@ class DecisionLandscape:
     undulation, scale : Decisions
         The two tests. That of scale does not depend on the rank.
     parts : mapping of str to Decisions
-        With coordinates "both" the tests of the raw and of the normalized undulation coordinates.
+        The tests of the coarse form, roughness and concavity; with coordinates "both" those of the raw and of the
+        normalized undulation coordinates.
 
     Examples
     --------
@@ -153,7 +156,7 @@ class DecisionLandscape:
         return Decisions(mmd, np.full(mmd.shape, np.nan), threshold, mmd > threshold)
 
     def test(self, name: str) -> Decisions:
-        """One test by its name: "undulation", "scale", "product", or a part, "raw" or "normalized"."""
+        """One test by its name: "undulation", "scale", "product", or a part such as "roughness" or "raw"."""
         tests = {"undulation": self.undulation, "scale": self.scale, "product": self.product, **self.parts}
         if name not in tests:
             raise ValueError(f"this landscape has the tests {', '.join(tests)}, not {name!r}")
@@ -339,11 +342,14 @@ def landmark_column(item: ColumnItem) -> dict[str, Real]:
     words = f"{settings.landmarks} landmarks: "
     with as_part(0, 0, words):
         learned = learn((item.a, item.b), replace(settings, rank=ranks[-1]))
-    l = learned.l
-    _enter(tests, "scale", slice(len(ranks)), mmd_test(l[:first], l[first:], **levels(settings)), len(item.ranks))
-    descriptions = undulation_descriptions(learned.t, settings)
-    samples = {name: (t[:first], t[first:]) for name, t in descriptions.items()}
-    for index, test in enumerate(nested_mmd_tests(samples, ranks, **levels(settings))):
+    of_scale = scale_parts(learned.l, learned.space.scale_mean, settings, learned.known).tested
+    samples, kernels = sides(of_scale, first)
+    test = combined_mmd_test(samples, kernels=kernels, **levels(settings))
+    _enter(tests, "scale", slice(len(ranks)), test, len(item.ranks))
+    of_form = form_parts(learned.t, learned.descriptors, settings, any_rank=True).tested
+    samples, kernels = sides(of_form, first)
+    whole = [name for name, part in of_form.items() if name not in OF_RANK]
+    for index, test in enumerate(nested_mmd_tests(samples, ranks, kernels=kernels, whole=whole, **levels(settings))):
         for name, part in {"undulation": test, **test.parts}.items():
             _enter(tests, name, index, part, len(item.ranks))
         known = {name: values.copy() for name, values in tests.items()}
@@ -364,7 +370,7 @@ class _Cells:
     ) -> None:
         self._fixed = (ranks, landmarks, settings, (a.name, b.name), (len(a), len(b)))
         both = settings.coordinates == "both" and not isinstance(settings.bandwidth, tuple)
-        parts = ("raw", "normalized") if both else ()
+        parts = ("raw", "normalized") if both else FORM if tests_components(settings) else ()
         self._shape = (len(landmarks), len(ranks), 4)
         self._tests = {name: np.full(self._shape, np.nan) for name in ("undulation", "scale", *parts)}
         self.name = "starting"

@@ -1,6 +1,6 @@
 """All pairs of several images: which differ from which, and how far."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations, count
@@ -11,8 +11,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..checks import seal
-from ..comparison import INCONCLUSIVE, Images, Settings, learn, levels, row, sample_of, too_few, undulation_descriptions
-from ..mmd import MMDTest, combined_mmd_test, median_distance, mmd_test
+from ..comparison import (
+    INCONCLUSIVE,
+    Images,
+    Part,
+    Settings,
+    form_parts,
+    learn,
+    levels,
+    row,
+    sample_of,
+    scale_parts,
+    too_few,
+)
+from ..mmd import KERNELS, combined_mmd_test
 from ..progress import Listener, Progress, report, reporting
 from .jobs import run_jobs
 
@@ -246,8 +258,11 @@ def all_pairs(
     with reporting(progress):
         with reporting(learning):
             learned = learn(ensembles, settings)
-        coordinates = undulation_descriptions(learned.t, settings) | {"scale": learned.l}
-        samples = _samples(coordinates, fixed[1], settings.seed)
+        parts = (
+            form_parts(learned.t, learned.descriptors, settings).tested,
+            scale_parts(learned.l, learned.space.scale_mean, settings, learned.known).tested,
+        )
+        samples = _samples(parts, fixed[1], settings.seed)
         run_jobs(tested_pair, [PairItem(samples[i], samples[j], settings) for i, j in pairs], take, executor)
     return _table(fixed, pairs, found)
 
@@ -261,31 +276,35 @@ def _distinct(names: Sequence[str]) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _samples(descriptions: dict[str, Real], sizes: tuple[int, ...], seed: int) -> list[dict[str, Real]]:
-    """Coordinates of every image, by description, in units of the bandwidth that all pairs share."""
+def _samples(tests: Sequence[Mapping[str, Part]], sizes: tuple[int, ...], seed: int) -> list[list[dict[str, Part]]]:
+    """For every image the parts of each test, in units of the width that all pairs share."""
     ends = np.cumsum(sizes)[:-1]
-    scaled = {name: np.split(values / median_distance(values, seed), ends) for name, values in descriptions.items()}
-    return [{name: parts[i] for name, parts in scaled.items()} for i in range(len(sizes))]
+    found: list[list[dict[str, Part]]] = [[{} for _ in tests] for _ in sizes]
+    for place, parts in enumerate(tests):
+        for name, part in parts.items():
+            width = KERNELS[part.kernel](part.points).median(seed)
+            for image, points in zip(found, np.split(part.points / width, ends), strict=True):
+                image[place][name] = Part(points, part.kernel)
+    return found
 
 
 @dataclass(frozen=True, eq=False)
 class PairItem:
-    """The coordinates of a pair of images."""
+    """The parts of both tests, of a pair of images."""
 
-    a: dict[str, Real]
-    b: dict[str, Real]
+    a: list[dict[str, Part]]
+    b: list[dict[str, Part]]
     settings: Settings
 
 
 def tested_pair(item: PairItem) -> Real:
     """MMD, kernel MMD and p-value of undulation and of scale, (2, 3)."""
-    # The coordinates are in units of their median distance, so factors are widths here.
+    # The points are in units of their width, so factors are widths here.
     options = levels(item.settings) | {"bandwidth": item.settings.bandwidth}
-    undulation = {name: (item.a[name], item.b[name]) for name in item.a if name != "scale"}
-    tests: list[MMDTest] = [
-        combined_mmd_test(undulation, **options),
-        mmd_test(item.a["scale"], item.b["scale"], **options),
-    ]
+    tests = []
+    for a, b in zip(item.a, item.b, strict=True):
+        samples = {name: (a[name].points, b[name].points) for name in a}
+        tests.append(combined_mmd_test(samples, kernels={name: part.kernel for name, part in a.items()}, **options))
     # MMD for the mean of the parts' kernels: the squares average.
     kernel = [np.sqrt(np.mean([part.mmd**2 for part in (test.parts or {"": test}).values()])) for test in tests]
     return np.array([(test.mmd, mmd, test.p_value) for test, mmd in zip(tests, kernel, strict=True)])

@@ -88,7 +88,7 @@ class SmoothingStudy:
         return tuple(step.reason for step in self.steps)
 
     def tests(self, name: str = "undulation") -> tuple[Decisions | None, ...]:
-        """One test at every σ: "undulation", "scale", "product", or a part, "raw" or "normalized"."""
+        """One test at every σ: "undulation", "scale", "product", or a part such as "roughness" or "raw"."""
         return tuple(None if landscape is None else landscape.test(name) for landscape in self.landscapes)
 
     def mmd(self, name: str = "undulation") -> Real:

@@ -1,0 +1,203 @@
+"""What the two tests look at: named parts of form and of scale, learned from the pooled curves without their labels.
+
+Each part is a table of numbers, one row per curve, and a kernel (`mmd.KERNELS`). The parts of one test are combined
+on shared permutations, so that the joint level is exact whatever the parts are. The names are those of the
+explanation's components.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+import shapely
+from numpy.typing import NDArray
+
+from ..mmd import Kernel
+from ..shapes import spd
+from ..shapes.lobes import band_amplitudes
+from .settings import Settings
+
+Real = NDArray[np.float64]
+
+#: Parts of form, and of scale.
+FORM, SCALE = ("coarse form", "roughness", "concavity"), ("size", "elongation")
+#: Parts that depend on how many undulation coordinates are kept.
+OF_RANK = ("coarse form", "raw", "normalized")
+#: Fewest and most lobes of the bands of Fourier modes whose amplitudes are compared.
+BANDS = ((1, 1), (2, 2), (3, 3), (4, 4), (5, 5), (6, 8), (9, 13), (14, 24), (25, 60))
+# No outline is known to this share of its size, however many digits its coordinates have: interpolation, as much as
+# rounding, decides what lies below.
+_AMPLITUDE, _CONCAVITY = 1e-4, 1e-3
+# Logarithms that vary by less than this (1 %) tell curves apart by what is below the floor.
+_STILL = 0.01
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """Points (N, d) of the pooled curves, and the kernel they are tested with."""
+
+    points: Real
+    kernel: Kernel = "gaussian"
+
+
+@dataclass(frozen=True, eq=False)
+class Parts:
+    """The parts of one test, and those that cannot see anything with these curves: name → reason."""
+
+    tested: Mapping[str, Part]
+    left_out: Mapping[str, str] = field(default_factory=dict)
+
+
+def form_descriptors(undulation: Real, known: float) -> Real:
+    """Numbers that describe the form of every curve wherever it starts and however it is turned: (N, k + 2).
+
+    Parameters
+    ----------
+    undulation : (N, n, 2) array
+        Orthonormal columns, all traversed the same way round.
+    known : float
+        Share of its size to which an outline is known.
+
+    Returns
+    -------
+    (N, k + 2) array
+        Logarithms of the RMS amplitudes of the k `BANDS` that n landmarks can hold; of the share of its convex hull
+        that an outline lacks; of how much longer it is than a circle of its area, in squares. A linear map of an
+        outline changes none of them.
+    """
+    n = undulation.shape[1]
+    held = [band for band in BANDS if 2 * (band[1] + 1) < n]
+    floor = max(_AMPLITUDE, 10 * known)
+    amplitudes = np.hypot(band_amplitudes(undulation, held), floor)
+    outlines = shapely.polygons(np.sqrt(n) * undulation)
+    area = np.abs(_areas(np.sqrt(n) * undulation))
+    lacking = 1 - area / shapely.area(shapely.convex_hull(outlines))
+    longer = shapely.length(outlines) ** 2 / (4 * np.pi * area) - 1
+    floor = max(_CONCAVITY, 10 * known)
+    rest = np.maximum(np.stack([lacking, longer], axis=1), 0) + floor
+    return np.log(np.concatenate([amplitudes, rest], axis=1))
+
+
+def _areas(points: Real) -> Real:
+    x, y = points[..., 0], points[..., 1]
+    return (x * np.roll(y, -1, axis=1) - y * np.roll(x, -1, axis=1)).sum(axis=1) / 2
+
+
+def form_parts(t: Real, descriptors: Real, settings: Settings, *, any_rank: bool = False) -> Parts:
+    """What the test of form looks at.
+
+    Parameters
+    ----------
+    t : (N, r) array
+        Undulation coordinates; those below the precision of the outlines are zero.
+    descriptors : (N, k + 2) array
+        Of `form_descriptors`.
+    settings : Settings
+    any_rank : bool
+        Keep normalized coordinates that nothing can be seen in at this rank: for tests at lower ranks too.
+
+    Returns
+    -------
+    Parts
+        With coordinates "components": the coarse form, by the energy distance of the raw coordinates; the roughness,
+        by that of the amplitudes of all bands of modes and their squares, hence of their levels and spreads; and the
+        concavity, by its mean and spread. Otherwise raw coordinates, normalized ones, or both.
+    """
+    if not tests_components(settings):
+        return _coordinates(t, settings, any_rank=any_rank)
+    varying = descriptors.std(axis=0) > _STILL
+    bands, rest = descriptors[:, :-2][:, varying[:-2]], descriptors[:, -2:][:, varying[-2:]]
+    parts = {
+        "coarse form": Part(t if t.any() else t[:, :0], "energy"),
+        "roughness": Part(_with_squares(bands), "energy"),
+        "concavity": Part(_with_squares(rest), "mean"),
+    }
+    return _visible(parts)
+
+
+def scale_parts(l: Real, scale_mean: Real, settings: Settings, known: float = 0.0) -> Parts:
+    """What the test of scale looks at.
+
+    Parameters
+    ----------
+    l : (N, 3) array
+        Scale coordinates.
+    scale_mean : (2, 2) array
+        The mean that they start from.
+    settings : Settings
+    known : float
+        Share of its size to which an outline is known.
+
+    Returns
+    -------
+    Parts
+        With coordinates "components": the size, by Hotelling's T² of its logarithm and the square of that, hence of
+        its mean and spread; and the elongation, by the means of its logarithm, whatever its direction, and of the two
+        elongations in the registered frame. Otherwise l as it is.
+    """
+    if not tests_components(settings):
+        return Parts({"": Part(l)})
+    extents = np.linalg.eigvalsh(spd.from_coordinates(scale_mean, l))
+    size = np.log(extents).mean(axis=1, keepdims=True)
+    elongations = np.stack([np.log(extents[:, 1] / extents[:, 0]), l[:, 0] - l[:, 2], l[:, 1]], axis=1)
+    size, elongations = (values[:, values.std(axis=0) > known] for values in (size, elongations))
+    parts = {
+        "size": Part(_uncorrelated(_with_squares(size)), "mean"),
+        "elongation": Part(standardized(elongations), "mean"),
+    }
+    return _visible(parts)
+
+
+def sides(parts: Mapping[str, Part], first: int) -> tuple[dict[str, tuple[Real, Real]], dict[str, Kernel]]:
+    """Parts as `combined_mmd_test` takes them: both samples of each, the first of so many curves; and the kernels."""
+    samples = {name: (part.points[:first], part.points[first:]) for name, part in parts.items()}
+    return samples, {name: part.kernel for name, part in parts.items()}
+
+
+def tests_components(settings: Settings) -> bool:
+    """Whether the parts are named components; thresholds without permutations know the Gaussian kernel only."""
+    return settings.coordinates == "components" and settings.null == "permutation"
+
+
+def standardized(values: Real) -> Real:
+    """Columns (N, d) less their mean, over their deviation."""
+    spread = values.std(axis=0)
+    return (values - values.mean(axis=0)) / np.where(spread > 0, spread, 1)
+
+
+def _with_squares(values: Real) -> Real:
+    """Standardized columns and their standardized squares: the means of both tell of levels and of spreads."""
+    levels = standardized(values)
+    return np.concatenate([levels, standardized(levels**2)], axis=1)
+
+
+def _uncorrelated(values: Real) -> Real:
+    """Standardized columns turned and stretched until none tells of another: their mean difference is Hotelling's T."""
+    variances, directions = np.linalg.eigh(values.T @ values / len(values))
+    kept = variances > 1e-6 * variances.max(initial=0)
+    return values @ directions[:, kept] / np.sqrt(variances[kept])
+
+
+def _visible(parts: dict[str, Part]) -> Parts:
+    """Those that vary; where none does, one point that all curves share, which no test tells apart."""
+    blind = {
+        name: "it does not vary above the precision of the outlines" for name in parts if not parts[name].points.size
+    }
+    tested = {name: part for name, part in parts.items() if name not in blind}
+    count = len(next(iter(parts.values())).points)
+    return Parts(tested or {"": Part(np.zeros((count, 1)))}, blind)
+
+
+def _coordinates(t: Real, settings: Settings, *, any_rank: bool) -> Parts:
+    """Raw or normalized coordinates, or both; normalized ones only where they are fewer than what fixes N points.
+
+    N points in N - 1 normalized coordinates are all equally far from each other: no kernel tells any of them apart.
+    """
+    spread = t.std(axis=0)
+    kinds = {"raw": Part(t), "normalized": Part(t / np.where(spread > 0, spread, 1))}
+    if settings.coordinates in kinds:
+        return Parts({settings.coordinates: kinds[settings.coordinates]})
+    if np.count_nonzero(spread) >= len(t) - 1 and not any_rank:
+        reason = f"not testable with {len(t)} curves at rank {t.shape[1]}: choose a rank of at most {len(t) // 4}"
+        return Parts({"raw": kinds["raw"]}, {"normalized": reason})
+    return Parts(kinds)

@@ -1,0 +1,76 @@
+"""Fourier modes of forms, by the number of lobes that they make around the outline.
+
+The form of a curve, without its scale, is a Fourier series of z = row + 1j·column over equal weights. A wave of
+harmonic k makes |k - 1| lobes around a circle: 3 lobes are triangular, 4 square, many are roughness. The scale
+takes the linear part, k = 1 and -1, away.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+Real = NDArray[np.float64]
+Complex = NDArray[np.complex128]
+
+
+def harmonics(undulation: Real) -> tuple[Complex, NDArray[np.intp]]:
+    """Fourier coefficients of the forms, and how many lobes each makes.
+
+    Parameters
+    ----------
+    undulation : (N, n, 2) array
+        Orthonormal columns, all traversed the same way round.
+
+    Returns
+    -------
+    coefficients : (N, n) complex array
+        A circle has the one coefficient 1, of modulus.
+    lobes : (n,) int array
+        |k - 1|; 0 marks the circle itself (k = 1).
+    """
+    n = undulation.shape[1]
+    z = np.sqrt(n / 2) * (undulation[..., 0] + 1j * undulation[..., 1])
+    coefficients = np.fft.fft(z) / n
+    k = np.rint(np.fft.fftfreq(n, 1 / n)).astype(int)
+    if np.abs(coefficients[:, -1]).sum() > np.abs(coefficients[:, 1]).sum():
+        coefficients = coefficients[:, -k % n]  # traversed the other way round
+    return coefficients, np.abs(k - 1)
+
+
+def linear(n: int) -> NDArray[np.bool_]:
+    """Which of n coefficients are position and linear part: k = 0, 1 and -1."""
+    found = np.zeros(n, dtype=bool)
+    found[[0, 1, -1]] = True
+    return found
+
+
+def band_amplitudes(undulation: Real, bands: Sequence[tuple[int, int]]) -> Real:
+    """RMS amplitudes (N, b) of bands of modes, relative to the RMS radius.
+
+    Amplitudes do not depend on where an outline starts, how it is turned, or with what it was registered; those of a
+    linear image of an outline are the same.
+
+    Parameters
+    ----------
+    undulation : (N, n, 2) array
+        Orthonormal columns, all traversed the same way round.
+    bands : sequence of b pairs of int
+        Fewest and most lobes of the modes in each band.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from napari_shape_ensembles import decompose
+    >>> from napari_shape_ensembles.shapes.lobes import band_amplitudes
+    >>> u = 2 * np.pi * np.arange(120) / 120
+    >>> triangular = np.exp(1j * u) + 0.1 * np.exp(-2j * u)
+    >>> undulation, _ = decompose(np.stack([triangular.real, triangular.imag], axis=-1)[None])
+    >>> band_amplitudes(undulation, [(1, 2), (3, 3), (4, 20)]).round(3)
+    array([[0. , 0.1, 0. ]])
+    """
+    coefficients, lobes = harmonics(undulation)
+    power = np.abs(coefficients) ** 2
+    power[:, linear(len(lobes))] = 0
+    inside = np.stack([(lobes >= low) & (lobes <= high) for low, high in bands], axis=1)
+    return np.sqrt(power @ inside.astype(np.float64))
