@@ -12,7 +12,7 @@ from napari_shape_ensembles.comparison.display import MARK
 
 def made(count=20, name="<script>alert(1)</script>", stretch=1.0):
     a = Ensemble(list(blobs(count, 60, seed=1)), name=name)
-    b = Ensemble(list(blobs(count, 60, seed=2) * stretch), name="two & three")
+    b = Ensemble(list(blobs(count, 60, seed=3) * stretch), name="two & three")
     return compare(a, b, Settings(landmarks=60, rank=10, permutations=300))
 
 

@@ -205,7 +205,7 @@ def test_several_widths_are_saved_with_the_names_of_their_parts(tmp_path, coordi
 
 
 def test_parts_saved_without_a_name_of_their_own_are_named_as_they_are_kept():
-    tree = mmd_test_tree(made().undulation)
+    tree = mmd_test_tree(made(settings=Settings(**QUICK, coordinates="both")).undulation)
     for part in tree["parts"].values():
         del part["name"]
     assert list(mmd_test_of(tree).parts) == ["raw", "normalized"]

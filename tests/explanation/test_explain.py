@@ -108,7 +108,8 @@ def test_witnesses_belong_to_the_deciding_description(small):
     assert table["source"].tolist() == ["A"] * 40 + ["B"] * 40
     from napari_shape_ensembles.mmd.witness import witness
 
-    expected = witness(small.l, 40, small.scale.bandwidth)
+    deciding = min(small.scale.parts, key=lambda name: small.scale.parts[name].p_value)
+    expected = witness(small.scale_parts().tested[deciding].points, 40)
     np.testing.assert_array_equal(table["scale"], expected)
     assert expected[:40].mean() > 0 > expected[40:].mean()
 

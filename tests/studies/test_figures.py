@@ -45,7 +45,7 @@ def offsets(ax):
     return crosses, rings
 
 
-@pytest.mark.parametrize("test", ["undulation", "scale", "product", "raw", "normalized"])
+@pytest.mark.parametrize("test", ["undulation", "scale", "product", "coarse form", "roughness"])
 def test_every_cell_has_one_mark_that_tells_its_decision(landscapes, test):
     landscape = landscapes[-1]
     decisions = landscape.test(test)

@@ -156,7 +156,7 @@ def test_the_table_holds_every_test_of_every_cell():
     assert cell.undulation_mmd == landscape.mmd[1, 2]
     assert cell.scale_rejected
     assert cell.case[-1] == "0"
-    assert {"raw_p_value", "normalized_mmd", "product_threshold"} <= set(table.columns)
+    assert {"coarse_form_p_value", "roughness_mmd", "concavity_rejected", "product_threshold"} <= set(table.columns)
 
 
 def test_the_papers_landscape_rises_with_the_rank_and_levels_off(shared_data):

@@ -118,12 +118,12 @@ def test_an_entry_of_several_images_is_pooled_and_units_are_converted():
 
 
 def test_too_few_curves_are_inconclusive_at_the_corrected_level():
-    tiny = all_pairs([image("a", 1, count=3), image("b", 2, count=3), image("c", 3)], QUICK)
+    tiny = all_pairs([image("a", 1, count=3), image("b", 2, count=3), image("c", 4)], QUICK)
     assert tiny.case[0, 1] == "inconclusive"
     assert tiny.case[0, 2] == "1∧1"
     # The 1716 labellings of 6 and 7 curves reach 0.01 for one pair, not shared out over six tests.
     six, seven = image("a", 1, count=6), image("b", 2, count=7)
-    assert all_pairs([six, seven, image("c", 3)], QUICK).case[0, 1] == "1∧1"
+    assert all_pairs([six, seven, image("c", 4)], QUICK).case[0, 1] == "1∧1"
     strict = replace(QUICK, significance=0.01, permutations=999)
     assert compare(six, seven, strict).case == "1∧1"
     assert all_pairs([six, seven, image("c", 3)], strict).case[0, 1] == "inconclusive"

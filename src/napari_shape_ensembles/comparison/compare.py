@@ -134,6 +134,14 @@ class Comparison:
         """The same norm of the two thresholds."""
         return float(np.hypot(self.undulation.threshold, self.scale.threshold))
 
+    def form_parts(self) -> Parts:
+        """What the test of undulation looked at, from the coordinates and the descriptors."""
+        return form_parts(self.t, self.descriptors, self.settings)
+
+    def scale_parts(self) -> Parts:
+        """What the test of scale looked at."""
+        return scale_parts(self.l, self.space.scale_mean, self.settings)
+
     @property
     def distances(self) -> "pd.DataFrame":
         """Distance of every curve from the mean shape: one row per curve, a's first.
@@ -167,8 +175,10 @@ class Comparison:
         if self._inconclusive is None and few < _FEW:
             found.append(f"Only {counted(few, 'curve')} on one side: a difference may have gone unnoticed.")
         found += self._precision_words()
-        for name, test in (("Undulation", self.undulation), ("Scale", self.scale)):
-            found += [f"{name}: {part} not tested, {reason}." for part, reason in test.left_out.items()]
+        for test in (self.undulation, self.scale):
+            for reason in dict.fromkeys(test.left_out.values()):
+                parts = [part for part in test.left_out if test.left_out[part] == reason]
+                found.append(f"Not tested: {', '.join(parts)} ({reason}).")
         if self.undulation.approximation:
             found.append(f"The tests are approximate: {self.undulation.approximation}.")
         far = int((np.linalg.norm(self.t, axis=1) > _FAR).sum())

@@ -1,13 +1,19 @@
 """The smallest difference that so many curves could have shown."""
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from scipy.special import ndtr
 
-from ..mmd import MMDTest
-from ..mmd.kernel import Real, gaussian
+from ..mmd import KERNELS, Kernel, MMDTest
+from ..mmd.kernel import Distances, Real, squared_distances
+from ..mmd.two_sample import joint_thresholds
+from .parts import scale_measures, scale_parts
+from .settings import Settings
 
+# Kernels of the parts, where not the Gaussian one.
+_KINDS: dict[str, Kernel] = {"coarse form": "energy", "size": "mean", "elongation": "mean"}
 # Points that stand for the population, and halvings of the bracket.
 _POINTS, _HALVINGS = 500, 40
 
@@ -35,7 +41,15 @@ class Detectable:
 
 
 def detectable_differences(
-    t: Real, l: Real, first: int, undulation: MMDTest, scale: MMDTest, *, power: float = 0.8, seed: int = 0
+    t: Real,
+    l: Real,
+    first: int,
+    undulation: MMDTest,
+    scale: MMDTest,
+    *,
+    power: float = 0.8,
+    seed: int = 0,
+    scale_mean: Real | None = None,
 ) -> Detectable:
     """Smallest differences that these samples could have shown.
 
@@ -51,6 +65,8 @@ def detectable_differences(
         Probability with which the difference would be found, between 0.5 and 1.
     seed : int
         Of the subset of 500 curves that stands for the population.
+    scale_mean : (2, 2) array, optional
+        `ShapeSpace.scale_mean`, which elongations are measured from; by default as if outlines were round on average.
 
     Returns
     -------
@@ -59,8 +75,9 @@ def detectable_differences(
     Notes
     -----
     From the tests' own null, and the normal limit of the MMD of two samples of which one is shifted (Gretton et al.
-    2012, asymptotic distribution under the alternative). `benchmarks/calibration.py` checks it by simulation. For a
-    combined test its raw part is taken, at the level that Bonferroni's rule leaves to it.
+    2012, asymptotic distribution under the alternative). `benchmarks/calibration.py` checks it by simulation. Of a
+    combined test the part is taken that is made for the difference (size, elongation, coarse form or raw coordinates),
+    at the level that the combination leaves to it. Other parts may find it too, so this is the worst case.
 
     References
     ----------
@@ -82,15 +99,23 @@ def detectable_differences(
     if not len(undulation.null) or not len(scale.null):
         raise ValueError("these tests drew no permutations: give permutation tests")
     t, l = (_without_difference(points, first) for points in (t, l))
-    sizes = first, len(t) - first
-    along = np.array([1, 0, 1]) / np.sqrt(2), np.array([1, 0, -1]) / np.sqrt(2)
-    size, elongation = (_shift(l, direction, scale, sizes, power, seed) for direction in along)
+    mean = np.eye(2) if scale_mean is None else scale_mean
     leading = np.zeros(t.shape[1])
     leading[int(t.std(axis=0).argmax())] = 1
-    form = _shift(t, leading, undulation, sizes, power, seed) / max(t.std(axis=0).max(), np.finfo(float).tiny)
-    # l along (1, 0, ±1)/√2 by h: both lengths times exp(h/√2), or one of them times and the other over it.
+    chances = partial(_shift, sizes=(first, len(t) - first), power=power, seed=seed)
+    if "size" in scale.parts or "elongation" in scale.parts:
+        size, elongation = (
+            chances(*moved, scale, name) if name in scale.parts else float("inf")
+            for name, moved in _moved_scales(l, mean).items()
+        )
+    else:
+        # l along (1, 0, 1): both lengths times e; along (½, 0, -½): their ratio.
+        size = chances(l, np.array([1.0, 0, 1.0]), scale, "")
+        elongation = chances(l, np.array([0.5, 0, -0.5]), scale, "")
+    name = next((name for name in ("coarse form", "raw") if name in undulation.parts), next(iter(undulation.parts), ""))
+    form = chances(t, leading, undulation, name) / max(t.std(axis=0).max(), np.finfo(float).tiny)
     with np.errstate(over="ignore"):
-        return Detectable(float(np.exp(size / np.sqrt(2))), float(np.exp(np.sqrt(2) * elongation)), float(form), power)
+        return Detectable(float(np.exp(size)), float(np.exp(elongation)), float(form), power)
 
 
 def _without_difference(points: Real, first: int) -> Real:
@@ -98,17 +123,36 @@ def _without_difference(points: Real, first: int) -> Real:
     return np.concatenate([part - part.mean(axis=0) for part in (points[:first], points[first:])])
 
 
-def _shift(points: Real, direction: Real, test: MMDTest, sizes: tuple[int, int], power: float, seed: int) -> float:
-    """Length of the shift of one sample that the test would find with the given probability."""
-    name = "raw" if "raw" in test.parts else next(iter(test.parts), "")
-    part = test.parts[name] if test.parts else test
-    level = test.significance / max(1, len(test.parts))
-    threshold = _threshold(part, level)
-    reach = 20 * (part.bandwidth + float(points.std(axis=0).max()))
+def _moved_scales(l: Real, mean: Real) -> dict[str, tuple[Real, Real]]:
+    """Points of both parts of scale, and where they move when the logarithms of size and elongation grow by 1."""
+    parts = scale_parts(l, mean, Settings()).tested
+    moved = {}
+    if "size" in parts:
+        # Uncorrelated with its square, a mean that moves moves both: by 1 / √(1 - r²) in deviations.
+        size = (l[:, 0] + l[:, 2]) / 2
+        r = np.corrcoef(size, (size - size.mean()) ** 2)[0, 1]
+        direction = np.zeros(parts["size"].points.shape[1])
+        direction[0] = 1 / size.std() / np.sqrt(max(1 - r**2, np.finfo(float).eps))
+        moved["size"] = parts["size"].points, direction
+    if "elongation" in parts:
+        columns = scale_measures(l, mean)[1]
+        apart = np.maximum(np.hypot(columns[:, 1], np.sqrt(2) * columns[:, 2]), np.finfo(float).tiny)
+        along = np.array([1, (columns[:, 1] / apart).mean(), (columns[:, 2] / apart).mean()])
+        moved["elongation"] = parts["elongation"].points, (along / columns.std(axis=0))[columns.std(axis=0) > 0]
+    return moved
+
+
+def _shift(
+    points: Real, direction: Real, test: MMDTest, name: str, *, sizes: tuple[int, int], power: float, seed: int
+) -> float:
+    """Multiple of the direction by which one sample must move for the test to find it with the given probability."""
+    part = test.parts.get(name, test)
+    threshold = joint_thresholds(test)[name if test.parts else ""] ** 2
+    reach = 20 * (part.bandwidth + float(points.std(axis=0).max())) / float(np.linalg.norm(direction))
     some = points
     if len(points) > _POINTS:
         some = np.random.default_rng(seed).choice(points, _POINTS, replace=False, axis=0)
-    found = _Power(some, direction, part, threshold, sizes)
+    found = _Power(some, direction, part, KERNELS[_KINDS.get(name, "gaussian")], threshold, sizes)
     if not np.isfinite(threshold) or found(reach) < power:
         return float("inf")
     low, high = 0.0, reach
@@ -118,25 +162,28 @@ def _shift(points: Real, direction: Real, test: MMDTest, sizes: tuple[int, int],
     return high
 
 
-def _threshold(test: MMDTest, level: float) -> float:
-    """Squared MMD that the null exceeds with the probability `level`."""
-    allowed = int(np.floor(level * (1 + len(test.null)) * (1 + 1e-12))) - 1
-    return float(np.sort(test.null)[-1 - allowed] ** 2) if allowed >= 0 else float("inf")
-
-
 class _Power:
     """Probability that the test finds a shift, by the normal limit of its statistic."""
 
-    def __init__(self, points: Real, direction: Real, test: MMDTest, threshold: float, sizes: tuple[int, int]) -> None:
+    def __init__(
+        self,
+        points: Real,
+        direction: Real,
+        test: MMDTest,
+        kind: type[Distances],
+        threshold: float,
+        sizes: tuple[int, int],
+    ) -> None:
         self._points, self._direction, self._sizes = points, direction, sizes
-        self._bandwidth, self._threshold = test.bandwidth, threshold
+        self._kind, self._bandwidth, self._threshold = kind, test.bandwidth, threshold
         self._null_mean, self._null_variance = float((test.null**2).mean()), float((test.null**2).var())
-        self._within = _other_points(gaussian(points, points, test.bandwidth))
-        self._spread = 1 - float(self._within.mean()) * len(points) / max(1, len(points) - 1)
+        self._within = self._kernel(points)
+        own = float(kind.kernel(np.zeros(1), test.bandwidth)[0])
+        self._spread = own - float(self._within.mean()) * len(points) / max(1, len(points) - 1)
 
     def __call__(self, shift: float) -> float:
         m, n = self._sizes
-        across = _other_points(gaussian(self._points, self._points + shift * self._direction, self._bandwidth))
+        across = self._kernel(self._points + shift * self._direction)
         apart = (self._within - across) * len(across) / max(1, len(across) - 1)
         witness_x, witness_y = apart.mean(axis=1), -apart.mean(axis=0)
         squared = float(witness_x.mean() - witness_y.mean())
@@ -147,8 +194,8 @@ class _Power:
         deviation = np.sqrt(max(variance, np.finfo(float).tiny))
         return float(ndtr((squared + self._null_mean - wider * self._threshold) / deviation))
 
-
-def _other_points(kernel: Real) -> Real:
-    """Leave out each point's pair with itself, of which the population has none."""
-    np.fill_diagonal(kernel, 0)
-    return kernel
+    def _kernel(self, others: Real) -> Real:
+        """Kernel of the points with others, but for each point's pair with itself, of which the population has none."""
+        kernel = self._kind.kernel(squared_distances(self._points, others), self._bandwidth)
+        np.fill_diagonal(kernel, 0)
+        return kernel

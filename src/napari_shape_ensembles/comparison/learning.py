@@ -73,7 +73,8 @@ def learn(ensembles: Sequence[Ensemble], settings: Settings) -> Learned:
         space = ShapeSpace.learn(undulation, scale, settings.rank)
         t, l = space.coordinates(undulation, scale)
         known = known_share(ensembles, scale)
-        t[:, t.std(axis=0) <= known] = 0
+        for coordinates in (t, l):
+            coordinates[:, coordinates.std(axis=0) <= known] = 0
         descriptors = form_descriptors(undulation, known)
     return Learned(space, t, l, *_ambiguity(matches), descriptors, known)
 

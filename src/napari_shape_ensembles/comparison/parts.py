@@ -137,15 +137,22 @@ def scale_parts(l: Real, scale_mean: Real, settings: Settings, known: float = 0.
     """
     if not tests_components(settings):
         return Parts({"": Part(l)})
-    extents = np.linalg.eigvalsh(spd.from_coordinates(scale_mean, l))
-    size = np.log(extents).mean(axis=1, keepdims=True)
-    elongations = np.stack([np.log(extents[:, 1] / extents[:, 0]), l[:, 0] - l[:, 2], l[:, 1]], axis=1)
-    size, elongations = (values[:, values.std(axis=0) > known] for values in (size, elongations))
+    size, elongations = (values[:, values.std(axis=0) > known] for values in scale_measures(l, scale_mean))
     parts = {
         "size": Part(_uncorrelated(_with_squares(size)), "mean"),
         "elongation": Part(standardized(elongations), "mean"),
     }
     return _visible(parts)
+
+
+def scale_measures(l: Real, scale_mean: Real) -> tuple[Real, Real]:
+    """Size (N, 1), and elongation (N, 3): whatever its direction, and along and across the registered frame.
+
+    All are logarithms: of the geometric mean of the RMS extents; of their ratio; and the traceless part of l.
+    """
+    extents = np.linalg.eigvalsh(spd.from_coordinates(scale_mean, l))
+    size = np.log(extents).mean(axis=1, keepdims=True)
+    return size, np.stack([np.log(extents[:, 1] / extents[:, 0]), l[:, 0] - l[:, 2], l[:, 1]], axis=1)
 
 
 def sides(parts: Mapping[str, Part], first: int) -> tuple[dict[str, tuple[Real, Real]], dict[str, Kernel]]:
@@ -180,9 +187,7 @@ def _uncorrelated(values: Real) -> Real:
 
 def _visible(parts: dict[str, Part]) -> Parts:
     """Those that vary; where none does, one point that all curves share, which no test tells apart."""
-    blind = {
-        name: "it does not vary above the precision of the outlines" for name in parts if not parts[name].points.size
-    }
+    blind = {name: "no variation above the precision of the outlines" for name in parts if not parts[name].points.size}
     tested = {name: part for name, part in parts.items() if name not in blind}
     count = len(next(iter(parts.values())).points)
     return Parts(tested or {"": Part(np.zeros((count, 1)))}, blind)

@@ -206,23 +206,24 @@ def _enough(comparison: Comparison) -> None:
 def witnesses(comparison: Comparison) -> "pd.DataFrame":
     """Witness value of every curve for undulation and for scale: columns source, id, undulation, scale.
 
-    Positive values are typical of A, negative ones of B.
+    Positive values are typical of A, negative ones of B. The witness is that of a Gaussian kernel on what the deciding
+    part of each test looked at.
     """
-    first, distances = len(comparison.a), comparison.distances
-    coordinates, test = _deciding(comparison)
-    table = distances[["source", "id"]].copy()
-    table["undulation"] = witness(coordinates, first, test.bandwidth)
-    table["scale"] = witness(comparison.l, first, comparison.scale.bandwidth)
+    table = comparison.distances[["source", "id"]].copy()
+    for name, test, parts in (
+        ("undulation", comparison.undulation, comparison.form_parts()),
+        ("scale", comparison.scale, comparison.scale_parts()),
+    ):
+        part = parts.tested.get(_deciding(test), next(iter(parts.tested.values())))
+        width = test.bandwidth if part.kernel == "gaussian" else None
+        table[name] = witness(part.points, len(comparison.a), width)
     return table
 
 
-def _deciding(comparison: Comparison) -> tuple[Real, MMDTest]:
-    """Coordinates and test of the description of undulation that decided."""
-    parts = dict(comparison.undulation.parts)
-    kind = min(parts, key=lambda name: parts[name].p_value) if parts else comparison.settings.coordinates
-    spread = comparison.t.std(axis=0)
-    t = comparison.t / np.where(spread > 0, spread, 1) if kind == "normalized" else comparison.t
-    return t, parts.get(kind, comparison.undulation)
+def _deciding(test: MMDTest) -> str:
+    """Name of the part with the smallest p-value, without its width; empty for a test without parts."""
+    name = min(test.parts, key=lambda name: test.parts[name].p_value, default="")
+    return name.split(", s = ")[0]
 
 
 def descriptor_tests(comparison: Comparison) -> Descriptors:

@@ -42,8 +42,9 @@ def style() -> Iterator[None]:
 def null_distributions(explanation: Explanation) -> Figure:
     """MMD under permuted labels, with the observed value and the threshold, for every test."""
     result = explanation.comparison
-    tests = {f"undulation, {name}": test for name, test in result.undulation.parts.items()}
-    tests = (tests or {"undulation": result.undulation}) | {"scale": result.scale}
+    both = {"undulation": result.undulation, "scale": result.scale}
+    tests = {f"{of}, {name}": part for of, test in both.items() for name, part in test.parts.items()}
+    tests |= {of: test for of, test in both.items() if not test.parts}
     figure, axes = _panels(1, len(tests), height=2.3)
     for axis, (name, test) in zip(axes.flat, tests.items(), strict=True):
         axis.hist(test.null, bins=40, color="0.75", label="shuffled labels")
@@ -164,8 +165,7 @@ def mean_figure(explanation: Explanation) -> Figure:
 FIGURES: dict[str, tuple[Callable[[Explanation], Figure], str]] = {
     "tests": (
         null_distributions,
-        "MMD of the two images against what shuffled labels give. Raw coordinates see coarse form, normalized ones "
-        "fine roughness.",
+        "MMD of the two images against what shuffled labels give, for every part of the two tests.",
     ),
     "shares": (
         shares,

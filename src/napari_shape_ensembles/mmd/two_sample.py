@@ -298,7 +298,7 @@ def _settle_jointly(statistics: list[Statistics]) -> None:
 
 def _combined(tests: dict[str, MMDTest]) -> MMDTest:
     """Joint test by the smallest p-value, calibrated on the permutations that the parts share."""
-    ranks = np.stack([_all_p_values(np.append(test.mmd, test.null)) for test in tests.values()])
+    ranks = _ranks(tests)
     smallest = ranks.min(axis=0)
     p_value = float(np.mean(smallest <= smallest[0]))
     deciding = list(tests.values())[int(ranks[:, 0].argmin())]
@@ -306,6 +306,19 @@ def _combined(tests: dict[str, MMDTest]) -> MMDTest:
     return replace(
         deciding, p_value=p_value, rejected=p_value <= deciding.significance, threshold=threshold, parts=tests
     )
+
+
+def joint_thresholds(test: MMDTest) -> dict[str, float]:
+    """MMD of each part that the joint test rejects when exceeded; of a test without parts its own, under ""."""
+    if not test.parts:
+        return {"": test.threshold}
+    level = _critical(_ranks(test.parts).min(axis=0), test.significance)
+    return {name: _exceeded_when(part.null, p_value_at_most=level) for name, part in test.parts.items()}
+
+
+def _ranks(tests: Mapping[str, MMDTest]) -> Real:
+    """p-value that each labelling would have in each test if it were the observed one, (number, 1 + B)."""
+    return np.stack([_all_p_values(np.append(test.mmd, test.null)) for test in tests.values()])
 
 
 def _all_p_values(statistics: Real) -> Real:

@@ -204,7 +204,7 @@ class DecisionLandscape:
         rows, columns = np.nonzero(shown)
         tests = {"undulation": self.undulation, **self.parts, "scale": self.scale, "product": self.product}
         numbers = {
-            f"{name}_{kind}": getattr(test, kind)[shown]
+            f"{name.replace(' ', '_')}_{kind}": getattr(test, kind)[shown]
             for name, test in tests.items()
             for kind in ("mmd", "p_value", "threshold", "rejected")
         }

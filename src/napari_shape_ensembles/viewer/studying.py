@@ -12,6 +12,7 @@ from napari.layers import Shapes
 from numpy.typing import NDArray
 
 from ..comparison import Settings
+from ..comparison.parts import FORM
 from ..outlines import Outlines
 from ..progress import Progress, report
 from ..studies import DecisionLandscape, SmoothingStudy, decision_landscape, smoothing_study
@@ -25,8 +26,11 @@ Study = TypeVar("Study", bound=DecisionLandscape | SmoothingStudy)
 #: The tests that can be drawn, and words for them.
 TESTS = {
     "undulation": "undulation (form)",
-    "raw": "– coarse form",
-    "normalized": "– roughness",
+    "coarse form": "– coarse form",
+    "roughness": "– roughness",
+    "concavity": "– concavity",
+    "raw": "– raw coordinates",
+    "normalized": "– normalized coordinates",
     "scale": "scale (size, elongation)",
     "product": "both together (product MMD)",
 }
@@ -91,8 +95,9 @@ class StudyTask(Task[Study]):
     @property
     def drawn(self) -> str:
         """The test that can be drawn of the result: a part only where there are parts."""
-        parted = self.result is not None and self.result.settings.coordinates == "both"
-        return self.test if parted or self.test not in ("raw", "normalized") else "undulation"
+        parts = {"components": FORM, "both": ("raw", "normalized")}
+        tested = parts.get(self.result.settings.coordinates, ()) if self.result is not None else ()
+        return self.test if self.test in ("undulation", "scale", "product", *tested) else "undulation"
 
     def values(self) -> dict[str, Any]:
         """The numbers written; a ValueError says which cannot be read."""

@@ -1,0 +1,213 @@
+"""What the tests look at: analytic values, invariances, what is too small to be seen, and what no rank makes blind."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from curve_makers import blobs, ellipse, rotation
+from napari_shape_ensembles import Ensemble, Settings, compare, decompose, detectable_differences, to_landmarks
+from napari_shape_ensembles.comparison.parts import form_descriptors, form_parts, scale_parts
+from napari_shape_ensembles.comparison.precision import coordinate_precision, is_single
+from napari_shape_ensembles.io import read_curves, write_curves
+from napari_shape_ensembles.mmd import combined_mmd_test
+
+QUICK = {"landmarks": 130, "rank": 20, "permutations": 300}
+
+
+def descriptors(curves, landmarks=300):
+    undulation, _ = decompose(to_landmarks(Ensemble(list(curves)), landmarks, measure="affine"))
+    return form_descriptors(undulation, 1e-8)
+
+
+def lobed(amplitude, lobes, count=400):
+    u = 2 * np.pi * np.arange(count) / count
+    z = np.exp(1j * u) + amplitude * np.exp(1j * (1 - lobes) * u)
+    return np.stack([z.real, z.imag], axis=-1)
+
+
+def test_amplitudes_lie_in_the_band_of_their_lobes():
+    found = np.exp(descriptors([lobed(0.02, 3), lobed(0.02, 7), lobed(0.01, 20)]))[:, :-2]
+    # Landmarks at equal steps of length, not of u, put a little elsewhere.
+    np.testing.assert_array_equal(found.argmax(axis=1), [2, 5, 7])
+    np.testing.assert_allclose(found.max(axis=1), [0.02, 0.02, 0.01], rtol=0.1)
+
+
+def test_a_convex_outline_lacks_nothing_of_its_hull_and_an_ellipse_is_as_short_as_a_circle():
+    convex, star = descriptors([ellipse(3, 1, 300), lobed(0.3, 5)])[:, -2:]
+    np.testing.assert_allclose(np.exp(convex), 1e-3, rtol=0.2)
+    assert (np.exp(star) > 0.1).all()
+
+
+@settings(max_examples=20, deadline=None)
+@given(
+    st.integers(0, 10**6),
+    st.tuples(*[st.floats(-2, 2)] * 4).filter(lambda m: abs(m[0] * m[3] - m[1] * m[2]) > 0.3),
+)
+def test_a_linear_map_and_a_rigid_motion_change_no_descriptor_of_form(seed, entries):
+    curves = blobs(3, 200, seed=seed)
+    mapped = np.roll(curves, 17, axis=1) @ np.array(entries).reshape(2, 2) + 5
+    # What differs is where along the curve the first landmark lies, which is the registration's to settle.
+    np.testing.assert_allclose(descriptors(mapped, 500), descriptors(curves, 500), atol=0.02)
+
+
+@settings(max_examples=8, deadline=None)
+@given(st.integers(0, 10**6), st.floats(0.5, 2), st.floats(-1, 1), st.floats(-1, 1), st.floats(0.5, 2))
+def test_a_linear_map_of_one_image_changes_no_p_value_of_form(seed, a, b, c, d):
+    matrix = np.array([[a, b], [c, d]])
+    if np.linalg.cond(matrix) > 10:
+        matrix = np.diag([a, d])
+    curves = blobs(50, 80, seed=seed)
+    one = compare(Ensemble(list(curves[:25])), Ensemble(list(curves[25:])), **QUICK)
+    other = compare(Ensemble(list(curves[:25])), Ensemble([curve @ matrix for curve in curves[25:]]), **QUICK)
+    assert other.undulation.p_value == one.undulation.p_value
+    for name, part in one.undulation.parts.items():
+        assert other.undulation.parts[name].p_value == part.p_value
+
+
+def test_turning_every_outline_changes_no_elongation():
+    rng = np.random.default_rng(0)
+    curves = blobs(40, 80, seed=3)
+    turned = [curve @ rotation(rng.uniform(0, 6)).T for curve in curves]
+    one, other = (compare(Ensemble(list(c[:20])), Ensemble(list(c[20:])), **QUICK) for c in (curves, turned))
+    for name in ("size", "elongation"):
+        assert other.scale.parts[name].p_value == one.scale.parts[name].p_value
+
+
+def test_the_size_is_hotellings_statistic_of_the_logarithm_and_its_square():
+    rng = np.random.default_rng(0)
+    l = rng.normal(size=(50, 3)) * 0.2
+    points = scale_parts(l, np.diag([2.0, 3.0]), Settings()).tested["size"].points
+    np.testing.assert_allclose(points.T @ points / 50, np.eye(2), atol=1e-10)
+    size = (l[:, 0] + l[:, 2]) / 2
+    z = (size - size.mean()) / size.std()
+    columns = np.stack([z, z**2], axis=1)
+    a, b = columns[:20], columns[20:]
+    within = (20 * np.cov(a.T, bias=True) + 30 * np.cov(b.T, bias=True)) / 48
+    apart = a.mean(axis=0) - b.mean(axis=0)
+    t2 = 20 * 30 / 50 * apart @ np.linalg.solve(within, apart)
+    squared = combined_mmd_test({"": (points[:20], points[20:])}, kernels={"": "mean"}).mmd ** 2
+    # The covariance is that of the pooled sample: a monotone function of T².
+    assert 2 * squared * 20 * 30 / 50 / 50 == pytest.approx(t2 / (t2 + 48))
+
+
+@pytest.mark.parametrize("count", [10, 20, 40])
+def test_a_rougher_sample_is_found_with_fewer_curves_than_coordinates(count):
+    """150 coordinates of at most 80 curves: normalized, they lie equally far from each other."""
+    rng = np.random.default_rng(1)
+    u = 2 * np.pi * np.arange(200) / 200
+    curves = blobs(2 * count, 200, seed=5, modes=6)
+    waves = np.stack([np.cos(15 * u + phase) for phase in rng.uniform(0, 6, 2 * count)])
+    curves[count:] *= 1 + 0.03 * waves[count:, :, None]
+    a, b = Ensemble(list(curves[:count])), Ensemble(list(curves[count:]))
+    result = compare(a, b)
+    assert result.undulation.parts["roughness"].p_value <= 0.002
+    assert result.undulation.rejected
+    before = compare(a, b, coordinates="both")
+    assert list(before.undulation.parts) == ["raw"]
+    assert f"normalized (not testable with {2 * count} curves" in " ".join(before.warnings)
+
+
+def test_elongation_in_random_directions_is_found():
+    rng = np.random.default_rng(0)
+    a, b = blobs(40, 80, seed=1, elongation=1.2), blobs(40, 80, seed=2, elongation=1.2)
+    stretched = []
+    for curve in b:
+        turn = rotation(rng.uniform(0, 6))
+        stretched.append((curve - curve.mean(axis=0)) @ turn @ np.diag([1.25, 0.8]) @ turn.T)
+    result = compare(Ensemble(list(a)), Ensemble(stretched), **QUICK)
+    assert result.scale.rejected
+    assert result.scale.parts["elongation"].p_value < 0.01
+
+
+def test_identical_discs_on_a_mosaic_do_not_differ():
+    rng = np.random.default_rng(0)
+    disc = ellipse(10, 10, 60)
+    places = rng.uniform(20, 4980, (90, 2))
+    curves = [disc + place for place in places[np.argsort(places[:, 1])]]
+    for choices in (
+        {},
+        {"coordinates": "both"},
+        {"measure": "arc-length", "registration": "raw", "coordinates": "raw"},
+    ):
+        for size in (1.0, 0.1):
+            left, right = (Ensemble([curve * size for curve in side]) for side in (curves[:45], curves[45:]))
+            result = compare(left, right, **choices)
+            assert result.case == "1∧1"
+            assert result.scale.p_value == result.undulation.p_value == 1
+    assert "Not tested: size, elongation" in " ".join(compare(left, right).warnings)
+
+
+@pytest.mark.parametrize("coordinates", ["components", "both", "normalized"])
+def test_outlines_kept_in_single_precision_at_a_far_place_do_not_differ(tmp_path, coordinates):
+    curves = [curve * 20 for curve in blobs(150, 120, seed=3, modes=8)]
+    write_curves(tmp_path / "far.zip", Ensemble([curve + np.array([20_000, 60_000]) for curve in curves]))
+    far = read_curves(tmp_path / "far.zip").ensemble
+    assert is_single(far)
+    result = compare(Ensemble(curves), far, coordinates=coordinates)
+    assert result.case == "1∧1"
+    assert "known to" in " ".join(result.warnings)
+    assert "single precision" in " ".join(result.warnings)
+
+
+def test_precision_is_that_of_the_last_place():
+    curve = ellipse(10, 8, 50) + 60_000
+    single = curve.astype(np.float32).astype(float)
+    assert coordinate_precision(Ensemble([curve]))[0] == pytest.approx(60_000 * 2**-53, rel=0.01)
+    for factor in (1, 0.65, 1e-3):
+        ensemble = Ensemble([single * factor], pixel_size=factor)
+        assert coordinate_precision(ensemble)[0] == pytest.approx(factor * 60_000 * 2**-24, rel=0.01)
+    assert not is_single(Ensemble([np.round(curve)]))  # whole pixels are exact
+
+
+def test_parts_that_no_one_can_see_are_named():
+    a, b = ([ellipse(s, s / 2, 100) for s in sizes] for sizes in np.linspace(5, 9, 40).reshape(2, 20))
+    result = compare(Ensemble(a), Ensemble(b), **QUICK)
+    assert list(result.scale.parts) == ["size"]
+    assert list(result.scale.left_out) == ["elongation"]
+    assert list(result.undulation.left_out) == ["coarse form", "roughness", "concavity"]
+    assert (result.undulation.p_value, result.case) == (1, "1∧0")
+
+
+def test_what_was_left_out_and_tested_by_is_saved(tmp_path):
+    a, b = ([ellipse(s, s / 2, 100) for s in sizes] for sizes in np.linspace(5, 9, 40).reshape(2, 20))
+    result = compare(Ensemble(a), Ensemble(b), **QUICK)
+    result.save(tmp_path / "one.npz")
+    again = type(result).load(tmp_path / "one.npz")
+    assert again.scale.left_out == result.scale.left_out
+    assert again.warnings == result.warnings
+    np.testing.assert_array_equal(again.descriptors, result.descriptors)
+
+
+def test_a_detectable_size_is_one_that_the_parts_of_scale_find():
+    """Power of the differences that are called detectable, by simulation of the whole test of scale."""
+    rng = np.random.default_rng(0)
+
+    def draw(count):
+        return rng.normal(size=(count, 3)) * (0.3, 0.2, 0.3)
+
+    t = rng.normal(size=(100, 5))
+
+    def tested(l, seed=0):
+        parts = scale_parts(l, np.eye(2), Settings()).tested
+        samples = {name: (part.points[:50], part.points[50:]) for name, part in parts.items()}
+        kernels = {name: part.kernel for name, part in parts.items()}
+        return combined_mmd_test(samples, kernels=kernels, permutations=399, significance=0.05, seed=seed)
+
+    form = combined_mmd_test({"coarse form": (t[:50], t[50:]), "z": (t[:50] ** 2, t[50:] ** 2)})
+    found = [detectable_differences(t, l, 50, form, tested(l)) for l in (draw(100) for _ in range(10))]
+    ratio = np.exp(np.mean([np.log(least.size_ratio) for least in found]))
+    hits = 0
+    for seed in range(150):
+        l = draw(100)
+        l[50:] += np.log(ratio) * np.array([1, 0, 1])
+        hits += tested(l, seed).rejected
+    assert 0.7 < hits / 150 < 0.93
+
+
+def test_form_parts_of_coordinates_are_those_of_before():
+    t = np.random.default_rng(0).normal(size=(60, 10)) * np.linspace(2, 0.1, 10)
+    parts = form_parts(t, np.empty((60, 0)), Settings(coordinates="both")).tested
+    np.testing.assert_allclose(parts["normalized"].points.std(axis=0), 1)
+    assert parts["raw"].points is t
+    assert list(form_parts(t, np.empty((60, 0)), Settings(null="gamma")).tested) == ["raw", "normalized"]
