@@ -184,9 +184,9 @@ def _excluded(view: Tree) -> Excluded:
 def tests_of(result: Comparison) -> Iterator[tuple[str, MMDTest]]:
     """The tests with their names, the parts of a combined one after it."""
     words = {"raw": "– coarse form", "normalized": "– roughness"}
-    yield "Undulation", result.undulation
-    yield from ((words.get(name, f"– {name}"), part) for name, part in result.undulation.parts.items())
-    yield "Scale", result.scale
+    for name, test in (("Undulation", result.undulation), ("Scale", result.scale)):
+        yield name, test
+        yield from ((words.get(part, f"– {part}"), of_part) for part, of_part in test.parts.items())
 
 
 def counts_of(ensemble: Ensemble) -> list[str]:
