@@ -439,8 +439,10 @@ def require_curves(ensembles: Sequence[Ensemble]) -> None:
 def _test(parts: Parts, first: int, settings: Settings) -> MMDTest:
     samples, kernels = sides(parts.tested, first)
     if settings.null != "permutation":
-        choices = {"significance": settings.significance, "factor": settings.bandwidth, "seed": settings.seed}
-        return replace(gretton_test(samples, settings.null, **choices), left_out=parts.left_out)
+        test = gretton_test(
+            samples, settings.null, significance=settings.significance, factor=settings.bandwidth, seed=settings.seed
+        )
+        return replace(test, left_out=parts.left_out)
     test = combined_mmd_test(samples, kernels=kernels, **levels(settings))
     only = {name: test for name in parts.tested if name and parts.left_out and not test.parts}
     return replace(test, parts=test.parts or only, left_out=parts.left_out)
