@@ -3,7 +3,7 @@
 import platform
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cache, cached_property
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
@@ -20,8 +20,9 @@ from ..progress import Listener, reporting
 from ..shapes import ShapeSpace, spd
 from . import records
 from .display import MARK, LayerData, curve_layer_data, summary_html
-from .learning import known_share, learn, report_step
+from .learning import Learned, known_share, learn, report_step
 from .parts import Parts, form_parts, scale_parts, sides
+from .precision import coordinate_precision
 from .settings import Settings
 from .verdict import INCONCLUSIVE, TRUTH_TABLE, inconclusive, row
 
@@ -196,7 +197,7 @@ class Comparison:
     def _precision_words(self) -> list[str]:
         """What is said where the coordinates are known too badly for what is tested."""
         scale = spd.from_coordinates(self.space.scale_mean, self.l)
-        known = known_share((self.a, self.b), scale)
+        known = known_share(np.concatenate([coordinate_precision(side) for side in (self.a, self.b)]), scale)
         if known <= _BLURRED:
             return []
         return [
@@ -323,7 +324,11 @@ def read_view(path: StrPath) -> Tree:
 def software_versions() -> dict[str, str]:
     """Versions of the software that decides the digits."""
     packages = ("napari-shape-ensembles", "numpy", "scipy")
-    return {"python": platform.python_version()} | {name: version(name) for name in packages}
+    return {"python": platform.python_version()} | {name: _version(name) for name in packages}
+
+
+# Reading the metadata of a package takes as long as comparing twenty curves.
+_version = cache(version)
 
 
 def compare(
@@ -379,10 +384,7 @@ def compare(
     a, b = comparable(a, b)
     with reporting(progress):
         learned = learn((a, b), settings)
-        report_step("testing undulation")
-        undulation = _test(form_parts(learned.t, learned.descriptors, settings), len(a), settings)
-        report_step("testing scale")
-        scale = _test(scale_parts(learned.l, learned.space.scale_mean, settings, learned.known), len(a), settings)
+        undulation, scale = tests_of_learned(learned, len(a), settings)
     return Comparison(
         a,
         b,
@@ -434,6 +436,14 @@ def require_curves(ensembles: Sequence[Ensemble]) -> None:
                 + (f" ({reasons})" if reasons else "")
                 + ": check the segmentation and the minimum size"
             )
+
+
+def tests_of_learned(learned: Learned, first: int, settings: Settings) -> tuple[MMDTest, MMDTest]:
+    """Test the undulation and the scale of learned curves, of which so many are A's and come first."""
+    report_step("testing undulation")
+    undulation = _test(form_parts(learned.t, learned.descriptors, settings), first, settings)
+    report_step("testing scale")
+    return undulation, _test(scale_parts(learned.l, learned.space.scale_mean, settings, learned.known), first, settings)
 
 
 def _test(parts: Parts, first: int, settings: Settings) -> MMDTest:

@@ -58,6 +58,15 @@ def learn(ensembles: Sequence[Ensemble], settings: Settings) -> Learned:
     """
     report_step("placing landmarks")
     landmarks = np.concatenate([_landmarks(ensemble, settings) for ensemble in ensembles])
+    places = np.concatenate([coordinate_precision(ensemble) for ensemble in ensembles])
+    return learn_landmarks(landmarks, places, settings)
+
+
+def learn_landmarks(landmarks: Real, places: Real, settings: Settings) -> Learned:
+    """Register and learn from landmarks (N, n, 2) known to `places` (N,): what `learn` does with them.
+
+    Landmarks of a curve do not depend on other curves. Who compares many subsets of the same curves places them once.
+    """
     report_step("choosing the archetype")
     undulation, scale = decompose(landmarks)
     preshapes = undulation if settings.registration == "standardized" else landmarks
@@ -72,28 +81,28 @@ def learn(ensembles: Sequence[Ensemble], settings: Settings) -> Learned:
     with one_library_thread():
         space = ShapeSpace.learn(undulation, scale, settings.rank)
         t, l = space.coordinates(undulation, scale)
-        known = known_share(ensembles, scale)
+        known = known_share(places, scale)
         for coordinates in (t, l):
             coordinates[:, coordinates.std(axis=0) <= known] = 0
         descriptors = form_descriptors(undulation, known)
     return Learned(space, t, l, *_ambiguity(matches), descriptors, known)
 
 
-def known_share(ensembles: Sequence[Ensemble], scale: Real) -> float:
+def known_share(places: Real, scale: Real) -> float:
     """Share of its size to which an outline is known, by the last place of its coordinates; at least 10⁻⁸.
 
     Parameters
     ----------
-    ensembles : sequence of Ensemble
+    places : (N,) array
+        Of `coordinate_precision`.
     scale : (N, 2, 2) array
-        Of all their curves, in the unit of the ensembles.
+        Of the same curves, in the same unit.
 
     Returns
     -------
     float
         Places known to ± δ move a form by at most √2 δ over the smaller RMS extent; the RMS of that over the curves.
     """
-    places = np.concatenate([coordinate_precision(ensemble) for ensemble in ensembles])
     moved = np.sqrt(2) * places / np.linalg.eigvalsh(scale)[:, 0]
     return float(max(_KNOWN, np.sqrt(np.mean(moved**2))))
 
