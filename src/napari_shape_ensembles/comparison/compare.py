@@ -41,6 +41,8 @@ _FLAGS = ("archetype_is_ambiguous", "row_depends_on_archetype")
 _FAR = np.pi / 4
 # Above this share of ambiguous matches the choice of archetype colours the result.
 _MANY = 0.5
+# Outlines of up to so many pixels across have a form that depends on that number; what ratio of it is worth a word.
+_PIXELLED, _APART = 50, 1.15
 # Coordinates known worse than to this share of an outline's size are worth a word.
 _BLURRED = 1e-5
 # Below this many curves on one side a missed difference says little.
@@ -175,7 +177,7 @@ class Comparison:
         few = min(len(self.a), len(self.b))
         if self._inconclusive is None and few < _FEW:
             found.append(f"Only {counted(few, 'curve')} on one side: a difference may have gone unnoticed.")
-        found += self._precision_words()
+        found += [*self._precision_words(), *self._pixel_words()]
         for test in (self.undulation, self.scale):
             for reason in dict.fromkeys(test.left_out.values()):
                 parts = [part for part in test.left_out if test.left_out[part] == reason]
@@ -193,6 +195,19 @@ class Comparison:
                 "see whether the row stays with another archetype."
             )
         return tuple(found)
+
+    def _pixel_words(self) -> list[str]:
+        """What is said where a difference of form may come from outlines of different numbers of pixels."""
+        sides = (self.a, self.b)
+        if not self.undulation.rejected or any(side.pixel_size is None for side in sides):
+            return []
+        across = [side.features["equivalent_diameter"].median() / np.mean(side.pixel_size) for side in sides]
+        if min(across) > _PIXELLED or max(across) < _APART * min(across):
+            return []
+        return [
+            f"Outlines are {across[0]:.0f} pixels across in A and {across[1]:.0f} in B: pixels and smoothing round off "
+            "small outlines more, which is a difference in form of its own."
+        ]
 
     def _precision_words(self) -> list[str]:
         """What is said where the coordinates are known too badly for what is tested."""

@@ -92,7 +92,7 @@ def detectable_differences(
     >>> result = compare(a, b, Settings(landmarks=60, rank=10, permutations=199))
     >>> found = detectable_differences(result.t, result.l, len(result.a), result.undulation, result.scale)
     >>> round(found.size_ratio, 1)
-    1.6
+    1.5
     """
     if not 0.5 <= power < 1:
         raise ValueError(f"power {power}: give a probability from 0.5 to below 1, such as 0.8")

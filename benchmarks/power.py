@@ -1,0 +1,515 @@
+"""Learning curves of the tests at their defaults beside other tests, as in docs/two-sample-tests.md.
+
+    python benchmarks/power.py power --cases 'grains' --sizes 20 40 --draws 100 --out benchmarks/power.csv
+    python benchmarks/power.py level --draws 1000 --out benchmarks/level.csv
+    python benchmarks/power.py regret --out benchmarks/power.csv
+    python benchmarks/power.py draw --out benchmarks/power.csv --figure docs/images/power.png
+
+A draw takes so many outlines of A and as many of B, without replacement, and runs everything that `compare` does but for
+placing landmarks, which is done once for each outline: registration, learning and both tests, with 1000 permutations.
+The other tests see the same outlines. Rows are added to the file; a cell that is there is not run again.
+
+`CHOSEN` were used to choose the parts of the tests, the others to report them. Other tests of form see standardized
+outlines, so that none can mistake elongation for form. Elliptic Fourier coefficients come from pyefd and the classifier
+from scikit-learn; MMDAgg and MMD-FUSE are written here after their papers, as the authors' packages are on no index.
+"""
+
+import argparse
+import csv
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import shapely
+from scipy.stats import ks_2samp, mannwhitneyu, rankdata, ttest_ind
+
+from napari_shape_ensembles import Ensemble, Settings, decompose, extract_curves, to_landmarks
+from napari_shape_ensembles.comparison.compare import tests_of_learned
+from napari_shape_ensembles.comparison.learning import learn_landmarks
+from napari_shape_ensembles.comparison.parts import standardized
+from napari_shape_ensembles.comparison.precision import coordinate_precision
+
+DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
+LEVEL = 0.05
+SETTINGS = {"defaults": Settings(), "defaults before": Settings(coordinates="both")}
+FIELDS = ("case", "test", "method", "size", "draws", "rejected")
+#: Cases that the parts of the tests were chosen on.
+CHOSEN = (
+    "grains: noisy, smooth",
+    "grains: stretched 1.4",
+    "cells: dunn, dlm8 (cytd)",
+    "cells: dunn, dlm8 (control)",
+    "powder",
+    "battery",
+    "made: roughness",
+    "made: lobes",
+    "made: spread of form",
+    "made: size",
+    "made: elongation 30 %",
+    "made: spread of size",
+    "made: size and roughness",
+)
+
+
+def curves_of(path, key="", stretch=(1, 1)):
+    """Curves of a file in (row, column) order, and the file."""
+    data, prefix = np.load(path), f"{key}_" if key else ""
+    vertices = data[f"{prefix}xy"].astype(float)
+    if f"{prefix}to_steps" in data:
+        factor, *origin = data[f"{prefix}to_steps"]
+        vertices = vertices * factor + origin
+    return np.split(vertices[:, ::-1] * stretch, data[f"{prefix}offsets"][1:-1]), data
+
+
+def grains(key, stretch=(1, 1)):
+    """Outlines of one half of the paper's map."""
+    return curves_of(DATA / "paper" / "pil184_grains.npz", key, stretch)[0]
+
+
+def cells(line, treatment):
+    """Outlines of one line (0 dunn, 1 dlm8) under one treatment (0 control, 1 jasp, 2 cytd)."""
+    curves, data = curves_of(DATA / "osteosarcoma_cells" / "cells.npz")
+    return [curves[i] for i in np.flatnonzero((data["cell_line"] == line) & (data["treatment"] == treatment))]
+
+
+def powder(image):
+    """Particles of one image that its border does not cut."""
+    curves, data = curves_of(DATA / "ampis_powder" / "polygons.npz")
+    chosen = np.flatnonzero((data["image"] == image) & (data["kind"] == 0))
+    return [curves[i] for i in chosen if (curves[i] > 1).all() and (curves[i] < (1022, 1534)).all()]
+
+
+def labelled(paths, least, masks=False):
+    """Outlines of label images or masks."""
+    from skimage.io import imread
+    from skimage.measure import label
+
+    found = []
+    for path in sorted(paths):
+        labels = label(imread(path) > 0) if masks else imread(path)
+        labels = np.where(np.bincount(labels.ravel())[labels] >= least, labels, 0)
+        found += extract_curves(labels, smoothing=1.0).curves
+    return found
+
+
+def hearts(persons):
+    """Hearts drawn by some of eight persons."""
+    curves, data = curves_of(DATA / "replicates" / "hearts.npz")
+    names = np.unique(data["person"])[persons]
+    return [curves[i] for i in np.flatnonzero(np.isin(data["person"], names))]
+
+
+def made(
+    seed, count=600, *, size=1.0, stretch=1.0, rough=1.0, lobes=0.0, wider=1.0, spread=1.0, minority=0.0, hand=0.0
+):
+    """Random outlines: waves of 2 to 30 lobes, size and elongation that vary by 20 %, in random directions.
+
+    B's differ by a factor of size or of elongation; of waves above 9; by three lobes; a factor of the spread of log
+    size, or of that of the amplitude of all waves; a share of outlines whose waves above 4 are 2.5 times as high; or by
+    two waves that together have a handedness.
+    """
+    rng, u, waves = np.random.default_rng(seed), 2 * np.pi * np.arange(200) / 200, np.arange(2, 31)
+    found = []
+    for _ in range(count):
+        heights = 0.25 / waves**1.2 * np.where(waves > 9, rough, 1) * np.exp(rng.normal(0, 0.25 * spread))
+        heights = heights * np.where((waves > 4) & (rng.random() < minority), 2.5, 1)
+        phases = rng.uniform(0, 2 * np.pi, (len(waves), 1))
+        radius = 1 + (rng.normal(size=len(waves)) * heights) @ np.cos(waves[:, None] * u + phases)
+        radius += lobes * np.cos(3 * u + rng.uniform(0, 2 * np.pi)) + 0.2 * abs(hand) * np.cos(2 * u)
+        radius += 0.2 * hand * np.sin(3 * u + 0.5)
+        drawn, extent = np.exp(rng.normal(0, 0.2)) * stretch, np.exp(rng.normal(0, 0.2 * wider)) * size * 20
+        z = np.maximum(radius, 0.15) * (drawn**0.5 * np.cos(u) + 1j * np.sin(u) / drawn**0.5)
+        z *= extent * np.exp(1j * rng.uniform(0, 2 * np.pi))
+        found.append(np.stack([z.real, z.imag], axis=-1))
+    return found
+
+
+def made_pair(**change):
+    """Outlines of one kind, and others that differ so."""
+    return lambda: (made(1), made(2, **change))
+
+
+CASES = {
+    "grains: noisy, smooth": lambda: (grains("hlf1_noisy"), grains("hlf2_smooth5")),
+    "grains: smooth halves": lambda: (grains("hlf1_smooth5"), grains("hlf2_smooth5")),
+    "grains: stretched 1.4": lambda: (grains("hlf1_smooth5"), grains("hlf2_smooth5", (1.4, 1 / 1.4))),
+    "grains: stretched 1.2": lambda: (grains("hlf1_smooth5"), grains("hlf2_smooth5", (1.2, 1 / 1.2))),
+    "cells: dunn, dlm8 (cytd)": lambda: (cells(0, 2), cells(1, 2)),
+    "cells: dunn, dlm8 (control)": lambda: (cells(0, 0), cells(1, 0)),
+    "cells: dunn, control, jasp": lambda: (cells(0, 0), cells(0, 1)),
+    "cells: dlm8, control, cytd": lambda: (cells(1, 0), cells(1, 2)),
+    "powder": lambda: (powder(0), powder(1)),
+    "battery": lambda: tuple(
+        curves_of(DATA / "paper" / "battery_curves.npz", f"{k}_sigma5")[0] for k in ("new", "old")
+    ),
+    "carbides": lambda: tuple(
+        labelled((DATA / "uhcs_spheroidite").glob(f"800C-{hours}H*_mask.png"), 60, masks=True) for hours in (24, 85)
+    ),
+    "nuclei: wild type, knock-out": lambda: tuple(
+        labelled((DATA / "replicates" / "mef_nuclei").glob(f"{kind}_*.png"), 600) for kind in ("wt", "ko")
+    ),
+    "hearts: two and two persons": lambda: (hearts([0, 1]), hearts([2, 3])),
+    "made: size": made_pair(size=1.1),
+    "made: elongation 15 %": made_pair(stretch=1.15),
+    "made: elongation 30 %": made_pair(stretch=1.3),
+    "made: lobes": made_pair(lobes=0.08),
+    "made: roughness": made_pair(rough=1.3),
+    "made: spread of form": made_pair(spread=2.0),
+    "made: spread of size": made_pair(wider=1.5),
+    "made: minority of 15 %": made_pair(minority=0.15),
+    "made: handedness": lambda: (made(1, hand=1.0), made(2, hand=-1.0)),
+    "made: size and roughness": made_pair(size=1.08, rough=1.2),
+}
+NULLS = {
+    "grains": lambda: grains("hlf1_smooth5") + grains("hlf2_smooth5"),
+    "cells": lambda: cells(0, 0),
+    "made": lambda: made(1, 1200),
+    "ties: each outline eight times": lambda: made(1, 150) * 8,
+}
+NULL_SIZES = {"20, 20": (20, 20), "40, 40": (40, 40), "76, 76": (76, 76), "10, 300": (10, 300)}
+
+
+@dataclass(frozen=True, eq=False)
+class Population:
+    """Everything of outlines that does not depend on which others they are compared with."""
+
+    landmarks: np.ndarray
+    places: np.ndarray
+    size: np.ndarray
+    elongation: np.ndarray
+    area: np.ndarray
+    aspect: np.ndarray
+    concavity: np.ndarray
+    fourier: np.ndarray
+
+
+@cache
+def population(case, side):
+    """The outlines of one side of a case, or of a null."""
+    curves = NULLS[case]() if side is None else CASES[case]()[side]
+    ensemble = Ensemble(list(curves))
+    landmarks = to_landmarks(ensemble, Settings().landmarks, measure=Settings().measure)
+    undulation, scale = decompose(landmarks)
+    extents = np.linalg.eigvalsh(scale)
+    outlines = shapely.polygons(np.sqrt(landmarks.shape[1]) * undulation)
+    hulls, area, length = shapely.convex_hull(outlines), shapely.area(outlines), shapely.length(outlines)
+    concavity = np.stack(
+        [area / shapely.area(hulls), shapely.length(hulls) / length, 4 * np.pi * area / length**2], axis=1
+    )
+    features = ensemble.features
+    return Population(
+        landmarks,
+        coordinate_precision(ensemble),
+        np.log(extents).mean(axis=1),
+        np.log(extents[:, 1] / extents[:, 0]),
+        features["area"].to_numpy(),
+        features["aspect_ratio"].to_numpy(),
+        concavity,
+        fourier(undulation),
+    )
+
+
+def fourier(undulation):
+    """Elliptic Fourier coefficients of standardized outlines, normalized for start, turn and size; zeros without pyefd."""
+    try:
+        from pyefd import elliptic_fourier_descriptors
+    except ImportError:
+        return np.zeros((len(undulation), 1))
+    points = undulation[:, ::5] * np.sqrt(undulation.shape[1])
+    return np.stack([elliptic_fourier_descriptors(one, order=20, normalize=True).ravel()[3:] for one in points])
+
+
+def drawn(parts):
+    """Rows of populations, one after the other."""
+    return Population(*(np.concatenate([getattr(p, name)[rows] for p, rows in parts]) for name in FIELDS_OF))
+
+
+FIELDS_OF = tuple(Population.__dataclass_fields__)
+
+
+def defaults(some, first, seed, settings):
+    """p-values of undulation and scale, and of their parts, as `compare` finds them."""
+    from dataclasses import replace
+
+    settings = replace(settings, seed=seed)
+    learned = learn_landmarks(some.landmarks, some.places, settings)
+    form, scale = tests_of_learned(learned, first, settings)
+    return learned, form, scale
+
+
+def distances(x):
+    """Distances between the rows of x."""
+    x = x - x.mean(axis=0)
+    square = np.einsum("id,id->i", x, x)
+    return np.sqrt(np.maximum(square[:, None] + square - 2 * x @ x.T, 0))
+
+
+def permuted_p(kernel, weights):
+    """p-value of wᵀKw among permutations, the first row being as observed."""
+    values = np.einsum("bi,bi->b", weights @ kernel, weights)
+    return np.mean(values >= values[0] - 1e-12 * abs(values[0]))
+
+
+def linear(x):
+    """Kernel of the distance between means: PERMANOVA of two groups on Euclidean distances."""
+    x = x - x.mean(axis=0)
+    return x @ x.T
+
+
+def hotelling(x):
+    """Kernel of Hotelling's T² of two groups."""
+    u, s, _ = np.linalg.svd(x - x.mean(axis=0), full_matrices=False)
+    return linear(u[:, s > 1e-9 * s[0]])
+
+
+def aggregated(d, weights):
+    """p-value of MMDs at nine widths, aggregated by the smallest p-value (as MMDAgg; Schrab et al. 2023)."""
+    median = np.median(d[np.triu_indices(len(d), 1)])
+    values = [
+        np.einsum("bi,bi->b", weights @ k, weights)
+        for k in (np.exp(-((d / median) ** 2) / 2 * 4.0**j) for j in range(-4, 5))
+    ]
+    smallest = np.min([rankdata(-np.array(v), method="max") for v in values], axis=0)
+    return np.mean(smallest <= smallest[0])
+
+
+def fused(d, weights):
+    """p-value of MMDs at ten widths of two kernels, fused (MMD-FUSE; Biggs, Schrab, Gretton 2023)."""
+    n = len(d)
+    low, high = np.quantile(d[np.triu_indices(n, 1)], [0.05, 0.95])
+    a, values = weights > 0, []
+    m = a[0].sum()
+    for width in np.linspace(low / 2, 2 * high, 10):
+        for kernel in (np.exp(-((d / width) ** 2) / 2), np.exp(-d / width)):
+            kernel = kernel - np.diag(np.diag(kernel))
+            to_a = a @ kernel
+            in_a, across = np.einsum("bi,bi->b", to_a, a), np.einsum("bi,bi->b", to_a, ~a)
+            in_b = kernel.sum() - in_a - 2 * across
+            squared = in_a / (m * (m - 1)) + in_b / ((n - m) * (n - m - 1)) - 2 * across / (m * (n - m))
+            values.append(squared / np.sqrt((kernel**2).sum() / (n * (n - 1))))
+    exponent = np.sqrt(m * (m - 1)) * np.array(values)
+    largest = exponent.max(axis=0)
+    joint = np.log(np.exp(exponent - largest).mean(axis=0)) + largest
+    return np.mean(joint >= joint[0] - 1e-12)
+
+
+def classified(x, first, seed):
+    """p-value of a classifier's accuracy on outlines it has not seen (C2ST; Lopez-Paz and Oquab 2017)."""
+    from scipy.stats import binomtest
+    from sklearn.linear_model import LogisticRegression
+
+    labels = np.arange(len(x)) < first
+    order = np.random.default_rng(seed).permutation(len(x))
+    train, test = order[::2], order[1::2]
+    if labels[train].all() or not labels[train].any():
+        return 1.0
+    right = LogisticRegression(max_iter=300).fit(x[train], labels[train]).predict(x[test]) == labels[test]
+    return binomtest(int(right.sum()), len(right), max(labels.mean(), 1 - labels.mean()), alternative="greater").pvalue
+
+
+def ranked(x, first):
+    """Smallest p-value of Mann-Whitney tests of the columns, by Holm's rule."""
+    found = [mannwhitneyu(column[:first], column[first:]).pvalue for column in x.T if np.ptp(column) > 0]
+    return min(1.0, len(found) * min(found, default=1.0))
+
+
+def others(some, learned, first, seed):
+    """p-values of the other tests: test, method → p."""
+    rng = np.random.default_rng([seed, 5])
+    labels = np.tile(np.arange(len(some.size)) < first, (400, 1))
+    rng.permuted(labels[1:], axis=1, out=labels[1:])
+    weights = labels - first / labels.shape[1]
+    t, l = learned.t, learned.l
+    leading = t[:, : max(1, min(10, len(t) // 4))]
+    apart, apart_l = distances(t), distances(l)
+    both = np.stack([some.size, some.elongation], axis=1)
+    shape = np.stack([some.area, some.aspect], axis=1)
+    found = {
+        ("form", "shape factors, Mann-Whitney, Holm"): ranked(some.concavity, first),
+        ("form", "shape factors, Hotelling"): permuted_p(hotelling(some.concavity), weights),
+        ("form", "aligned landmarks, PERMANOVA"): permuted_p(linear(t), weights),
+        ("form", "energy distance"): permuted_p(-apart, weights),
+        ("form", "leading components, Hotelling"): permuted_p(hotelling(leading), weights),
+        ("form", "MMDAgg"): aggregated(apart, weights),
+        ("form", "MMD-FUSE"): fused(apart, weights),
+        ("scale", "area, aspect ratio, Mann-Whitney, Holm"): ranked(shape, first),
+        ("scale", "area, Kolmogorov-Smirnov"): ks_2samp(some.area[:first], some.area[first:]).pvalue,
+        ("scale", "log elongation, t-test"): ttest_ind(some.elongation[:first], some.elongation[first:]).pvalue,
+        ("scale", "size, elongation, Hotelling"): permuted_p(hotelling(both), weights),
+        ("scale", "size, elongation, energy"): permuted_p(-distances(standardized(both)), weights),
+        ("scale", "energy distance"): permuted_p(-apart_l, weights),
+        ("scale", "size, Levene"): permuted_p(linear(np.abs(some.size - np.median(some.size))[:, None]), weights),
+        ("scale", "MMDAgg"): aggregated(apart_l, weights),
+        ("scale", "MMD-FUSE"): fused(apart_l, weights),
+    }
+    if some.fourier.any():
+        found["form", "elliptic Fourier, PERMANOVA"] = permuted_p(linear(some.fourier), weights)
+    try:
+        found["form", "classifier"] = classified(standardized(leading), first, seed)
+        found["scale", "classifier"] = classified(standardized(l), first, seed)
+    except ImportError:
+        pass
+    return found
+
+
+def one_draw(parts, first, seed, *, rivals=True):
+    """p-values of one draw by test and method."""
+    some, found = drawn(parts), {}
+    for name, settings in SETTINGS.items():
+        if name != "defaults" and not rivals:
+            continue
+        learned, form, scale = defaults(some, first, seed, settings)
+        for test, result in (("form", form), ("scale", scale)):
+            found[test, name] = result.p_value
+            if name == "defaults":
+                found |= {(test, f"part: {part}"): one.p_value for part, one in result.parts.items()}
+                if rivals and test == "scale":
+                    found |= others(some, learned, first, seed)
+    return found
+
+
+def counted(draws):
+    """Numbers of rejections by test and method."""
+    hits = {}
+    for found in draws:
+        for key, p in found.items():
+            hits[key] = hits.get(key, 0) + (p <= LEVEL * (1 + 1e-9))
+    return hits
+
+
+def power(options):
+    """Draw from the pairs, and add what is rejected to the file."""
+    done = {(row["case"], int(row["size"])) for row in rows_of(options.out)}
+    for case in (name for name in CASES if any(part in name for part in options.cases)):
+        for size in options.sizes:
+            sides = [population(case, side) for side in (0, 1)]
+            if (case, size) in done or size > 0.9 * min(len(side.size) for side in sides):
+                continue
+            results = []
+            for draw in range(options.draws):
+                rng = np.random.default_rng([draw, size, 3])
+                parts = [(side, rng.choice(len(side.size), size, replace=False)) for side in sides]
+                results.append(one_draw(parts, size, draw))
+            write(options.out, case, size, options.draws, counted(results))
+
+
+def level(options):
+    """Draw both samples from one population, and add what is rejected to the file."""
+    done = {(row["case"], row["size"]) for row in rows_of(options.out)}
+    for case in (name for name in NULLS if any(part in name for part in options.cases)):
+        for name, (m, n) in NULL_SIZES.items():
+            whole = population(case, None)
+            if (case, name) in done or m + n > len(whole.size) or (options.only and name not in options.only):
+                continue
+            results = []
+            for draw in range(options.draws):
+                rows = np.random.default_rng([draw, m, 4]).choice(len(whole.size), m + n, replace=False)
+                results.append(one_draw([(whole, rows)], m, draw, rivals=False))
+            write(options.out, case, name, options.draws, counted(results))
+
+
+def rows_of(path):
+    """Rows of the file that there is."""
+    return list(csv.DictReader(path.open(newline=""))) if path.exists() else []
+
+
+def write(path, case, size, draws, hits):
+    """Add the rows of a cell."""
+    new = not path.exists()
+    with path.open("a", newline="") as file:
+        writer = csv.writer(file)
+        if new:
+            writer.writerow(FIELDS)
+        writer.writerows([case, test, method, size, draws, count] for (test, method), count in hits.items())
+    shown = {f"{test}, {method}": count / draws for (test, method), count in hits.items() if method.startswith("def")}
+    print(case, size, {name: round(share, 2) for name, share in shown.items()}, flush=True)
+
+
+def shares(path):
+    """(case, test, size) → method → share of draws rejected."""
+    found = {}
+    for row in rows_of(path):
+        cell = found.setdefault((row["case"], row["test"], int(row["size"])), {})
+        cell[row["method"]] = int(row["rejected"]) / int(row["draws"])
+    return found
+
+
+def regret(options):
+    """Print what the defaults lose to the best of the other tests wherever one of them finds something."""
+    for test in ("form", "scale"):
+        for chosen, words in ((True, "chosen on"), (False, "reported on")):
+            lost, before = [], []
+            for (case, of, size), cell in shares(options.out).items():
+                rivals = {m: p for m, p in cell.items() if not m.startswith(("defaults", "part"))}
+                best = max(rivals, key=rivals.get)
+                if (
+                    of != test
+                    or (case in CHOSEN) != chosen
+                    or size not in (20, 40, 80)
+                    or rivals[best] < options.something
+                ):
+                    continue
+                lost.append((rivals[best] - cell["defaults"], case, size, best, rivals[best], cell["defaults"]))
+                before.append(cell["defaults before"] - cell["defaults"])
+            if lost:
+                mean = np.mean([row[0] for row in lost])
+                print(
+                    f"{test}, {words}: {len(lost)} cells, mean regret {mean:.3f}, largest against before {max(before):.2f}"
+                )
+                for row in sorted(lost, reverse=True)[:6]:
+                    print("   %.2f  %s, %d: %s %.2f, defaults %.2f" % row)
+
+
+def draw(options):
+    """Draw the learning curves of all cases in which some test finds something."""
+    import matplotlib as mpl
+
+    mpl.use("Agg")
+    import matplotlib.pyplot as plt
+
+    known = shares(options.out)
+    panels = []
+    for test in ("form", "scale"):
+        for case in CASES:
+            cells = {size: cell for (name, of, size), cell in sorted(known.items()) if (name, of) == (case, test)}
+            if cells and max(max(cell.values()) for cell in cells.values()) > 0.3:
+                panels.append((test, case, cells))
+    figure, axes = plt.subplots(
+        -(-len(panels) // 5), 5, figsize=(15, 2.6 * -(-len(panels) // 5)), sharey=True, squeeze=False
+    )
+    for axis, (test, case, cells) in zip(axes.flat, panels, strict=False):
+        methods = [m for m in next(iter(cells.values())) if not m.startswith("part")]
+        for method in methods:
+            line = {"defaults": ("#b2182b", 2.5, "-"), "defaults before": ("#b2182b", 1.2, ":")}
+            color, width, style = line.get(method, ("0.6", 0.8, "-"))
+            axis.plot(list(cells), [cell.get(method, np.nan) for cell in cells.values()], style, color=color, lw=width)
+        axis.axhline(LEVEL, color="0.3", lw=0.5)
+        axis.set(xscale="log", xticks=list(cells), xticklabels=list(cells), ylim=(0, 1.02))
+        axis.minorticks_off()
+        axis.set_title(f"{test}: {case}" + ("" if case in CHOSEN else " *"), fontsize=8)
+    for axis in axes.flat[len(panels) :]:
+        axis.remove()
+    figure.supxlabel("outlines a side")
+    figure.supylabel("share of draws in which the difference is found, level 0.05")
+    figure.tight_layout()
+    figure.savefig(options.figure, dpi=90)
+
+
+def main():
+    """Do what is asked for."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", choices=("power", "level", "regret", "draw"))
+    parser.add_argument("--cases", nargs="*", default=[""], help="parts of names of cases")
+    parser.add_argument("--sizes", nargs="*", type=int, default=[10, 20, 40, 80, 160])
+    parser.add_argument("--only", nargs="*", help="sizes of nulls, such as '20, 20'")
+    parser.add_argument("--draws", type=int, default=100)
+    parser.add_argument("--something", type=float, default=0.2, help="least power of the best other test")
+    parser.add_argument("--out", type=Path, default=Path(__file__).with_name("power.csv"))
+    parser.add_argument("--figure", type=Path, default=Path("power.png"))
+    options = parser.parse_args()
+    {"power": power, "level": level, "regret": regret, "draw": draw}[options.what](options)
+
+
+if __name__ == "__main__":
+    main()
