@@ -5,9 +5,9 @@
     python benchmarks/power.py regret --out benchmarks/power.csv
     python benchmarks/power.py draw --out benchmarks/power.csv --figure docs/images/power.png
 
-A draw takes so many outlines of A and as many of B, without replacement, and runs everything that `compare` does but for
-placing landmarks, which is done once for each outline: registration, learning and both tests, with 1000 permutations.
-The other tests see the same outlines. Rows are added to the file; a cell that is there is not run again.
+A draw takes so many outlines of A and as many of B, without replacement, and runs everything that `compare` does but
+for placing landmarks, which is done once for each outline: registration, learning and both tests, with 1000
+permutations. The other tests see the same outlines. Rows are added to the file; a cell that is there is not run again.
 
 `CHOSEN` were used to choose the parts of the tests, the others to report them. Other tests of form see standardized
 outlines, so that none can mistake elongation for form. Elliptic Fourier coefficients come from pyefd and the classifier
@@ -211,7 +211,7 @@ def population(case, side):
 
 
 def fourier(undulation):
-    """Elliptic Fourier coefficients of standardized outlines, normalized for start, turn and size; zeros without pyefd."""
+    """Elliptic Fourier coefficients of standardized outlines, normalized for start and turn; zeros without pyefd."""
     try:
         from pyefd import elliptic_fourier_descriptors
     except ImportError:
@@ -455,10 +455,10 @@ def regret(options):
             if lost:
                 mean = np.mean([row[0] for row in lost])
                 print(
-                    f"{test}, {words}: {len(lost)} cells, mean regret {mean:.3f}, largest against before {max(before):.2f}"
+                    f"{test}, {words}: {len(lost)} cells, mean regret {mean:.3f}, most lost to before {max(before):.2f}"
                 )
                 for row in sorted(lost, reverse=True)[:6]:
-                    print("   %.2f  %s, %d: %s %.2f, defaults %.2f" % row)
+                    print("   {:.2f}  {}, {}: {} {:.2f}, defaults {:.2f}".format(*row))
 
 
 def draw(options):

@@ -198,10 +198,13 @@ class Comparison:
 
     def _pixel_words(self) -> list[str]:
         """What is said where a difference of form may come from outlines of different numbers of pixels."""
-        sides = (self.a, self.b)
-        if not self.undulation.rejected or any(side.pixel_size is None for side in sides):
+        across = [
+            side.features["equivalent_diameter"].median() / np.mean(side.pixel_size)
+            for side in (self.a, self.b)
+            if side.pixel_size is not None
+        ]
+        if not self.undulation.rejected or len(across) < 2:
             return []
-        across = [side.features["equivalent_diameter"].median() / np.mean(side.pixel_size) for side in sides]
         if min(across) > _PIXELLED or max(across) < _APART * min(across):
             return []
         return [
