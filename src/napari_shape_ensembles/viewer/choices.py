@@ -79,7 +79,6 @@ class Sides:
         self._put(a, b)
 
     def swap(self) -> None:
-        """Swap A and B."""
         a, b = self.chosen()
         self._put(b, a)
 
@@ -92,7 +91,6 @@ class Sides:
         self.refresh()
 
     def rest(self) -> None:
-        """Stop following."""
         if self.following:
             self._layers.events.disconnect(self.refresh)
             self._layers.selection.events.changed.disconnect(self.refresh)

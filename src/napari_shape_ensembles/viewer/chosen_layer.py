@@ -31,7 +31,6 @@ class ChosenLayer:
         return layer if layer in self.offered() else None
 
     def choose(self, layer: Layer | None) -> None:
-        """Choose a layer, or none."""
         self._chosen = weakref.ref(layer) if layer is not None else lambda: None
         self.changed.emit()
 
@@ -43,7 +42,6 @@ class ChosenLayer:
         self.refresh()
 
     def rest(self) -> None:
-        """Stop following."""
         if self.following:
             self._layers.events.disconnect(self._on_event)
             self.following = False

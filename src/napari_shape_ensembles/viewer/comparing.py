@@ -148,7 +148,6 @@ class ComparisonTask(Task[Comparison]):
     # The run.
 
     def work(self, sources: Sources) -> Callable[[], Outcome]:
-        """All the way from copied layers to painted curves."""
         assert self._next is not None
         self.arrived = False
         return partial(compared, sources, self._next)
@@ -188,7 +187,6 @@ class ComparisonTask(Task[Comparison]):
         return INCONCLUSIVE if inconclusive else state
 
     def rest(self) -> None:
-        """Listen to nothing, and stop what is under way."""
         super().rest()
         self.side_by_side.restore()
         self.curves.untie()
@@ -224,7 +222,6 @@ class ComparisonTask(Task[Comparison]):
         self.recolored.emit()
 
     def color(self, column: str, percentile: int) -> None:
-        """Fill the curves by another column."""
         if (column, percentile) != (self.color_by, self.percentile):
             self.color_by, self.percentile = column, percentile
             self.recolor()
@@ -273,7 +270,6 @@ class ComparisonTask(Task[Comparison]):
     # Files.
 
     def save(self, path: Path) -> None:
-        """Save the result to one file."""
         if self.shown is not None:
             self.start(partial(saving, self.shown, self.color_by, path), self._saved)
 
@@ -282,22 +278,18 @@ class ComparisonTask(Task[Comparison]):
         return self.written(paths)
 
     def export(self, path: Path) -> None:
-        """Write the curves of A and of B."""
         if self.shown is not None:
             self.start(partial(exporting, self.shown, path), self.written)
 
     def report(self, path: Path) -> None:
-        """Explain the result, and write that."""
         if self.result is not None:
             self.start(partial(writing_report, self.result, path), self.written)
 
     def written(self, paths: list[Path]) -> Iterable[None]:
-        """Say which files were written."""
         self.noted.emit(*written(paths))
         return ()
 
     def check(self) -> None:
-        """Test how robust the result is."""
         if self.result is not None:
             self.start(partial(checking, self.result), self._judge)
 
@@ -306,7 +298,6 @@ class ComparisonTask(Task[Comparison]):
         return () if self.shown is None else self.showing(found.judged(self.shown))
 
     def open(self, path: Path) -> None:
-        """Show a result out of a file."""
         self.start(partial(opening, path), self.take_up)
 
     def bring_back(self) -> None:

@@ -32,11 +32,9 @@ class SwitchBox(QCheckBox):
         self.turned = self.toggled
 
     def read(self) -> bool:
-        """The value that is shown."""
         return self.isChecked()
 
     def show_value(self, value: bool) -> None:
-        """Show another value."""
         self.setChecked(value)
 
 
@@ -49,7 +47,6 @@ class ChoiceList(NarrowList):
         self._label = declared.label
 
     def read(self) -> Any:
-        """The value that is shown."""
         return self.currentData()
 
     def show_value(self, value: Any) -> None:
@@ -87,7 +84,6 @@ class NumberBox(DecimalBox):
         self.show_value(self.read())
 
     def read(self) -> float | None:
-        """The value that is shown."""
         if self.specialValueText() and self.value() == self.minimum():
             return None
         return round(self.value()) if self._whole else self.value()
@@ -108,7 +104,7 @@ class NumberBox(DecimalBox):
         self.setValue(self.minimum() if value is None else value)
         self.fit()
 
-    def stepBy(self, steps: int) -> None:  # noqa: N802 - Qt's name
+    def stepBy(self, steps: int) -> None:
         """Begin in the middle where nothing was set, not at the lower end."""
         if self.read() is None and steps > 0 and self.first is not None:
             self.setValue(self.first)
@@ -121,7 +117,7 @@ class NumberBox(DecimalBox):
             return QValidator.State.Acceptable, text, position
         return super().validate(text, position)
 
-    def valueFromText(self, text: str | None) -> float:  # noqa: N802 - Qt's name
+    def valueFromText(self, text: str | None) -> float:
         """The number of a text, or what stands for none."""
         return self.minimum() if text and text == self.specialValueText() else super().valueFromText(text)
 
@@ -144,7 +140,6 @@ class TextLine(QLineEdit):
         self.setPlaceholderText(_NOT_SET if declared.optional else "")
 
     def read(self) -> Any:
-        """The value that is shown; what cannot be read as numbers as it is, to be refused by the parameter's check."""
         text = self.text().strip()
         if not text and self._optional:
             return None

@@ -44,7 +44,6 @@ class LayerChoice(NarrowList):
         self.currentIndexChanged.connect(lambda _: layer.choose(self.currentData()))
 
     def refresh(self) -> None:
-        """Show what is chosen now."""
         _fill(self, self._layer.offered(), self._layer.chosen(), self._nothing)
 
 
@@ -72,7 +71,6 @@ class SidesChoice(QWidget):
         self.swap.clicked.connect(sides.swap)
 
     def refresh(self) -> None:
-        """Show what is chosen now."""
         several = self._sides.several
         with QSignalBlocker(self.several):
             self.several.setChecked(several)
@@ -107,7 +105,6 @@ class PairLists(QWidget):
         self._sides.choose(*([] if layer is None else [layer] for layer in self.chosen()))
 
     def show_layers(self, offered: list[Layer], sides: LayersOfSides) -> None:
-        """List the layers of now."""
         for combo, side in zip((self.a, self.b), sides, strict=True):
             _fill(combo, offered, next(iter(side), None))
 
@@ -157,13 +154,11 @@ class TickLists(QWidget):
                 for row in range(min(group.count(), len(shown))):
                     group.item(row).setText(shown[row])
 
-    def resizeEvent(self, event: QResizeEvent | None) -> None:  # noqa: N802 - Qt's name
-        """Names need more lines, or fewer."""
+    def resizeEvent(self, event: QResizeEvent | None) -> None:
         super().resizeEvent(event)
         self._later.start()
 
-    def eventFilter(self, watched: QObject | None, event: QEvent | None) -> bool:  # noqa: N802 - Qt's name
-        """In another font as well."""
+    def eventFilter(self, watched: QObject | None, event: QEvent | None) -> bool:
         if event is not None and event.type() in (QEvent.Type.FontChange, QEvent.Type.StyleChange):
             self._later.start()
         return super().eventFilter(watched, event)
@@ -190,7 +185,6 @@ class TickList(QListWidget):
         self.setTextElideMode(Qt.TextElideMode.ElideMiddle)
 
     def ticked(self) -> list[Layer]:
-        """The layers with a tick."""
         items = map(self.item, range(self.count()))
         return [item.data(_LAYER) for item in items if item.checkState() == Qt.CheckState.Checked]
 

@@ -78,7 +78,6 @@ class ColorFeature:
         return self.ends is None or self.diverging
 
     def title(self, result: Comparison) -> str:
-        """The label with the unit."""
         return f"{self.label} ({self.unit.format(result.a.unit)})" if self.unit else self.label
 
     def values(self, result: Comparison) -> Real:
@@ -232,7 +231,6 @@ class OwnLayers:
             yield
 
     def tie(self) -> None:
-        """Tie the layers to the selection, those that are not yet."""
         for layer in [ref() for ref, _ in self._refs]:
             if layer is not None and layer not in self._tied:
                 self._tied.add(layer)
@@ -240,14 +238,12 @@ class OwnLayers:
                 layer.mouse_drag_callbacks.append(self._clicked)
 
     def untie(self) -> None:
-        """Tie them to nothing."""
         for layer in list(self._tied):
             layer.selected_data.events.items_changed.disconnect(self._layer_changed)
             layer.mouse_drag_callbacks.remove(self._clicked)
         self._tied.clear()
 
     def _show(self) -> None:
-        """Mark the picked curves in the layers."""
         self._silent = True
         for layer, start in self.with_first_rows():
             inside = self._selection.rows - start

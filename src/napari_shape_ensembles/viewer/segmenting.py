@@ -88,12 +88,10 @@ class SegmentationTask(Task[list[Ensemble]]):
         return Basis((images, ()), self.choices.recipe, self.choices.settings, (frozenset(),) * len(images))
 
     def why_not(self) -> str:
-        """Why nothing can be segmented; empty when it can."""
         return "Open an image to segment." if self.image.chosen() is None else self._copy_error
 
     @property
     def is_stack(self) -> bool:
-        """Whether the image has more than one plane."""
         image = self.image.chosen()
         return image is not None and image.ndim > 2
 
@@ -129,7 +127,6 @@ class SegmentationTask(Task[list[Ensemble]]):
         self._listened = image
 
     def _copy(self, event: object = None) -> None:
-        """Copy what the image shows now."""
         self.source, self._copy_error = None, ""
         if self._listened is not None:
             try:
@@ -142,7 +139,6 @@ class SegmentationTask(Task[list[Ensemble]]):
     # The preview.
 
     def show_live(self, live: bool) -> None:
-        """Show previews, or none."""
         self.live = live
         self.ask()
 

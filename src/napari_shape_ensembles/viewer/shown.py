@@ -59,7 +59,6 @@ class Shown:
 
     @classmethod
     def of_run(cls, result: Comparison, basis: Basis, sources: Sources) -> "Shown":
-        """The result of a run."""
         several = [f"{len(side)} images of {name}" for name, side in zip("AB", sources, strict=True) if len(side) > 1]
         pooled = f"The curves of {' and of '.join(several)} are pooled, and count as independent."
         planes = [f"{one.name}: the {one.plane} is compared." for one in itertools.chain(*sources) if one.plane]

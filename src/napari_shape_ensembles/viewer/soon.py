@@ -31,7 +31,6 @@ class Soon:
         QTimer.singleShot(self._wait, lambda: None if (soon := own()) is None else soon._act(asked))
 
     def stop(self) -> None:
-        """Do not call it after all."""
         self._asked += 1
 
     def _act(self, asked: int) -> None:

@@ -58,7 +58,6 @@ class _Call(QObject):
     error: ValueError | None = None
 
     def run(self) -> None:
-        """Call the function."""
         worker = self.worker
         assert worker is not None
         try:
@@ -419,7 +418,6 @@ class Task(Background, ABC, Generic[Result]):
         return words + [f"{name} was changed" for name, value in then.more.items() if value != now.more.get(name)]
 
     def follow(self) -> None:
-        """Keep in step with the viewer."""
         self._watch()
 
     def _watch(self) -> None:

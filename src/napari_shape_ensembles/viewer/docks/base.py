@@ -101,7 +101,6 @@ class Dock(QWidget):
             self._choose()
 
     def buttons(self) -> QHBoxLayout:
-        """Run and Cancel beside each other."""
         row = QHBoxLayout()
         row.addWidget(self.run_button, 1)
         row.addWidget(self.cancel_button)
@@ -118,7 +117,6 @@ class Dock(QWidget):
 
     @property
     def busy(self) -> bool:
-        """Whether anything is under way."""
         return self.task.busy
 
     @property
@@ -132,7 +130,6 @@ class Dock(QWidget):
             self.task.run()
 
     def cancel(self) -> None:
-        """Stop what is under way."""
         self.task.cancel()
 
     def renew(self) -> None:
@@ -165,7 +162,6 @@ class Dock(QWidget):
             self.finished.emit()
 
     def show_progress(self, step: Progress) -> None:
-        """Show the step under way."""
         self.progress.setRange(0, step.total)
         self.progress.setValue(step.done)
         self.step.setText(f"{step.name[:1].upper()}{step.name[1:]} …")
@@ -176,18 +172,17 @@ class Dock(QWidget):
         """Show the step of something beside the run near its own button, which may be far from the progress bar."""
 
     def attach(self) -> None:
-        """Show the session as it is now, and follow it."""
         self._show_choices()
         if self._tie.fasten():
             self.show_state()
 
-    def showEvent(self, event: QEvent | None) -> None:  # noqa: N802 - Qt's name
+    def showEvent(self, event: QEvent | None) -> None:
         """Follow the session again after the dock was closed, and see what has changed meanwhile."""
         self._closing.stop()
         self.attach()
         super().showEvent(event)
 
-    def hideEvent(self, event: QEvent | None) -> None:  # noqa: N802 - Qt's name
+    def hideEvent(self, event: QEvent | None) -> None:
         """Closing a dock hides it: leave then, but not for another tab or a minimised window."""
         self._closing.start()
         super().hideEvent(event)
@@ -233,7 +228,6 @@ class SamplesDock(Dock):
         self.link(choices.sides.changed, self.show_state)
 
     def attach(self) -> None:
-        """Show the session as it is now, and follow it."""
         self.sides.refresh()
         super().attach()
 

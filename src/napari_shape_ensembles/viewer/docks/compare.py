@@ -128,7 +128,6 @@ class CompareShapes(SamplesDock):
         self.results.side_by_side.setChecked(False)
 
     def explain(self) -> None:
-        """Open the help at the row that holds."""
         if self.result is not None:
             self.help = self.help or HelpWindow(self)
             self.help.open_at(self.result.case)

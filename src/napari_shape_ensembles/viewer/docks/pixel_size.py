@@ -48,12 +48,11 @@ class PixelSize(QWidget):
         self.apply.clicked.connect(self.set_layer)
         self._chosen.follow()
 
-    def showEvent(self, event: QShowEvent | None) -> None:  # noqa: N802 - Qt's name
-        """Follow the layer list again."""
+    def showEvent(self, event: QShowEvent | None) -> None:
         super().showEvent(event)
         self._chosen.follow()
 
-    def hideEvent(self, event: QHideEvent | None) -> None:  # noqa: N802 - Qt's name
+    def hideEvent(self, event: QHideEvent | None) -> None:
         """Stop following, so that a closed dock leaves nothing behind."""
         super().hideEvent(event)
         self._chosen.rest()
@@ -94,7 +93,6 @@ class PixelSize(QWidget):
             self.message.setText(f"{found}. Press Set to use it.")
 
     def set_layer(self) -> None:
-        """Give the layer the size shown."""
         layer = self._chosen.chosen()
         if layer is None:
             return

@@ -113,12 +113,10 @@ class StudyDock(SamplesDock):
         return self.view.busy or self._redraw.isActive()
 
     def run(self) -> None:
-        """Run the study in the background."""
         self.picked.setText(_CLICK)
         super().run()
 
     def show_result(self) -> None:
-        """Show what is chosen of the study's own, and what is known."""
         study = self.study
         for name, line in self.ranges.items():
             if line.text() != study.texts[name]:
@@ -138,7 +136,6 @@ class StudyDock(SamplesDock):
         return self.result, self.study.drawn, self.marked()
 
     def redraw(self) -> None:
-        """Draw what is known."""
         self._redraw.stop()
         self._drawn = self._to_draw()
         drawable = self.result is not None and self.result.done_something
@@ -183,23 +180,19 @@ class LandscapeDock(StudyDock):
         super().__init__(napari_viewer, Session.of(napari_viewer).landscape, marked)
 
     def marked(self) -> tuple[int, int]:
-        """The cell of the settings in use, which is framed."""
         settings = self.session.choices.settings
         return settings.landmarks, settings.rank
 
     def plot(self, result: DecisionLandscape, test: str, marked: tuple[int, int]) -> Plot:
-        """The three panels."""
         return partial(plot_landscape, result, test=test, current=marked)
 
     def place(self, axes: int, x: float, y: float) -> tuple[int, int] | None:
-        """Row and column of the cell at a place of the grid; None beside it."""
         result: DecisionLandscape = self.result
         i, j = round(y), round(x)
         inside = axes == _GRID and 0 <= i < len(result.landmarks) and 0 <= j < len(result.ranks)
         return (i, j) if inside and result.undulation.computed[i, j] else None
 
     def words(self, place: tuple[int, int]) -> str:
-        """The numbers of a cell."""
         result: DecisionLandscape = self.result
         tests = (("undulation", result.undulation), ("scale", result.scale))
         numbers = "; ".join(f"{name} p = {test.p_value[place]:.2g}, MMD {test.mmd[place]:.3f}" for name, test in tests)
@@ -222,25 +215,20 @@ class SmoothingDock(StudyDock):
         super().__init__(napari_viewer, self.smoothing, marked, self.merge)
 
     def show_result(self) -> None:
-        """Show what is chosen of the study's own, and what is known."""
         self.merge.setChecked(self.smoothing.merge)
         super().show_result()
 
     def marked(self) -> float | None:
-        """The smoothing in use, which is marked by dots."""
         return self.smoothing.sigma
 
     def plot(self, result: SmoothingStudy, test: str, marked: float | None) -> Plot:
-        """The three panels."""
         return partial(plot_study, result, test=test, current=marked)
 
     def place(self, axes: int, x: float, y: float) -> int | None:
-        """Place of the nearest σ; None where nothing is known of it."""
         index = int(np.abs(self.result.sigmas - x).argmin())
         return index if self.result.steps[index].sizes is not None else None
 
     def words(self, place: int) -> str:
-        """The numbers at one σ."""
         result: SmoothingStudy = self.result
         a, b = result.sizes[place].astype(int)
         words = f"σ = {result.sigmas[place]:g} px: {a} and {b} curves"

@@ -96,7 +96,6 @@ class ColorBar(Drawing):
         self.show_values(ColorFeature("", ""), (0.0, 1.0), np.empty(0), np.empty(0), "")
 
     def show_values(self, feature: ColorFeature, limits: tuple[float, float], a: Real, b: Real, unit: str) -> None:
-        """Show the values of A's and B's curves on a scale."""
         self._limits = limits
         self._sides = [side[np.isfinite(side)] for side in (a, b)]
         colors = np.round(255 * feature.colormap.map(np.linspace(0, 1, 256)))
@@ -114,16 +113,14 @@ class ColorBar(Drawing):
         """Share of A's and of B's curves in each of the bins along the bar; those beyond its ends in the last ones."""
         return bin_shares(self._sides, *self._limits, _BINS)
 
-    def sizeHint(self) -> QSize:  # noqa: N802 - Qt's name
-        """Room for two distributions, the bar and one line of numbers."""
+    def sizeHint(self) -> QSize:
         font = self.fontMetrics()
         width = font.horizontalAdvance("  ".join(self.labels)) + 2 * (font.horizontalAdvance("B") + _BESIDE)
         return QSize(max(_NARROW, width), 2 * (font.height() + _ABOVE) + _BAR + font.height() + 8)
 
-    minimumSizeHint = sizeHint  # noqa: N815 - Qt's name
+    minimumSizeHint = sizeHint
 
-    def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802 - Qt's name
-        """Draw all of it, in the theme's text color."""
+    def paintEvent(self, event: QPaintEvent) -> None:
         painter = QPainter(self)
         ink = QPen(self.palette().windowText().color(), 1)
         # A side's letter stands beside its distribution.

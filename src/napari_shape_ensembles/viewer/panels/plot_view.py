@@ -60,16 +60,13 @@ class PlotView(Drawing):
 
     @property
     def axes(self) -> list[Any]:
-        """The matplotlib axes on show."""
         return [] if self._drawn is None else self._drawn.axes
 
     @property
     def busy(self) -> bool:
-        """Whether a picture is being drawn, or about to be."""
         return self._busy or self._settled.isActive()
 
     def show_plot(self, plot: Plot) -> None:
-        """Show another plot, as soon as it is drawn."""
         self._plot = plot
         self._draw()
 
@@ -122,8 +119,7 @@ class PlotView(Drawing):
                 return index, float(x), float(y)
         return None
 
-    def mousePressEvent(self, event: QMouseEvent) -> None:  # noqa: N802 - Qt's name
-        """Tell where the plot was clicked."""
+    def mousePressEvent(self, event: QMouseEvent) -> None:
         if found := self._found(event.position().toPoint()):
             self.clicked.emit(*found)
 
@@ -138,8 +134,7 @@ class PlotView(Drawing):
             self._settled.start()
         return done
 
-    def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802 - Qt's name
-        """Show the picture, or why there is none."""
+    def paintEvent(self, event: QPaintEvent) -> None:
         painter = QPainter(self)
         if self._drawn is not None:
             painter.setRenderHint(QPainter.RenderHint.SmoothPixmapTransform)
@@ -149,11 +144,10 @@ class PlotView(Drawing):
             painter.drawText(self.rect(), _CENTRED, self.failure)
         painter.end()
 
-    def sizeHint(self) -> QSize:  # noqa: N802 - Qt's name
-        """Enough to read the axes."""
+    def sizeHint(self) -> QSize:
         return QSize(*_READABLE)
 
-    minimumSizeHint = sizeHint  # noqa: N815 - Qt's name
+    minimumSizeHint = sizeHint
 
 
 def _rendered(plot: Plot, size: tuple[int, int], ratio: float, style: dict[str, Any]) -> RenderedPlot | str:

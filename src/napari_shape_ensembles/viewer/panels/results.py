@@ -139,7 +139,6 @@ class ResultsPanel(QWidget):
         self.show_state(busy=False, stale=False)
 
     def text(self) -> str:
-        """Everything the panel says, line by line."""
         return "\n".join(label.text() for label in (self.answer, self.warnings, self.tests, self.details))
 
 
@@ -175,10 +174,9 @@ class TruthTable(QWidget):
         self.update()
 
     def marked(self) -> list[str]:
-        """The rows that carry the sign."""
         return [name for name, (sign, *_) in self._rows.items() if sign.text()]
 
-    def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802 - Qt's name
+    def paintEvent(self, event: QPaintEvent) -> None:
         """Frame the row that holds, in the theme's text color: style sheets do not pass it on to frames."""
         if self.case in self._rows:
             row = reduce(QRect.united, (cell.geometry() for cell in self._rows[self.case]))

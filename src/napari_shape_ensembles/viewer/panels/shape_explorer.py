@@ -162,7 +162,6 @@ class ShapeExplorer(QWidget):
         combo.setCurrentIndex(row + (0 if combo is self.curve else 2))
 
     def reset_sliders(self) -> None:
-        """Back to the mean."""
         for slider in self.sliders:
             slider.setValue(0)
 
@@ -229,5 +228,4 @@ class ShapeExplorer(QWidget):
         slider.setValue(round(slider.minimum() + share * (slider.maximum() - slider.minimum())))
 
     def stop(self) -> None:
-        """Stop playing."""
         self.play.setChecked(False)

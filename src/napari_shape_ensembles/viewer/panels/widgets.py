@@ -58,20 +58,18 @@ class ScrollColumn(QScrollArea):
         # Once more after all layouts inside have been updated: until then they tell their sizes of before.
         self._later = once(self, self.fit)
 
-    def eventFilter(self, watched: QObject, event: QEvent) -> bool:  # noqa: N802 - Qt's name
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         """Ask for more width when the contents have come to need it, and for less when they no longer do."""
         if event.type() in (QEvent.Type.LayoutRequest, QEvent.Type.StyleChange):
             self.fit()
             self._later.start()
         return super().eventFilter(watched, event)
 
-    def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802 - Qt's name
-        """Lines break elsewhere at another width."""
+    def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
         self.fit()
 
-    def sizeHint(self) -> QSize:  # noqa: N802 - Qt's name
-        """A comfortable width to begin with."""
+    def sizeHint(self) -> QSize:
         return super().sizeHint().expandedTo(QSize(_COMFORTABLE, 0))
 
     def fit(self) -> None:
@@ -108,7 +106,6 @@ class Section(QWidget):
         self.fold(folded)
 
     def fold(self, folded: bool = True) -> None:
-        """Hide the content, or show it."""
         self.unfolded = not folded
         self.content.setVisible(self.unfolded)
         self.heading.setText(f"{'▾' if self.unfolded else '▸'}  {self._title}")
@@ -207,7 +204,7 @@ class NarrowList(QComboBox):
         for value, words in (choices or {}).items():
             self.addItem(words, value)
 
-    def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802 - Qt's name
+    def paintEvent(self, event: QPaintEvent) -> None:
         """Draw it with as much of the text as there is room for; Qt would cut it off."""
         painter, option = QStylePainter(self), QStyleOptionComboBox()
         self.initStyleOption(option)
@@ -223,8 +220,7 @@ class NarrowList(QComboBox):
 class _WheelPasses(QObject):
     """Sends the wheel on to the page below a control."""
 
-    def eventFilter(self, _: QObject | None, event: QEvent | None) -> bool:  # noqa: N802 - Qt's name
-        """Ignore the wheel, so that the page scrolls."""
+    def eventFilter(self, _: QObject | None, event: QEvent | None) -> bool:
         if event is None or event.type() != QEvent.Type.Wheel:
             return False
         event.ignore()
@@ -253,21 +249,18 @@ class Words(QLabel):
         self.setContextMenuPolicy(Qt.ContextMenuPolicy.NoContextMenu)  # its Copy would copy the breaks as well
         self.setText(text)
 
-    def setText(self, text: str | None) -> None:  # noqa: N802 - Qt's name
-        """Show a text."""
+    def setText(self, text: str | None) -> None:
         self._text = text or ""
         super().setText(_LONG_WORD.sub(_breakable, self._text))
 
     def text(self) -> str:
-        """The text as it was set."""
         return self._text
 
-    def selectedText(self) -> str:  # noqa: N802 - Qt's name
+    def selectedText(self) -> str:
         """What is marked, without the breaks."""
         return _LINE_END.sub("\n", super().selectedText().replace(_BREAK, ""))
 
-    def keyPressEvent(self, event: QKeyEvent) -> None:  # noqa: N802 - Qt's name
-        """Copy what is marked."""
+    def keyPressEvent(self, event: QKeyEvent) -> None:
         if event.matches(QKeySequence.StandardKey.Copy):
             QApplication.clipboard().setText(self.selectedText())
         else:
@@ -329,9 +322,7 @@ class _ClearBoxes(QStyledItemDelegate):
         super().__init__(view)
         self._view = view
 
-    def initStyleOption(  # noqa: N802 - Qt's name
-        self, option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex
-    ) -> None:
+    def initStyleOption(self, option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex) -> None:
         """Give the style the colors it makes boxes and ticks of."""
         super().initStyleOption(option, index)
         palette, theme = option.palette, self._view.palette()
