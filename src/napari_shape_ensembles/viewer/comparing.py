@@ -39,8 +39,7 @@ from .layers import (
     witness_values,
 )
 from .shown import Shown, pixel_size
-from .soon import Soon
-from .task import CANCELLED, Basis, Task
+from .task import CANCELLED, Basis, Soon, Task
 
 ENDING = ".comparison.npz"
 REPORTS = (".html", ".htm", ".pdf")

@@ -6,14 +6,12 @@ from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 
-from qtpy.QtWidgets import QFileDialog, QMenu, QMessageBox, QPushButton, QWidget
+from qtpy.QtWidgets import QFileDialog, QMessageBox, QWidget
 
 from ..io import SettingsFile, load_settings, save_settings
 from .comparing import ENDING, exported, written
-from .panels.widgets import tip
+from .panels.widgets import Entries, tip
 from .session import Session
-
-Entries = Mapping[str, tuple[Callable[[], None], str]]
 
 _COMPARISONS = {"Comparison (*.npz)": ENDING}
 _CURVES = {
@@ -123,14 +121,3 @@ class Dialogs:
             return None
         self._folder = Path(chosen).parent
         return Path(chosen)
-
-
-def fill_menu(button: QPushButton, entries: Entries) -> None:
-    """Give a button a menu: words -> what they do, and a tooltip."""
-    menu = QMenu(button)
-    menu.setToolTipsVisible(True)
-    for words, (action, tooltip) in entries.items():
-        entry = menu.addAction(words)
-        entry.setToolTip(tooltip)
-        entry.triggered.connect(action)
-    button.setMenu(menu)

@@ -9,7 +9,6 @@ from qtpy.QtCore import QSignalBlocker, Signal
 from qtpy.QtGui import QValidator
 from qtpy.QtWidgets import QCheckBox, QFormLayout, QLineEdit, QWidget
 
-from ..comparison import Settings
 from ..outlines import Outlines
 from ..parameters import Parameter, matters, parameters_of, tree
 from .panels.fonts import DecimalBox, with_label_font
@@ -334,16 +333,3 @@ class OutlinesForm(Form[Outlines]):
     def _can_be_none(self, name: str) -> bool:
         needed = name == "threshold" and self._values["method"] == "manual" and self._values[name] is not None
         return super()._can_be_none(name) and not needed
-
-
-class RecipeAndSettings(QWidget):
-    """The choices of a comparison from image to result: the form of a recipe above that of settings."""
-
-    def __init__(
-        self, recipe: Outlines, settings: Settings, *, folded: Collection[str] = (), omitted: Collection[str] = ()
-    ) -> None:
-        super().__init__()
-        self.outlines_form = OutlinesForm(recipe, folded=folded, omitted=omitted)
-        self.settings_form = Form(settings, folded=folded, omitted=omitted)
-        self.controls = {**self.outlines_form.controls, **self.settings_form.controls}
-        column(self.outlines_form, self.settings_form, page=self).layout().setSpacing(2)

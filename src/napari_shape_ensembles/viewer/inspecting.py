@@ -16,8 +16,7 @@ from ..comparison.display import MARK, simplified
 from ..inspection import Inspection, disagreement, inspect_curves
 from ..outlines import Outlines
 from ..palette import EXCLUDED, RANKED
-from .choices import Choices
-from .chosen_layer import ChosenLayer
+from .choices import Choices, ChosenLayer
 from .inputs import ACCEPTED, Source, Sources, claim, is_own, trace
 from .layers import ColorFeature, OwnLayers
 from .task import Basis, Task

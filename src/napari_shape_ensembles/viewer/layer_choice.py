@@ -22,8 +22,7 @@ from qtpy.QtWidgets import (
     QWidget,
 )
 
-from .choices import Sides, by_name
-from .chosen_layer import ChosenLayer
+from .choices import ChosenLayer, Sides, by_name
 from .inputs import LayersOfSides
 from .panels.fonts import with_label_font
 from .panels.widgets import NarrowList, once, tip, with_clear_boxes

@@ -23,11 +23,9 @@ from ..outlines.extract import AT_BORDER, too_small
 from ..outlines.segment import NEIGHBOURS
 from ..palette import OUTLINE
 from ..progress import Progress, as_part, report
-from .choices import Choices
-from .chosen_layer import ChosenLayer
+from .choices import Choices, ChosenLayer
 from .inputs import Source, Sources, claim, is_own, source_of
-from .soon import Soon
-from .task import Background, Basis, Steps, Task
+from .task import Background, Basis, Soon, Steps, Task
 
 LabelImage = NDArray[np.integer]
 

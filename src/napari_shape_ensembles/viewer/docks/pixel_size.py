@@ -9,7 +9,7 @@ from qtpy.QtWidgets import QFormLayout, QLineEdit, QWidget
 
 from ...io.calibration import Calibration, read_calibration
 from ...outlines import conversion_factor
-from ..chosen_layer import ChosenLayer
+from ..choices import ChosenLayer
 from ..inputs import ACCEPTED, symbol
 from ..layer_choice import LayerChoice
 from ..panels.fonts import DecimalBox, with_label_font

@@ -70,7 +70,7 @@ class StudyDock(SamplesDock):
             for part in (line, rows.labelForField(line)):
                 part.setToolTip(f"{swept.help}\n{_SYNTAX}")
         for name, words in marked.items():
-            control = self.settings.controls[name]
+            control = self.controls[name]
             tip = control.toolTip().removeprefix("<qt>").removesuffix("</qt>")
             control.setToolTip(f"<qt>{tip}<br>{words}; the study itself sweeps it.</qt>")
         self.excluded = excluded_notice()

@@ -17,6 +17,7 @@ from qtpy.QtWidgets import (
     QHeaderView,
     QLabel,
     QLayout,
+    QMenu,
     QPushButton,
     QScrollArea,
     QSizePolicy,
@@ -32,6 +33,9 @@ from qtpy.QtWidgets import (
 )
 
 from .fonts import with_label_font
+
+#: Of a menu: words -> what they do, and a tooltip.
+Entries = Mapping[str, tuple[Callable[[], None], str]]
 
 # A place without width at which a line may break; names of files and layers have no others.
 _BREAK = "\u200b"
@@ -121,6 +125,20 @@ def button(text: str, tooltip: str, *, checkable: bool = False) -> QPushButton:
     return made
 
 
+def menu_button(text: str, tooltip: str, entries: Entries) -> QPushButton:
+    """A button that opens a menu."""
+    whole = button(text, tooltip)
+    whole.setStyleSheet("padding: 3px 18px 3px 6px;")  # room for the sign of a menu
+    menu = QMenu(whole)
+    menu.setToolTipsVisible(True)
+    for words, (action, tooltip) in entries.items():
+        entry = menu.addAction(words)
+        entry.setToolTip(tooltip)
+        entry.triggered.connect(action)
+    whole.setMenu(menu)
+    return whole
+
+
 def column(
     *parts: QWidget | QLayout,
     page: QWidget | None = None,
@@ -174,12 +192,6 @@ def run_keys(page: QWidget, run: Callable[[], object], cancel: Callable[[], obje
         shortcut = QShortcut(QKeySequence(key), page)
         shortcut.setContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
         shortcut.activated.connect(action)
-
-
-def is_closed(page: QWidget) -> bool:
-    """Whether the dock around a page was closed, which only hides it; not for another tab or a minimised window."""
-    dock = page.parentWidget()
-    return dock is None or dock.isHidden()
 
 
 def once(owner: QWidget, action: Callable[[], object]) -> QTimer:
