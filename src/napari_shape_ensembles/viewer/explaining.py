@@ -25,13 +25,7 @@ NO_COMPARISON = (
 
 
 class ExplanationTask(Task[Explanation]):
-    """Explains the last comparison that has succeeded.
-
-    Attributes
-    ----------
-    explored : Comparison or None
-        What is explained; a run of `comparison` that fails after it outdates it, and does not remove it.
-    """
+    """Explains the last comparison that has succeeded, which a run that fails after it outdates and does not remove."""
 
     def __init__(self, choices: Choices, comparison: ComparisonTask) -> None:
         super().__init__(choices)

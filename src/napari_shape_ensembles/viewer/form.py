@@ -168,23 +168,9 @@ def control_of(declared: Parameter) -> Control:
 
 
 class Form(QWidget, Generic[Chosen]):
-    """A form of the parameters of a frozen dataclass, generated from their declarations.
+    """A form of the parameters of a frozen dataclass, generated from their declarations; some groups are `folded`.
 
-    Parameters
-    ----------
-    value : dataclass
-        Shown at first.
-    folded : collection of str
-        Groups that are folded at first.
-    omitted : collection of str
-        Parameters without a control; they keep their values, and are named below the others where they are set.
-
-    Attributes
-    ----------
-    controls : dict
-        Parameter -> its control.
-    sections : dict
-        Group -> the section of its controls.
+    Parameters that are `omitted` keep their values, and are named below the others where they are set.
     """
 
     changed = Signal()  #: a person changed a control; not for a `value` that was set

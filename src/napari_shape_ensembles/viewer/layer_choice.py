@@ -17,7 +17,6 @@ from qtpy.QtWidgets import (
     QLabel,
     QListWidget,
     QListWidgetItem,
-    QPushButton,
     QSizePolicy,
     QWidget,
 )
@@ -25,7 +24,7 @@ from qtpy.QtWidgets import (
 from .choices import ChosenLayer, Sides, by_name
 from .inputs import LayersOfSides
 from .panels.fonts import with_label_font
-from .panels.widgets import NarrowList, once, tip, with_clear_boxes
+from .panels.widgets import NarrowList, button, once, tip, with_clear_boxes
 
 _LINES = 4
 _WIDTH = 110
@@ -49,16 +48,15 @@ class LayerChoice(NarrowList):
 class SidesChoice(QWidget):
     """Two lists to choose A and B from, or to tick several layers in, and a button that swaps them."""
 
-    def __init__(self, sides: Sides, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, sides: Sides) -> None:
+        super().__init__()
         self._sides = sides
         self.pair, self.groups = PairLists(sides), TickLists(sides)
         self.several = QCheckBox("Several images per sample")
         self.several.setToolTip(
             "On: tick images; their curves are pooled, and count as independent.\nOff: one layer each. Default off."
         )
-        self.swap = QPushButton("⇅")
-        self.swap.setToolTip("Swap A and B")
+        self.swap = button("⇅", "Swap A and B")
         self.swap.setFixedWidth(32)
         grid = QGridLayout(self)
         grid.setContentsMargins(0, 0, 0, 0)
@@ -82,8 +80,8 @@ class SidesChoice(QWidget):
 class PairLists(QWidget):
     """A list for A and one for B."""
 
-    def __init__(self, sides: Sides, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, sides: Sides) -> None:
+        super().__init__()
         self._sides = sides
         self.a, self.b = (
             NarrowList(f"Image, labels or shapes whose outlines are sample {side}.") for side in ("A", "B")
@@ -96,12 +94,9 @@ class PairLists(QWidget):
             grid.addWidget(combo, row, 1)
             combo.currentIndexChanged.connect(self._choose)
 
-    def chosen(self) -> tuple[Layer | None, Layer | None]:
-        """What is shown as A and as B."""
-        return self.a.currentData(), self.b.currentData()
-
     def _choose(self) -> None:
-        self._sides.choose(*([] if layer is None else [layer] for layer in self.chosen()))
+        shown = self.a.currentData(), self.b.currentData()
+        self._sides.choose(*([] if layer is None else [layer] for layer in shown))
 
     def show_layers(self, offered: list[Layer], sides: LayersOfSides) -> None:
         for combo, side in zip((self.a, self.b), sides, strict=True):
@@ -123,8 +118,8 @@ def _fill(combo: QComboBox, layers: Sequence[Layer], chosen: Layer | None, nothi
 class TickLists(QWidget):
     """A list of layers for A and one for B, with a tick for each that belongs to the sample."""
 
-    def __init__(self, sides: Sides, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, sides: Sides) -> None:
+        super().__init__()
         self.a, self.b = TickList("A"), TickList("B")
         self._headings = QLabel("<b>A</b>"), QLabel("<b>B</b>")
         self._grid = QGridLayout(self)
@@ -189,8 +184,7 @@ class TickList(QListWidget):
 
     def show_layers(self, layers: Sequence[Layer], ticked: Sequence[Layer]) -> None:
         """List layers with their ticks, unless they are listed so already."""
-        items = map(self.item, range(self.count()))
-        listed = [(item.data(_LAYER), item.toolTip()) for item in items]
+        listed = [(item.data(_LAYER), item.toolTip()) for item in map(self.item, range(self.count()))]
         if listed == [(layer, tip(layer.name)) for layer in layers] and set(self.ticked()) == set(ticked):
             return
         with QSignalBlocker(self):

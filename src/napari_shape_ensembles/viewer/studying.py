@@ -53,24 +53,14 @@ class Range:
 
 
 class StudyTask(Task[Study]):
-    """A study of A and B; what is known of it while it runs is its result so far.
+    """A study of A and B; what is known of it while it runs is its result so far."""
 
-    Attributes
-    ----------
-    ranges : mapping of str to Range
-        What is swept.
-    texts : dict of str to str
-        The ranges as they are written.
-    test : str
-        The one of `TESTS` that is chosen to be drawn.
-    """
-
-    ranges: ClassVar[Mapping[str, Range]]
+    ranges: ClassVar[Mapping[str, Range]]  #: what is swept
 
     def __init__(self, choices: Choices) -> None:
         super().__init__(choices)
-        self.texts = {name: swept.default for name, swept in self.ranges.items()}
-        self.test = "undulation"
+        self.texts = {name: swept.default for name, swept in self.ranges.items()}  #: the ranges as they are written
+        self.test = "undulation"  #: the one of `TESTS` that is drawn
         self._before: tuple[Study | None, Basis | None] = (None, None)
         self.progressed.connect(self._take_known)
 
@@ -184,13 +174,7 @@ class LandscapeTask(StudyTask[DecisionLandscape]):
 
 
 class SmoothingTask(StudyTask[SmoothingStudy]):
-    """How much smoothing of the outlines the answer rests on.
-
-    Attributes
-    ----------
-    merge : bool
-        All objects of an image are smoothed together, as one mask.
-    """
+    """How much smoothing of the outlines the answer rests on."""
 
     ranges: ClassVar = {
         "sigmas": Range("Smoothing σ (px)", SMOOTHING["sigmas"], "Gaussian σ in pixels.", least=0, whole=False),
@@ -200,7 +184,7 @@ class SmoothingTask(StudyTask[SmoothingStudy]):
 
     def __init__(self, choices: Choices) -> None:
         super().__init__(choices)
-        self.merge = False
+        self.merge = False  #: all objects of an image are smoothed together, as one mask
 
     def set_merge(self, merge: bool) -> None:
         self.merge = merge
@@ -257,11 +241,8 @@ def smoothing_of(
 ) -> SmoothingStudy:
     """Segment the copied images of two samples, then sweep the smoothing of their outlines.
 
-    Raises
-    ------
-    ValueError
-        Where an image cannot be segmented, naming it; and where the pixel sizes of the images differ: a σ in pixels
-        would then mean different lengths.
+    A ValueError names an image that cannot be segmented, or two whose pixel sizes differ: a σ in pixels would then
+    mean different lengths.
     """
     first = sources[0][0]
     for source in chain(*sources):

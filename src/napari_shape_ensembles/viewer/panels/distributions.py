@@ -49,16 +49,8 @@ def paint_labels(painter: QPainter, line: QRectF, labels: Sequence[str]) -> None
 class Histogram(Drawing):
     """A histogram above a labelled axis, with a caption and marked values; subclasses say of what.
 
-    Attributes
-    ----------
-    values : array
-    span : (float, float)
-        Both ends of the axis.
-    labels : sequence of str
-        What is written below the lower end, the middle and the upper end of the axis.
-    caption : str
-    observed, threshold : float
-        Marked by a solid line with a triangle, and by a dashed one; NaN or infinite for none.
+    Labels are written below the lower end, the middle and the upper end of the axis. What is observed is marked by a
+    solid line with a triangle, the threshold by a dashed one; neither where they are not finite.
     """
 
     bins = 40

@@ -50,7 +50,7 @@ class PlotView(Drawing):
         super().__init__(parent)
         self._plot: Plot | None = None
         self._drawn: RenderedPlot | None = None
-        self._busy = self._again = False
+        self._wanted = False  # a picture, once the one under way is drawn
         self._drawing = Background()
         self.describe: Callable[[int, float, float], str] = lambda *_: ""
         self.failure = ""
@@ -64,43 +64,37 @@ class PlotView(Drawing):
 
     @property
     def busy(self) -> bool:
-        return self._busy or self._settled.isActive()
+        return self._drawing.busy or self._settled.isActive()
 
     def show_plot(self, plot: Plot) -> None:
         self._plot = plot
         self._draw()
 
     def _draw(self) -> None:
-        """Start drawing what is to be shown now; while a picture is being drawn, remember to."""
-        if self._busy:
-            self._again = True
-        elif self._plot is not None and self.width() >= _LEAST[0] and self.height() >= _LEAST[1]:
-            self._busy, self._again = True, False
+        """Draw what is to be shown now, after a picture that is being drawn."""
+        self._wanted = True
+        if not self._drawing.busy:
+            self._drawing.begin(self._pictures())
+
+    def _pictures(self) -> Steps:
+        while self._wanted and self.width() >= _LEAST[0] and self.height() >= _LEAST[1]:
+            self._wanted = False
+            if self._plot is None:
+                return
+            # The theme's colors, and a font a little smaller than that of labels, as far as the panels have room.
+            room = min(self.width() / _READABLE[0], self.height() / _READABLE[1])
+            font_size = max(min(_FONT_SHARE * self.font().pointSizeF(), _FONT_SIZE * room), _FONT_SIZE)
+            inks = ("text.color", "axes.edgecolor", "axes.labelcolor", "xtick.color", "ytick.color")
+            grounds = ("figure.facecolor", "axes.facecolor", "legend.facecolor")
+            ink, ground = self.palette().windowText().color().name(), self.palette().window().color().name()
+            style = dict.fromkeys(inks, ink) | dict.fromkeys(grounds, ground) | {"font.size": font_size}
             size = self.width(), self.height()
-            draw = partial(_rendered, self._plot, size, self.devicePixelRatioF(), self._style())
-            self._drawing.begin(self._drawn_by(draw))
-
-    def _drawn_by(self, draw: Callable[[], "RenderedPlot | str"]) -> Steps:
-        self._show((yield draw))
-
-    def _style(self) -> dict[str, Any]:
-        """The theme's colors, and a font a little smaller than that of labels, as far as the panels have room."""
-        room = min(self.width() / _READABLE[0], self.height() / _READABLE[1])
-        font_size = max(min(_FONT_SHARE * self.font().pointSizeF(), _FONT_SIZE * room), _FONT_SIZE)
-        inks = ("text.color", "axes.edgecolor", "axes.labelcolor", "xtick.color", "ytick.color")
-        grounds = ("figure.facecolor", "axes.facecolor", "legend.facecolor")
-        ink, ground = self.palette().windowText().color().name(), self.palette().window().color().name()
-        return dict.fromkeys(inks, ink) | dict.fromkeys(grounds, ground) | {"font.size": font_size}
-
-    def _show(self, drawn: RenderedPlot | str) -> None:
-        self._busy = False
-        self.failure = drawn if isinstance(drawn, str) else ""
-        if isinstance(drawn, RenderedPlot):
-            self._drawn = drawn
-        self.update()
-        if self._again:
-            self._draw()
-        self.drawn.emit()
+            drawn = yield partial(_rendered, self._plot, size, self.devicePixelRatioF(), style)
+            self.failure = drawn if isinstance(drawn, str) else ""
+            if isinstance(drawn, RenderedPlot):
+                self._drawn = drawn
+            self.update()
+            self.drawn.emit()
 
     def place(self, axes: int, x: float, y: float) -> tuple[float, float]:
         """Where in this widget a place of some axes lies."""

@@ -22,15 +22,7 @@ _SHORTEST = 50  # pixels of a slider in a narrow dock
 
 
 class ShapeExplorer(QWidget):
-    """Draws one shape live.
-
-    Attributes
-    ----------
-    places : ShapePlaces or None
-        The comparison that is explored.
-    shape : ((n, 2) array, str) or None
-        The outline shown, centred, and words for it.
-    """
+    """Draws one shape live."""
 
     #: QComboBox: a button asks for the curve that is selected in the viewer, for this list.
     wants_selected = Signal(object)
@@ -38,8 +30,8 @@ class ShapeExplorer(QWidget):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.places: ShapePlaces | None = None
-        self.shape: tuple[Real, str] | None = None
+        self.places: ShapePlaces | None = None  #: of the comparison that is explored
+        self.shape: tuple[Real, str] | None = None  #: the outline shown (n, 2), centred, and words for it
         self._path: tuple[tuple[int, ...], Geodesic] | None = None  # with its ends in the lists
         self._curve: tuple[int, Place, Real] | None = None  # with its row
         self._mean: Real = np.zeros((3, 2))
