@@ -94,9 +94,12 @@ class PairLists(QWidget):
             grid.addWidget(combo, row, 1)
             combo.currentIndexChanged.connect(self._choose)
 
+    def chosen(self) -> tuple[Layer | None, Layer | None]:
+        """What is shown as A and as B."""
+        return self.a.currentData(), self.b.currentData()
+
     def _choose(self) -> None:
-        shown = self.a.currentData(), self.b.currentData()
-        self._sides.choose(*([] if layer is None else [layer] for layer in shown))
+        self._sides.choose(*([] if layer is None else [layer] for layer in self.chosen()))
 
     def show_layers(self, offered: list[Layer], sides: LayersOfSides) -> None:
         for combo, side in zip((self.a, self.b), sides, strict=True):
