@@ -79,11 +79,8 @@ def _curve_layer(table: CurveTable, name: str, rows: np.ndarray) -> LayerData:
 def write_shapes(path: str, data: Any, attributes: dict[str, Any]) -> list[str]:
     """Write a Shapes layer as a file of curves, in its unit; the ending of the name decides on the format.
 
-    Raises
-    ------
-    OSError
-        For shapes of more than two axes, a format that cannot be written, or a file that cannot. napari would take
-        a ValueError to mean that no writer fits, and keep its words to itself.
+    An OSError for shapes of more than two axes, a format that cannot be written, or a file that cannot: napari would
+    take a ValueError to mean that no writer fits, and keep its words to itself.
     """
     try:
         write_curves(path, _table([np.asarray(vertices, dtype=np.float64) for vertices in data], attributes))

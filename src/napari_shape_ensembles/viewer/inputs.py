@@ -221,23 +221,14 @@ def trace(source: Source, recipe: Outlines, steps: Iterator[int] | None = None) 
 
 
 def ensemble_of(layer: Layer, dims: "Dims", recipe: Outlines | None = None) -> Ensemble:
-    """The outlines of what a layer shows, as the docks take them.
-
-    Raises
-    ------
-    ValueError
-        When there is nothing to trace, saying what to do.
-    """
+    """The outlines of what a layer shows, as the docks take them; a ValueError where there is nothing to trace."""
     return trace(source_of(layer, dims), recipe or Outlines())
 
 
 def trace_sides(sources: Sources, recipe: Outlines, excluded: Excluded = ()) -> tuple[Ensemble, Ensemble]:
     """Find the outlines of both samples, without those of the excluded ids.
 
-    Raises
-    ------
-    ValueError
-        When an image cannot be segmented, or of several one cannot be pooled with the others, naming it.
+    A ValueError names an image that cannot be segmented, or of several one that cannot be pooled with the others.
     """
     left_out, steps = itertools.chain(excluded, itertools.repeat(frozenset[str]())), itertools.count()
     samples = []

@@ -32,19 +32,8 @@ _SYNTAX = "Numbers and ranges, separated by commas: 2-20:2 means 2, 4, … 20."
 class StudyDock(SamplesDock):
     """A dock that shows a study of the two samples.
 
-    Parameters
-    ----------
-    viewer : ViewerModel
-    study : StudyTask
-    marked : dict of str to str
-        Controls of settings that the study sweeps, and how the plot marks those in use.
-    own : QWidget
-        Controls of this study alone.
-
-    Attributes
-    ----------
-    ranges : dict of str to QLineEdit
-        The lines in which the ranges are written, by their names.
+    The controls that are `marked` are those of settings that the study sweeps; with each, how the plot marks what is
+    in use. `own` are controls of this study alone.
     """
 
     def __init__(self, viewer: ViewerModel, study: StudyTask[Any], marked: dict[str, str], *own: QWidget) -> None:
@@ -58,7 +47,7 @@ class StudyDock(SamplesDock):
         self.study = study
         self._drawn: tuple[Any, ...] = ()
         self.cancel_button.setToolTip("Stop the study; what is drawn so far is kept (Esc)")
-        self.ranges: dict[str, QLineEdit] = {}
+        self.ranges: dict[str, QLineEdit] = {}  #: the lines in which the ranges are written
         rows = form()
         for name, swept in study.ranges.items():
             line = self.ranges[name] = QLineEdit(study.texts[name])

@@ -102,11 +102,7 @@ class Section(QWidget):
         self.heading = QPushButton()
         self.heading.setStyleSheet("text-align: left; padding: 3px;")
         self.heading.clicked.connect(lambda: self.fold(self.unfolded))
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(2)
-        layout.addWidget(self.heading)
-        layout.addWidget(content)
+        column(self.heading, content, page=self).layout().setSpacing(2)
         self.fold(folded)
 
     def fold(self, folded: bool = True) -> None:
@@ -293,14 +289,11 @@ def wrapped(text: str = "", *, rich: bool = False) -> Words:
 class Notice(QFrame):
     """One line of text and what can be done about it, hidden while there is nothing to say."""
 
-    def __init__(self, action: str, tooltip: str, parent: QWidget | None = None, *, rich: bool = False) -> None:
-        super().__init__(parent)
+    def __init__(self, action: str, tooltip: str, *, rich: bool = False) -> None:
+        super().__init__()
         self.words = wrapped(rich=rich)
         self.button = button(action, tooltip)
-        row = QHBoxLayout(self)
-        row.setContentsMargins(0, 2, 0, 2)
-        row.addWidget(self.words, 1)
-        row.addWidget(self.button)
+        column(row(self.words, self.button, grows=self.words), page=self, margins=(0, 2, 0, 2))
         self.hide()
 
     def say(self, text: str) -> None:
