@@ -41,8 +41,8 @@ def one_round(viewer, images):
     for name, pixels in images.items():
         viewer.add_image(pixels, name=name)
     frame, dock = viewer.window.add_plugin_dock_widget(PLUGIN, "Compare shapes")
-    dock.settings.controls["permutations"].setValue(199)
-    dock.settings.controls["landmarks"].setValue(100)
+    dock.controls["permutations"].setValue(199)
+    dock.controls["landmarks"].setValue(100)
     compared(dock)
     dock.results.explore.click()
     for index in range(dock.color_by.choice.count()):

@@ -54,16 +54,16 @@ def set_choices(choices, **changes):
 
 def opened(viewer, qtbot):
     _, widget = viewer.window.add_plugin_dock_widget("napari-shape-ensembles", "Compare shapes")
-    widget.settings.controls["permutations"].setValue(300)
-    widget.settings.controls["landmarks"].setValue(100)
+    widget.controls["permutations"].setValue(300)
+    widget.controls["landmarks"].setValue(100)
     return widget
 
 
 def bare(viewer, qtbot):
     widget = CompareShapes(viewer)
     qtbot.addWidget(widget)
-    widget.settings.controls["permutations"].setValue(199)
-    widget.settings.controls["landmarks"].setValue(50)
+    widget.controls["permutations"].setValue(199)
+    widget.controls["landmarks"].setValue(50)
     return widget
 
 

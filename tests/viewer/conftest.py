@@ -58,7 +58,7 @@ def answer(monkeypatch):
 @pytest.fixture
 def done(bare_dock, qtbot):
     """The dock after a run of two images that differ in size."""
-    bare_dock.settings.controls["rank"].setValue(20)
+    bare_dock.controls["rank"].setValue(20)
     run(bare_dock, qtbot)
     return bare_dock
 

@@ -39,22 +39,22 @@ def test_run_gives_its_reason_when_it_cannot_be_pressed(viewer, qtbot):
 
 
 def test_what_a_form_shows_and_cannot_be_chosen_is_not_run_as_something_else(dock, qtbot):
-    method = dock.settings.controls["method"]
+    method = dock.controls["method"]
     method.setCurrentIndex(method.findData("manual"))
     assert not dock.run_button.isEnabled()
     assert "needs a threshold" in dock.reason.text()
     qtbot.keyClick(dock, Qt.Key.Key_Return)
     assert not dock.busy
-    dock.settings.controls["rank"].setValue(7)
+    dock.controls["rank"].setValue(7)
     assert method.currentData() == "manual"
     assert "needs a threshold" in dock.reason.text()
-    dock.settings.controls["threshold"].setValue(0.5)
+    dock.controls["threshold"].setValue(0.5)
     assert dock.run_button.isEnabled()
     assert dock.session.choices.recipe == Outlines(method="manual", threshold=0.5)
 
 
 def test_a_form_taken_back_to_what_is_chosen_can_be_run(dock):
-    method = dock.settings.controls["method"]
+    method = dock.controls["method"]
     method.setCurrentIndex(method.findData("manual"))
     method.setCurrentIndex(method.findData("otsu"))
     assert dock.run_button.isEnabled()
@@ -332,7 +332,7 @@ def test_another_tab_in_front_does_not_stop_a_run(shown_dock, qtbot, monkeypatch
 
 
 def test_every_control_has_a_tooltip(dock):
-    assert all(control.toolTip() for control in dock.settings.controls.values())
+    assert all(control.toolTip() for control in dock.controls.values())
     assert dock.sides.pair.a.toolTip()
     assert dock.run_button.toolTip()
 

@@ -265,7 +265,7 @@ def test_exclusions_end_when_other_outlines_are_traced_and_follow_a_swap(done, e
     press(explorer.card.exclude, qtbot)
     press(done.sides.swap, qtbot)
     assert not done.excluded.isHidden()
-    done.settings.controls["min_area"].setValue(30)
+    done.controls["min_area"].setValue(30)
     assert done.excluded.isHidden()
 
 
@@ -314,11 +314,11 @@ def shown(bare_dock, qtbot):
 @pytest.mark.parametrize("key", [Qt.Key.Key_Return, Qt.Key.Key_Enter])
 def test_enter_runs_and_escape_cancels_from_any_control(shown, qtbot, monkeypatch, name, key):
     monkeypatch.setattr(comparing, "compared", slow)
-    control = shown.settings.controls[name]
+    control = shown.controls[name]
     control.setFocus()
     qtbot.keyClick(control, key)
     assert shown.state == "running"
-    qtbot.keyClick(shown.settings.controls["smoothing"], Qt.Key.Key_Escape)
+    qtbot.keyClick(shown.controls["smoothing"], Qt.Key.Key_Escape)
     assert shown.state == "ready"
 
 
@@ -357,10 +357,10 @@ def test_every_control_says_what_it_does(done, explorer):
 
 
 def test_every_setting_says_its_default_and_a_unit_where_it_has_one(done):
-    for name, control in done.settings.controls.items():
+    for name, control in done.controls.items():
         assert "Default" in control.toolTip(), name
     for name in ("smoothing", "outline_smoothing", "min_area"):
-        assert "px" in done.settings.controls[name].toolTip()
+        assert "px" in done.controls[name].toolTip()
 
 
 def test_painted_columns_say_their_unit(done):

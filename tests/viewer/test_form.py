@@ -7,6 +7,7 @@ import pytest
 from hypothesis import HealthCheck, given
 from hypothesis import settings as checked
 from hypothesis import strategies as st
+from napari.components import ViewerModel
 from napari.qt import get_stylesheet
 from qtpy.QtCore import QPoint, QPointF, Qt
 from qtpy.QtGui import QWheelEvent
@@ -15,7 +16,8 @@ from qtpy.QtWidgets import QApplication, QComboBox, QDoubleSpinBox, QLabel, QLin
 from napari_shape_ensembles.comparison import Settings
 from napari_shape_ensembles.outlines import Outlines
 from napari_shape_ensembles.parameters import check, parameter, parameters_of
-from napari_shape_ensembles.viewer.form import Form, OutlinesForm, RecipeAndSettings
+from napari_shape_ensembles.viewer.docks.compare import CompareShapes
+from napari_shape_ensembles.viewer.form import Form, OutlinesForm
 from napari_shape_ensembles.viewer.panels.widgets import ScrollColumn
 
 METHODS = tuple(parameters_of(Outlines)["method"].choices)
@@ -476,10 +478,11 @@ def test_names_are_unique_across_recipe_and_settings():
 
 
 def test_recipe_and_settings_are_one_page(made):
-    page, told = made(RecipeAndSettings, Outlines(), Settings(), folded=("Trace", "Advanced")), []
+    page, told = made(CompareShapes, ViewerModel()), []
     for form in (page.outlines_form, page.settings_form):
         form.changed.connect(lambda form=form: told.append(form.value))
-    assert set(page.controls) == {field.name for kind in (Outlines, Settings) for field in fields(kind)}
+    names = {field.name for kind in (Outlines, Settings) for field in fields(kind)}
+    assert set(page.controls) == names - {"pixel_size", "unit"}  # which are those of the layers
     assert list(page.settings_form.sections) == ["Analysis", "Advanced"]
     assert not page.outlines_form.sections["Trace"].unfolded
     page.controls["rank"].setValue(20)

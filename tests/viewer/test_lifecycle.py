@@ -250,7 +250,7 @@ def test_another_plane_of_a_stack_makes_the_result_stale(model, qtbot):
 
 def test_changed_settings_are_named_and_setting_them_back_is_enough(bare_dock, qtbot):
     run(bare_dock, qtbot)
-    rank, split = (bare_dock.settings.controls[name] for name in ("rank", "split_touching"))
+    rank, split = (bare_dock.controls[name] for name in ("rank", "split_touching"))
     rank.setValue(100)
     split.setCurrentIndex(split.findData("none"))
     assert "split touching was distance and is none" in bare_dock.stale.words.text()
@@ -438,7 +438,7 @@ def test_closing_the_viewer_during_a_run_leaves_no_window_and_no_error(make_napa
     for seed in (1, 2):
         viewer.add_image(spots(seed), name=str(seed))
     dock = opened(viewer, qtbot)
-    dock.settings.controls["permutations"].setValue(100_000)
+    dock.controls["permutations"].setValue(100_000)
     windows = set(QApplication.topLevelWidgets())
     press(dock.run_button, qtbot)
     qtbot.waitUntil(lambda: "Testing" in dock.step.text(), timeout=20_000)
@@ -454,7 +454,7 @@ from qtpy.QtWidgets import QApplication
 viewer = napari.Viewer()
 viewer.open_sample("napari-shape-ensembles", "simulated_treatment")
 _, dock = viewer.window.add_plugin_dock_widget("napari-shape-ensembles", "Compare shapes")
-dock.settings.controls["permutations"].setValue(20_000)
+dock.controls["permutations"].setValue(20_000)
 dock.run_button.click()
 def look():
     if "Testing" in dock.step.text():

@@ -45,7 +45,7 @@ def test_a_saved_result_opens_with_the_same_text_settings_painting_and_places(
     assert dock.results.used.text() == before
     assert dock.results.table.marked() == [result.case]
     assert dock.state == "done"
-    assert dock.settings.settings_form.value == result.settings
+    assert dock.settings_form.value == result.settings
     assert dock.color_by.choice.currentData() == "area"
     assert [layer.name for layer in viewer.layers] == ["one curves", "two curves"]
     np.testing.assert_allclose(curves_of(viewer, "two").face_color, colours, atol=1 / 255)
@@ -163,7 +163,7 @@ def test_a_dropped_file_is_shown_by_every_dock_of_its_viewer_once(done, qtbot, t
 @pytest.mark.parametrize("by_button", [True, False], ids=["Open", "dropped"])
 def test_an_unsaved_result_that_a_file_replaces_can_be_brought_back(done, model, qtbot, tmp_path, answer, by_button):
     path = saved(done, answer, tmp_path / "pair.comparison.npz", qtbot)
-    done.settings.controls["rank"].setValue(10)
+    done.controls["rank"].setValue(10)
     run(done, qtbot)
     done.comparison.color("area", 99)
     result, text = done.result, done.results.text()
@@ -181,7 +181,7 @@ def test_an_unsaved_result_that_a_file_replaces_can_be_brought_back(done, model,
         press(done.kept.button, qtbot)
     assert done.result is result
     assert done.results.text() == text
-    assert done.settings.settings_form.value.rank == 10
+    assert done.settings_form.value.rank == 10
     assert done.color_by.choice.currentData() == "area"
     assert done.state == "done"
     assert done.comparison.unsaved
@@ -378,14 +378,14 @@ def test_the_words_of_a_path_are_shown_as_they_are(done, qtbot, tmp_path, answer
 
 
 def test_settings_go_to_a_file_and_come_back(bare_dock, qtbot, tmp_path, answer):
-    controls = bare_dock.settings.controls
+    controls = bare_dock.controls
     controls["rank"].setValue(77)
     controls["smoothing"].setValue(2.5)
     controls["split_touching"].setCurrentIndex(controls["split_touching"].findData("none"))
     controls["keep_border"].setChecked(True)
     controls["outline_smoothing"].setValue(0.5)
     controls["archetype"].setCurrentIndex(2)
-    analysis, segmentation = bare_dock.settings.settings_form.value, bare_dock.settings.outlines_form.value
+    analysis, segmentation = bare_dock.settings_form.value, bare_dock.outlines_form.value
     path = answer(tmp_path / "mine.toml")
     assert "Saved mine.toml" in choose(bare_dock.files, "Save settings", qtbot)
     file = load_settings(path)
@@ -394,7 +394,7 @@ def test_settings_go_to_a_file_and_come_back(bare_dock, qtbot, tmp_path, answer)
     assert segmentation == Outlines(smoothing=2.5, split_touching="none", outline_smoothing=0.5, keep_border=True)
     other = bare(ViewerModel(), qtbot)
     assert "Settings of mine.toml are set." in choose(other.files, "Load settings", qtbot)
-    assert (other.settings.settings_form.value, other.settings.outlines_form.value) == (analysis, segmentation)
+    assert (other.settings_form.value, other.outlines_form.value) == (analysis, segmentation)
 
 
 def test_whatever_a_file_sets_is_used_and_saved_again(bare_dock, qtbot, tmp_path, answer):
@@ -402,7 +402,7 @@ def test_whatever_a_file_sets_is_used_and_saved_again(bare_dock, qtbot, tmp_path
     recipe = Outlines(method="local", window=31, background=20, holes=True)
     save_settings(answer(tmp_path / "more.toml"), SettingsFile(wanted, recipe))
     choose(bare_dock.files, "Load settings", qtbot)
-    assert (bare_dock.settings.settings_form.value, bare_dock.settings.outlines_form.value) == (wanted, recipe)
+    assert (bare_dock.settings_form.value, bare_dock.outlines_form.value) == (wanted, recipe)
     run(bare_dock, qtbot)
     assert bare_dock.result.settings == wanted
     assert bare_dock.comparison.shown.recipe == recipe
@@ -416,16 +416,16 @@ def test_files_of_every_method_are_loaded_whole(bare_dock, qtbot, tmp_path, answ
     recipe = Outlines(method=method, split_touching="intensity", **needed)
     save_settings(answer(tmp_path / "other.toml"), SettingsFile(Settings(landmarks=10), recipe))
     assert choose(bare_dock.files, "Load settings", qtbot) == "Settings of other.toml are set."
-    assert bare_dock.session.choices.recipe == bare_dock.settings.outlines_form.value == recipe
-    assert bare_dock.settings.settings_form.value.landmarks == 10
+    assert bare_dock.session.choices.recipe == bare_dock.outlines_form.value == recipe
+    assert bare_dock.settings_form.value.landmarks == 10
 
 
 @pytest.mark.parametrize("content", ["[analysis]\nrank = -1", "nonsense", "[segmentation]\nx = 1", "[outlines]\nx = 1"])
 def test_bad_settings_change_nothing(bare_dock, qtbot, tmp_path, answer, content):
     answer(tmp_path / "bad.toml").write_text(content)
-    before = bare_dock.settings.outlines_form.value, bare_dock.settings.settings_form.value
+    before = bare_dock.outlines_form.value, bare_dock.settings_form.value
     assert choose(bare_dock.files, "Load settings", qtbot).startswith("⚠")
-    assert (bare_dock.settings.outlines_form.value, bare_dock.settings.settings_form.value) == before
+    assert (bare_dock.outlines_form.value, bare_dock.settings_form.value) == before
 
 
 def test_settings_that_cannot_be_written_or_found_are_said(bare_dock, qtbot, tmp_path, answer):

@@ -30,7 +30,7 @@ def test_the_text_holds_the_answer_the_tests_the_counts_and_the_settings(bare_do
 
 def test_the_text_of_a_stale_result_says_so(bare_dock, qtbot):
     run(bare_dock, qtbot)
-    bare_dock.settings.controls["rank"].setValue(3)
+    bare_dock.controls["rank"].setValue(3)
     press(bare_dock.results.copy_text, qtbot)
     assert "Note: Out of date: rank was 150 and is 3." in clipboard()
 
@@ -42,7 +42,7 @@ def test_python_from_files_runs_as_it_is(viewer, qtbot, tmp_path):
         (layer,) = viewer.open(path, plugin="napari")
         layer.scale, layer.units = (0.5, 0.25), ("um", "um")
     dock = bare(viewer, qtbot)
-    dock.settings.controls["outline_smoothing"].setValue(1.5)
+    dock.controls["outline_smoothing"].setValue(1.5)
     run(dock, qtbot)
     press(dock.results.copy_python, qtbot)
     assert "viewer" not in clipboard()
@@ -102,7 +102,7 @@ def test_a_threshold_out_of_reach_is_said_and_not_drawn(qtbot):
 
 def test_settings_used_are_those_of_the_run_not_of_the_form(bare_dock, qtbot):
     run(bare_dock, qtbot)
-    bare_dock.settings.controls["rank"].setValue(3)
+    bare_dock.controls["rank"].setValue(3)
     press(bare_dock.results.settings.heading, qtbot)
     assert bare_dock.results.settings.unfolded
     assert "rank: 150" in bare_dock.results.used.text()

@@ -336,9 +336,9 @@ def test_the_recipe_is_shared_with_the_other_docks(model, qtbot):
         qtbot.addWidget(dock)
     turn(docks[0], qtbot, "smoothing", 2.5)
     assert docks[1].form.controls["smoothing"].value() == 2.5
-    assert docks[2].settings.outlines_form.value.smoothing == 2.5
+    assert docks[2].outlines_form.value.smoothing == 2.5
     with qtbot.waitSignal(docks[0].previewed, timeout=30_000):
-        docks[2].settings.controls["min_area"].setValue(10_000)
+        docks[2].controls["min_area"].setValue(10_000)
     assert docks[0].form.controls["min_area"].value() == 10_000
     assert "36 left out" in docks[0].count.text()
 

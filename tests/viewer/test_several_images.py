@@ -50,7 +50,7 @@ def choose_several(sides, a=A, b=B):
 @pytest.fixture
 def dock(model, qtbot):
     dock = bare(with_images(model), qtbot)
-    dock.settings.controls["rank"].setValue(10)
+    dock.controls["rank"].setValue(10)
     choose_several(dock.sides)
     return dock
 

@@ -61,7 +61,7 @@ def test_without_a_comparison_it_says_how_to_get_one_and_opens_the_dock(viewer, 
         viewer.add_image(spots(seed), name=str(seed))
     press(space.open_compare, qtbot)
     compare_dock = next(dock for dock in viewer.window.dock_widgets.values() if hasattr(dock, "sides"))
-    compare_dock.settings.controls["permutations"].setValue(199)
+    compare_dock.controls["permutations"].setValue(199)
     run(compare_dock, qtbot)
     assert space.explanation.explored is compare_dock.result
     assert space.explanation.explored.summary() in space.status.text()
@@ -241,7 +241,7 @@ def out_of_date(dock):
 @pytest.fixture
 def beside(dock, viewer, qtbot):
     """The dock with the result of Compare shapes beside it."""
-    dock.settings.controls["rank"].setValue(20)
+    dock.controls["rank"].setValue(20)
     run(dock, qtbot)
     return opened_space(viewer)
 
@@ -252,7 +252,7 @@ def test_a_result_that_no_longer_holds_is_out_of_date_here_too(beside, dock, vie
     qtbot.waitUntil(lambda: "one was changed" in out_of_date(beside), timeout=2000)
     viewer.layers["one"].data = pixels
     qtbot.waitUntil(lambda: not out_of_date(beside), timeout=2000)
-    dock.settings.controls["rank"].setValue(21)
+    dock.controls["rank"].setValue(21)
     assert "rank was 20 and is 21" in out_of_date(beside)
     before = beside.explanation.explored
     with qtbot.waitSignal(dock.finished, timeout=30_000):

@@ -87,7 +87,7 @@ def test_settings_in_use_are_framed_and_the_frame_follows_the_form(landscape_doc
     run(landscape_dock, qtbot)
     assert landscape_dock.view.axes[1].patches[0].get_xy() == (0.5, 0.5)
     with qtbot.waitSignal(landscape_dock.view.drawn, timeout=20_000):
-        landscape_dock.settings.controls["rank"].setValue(15)
+        landscape_dock.controls["rank"].setValue(15)
     assert landscape_dock.view.axes[1].patches[0].get_xy() == (2.5, 0.5)
 
 
@@ -145,7 +145,7 @@ def test_a_landscape_that_is_out_of_date_says_so_until_it_holds_again(landscape_
     dock, ranks = landscape_dock, landscape_dock.ranges["ranks"]
     run(dock, qtbot)
     written = ranks.text()
-    permutations = dock.settings.controls["permutations"]
+    permutations = dock.controls["permutations"]
     for change, back, words in (
         (lambda: ranks.setText("2, 5"), lambda: ranks.setText(written.replace(" ", "")), 'the range "Ranks"'),
         (lambda: ranks.setText("many"), lambda: ranks.setText(written), "no number or range"),
@@ -162,13 +162,13 @@ def test_settings_that_a_study_sweeps_leave_its_result(landscape_dock, smoothing
     smoothing_dock.ranges["sigmas"].setText("0, 1")
     for dock in (landscape_dock, smoothing_dock):
         run(dock, qtbot)
-        dock.settings.controls["rank"].setValue(7)
-        dock.settings.controls["landmarks"].setValue(77)
+        dock.controls["rank"].setValue(7)
+        dock.controls["landmarks"].setValue(77)
         assert not out_of_date(dock)
     assert not out_of_date(landscape_dock)
-    smoothing_dock.settings.controls["outline_smoothing"].setValue(3)
+    smoothing_dock.controls["outline_smoothing"].setValue(3)
     assert not out_of_date(smoothing_dock)
-    assert landscape_dock.settings.controls["outline_smoothing"].value() == 3
+    assert landscape_dock.controls["outline_smoothing"].value() == 3
     assert "outline smoothing was 1.0 and is 3.0" in out_of_date(landscape_dock)
 
 
@@ -269,9 +269,9 @@ def test_a_dock_destroyed_during_a_study_stops_it(model, qtbot):
 
 def test_a_choice_in_one_dock_is_shown_in_the_other(landscape_dock, smoothing_dock, model, qtbot):
     press(landscape_dock.sides.swap, qtbot)
-    landscape_dock.settings.controls["rank"].setValue(12)
+    landscape_dock.controls["rank"].setValue(12)
     assert [layer.name for layer in smoothing_dock.sides.pair.chosen()] == ["two", "one"]
-    assert smoothing_dock.settings.controls["rank"].value() == 12
+    assert smoothing_dock.controls["rank"].value() == 12
     landscape_dock.ranges["ranks"].setText("3")
     assert smoothing_dock.ranges["ranks"].text() == "2, 5-15:5"
 
@@ -376,8 +376,8 @@ def test_clicking_a_cell_loads_its_settings_into_compare_shapes(shown, qtbot):
     run(dock, qtbot)
     click(dock, qtbot, 1, 2, 0)
     _, compare = viewer.window.add_plugin_dock_widget(PLUGIN, "Compare shapes")
-    assert compare.settings.settings_form.value == dock.result.settings_at(24, 10)
-    assert compare.settings.outlines_form.value.outline_smoothing == 2.0
+    assert compare.settings_form.value == dock.result.settings_at(24, 10)
+    assert compare.outlines_form.value.outline_smoothing == 2.0
     assert [layer.name for layer in compare.sides.pair.chosen()] == ["two", "one"]
     assert "24 landmarks, rank 10" in dock.picked.text()
     with qtbot.waitSignal(compare.finished, timeout=30_000):
@@ -392,7 +392,7 @@ def test_clicking_a_sigma_loads_it_into_compare_shapes(shown, qtbot):
     run(dock, qtbot)
     click(dock, qtbot, 0, 2.4, dock.result.mean_mmd()[1])
     _, compare = viewer.window.add_plugin_dock_widget(PLUGIN, "Compare shapes")
-    assert compare.settings.outlines_form.value.outline_smoothing == 2.5
+    assert compare.outlines_form.value.outline_smoothing == 2.5
     assert [layer.name for layer in compare.sides.pair.chosen()] == ["one", "two"]
 
 

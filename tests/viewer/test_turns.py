@@ -101,7 +101,7 @@ def test_a_dock_closed_between_two_turns_listens_to_nothing(bare_dock, model, qt
 
 def test_a_check_that_is_cancelled_leaves_what_has_changed_in_sight(done, qtbot):
     press(done.results.check, qtbot)
-    done.settings.controls["rank"].setValue(10)
+    done.controls["rank"].setValue(10)
     assert not done.stale.isHidden()
     press(done.cancel_button, qtbot)
     assert done.state == "stale"
@@ -160,7 +160,7 @@ def test_a_run_that_fails_keeps_the_unsaved_result_at_hand(done, model, qtbot):
 def test_what_undo_replaces_is_kept_in_its_turn(done, qtbot, tmp_path, answer):
     path = saved(done, answer, tmp_path / "pair.comparison.npz", qtbot)
     first = done.result
-    done.settings.controls["rank"].setValue(5)
+    done.controls["rank"].setValue(5)
     run(done, qtbot)
     second = done.result
     npe2.PluginManager.instance().discover()
@@ -266,7 +266,7 @@ def test_escape_cancels_after_run_was_pressed_and_enter_runs_again(make_napari_v
     dock.window().activateWindow()
     qtbot.waitUntil(dock.isActiveWindow, timeout=3000)
     run(dock, qtbot)
-    dock.settings.controls["permutations"].setValue(50_000)
+    dock.controls["permutations"].setValue(50_000)
     pressed = dock.run_button if button == "run_button" else dock.stale.button
     pressed.setFocus()
     qtbot.keyClick(pressed, Qt.Key.Key_Space)
@@ -274,7 +274,7 @@ def test_escape_cancels_after_run_was_pressed_and_enter_runs_again(make_napari_v
     qtbot.keyClick(QApplication.focusWidget(), Qt.Key.Key_Escape)
     assert dock.state == "stale"
     assert dock.run_button.hasFocus()
-    dock.settings.controls["permutations"].setValue(199)
+    dock.controls["permutations"].setValue(199)
     with qtbot.waitSignal(dock.finished, timeout=30_000):
         qtbot.keyClick(QApplication.focusWidget(), Qt.Key.Key_Return)
     assert dock.state == "done"

@@ -3,7 +3,7 @@
 import itertools
 import re
 import weakref
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any
 
@@ -21,35 +21,78 @@ PLUGIN = "napari-shape-ensembles"
 #: Settings whose first value napari's preferences may say.
 PREFERRED = ("significance", "permutations", "landmarks", "rank")
 _DIGITS = re.compile(r"([0-9]+)")
-#: What happens to a list or to a name; older and newer napari tell of renaming by different events.
-FOLLOWED = ("inserted", "removed", "reordered", "renamed", "name")
+# What happens to a list or to a name; older and newer napari tell of renaming by different events.
+_FOLLOWED = ("inserted", "removed", "reordered", "renamed", "name")
 
 
-class Sides:
-    """The layers of sample A and those of sample B, kept in step with the viewer's layer list.
+class FollowsLayers:
+    """A choice among the layers of a viewer that can be kept in step with the viewer's list."""
 
-    Attributes
-    ----------
-    several : bool
-        Whether a sample may be several images.
-
-    Signals
-    -------
-    changed
-        Other layers are chosen or offered, or one has another name.
-    opened
-        A layer of a comparison out of a file has come, or may have been there before.
-    """
-
-    changed = Signal()
-    opened = Signal()
+    changed = Signal()  #: other layers are chosen or offered, or one has another name
 
     def __init__(self, viewer: ViewerModel) -> None:
         self._layers = viewer.layers
+        self.following = False
+
+    def follow(self) -> None:
+        """Keep in step with the layer list from now on, and catch up with it."""
+        if not self.following:
+            for events in (self._layers.events, self._layers.selection.events.changed):
+                events.connect(self.refresh)
+            self.following = True
+        self.refresh()
+
+    def rest(self) -> None:
+        if self.following:
+            for events in (self._layers.events, self._layers.selection.events.changed):
+                events.disconnect(self.refresh)
+            self.following = False
+
+    def refresh(self, event: Event | None = None) -> None:
+        """Keep what is chosen where it is still there."""
+
+
+class ChosenLayer(FollowsLayers):
+    """One layer out of those that a condition holds for; an optional one can be none, and is at first."""
+
+    def __init__(self, viewer: ViewerModel, accepts: Callable[[Layer], bool], *, optional: bool = False) -> None:
+        super().__init__(viewer)
+        self._accepts, self._optional = accepts, optional
+        self._chosen: Callable[[], Layer | None] = lambda: None
+
+    def offered(self) -> list[Layer]:
+        """The layers that can be chosen, in the order of the viewer's list."""
+        return [layer for layer in self._layers if self._accepts(layer)]
+
+    def chosen(self) -> Layer | None:
+        """The chosen layer, as long as it is in the viewer."""
+        layer = self._chosen()
+        return layer if layer in self.offered() else None
+
+    def choose(self, layer: Layer | None) -> None:
+        self._chosen = weakref.ref(layer) if layer is not None else lambda: None
+        self.changed.emit()
+
+    def refresh(self, event: Event | None = None) -> None:
+        """Keep what is chosen where it is still there; else take the active layer or the first one offered."""
+        if event is None or event.type in _FOLLOWED:
+            chosen = self.chosen()
+            if chosen is None and not self._optional:
+                offered, active = self.offered(), self._layers.selection.active
+                chosen = active if active in offered else next(iter(offered), None)
+            self.choose(chosen)
+
+
+class Sides(FollowsLayers):
+    """The layers of sample A and those of sample B; `several` where a sample may be several images."""
+
+    opened = Signal()  #: a layer of a comparison out of a file has come, or may have been there before
+
+    def __init__(self, viewer: ViewerModel) -> None:
+        super().__init__(viewer)
         self._chosen: tuple[list[weakref.ref[Layer]], list[weakref.ref[Layer]]] = ([], [])
         self._told: tuple[Any, ...] = ()
         self.several = self._ticked = False
-        self.following = False
 
     def allow_several(self, several: bool) -> None:
         """Let a sample be several images, or a single one."""
@@ -79,31 +122,15 @@ class Sides:
         self._put(a, b)
 
     def swap(self) -> None:
-        """Swap A and B."""
         a, b = self.chosen()
         self._put(b, a)
-
-    def follow(self) -> None:
-        """Keep in step with the layer list from now on, and catch up with it."""
-        if not self.following:
-            self._layers.events.connect(self.refresh)
-            self._layers.selection.events.changed.connect(self.refresh)
-            self.following = True
-        self.refresh()
-
-    def rest(self) -> None:
-        """Stop following."""
-        if self.following:
-            self._layers.events.disconnect(self.refresh)
-            self._layers.selection.events.changed.disconnect(self.refresh)
-            self.following = False
 
     def refresh(self, event: Event | None = None) -> None:
         """Keep what is chosen where it is still there; empty places are filled as long as nothing was ticked.
 
         Two layers that are selected in the viewer's list become A and B, in the list's order.
         """
-        if event is not None and event.type not in (*FOLLOWED, "changed"):
+        if event is not None and event.type not in (*_FOLLOWED, "changed"):
             return
         (a, b), offered = self.chosen(), self.offered()
         selected = [layer for layer in offered if layer in self._layers.selection]
@@ -151,15 +178,9 @@ def by_name(layers: Iterable[Layer]) -> tuple[Layer, ...]:
 
 
 class Exclusions:
-    """Ids left out of layers, as long as these are outlined in the same way. Nothing is deleted.
+    """Ids left out of layers, as long as these are outlined in the same way. Nothing is deleted."""
 
-    Signals
-    -------
-    changed
-        A curve is left out, or taken in again.
-    """
-
-    changed = Signal()
+    changed = Signal()  #: a curve is left out, or taken in again
 
     def __init__(self) -> None:
         self._ids: weakref.WeakKeyDictionary[Layer, Ids] = weakref.WeakKeyDictionary()
@@ -202,23 +223,9 @@ def preferred(name: str, default: Any) -> Any:
 
 
 class Choices:
-    """All that is chosen before a run; one recipe and one set of settings serve every dock.
+    """All that is chosen before a run; one recipe and one set of settings, to be changed by `set`, serve every dock."""
 
-    Attributes
-    ----------
-    recipe : Outlines
-    settings : Settings
-        How outlines are found and traced, and how they are compared; to be changed by `set`, which tells of it.
-    sides : Sides
-    exclusions : Exclusions
-
-    Signals
-    -------
-    changed
-        The recipe or the settings are others.
-    """
-
-    changed = Signal()
+    changed = Signal()  #: the recipe or the settings are others
 
     def __init__(self, viewer: ViewerModel) -> None:
         self._viewer = weakref.ref(viewer)

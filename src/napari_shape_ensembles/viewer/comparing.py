@@ -39,8 +39,7 @@ from .layers import (
     witness_values,
 )
 from .shown import Shown, pixel_size
-from .soon import Soon
-from .task import CANCELLED, Basis, Task
+from .task import CANCELLED, Basis, Soon, Task
 
 ENDING = ".comparison.npz"
 REPORTS = (".html", ".htm", ".pdf")
@@ -49,15 +48,7 @@ _BEFORE = f"{CANCELLED} This is the result of the run before."
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """What a run leads to: a comparison with what it was made from, and its layers, not yet in a viewer."""
-
-    shown: Shown
-    layers: list[Shapes]
-
-
-@dataclass(frozen=True, eq=False)
-class Opened:
-    """A result out of a file, and its layers; whether they are new, or were in the viewer already."""
+    """A comparison with what it was made from, and its layers, which may be in the viewer already if not new."""
 
     shown: Shown
     layers: list[Shapes]
@@ -66,16 +57,9 @@ class Opened:
 
 @dataclass(frozen=True, eq=False)
 class Robustness:
-    """How far a result can be trusted beyond its two tests.
+    """How far a result can be trusted beyond its two tests."""
 
-    Attributes
-    ----------
-    dependence : DependenceTest
-        Of undulation and scale, within the images.
-    sensitivity : ArchetypeSensitivity
-    """
-
-    dependence: DependenceTest
+    dependence: DependenceTest  #: of undulation and scale, within the images
     sensitivity: ArchetypeSensitivity
 
     def sentences(self) -> tuple[str, str]:
@@ -98,44 +82,20 @@ class Robustness:
 
 
 class ComparisonTask(Task[Comparison]):
-    """Compares A and B, and keeps what is shown of the result.
+    """Compares A and B, and keeps what is shown of the result."""
 
-    Attributes
-    ----------
-    shown : Shown or None
-        The result with all that is known of it.
-    last : Comparison or None
-        The last result there was, which a run that fails does not take away.
-    unsaved : bool
-        It can be found nowhere else.
-    arrived : bool
-        It is new, and has not been brought into view yet.
-    kept : Shown or None
-        An unsaved result that another has replaced; `bring_back` shows it again.
-    color_by, percentile
-        The column of `COLOR_FEATURES` by which curves are filled, and the percentile at which the colours end.
-    curves : OwnLayers
-        The layers of curves in the viewer.
-    selection : CurveSelection
-
-    Signals
-    -------
-    noted : (str, str)
-        There is something to say of a file or of another task: the sentence, and more for its tooltip.
-    recolored
-        The curves are filled by something else, or anew.
-    """
-
+    #: There is something to say of a file or of another task: the sentence, and more for its tooltip.
     noted = Signal(str, str)
-    recolored = Signal()
+    recolored = Signal()  #: the curves are filled by something else, or anew
 
     def __init__(self, choices: Choices) -> None:
         super().__init__(choices)
         viewer = choices.viewer
-        self.shown: Shown | None = None
-        self.kept: Shown | None = None
-        self.last: Comparison | None = None
-        self.unsaved = self.arrived = False
+        self.shown: Shown | None = None  #: the result with all that is known of it
+        self.kept: Shown | None = None  #: an unsaved result that another has replaced
+        self.last: Comparison | None = None  #: the last result there was, which a failing run does not take away
+        self.unsaved = False  #: the result can be found nowhere else
+        self.arrived = False  #: it is new, and has not been brought into view yet
         self.color_by, self.percentile = "product", CLIPPED
         self.selection = CurveSelection()
         self.curves = OwnLayers(viewer, self.selection)
@@ -148,7 +108,6 @@ class ComparisonTask(Task[Comparison]):
     # The run.
 
     def work(self, sources: Sources) -> Callable[[], Outcome]:
-        """All the way from copied layers to painted curves."""
         assert self._next is not None
         self.arrived = False
         return partial(compared, sources, self._next)
@@ -188,7 +147,6 @@ class ComparisonTask(Task[Comparison]):
         return INCONCLUSIVE if inconclusive else state
 
     def rest(self) -> None:
-        """Listen to nothing, and stop what is under way."""
         super().rest()
         self.side_by_side.restore()
         self.curves.untie()
@@ -224,7 +182,6 @@ class ComparisonTask(Task[Comparison]):
         self.recolored.emit()
 
     def color(self, column: str, percentile: int) -> None:
-        """Fill the curves by another column."""
         if (column, percentile) != (self.color_by, self.percentile):
             self.color_by, self.percentile = column, percentile
             self.recolor()
@@ -273,31 +230,23 @@ class ComparisonTask(Task[Comparison]):
     # Files.
 
     def save(self, path: Path) -> None:
-        """Save the result to one file."""
         if self.shown is not None:
-            self.start(partial(saving, self.shown, self.color_by, path), self._saved)
-
-    def _saved(self, paths: list[Path]) -> Iterable[None]:
-        self.unsaved = False
-        return self.written(paths)
+            self.start(partial(saving, self.shown, self.color_by, path), partial(self.written, saved=True))
 
     def export(self, path: Path) -> None:
-        """Write the curves of A and of B."""
         if self.shown is not None:
             self.start(partial(exporting, self.shown, path), self.written)
 
     def report(self, path: Path) -> None:
-        """Explain the result, and write that."""
         if self.result is not None:
             self.start(partial(writing_report, self.result, path), self.written)
 
-    def written(self, paths: list[Path]) -> Iterable[None]:
-        """Say which files were written."""
+    def written(self, paths: list[Path], *, saved: bool = False) -> Iterable[None]:
+        self.unsaved = self.unsaved and not saved
         self.noted.emit(*written(paths))
         return ()
 
     def check(self) -> None:
-        """Test how robust the result is."""
         if self.result is not None:
             self.start(partial(checking, self.result), self._judge)
 
@@ -306,7 +255,6 @@ class ComparisonTask(Task[Comparison]):
         return () if self.shown is None else self.showing(found.judged(self.shown))
 
     def open(self, path: Path) -> None:
-        """Show a result out of a file."""
         self.start(partial(opening, path), self.take_up)
 
     def bring_back(self) -> None:
@@ -314,7 +262,7 @@ class ComparisonTask(Task[Comparison]):
         if self.kept is not None:
             self.start(partial(restoring, self.kept), self._brought_back)
 
-    def _brought_back(self, opened: Opened) -> Iterator[None]:
+    def _brought_back(self, opened: Outcome) -> Iterator[None]:
         """Show what was kept; what is shown now, if it is unsaved too, is kept in its place."""
         before = self.kept
         yield from self.take_up(opened)
@@ -338,18 +286,14 @@ class ComparisonTask(Task[Comparison]):
         elif new:
             self.finished.disconnect(self._opened.start, missing_ok=True)
             self._seen.update(result for result, _ in new)
-            self._restore(*new[-1])
+            result, layers = new[-1]
+            view, path = layers[0].metadata[MARK].get("view", {}), str(layers[0].source.path or "")
+            try:
+                self.start(partial(restoring, Shown.of_file(result, view, path), layers), self.take_up)
+            except ValueError as error:
+                self.noted.emit(f"⚠ {error}", "")
 
-    def _restore(self, result: Comparison, layers: list[Shapes]) -> None:
-        view, path = layers[0].metadata[MARK].get("view", {}), str(layers[0].source.path or "")
-        try:
-            shown = Shown.of_file(result, view, path)
-        except ValueError as error:
-            self.noted.emit(f"⚠ {error}", "")
-        else:
-            self.start(partial(restoring, shown, layers), self.take_up)
-
-    def take_up(self, opened: Opened) -> Iterator[None]:
+    def take_up(self, opened: Outcome) -> Iterator[None]:
         """Show a result with its choices and its colours, in turns; its layers may be in the viewer already."""
         yield from self.curves.replace(opened.layers, new=opened.new)
         yield
@@ -399,20 +343,20 @@ def compared(sources: Sources, basis: Basis) -> Outcome:
     return Outcome(shown, curve_layers(result, shown.view, sources))
 
 
-def opening(path: Path) -> Opened:
+def opening(path: Path) -> Outcome:
     """Read a saved comparison, and make its layers."""
     report(f"opening {path.name}", 0, 3)
-    with _named(path, "opened"):
+    with named(path, "opened"):
         result, view = Comparison.load(path), read_view(path)
     return restoring(Shown.of_file(result, view, str(path)))
 
 
-def restoring(shown: Shown, layers: list[Shapes] | None = None) -> Opened:
+def restoring(shown: Shown, layers: list[Shapes] | None = None) -> Outcome:
     """Find what is not in the file of a result, and make its layers where there are none yet."""
     report("finding typical curves", 1, 3)
     witness_values(shown.result)
     report("drawing curves", 2, 3)
-    return Opened(shown, layers or curve_layers(shown.result, shown.view), new=not layers)
+    return Outcome(shown, layers or curve_layers(shown.result, shown.view), new=not layers)
 
 
 def saving(shown: Shown, painted: str, path: Path) -> list[Path]:
@@ -420,7 +364,7 @@ def saving(shown: Shown, painted: str, path: Path) -> list[Path]:
     report(f"saving {path.name}")
     if path.suffix != ".npz":  # napari would not know it again
         raise ValueError(f"{path.name}: a comparison is saved under a name that ends in {ENDING}")
-    with _named(path):
+    with named(path):
         shown.result.save(path, view=shown.to_view(painted))
     return [path]
 
@@ -430,7 +374,7 @@ def exporting(shown: Shown, path: Path) -> list[Path]:
     paths = list(exported(path))
     for side, place in zip("AB", paths, strict=True):
         report(f"writing {place.name}")
-        with _named(place):
+        with named(place):
             write_curves(place, curve_table(shown, side))
     return paths
 
@@ -474,7 +418,7 @@ def saving_report(explanation: Explanation, path: Path) -> Path:
     from ..explanation.report import save_report  # draws with Matplotlib, which takes its time to load
 
     report("saving the report", len(STEPS), len(STEPS) + 1)
-    with _named(path):
+    with named(path):
         save_report(explanation, path)
     return path
 
@@ -491,7 +435,7 @@ def checking(result: Comparison, archetypes: int = 5) -> Robustness:
 
 
 @contextmanager
-def _named(path: Path, done: str = "written") -> Iterator[None]:
+def named(path: Path, done: str = "written") -> Iterator[None]:
     """Failures of the disk, and formats whose library is not installed, as a sentence that names the file."""
     try:
         yield

@@ -28,7 +28,18 @@ def main(arguments: list[str] | None = None) -> int:
     viewer = napari.Viewer(title="Shape ensembles")
     viewer.window.resize(*_WINDOW)
     try:
-        _open_images(viewer, options)
+        if (options.a is None) != (options.b is None):
+            raise ValueError("give both images, --a and --b, or neither")
+        if options.a is None:
+            viewer.open_sample(PLUGIN, IMAGES)
+            # Two selected layers become A and B: the outlines as drawn by hand, not those that a threshold finds.
+            viewer.layers.selection = set(viewer.open_sample(PLUGIN, OUTLINES))
+        else:
+            for path in (options.a, options.b):
+                if not path.is_file():
+                    raise ValueError(f"there is no file {path}")
+                viewer.open(path)
+            viewer.grid.enabled = True
         result = _compared(viewer)
     except ValueError as error:
         print(f"error: {error}", file=sys.stderr)
@@ -47,21 +58,6 @@ def main(arguments: list[str] | None = None) -> int:
         print(f"picture: {options.out}")
         viewer.close()
     return 0
-
-
-def _open_images(viewer: napari.Viewer, options: argparse.Namespace) -> None:
-    if (options.a is None) != (options.b is None):
-        raise ValueError("give both images, --a and --b, or neither")
-    if options.a is None:
-        viewer.open_sample(PLUGIN, IMAGES)
-        # Two selected layers become A and B: the outlines as drawn by hand, not those that a threshold finds.
-        viewer.layers.selection = set(viewer.open_sample(PLUGIN, OUTLINES))
-        return
-    for path in (options.a, options.b):
-        if not path.is_file():
-            raise ValueError(f"there is no file {path}")
-        viewer.open(path)
-    viewer.grid.enabled = True
 
 
 def _compared(viewer: napari.Viewer) -> Comparison:

@@ -6,14 +6,12 @@ from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 
-from qtpy.QtWidgets import QFileDialog, QMenu, QMessageBox, QPushButton, QWidget
+from qtpy.QtWidgets import QFileDialog, QMessageBox, QWidget
 
 from ..io import SettingsFile, load_settings, save_settings
-from .comparing import ENDING, exported, written
-from .panels.widgets import tip
+from .comparing import ENDING, exported, named, written
+from .panels.widgets import Entries, tip
 from .session import Session
-
-Entries = Mapping[str, tuple[Callable[[], None], str]]
 
 _COMPARISONS = {"Comparison (*.npz)": ENDING}
 _CURVES = {
@@ -40,7 +38,6 @@ class Dialogs:
         self._folder = Path()
 
     def results(self) -> Entries:
-        """What can be done with a result."""
         return {
             "&Save comparison …": (self.save, "Everything in one file, to be opened again here"),
             "&Export curves …": (self.export, "Curves of A and B with distances and measures, a file each"),
@@ -48,62 +45,52 @@ class Dialogs:
         }
 
     def files(self) -> Entries:
-        """What can be opened, and the settings."""
         return {"&Open comparison …": (self.open, "Show a comparison that was saved"), **self.settings()}
 
     def settings(self) -> Entries:
-        """The settings of all docks."""
         return {
             "&Load settings …": (self.load_settings, "Set all controls by a file"),
             "&Save settings …": (self.save_settings, "Save all controls, for the command line too"),
         }
 
     def save(self) -> None:
-        """Save the result under a name that is asked for."""
         if (path := self._asked("Save comparison", f"comparison{ENDING}", _COMPARISONS)) is not None:
             self._session.comparison.save(path)
 
     def export(self) -> None:
-        """Write the curves of both samples."""
         kinds = {words: ending for words, ending in _CURVES.items() if find_spec(_NEEDS.get(ending, "csv"))}
         path = self._asked("Export curves of A and B", "curves.csv", kinds)
         if path is not None and self._may_replace(*exported(path)):
             self._session.comparison.export(path)
 
     def report(self) -> None:
-        """Explain the result, and write that."""
         if (path := self._asked("Write report", "report.html", _REPORTS)) is not None:
             self._session.comparison.report(path)
 
     def open(self) -> None:
-        """Show a result out of a file."""
         if (path := self._chosen("Open comparison", _COMPARISONS)) is not None:
             self._session.comparison.open(path)
 
     def save_settings(self) -> None:
-        """Save the recipe and the settings."""
         path, choices = self._asked("Save settings", "settings.toml", _SETTINGS), self._session.choices
         if path is not None:
-            with self._saying_errors(f"{path.name} cannot be written"):
+            with self._saying_errors(), named(path):
                 save_settings(path, SettingsFile(choices.settings, choices.recipe))
                 self._say(*written([path]))
 
     def load_settings(self) -> None:
-        """Choose the recipe and the settings of a file."""
         if (path := self._chosen("Load settings", _SETTINGS)) is not None:
-            with self._saying_errors(f"{path.name} cannot be read"):
+            with self._saying_errors(), named(path, "read"):
                 file = load_settings(path)
                 self._session.choices.set(file.outlines, file.analysis)
                 self._say(f"Settings of {path.name} are set.", "")
 
     @contextmanager
-    def _saying_errors(self, failed: str) -> Iterator[None]:
+    def _saying_errors(self) -> Iterator[None]:
         try:
             yield
         except ValueError as error:
             self._say(f"⚠ {error}", "")
-        except OSError as error:
-            self._say(f"⚠ {failed}: {error.strerror or error}", "")
 
     def _asked(self, title: str, name: str, kinds: Mapping[str, str]) -> Path | None:
         """A name to write to; without an ending it gets that of the kind chosen."""
@@ -132,14 +119,3 @@ class Dialogs:
             return None
         self._folder = Path(chosen).parent
         return Path(chosen)
-
-
-def fill_menu(button: QPushButton, entries: Entries) -> None:
-    """Give a button a menu: words -> what they do, and a tooltip."""
-    menu = QMenu(button)
-    menu.setToolTipsVisible(True)
-    for words, (action, tooltip) in entries.items():
-        entry = menu.addAction(words)
-        entry.setToolTip(tooltip)
-        entry.triggered.connect(action)
-    button.setMenu(menu)

@@ -25,13 +25,7 @@ NO_COMPARISON = (
 
 
 class ExplanationTask(Task[Explanation]):
-    """Explains the last comparison that has succeeded.
-
-    Attributes
-    ----------
-    explored : Comparison or None
-        What is explained; a run of `comparison` that fails after it outdates it, and does not remove it.
-    """
+    """Explains the last comparison that has succeeded, which a run that fails after it outdates and does not remove."""
 
     def __init__(self, choices: Choices, comparison: ComparisonTask) -> None:
         super().__init__(choices)
@@ -39,7 +33,6 @@ class ExplanationTask(Task[Explanation]):
         self.explored: Comparison | None = None
 
     def why_not(self) -> str:
-        """Why nothing can be explained; empty when it can."""
         return "" if self.explored is not None else NO_COMPARISON
 
     def work(self, sources: Sources = ((), ())) -> Callable[[], Explanation]:
@@ -48,7 +41,6 @@ class ExplanationTask(Task[Explanation]):
         return partial(explain, self.explored)
 
     def run(self) -> None:
-        """Explain the comparison in the background."""
         if not (self.busy or self.why_not()):
             self.message, self.failed, self.running = "", False, True
             self.begin(self._life(self._beside(self.work(), self.take), self.fail))
@@ -64,7 +56,6 @@ class ExplanationTask(Task[Explanation]):
         self.message = f"⚠ {reason}"
 
     def save_report(self, path: Path) -> None:
-        """Save the report in the background."""
         if self.result is not None and not self.busy:
             self.message = ""
             self.start(partial(saving_report, self.result, path), self._saved)
@@ -93,7 +84,6 @@ class ExplanationTask(Task[Explanation]):
         super().follow()
 
     def rest(self) -> None:
-        """Listen to nothing, and stop what is under way."""
         super().rest()
         self.comparison.changed.disconnect(self._compared, missing_ok=True)
 
@@ -121,7 +111,6 @@ class ExplanationTask(Task[Explanation]):
         return None
 
     def _compared(self) -> None:
-        """Take up what the comparison has come to."""
         found, before = self.comparison.last, self.explored
         if found is not None and found is not before:
             self.explored = found

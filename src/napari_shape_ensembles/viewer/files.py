@@ -16,9 +16,9 @@ from ..io.annotations import is_annotated
 from ..io.content import json_of
 from ..io.ebsd import ENDINGS, EBSDMap, read_ebsd
 from ..io.grains import find_grains
-from ..outlines import Ensemble, conversion_factor
+from ..outlines import Ensemble
 from ..palette import OUTLINE
-from .inputs import ellipse_outline, symbol
+from .inputs import ellipse_outline, pixel_of
 from .layers import painted_data
 
 Reader = Callable[[str | Sequence[str]], list[LayerData]]
@@ -29,22 +29,16 @@ _OPEN = ("line", "path")
 
 def curves_reader(path: str | Sequence[str]) -> Reader | None:
     """Return the function that opens these files as layers, or None where they hold neither curves nor a comparison."""
-    return read_curve_layers if all(_known(Path(name)) for name in paths_of(path)) else None
+    try:
+        known = [is_annotated(json_of(Path(name))) for name in paths_of(path) if name.lower().endswith(".json")]
+    except (OSError, ValueError, RecursionError):
+        return None
+    return read_curve_layers if all(known) else None
 
 
 def paths_of(path: str | Sequence[str]) -> list[str]:
     """One path or several, as a list; napari hands over either."""
     return [path] if isinstance(path, str) else list(path)
-
-
-def _known(path: Path) -> bool:
-    """Whether a file of an ending that others use too is one of ours."""
-    if path.suffix.lower() != ".json":
-        return True
-    try:
-        return is_annotated(json_of(path))
-    except (OSError, ValueError, RecursionError):
-        return False
 
 
 def read_curve_layers(path: str | Sequence[str]) -> list[LayerData]:
@@ -55,18 +49,12 @@ def read_curve_layers(path: str | Sequence[str]) -> list[LayerData]:
             layers += painted_data(Comparison.load(name), read_comparison_view(name))
         else:
             table = read_curves(name)
-            layers += [_curve_layer(table, image, rows) for image, rows in _images(table)]
+            images = table.features["image"].astype(str) if "image" in table.features else pd.Series(dtype=str)
+            several = {one: np.flatnonzero(images == one) for one in dict.fromkeys(images)}
+            if len(several) < 2:  # the file does not tell images apart
+                several = {table.ensemble.name: np.arange(len(table.ensemble))}
+            layers += [_curve_layer(table, image, rows) for image, rows in several.items()]
     return layers
-
-
-def _images(table: CurveTable) -> list[tuple[str, np.ndarray]]:
-    """The curves of each image, where the file tells several images apart."""
-    everything = [(table.ensemble.name, np.arange(len(table.ensemble)))]
-    if "image" not in table.features:
-        return everything
-    images = table.features["image"].astype(str)
-    parted = [(name, np.flatnonzero(images == name)) for name in dict.fromkeys(images)]
-    return parted if len(parted) > 1 else everything
 
 
 def _curve_layer(table: CurveTable, name: str, rows: np.ndarray) -> LayerData:
@@ -91,11 +79,8 @@ def _curve_layer(table: CurveTable, name: str, rows: np.ndarray) -> LayerData:
 def write_shapes(path: str, data: Any, attributes: dict[str, Any]) -> list[str]:
     """Write a Shapes layer as a file of curves, in its unit; the ending of the name decides on the format.
 
-    Raises
-    ------
-    OSError
-        For shapes of more than two axes, a format that cannot be written, or a file that cannot. napari would take
-        a ValueError to mean that no writer fits, and keep its words to itself.
+    An OSError for shapes of more than two axes, a format that cannot be written, or a file that cannot: napari would
+    take a ValueError to mean that no writer fits, and keep its words to itself.
     """
     try:
         write_curves(path, _table([np.asarray(vertices, dtype=np.float64) for vertices in data], attributes))
@@ -115,15 +100,14 @@ def _table(shapes: list[np.ndarray], attributes: dict[str, Any]) -> CurveTable:
         if kind not in _OPEN or np.array_equal(shape[0], shape[-1])
     ]
     closed = [ellipse_outline(shapes[row]) if kinds[row] == "ellipse" else shapes[row] for row in kept]
-    rows, columns = (symbol(unit) for unit in attributes["units"])
-    height, width = (float(size) for size in attributes["scale"])
-    scale = height, width if rows == columns else width * conversion_factor(columns, rows)
+    (height, width), unit = pixel_of(attributes["scale"], attributes["units"])
+    scale = float(height), float(width)
     features = pd.DataFrame(attributes.get("features")).iloc[kept].reset_index(drop=True)
     ids = features["id"] if "id" in features and features["id"].is_unique else pd.Series(range(len(kept)))
     ensemble = Ensemble(
         [shape * scale for shape in closed],
         name=str(attributes["name"]),
-        unit=rows,
+        unit=unit,
         ids=ids,
         dropped={"open": len(shapes) - len(kept)},
     )

@@ -9,7 +9,6 @@ from qtpy.QtCore import QSignalBlocker, Signal
 from qtpy.QtGui import QValidator
 from qtpy.QtWidgets import QCheckBox, QFormLayout, QLineEdit, QWidget
 
-from ..comparison import Settings
 from ..outlines import Outlines
 from ..parameters import Parameter, matters, parameters_of, tree
 from .panels.fonts import DecimalBox, with_label_font
@@ -32,11 +31,9 @@ class SwitchBox(QCheckBox):
         self.turned = self.toggled
 
     def read(self) -> bool:
-        """The value that is shown."""
         return self.isChecked()
 
     def show_value(self, value: bool) -> None:
-        """Show another value."""
         self.setChecked(value)
 
 
@@ -49,7 +46,6 @@ class ChoiceList(NarrowList):
         self._label = declared.label
 
     def read(self) -> Any:
-        """The value that is shown."""
         return self.currentData()
 
     def show_value(self, value: Any) -> None:
@@ -87,7 +83,6 @@ class NumberBox(DecimalBox):
         self.show_value(self.read())
 
     def read(self) -> float | None:
-        """The value that is shown."""
         if self.specialValueText() and self.value() == self.minimum():
             return None
         return round(self.value()) if self._whole else self.value()
@@ -108,7 +103,7 @@ class NumberBox(DecimalBox):
         self.setValue(self.minimum() if value is None else value)
         self.fit()
 
-    def stepBy(self, steps: int) -> None:  # noqa: N802 - Qt's name
+    def stepBy(self, steps: int) -> None:
         """Begin in the middle where nothing was set, not at the lower end."""
         if self.read() is None and steps > 0 and self.first is not None:
             self.setValue(self.first)
@@ -121,7 +116,7 @@ class NumberBox(DecimalBox):
             return QValidator.State.Acceptable, text, position
         return super().validate(text, position)
 
-    def valueFromText(self, text: str | None) -> float:  # noqa: N802 - Qt's name
+    def valueFromText(self, text: str | None) -> float:
         """The number of a text, or what stands for none."""
         return self.minimum() if text and text == self.specialValueText() else super().valueFromText(text)
 
@@ -144,7 +139,6 @@ class TextLine(QLineEdit):
         self.setPlaceholderText(_NOT_SET if declared.optional else "")
 
     def read(self) -> Any:
-        """The value that is shown; what cannot be read as numbers as it is, to be refused by the parameter's check."""
         text = self.text().strip()
         if not text and self._optional:
             return None
@@ -174,23 +168,9 @@ def control_of(declared: Parameter) -> Control:
 
 
 class Form(QWidget, Generic[Chosen]):
-    """A form of the parameters of a frozen dataclass, generated from their declarations.
+    """A form of the parameters of a frozen dataclass, generated from their declarations; some groups are `folded`.
 
-    Parameters
-    ----------
-    value : dataclass
-        Shown at first.
-    folded : collection of str
-        Groups that are folded at first.
-    omitted : collection of str
-        Parameters without a control; they keep their values, and are named below the others where they are set.
-
-    Attributes
-    ----------
-    controls : dict
-        Parameter -> its control.
-    sections : dict
-        Group -> the section of its controls.
+    Parameters that are `omitted` keep their values, and are named below the others where they are set.
     """
 
     changed = Signal()  #: a person changed a control; not for a `value` that was set
@@ -339,16 +319,3 @@ class OutlinesForm(Form[Outlines]):
     def _can_be_none(self, name: str) -> bool:
         needed = name == "threshold" and self._values["method"] == "manual" and self._values[name] is not None
         return super()._can_be_none(name) and not needed
-
-
-class RecipeAndSettings(QWidget):
-    """The choices of a comparison from image to result: the form of a recipe above that of settings."""
-
-    def __init__(
-        self, recipe: Outlines, settings: Settings, *, folded: Collection[str] = (), omitted: Collection[str] = ()
-    ) -> None:
-        super().__init__()
-        self.outlines_form = OutlinesForm(recipe, folded=folded, omitted=omitted)
-        self.settings_form = Form(settings, folded=folded, omitted=omitted)
-        self.controls = {**self.outlines_form.controls, **self.settings_form.controls}
-        column(self.outlines_form, self.settings_form, page=self).layout().setSpacing(2)

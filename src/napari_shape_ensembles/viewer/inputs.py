@@ -58,36 +58,17 @@ def is_own(layer: Layer) -> bool:
 
 @dataclass(frozen=True)
 class Source:
-    """A copy of what one layer shows.
-
-    Attributes
-    ----------
-    kind : {"image", "labels", "shapes"}
-    data : array, or list of (m, 2) arrays for shapes
-        In the layer's own coordinates, the two displayed axes.
-    name : str
-    scale : (2,) array
-        Size of one step of the coordinates in `unit`.
-    unit : str
-    placement : dict
-        Arguments that put a new layer of two axes where this one is.
-    plane : str
-        Which plane of a stack this is, in words; empty for a single plane.
-    left_out : dict of str to int
-        Shapes that are no closed outline.
-    path : str
-        The file it was opened from; empty for none.
-    """
+    """A copy of what one layer shows."""
 
     kind: Kind
-    data: Any
+    data: Any  #: array, or list of (m, 2) arrays for shapes, in the layer's own coordinates, the two displayed axes
     name: str
-    scale: NDArray[np.float64]
+    scale: NDArray[np.float64]  #: (2,) size of one step of the coordinates in `unit`
     unit: str
-    placement: dict[str, Any]
-    plane: str
-    left_out: dict[str, int]
-    path: str = ""
+    placement: dict[str, Any]  #: arguments that put a new layer of two axes where this one is
+    plane: str  #: which plane of a stack this is, in words; empty for a single plane
+    left_out: dict[str, int]  #: shapes that are no closed outline
+    path: str = ""  #: the file it was opened from; empty for none
 
     def calibrated(self, recipe: Outlines) -> "Source":
         """The same with pixels of the size that a recipe states in place of the layer, where it states one."""
@@ -97,13 +78,7 @@ class Source:
 
 
 def source_of(layer: Layer, dims: "Dims") -> Source:
-    """Copy what a layer shows in a viewer.
-
-    Raises
-    ------
-    ValueError
-        For a layer that does not show a plane, saying what to do.
-    """
+    """Copy what a layer shows in a viewer; a ValueError says what to do with one that does not show a plane."""
     axes, point, scale, unit, pixels, place = _view(layer, dims)
     kind: Kind = "image" if isinstance(layer, Image) else "labels" if isinstance(layer, Labels) else "shapes"
     left_out: dict[str, int] = {}
@@ -118,7 +93,8 @@ def source_of(layer: Layer, dims: "Dims") -> Source:
         "rotate": np.asarray(layer.rotate)[np.ix_(axes, axes)],
         "units": tuple(layer.units[axis] for axis in axes),
     }
-    hidden = [f"{_axis_name(layer, axis)} = {point[axis]}" for axis in range(layer.ndim) if axis not in axes]
+    names = [f"axis {axis}" if name.lstrip("-").isdigit() else name for axis, name in enumerate(layer.axis_labels)]
+    hidden = [f"{name} = {point[axis]}" for axis, name in enumerate(names) if axis not in axes]
     plane = f"plane {', '.join(hidden)}" if hidden else ""
     return Source(kind, data, layer.name, scale, unit, placement, plane, left_out, str(layer.source.path or ""))
 
@@ -149,18 +125,14 @@ def fingerprint(layer: Layer, dims: "Dims") -> str:
 
 
 class _View(NamedTuple):
-    """The part of a layer that a viewer shows.
+    """The part of a layer that a viewer shows."""
 
-    Its axes shown as rows and columns; its point on all axes; size of a step along rows and columns, in the unit of
-    the rows; all its data, and the index of the plane in them.
-    """
-
-    axes: list[int]
-    point: NDArray[np.int64]
-    scale: NDArray[np.float64]
+    axes: list[int]  #: shown as rows and columns
+    point: NDArray[np.int64]  #: on all axes
+    scale: NDArray[np.float64]  #: size of a step along rows and columns, in `unit`
     unit: str
     data: Any
-    place: tuple[Any, ...]
+    place: tuple[Any, ...]  #: index of the plane in the data
 
 
 def _view(layer: Layer, dims: "Dims") -> _View:
@@ -171,10 +143,7 @@ def _view(layer: Layer, dims: "Dims") -> _View:
         raise ValueError(
             f'"{layer.name}" is not shown as a plane: put its rows and columns last (Ctrl+E rolls the axes)'
         )
-    rows, columns = (symbol(layer.units[axis]) for axis in axes)
-    scale = np.asarray(layer.scale, dtype=np.float64)[axes]
-    if rows != columns:
-        scale = scale * (1.0, conversion_factor(columns, rows))
+    scale, unit = pixel_of([layer.scale[axis] for axis in axes], [layer.units[axis] for axis in axes])
     point = np.round(np.atleast_1d(layer.world_to_data(dims.point[-layer.ndim :]))).astype(int)
     data = layer.data[0] if getattr(layer, "multiscale", False) else layer.data
     shape = () if isinstance(layer, Shapes) else data.shape
@@ -182,7 +151,14 @@ def _view(layer: Layer, dims: "Dims") -> _View:
         slice(None) if axis in axes else int(np.clip(point[axis], 0, length - 1))
         for axis, length in zip(range(layer.ndim), shape, strict=False)
     )
-    return _View(axes, point, scale, rows, data, place)
+    return _View(axes, point, scale, unit, data, place)
+
+
+def pixel_of(scale: Sequence[float], units: Sequence[Any]) -> tuple[NDArray[np.float64], str]:
+    """Height and width of a pixel in the unit of the rows, and that unit, from scale and units of rows and columns."""
+    rows, columns = map(symbol, units)
+    factor = 1.0 if rows == columns else conversion_factor(columns, rows)
+    return np.array([scale[0], scale[1] * factor], dtype=np.float64), rows
 
 
 def symbol(unit: Any) -> str:
@@ -223,27 +199,11 @@ def ellipse_outline(corners: NDArray[np.float64]) -> NDArray[np.float64]:
     return corners.mean(axis=0) + np.cos(angle)[:, None] * one + np.sin(angle)[:, None] * other
 
 
-def _axis_name(layer: Layer, axis: int) -> str:
-    """The axis's label, or its number where napari has only a number for it too."""
-    label = layer.axis_labels[axis]
-    return f"axis {axis}" if label.lstrip("-").isdigit() else label
-
-
 def trace(source: Source, recipe: Outlines, steps: Iterator[int] | None = None) -> Ensemble:
-    """Find the outlines of a source.
+    """Find the outlines of a source; a ValueError names an image that cannot be segmented.
 
-    Parameters
-    ----------
-    source : Source
-    recipe : Outlines
-        Of labels only how they are traced plays a part, of shapes nothing.
-    steps : iterator of int, optional
-        Numbers of the steps that are reported.
-
-    Raises
-    ------
-    ValueError
-        When the image cannot be segmented, naming it.
+    Of a recipe only how they are traced plays a part for labels, and nothing for shapes. `steps` are the numbers
+    under which its steps are reported.
     """
     steps = steps or itertools.count()
     try:
@@ -261,23 +221,14 @@ def trace(source: Source, recipe: Outlines, steps: Iterator[int] | None = None) 
 
 
 def ensemble_of(layer: Layer, dims: "Dims", recipe: Outlines | None = None) -> Ensemble:
-    """The outlines of what a layer shows, as the docks take them.
-
-    Raises
-    ------
-    ValueError
-        When there is nothing to trace, saying what to do.
-    """
+    """The outlines of what a layer shows, as the docks take them; a ValueError where there is nothing to trace."""
     return trace(source_of(layer, dims), recipe or Outlines())
 
 
 def trace_sides(sources: Sources, recipe: Outlines, excluded: Excluded = ()) -> tuple[Ensemble, Ensemble]:
     """Find the outlines of both samples, without those of the excluded ids.
 
-    Raises
-    ------
-    ValueError
-        When an image cannot be segmented, or of several one cannot be pooled with the others, naming it.
+    A ValueError names an image that cannot be segmented, or of several one that cannot be pooled with the others.
     """
     left_out, steps = itertools.chain(excluded, itertools.repeat(frozenset[str]())), itertools.count()
     samples = []

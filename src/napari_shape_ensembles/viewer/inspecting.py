@@ -16,8 +16,7 @@ from ..comparison.display import MARK, simplified
 from ..inspection import Inspection, disagreement, inspect_curves
 from ..outlines import Outlines
 from ..palette import EXCLUDED, RANKED
-from .choices import Choices
-from .chosen_layer import ChosenLayer
+from .choices import Choices, ChosenLayer
 from .inputs import ACCEPTED, Source, Sources, claim, is_own, trace
 from .layers import ColorFeature, OwnLayers
 from .task import Basis, Task
@@ -62,7 +61,6 @@ class InspectionTask(Task[Inspection]):
             layer.changed.connect(self._sides_changed)
 
     def ask(self, question: str) -> None:
-        """Choose one of `QUESTIONS`."""
         self.question = question
         self.changed.emit()
 
@@ -75,7 +73,6 @@ class InspectionTask(Task[Inspection]):
         return Basis((a, b), choices.recipe, choices.settings, (frozenset(),) * len(a + b), more)
 
     def why_not(self) -> str:
-        """Why nothing can be inspected; empty when it can."""
         a, b = self.a.chosen(), self.b.chosen()
         if a is None:
             return "Open an image, labels or shapes to inspect."
@@ -86,7 +83,6 @@ class InspectionTask(Task[Inspection]):
         return ""
 
     def work(self, sources: Sources) -> "Callable[[], Inspected]":
-        """Trace the curves and rank them."""
         assert self._next is not None
         both, find = tuple(itertools.chain(*sources)), inspected if self.question == SUSPICIOUS else disagreed
         return partial(find, both, self._next.recipe, self._next.settings)
@@ -106,7 +102,6 @@ class InspectionTask(Task[Inspection]):
                 layer.follow()
 
     def rest(self) -> None:
-        """Listen to nothing, and stop what is under way."""
         super().rest()
         self.a.rest()
         self.b.rest()
@@ -120,7 +115,6 @@ class InspectionTask(Task[Inspection]):
         return "AB".index(entry["source"]), int(entry["index"])
 
     def is_excluded(self, row: int) -> bool:
-        """Whether the curve in a row of the ranking is excluded."""
         side, index = self._place(row)
         return bool(self.excluded_curves[side][index])
 

@@ -17,16 +17,14 @@ from qtpy.QtWidgets import (
     QLabel,
     QListWidget,
     QListWidgetItem,
-    QPushButton,
     QSizePolicy,
     QWidget,
 )
 
-from .choices import Sides, by_name
-from .chosen_layer import ChosenLayer
+from .choices import ChosenLayer, Sides, by_name
 from .inputs import LayersOfSides
 from .panels.fonts import with_label_font
-from .panels.widgets import NarrowList, once, tip, with_clear_boxes
+from .panels.widgets import NarrowList, button, once, tip, with_clear_boxes
 
 _LINES = 4
 _WIDTH = 110
@@ -44,23 +42,21 @@ class LayerChoice(NarrowList):
         self.currentIndexChanged.connect(lambda _: layer.choose(self.currentData()))
 
     def refresh(self) -> None:
-        """Show what is chosen now."""
         _fill(self, self._layer.offered(), self._layer.chosen(), self._nothing)
 
 
 class SidesChoice(QWidget):
     """Two lists to choose A and B from, or to tick several layers in, and a button that swaps them."""
 
-    def __init__(self, sides: Sides, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, sides: Sides) -> None:
+        super().__init__()
         self._sides = sides
         self.pair, self.groups = PairLists(sides), TickLists(sides)
         self.several = QCheckBox("Several images per sample")
         self.several.setToolTip(
             "On: tick images; their curves are pooled, and count as independent.\nOff: one layer each. Default off."
         )
-        self.swap = QPushButton("⇅")
-        self.swap.setToolTip("Swap A and B")
+        self.swap = button("⇅", "Swap A and B")
         self.swap.setFixedWidth(32)
         grid = QGridLayout(self)
         grid.setContentsMargins(0, 0, 0, 0)
@@ -72,7 +68,6 @@ class SidesChoice(QWidget):
         self.swap.clicked.connect(sides.swap)
 
     def refresh(self) -> None:
-        """Show what is chosen now."""
         several = self._sides.several
         with QSignalBlocker(self.several):
             self.several.setChecked(several)
@@ -85,8 +80,8 @@ class SidesChoice(QWidget):
 class PairLists(QWidget):
     """A list for A and one for B."""
 
-    def __init__(self, sides: Sides, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, sides: Sides) -> None:
+        super().__init__()
         self._sides = sides
         self.a, self.b = (
             NarrowList(f"Image, labels or shapes whose outlines are sample {side}.") for side in ("A", "B")
@@ -107,7 +102,6 @@ class PairLists(QWidget):
         self._sides.choose(*([] if layer is None else [layer] for layer in self.chosen()))
 
     def show_layers(self, offered: list[Layer], sides: LayersOfSides) -> None:
-        """List the layers of now."""
         for combo, side in zip((self.a, self.b), sides, strict=True):
             _fill(combo, offered, next(iter(side), None))
 
@@ -127,8 +121,8 @@ def _fill(combo: QComboBox, layers: Sequence[Layer], chosen: Layer | None, nothi
 class TickLists(QWidget):
     """A list of layers for A and one for B, with a tick for each that belongs to the sample."""
 
-    def __init__(self, sides: Sides, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, sides: Sides) -> None:
+        super().__init__()
         self.a, self.b = TickList("A"), TickList("B")
         self._headings = QLabel("<b>A</b>"), QLabel("<b>B</b>")
         self._grid = QGridLayout(self)
@@ -157,13 +151,11 @@ class TickLists(QWidget):
                 for row in range(min(group.count(), len(shown))):
                     group.item(row).setText(shown[row])
 
-    def resizeEvent(self, event: QResizeEvent | None) -> None:  # noqa: N802 - Qt's name
-        """Names need more lines, or fewer."""
+    def resizeEvent(self, event: QResizeEvent | None) -> None:
         super().resizeEvent(event)
         self._later.start()
 
-    def eventFilter(self, watched: QObject | None, event: QEvent | None) -> bool:  # noqa: N802 - Qt's name
-        """In another font as well."""
+    def eventFilter(self, watched: QObject | None, event: QEvent | None) -> bool:
         if event is not None and event.type() in (QEvent.Type.FontChange, QEvent.Type.StyleChange):
             self._later.start()
         return super().eventFilter(watched, event)
@@ -190,14 +182,12 @@ class TickList(QListWidget):
         self.setTextElideMode(Qt.TextElideMode.ElideMiddle)
 
     def ticked(self) -> list[Layer]:
-        """The layers with a tick."""
         items = map(self.item, range(self.count()))
         return [item.data(_LAYER) for item in items if item.checkState() == Qt.CheckState.Checked]
 
     def show_layers(self, layers: Sequence[Layer], ticked: Sequence[Layer]) -> None:
         """List layers with their ticks, unless they are listed so already."""
-        items = map(self.item, range(self.count()))
-        listed = [(item.data(_LAYER), item.toolTip()) for item in items]
+        listed = [(item.data(_LAYER), item.toolTip()) for item in map(self.item, range(self.count()))]
         if listed == [(layer, tip(layer.name)) for layer in layers] and set(self.ticked()) == set(ticked):
             return
         with QSignalBlocker(self):

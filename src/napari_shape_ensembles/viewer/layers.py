@@ -44,33 +44,16 @@ _QUICK = 1000
 
 @dataclass(frozen=True)
 class ColorFeature:
-    """A feature that curves can be colored by.
+    """A feature that curves can be colored by."""
 
-    Attributes
-    ----------
-    column : str
-        Its name in the features of a layer.
-    label : str
-        As it is shown.
-    table : {"distances", "measures", "witnesses", "sides"}
-        Where its values come from.
-    unit : str
-        What becomes of a unit of length: "{}²" for an area; empty for plain numbers.
-    from_zero : bool
-        The scale starts at 0.
-    ends : (str, str) or None
-        For two categories: what 0 and 1 stand for. For a diverging scale: what its two sides mean.
-    diverging : bool
-        The scale reaches as far to both sides of 0, which has a neutral color.
-    """
-
-    column: str
+    column: str  #: its name in the features of a layer
     label: str
-    table: Literal["distances", "measures", "witnesses", "sides"] = "distances"
-    unit: str = ""
-    from_zero: bool = True
+    table: Literal["distances", "measures", "witnesses", "sides"] = "distances"  #: where its values come from
+    unit: str = ""  #: what becomes of a unit of length: "{}²" for an area; empty for plain numbers
+    from_zero: bool = True  #: the scale starts at 0
+    #: For two categories: what 0 and 1 stand for. For a diverging scale: what its two sides mean.
     ends: tuple[str, str] | None = None
-    diverging: bool = False
+    diverging: bool = False  #: the scale reaches as far to both sides of 0, which has a neutral color
 
     @property
     def numeric(self) -> bool:
@@ -78,7 +61,6 @@ class ColorFeature:
         return self.ends is None or self.diverging
 
     def title(self, result: Comparison) -> str:
-        """The label with the unit."""
         return f"{self.label} ({self.unit.format(result.a.unit)})" if self.unit else self.label
 
     def values(self, result: Comparison) -> Real:
@@ -150,13 +132,7 @@ COLOR_FEATURES: dict[str, ColorFeature] = {
 
 
 class CurveSelection:
-    """The pooled rows picked, A's first; sorted.
-
-    Signals
-    -------
-    changed
-        Other curves are picked.
-    """
+    """The pooled rows picked, A's first; sorted."""
 
     changed = Signal()
 
@@ -174,13 +150,8 @@ class CurveSelection:
 class OwnLayers:
     """The layers that one dock has put into the viewer, as far as they are still there.
 
-    Held weakly: what the user deletes is gone. Curves can be picked, not moved: the layers are not editable.
-
-    Parameters
-    ----------
-    viewer : ViewerModel
-    selection : CurveSelection, optional
-        What picks the curve that is clicked, and is shown as the selection of the layers, while these are tied to it.
+    Held weakly: what the user deletes is gone. Curves can be picked, not moved: the layers are not editable. While
+    they are tied to a selection, a click picks a curve there, and what is picked is selected in the layers.
     """
 
     def __init__(self, viewer: ViewerModel, selection: CurveSelection | None = None) -> None:
@@ -232,7 +203,6 @@ class OwnLayers:
             yield
 
     def tie(self) -> None:
-        """Tie the layers to the selection, those that are not yet."""
         for layer in [ref() for ref, _ in self._refs]:
             if layer is not None and layer not in self._tied:
                 self._tied.add(layer)
@@ -240,14 +210,12 @@ class OwnLayers:
                 layer.mouse_drag_callbacks.append(self._clicked)
 
     def untie(self) -> None:
-        """Tie them to nothing."""
         for layer in list(self._tied):
             layer.selected_data.events.items_changed.disconnect(self._layer_changed)
             layer.mouse_drag_callbacks.remove(self._clicked)
         self._tied.clear()
 
     def _show(self) -> None:
-        """Mark the picked curves in the layers."""
         self._silent = True
         for layer, start in self.with_first_rows():
             inside = self._selection.rows - start
@@ -280,38 +248,25 @@ class OwnLayers:
         """The topmost visible curve at a place of the viewer; in a grid only of the layers shown there."""
         viewer = self._viewer()
         for layer, start in reversed(self.with_first_rows()):
-            if viewer is not None and layer.visible and _in_sight(viewer, layer):
-                index = layer.get_value(position, world=True)
-                if index is not None and index[0] is not None:
-                    return int(index[0]) + start
+            if viewer is None or not layer.visible:
+                continue
+            grid, layers = getattr(viewer, "canvas", viewer).grid, viewer.layers
+            # What `position` asks for: the layers, in older napari their number.
+            several = layers if hasattr(grid, "iter_viewboxes") and hasattr(viewer, "canvas") else len(layers)
+            cell = tuple(grid.position(layers.index(layer), several))
+            if grid.enabled and tuple(getattr(viewer.cursor, "viewbox", None) or cell) != cell:
+                continue
+            index = layer.get_value(position, world=True)
+            if index is not None and index[0] is not None:
+                return int(index[0]) + start
         return None
 
 
-def _in_sight(viewer: ViewerModel, layer: Shapes) -> bool:
-    """Whether a layer is in the cell of the grid below the cursor, or there is no grid."""
-    grid = getattr(viewer, "canvas", viewer).grid
-    # What `position` asks for: the layers, in older napari their number.
-    several = viewer.layers if hasattr(grid, "iter_viewboxes") and hasattr(viewer, "canvas") else len(viewer.layers)
-    place = tuple(grid.position(viewer.layers.index(layer), several))
-    return not grid.enabled or tuple(getattr(viewer.cursor, "viewbox", None) or place) == place
-
-
 def curve_layers(result: Comparison, view: Tree, sources: Sources | None = None) -> list[Shapes]:
-    """Make one Shapes layer per image, its curves filled as a view says.
+    """Make one Shapes layer per image, A's before B's, its curves filled as a view says; not yet in a viewer.
 
-    Parameters
-    ----------
-    result : Comparison
-    view : dict
-        As `comparison_view` makes it.
-    sources : pair of tuples of Source, optional
-        Where the curves of A and of B come from; left out for a result whose images are not there.
-
-    Returns
-    -------
-    list of Shapes
-        A's before B's. Feature columns id, those of `COLOR_FEATURES`, source, excluded, and painted, the one that is
-        shown. Not yet in a viewer.
+    `sources` are left out for a result whose images are not there. Feature columns are id, those of
+    `COLOR_FEATURES`, source, excluded, and painted, the one that is shown.
     """
     data = painted_data(result, view, COLOR_FEATURES)
     made = iter(data if sources is not None else ())
@@ -362,22 +317,10 @@ def is_whole(result: Comparison, layers: Sequence[Shapes]) -> bool:
 
 
 def painted_data(result: Comparison, view: Tree, names: Collection[str] = ()) -> list[LayerData]:
-    """Data of the layers of a comparison, painted as a view says.
+    """Data of the layers of a comparison, painted as a view says; a ValueError for a painting that does not exist.
 
-    By distance where what it says takes too long: the dock, if it is there, will paint as soon as it is known.
-
-    Parameters
-    ----------
-    result : Comparison
-    view : dict
-        As `comparison_view` makes it.
-    names : collection of str
-        Columns of `COLOR_FEATURES` to have whatever they cost.
-
-    Raises
-    ------
-    ValueError
-        Where the view asks for a painting that does not exist.
+    By distance where what it says takes too long: the dock, if it is there, will paint as soon as it is known. The
+    columns of `COLOR_FEATURES` that are named are had whatever they cost.
     """
     painted = str(view.get("painted", "product"))
     slow = {name for name, feature in COLOR_FEATURES.items() if feature.table == "witnesses"} - set(names)

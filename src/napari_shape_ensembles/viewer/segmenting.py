@@ -23,11 +23,9 @@ from ..outlines.extract import AT_BORDER, too_small
 from ..outlines.segment import NEIGHBOURS
 from ..palette import OUTLINE
 from ..progress import Progress, as_part, report
-from .choices import Choices
-from .chosen_layer import ChosenLayer
+from .choices import Choices, ChosenLayer
 from .inputs import Source, Sources, claim, is_own, source_of
-from .soon import Soon
-from .task import Background, Basis, Steps, Task
+from .task import Background, Basis, Soon, Steps, Task
 
 LabelImage = NDArray[np.integer]
 
@@ -43,21 +41,7 @@ _TOLD = ("data", "scale", "units", "translate")
 class SegmentationTask(Task[list[Ensemble]]):
     """Segments one image: shows a preview while the recipe is changed, and adds labels and outlines to the viewer.
 
-    Attributes
-    ----------
-    image : ChosenLayer
-        The image to segment.
-    source : Source or None
-        What it shows.
-    live : bool
-        Whether previews are shown.
-    all_planes : bool
-        Whether every plane of a stack is segmented, or the displayed one.
-    preview : Preview or None
-    preview_error : str
-        Why there is no preview.
-    result : list of Ensemble
-        The outlines of every plane, as they were added to the viewer.
+    Its result are the outlines of every plane, as they were added to the viewer.
     """
 
     copied = Signal()  #: `source` is another, or the image has changed
@@ -66,8 +50,9 @@ class SegmentationTask(Task[list[Ensemble]]):
     def __init__(self, choices: Choices) -> None:
         super().__init__(choices)
         self.image = ChosenLayer(choices.viewer, lambda layer: isinstance(layer, Image) and not is_own(layer))
-        self.source: Source | None = None
-        self.live, self.all_planes = True, False
+        self.source: Source | None = None  #: what it shows
+        self.live = True  #: previews are shown
+        self.all_planes = False  #: every plane of a stack is segmented, not only the displayed one
         self.preview: Preview | None = None
         self.preview_error = self._copy_error = ""
         self.previewer = Background()
@@ -88,12 +73,10 @@ class SegmentationTask(Task[list[Ensemble]]):
         return Basis((images, ()), self.choices.recipe, self.choices.settings, (frozenset(),) * len(images))
 
     def why_not(self) -> str:
-        """Why nothing can be segmented; empty when it can."""
         return "Open an image to segment." if self.image.chosen() is None else self._copy_error
 
     @property
     def is_stack(self) -> bool:
-        """Whether the image has more than one plane."""
         image = self.image.chosen()
         return image is not None and image.ndim > 2
 
@@ -129,7 +112,6 @@ class SegmentationTask(Task[list[Ensemble]]):
         self._listened = image
 
     def _copy(self, event: object = None) -> None:
-        """Copy what the image shows now."""
         self.source, self._copy_error = None, ""
         if self._listened is not None:
             try:
@@ -142,7 +124,6 @@ class SegmentationTask(Task[list[Ensemble]]):
     # The preview.
 
     def show_live(self, live: bool) -> None:
-        """Show previews, or none."""
         self.live = live
         self.ask()
 
@@ -216,8 +197,11 @@ class SegmentationTask(Task[list[Ensemble]]):
         """Segment and trace the displayed plane, or every plane of the stack."""
         assert self._next is not None
         recipe, source, image = self._next.recipe, sources[0][0], self._next.layers[0][0]()
-        stack = image if self.all_planes and image is not None and image.ndim > 2 else None
-        return partial(committed, source, recipe, *(() if stack is None else planes_of(stack)))
+        if not self.all_planes or image is None or image.ndim < 3:
+            return partial(committed, source, recipe)
+        # All planes of a stack, whose last two axes are rows and columns; and what puts a new layer where it is.
+        placement = {name: getattr(image, name) for name in ("scale", "translate", "units")}
+        return partial(committed, source, recipe, image.data[0] if image.multiscale else image.data, placement)
 
     def take(self, outcome: "Committed") -> Iterator[None]:
         """Put both layers, which belong to the user, into the viewer in place of the preview."""
@@ -332,28 +316,12 @@ class Committed:
         return "\n".join([made, *(f"{count} left out: {reason}" for reason, count in left_out.items())])
 
 
-def planes_of(stack: Layer) -> tuple[Any, dict[str, Any]]:
-    """All planes of a stack, whose last two axes are rows and columns; and what puts a new layer where it is."""
-    data = stack.data[0] if stack.multiscale else stack.data
-    return data, {"scale": stack.scale, "translate": stack.translate, "units": stack.units}
-
-
 def committed(
     source: Source, recipe: Outlines, data: Any = None, placement: Mapping[str, Any] | None = None
 ) -> Committed:
     """Segment and trace the plane of a source, or every plane of other data independently, and make the layers.
 
-    Parameters
-    ----------
-    source : Source
-    recipe : Outlines
-    data, placement : array and mapping, optional
-        As `planes_of` returns them.
-
-    Raises
-    ------
-    ValueError
-        For a plane that cannot be segmented, naming it.
+    A ValueError names a plane that cannot be segmented.
     """
     placement = source.placement if placement is None else placement
     data = source.data if data is None else data

@@ -16,19 +16,7 @@ _sessions: "weakref.WeakKeyDictionary[ViewerModel, Session]" = weakref.WeakKeyDi
 
 
 class Session:
-    """The state of the plugin in one viewer.
-
-    Attributes
-    ----------
-    choices : Choices
-        What is chosen before a run: samples, recipe, settings, exclusions.
-    comparison : ComparisonTask
-    explanation : ExplanationTask
-    segmentation : SegmentationTask
-    inspection : InspectionTask
-    landscape : LandscapeTask
-    smoothing : SmoothingTask
-    """
+    """The state of the plugin in one viewer: what is chosen before a run, and one task for each kind of work."""
 
     def __init__(self, viewer: ViewerModel) -> None:
         self.choices = Choices(viewer)

@@ -21,45 +21,21 @@ from .task import Basis
 
 @dataclass(frozen=True, eq=False)
 class Shown:
-    """A result with all that the dock says about it.
-
-    Attributes
-    ----------
-    result : Comparison
-    recipe : Outlines or None
-        None where a file does not tell.
-    view : dict
-        Places of the layers; see `comparison_view`.
-    notes : tuple of str
-        Sentences for the panel, beside the result's own warnings.
-    excluded : tuple of frozensets
-        Ids left out by hand of each image, A's before B's.
-    prints : tuple of str
-        Fingerprints of the images of A, then of those of B; empty where they are not known.
-    basis : Basis or None
-        The layers it rests on; None where they are not in the viewer.
-    sources : pair of tuples of Source, or None
-        What they showed.
-    path : str
-        The file it was opened from; empty for none.
-    origin : str
-        Where a result that was not found here comes from, and what follows from it; empty for one of a run.
-    """
+    """A result with all that the dock says about it."""
 
     result: Comparison
-    recipe: Outlines | None
-    view: Tree
-    notes: tuple[str, ...] = ()
-    excluded: Excluded = (frozenset(), frozenset())
-    prints: tuple[str, ...] = ()
-    basis: Basis | None = None
-    sources: Sources | None = None
-    path: str = ""
-    origin: str = ""
+    recipe: Outlines | None  #: None where a file does not tell
+    view: Tree  #: places of the layers; see `comparison_view`
+    notes: tuple[str, ...] = ()  #: sentences for the panel, beside the result's own warnings
+    excluded: Excluded = (frozenset(), frozenset())  #: ids left out by hand of each image, A's before B's
+    prints: tuple[str, ...] = ()  #: fingerprints of the images, A's before B's; none where they are not known
+    basis: Basis | None = None  #: the layers it rests on; None where they are not in the viewer
+    sources: Sources | None = None  #: what they showed
+    path: str = ""  #: the file it was opened from; empty for none
+    origin: str = ""  #: where a result that was not found here comes from, and what follows from it
 
     @classmethod
     def of_run(cls, result: Comparison, basis: Basis, sources: Sources) -> "Shown":
-        """The result of a run."""
         several = [f"{len(side)} images of {name}" for name, side in zip("AB", sources, strict=True) if len(side) > 1]
         pooled = f"The curves of {' and of '.join(several)} are pooled, and count as independent."
         planes = [f"{one.name}: the {one.plane} is compared." for one in itertools.chain(*sources) if one.plane]
@@ -69,28 +45,15 @@ class Shown:
 
     @classmethod
     def of_file(cls, result: Comparison, view: Tree, path: str = "") -> "Shown":
-        """The result in a file.
-
-        Raises
-        ------
-        ValueError
-            For a view that the dock cannot have written.
-        """
+        """The result in a file; a ValueError for a view that the dock cannot have written."""
         known = view.get("segmentation")
         origin = (
             f"{_origin(path)} The layers it was made from are not in the viewer as they were, so it is shown as it was "
             "found then. Run makes a new comparison of the layers chosen above."
         )
-        return cls(
-            result,
-            None if known is None else from_tree(Outlines, known),
-            view,
-            tuple(_words(view, "notes")),
-            _excluded(view),
-            tuple(_words(view, "prints")),
-            path=path,
-            origin=origin,
-        )
+        recipe = None if known is None else from_tree(Outlines, known)
+        notes, prints = (tuple(_words(view, name)) for name in ("notes", "prints"))
+        return cls(result, recipe, view, notes, _excluded(view), prints, path=path, origin=origin)
 
     def to_view(self, painted: str) -> Tree:
         """What a file is told to keep."""
@@ -132,16 +95,7 @@ def _origin(path: str) -> str:
 
 
 def comparison_view(result: Comparison, sources: Sources, painted: str = "product") -> Tree:
-    """Where the layers of a comparison lie, for `Comparison.save(path, view=…)`, so that it reopens as it was.
-
-    Parameters
-    ----------
-    result : Comparison
-    sources : pair of tuples of Source
-        What the images of A and of B were taken from.
-    painted : str
-        One of `COLOR_FEATURES`.
-    """
+    """Where the layers of a comparison lie, for `Comparison.save(path, view=…)`, so that it reopens as it was."""
     view: Tree = {"painted": painted}
     for key, side in zip("ab", sources, strict=True):
         places = []

@@ -57,24 +57,14 @@ class Range:
 
 
 class StudyTask(Task[Study]):
-    """A study of A and B; what is known of it while it runs is its result so far.
+    """A study of A and B; what is known of it while it runs is its result so far."""
 
-    Attributes
-    ----------
-    ranges : mapping of str to Range
-        What is swept.
-    texts : dict of str to str
-        The ranges as they are written.
-    test : str
-        The one of `TESTS` that is chosen to be drawn.
-    """
-
-    ranges: ClassVar[Mapping[str, Range]]
+    ranges: ClassVar[Mapping[str, Range]]  #: what is swept
 
     def __init__(self, choices: Choices) -> None:
         super().__init__(choices)
-        self.texts = {name: swept.default for name, swept in self.ranges.items()}
-        self.test = "undulation"
+        self.texts = {name: swept.default for name, swept in self.ranges.items()}  #: the ranges as they are written
+        self.test = "undulation"  #: the one of `TESTS` that is drawn
         self._before: tuple[Study | None, Basis | None] = (None, None)
         self.progressed.connect(self._take_known)
 
@@ -88,7 +78,6 @@ class StudyTask(Task[Study]):
         self.changed.emit()
 
     def draw(self, test: str) -> None:
-        """Choose the test that is drawn."""
         self.test = test
         self.changed.emit()
 
@@ -110,7 +99,6 @@ class StudyTask(Task[Study]):
         return found
 
     def why_not(self) -> str:
-        """Why the study cannot be run; empty when it can."""
         try:
             self.values()
         except ValueError as error:
@@ -123,7 +111,6 @@ class StudyTask(Task[Study]):
         return replace(super().chosen(), recipe=recipe, settings=settings, excluded=excluded, more=self.more())
 
     def excluded(self, sides: LayersOfSides) -> Excluded:
-        """The curves left out by hand of each layer."""
         return self.choices.exclusions.of(chain(*sides), self.choices.recipe)
 
     def parts(self) -> tuple[Outlines, Settings]:
@@ -131,17 +118,14 @@ class StudyTask(Task[Study]):
         return self.choices.recipe, replace(self.choices.settings, landmarks=Settings.landmarks, rank=Settings.rank)
 
     def more(self) -> dict[str, Hashable]:
-        """The ranges."""
         return {f'the range "{self.ranges[name].label}"': tuple(values) for name, values in self.values().items()}
 
     def run(self) -> None:
-        """Copy what the layers show, and study it in the background."""
         if not self.busy:
             self._before = self.result, self.basis
         super().run()
 
     def take(self, outcome: Study) -> Iterable[None]:
-        """Keep the whole study."""
         self._put(outcome)
         return ()
 
@@ -185,25 +169,17 @@ class LandscapeTask(StudyTask[DecisionLandscape]):
     }
 
     def work(self, sources: Sources) -> Callable[[], DecisionLandscape]:
-        """The landscape of the two samples."""
         assert self._next is not None
         return partial(landscape_of, sources, *self.parts(), self._next.excluded, **self.values())
 
     def load(self, place: tuple[int, int]) -> None:
-        """Choose the settings of a cell, by its places among the numbers of landmarks and the ranks."""
         assert self.result is not None
         i, j = place
         self.choices.set(settings=self.result.settings_at(self.result.landmarks[i], self.result.ranks[j]))
 
 
 class SmoothingTask(StudyTask[SmoothingStudy]):
-    """How much smoothing of the outlines the answer rests on.
-
-    Attributes
-    ----------
-    merge : bool
-        All objects of an image are smoothed together, as one mask.
-    """
+    """How much smoothing of the outlines the answer rests on."""
 
     ranges: ClassVar = {
         "sigmas": Range("Smoothing σ (px)", SMOOTHING["sigmas"], "Gaussian σ in pixels.", least=0, whole=False),
@@ -213,21 +189,18 @@ class SmoothingTask(StudyTask[SmoothingStudy]):
 
     def __init__(self, choices: Choices) -> None:
         super().__init__(choices)
-        self.merge = False
+        self.merge = False  #: all objects of an image are smoothed together, as one mask
 
     def set_merge(self, merge: bool) -> None:
-        """Smooth each image as a whole, or each object by itself."""
         self.merge = merge
         self.changed.emit()
 
     def parts(self) -> tuple[Outlines, Settings]:
-        """The recipe and the settings, with what is swept at its defaults."""
         recipe, settings = super().parts()
         sigma, unit = Outlines.outline_smoothing, Outlines.smoothing_unit
         return replace(recipe, outline_smoothing=sigma, smoothing_unit=unit), settings
 
     def why_not(self) -> str:
-        """Why the study cannot be run; empty when it can."""
         shapes = [layer.name for layer in chain(*self.choices.sides.chosen()) if isinstance(layer, Shapes)]
         if shapes:
             return f'"{shapes[0]}" holds finished outlines (shapes): smoothing is studied on images or labels.'
@@ -236,7 +209,6 @@ class SmoothingTask(StudyTask[SmoothingStudy]):
         return super().why_not()
 
     def more(self) -> dict[str, Hashable]:
-        """The ranges, and whether objects may merge."""
         return {**super().more(), '"Smooth each image as a whole"': self.merge}
 
     def excluded(self, sides: LayersOfSides) -> Excluded:
@@ -244,7 +216,6 @@ class SmoothingTask(StudyTask[SmoothingStudy]):
         return tuple(frozenset() for _ in chain(*sides))
 
     def work(self, sources: Sources) -> Callable[[], SmoothingStudy]:
-        """The study of the two samples."""
         return partial(smoothing_of, sources, *self.parts(), merge=self.merge, **self.values())
 
     @property
@@ -254,7 +225,6 @@ class SmoothingTask(StudyTask[SmoothingStudy]):
         return recipe.outline_smoothing if recipe.smoothing_unit == "pixel" else None
 
     def load(self, place: int) -> None:
-        """Choose one of the σ."""
         assert self.result is not None
         sigma = float(self.result.sigmas[place])
         self.choices.set(replace(self.choices.recipe, outline_smoothing=sigma, smoothing_unit="pixel"))
@@ -276,11 +246,8 @@ def smoothing_of(
 ) -> SmoothingStudy:
     """Segment the copied images of two samples, then sweep the smoothing of their outlines.
 
-    Raises
-    ------
-    ValueError
-        Where an image cannot be segmented, naming it; and where the pixel sizes of the images differ: a σ in pixels
-        would then mean different lengths.
+    A ValueError names an image that cannot be segmented, or two whose pixel sizes differ: a σ in pixels would then
+    mean different lengths.
     """
     first = sources[0][0]
     for source in chain(*sources):

@@ -23,7 +23,6 @@ from ..outlines import Outlines
 from ..progress import Progress, Stopped, reporting
 from .choices import Choices
 from .inputs import Excluded, LayersOfSides, Refs, Sources, fingerprint, source_of
-from .soon import Soon
 
 Result = TypeVar("Result")
 Function: TypeAlias = Callable[[], Any]
@@ -39,18 +38,40 @@ _TOLD = ("data", "set_data", "scale", "units", "features", "paint", "labels_upda
 _PAUSE = 150  # ms, to look once after a row of events
 
 
+class Soon:
+    """Calls a method once after a row of events, so many milliseconds after the last one.
+
+    Held weakly, so that nothing is called of an object that is gone; without a timer of its own, which could be
+    destroyed only in the thread that made it.
+    """
+
+    def __init__(self, method: Callable[[], object], wait: int = 0) -> None:
+        self._method = weakref.WeakMethod(method)
+        self._wait = wait
+        self._asked = 0
+
+    def start(self, _: object = None) -> None:
+        """Call it soon; asked again meanwhile, it is called later."""
+        self._asked += 1
+        asked, own = self._asked, weakref.ref(self)
+        QTimer.singleShot(self._wait, lambda: None if (soon := own()) is None else soon._act(asked))
+
+    def stop(self) -> None:
+        self._asked += 1
+
+    def _act(self, asked: int) -> None:
+        method = self._method()
+        if asked == self._asked and method is not None:
+            method()
+
+
 # A life cycle --------------------------------------------------------------------------------------------------
 
 
 class _Call(QObject):
-    """A function called in another thread, and what came of it.
+    """A function called in another thread, and what came of it."""
 
-    Signals
-    -------
-    reported : Progress
-    """
-
-    reported = Signal(object)
+    reported = Signal(object)  #: Progress
 
     functions: list[Function]  # let go of when it has run: napari keeps workers as long as its window is there
     worker: FunctionWorker | None = None
@@ -58,7 +79,6 @@ class _Call(QObject):
     error: ValueError | None = None
 
     def run(self) -> None:
-        """Call the function."""
         worker = self.worker
         assert worker is not None
         try:
@@ -85,30 +105,14 @@ class Background:
 
     A piece of work is a generator that reads from top to bottom. At a `yield` the window draws. At `yield function`
     the function is called in a thread, and the generator goes on with what it returns, or with a ValueError that says
-    in words why it failed.
-
-    Attributes
-    ----------
-    pause : int
-        Milliseconds between two turns, in which the window draws.
-    steps : generator or None
-        The piece of work under way.
-    busy : bool
-    arriving : bool
-        The thread has ended, and what it has found is put into the window.
-    step : Progress
-        The step under way.
-
-    Signals
-    -------
-    progressed : Progress
+    in words why it failed. While it is `arriving`, the thread has ended, and what it has found is put into the window.
     """
 
-    pause = 20
+    pause = 20  #: milliseconds between two turns, in which the window draws
     progressed = psygnal.Signal(Progress)
 
     def __init__(self) -> None:
-        self.steps: Steps | None = None
+        self.steps: Steps | None = None  #: the piece of work under way
         self.busy = self.arriving = False
         self.step = Progress("")
         self._hurried = False
@@ -212,27 +216,14 @@ atexit.register(finish_all)
 
 @dataclass(frozen=True)
 class Basis:
-    """What a result rests on.
+    """What a result rests on."""
 
-    Attributes
-    ----------
-    layers : pair of tuples of weak references
-        A's and B's: a result must not keep a deleted layer alive.
-    recipe, settings
-    excluded : tuple of frozensets
-        Ids left out by hand of each layer, A's before B's.
-    more : mapping of str to Hashable
-        Further choices, by the words for them.
-    prints : tuple of str
-        Fingerprints of the layers, A's before B's; empty as long as nothing was copied.
-    """
-
-    layers: tuple[Refs, Refs]
+    layers: tuple[Refs, Refs]  #: weakly: a result must not keep a deleted layer alive
     recipe: Outlines
     settings: Settings
-    excluded: Excluded
-    more: Mapping[str, Hashable] = field(default_factory=dict)
-    prints: tuple[str, ...] = ()
+    excluded: Excluded  #: ids left out by hand of each layer, A's before B's
+    more: Mapping[str, Hashable] = field(default_factory=dict)  #: further choices, by the words for them
+    prints: tuple[str, ...] = ()  #: of the layers, A's before B's; none as long as nothing was copied
 
     def alive(self) -> LayersOfSides | None:
         """The layers, as long as all are there."""
@@ -241,40 +232,18 @@ class Basis:
 
 
 class Task(Background, ABC, Generic[Result]):
-    """One kind of work on the chosen layers. It knows no widget; docks show it and ask it to run.
+    """One kind of work on the chosen layers. It knows no widget; docks show it and ask it to run."""
 
-    Parameters
-    ----------
-    choices : Choices
-
-    Attributes
-    ----------
-    result : object or None
-    basis : Basis or None
-        What the result rests on; None where that is not in the viewer.
-    running : bool
-        The work itself is under way, rather than something else with its result.
-    message : str
-        What became of the last run where it did not end with a result: why it failed, or that it was cancelled.
-
-    Signals
-    -------
-    changed
-        Something is to be shown anew: the result, whether it holds, what is under way, the message.
-    finished
-        What was under way has ended: with a result, with an error, or by being cancelled.
-    """
-
-    changed = psygnal.Signal()
-    finished = psygnal.Signal()
+    changed = psygnal.Signal()  #: the result, whether it holds, what is under way, or the message
+    finished = psygnal.Signal()  #: what was under way has ended: with a result, with an error, or by being cancelled
 
     def __init__(self, choices: Choices) -> None:
         super().__init__()
         self.choices = choices
         self.result: Result | None = None
-        self.basis: Basis | None = None
-        self.message = ""
-        self.failed = self.running = False
+        self.basis: Basis | None = None  #: what the result rests on; None where that is not in the viewer
+        self.message = ""  #: why the last run has failed, or that it was cancelled
+        self.failed = self.running = False  #: the work itself runs, rather than something else with its result
         self._next: Basis | None = None
         self._chosen: list[set[weakref.ref[Layer]]] = []
         self._following = False
@@ -419,13 +388,12 @@ class Task(Background, ABC, Generic[Result]):
         return words + [f"{name} was changed" for name, value in then.more.items() if value != now.more.get(name)]
 
     def follow(self) -> None:
-        """Keep in step with the viewer."""
         self._watch()
 
     def _watch(self) -> None:
         """Tell when the layers that the result rests on are changed."""
         for event in self._watched:
-            event.disconnect(self._told)
+            event.disconnect(self._looking.start)
         self._following = True
         refs = () if self.basis is None else itertools.chain(*self.basis.layers)
         layers = dict.fromkeys(layer for ref in refs if (layer := ref()) is not None)
@@ -434,7 +402,7 @@ class Task(Background, ABC, Generic[Result]):
         for events in (layer.events for layer in layers):
             self._watched += [getattr(events, name) for name in _TOLD if hasattr(events, name)]
         for event in self._watched:
-            event.connect(self._told)
+            event.connect(self._looking.start)
 
     def rest(self) -> None:
         """Listen to nothing, and stop what is under way."""
@@ -442,11 +410,8 @@ class Task(Background, ABC, Generic[Result]):
         self._following = False
         self._looking.stop()
         for event in self._watched:
-            event.disconnect(self._told)
+            event.disconnect(self._looking.start)
         self._watched = []
-
-    def _told(self, event: object = None) -> None:
-        self._looking.start()
 
     def _look(self) -> None:
         self.changed.emit()

@@ -11,7 +11,7 @@ from napari_shape_ensembles.viewer.shown import Shown
 
 @pytest.fixture
 def panel(qtbot):
-    widget = ResultsPanel()
+    widget = ResultsPanel({})
     qtbot.addWidget(widget)
     return widget
 

@@ -77,7 +77,6 @@ class CurveCard(QWidget):
             self.outline.show_shapes([own, StyledOutline(mean, dashed=True, width=1.0)])
 
     def _arrange(self) -> None:
-        """The nearest in A beside those in B, or above them."""
         width = sum(one.width() + _GAP for one in self.buttons)
         beside = width <= self.contentsRect().width() - _MARGINS
         first = sum(one.side == "A" for one in self.buttons)
@@ -85,11 +84,10 @@ class CurveCard(QWidget):
             above = beside or place < first
             self._nearest.addWidget(one, 0 if above else 1, place if above else place - first)
 
-    def minimumSizeHint(self) -> QSize:  # noqa: N802 - Qt's name
+    def minimumSizeHint(self) -> QSize:
         """Narrower than the nearest side by side: they find another place."""
         return QSize(_NARROW, super().minimumSizeHint().height())
 
-    def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802 - Qt's name
-        """Put the nearest where there is room."""
+    def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
         self._arrange()

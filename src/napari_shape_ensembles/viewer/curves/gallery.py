@@ -24,7 +24,6 @@ class CurveGallery(QWidget):
         self.buttons: list[OutlineButton] = []
 
     def show_result(self, result: Comparison, count: int = 6) -> None:
-        """Fill the gallery anew."""
         emptied(self._grid)
         self.buttons = []
         sides = nearest_and_farthest(result, count)

@@ -43,12 +43,10 @@ class ScatterPlot(Drawing):
         self.update()
 
     def mark(self, rows: Index) -> None:
-        """Mark the picked points."""
         self.rows = rows
         self.update()
 
-    def sizeHint(self) -> QSize:  # noqa: N802 - Qt's name
-        """A size to begin with."""
+    def sizeHint(self) -> QSize:
         return QSize(360, 260)
 
     def places(self) -> Real:
@@ -77,18 +75,15 @@ class ScatterPlot(Drawing):
         a, b = (f"{side} {name}".strip() for side, name in zip("AB", self._sides, strict=True))
         return elided(self.fontMetrics(), a, room), elided(self.fontMetrics(), b, room)
 
-    def mousePressEvent(self, event: QMouseEvent) -> None:  # noqa: N802 - Qt's name
-        """Begin a lasso, or a click."""
+    def mousePressEvent(self, event: QMouseEvent) -> None:
         self._lasso = [event.position()]
 
-    def mouseMoveEvent(self, event: QMouseEvent) -> None:  # noqa: N802 - Qt's name
-        """Go on with the lasso."""
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:
         if self._lasso:
             self._lasso.append(event.position())
             self.update()
 
-    def mouseReleaseEvent(self, event: QMouseEvent) -> None:  # noqa: N802 - Qt's name
-        """Pick what is inside, or what was clicked."""
+    def mouseReleaseEvent(self, event: QMouseEvent) -> None:
         if not self._lasso:
             return
         lasso = np.array([(point.x(), point.y()) for point in [*self._lasso, event.position()]])
@@ -103,16 +98,14 @@ class ScatterPlot(Drawing):
         self.picked.emit(rows)
         self.update()
 
-    def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802 - Qt's name
-        """Draw anew at another size."""
+    def resizeEvent(self, event: QResizeEvent) -> None:
         self._picture = None
 
-    def changeEvent(self, event: QEvent) -> None:  # noqa: N802 - Qt's name
-        """Draw anew in other colors, or in another font."""
+    def changeEvent(self, event: QEvent) -> None:
         super().changeEvent(event)
         self._picture = None
 
-    def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802 - Qt's name
+    def paintEvent(self, event: QPaintEvent) -> None:
         """Draw the points once, and on top what is picked."""
         if self._picture is None:
             self._picture = self._painted()

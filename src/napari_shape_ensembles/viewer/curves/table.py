@@ -26,31 +26,24 @@ class CurveTableModel(QAbstractTableModel):
         self.order: NDArray[np.integer] = np.empty(0, dtype=np.int64)
 
     def show_frame(self, frame: pd.DataFrame) -> None:
-        """Show another table."""
         self.beginResetModel()
         self._frame, self._shape = frame, frame.shape
         self.order = np.arange(len(frame))
         self.endResetModel()
 
-    def rowCount(self, parent: AnyIndex = QModelIndex()) -> int:  # noqa: N802, B008 - Qt's name and default
-        """Number of curves."""
+    def rowCount(self, parent: AnyIndex = QModelIndex()) -> int:  # noqa: B008 - Qt's default
         return 0 if parent.isValid() else self._shape[0]
 
-    def columnCount(self, parent: AnyIndex = QModelIndex()) -> int:  # noqa: N802, B008 - Qt's name and default
-        """Number of columns."""
+    def columnCount(self, parent: AnyIndex = QModelIndex()) -> int:  # noqa: B008 - Qt's default
         return 0 if parent.isValid() else self._shape[1]
 
     def data(self, index: AnyIndex, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
-        """Text of a cell."""
         if role != Qt.ItemDataRole.DisplayRole:
             return None
         value = self._frame.iat[int(self.order[index.row()]), index.column()]
         return f"{value:.4g}" if isinstance(value, float | np.floating) else str(value)
 
-    def headerData(  # noqa: N802 - Qt's name
-        self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole
-    ) -> Any:
-        """Name of a column."""
+    def headerData(self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
         told = role in (Qt.ItemDataRole.DisplayRole, Qt.ItemDataRole.ToolTipRole)
         return str(self._frame.columns[section]) if told and orientation == Qt.Orientation.Horizontal else None
 
@@ -92,14 +85,12 @@ class CurveTableView(QTableView):
         self.horizontalHeader().setDefaultSectionSize(_WIDE * line)
         self.horizontalHeader().setMinimumHeight(2 * line + 10)
 
-    def changeEvent(self, event: QEvent) -> None:  # noqa: N802 - Qt's name
-        """Wider columns and higher headings for larger words."""
+    def changeEvent(self, event: QEvent) -> None:
         super().changeEvent(event)
         if event.type() == QEvent.Type.FontChange:
             self._fit_headings()
 
     def show_frame(self, frame: pd.DataFrame) -> None:
-        """Show another table, nothing picked."""
         self._silent = True
         self.curves.show_frame(frame)
         self._rows = np.empty(0, dtype=np.int64)

@@ -73,7 +73,6 @@ class CurveExplorer(QWidget):
             self.show_excluded(comparison.excluded_rows())
 
     def show_result(self, result: Comparison) -> None:
-        """Show the curves of a result, nothing picked."""
         self._result, self._excluded = result, frozenset()
         self.selection.pick([])
         self._columns = columns_of(result)
@@ -130,7 +129,6 @@ class CurveWindow:
         return self._explorer
 
     def open(self) -> None:
-        """Open the window of the curves, or bring it to the front."""
         if self._comparison.result is None:
             return
         explorer = self.explorer

@@ -10,12 +10,12 @@ from typing import Any, Literal
 from napari.components import ViewerModel
 from psygnal import SignalInstance
 from qtpy.QtCore import QEvent, Signal
-from qtpy.QtWidgets import QApplication, QHBoxLayout, QProgressBar, QPushButton, QWidget
+from qtpy.QtWidgets import QApplication, QHBoxLayout, QProgressBar, QWidget
 
 from ...progress import Progress
-from ..form import Form, RecipeAndSettings
+from ..form import Form, OutlinesForm
 from ..layer_choice import SidesChoice
-from ..panels.widgets import Notice, is_closed, once, run_keys, wrapped
+from ..panels.widgets import Notice, button, column, once, row, run_keys, wrapped
 from ..session import Session
 from ..task import Task
 
@@ -23,36 +23,20 @@ _MANY = 3  # changes that are listed
 
 
 class Dock(QWidget):
-    """A page that shows a task of the session.
+    """A page that shows a task of the session; `run` and `renewal` say what *Run* and *Run again* do.
 
     Subclasses make their controls and lay them out after `__init__` of this class, which makes the buttons and the
     messages, and end with `attach`; `show_result` shows what there is.
-
-    Parameters
-    ----------
-    viewer : ViewerModel
-    task : Task
-    run, renewal : str
-        What pressing Run does, and what *Run again* does, for their tooltips.
-
-    Signals
-    -------
-    finished
-        What was under way has ended: completely, by an error, or by being cancelled.
     """
 
-    finished = Signal()
+    finished = Signal()  #: what was under way has ended: completely, by an error, or by being cancelled
 
-    def __init__(
-        self, viewer: ViewerModel, task: Task[Any], *, run: str, renewal: str, parent: QWidget | None = None
-    ) -> None:
-        super().__init__(parent)
+    def __init__(self, viewer: ViewerModel, task: Task[Any], *, run: str, renewal: str) -> None:
+        super().__init__()
         self.viewer, self.task = viewer, task
         self.session = Session.of(viewer)
-        self.run_button = QPushButton("&Run")
-        self.run_button.setToolTip(f"{run} (Enter)")
-        self.cancel_button = QPushButton("Cancel")
-        self.cancel_button.setToolTip("Stop; layers and results stay as they are (Esc)")
+        self.run_button = button("&Run", f"{run} (Enter)")
+        self.cancel_button = button("Cancel", "Stop; layers and results stay as they are (Esc)")
         self.reason, self.step = wrapped(), wrapped()
         self.progress = QProgressBar()
         self.progress.setTextVisible(False)
@@ -100,12 +84,9 @@ class Dock(QWidget):
         if self._refused:
             self._choose()
 
-    def buttons(self) -> QHBoxLayout:
-        """Run and Cancel beside each other."""
-        row = QHBoxLayout()
-        row.addWidget(self.run_button, 1)
-        row.addWidget(self.cancel_button)
-        return row
+    def buttons(self, *more: QWidget) -> QHBoxLayout:
+        """Run and Cancel beside each other, and more."""
+        return row(self.run_button, self.cancel_button, *more, grows=self.run_button)
 
     @abstractmethod
     def show_result(self) -> None:
@@ -118,7 +99,6 @@ class Dock(QWidget):
 
     @property
     def busy(self) -> bool:
-        """Whether anything is under way."""
         return self.task.busy
 
     @property
@@ -132,11 +112,9 @@ class Dock(QWidget):
             self.task.run()
 
     def cancel(self) -> None:
-        """Stop what is under way."""
         self.task.cancel()
 
     def renew(self) -> None:
-        """Find an outdated result again."""
         self.run()
 
     def show_state(self) -> None:
@@ -165,7 +143,6 @@ class Dock(QWidget):
             self.finished.emit()
 
     def show_progress(self, step: Progress) -> None:
-        """Show the step under way."""
         self.progress.setRange(0, step.total)
         self.progress.setValue(step.done)
         self.step.setText(f"{step.name[:1].upper()}{step.name[1:]} …")
@@ -176,64 +153,47 @@ class Dock(QWidget):
         """Show the step of something beside the run near its own button, which may be far from the progress bar."""
 
     def attach(self) -> None:
-        """Show the session as it is now, and follow it."""
         self._show_choices()
         if self._tie.fasten():
             self.show_state()
 
-    def showEvent(self, event: QEvent | None) -> None:  # noqa: N802 - Qt's name
+    def showEvent(self, event: QEvent | None) -> None:
         """Follow the session again after the dock was closed, and see what has changed meanwhile."""
         self._closing.stop()
         self.attach()
         super().showEvent(event)
 
-    def hideEvent(self, event: QEvent | None) -> None:  # noqa: N802 - Qt's name
+    def hideEvent(self, event: QEvent | None) -> None:
         """Closing a dock hides it: leave then, but not for another tab or a minimised window."""
         self._closing.start()
         super().hideEvent(event)
 
     def _leave_if_closed(self) -> None:
-        if is_closed(self):
+        frame = self.parentWidget()
+        if frame is None or frame.isHidden():
             self._tie.loosen()
 
 
 class SamplesDock(Dock):
-    """A dock about the two samples, whose controls show and change what all docks share.
-
-    Parameters
-    ----------
-    folded : collection of str
-        Groups of the form that are folded at first.
-
-    Attributes
-    ----------
-    sides : SidesChoice
-    settings : RecipeAndSettings
-    """
+    """A dock about the two samples, whose controls show and change what all docks share; some groups are `folded`."""
 
     def __init__(
-        self,
-        viewer: ViewerModel,
-        task: Task[Any],
-        *,
-        run: str,
-        renewal: str,
-        folded: Collection[str],
-        parent: QWidget | None = None,
+        self, viewer: ViewerModel, task: Task[Any], *, run: str, renewal: str, folded: Collection[str]
     ) -> None:
-        super().__init__(viewer, task, run=run, renewal=renewal, parent=parent)
-        choices = self.session.choices
+        super().__init__(viewer, task, run=run, renewal=renewal)
+        choices, omitted = self.session.choices, ("pixel_size", "unit")
         self.sides = SidesChoice(choices.sides)
-        self.settings = RecipeAndSettings(
-            choices.recipe, choices.settings, folded=folded, omitted=("pixel_size", "unit")
-        )
-        self.bind(self.settings.outlines_form, "recipe")
-        self.bind(self.settings.settings_form, "settings")
+        self.outlines_form = OutlinesForm(choices.recipe, folded=folded, omitted=omitted)
+        self.settings_form = Form(choices.settings, folded=folded, omitted=omitted)
+        self.controls = {**self.outlines_form.controls, **self.settings_form.controls}
+        self.settings = column(self.outlines_form, self.settings_form)
+        self.settings.layout().setSpacing(2)
+        self.bind(self.outlines_form, "recipe")
+        self.bind(self.settings_form, "settings")
         self.link(choices.sides.changed, self.sides.refresh)
         self.link(choices.sides.changed, self.show_state)
 
     def attach(self) -> None:
-        """Show the session as it is now, and follow it."""
         self.sides.refresh()
         super().attach()
 
@@ -242,6 +202,7 @@ class _Tie:
     """Ties a dock to the session; apart from the dock, so that it can be loosened after Qt has destroyed that."""
 
     def __init__(self, session: Session, task: Task[Any]) -> None:
+        # Slots are held weakly, or the tie would keep the dock that Qt tells it of.
         self.links: list[tuple[SignalInstance, weakref.WeakMethod[Callable[..., Any]]]] = []
         self._session, self._task, self._fast = session, task, False
 
@@ -250,8 +211,9 @@ class _Tie:
         if self._fast:
             return False
         self._fast = True
-        for signal, slot in self._alive():
-            signal.connect(slot, check_nargs=False)
+        for signal, ref in self.links:
+            if (slot := ref()) is not None:
+                signal.connect(slot, check_nargs=False)
         self._session.attach()
         self._task.follow()
         return True
@@ -263,12 +225,8 @@ class _Tie:
         self._fast = False
         if not gone:
             self._task.rest()
-        for signal, slot in self._alive():
-            signal.disconnect(slot, missing_ok=True)
+        for signal, ref in self.links:
+            if (slot := ref()) is not None:
+                signal.disconnect(slot, missing_ok=True)
         self._task.rest()
         self._session.detach()
-
-    def _alive(self) -> list[tuple[SignalInstance, Callable[..., Any]]]:
-        """The signals with their slots: held weakly, or the tie would keep the dock that Qt tells it of."""
-        found = ((signal, ref()) for signal, ref in self.links)
-        return [(signal, slot) for signal, slot in found if slot is not None]

@@ -3,15 +3,15 @@
 from typing import Any
 
 from napari.components import ViewerModel
-from qtpy.QtWidgets import QApplication, QPushButton, QVBoxLayout, QWidget
+from qtpy.QtWidgets import QApplication
 
 from ...outlines import counted
 from ..curves.window import CurveWindow
-from ..dialogs import Dialogs, fill_menu
+from ..dialogs import Dialogs
 from ..panels.color_by import ColorBy
 from ..panels.help import HelpWindow
 from ..panels.results import ResultsPanel
-from ..panels.widgets import Notice, ScrollColumn, excluded_notice, once
+from ..panels.widgets import Notice, excluded_notice, menu_button, once, scrolling
 from ..report import script_of, text_of
 from ..session import Session
 from .base import SamplesDock
@@ -21,80 +21,46 @@ FOLDED = ("Clean up and split", "Trace", "Analysis", "Advanced")
 
 
 class CompareShapes(SamplesDock):
-    """Compare the outlines in two layers, or in several images each.
+    """Compare the outlines in two layers, or in several images each."""
 
-    Parameters
-    ----------
-    napari_viewer : ViewerModel
-        The viewer whose layers are compared.
-    """
-
-    def __init__(self, napari_viewer: ViewerModel, parent: QWidget | None = None) -> None:
-        self.comparison = Session.of(napari_viewer).comparison
+    def __init__(self, napari_viewer: ViewerModel) -> None:
+        task = self.comparison = Session.of(napari_viewer).comparison
         super().__init__(
             napari_viewer,
-            self.comparison,
+            task,
             run="Segment, trace and compare A and B",
             renewal="Compare the two layers as they are now",
             folded=FOLDED,
-            parent=parent,
         )
         self._shown: tuple[Any, ...] = ()
         self._colored: tuple[Any, ...] = ()
         self.help: HelpWindow | None = None
-        self._make_controls()
-        self._lay_out()
-        self._connect()
-        self.attach()
-
-    def _make_controls(self) -> None:
-        self.files = QPushButton("Ope&n …")
-        self.files.setStyleSheet("padding: 3px 18px 3px 6px;")  # room for the sign of a menu
-        self.files.setToolTip("Open a saved comparison; load or save the settings")
-        self.results = ResultsPanel()
+        self.dialogs = Dialogs(self, self.session, task.noted.emit)
+        tooltip = "Open a saved comparison; load or save the settings"
+        self.files = menu_button("Ope&n …", tooltip, self.dialogs.files())
+        results = self.results = ResultsPanel(self.dialogs.results())
         self.excluded, self.kept = excluded_notice(), Notice("Undo", "Show the previous result again")
         self.color_by = ColorBy()
-        self.curve_window = CurveWindow(self.viewer, self.comparison)
-        self.dialogs = Dialogs(self, self.session, self.comparison.noted.emit)
+        self.curve_window = CurveWindow(self.viewer, task)
         self._noting = once(self, self._bring_note_into_view)
         self._arriving = once(self, self._bring_answer_into_view)
-
-    def _lay_out(self) -> None:
-        buttons = self.buttons()
-        buttons.addWidget(self.files)
-        page = QWidget()
-        column = QVBoxLayout(page)
-        column.setContentsMargins(6, 6, 6, 6)
-        column.addWidget(self.sides)
-        column.addWidget(self.settings)
-        column.addLayout(buttons)
-        for part in (self.reason, self.step, self.progress, self.stale, self.kept, self.excluded):
-            column.addWidget(part)
-        column.addWidget(self.results)
-        column.addWidget(self.color_by)
-        column.addStretch(1)
-        self.scroll = ScrollColumn(page)
-        outer = QVBoxLayout(self)
-        outer.setContentsMargins(0, 0, 0, 0)
-        outer.addWidget(self.scroll)
-
-    def _connect(self) -> None:
-        comparison, results = self.comparison, self.results
-        self.link(comparison.noted, self.results.note)
-        self.link(comparison.recolored, self.show_result)
+        said = self.reason, self.step, self.progress, self.stale, self.kept, self.excluded
+        above = self.sides, self.settings, self.buttons(self.files)
+        self.scroll = scrolling(self, *above, *said, results, self.color_by)
+        self.link(task.noted, results.note)
+        self.link(task.recolored, self.show_result)
+        self.link(task.side_by_side.left, self._release_side_by_side)
         self.excluded.button.clicked.connect(self.session.choices.exclusions.clear)
-        self.kept.button.clicked.connect(comparison.bring_back)
-        self.color_by.changed.connect(comparison.color)
+        self.kept.button.clicked.connect(task.bring_back)
+        self.color_by.changed.connect(task.color)
         results.noted.connect(self._noting.start)
         results.help.clicked.connect(self.explain)
         results.explore.clicked.connect(self.curve_window.open)
-        results.side_by_side.toggled.connect(comparison.arrange)
-        self.link(comparison.side_by_side.left, self._release_side_by_side)
-        results.check.clicked.connect(comparison.check)
+        results.side_by_side.toggled.connect(task.arrange)
+        results.check.clicked.connect(task.check)
         results.copy_text.clicked.connect(self.copy_text)
         results.copy_python.clicked.connect(self.copy_python)
-        fill_menu(results.store, self.dialogs.results())
-        fill_menu(self.files, self.dialogs.files())
+        self.attach()
 
     def show_result(self) -> None:
         """Show the answer, what it was made from, and what can be done with it."""
@@ -128,7 +94,6 @@ class CompareShapes(SamplesDock):
         self.results.side_by_side.setChecked(False)
 
     def explain(self) -> None:
-        """Open the help at the row that holds."""
         if self.result is not None:
             self.help = self.help or HelpWindow(self)
             self.help.open_at(self.result.case)
@@ -136,14 +101,13 @@ class CompareShapes(SamplesDock):
     def copy_text(self) -> None:
         """Put the result in words on the clipboard, and what has changed since."""
         if self.comparison.shown is not None:
-            _to_clipboard(text_of(self.comparison.shown, self.comparison.changed_since()))
+            QApplication.clipboard().setText(text_of(self.comparison.shown, self.comparison.changed_since()))
 
     def copy_python(self) -> None:
         """Put a script that makes the comparison again, or reads it again, on the clipboard."""
         if self.comparison.shown is not None:
-            script = script_of(self.comparison.shown)
-            if script:
-                _to_clipboard(script)
+            if script := script_of(self.comparison.shown):
+                QApplication.clipboard().setText(script)
             else:
                 self.results.note("⚠ No script can make this result again: its layers and its file are gone.")
 
@@ -153,9 +117,3 @@ class CompareShapes(SamplesDock):
     def _bring_answer_into_view(self) -> None:
         self.scroll.ensureWidgetVisible(self.color_by)
         self.scroll.ensureWidgetVisible(self.results.answer)
-
-
-def _to_clipboard(text: str) -> None:
-    clipboard = QApplication.clipboard()
-    assert clipboard is not None
-    clipboard.setText(text)

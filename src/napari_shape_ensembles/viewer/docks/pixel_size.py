@@ -2,15 +2,15 @@
 
 from pathlib import Path
 
+import numpy as np
 from napari.components import ViewerModel
 from napari.layers import Layer
 from qtpy.QtGui import QHideEvent, QShowEvent
 from qtpy.QtWidgets import QFormLayout, QLineEdit, QWidget
 
 from ...io.calibration import Calibration, read_calibration
-from ...outlines import conversion_factor
-from ..chosen_layer import ChosenLayer
-from ..inputs import ACCEPTED, symbol
+from ..choices import ChosenLayer
+from ..inputs import ACCEPTED, pixel_of
 from ..layer_choice import LayerChoice
 from ..panels.fonts import DecimalBox, with_label_font
 from ..panels.widgets import button, row, wrapped
@@ -38,9 +38,8 @@ class PixelSize(QWidget):
         self.apply = button("S&et", "Give the layer this pixel size: its scale and units.")
         self.message = wrapped()
         form = QFormLayout(self)
-        controls = {"Layer": self.layer, "Height": self.height, "Width": self.width, "Unit": self.unit}
-        for name, control in controls.items():
-            form.addRow(name, control)
+        for name in ("layer", "height", "width", "unit"):
+            form.addRow(name.capitalize(), getattr(self, name))
         form.addRow(row(self.read, self.apply))
         form.addRow(self.message)
         self._chosen.changed.connect(self.show_layer)
@@ -48,12 +47,11 @@ class PixelSize(QWidget):
         self.apply.clicked.connect(self.set_layer)
         self._chosen.follow()
 
-    def showEvent(self, event: QShowEvent | None) -> None:  # noqa: N802 - Qt's name
-        """Follow the layer list again."""
+    def showEvent(self, event: QShowEvent | None) -> None:
         super().showEvent(event)
         self._chosen.follow()
 
-    def hideEvent(self, event: QHideEvent | None) -> None:  # noqa: N802 - Qt's name
+    def hideEvent(self, event: QHideEvent | None) -> None:
         """Stop following, so that a closed dock leaves nothing behind."""
         super().hideEvent(event)
         self._chosen.rest()
@@ -94,7 +92,6 @@ class PixelSize(QWidget):
             self.message.setText(f"{found}. Press Set to use it.")
 
     def set_layer(self) -> None:
-        """Give the layer the size shown."""
         layer = self._chosen.chosen()
         if layer is None:
             return
@@ -103,22 +100,15 @@ class PixelSize(QWidget):
         except ValueError as error:
             self.message.setText(f"⚠ {error}")
             return
-        calibrate(layer, calibration)
+        # It stays where it starts, in pixels of its own.
+        corner = np.asarray(layer.translate[-2:]) / layer.scale[-2:] * calibration.scale
+        layer.units = (*layer.units[:-2], calibration.unit, calibration.unit)
+        layer.scale = (*layer.scale[:-2], *calibration.scale)
+        layer.translate = (*layer.translate[:-2], *corner)
         self.message.setText(f"{calibration}.")
 
 
 def calibration_of(layer: Layer) -> Calibration:
     """Size of a pixel of a layer along its last two axes, in the unit of its rows."""
-    rows, columns = (symbol(unit) for unit in layer.units[-2:])
-    height, width = (float(size) for size in layer.scale[-2:])
-    factor = 1.0 if rows == columns else conversion_factor(columns, rows)
-    return Calibration((height, width * factor), rows, "layer")
-
-
-def calibrate(layer: Layer, calibration: Calibration) -> None:
-    """Set scale and units of a layer's last two axes; it stays where it starts, in pixels of its own."""
-    shift = [float(place) / float(size) for place, size in zip(layer.translate[-2:], layer.scale[-2:], strict=True)]
-    layer.units = (*layer.units[:-2], calibration.unit, calibration.unit)
-    layer.scale = (*layer.scale[:-2], *calibration.scale)
-    moved = [place * size for place, size in zip(shift, calibration.scale, strict=True)]
-    layer.translate = (*layer.translate[:-2], *moved)
+    (height, width), unit = pixel_of(layer.scale[-2:], layer.units[-2:])
+    return Calibration((float(height), float(width)), unit, "layer")

@@ -4,14 +4,14 @@ from html import escape
 
 from napari.components import ViewerModel
 from qtpy.QtCore import QSignalBlocker, Signal
-from qtpy.QtWidgets import QCheckBox, QPushButton, QWidget
+from qtpy.QtWidgets import QCheckBox, QWidget
 
 from ...outlines import counted
-from ..dialogs import Dialogs, fill_menu
+from ..dialogs import Dialogs
 from ..form import OutlinesForm
 from ..layer_choice import LayerChoice
 from ..panels.distributions import SizeHistogram
-from ..panels.widgets import column, form, scrolling, wrapped
+from ..panels.widgets import column, form, menu_button, scrolling, wrapped
 from ..segmenting import grey_levels
 from ..session import Session
 from .base import Dock
@@ -41,14 +41,11 @@ class SegmentCurves(Dock):
         self.planes = QCheckBox("&All planes of the stack")
         self.planes.setToolTip("Segment every plane in time or depth independently; off: the plane that is shown.")
         self.planes.toggled.connect(lambda on: setattr(task, "all_planes", on))
-        self.files = QPushButton("Setti&ngs …")
-        self.files.setStyleSheet("padding: 3px 18px 3px 6px;")  # room for the sign of a menu
-        self.files.setToolTip("Load or save the settings, which all docks share")
         self.dialogs = Dialogs(self, self.session, task.say)
-        fill_menu(self.files, self.dialogs.settings())
-        top, buttons, above = form(), self.buttons(), QWidget()
+        tooltip = "Load or save the settings, which all docks share"
+        self.files = menu_button("Setti&ngs …", tooltip, self.dialogs.settings())
+        top, buttons, above = form(), self.buttons(self.files), QWidget()
         top.addRow("Image", self.layer)
-        buttons.addWidget(self.files)
         scrolling(above, top, self.form, self.sizes)
         state = self.reason, self.step, self.progress, self.stale, self.message
         # Of the form only a part may fit; what comes of it stays in sight.

@@ -57,7 +57,6 @@ class ShapeSpaceDock(Dock):
             dock.show()
 
     def show_result(self) -> None:
-        """Show the comparison that is explored, and its explanation."""
         task, places = self.explanation, self.explorer.places
         explored, explanation = task.explored, task.result
         self.open_compare.setVisible(explored is None)
@@ -88,7 +87,6 @@ class ShapeSpaceDock(Dock):
             self.explorer.choose(combo, row)
 
     def add_layer(self) -> None:
-        """Add the outline shown to the viewer."""
         shown, explored = self.explorer.shape, self.explanation.explored
         if shown is None or explored is None:
             return
@@ -110,7 +108,6 @@ class ShapeSpaceDock(Dock):
         if chosen:
             self.explanation.save_report(Path(chosen))
 
-    def hideEvent(self, event: QEvent | None) -> None:  # noqa: N802 - Qt's name
-        """Nothing is animated out of sight."""
+    def hideEvent(self, event: QEvent | None) -> None:
         self.explorer.stop()
         super().hideEvent(event)

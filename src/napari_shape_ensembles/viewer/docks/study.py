@@ -32,19 +32,8 @@ _SYNTAX = "Numbers and ranges, separated by commas: 2-20:2 means 2, 4, … 20."
 class StudyDock(SamplesDock):
     """A dock that shows a study of the two samples.
 
-    Parameters
-    ----------
-    viewer : ViewerModel
-    study : StudyTask
-    marked : dict of str to str
-        Controls of settings that the study sweeps, and how the plot marks those in use.
-    own : QWidget
-        Controls of this study alone.
-
-    Attributes
-    ----------
-    ranges : dict of str to QLineEdit
-        The lines in which the ranges are written, by their names.
+    The controls that are `marked` are those of settings that the study sweeps; with each, how the plot marks what is
+    in use. `own` are controls of this study alone.
     """
 
     def __init__(self, viewer: ViewerModel, study: StudyTask[Any], marked: dict[str, str], *own: QWidget) -> None:
@@ -58,7 +47,7 @@ class StudyDock(SamplesDock):
         self.study = study
         self._drawn: tuple[Any, ...] = ()
         self.cancel_button.setToolTip("Stop the study; what is drawn so far is kept (Esc)")
-        self.ranges: dict[str, QLineEdit] = {}
+        self.ranges: dict[str, QLineEdit] = {}  #: the lines in which the ranges are written
         rows = form()
         for name, swept in study.ranges.items():
             line = self.ranges[name] = QLineEdit(study.texts[name])
@@ -70,7 +59,7 @@ class StudyDock(SamplesDock):
             for part in (line, rows.labelForField(line)):
                 part.setToolTip(f"{swept.help}\n{_SYNTAX}")
         for name, words in marked.items():
-            control = self.settings.controls[name]
+            control = self.controls[name]
             tip = control.toolTip().removeprefix("<qt>").removesuffix("</qt>")
             control.setToolTip(f"<qt>{tip}<br>{words}; the study itself sweeps it.</qt>")
         self.excluded = excluded_notice()
@@ -113,12 +102,10 @@ class StudyDock(SamplesDock):
         return self.view.busy or self._redraw.isActive()
 
     def run(self) -> None:
-        """Run the study in the background."""
         self.picked.setText(_CLICK)
         super().run()
 
     def show_result(self) -> None:
-        """Show what is chosen of the study's own, and what is known."""
         study = self.study
         for name, line in self.ranges.items():
             if line.text() != study.texts[name]:
@@ -138,7 +125,6 @@ class StudyDock(SamplesDock):
         return self.result, self.study.drawn, self.marked()
 
     def redraw(self) -> None:
-        """Draw what is known."""
         self._redraw.stop()
         self._drawn = self._to_draw()
         drawable = self.result is not None and self.result.done_something
@@ -183,23 +169,19 @@ class LandscapeDock(StudyDock):
         super().__init__(napari_viewer, Session.of(napari_viewer).landscape, marked)
 
     def marked(self) -> tuple[int, int]:
-        """The cell of the settings in use, which is framed."""
         settings = self.session.choices.settings
         return settings.landmarks, settings.rank
 
     def plot(self, result: DecisionLandscape, test: str, marked: tuple[int, int]) -> Plot:
-        """The three panels."""
         return partial(plot_landscape, result, test=test, current=marked)
 
     def place(self, axes: int, x: float, y: float) -> tuple[int, int] | None:
-        """Row and column of the cell at a place of the grid; None beside it."""
         result: DecisionLandscape = self.result
         i, j = round(y), round(x)
         inside = axes == _GRID and 0 <= i < len(result.landmarks) and 0 <= j < len(result.ranks)
         return (i, j) if inside and result.undulation.computed[i, j] else None
 
     def words(self, place: tuple[int, int]) -> str:
-        """The numbers of a cell."""
         result: DecisionLandscape = self.result
         tests = (("undulation", result.undulation), ("scale", result.scale))
         numbers = "; ".join(f"{name} p = {test.p_value[place]:.2g}, MMD {test.mmd[place]:.3f}" for name, test in tests)
@@ -222,25 +204,20 @@ class SmoothingDock(StudyDock):
         super().__init__(napari_viewer, self.smoothing, marked, self.merge)
 
     def show_result(self) -> None:
-        """Show what is chosen of the study's own, and what is known."""
         self.merge.setChecked(self.smoothing.merge)
         super().show_result()
 
     def marked(self) -> float | None:
-        """The smoothing in use, which is marked by dots."""
         return self.smoothing.sigma
 
     def plot(self, result: SmoothingStudy, test: str, marked: float | None) -> Plot:
-        """The three panels."""
         return partial(plot_study, result, test=test, current=marked)
 
     def place(self, axes: int, x: float, y: float) -> int | None:
-        """Place of the nearest σ; None where nothing is known of it."""
         index = int(np.abs(self.result.sigmas - x).argmin())
         return index if self.result.steps[index].sizes is not None else None
 
     def words(self, place: int) -> str:
-        """The numbers at one σ."""
         result: SmoothingStudy = self.result
         a, b = result.sizes[place].astype(int)
         words = f"σ = {result.sigmas[place]:g} px: {a} and {b} curves"

@@ -2,15 +2,15 @@
 
 import numpy as np
 from numpy.typing import NDArray
-from qtpy.QtCore import QRectF, QSize, Qt, Signal
+from qtpy.QtCore import QRectF, QSignalBlocker, QSize, Qt, Signal
 from qtpy.QtGui import QImage, QPainter, QPaintEvent, QPen
-from qtpy.QtWidgets import QHBoxLayout, QSizePolicy, QVBoxLayout, QWidget
+from qtpy.QtWidgets import QSizePolicy, QWidget
 
 from ...comparison import Comparison
 from ..layers import CLIPPED, COLOR_FEATURES, ColorFeature
 from .distributions import bin_shares, paint_labels, paint_steps
 from .fonts import Drawing, WholeBox
-from .widgets import NarrowList, buddy_label
+from .widgets import NarrowList, buddy_label, column, row
 
 Real = NDArray[np.float64]
 
@@ -19,24 +19,16 @@ _ABOVE, _BESIDE = 4, 8  # pixels
 
 
 class ColorBy(QWidget):
-    """The choice of the feature that fills the curves, with the color bar that belongs to it.
+    """The choice of the feature that fills the curves, with the color bar that belongs to it."""
 
-    Signals
-    -------
-    changed : (str, int)
-        Another feature or percentile was chosen.
-    """
-
-    changed = Signal(str, int)
+    changed = Signal(str, int)  #: the feature and the percentile that were chosen
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.choice = NarrowList()
-        for column, feature in COLOR_FEATURES.items():
-            self.choice.addItem(feature.label, column)
-        self.choice.setToolTip(
+        self.choice = NarrowList(
             "Feature that fills the curves; all images share one color scale. Default: distance from the mean.\n"
-            "Typical of A or B: the witness of the test, positive where curves of A are denser."
+            "Typical of A or B: the witness of the test, positive where curves of A are denser.",
+            {name: feature.label for name, feature in COLOR_FEATURES.items()},
         )
         self.percentile = WholeBox()
         self.percentile.setRange(50, 100)
@@ -47,31 +39,21 @@ class ColorBy(QWidget):
             f"Default {CLIPPED} %; 100 % for none."
         )
         self.colorbar = ColorBar()
-        row = QHBoxLayout()
-        row.addWidget(buddy_label("Upper limit", self.percentile))
-        row.addWidget(self.percentile)
-        row.addStretch(1)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.addWidget(buddy_label("Color &by", self.choice))
-        column.addWidget(self.choice)
-        column.addLayout(row)
-        column.addWidget(self.colorbar)
+        limit = row(buddy_label("Upper limit", self.percentile), self.percentile)
+        limit.addStretch(1)
+        column(buddy_label("Color &by", self.choice), self.choice, limit, self.colorbar, page=self)
         self.choice.currentIndexChanged.connect(self._tell)
         self.percentile.valueChanged.connect(self._tell)
 
     def _tell(self) -> None:
         self.changed.emit(self.choice.currentData(), self.percentile.value())
 
-    def show_colors(self, column: str, percentile: int, result: Comparison) -> None:
+    def show_colors(self, chosen: str, percentile: int, result: Comparison) -> None:
         """Show what the curves of a result are filled by, and the ends of their color scale."""
-        for control in (self.choice, self.percentile):
-            control.blockSignals(True)
-        self.choice.setCurrentIndex(self.choice.findData(column))
-        self.percentile.setValue(percentile)
-        for control in (self.choice, self.percentile):
-            control.blockSignals(False)
-        feature, first = COLOR_FEATURES[column], len(result.a)
+        with QSignalBlocker(self.choice), QSignalBlocker(self.percentile):
+            self.choice.setCurrentIndex(self.choice.findData(chosen))
+            self.percentile.setValue(percentile)
+        feature, first = COLOR_FEATURES[chosen], len(result.a)
         values = feature.values(result)
         limits = feature.limits(values, percentile)
         self.colorbar.show_values(feature, limits, values[:first], values[first:], feature.unit.format(result.a.unit))
@@ -82,11 +64,6 @@ class ColorBar(Drawing):
     """The colors with their numbers below, and above them how many curves of A and of B have each color.
 
     Shapes layers have no color bar of their own.
-
-    Attributes
-    ----------
-    labels : list of str
-        The words below the bar, from left to right.
     """
 
     def __init__(self, parent: QWidget | None = None) -> None:
@@ -96,7 +73,6 @@ class ColorBar(Drawing):
         self.show_values(ColorFeature("", ""), (0.0, 1.0), np.empty(0), np.empty(0), "")
 
     def show_values(self, feature: ColorFeature, limits: tuple[float, float], a: Real, b: Real, unit: str) -> None:
-        """Show the values of A's and B's curves on a scale."""
         self._limits = limits
         self._sides = [side[np.isfinite(side)] for side in (a, b)]
         colors = np.round(255 * feature.colormap.map(np.linspace(0, 1, 256)))
@@ -114,16 +90,14 @@ class ColorBar(Drawing):
         """Share of A's and of B's curves in each of the bins along the bar; those beyond its ends in the last ones."""
         return bin_shares(self._sides, *self._limits, _BINS)
 
-    def sizeHint(self) -> QSize:  # noqa: N802 - Qt's name
-        """Room for two distributions, the bar and one line of numbers."""
+    def sizeHint(self) -> QSize:
         font = self.fontMetrics()
         width = font.horizontalAdvance("  ".join(self.labels)) + 2 * (font.horizontalAdvance("B") + _BESIDE)
         return QSize(max(_NARROW, width), 2 * (font.height() + _ABOVE) + _BAR + font.height() + 8)
 
-    minimumSizeHint = sizeHint  # noqa: N815 - Qt's name
+    minimumSizeHint = sizeHint
 
-    def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802 - Qt's name
-        """Draw all of it, in the theme's text color."""
+    def paintEvent(self, event: QPaintEvent) -> None:
         painter = QPainter(self)
         ink = QPen(self.palette().windowText().color(), 1)
         # A side's letter stands beside its distribution.

@@ -49,16 +49,8 @@ def paint_labels(painter: QPainter, line: QRectF, labels: Sequence[str]) -> None
 class Histogram(Drawing):
     """A histogram above a labelled axis, with a caption and marked values; subclasses say of what.
 
-    Attributes
-    ----------
-    values : array
-    span : (float, float)
-        Both ends of the axis.
-    labels : sequence of str
-        What is written below the lower end, the middle and the upper end of the axis.
-    caption : str
-    observed, threshold : float
-        Marked by a solid line with a triangle, and by a dashed one; NaN or infinite for none.
+    Labels are written below the lower end, the middle and the upper end of the axis. What is observed is marked by a
+    solid line with a triangle, the threshold by a dashed one; neither where they are not finite.
     """
 
     bins = 40
@@ -80,14 +72,12 @@ class Histogram(Drawing):
         observed: float = np.nan,
         threshold: float = np.nan,
     ) -> None:
-        """Show a distribution from now on."""
         self.values, self.span, self.labels, self.caption = values, span, labels, caption
         self.observed, self.threshold = observed, threshold
         self.updateGeometry()
         self.update()
 
     def counts(self) -> NDArray[np.integer]:
-        """Number of values in each bin."""
         return np.histogram(self.values, self.bins, self.span)[0]
 
     def place(self, value: float) -> float:
@@ -95,22 +85,20 @@ class Histogram(Drawing):
         low, high = self.span
         return _MARGIN + (value - low) / (high - low) * (self.width() - 2 * _MARGIN)
 
-    def sizeHint(self) -> QSize:  # noqa: N802 - Qt's name
-        """Room for the caption, the histogram and its labels."""
+    def sizeHint(self) -> QSize:
         width = max(_NARROW, self.fontMetrics().horizontalAdvance(self.longest) + 2 * _MARGIN)
         return QSize(width, self.heightForWidth(width))
 
-    minimumSizeHint = sizeHint  # noqa: N815 - Qt's name
+    minimumSizeHint = sizeHint
 
-    def heightForWidth(self, width: int) -> int:  # noqa: N802 - Qt's name
+    def heightForWidth(self, width: int) -> int:
         """The caption and the labels may need two lines: asking for more width would move the dock."""
         font = self.fontMetrics()
         lines = 1 if font.horizontalAdvance("  ".join(self.labels)) <= width - 2 * _MARGIN else 2
         caption = font.boundingRect(QRect(0, 0, width, 10 * _PLOT), _WRAP, self.caption).height() + _MARGIN
         return (caption if self.caption else 0) + _PLOT + lines * font.height() + _MARK
 
-    def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802 - Qt's name
-        """Draw everything."""
+    def paintEvent(self, event: QPaintEvent) -> None:
         painter = QPainter(self)
         ink, line = self.palette().windowText().color(), self.fontMetrics().height()
         counts = self.counts()
@@ -171,7 +159,6 @@ class NullPlot(Histogram):
         )
 
     def show_test(self, test: MMDTest) -> None:
-        """Draw this test from now on."""
         reachable = np.isfinite(test.threshold)
         drawn = [test.null.min(), test.null.max(), test.mmd, *([test.threshold] if reachable else [])]
         low, high = float(min(drawn)), float(max(drawn))
@@ -200,11 +187,9 @@ class PairedHistogram(QWidget):
         self.update()
 
     def shares(self) -> list[Real]:
-        """Shares of A's and of B's values in each bin."""
         return self._shares
 
-    def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802 - Qt's name
-        """Draw both."""
+    def paintEvent(self, event: QPaintEvent) -> None:
         painter = QPainter(self)
         top = max(*(share.max() for share in self._shares), 1e-12)
         pens = QPen(QColor(COLOR_A), 1), QPen(QColor(COLOR_B), 2, Qt.PenStyle.DashLine)
@@ -231,7 +216,6 @@ class ShareBar(Drawing):
         )
 
     def show_shares(self, parts: list[tuple[str, float, tuple[float, float]]]) -> None:
-        """Show (name, share, interval) of each part."""
         self._parts = parts
         self.updateGeometry()
         self.update()
@@ -240,16 +224,14 @@ class ShareBar(Drawing):
         """What stands below the bar."""
         return [f"{name} {share:.0%} ({low:.0%} to {high:.0%})" for name, share, (low, high) in self._parts]
 
-    def sizeHint(self) -> QSize:  # noqa: N802 - Qt's name
-        """Room for the bar and its lines."""
+    def sizeHint(self) -> QSize:
         metrics = self.fontMetrics()
         widest = max((metrics.horizontalAdvance(line) for line in self.lines()), default=0)
         return QSize(22 + widest, 26 + len(self._parts) * (metrics.height() + 2))
 
-    minimumSizeHint = sizeHint  # noqa: N815 - Qt's name
+    minimumSizeHint = sizeHint
 
-    def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802 - Qt's name
-        """Draw the bar, then a line for each part with a patch of its pattern."""
+    def paintEvent(self, event: QPaintEvent) -> None:
         painter = QPainter(self)
         ink = self.palette().windowText().color()
         left, line = 1.0, self.fontMetrics().height() + 2

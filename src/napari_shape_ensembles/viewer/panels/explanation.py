@@ -58,7 +58,6 @@ class ExplanationPanel(QTabWidget):
         self.setEnabled(False)
 
     def show_explanation(self, explanation: Explanation) -> None:
-        """Fill all pages."""
         self.setEnabled(True)
         self.judge_anew(explanation)
         found = explanation.components
@@ -145,12 +144,10 @@ class ModeTable(PickTable):
             self.selectRow(0)
 
     def mode(self) -> int | None:
-        """The mode that is chosen, counted from 0."""
         items = self.selectedItems()
         return int(self.item(items[0].row(), 0).text()) - 1 if items else None
 
-    def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802 - Qt's name
-        """Leave room for the last column."""
+    def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
         lines = self.width() / self.fontMetrics().height()
         for heading, needed in _ROOMY.items():

@@ -23,7 +23,6 @@ class _FontFollower:
         self.setMinimumWidth(self.sizeHint().width())  # type: ignore[attr-defined]  # that of the widget
 
     def event(self, event: QEvent) -> bool:
-        """Fit after a change of style."""
         done = super().event(event)  # type: ignore[misc]  # that of the widget
         if event.type() in _STYLED:
             self.fit()
@@ -65,7 +64,6 @@ class SteadyLabel(_FontFollower, QLabel):
         self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Ignored)  # no new layout for every text
 
     def fit(self) -> None:
-        """Take the width of the longest text."""
         self.setFixedWidth(self.fontMetrics().horizontalAdvance(self._longest) + _AROUND)
 
 
@@ -84,8 +82,7 @@ class NamedLine(_FontFollower, QLabel):
         room = self.contentsRect().width() - self.fontMetrics().horizontalAdvance(before + after) - _AROUND
         self.setText(before + elided(self.fontMetrics(), name, room) + after)
 
-    def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802 - Qt's name
-        """Leave out more, or less, at another width."""
+    def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
         self.fit()
 

@@ -3,7 +3,9 @@
 from importlib.resources import files
 
 from qtpy.QtGui import QTextCursor
-from qtpy.QtWidgets import QDialog, QDialogButtonBox, QTextBrowser, QVBoxLayout, QWidget
+from qtpy.QtWidgets import QDialog, QDialogButtonBox, QTextBrowser, QWidget
+
+from .widgets import column
 
 
 class HelpWindow(QDialog):
@@ -18,9 +20,7 @@ class HelpWindow(QDialog):
         self.page.setMarkdown(help_text())
         close = QDialogButtonBox(QDialogButtonBox.StandardButton.Close)
         close.rejected.connect(self.reject)
-        layout = QVBoxLayout(self)
-        layout.addWidget(self.page)
-        layout.addWidget(close)
+        column(self.page, close, page=self, margins=(9, 9, 9, 9))
 
     def open_at(self, heading: str) -> None:
         """Show the page from the first heading that starts with these words."""

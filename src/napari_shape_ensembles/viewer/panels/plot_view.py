@@ -50,7 +50,7 @@ class PlotView(Drawing):
         super().__init__(parent)
         self._plot: Plot | None = None
         self._drawn: RenderedPlot | None = None
-        self._busy = self._again = False
+        self._wanted = False  # a picture, once the one under way is drawn
         self._drawing = Background()
         self.describe: Callable[[int, float, float], str] = lambda *_: ""
         self.failure = ""
@@ -60,50 +60,41 @@ class PlotView(Drawing):
 
     @property
     def axes(self) -> list[Any]:
-        """The matplotlib axes on show."""
         return [] if self._drawn is None else self._drawn.axes
 
     @property
     def busy(self) -> bool:
-        """Whether a picture is being drawn, or about to be."""
-        return self._busy or self._settled.isActive()
+        return self._drawing.busy or self._settled.isActive()
 
     def show_plot(self, plot: Plot) -> None:
-        """Show another plot, as soon as it is drawn."""
         self._plot = plot
         self._draw()
 
     def _draw(self) -> None:
-        """Start drawing what is to be shown now; while a picture is being drawn, remember to."""
-        if self._busy:
-            self._again = True
-        elif self._plot is not None and self.width() >= _LEAST[0] and self.height() >= _LEAST[1]:
-            self._busy, self._again = True, False
+        """Draw what is to be shown now, after a picture that is being drawn."""
+        self._wanted = True
+        if not self._drawing.busy:
+            self._drawing.begin(self._pictures())
+
+    def _pictures(self) -> Steps:
+        while self._wanted and self.width() >= _LEAST[0] and self.height() >= _LEAST[1]:
+            self._wanted = False
+            if self._plot is None:
+                return
+            # The theme's colors, and a font a little smaller than that of labels, as far as the panels have room.
+            room = min(self.width() / _READABLE[0], self.height() / _READABLE[1])
+            font_size = max(min(_FONT_SHARE * self.font().pointSizeF(), _FONT_SIZE * room), _FONT_SIZE)
+            inks = ("text.color", "axes.edgecolor", "axes.labelcolor", "xtick.color", "ytick.color")
+            grounds = ("figure.facecolor", "axes.facecolor", "legend.facecolor")
+            ink, ground = self.palette().windowText().color().name(), self.palette().window().color().name()
+            style = dict.fromkeys(inks, ink) | dict.fromkeys(grounds, ground) | {"font.size": font_size}
             size = self.width(), self.height()
-            draw = partial(_rendered, self._plot, size, self.devicePixelRatioF(), self._style())
-            self._drawing.begin(self._drawn_by(draw))
-
-    def _drawn_by(self, draw: Callable[[], "RenderedPlot | str"]) -> Steps:
-        self._show((yield draw))
-
-    def _style(self) -> dict[str, Any]:
-        """The theme's colors, and a font a little smaller than that of labels, as far as the panels have room."""
-        room = min(self.width() / _READABLE[0], self.height() / _READABLE[1])
-        font_size = max(min(_FONT_SHARE * self.font().pointSizeF(), _FONT_SIZE * room), _FONT_SIZE)
-        inks = ("text.color", "axes.edgecolor", "axes.labelcolor", "xtick.color", "ytick.color")
-        grounds = ("figure.facecolor", "axes.facecolor", "legend.facecolor")
-        ink, ground = self.palette().windowText().color().name(), self.palette().window().color().name()
-        return dict.fromkeys(inks, ink) | dict.fromkeys(grounds, ground) | {"font.size": font_size}
-
-    def _show(self, drawn: RenderedPlot | str) -> None:
-        self._busy = False
-        self.failure = drawn if isinstance(drawn, str) else ""
-        if isinstance(drawn, RenderedPlot):
-            self._drawn = drawn
-        self.update()
-        if self._again:
-            self._draw()
-        self.drawn.emit()
+            drawn = yield partial(_rendered, self._plot, size, self.devicePixelRatioF(), style)
+            self.failure = drawn if isinstance(drawn, str) else ""
+            if isinstance(drawn, RenderedPlot):
+                self._drawn = drawn
+            self.update()
+            self.drawn.emit()
 
     def place(self, axes: int, x: float, y: float) -> tuple[float, float]:
         """Where in this widget a place of some axes lies."""
@@ -122,8 +113,7 @@ class PlotView(Drawing):
                 return index, float(x), float(y)
         return None
 
-    def mousePressEvent(self, event: QMouseEvent) -> None:  # noqa: N802 - Qt's name
-        """Tell where the plot was clicked."""
+    def mousePressEvent(self, event: QMouseEvent) -> None:
         if found := self._found(event.position().toPoint()):
             self.clicked.emit(*found)
 
@@ -138,8 +128,7 @@ class PlotView(Drawing):
             self._settled.start()
         return done
 
-    def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802 - Qt's name
-        """Show the picture, or why there is none."""
+    def paintEvent(self, event: QPaintEvent) -> None:
         painter = QPainter(self)
         if self._drawn is not None:
             painter.setRenderHint(QPainter.RenderHint.SmoothPixmapTransform)
@@ -149,11 +138,10 @@ class PlotView(Drawing):
             painter.drawText(self.rect(), _CENTRED, self.failure)
         painter.end()
 
-    def sizeHint(self) -> QSize:  # noqa: N802 - Qt's name
-        """Enough to read the axes."""
+    def sizeHint(self) -> QSize:
         return QSize(*_READABLE)
 
-    minimumSizeHint = sizeHint  # noqa: N815 - Qt's name
+    minimumSizeHint = sizeHint
 
 
 def _rendered(plot: Plot, size: tuple[int, int], ratio: float, style: dict[str, Any]) -> RenderedPlot | str:

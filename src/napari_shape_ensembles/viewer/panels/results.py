@@ -6,13 +6,13 @@ from html import escape
 import numpy as np
 from qtpy.QtCore import QRect, Qt, Signal
 from qtpy.QtGui import QPainter, QPaintEvent, QPen
-from qtpy.QtWidgets import QGridLayout, QLabel, QVBoxLayout, QWidget
+from qtpy.QtWidgets import QGridLayout, QLabel, QWidget
 
 from ...comparison import INCONCLUSIVE
 from ...outlines import counted
 from ..shown import Shown, counts_of, settings_words, tests_of
 from .distributions import NullPlot
-from .widgets import Section, button, column, tip, wrapped
+from .widgets import Entries, Section, button, column, menu_button, tip, wrapped
 
 #: What each case means: undulation, scale, and both in a sentence.
 ROWS = {
@@ -26,18 +26,12 @@ _NUMBERS = ("MMD", "threshold", "p")
 
 
 class ResultsPanel(QWidget):
-    """Shows a `Comparison`, or a sentence where there is none.
+    """Shows a `Comparison`, or a sentence where there is none; what can be stored of it is chosen from a menu."""
 
-    Signals
-    -------
-    noted
-        There is something to read below the result.
-    """
+    noted = Signal()  #: there is something to read below the result
 
-    noted = Signal()
-
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, entries: Entries) -> None:
+        super().__init__()
         self._checkable = False
         self.answer, self.origin, self.warnings, self.said = wrapped(), wrapped(), wrapped(), wrapped()
         self.details, self.used = wrapped(rich=True), wrapped()
@@ -49,12 +43,6 @@ class ResultsPanel(QWidget):
         self.tests = QLabel()
         self.tests.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self.null_plots = {name: NullPlot(name) for name in ("Undulation", "Scale")}
-        self._make_buttons()
-        self._lay_out()
-        self.show_result(None)
-        self.note("")
-
-    def _make_buttons(self) -> None:
         self.help = button("What does this &mean?", "Explain the marked row, on this computer")
         self.copy_text = button("Copy te&xt", "Copy the answer with its numbers, counts and settings")
         self.copy_python = button("Copy P&ython", "Copy a script that makes this comparison again")
@@ -66,14 +54,13 @@ class ResultsPanel(QWidget):
             "Show A beside B in the viewer's grid; pan and zoom go together. Default off.",
             checkable=True,
         )
-        self.store = button("Save, exp&ort", "Save the whole comparison, its curves as a table, or a report")
+        tooltip = "Save the whole comparison, its curves as a table, or a report"
+        self.store = menu_button("Save, exp&ort", tooltip, entries)
         self.check = button(
             "Chec&k robustness",
             "Test whether undulation and scale depend on each other, and compare again with other archetypes; "
             "takes about five times as long as the comparison",
         )
-
-    def _lay_out(self) -> None:
         self.nulls = Section("Null distributions", column(*self.null_plots.values()), folded=False)
         self.settings = Section("Settings used", self.used)
         grid = QGridLayout()
@@ -81,11 +68,10 @@ class ResultsPanel(QWidget):
         for place, one in enumerate(buttons):
             grid.addWidget(one, *divmod(place, 2))
         self._of_result = column(self.nulls, self.details, self.settings, grid)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        parts = (self.answer, self.origin, self.warnings, self.table, self.help, self.tests, self._of_result, self.said)
-        for part in parts:
-            layout.addWidget(part)
+        found = self.table, self.help, self.tests, self._of_result
+        column(self.answer, self.origin, self.warnings, *found, self.said, page=self)
+        self.show_result(None)
+        self.note("")
 
     def note(self, sentence: str, tooltip: str = "") -> None:
         """Say what became of a file, below the result; nothing to say hides it."""
@@ -139,7 +125,6 @@ class ResultsPanel(QWidget):
         self.show_state(busy=False, stale=False)
 
     def text(self) -> str:
-        """Everything the panel says, line by line."""
         return "\n".join(label.text() for label in (self.answer, self.warnings, self.tests, self.details))
 
 
@@ -175,10 +160,9 @@ class TruthTable(QWidget):
         self.update()
 
     def marked(self) -> list[str]:
-        """The rows that carry the sign."""
         return [name for name, (sign, *_) in self._rows.items() if sign.text()]
 
-    def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802 - Qt's name
+    def paintEvent(self, event: QPaintEvent) -> None:
         """Frame the row that holds, in the theme's text color: style sheets do not pass it on to frames."""
         if self.case in self._rows:
             row = reduce(QRect.united, (cell.geometry() for cell in self._rows[self.case]))

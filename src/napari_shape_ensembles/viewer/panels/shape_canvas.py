@@ -73,12 +73,10 @@ class ShapeCanvas(Drawing):
         self.outlines, self._title = tuple(outlines), title
         self.update()
 
-    def sizeHint(self) -> QSize:  # noqa: N802 - Qt's name
-        """A square that leaves room for the controls."""
+    def sizeHint(self) -> QSize:
         return QSize(260, 240)
 
-    def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802 - Qt's name
-        """Draw everything."""
+    def paintEvent(self, event: QPaintEvent) -> None:
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         line = painter.fontMetrics().height() + 4
@@ -117,8 +115,7 @@ class OutlineButton(QPushButton):
         self.setToolTip(f"A curve of {side}: click to pick it")
         self.setAccessibleName(f"curve {row} of {side}")
 
-    def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802 - Qt's name
-        """Draw the outline on the button."""
+    def paintEvent(self, event: QPaintEvent) -> None:
         super().paintEvent(event)
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)

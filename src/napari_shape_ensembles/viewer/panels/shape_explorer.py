@@ -22,15 +22,7 @@ _SHORTEST = 50  # pixels of a slider in a narrow dock
 
 
 class ShapeExplorer(QWidget):
-    """Draws one shape live.
-
-    Attributes
-    ----------
-    places : ShapePlaces or None
-        The comparison that is explored.
-    shape : ((n, 2) array, str) or None
-        The outline shown, centred, and words for it.
-    """
+    """Draws one shape live."""
 
     #: QComboBox: a button asks for the curve that is selected in the viewer, for this list.
     wants_selected = Signal(object)
@@ -38,8 +30,8 @@ class ShapeExplorer(QWidget):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.places: ShapePlaces | None = None
-        self.shape: tuple[Real, str] | None = None
+        self.places: ShapePlaces | None = None  #: of the comparison that is explored
+        self.shape: tuple[Real, str] | None = None  #: the outline shown (n, 2), centred, and words for it
         self._path: tuple[tuple[int, ...], Geodesic] | None = None  # with its ends in the lists
         self._curve: tuple[int, Place, Real] | None = None  # with its row
         self._mean: Real = np.zeros((3, 2))
@@ -50,7 +42,24 @@ class ShapeExplorer(QWidget):
         self.canvas = ShapeCanvas()
         self.takes: list[QPushButton] = []
         self.tabs = QTabWidget()
-        self._make_sliders(self._page("Sliders"))
+        grid = self._page("Sliders")
+        self.mode_boxes, self.sliders = [WholeBox() for _ in range(_MODES)], []
+        for box in self.mode_boxes:
+            box.setPrefix("mode ")
+            box.setToolTip("Which mode of undulation this slider moves, 1 = the one that varies most")
+            box.valueChanged.connect(self._redraw)
+        for place, head in enumerate((*self.mode_boxes, *map(QLabel, SCALE_AXES))):
+            end = _TENTHS * _SIGMAS
+            slider = self._slider(-end, end, "Standard deviations from the mean of all curves")
+            value = SteadyLabel("0.0 sd", longest="−3.0 sd ")
+            slider.valueChanged.connect(lambda tenths, value=value: value.setText(f"{tenths / _TENTHS:.1f} sd"))
+            slider.valueChanged.connect(partial(self._use, place))
+            self.sliders.append(slider)
+            for part, widget in enumerate((head, slider, value)):
+                grid.addWidget(widget, place, part)
+        self.reset = button("&Reset", "Back to the mean of all curves")
+        self.reset.clicked.connect(self.reset_sliders)
+        grid.addWidget(self.reset, len(self.sliders), 0, 1, 3)
         grid = self._page("Path")
         self.ends = [
             self._curve_list(grid, row, words, f"Where the path goes {words}: a mean, or a curve by its image and id")
@@ -92,26 +101,6 @@ class ShapeExplorer(QWidget):
         slider.setMinimumWidth(_SHORTEST)
         slider.valueChanged.connect(self._redraw)
         return slider
-
-    def _make_sliders(self, grid: QGridLayout) -> None:
-        """A slider for each of some modes and of the axes of scale, with its value in standard deviations."""
-        self.mode_boxes, self.sliders = [WholeBox() for _ in range(_MODES)], []
-        for box in self.mode_boxes:
-            box.setPrefix("mode ")
-            box.setToolTip("Which mode of undulation this slider moves, 1 = the one that varies most")
-            box.valueChanged.connect(self._redraw)
-        for place, head in enumerate((*self.mode_boxes, *map(QLabel, SCALE_AXES))):
-            end = _TENTHS * _SIGMAS
-            slider = self._slider(-end, end, "Standard deviations from the mean of all curves")
-            value = SteadyLabel("0.0 sd", longest="−3.0 sd ")
-            slider.valueChanged.connect(lambda tenths, value=value: value.setText(f"{tenths / _TENTHS:.1f} sd"))
-            slider.valueChanged.connect(partial(self._use, place))
-            self.sliders.append(slider)
-            for part, widget in enumerate((head, slider, value)):
-                grid.addWidget(widget, place, part)
-        self.reset = button("&Reset", "Back to the mean of all curves")
-        self.reset.clicked.connect(self.reset_sliders)
-        grid.addWidget(self.reset, len(self.sliders), 0, 1, 3)
 
     def _use(self, slider: int, _: int) -> None:
         self._last = slider
@@ -162,7 +151,6 @@ class ShapeExplorer(QWidget):
         combo.setCurrentIndex(row + (0 if combo is self.curve else 2))
 
     def reset_sliders(self) -> None:
-        """Back to the mean."""
         for slider in self.sliders:
             slider.setValue(0)
 
@@ -229,5 +217,4 @@ class ShapeExplorer(QWidget):
         slider.setValue(round(slider.minimum() + share * (slider.maximum() - slider.minimum())))
 
     def stop(self) -> None:
-        """Stop playing."""
         self.play.setChecked(False)

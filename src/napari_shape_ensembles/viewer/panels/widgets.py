@@ -17,6 +17,7 @@ from qtpy.QtWidgets import (
     QHeaderView,
     QLabel,
     QLayout,
+    QMenu,
     QPushButton,
     QScrollArea,
     QSizePolicy,
@@ -32,6 +33,9 @@ from qtpy.QtWidgets import (
 )
 
 from .fonts import with_label_font
+
+#: Of a menu: words -> what they do, and a tooltip.
+Entries = Mapping[str, tuple[Callable[[], None], str]]
 
 # A place without width at which a line may break; names of files and layers have no others.
 _BREAK = "\u200b"
@@ -58,20 +62,18 @@ class ScrollColumn(QScrollArea):
         # Once more after all layouts inside have been updated: until then they tell their sizes of before.
         self._later = once(self, self.fit)
 
-    def eventFilter(self, watched: QObject, event: QEvent) -> bool:  # noqa: N802 - Qt's name
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         """Ask for more width when the contents have come to need it, and for less when they no longer do."""
         if event.type() in (QEvent.Type.LayoutRequest, QEvent.Type.StyleChange):
             self.fit()
             self._later.start()
         return super().eventFilter(watched, event)
 
-    def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802 - Qt's name
-        """Lines break elsewhere at another width."""
+    def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
         self.fit()
 
-    def sizeHint(self) -> QSize:  # noqa: N802 - Qt's name
-        """A comfortable width to begin with."""
+    def sizeHint(self) -> QSize:
         return super().sizeHint().expandedTo(QSize(_COMFORTABLE, 0))
 
     def fit(self) -> None:
@@ -100,15 +102,10 @@ class Section(QWidget):
         self.heading = QPushButton()
         self.heading.setStyleSheet("text-align: left; padding: 3px;")
         self.heading.clicked.connect(lambda: self.fold(self.unfolded))
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(2)
-        layout.addWidget(self.heading)
-        layout.addWidget(content)
+        column(self.heading, content, page=self).layout().setSpacing(2)
         self.fold(folded)
 
     def fold(self, folded: bool = True) -> None:
-        """Hide the content, or show it."""
         self.unfolded = not folded
         self.content.setVisible(self.unfolded)
         self.heading.setText(f"{'▾' if self.unfolded else '▸'}  {self._title}")
@@ -122,6 +119,20 @@ def button(text: str, tooltip: str, *, checkable: bool = False) -> QPushButton:
     made.setToolTip(tooltip)
     made.setCheckable(checkable)
     return made
+
+
+def menu_button(text: str, tooltip: str, entries: Entries) -> QPushButton:
+    """A button that opens a menu."""
+    whole = button(text, tooltip)
+    whole.setStyleSheet("padding: 3px 18px 3px 6px;")  # room for the sign of a menu
+    menu = QMenu(whole)
+    menu.setToolTipsVisible(True)
+    for words, (action, tooltip) in entries.items():
+        entry = menu.addAction(words)
+        entry.setToolTip(tooltip)
+        entry.triggered.connect(action)
+    whole.setMenu(menu)
+    return whole
 
 
 def column(
@@ -179,12 +190,6 @@ def run_keys(page: QWidget, run: Callable[[], object], cancel: Callable[[], obje
         shortcut.activated.connect(action)
 
 
-def is_closed(page: QWidget) -> bool:
-    """Whether the dock around a page was closed, which only hides it; not for another tab or a minimised window."""
-    dock = page.parentWidget()
-    return dock is None or dock.isHidden()
-
-
 def once(owner: QWidget, action: Callable[[], object]) -> QTimer:
     """A timer that acts once after the events that are under way.
 
@@ -207,7 +212,7 @@ class NarrowList(QComboBox):
         for value, words in (choices or {}).items():
             self.addItem(words, value)
 
-    def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802 - Qt's name
+    def paintEvent(self, event: QPaintEvent) -> None:
         """Draw it with as much of the text as there is room for; Qt would cut it off."""
         painter, option = QStylePainter(self), QStyleOptionComboBox()
         self.initStyleOption(option)
@@ -223,8 +228,7 @@ class NarrowList(QComboBox):
 class _WheelPasses(QObject):
     """Sends the wheel on to the page below a control."""
 
-    def eventFilter(self, _: QObject | None, event: QEvent | None) -> bool:  # noqa: N802 - Qt's name
-        """Ignore the wheel, so that the page scrolls."""
+    def eventFilter(self, _: QObject | None, event: QEvent | None) -> bool:
         if event is None or event.type() != QEvent.Type.Wheel:
             return False
         event.ignore()
@@ -253,21 +257,18 @@ class Words(QLabel):
         self.setContextMenuPolicy(Qt.ContextMenuPolicy.NoContextMenu)  # its Copy would copy the breaks as well
         self.setText(text)
 
-    def setText(self, text: str | None) -> None:  # noqa: N802 - Qt's name
-        """Show a text."""
+    def setText(self, text: str | None) -> None:
         self._text = text or ""
         super().setText(_LONG_WORD.sub(_breakable, self._text))
 
     def text(self) -> str:
-        """The text as it was set."""
         return self._text
 
-    def selectedText(self) -> str:  # noqa: N802 - Qt's name
+    def selectedText(self) -> str:
         """What is marked, without the breaks."""
         return _LINE_END.sub("\n", super().selectedText().replace(_BREAK, ""))
 
-    def keyPressEvent(self, event: QKeyEvent) -> None:  # noqa: N802 - Qt's name
-        """Copy what is marked."""
+    def keyPressEvent(self, event: QKeyEvent) -> None:
         if event.matches(QKeySequence.StandardKey.Copy):
             QApplication.clipboard().setText(self.selectedText())
         else:
@@ -288,14 +289,11 @@ def wrapped(text: str = "", *, rich: bool = False) -> Words:
 class Notice(QFrame):
     """One line of text and what can be done about it, hidden while there is nothing to say."""
 
-    def __init__(self, action: str, tooltip: str, parent: QWidget | None = None, *, rich: bool = False) -> None:
-        super().__init__(parent)
+    def __init__(self, action: str, tooltip: str, *, rich: bool = False) -> None:
+        super().__init__()
         self.words = wrapped(rich=rich)
         self.button = button(action, tooltip)
-        row = QHBoxLayout(self)
-        row.setContentsMargins(0, 2, 0, 2)
-        row.addWidget(self.words, 1)
-        row.addWidget(self.button)
+        column(row(self.words, self.button, grows=self.words), page=self, margins=(0, 2, 0, 2))
         self.hide()
 
     def say(self, text: str) -> None:
@@ -329,9 +327,7 @@ class _ClearBoxes(QStyledItemDelegate):
         super().__init__(view)
         self._view = view
 
-    def initStyleOption(  # noqa: N802 - Qt's name
-        self, option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex
-    ) -> None:
+    def initStyleOption(self, option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex) -> None:
         """Give the style the colors it makes boxes and ticks of."""
         super().initStyleOption(option, index)
         palette, theme = option.palette, self._view.palette()
