@@ -197,11 +197,8 @@ class SegmentationTask(Task[list[Ensemble]]):
         """Segment and trace the displayed plane, or every plane of the stack."""
         assert self._next is not None
         recipe, source, image = self._next.recipe, sources[0][0], self._next.layers[0][0]()
-        if not self.all_planes or image is None or image.ndim < 3:
-            return partial(committed, source, recipe)
-        # All planes of a stack, whose last two axes are rows and columns; and what puts a new layer where it is.
-        placement = {name: getattr(image, name) for name in ("scale", "translate", "units")}
-        return partial(committed, source, recipe, image.data[0] if image.multiscale else image.data, placement)
+        stack = image if self.all_planes and image is not None and image.ndim > 2 else None
+        return partial(committed, source, recipe, *(() if stack is None else planes_of(stack)))
 
     def take(self, outcome: "Committed") -> Iterator[None]:
         """Put both layers, which belong to the user, into the viewer in place of the preview."""
@@ -314,6 +311,12 @@ class Committed:
             left_out.update(ensemble.dropped)
         made = f"{counted(sum(map(len, self.ensembles)), 'outline')} made."
         return "\n".join([made, *(f"{count} left out: {reason}" for reason, count in left_out.items())])
+
+
+def planes_of(stack: Layer) -> tuple[Any, dict[str, Any]]:
+    """All planes of a stack, whose last two axes are rows and columns; and what puts a new layer where it is."""
+    data = stack.data[0] if stack.multiscale else stack.data
+    return data, {"scale": stack.scale, "translate": stack.translate, "units": stack.units}
 
 
 def committed(
