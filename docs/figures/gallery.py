@@ -52,10 +52,11 @@ def entry(heading, remark, result):
     """Text of one pair: what it is, the picture, the answer and its numbers."""
     picture = f"images/gallery-{re.sub('[^a-z0-9]+', '-', heading.lower()).strip('-')}.png"
     draw(result, DOCS / picture)
-    parts = "; ".join(f"{name} p = {part.p_value:.2g}" for name, part in result.undulation.parts.items())
+    tested = {**result.undulation.parts, **result.scale.parts}
+    parts = "; ".join(f"{name} p = {part.p_value:.2g}" for name, part in tested.items())
     return (
         f"\n## {heading}\n\n{remark}\n\n![Outlines of both ensembles]({picture})\n\n"
-        f"**{result.case}**: {result.summary()} Undulation by coordinates: {parts}.\n"
+        f"**{result.case}**: {result.summary()} Parts: {parts}.\n"
     )
 
 

@@ -164,7 +164,7 @@ def test_the_summary_names_images_counts_row_and_p_values():
         "two (40 curves)",
         "1∧0",
         "differ in size or elongation",
-        "scale p = 0.0066",
+        "scale p = 0.0033",
     ):
         assert part in summary
 
@@ -409,7 +409,7 @@ def test_a_result_cannot_be_changed_by_accident():
     table.loc[:, "product"] = 0.0
     assert result.distances["product"].min() > 0
     space, test = result.space, result.undulation
-    for values in (result.t, result.l, test.null, test.parts["raw"].null, space.basis, space.undulation_mean):
+    for values in (result.t, result.l, test.null, test.parts["roughness"].null, space.basis, space.undulation_mean):
         with pytest.raises(ValueError, match="read-only"):
             values[...] = 0
 

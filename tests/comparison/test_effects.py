@@ -81,7 +81,7 @@ def test_estimates_do_not_grow_as_samples_shrink():
         ("elongation", lambda t, l: (t, l + np.array([0.3, 0, -0.3]))),
         ("elongation", lambda t, l: (t, l + np.array([0, 0.4, 0]))),
         ("coarse form", lambda t, l: (t + np.eye(10)[0], l)),
-        ("fine roughness", lambda t, l: (t * np.where(np.arange(10) < 3, 1, 2.5), l)),
+        ("roughness", lambda t, l: (t * np.where(np.arange(10) < 3, 1, 2.5), l)),
     ],
 )
 def test_the_share_of_the_difference_lies_where_it_was_put(aspect, change):
@@ -100,14 +100,14 @@ def test_the_share_of_the_difference_lies_where_it_was_put(aspect, change):
 def test_aspects_keep_distances_and_split_the_variance():
     t, l, _ = coordinates()
     parts = aspects(t, l)
-    assert list(parts) == ["size", "elongation", "coarse form", "fine roughness"]
+    assert list(parts) == ["size", "elongation", "coarse form", "roughness"]
     both = np.concatenate([parts["size"], parts["elongation"]], axis=1)
     np.testing.assert_allclose((both**2).sum(axis=1), (l**2).sum(axis=1))
     coarse = parts["coarse form"]
     share = np.cumsum(t.var(axis=0)) / t.var(axis=0).sum()
     assert share[coarse.shape[1] - 1] >= 0.9 > share[coarse.shape[1] - 2]
-    np.testing.assert_allclose(parts["fine roughness"].std(axis=0), 1)
-    assert "fine roughness" not in aspects(t[:, :1], l)
+    np.testing.assert_allclose(parts["roughness"].std(axis=0), 1)
+    assert "roughness" not in aspects(t[:, :1], l)
 
 
 def test_the_size_ratio_is_that_of_lengths():

@@ -27,7 +27,7 @@ def unbiased(x, first):
 def test_shares_are_parts_of_the_unbiased_squared_mmd():
     given = parts()
     given["size"][:30] += 0.8
-    given["fine roughness"][:30] *= 2
+    given["roughness"][:30] *= 2
     found = component_tests(given, 30, permutations=99, rounds=50)
     positive = np.maximum([unbiased(given[name], 30) for name in COMPONENTS], 0)
     np.testing.assert_allclose(found.share, positive / positive.sum(), atol=1e-12)

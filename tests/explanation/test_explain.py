@@ -35,8 +35,8 @@ def small():
     [
         (samples.simulated_fields, (), "No component of shape differs"),
         (samples.simulated_sieving, ("size", "elongation"), "B's size varies"),
-        (samples.simulated_treatment, ("fine roughness",), "B's outlines are rougher"),
-        (samples.simulated_rolling, ("elongation", "coarse form", "fine roughness"), "B's outlines are more elongated"),
+        (samples.simulated_treatment, ("roughness",), "B's outlines are rougher"),
+        (samples.simulated_rolling, ("elongation", "coarse form", "roughness"), "B's outlines are more elongated"),
     ],
 )
 def test_the_difference_put_into_a_sample_is_named_and_no_other(sample, named, words):
@@ -49,7 +49,7 @@ def test_noise_on_the_papers_grains_is_named_as_roughness_and_proved_by_swapping
     a, b = (grains(shared_data, key) for key in ("hlf1_noisy", "hlf2_smooth5"))
     result = compare(a, b)
     found = explain(result)
-    assert found.components.differing(0.01) == ("coarse form", "fine roughness")
+    assert found.components.differing(0.01) == ("coarse form", "roughness")
     assert found.components.share[3] > 0.9
     assert "B's outlines are smoother" in found.sentences()[1]
     fine = [mode for mode in found.modes.order()[:20].tolist() if found.modes.label(mode).startswith("waves of")]

@@ -9,7 +9,7 @@ from ..mmd import median_distance
 from ..mmd.contrasts import difference_of_means, percentile_ends
 from ..mmd.kernel import Distances, Real, quadratic_forms
 
-# Undulation coordinates that hold this share of the pooled variance are the coarse form; the rest is fine roughness.
+# Undulation coordinates that hold this share of the pooled variance are the coarse form; the rest is roughness.
 _COARSE = 0.9
 
 
@@ -35,7 +35,7 @@ class EffectSizes:
         The same over the spread within the samples, as Cohen's d is to a difference of means: at 1 the samples
         are as far apart as the curves of one sample are from each other.
     shares : mapping of str to Estimate
-        Of "size", "elongation", "coarse form" and "fine roughness" in the sum of their squared standardized
+        Of "size", "elongation", "coarse form" and "roughness" in the sum of their squared standardized
         values; they add up to 1. NaN where there is no difference to share out.
     size_ratio : Estimate
         Mean length of B's outlines over that of A's (geometric means): 1.1 is 10 % longer in every direction.
@@ -47,7 +47,7 @@ class EffectSizes:
     >>> result = compare(a, b, Settings(landmarks=60, rank=10, permutations=199))
     >>> effects = effect_sizes(result.t, result.l, len(result.a), resamples=20)
     >>> {part: round(share.value, 2) for part, share in effects.shares.items()}
-    {'size': 0.98, 'elongation': 0.01, 'coarse form': 0.01, 'fine roughness': 0.01}
+    {'size': 0.98, 'elongation': 0.01, 'coarse form': 0.01, 'roughness': 0.01}
     """
 
     mmd: Mapping[str, Estimate]
@@ -70,7 +70,7 @@ def aspects(t: Real, l: Real) -> dict[str, Real]:
     -------
     dict
         "size" (N, 1): the trace of that matrix, over √2; "elongation" (N, 2): the rest of it;
-        "coarse form": the leading undulation coordinates that hold 90 % of the variance; "fine roughness": the
+        "coarse form": the leading undulation coordinates that hold 90 % of the variance; "roughness": the
         others over their deviations. The last is missing where there is but one undulation coordinate.
     """
     root = np.sqrt(2)
@@ -83,7 +83,7 @@ def aspects(t: Real, l: Real) -> dict[str, Real]:
     coarse = min(int(np.searchsorted(held, _COARSE)) + 1, max(t.shape[1] - 1, 1))
     parts["coarse form"] = t[:, :coarse]
     if coarse < t.shape[1]:
-        parts["fine roughness"] = t[:, coarse:] / np.where(spread > 0, spread, 1)[coarse:]
+        parts["roughness"] = t[:, coarse:] / np.where(spread > 0, spread, 1)[coarse:]
     return parts
 
 

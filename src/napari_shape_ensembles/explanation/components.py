@@ -1,4 +1,4 @@
-"""How much of the difference is size, elongation, coarse form and fine roughness."""
+"""How much of the difference is size, elongation, coarse form and roughness."""
 
 from dataclasses import dataclass
 
@@ -17,13 +17,13 @@ from .properties import coarse_coordinates, fine_amplitude
 Real = NDArray[np.float64]
 
 #: The four components a difference is split into.
-COMPONENTS = ("size", "elongation", "coarse form", "fine roughness")
+COMPONENTS = ("size", "elongation", "coarse form", "roughness")
 #: Those that are scale, and those that are form.
 OF_SCALE, OF_FORM = COMPONENTS[:2], COMPONENTS[2:]
 _WORDS = {
     "size": ("smaller", "larger"),
     "elongation": ("less elongated", "more elongated"),
-    "fine roughness": ("smoother", "rougher"),
+    "roughness": ("smoother", "rougher"),
 }
 _ROWS = 512
 # A change of spread by less than this factor is not put into words.
@@ -124,7 +124,7 @@ def components(space: ShapeSpace, t: Real, l: Real) -> dict[str, Real]:
     -------
     dict of str to array
         size (N,): logarithm of the geometric mean of the RMS extents. elongation (N,): logarithm of their ratio.
-        coarse form (N, d): waves of up to `COARSE` lobes, in the registered frame. fine roughness (N,): logarithm of
+        coarse form (N, d): waves of up to `COARSE` lobes, in the registered frame. roughness (N,): logarithm of
         the RMS amplitude of all finer waves that the r coordinates keep.
     """
     tangents = np.tensordot(t, space.basis[: t.shape[1]], axes=1)
@@ -134,7 +134,7 @@ def components(space: ShapeSpace, t: Real, l: Real) -> dict[str, Real]:
         "size": np.log(extents).mean(axis=1),
         "elongation": np.log(extents[:, 1] / extents[:, 0]),
         "coarse form": coarse_coordinates(undulation),
-        "fine roughness": np.log(fine_amplitude(undulation)),
+        "roughness": np.log(fine_amplitude(undulation)),
     }
 
 

@@ -73,7 +73,7 @@ def shares(explanation: Explanation) -> Figure:
 
 
 def component_distributions(explanation: Explanation) -> Figure:
-    """Distributions of size, elongation and fine roughness."""
+    """Distributions of size, elongation and roughness."""
     result = explanation.comparison
     parts = components(result.space, result.t, result.l)
     single = [name for name in COMPONENTS if parts[name].ndim == 1]
@@ -172,7 +172,7 @@ FIGURES: dict[str, tuple[Callable[[Explanation], Figure], str]] = {
         "How much of the difference each component carries. Where no component differs, the intervals span "
         "everything, and the shares mean nothing.",
     ),
-    "components": (component_distributions, "Distributions of size, elongation and fine roughness over the curves."),
+    "components": (component_distributions, "Distributions of size, elongation and roughness over the curves."),
     "typical": (
         typical_curves,
         "Curves with the largest witness function on each side, strongest first, at one scale in each row. A graded "
