@@ -96,6 +96,10 @@ def detectable_differences(
     """
     if not 0.5 <= power < 1:
         raise ValueError(f"power {power}: give a probability from 0.5 to below 1, such as 0.8")
+    if scale.parts:
+        raise ValueError(
+            "these tests permuted whole images: see `Experiment.planning` for what more of them would find"
+        )
     if not len(undulation.null) or not len(scale.null):
         raise ValueError("these tests drew no permutations: give permutation tests")
     t, l = (_without_difference(points, first) for points in (t, l))
