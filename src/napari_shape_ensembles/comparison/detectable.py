@@ -74,6 +74,7 @@ def detectable_differences(
 
     Notes
     -----
+    Of tests that permuted curves; what more images would find is told by `Experiment.planning`.
     From the tests' own null, and the normal limit of the MMD of two samples of which one is shifted (Gretton et al.
     2012, asymptotic distribution under the alternative). `benchmarks/calibration.py` checks it by simulation. Of a
     combined test the part is taken that is made for the difference (size, elongation, coarse form or raw coordinates),
@@ -96,10 +97,6 @@ def detectable_differences(
     """
     if not 0.5 <= power < 1:
         raise ValueError(f"power {power}: give a probability from 0.5 to below 1, such as 0.8")
-    if scale.parts:
-        raise ValueError(
-            "these tests permuted whole images: see `Experiment.planning` for what more of them would find"
-        )
     if not len(undulation.null) or not len(scale.null):
         raise ValueError("these tests drew no permutations: give permutation tests")
     t, l = (_without_difference(points, first) for points in (t, l))

@@ -661,8 +661,8 @@ def experiment(
     Undulation and scale are tested by the parts that `compare` tests. The kernel of all outlines is summed over pairs
     of replicates once, then replicates are permuted; parts are combined by their smallest p-value on the same
     permutations. All labellings are taken where there are at most 20 000. Each replicate weighs the same. Of more than
-    20 000 outlines the coordinates that need registration (t, and the direction of elongation) are learned and tested
-    on as many drawn at random, equally many of each replicate; all outlines count for the rest.
+    20 000 outlines the tests see as many, drawn at random, equally many of each replicate; all outlines count for the
+    plain quantities.
 
     References
     ----------
