@@ -234,7 +234,7 @@ def defaults(some, first, seed, settings):
 
     settings = replace(settings, seed=seed)
     learned = learn_landmarks(some.landmarks, some.places, settings)
-    form, scale = tests_of_learned(learned, first, settings)
+    form, scale = tests_of_learned(learned, first, settings, None)
     return learned, form, scale
 
 

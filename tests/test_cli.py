@@ -116,8 +116,9 @@ def test_folders_are_samples_of_several_images(tmp_path, quick):
         "compare", tmp_path / "control", tmp_path / "treated", "--groups", "--settings", quick, "-o", tmp_path / "r"
     )
     assert done.exit_code == 0, done.stderr
-    assert "control (24 curves) and treated (24 curves)" in done.stdout
-    assert "count as independent" in done.stderr
+    assert "control (2 images, 24 curves) and treated (2 images, 24 curves)" in done.stdout
+    assert "2 and 2 images cannot reach p < 0.01 by permutation" in done.stdout
+    assert "whole images are permuted" in done.stderr
     assert set(pd.read_csv(tmp_path / "r" / "curves.csv")["image"].astype(str)) == {"1", "2", "3", "4"}
 
 
@@ -538,3 +539,53 @@ def test_names_in_tables_are_no_formulas(tmp_path, quick):
     run("compare", tmp_path / "a.csv", tmp_path / "b.csv", "--settings", quick, "--out", tmp_path / "r")
     cells = pd.read_csv(tmp_path / "r" / "curves.csv", dtype=str).to_numpy().ravel()
     assert not [cell for cell in cells if str(cell)[0] in "=+@" or (str(cell)[0] == "-" and str(cell)[1:2].isalpha())]
+
+
+def design_files(folder, **columns):
+    """Curves of six images, and a table of their design."""
+    for seed in range(6):
+        one = Ensemble([(1 + (seed > 2)) * curve for curve in blobs(12, 40, seed=seed)], unit="µm")
+        write_curves(folder / f"{'drug' if seed > 2 else 'ctrl'}_{seed}.csv", one)
+    table = pd.DataFrame({"image": sorted(path.name for path in folder.glob("*.csv")), **columns})
+    table.to_csv(folder / "design.csv", index=False)
+    return folder / "design.csv"
+
+
+def test_an_experiment_is_written_as_tables_figures_and_json(tmp_path, quick):
+    design = design_files(tmp_path, group=["a"] * 3 + ["b"] * 3, dose=[0, 1, 2, 5, 6, 7])
+    done = run("experiment", design, "--settings", quick, "--out", tmp_path / "r", "--control", "a")
+    assert done.exit_code == 0, done.stderr
+    assert "note: a and b: 3 and 3 images cannot reach p < 0.01 by permutation" in done.stderr
+    assert "b against a: " in done.stdout
+    assert {path.name for path in (tmp_path / "r").iterdir() if path.name[0] != "."} == {
+        *("experiment.csv", "effects.csv", "variance.csv", "planning.csv", "replicates.csv", "experiment.json"),
+        *("superplot.png", "superplot.svg"),
+    }
+    row = pd.read_csv(tmp_path / "r" / "experiment.csv").iloc[0]
+    assert (row["case"], row["scale_p"]) == ("inconclusive", pytest.approx(0.1))
+    assert row["scale_low"] < 2 < row["scale_high"]
+    answer = json.loads((tmp_path / "r" / "experiment.json").read_text(encoding="utf-8"))
+    assert set(answer["tests"]) == {"omnibus", "trend with dose"}
+    assert answer["table"][0]["scale_p"] == pytest.approx(0.1)
+
+
+def test_an_experiment_takes_its_design_from_the_names_of_files(tmp_path, quick):
+    design_files(tmp_path).unlink()
+    done = run("experiment", tmp_path, "--pattern", "{group}_{replicate}", "--settings", quick, "-o", tmp_path / "r")
+    assert done.exit_code == 0, done.stderr
+    assert pd.read_csv(tmp_path / "r" / "experiment.csv")["contrast"].tolist() == ["drug - ctrl"]
+
+
+@pytest.mark.parametrize(
+    ("columns", "words"),
+    [
+        ({"condition": "a"}, "no column 'group'"),
+        ({"group": ["a", None, "b", "b", "b", "b"]}, "column 'group' of the design is empty in row 2"),
+        ({"group": "a", "image": [f"{i}.csv" for i in range(6)]}, "6 images are not there, such as"),
+        ({"group": "a", "image": ["ctrl_0.csv"] * 6}, "ctrl_0.csv is in more than one row"),
+    ],
+)
+def test_a_design_that_does_not_fit_is_named(tmp_path, quick, columns, words):
+    done = run("experiment", design_files(tmp_path, **columns), "--settings", quick, "--out", tmp_path / "r")
+    assert done.exit_code == 2
+    assert words in done.stderr

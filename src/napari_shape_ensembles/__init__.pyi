@@ -2,11 +2,14 @@ from .comparison import (
     ArchetypeSensitivity,
     Comparison,
     EffectSizes,
+    Experiment,
     Settings,
     archetype_sensitivity,
     compare,
+    design_from_names,
     detectable_differences,
     effect_sizes,
+    experiment,
 )
 from .explanation import Explanation, explain, resynthesis
 from .inspection import Agreement, agreement, suspicious
@@ -35,6 +38,7 @@ __all__ = [
     "DependenceTest",
     "EffectSizes",
     "Ensemble",
+    "Experiment",
     "Explanation",
     "MMDTest",
     "Outlines",
@@ -53,8 +57,10 @@ __all__ = [
     "decision_landscape",
     "decompose",
     "dependence_test",
+    "design_from_names",
     "detectable_differences",
     "effect_sizes",
+    "experiment",
     "explain",
     "extract_curves",
     "level_curves",

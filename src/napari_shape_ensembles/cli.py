@@ -147,6 +147,11 @@ def compare(
 
     _refuse_overwriting(out, COMPARISON, (a, b), force)
     samples = _samples((a, b), reading, groups)
+    several = groups and max(len(set(sample.images)) for sample in samples) > 1
+    if several and reading.settings.analysis.permute == "curves":
+        say_beside("note: outlines are permuted: the answer speaks of these images alone")
+    elif several:
+        say_beside("note: whole images are permuted")
     with progress_bar("comparing"):
         result = compare_ensembles(*samples, reading.settings.analysis)
     _say_written(write_comparison(out, result))
@@ -155,6 +160,48 @@ def compare(
         say_beside(f"note: {warning}")
     code = _DIFFERS if _hit(result.case, fail_on or []) else 0
     raise typer.Exit(code)
+
+
+@command(Outlines, Settings)
+def experiment(
+    design: Annotated[
+        Path, typer.Argument(help="Table of images (CSV): columns image, group, and those of the design.")
+    ],
+    out: Out,
+    *,
+    reading: Reading,
+    control: Annotated[str | None, typer.Option(help="Group that all others are compared with.")] = None,
+    pattern: Annotated[
+        str | None,
+        typer.Option(help="Columns from the names of images, such as {group}_{replicate}_{field}: DESIGN is a folder."),
+    ] = None,
+    correction: Annotated[str, typer.Option(help="Of several contrasts: auto, family or fdr.")] = "auto",
+    margin: Annotated[float, typer.Option(help="Ratio of size that counts as the same: 0.1 is 10 %.")] = 0.1,
+    force: Force = False,
+) -> None:
+    """Compare groups of images by a table of the design, with the replicate as what is exchangeable."""
+    from .comparison import checked_design
+    from .comparison import experiment as run_experiment
+    from .io.design import design_of_folder, read_design
+    from .io.results import EXPERIMENT, write_experiment
+
+    paths, table = read_design(design) if pattern is None else design_of_folder(design, pattern, labels=reading.labels)
+    _refuse_overwriting(out, EXPERIMENT, [design, *paths], force)
+    checked = checked_design(table, len(paths), control)
+    before = (*checked.notes, *checked.forecast(reading.settings.analysis.significance))
+    for sentence in before:
+        say_beside(f"note: {sentence}")
+    ensembles = _told_apart(paths, _ensembles(paths, reading))
+    with progress_bar("experiment"):
+        result = run_experiment(ensembles, table, reading.settings.analysis, control=control, correction=correction)
+        written = write_experiment(out, result, margin)
+    _say_written(written)
+    say(result.summary())
+    for sentence in result.sentences():
+        say(sentence)
+    for warning in result.warnings:
+        if warning not in before:
+            say_beside(f"note: {warning}")
 
 
 @command()
@@ -271,6 +318,8 @@ def landscape(
         grid = _numbers_of("--ranks", ranks), _numbers_of("--landmarks", landmarks, least=8)
         _refuse_overwriting(out, [f"landscape.{ending}" for ending in STUDY], (a, b), force)
         samples = _samples((a, b), reading, groups)
+        if groups:
+            say_beside("note: curves of all images of a folder are pooled and count as independent")
         with progress_bar("landscape"):
             found = decision_landscape(
                 *samples,
@@ -349,7 +398,6 @@ def _samples(places: tuple[Path, Path], reading: Reading, groups: bool) -> tuple
     a, b = (_ensembles(paths, reading) for paths in files)
     if not groups:
         return tuple(_told_apart(files[0] + files[1], a + b))
-    say_beside("note: curves of all images of a folder are pooled and count as independent")
     own = [place.resolve().name if place.is_dir() else place.stem for place in places]
     one, other = distinct_names([place.resolve() for place in places], own)
     return Ensemble.pooled(a, name=one), Ensemble.pooled(b, name=other)

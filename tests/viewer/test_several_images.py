@@ -51,6 +51,8 @@ def choose_several(sides, a=A, b=B):
 def dock(model, qtbot):
     dock = bare(with_images(model), qtbot)
     dock.controls["rank"].setValue(10)
+    # Two images a side reach no level when whole images are permuted.
+    set_choices(dock.session.choices, permute="curves")
     choose_several(dock.sides)
     return dock
 
@@ -105,6 +107,18 @@ def test_the_panel_tells_of_the_pooling_and_counts_each_image(done):
     for name in (*A, *B):
         count = sum(image == name for part in (done.result.a, done.result.b) for image in part.images)
         assert f"{name}: {count} curves" in text
+
+
+def test_whole_images_are_permuted_by_default(model, qtbot):
+    dock = bare(with_images(model), qtbot)
+    dock.controls["rank"].setValue(10)
+    choose_several(dock.sides)
+    run(dock, qtbot)
+    assert (dock.state, dock.result.permuted) == ("inconclusive", "images")
+    text = dock.results.text()
+    assert "2 and 2 images cannot reach p < 0.01 by permutation" in text
+    assert "Of 2 images of A and of 2 images of B whole images were permuted." in text
+    assert "size" in text
 
 
 def test_one_image_can_stand_against_several(dock, model, qtbot):

@@ -10,8 +10,10 @@ from .compare import (
     sample_of,
     software_versions,
 )
+from .design import Design, checked_design, design_from_names
 from .detectable import Detectable, detectable_differences
 from .effects import EffectSizes, Estimate, aspects, effect_sizes
+from .experiment import Experiment, experiment
 from .learning import STEPS, Learned, learn
 from .parts import Part, Parts, form_parts, scale_parts
 from .sensitivity import ArchetypeSensitivity, archetype_sensitivity
@@ -24,9 +26,11 @@ __all__ = [
     "TRUTH_TABLE",
     "ArchetypeSensitivity",
     "Comparison",
+    "Design",
     "Detectable",
     "EffectSizes",
     "Estimate",
+    "Experiment",
     "Images",
     "Learned",
     "Part",
@@ -34,10 +38,13 @@ __all__ = [
     "Settings",
     "archetype_sensitivity",
     "aspects",
+    "checked_design",
     "comparable",
     "compare",
+    "design_from_names",
     "detectable_differences",
     "effect_sizes",
+    "experiment",
     "form_parts",
     "inconclusive",
     "learn",

@@ -13,18 +13,29 @@ from numpy.typing import ArrayLike, NDArray
 from ..archive import StrPath, Tree, read_archive, write_archive
 from ..checks import seal
 from ..mmd import MMDTest, combined_mmd_test, gretton_test
+from ..mmd.replicates import (
+    DRAWS,
+    Hypothesis,
+    least_p,
+    mean_kernels,
+    replicate_means,
+    replicate_mmd_test,
+    small_sample_test,
+)
 from ..outlines import Ensemble, counted, in_unit
 from ..parameters import from_tree
 from ..parameters import tree as tree_of
 from ..progress import Listener, reporting
 from ..shapes import ShapeSpace, spd
 from . import records
+from .design import cannot_reach
 from .display import MARK, LayerData, curve_layer_data, summary_html
 from .learning import Learned, known_share, learn, report_step
 from .parts import Parts, form_parts, scale_parts, sides
 from .precision import coordinate_precision
+from .quantities import Quantities, quantities
 from .settings import Settings
-from .verdict import INCONCLUSIVE, TRUTH_TABLE, inconclusive, row
+from .verdict import DEPENDS_ON_ARCHETYPE, INCONCLUSIVE, TRUTH_TABLE, inconclusive, row
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -78,6 +89,9 @@ class Comparison:
     descriptors : (N, k) array
         What the roughness and the concavity were tested by; see `parts.form_descriptors`. Empty (k = 0) in a
         comparison that an earlier version saved.
+    small_sample : (float, float), optional
+        Where images were permuted: p-values of undulation and scale by the small-sample test
+        (`mmd.replicates.small_sample_test`), for few images.
 
     References
     ----------
@@ -107,6 +121,7 @@ class Comparison:
     row_depends_on_archetype: bool = False
     versions: Mapping[str, str] = field(default_factory=lambda: software_versions())
     descriptors: Real = field(default_factory=lambda: np.empty((0, 0)))
+    small_sample: tuple[float, float] | None = None
 
     def __post_init__(self) -> None:
         seal(self)
@@ -117,7 +132,23 @@ class Comparison:
         return INCONCLUSIVE if self._inconclusive else row(self.undulation.rejected, self.scale.rejected)
 
     @property
+    def permuted(self) -> str:
+        """What was exchangeable between the samples: "images", or "curves" (see `Settings.permute`)."""
+        return "curves" if exchangeable_images(self.a, self.b, self.settings) is None else "images"
+
+    @property
+    def image_counts(self) -> tuple[int, int]:
+        """Numbers of images of a and of b."""
+        return len(set(self.a.images.tolist())), len(set(self.b.images.tolist()))
+
+    @property
     def _inconclusive(self) -> str | None:
+        significance = self.settings.significance
+        if self.permuted == "images":
+            least = least_p(*self.image_counts)
+            if least > significance:
+                return cannot_reach(*self.image_counts, significance, least)
+            return DEPENDS_ON_ARCHETYPE if self.row_depends_on_archetype else None
         return inconclusive(
             len(self.a),
             len(self.b),
@@ -174,6 +205,9 @@ class Comparison:
         found = []
         if self.a.unit == "pixel":
             found.append("Sizes are compared in pixels: make sure both images have the same pixel size.")
+        several = max(self.image_counts) > 1
+        if several and self.permuted == "curves":
+            found.append("Single outlines were permuted: the row speaks of these images alone, not of the conditions.")
         few = min(len(self.a), len(self.b))
         if self._inconclusive is None and few < _FEW:
             found.append(f"Only {counted(few, 'curve')} on one side: a difference may have gone unnoticed.")
@@ -225,14 +259,22 @@ class Comparison:
 
     def summary(self) -> str:
         """Return the answer as one sentence."""
+        images = [f"{counted(count, 'image')}, " if self.permuted == "images" else "" for count in self.image_counts]
         names = " and ".join(
-            f"{ensemble.name or side} ({counted(len(ensemble), 'curve')})"
-            for side, ensemble in (("A", self.a), ("B", self.b))
+            f"{ensemble.name or side} ({own}{counted(len(ensemble), 'curve')})"
+            for side, ensemble, own in (("A", self.a, images[0]), ("B", self.b, images[1]))
         )
         if self._inconclusive:
-            return f"{names}: inconclusive: {self._inconclusive}."
+            return f"{names}: inconclusive: {self._inconclusive}{self._small_sample_words()}."
         numbers = f"undulation p = {self.undulation.p_value:.2g}, scale p = {self.scale.p_value:.2g}"
-        return f"{names}: {TRUTH_TABLE[self.case]} ({self.case}; {numbers})."
+        alone = "in these images alone, " if self.permuted == "curves" and max(self.image_counts) > 1 else ""
+        return f"{names}: {alone}{TRUTH_TABLE[self.case]} ({self.case}; {numbers})."
+
+    def _small_sample_words(self) -> str:
+        if self.small_sample is None:
+            return ""
+        undulation, scale = self.small_sample
+        return f". By the small-sample test undulation p = {undulation:.2g}, scale p = {scale:.2g}"
 
     def save(self, path: StrPath, *, view: Tree | None = None) -> None:
         """Write the whole comparison to one file, complete or not at all.
@@ -298,6 +340,7 @@ class Comparison:
             "scale": records.mmd_test_tree(self.scale),
             "matches": {name: getattr(self, name) for name in ("ambiguous", *_FLAGS)},
             "versions": dict(self.versions),
+            **({} if self.small_sample is None else {"small_sample": list(self.small_sample)}),
         }
 
     @classmethod
@@ -305,11 +348,13 @@ class Comparison:
         """Return the comparison that `_tree` wrote."""
         parts = {name: records.value(tree, name, dict) for name in _PARTS}
         a, b = records.ensemble_of(parts["a"]), records.ensemble_of(parts["b"])
+        small = records.value(tree, "small_sample", list) if "small_sample" in tree else None
         space, count = records.space_of(parts["space"]), len(a) + len(b)
         return cls(
             a,
             b,
-            from_tree(Settings, parts["settings"]),
+            # Comparisons of earlier versions permuted curves, and did not say so.
+            from_tree(Settings, {"permute": "curves", **parts["settings"]}),
             space,
             records.real(parts["coordinates"], "t", (count, space.rank)),
             records.real(parts["coordinates"], "l", (count, 3)),
@@ -318,6 +363,7 @@ class Comparison:
             records.value(parts["matches"], "ambiguous", int),
             versions={str(name): str(version) for name, version in parts["versions"].items()},
             descriptors=records.descriptors_of(parts["coordinates"], count),
+            small_sample=None if small is None else (float(small[0]), float(small[1])),
             **{name: records.value(parts["matches"], name, bool) for name in _FLAGS},
         )
 
@@ -362,8 +408,8 @@ def compare(
     Parameters
     ----------
     a, b : Ensemble, or a sequence of them or of (m, 2) arrays
-        The two samples of curves; several images of one sample are pooled (`Ensemble.pooled`). Arrays are the closed
-        curves of one image, in pixels.
+        The two samples of curves. Where a sample is several images (or a pooled ensemble of several), whole images
+        are permuted, unless `settings.permute` says otherwise. Arrays are the closed curves of one image, in pixels.
     settings : Settings
     progress : callable, optional
         Called with the `Progress` of each step before it starts; an exception that it raises ends the work.
@@ -381,6 +427,15 @@ def compare(
         says what to do.
     TypeError
         For a setting that does not exist, naming it.
+
+    See Also
+    --------
+    experiment : several groups, replicates, blocks and covariates.
+
+    Notes
+    -----
+    Images of one condition differ more than a permutation of single curves expects, so that permuting curves rejects
+    far too often. With several images the tests are those of `experiment`, on the kernel summed over pairs of images.
 
     References
     ----------
@@ -402,7 +457,9 @@ def compare(
     a, b = comparable(a, b)
     with reporting(progress):
         learned = learn((a, b), settings)
-        undulation, scale = tests_of_learned(learned, len(a), settings)
+        images = exchangeable_images(a, b, settings)
+        undulation, scale = tests_of_learned(learned, len(a), settings, images)
+        small_sample = None if images is None else _small_sample(quantities((a, b), settings), images, len(a))
     return Comparison(
         a,
         b,
@@ -415,7 +472,29 @@ def compare(
         learned.ambiguous,
         learned.archetype_is_ambiguous,
         descriptors=learned.descriptors,
+        small_sample=small_sample,
     )
+
+
+def exchangeable_images(a: Ensemble, b: Ensemble, settings: Settings) -> NDArray[np.intp] | None:
+    """Image of each pooled curve, a's images first, (N,), where images are permuted; None where curves are."""
+    own, other = (np.unique(side.images, return_inverse=True) for side in (a, b))
+    several = max(len(own[0]), len(other[0])) > 1
+    if settings.permute == "curves" or (settings.permute == "auto" and not several):
+        return None
+    return np.concatenate([own[1], len(own[0]) + other[1]]).astype(np.intp)
+
+
+def _small_sample(measured: Quantities, images: NDArray[np.intp], first: int) -> tuple[float, float] | None:
+    """p-values of undulation and scale by the small-sample test; None of two images."""
+    count = int(images[:first].max()) + 1
+    group = np.arange(images.max() + 1) >= count
+    if len(group) < 3:
+        return None
+    columns = {"undulation": measured.lobes, "scale": np.stack([measured.size, measured.elongation], axis=1)}
+    found = (small_sample_test(*replicate_means(values, images), Hypothesis(group)) for values in columns.values())
+    undulation, scale = (test.p_value for test in found)
+    return undulation, scale
 
 
 def comparable(a: Images, b: Images) -> tuple[Ensemble, Ensemble]:
@@ -456,24 +535,43 @@ def require_curves(ensembles: Sequence[Ensemble]) -> None:
             )
 
 
-def tests_of_learned(learned: Learned, first: int, settings: Settings) -> tuple[MMDTest, MMDTest]:
-    """Test the undulation and the scale of learned curves, of which so many are A's and come first."""
-    report_step("testing undulation")
-    undulation = _test(form_parts(learned.t, learned.descriptors, settings), first, settings)
-    report_step("testing scale")
-    return undulation, _test(scale_parts(learned.l, learned.space.scale_mean, settings, learned.known), first, settings)
+def tests_of_learned(
+    learned: Learned, first: int, settings: Settings, images: NDArray[np.intp] | None
+) -> tuple[MMDTest, MMDTest]:
+    """Test the undulation and the scale of learned curves, of which so many are A's and come first.
+
+    Whole images are exchangeable where `images` tells the image of each curve (`exchangeable_images`).
+    """
+    tests = []
+    for name, parts in (
+        ("testing undulation", form_parts(learned.t, learned.descriptors, settings)),
+        ("testing scale", scale_parts(learned.l, learned.space.scale_mean, settings, learned.known)),
+    ):
+        report_step(name)
+        test = _test(parts, first, settings) if images is None else _image_test(parts, images, first, settings)
+        only = {part: test for part in parts.tested if part and parts.left_out and not test.parts}
+        tests.append(replace(test, parts=test.parts or only, left_out=parts.left_out))
+    return tests[0], tests[1]
+
+
+def _image_test(parts: Parts, images: NDArray[np.intp], first: int, settings: Settings) -> MMDTest:
+    """Test with whole images exchangeable."""
+    factor = settings.bandwidth[0] if isinstance(settings.bandwidth, tuple) else settings.bandwidth
+    kernels = {
+        name: mean_kernels(part.points, images, kernel=part.kernel, factor=factor, seed=settings.seed)
+        for name, part in parts.tested.items()
+    }
+    count, draws = int(images[:first].max()) + 1, max(settings.permutations, DRAWS)
+    return replicate_mmd_test(kernels, count, significance=settings.significance, draws=draws, seed=settings.seed)
 
 
 def _test(parts: Parts, first: int, settings: Settings) -> MMDTest:
     samples, kernels = sides(parts.tested, first)
     if settings.null != "permutation":
-        test = gretton_test(
+        return gretton_test(
             samples, settings.null, significance=settings.significance, factor=settings.bandwidth, seed=settings.seed
         )
-        return replace(test, left_out=parts.left_out)
-    test = combined_mmd_test(samples, kernels=kernels, **levels(settings))
-    only = {name: test for name in parts.tested if name and parts.left_out and not test.parts}
-    return replace(test, parts=test.parts or only, left_out=parts.left_out)
+    return combined_mmd_test(samples, kernels=kernels, **levels(settings))
 
 
 def levels(settings: Settings) -> dict[str, Any]:

@@ -74,6 +74,7 @@ def detectable_differences(
 
     Notes
     -----
+    Of tests that permuted curves; what more images would find is told by `Experiment.planning`.
     From the tests' own null, and the normal limit of the MMD of two samples of which one is shifted (Gretton et al.
     2012, asymptotic distribution under the alternative). `benchmarks/calibration.py` checks it by simulation. Of a
     combined test the part is taken that is made for the difference (size, elongation, coarse form or raw coordinates),

@@ -13,6 +13,7 @@ from ..shapes.archetype import Choice
 RegistrationKind = Literal["standardized", "raw", "none"]
 Coordinates = Literal["components", "both", "raw", "normalized"]
 NullKind = Literal["permutation", "gamma", "bound"]
+Exchangeable = Literal["auto", "curves", "images"]
 
 _ANALYSIS, _ADVANCED = "Analysis", "Advanced"
 # Enough for levels of a millionth, and a limit for slips of the keyboard: more would take days.
@@ -68,6 +69,18 @@ class Settings:
         least=1,
         most=_MOST_PERMUTATIONS,
         step=100,
+        group=_ANALYSIS,
+    )
+    permute: Exchangeable = parameter(
+        "auto",
+        "What is exchangeable between A and B. Whole images answer for the conditions, as images of one condition "
+        "differ too; single outlines answer for these images alone.",
+        label="Permute",
+        choices={
+            "auto": "images, where there are several",
+            "curves": "outlines: these images alone",
+            "images": "images",
+        },
         group=_ANALYSIS,
     )
     archetype: Choice = parameter(

@@ -16,6 +16,7 @@ TRUTH_TABLE = MappingProxyType(
 )
 
 INCONCLUSIVE = "inconclusive"
+DEPENDS_ON_ARCHETYPE = "the row depends on the archetype: choose the mean outline or the least symmetric one"
 
 # No two samples have a larger MMD where the kernel lies between 0 and 1.
 _LARGEST = sqrt(2)
@@ -78,5 +79,5 @@ def inconclusive(
     if reason is None and null == "bound" and distribution_free_threshold(m, n, significance) >= _LARGEST:
         reason = f"the distribution-free bound lies beyond any MMD of {m} and {n} curves: hold it against permutations"
     if reason is None and row_depends_on_archetype:
-        reason = "the row depends on the archetype: choose the mean outline or the least symmetric one"
+        reason = DEPENDS_ON_ARCHETYPE
     return reason

@@ -26,6 +26,11 @@ _INCONCLUSIVE = (
     "The comparison is inconclusive: what follows describes these curves, and is no answer about the images."
 )
 
+_THESE_IMAGES = (
+    "The comparison permuted whole images. What follows permutes single outlines: it describes these images, and is no "
+    "answer about the conditions."
+)
+
 #: Steps of an explanation, in order.
 STEPS = (
     "measuring curves",
@@ -98,6 +103,7 @@ class Explanation:
         said = [self.components.sentence(name) for name in self.components.differing(level)]
         return (
             *([_INCONCLUSIVE] if self.comparison.case == INCONCLUSIVE else []),
+            *([_THESE_IMAGES] if self.comparison.permuted == "images" else []),
             *(said or [self._nothing_named(level)]),
             *self._unseen(level),
             *self._form_sentences(level),

@@ -140,8 +140,8 @@ def paragraphs(explanation: Explanation) -> tuple[str, ...]:
         f"Each p-value {'' if exact else 'of this explanation '}rests on {result.settings.permutations} random "
         f"relabellings (seed {result.settings.seed}). The "
         "components, the modes and the descriptors are each a family of tests; their adjusted p-values hold for the "
-        f"family as a whole, at the level {result.settings.significance:g}. Outlines count as independent: several "
-        "images of each sample say more about the samples than many outlines of one image."
+        f"family as a whole, at the level {result.settings.significance:g}. Outlines count as independent here: "
+        "several images of each sample say more about the samples than many outlines of one image."
     )
     return (counts, *explanation.sentences(), method)
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..archive import Tree, write_bytes
-from ..comparison import Comparison, records, software_versions
+from ..comparison import Comparison, Experiment, records, software_versions
 from ..mmd import MMDTest
 from ..outlines import Ensemble
 from ..parameters import tree as tree_of
@@ -72,6 +72,88 @@ def write_comparison(folder: Path, result: Comparison) -> list[Path]:
     write_json(paths[0], comparison_json(result))
     write_table(paths[1], curve_rows(result))
     result.save(paths[2])
+    return paths
+
+
+#: Files of an experiment; the last two only of a plate.
+EXPERIMENT = (
+    *(f"{name}.csv" for name in ("experiment", "effects", "variance", "planning", "replicates")),
+    *("experiment.json", "superplot.png", "superplot.svg", "plate.png", "plate.svg"),
+)
+
+
+def experiment_json(result: Experiment, margin: float = 0.1) -> Tree:
+    """The answers of an experiment, without the outlines; numbers that JSON lacks are null."""
+    omnibus = result.test() if len(result.design.groups) > 1 else None
+    tests = {"omnibus": omnibus} if omnibus else {}
+    tests |= {f"trend with {name}": result.test(name) for name in result.design.covariates}
+    return {
+        "summary": result.summary(),
+        "sentences": result.sentences(),
+        "warnings": list(result.warnings),
+        "tests": {
+            name: {
+                "undulation": {"p": test.undulation.p_value, "parts": dict(test.undulation.parts)},
+                "scale": {"p": test.scale.p_value, "parts": dict(test.scale.parts)},
+                "small sample": {
+                    "undulation": test.undulation_small_sample.p_value,
+                    "scale": test.scale_small_sample.p_value,
+                },
+            }
+            for name, test in tests.items()
+        },
+        "table": _records(result.table),
+        "effects": _records(result.effects),
+        "equivalence": {"margin": margin, "table": _records(result.equivalence(margin))},
+        "variance": _records(result.variance),
+        "replicates": _records(result.design.replicates),
+        "settings": tree_of(result.settings),
+        "versions": software_versions(),
+    }
+
+
+def _records(table: "pd.DataFrame") -> Tree:
+    """Rows of a table; infinite and missing numbers become null."""
+    found: Tree = json.loads(table.to_json(orient="records", double_precision=15))
+    return found
+
+
+def write_experiment(folder: Path, result: Experiment, margin: float = 0.1) -> list[Path]:
+    """Write the answers of an experiment; returns the paths.
+
+    experiment.csv holds one row per contrast, effects.csv, variance.csv, planning.csv and replicates.csv the plain
+    quantities, experiment.json all of them; superplot.png and .svg, and a plate.png where groups are named as wells,
+    where matplotlib is installed.
+    """
+    import pandas as pd
+
+    folder.mkdir(parents=True, exist_ok=True)
+    tables = {
+        "experiment": result.table,
+        "effects": result.effects,
+        "variance": result.variance,
+        "replicates": pd.concat([result.design.replicates, result.means.reset_index(drop=True)], axis=1),
+    }
+    if not result.variance["between"].isna().any():
+        tables["planning"] = result.planning()
+    paths = [folder / f"{name}.csv" for name in tables]
+    for path, table in zip(paths, tables.values(), strict=True):
+        write_table(path, table)
+    paths.append(folder / "experiment.json")
+    write_json(paths[-1], experiment_json(result, margin))
+    try:
+        from ..studies.superplot import plate_of, plot_plate, superplot
+    except ImportError:
+        return paths
+    figures = {"superplot": superplot(result)}
+    if plate_of(result.design.groups) is not None:
+        figures["plate"] = plot_plate(result)
+    for name, figure in figures.items():
+        for form in ("png", "svg"):
+            content = BytesIO()
+            figure.savefig(content, format=form, dpi=150)
+            paths.append(folder / f"{name}.{form}")
+            write_bytes(paths[-1], content.getvalue())
     return paths
 
 

@@ -54,7 +54,7 @@ class SidesChoice(QWidget):
         self.pair, self.groups = PairLists(sides), TickLists(sides)
         self.several = QCheckBox("Several images per sample")
         self.several.setToolTip(
-            "On: tick images; their curves are pooled, and count as independent.\nOff: one layer each. Default off."
+            "On: tick images; whole images are permuted, not single curves.\nOff: one layer each. Default off."
         )
         self.swap = button("⇅", "Swap A and B")
         self.swap.setFixedWidth(32)

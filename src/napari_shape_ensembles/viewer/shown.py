@@ -37,7 +37,12 @@ class Shown:
     @classmethod
     def of_run(cls, result: Comparison, basis: Basis, sources: Sources) -> "Shown":
         several = [f"{len(side)} images of {name}" for name, side in zip("AB", sources, strict=True) if len(side) > 1]
-        pooled = f"The curves of {' and of '.join(several)} are pooled, and count as independent."
+        images = " and of ".join(several)
+        pooled = (
+            f"Of {images} whole images were permuted."
+            if result.permuted == "images"
+            else f"The curves of {images} are pooled, and count as independent."
+        )
         planes = [f"{one.name}: the {one.plane} is compared." for one in itertools.chain(*sources) if one.plane]
         notes = (*([pooled] if several else []), *planes)
         view = comparison_view(result, sources)

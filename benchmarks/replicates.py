@@ -1,0 +1,267 @@
+"""Levels and power of the tests of replicates, by simulation; figures of docs/experiment.md.
+
+python benchmarks/replicates.py levels | small | power | family | outlines | real [--designs N] [--only NAME]
+
+`levels`: permutation tests and Läuter's test on null designs of each kind, with variation between replicates.
+`small`: Läuter's test where its assumption fails. `power`: beside an oracle's t-test of the component that was shifted.
+`family`: family-wise error of several contrasts. `outlines`: whole experiments on drawn outlines, from images to the
+table. `real`: draws of real fields and persons, of one condition and of two (data beside the repository: docs/data.md).
+"""
+
+import argparse
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from imageio.v3 import imread
+from scipy import stats
+
+from napari_shape_ensembles import Outlines, Settings, compare, experiment
+from napari_shape_ensembles.mmd.replicates import (
+    Hypothesis,
+    closed_p_values,
+    least_p,
+    mean_kernels,
+    replicate_means,
+    replicate_test,
+    small_sample_test,
+)
+from napari_shape_ensembles.outlines import Ensemble
+from napari_shape_ensembles.samples.synthetic import draw_forms, draw_scales
+
+ICC = [0.0, 0.05, 0.2]
+LEVELS = (0.05, 0.01)
+# Outlines of a replicate, components, permutations drawn where they are not listed.
+OUTLINES, COMPONENTS, DRAWS = 10, 4, 299
+
+
+def two(m, n):
+    """Two groups."""
+    return np.arange(m + n) >= m, None
+
+
+def several(k, size):
+    """Several groups of one size."""
+    return np.eye(k)[np.repeat(np.arange(k), size)], None
+
+
+def pairs(count):
+    """Two groups in blocks of one replicate each."""
+    return np.tile([0, 1], count), np.repeat(np.arange(count), 2)
+
+
+DESIGNS = {
+    **{
+        f"{m} and {n}": two(m, n)
+        for m, n in ((2, 2), (3, 3), (4, 4), (5, 5), (6, 6), (10, 10), (15, 15), (3, 9), (5, 10))
+    },
+    "6 pairs": pairs(6),
+    "10 pairs": pairs(10),
+    "3 groups of 5": several(3, 5),
+    "5 groups of 4": several(5, 4),
+    "trend of 8": (np.arange(8.0), None),
+    "trend of 12, 4 doses": (np.repeat([0.0, 1, 3, 10], 3), None),
+}
+
+
+def drawn(rng, blocks, total, icc, shift=None, counts=None, draw=None):
+    """Outlines' components, and the replicate of each; blocks add variation of their own."""
+    counts = np.full(total, OUTLINES) if counts is None else counts
+    replicate = np.repeat(np.arange(total), counts)
+    draw = draw or rng.standard_normal
+    means = np.sqrt(icc) * draw((total, COMPONENTS))
+    if blocks is not None:
+        means += 0.3 * rng.standard_normal((blocks.max() + 1, COMPONENTS))[blocks]
+    if shift is not None:
+        means = means + shift
+    return means[replicate] + np.sqrt(1 - icc) * rng.standard_normal((len(replicate), COMPONENTS)), replicate
+
+
+def tested(points, replicate, hypothesis, blocks, seed):
+    """p-values by permutation and by Läuter's test."""
+    means, within = replicate_means(points, replicate)
+    if blocks is not None:
+        points = (
+            points
+            - np.stack([np.bincount(blocks, x) / np.bincount(blocks) for x in means.T], axis=1)[blocks[replicate]]
+        )
+    # Widths near the median distance, which for single experiments would cost more than the test.
+    kernels = {
+        "all": mean_kernels(points, replicate, bandwidth=2.7),
+        "first": mean_kernels(points[:, :1], replicate, bandwidth=1.0),
+    }
+    permuted = replicate_test(kernels, hypothesis, draws=DRAWS, seed=seed)
+    return permuted.p_value, small_sample_test(means, within, hypothesis).p_value, permuted.least_p
+
+
+def said(name, icc, p_values, least):
+    """A row: shares rejected with their Wilson intervals."""
+    cells = []
+    for level in LEVELS:
+        for kind, values in p_values.items():
+            count = int(np.sum(np.asarray(values) <= level + 1e-12))
+            low, high = stats.binomtest(count, len(values)).proportion_ci(0.95, "wilson")
+            cells.append(f"{kind} {level:g}: {count / len(values):.3f} ({low:.3f}-{high:.3f})")
+    print(f"| {name} | {icc:g} | {least:.2g} | {' | '.join(cells)} |", flush=True)
+
+
+def levels(designs, only):
+    """Shares of null designs rejected."""
+    for name, (columns, blocks) in DESIGNS.items():
+        if only and only != name:
+            continue
+        hypothesis = Hypothesis(columns, blocks)
+        for icc in ICC:
+            rng = np.random.default_rng(1)
+            found = [
+                tested(*drawn(rng, blocks, len(columns), icc), hypothesis, blocks, seed) for seed in range(designs)
+            ]
+            permuted, small, least = np.array(found).T
+            said(name, icc, {"permuted": permuted, "small sample": small}, least[0])
+
+
+def small(designs, only):
+    """Läuter's test away from Gaussian replicates of one size: 3 and 3, and 4 and 4."""
+    rng = np.random.default_rng(2)
+    kinds = {
+        "Gaussian": {},
+        "skewed (log-normal)": {"draw": lambda size: (np.exp(rng.standard_normal(size)) - np.exp(0.5)) / 2.16},
+        "heavy tails (t, 3 df)": {"draw": lambda size: rng.standard_t(3, size) / np.sqrt(3)},
+        "one deviant replicate": {"deviant": True},
+        "unequal numbers 5 to 45": {"unequal": True},
+        "5 against 45 outlines": {"unequal": "sides"},
+    }
+    for m in (3, 4):
+        hypothesis = Hypothesis(np.arange(2 * m) >= m)
+        for name, options in kinds.items():
+            if only and only != name:
+                continue
+            for icc in ICC:
+                p_values = []
+                for _ in range(designs):
+                    counts = None
+                    if options.get("unequal") == "sides":
+                        counts = np.repeat([5, 45], m)
+                    elif options.get("unequal"):
+                        counts = rng.permutation(np.linspace(5, 45, 2 * m).astype(int))
+                    shift = None
+                    if options.get("deviant"):
+                        shift = np.zeros((2 * m, COMPONENTS))
+                        shift[rng.integers(2 * m)] = rng.standard_normal(COMPONENTS)
+                    points, replicate = drawn(rng, None, 2 * m, icc, shift, counts, options.get("draw"))
+                    means, within = replicate_means(points, replicate)
+                    p_values.append(small_sample_test(means, within, hypothesis).p_value)
+                said(f"{m} and {m}, {name}", icc, {"small sample": p_values}, 0)
+
+
+def power(designs, only):
+    """Share found at 0.05 of a shift of one component, and of all four, beside the oracle's t-test of the first."""
+    for m, shift in ((3, 1.0), (6, 0.6), (12, 0.4)):
+        group = np.arange(2 * m) >= m
+        for name, direction in (("one", np.eye(COMPONENTS)[0]), ("all", np.full(COMPONENTS, 0.5))):
+            rng, found = np.random.default_rng(3), []
+            for seed in range(designs):
+                points, replicate = drawn(rng, None, 2 * m, 0.1, shift * group[:, None] * direction)
+                means = np.bincount(replicate, points[:, 0]) / OUTLINES
+                oracle = stats.ttest_ind(means[group], means[~group]).pvalue
+                found.append((*tested(points, replicate, Hypothesis(group), None, seed)[:2], oracle))
+            permuted, small_sample, oracle = (np.array(found) <= 0.05).mean(axis=0)
+            print(
+                f"| {m} and {m} | {name} by {shift} sd | {permuted:.2f} | {small_sample:.2f} | {oracle:.2f} |",
+                flush=True,
+            )
+
+
+def family(designs, only):
+    """Family-wise error of closed testing where none, and where one, of four groups differs."""
+    group, every = np.repeat(np.arange(4), 4), [(i, j) for i in range(4) for j in range(i + 1, 4)]
+    for name, differs in (("none differs", 0.0), ("one differs", 2.0)):
+        for icc in ICC:
+            rng, wrong = np.random.default_rng(4), []
+            for seed in range(designs):
+                points, replicate = drawn(rng, None, 16, icc, differs * (group == 3)[:, None])
+                kernel = mean_kernels(points, replicate)
+                alone = [
+                    replicate_test({"": kernel.subset(np.flatnonzero(np.isin(group, pair)))}, Hypothesis(two(4, 4)[0]))
+                    for pair in every
+                ]
+                p_values = np.array([test.p_value for test in alone])
+                adjusted = closed_p_values({"": kernel}, group, every, p_values, draws=299, seed=seed)
+                true = [p for p, (_, j) in zip(adjusted, every, strict=True) if not differs or j != 3]
+                wrong.append(min(true))
+            said(f"4 groups of 4, {name}", icc, {"any wrong": wrong}, 2 / 70)
+
+
+def outlines(designs, only):
+    """Whole experiments on drawn outlines: images differ in size and roughness, groups in nothing."""
+    quick = Settings(landmarks=100, rank=20, significance=0.05)
+    for m, between in ((3, 0.0), (3, 0.05), (6, 0.0), (6, 0.05)):
+        rng, p_values = np.random.default_rng(5), {"undulation": [], "scale": [], "by curves": []}
+        small_p = []
+        for _ in range(designs):
+            images = []
+            for i in range(2 * m):
+                rough = 0.03 * np.exp(2 * between * rng.standard_normal())
+                forms = draw_forms(rng, 12, roughness=rough, waves=(6, 10), vertices=100)
+                size = 10 * np.exp(between * rng.standard_normal())
+                scales = draw_scales(rng, 12, size=size, spread=0.15, elongation=1.4)
+                images.append(Ensemble(forms @ scales, name=f"{i}", unit="µm"))
+            row = experiment(images, pd.DataFrame({"group": np.arange(2 * m) // m}), quick).table.iloc[0]
+            curves = compare(images[:m], images[m:], quick, permute="curves", permutations=199)
+            p_values["undulation"].append(row["undulation_p"])
+            p_values["scale"].append(row["scale_p"])
+            p_values["by curves"].append(min(curves.undulation.p_value, curves.scale.p_value))
+            small_p.append((row["undulation_small_sample_p"], row["scale_small_sample_p"]))
+        p_values |= dict(zip(("undulation, small", "scale, small"), np.transpose(small_p), strict=True))
+        said(f"{m} and {m} images", between, p_values, row["scale_least_p"])
+
+
+def real(designs, only):
+    """Draws of m and m real fields and persons: of one condition, and of two."""
+    folder = Path(only or "../shared/data") / "replicates"
+    with np.load(folder / "hearts.npz") as data:
+        curves = np.split(data["xy"].astype(float), data["offsets"][1:-1])
+        person = data["person"]
+    hearts = [
+        Ensemble([c for c, p in zip(curves, person, strict=True) if p == one], name=str(one))
+        for one in np.unique(person)
+    ]
+    outlines = Outlines(min_area=600)
+    fields, group = [], []
+    for kind in ("wt", "ko"):
+        for path in sorted((folder / "mef_nuclei").glob(f"{kind}_*.png")):
+            found = outlines.trace(imread(path), name=path.stem)
+            if len(found) > 1:
+                fields.append(found)
+                group.append(kind)
+    for name, images, of in (("hearts", hearts, ["person"] * 8), ("nuclei", fields, group)):
+        result = experiment(images, pd.DataFrame({"group": of}))
+        groups, rng = np.array(of), np.random.default_rng(6)
+        kinds = [(kind, kind) for kind in np.unique(groups)] + ([("wt", "ko")] if name == "nuclei" else [])
+        for a, b in kinds:
+            for m in (3, 4) if name == "hearts" else (3, 4, 5, 6, 10, 15):
+                if a == b and 2 * m > np.sum(groups == a):
+                    continue
+                p_values = {f"{test}{kind}": [] for test in ("form", "scale") for kind in ("", ", small sample")}
+                for seed in range(designs):
+                    order = rng.permutation(np.flatnonzero(groups == a))
+                    other = order[m : 2 * m] if a == b else rng.permutation(np.flatnonzero(groups == b))[:m]
+                    chosen = np.concatenate([order[:m], other])
+                    hypothesis = Hypothesis(two(m, m)[0])
+                    for test, words in (("undulation", "form"), ("scale", "scale")):
+                        kernels = {part: one.subset(chosen) for part, one in result.kernels[test].items()}
+                        p_values[words].append(replicate_test(kernels, hypothesis, draws=DRAWS, seed=seed).p_value)
+                        small_p = result._small_sample(test, hypothesis, chosen).p_value
+                        p_values[f"{words}, small sample"].append(small_p)
+                said(f"{name}: {m} {a} and {m} {b}", np.nan, p_values, least_p(m, m))
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("what", choices=["levels", "small", "power", "family", "outlines", "real"])
+    parser.add_argument("--designs", type=int, default=2000)
+    parser.add_argument("--only", default="", help="name of one kind of design; of `real`, the folder of data")
+    parser.add_argument("--icc", type=float, default=ICC, nargs="+", help="intraclass correlations")
+    given = parser.parse_args()
+    ICC[:] = given.icc
+    globals()[given.what](given.designs, given.only)

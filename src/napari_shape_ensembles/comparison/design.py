@@ -1,0 +1,274 @@
+"""The design of an experiment: which image shows which group, replicate and block, and the covariates of each."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..mmd.replicates import Hypothesis, labellings, replicates_needed
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Index = NDArray[np.intp]
+
+#: Columns of a design with a meaning of their own; others are covariates (numbers) or factors (words).
+GROUP, REPLICATE, BLOCK, IMAGE = "group", "replicate", "block", "image"
+# Parts of the scale test, the more of the two: any one of them alone should be able to reach the level.
+_PARTS = 3
+# Below so many replicates a side permutations say little, and a small-sample test stands beside them.
+FEW = 5
+
+
+@dataclass(frozen=True, eq=False)
+class Design:
+    """A checked design of k groups of U replicates.
+
+    Attributes
+    ----------
+    replicates : DataFrame
+        One row per replicate: group, replicate, block (where there are blocks), images (their number), covariates
+        (means over its images) and factors.
+    of_image : (number of images,) array of int
+        Replicate of each image.
+    groups : tuple of k str
+        In their order of appearance, the control first where there is one.
+    control : str, optional
+    notes : tuple of str
+        What a reader of the design should know.
+    """
+
+    replicates: "pd.DataFrame"
+    of_image: Index
+    groups: tuple[str, ...]
+    control: str | None
+    notes: tuple[str, ...]
+
+    @property
+    def group(self) -> Index:
+        """Group of each replicate, (U,)."""
+        return np.array([self.groups.index(name) for name in self.replicates[GROUP]], dtype=np.intp)
+
+    @property
+    def blocks(self) -> Index | None:
+        """Block of each replicate, (U,), or None."""
+        if BLOCK not in self.replicates:
+            return None
+        return np.unique(self.replicates[BLOCK].to_numpy(dtype=str), return_inverse=True)[1].astype(np.intp)
+
+    @property
+    def covariates(self) -> tuple[str, ...]:
+        """Names of the numeric columns."""
+        return tuple(self._named("f"))
+
+    @property
+    def factors(self) -> tuple[str, ...]:
+        """Names of the columns of words, the group first."""
+        return (GROUP, *self._named("O"))
+
+    def _named(self, kind: str) -> list[str]:
+        own = (GROUP, REPLICATE, BLOCK, IMAGE, "images")
+        return [str(name) for name in self.replicates if name not in own and self.replicates[name].dtype.kind == kind]
+
+    @property
+    def pairs(self) -> list[tuple[int, int]]:
+        """Contrasts: every group against the control, or all pairs."""
+        k = len(self.groups)
+        if self.control is not None:
+            return [(0, j) for j in range(1, k)]
+        return [(i, j) for i in range(k) for j in range(i + 1, k)]
+
+    def column(self, name: str) -> NDArray[np.float64]:
+        """Values of a covariate, (U, 1), or indicators of a factor's levels, (U, levels)."""
+        if name in self.covariates:
+            return self.replicates[name].to_numpy(dtype=np.float64)[:, None]
+        if name not in self.factors:
+            known = ", ".join((*self.factors, *self.covariates))
+            raise ValueError(f"the design has no column {name!r}: choose one of {known}")
+        values = self.replicates[name].to_numpy(dtype=str)
+        return (values[:, None] == np.unique(values)).astype(np.float64)
+
+    def hypothesis(self, columns: NDArray[np.float64], given: Sequence[str] = ()) -> Hypothesis:
+        """Columns tested over all replicates, blocks and given covariates taken out."""
+        taken = np.concatenate([self.column(name) for name in given], axis=1) if given else None
+        return Hypothesis(columns, self.blocks, taken)
+
+    def forecast(self, significance: float) -> list[str]:
+        """Say, before any image is read, which contrasts cannot reach a level by permutation, and what could."""
+        said: dict[str, list[str]] = {}
+        for i, j in self.pairs:
+            m, n = (int((self.group == g).sum()) for g in (i, j))
+            chosen = np.isin(self.group, (i, j))
+            within = None if self.blocks is None else self.blocks[chosen]
+            count, alike = labellings((self.group[chosen] == j).astype(float), within)
+            if alike / count > significance:
+                words = cannot_reach(m, n, significance, alike / count, self._unit, within is not None)
+                said.setdefault(words, []).append(f"{self.groups[i]} and {self.groups[j]}")
+        return [
+            f"{pairs[0]}{f' and {len(pairs) - 1} more contrasts' if len(pairs) > 1 else ''}: {words}"
+            for words, pairs in said.items()
+        ]
+
+    @property
+    def _unit(self) -> str:
+        return "images" if (self.replicates["images"] == 1).all() else "replicates"
+
+
+def cannot_reach(m: int, n: int, significance: float, least: float, unit: str = "images", blocked: bool = False) -> str:
+    """Say that so few replicates cannot reach a level, and how many could."""
+    enough = replicates_needed(significance, _PARTS)
+    more = "" if blocked else f"; {enough} and {enough} could"
+    where = " within blocks" if blocked else ""
+    return f"{m} and {n} {unit} cannot reach p < {significance:g} by permutation{where} (least p = {least:.2g}){more}"
+
+
+def checked_design(table: "pd.DataFrame", images: int, control: str | None = None) -> Design:
+    """Check a design table and find its replicates.
+
+    Parameters
+    ----------
+    table : DataFrame
+        One row per image.
+    images : int
+        How many images there are.
+    control : str, optional
+        Name of the control group.
+
+    Returns
+    -------
+    Design
+
+    Raises
+    ------
+    ValueError
+        For a table that does not fit the images, no group, missing values, an unknown control.
+    """
+    import pandas as pd
+
+    if not isinstance(table, pd.DataFrame):
+        raise ValueError(f"a design is a DataFrame with one row per image, not {type(table).__name__}")
+    table = table.reset_index(drop=True)
+    table.columns = [str(name).strip() for name in table.columns]
+    if len(table) != images:
+        raise ValueError(
+            f"the design has {len(table)} rows for {images} images: give one row per image, in their order"
+        )
+    if GROUP not in table:
+        raise ValueError(f"the design has no column {GROUP!r}, but {', '.join(map(repr, table.columns))}")
+    for name in table.columns:
+        missing = table.index[table[name].isna()].tolist()
+        if missing:
+            raise ValueError(
+                f"column {name!r} of the design is empty in row {missing[0] + 1}"
+                + (f" and {len(missing) - 1} more" if len(missing) > 1 else "")
+                + ": fill it in, or leave the image or the column out"
+            )
+    table[GROUP] = table[GROUP].map(_text)
+    groups = list(dict.fromkeys(table[GROUP]))
+    control = None if control is None else _text(control)
+    if control is not None:
+        if control not in groups:
+            raise ValueError(f"control {control!r} is none of the groups: {', '.join(groups)}")
+        groups.remove(control)
+        groups.insert(0, control)
+    return _collected(table, tuple(groups), control)
+
+
+def _text(value: Any) -> str:
+    """A name as text: 1.0, as a table with gaps has whole numbers, is "1"."""
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value).strip()
+
+
+def _collected(table: "pd.DataFrame", groups: tuple[str, ...], control: str | None) -> Design:
+    """Replicates of a table: one per combination of group, block and replicate."""
+    import pandas as pd
+
+    notes = []
+    names = table[REPLICATE].map(_text) if REPLICATE in table else pd.Series([str(i + 1) for i in range(len(table))])
+    keys = pd.DataFrame({GROUP: table[GROUP], REPLICATE: names})
+    if BLOCK in table:
+        keys[BLOCK] = table[BLOCK].map(_text)
+    elif REPLICATE in table:
+        shared = keys.drop_duplicates()[REPLICATE].duplicated(keep=False)
+        again = sorted(set(keys.drop_duplicates()[REPLICATE][shared]))
+        if again:
+            notes.append(
+                f"Replicates {', '.join(again[:3])}{' ...' if len(again) > 3 else ''} occur in several groups and "
+                "count as different ones in each. Where they are the same (an animal before and after), name them in "
+                "a column block too."
+            )
+    number = keys.groupby(list(keys), sort=False).ngroup().to_numpy().astype(np.intp)
+    rows = keys.drop_duplicates().reset_index(drop=True)
+    rows["images"] = np.bincount(number)
+    for name in table.columns:
+        if name in (GROUP, REPLICATE, BLOCK, IMAGE):
+            continue
+        by_replicate = table[name].groupby(number, sort=True)
+        numeric = pd.api.types.is_numeric_dtype(table[name]) and not pd.api.types.is_bool_dtype(table[name])
+        varies = bool((by_replicate.nunique() > 1).any())
+        if numeric:
+            rows[name] = by_replicate.mean().to_numpy(dtype=np.float64)
+            if varies:
+                notes.append(f"{name} differs between images of one replicate: its mean counts.")
+        elif not varies:  # what differs within a replicate, such as the field, is no property of it
+            rows[name] = by_replicate.first().map(_text).to_numpy(dtype=object)
+    return Design(rows, number, groups, control, tuple(notes))
+
+
+def design_from_names(names: Sequence[str], pattern: str = "{group}_{replicate}_{field}") -> "pd.DataFrame":
+    """Fill a design table from the names of images.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Such as file names; folders and the ending after the last dot do not count.
+    pattern : str
+        Columns in braces with the text between them: "{group}_{replicate}_{field}" reads `ctrl_m3_f02.tif` as group
+        ctrl, replicate m3, field f02. A column that is not wanted is "{}".
+
+    Returns
+    -------
+    DataFrame
+        Column image and those of the pattern; columns of numbers only are numeric.
+
+    Raises
+    ------
+    ValueError
+        For a pattern without columns or with one twice, or a name that does not fit.
+
+    Examples
+    --------
+    >>> from napari_shape_ensembles import design_from_names
+    >>> design_from_names(["ctrl_m3_f02.tif", "drug_m1_f01.tif"])
+                 image group replicate field
+    0  ctrl_m3_f02.tif  ctrl        m3   f02
+    1  drug_m1_f01.tif  drug        m1   f01
+    >>> design_from_names(["dose10-2.png", "dose30-1.png"], "dose{dose}-{replicate}")["dose"].tolist()
+    [10, 30]
+    """
+    import pandas as pd
+
+    parts = re.split(r"\{(\w*)\}", pattern)
+    columns = [name for name in parts[1::2] if name]
+    if not columns or len(set(columns)) < len(columns):
+        raise ValueError(f"pattern {pattern!r}: name each column once, in braces, such as {{group}}_{{replicate}}")
+    expression = "".join(
+        re.escape(part) if place % 2 == 0 else (f"(?P<{part}>.+?)" if part else ".+?")
+        for place, part in enumerate(parts)
+    )
+    rows = []
+    for name in names:
+        stem = re.sub(r"\.[A-Za-z]\w*$", "", re.split(r"[/\\]", str(name))[-1])
+        match = re.fullmatch(expression, stem)
+        if match is None:
+            raise ValueError(f"{stem!r} does not fit the pattern {pattern!r}")
+        rows.append({IMAGE: str(name), **match.groupdict()})
+    table = pd.DataFrame(rows, columns=[IMAGE, *columns])
+    for name in columns:
+        if name not in (GROUP, REPLICATE, BLOCK):
+            numbers = pd.to_numeric(table[name], errors="coerce")
+            table[name] = table[name] if numbers.isna().any() else numbers
+    return table

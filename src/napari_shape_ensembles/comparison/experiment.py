@@ -1,0 +1,820 @@
+"""Experiments: several images of several groups, compared with the replicate as what is exchangeable."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import stdtr, stdtrit
+
+from ..mmd import Kernel, combined_mmd_test
+from ..mmd.replicates import (
+    DRAWS,
+    Hypothesis,
+    MeanKernels,
+    ReplicateTest,
+    SmallSampleTest,
+    closed_p_values,
+    least_p,
+    mean_kernels,
+    replicate_test,
+    small_sample_test,
+)
+from ..outlines import Ensemble, counted, in_unit
+from ..progress import Listener, as_part, report, reporting
+from .compare import levels
+from .design import FEW, Design, cannot_reach, checked_design
+from .learning import STEPS, learn
+from .parts import form_parts, scale_parts
+from .quantities import LOBES, Quantities, band_name, quantities
+from .settings import Settings
+from .verdict import INCONCLUSIVE, row
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Real = NDArray[np.float64]
+Index = NDArray[np.intp]
+
+#: The two tests, and the quantities that each stands for in plain words.
+TESTS = {"undulation": tuple(band_name(*band) for band in LOBES), "scale": ("size", "elongation")}
+#: The quantity whose ratio the table gives as the effect.
+EFFECTS = {"undulation": "roughness", "scale": "size"}
+# From this many contrasts on a table is a screen: the false discovery rate is controlled.
+_SCREEN = 20
+# Of more outlines than this the shape space is learned from equally many of each replicate.
+_LEARNED = 20_000
+_STEPS = (*STEPS[:-2], "measuring outlines", "kernels between replicates", "done")
+_COVERAGE = 0.95
+_KINDS = ("p", "p_adjusted", "small_sample_p", "small_sample_p_adjusted")
+_NUMBERS = (*_KINDS, "statistic", "effect", "low", "high", "n_replicates", "least_p")
+_COLUMNS = (
+    *("contrast", "a", "b", "case", "small_sample_case", "permuted"),
+    *(f"{test}_{number}" for test in TESTS for number in _NUMBERS),
+)
+
+
+class _Options(TypedDict):
+    draws: int
+    seed: int
+
+
+class Points(NamedTuple):
+    """A description of outlines (N, d), the replicate of each (N,), and the kernel it is tested with."""
+
+    values: Real
+    replicate: Index
+    kernel: Kernel = "gaussian"
+
+
+class Joint(NamedTuple):
+    """p-values of the two tests."""
+
+    undulation: float
+    scale: float
+
+
+class HypothesisTests(NamedTuple):
+    """Both tests of one hypothesis, by permutation and by the small-sample test."""
+
+    undulation: ReplicateTest
+    scale: ReplicateTest
+    undulation_small_sample: SmallSampleTest
+    scale_small_sample: SmallSampleTest
+
+    @property
+    def p_values(self) -> Joint:
+        """By permutation."""
+        return Joint(self.undulation.p_value, self.scale.p_value)
+
+
+class Difference(NamedTuple):
+    """A difference of two means of replicates, with its standard error and degrees of freedom."""
+
+    value: float
+    error: float
+    freedom: float
+
+    def interval(self, coverage: float = _COVERAGE) -> tuple[float, float]:
+        """Student's interval; infinite where nothing is replicated."""
+        if not self.freedom > 0:
+            return -np.inf, np.inf
+        reach = float(stdtrit(self.freedom, (1 + coverage) / 2)) * self.error
+        return self.value - reach, self.value + reach
+
+    def equivalence_p(self, margin: float) -> float:
+        """p-value of "at least as far apart as the margin": two one-sided t-tests."""
+        if not self.freedom > 0:
+            return 1.0
+        error = max(self.error, np.finfo(float).tiny)
+        return float(stdtr(self.freedom, (abs(self.value) - margin) / error))
+
+
+@dataclass(frozen=True, eq=False)
+class Experiment:
+    """Result of `experiment`.
+
+    Attributes
+    ----------
+    design : Design
+        Groups, replicates, blocks and covariates.
+    settings : Settings
+    coordinates : mapping of str to mapping of str to Points
+        For "undulation" and "scale" their parts: what describes the outlines.
+    kernels : mapping of str to mapping of str to MeanKernels
+        The same summed over pairs of replicates.
+    outlines : DataFrame
+        One row per outline: replicate (its number in the design), image, and the logarithms of its quantities.
+    correction : {"family", "fdr"}
+        How the contrasts' p-values are adjusted.
+    unit : str
+        Of the outlines.
+
+    Examples
+    --------
+    >>> import numpy as np, pandas as pd
+    >>> from napari_shape_ensembles import Ensemble, Settings, experiment, samples
+    >>> a, b = samples.powder_outlines().ensembles()
+    >>> images = [side.subset(np.arange(len(side)) % 6 == i) for side in (a, b) for i in range(6)]
+    >>> design = pd.DataFrame({"group": ["sieved"] * 6 + ["raw"] * 6})
+    >>> result = experiment(images, design, Settings(landmarks=60, rank=10, significance=0.05))
+    >>> result.table[["contrast", "case", "scale_least_p"]].round(3).values.tolist()
+    [['raw - sieved', '1∧0', 0.002]]
+    """
+
+    design: Design
+    settings: Settings
+    coordinates: Mapping[str, Mapping[str, Points]]
+    kernels: Mapping[str, Mapping[str, MeanKernels]]
+    outlines: "pd.DataFrame"
+    correction: str
+    unit: str
+
+    # ------------------------------------------------------------------------------------------- tests
+
+    def test(self, column: str = "group", given: Sequence[str] = ()) -> HypothesisTests:
+        """Test whether a column of the design matters, others taken out.
+
+        Parameters
+        ----------
+        column : str
+            The group, another factor, or a covariate (as a linear and a monotone trend).
+        given : sequence of str
+            Columns taken out first (allometry: form given size). Permuting is then approximate.
+
+        Returns
+        -------
+        HypothesisTests
+        """
+        columns = [self.design.column(column)]
+        if column in self.design.covariates:
+            columns.append(_ranks(columns[0]))
+        return self._tests([self.design.hypothesis(one, given) for one in columns])
+
+    @property
+    def omnibus(self) -> Joint:
+        """p-values of the undulation and the scale test of whether any of the groups differ."""
+        return self.test().p_values
+
+    def trend(self, column: str, given: Sequence[str] = ()) -> Joint:
+        """p-values of the undulation and the scale test of a trend with a covariate, such as a dose.
+
+        A linear and a monotone trend (in the ranks) are tested on the same permutations and combined. See `slopes` for
+        its size, and `test` for details.
+        """
+        if column not in self.design.covariates:
+            known = ", ".join(self.design.covariates) or "none"
+            raise ValueError(f"a trend needs a column of numbers: {column!r} is none; the design has {known}")
+        return self.test(column, given).p_values
+
+    def interaction(self, first: str, second: str) -> HypothesisTests:
+        """Test whether the effect of one factor or covariate depends on another; both effects themselves taken out."""
+        one, other = self.design.column(first), self.design.column(second)
+        products = np.einsum("ui,uj->uij", one - one.mean(axis=0), other - other.mean(axis=0)).reshape(len(one), -1)
+        return self._tests([self.design.hypothesis(products, (first, second))])
+
+    def _tests(self, hypotheses: Sequence[Hypothesis]) -> HypothesisTests:
+        return HypothesisTests(
+            replicate_test(self.kernels["undulation"], *hypotheses, **self._options),
+            replicate_test(self.kernels["scale"], *hypotheses, **self._options),
+            self._small_sample("undulation", hypotheses[0]),
+            self._small_sample("scale", hypotheses[0]),
+        )
+
+    def _small_sample(self, test: str, hypothesis: Hypothesis, chosen: Index | slice = slice(None)) -> SmallSampleTest:
+        names = list(TESTS[test])
+        means = self.means[names].to_numpy()[chosen]
+        return small_sample_test(means, np.asarray(self._within[names], dtype=np.float64), hypothesis)
+
+    # ----------------------------------------------------------------------------------------- contrasts
+
+    @cached_property
+    def table(self) -> "pd.DataFrame":
+        """One row per contrast: all pairs of groups, or all against the control.
+
+        Columns: contrast ("b - a"), a, b, case (row of the truth table by the adjusted p-values, or "inconclusive"),
+        small_sample_case, permuted ("replicates"; "curves" where neither side has a replicate: then the row speaks
+        of these images alone). For undulation and scale each, as `undulation_p`, ...:
+
+        - p, p_adjusted: by permuting replicates; closed family-wise, or false discovery rate in a screen;
+        - small_sample_p, small_sample_p_adjusted: see `small_sample_test`; Holm's method, or false discovery rate;
+        - statistic: MMD of the mean embeddings, of the part with the smallest p-value;
+        - effect, low, high: ratio b over a of the roughness, and of the size, with its 95 % interval;
+        - n_replicates: of both groups together;
+        - least_p: the smallest p-value that so few replicates can have.
+        """
+        import pandas as pd  # heavy, and not needed for the tests
+
+        rows: list[dict[str, Any]] = []
+        for place, (i, j) in enumerate(self.design.pairs):
+            report("contrasts", place, len(self.design.pairs))
+            rows.append(self._contrast(i, j))
+        table, level = pd.DataFrame(rows, columns=_COLUMNS), self.settings.significance
+        for test in TESTS:
+            p_values, small = (table[f"{test}_{kind}"].to_numpy(dtype=float) for kind in ("p", "small_sample_p"))
+            if self.correction == "family" and rows and (table["permuted"] == "replicates").all():
+                contrasts = self.design.group, self.design.pairs, p_values, self.design.blocks
+                adjusted = closed_p_values(self.kernels[test], *contrasts, **self._options)
+            else:
+                adjusted = _adjusted(p_values, self.correction)
+            table[f"{test}_p_adjusted"] = adjusted
+            table[f"{test}_small_sample_p_adjusted"] = _adjusted(small, self.correction)
+        least = table[[f"{test}_least_p" for test in TESTS]].max(axis=1).astype(float)
+        for name, kind, reachable in (
+            ("case", "p_adjusted", least <= level),
+            ("small_sample_case", "small_sample_p_adjusted", least >= 0),
+        ):
+            undulation, scale = (table[f"{test}_{kind}"] for test in TESTS)
+            known = reachable & ~undulation.isna() & ~scale.isna()
+            cells = zip(undulation <= level, scale <= level, known, strict=True)
+            table[name] = [row(u, s) if answered else INCONCLUSIVE for u, s, answered in cells]
+        return table
+
+    @property
+    def _options(self) -> _Options:
+        """How labellings are drawn. They cost next to nothing: at least ten thousand, the observed one among them."""
+        return {"draws": max(self.settings.permutations, DRAWS), "seed": self.settings.seed}
+
+    def _contrast(self, i: int, j: int) -> dict[str, Any]:
+        """One row of the table, before anything is adjusted."""
+        design = self.design
+        chosen = np.flatnonzero(np.isin(design.group, (i, j)))
+        sizes = [int((design.group == g).sum()) for g in (i, j)]
+        by_curves = self.settings.permute == "curves" or (self.settings.permute == "auto" and max(sizes) < 2)
+        a, b = design.groups[i], design.groups[j]
+        found: dict[str, Any] = {"contrast": f"{b} - {a}", "a": a, "b": b}
+        found["permuted"] = "curves" if by_curves else "replicates"
+        blocks = None if design.blocks is None else design.blocks[chosen]
+        hypothesis = Hypothesis(design.group[chosen] == j, blocks)
+        for test in TESTS:
+            if by_curves:
+                p_value, statistic, least = self._curve_test(test, i, j)
+            elif len(chosen) < 3:
+                p_value, statistic, least = 1.0, np.nan, 1.0
+            else:
+                kernels = {name: kernel.subset(chosen) for name, kernel in self.kernels[test].items()}
+                permuted = replicate_test(kernels, hypothesis, **self._options)
+                p_value, statistic, least = permuted.p_value, permuted.statistic, permuted.least_p
+                statistic *= np.sqrt(1 / sizes[0] + 1 / sizes[1])
+            enough = len(chosen) > 2 and len(chosen) > hypothesis.nuisance.shape[1] + 1
+            ratio = self._difference(EFFECTS[test], i, j)
+            low, high = ratio.interval()
+            values = {
+                "p": p_value,
+                "small_sample_p": self._small_sample(test, hypothesis, chosen).p_value if enough else np.nan,
+                "statistic": statistic,
+                "effect": np.exp(ratio.value),
+                "low": np.exp(low),
+                "high": np.exp(high),
+                "n_replicates": len(chosen),
+                "least_p": least,
+            }
+            found |= {f"{test}_{name}": value for name, value in values.items()}
+        return found
+
+    def _curve_test(self, test: str, i: int, j: int) -> tuple[float, float, float]:
+        """p-value, MMD and least p-value with single outlines exchangeable: of these images alone."""
+        samples = {}
+        for name, points in self.coordinates[test].items():
+            group = self.design.group[points.replicate]
+            samples[name] = points.values[group == i], points.values[group == j]
+        kernels = {name: points.kernel for name, points in self.coordinates[test].items()}
+        found = combined_mmd_test(samples, kernels=kernels, **levels(self.settings))
+        return found.p_value, found.mmd, 1 / (1 + self.settings.permutations)
+
+    # ------------------------------------------------------------------------------------- plain quantities
+
+    @cached_property
+    def means(self) -> "pd.DataFrame":
+        """Mean logarithm of each quantity over the outlines of every replicate, one row per replicate."""
+        return self.outlines.drop(columns="image").groupby("replicate", sort=True).mean()
+
+    @cached_property
+    def _within(self) -> "pd.Series[float]":
+        """Standard deviation of each quantity between the outlines of one replicate."""
+        import pandas as pd
+
+        values = self.outlines.drop(columns=["image", "replicate"])
+        left = values.to_numpy() - self.means.to_numpy()[self.outlines["replicate"]]
+        freedom = max(len(values) - len(self.means), 1)
+        return pd.Series(np.sqrt((left**2).sum(axis=0) / freedom), values.columns)
+
+    def _difference(self, quantity: str, i: int, j: int) -> Difference:
+        """Mean of group j less that of group i, at the level of replicates.
+
+        Welch's where both groups have at least two replicates and there are no blocks, else least squares with one
+        residual variance.
+        """
+        group, values = self.design.group, self.means[quantity].to_numpy()
+        a, b = values[group == i], values[group == j]
+        if self.design.blocks is None and min(len(a), len(b)) > 1:
+            parts = np.array([a.var(ddof=1) / len(a), b.var(ddof=1) / len(b)])
+            freedom = parts.sum() ** 2 / max((parts**2 / [len(a) - 1, len(b) - 1]).sum(), np.finfo(float).tiny)
+            return Difference(float(b.mean() - a.mean()), float(np.sqrt(parts.sum())), float(freedom))
+        chosen = np.flatnonzero(np.isin(group, (i, j)))
+        blocks = None if self.design.blocks is None else self.design.blocks[chosen]
+        return _slope((group[chosen] == j).astype(float), values[chosen], Hypothesis(group[chosen] == j, blocks))
+
+    @cached_property
+    def effects(self) -> "pd.DataFrame":
+        """Ratio b over a of every plain quantity of every contrast, with its 95 % interval over replicates.
+
+        Columns: contrast, quantity, ratio, low, high; difference, in standard deviations of the outlines of one
+        replicate.
+        """
+        import pandas as pd
+
+        rows = []
+        for i, j in self.design.pairs:
+            for quantity in map(str, self.means):
+                found = self._difference(quantity, i, j)
+                low, high = found.interval()
+                rows.append(
+                    {
+                        "contrast": f"{self.design.groups[j]} - {self.design.groups[i]}",
+                        "quantity": quantity,
+                        "ratio": np.exp(found.value),
+                        "low": np.exp(low),
+                        "high": np.exp(high),
+                        "difference": found.value / self._within[quantity] if self._within[quantity] else 0.0,
+                    }
+                )
+        return pd.DataFrame(rows)
+
+    def slopes(self, column: str, given: Sequence[str] = ()) -> "pd.DataFrame":
+        """Ratio of every plain quantity per unit of a covariate, with its 95 % interval over replicates."""
+        import pandas as pd
+
+        hypothesis = self.design.hypothesis(self.design.column(column), given)
+        rows = []
+        for quantity in map(str, self.means):
+            found = _slope(self.design.column(column)[:, 0], self.means[quantity].to_numpy(), hypothesis)
+            low, high = found.interval()
+            ratios = {"ratio": np.exp(found.value), "low": np.exp(low), "high": np.exp(high)}
+            rows.append({"quantity": quantity, **ratios})
+        return pd.DataFrame(rows)
+
+    @cached_property
+    def variance(self) -> "pd.DataFrame":
+        """How much replicates of one group differ, beside the outlines within them; one row per quantity.
+
+        Columns: quantity; within, between: standard deviations (of logarithms) of outlines within a replicate, and of
+        replicates of one group beyond what their numbers of outlines explain; icc, the intraclass correlation, is the
+        share of the variance between replicates; outlines, their mean number per replicate; design_effect,
+        1 + (outlines - 1)·icc; worth, how many independent outlines those of one replicate are worth.
+        """
+        import pandas as pd
+
+        counts = np.bincount(self.outlines["replicate"])
+        nuisance = self.design.hypothesis(self.design.column("group")).nuisance
+        group = _basis(np.concatenate([nuisance, self.design.column("group")], axis=1))
+        freedom = len(counts) - group.shape[1]
+        rows = []
+        for quantity in map(str, self.means):
+            values = self.means[quantity].to_numpy()
+            rest = values - group @ (group.T @ values)
+            within = float(self._within[quantity])
+            between = max((rest**2).sum() / freedom - within**2 * (1 / counts).mean(), 0) if freedom > 0 else np.nan
+            icc = between / (between + within**2) if within or between else 0.0
+            effect = 1 + (counts.mean() - 1) * icc
+            sizes = {"outlines": counts.mean(), "design_effect": effect, "worth": counts.mean() / effect}
+            rows.append({"quantity": quantity, "within": within, "between": between**0.5, "icc": icc, **sizes})
+        return pd.DataFrame(rows)
+
+    def equivalence(
+        self, margin: float = 0.1, *, form: float = 0.2, of_replicates: float | None = None
+    ) -> "pd.DataFrame":
+        """Test whether groups are the same to within a margin; one row per contrast.
+
+        Parameters
+        ----------
+        margin : float
+            Of size and elongation, as a share: 0.1 is a ratio between 1/1.1 and 1.1.
+        form : float
+            Of the logarithmic amplitude of each band of lobes, in standard deviations of the outlines of one replicate.
+        of_replicates : float, optional
+            In place of both: in standard deviations of replicates' means, for all quantities.
+
+        Returns
+        -------
+        DataFrame
+            contrast; case, with "=" for what is the same to within the margin, "0" for what differs and "1" where
+            neither was detected; undulation_p, scale_p: largest p-value over the quantities of the test, each of "at
+            least as far apart as the margin"; undulation_p_adjusted, scale_p_adjusted: by Holm's method, or the false
+            discovery rate in a screen.
+
+        Notes
+        -----
+        Two one-sided t-tests of the means of replicates for each quantity (Schuirmann 1987), all of which must reject
+        (Berger 1982), so no further adjustment is due within a row. With `of_replicates` the F test with a noncentral
+        null (Wellek 2010, section 6.1). What is shown to be the same are the means of these quantities.
+
+        References
+        ----------
+        D. J. Schuirmann, "A comparison of the two one-sided tests procedure and the power approach", Journal of
+        Pharmacokinetics and Biopharmaceutics 15 (1987) 657-680.
+        """
+        import pandas as pd
+
+        for name, value in {"margin": margin, "form": form, "of_replicates": of_replicates}.items():
+            if value is not None and not (np.isfinite(value) and value > 0):
+                raise ValueError(f"{name} {value!r}: give a positive margin, such as 0.1")
+        rows = []
+        for i, j in self.design.pairs:
+            found: dict[str, Any] = {"contrast": f"{self.design.groups[j]} - {self.design.groups[i]}"}
+            for test, names in TESTS.items():
+                within = self._within[list(names)] * form if test == "undulation" else np.log1p(margin)
+                limits = np.broadcast_to(np.asarray(within, dtype=float), len(names))
+                differences = [self._difference(name, i, j) for name in names]
+                found[f"{test}_p"] = max(
+                    one.equivalence_p(limit) if of_replicates is None else self._relative_p(one, i, j, of_replicates)
+                    for one, limit in zip(differences, limits, strict=True)
+                )
+            rows.append(found)
+        table = pd.DataFrame(rows, columns=["contrast", *(f"{test}_p" for test in TESTS)])
+        cells = []
+        for test in TESTS:
+            table[f"{test}_p_adjusted"] = _adjusted(table[f"{test}_p"].to_numpy(dtype=float), self.correction)
+            differs = self.table[f"{test}_p_adjusted"] <= self.settings.significance
+            same = table[f"{test}_p_adjusted"] <= self.settings.significance
+            cells.append(np.where(same, "=", np.where(differs, "0", "1")))
+        table.insert(1, "case", [f"{u}∧{s}" for u, s in zip(*cells, strict=True)])
+        return table
+
+    def _relative_p(self, found: Difference, i: int, j: int, margin: float) -> float:
+        """p-value of a standardized difference of at least `margin`, given the t statistic: noncentral F."""
+        from scipy.stats import ncf  # slow to import
+
+        if not found.freedom > 0:
+            return 1.0
+        sizes = [(self.design.group == g).sum() for g in (i, j)]
+        t = found.value / max(found.error, np.finfo(float).tiny)
+        return float(ncf.cdf(t**2, 1, found.freedom, margin**2 / (1 / sizes[0] + 1 / sizes[1])))
+
+    def power(self, ratio: float, replicates: int, quantity: str = "size") -> float:
+        """Probability that so many replicates a side find a ratio of a quantity.
+
+        Parameters
+        ----------
+        ratio : float
+            Of the means of two groups, such as 1.15.
+        replicates : int
+            A side, each with as many outlines as here.
+        quantity : str
+            One of `variance`.
+
+        Returns
+        -------
+        float
+            Of a two-sided t-test of replicates at the level of the settings, with the variation between replicates
+            found here.
+        """
+        from scipy.stats import nct
+
+        spread = self._spread_of_means(quantity)
+        if not ratio > 0 or replicates < 2:
+            raise ValueError(f"ratio {ratio}, {replicates} replicates: give a positive ratio and at least 2 a side")
+        freedom, shift = 2 * replicates - 2, abs(np.log(ratio)) / max(spread * np.sqrt(2 / replicates), 1e-12)
+        cut = float(stdtrit(freedom, 1 - self.settings.significance / 2))
+        return float(np.nan_to_num(nct.sf(cut, freedom, shift) + nct.cdf(-cut, freedom, shift), nan=1.0))
+
+    def planning(self, replicates: Sequence[int] = (3, 4, 5, 6, 8, 10, 12, 20), power: float = 0.8) -> "pd.DataFrame":
+        """Smallest ratio of each quantity that so many replicates a side find with a given probability.
+
+        Returns
+        -------
+        DataFrame
+            One row per number of replicates a side: replicates, least_p by permutation, and a column for each quantity.
+            The variation between replicates is as found here (see `variance`).
+        """
+        import pandas as pd
+        from scipy.optimize import brentq
+
+        rows = []
+        for count in replicates:
+            found: dict[str, float] = {"replicates": count, "least_p": least_p(count, count)}
+            for quantity in map(str, self.means):
+                most = 200 * max(self._spread_of_means(quantity), 1e-9)
+                found[quantity] = float(
+                    np.exp(brentq(lambda x, n=count, q=quantity: self.power(np.exp(x), n, q) - power, 0, most))
+                )
+            rows.append(found)
+        return pd.DataFrame(rows)
+
+    def _spread_of_means(self, quantity: str) -> float:
+        """Standard deviation of the means of replicates of one group."""
+        if quantity not in self.means:
+            raise ValueError(f"{quantity!r} is none of the quantities: {', '.join(map(str, self.means))}")
+        one = self.variance.set_index("quantity").loc[quantity]
+        counts = np.bincount(self.outlines["replicate"])
+        if np.isnan(one["between"]):
+            raise ValueError("no group has two replicates: how much replicates differ is not known")
+        return float(np.sqrt(one["between"] ** 2 + one["within"] ** 2 * (1 / counts).mean()))
+
+    @cached_property
+    def distance(self) -> "pd.DataFrame":
+        """Distance between all pairs of groups, a row and a column for each.
+
+        The norm of the MMDs of undulation and scale, each for the mean of its parts' kernels.
+        """
+        import pandas as pd
+
+        k, group = len(self.design.groups), self.design.group
+        squares = np.zeros((k, k))
+        share = (group[:, None] == np.arange(k)) / np.bincount(group, minlength=k)
+        for kernels in self.kernels.values():
+            inner = share.T @ np.mean([one.between for one in kernels.values()], axis=0) @ share
+            squares += np.diag(inner)[:, None] + np.diag(inner) - 2 * inner
+        return pd.DataFrame(np.sqrt(np.maximum(squares, 0)), self.design.groups, self.design.groups)
+
+    # ------------------------------------------------------------------------------------------------ words
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What a reader should know before trusting the table, in plain sentences."""
+        found = [*self.design.notes, *self.design.forecast(self.settings.significance)[:3]]
+        if self.unit == "pixel":
+            found.append("Sizes are compared in pixels: make sure all images have the same pixel size.")
+        sizes = np.bincount(self.design.group)
+        if 2 <= sizes.min() < FEW:
+            found.append(
+                "The small-sample test assumes that means of replicates are Gaussian: one deviant replicate lowers its "
+                "power, and unequal numbers of outlines disturb its level somewhat."
+            )
+        if (self.table["permuted"] == "curves").any():
+            found.append(
+                "Where no side has a replicate, outlines were permuted: those rows speak of these images alone."
+            )
+        return tuple(found)
+
+    def sentences(self) -> list[str]:
+        """One sentence per contrast: what was detected, or how large a difference could have been missed."""
+        return [
+            self._sentence({str(name): value for name, value in found.items()})
+            for found in self.table.to_dict("records")
+        ]
+
+    def _sentence(self, found: Mapping[str, Any]) -> str:
+        level = self.settings.significance
+        words = []
+        for test, what in (("undulation", "form"), ("scale", "scale")):
+            p, low, high = (found[f"{test}_{name}"] for name in ("p_adjusted", "low", "high"))
+            effect = f"{EFFECTS[test]} ratio {found[f'{test}_effect']:.3g}"
+            if np.isfinite(high):
+                effect += f", 95 % interval {low:.3g} to {high:.3g}"
+            small = found[f"{test}_small_sample_p_adjusted"]
+            beside = f"; small-sample test p = {small:.2g}" if found["case"] == INCONCLUSIVE and small == small else ""
+            if found[f"{test}_least_p"] > level:
+                words.append(f"{what} not testable by permutation (p = {p:.2g}{beside}; {effect})")
+            elif p <= level:
+                words.append(f"{what} differs (p = {p:.2g}; {effect})")
+            else:
+                missed = max(high, 1 / low) if low > 0 else np.inf
+                could = f", a ratio up to {missed:.3g} could have been missed" if np.isfinite(missed) else ""
+                words.append(f"no difference in {what} detected (p = {p:.2g}; {effect}{could})")
+        alone = " (of these images alone)" if found["permuted"] == "curves" else ""
+        return f"{found['b']} against {found['a']}{alone}: {'; '.join(words)}."
+
+    def summary(self) -> str:
+        """Return groups, replicates and the rows of the table in a few words."""
+        sizes = np.bincount(self.design.group)
+        groups = ", ".join(f"{name} ({size})" for name, size in zip(self.design.groups, sizes, strict=True))
+        cases = self.table["case"].value_counts(sort=False)
+        rows = ", ".join(f"{case} {count} ×" for case, count in cases.items())
+        kind = "family-wise" if self.correction == "family" else "false discovery rate"
+        head = f"{counted(len(sizes), 'group')} of replicates: {groups}"
+        return f"{head}; {counted(len(self.table), 'contrast')}: {rows} ({self.settings.significance:g}, {kind})."
+
+    def __repr__(self) -> str:
+        return f"Experiment({self.summary()})"
+
+
+def experiment(
+    ensembles: Sequence[Ensemble],
+    design: "pd.DataFrame",
+    settings: Settings = Settings(),
+    *,
+    control: str | None = None,
+    correction: str = "auto",
+    progress: Listener | None = None,
+    **changes: Any,
+) -> Experiment:
+    """Compare groups of images, with the replicate as what is exchangeable.
+
+    Parameters
+    ----------
+    ensembles : sequence of Ensemble
+        One per image, in the order of the design's rows.
+    design : DataFrame
+        One row per image. Columns: group; and optionally replicate (dish, animal, specimen; by default each image is
+        one), block (pair, batch, day: permuted only within), numeric covariates such as a dose, and further factors.
+    settings : Settings
+        Its permutations count where there are more than 20 000 labellings, and then at least 9999 are drawn.
+    control : str, optional
+        Group that all others are compared with; by default all pairs are compared.
+    correction : {"auto", "family", "fdr"}
+        Of the contrasts' p-values: family-wise by closed testing, or the false discovery rate (Benjamini and Hochberg).
+        "auto" takes the second for more than 20 contrasts.
+    progress : callable, optional
+        Called with the `Progress` of each step before it starts; an exception that it raises ends the work.
+    **changes
+        Single settings, in place of those of `settings`.
+
+    Returns
+    -------
+    Experiment
+
+    Raises
+    ------
+    ValueError
+        For a design that does not fit the images, images without outlines, units that do not fit together.
+
+    See Also
+    --------
+    compare : two samples; several images of each are permuted whole too.
+    design_from_names : a design from the names of files.
+
+    Notes
+    -----
+    Undulation and scale are tested by the parts that `compare` tests. The kernel of all outlines is summed over pairs
+    of replicates once, then replicates are permuted; parts are combined by their smallest p-value on the same
+    permutations. All labellings are taken where there are at most 20 000. Each replicate weighs the same. Of more than
+    20 000 outlines the tests see as many, drawn at random, equally many of each replicate; all outlines count for the
+    plain quantities.
+
+    References
+    ----------
+    J. Läuter, "Exact t and F tests for analyzing studies with multiple endpoints", Biometrics 52 (1996) 964-970.
+    R. Marcus, E. Peritz, K. R. Gabriel, "On closed testing procedures with special reference to ordered analysis of
+    variance", Biometrika 63 (1976) 655-660.
+
+    Examples
+    --------
+    >>> import numpy as np, pandas as pd
+    >>> from napari_shape_ensembles import Settings, experiment, samples
+    >>> a, b = samples.powder_outlines().ensembles()
+    >>> images = [side.subset(np.arange(len(side)) % 6 == i) for side in (a, b) for i in range(6)]
+    >>> design = pd.DataFrame({"group": ["sieved"] * 6 + ["raw"] * 6})
+    >>> result = experiment(images, design, Settings(landmarks=60, rank=10, significance=0.05))
+    >>> result.omnibus.scale < 0.05, result.omnibus.undulation < 0.05
+    (True, False)
+    """
+    settings = replace(settings, **changes)
+    if correction not in ("auto", "family", "fdr"):
+        raise ValueError(f'correction is "auto", "family" or "fdr", not {correction!r}')
+    checked = checked_design(design, len(ensembles), control)
+    ensembles = _usable(ensembles)
+    with reporting(progress):
+        for sentence in checked.forecast(settings.significance)[:1]:
+            report(f"note: {sentence}", 0, len(_STEPS))
+        image = np.repeat(np.arange(len(ensembles)), [len(ensemble) for ensemble in ensembles])
+        replicate = checked.of_image[image]
+        chosen = _equal_draws(replicate, settings.seed)
+        with as_part(0, len(_STEPS)):
+            learned = learn(_drawn(ensembles, image, chosen), settings)
+        report(_STEPS[-3], len(_STEPS) - 3, len(_STEPS))
+        measured = quantities(ensembles, settings)
+        t, descriptors, size = (
+            _without_blocks(values, replicate[chosen], checked.blocks)
+            for values in (learned.t, learned.descriptors, learned.l[:, ::2].mean(axis=1, keepdims=True))
+        )
+        l = learned.l + (size - learned.l[:, ::2].mean(axis=1, keepdims=True)) * [1, 0, 1]
+        parts_of_tests = {
+            "undulation": form_parts(t, descriptors, settings),
+            "scale": scale_parts(l, learned.space.scale_mean, settings, learned.known),
+        }
+        coordinates = {
+            test: {name: Points(part.points, replicate[chosen], part.kernel) for name, part in parts.tested.items()}
+            for test, parts in parts_of_tests.items()
+        }
+        report(_STEPS[-2], len(_STEPS) - 2, len(_STEPS))
+        kernels = {
+            test: {name: _kernels(points, checked.blocks, settings) for name, points in parts.items()}
+            for test, parts in coordinates.items()
+        }
+    if correction == "auto":
+        correction = "fdr" if len(checked.pairs) > _SCREEN else "family"
+    outlines = _outline_table(measured, replicate, image)
+    return Experiment(checked, settings, coordinates, kernels, outlines, correction, ensembles[0].unit)
+
+
+def _usable(ensembles: Sequence[Ensemble]) -> list[Ensemble]:
+    """All ensembles in the unit of the first; refuses all those without outlines at once."""
+    empty = [one.name or f"image {i}" for i, one in enumerate(ensembles, start=1) if not len(one)]
+    if empty:
+        raise ValueError(
+            f"{len(empty)} of {len(ensembles)} images have no usable outline ({', '.join(empty)}): leave them and "
+            "their rows of the design out, or check the segmentation and the minimum size"
+        )
+    return [in_unit(one, ensembles[0].unit) for one in ensembles]
+
+
+def _equal_draws(replicate: Index, seed: int) -> NDArray[np.bool_]:
+    """Which outlines the shape space is learned from: all, or of very many equally many of each replicate."""
+    counts = np.bincount(replicate)
+    if len(replicate) <= _LEARNED:
+        return np.ones(len(replicate), dtype=np.bool_)
+    order = np.random.default_rng(seed).permutation(len(replicate))
+    order = order[np.argsort(replicate[order], kind="stable")]
+    place = np.arange(len(order)) - np.repeat(np.cumsum(counts) - counts, counts)
+    chosen = np.zeros(len(replicate), dtype=np.bool_)
+    chosen[order[place < max(_LEARNED // len(counts), 2)]] = True
+    return chosen
+
+
+def _drawn(ensembles: Sequence[Ensemble], image: Index, chosen: NDArray[np.bool_]) -> list[Ensemble]:
+    if chosen.all():
+        return list(ensembles)
+    return [one.subset(chosen[image == place]) for place, one in enumerate(ensembles)]
+
+
+def _kernels(points: Points, blocks: Index | None, settings: Settings) -> MeanKernels:
+    values = _without_blocks(points.values, points.replicate, blocks)
+    return mean_kernels(values, points.replicate, kernel=points.kernel, factor=_factor(settings), seed=settings.seed)
+
+
+def _without_blocks(points: Real, replicate: Index, blocks: Index | None) -> Real:
+    """Points with the mean over each block's replicates moved to one place, where there are blocks.
+
+    The kernel is local: without this, what is alike in blocks that lie apart would not add up. Permuting within blocks
+    leaves these means as they are, so the test stays exact.
+    """
+    if blocks is None:
+        return points
+    counts = np.bincount(replicate)
+    means = np.stack([np.bincount(replicate, column) / counts for column in points.T], axis=1)
+    of_blocks = np.stack([np.bincount(blocks, column) / np.bincount(blocks) for column in means.T], axis=1)
+    return points - of_blocks[blocks[replicate]]
+
+
+def _outline_table(measured: Quantities, replicate: Index, image: Index) -> "pd.DataFrame":
+    import pandas as pd
+
+    return pd.DataFrame({"replicate": replicate, "image": image, **measured.named()})
+
+
+def _factor(settings: Settings) -> float:
+    return settings.bandwidth[0] if isinstance(settings.bandwidth, tuple) else settings.bandwidth
+
+
+def _ranks(columns: Real) -> Real:
+    """Mean ranks of one column, (U, 1)."""
+    values, place, counts = np.unique(columns[:, 0], return_inverse=True, return_counts=True)
+    ends = np.cumsum(counts)
+    return np.asarray((ends - (counts - 1) / 2)[place.ravel()][:, None]) if len(values) else columns
+
+
+def _basis(columns: Real) -> Real:
+    u, values, _ = np.linalg.svd(columns, full_matrices=False)
+    return u[:, values > 1e-8 * values.max(initial=1)]
+
+
+def _slope(x: Real, y: Real, hypothesis: Hypothesis) -> Difference:
+    """Least squares slope of y on x, what the hypothesis takes out taken out of both."""
+    nuisance = hypothesis.nuisance
+    x, y = (values - nuisance @ (nuisance.T @ values) for values in (x, y))
+    square = float(x @ x)
+    if square < 1e-20:
+        return Difference(np.nan, np.nan, 0)
+    slope, freedom = float(x @ y) / square, len(y) - nuisance.shape[1] - 1
+    rest = float(((y - slope * x) ** 2).sum())
+    return Difference(slope, float(np.sqrt(rest / freedom / square)) if freedom > 0 else np.nan, freedom)
+
+
+def _adjusted(p_values: Real, correction: str) -> Real:
+    """Holm's family-wise p-values, or those of Benjamini and Hochberg; NaN stays and does not count."""
+    adjusted = np.full(len(p_values), np.nan)
+    known = np.flatnonzero(~np.isnan(p_values))
+    order = known[np.argsort(p_values[known], kind="stable")]
+    count = len(order)
+    if correction == "family":
+        adjusted[order] = np.minimum(np.maximum.accumulate(p_values[order] * np.arange(count, 0, -1)), 1)
+    else:
+        steps = p_values[order] * count / np.arange(1, count + 1)
+        adjusted[order] = np.minimum(np.minimum.accumulate(steps[::-1])[::-1], 1)
+    return adjusted
+
+
+__all__ = ["EFFECTS", "TESTS", "Difference", "Experiment", "HypothesisTests", "Joint", "cannot_reach", "experiment"]

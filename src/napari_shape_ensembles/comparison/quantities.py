@@ -1,0 +1,99 @@
+"""A few plain quantities of every outline: size, elongation, and the amplitudes of its lobes.
+
+They depend on no registration, no mean and no other outline. The form of an outline, without its scale, is a Fourier
+series of z = row + 1j·column; harmonics 1 ± k make k lobes around a circle.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..outlines import Ensemble
+from ..progress import one_library_thread
+from ..shapes import decompose, to_landmarks
+from .settings import Settings
+
+Real = NDArray[np.float64]
+
+#: Bands of lobes around the outline, first and last; what has more than 25 is limited by the landmarks and the pixels.
+LOBES = ((1, 1), (2, 2), (3, 3), (4, 4), (5, 5), (6, 8), (9, 13), (14, 24), (25, 60))
+#: Lobes that count as roughness.
+ROUGH = (6, 60)
+# No outline is known to this share of its size: what is smaller is rounding.
+_FLOOR = 1e-6
+# Outlines taken at a time.
+_BLOCK = 2000
+
+
+def band_name(first: int, last: int) -> str:
+    """What a band of lobes is called."""
+    return f"lobes {first}" if first == last else f"lobes {first}-{last}"
+
+
+class Quantities(NamedTuple):
+    """Logarithms of plain quantities of N outlines.
+
+    Attributes
+    ----------
+    size : (N,) array
+        log √(σ₁σ₂), the geometric mean of the two RMS extents.
+    elongation : (N,) array
+        log(σ₁/σ₂), their ratio; at least 0.
+    lobes : (N, 9) array
+        log RMS amplitude of each band of `LOBES`, relative to the RMS radius of the form.
+    roughness : (N,) array
+        The same of 6 and more lobes.
+    """
+
+    size: Real
+    elongation: Real
+    lobes: Real
+    roughness: Real
+
+    def named(self) -> dict[str, Real]:
+        """Each quantity by its name, (N,)."""
+        bands = {band_name(*band): values for band, values in zip(LOBES, self.lobes.T, strict=True)}
+        return {"size": self.size, "elongation": self.elongation, "roughness": self.roughness, **bands}
+
+
+def quantities(ensembles: Sequence[Ensemble], settings: Settings) -> Quantities:
+    """Measure the outlines of several ensembles of one unit, in their order."""
+    parts = []
+    for ensemble in ensembles:
+        for start in range(0, len(ensemble), _BLOCK):
+            rows = np.arange(len(ensemble))
+            part = ensemble.subset((rows >= start) & (rows < start + _BLOCK)) if len(ensemble) > _BLOCK else ensemble
+            parts.append(
+                _quantities(
+                    to_landmarks(
+                        part, settings.landmarks, interpolation=settings.interpolation, measure=settings.measure
+                    )
+                )
+            )
+    return Quantities(*(np.concatenate(values) for values in zip(*parts, strict=True)))
+
+
+@one_library_thread()
+def _quantities(landmarks: Real) -> Quantities:
+    undulation, scale = decompose(landmarks)
+    extents = np.linalg.eigvalsh(scale)
+    n = landmarks.shape[1]
+    power = np.abs(np.fft.fft(undulation[..., 0] + 1j * undulation[..., 1])) ** 2 / (2 * n)
+    harmonic = np.rint(np.fft.fftfreq(n, 1 / n)).astype(int)
+    # Outlines traversed the other way round have their circle at -1.
+    other_way = power[:, -1] > power[:, 1]
+    power[other_way] = power[np.ix_(other_way, -harmonic % n)]
+    power[:, [0, 1, -1]] = 0  # position, and the linear part
+
+    def amplitude(first: int, last: int) -> Real:
+        chosen = (np.abs(harmonic - 1) >= first) & (np.abs(harmonic - 1) <= last)
+        return np.log(np.sqrt(np.maximum(power[:, chosen].sum(axis=1), _FLOOR**2)))
+
+    return Quantities(
+        np.log(extents[:, 0] * extents[:, 1]) / 2,
+        np.log(extents[:, 1] / extents[:, 0]),
+        np.stack([amplitude(*band) for band in LOBES], axis=1),
+        amplitude(*ROUGH),
+    )

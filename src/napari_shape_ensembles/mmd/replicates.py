@@ -1,0 +1,820 @@
+"""Tests in which whole replicates (images, dishes, animals) are exchangeable, not the single points in them.
+
+The kernel of N points is summed once over all pairs of U replicates. What is left is a U × U matrix of mean kernels,
+the inner products of the replicates' mean embeddings. Every statistic here is a quadratic form in that matrix, so a
+permutation of the replicates costs U² and not N².
+
+A hypothesis is a set of columns over the replicates, such as indicators of groups or a dose; what is taken out of the
+data first (blocks, covariates) is another. So two groups, several groups, trends and interactions are one test.
+"""
+
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from math import comb, factorial, prod
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import fdtrc
+
+from ..progress import leaver, over_blocks
+from .kernel import SIGNIFICANCE, Kernel, Real, gaussian, median_distance, row_blocks, squared_distances
+from .permutations import nystrom_features
+from .two_sample import MMDTest
+
+Index = NDArray[np.intp]
+
+#: Up to this many labellings all are taken; of more, `DRAWS` are drawn at random.
+ENUMERATED, DRAWS = 20_000, 9_999
+# For more points than this the kernel is projected on so many of them.
+_MANY, _FEATURES = 20_000, 512
+# Statistics nearer than this share of the largest are equal to rounding.
+_TIE = 1e-10
+# Numbers in one product of labellings and kernel.
+_CHUNK = 2**22
+
+
+@dataclass(frozen=True, eq=False)
+class MeanKernels:
+    """Mean kernels between U replicates.
+
+    Attributes
+    ----------
+    between : (U, U) array
+        Mean of k(x, y) over x in one replicate and y in another; on the diagonal without pairs of a point with
+        itself. (Where a replicate has but one point the diagonal is left with them, for all.)
+    counts : (U,) array
+        Number of points of each.
+    bandwidth : float
+        s of the kernel exp(-d²/(2s²)); 1 for kernels without a width.
+    own : (U,) array
+        Mean kernel of a point with itself.
+    """
+
+    between: Real
+    counts: Index
+    bandwidth: float
+    own: Real
+
+    @property
+    def gram(self) -> Real:
+        """Inner products of the mean embeddings, (U, U): with the pairs of a point with itself; positive definite."""
+        if self.counts.min() < 2:
+            return self.between
+        return self.between + np.diag((self.own - np.diag(self.between)) / self.counts)
+
+    def subset(self, chosen: Index) -> "MeanKernels":
+        """Of some of the replicates only."""
+        return MeanKernels(self.between[np.ix_(chosen, chosen)], self.counts[chosen], self.bandwidth, self.own[chosen])
+
+
+def mean_kernels(
+    points: Real,
+    replicate: Index,
+    *,
+    kernel: Kernel = "gaussian",
+    bandwidth: float | None = None,
+    factor: float = 1.0,
+    seed: int = 0,
+) -> MeanKernels:
+    """Sum a kernel of all points over pairs of replicates.
+
+    Parameters
+    ----------
+    points : (N, d) or (N,) array
+    replicate : (N,) array of int
+        Replicate of each point, 0 to U - 1.
+    kernel : {"gaussian", "energy", "mean"}
+        exp(-d²/(2s²)); -d, whose statistics are energy distances; or the inner product, of which only means tell.
+    bandwidth : float, optional
+        s of the Gaussian kernel; by default the median pairwise distance times `factor`.
+    factor : float
+    seed : int
+        Of the subset over which the median is taken of more than 2000 points, and of the points on which the
+        kernel is projected where there are more than 20 000.
+
+    Returns
+    -------
+    MeanKernels
+        A replicate's points weigh the same, and each replicate weighs the same whatever its number of points.
+
+    Raises
+    ------
+    ValueError
+        For NaNs, or a replicate without a point.
+    """
+    points = np.asarray(points, dtype=np.float64).reshape(len(points), -1)
+    if not np.isfinite(points).all():
+        raise ValueError(f"{(~np.isfinite(points)).any(axis=1).sum()} points have NaN or infinite coordinates")
+    counts = np.bincount(replicate)
+    if not counts.all():
+        raise ValueError(f"replicate {int(counts.argmin())} has no point: number them from 0 without gaps")
+    order = np.argsort(replicate, kind="stable")
+    points, starts = points[order], np.concatenate([[0], np.cumsum(counts)[:-1]])
+    points = points - points.mean(axis=0)
+    if kernel == "gaussian" and bandwidth is None:
+        bandwidth = factor * median_distance(points, seed)
+    width, features = bandwidth or 1.0, points
+    if kernel == "gaussian" and len(points) > _MANY:
+        features = nystrom_features(points, width, _FEATURES, seed)
+    if kernel == "mean" or features is not points:
+        sums = np.add.reduceat(features, starts)
+        total = sums @ sums.T
+        selves = np.add.reduceat(np.einsum("ij,ij->i", features, features), starts)
+    else:
+        total, selves = _sums(points, starts, width, kernel), (counts if kernel == "gaussian" else 0.0 * counts)
+    means = total / np.outer(counts, counts)
+    if counts.min() > 1:
+        np.fill_diagonal(means, (np.diag(total) - selves) / (counts * (counts - 1.0)))
+    return MeanKernels(means, counts, width, selves / counts)
+
+
+def _sums(points: Real, starts: Index, width: float, kind: str) -> Real:
+    """Sums of the kernel over pairs of replicates, whose points stand together."""
+    ends = np.append(starts[1:], len(points))
+
+    def share(rows: slice) -> Real:
+        # K is symmetric: a block of rows meets only the columns from its own on, and its diagonal block counts half.
+        if kind == "gaussian":
+            kernel = gaussian(points[rows], points[rows.start :], width)
+        else:
+            kernel = -np.sqrt(squared_distances(points[rows], points[rows.start :]))
+            # Rounding leaves no point a distance from itself.
+            kernel[np.arange(len(kernel)), np.arange(len(kernel))] = 0
+        kernel[:, : len(kernel)] *= 0.5
+        columns = np.flatnonzero(ends > rows.start)
+        across = np.add.reduceat(kernel, np.maximum(starts[columns] - rows.start, 0), axis=1)
+        own = np.flatnonzero((starts < rows.stop) & (ends > rows.start))
+        sums = np.zeros((len(starts), len(starts)))
+        sums[np.ix_(own, columns)] = np.add.reduceat(across, np.maximum(starts[own] - rows.start, 0), axis=0)
+        return sums
+
+    half: Real = np.sum(over_blocks(share, row_blocks(len(points))), axis=0)
+    return half + half.T
+
+
+# ---------------------------------------------------------------------------------------------- labellings
+
+
+@dataclass(frozen=True, eq=False)
+class Rearrangements:
+    """Orders of the replicates under which a hypothesis is tested.
+
+    Attributes
+    ----------
+    orders : (1 + B, U) array
+        Row 0 is as observed.
+    complete : bool
+        Whether they are all the distinct labellings there are.
+    labellings : int
+        How many distinct ones there are.
+    alike : int
+        How many of them no test can tell from the observed one, such as two groups of one size exchanged.
+    """
+
+    orders: Index
+    complete: bool
+    labellings: int
+    alike: int
+
+    @property
+    def least_p(self) -> float:
+        """Smallest p-value that a test on them can have."""
+        return max(self.alike / self.labellings, 0.0 if self.complete else 1 / len(self.orders))
+
+
+def rearrangements(columns: Real, blocks: Index | None = None, *, draws: int = DRAWS, seed: int = 0) -> Rearrangements:
+    """List, or draw, the distinct ways to hand out the rows of a design to the replicates.
+
+    Parameters
+    ----------
+    columns : (U, q) array
+        Design: rows that are equal are one and the same label.
+    blocks : (U,) array, optional
+        Rows are exchanged only within a block.
+    draws : int
+        Orders drawn where there are more than 20 000 labellings.
+    seed : int
+
+    Returns
+    -------
+    Rearrangements
+    """
+    labels, members = _labels(columns, blocks)
+    count, alike = labellings(columns, blocks)
+    if count <= ENUMERATED:
+        return Rearrangements(_all_orders(labels, members), True, count, alike)
+    rng = np.random.default_rng(seed)
+    orders = np.tile(np.arange(len(columns)), (1 + draws, 1))
+    for rows in members:
+        orders[1:, rows] = rng.permuted(orders[1:, rows], axis=1)
+    return Rearrangements(orders, False, count, alike)
+
+
+def labellings(columns: Real, blocks: Index | None = None) -> tuple[int, int]:
+    """Number of distinct labellings of a design, and of those that no test can tell from the observed one."""
+    labels, members = _labels(columns, blocks)
+    sizes = [np.unique(labels[rows], return_counts=True)[1].tolist() for rows in members]
+    count = prod(factorial(sum(size)) // prod(map(factorial, size)) for size in sizes)
+    return count, _alike(np.reshape(columns, (len(columns), -1)), labels, members)
+
+
+def _labels(columns: Real, blocks: Index | None) -> tuple[Index, list[Index]]:
+    """Label of each row, equal rows one label, and the rows of each block."""
+    rows = np.asarray(columns, dtype=np.float64).reshape(len(columns), -1)
+    labels = np.unique(rows, axis=0, return_inverse=True)[1].ravel()
+    own = np.zeros(len(rows), dtype=np.intp) if blocks is None else blocks
+    return labels, [np.flatnonzero(own == block) for block in np.unique(own)]
+
+
+def _all_orders(labels: Index, members: Sequence[Index]) -> Index:
+    """Every distinct labelling as an order of the rows, the observed one first."""
+    choices = [list(_arranged(labels[rows], rows)) for rows in members]
+    orders = np.empty((prod(map(len, choices)), len(labels)), dtype=np.intp)
+    for place, parts in enumerate(itertools.product(*choices)):
+        for rows, part in zip(members, parts, strict=True):
+            orders[place, rows] = part
+    observed = np.flatnonzero((labels[orders] == labels).all(axis=1))[0]
+    orders[[0, observed]] = orders[[observed, 0]]
+    return orders
+
+
+def _arranged(labels: Index, rows: Index) -> Iterator[Index]:
+    """Distinct arrangements of labels over the places of one block, each as the rows that come to these places."""
+
+    def fill(kinds: list[int], places: tuple[int, ...]) -> Iterator[dict[int, int]]:
+        if not kinds:
+            yield {}
+            return
+        own = rows[labels == kinds[0]].tolist()
+        for chosen in itertools.combinations(places, len(own)):
+            rest = tuple(place for place in places if place not in chosen)
+            for others in fill(kinds[1:], rest):
+                yield dict(zip(chosen, own, strict=True)) | others
+
+    for placed in fill(np.unique(labels).tolist(), tuple(range(len(rows)))):
+        yield np.array([placed[place] for place in range(len(rows))], dtype=np.intp)
+
+
+def _alike(columns: Real, labels: Index, members: Sequence[Index]) -> int:
+    """Number of labellings that span the same space as the observed one, and so have the same statistic.
+
+    Groups with the same number of replicates in every block may exchange their names; columns of numbers may be turned
+    round about their means.
+    """
+    table = np.stack([np.bincount(labels[rows], minlength=labels.max() + 1) for rows in members], axis=1)
+    names_only = len(table) == 2 or np.isin(columns, (0, 1)).all()
+    if names_only and np.linalg.matrix_rank(columns - columns.mean(axis=0)) == len(table) - 1:
+        return prod(factorial(count) for count in np.unique(table, axis=0, return_counts=True)[1].tolist())
+    for places in members:
+        rows = columns[places]
+        rows = (
+            np.round((rows - rows.mean(axis=0)) / np.maximum(np.abs(columns).max(axis=0), np.finfo(float).tiny), 9)
+            + 0.0
+        )
+        if not np.array_equal(rows[np.lexsort(rows.T)], (-rows + 0.0)[np.lexsort(-rows.T)]):
+            return 1
+    return 2
+
+
+# --------------------------------------------------------------------------------------------------- tests
+
+
+@dataclass(frozen=True, eq=False)
+class ReplicateTest:
+    """Outcome of a permutation test of replicates.
+
+    Attributes
+    ----------
+    p_value : float
+        Joint over the parts (min-p): the share of labellings whose smallest p-value is as small as the observed one.
+    statistic : float
+        √ of the explained sum of squares of the part with the smallest p-value. Between two groups it is the MMD of
+        the replicates' mean embeddings times √(m n / (m + n)).
+    parts : mapping of str to float
+        p-value of each part by itself.
+    least_p : float
+        Smallest p-value that so few replicates can have.
+    labellings : int
+        Distinct labellings there are.
+    complete : bool
+        Whether all of them were taken.
+    """
+
+    p_value: float
+    statistic: float
+    parts: Mapping[str, float] = field(default_factory=dict)
+    least_p: float = 0.0
+    labellings: int = 0
+    complete: bool = True
+
+    def rejected(self, significance: float = SIGNIFICANCE) -> bool:
+        """Whether the hypothesis is rejected at a level."""
+        return self.p_value <= significance
+
+
+@dataclass(frozen=True, eq=False)
+class Hypothesis:
+    """Columns over U replicates whose effect is tested, after others have been taken out.
+
+    Attributes
+    ----------
+    columns : (U, q) array
+        Such as indicators of groups, or a dose.
+    blocks : (U,) array of int, optional
+        Replicates are exchanged only within a block, and blocks' means are taken out.
+    covariates : (U, z) array, optional
+        Taken out by regression (Freedman and Lane): then the test is approximate.
+    """
+
+    columns: Real | NDArray[np.bool_]
+    blocks: Index | None = None
+    covariates: Real | None = None
+
+    @cached_property
+    def nuisance(self) -> Real:
+        """Orthonormal columns of what is taken out: the mean, blocks and covariates."""
+        parts = [np.zeros((len(self.columns), 0))]
+        if self.blocks is not None:
+            parts.append((self.blocks[:, None] == np.unique(self.blocks)).astype(np.float64))
+        if self.covariates is not None:
+            parts.append(np.asarray(self.covariates, dtype=np.float64).reshape(len(self.columns), -1))
+        constant = np.full((len(self.columns), 1), len(self.columns) ** -0.5)
+        return np.concatenate([constant, _orthonormal(_centred(np.concatenate(parts, axis=1)))], axis=1)
+
+    @cached_property
+    def tested(self) -> Real:
+        """Orthonormal columns of what is tested, without what is taken out: (U, q')."""
+        columns = _centred(np.asarray(self.columns, dtype=np.float64).reshape(len(self.columns), -1))
+        return _orthonormal(columns - self.nuisance @ (self.nuisance.T @ columns))
+
+    def rearrangements(self, *, draws: int = DRAWS, seed: int = 0) -> Rearrangements:
+        """Orders of the replicates to test it on."""
+        columns = np.asarray(self.columns, dtype=np.float64)
+        if self.covariates is not None:
+            columns = np.concatenate([np.reshape(part, (len(part), -1)) for part in (columns, self.covariates)], axis=1)
+        return rearrangements(columns, self.blocks, draws=draws, seed=seed)
+
+
+def _centred(columns: Real) -> Real:
+    """Columns without their means, each over its length."""
+    columns = columns - columns.mean(axis=0)
+    length = np.linalg.norm(columns, axis=0)
+    return columns / np.where(length > 0, length, 1)
+
+
+def _orthonormal(columns: Real) -> Real:
+    """Orthonormal basis of the span of centred columns of length 1, or of what projections left of them."""
+    u, values, _ = np.linalg.svd(columns, full_matrices=False)
+    return u[:, values > 1e-8]
+
+
+def explained(kernels: MeanKernels, hypothesis: Hypothesis, orders: Index) -> Real:
+    """Statistic of a hypothesis under every order of the replicates, (1 + B,).
+
+    Without covariates the explained sum of squares tr(XᵀK X), X the orthonormal tested columns. With covariates its
+    ratio to the residual sum of squares, the residuals under the null permuted (Freedman and Lane 1983).
+    """
+    tested, nuisance = hypothesis.tested, hypothesis.nuisance
+    exact = hypothesis.covariates is None
+    kernel = kernels.between if exact else kernels.gram
+    rest = np.eye(len(kernel)) - nuisance @ nuisance.T
+    kernel = rest @ kernel @ rest
+    squares = _forms(kernel, tested, orders)
+    if not exact:
+        left = np.trace(kernel) - _forms(kernel, nuisance, orders) - squares
+        squares = squares / np.maximum(left, np.finfo(float).tiny)
+    return squares
+
+
+def _forms(kernel: Real, columns: Real, orders: Index) -> Real:
+    """tr(XᵀKX) for the rows of X in every order."""
+    leave, found = leaver(), np.zeros(len(orders))
+    size = max(1, _CHUNK // len(kernel))
+    for start in range(0, len(orders), size):
+        leave()
+        part = slice(start, start + size)
+        for column in columns.T:
+            rows = column[orders[part]]
+            found[part] += np.einsum("bu,bu->b", rows @ kernel, rows)
+    return found
+
+
+def settled(statistics: Real) -> Real:
+    """Statistics (..., 1 + B) with those equal that differ by rounding only: labellings may repeat, or mirror, another.
+
+    Values are rounded to a grid that the observed one lies on.
+    """
+    observed = statistics[..., :1]
+    step = _TIE * np.maximum(np.abs(statistics).max(axis=-1, keepdims=True), np.finfo(float).tiny)
+    return np.asarray(np.rint((statistics - observed) / step))
+
+
+def joint_p_values(statistics: Real) -> tuple[Real, Real]:
+    """p-values of each of several statistics under every labelling, and what combines them.
+
+    Parameters
+    ----------
+    statistics : (k, 1 + B) array
+        On the same labellings, the observed one first.
+
+    Returns
+    -------
+    each : (k, 1 + B) array
+        Share of labellings with a statistic as large.
+    joint : (1 + B,) array
+        Smallest of them; among labellings that share it the largest statistic, in standard deviations of its
+        permutations, decides. The joint p-value of a labelling is the share of labellings with a value as small.
+    """
+    total = statistics.shape[1]
+    each = np.stack([_shares_as_large(row) for row in statistics])
+    spread = statistics.std(axis=1, keepdims=True)
+    centred = statistics - statistics.mean(axis=1, keepdims=True)
+    outstanding = np.round((centred / np.where(spread > 0, spread, 1)).max(axis=0), 9)
+    # A share of at most 1 here weighs less than the step from one p-value to the next.
+    return each, np.asarray(np.round(each.min(axis=0) + _shares_as_large(outstanding) / (4 * total), 14))
+
+
+def _shares_as_large(values: Real) -> Real:
+    """Share of values at least as large as each."""
+    return np.asarray((len(values) - np.searchsorted(np.sort(values), values, side="left")) / len(values))
+
+
+def replicate_test(
+    kernels: Mapping[str, MeanKernels],
+    hypothesis: Hypothesis,
+    *alternatives: Hypothesis,
+    draws: int = DRAWS,
+    seed: int = 0,
+) -> ReplicateTest:
+    """Test a hypothesis by permuting replicates, jointly over several descriptions of them.
+
+    Parameters
+    ----------
+    kernels : mapping of str to MeanKernels
+        Parts, each a description of the same U replicates.
+    hypothesis : Hypothesis
+    *alternatives : Hypothesis
+        Other columns for the same hypothesis, such as ranks beside a dose: tested on the same permutations, and
+        combined with it.
+    draws : int
+        Labellings drawn where there are more than 20 000.
+    seed : int
+
+    Returns
+    -------
+    ReplicateTest
+
+    Raises
+    ------
+    ValueError
+        Where nothing is left to test: a single group, or columns that blocks and covariates determine.
+
+    Notes
+    -----
+    Exact without covariates where replicates are exchangeable (within blocks) under the hypothesis.
+
+    References
+    ----------
+    D. Freedman, D. Lane, "A nonstochastic interpretation of reported significance levels", Journal of Business and
+    Economic Statistics 1 (1983) 292-298. P. H. Westfall, S. S. Young, "Resampling-Based Multiple Testing" (1993).
+    M. J. Anderson, "A new method for non-parametric multivariate analysis of variance", Austral Ecology 26 (2001)
+    32-46.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from napari_shape_ensembles.mmd.replicates import Hypothesis, mean_kernels, replicate_test
+    >>> rng = np.random.default_rng(0)
+    >>> replicate = np.repeat(np.arange(10), 30)
+    >>> points = rng.normal(size=(300, 2)) + 0.3 * rng.normal(size=(10, 2))[replicate]
+    >>> treated = np.arange(10) >= 5
+    >>> kernels = {"": mean_kernels(points + 2 * treated[replicate, None], replicate)}
+    >>> test = replicate_test(kernels, Hypothesis(treated))
+    >>> round(test.p_value, 4), test.labellings, test.complete
+    (0.0079, 252, True)
+    """
+    require_testable(hypothesis)
+    drawn = hypothesis.rearrangements(draws=draws, seed=seed)
+    parts = [(name, one) for one in (hypothesis, *alternatives) for name in kernels]
+    squares = np.stack([explained(kernels[name], one, drawn.orders) for name, one in parts])
+    each, joint = joint_p_values(settled(squares))
+    deciding, by = parts[int(each[:, 0].argmin())]
+    observed = _forms(kernels[deciding].between, by.tested, drawn.orders[:1])[0]
+    smallest = each[:, 0].reshape(-1, len(kernels)).min(axis=0)
+    return ReplicateTest(
+        float(np.mean(joint <= joint[0])),
+        float(np.sqrt(max(observed, 0.0))),
+        dict(zip(kernels, smallest.tolist(), strict=True)),
+        drawn.least_p,
+        drawn.labellings,
+        drawn.complete,
+    )
+
+
+def replicate_mmd_test(
+    kernels: Mapping[str, MeanKernels],
+    first: int,
+    *,
+    significance: float = SIGNIFICANCE,
+    draws: int = DRAWS,
+    seed: int = 0,
+) -> MMDTest:
+    """Test two groups of replicates as `combined_mmd_test` does two samples of points.
+
+    Parameters
+    ----------
+    kernels : mapping of str to MeanKernels
+        Parts, each a description of the same U replicates, those of the first group first.
+    first : int
+        Number m of replicates in the first group.
+    significance : float
+    draws, seed : int
+        As in `replicate_test`.
+
+    Returns
+    -------
+    MMDTest
+        With the MMD between the groups' mean embeddings, in which each replicate weighs the same. Its null holds all
+        other labellings where they are few.
+    """
+    total = len(next(iter(kernels.values())).counts)
+    hypothesis = Hypothesis(np.arange(total) >= first)
+    drawn = hypothesis.rearrangements(draws=draws, seed=seed)
+    squares = np.stack([explained(one, hypothesis, drawn.orders) for one in kernels.values()])
+    each, joint = joint_p_values(settled(squares))
+    p_value = float(np.mean(joint <= joint[0]))
+    # The largest p-value of a part with which the whole is rejected.
+    smallest = each.min(axis=0)
+    critical = max((p for p in np.unique(smallest) if np.mean(smallest <= p) <= significance), default=0.0)
+    factor = 1 / first + 1 / (total - first)
+    tests = {}
+    for name, one, own, p_values in zip(kernels, kernels.values(), squares, each, strict=True):
+        mmd = np.sqrt(np.maximum(own, 0) * factor)
+        alone, rejected = float(p_values[0]), bool(p_values[0] <= significance)
+        threshold = _threshold(mmd, p_values, significance, rejected)
+        tests[name] = MMDTest(float(mmd[0]), alone, threshold, rejected, one.bandwidth, mmd[1:], significance)
+    if len(tests) == 1:
+        return next(iter(tests.values()))
+    deciding = list(tests)[int(each[:, 0].argmin())]
+    test, rejected = tests[deciding], p_value <= significance
+    mmd = np.append(test.mmd, test.null)
+    threshold = _threshold(mmd, each[list(tests).index(deciding)], critical, rejected)
+    return replace(test, p_value=p_value, rejected=rejected, threshold=threshold, parts=tests)
+
+
+def _threshold(mmd: Real, p_values: Real, level: float, rejected: bool) -> float:
+    """The largest MMD that is not rejected; consistent with the decision on the observed one, in place 0."""
+    kept = mmd[p_values > level]
+    threshold = float(kept.max()) if len(kept) else float("inf")
+    return min(threshold, float(np.nextafter(mmd[0], -1))) if rejected else max(threshold, float(mmd[0]))
+
+
+def require_testable(hypothesis: Hypothesis) -> None:
+    """Refuse a hypothesis that leaves nothing to test, or no replicate to tell it from chance."""
+    tested, nuisance = hypothesis.tested.shape[1], hypothesis.nuisance.shape[1]
+    if not tested:
+        raise ValueError(
+            "nothing is left to test: there is one group only, or blocks and covariates already determine the groups"
+        )
+    if len(hypothesis.columns) <= tested + nuisance:
+        raise ValueError(
+            f"{len(hypothesis.columns)} replicates for {tested + nuisance} groups, blocks and covariates: at least one "
+            "more is needed to tell a difference from chance"
+        )
+
+
+# -------------------------------------------------------------------------------------- several contrasts
+
+
+def closed_p_values(
+    kernels: Mapping[str, MeanKernels],
+    group: Index,
+    pairs: Sequence[tuple[int, int]],
+    p_values: Real,
+    blocks: Index | None = None,
+    *,
+    draws: int = DRAWS,
+    seed: int = 0,
+) -> Real:
+    """Adjust the p-values of several pairs of groups to one family-wise level.
+
+    Parameters
+    ----------
+    kernels : mapping of str to MeanKernels
+    group : (U,) array of int
+        Group of each replicate, 0 to k - 1.
+    pairs : sequence of (int, int)
+        Contrasts.
+    p_values : (number of pairs,) array
+        Of each by itself, as `replicate_test` of its replicates gives it.
+    blocks : (U,) array of int, optional
+    draws, seed : int
+        As in `replicate_test`.
+
+    Returns
+    -------
+    (number of pairs,) array
+        Rejecting pairs whose adjusted p-value is at most α errs at all with a probability of at most α, whichever
+        groups differ.
+
+    Notes
+    -----
+    Closed testing (Marcus, Peritz and Gabriel 1976). A hypothesis that groups fall into certain sets of equal ones is
+    tested by the smallest p-value over the pairs within the sets, its null from replicates permuted within the sets:
+    so groups that do differ are never mixed with those that do not. Their number grows fast, see `closure`; where they
+    are too many, Holm's method on the p-values of the pairs.
+    """
+    sets = closure(int(group.max()) + 1, pairs)
+    if sets is None:
+        order = np.argsort(p_values, kind="stable")
+        adjusted = np.empty(len(pairs))
+        steps = p_values[order] * np.arange(len(pairs), 0, -1)
+        adjusted[order] = np.minimum(np.maximum.accumulate(steps), 1)
+        return adjusted
+    adjusted = p_values.copy()
+    for partition in sets:
+        together = [place for place, (i, j) in enumerate(pairs) if partition[i] == partition[j]]
+        if len(together) > 1:
+            p_value = _intersection_p(kernels, group, [pairs[k] for k in together], partition, blocks, draws, seed)
+            adjusted[together] = np.maximum(adjusted[together], p_value)
+    return adjusted
+
+
+def _intersection_p(
+    kernels: Mapping[str, MeanKernels],
+    group: Index,
+    pairs: Sequence[tuple[int, int]],
+    partition: Sequence[int],
+    blocks: Index | None,
+    draws: int,
+    seed: int,
+) -> float:
+    """p-value of the hypothesis that the groups of each set of a partition are the same."""
+    sets = np.asarray(partition)[group]
+    within = sets if blocks is None else sets * (blocks.max() + 1) + blocks
+    drawn = rearrangements(group.astype(np.float64), within, draws=draws, seed=seed)
+    statistics = []
+    for i, j in pairs:
+        # The pair's columns are zero on other groups; the blocks' means are taken out of its own replicates.
+        chosen = np.flatnonzero(np.isin(group, (i, j)))
+        tested = Hypothesis(group[chosen] == j, None if blocks is None else blocks[chosen]).tested
+        column = np.zeros((len(group), tested.shape[1]))
+        column[chosen] = tested
+        statistics += [_forms(kernel.between, column, drawn.orders) for kernel in kernels.values()]
+    _, joint = joint_p_values(settled(np.stack(statistics)))
+    return float(np.mean(joint <= joint[0]))
+
+
+def closure(groups: int, pairs: Sequence[tuple[int, int]], most: int = 64) -> list[tuple[int, ...]] | None:
+    """Ways in which groups can fall into sets of equal ones, each as the set of every group; None for too many.
+
+    Of contrasts with one control only its own set matters, so there are 2^(k - 1) - 1 of them; of all pairs, as many
+    as there are partitions of the groups, less one: 4 for three groups, 14 for four, 51 for five.
+    """
+    common = set.intersection(*map(set, pairs)) if pairs else set()
+    if common and len(pairs) > 1:
+        control, others = common.pop(), sorted({i for pair in pairs for i in pair})
+        others.remove(control)
+        if 2 ** len(others) > most:
+            return None
+        chosen = itertools.chain.from_iterable(
+            itertools.combinations(others, size) for size in range(1, len(others) + 1)
+        )
+        return [tuple(control if i in one else i for i in range(groups)) for one in chosen]
+    found: list[tuple[int, ...]] = []
+    for sets in _partitions(groups):
+        if len(set(sets)) < groups:
+            found.append(sets)
+        if len(found) > most:
+            return None
+    return found
+
+
+def _partitions(count: int) -> Iterator[tuple[int, ...]]:
+    """Partitions of `count` things, each as the number of every thing's set."""
+
+    def extend(sets: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
+        if len(sets) == count:
+            yield sets
+            return
+        for one in range(max(sets, default=-1) + 2):
+            yield from extend((*sets, one))
+
+    return extend(())
+
+
+# ----------------------------------------------------------------------------------------- few replicates
+
+
+@dataclass(frozen=True)
+class SmallSampleTest:
+    """Outcome of `small_sample_test`.
+
+    Attributes
+    ----------
+    p_value : float
+    f : float
+        F statistic of the replicates' scores; with one tested column t².
+    freedom : (int, int)
+        Its degrees of freedom.
+    """
+
+    p_value: float
+    f: float
+    freedom: tuple[int, int]
+
+    def rejected(self, significance: float = SIGNIFICANCE) -> bool:
+        """Whether the hypothesis is rejected at a level."""
+        return self.p_value <= significance
+
+
+def replicate_means(points: Real, replicate: Index) -> tuple[Real, Real]:
+    """Means of replicates' points (U, c), and the deviations of points within replicates (c,)."""
+    counts = np.bincount(replicate)
+    means = np.stack([np.bincount(replicate, column) / counts for column in points.T], axis=1)
+    squares = ((points - means[replicate]) ** 2).sum(axis=0)
+    return means, np.sqrt(squares / max(len(points) - len(counts), 1))
+
+
+def small_sample_test(means: Real, within: Real, hypothesis: Hypothesis) -> SmallSampleTest:
+    """Test a hypothesis on one score of each replicate: an F test that holds its level for three a side.
+
+    Parameters
+    ----------
+    means : (U, c) array
+        Means of each replicate's points in a few named components.
+    within : (c,) array
+        Deviations of the points within replicates, the unit in which replicates are compared; see `replicate_means`.
+    hypothesis : Hypothesis
+
+    Returns
+    -------
+    SmallSampleTest
+
+    Raises
+    ------
+    ValueError
+        As `replicate_test`.
+
+    Notes
+    -----
+    Läuter 1996; Läuter, Glimm and Kropf 1998. Each component, in units of its deviation within replicates, is
+    multiplied by its total deviation over the replicates; the score is the first principal component of these. So what
+    varies most between replicates weighs most, whatever the reason. The weights are functions of the total sum of
+    squares, blind to the hypothesis, and of the deviations within, so for Gaussian means of replicates with one
+    covariance matrix F is exact, however few they are. (The multiplication was chosen on simulated shifts of one, three
+    and all components; see `benchmarks/replicates.py`.)
+
+    References
+    ----------
+    J. Läuter, "Exact t and F tests for analyzing studies with multiple endpoints", Biometrics 52 (1996) 964-970.
+    J. Läuter, E. Glimm, S. Kropf, "Multivariate tests based on left-spherically distributed linear scores", Annals of
+    Statistics 26 (1998) 1972-1988.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from napari_shape_ensembles.mmd.replicates import Hypothesis, small_sample_test
+    >>> rng = np.random.default_rng(0)
+    >>> treated = np.repeat([False, True], 3)
+    >>> means = rng.normal(size=(6, 4)) + 4 * treated[:, None]
+    >>> test = small_sample_test(means, np.ones(4), Hypothesis(treated))
+    >>> test.freedom, test.p_value < 0.01
+    ((1, 4), True)
+    """
+    require_testable(hypothesis)
+    means = np.asarray(means, dtype=np.float64).reshape(len(means), -1)
+    nuisance, tested = hypothesis.nuisance, hypothesis.tested
+    left = means - nuisance @ (nuisance.T @ means)
+    spread = np.linalg.norm(left, axis=0)
+    varies = spread > 1e-9 * np.maximum(np.abs(means).max(axis=0), np.finfo(float).tiny)
+    # Where replicates are single points, all components count as varying alike.
+    unit = np.where(np.asarray(within) > 0, within, spread)[varies]
+    left = left[:, varies] * spread[varies] / unit**2
+    freedom = tested.shape[1], len(means) - nuisance.shape[1] - tested.shape[1]
+    if not left.shape[1]:
+        return SmallSampleTest(1.0, 0.0, freedom)
+    scores = left @ np.linalg.svd(left, full_matrices=False)[2][0]
+    explained_squares = float(((tested.T @ scores) ** 2).sum())
+    rest = max(float((scores**2).sum()) - explained_squares, np.finfo(float).tiny)
+    f = (explained_squares / freedom[0]) / (rest / freedom[1])
+    return SmallSampleTest(float(fdtrc(*freedom, f)), f, freedom)
+
+
+def least_p(m: int, n: int) -> float:
+    """Smallest p-value by permutation of m and n replicates."""
+    return (2 if m == n else 1) / comb(m + n, m)
+
+
+def replicates_needed(significance: float, parts: int = 1) -> int:
+    """Fewest replicates a side with which any one of several parts can reach a level by permutation.
+
+    Examples
+    --------
+    >>> from napari_shape_ensembles.mmd.replicates import replicates_needed
+    >>> replicates_needed(0.05), replicates_needed(0.01, parts=3)
+    (4, 6)
+    """
+    return next(count for count in itertools.count(1) if parts * least_p(count, count) <= significance)

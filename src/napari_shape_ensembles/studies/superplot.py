@@ -1,0 +1,124 @@
+"""Figures of an experiment: replicates over their outlines, and the wells of a plate."""
+
+import re
+from collections.abc import Sequence
+
+import numpy as np
+from matplotlib.figure import Figure
+from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
+from numpy.typing import NDArray
+
+from ..comparison import Experiment
+
+Real = NDArray[np.float64]
+
+# Quantities drawn, outlines drawn of each replicate at most, and replicates of a group with a mark of their own.
+_DRAWN, _OUTLINES = ("size", "elongation", "lobes 3", "lobes 4", "roughness"), 200
+_MARKS = "osD^vP*Xhp"
+_WELL = re.compile(r"([A-Pa-p])0?(\d{1,2})")
+
+
+def superplot(result: Experiment, quantities: Sequence[str] = _DRAWN) -> Figure:
+    """Draw every replicate as one mark over its outlines, for each quantity and group (Lord et al. 2020).
+
+    Parameters
+    ----------
+    result : Experiment
+    quantities : sequence of str
+        Rows of `Experiment.variance`.
+
+    Returns
+    -------
+    matplotlib Figure
+        Grey dots are outlines (at most 200 of each replicate), marks are replicates (geometric means), each with one
+        form across all panels; the line is the mean of the replicates of a group, the bar its 95 % interval.
+
+    References
+    ----------
+    S. J. Lord, K. B. Velle, R. D. Mullins, L. K. Fritz-Laylin, "SuperPlots: Communicating reproducibility and
+    variability in cell biology", Journal of Cell Biology 219 (2020) e202001064.
+    """
+    groups, group = result.design.groups, result.design.group
+    rng = np.random.default_rng(0)
+    number = np.concatenate([np.arange(count) for count in np.bincount(group, minlength=len(groups))])
+    within = np.empty(len(group), dtype=int)
+    within[np.argsort(group, kind="stable")] = number
+    outlines = result.outlines.groupby("replicate").head(_OUTLINES)
+    width = max(2.2, 0.55 * len(groups) + 1)
+    figure = Figure(figsize=(min(width * len(quantities), 40), 3.4), layout="constrained")
+    for axis, quantity in zip(figure.subplots(1, len(quantities), squeeze=False)[0], quantities, strict=True):
+        places = group[outlines["replicate"]] + rng.uniform(-0.3, 0.3, len(outlines))
+        axis.plot(places, np.exp(outlines[quantity]), ".", color="0.75", markersize=2, rasterized=True, zorder=1)
+        means = result.means[quantity].to_numpy()
+        for place in range(len(groups)):
+            own = np.flatnonzero(group == place)
+            offsets = place + (np.linspace(-0.25, 0.25, len(own)) if len(own) > 1 else np.zeros(1))
+            for offset, replicate in zip(offsets, own, strict=True):
+                mark = _MARKS[within[replicate] % len(_MARKS)]
+                axis.plot(offset, np.exp(means[replicate]), mark, color="C0", markeredgecolor="black", zorder=3)
+            low, high = _interval(means[own])
+            axis.plot([place - 0.35, place + 0.35], [np.exp(means[own].mean())] * 2, color="black", zorder=4)
+            axis.plot([place, place], np.exp([low, high]), color="black", linewidth=1, zorder=2)
+        axis.set_yscale("log")
+        axis.yaxis.set_major_locator(LogLocator(subs=(1, 1.5, 2, 3, 5)))
+        axis.yaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
+        axis.yaxis.set_minor_formatter(NullFormatter())
+        axis.set_xticks(
+            range(len(groups)),
+            groups,
+            rotation=45 if len(groups) > 3 else 0,
+            ha="right" if len(groups) > 3 else "center",
+        )
+        axis.set_title(f"{quantity}, {result.unit}" if quantity == "size" else quantity, fontsize=9)
+    return figure
+
+
+def _interval(means: Real) -> tuple[float, float]:
+    """Student's 95 % interval of the mean of replicates; the mean itself of a single one."""
+    from scipy.special import stdtrit
+
+    if len(means) < 2:
+        return float(means.mean()), float(means.mean())
+    reach = float(stdtrit(len(means) - 1, 0.975)) * means.std(ddof=1) / np.sqrt(len(means))
+    return float(means.mean() - reach), float(means.mean() + reach)
+
+
+def plate_of(groups: Sequence[str]) -> dict[str, tuple[int, int]] | None:
+    """Row and column of each group that is named as a well ("B07"); None unless at least ten and half of them are."""
+    found = {name: match for name in groups if (match := _WELL.fullmatch(name))}
+    if len(found) < 10 or 2 * len(found) < len(groups):
+        return None
+    return {name: (ord(match[1].upper()) - ord("A"), int(match[2]) - 1) for name, match in found.items()}
+
+
+def plot_plate(result: Experiment, value: str = "undulation_p_adjusted") -> Figure:
+    """Draw a screen as a map of its plate: one cell per well, by a column of the table.
+
+    Parameters
+    ----------
+    result : Experiment
+        Against a control, with groups named as wells, such as "B07".
+    value : str
+        Column; p-values are drawn as -log₁₀.
+
+    Raises
+    ------
+    ValueError
+        Where groups are not named as wells.
+    """
+    places = plate_of(result.design.groups)
+    if places is None:
+        raise ValueError('the groups are not named as wells of a plate, such as "B07"')
+    rows, columns = (max(place[axis] for place in places.values()) + 1 for axis in (0, 1))
+    rows, columns = (8, 12) if rows <= 8 and columns <= 12 else (16, 24)
+    plate = np.full((rows, columns), np.nan)
+    for name, number in zip(result.table["b"], result.table[value], strict=True):
+        if name in places:
+            plate[places[name]] = -np.log10(max(number, 1e-300)) if "_p" in value else number
+    figure = Figure(figsize=(columns / 2.2 + 1.5, rows / 2.2 + 0.6), layout="constrained")
+    axis = figure.subplots()
+    picture = axis.imshow(plate, cmap="viridis")
+    axis.set_xticks(range(columns), [str(i + 1) for i in range(columns)], fontsize=7)
+    axis.set_yticks(range(rows), [chr(ord("A") + i) for i in range(rows)], fontsize=7)
+    figure.colorbar(picture, label=f"-log₁₀ {value}" if "_p" in value else value, shrink=0.8)
+    return figure

@@ -1,0 +1,87 @@
+"""Designs: which images are replicates of what, and what is refused."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from napari_shape_ensembles import design_from_names
+from napari_shape_ensembles.comparison import checked_design
+
+
+def frame(**columns):
+    return pd.DataFrame(columns)
+
+
+def test_each_image_is_a_replicate_unless_named():
+    design = checked_design(frame(group=["a", "b", "a"]), 3)
+    assert design.groups == ("a", "b")
+    assert design.group.tolist() == [0, 1, 0]
+    assert design.of_image.tolist() == [0, 1, 2]
+    assert design.blocks is None
+    assert design.pairs == [(0, 1)]
+
+
+def test_images_of_one_replicate_stand_together_and_covariates_are_averaged():
+    table = frame(
+        group=["a", "a", "b", "b", "a"],
+        replicate=[1, 1, 2, 2, 3],
+        dose=[1.0, 3, 5, 5, 7],
+        field=["f1", "f2", "f1", "f2", "f1"],
+        sex=["m", "m", "f", "f", "m"],
+    )
+    design = checked_design(table, 5)
+    assert design.of_image.tolist() == [0, 0, 1, 1, 2]
+    assert design.replicates["images"].tolist() == [2, 2, 1]
+    assert design.column("dose")[:, 0].tolist() == [2, 5, 7]
+    assert (design.covariates, design.factors) == (("dose",), ("group", "sex"))
+    assert any("dose differs between images" in note for note in design.notes)
+
+
+def test_replicates_of_one_name_in_two_groups_are_two_and_said_to_be():
+    design = checked_design(frame(group=["a", "b"] * 2, replicate=["m1", "m1", "m2", "m2"]), 4)
+    assert len(design.replicates) == 4
+    assert "m1, m2 occur in several groups" in design.notes[0]
+    blocked = checked_design(frame(group=["a", "b"] * 2, block=["m1", "m1", "m2", "m2"]), 4)
+    assert blocked.blocks.tolist() == [0, 0, 1, 1]
+    assert not blocked.notes
+
+
+def test_groups_that_are_numbers_become_names():
+    assert checked_design(frame(group=[1.0, 2.0]), 2, control=2).groups == ("2", "1")
+
+
+def test_what_a_level_asks_of_a_design_is_said_before():
+    design = checked_design(frame(group=["a"] * 3 + ["b"] * 3), 6)
+    assert design.forecast(0.01) == [
+        "a and b: 3 and 3 images cannot reach p < 0.01 by permutation (least p = 0.1); 6 and 6 could"
+    ]
+    assert not checked_design(frame(group=["a"] * 6 + ["b"] * 6), 12).forecast(0.01)
+    paired = frame(group=["a", "b"] * 5, block=np.repeat(range(5), 2))
+    assert "within blocks (least p = 0.062)" in checked_design(paired, 10).forecast(0.05)[0]
+
+
+@pytest.mark.parametrize(
+    ("table", "images", "control", "words"),
+    [
+        (frame(group=["a", "b"]), 3, None, "2 rows for 3 images"),
+        (frame(condition=["a", "b"]), 2, None, "no column 'group', but 'condition'"),
+        (frame(group=["a", None]), 2, None, "column 'group' of the design is empty in row 2"),
+        (frame(group=["a", "b"], dose=[1, np.nan]), 2, None, "column 'dose' of the design is empty in row 2"),
+        (frame(group=["a", "b"]), 2, "c", "control 'c' is none of the groups: a, b"),
+        ([{"group": "a"}], 1, None, "a DataFrame with one row per image, not list"),
+    ],
+)
+def test_a_design_that_does_not_fit_is_refused(table, images, control, words):
+    with pytest.raises(ValueError, match=words):
+        checked_design(table, images, control)
+
+
+def test_names_become_a_design():
+    table = design_from_names(["x/ctrl_m3_f02.tif", "drug_m1_f01.ome.tif"], "{group}_{replicate}_{}")
+    assert table.columns.tolist() == ["image", "group", "replicate"]
+    assert table["replicate"].tolist() == ["m3", "m1"]
+    with pytest.raises(ValueError, match="'ctrl' does not fit the pattern"):
+        design_from_names(["ctrl.tif"])
+    for pattern in ("group", "{group}_{group}"):
+        with pytest.raises(ValueError, match="name each column once"):
+            design_from_names(["a_b"], pattern)

@@ -1,0 +1,312 @@
+"""Experiments: groups of images, on drawn outlines and on real ones."""
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from imageio.v3 import imread
+from scipy import stats
+
+from napari_shape_ensembles import Comparison, Ensemble, Outlines, Settings, compare, experiment
+from napari_shape_ensembles.comparison.quantities import quantities
+from napari_shape_ensembles.samples.synthetic import draw_forms, draw_scales
+
+QUICK = Settings(landmarks=64, rank=10, significance=0.05)
+
+
+def image(seed, *, count=12, size=10.0, elongation=1.4, roughness=0.03, between=0.03, name="", unit="µm"):
+    """An image of outlines whose mean size differs from image to image."""
+    rng = np.random.default_rng(seed)
+    forms = draw_forms(rng, count, roughness=roughness, waves=(6, 10), vertices=80)
+    own = size * np.exp(between * rng.normal())
+    scales = draw_scales(rng, count, size=own, spread=0.1, elongation=elongation)
+    return Ensemble(forms @ scales, name=name or f"image {seed}", unit=unit)
+
+
+def groups_of(sizes, factors, **more):
+    """Images of groups whose outlines are so many times as long."""
+    images = [
+        image(100 * g + i, size=10 * factor, **more)
+        for g, (size, factor) in enumerate(zip(sizes, factors, strict=True))
+        for i in range(size)
+    ]
+    return images, pd.DataFrame({"group": np.repeat([f"g{g}" for g in range(len(sizes))], sizes)})
+
+
+@pytest.fixture(scope="module")
+def three():
+    images, design = groups_of((5, 5, 5), (1, 1, 1.5))
+    return experiment(images, design.assign(dose=np.repeat([0.0, 1, 4], 5)), QUICK)
+
+
+def test_the_table_names_each_contrast_with_its_numbers(three):
+    table = three.table.set_index("contrast")
+    assert table.index.tolist() == ["g1 - g0", "g2 - g0", "g2 - g1"]
+    assert table["case"].tolist() == ["1∧1", "1∧0", "1∧0"]
+    assert (table["scale_p_adjusted"] >= table["scale_p"]).all()
+    assert table["scale_n_replicates"].tolist() == [10] * 3
+    assert table["scale_least_p"].tolist() == pytest.approx([2 / 252] * 3)
+    row = table.loc["g2 - g0"]
+    assert row["scale_low"] < 1.5 < row["scale_high"]
+    assert table.loc["g1 - g0", "scale_low"] < 1 < table.loc["g1 - g0", "scale_high"]
+    assert {f"undulation_{name}" for name in ("p", "p_adjusted", "statistic", "effect", "low", "high")} <= {*table}
+
+
+def test_omnibus_and_trend_find_what_was_put_in(three):
+    assert three.omnibus.scale < 0.01 < three.omnibus.undulation
+    assert three.trend("dose").scale < 0.01 < three.trend("dose").undulation
+    slope = three.slopes("dose").set_index("quantity").loc["size"]
+    assert slope["low"] > 1
+    # Given the dose, nothing is left but its bend.
+    assert three.test("dose", given=["group"] if False else []).scale.p_value == three.trend("dose").scale
+    with pytest.raises(ValueError, match="'group' is none; the design has dose"):
+        three.trend("group")
+    with pytest.raises(ValueError, match="no column 'age': choose one of group, dose"):
+        three.test("age")
+
+
+def test_effects_are_ratios_of_means_of_replicates(three):
+    size = np.log(10) + three.means["size"] * 0
+    a, b = (three.means["size"].to_numpy()[three.design.group == g] for g in (0, 2))
+    effect = three.effects.set_index(["contrast", "quantity"]).loc[("g2 - g0", "size")]
+    assert effect["ratio"] == pytest.approx(np.exp(b.mean() - a.mean()))
+    low, high = stats.ttest_ind(b, a, equal_var=False).confidence_interval()
+    assert (effect["low"], effect["high"]) == (pytest.approx(np.exp(low)), pytest.approx(np.exp(high)))
+    assert size.notna().all()
+
+
+def test_shares_of_variance_are_those_put_in():
+    images, design = groups_of((12, 12), (1, 1), between=0.1, count=25)
+    size = experiment(images, design, QUICK).variance.set_index("quantity").loc["size"]
+    assert size["within"] == pytest.approx(0.1, rel=0.15)
+    assert size["icc"] == pytest.approx(0.5, abs=0.15)
+    assert size["design_effect"] == pytest.approx(1 + 24 * size["icc"])
+    assert size["worth"] == pytest.approx(25 / size["design_effect"])
+
+
+def test_few_replicates_are_inconclusive_by_permutation_and_have_a_second_answer():
+    images, design = groups_of((3, 3), (1, 1.6))
+    result = experiment(images, design, QUICK)
+    row = result.table.iloc[0]
+    assert (row["case"], row["small_sample_case"]) == ("inconclusive", "1∧0")
+    assert row["scale_p"] == row["scale_least_p"] == pytest.approx(0.1)
+    assert row["scale_small_sample_p"] < 0.01
+    assert "3 and 3 images cannot reach p < 0.05 by permutation" in " ".join(result.warnings)
+    assert "small-sample test p =" in result.sentences()[0]
+
+
+def test_one_image_each_speaks_of_these_images_alone():
+    images, design = groups_of((1, 1), (1, 1.6), count=40)
+    result = experiment(images, design, QUICK)
+    assert result.table["permuted"].tolist() == ["curves"]
+    assert result.table["case"].tolist() == ["1∧0"]
+    assert "of these images alone" in result.sentences()[0]
+    assert np.isinf(result.table["scale_high"][0])
+    replicates = experiment(images, design, QUICK, permute="images").table.iloc[0]
+    assert (replicates["case"], replicates["scale_p"]) == ("inconclusive", 1)
+
+
+def test_equivalence_is_a_third_answer():
+    images, design = groups_of((8, 8, 8), (1, 1, 1.3), between=0.01, count=25)
+    result = experiment(images, design, QUICK)
+    same = result.equivalence(0.15, form=0.8).set_index("contrast")
+    assert same.loc["g1 - g0", "case"] == "=∧="
+    assert same.loc["g2 - g0", "case"] == "=∧0"
+    assert result.equivalence(0.0001, form=0.001)["case"].tolist() == result.table["case"].tolist()
+    assert (result.equivalence(of_replicates=1e-6)["scale_p"] > 0.05).all()
+    assert (result.equivalence(of_replicates=100)["scale_p"] < 0.05).all()
+    with pytest.raises(ValueError, match="margin -1"):
+        result.equivalence(-1)
+
+
+def test_power_grows_with_replicates_and_ratio(three):
+    powers = [three.power(1.1, n) for n in (2, 4, 8, 16)]
+    assert powers == sorted(powers)
+    assert three.power(1.0, 6) == pytest.approx(0.05, abs=1e-6)
+    plan = three.planning((4, 8), power=0.8).set_index("replicates")
+    assert three.power(plan.loc[4, "size"], 4) == pytest.approx(0.8, abs=1e-6)
+    assert plan.loc[8, "size"] < plan.loc[4, "size"]
+    with pytest.raises(ValueError, match="'area' is none of the quantities"):
+        three.power(1.1, 4, "area")
+
+
+def test_doses_without_groups_have_a_trend_and_no_contrasts():
+    images = [image(i, size=10 * (1 + 0.08 * i)) for i in range(8)]
+    result = experiment(images, pd.DataFrame({"group": ["all"] * 8, "dose": np.arange(8.0)}), QUICK)
+    assert result.trend("dose").scale < 0.05
+    assert not len(result.table)
+    assert not len(result.equivalence())
+    assert "0 contrasts" in result.summary()
+    with pytest.raises(ValueError, match="there is one group only"):
+        result.omnibus  # noqa: B018 - it is computed
+
+
+def test_very_many_outlines_are_drawn_equally_from_each_replicate(monkeypatch):
+    images, design = groups_of((6, 6), (1, 1.5), count=30)
+    monkeypatch.setattr(sys.modules["napari_shape_ensembles.comparison.experiment"], "_LEARNED", 120)
+    result = experiment([*images[:-1], image(9, size=15, count=8)], design, QUICK)
+    form, size = result.coordinates["undulation"]["coarse form"], result.outlines
+    assert np.bincount(form.replicate).tolist() == [10] * 11 + [8]
+    assert np.bincount(size["replicate"]).tolist() == [30] * 11 + [8]
+    assert result.table["case"][0] == "1∧0"
+
+
+def test_blocks_help_where_they_differ():
+    rng = np.random.default_rng(0)
+    sizes = np.exp(0.3 * rng.normal(size=8))
+    images = [
+        image(10 * b + g, size=10 * size * (1.15 if g else 1), between=0.01)
+        for b, size in enumerate(sizes)
+        for g in (0, 1)
+    ]
+    design = pd.DataFrame({"group": ["a", "b"] * 8, "block": np.repeat(np.arange(8), 2)})
+    blocked, plain = experiment(images, design, QUICK), experiment(images, design[["group"]], QUICK)
+    assert blocked.table["scale_p"][0] <= 2 / 256 * 3 < plain.table["scale_p"][0]
+    assert blocked.table["scale_low"][0] > 1
+    assert blocked.table["scale_least_p"][0] == 2 / 256
+
+
+def test_two_factors_may_interact():
+    images, rows = [], []
+    for i in range(24):
+        drug, sex = i % 2, i // 2 % 2
+        images.append(image(i, size=10 * (1.4 if drug and sex else 1)))
+        rows.append({"group": "drug" if drug else "ctrl", "sex": "f" if sex else "m"})
+    result = experiment(images, pd.DataFrame(rows), QUICK)
+    assert result.interaction("group", "sex").scale.p_value < 0.01
+    assert result.interaction("group", "sex").undulation.p_value > 0.05
+    assert result.test("group", given=["sex"]).scale.p_value < 0.01
+
+
+def test_a_screen_is_ranked_by_false_discovery_rate():
+    sizes, factors = (4, *[1] * 22), (1, 1.6, *[1] * 21)
+    result = experiment(*groups_of(sizes, factors), QUICK, control="g0")
+    assert result.correction == "fdr"
+    assert len(result.table) == 22
+    assert result.table.sort_values("scale_small_sample_p")["b"].iloc[0] == "g1"
+    p_values = result.table["scale_small_sample_p"].to_numpy()
+    np.testing.assert_allclose(
+        result.table["scale_small_sample_p_adjusted"], stats.false_discovery_control(p_values), rtol=1e-9
+    )
+
+
+def test_units_are_made_one_and_images_without_outlines_are_named():
+    images, design = groups_of((3, 3), (1, 1))
+    nm = [one.to("nm") if i % 2 else one for i, one in enumerate(images)]
+    same, other = (experiment(one, design, QUICK) for one in (images, nm))
+    assert other.table["scale_p"][0] == same.table["scale_p"][0]
+    with pytest.raises(ValueError, match=r"1 of 6 images have no usable outline \(empty\)"):
+        experiment([*images[:5], Ensemble([], name="empty", unit="µm")], design, QUICK)
+    with pytest.raises(ValueError, match='correction is "auto"'):
+        experiment(images, design, QUICK, correction="none")
+
+
+@given(st.permutations(range(6)), st.floats(0, 6), st.booleans())
+@settings(max_examples=8)
+def test_the_order_of_images_and_their_pose_change_no_p_value(order, angle, mirrored):
+    images, design = groups_of((3, 3), (1, 1.2), count=6)
+    turn = np.array([[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]]) * [1, -1 if mirrored else 1]
+    moved = [Ensemble([c @ turn + 7 for c in images[i].curves], unit="µm") for i in order]
+    first = experiment(images, design, QUICK).table
+    # Which group comes first follows the order of the rows.
+    again = experiment(moved, design.iloc[list(order)], QUICK).table
+    for column in ("undulation_p", "scale_p", "undulation_small_sample_p", "scale_small_sample_p"):
+        assert again[column][0] == pytest.approx(first[column][0], rel=1e-3)
+
+
+def test_quantities_follow_size_alone_and_stretching():
+    one = image(1)
+    plain = quantities([one], QUICK)
+    larger = quantities([Ensemble([2 * curve for curve in one.curves], unit="µm")], QUICK)
+    np.testing.assert_allclose(larger.size, plain.size + np.log(2), atol=1e-9)
+    np.testing.assert_allclose(larger.elongation, plain.elongation, atol=1e-9)
+    np.testing.assert_allclose(larger.lobes, plain.lobes, atol=1e-6)
+    stretched = quantities([Ensemble([curve * [2, 1] for curve in one.curves], unit="µm")], QUICK)
+    np.testing.assert_allclose(stretched.lobes[:, 1:], plain.lobes[:, 1:], atol=0.02)
+
+
+# ------------------------------------------------------------------------------------ compare by images
+
+
+def test_images_are_permuted_where_a_side_has_several():
+    images, _ = groups_of((6, 6), (1, 1.5))
+    result = compare(images[:6], images[6:], QUICK)
+    assert (result.permuted, result.image_counts, result.case) == ("images", (6, 6), "1∧0")
+    assert len(result.scale.null) == 923
+    assert "(6 images, 72 curves)" in result.summary()
+    pooled = compare(Ensemble.pooled(images[:6]), Ensemble.pooled(images[6:]), QUICK)
+    assert pooled.scale.p_value == result.scale.p_value
+    table = experiment(images, pd.DataFrame({"group": ["a"] * 6 + ["b"] * 6}), QUICK).table
+    assert table["scale_p"][0] == result.scale.p_value
+    assert table["undulation_p"][0] == result.undulation.p_value
+
+
+def test_curves_are_permuted_when_asked_and_it_is_said():
+    images, _ = groups_of((3, 3), (1, 1.5))
+    asked = compare(images[:3], images[3:], QUICK, permute="curves")
+    assert (asked.permuted, asked.case) == ("curves", "1∧0")
+    assert "in these images alone" in asked.summary()
+    assert "speaks of these images alone" in asked.warnings[0]
+    assert compare(images[0], images[3], QUICK).permuted == "curves"
+    by_images = compare(images[:3], images[3:], QUICK)
+    assert by_images.case == "inconclusive"
+    assert "3 and 3 images cannot reach p < 0.05 by permutation" in by_images.summary()
+    assert "By the small-sample test undulation p =" in by_images.summary()
+    row = experiment(images, pd.DataFrame({"group": ["a"] * 3 + ["b"] * 3}), QUICK).table.iloc[0]
+    assert by_images.small_sample == pytest.approx((row["undulation_small_sample_p"], row["scale_small_sample_p"]))
+
+
+def test_what_was_permuted_is_saved_and_older_files_are_read_as_they_were(tmp_path):
+    images, _ = groups_of((6, 6), (1, 1.5))
+    result = compare(images[:6], images[6:], QUICK)
+    result.save(tmp_path / "r.npz")
+    loaded = Comparison.load(tmp_path / "r.npz")
+    assert (loaded.permuted, loaded.case, loaded.summary()) == ("images", result.case, result.summary())
+    assert loaded.small_sample == result.small_sample
+    tree = result._tree()
+    del tree["settings"]["permute"]
+    assert Comparison._of(tree).permuted == "curves"
+
+
+# --------------------------------------------------------------------------------------------- real data
+
+
+def test_persons_who_drew_hearts_do_not_differ_from_persons(shared_data):
+    with np.load(shared_data / "replicates" / "hearts.npz") as data:
+        curves = np.split(data["xy"].astype(float), data["offsets"][1:-1])
+        person = data["person"]
+    hearts = [
+        Ensemble([c for c, p in zip(curves, person, strict=True) if p == one], name=str(one))
+        for one in np.unique(person)
+    ]
+    quick, rng = Settings(landmarks=100, rank=20, significance=0.05), np.random.default_rng(0)
+    wrong = {"images": 0, "curves": 0}
+    for _ in range(12):
+        order = rng.permutation(8)
+        sides = [hearts[i] for i in order[:4]], [hearts[i] for i in order[4:]]
+        for permute in wrong:
+            result = compare(*sides, quick, permute=permute)
+            wrong[permute] += result.undulation.rejected + result.scale.rejected
+    assert wrong["curves"] >= 20
+    assert wrong["images"] <= 4
+
+
+def fields(folder: Path, group: str):
+    outlines = Outlines(min_area=600)
+    found = [outlines.trace(imread(path), name=path.stem) for path in sorted(folder.glob(f"{group}_*.png"))]
+    return [ensemble for ensemble in found if len(ensemble) > 1]
+
+
+def test_nuclei_without_lamin_differ_in_form_and_not_in_scale(shared_data):
+    sides = [fields(shared_data / "replicates" / "mef_nuclei", group) for group in ("wt", "ko")]
+    design = pd.DataFrame({"group": np.repeat(["wt", "ko"], [len(side) for side in sides])})
+    result = experiment([*sides[0], *sides[1]], design, Settings(), control="wt")
+    row = result.table.iloc[0]
+    assert row["case"] == "0∧1"
+    assert row["undulation_p"] <= 0.001
+    assert row["scale_p"] > 0.05
+    assert row["undulation_high"] < 1

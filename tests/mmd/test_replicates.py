@@ -1,0 +1,386 @@
+"""Tests of whole replicates: against brute force, closed forms and simulated nulls."""
+
+from itertools import combinations, permutations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from napari_shape_ensembles.mmd import replicates
+from napari_shape_ensembles.mmd.replicates import (
+    Hypothesis,
+    closed_p_values,
+    closure,
+    explained,
+    least_p,
+    mean_kernels,
+    rearrangements,
+    replicate_mmd_test,
+    replicate_test,
+    replicates_needed,
+    small_sample_test,
+)
+
+SIZES = (4, 7, 2, 5, 3, 6)
+ONE = np.ones(1)
+
+
+def drawn(sizes=SIZES, d=2, seed=0, shift=None, icc=0.1):
+    """Points of replicates of unequal sizes that differ among themselves, in random order."""
+    rng = np.random.default_rng(seed)
+    replicate = rng.permutation(np.repeat(np.arange(len(sizes)), sizes))
+    means = np.sqrt(icc) * rng.normal(size=(len(sizes), d))
+    if shift is not None:
+        means += np.asarray(shift, dtype=float)[:, None]
+    return means[replicate] + np.sqrt(1 - icc) * rng.normal(size=(len(replicate), d)), replicate
+
+
+def brute_kernels(points, replicate, width):
+    total = replicate.max() + 1
+    found = np.zeros((total, total))
+    for u in range(total):
+        for v in range(total):
+            pairs = [
+                np.exp(-((points[i] - points[j]) ** 2).sum() / (2 * width**2))
+                for i in np.flatnonzero(replicate == u)
+                for j in np.flatnonzero(replicate == v)
+                if i != j
+            ]
+            found[u, v] = np.mean(pairs)
+    return found
+
+
+def brute_p(kernel, labellings, statistic):
+    """Share of labellings with a statistic as large as that of the first."""
+    values = np.array([statistic(kernel, labels) for labels in labellings])
+    return np.mean(values >= values[0] - 1e-12)
+
+
+def between_groups(kernel, labels):
+    """Between-group sum of squares, from the definition."""
+    labels = np.array(labels)
+    whole = kernel.sum() / len(labels)
+    return sum(kernel[np.ix_(labels == g, labels == g)].sum() / (labels == g).sum() for g in set(labels)) - whole
+
+
+def test_mean_kernels_are_those_of_all_pairs():
+    points, replicate = drawn()
+    found = mean_kernels(points, replicate, bandwidth=0.8)
+    assert found.counts.tolist() == list(SIZES)
+    np.testing.assert_allclose(found.between, brute_kernels(points, replicate, 0.8), atol=1e-12)
+
+
+@pytest.mark.parametrize("kind", ["energy", "mean"])
+def test_other_kernels_are_those_of_all_pairs(kind):
+    points, replicate = drawn()
+    centred = points - points.mean(axis=0)
+    whole = centred @ centred.T if kind == "mean" else -np.linalg.norm(points[:, None] - points, axis=-1)
+    found = mean_kernels(points, replicate, kernel=kind)
+    for u in range(6):
+        for v in range(6):
+            part = whole[np.ix_(replicate == u, replicate == v)]
+            n = len(part)
+            expected = (part.sum() - np.trace(part)) / (n * (n - 1)) if u == v else part.mean()
+            assert found.between[u, v] == pytest.approx(expected)
+            assert found.gram[u, v] == pytest.approx(part.mean())
+
+
+def test_blocks_of_rows_change_nothing(monkeypatch):
+    points, replicate = drawn((130, 90, 1, 200, 40))
+    whole = mean_kernels(points, replicate).between
+    monkeypatch.setattr(replicates, "row_blocks", lambda n: (slice(i, min(i + 37, n)) for i in range(0, n, 37)))
+    np.testing.assert_allclose(mean_kernels(points, replicate).between, whole, atol=1e-12)
+
+
+def test_the_projected_kernel_is_close(monkeypatch):
+    points, replicate = drawn((150,) * 6)
+    exact = mean_kernels(points, replicate)
+    monkeypatch.setattr(replicates, "_MANY", 100)
+    np.testing.assert_allclose(mean_kernels(points, replicate).between, exact.between, atol=2e-3)
+
+
+def test_a_replicate_of_one_point_counts_pairs_with_itself_everywhere():
+    points, replicate = drawn((1, 3, 2))
+    found = mean_kernels(points, replicate, bandwidth=1.0)
+    assert found.between[0, 0] == 1
+    within = brute_kernels(points[replicate == 1], np.zeros(3, int), 1.0)[0, 0]
+    assert found.between[1, 1] == pytest.approx((1 + 2 * within) / 3)
+
+
+def test_a_replicate_weighs_the_same_however_many_points_it_has():
+    points, replicate = drawn()
+    again = np.repeat(np.arange(len(points)), np.where(replicate == 2, 10, 1))
+    more = mean_kernels(points[again], replicate[again], bandwidth=1.0)
+    np.testing.assert_allclose(more.gram, mean_kernels(points, replicate, bandwidth=1.0).gram, atol=1e-12)
+
+
+def test_what_no_test_can_use_is_refused():
+    with pytest.raises(ValueError, match="2 points have NaN"):
+        mean_kernels(np.array([[0.0], [np.nan], [np.inf]]), np.arange(3))
+    with pytest.raises(ValueError, match="replicate 1 has no point"):
+        mean_kernels(np.zeros((2, 1)), np.array([0, 2]))
+
+
+@pytest.mark.parametrize(("m", "n"), [(3, 3), (2, 4), (1, 5), (4, 3)])
+def test_two_groups_are_tested_on_all_labellings(m, n):
+    points, replicate = drawn((5,) * (m + n), shift=[0] * m + [1] * n)
+    kernel = mean_kernels(points, replicate)
+    # The observed one stands in front, and once more among all.
+    labellings = [[0] * m + [1] * n]
+    labellings += [[int(i in chosen) for i in range(m + n)] for chosen in combinations(range(m + n), n)]
+    total = len(labellings) - 1
+    test = replicate_test({"": kernel}, Hypothesis(np.arange(m + n) >= m))
+    assert test.p_value == pytest.approx(brute_p(kernel.between, labellings, between_groups) * len(labellings) / total
+                                         - 1 / total)  # fmt: skip
+    assert (test.labellings, test.complete, test.least_p) == (total, True, least_p(m, n))
+    squared = kernel.between[:m, :m].mean() + kernel.between[m:, m:].mean() - 2 * kernel.between[:m, m:].mean()
+    assert test.statistic**2 * (1 / m + 1 / n) == pytest.approx(max(squared, 0))
+
+
+def test_several_groups_are_tested_on_all_labellings():
+    groups = [0, 0, 1, 1, 2, 2, 2]
+    points, replicate = drawn((4,) * 7, shift=groups)
+    kernel = mean_kernels(points, replicate)
+    test = replicate_test({"": kernel}, Hypothesis(np.eye(3)[groups]))
+    labellings = [tuple(groups), *{one for one in permutations(groups) if one != tuple(groups)}]
+    assert test.labellings == len(labellings) == 210
+    assert test.p_value == pytest.approx(brute_p(kernel.between, labellings, between_groups))
+    assert test.least_p == 2 / 210  # the groups of two may exchange their names
+
+
+def test_blocks_are_permuted_within():
+    groups, blocks = np.array([0, 1, 0, 1, 1, 0, 1, 0]), np.repeat(np.arange(4), 2)
+    points, replicate = drawn((4,) * 8, shift=3 * groups + blocks / 4)
+    kernel = mean_kernels(points, replicate)
+    test = replicate_test({"": kernel}, Hypothesis(groups, blocks))
+
+    def between(kernel, labels):
+        signs = np.array(labels) * 2 - 1  # the mean of each pair taken out
+        return signs @ kernel @ signs / len(signs)
+
+    swaps = np.array(np.meshgrid(*[[0, 1]] * 4)).reshape(4, -1).T
+    labellings = [np.where(np.repeat(swap, 2), 1 - groups, groups) for swap in swaps]
+    assert test.labellings == 16
+    assert test.p_value == pytest.approx(brute_p(kernel.between, labellings, between))
+    assert test.p_value == test.least_p == 2 / 16
+
+
+def test_a_trend_is_tested_on_all_orders():
+    dose = np.array([0.0, 1, 2, 5, 7])
+    points, replicate = drawn((4,) * 5, shift=dose / 3)
+    kernel = mean_kernels(points, replicate)
+    test = replicate_test({"": kernel}, Hypothesis(dose))
+
+    def slope(kernel, order):
+        x = dose[list(order)] - dose.mean()
+        return x @ kernel @ x
+
+    assert test.labellings == 120
+    assert test.p_value == pytest.approx(brute_p(kernel.between, list(permutations(range(5))), slope))
+    assert test.least_p == 1 / 120
+    assert rearrangements(np.arange(5.0)).least_p == 2 / 120  # equal steps can be turned round
+
+
+@given(st.lists(st.integers(0, 2), min_size=3, max_size=7), st.booleans(), st.integers(0, 99))
+def test_as_many_labellings_are_alike_as_have_the_same_statistic(groups, blocked, seed):
+    groups = np.array(groups)
+    blocks = np.arange(len(groups)) % 2 if blocked else np.zeros(len(groups), int)
+    columns = (groups[:, None] == np.unique(groups)).astype(float)
+    hypothesis = Hypothesis(columns, blocks)
+    if not hypothesis.tested.shape[1] or len(groups) <= hypothesis.tested.shape[1] + hypothesis.nuisance.shape[1]:
+        return
+    orders = hypothesis.rearrangements()
+    points = np.random.default_rng(seed).normal(size=(3 * len(groups), 4))
+    kernel = mean_kernels(points, np.arange(len(points)) // 3)
+    values = explained(kernel, hypothesis, orders.orders)
+    assert np.isclose(values, values[0], rtol=1e-9, atol=1e-12).sum() >= orders.alike
+    assert orders.least_p <= replicate_test({"": kernel}, hypothesis).p_value
+
+
+def test_many_labellings_are_drawn_at_random():
+    orders = rearrangements((np.arange(20) < 10).astype(float), draws=500)
+    assert (len(orders.orders), orders.complete, orders.labellings) == (501, False, 184756)
+    assert orders.orders[0].tolist() == list(range(20))
+    assert orders.least_p == pytest.approx(1 / 501)
+    within = rearrangements(np.arange(20.0), np.arange(20) % 2, draws=50).orders
+    assert (within % 2 == np.arange(20) % 2).all()
+
+
+def test_covariates_are_taken_out():
+    rng = np.random.default_rng(5)
+    length = rng.normal(size=14)
+    group = np.arange(14) % 2
+    points, replicate = drawn((6,) * 14, shift=3 * length)
+    kernel = mean_kernels(points, replicate)
+    assert replicate_test({"": kernel}, Hypothesis(length)).p_value < 0.01
+    assert replicate_test({"": kernel}, Hypothesis(length, covariates=length + group)).p_value < 0.01
+    with pytest.raises(ValueError, match="nothing is left to test"):
+        replicate_test({"": kernel}, Hypothesis(length, covariates=2 * length))
+
+
+def test_covariates_leave_the_level_near_nominal():
+    rng, rejected = np.random.default_rng(6), 0
+    for seed in range(150):
+        covariate = rng.normal(size=12)
+        group = (covariate + rng.normal(size=12) > 0).astype(float)
+        if not 2 <= group.sum() <= 10:
+            continue
+        points, replicate = drawn((5,) * 12, d=1, seed=seed, shift=covariate)
+        test = replicate_test(
+            {"": mean_kernels(points, replicate)}, Hypothesis(group, covariates=covariate), draws=199, seed=seed
+        )
+        rejected += test.p_value <= 0.1
+    assert rejected <= stats.binom.ppf(0.999, 150, 0.11)
+
+
+def test_parts_are_combined_by_the_smallest_p_value():
+    sets = [drawn((5,) * 6, shift=[0, 0, 0, s, s, s], seed=seed) for seed, s in ((1, 0), (2, 2))]
+    kernels = {name: mean_kernels(points, replicate) for name, (points, replicate) in zip("ab", sets, strict=True)}
+    hypothesis = Hypothesis(np.arange(6) >= 3)
+    both = replicate_test(kernels, hypothesis)
+    assert both.parts == {name: replicate_test({name: one}, hypothesis).p_value for name, one in kernels.items()}
+    assert min(both.parts.values()) <= both.p_value <= 2 * min(both.parts.values())
+    as_mmd = replicate_mmd_test(kernels, 3, significance=0.2)
+    assert as_mmd.p_value == both.p_value
+    assert as_mmd.mmd == pytest.approx(both.statistic * np.sqrt(2 / 3))
+    assert {name: part.p_value for name, part in as_mmd.parts.items()} == both.parts
+    assert len(as_mmd.null) == 19
+
+
+@given(st.integers(0, 200), st.sampled_from([0.01, 0.05, 0.1, 0.3]))
+def test_the_threshold_is_exceeded_exactly_where_a_test_rejects(seed, level):
+    points, replicate = drawn((3,) * 7, seed=seed, shift=[0, 0, 0, 1, 1, 1, 1])
+    kernels = {"a": mean_kernels(points, replicate), "b": mean_kernels(points[:, :1], replicate)}
+    test = replicate_mmd_test(kernels, 3, significance=level)
+    for one in (test, *test.parts.values()):
+        assert one.rejected == (one.p_value <= level) == (one.mmd > one.threshold)
+
+
+@given(st.permutations(range(6)), st.floats(0, 6), st.integers(0, 50))
+def test_order_names_and_rigid_motions_do_not_matter(order, angle, seed):
+    points, replicate = drawn(shift=[0, 0, 0, 1, 1, 1], seed=seed)
+    hypothesis = Hypothesis(np.arange(6) >= 3)
+    p_value = replicate_test({"": mean_kernels(points, replicate)}, hypothesis).p_value
+    turn = np.array([[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]])
+    renamed = np.argsort(order)[replicate]
+    shuffled = np.random.default_rng(seed).permutation(len(points))
+    moved = mean_kernels((points @ turn + 3)[shuffled], renamed[shuffled])
+    assert replicate_test({"": moved}, Hypothesis(np.array(order) >= 3)).p_value == pytest.approx(p_value)
+
+
+def test_too_little_to_test_is_said():
+    points, replicate = drawn((3, 3))
+    with pytest.raises(ValueError, match="2 replicates for 2 groups, blocks and covariates"):
+        replicate_test({"": mean_kernels(points, replicate)}, Hypothesis(np.array([0, 1])))
+    with pytest.raises(ValueError, match="nothing is left"):
+        small_sample_test(np.zeros((4, 2)), ONE, Hypothesis(np.zeros(4)))
+
+
+# -------------------------------------------------------------------------------------------- contrasts
+
+
+def test_sets_of_equal_groups_are_all_partitions():
+    every = [(i, j) for i in range(5) for j in range(i + 1, 5)]
+    assert [len(closure(k, [p for p in every if max(p) < k])) for k in (3, 4, 5)] == [4, 14, 51]
+    assert len(closure(4, [(0, 1), (0, 2), (0, 3)])) == 7
+    assert closure(9, [(i, j) for i in range(9) for j in range(i + 1, 9)]) is None
+
+
+def adjusted_p_values(kernel, group, pairs, **options):
+    """p-values of pairs of groups, each by itself and adjusted."""
+    chosen = [np.flatnonzero(np.isin(group, pair)) for pair in pairs]
+    alone = [
+        replicate_test({"": kernel.subset(rows)}, Hypothesis(group[rows] == j), **options)
+        for rows, (_, j) in zip(chosen, pairs, strict=True)
+    ]
+    p_values = np.array([test.p_value for test in alone])
+    return p_values, closed_p_values({"": kernel}, group, pairs, p_values, **options)
+
+
+def test_adjusted_p_values_are_no_smaller_and_find_the_group_that_differs():
+    group = np.repeat([0, 1, 2], 6)
+    points, replicate = drawn((6,) * 18, shift=2.0 * (group == 2), icc=0.05)
+    pairs = [(0, 1), (0, 2), (1, 2)]
+    p_values, adjusted = adjusted_p_values(mean_kernels(points, replicate), group, pairs, draws=999)
+    assert (adjusted >= p_values).all()
+    assert adjusted[0] > 0.05
+    assert adjusted[1:].max() <= 0.01
+
+
+def test_the_family_wise_level_holds_where_one_group_differs():
+    group, pairs = np.repeat([0, 1, 2, 3], 4), [(i, j) for i in range(4) for j in range(i + 1, 4)]
+    wrong = 0
+    for seed in range(120):
+        points, replicate = drawn((4,) * 16, d=1, seed=seed, shift=3.0 * (group == 3))
+        _, adjusted = adjusted_p_values(mean_kernels(points, replicate), group, pairs, draws=199, seed=seed)
+        wrong += any(p <= 0.1 for p, (_, j) in zip(adjusted, pairs, strict=True) if j != 3)
+    assert wrong <= stats.binom.ppf(0.999, 120, 0.1)
+
+
+def test_many_groups_are_adjusted_by_holm():
+    group = np.repeat(np.arange(8), 3)
+    points, replicate = drawn((3,) * 24)
+    pairs = [(0, j) for j in range(1, 8)]
+    p_values, adjusted = adjusted_p_values(mean_kernels(points, replicate), group, pairs)
+    order = np.argsort(p_values, kind="stable")
+    np.testing.assert_allclose(
+        adjusted[order], np.minimum(np.maximum.accumulate(p_values[order] * np.arange(7, 0, -1)), 1)
+    )
+
+
+# --------------------------------------------------------------------------------------- few replicates
+
+
+def test_one_component_is_a_t_test_or_an_analysis_of_variance():
+    values = np.random.default_rng(0).normal(size=9)
+    group = np.array([0, 0, 0, 0, 1, 1, 1, 1, 1])
+    t = stats.ttest_ind(values[:4], values[4:])
+    test = small_sample_test(values, ONE, Hypothesis(group))
+    assert (test.p_value, test.f, test.freedom) == (pytest.approx(t.pvalue), pytest.approx(t.statistic**2), (1, 7))
+    f = stats.f_oneway(values[:3], values[3:6], values[6:])
+    test = small_sample_test(values, ONE, Hypothesis(np.eye(3)[np.repeat([0, 1, 2], 3)]))
+    assert (test.p_value, test.freedom) == (pytest.approx(f.pvalue), (2, 6))
+    pairs = stats.ttest_rel(values[:8:2], values[1:8:2])
+    test = small_sample_test(values[:8], ONE, Hypothesis(np.tile([0, 1], 4), np.repeat(np.arange(4), 2)))
+    assert (test.p_value, test.freedom) == (pytest.approx(pairs.pvalue), (1, 3))
+    slope = stats.linregress(np.arange(9), values)
+    assert small_sample_test(values, ONE, Hypothesis(np.arange(9.0))).p_value == pytest.approx(slope.pvalue)
+
+
+@pytest.mark.parametrize(("m", "n", "c"), [(2, 2, 3), (3, 3, 9), (3, 5, 4)])
+def test_gaussian_replicates_hold_the_level(m, n, c):
+    rng, rounds = np.random.default_rng(m + n), 3000
+    mix = rng.normal(size=(c, c))
+    hypothesis = Hypothesis(np.arange(m + n) >= m)
+    p_values = np.array([
+        small_sample_test(rng.normal(size=(m + n, c)) @ mix, np.ones(c), hypothesis).p_value for _ in range(rounds)
+    ])  # fmt: skip
+    for level in (0.05, 0.01):
+        low, high = stats.binom.ppf([0.0005, 0.9995], rounds, level)
+        assert low <= np.sum(p_values <= level) <= high
+
+
+@given(st.integers(0, 99), st.floats(0.1, 10))
+def test_the_units_of_components_do_not_matter(seed, factor):
+    rng = np.random.default_rng(seed)
+    means, within = rng.normal(size=(6, 3)), rng.uniform(0.5, 2, 3)
+    hypothesis, units = Hypothesis(np.arange(6) >= 3), np.array([factor, 1, -2])
+    test = small_sample_test(means, within, hypothesis)
+    scaled = small_sample_test(means * units + 5, within * np.abs(units), hypothesis)
+    assert scaled.p_value == pytest.approx(test.p_value, rel=1e-6)
+
+
+def test_components_that_do_not_vary_are_left_out():
+    means = np.stack([np.arange(6.0), np.full(6, 3.0)], axis=1)
+    hypothesis = Hypothesis(np.arange(6) >= 3)
+    alone = small_sample_test(means[:, 0], ONE, hypothesis).p_value
+    assert small_sample_test(means, np.ones(2), hypothesis).p_value == pytest.approx(alone)
+    assert small_sample_test(np.full((6, 2), 3.0), np.ones(2), hypothesis).p_value == 1
+
+
+def test_how_many_replicates_could_is_said():
+    assert [least_p(n, n) for n in (3, 4, 5, 6)] == pytest.approx([0.1, 2 / 70, 2 / 252, 2 / 924])
+    assert replicates_needed(0.01) == 5
+    assert replicates_needed(0.01, parts=3) == 6
