@@ -9,7 +9,7 @@ from .comparison import (
     effect_sizes,
 )
 from .explanation import Explanation, explain, resynthesis
-from .inspection import Agreement, agreement, suspicious
+from .inspection import Agreement, Annotators, agreement, annotators, missing_objects, rank_suspects, suspicious
 from .mmd import DependenceTest, MMDTest, dependence_test, mmd_test
 from .outlines import (
     Ensemble,
@@ -29,6 +29,7 @@ from .studies import DecisionLandscape, PairTable, SmoothingStudy, all_pairs, de
 
 __all__ = [
     "Agreement",
+    "Annotators",
     "ArchetypeSensitivity",
     "Comparison",
     "DecisionLandscape",
@@ -48,6 +49,7 @@ __all__ = [
     "Tiling",
     "agreement",
     "all_pairs",
+    "annotators",
     "archetype_sensitivity",
     "compare",
     "decision_landscape",
@@ -59,7 +61,9 @@ __all__ = [
     "extract_curves",
     "level_curves",
     "match_labels",
+    "missing_objects",
     "mmd_test",
+    "rank_suspects",
     "register",
     "repaired",
     "reporting",
