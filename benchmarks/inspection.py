@@ -21,7 +21,8 @@ import pandas as pd
 from scipy import ndimage
 from skimage.draw import polygon2mask
 from skimage.io import imread
-from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.ensemble import HistGradientBoostingClassifier, IsolationForest
+from sklearn.metrics import roc_auc_score
 
 from napari_shape_ensembles import segment
 from napari_shape_ensembles.inspection import suspects
@@ -59,7 +60,7 @@ def main() -> None:
     table = measured(options.data, options.cache)
     test = table["source"].isin(test_images(table))
     for kind in ("image", "labels"):
-        trees = trained(table[~test], kind)
+        trees = trained(table[~test].reset_index(drop=True), kind)
         print(f"\nTest images, {'mask and image' if kind == 'image' else 'mask alone'}")
         tables(table[test].reset_index(drop=True), trees, kind)
         if kind == "image" and options.figure:
@@ -297,6 +298,163 @@ def write(trees: suspects.Trees, path: Path) -> None:
         measures=np.array(list(trees.spread)),
         spread=np.array(list(trees.spread.values())),
     )
+
+
+# Tables -----------------------------------------------------------------------------------------------------------
+
+
+def tables(table: pd.DataFrame, trees: suspects.Trees, kind: str) -> None:
+    """Areas under the curve within a label set, precision of what is flagged, and what the first fifth finds."""
+    rows = relative(table, dict(trees.spread))
+    broken = ((table["holes"] > 0) | (table["pieces"] > 1)).to_numpy()
+    methods = {"rank_suspects": suspects.log_odds(rows, trees), **baselines(table)}
+    annotations, automatics = (table["kind"] == name for name in ("annotated", "automatic"))
+    shares = table.groupby(["kind", "set"])["wrong"].transform("mean")
+    parts = {
+        "corrected masks": annotations,
+        "corrected, without holes": annotations & ~broken,
+        "automatic": automatics,
+        "automatic, 3 or more of each": automatics & several(table, 3),
+        "made faults": table["kind"] == "made",
+        "at most a tenth wrong": ~annotations & (shares <= 0.1),
+    }
+    print("| | " + " | ".join(parts) + " |\n|---|" + "---|" * len(parts))
+    print(
+        "| label sets | "
+        + " | ".join(str(len(within(table[part], methods["rank_suspects"]))) for part in parts.values())
+        + " |"
+    )
+    for name, score in methods.items():
+        print(f"| {name} | " + " | ".join(f"{within(table[part], score).mean():.3f}" for part in parts.values()) + " |")
+    few = table[parts["at most a tenth wrong"]]
+    print("\nThe first 20 % of the list, where at most a tenth is wrong: share of the wrong found (mean over sets)")
+    for name, score in methods.items():
+        found = [share_found(own, score, 0.2) for _, own in few.groupby(["kind", "set"]) if own["wrong"].any()]
+        print(f"| {name} | {np.mean(found):.2f} |")
+    flagged = np.zeros(len(table), dtype=bool)
+    for _, own in table.groupby(["kind", "set"]):
+        said = suspects.reasons(own.select_dtypes("number"), kind == "image")
+        flagged[own.index] = [bool(words) for words in said]
+    chosen = few.index[flagged[few.index]]
+    print(
+        f"\nFlagged with a reason there: {len(chosen)} of {len(few)}, {few.loc[chosen, 'wrong'].mean():.1%} wrong; "
+        f"base rate {few['wrong'].mean():.1%}"
+    )
+    print("\nAutomatic, after ticks in review order (all labels, ticked ones settled; the others alone)")
+    print("| ticks | sets | before | after | others before | others after |\n|---|---|---|---|---|---|")
+    for ticks in (5, 10, 20):
+        results = np.array(
+            [after_ticks(own, rows, methods["rank_suspects"], ticks, trees)[:4] for own in learnable(table)]
+        )
+        print(
+            f"| {ticks} | {len(results)} | " + " | ".join(f"{mean:.3f}" for mean in np.nanmean(results, axis=0)) + " |"
+        )
+
+
+def baselines(table: pd.DataFrame) -> dict[str, np.ndarray]:
+    """Scores of a few lines each, larger for more suspicious."""
+    by_set = table.groupby(["kind", "set"])
+    size = np.log(table["area"]) - np.log(by_set["area"].transform("median"))
+
+    def rank(values: pd.Series) -> pd.Series:
+        return values.groupby([table["kind"], table["set"]]).rank(pct=True)
+
+    def z(values: pd.Series) -> pd.Series:
+        groups = values.groupby([table["kind"], table["set"]])
+        return ((values - groups.transform("mean")) / (groups.transform("std") + 1e-9)).abs()
+
+    eccentricity = np.sqrt(1 - 1 / np.maximum(table["elongation"], 1) ** 2)
+    props = pd.DataFrame({"area": table["area"], "eccentricity": eccentricity})
+    names = ["perimeter", "solidity", "circularity", *(["level"] if "level" in table else [])]
+    props[names] = table[names]
+    forest = np.zeros(len(table))
+    for _, own in by_set:
+        forest[own.index] = (
+            -IsolationForest(random_state=0).fit(props.loc[own.index]).score_samples(props.loc[own.index])
+        )
+    return {
+        "hole or pieces, then circularity": 10 * ((table["holes"] > 0) | (table["pieces"] > 1)) - table["circularity"],
+        "three ranks": rank(-table["solidity"]) + rank(size.abs()) + rank(-table["sharpness"]),
+        "z of area, form factor, eccentricity": pd.concat(
+            [z(table["area"]), z(table["circularity"]), z(eccentricity)], axis=1
+        ).max(axis=1),
+        "isolation forest on region properties": forest,
+    }
+
+
+def within(table: pd.DataFrame, score: np.ndarray | pd.Series) -> pd.Series:
+    """Area under the curve in every label set that holds both kinds."""
+    values = pd.Series(np.asarray(score), dtype=float)
+    sets = table.groupby(["kind", "set"])
+    return pd.Series(
+        {name: roc_auc_score(own["wrong"], values[own.index]) for name, own in sets if own["wrong"].nunique() == 2}
+    )
+
+
+def several(table: pd.DataFrame, least: int) -> pd.Series:
+    """Whether the set of each label holds at least so many wrong ones and so many right ones."""
+    groups = table.groupby(["kind", "set"])["wrong"]
+    wrong, count = groups.transform("sum"), groups.transform("size")
+    return (wrong >= least) & (count - wrong >= least)
+
+
+def learnable(table: pd.DataFrame) -> list[pd.DataFrame]:
+    """Automatic label sets from which twenty ticks leave something to rank."""
+    chosen = table[(table["kind"] == "automatic") & several(table, 5)]
+    return [own for _, own in chosen.groupby("set") if len(own) >= 40]
+
+
+def share_found(own: pd.DataFrame, score: np.ndarray, share: float) -> float:
+    """Share of the wrong labels of a set among the first of the list."""
+    order = np.argsort(-np.asarray(score, dtype=float)[own.index], kind="stable")
+    wrong = own["wrong"].to_numpy()[order]
+    return wrong[: int(np.ceil(share * len(own)))].sum() / wrong.sum()
+
+
+def after_ticks(
+    own: pd.DataFrame, rows: pd.DataFrame, odds: np.ndarray, ticks: int, trees: suspects.Trees
+) -> tuple[float, float, float, float, np.ndarray, np.ndarray]:
+    """AUC of a set before and after ticks, of all and of the others; and wrong in the order of review, both."""
+    before, wrong = np.asarray(odds)[own.index], own["wrong"].to_numpy()
+    order = np.argsort(-before, kind="stable")
+    first = np.array(suspects.review_order(pd.DataFrame({"label": order}), ticks)[:ticks], dtype=int)
+    here = rows.loc[own.index].reset_index(drop=True)
+    after = before + suspects.learned(here, here.loc[first].assign(wrong=wrong[first]), trees)
+    others = np.setdiff1d(np.arange(len(own)), first)
+    settled = after.copy()
+    settled[first] = np.where(wrong[first], np.inf, -np.inf)
+    both = len(set(wrong[others])) == 2
+    apart = [roc_auc_score(wrong[others], score[others]) if both else np.nan for score in (before, after)]
+    reviewed = np.concatenate([first, others[np.argsort(-after[others], kind="stable")]])
+    areas = roc_auc_score(wrong, before), roc_auc_score(wrong, np.nan_to_num(settled, posinf=1e9, neginf=-1e9))
+    return *areas, *apart, wrong[order], wrong[reviewed]
+
+
+def draw_costs(table: pd.DataFrame, trees: suspects.Trees, path: Path) -> None:
+    """Share reviewed against share of faults found, before and after ticks, mean over the automatic label sets."""
+    import matplotlib.pyplot as plt
+
+    rows = relative(table, dict(trees.spread))
+    odds = suspects.log_odds(rows, trees)
+    grid = np.linspace(0, 1, 101)
+    figure, axes = plt.subplots(figsize=(5, 4), layout="constrained")
+
+    def mean_curve(ordered: list[np.ndarray]) -> np.ndarray:
+        curves = [
+            np.interp(grid, np.arange(len(wrong) + 1) / len(wrong), np.append(0, np.cumsum(wrong)) / wrong.sum())
+            for wrong in ordered
+        ]
+        return np.mean(curves, axis=0)
+
+    sets = learnable(table)
+    for ticks, style in ((0, "k-"), (5, "C0-."), (10, "C1--"), (20, "C2:")):
+        results = [after_ticks(own, rows, odds, ticks or 20, trees) for own in sets]
+        words = f"after {ticks} ticks" if ticks else "before any tick"
+        axes.plot(grid, mean_curve([found[5 if ticks else 4] for found in results]), style, label=words)
+    axes.plot(grid, grid, color="0.7", label="in any order")
+    axes.set(xlabel="share of the labels reviewed", ylabel="share of the wrong ones found", xlim=(0, 1), ylim=(0, 1))
+    axes.legend()
+    figure.savefig(path, dpi=150)
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,6 +24,13 @@ _WRONG = ("wrong", "modified", "deleted", "corrected")
 _RIGHT = ("right", "kept")
 # Added to the log-odds of labels with a hole or loose pieces, which hardly anybody draws on purpose.
 _TOPOLOGY = 4.0
+# Measures from which corrections are learned: with twenty of them there is not enough to learn all from.
+_TELLING = (
+    *("size", "size apart", "solidity here", "ellipse_fit here", "circularity here", "neck here", "fit here"),
+    *("snap_iou here", "snap_area here", "alike_otsu here", "alike_local here", "edge_share here", "no_edge here"),
+    *("leak_share here", "missed_share here", "edge_offset here", "contrast here", "sharpness here", "texture here"),
+    "level here",
+)
 # Ticks of each kind without which nothing is learned from them.
 _LEAST_TICKS = 1
 
@@ -181,6 +189,32 @@ def rank_suspects(labels: ArrayLike, image: ArrayLike | None = None, *, correcti
     return ranking
 
 
+def review_order(ranking: "pd.DataFrame", count: int = 20) -> list[int]:
+    """Labels in the order to look at them when the first are to be learned from.
+
+    Of the first `count` every second is the next most suspicious one, the others lie at even steps over the rest of
+    the list: from labels that are all wrong nothing can be learned. Then the list goes on from the top.
+
+    Parameters
+    ----------
+    ranking : DataFrame
+        Of `rank_suspects`.
+    count : int
+
+    Returns
+    -------
+    list of int
+        All labels.
+    """
+    labels = ranking["label"].tolist()
+    half = min(count // 2, len(labels))
+    spread = np.linspace(half, len(labels) - 1, min(count - half, len(labels) - half)).astype(int).tolist()
+    first = [place for pair in zip_longest(range(half), spread) for place in pair if place is not None]
+    first = list(dict.fromkeys(first))
+    rest = sorted(set(range(len(labels))) - set(first))
+    return [labels[place] for place in (*first, *rest)]
+
+
 def verdicts_of(corrections: Any) -> dict[int, bool]:
     """Whether each label that was looked at was wrong."""
     if hasattr(corrections, "columns"):
@@ -285,13 +319,13 @@ def _kind(table: "pd.DataFrame") -> str:
     return "image" if "contrast" in table else "labels"
 
 
-def log_odds(table: "pd.DataFrame") -> Real:
-    """Log-odds that a label is wrong, as far as the training images tell."""
+def log_odds(table: "pd.DataFrame", trees: Trees | None = None) -> Real:
+    """Log-odds that a label is wrong, as far as the training images tell; by the trees of the package by default."""
     broken = (table["holes"] > 0) | (table["pieces"] > 1)
-    return trees_of(_kind(table)).log_odds(table) + _TOPOLOGY * broken.to_numpy()
+    return (trees or trees_of(_kind(table))).log_odds(table) + _TOPOLOGY * broken.to_numpy()
 
 
-def learned(table: "pd.DataFrame", ticks: "pd.DataFrame") -> Real:
+def learned(table: "pd.DataFrame", ticks: "pd.DataFrame", trees: Trees | None = None) -> Real:
     """What corrections of a project add to the log-odds: a logistic regression on evidence relative to each image."""
     from sklearn.linear_model import LogisticRegression  # heavy, and used with corrections only
 
@@ -301,12 +335,12 @@ def learned(table: "pd.DataFrame", ticks: "pd.DataFrame") -> Real:
     rarer = int(min(wrong.sum(), (~wrong).sum()))
     if rarer < _LEAST_TICKS:
         return np.zeros(len(table))
-    columns = [f"{name} here" for name in trees_of(_kind(table)).spread]
+    columns = [name for name in _TELLING if name in table]
 
     def relative(rows: "pd.DataFrame") -> Real:
-        return np.column_stack([log_odds(rows) / 2, rows[columns].clip(-6, 6).to_numpy(dtype=np.float64) / 3])
+        return np.column_stack([log_odds(rows, trees) / 2, rows[columns].clip(-6, 6).to_numpy(dtype=np.float64) / 3])
 
-    model = LogisticRegression(C=0.2, class_weight="balanced", max_iter=300).fit(relative(ticks), wrong)
+    model = LogisticRegression(C=0.5, class_weight="balanced", max_iter=300).fit(relative(ticks), wrong)
     # A handful of the rarer kind says little; twenty ticks with five of it count in full.
     return min(1.0, rarer / 5) * model.decision_function(relative(table))
 
