@@ -120,7 +120,8 @@ def annotators(labels: Mapping[str, ArrayLike] | Sequence[ArrayLike], *, min_iou
         matching = match_labels(one.labels, other.labels, min_iou=min_iou)
         matched = matching.pairs
         overlaps += [(a, i, b, j, iou) for i, j, iou in matched.to_numpy().tolist()]
-        divided.append((a, b, len(matching.splits), len(matching.merges)))
+        # Where an object of one holds several of the other, the other splits.
+        divided.append((a, b, len(matching.merges), len(matching.splits)))
         pairs.append(
             (names[a], names[b], len(matched), len(matching.only_a), len(matching.only_b), matched["iou"].mean())
         )

@@ -126,10 +126,10 @@ class CorrectedLabels:
         here = self.labels[box]
         each = [np.pad(here == label, margin) for label in labels]
         together = np.logical_or.reduce(each)
-        disk = ndimage.generate_binary_structure(2, 1)
-        gap = ndimage.binary_closing(together, disk, iterations=margin)
+        square = np.ones((3, 3), dtype=bool)
+        gap = ndimage.binary_closing(together, square, iterations=margin)
         for own in each:  # only between the labels, not in the bays of one of them
-            gap &= ~ndimage.binary_closing(own, disk, iterations=margin)
+            gap &= ~ndimage.binary_closing(own, square, iterations=margin)
         gap = gap[margin:-margin, margin:-margin] & (here == 0)
         return self._changed("merge", box, np.where(np.isin(here, labels) | gap, labels[0], here), "")
 
@@ -249,9 +249,8 @@ class CorrectedLabels:
             reason: max(ensemble.dropped.get(reason, 0) - was.dropped.get(reason, 0), 0) + now.dropped.get(reason, 0)
             for reason in reasons
         }
-        return Ensemble(
-            [curves[i] for i in order], ids=ids[order], dropped=dropped, pixel_size=ensemble.pixel_size, **options
-        )
+        options |= {"pixel_size": ensemble.pixel_size, "filled": ensemble.filled - was.filled + now.filled}
+        return Ensemble([curves[i] for i in order], ids=ids[order], dropped=dropped, **options)
 
     def _box(self, label: int) -> tuple[slice, ...]:
         own = self.labels == label

@@ -15,7 +15,7 @@ from scipy import ndimage
 from skimage.measure import label as connected
 from skimage.segmentation import watershed
 
-from ..outlines.extract import _label_plane
+from ..outlines.extract import label_plane
 from ..outlines.segment import segment
 from ..progress import report
 
@@ -44,7 +44,7 @@ class Plane:
     @classmethod
     def of(cls, labels: ArrayLike) -> "Plane":
         """Number the labels; of a mask its connected components."""
-        plane = _label_plane(np.asarray(labels))
+        plane = label_plane(labels)
         if plane.max() <= plane.size:  # counting is much quicker than sorting
             used = np.bincount(plane.ravel()) > 0
             values, index = np.flatnonzero(used), (np.cumsum(used) - 1)[plane]
