@@ -234,6 +234,7 @@ def inspect(
         typer.Option(help="CSV with the columns label and status (right or wrong): the others are ranked anew."),
     ] = None,
     first: Annotated[int, typer.Option(min=0, help="How many labels to print.")] = 10,
+    force: Force = False,
 ) -> None:
     """Rank labels by how likely they are wrong, with reasons, and list objects that have no label."""
     import pandas as pd
@@ -241,25 +242,27 @@ def inspect(
     from .inspection import missing_objects, rank_suspects
     from .io.images import read_image
 
-    check_folder(out)
     plane, seen = read_image(labels), read_image(image).pixels if image else None
-    corrections = pd.read_csv(ticks) if ticks else None
+    endings = ("suspects.csv", "missing.csv") if image else ("suspects.csv",)
+    check_folder(out)
+    inputs = [path for path in (labels, image, ticks) if path]
+    _refuse_overwriting(out, [f"{plane.name}.{ending}" for ending in endings], inputs, force)
     with progress_bar("inspecting"), named(labels.name):
-        ranking = rank_suspects(plane.pixels, seen, corrections=corrections)
-        missing = None if seen is None else missing_objects(plane.pixels, seen)
+        tables = [rank_suspects(plane.pixels, seen, corrections=pd.read_csv(ticks) if ticks else None)]
+        if seen is not None:
+            tables.append(missing_objects(plane.pixels, seen))
     out.mkdir(parents=True, exist_ok=True)
-    written = [out / f"{plane.name}.suspects.csv"]
-    ranking.to_csv(written[0], index=False)
-    if missing is not None:
-        written.append(out / f"{plane.name}.missing.csv")
-        missing.to_csv(written[1], index=False)
-    say_written(written)
+    written = [out / f"{plane.name}.{ending}" for ending in endings]
+    for path, table in zip(written, tables, strict=True):
+        table.to_csv(path, index=False)
+    _say_written(written)
+    ranking = tables[0]
     noted = int((ranking["reasons"] != "").sum())
     say(f"{plane.name}: {counted(len(ranking), 'label')}, {noted} with a reason to look again")
-    for entry in ranking.head(first).itertuples():
-        say(f"{entry.label}: {entry.score:.2f} {entry.reasons}".rstrip())
-    if missing is not None and len(missing):
-        say(f"{counted(len(missing), 'object')} without a label")
+    for label, score, reasons in ranking.head(first).itertuples(index=False):
+        say(f"{label}: {score:.2f} {reasons}".rstrip())
+    if seen is not None:
+        say(f"{counted(len(tables[1]), 'object')} without a label")
 
 
 @command(Outlines, Settings)
