@@ -2,8 +2,8 @@
 
 Images are split before anything is chosen: every second image of the corrected masks in the order of names, two of
 each kind of the varied images, and half of the others are for development; everything else is for the test. Trees are
-trained on the development images, the tables are of the test images only. With --write, trees trained on all images
-are then written into the package.
+trained on the development images, the tables are of the test images only. With --write these trees are written into
+the package.
 
 Three kinds of label sets: masks as first annotated (wrong: modified or deleted later), automatic segmentations (wrong:
 the best IoU with the reference is below 0.7), and references with made faults in a tenth of their objects, for
@@ -54,7 +54,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, default=SHARED)
     parser.add_argument("--cache", type=Path, help="folder that keeps the evidence between runs")
-    parser.add_argument("--write", action="store_true", help="write trees trained on all images into the package")
+    parser.add_argument("--write", action="store_true", help="write the trees into the package")
     parser.add_argument("--figure", type=Path, help="where to draw the cost curves")
     options = parser.parse_args()
     table = measured(options.data, options.cache)
@@ -66,7 +66,7 @@ def main() -> None:
         if kind == "image" and options.figure:
             draw_costs(table[test].reset_index(drop=True), trees, options.figure)
         if options.write:
-            write(trained(table, kind), PACKAGE / f"trees-{kind}.npz")
+            write(trees, PACKAGE / f"trees-{kind}.npz")
 
 
 # Label sets -------------------------------------------------------------------------------------------------------
@@ -307,7 +307,8 @@ def tables(table: pd.DataFrame, trees: suspects.Trees, kind: str) -> None:
     """Areas under the curve within a label set, precision of what is flagged, and what the first fifth finds."""
     rows = relative(table, dict(trees.spread))
     broken = ((table["holes"] > 0) | (table["pieces"] > 1)).to_numpy()
-    methods = {"rank_suspects": suspects.log_odds(rows, trees), **baselines(table)}
+    ranked, flagged = ranked_as_shipped(table, rows, trees, kind)
+    methods = {"rank_suspects": ranked, **baselines(table)}
     annotations, automatics = (table["kind"] == name for name in ("annotated", "automatic"))
     shares = table.groupby(["kind", "set"])["wrong"].transform("mean")
     parts = {
@@ -331,10 +332,6 @@ def tables(table: pd.DataFrame, trees: suspects.Trees, kind: str) -> None:
     for name, score in methods.items():
         found = [share_found(own, score, 0.2) for _, own in few.groupby(["kind", "set"]) if own["wrong"].any()]
         print(f"| {name} | {np.mean(found):.2f} |")
-    flagged = np.zeros(len(table), dtype=bool)
-    for _, own in table.groupby(["kind", "set"]):
-        said = suspects.reasons(own.select_dtypes("number"), kind == "image")
-        flagged[own.index] = [bool(words) for words in said]
     chosen = few.index[flagged[few.index]]
     print(
         f"\nFlagged with a reason there: {len(chosen)} of {len(few)}, {few.loc[chosen, 'wrong'].mean():.1%} wrong; "
@@ -349,6 +346,18 @@ def tables(table: pd.DataFrame, trees: suspects.Trees, kind: str) -> None:
         print(
             f"| {ticks} | {len(results)} | " + " | ".join(f"{mean:.3f}" for mean in np.nanmean(results, axis=0)) + " |"
         )
+
+
+def ranked_as_shipped(
+    table: pd.DataFrame, rows: pd.DataFrame, trees: suspects.Trees, kind: str
+) -> tuple[np.ndarray, np.ndarray]:
+    """Log-odds as `rank_suspects` orders by, and whether a reason is given."""
+    odds, flagged = suspects.log_odds(rows, trees), np.zeros(len(table), dtype=bool)
+    for _, own in table.groupby(["kind", "set"]):
+        words = suspects.reasons(own.select_dtypes("number"), kind == "image")
+        odds[own.index] += suspects.emphasis(rows.loc[own.index, "size"].to_numpy(), words)
+        flagged[own.index] = [bool(said) for said in words]
+    return odds, flagged
 
 
 def baselines(table: pd.DataFrame) -> dict[str, np.ndarray]:
@@ -435,7 +444,7 @@ def draw_costs(table: pd.DataFrame, trees: suspects.Trees, path: Path) -> None:
     import matplotlib.pyplot as plt
 
     rows = relative(table, dict(trees.spread))
-    odds = suspects.log_odds(rows, trees)
+    odds, _ = ranked_as_shipped(table, rows, trees, "image")
     grid = np.linspace(0, 1, 101)
     figure, axes = plt.subplots(figsize=(5, 4), layout="constrained")
 

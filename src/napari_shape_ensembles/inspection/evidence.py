@@ -17,7 +17,7 @@ from skimage.segmentation import watershed
 
 from ..outlines.extract import label_plane
 from ..outlines.segment import segment
-from ..progress import report
+from ..progress import leaver
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -538,7 +538,7 @@ def evidence(labels: ArrayLike, image: ArrayLike | None = None) -> "pd.DataFrame
     """Measure everything; one row per label."""
     import pandas as pd  # heavy, and not needed for a comparison
 
-    report("measuring shapes")
+    leave = leaver()
     given = Plane.of(labels)
     if not len(given):
         return pd.DataFrame(index=pd.Index(given.values, name="label"))
@@ -548,10 +548,11 @@ def evidence(labels: ArrayLike, image: ArrayLike | None = None) -> "pd.DataFrame
     ratio, _, lesser = necks(plane, ndimage.gaussian_filter(plane.depth, 1.0), 3)
     found |= {"neck": ratio, "neck_share": lesser}
     if image is not None:
-        report("measuring edges")
+        leave()
         grey = grey_of(image, plane)
         found |= levels(plane, grey)
         found |= profiles(plane, grey)
+        leave()
         found |= snapped(plane, grey)
         found |= alternatives(plane, grey)
         smooth = ndimage.gaussian_filter(grey, float(np.clip(0.2 * radius, 1, 4)))

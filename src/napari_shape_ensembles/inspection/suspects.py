@@ -24,6 +24,10 @@ _WRONG = ("wrong", "modified", "deleted", "corrected")
 _RIGHT = ("right", "kept")
 # Added to the log-odds of labels with a hole or loose pieces, which hardly anybody draws on purpose.
 _TOPOLOGY = 4.0
+# Added to the log-odds of labels about which there is anything to say.
+_REASON = 1.0
+# Out of the ordinary beyond this many robust standard deviations (Iglewicz and Hoaglin 1993).
+_FAR = 3.5
 # Measures from which corrections are learned: with twenty of them there is not enough to learn all from.
 _TELLING = (
     *("size", "size apart", "solidity here", "ellipse_fit here", "circularity here", "neck here", "fit here"),
@@ -172,7 +176,8 @@ def rank_suspects(labels: ArrayLike, image: ArrayLike | None = None, *, correcti
     if not len(measured):
         return pd.DataFrame({"label": np.empty(0, int), "score": np.empty(0), "reasons": np.empty(0, str)})
     described = _described(measured)
-    odds = log_odds(described)
+    words = reasons(measured, image is not None)
+    odds = log_odds(described) + emphasis(described["size"].to_numpy(), words)
     ticks, own = corrections, dict[int, bool]()
     if corrections is not None and not isinstance(corrections, Ticks):
         own = verdicts_of(corrections)
@@ -184,7 +189,7 @@ def rank_suspects(labels: ArrayLike, image: ArrayLike | None = None, *, correcti
     score = 1 / (1 + np.exp(-odds))
     for label, wrong in own.items():
         score[measured.index.get_loc(label)] = float(wrong)
-    ranking = pd.DataFrame({"label": measured.index, "score": score, "reasons": reasons(measured, image is not None)})
+    ranking = pd.DataFrame({"label": measured.index, "score": score, "reasons": words})
     ranking = ranking.sort_values("score", ascending=False, kind="stable", ignore_index=True)
     return ranking
 
@@ -325,6 +330,15 @@ def log_odds(table: "pd.DataFrame", trees: Trees | None = None) -> Real:
     return (trees or trees_of(_kind(table))).log_odds(table) + _TOPOLOGY * broken.to_numpy()
 
 
+def emphasis(size: Real, words: list[str]) -> Real:
+    """What is added to the log-odds of labels with a reason, and of those of a size that the trees have never seen.
+
+    Trees do not extrapolate: an object ten times larger than all others of its image is suspicious all the same.
+    """
+    far = np.where(np.abs(size) > np.log(2), np.clip(_unusual(size) / _FAR - 1, 0, 3), 0)
+    return _REASON * np.array([bool(said) for said in words], dtype=float) + far
+
+
 def learned(table: "pd.DataFrame", ticks: "pd.DataFrame", trees: Trees | None = None) -> Real:
     """What corrections of a project add to the log-odds: a logistic regression on evidence relative to each image."""
     from sklearn.linear_model import LogisticRegression  # heavy, and used with corrections only
@@ -359,7 +373,7 @@ def reasons(measured: "pd.DataFrame", seen: bool) -> list[str]:
     area = table["area"]
     ratio = area / np.median(area)
     size = np.log(ratio)
-    unusual = np.abs(size) / (1.4826 * np.median(np.abs(size)) + 0.1)
+    unusual = _unusual(size)
     radius = np.sqrt(np.median(area) / np.pi)
     reach = max(1.5, 0.2 * radius)
     rules: list[tuple[NDArray[np.bool_], Any]] = [
@@ -435,14 +449,14 @@ def reasons(measured: "pd.DataFrame", seen: bool) -> list[str]:
             ),
         ),
         (
-            (unusual > 3.5) & (np.abs(size) > np.log(2)),
+            (unusual > _FAR) & (np.abs(size) > np.log(2)),
             lambda i: (
                 f"{'large' if size[i] > 0 else 'small'}: {area[i]:.0f} px, "
                 f"{ratio[i]:.2g} times the median of this image"
             ),
         ),
         (
-            (beyond["solidity"] < -0.1) & (beyond["solidity"] < -3.5 * 1.4826 * np.median(np.abs(beyond["solidity"]))),
+            (beyond["solidity"] < -0.1) & (beyond["solidity"] < -_FAR * 1.4826 * np.median(np.abs(beyond["solidity"]))),
             lambda i: (
                 f"dented: it fills {table['solidity'][i]:.0%} of its convex hull, here "
                 f"{np.median(table['solidity']):.0%} is typical"
@@ -454,6 +468,11 @@ def reasons(measured: "pd.DataFrame", seen: bool) -> list[str]:
         for i in np.flatnonzero(holds):
             said[i].append(words(i).replace("%", " %").replace("  %", " %"))
     return ["; ".join(each) for each in said]
+
+
+def _unusual(size: Real) -> Real:
+    """Logarithms of sizes over the median, in robust standard deviations, of which 10 % of the size are the least."""
+    return np.abs(size) / (1.4826 * np.median(np.abs(size)) + 0.1)
 
 
 # Objects without a label ------------------------------------------------------------------------------------------
