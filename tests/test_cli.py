@@ -589,3 +589,26 @@ def test_a_design_that_does_not_fit_is_named(tmp_path, quick, columns, words):
     done = run("experiment", design_files(tmp_path, **columns), "--settings", quick, "--out", tmp_path / "r")
     assert done.exit_code == 2
     assert words in done.stderr
+
+
+def test_inspect_ranks_labels_lists_what_is_missing_and_learns_from_ticks(tmp_path):
+    plane = labels(3)
+    image = np.clip((plane > 0) * 150.0 + np.random.default_rng(0).normal(20, 3, plane.shape), 0, 255).astype(np.uint8)
+    rows, columns = (int(places.mean()) for places in np.nonzero(plane == 8))
+    plane[rows - 1 : rows + 2, columns - 1 : columns + 2] = 0
+    plane[plane == 20] = 0
+    imageio.imwrite(tmp_path / "mask.png", plane)
+    imageio.imwrite(tmp_path / "photo.png", image)
+    pd.DataFrame({"label": [8, 1], "status": ["right", "wrong"]}).to_csv(tmp_path / "ticks.csv", index=False)
+    done = run("inspect", tmp_path / "mask.png", "--image", tmp_path / "photo.png", "--out", tmp_path / "r")
+    assert done.exit_code == 0, done.stderr
+    assert "8: " in done.stdout.splitlines()[1]
+    assert "hole: 1 of 9 px" in done.stdout
+    assert "1 object without a label" in done.stdout
+    table = pd.read_csv(tmp_path / "r" / "mask.suspects.csv", keep_default_na=False)
+    assert sorted(table["label"]) == np.unique(plane[plane > 0]).tolist()
+    assert len(pd.read_csv(tmp_path / "r" / "mask.missing.csv")) == 1
+    again = run("inspect", tmp_path / "mask.png", "--ticks", tmp_path / "ticks.csv", "--out", tmp_path / "s")
+    assert again.exit_code == 0, again.stderr
+    table = pd.read_csv(tmp_path / "s" / "mask.suspects.csv", keep_default_na=False)
+    assert (table["label"].iloc[0], table["label"].iloc[-1]) == (1, 8)

@@ -12,7 +12,7 @@ from .comparison import (
     experiment,
 )
 from .explanation import Explanation, explain, resynthesis
-from .inspection import Agreement, agreement, suspicious
+from .inspection import Agreement, Annotators, agreement, annotators, missing_objects, rank_suspects, suspicious
 from .mmd import DependenceTest, MMDTest, dependence_test, mmd_test
 from .outlines import (
     Ensemble,
@@ -32,6 +32,7 @@ from .studies import DecisionLandscape, PairTable, SmoothingStudy, all_pairs, de
 
 __all__ = [
     "Agreement",
+    "Annotators",
     "ArchetypeSensitivity",
     "Comparison",
     "DecisionLandscape",
@@ -52,6 +53,7 @@ __all__ = [
     "Tiling",
     "agreement",
     "all_pairs",
+    "annotators",
     "archetype_sensitivity",
     "compare",
     "decision_landscape",
@@ -65,7 +67,9 @@ __all__ = [
     "extract_curves",
     "level_curves",
     "match_labels",
+    "missing_objects",
     "mmd_test",
+    "rank_suspects",
     "register",
     "repaired",
     "reporting",

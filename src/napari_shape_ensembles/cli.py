@@ -3,13 +3,13 @@
 Exit codes: 0 for every answer, 1 when the answer is one that `--fail-on` names, 2 for an error.
 """
 
-import inspect
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import replace
 from enum import StrEnum
+from inspect import Parameter, Signature, signature
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -32,7 +32,7 @@ from .io.budget import MEMORY
 from .io.outputs import is_result, keep_list, refuse_overwriting
 from .io.settings_file import SettingsFile, load_settings
 from .io.sources import Reading, distinct_names, ensemble_of_file, files_of, labelled, named, traced
-from .outlines import Outlines, counted
+from .outlines import Outlines, account_of, counted
 from .parameters import parameters_of
 from .studies import ranges
 
@@ -99,12 +99,12 @@ def command(*kinds: type[Any], without: Sequence[str] = ()) -> Callable[[Callabl
             for name, declared in parameters_of(kind).items()
             if name not in without
         }
-        own = inspect.signature(function).parameters
+        own = signature(function).parameters
         common = (
             {"settings": (SettingsPath, None), "labels": (Labels, False), "memory": (Memory, None)} if kinds else {}
         )
         more = [
-            inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind)
+            Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=kind)
             for name, (kind, default) in ({**common, "debug": (Debug, False)}).items()
         ]
 
@@ -120,10 +120,10 @@ def command(*kinds: type[Any], without: Sequence[str] = ()) -> Callable[[Callabl
                 function(**given)
 
         taken = [item.replace(kind=item.KEYWORD_ONLY) for name, item in own.items() if name != "reading"]
-        signature = inspect.Signature([*taken, *more, *options.values()])
+        whole = Signature([*taken, *more, *options.values()])
         run.__name__, run.__doc__ = function.__name__, function.__doc__
-        run.__signature__ = signature  # type: ignore[attr-defined]
-        run.__annotations__ = {name: item.annotation for name, item in signature.parameters.items()}
+        run.__signature__ = whole  # type: ignore[attr-defined]
+        run.__annotations__ = {name: item.annotation for name, item in whole.parameters.items()}
         app.command()(run)
         return run
 
@@ -269,6 +269,47 @@ def segment(
             keep_list(write_segmented(out, found, ensemble, form, names[index]))
             say(f"{path.name}: {_counted(ensemble)}; {found.calibration}")
     say_beside(f"written to {out}")
+
+
+@command()
+def inspect(
+    labels: Annotated[Path, typer.Argument(help="Labels to inspect: an image of whole numbers.")],
+    out: Out,
+    image: Annotated[Path | None, typer.Option(help="The image that was labelled; without it less is seen.")] = None,
+    ticks: Annotated[
+        Path | None,
+        typer.Option(help="CSV with the columns label and status (right or wrong): the others are ranked anew."),
+    ] = None,
+    first: Annotated[int, typer.Option(min=0, help="How many labels to print.")] = 10,
+    force: Force = False,
+) -> None:
+    """Rank labels by how likely they are wrong, with reasons, and list objects that have no label."""
+    import pandas as pd
+
+    from .inspection import missing_objects, rank_suspects
+    from .io.images import read_image
+
+    plane, seen = read_image(labels), read_image(image).pixels if image else None
+    endings = ("suspects.csv", "missing.csv") if image else ("suspects.csv",)
+    check_folder(out)
+    inputs = [path for path in (labels, image, ticks) if path]
+    _refuse_overwriting(out, [f"{plane.name}.{ending}" for ending in endings], inputs, force)
+    with progress_bar("inspecting"), named(labels.name):
+        tables = [rank_suspects(plane.pixels, seen, corrections=pd.read_csv(ticks) if ticks else None)]
+        if seen is not None:
+            tables.append(missing_objects(plane.pixels, seen))
+    out.mkdir(parents=True, exist_ok=True)
+    written = [out / f"{plane.name}.{ending}" for ending in endings]
+    for path, table in zip(written, tables, strict=True):
+        table.to_csv(path, index=False)
+    _say_written(written)
+    ranking = tables[0]
+    noted = int((ranking["reasons"] != "").sum())
+    say(f"{plane.name}: {counted(len(ranking), 'label')}, {noted} with a reason to look again")
+    for label, score, reasons in ranking.head(first).itertuples(index=False):
+        say(f"{label}: {score:.2f} {reasons}".rstrip())
+    if seen is not None:
+        say(f"{counted(len(tables[1]), 'object')} without a label")
 
 
 @command(Outlines, Settings)
@@ -440,8 +481,8 @@ def _masks(places: tuple[Path, Path], reading: Reading, groups: bool) -> tuple[t
 
 
 def _counted(ensemble: Any) -> str:
-    left_out = "; ".join(f"{count} {reason}" for reason, count in ensemble.dropped.items())
-    return counted(len(ensemble), "curve") + (f" (left out: {left_out})" if left_out else "")
+    account = "; ".join(account_of(ensemble.dropped, ensemble.filled))
+    return counted(len(ensemble), "curve") + (f" ({account})" if account else "")
 
 
 @contextmanager

@@ -5,14 +5,15 @@ from functools import partial
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy import ndimage
 from skimage.io import imread
 
-from napari_shape_ensembles import Tiling, extract_curves, level_curves, segment, segment_stack, trace_mask
-from napari_shape_ensembles.outlines.extract import highest_level
+from napari_shape_ensembles import Ensemble, Tiling, extract_curves, level_curves, segment, segment_stack, trace_mask
+from napari_shape_ensembles.outlines import account_of
+from napari_shape_ensembles.outlines.extract import has_holes, highest_level
 
 
 def disc(radius, shape=(100, 100), centre=(50, 50), label=1):
@@ -260,3 +261,24 @@ def test_the_highest_level_is_that_of_a_full_box(shape, smoothing, unit):
 def test_smoothing_wider_than_the_mask_is_refused_by_its_size():
     with pytest.raises(ValueError, match=r"smoothing by 900 pixels is wider than the mask \(300 × 200\)"):
         trace_mask(np.ones((300, 200), bool), smoothing=900, border=True)
+
+
+def test_objects_with_holes_are_counted_as_filled():
+    labels = np.zeros((40, 90), int)
+    labels[5:35, 5:25], labels[5:35, 32:52], labels[5:35, 60:80] = 1, 2, 3
+    labels[20, 10] = 0  # of one pixel, which smoothing would hide
+    labels[10:20, 36:46] = 0
+    labels[12:18, 38:44] = 2  # an island in the hole
+    found = extract_curves(labels)
+    assert (found.filled, len(found)) == (2, 3)
+    assert extract_curves(labels, holes=True).filled == 0
+    assert found.to("pixel").subset([True, False, True]).filled == 2
+    assert Ensemble.pooled([found, found]).filled == 4
+    assert account_of({"collinear": 1}, found.filled) == ["1 left out: collinear", "2 objects have holes: filled"]
+
+
+@given(arrays(bool, (7, 8)))
+def test_holes_are_those_that_filling_fills(mask):
+    assume(mask.any())
+    # Background pixels that meet at a corner only are apart where the object's are joined there.
+    assert has_holes(mask) == (ndimage.binary_fill_holes(mask) != mask).any()

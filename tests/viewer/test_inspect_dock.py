@@ -36,12 +36,12 @@ def test_the_fault_leads_the_list_with_its_reasons(inspected):
     viewer, dock = inspected
     assert dock.table.item(0, 1).text() == "A"
     assert dock.table.item(0, 2).text() == "37"
-    assert "unusually large" in dock.table.item(0, 4).text()
+    assert "large: 5013 px" in dock.table.item(0, 4).text()
     assert "37 curves" in dock.verdict.text()
     layer = viewer.layers["one inspected"]
     row = layer.features.set_index("id").loc[37]
     assert row["score"] == dock.result.ranking["score"].max()
-    assert "unusually large" in row["reasons"]
+    assert "large: 5013 px" in row["reasons"]
     assert not row["excluded"]
 
 

@@ -45,13 +45,19 @@ def reasons(task):
     return task.result.ranking.set_index("id")["reasons"]
 
 
-def test_border_objects_are_listed_as_cut_when_the_recipe_keeps_them(task, model, qtbot):
-    labels = labels_with_a_fault()
-    labels[:20, :20] = labels.max() + 1
+def test_labels_are_ranked_with_the_image_they_lie_on(task, model, qtbot):
+    image = spots(1)
+    labels = segment(image, split_touching=False)
+    rows, _ = np.nonzero(labels == 5)
+    labels[int(rows.mean()) :][labels[int(rows.mean()) :] == 5] = 0
+    model.add_image(image, name="photograph")
     model.add_labels(labels, name="one")
-    task.choices.set(recipe=Outlines(keep_border=True))
+    task.a.choose(model.layers["one"])
     ended(task, qtbot, task.run)
-    assert "cut by the image border" in reasons(task)[38]
+    assert reasons(task)[5].startswith("cut: ")
+    model.layers["photograph"].visible = False
+    ended(task, qtbot, task.run)
+    assert "cut" not in reasons(task)[5]
 
 
 def test_objects_can_be_dark(task, model, qtbot):

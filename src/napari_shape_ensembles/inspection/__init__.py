@@ -1,14 +1,24 @@
-"""Which outlines deserve a second look, and how far two segmentations agree."""
+"""Which labels and outlines deserve a second look, how they are put right, and how far segmentations agree."""
 
 from .agreement import Agreement, agreement
+from .annotators import Annotators, annotators
+from .correcting import Change, CorrectedLabels
 from .quality import suspicious
 from .ranking import Inspection, disagreement, inspect_curves
+from .suspects import Ticks, missing_objects, rank_suspects
 
 __all__ = [
     "Agreement",
+    "Annotators",
+    "Change",
+    "CorrectedLabels",
     "Inspection",
+    "Ticks",
     "agreement",
+    "annotators",
     "disagreement",
     "inspect_curves",
+    "missing_objects",
+    "rank_suspects",
     "suspicious",
 ]

@@ -21,23 +21,19 @@ _UNUSUAL = 3.5
 _CAP = 3.0
 # With fewer curves than this nothing is ordinary.
 _FEW = 8
-# Below this many pixels of area the pixel steps are a good part of the outline.
-_TINY = 100
 # Fourier modes above this one are roughness.
 _COARSE_MODES = 10
-# Share of its length that an outline may run along the border of the image before it counts as cut.
-_ALONG_BORDER = 0.02
 
 
 def suspicious(
     ensemble: Ensemble,
     *,
-    pixel: float | None = None,
-    frame: ArrayLike | None = None,
     distances: ArrayLike | None = None,
     ambiguous: ArrayLike | None = None,
 ) -> "pd.DataFrame":
-    """Rank the curves that deserve a second look, and say why.
+    """Rank curves that deserve a second look by their outlines alone, and say why.
+
+    For labels, with or without their image, see `rank_suspects`: this is for outlines without pixels.
 
     Every check gives a curve a score; 1 is where it begins to be suspicious. The curves are ranked by the sum of
     their scores from 1 up to 3.
@@ -45,10 +41,6 @@ def suspicious(
     Parameters
     ----------
     ensemble : Ensemble
-    pixel : float, optional
-        Side of a pixel in the ensemble's unit, to tell tiny curves; 1 for an ensemble in pixels.
-    frame : (2, 2) array, optional
-        First and last corner of the image in the ensemble's unit, to tell cut curves.
     distances : (N,) array, optional
         Of each curve from the mean shape.
     ambiguous : (N,) bool array, optional
@@ -75,15 +67,14 @@ def suspicious(
     >>> from napari_shape_ensembles import Ensemble, suspicious
     >>> angle = np.linspace(0, 2 * np.pi, 100, endpoint=False)
     >>> circle = np.stack([np.sin(angle), np.cos(angle)], axis=1)
-    >>> ensemble = Ensemble([size * circle + (0, 50 * place) for place, size in enumerate((20, 21, 19, 20, 1))])
+    >>> circles = [size * circle + (0, 50 * place) for place, size in enumerate((20, 21, 19, 20))]
+    >>> ensemble = Ensemble([*circles, 5 * circle])
     >>> suspicious(ensemble)[["id", "reasons"]].values.tolist()
-    [[4, 'tiny: pixel steps dominate the outline']]
+    [[4, 'lies inside another curve']]
     """
     import pandas as pd  # heavy, and not needed for a comparison
 
-    if pixel is None and ensemble.unit == "pixel":
-        pixel = 1.0
-    scores = _scores(ensemble, pixel, frame, distances, ambiguous) if len(ensemble) else {}
+    scores = _scores(ensemble, distances, ambiguous) if len(ensemble) else {}
     table = np.stack(list(scores.values()), axis=1) if scores else np.empty((0, 1))
     table = np.where(table >= 1, np.minimum(table, _CAP), 0)
     total = table.sum(axis=1)
@@ -101,8 +92,6 @@ def suspicious(
 
 def _scores(
     ensemble: Ensemble,
-    pixel: float | None,
-    frame: ArrayLike | None,
     distances: ArrayLike | None,
     ambiguous: ArrayLike | None,
 ) -> Mapping[str, NDArray[np.floating]]:
@@ -114,11 +103,6 @@ def _scores(
         "unusually smooth": unusual(-rough),
         "unusually large": unusual(np.log(ensemble.features["area"].to_numpy())),
     }
-    if pixel is not None:
-        area = ensemble.features["area"].to_numpy() / pixel**2
-        scores["tiny: pixel steps dominate the outline"] = _TINY / area
-    if frame is not None:
-        scores["cut by the image border"] = along_border(ensemble, np.asarray(frame)) / _ALONG_BORDER
     if distances is not None:
         scores["far from the mean shape"] = unusual(_one_each(ensemble, distances, "distances"))
     if ambiguous is not None:
@@ -165,16 +149,3 @@ def nested(ensemble: Ensemble) -> NDArray[np.bool_]:
     inside = np.zeros(len(ensemble), dtype=bool)
     inside[inner[(inner != outer) & surely]] = True
     return inside
-
-
-def along_border(ensemble: Ensemble, frame: Real) -> Real:
-    """Share of each outline's length (N,) that runs along the border of the image."""
-    if frame.shape != (2, 2):
-        raise ValueError(f"frame is the first and the last corner of the image, (2, 2), not {frame.shape}")
-    box = shapely.box(*(frame[0] + 1e-9), *(frame[1] - 1e-9))
-    near = np.abs(np.subtract(*frame)).max() * 1e-6
-    index = np.repeat(np.arange(len(ensemble)), np.diff(ensemble.offsets))
-    rings = shapely.linearrings(ensemble.vertices, indices=index)
-    outside = shapely.length(shapely.difference(rings, shapely.buffer(box, -near, join_style="mitre")))
-    lengths: Real = outside / shapely.length(rings)
-    return lengths

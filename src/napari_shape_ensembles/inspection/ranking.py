@@ -15,6 +15,7 @@ from ..shapes import ShapeSpace, decompose, register, to_landmarks
 from ..shapes.archetype import choose_archetype
 from .agreement import Agreement, agreement
 from .quality import suspicious
+from .suspects import rank_suspects
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -68,8 +69,8 @@ def inspect_curves(
     ensembles: tuple[Ensemble, ...],
     settings: Settings | None = None,
     *,
-    pixels: tuple[float | None, ...] = (None, None),
-    frames: tuple[ArrayLike | None, ...] = (None, None),
+    labels: tuple[ArrayLike | None, ...] = (None, None),
+    images: tuple[ArrayLike | None, ...] = (None, None),
 ) -> Inspection:
     """Rank the curves of one ensemble, or of two that are compared as well, by how suspicious they are.
 
@@ -78,8 +79,9 @@ def inspect_curves(
     ensembles : tuple of one or two Ensemble
     settings : Settings, optional
         Of the comparison.
-    pixels, frames : tuples
-        Side of a pixel, and first and last corner of the image, of each ensemble; see `suspicious`.
+    labels, images : tuples
+        The labels that each ensemble was traced from, whose values are its ids, and the image they belong to. Curves
+        with labels are ranked as `rank_suspects` does, the others by their outlines alone (`suspicious`).
 
     Raises
     ------
@@ -94,10 +96,18 @@ def inspect_curves(
     tables = []
     for place, (source, ensemble) in enumerate(zip("AB", ensembles, strict=False)):
         report(f"inspecting {ensemble.name or source}")
-        distances, ambiguous = _placed(ensemble, settings)
-        if comparison is not None:
-            distances = comparison.distances.loc[comparison.distances["source"] == source, "product"].to_numpy()
-        table = suspicious(ensemble, pixel=pixels[place], frame=frames[place], distances=distances, ambiguous=ambiguous)
+        plane, image = labels[place], images[place]
+        if plane is not None:
+            ranked = rank_suspects(plane, image).rename(columns={"label": "id"})
+            ranked = ranked[ranked["id"].isin(ensemble.ids)]
+            places = {label: index for index, label in enumerate(ensemble.ids.tolist())}
+            table = ranked.assign(index=[places[label] for label in ranked["id"].tolist()])
+        else:
+            distances, ambiguous = _placed(ensemble, settings)
+            if comparison is not None:
+                distances = comparison.distances.loc[comparison.distances["source"] == source, "product"].to_numpy()
+            table = suspicious(ensemble, distances=distances, ambiguous=ambiguous)
+            table["score"] /= 1 + table["score"]  # beside labels, whose score is at most 1
         tables.append(table.assign(source=source))
     ranking = pd.concat(tables).sort_values("score", ascending=False, kind="stable", ignore_index=True)
     sentence = comparison.summary() if comparison is not None else ""

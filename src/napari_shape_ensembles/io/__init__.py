@@ -2,6 +2,7 @@
 
 from ..comparison import read_view as read_comparison_view
 from .calibration import Calibration, read_calibration
+from .corrected import save_corrected
 from .curve_files import FORMATS, read_curves, write_curves
 from .curve_table import CurveTable
 from .ebsd import EBSDMap, read_ebsd
@@ -23,6 +24,7 @@ __all__ = [
     "read_curves",
     "read_ebsd",
     "read_image",
+    "save_corrected",
     "save_settings",
     "write_curves",
 ]

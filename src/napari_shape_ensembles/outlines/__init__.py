@@ -1,6 +1,6 @@
 """From images to closed curves: segmented, traced, and cleaned into an ensemble."""
 
-from .ensemble import Ensemble, counted, in_unit
+from .ensemble import Ensemble, account_of, counted, in_unit
 from .extract import extract_curves, level_curves, trace_mask
 from .matching import Matching, boundary_distances, match_labels
 from .outlines import Outlines
@@ -22,6 +22,7 @@ __all__ = [
     "SmoothingUnit",
     "Split",
     "Tiling",
+    "account_of",
     "boundary_distances",
     "conversion_factor",
     "counted",

@@ -53,6 +53,8 @@ class Ensemble:
         Name of the image each curve comes from, where there are several; by default `name`. See `pooled`.
     pixel_size : float or (float, float), optional
         Side, or height and width, of a pixel of the image in `unit`, where it is known.
+    filled : int
+        How many objects had holes that their outlines leave out.
 
     Attributes
     ----------
@@ -99,6 +101,7 @@ class Ensemble:
         dropped: Mapping[str, int] | None = None,
         images: Sequence[str] | NDArray[np.str_] | None = None,
         pixel_size: float | Sequence[float] | Real | None = None,
+        filled: int = 0,
     ) -> None:
         if not isinstance(unit, str) or not unit.strip():
             raise ValueError(f'unit is "pixel" or a unit of length such as "µm", not {unit!r}')
@@ -157,6 +160,7 @@ class Ensemble:
                 )
             text("".join(self._images.tolist()), "a name of an image")
             self._images = _read_only(self._images[kept])
+        self.filled = filled
         self._dropped = {reason: count for reason, count in counts.items() if count}
         self.vertices, self.offsets = _read_only(vertices.view(np.float64).reshape(-1, 2)), _read_only(offsets)
         self.ids = _read_only(names[kept])
@@ -196,6 +200,7 @@ class Ensemble:
             unit=members[0].unit,
             ids=_pooled_ids([member.ids for member in members], names),
             dropped=sum((Counter(member.dropped) for member in members), Counter()),
+            filled=sum(member.filled for member in members),
             images=_pooled_images([member.images for member in members]),
             pixel_size=_common([member.pixel_size for member in members]),
         )
@@ -279,6 +284,7 @@ class Ensemble:
             unit=self.unit,
             ids=self.ids[chosen],
             dropped=self._dropped,
+            filled=self.filled,
             images=None if self._images is None else self._images[chosen],
             pixel_size=self.pixel_size,
         )
@@ -311,6 +317,7 @@ class Ensemble:
             unit=unit,
             ids=self.ids,
             dropped=self.dropped,
+            filled=self.filled,
             images=self._images,
             pixel_size=None if self.pixel_size is None else [side * factor for side in self.pixel_size],
         )
@@ -424,6 +431,12 @@ def _centred(vertices: Complex, offsets: Index) -> Complex:
 def _running(values: NDArray[np.generic]) -> Index:
     """Sum of the values before each place, and of all."""
     return np.concatenate([[0], np.cumsum(values)]).astype(np.int64)
+
+
+def account_of(dropped: Mapping[str, int], filled: int = 0) -> list[str]:
+    """What was left out, and how many objects were filled, in words: "12 objects have holes: filled"."""
+    holes = "1 object has holes: filled" if filled == 1 else f"{filled} objects have holes: filled"
+    return [*(f"{count} left out: {reason}" for reason, count in dropped.items()), *([holes] if filled else [])]
 
 
 def counted(count: int, noun: str) -> str:

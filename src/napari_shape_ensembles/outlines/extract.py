@@ -69,7 +69,8 @@ def extract_curves(
     -------
     Ensemble
         Ids are the label values. Where a label has several pieces, or falls apart under smoothing, the largest is
-        kept. All that is left out is counted by reason in `dropped`.
+        kept. All that is left out is counted by reason in `dropped`, and objects whose holes are not traced in
+        `filled`.
 
     Raises
     ------
@@ -115,6 +116,7 @@ def outlines_of_labels(
     margin = radius[0] + 1, radius[1] + 1
     small = too_small(recipe.min_area)
     dropped: Counter[str] = Counter()
+    filled = 0
     ids, curves, hole_ids = [], [], itertools.count(-1, -1)
     # Label values, and the plane numbered so that no array need be as long as the largest label.
     if plane.max() <= plane.size:
@@ -151,6 +153,7 @@ def outlines_of_labels(
         largest = int(np.abs(signed).argmax())
         outer = signed < 0
         dropped[EXTRA] += int(outer.sum()) - 1
+        filled += not recipe.holes and has_holes(plane[box] == index)
         outline = contours[largest][::-1]
         found = [outline]
         for place in np.flatnonzero(~outer) if recipe.holes else ():
@@ -170,7 +173,21 @@ def outlines_of_labels(
             else:
                 ids.append(int(values[index - 1]) if curve is outline else next(hole_ids))
                 curves.append((curve + corner) * pixel)
-    return Ensemble(curves, name=name, unit=unit, ids=np.array(ids, dtype=np.int64), dropped=dropped, pixel_size=pixel)
+    numbers = np.array(ids, dtype=np.int64)
+    return Ensemble(curves, name=name, unit=unit, ids=numbers, dropped=dropped, pixel_size=pixel, filled=filled)
+
+
+def has_holes(mask: NDArray[np.bool_]) -> bool:
+    """Whether a mask, of which some is true, encloses background; before any smoothing.
+
+    From the number of pieces and Euler's characteristic of its pixels taken as closed squares, which is quicker than
+    filling it.
+    """
+    padded = np.pad(mask, 1)
+    rows, columns = padded[1:] | padded[:-1], padded[:, 1:] | padded[:, :-1]
+    corners = rows[:, 1:] | rows[:, :-1]
+    euler = int(corners.sum()) - int(rows.sum()) - int(columns.sum()) + int(mask.sum())
+    return euler < 1 or bool(ndimage.label(mask, np.ones((3, 3)))[1] > euler)
 
 
 def label_plane(labels: ArrayLike) -> NDArray[np.integer]:

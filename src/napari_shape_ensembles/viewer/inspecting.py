@@ -2,12 +2,13 @@
 
 import itertools
 import weakref
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
 import numpy as np
-from napari.layers import Shapes
+from napari.layers import Image, Shapes
 from napari.utils import Colormap
 from numpy.typing import NDArray
 
@@ -84,8 +85,20 @@ class InspectionTask(Task[Inspection]):
 
     def work(self, sources: Sources) -> "Callable[[], Inspected]":
         assert self._next is not None
-        both, find = tuple(itertools.chain(*sources)), inspected if self.question == SUSPICIOUS else disagreed
-        return partial(find, both, self._next.recipe, self._next.settings)
+        both = tuple(itertools.chain(*sources))
+        chosen = both, self._next.recipe, self._next.settings
+        if self.question != SUSPICIOUS:
+            return partial(disagreed, *chosen)
+        return partial(inspected, *chosen, [self._image_under(source) for source in both])
+
+    def _image_under(self, source: Source) -> Any:
+        """A copy of the topmost visible image of the plane of labels, in the same place; None where there is none."""
+        for layer in reversed(self.choices.viewer.layers):
+            if source.kind != "labels" or not isinstance(layer, Image) or layer.multiscale or layer.ndim != 2:
+                continue
+            if layer.visible and layer.data.shape[:2] == source.data.shape and np.allclose(layer.scale, source.scale):
+                return np.array(layer.data)
+        return None
 
     def take(self, outcome: "Inspected") -> Iterator[None]:
         """Put the curves into the viewer, in place of those before; nothing of them is excluded yet."""
@@ -167,14 +180,21 @@ class Inspected:
     layers: list[Shapes]
 
 
-def inspected(sources: tuple[Source, ...], recipe: Outlines, settings: Settings) -> Inspected:
-    """Rank the curves of one or two layers by how suspicious they are."""
-    ensembles = tuple(trace(source, recipe) for source in sources)
-    pixels = tuple(float(np.sqrt(np.prod(source.scale))) for source in sources)
-    frames = tuple(  # first and last corner of each image in its unit
-        None if one.kind == "shapes" else (np.array([[0, 0], one.data.shape[:2]]) - 0.5) * one.scale for one in sources
+def inspected(
+    sources: tuple[Source, ...], recipe: Outlines, settings: Settings, images: Sequence[Any] = (None, None)
+) -> Inspected:
+    """Rank the curves of one or two layers by how suspicious they are; labels with the image they lie on, if any."""
+    planes = tuple(
+        None if one.kind == "shapes" else recipe.labels(one.data) if one.kind == "image" else one.data
+        for one in sources
     )
-    result = inspect_curves(ensembles, settings, pixels=pixels, frames=frames)
+    pictures = tuple(one.data if one.kind == "image" else seen for one, seen in zip(sources, images, strict=False))
+    traced = [
+        source if plane is None else replace(source, kind="labels", data=plane)
+        for source, plane in zip(sources, planes, strict=True)
+    ]
+    ensembles = tuple(trace(source, recipe) for source in traced)
+    result = inspect_curves(ensembles, settings, labels=planes, images=pictures)
     return Inspected(result, inspected_layers(result, sources))
 
 

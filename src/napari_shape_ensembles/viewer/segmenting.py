@@ -18,7 +18,7 @@ from napari.utils.colormaps import Colormap
 from numpy.typing import NDArray
 from psygnal import Signal
 
-from ..outlines import TILINGS, Ensemble, Outlines, counted
+from ..outlines import TILINGS, Ensemble, Outlines, account_of, counted
 from ..outlines.extract import AT_BORDER, too_small
 from ..outlines.segment import NEIGHBOURS
 from ..palette import OUTLINE
@@ -310,7 +310,7 @@ class Committed:
         for ensemble in self.ensembles:
             left_out.update(ensemble.dropped)
         made = f"{counted(sum(map(len, self.ensembles)), 'outline')} made."
-        return "\n".join([made, *(f"{count} left out: {reason}" for reason, count in left_out.items())])
+        return "\n".join([made, *account_of(left_out, sum(ensemble.filled for ensemble in self.ensembles))])
 
 
 def planes_of(stack: Layer) -> tuple[Any, dict[str, Any]]:

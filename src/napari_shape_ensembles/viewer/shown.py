@@ -13,7 +13,7 @@ from ..archive import ContentError, Tree
 from ..comparison import Comparison, Settings
 from ..comparison.display import image_names
 from ..mmd import MMDTest
-from ..outlines import Ensemble, Outlines, conversion_factor, counted
+from ..outlines import Ensemble, Outlines, account_of, conversion_factor, counted
 from ..parameters import from_tree, matters, tree
 from .inputs import ACCEPTED, Excluded, Sources, fingerprint, source_of
 from .task import Basis
@@ -152,7 +152,7 @@ def counts_of(ensemble: Ensemble) -> list[str]:
     """How many curves there are, from which image where there are several, and how many were left out and why."""
     images = Counter(ensemble.images.tolist())
     several = [f"{name}: {counted(count, 'curve')}" for name, count in images.items()] if len(images) > 1 else []
-    return [*several, *(f"{count} left out: {reason}" for reason, count in ensemble.dropped.items())]
+    return [*several, *account_of(ensemble.dropped, ensemble.filled)]
 
 
 def settings_words(recipe: Outlines | None, settings: Settings) -> list[str]:

@@ -1,0 +1,470 @@
+"""Rank labels by how likely they are wrong: on masks that people corrected, and on automatic segmentations.
+
+Images are split before anything is chosen: every second image of the corrected masks in the order of names, two of
+each kind of the varied images, and half of the others are for development; everything else is for the test. Trees are
+trained on the development images, the tables are of the test images only. With --write these trees are written into
+the package.
+
+Three kinds of label sets: masks as first annotated (wrong: modified or deleted later), automatic segmentations (wrong:
+the best IoU with the reference is below 0.7), and references with made faults in a tenth of their objects, for
+training and for the case where little is wrong.
+
+Run as ``python benchmarks/inspection.py [--data FOLDER] [--cache FOLDER] [--write] [--figure FILE]``.
+"""
+
+import argparse
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from scipy import ndimage
+from skimage.draw import polygon2mask
+from skimage.io import imread
+from sklearn.ensemble import HistGradientBoostingClassifier, IsolationForest
+from sklearn.metrics import roc_auc_score
+
+from napari_shape_ensembles import segment
+from napari_shape_ensembles.inspection import suspects
+from napari_shape_ensembles.inspection.evidence import evidence
+
+HERE = Path(__file__).resolve().parent
+SHARED = HERE.parents[1] / "shared" / "data"
+PACKAGE = HERE.parent / "src" / "napari_shape_ensembles" / "inspection"
+WRONG_BELOW = 0.7
+METHODS = {
+    "otsu, distance": {"method": "otsu", "split_touching": "distance"},
+    "otsu, intensity": {"method": "otsu", "split_touching": "intensity"},
+    "local, distance": {"method": "local", "split_touching": "distance"},
+    "local, none": {"method": "local", "split_touching": "none"},
+    "li, distance": {"method": "li", "split_touching": "distance"},
+}
+FAULTS = ("merge", "split", "leak", "cut", "shift", "stray", "erode", "dilate", "hole")
+# Columns that say where an object is, or how large in pixels.
+PLACES = ("row", "column", "area", "perimeter", "hole_pixels", "partner")
+LABELS_ONLY = (
+    *("holes", "hole_share", "pieces", "loose_share", "circularity", "solidity", "ellipse_fit", "elongation", "width"),
+    *("border_share", "neck", "neck_share", "contact", "join_gain", "join_solid", "contacts"),
+)
+Case = tuple[str, np.ndarray, np.ndarray, pd.Series]
+
+
+def main() -> None:
+    """Measure, train, and print the tables."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--data", type=Path, default=SHARED)
+    parser.add_argument("--cache", type=Path, help="folder that keeps the evidence between runs")
+    parser.add_argument("--write", action="store_true", help="write the trees into the package")
+    parser.add_argument("--figure", type=Path, help="where to draw the cost curves")
+    options = parser.parse_args()
+    table = measured(options.data, options.cache)
+    test = table["source"].isin(test_images(table))
+    for kind in ("image", "labels"):
+        trees = trained(table[~test].reset_index(drop=True), kind)
+        print(f"\nTest images, {'mask and image' if kind == 'image' else 'mask alone'}")
+        tables(table[test].reset_index(drop=True), trees, kind)
+        if kind == "image" and options.figure:
+            draw_costs(table[test].reset_index(drop=True), trees, options.figure)
+        if options.write:
+            write(trees, PACKAGE / f"trees-{kind}.npz")
+
+
+# Label sets -------------------------------------------------------------------------------------------------------
+
+
+def annotated(data: Path) -> Iterator[Case]:
+    """Masks as first annotated, and which of them were modified or deleted."""
+    folder = data / "mask_corrections"
+    masks = pd.read_csv(folder / "masks.csv", dtype={"image": str})
+    for name, own in masks.groupby("image"):
+        wrong = own.set_index("label")["status"].ne("kept").astype(float)
+        yield f"c{name}", imread(folder / f"{name}_image.png"), imread(folder / f"{name}_before.png"), wrong
+
+
+def references(data: Path) -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
+    """Images with the labels that people drew."""
+    folder = data / "mask_corrections"
+    for path in sorted(folder.glob("*_image.png")):
+        yield f"c{path.name[:2]}", imread(path), numbered(imread(folder / f"{path.name[:2]}_after.png"))
+    folder = data / "segmentation"
+    for path in sorted(folder.glob("*_image.png")):
+        yield f"s{path.name[:2]}", imread(path), numbered(imread(folder / f"{path.name[:2]}_labels.png"))
+    folder = data / "dsb_nuclei"
+    yield "nuclei", imread(folder / "image.png"), numbered(imread(folder / "labels.png"))
+    for path in sorted((data / "uhcs_spheroidite").glob("*_image.png")):
+        mask = imread(path.with_name(path.name.replace("_image", "_mask"))) > 0
+        yield path.name.removesuffix("_image.png"), imread(path), ndimage.label(mask)[0]
+    folder = data / "ampis_powder"
+    drawn = np.load(folder / "polygons.npz")
+    outlines = np.split(drawn["xy"][:, ::-1].astype(float), drawn["offsets"][1:-1])
+    for number in (0, 1):
+        image = imread(folder / f"Sc1Tile_001-00{number + 1}-000.png")
+        labels = np.zeros(image.shape, dtype=np.int64)
+        own = [i for kind in (0, 1) for i in np.flatnonzero((drawn["image"] == number) & (drawn["kind"] == kind))]
+        for label, index in enumerate(own, start=1):  # satellites lie on particles
+            labels[polygon2mask(image.shape, outlines[index])] = label
+        yield f"powder {number}", image, labels
+
+
+def automatic(data: Path) -> Iterator[Case]:
+    """Automatic segmentations, told bright or dark, and the best IoU of each object with the reference."""
+    for name, image, reference in references(data):
+        grey = image[..., :3].mean(axis=-1) if image.ndim == 3 else image
+        dark = grey[reference > 0].mean() < grey[reference == 0].mean()
+        sizes = np.bincount(reference.ravel())[1:]
+        radius = np.sqrt(np.median(sizes[sizes > 0]) / np.pi)
+        few = 3 if name[0] == "c" else len(METHODS)
+        for method, choices in list(METHODS.items())[:few]:
+            window = max(51, 2 * int(3 * radius) + 1)
+            labels = segment(image, objects="dark" if dark else "bright", window=window, **choices)
+            if 5 <= labels.max() <= 1500:
+                yield f"{name}/{method}", image, labels, best_iou(labels, reference)
+
+
+def made(data: Path) -> Iterator[Case]:
+    """References with faults in a tenth of their objects, and the best IoU of each object with the reference."""
+    rng = np.random.default_rng(0)
+    for name, image, reference in references(data):
+        labels = with_faults(reference, rng)
+        yield f"{name}/made", image, labels, best_iou(labels, reference)
+
+
+def numbered(labels: np.ndarray) -> np.ndarray:
+    """Labels as consecutive numbers."""
+    return np.unique(labels, return_inverse=True)[1].reshape(labels.shape)
+
+
+def best_iou(labels: np.ndarray, reference: np.ndarray) -> pd.Series:
+    """Best IoU of each label with any object of the reference."""
+    count = int(labels.max()) + 1, int(reference.max()) + 1
+    both = np.bincount((labels.astype(np.int64) * count[1] + reference).ravel(), minlength=count[0] * count[1])
+    both = both.reshape(count).astype(float)
+    iou = both / (both.sum(axis=1, keepdims=True) + both.sum(axis=0, keepdims=True) - both + 1e-9)
+    iou[:, 0] = 0
+    own = np.unique(labels[labels > 0])
+    return pd.Series(iou.max(axis=1)[own], index=own)
+
+
+def with_faults(reference: np.ndarray, rng: np.random.Generator, share: float = 0.1) -> np.ndarray:
+    """A reference with faults of all kinds in a share of its objects."""
+    found, number = reference.copy(), int(reference.max()) + 1
+    rows, columns = np.indices(reference.shape)
+    objects = np.unique(reference[reference > 0])
+    for label in rng.permutation(objects)[: max(3, int(share * len(objects)))]:
+        own = found == label
+        if own.sum() < 12:
+            continue
+        fault, radius, angle = rng.choice(FAULTS), np.sqrt(own.sum() / np.pi), rng.uniform(0, 2 * np.pi)
+        row, column = (places.mean() for places in np.nonzero(own))
+        side = (rows - row) * np.cos(angle) + (columns - column) * np.sin(angle)
+        free = found == 0
+        if fault == "merge":
+            near = np.unique(found[ndimage.binary_dilation(own, iterations=3)])
+            near = near[(near > 0) & (near != label)]
+            if len(near):
+                other = rng.choice(near)
+                both = ndimage.binary_closing(np.pad(own | (found == other), 6), iterations=3)[6:-6, 6:-6]
+                found[(both & free) | (found == other)] = label
+        elif fault == "split":
+            found[own & (side > rng.uniform(-0.3, 0.3) * radius)] = number
+            number += 1
+        elif fault == "cut":
+            found[own & (side > rng.uniform(-0.2, 0.5) * radius)] = 0
+        elif fault == "leak":
+            off = np.hypot(rows - row - 1.2 * radius * np.cos(angle), columns - column - 1.2 * radius * np.sin(angle))
+            found[(off < radius * rng.uniform(0.5, 1.1)) & free] = label
+        elif fault in ("shift", "stray"):
+            by = radius * rng.uniform(0.4, 1.0) * np.array([np.cos(angle), np.sin(angle)])
+            if fault == "stray":
+                by = rng.uniform((0, 0), reference.shape) - (row, column)
+            moved = ndimage.shift(own.astype(float), by, order=0) > 0.5
+            if fault == "shift":
+                found[own] = 0
+                found[moved & (found == 0)] = label
+            elif (moved & free & (reference == 0)).sum() > 20:
+                found[moved & free & (reference == 0)] = number
+                number += 1
+        elif fault == "erode":
+            found[own & (ndimage.distance_transform_edt(own) <= radius * rng.uniform(0.15, 0.4))] = 0
+        elif fault == "dilate":
+            found[free & (ndimage.distance_transform_edt(~own) < radius * rng.uniform(0.2, 0.5))] = label
+        else:
+            found[np.hypot(rows - row, columns - column) < max(1, radius * rng.uniform(0.1, 0.4))] = 0
+    return found
+
+
+def test_images(table: pd.DataFrame) -> set[str]:
+    """Images that were used to choose nothing."""
+    corrected = sorted(table.loc[table["kind"] == "annotated", "source"].unique())
+    varied = [f"s{index:02}" for index in range(21) if index % 3 == 2]
+    return {*corrected[1::2], *varied, "nuclei", "800C-24H-Q-4", "800C-24H-Q-6", "800C-85H-Q-6", "powder 1"}
+
+
+def measured(data: Path, cache: Path | None) -> pd.DataFrame:
+    """Evidence of all label sets, one row per label: also kind, set, source (the image), target, wrong, soft."""
+    tables = []
+    for kind, cases in (("annotated", annotated), ("automatic", automatic), ("made", made)):
+        kept = cache / f"{kind}.pkl" if cache else None
+        if kept and kept.exists():
+            tables.append(pd.read_pickle(kept))
+            continue
+        rows = []
+        for name, image, labels, target in cases(data):
+            found = evidence(labels, image).rename_axis("label").reset_index()
+            rows.append(found.assign(set=name, kind=kind, target=target.reindex(found["label"]).to_numpy()))
+        tables.append(pd.concat(rows, ignore_index=True))
+        if kept:
+            cache.mkdir(parents=True, exist_ok=True)
+            tables[-1].to_pickle(kept)
+    table = pd.concat(tables, ignore_index=True).dropna(subset="target")
+    annotations = table["kind"] == "annotated"
+    table["source"] = table["set"].str.split("/").str[0]
+    table["wrong"] = np.where(annotations, table["target"] > 0.5, table["target"] < WRONG_BELOW)
+    # An IoU of 0.69 is hardly more wrong than one of 0.71.
+    table["soft"] = np.where(annotations, table["target"], 1 / (1 + np.exp((table["target"] - WRONG_BELOW) / 0.06)))
+    return table.reset_index(drop=True)
+
+
+# Training ---------------------------------------------------------------------------------------------------------
+
+
+def trained(table: pd.DataFrame, kind: str) -> suspects.Trees:
+    """Boosted trees on the evidence of label sets; every set weighs by the root of its number of labels."""
+    meta = {"label", "set", "kind", "target", "source", "wrong", "soft", *PLACES}
+    names = [name for name in table if name not in meta]
+    names = [name for name in names if name in LABELS_ONLY] if kind == "labels" else names
+    apart = (table[names] - table.groupby(["kind", "set"])[names].transform("median")).abs()
+    spread = apart.mean().to_dict()
+    rows = relative(table, spread)
+    weight = 1 / np.sqrt(table.groupby(["kind", "set"])["label"].transform("size"))
+    weight = (weight * np.where(table["kind"] == "annotated", 2, 1)).to_numpy()
+    soft = table["soft"].to_numpy()
+    doubled, share = np.concatenate([weight * soft, weight * (1 - soft)]), 0.02 * weight.mean()
+    used = doubled > share
+    model = HistGradientBoostingClassifier(
+        max_iter=250,
+        learning_rate=0.05,
+        max_leaf_nodes=12,
+        min_samples_leaf=40,
+        l2_regularization=5,
+        max_features=0.3,
+        early_stopping=False,
+        random_state=0,
+    ).fit(
+        np.concatenate([rows.to_numpy()] * 2)[used],
+        np.repeat([1, 0], len(rows))[used],
+        doubled[used] / doubled[used].mean(),
+    )
+    return as_arrays(model, tuple(rows.columns), spread)
+
+
+def relative(table: pd.DataFrame, spread: dict[str, float]) -> pd.DataFrame:
+    """Every label beside the others of its set, as `rank_suspects` sees it."""
+    sets = [suspects.described(own, spread) for _, own in table.groupby(["kind", "set"], sort=False)]
+    return pd.concat(sets).loc[table.index]
+
+
+def as_arrays(
+    model: HistGradientBoostingClassifier, columns: tuple[str, ...], spread: dict[str, float]
+) -> suspects.Trees:
+    """The trees of a model without the model; scikit-learn offers no public way to its nodes."""
+    nodes = [tree.nodes for (tree,) in model._predictors]
+    shape = len(nodes), max(map(len, nodes))
+    column, left, right = (np.zeros(shape, dtype=np.int16) for _ in range(3))
+    threshold, value = np.zeros(shape), np.zeros(shape)
+    for tree, own in enumerate(nodes):
+        here, leaf = np.arange(len(own)), own["is_leaf"].astype(bool)
+        column[tree, : len(own)] = np.where(leaf, 0, own["feature_idx"])
+        threshold[tree, : len(own)] = np.where(leaf, 0, own["num_threshold"])
+        left[tree, : len(own)] = np.where(leaf, here, own["left"])
+        right[tree, : len(own)] = np.where(leaf, here, own["right"])
+        value[tree, : len(own)] = np.where(leaf, own["value"], 0)
+    return suspects.Trees(
+        columns, column, threshold, left, right, value, float(model._baseline_prediction.ravel()[0]), spread
+    )
+
+
+def write(trees: suspects.Trees, path: Path) -> None:
+    """Write trees as they are shipped."""
+    np.savez_compressed(
+        path,
+        columns=np.array(trees.columns),
+        column=trees.column,
+        threshold=trees.threshold,
+        left=trees.left,
+        right=trees.right,
+        value=trees.value.astype(np.float32),
+        start=trees.start,
+        measures=np.array(list(trees.spread)),
+        spread=np.array(list(trees.spread.values())),
+    )
+
+
+# Tables -----------------------------------------------------------------------------------------------------------
+
+
+def tables(table: pd.DataFrame, trees: suspects.Trees, kind: str) -> None:
+    """Areas under the curve within a label set, precision of what is flagged, and what the first fifth finds."""
+    rows = relative(table, dict(trees.spread))
+    broken = ((table["holes"] > 0) | (table["pieces"] > 1)).to_numpy()
+    ranked, flagged = ranked_as_shipped(table, rows, trees, kind)
+    methods = {"rank_suspects": ranked, **baselines(table)}
+    annotations, automatics = (table["kind"] == name for name in ("annotated", "automatic"))
+    shares = table.groupby(["kind", "set"])["wrong"].transform("mean")
+    parts = {
+        "corrected masks": annotations,
+        "corrected, without holes": annotations & ~broken,
+        "automatic": automatics,
+        "automatic, 3 or more of each": automatics & several(table, 3),
+        "made faults": table["kind"] == "made",
+        "at most a tenth wrong": ~annotations & (shares <= 0.1),
+    }
+    print("| | " + " | ".join(parts) + " |\n|---|" + "---|" * len(parts))
+    print(
+        "| label sets | "
+        + " | ".join(str(len(within(table[part], methods["rank_suspects"]))) for part in parts.values())
+        + " |"
+    )
+    for name, score in methods.items():
+        print(f"| {name} | " + " | ".join(f"{within(table[part], score).mean():.3f}" for part in parts.values()) + " |")
+    few = table[parts["at most a tenth wrong"]]
+    print("\nThe first 20 % of the list, where at most a tenth is wrong: share of the wrong found (mean over sets)")
+    for name, score in methods.items():
+        found = [share_found(own, score, 0.2) for _, own in few.groupby(["kind", "set"]) if own["wrong"].any()]
+        print(f"| {name} | {np.mean(found):.2f} |")
+    chosen = few.index[flagged[few.index]]
+    print(
+        f"\nFlagged with a reason there: {len(chosen)} of {len(few)}, {few.loc[chosen, 'wrong'].mean():.1%} wrong; "
+        f"base rate {few['wrong'].mean():.1%}"
+    )
+    print("\nAutomatic, after ticks in review order (all labels, ticked ones settled; the others alone)")
+    print("| ticks | sets | before | after | others before | others after |\n|---|---|---|---|---|---|")
+    for ticks in (5, 10, 20):
+        results = np.array(
+            [after_ticks(own, rows, methods["rank_suspects"], ticks, trees)[:4] for own in learnable(table)]
+        )
+        print(
+            f"| {ticks} | {len(results)} | " + " | ".join(f"{mean:.3f}" for mean in np.nanmean(results, axis=0)) + " |"
+        )
+
+
+def ranked_as_shipped(
+    table: pd.DataFrame, rows: pd.DataFrame, trees: suspects.Trees, kind: str
+) -> tuple[np.ndarray, np.ndarray]:
+    """Log-odds as `rank_suspects` orders by, and whether a reason is given."""
+    odds, flagged = suspects.log_odds(rows, trees), np.zeros(len(table), dtype=bool)
+    for _, own in table.groupby(["kind", "set"]):
+        words = suspects.reasons(own.select_dtypes("number"), kind == "image")
+        odds[own.index] += suspects.emphasis(rows.loc[own.index, "size"].to_numpy(), words)
+        flagged[own.index] = [bool(said) for said in words]
+    return odds, flagged
+
+
+def baselines(table: pd.DataFrame) -> dict[str, np.ndarray]:
+    """Scores of a few lines each, larger for more suspicious."""
+    by_set = table.groupby(["kind", "set"])
+    size = np.log(table["area"]) - np.log(by_set["area"].transform("median"))
+
+    def rank(values: pd.Series) -> pd.Series:
+        return values.groupby([table["kind"], table["set"]]).rank(pct=True)
+
+    def z(values: pd.Series) -> pd.Series:
+        groups = values.groupby([table["kind"], table["set"]])
+        return ((values - groups.transform("mean")) / (groups.transform("std") + 1e-9)).abs()
+
+    eccentricity = np.sqrt(1 - 1 / np.maximum(table["elongation"], 1) ** 2)
+    props = pd.DataFrame({"area": table["area"], "eccentricity": eccentricity})
+    names = ["perimeter", "solidity", "circularity", *(["level"] if "level" in table else [])]
+    props[names] = table[names]
+    forest = np.zeros(len(table))
+    for _, own in by_set:
+        forest[own.index] = (
+            -IsolationForest(random_state=0).fit(props.loc[own.index]).score_samples(props.loc[own.index])
+        )
+    return {
+        "hole or pieces, then circularity": 10 * ((table["holes"] > 0) | (table["pieces"] > 1)) - table["circularity"],
+        "three ranks": rank(-table["solidity"]) + rank(size.abs()) + rank(-table["sharpness"]),
+        "z of area, form factor, eccentricity": pd.concat(
+            [z(table["area"]), z(table["circularity"]), z(eccentricity)], axis=1
+        ).max(axis=1),
+        "isolation forest on region properties": forest,
+    }
+
+
+def within(table: pd.DataFrame, score: np.ndarray | pd.Series) -> pd.Series:
+    """Area under the curve in every label set that holds both kinds."""
+    values = pd.Series(np.asarray(score), dtype=float)
+    sets = table.groupby(["kind", "set"])
+    return pd.Series(
+        {name: roc_auc_score(own["wrong"], values[own.index]) for name, own in sets if own["wrong"].nunique() == 2}
+    )
+
+
+def several(table: pd.DataFrame, least: int) -> pd.Series:
+    """Whether the set of each label holds at least so many wrong ones and so many right ones."""
+    groups = table.groupby(["kind", "set"])["wrong"]
+    wrong, count = groups.transform("sum"), groups.transform("size")
+    return (wrong >= least) & (count - wrong >= least)
+
+
+def learnable(table: pd.DataFrame) -> list[pd.DataFrame]:
+    """Automatic label sets from which twenty ticks leave something to rank."""
+    chosen = table[(table["kind"] == "automatic") & several(table, 5)]
+    return [own for _, own in chosen.groupby("set") if len(own) >= 40]
+
+
+def share_found(own: pd.DataFrame, score: np.ndarray, share: float) -> float:
+    """Share of the wrong labels of a set among the first of the list."""
+    order = np.argsort(-np.asarray(score, dtype=float)[own.index], kind="stable")
+    wrong = own["wrong"].to_numpy()[order]
+    return wrong[: int(np.ceil(share * len(own)))].sum() / wrong.sum()
+
+
+def after_ticks(
+    own: pd.DataFrame, rows: pd.DataFrame, odds: np.ndarray, ticks: int, trees: suspects.Trees
+) -> tuple[float, float, float, float, np.ndarray, np.ndarray]:
+    """AUC of a set before and after ticks, of all and of the others; and wrong in the order of review, both."""
+    before, wrong = np.asarray(odds)[own.index], own["wrong"].to_numpy()
+    order = np.argsort(-before, kind="stable")
+    first = np.array(suspects.review_order(pd.DataFrame({"label": order}), ticks)[:ticks], dtype=int)
+    here = rows.loc[own.index].reset_index(drop=True)
+    after = before + suspects.learned(here, here.loc[first].assign(wrong=wrong[first]), trees)
+    others = np.setdiff1d(np.arange(len(own)), first)
+    settled = after.copy()
+    settled[first] = np.where(wrong[first], np.inf, -np.inf)
+    both = len(set(wrong[others])) == 2
+    apart = [roc_auc_score(wrong[others], score[others]) if both else np.nan for score in (before, after)]
+    reviewed = np.concatenate([first, others[np.argsort(-after[others], kind="stable")]])
+    areas = roc_auc_score(wrong, before), roc_auc_score(wrong, np.nan_to_num(settled, posinf=1e9, neginf=-1e9))
+    return *areas, *apart, wrong[order], wrong[reviewed]
+
+
+def draw_costs(table: pd.DataFrame, trees: suspects.Trees, path: Path) -> None:
+    """Share reviewed against share of faults found, before and after ticks, mean over the automatic label sets."""
+    import matplotlib.pyplot as plt
+
+    rows = relative(table, dict(trees.spread))
+    odds, _ = ranked_as_shipped(table, rows, trees, "image")
+    grid = np.linspace(0, 1, 101)
+    figure, axes = plt.subplots(figsize=(5, 4), layout="constrained")
+
+    def mean_curve(ordered: list[np.ndarray]) -> np.ndarray:
+        curves = [
+            np.interp(grid, np.arange(len(wrong) + 1) / len(wrong), np.append(0, np.cumsum(wrong)) / wrong.sum())
+            for wrong in ordered
+        ]
+        return np.mean(curves, axis=0)
+
+    sets = learnable(table)
+    for ticks, style in ((0, "k-"), (5, "C0-."), (10, "C1--"), (20, "C2:")):
+        results = [after_ticks(own, rows, odds, ticks or 20, trees) for own in sets]
+        words = f"after {ticks} ticks" if ticks else "before any tick"
+        axes.plot(grid, mean_curve([found[5 if ticks else 4] for found in results]), style, label=words)
+    axes.plot(grid, grid, color="0.7", label="in any order")
+    axes.set(xlabel="share of the labels reviewed", ylabel="share of the wrong ones found", xlim=(0, 1), ylim=(0, 1))
+    axes.legend()
+    figure.savefig(path, dpi=150)
+
+
+if __name__ == "__main__":
+    main()

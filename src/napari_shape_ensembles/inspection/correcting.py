@@ -1,0 +1,344 @@
+"""Labels put right by hand: each change is logged with its author and time, and can be undone."""
+
+import itertools
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import ndimage
+from skimage.draw import polygon2mask
+from skimage.segmentation import watershed
+
+from ..outlines import Ensemble, Outlines
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Mask = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class Change:
+    """One change of labels, with what undoes it.
+
+    Attributes
+    ----------
+    action : str
+        "fill holes", "split", "merge", "delete" or "redraw".
+    labels : tuple of int
+        All labels that lost or gained pixels, those that came or went included.
+    pixels : int
+        Pixels that changed their label.
+    when : str
+        Date and time (UTC, ISO 8601).
+    by : str
+        Who made it.
+    """
+
+    action: str
+    labels: tuple[int, ...]
+    pixels: int
+    when: str
+    by: str
+    _box: tuple[slice, ...]
+    _before: NDArray[Any]
+
+
+class CorrectedLabels:
+    """A copy of labels that is corrected step by step; the original is never written to.
+
+    Parameters
+    ----------
+    labels : (rows, columns) integer array
+        0 = background. Type and values stay as they are.
+    by : str
+        Who corrects, for the log.
+
+    Attributes
+    ----------
+    labels : (rows, columns) array
+        As corrected, of the type that was given.
+    original : (rows, columns) array
+        As given.
+    changes : list of Change
+        What was done and not undone, in order.
+
+    Raises
+    ------
+    ValueError
+        For labels that are not a plane of whole numbers; by each correction for a label that does not exist, and where
+        nothing would change, saying why.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from napari_shape_ensembles.inspection import CorrectedLabels
+    >>> labels = np.zeros((20, 20), np.uint16)
+    >>> labels[5:15, 5:15] = 7
+    >>> labels[9:11, 9:11] = 0
+    >>> corrected = CorrectedLabels(labels, by="me")
+    >>> corrected.fill_holes(7).pixels
+    4
+    >>> int((corrected.labels == 7).sum()), corrected.labels.dtype
+    (100, dtype('uint16'))
+    >>> corrected.log[["action", "label", "pixels", "by"]].values.tolist()
+    [['fill holes', '7', 4, 'me']]
+    >>> undone = corrected.undo()
+    >>> int((corrected.labels == 7).sum())
+    96
+    """
+
+    def __init__(self, labels: ArrayLike, *, by: str = "") -> None:
+        self.original = np.asarray(labels)
+        if self.original.ndim != 2 or self.original.dtype.kind not in "iu":
+            raise ValueError(
+                f"labels to correct are a plane of whole numbers, not {self.original.dtype} of shape "
+                f"{self.original.shape}: give one plane, and label a mask first"
+            )
+        self.labels = self.original.copy()
+        self.by = by
+        self.changes: list[Change] = []
+
+    def fill_holes(self, label: int) -> Change:
+        """Give the background that a label encloses to it; other objects in its holes stay."""
+        box = self._box(label)
+        own = self.labels[box] == label
+        hole = ndimage.binary_fill_holes(own) & ~own & (self.labels[box] == 0)
+        return self._changed("fill holes", box, np.where(hole, label, self.labels[box]), f"label {label} has no hole")
+
+    def delete(self, label: int) -> Change:
+        """Turn a label into background."""
+        box = self._box(label)
+        return self._changed("delete", box, np.where(self.labels[box] == label, 0, self.labels[box]), "")
+
+    def merge(self, *labels: int) -> Change:
+        """Give all pixels of several labels to the first, and close gaps up to two pixels wide between them."""
+        if len(set(labels)) < 2:
+            raise ValueError("a merge joins two different labels or more")
+        boxes = [self._box(label) for label in labels]
+        margin = 2
+        box = tuple(
+            slice(max(min(b[axis].start for b in boxes) - margin, 0), max(b[axis].stop for b in boxes) + margin)
+            for axis in (0, 1)
+        )
+        here = self.labels[box]
+        each = [np.pad(here == label, margin) for label in labels]
+        together = np.logical_or.reduce(each)
+        square = np.ones((3, 3), dtype=bool)
+        gap = ndimage.binary_closing(together, square, iterations=margin)
+        for own in each:  # only between the labels, not in the bays of one of them
+            gap &= ~ndimage.binary_closing(own, square, iterations=margin)
+        gap = gap[margin:-margin, margin:-margin] & (here == 0)
+        return self._changed("merge", box, np.where(np.isin(here, labels) | gap, labels[0], here), "")
+
+    def split(self, label: int, line: ArrayLike | None = None) -> Change:
+        """Cut a label in two; the smaller part gets the next number after the highest label.
+
+        Parameters
+        ----------
+        label : int
+        line : (m, 2) array, optional
+            Points (row, column) of a line across the object, in pixels. Left out, it is cut at its narrowest neck.
+        """
+        box = self._box(label)
+        own = self.labels[box] == label
+        if line is None:
+            parts = _at_neck(own)
+            failed = f"label {label} has no neck: draw the line of the cut"
+        else:
+            corner = [side.start for side in box]
+            parts = _along_line(own, np.asarray(line, dtype=np.float64) - corner)
+            failed = f"the line does not cut label {label} in two: draw it right across"
+        sizes = np.bincount(parts[own])[1:]
+        if len(sizes) < 2:
+            raise ValueError(failed)
+        keep = int(sizes.argmax()) + 1
+        new = self.labels[box].copy()
+        number = self._next()
+        for part in range(1, len(sizes) + 1):
+            if part != keep:
+                new[own & (parts == part)] = number
+                number += 1
+        return self._changed("split", box, new, failed)
+
+    def redraw(self, label: int, outline: ArrayLike) -> Change:
+        """Replace a label by another outline of it, or add one that does not exist yet; other objects keep theirs.
+
+        Parameters
+        ----------
+        label : int
+            0 for a new object, which gets the next number after the highest label.
+        outline : (rows, columns) bool array, or (m, 2) array
+            The mask of the object, or the vertices (row, column) of its outline in pixels.
+        """
+        drawn = np.asarray(outline)
+        if drawn.dtype != bool:
+            drawn = polygon2mask(self.labels.shape, drawn)
+        if drawn.shape != self.labels.shape:
+            raise ValueError(f"a mask of shape {drawn.shape} does not fit labels of shape {self.labels.shape}")
+        drawn = drawn & ((self.labels == 0) | (self.labels == label))
+        if not drawn.any():
+            raise ValueError("the new outline holds no free pixel: draw it over background, or delete the label")
+        number = label or self._next()
+        new = np.where(self.labels == label, 0, self.labels) if label else self.labels.copy()
+        new[drawn] = number
+        whole = tuple(slice(0, length) for length in self.labels.shape)
+        return self._changed("redraw", whole, new, f"label {label} already has this outline")
+
+    def undo(self) -> Change:
+        """Take the last change back, and return it.
+
+        Raises
+        ------
+        ValueError
+            When there is none.
+        """
+        if not self.changes:
+            raise ValueError("there is no correction to undo")
+        change = self.changes.pop()
+        self.labels[change._box] = change._before
+        return change
+
+    @property
+    def log(self) -> "pd.DataFrame":
+        """One row per change that holds: action, label (all that changed, in words), pixels, when, by."""
+        import pandas as pd  # heavy, and not needed to correct
+
+        rows = [(c.action, ", ".join(map(str, c.labels)), c.pixels, c.when, c.by) for c in self.changes]
+        return pd.DataFrame(rows, columns=["action", "label", "pixels", "when", "by"])
+
+    @property
+    def touched(self) -> tuple[int, ...]:
+        """Labels whose pixels are no longer those of the original."""
+        differs = self.labels != self.original
+        both = np.concatenate([self.labels[differs], self.original[differs]])
+        return tuple(int(label) for label in np.unique(both) if label)
+
+    def retrace(self, ensemble: Ensemble, outlines: Outlines = Outlines()) -> Ensemble:
+        """Trace the labels that were touched again; the other curves of `ensemble` stay, to the last digit.
+
+        Parameters
+        ----------
+        ensemble : Ensemble
+            Outlines of `original`, with the labels as ids.
+        outlines : Outlines
+            How it was traced.
+
+        Returns
+        -------
+        Ensemble
+            In the order of the labels. `dropped` counts what the whole image leaves out, as corrected.
+        """
+        touched = self.touched
+        if not touched:
+            return ensemble
+        options: dict[str, Any] = {"unit": ensemble.unit, "name": ensemble.name}
+        scale = ensemble.pixel_size or (1.0, 1.0)
+        was, now = (
+            outlines.trace(np.where(np.isin(plane, touched), plane, 0), scale=scale, **options)
+            for plane in (self.original, self.labels)
+        )
+        stays = ~np.isin(ensemble.ids, touched)
+        ids = np.concatenate([ensemble.ids[stays], now.ids])
+        curves = [*(ensemble.curves[i] for i in np.flatnonzero(stays)), *now.curves]
+        order = np.argsort(ids, kind="stable")
+        reasons = {*ensemble.dropped, *now.dropped}
+        dropped = {
+            reason: max(ensemble.dropped.get(reason, 0) - was.dropped.get(reason, 0), 0) + now.dropped.get(reason, 0)
+            for reason in reasons
+        }
+        options |= {"pixel_size": ensemble.pixel_size, "filled": ensemble.filled - was.filled + now.filled}
+        return Ensemble([curves[i] for i in order], ids=ids[order], dropped=dropped, **options)
+
+    def _box(self, label: int) -> tuple[slice, ...]:
+        own = self.labels == label
+        if label <= 0 or not own.any():
+            raise ValueError(f"there is no label {label}")
+        rows, columns = (np.flatnonzero(own.any(axis=axis)) for axis in (1, 0))
+        return slice(int(rows[0]), int(rows[-1]) + 1), slice(int(columns[0]), int(columns[-1]) + 1)
+
+    def _next(self) -> int:
+        number = int(self.labels.max()) + 1
+        if number + 1 > np.iinfo(self.labels.dtype).max:
+            raise ValueError(
+                f"{self.labels.dtype} labels have no number left above {number - 1}: convert them to a wider type"
+            )
+        return number
+
+    def _changed(self, action: str, box: tuple[slice, ...], new: NDArray[Any], nothing: str) -> Change:
+        before = self.labels[box].copy()
+        differs = new != before
+        if not differs.any():
+            raise ValueError(nothing)
+        rows, columns = (np.flatnonzero(differs.any(axis=axis)) for axis in (1, 0))
+        inner = slice(rows[0], rows[-1] + 1), slice(columns[0], columns[-1] + 1)
+        corner = [side.start for side in box]
+        place = tuple(slice(c + side.start, c + side.stop) for c, side in zip(corner, inner, strict=True))
+        labels = np.unique(np.concatenate([before[differs], new[differs]]))
+        change = Change(
+            action,
+            tuple(int(label) for label in labels if label),
+            int(differs.sum()),
+            datetime.now(UTC).isoformat(timespec="seconds"),
+            self.by,
+            place,
+            before[inner],
+        )
+        self.labels[place] = new[inner]
+        self.changes.append(change)
+        return change
+
+
+def _at_neck(own: Mask) -> NDArray[np.integer]:
+    """Two parts of an object, cut where it is narrowest between its two widest places; one part where it has none."""
+    depth = ndimage.gaussian_filter(ndimage.distance_transform_edt(np.pad(own, 1)), 1.0)[1:-1, 1:-1] * own
+    peaks, count = ndimage.label((depth == ndimage.maximum_filter(depth, 5)) & own, np.ones((3, 3)))
+    if count < 2:
+        return own.astype(np.int64)
+    heights = ndimage.maximum(depth, peaks, np.arange(1, count + 1))
+    basins = watershed(-depth, peaks, mask=own)
+    # The two parts: drop the basin with the shallowest pass into its neighbour until two are left.
+    while count > 2:
+        low, into = _shallowest(basins, depth, heights)
+        basins[basins == low] = into
+        count -= 1
+    return np.unique(basins, return_inverse=True)[1].reshape(own.shape) + (0 if (basins == 0).any() else 1)
+
+
+def _shallowest(basins: NDArray[np.integer], depth: NDArray[np.float64], heights: Any) -> tuple[int, int]:
+    passes: dict[tuple[int, int], float] = {}
+    for one, other, a, b in (
+        (basins[1:], basins[:-1], depth[1:], depth[:-1]),
+        (basins[:, 1:], basins[:, :-1], depth[:, 1:], depth[:, :-1]),
+    ):
+        touching = (one != other) & (one > 0) & (other > 0)
+        level = np.minimum(a, b)[touching]
+        for pair, height in zip(
+            np.sort(np.stack([one[touching], other[touching]], axis=1), axis=1).tolist(), level.tolist(), strict=True
+        ):
+            key = (pair[0], pair[1])
+            passes[key] = max(passes.get(key, 0.0), height)
+    if not passes:  # separate pieces: join the smallest to another
+        values, counts = np.unique(basins[basins > 0], return_counts=True)
+        order = np.argsort(counts)
+        return int(values[order[0]]), int(values[order[1]])
+    low, high = max(passes, key=lambda key: passes[key] / min(heights[key[0] - 1], heights[key[1] - 1]))
+    return (low, high) if heights[low - 1] <= heights[high - 1] else (high, low)
+
+
+def _along_line(own: Mask, line: NDArray[np.float64]) -> NDArray[np.integer]:
+    """Parts of an object on the two sides of a line; the pixels on the line go to the nearer part."""
+    if line.ndim != 2 or line.shape[0] < 2 or line.shape[1] != 2:
+        raise ValueError(f"a line has two points or more, rows and columns, not shape {line.shape}")
+    steps = [np.linspace(a, b, int(4 * np.abs(b - a).max()) + 2) for a, b in itertools.pairwise(line)]
+    points = np.round(np.concatenate(steps)).astype(int)
+    inside = ((points >= 0) & (points < own.shape)).all(axis=1)
+    cut = np.zeros(own.shape, dtype=bool)
+    cut[tuple(points[inside].T)] = True
+    # A line of pixels joined by corners still lets a 4-connected part end at it.
+    parts, count = ndimage.label(own & ~cut)
+    if count < 2:
+        return own.astype(np.int64)
+    return watershed(np.zeros(own.shape), parts, mask=own)

@@ -1,0 +1,617 @@
+"""What a label image, with the image it was made from, says about each of its objects: topology, shape, edges.
+
+Everything is measured for all objects at once. Lengths are in pixels, levels in units of the contrast between the
+objects and what surrounds them, so that images of any kind and bit depth give the same numbers.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import shapely
+from numpy.typing import ArrayLike, NDArray
+from scipy import ndimage
+from skimage.measure import label as connected
+from skimage.segmentation import watershed
+
+from ..outlines.extract import label_plane
+from ..outlines.segment import segment
+from ..progress import leaver
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Real = NDArray[np.float64]
+Index = NDArray[np.int64]
+Mask = NDArray[np.bool_]
+
+# Reach of the profiles across an outline, in pixels: half the typical radius of the objects, within these.
+_LEAST_REACH, _MOST_REACH = 3, 10
+# Half width of the window from which the direction across an outline is taken.
+_NORMAL = 3
+# Where the typical radius is this many pixels or more, every second row and column tells objects apart.
+_COARSE = 8
+
+
+@dataclass(frozen=True, eq=False)
+class Plane:
+    """Labels numbered 1 to N, whatever their values, and what is counted per label."""
+
+    values: Index
+    labels: NDArray[np.int32]
+
+    @classmethod
+    def of(cls, labels: ArrayLike) -> "Plane":
+        """Number the labels; of a mask its connected components."""
+        plane = label_plane(labels)
+        if plane.max() <= plane.size:  # counting is much quicker than sorting
+            used = np.bincount(plane.ravel()) > 0
+            values, index = np.flatnonzero(used), (np.cumsum(used) - 1)[plane]
+        else:
+            values, index = np.unique(plane, return_inverse=True)
+        background = int(values[0] == 0)
+        return cls(values[background:].astype(np.int64), (index.reshape(plane.shape) + 1 - background).astype(np.int32))
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def total(self, labels: NDArray[np.integer], values: NDArray[Any] | None = None) -> Real:
+        """Sum `values` (or count) over each label (N,); those at background are left out."""
+        return np.bincount(labels.ravel(), None if values is None else values.ravel(), len(self) + 1)[1:].astype(float)
+
+    def mean(self, labels: NDArray[np.integer], values: NDArray[Any], otherwise: float | Real = 0.0) -> Real:
+        """Mean of `values` over each label (N,), `otherwise` where it has none."""
+        count = self.total(labels)
+        return np.where(count > 0, self.total(labels, values) / np.maximum(count, 1), otherwise)
+
+    @cached_property
+    def area(self) -> Real:
+        """Pixels of each label."""
+        return self.total(self.labels)
+
+    @cached_property
+    def edge(self) -> Mask:
+        """Pixels beside a pixel of another value."""
+        found = np.zeros(self.labels.shape, dtype=bool)
+        for axis in (0, 1):
+            here, there = _beside(axis)
+            differs = self.labels[here] != self.labels[there]
+            found[here] |= differs
+            found[there] |= differs
+        return found & (self.labels > 0)
+
+    @cached_property
+    def depth(self) -> Real:
+        """Distance of every pixel of an object from its outline."""
+        edge = np.pad(self.edge | (self.labels == 0), 1, mode="edge")
+        return np.where(self.labels > 0, ndimage.distance_transform_edt(~edge)[1:-1, 1:-1] + 0.5, 0)
+
+    @cached_property
+    def outside(self) -> tuple[Real, NDArray[np.int32]]:
+        """Distance of every pixel of the background from the nearest object, and that object."""
+        distance, (rows, columns) = ndimage.distance_transform_edt(self.labels == 0, return_indices=True)
+        return distance, self.labels[rows, columns]
+
+
+def _beside(axis: int) -> tuple[tuple[slice, ...], tuple[slice, ...]]:
+    later, earlier = [slice(None)] * 2, [slice(None)] * 2
+    later[axis], earlier[axis] = slice(1, None), slice(None, -1)
+    return tuple(later), tuple(earlier)
+
+
+def topology(plane: Plane) -> tuple[dict[str, Real], Plane]:
+    """Pieces and holes of every label, and the plane with the holes filled.
+
+    The number of holes follows from that of pieces and from Euler's characteristic of the pixels taken as closed
+    squares, vertices less edges plus squares, which is counted for all labels at once.
+    """
+    labels, count = plane.labels, len(plane)
+    same = sum(
+        plane.total(np.where(labels[here] == labels[there], labels[here], 0)) for here, there in map(_beside, (0, 1))
+    )
+    padded = np.pad(labels, 1)
+    corners = [padded[:-1, :-1], padded[:-1, 1:], padded[1:, :-1], padded[1:, 1:]]
+    vertices = np.zeros(count)
+    for place, corner in enumerate(corners):
+        new = np.logical_and.reduce([corner != other for other in corners[:place]], initial=True) & (corner > 0)
+        vertices += plane.total(corner[new])
+    euler = vertices - (4 * plane.area - same) + plane.area
+    pieces_plane = connected(labels, background=0, connectivity=2)
+    sizes = np.bincount(pieces_plane.ravel())
+    owner = np.zeros(len(sizes), dtype=np.int64)
+    owner[pieces_plane.ravel()] = labels.ravel()
+    pieces = np.bincount(owner[1:], minlength=count + 1)[1:].astype(float)
+    largest = np.zeros(count + 1)
+    np.maximum.at(largest, owner[1:], sizes[1:])
+    holes = np.round(pieces - euler)
+    filled, hole_pixels = labels.copy(), np.zeros(count)
+    boxes = ndimage.find_objects(labels)
+    for index in np.flatnonzero(holes > 0):
+        box = boxes[index]
+        own = labels[box] == index + 1
+        hole = ndimage.binary_fill_holes(own) & ~own
+        hole_pixels[index] = hole.sum()
+        filled[box][hole & (filled[box] == 0)] = index + 1
+    return {
+        "holes": holes,
+        "hole_pixels": hole_pixels,
+        "hole_share": hole_pixels / (plane.area + hole_pixels),
+        "pieces": pieces,
+        "loose_share": 1 - largest[1:] / plane.area,
+    }, Plane(plane.values, filled)
+
+
+def shape(plane: Plane) -> dict[str, Real]:
+    """Size and form of every label."""
+    labels, area = plane.labels, plane.area
+    rows, columns = np.nonzero(labels)
+    own = labels[rows, columns]
+    row, column = plane.mean(own, rows), plane.mean(own, columns)
+    y, x = rows - row[own - 1], columns - column[own - 1]
+    # A pixel is a square: each of its sides has a variance of 1/12.
+    yy, xx, xy = plane.mean(own, y * y) + 1 / 12, plane.mean(own, x * x) + 1 / 12, plane.mean(own, x * y)
+    spread, split = yy + xx, np.hypot(yy - xx, 2 * xy)
+    major, minor = (spread + split) / 2, np.maximum((spread - split) / 2, 1e-9)
+    perimeter = _perimeters(plane)
+    # The hull of an object is that of the first and the last pixel of each of its rows, corners included.
+    line = (own - 1) * labels.shape[0] + rows
+    first, last = np.full(len(plane) * labels.shape[0], labels.shape[1]), np.full(len(plane) * labels.shape[0], -1)
+    np.minimum.at(first, line, columns)
+    np.maximum.at(last, line, columns)
+    used = np.flatnonzero(last >= 0)
+    of, at = np.divmod(used, labels.shape[0])
+    ends = np.stack([first[used] - 0.5, last[used] + 0.5, first[used] - 0.5, last[used] + 0.5], axis=1)
+    above = np.stack([at - 0.5, at - 0.5, at + 0.5, at + 0.5], axis=1)
+    corners = np.stack([above.ravel(), ends.ravel()], axis=1)
+    clouds = shapely.linestrings(corners, indices=np.repeat(of, 4))
+    hull = shapely.area(shapely.convex_hull(clouds))
+    border = plane.total(np.where(_frame(labels), labels, 0))
+    deepest = np.zeros(len(plane) + 1)
+    np.maximum.at(deepest, labels.ravel(), plane.depth.ravel())
+    return {
+        "area": area,
+        "circularity": 4 * np.pi * area / perimeter**2,
+        "solidity": area / hull,
+        "ellipse_fit": area / (4 * np.pi * np.sqrt(major * minor)),
+        "elongation": np.sqrt(major / minor),
+        "width": deepest[1:] / np.sqrt(area / np.pi),
+        "border_share": border / perimeter,
+        "row": row,
+        "column": column,
+        "perimeter": perimeter,
+    }
+
+
+def _frame(labels: NDArray[np.int32]) -> Mask:
+    frame = np.ones(labels.shape, dtype=bool)
+    frame[1:-1, 1:-1] = False
+    return frame & (labels > 0)
+
+
+def _perimeters(plane: Plane) -> Real:
+    """Length of every outline by Crofton's formula in four directions."""
+    padded = np.pad(plane.labels, 1)
+    total = np.zeros(len(plane))
+    whole, later, earlier = slice(None), slice(1, None), slice(None, -1)
+    for here, there, weight in (
+        ((later, whole), (earlier, whole), 1.0),
+        ((whole, later), (whole, earlier), 1.0),
+        ((later, later), (earlier, earlier), 0.5**0.5),
+        ((later, earlier), (earlier, later), 0.5**0.5),
+    ):
+        one, other = padded[here], padded[there]
+        differs = one != other
+        total += weight * (plane.total(one[differs]) + plane.total(other[differs]))
+    return np.pi / 8 * total
+
+
+def necks(plane: Plane, height: Real, least: float) -> tuple[Real, Real, Real]:
+    """Deepest pass between two basins of each label: relative to the lower peak, absolute, and share of the smaller.
+
+    `height` is positive in the objects; peaks nearer than `least` are one.
+    """
+    labels = plane.labels
+    inside = (labels > 0) & ~_seam(labels)
+    size = 2 * max(int(least), 1) + 1
+    highest = ndimage.maximum_filter(height, size)
+    peaks, _ = ndimage.label((height == highest) & inside, structure=np.ones((3, 3)))
+    basins = watershed(-height, peaks, mask=inside)
+    count = int(basins.max()) + 1
+    owner, peak = np.zeros(count, dtype=np.int64), np.full(count, -np.inf)
+    owner[basins.ravel()] = labels.ravel()
+    np.maximum.at(peak, basins.ravel(), height.ravel())
+    sizes = np.bincount(basins.ravel(), minlength=count).astype(float)
+    pairs, levels = [], []
+    for here, there in map(_beside, (0, 1)):
+        a, b = basins[here], basins[there]
+        touching = (a != b) & (a > 0) & (b > 0) & (labels[here] == labels[there])
+        pairs.append(np.sort(np.stack([a[touching], b[touching]], axis=1), axis=1))
+        levels.append(np.minimum(height[here], height[there])[touching])
+    pair, index = np.unique(np.concatenate(pairs), axis=0, return_inverse=True)
+    at = np.full(len(pair), -np.inf)
+    np.maximum.at(at, index.ravel(), np.concatenate(levels))
+    # Kruskal: the pass between two peaks is the highest way; basins join from the highest pass downwards.
+    ratio, drop, lesser = np.ones(len(plane)), np.zeros(len(plane)), np.zeros(len(plane))
+    parent = np.arange(count)
+
+    def root(basin: int) -> int:
+        while parent[basin] != basin:
+            parent[basin] = parent[parent[basin]]
+            basin = int(parent[basin])
+        return basin
+
+    for place in np.argsort(-at, kind="stable"):
+        one, other = root(int(pair[place, 0])), root(int(pair[place, 1]))
+        if one == other:
+            continue
+        low, high = sorted((one, other), key=lambda basin: peak[basin])
+        owning = owner[low] - 1
+        share = min(sizes[low], sizes[high]) / plane.area[owning]
+        found = at[place] / peak[low] if peak[low] > 0 else 1.0
+        weight = (1 - found) * min(1.0, share / 0.15)
+        if weight > (1 - ratio[owning]) * min(1.0, lesser[owning] / 0.15):
+            ratio[owning], drop[owning], lesser[owning] = found, peak[low] - at[place], share
+        parent[low] = high
+        sizes[high] += sizes[low]
+    return ratio, drop, lesser
+
+
+def _seam(labels: NDArray[np.int32]) -> Mask:
+    """Pixels at which two objects touch, on one side, so that basins do not run from one into the other."""
+    found = np.zeros(labels.shape, dtype=bool)
+    for axis in (0, 1):
+        here, there = _beside(axis)
+        found[here] |= (labels[here] != labels[there]) & (labels[there] > 0)
+    return found
+
+
+def grey_of(image: ArrayLike, plane: Plane) -> Real:
+    """One grey value per pixel: the direction in colour in which objects differ most from their surroundings.
+
+    Fisher's discriminant of pixels in the labels and pixels around them, so that objects are the brighter side.
+    """
+    pixels = np.asarray(image)
+    if pixels.shape[:2] != plane.labels.shape or pixels.ndim not in (2, 3):
+        raise ValueError(
+            f"an image of shape {pixels.shape} is not that of labels of shape {plane.labels.shape}: give the "
+            "plane that was labelled, in grey or with its colors as last axis"
+        )
+    channels = pixels[..., :3] if pixels.ndim == 3 else pixels[..., None]
+    values = channels.astype(np.float64)
+    if not np.isfinite(values).all():
+        raise ValueError(f"{(~np.isfinite(values)).sum()} values of the image are NaN or infinite: fill them first")
+    distance, _ = plane.outside
+    inside, around = plane.labels > 0, (distance > 1) & (distance <= _around(plane))
+    if not around.any():
+        around = plane.labels == 0
+    if not around.any():
+        return values.mean(axis=-1)
+    one, other = values[inside], values[around]
+    within = np.atleast_2d(np.cov(one.T)) + np.atleast_2d(np.cov(other.T))
+    within += np.eye(len(within)) * (1e-3 * np.trace(within) / len(within) + 1e-12)
+    direction = np.linalg.solve(within, np.median(one, axis=0) - np.median(other, axis=0))
+    if not direction.any():
+        direction = np.ones(len(direction))
+    return values @ (direction / np.linalg.norm(direction))
+
+
+def _radius(plane: Plane) -> float:
+    return float(np.sqrt(np.median(plane.area) / np.pi))
+
+
+def _around(plane: Plane) -> float:
+    """Width of the surroundings of an object."""
+    return float(np.clip(_radius(plane), 4, 30))
+
+
+def levels(plane: Plane, grey: Real) -> dict[str, Real]:
+    """Contrast of every object with its surroundings; how many of its pixels look like them, and the reverse."""
+    labels = plane.labels
+    distance, nearest = plane.outside
+    width = _around(plane)
+    surely = labels * (plane.depth > np.minimum(2.0, 0.4 * np.append(0, _deepest(plane))[labels]))
+    inner = plane.mean(surely, grey, np.nan)
+    inner = np.where(np.isnan(inner), plane.mean(labels, grey), inner)
+    ring = np.where((labels == 0) & (distance > 2) & (distance <= width), nearest, 0)
+    ground = (labels == 0) & (distance > 2)
+    common = float(np.median(grey[ground])) if ground.any() else float(np.min(inner))
+    outer = plane.mean(ring, grey, common)
+    near = np.where((labels == 0) & (distance > 0) & (distance <= 2.3), nearest, 0)
+    rim = labels * (plane.depth < 2.3)
+    scale = max(float(np.median(np.abs(inner - outer))), 1e-9)
+    contrast = (inner - outer) / scale
+    # The level half way between an object and what surrounds it tells its pixels from the others.
+    half = np.append(0, (inner + outer) / 2)
+    here = np.where(labels > 0, labels, np.where(distance <= width, nearest, 0))
+    looks = (grey > half[here]) & (here > 0)
+    within = plane.total(np.where(looks & (labels > 0), labels, 0))
+    beyond_near = plane.total(np.where(looks & (labels == 0) & (distance <= width / 2), here, 0))
+    # What looks like the object and is joined to it, in its own territory.
+    owned = connected(np.where(looks | (labels > 0), here, 0), background=0, connectivity=1)
+    count = int(owned.max()) + 1
+    holds = np.zeros(count, dtype=bool)
+    holds[owned[labels > 0]] = True
+    beyond = plane.total(np.where(looks & (labels == 0) & holds[owned], here, 0))
+    noise = float(np.median(np.abs(grey[ground] - common))) * 1.4826 / scale if ground.any() else 0.0
+    texture = np.sqrt(np.maximum(plane.mean(surely, grey**2) - plane.mean(surely, grey) ** 2, 0)) / scale
+    texture_all = np.sqrt(np.maximum(plane.mean(labels, grey**2) - plane.mean(labels, grey) ** 2, 0)) / scale
+    outer_sd = np.sqrt(np.maximum(plane.mean(ring, grey**2) - plane.mean(ring, grey) ** 2, 0)) / scale
+    return {
+        "level": (inner - common) / scale,
+        "contrast": contrast,
+        "outer_level": (outer - common) / scale,
+        "leak_share": 1 - within / plane.area,
+        "missed_share": beyond / plane.area,
+        "missed_near": beyond_near / plane.area,
+        "fit": within / (plane.area + beyond),
+        "step": (plane.mean(rim, grey) - plane.mean(near, grey, common)) / scale,
+        "texture": texture,
+        "texture_all": texture_all,
+        "outer_texture": outer_sd,
+        "ground_noise": np.full(len(plane), noise),
+    }
+
+
+def _deepest(plane: Plane) -> Real:
+    deepest = np.zeros(len(plane) + 1)
+    np.maximum.at(deepest, plane.labels.ravel(), plane.depth.ravel())
+    return deepest[1:]
+
+
+def profiles(plane: Plane, grey: Real) -> dict[str, Real]:
+    """Where the edge of the image lies off each outline, on which side, and how sharp it is.
+
+    Levels are taken along the normal of every pixel of the outline; the edge is where they fall most.
+    """
+    labels = plane.labels
+    reach = int(np.clip(round(0.5 * _radius(plane)), _LEAST_REACH, _MOST_REACH))
+    rows, columns = np.nonzero(plane.edge)
+    own = labels[rows, columns]
+    padded = np.pad(labels, _NORMAL)
+    normal = np.zeros((2, len(rows)))
+    for dy in range(-_NORMAL, _NORMAL + 1):
+        for dx in range(-_NORMAL, _NORMAL + 1):
+            if dy or dx:
+                alike = padded[rows + dy + _NORMAL, columns + dx + _NORMAL] == own
+                normal -= alike * np.array([[dy], [dx]])
+    length = np.hypot(*normal)
+    normal = np.where(length > 0, normal / np.maximum(length, 1e-9), 0)
+    steps = np.arange(-reach - 1, reach + 2)
+    y = rows + (steps[:, None] + 0.5) * normal[0]
+    x = columns + (steps[:, None] + 0.5) * normal[1]
+    smooth = ndimage.gaussian_filter(grey, 1.0)
+    sampled = ndimage.map_coordinates(smooth, [y, x], order=1, mode="nearest")
+    fall = (sampled[:-2] - sampled[2:]) / 2  # at steps -reach .. reach
+    at = labels[
+        np.clip(np.round(y).astype(int), 0, labels.shape[0] - 1),
+        np.clip(np.round(x).astype(int), 0, labels.shape[1] - 1),
+    ][1:-1]
+    # Beyond a neighbour, or on the far side of a thin part, lies an edge of something else.
+    middle = reach
+    stranger = np.where(steps[1:-1, None] > 0, (at != 0), at != own)
+    blocked = np.zeros_like(stranger)
+    for step in range(1, reach + 1):
+        blocked[middle + step] = blocked[middle + step - 1] | stranger[middle + step]
+        blocked[middle - step] = blocked[middle - step + 1] | stranger[middle - step]
+    fall = np.where(blocked, -np.inf, fall)
+    best = fall.argmax(axis=0)
+    strength = fall.max(axis=0)
+    offset = (best - middle).astype(float)
+    here = fall[middle - 1 : middle + 2].max(axis=0)
+    here_mean = fall[middle]
+    touching = padded_touch(labels)[rows, columns]
+    clear = strength[~touching] if (~touching).any() else strength
+    scale = max(float(np.median(clear)) if len(clear) else 0.0, 1e-9)
+    strength, here, here_mean = strength / scale, here / scale, here_mean / scale
+    weight = np.clip(strength, 0, 2)
+    total = np.maximum(plane.total(own, weight), 1e-9)
+    mean_offset = plane.total(own, weight * offset) / total
+    spread = plane.total(own, weight * np.abs(offset - mean_offset[own - 1])) / total
+    shift = np.hypot(
+        plane.total(own, weight * offset * normal[0]) / total, plane.total(own, weight * offset * normal[1]) / total
+    )
+    share = here / np.maximum(strength, 1e-9)
+    return {
+        "edge_offset": mean_offset,
+        "edge_offset_abs": plane.total(own, weight * np.abs(offset)) / total,
+        "edge_spread": spread,
+        "shift": 2 * shift,
+        "sharpness": plane.mean(own, np.clip(here_mean, -3, 3)),
+        "edge_here": plane.mean(own, np.clip(here, -3, 3)),
+        "edge_best": plane.mean(own, np.clip(strength, -3, 3)),
+        "edge_share": plane.mean(own, np.clip(share, -1, 1)),
+        "no_edge": plane.mean(own, (here < 0.3).astype(float)),
+        "edge_off": plane.mean(own, (np.abs(offset) > max(1.5, 0.15 * _radius(plane))).astype(float)),
+        "edge_out": plane.mean(own, (offset > max(1.5, 0.15 * _radius(plane))).astype(float)),
+        "edge_in": plane.mean(own, (offset < -max(1.5, 0.15 * _radius(plane))).astype(float)),
+    }
+
+
+def snapped(plane: Plane, grey: Real) -> dict[str, Real]:
+    """How every outline changes when it is drawn anew along the edges of the image, from the core of its object."""
+    radius, (distance, _) = _radius(plane), plane.outside
+    deepest = np.append(0, _deepest(plane))
+    core = plane.labels * (plane.depth >= 0.6 * deepest[plane.labels])
+    step = 2 if radius >= _COARSE else 1
+    coarse = (slice(None, None, step),) * 2
+    labels, distance, core = plane.labels[coarse], distance[coarse], core[coarse]
+    smooth = ndimage.gaussian_filter(grey, float(np.clip(0.1 * radius, 1, 3)))[coarse]
+    slope = np.hypot(ndimage.sobel(smooth, 0), ndimage.sobel(smooth, 1))
+    width = max(3.0, 0.6 * radius)
+    markers = np.where((labels == 0) & (distance > width), len(plane) + 1, core)
+    region = watershed(slope, markers, mask=distance <= width + 2 * step)
+    region = np.where(region == len(plane) + 1, 0, region)
+    area, new = np.maximum(plane.total(labels), 1), plane.total(region)
+    shared = plane.total(np.where(region == labels, labels, 0))
+    return {"snap_iou": shared / np.maximum(area + new - shared, 1), "snap_area": np.log(np.maximum(new, 1) / area)}
+
+
+def alternatives(plane: Plane, grey: Real) -> dict[str, Real]:
+    """IoU with objects of other segmentations of the image."""
+    radius = _radius(plane)
+    step = 2 if radius >= _COARSE else 1
+    plane, grey, radius = Plane(plane.values, plane.labels[::step, ::step]), grey[::step, ::step], radius / step
+    labels = plane.labels
+    out = {}
+    for name, choices in (
+        ("alike_otsu", {"method": "otsu"}),
+        ("alike_local", {"method": "local", "window": 2.0 * int(3 * radius) + 21}),
+    ):
+        other = segment(grey, min_size=10, **choices) if np.ptp(grey) > 0 else np.zeros(labels.shape, np.int32)
+        n = int(other.max()) + 1
+        both = np.bincount((labels.astype(np.int64) * n + other).ravel(), minlength=(len(plane) + 1) * n)
+        used = np.flatnonzero(both)
+        i, j = np.divmod(used, n)
+        size = np.bincount(other.ravel(), minlength=n)
+        ok = (i > 0) & (j > 0)
+        i, j, used = i[ok], j[ok], used[ok]
+        iou = both[used] / (plane.area[i - 1] + size[j] - both[used])  # no label of `i` is empty
+        best = np.zeros(len(plane) + 1)
+        np.maximum.at(best, i, iou)
+        out[name] = best[1:]
+        foreground = other > 0
+        out[name + "_in"] = plane.mean(labels, foreground)
+    return out
+
+
+def padded_touch(labels: NDArray[np.int32]) -> Mask:
+    """Whether a pixel has a neighbour of another object."""
+    found = np.zeros(labels.shape, dtype=bool)
+    for axis in (0, 1):
+        here, there = _beside(axis)
+        both = (labels[here] != labels[there]) & (labels[here] > 0) & (labels[there] > 0)
+        found[here] |= both
+        found[there] |= both
+    return found
+
+
+def neighbours(plane: Plane, grey: Real | None, measured: dict[str, Real], inner: Real | None) -> dict[str, Real]:
+    """Whether an object and a neighbour are rather one: contact, form of the two together, a seam between them."""
+    labels = plane.labels
+    distance, nearest = plane.outside
+    grown = np.where(labels > 0, labels, np.where(distance <= 1.5, nearest, 0))
+    found, seams = [], []
+    for here, there in map(_beside, (0, 1)):
+        a, b = grown[here], grown[there]
+        touching = (a != b) & (a > 0) & (b > 0)
+        found.append(np.sort(np.stack([a[touching], b[touching]], axis=1), axis=1))
+        if grey is not None:
+            seams.append(((grey[here] + grey[there]) / 2)[touching])
+    n = len(plane)
+    out = {name: np.zeros(n) for name in ("contact", "join_gain", "join_solid", "seam", "contacts", "partner")}
+    pair, index, length = np.unique(np.concatenate(found), axis=0, return_inverse=True, return_counts=True)
+    if not len(pair):
+        return out
+    i, j = (pair - 1).T
+    area, row, column = plane.area, measured["row"], measured["column"]
+    # Second moments of the two together from those of each.
+    own = labels[labels > 0]
+    rows, columns = np.nonzero(labels)
+    y, x = rows - row[own - 1], columns - column[own - 1]
+    cov = np.stack([plane.mean(own, y * y) + 1 / 12, plane.mean(own, x * x) + 1 / 12, plane.mean(own, x * y)])
+    both = area[i] + area[j]
+    dy, dx = row[i] - row[j], column[i] - column[j]
+    mix = area[i] * area[j] / both**2
+    joined = (area[i] * cov[:, i] + area[j] * cov[:, j]) / both + mix * np.stack([dy * dy, dx * dx, dy * dx])
+    fit = both / (4 * np.pi * np.sqrt(np.maximum(joined[0] * joined[1] - joined[2] ** 2, 1e-9)))
+    alone = (area[i] * measured["ellipse_fit"][i] + area[j] * measured["ellipse_fit"][j]) / both
+    radius = np.sqrt(np.minimum(area[i], area[j]) / np.pi)
+    contact = length / (2 * radius)
+    seam = np.zeros(len(pair))
+    if grey is not None and inner is not None:
+        mean = np.bincount(index.ravel(), np.concatenate(seams)) / length
+        seam = np.minimum(inner[i], inner[j]) - mean
+    weight = contact * np.maximum(fit - 0.8, 0)
+    for one, other in ((i, j), (j, i)):
+        np.add.at(out["contacts"], one, contact)
+        order = np.argsort(weight, kind="stable")
+        out["contact"][one[order]] = contact[order]
+        out["join_gain"][one[order]] = (fit - alone)[order]
+        out["join_solid"][one[order]] = fit[order]
+        out["seam"][one[order]] = seam[order]
+        out["partner"][one[order]] = plane.values[other[order]]
+    return out
+
+
+def evidence(labels: ArrayLike, image: ArrayLike | None = None) -> "pd.DataFrame":
+    """Measure everything; one row per label."""
+    import pandas as pd  # heavy, and not needed for a comparison
+
+    leave = leaver()
+    given = Plane.of(labels)
+    if not len(given):
+        return pd.DataFrame(index=pd.Index(given.values, name="label"))
+    found, plane = topology(given)
+    found |= shape(plane)
+    radius = _radius(plane)
+    ratio, _, lesser = necks(plane, ndimage.gaussian_filter(plane.depth, 1.0), 3)
+    found |= {"neck": ratio, "neck_share": lesser}
+    if image is not None:
+        leave()
+        grey = grey_of(image, plane)
+        found |= levels(plane, grey)
+        found |= profiles(plane, grey)
+        leave()
+        found |= snapped(plane, grey)
+        found |= alternatives(plane, grey)
+        smooth = ndimage.gaussian_filter(grey, float(np.clip(0.2 * radius, 1, 4)))
+        above = np.where(plane.labels > 0, smooth - smooth.min() + 1e-6, 0)
+        _, drop, lesser = necks(plane, above, max(3, radius / 3))
+        unit = max(float(np.ptp(np.percentile(smooth, [1, 99]))), 1e-9)
+        found |= {"valley": drop / unit, "valley_share": lesser}
+        together = neighbours(plane, grey, found, plane.mean(plane.labels, grey))
+        together["seam"] = together["seam"] / unit
+    else:
+        together = neighbours(plane, None, found, None)
+    found |= together
+    return pd.DataFrame(found, index=pd.Index(plane.values, name="label"))
+
+
+def unlabelled(labels: ArrayLike, image: ArrayLike, least: float) -> "pd.DataFrame":
+    """What looks like the labelled objects and has no label; see `missing_objects`."""
+    import pandas as pd  # heavy, and not needed for a comparison
+
+    _, plane = topology(Plane.of(labels))
+    columns = ["row", "column", "area", "contrast", "score", "reasons"]
+    if not len(plane):
+        return pd.DataFrame(columns=columns)
+    smooth = ndimage.gaussian_filter(grey_of(image, plane), 1.0)
+    distance, _ = plane.outside
+    inner = plane.mean(plane.labels, smooth)
+    ground = (plane.labels == 0) & (distance > 2)
+    if not ground.any():
+        return pd.DataFrame(columns=columns)
+    common = float(np.median(smooth[ground]))
+    typical = float(np.median(inner)) - common
+    if typical <= 0:
+        return pd.DataFrame(columns=columns)
+    area = float(np.median(plane.area))
+    # The halo of a labelled object is no object.
+    candidate = ndimage.binary_opening(ground & (smooth > common + max(least, 0.3) * typical), iterations=1)
+    found, count = ndimage.label(candidate)
+    numbers = np.arange(1, count + 1)
+    sizes = np.bincount(found.ravel(), minlength=count + 1)[1:]
+    contrast = (ndimage.mean(smooth, found, numbers) - common) / typical if count else np.empty(0)
+    deepest = ndimage.maximum(ndimage.distance_transform_edt(found > 0), found, numbers) if count else np.empty(0)
+    width = float(np.median(_deepest(plane)))
+    # As wide as objects are: rims and bridges between labelled objects are thin.
+    kept = (sizes >= least * area) & (np.asarray(deepest) >= 0.5 * width)
+    centres = np.array(ndimage.center_of_mass(found > 0, found, numbers[kept])).reshape(-1, 2)
+    contrast, sizes = np.asarray(contrast)[kept], sizes[kept]
+    alike = np.exp(-np.abs(np.log(sizes / area)) / 2) * np.clip(contrast, 0, 1)
+    words = [
+        f"missing: {size} px without a label, contrast {strength:.2f} of the typical one"
+        for size, strength in zip(sizes, contrast, strict=True)
+    ]
+    table = pd.DataFrame(
+        {
+            "row": centres[:, 0],
+            "column": centres[:, 1],
+            "area": sizes,
+            "contrast": contrast,
+            "score": alike,
+            "reasons": words,
+        }
+    )
+    return table.sort_values("score", ascending=False, ignore_index=True)

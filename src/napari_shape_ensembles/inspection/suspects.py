@@ -1,0 +1,510 @@
+"""Which labels of an image are most likely wrong, with reasons in words, and better after a few are ticked."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from importlib.resources import files
+from itertools import zip_longest
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..archive import ContentError, StrPath
+from ..progress import report
+from .evidence import evidence
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Real = NDArray[np.float64]
+
+# Words for a label that was found to be wrong, and for one that was found to be right.
+_WRONG = ("wrong", "modified", "deleted", "corrected")
+_RIGHT = ("right", "kept")
+# Added to the log-odds of labels with a hole or loose pieces, which hardly anybody draws on purpose.
+_TOPOLOGY = 4.0
+# Added to the log-odds of labels about which there is anything to say.
+_REASON = 1.0
+# Out of the ordinary beyond this many robust standard deviations (Iglewicz and Hoaglin 1993).
+_FAR = 3.5
+# Measures from which corrections are learned: with twenty of them there is not enough to learn all from.
+_TELLING = (
+    *("size", "size apart", "solidity here", "ellipse_fit here", "circularity here", "neck here", "fit here"),
+    *("snap_iou here", "snap_area here", "alike_otsu here", "alike_local here", "edge_share here", "no_edge here"),
+    *("leak_share here", "missed_share here", "edge_offset here", "contrast here", "sharpness here", "texture here"),
+    "level here",
+)
+# Ticks of each kind without which nothing is learned from them.
+_LEAST_TICKS = 1
+
+
+@dataclass(eq=False)
+class Ticks:
+    """Labels that were looked at, of any number of images, with their evidence: what the ranking learns from.
+
+    Attributes
+    ----------
+    table : DataFrame
+        One row per label: image, label, wrong (bool), and its evidence; empty at first.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from napari_shape_ensembles import rank_suspects
+    >>> from napari_shape_ensembles.inspection import Ticks
+    >>> rows, columns = np.indices((60, 90))
+    >>> labels = (np.hypot(rows % 30 - 15, columns % 30 - 15) < 10) * (rows // 30 * 3 + columns // 30 + 1)
+    >>> labels[14:17, 14:17] = 0
+    >>> ticks = Ticks()
+    >>> ticks.add(labels, verdicts={1: "wrong", 2: "right"}, name="field 1")
+    >>> len(ticks.table)
+    2
+    >>> rank_suspects(labels, corrections=ticks)["label"].tolist()[0]
+    1
+    """
+
+    table: "pd.DataFrame | None" = field(default=None)
+
+    def add(
+        self,
+        labels: ArrayLike,
+        image: ArrayLike | None = None,
+        *,
+        verdicts: Any,
+        name: str = "",
+        measured: "pd.DataFrame | None" = None,
+    ) -> None:
+        """Take up what was found about some labels of an image; a later verdict on a label replaces an earlier one.
+
+        Parameters
+        ----------
+        labels, image
+            As for `rank_suspects`.
+        verdicts : mapping of label to "right" or "wrong", or DataFrame with columns label and status
+            As `corrections` of `rank_suspects`.
+        name : str
+            Of the image.
+        measured : DataFrame, optional
+            The evidence of this image, where it is at hand.
+        """
+        import pandas as pd  # heavy, and not needed for a comparison
+
+        verdict = verdicts_of(verdicts)
+        measured = _described(evidence(labels, image)) if measured is None else measured
+        _check_known(verdict, measured)
+        rows = measured.loc[list(verdict)].assign(wrong=list(verdict.values()), image=name)
+        rows = rows.rename_axis("label").reset_index()
+        before = [] if self.table is None else [self.table]
+        self.table = pd.concat([*before, rows], ignore_index=True).drop_duplicates(["image", "label"], keep="last")
+
+    def save(self, path: StrPath) -> None:
+        """Write the ticks of a project to a CSV file."""
+        if self.table is None:
+            raise ValueError("nothing was ticked yet")
+        self.table.to_csv(path, index=False)
+
+    @classmethod
+    def load(cls, path: StrPath) -> "Ticks":
+        """Read the ticks of a project.
+
+        Raises
+        ------
+        ValueError
+            For a file that holds none.
+        """
+        import pandas as pd  # heavy, and not needed for a comparison
+
+        table = pd.read_csv(path, keep_default_na=False)
+        if not {"image", "label", "wrong"} <= set(table.columns):
+            raise ContentError(f"{path} holds no ticks: its columns are image, label, wrong and evidence")
+        return cls(table.assign(image=table["image"].astype(str), wrong=table["wrong"].astype(bool)))
+
+
+def rank_suspects(labels: ArrayLike, image: ArrayLike | None = None, *, corrections: Any = None) -> "pd.DataFrame":
+    """Rank all labels of an image by how likely they are wrong, the most suspicious first.
+
+    Parameters
+    ----------
+    labels : (rows, columns) array
+        Whole numbers, 0 = background; of a mask the connected components.
+    image : (rows, columns) array, or with a last axis of 3 or 4 for RGB(A), optional
+        What was labelled. Without it only topology, shape, size and neighbours are looked at.
+    corrections : optional
+        What was found about some labels: a mapping of label to "right" or "wrong" (or to a bool: whether it was
+        wrong), a DataFrame with the columns label and status ("kept", "modified", "deleted"), or `Ticks` of several
+        images. The other labels are ranked anew by what these have in common.
+
+    Returns
+    -------
+    DataFrame
+        One row per label: label; score, from 0 to 1, which orders the labels and is no probability; reasons, joined
+        by "; ", each with its figures, or "" where nothing stands out.
+
+    Raises
+    ------
+    ValueError
+        For labels that are not a plane of whole numbers, an image of another shape or with NaNs, or corrections of
+        labels that do not exist.
+
+    See Also
+    --------
+    missing_objects : What looks like an object and has no label.
+
+    Notes
+    -----
+    The order comes from gradient-boosted trees on measures of every object relative to the others of its image; they
+    were trained on masks that volunteers corrected and on automatic segmentations with a reference
+    (``benchmarks/inspection.py``). Labels with a hole or several pieces come before those without. From the first
+    correction of each kind on, a logistic regression on the same measures adds what this project's own corrections
+    say.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from napari_shape_ensembles import rank_suspects
+    >>> rows, columns = np.indices((200, 200))
+    >>> labels = (np.hypot(rows % 40 - 20, columns % 40 - 20) < 12) * (rows // 40 * 5 + columns // 40 + 1)
+    >>> labels[98:103, 98:103] = 0
+    >>> ranking = rank_suspects(labels)
+    >>> ranking.loc[0, ["label", "reasons"]].tolist()
+    [13, 'hole: 1 of 25 px, 5.7 % of the object']
+    """
+    import pandas as pd  # heavy, and not needed for a comparison
+
+    measured = evidence(labels, image)
+    if not len(measured):
+        return pd.DataFrame({"label": np.empty(0, int), "score": np.empty(0), "reasons": np.empty(0, str)})
+    described = _described(measured)
+    words = reasons(measured, image is not None)
+    odds = log_odds(described) + emphasis(described["size"].to_numpy(), words)
+    ticks, own = corrections, dict[int, bool]()
+    if corrections is not None and not isinstance(corrections, Ticks):
+        own = verdicts_of(corrections)
+        ticks = Ticks()
+        ticks.add(labels, image, verdicts=own, measured=described)
+    if ticks is not None and ticks.table is not None:
+        report("learning from corrections")
+        odds = odds + learned(described, ticks.table)
+    score = 1 / (1 + np.exp(-odds))
+    for label, wrong in own.items():
+        score[measured.index.get_loc(label)] = float(wrong)
+    ranking = pd.DataFrame({"label": measured.index, "score": score, "reasons": words})
+    ranking = ranking.sort_values("score", ascending=False, kind="stable", ignore_index=True)
+    return ranking
+
+
+def review_order(ranking: "pd.DataFrame", count: int = 20) -> list[int]:
+    """Labels in the order to look at them when the first are to be learned from.
+
+    Of the first `count` every second is the next most suspicious one, the others lie at even steps over the rest of
+    the list: from labels that are all wrong nothing can be learned. Then the list goes on from the top.
+
+    Parameters
+    ----------
+    ranking : DataFrame
+        Of `rank_suspects`.
+    count : int
+
+    Returns
+    -------
+    list of int
+        All labels.
+    """
+    labels = ranking["label"].tolist()
+    half = min(count // 2, len(labels))
+    spread = np.linspace(half, len(labels) - 1, min(count - half, len(labels) - half)).astype(int).tolist()
+    first = [place for pair in zip_longest(range(half), spread) for place in pair if place is not None]
+    first = list(dict.fromkeys(first))
+    rest = sorted(set(range(len(labels))) - set(first))
+    return [labels[place] for place in (*first, *rest)]
+
+
+def verdicts_of(corrections: Any) -> dict[int, bool]:
+    """Whether each label that was looked at was wrong."""
+    if hasattr(corrections, "columns"):
+        if not {"label", "status"} <= set(corrections.columns):
+            raise ValueError(f"corrections have the columns label and status, not {', '.join(corrections.columns)}")
+        corrections = dict(zip(corrections["label"], corrections["status"], strict=True))
+    if not hasattr(corrections, "items"):
+        raise ValueError("corrections are a mapping of label to 'right' or 'wrong', a DataFrame, or Ticks")
+    found = {}
+    for label, status in corrections.items():
+        if isinstance(status, bool | np.bool_):
+            found[int(label)] = bool(status)
+        elif status in _WRONG or status in _RIGHT:
+            found[int(label)] = status in _WRONG
+        else:
+            raise ValueError(f"label {label} is marked {status!r}: say one of {', '.join((*_RIGHT, *_WRONG))}")
+    return found
+
+
+def _check_known(verdicts: Mapping[int, bool], measured: "pd.DataFrame") -> None:
+    unknown = [label for label in verdicts if label not in measured.index]
+    if unknown:
+        raise ValueError(f"corrections speak of label {unknown[0]}, which the image does not have")
+
+
+# The score --------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Trees:
+    """Gradient-boosted trees as arrays: node k of tree t is at [t, k].
+
+    Attributes
+    ----------
+    columns : tuple of str
+        The measures they ask for.
+    column, threshold, left, right, value : (trees, nodes) arrays
+        A row goes left where its measure is at most the threshold; leaves lead to themselves.
+    start : float
+        Log-odds before the first tree.
+    spread : mapping of str to float
+        Typical mean absolute deviation of every measure in an image, the floor of that of the image at hand.
+    """
+
+    columns: tuple[str, ...]
+    column: NDArray[np.integer]
+    threshold: Real
+    left: NDArray[np.integer]
+    right: NDArray[np.integer]
+    value: Real
+    start: float
+    spread: Mapping[str, float]
+
+    def log_odds(self, table: "pd.DataFrame") -> Real:
+        """Log-odds of each row (N,)."""
+        rows = table[list(self.columns)].to_numpy(dtype=np.float64)
+        trees = np.arange(len(self.column))[None]
+        node = np.zeros((len(rows), len(self.column)), dtype=np.int64)
+        while True:
+            measured = np.take_along_axis(rows, self.column[trees, node], axis=1)
+            onward = np.where(measured <= self.threshold[trees, node], self.left[trees, node], self.right[trees, node])
+            if (onward == node).all():
+                return self.start + self.value[trees, node].sum(axis=1)
+            node = onward
+
+
+@cache
+def trees_of(kind: str) -> Trees:
+    """The trees shipped with the package, trained by ``benchmarks/inspection.py``; `kind` is "image" or "labels"."""
+    with (files(__package__) / f"trees-{kind}.npz").open("rb") as file, np.load(file, allow_pickle=False) as kept:
+        spread = dict(zip(kept["measures"].tolist(), kept["spread"].tolist(), strict=True))
+        arrays = {name: kept[name] for name in ("column", "threshold", "left", "right", "value")}
+        return Trees(columns=tuple(kept["columns"].tolist()), start=float(kept["start"]), spread=spread, **arrays)
+
+
+def described(measured: "pd.DataFrame", spread: Mapping[str, float]) -> "pd.DataFrame":
+    """Evidence as it is, and relative to the objects of its image: columns "… here", in robust standard deviations."""
+    import pandas as pd  # heavy, and not needed for a comparison
+
+    raw = measured[list(spread)]
+    middle = raw.median()
+    apart = 1.4826 * (raw - middle).abs().median() + 0.25 * pd.Series(spread)
+    here = ((raw - middle) / (apart + 1e-9)).clip(-10, 10).add_suffix(" here")
+    size = np.log(measured["area"])
+    size -= size.median()
+    own = pd.DataFrame(
+        {
+            "size": size,
+            "size apart": size.abs(),
+            "size apart here": size / (size.abs().median() + 0.1),
+            "radius": np.sqrt(measured["area"].median()),
+        }
+    )
+    return pd.concat([raw, here, own], axis=1)
+
+
+def _described(measured: "pd.DataFrame") -> "pd.DataFrame":
+    return described(measured, trees_of(_kind(measured)).spread)
+
+
+def _kind(table: "pd.DataFrame") -> str:
+    return "image" if "contrast" in table else "labels"
+
+
+def log_odds(table: "pd.DataFrame", trees: Trees | None = None) -> Real:
+    """Log-odds that a label is wrong, as far as the training images tell; by the trees of the package by default."""
+    broken = (table["holes"] > 0) | (table["pieces"] > 1)
+    return (trees or trees_of(_kind(table))).log_odds(table) + _TOPOLOGY * broken.to_numpy()
+
+
+def emphasis(size: Real, words: list[str]) -> Real:
+    """What is added to the log-odds of labels with a reason, and of those of a size that the trees have never seen.
+
+    Trees do not extrapolate: an object ten times larger than all others of its image is suspicious all the same.
+    """
+    far = np.where(np.abs(size) > np.log(2), np.clip(_unusual(size) / _FAR - 1, 0, 3), 0)
+    return _REASON * np.array([bool(said) for said in words], dtype=float) + far
+
+
+def learned(table: "pd.DataFrame", ticks: "pd.DataFrame", trees: Trees | None = None) -> Real:
+    """What corrections of a project add to the log-odds: a logistic regression on evidence relative to each image."""
+    from sklearn.linear_model import LogisticRegression  # heavy, and used with corrections only
+
+    if _kind(table) != _kind(ticks) or ticks[list(trees_of(_kind(table)).columns)].isna().any(axis=None):
+        raise ValueError("corrections were made on labels alone, or with an image: rank these labels in the same way")
+    wrong = ticks["wrong"].to_numpy(dtype=bool)
+    rarer = int(min(wrong.sum(), (~wrong).sum()))
+    if rarer < _LEAST_TICKS:
+        return np.zeros(len(table))
+    columns = [name for name in _TELLING if name in table]
+
+    def relative(rows: "pd.DataFrame") -> Real:
+        return np.column_stack([log_odds(rows, trees) / 2, rows[columns].clip(-6, 6).to_numpy(dtype=np.float64) / 3])
+
+    model = LogisticRegression(C=0.5, class_weight="balanced", max_iter=300).fit(relative(ticks), wrong)
+    # A handful of the rarer kind says little; twenty ticks with five of it count in full.
+    return min(1.0, rarer / 5) * model.decision_function(relative(table))
+
+
+# Reasons ----------------------------------------------------------------------------------------------------------
+
+
+def reasons(measured: "pd.DataFrame", seen: bool) -> list[str]:
+    """What stands out about each label, in words with the figures; "" where nothing does.
+
+    A systematic offset, such as outlines drawn a pixel too wide throughout, is no reason: edges are compared with the
+    median of the image.
+    """
+    table = {name: measured[name].to_numpy(dtype=np.float64) for name in measured}
+    beyond = {name: values - np.median(values) for name, values in table.items()}
+    area = table["area"]
+    ratio = area / np.median(area)
+    size = np.log(ratio)
+    unusual = _unusual(size)
+    radius = np.sqrt(np.median(area) / np.pi)
+    reach = max(1.5, 0.2 * radius)
+    rules: list[tuple[NDArray[np.bool_], Any]] = [
+        (
+            table["holes"] > 0,
+            lambda i: (
+                f"hole: {table['holes'][i]:.0f} of {table['hole_pixels'][i]:.0f} px, "
+                f"{100 * table['hole_share'][i]:.2g} % of the object"
+            ),
+        ),
+        (
+            table["pieces"] > 1,
+            lambda i: f"{table['pieces'][i]:.0f} pieces: {100 * table['loose_share'][i]:.2g} % lies off the largest",
+        ),
+    ]
+    necked = (table["neck"] < 0.8) & (table["neck_share"] > 0.15) & (beyond["ellipse_fit"] < -0.02)
+    halved = (table["contact"] > 0.8) & (table["join_solid"] > 0.95) & (table["join_gain"] > 0.005)
+    if seen:
+        leaking = (beyond["leak_share"] > 0.15) & (beyond["no_edge"] + beyond["edge_in"] > 0.1)
+        cut = (beyond["missed_share"] > 0.2) & (beyond["no_edge"] + beyond["edge_out"] > 0.1)
+        moved = (beyond["shift"] > reach) & (beyond["leak_share"] > 0.08) & (beyond["missed_share"] > 0.08)
+        stray = (table["contrast"] < 0.25) & (table["edge_here"] < 0.4 * np.median(table["edge_here"]))
+        seam = (table["valley"] > 0.1) & (table["valley_share"] > 0.2) & (beyond["ellipse_fit"] < -0.01)
+        necked &= (beyond["leak_share"] < 0.2) & ~stray
+        halved &= (table["seam"] < 0.1) & ~stray
+        rules += [
+            (
+                stray,
+                lambda i: (
+                    f"stray: contrast {table['contrast'][i]:.2f} of the typical one, edge "
+                    f"{table['edge_here'][i]:.2f}: nothing here looks like an object"
+                ),
+            ),
+            (
+                moved & ~stray,
+                lambda i: f"shifted: the edge of the image lies {table['shift'][i]:.1f} px to one side",
+            ),
+            (
+                leaking & ~moved & ~stray,
+                lambda i: (
+                    f"leak: {table['leak_share'][i]:.0%} of it looks like its surroundings, "
+                    f"{table['no_edge'][i]:.0%} of its outline follows no edge"
+                ),
+            ),
+            (
+                cut & ~moved & ~stray,
+                lambda i: (
+                    f"cut: what looks like the object goes on beyond its outline, by {table['missed_share'][i]:.0%}"
+                    f" of its area; {table['no_edge'][i]:.0%} of its outline follows no edge"
+                ),
+            ),
+            (
+                seam & ~necked & ~stray,
+                lambda i: (
+                    f"two objects in one: a seam between two parts, {table['valley'][i]:.2f} of the grey range "
+                    "below them"
+                ),
+            ),
+        ]
+    rules += [
+        (
+            necked,
+            lambda i: (
+                f"two objects in one: a neck of {table['neck'][i]:.2f} the width of its narrower part, which "
+                f"holds {table['neck_share'][i]:.0%} of it"
+            ),
+        ),
+        (
+            halved,
+            lambda i: (
+                f"one object in two: with label {table['partner'][i]:.0f} it fills "
+                f"{table['join_solid'][i]:.0%} of an ellipse, alone {table['ellipse_fit'][i]:.0%}"
+            ),
+        ),
+        (
+            (unusual > _FAR) & (np.abs(size) > np.log(2)),
+            lambda i: (
+                f"{'large' if size[i] > 0 else 'small'}: {area[i]:.0f} px, "
+                f"{ratio[i]:.2g} times the median of this image"
+            ),
+        ),
+        (
+            (beyond["solidity"] < -0.1) & (beyond["solidity"] < -_FAR * 1.4826 * np.median(np.abs(beyond["solidity"]))),
+            lambda i: (
+                f"dented: it fills {table['solidity'][i]:.0%} of its convex hull, here "
+                f"{np.median(table['solidity']):.0%} is typical"
+            ),
+        ),
+    ]
+    said: list[list[str]] = [[] for _ in range(len(measured))]
+    for holds, words in rules:
+        for i in np.flatnonzero(holds):
+            said[i].append(words(i).replace("%", " %").replace("  %", " %"))
+    return ["; ".join(each) for each in said]
+
+
+def _unusual(size: Real) -> Real:
+    """Logarithms of sizes over the median, in robust standard deviations, of which 10 % of the size are the least."""
+    return np.abs(size) / (1.4826 * np.median(np.abs(size)) + 0.1)
+
+
+# Objects without a label ------------------------------------------------------------------------------------------
+
+
+def missing_objects(labels: ArrayLike, image: ArrayLike, *, least: float = 0.4) -> "pd.DataFrame":
+    """Find what looks like the labelled objects of an image and has no label.
+
+    Parameters
+    ----------
+    labels, image
+        As for `rank_suspects`.
+    least : float
+        Least area and contrast, as shares of the typical ones of the labelled objects.
+
+    Returns
+    -------
+    DataFrame
+        The most object-like first: row, column (centroid), area in pixels, contrast (1 is that of a typical labelled
+        object), score (0 to 1, no probability), reasons.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from napari_shape_ensembles import missing_objects
+    >>> rows, columns = np.indices((200, 200))
+    >>> labels = (np.hypot(rows % 40 - 20, columns % 40 - 20) < 12) * (rows // 40 * 5 + columns // 40 + 1)
+    >>> image = 100.0 * (labels > 0) + 20
+    >>> labels[labels == 13] = 0
+    >>> missing_objects(labels, image)[["row", "column", "area", "reasons"]].values.tolist()
+    [[100.0, 100.0, 437.0, 'missing: 437 px without a label, contrast 1.00 of the typical one']]
+    """
+    from .evidence import unlabelled
+
+    return unlabelled(labels, image, least)

@@ -1,0 +1,87 @@
+"""Several label sets of one image: who differs in which way, and what they propose together."""
+
+import numpy as np
+import pytest
+
+from napari_shape_ensembles import annotators
+
+
+def drawn(radius=10.0, seed=0, wobble=0.3):
+    """25 discs whose radii vary a little with the person's hand."""
+    rng = np.random.default_rng(seed)
+    rows, columns = np.indices((200, 200))
+    radii = radius + rng.normal(0, wobble, (5, 5))[rows // 40, columns // 40]
+    return (np.hypot(rows % 40 - 20, columns % 40 - 20) < radii) * (rows // 40 * 5 + columns // 40 + 1)
+
+
+def tendency(found, name, measure):
+    return found.tendencies.set_index(["annotator", "measure"]).loc[(name, measure)]
+
+
+def test_like_annotators_differ_in_no_way():
+    found = annotators([drawn(seed=seed) for seed in range(4)])
+    assert (found.tendencies["p_adjusted"] > 0.05).all()
+    assert "Nobody differs" in found.summary()
+    assert (found.objects["votes"] == 4).all()
+
+
+def test_who_draws_larger_is_told_with_an_interval_that_holds_the_truth():
+    found = annotators({"A": drawn(seed=1), "B": drawn(seed=2), "C": drawn(11, seed=3)})
+    larger = tendency(found, "C", "size")
+    assert larger.p_adjusted < 0.001
+    assert larger.low < (11 / 10) ** 2 < larger.high
+    assert "C marks objects" in found.summary()
+    assert larger.objects == 25
+
+
+def test_who_splits_more_is_told():
+    split = drawn(seed=1)
+    columns = np.indices(split.shape)[1]
+    split[(split > 0) & (split <= 15) & (columns % 40 >= 20)] += 100
+    found = annotators({"A": drawn(seed=2), "B": drawn(seed=3), "C": split})
+    more = tendency(found, "C", "splits")
+    assert (more.effect, more.objects) == (1.0, 30)
+    assert more.p_adjusted < 0.001
+    assert "C splits more" in found.summary()
+
+
+def test_who_draws_rougher_is_told():
+    rng = np.random.default_rng(0)
+    rough = drawn(seed=1)
+    near = np.roll(rough, 1, 0) + np.roll(rough, -1, 0)
+    rough[(rng.random(rough.shape) < 0.5) & ((rough == 0) | (near == 0))] = 0
+    frayed = np.where((rng.random(rough.shape) < 0.4) & (np.roll(rough, 1, 1) == 0), 0, rough)
+    found = annotators({"A": drawn(seed=2), "B": drawn(seed=3), "C": frayed})
+    assert tendency(found, "C", "smoothness").effect < 1
+    assert tendency(found, "C", "smoothness").p_adjusted < 0.001
+
+
+def test_the_consensus_is_the_majority_of_objects_and_of_pixels():
+    a, b, c = (np.zeros((40, 60), int) for _ in range(3))
+    a[5:15, 5:15], b[5:15, 5:17], c[5:15, 5:19] = 1, 4, 9
+    a[25:35, 5:15] = 2  # only one marked it
+    b[25:35, 30:40], c[25:35, 30:40] = 5, 2
+    found = annotators([a, b, c])
+    expected = np.zeros((40, 60), int)
+    expected[5:15, 5:17], expected[25:35, 30:40] = 1, 2
+    assert (np.unique(found.consensus) == [0, 1, 2]).all()
+    np.testing.assert_array_equal(found.consensus > 0, expected > 0)
+    assert sorted(found.objects["votes"]) == [1, 2, 3]
+    assert found.objects.loc[found.objects["votes"] == 3, ["1", "2", "3"]].to_numpy().tolist() == [[1, 4, 9]]
+
+
+def test_the_order_of_annotators_changes_nothing_but_the_order():
+    sets = {"A": drawn(seed=1), "B": drawn(9.5, seed=2), "C": drawn(10.5, seed=3)}
+    one, other = annotators(sets), annotators(dict(reversed(sets.items())))
+    np.testing.assert_array_equal(one.consensus > 0, other.consensus > 0)
+    for name in sets:
+        a, b = tendency(one, name, "size"), tendency(other, name, "size")
+        assert a.effect == pytest.approx(b.effect)
+        assert a.p == pytest.approx(b.p)
+
+
+def test_what_cannot_be_compared_is_refused():
+    with pytest.raises(ValueError, match="two label sets or more"):
+        annotators([drawn()])
+    with pytest.raises(ValueError, match="one shape"):
+        annotators([drawn(), drawn()[1:]])

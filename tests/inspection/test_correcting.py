@@ -1,0 +1,142 @@
+"""Labels put right step by step: every change is logged, undone exactly, and only what changed is traced again."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from napari_shape_ensembles import Outlines
+from napari_shape_ensembles.inspection import CorrectedLabels
+
+
+def discs(dtype=np.uint16):
+    rows, columns = np.indices((90, 120))
+    labels = (np.hypot(rows % 30 - 15, columns % 30 - 15) < 11) * (rows // 30 * 4 + columns // 30 + 1)
+    return labels.astype(dtype)
+
+
+def test_each_correction_does_what_it_says():
+    labels = discs()
+    labels[13:16, 13:16] = 0
+    labels[15:17, 45:47] = 9  # another object in the hole of 2
+    corrected = CorrectedLabels(labels, by="Ada")
+    assert corrected.fill_holes(1).pixels == 9
+    with pytest.raises(ValueError, match="label 2 has no hole"):
+        corrected.fill_holes(2)
+    split = corrected.split(3, [(0, 75), (30, 75)])
+    assert split.labels == (3, 13)
+    assert abs(int((corrected.labels == 3).sum()) - int((corrected.labels == 13).sum())) < 30
+    assert (np.isin(corrected.labels, (3, 13)) == (labels == 3)).all()
+    merged = corrected.merge(3, 13)
+    assert merged.labels == (3, 13)
+    assert ((corrected.labels == 3) == (labels == 3)).all()
+    corrected.delete(4)
+    assert not (corrected.labels == 4).any()
+    drawn = np.zeros(labels.shape, bool)
+    drawn[40:50, 10:40] = True
+    corrected.redraw(5, drawn)
+    assert ((corrected.labels == 5) <= drawn).all()
+    assert ((corrected.labels == 6) == (labels == 6)).all()
+    new = corrected.redraw(0, [(1, 100), (1, 119), (3, 119), (3, 100)])
+    assert new.labels == (13,) or new.labels == (14,)
+    log = corrected.log
+    assert log["action"].tolist() == ["fill holes", "split", "merge", "delete", "redraw", "redraw"]
+    assert (log["by"] == "Ada").all()
+    assert log["when"].str.endswith("+00:00").all()
+    assert corrected.labels.dtype == labels.dtype
+    assert (corrected.original == labels).all()
+
+
+def test_a_dumbbell_is_split_at_its_neck():
+    rows, columns = np.indices((60, 100))
+    near = [np.hypot(rows - 30, columns - at) < 18 for at in (30, 62)]
+    corrected = CorrectedLabels((near[0] | near[1]).astype(np.uint8))
+    corrected.split(1)
+    assert set(np.unique(corrected.labels)) == {0, 1, 2}
+    for number, own in zip(sorted((1, 2), key=lambda n: columns[corrected.labels == n].mean()), near, strict=True):
+        overlap = ((corrected.labels == number) & own).sum() / ((corrected.labels == number) | own).sum()
+        assert overlap > 0.93
+    disc = CorrectedLabels(near[0].astype(np.uint8))
+    with pytest.raises(ValueError, match="no neck: draw the line"):
+        disc.split(1)
+
+
+def test_a_merge_closes_the_gap_and_nothing_else():
+    labels = np.zeros((40, 60), np.int32)
+    labels[10:30, 10:29], labels[10:30, 30:50] = 4, 7
+    corrected = CorrectedLabels(labels)
+    corrected.merge(4, 7)
+    expected = np.zeros_like(labels)
+    expected[10:30, 10:50] = 4
+    np.testing.assert_array_equal(corrected.labels, expected)
+
+
+@given(st.lists(st.sampled_from(["delete", "merge", "split", "redraw"]), max_size=8), st.integers(0, 99))
+def test_undoing_everything_gives_the_original_back(actions, seed):
+    rng = np.random.default_rng(seed)
+    corrected = CorrectedLabels(discs())
+    for action in actions:
+        there = np.unique(corrected.labels)[1:]
+        one, other = rng.choice(there, 2, replace=False).tolist()
+        if action == "delete":
+            corrected.delete(one)
+        elif action == "merge":
+            corrected.merge(one, other)
+        elif action == "split":
+            rows, columns = np.nonzero(corrected.labels == one)
+            line = [(rows.min() - 2, columns.mean()), (rows.max() + 2, columns.mean())]
+            try:
+                corrected.split(one, line)
+            except ValueError:
+                continue
+        else:
+            corrected.redraw(one, rng.random(corrected.labels.shape) < 0.3)
+    while corrected.changes:
+        corrected.undo()
+    np.testing.assert_array_equal(corrected.labels, corrected.original)
+    assert corrected.touched == ()
+    with pytest.raises(ValueError, match="no correction to undo"):
+        corrected.undo()
+
+
+def test_only_what_was_touched_is_traced_again():
+    recipe = Outlines(outline_smoothing=1, keep_border=False)
+    labels = discs()
+    labels[0, 0:5] = 99
+    before = recipe.trace(labels, scale=(0.5, 0.5), unit="µm", name="field")
+    corrected = CorrectedLabels(labels)
+    corrected.split(6, [(30, 45), (60, 45)])
+    corrected.delete(99)
+    assert corrected.touched == (6, 100, 99) or set(corrected.touched) == {6, 99, 100}
+    after = corrected.retrace(before, recipe)
+    whole = recipe.trace(corrected.labels, scale=(0.5, 0.5), unit="µm", name="field")
+    assert after.ids.tolist() == whole.ids.tolist()
+    for one, other in zip(after.curves, whole.curves, strict=True):
+        np.testing.assert_array_equal(one, other)
+    assert after.dropped == whole.dropped
+    assert (after.unit, after.name, after.pixel_size) == ("µm", "field", (0.5, 0.5))
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.uint16, np.int32, np.int64])
+def test_the_type_of_the_labels_stays(dtype):
+    corrected = CorrectedLabels(discs(dtype))
+    corrected.delete(1)
+    assert corrected.labels.dtype == dtype
+
+
+def test_what_cannot_be_done_is_said():
+    corrected = CorrectedLabels(discs())
+    with pytest.raises(ValueError, match="no label 77"):
+        corrected.delete(77)
+    with pytest.raises(ValueError, match="two different labels"):
+        corrected.merge(1, 1)
+    with pytest.raises(ValueError, match="does not cut label 1"):
+        corrected.split(1, [(0, 0), (0, 5)])
+    full = discs(np.uint8)
+    full[0, 0] = 255
+    with pytest.raises(ValueError, match="wider type"):
+        CorrectedLabels(full).split(1, [(0, 15), (30, 15)])
+    with pytest.raises(ValueError, match="plane of whole numbers"):
+        CorrectedLabels(np.zeros((3, 4, 5), int))
+    with pytest.raises(ValueError, match="no free pixel"):
+        corrected.redraw(1, corrected.labels == 2)

@@ -1,0 +1,208 @@
+"""The ranking of labels: made faults are found with the right reason, corrections are learned from, speed."""
+
+import time
+
+import numpy as np
+import pytest
+from scipy import ndimage
+
+from napari_shape_ensembles import missing_objects, rank_suspects
+from napari_shape_ensembles.inspection import Ticks
+
+SIZE, STEP = 400, 50
+
+
+def scene(seed=0):
+    """Labels of 64 ellipses on a grid and an image of them, 100 bright on 20 with noise."""
+    rng = np.random.default_rng(seed)
+    labels = np.zeros((SIZE, SIZE), np.uint16)
+    rows, columns = np.indices(labels.shape)
+    for number, (row, column) in enumerate(np.ndindex(8, 8), start=1):
+        y, x = rows - row * STEP - 25, columns - column * STEP - 25
+        angle, long, short = rng.uniform(0, np.pi), rng.uniform(13, 15), rng.uniform(11, 13)
+        along, across = y * np.cos(angle) + x * np.sin(angle), x * np.cos(angle) - y * np.sin(angle)
+        labels[(along / long) ** 2 + (across / short) ** 2 < 1] = number
+    clean = 20 + 80.0 * (labels > 0)
+    return labels, clean
+
+
+def photographed(clean, seed=1):
+    rng = np.random.default_rng(seed)
+    return np.clip(ndimage.gaussian_filter(clean, 1.0) + rng.normal(0, 4, clean.shape), 0, 255).astype(np.uint8)
+
+
+ODD = 28
+ROW, COLUMN = 3 * STEP + 25, 3 * STEP + 25
+
+
+def faulty(kind):
+    """Labels and image with one fault, and the labels it concerns."""
+    labels, clean = scene()
+    rows, columns = np.indices(labels.shape)
+    own, free = labels == ODD, labels == 0
+    concerned = {ODD}
+    if kind == "hole":
+        labels[np.hypot(rows - ROW, columns - COLUMN) < 3] = 0
+    elif kind == "pieces":
+        labels[own & (np.abs(columns - COLUMN) < 2)] = 0
+    elif kind == "merge":
+        clean = np.where(np.isin(labels, (ODD, ODD + 1)), 20, clean)
+        for number, shift in ((ODD, 13), (ODD + 1, -13)):
+            here = np.roll(labels == number, shift, axis=1)
+            clean[here] = 100
+        labels[np.isin(labels, (ODD, ODD + 1))] = 0
+        labels[(clean > 50) & (labels == 0)] = ODD
+    elif kind == "split":
+        labels[own & (rows > ROW)] = 100
+        concerned = {ODD, 100}
+    elif kind == "leak":
+        labels[free & (np.hypot(rows - ROW, columns - COLUMN - 14) < 12)] = ODD
+    elif kind == "cut":
+        labels[own & (rows > ROW)] = 0
+    elif kind == "shift":
+        labels[own] = 0
+        labels[np.roll(own, 8, axis=0)] = ODD
+    elif kind == "stray":
+        labels[np.hypot(rows - 3.5 * STEP - 25, columns - 3.5 * STEP - 25) < 9] = 100
+        concerned = {100}
+    return labels, photographed(clean), concerned
+
+
+SAID = {
+    "hole": "hole: 1 of 25 px",
+    "pieces": "2 pieces",
+    "merge": "two objects in one",
+    "split": "one object in two",
+    "leak": "leak",
+    "cut": "cut",
+    "shift": "shifted",
+    "stray": "stray",
+}
+
+
+@pytest.mark.parametrize("kind", SAID)
+def test_a_made_fault_comes_first_and_is_named(kind):
+    labels, image, concerned = faulty(kind)
+    ranking = rank_suspects(labels, image)
+    assert sorted(ranking["label"]) == np.unique(labels[labels > 0]).tolist()
+    assert (np.diff(ranking["score"]) <= 0).all()
+    assert ranking["score"].between(0, 1).all()
+    first = ranking.head(len(concerned))
+    assert set(first["label"]) == concerned
+    for said in first["reasons"]:
+        assert SAID[kind] in said
+        others = {words for name, words in SAID.items() if name != kind}
+        assert not any(words in said for words in others), said
+
+
+@pytest.mark.parametrize("kind", ["hole", "pieces", "merge", "split"])
+def test_faults_of_form_are_named_without_an_image(kind):
+    labels, _, concerned = faulty(kind)
+    first = rank_suspects(labels).head(len(concerned))
+    assert set(first["label"]) == concerned
+    assert all(SAID[kind] in said for said in first["reasons"])
+
+
+def test_objects_without_fault_have_no_reasons():
+    labels, clean = scene()
+    assert (rank_suspects(labels, photographed(clean))["reasons"] == "").all()
+    assert (rank_suspects(labels)["reasons"] == "").all()
+
+
+def test_a_missing_object_is_found_where_it_is():
+    labels, clean = scene()
+    image = photographed(clean)
+    assert len(missing_objects(labels, image)) == 0
+    area = (labels == ODD).sum()
+    labels[labels == ODD] = 0
+    (found,) = missing_objects(labels, image).itertuples()
+    assert abs(found.row - ROW) < 1
+    assert abs(found.column - COLUMN) < 1
+    assert found.area == pytest.approx(area, rel=0.15)
+    assert found.reasons.startswith("missing")
+
+
+@pytest.mark.parametrize("kind", ["hole", "leak", "cut"])
+def test_neither_bit_depth_nor_polarity_nor_colour_nor_a_turn_matters(kind):
+    labels, image, _ = faulty(kind)
+    expected = rank_suspects(labels, image)
+    for changed in (image.astype(np.uint16) * 200 + 7, 255.0 - image, np.stack([image, 255 - image, image], axis=-1)):
+        ranking = rank_suspects(labels, changed)
+        assert ranking["label"].iloc[0] == ODD
+        assert ranking["reasons"].iloc[0].split(":")[0] == expected["reasons"].iloc[0].split(":")[0]
+    turned = rank_suspects(labels.T, image.T)
+    assert turned["label"].iloc[0] == ODD
+
+
+def test_corrections_move_like_labels_and_what_was_ticked_is_settled():
+    labels, clean = scene()
+    odd = np.random.default_rng(3).choice(np.arange(1, 65), 24, replace=False)
+    clean[np.isin(labels, odd)] = 85  # a little dimmer, which nobody calls a fault before it is ticked
+    image = photographed(clean)
+    ticks = {int(n): "wrong" for n in odd[:8]} | {int(n): "right" for n in np.setdiff1d(np.arange(1, 65), odd)[:8]}
+    rest = np.setdiff1d(np.arange(1, 65), list(ticks))
+
+    def mean_rank(ranking):
+        place = ranking.reset_index().set_index("label")["index"]
+        return place[[n for n in rest if n in odd]].mean() - place[[n for n in rest if n not in odd]].mean()
+
+    before, after = rank_suspects(labels, image), rank_suspects(labels, image, corrections=ticks)
+    assert mean_rank(after) < mean_rank(before)
+    score = after.set_index("label")["score"]
+    assert (score[[n for n, said in ticks.items() if said == "wrong"]] == 1).all()
+    assert (score[[n for n, said in ticks.items() if said == "right"]] == 0).all()
+
+
+def test_ticks_hold_for_other_images_of_a_project_and_are_kept(tmp_path):
+    labels, image, _ = faulty("hole")
+    ticks = Ticks()
+    ticks.add(labels, image, verdicts={ODD: "wrong", 1: "right", 2: "right"}, name="one")
+    ticks.add(labels, image, verdicts={2: "wrong"}, name="one")
+    ticks.save(tmp_path / "ticks.csv")
+    kept = Ticks.load(tmp_path / "ticks.csv")
+    assert kept.table.set_index("label")["wrong"].to_dict() == {ODD: True, 1: False, 2: True}
+    a, b = (rank_suspects(labels, image, corrections=one) for one in (ticks, kept))
+    np.testing.assert_allclose(a["score"], b["score"], atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("corrections", "message"),
+    [({999: "wrong"}, "label 999"), ({1: "maybe"}, "maybe"), (["wrong"], "mapping")],
+)
+def test_corrections_that_say_nothing_are_refused(corrections, message):
+    labels, clean = scene()
+    with pytest.raises(ValueError, match=message):
+        rank_suspects(labels, clean, corrections=corrections)
+
+
+def test_images_that_do_not_fit_are_refused():
+    labels, clean = scene()
+    with pytest.raises(ValueError, match="shape"):
+        rank_suspects(labels, clean[1:])
+    clean[0, 0] = np.nan
+    with pytest.raises(ValueError, match="NaN"):
+        rank_suspects(labels, clean)
+
+
+@pytest.mark.parametrize(
+    "labels", [np.zeros((20, 20), int), np.ones((20, 20), int), np.eye(9, dtype=int) * 3 + np.eye(9, k=1, dtype=int)]
+)
+def test_odd_label_images_are_ranked_too(labels):
+    image = np.random.default_rng(0).normal(size=labels.shape)
+    for ranking in (rank_suspects(labels), rank_suspects(labels, image)):
+        assert ranking["label"].tolist() == np.unique(labels[labels > 0]).tolist()
+        assert np.isfinite(ranking["score"]).all()
+
+
+def test_a_thousand_objects_take_less_than_two_seconds():
+    rows, columns = np.indices((1024, 1024))
+    near = np.hypot(rows % 32 - 16, columns % 32 - 16) < 11
+    labels = near * (rows // 32 * 32 + columns // 32 + 1)
+    image = photographed(20 + 80.0 * near)
+    rank_suspects(labels[:64, :64], image[:64, :64])
+    spent = []
+    for _ in range(3):
+        began = time.process_time()
+        assert len(rank_suspects(labels, image)) == 1024
+        spent.append(time.process_time() - began)
+    assert min(spent) < 2
