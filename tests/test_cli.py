@@ -538,3 +538,14 @@ def test_names_in_tables_are_no_formulas(tmp_path, quick):
     run("compare", tmp_path / "a.csv", tmp_path / "b.csv", "--settings", quick, "--out", tmp_path / "r")
     cells = pd.read_csv(tmp_path / "r" / "curves.csv", dtype=str).to_numpy().ravel()
     assert not [cell for cell in cells if str(cell)[0] in "=+@" or (str(cell)[0] == "-" and str(cell)[1:2].isalpha())]
+
+
+def test_labels_are_recognized_and_grey_levels_refused_as_labels(tmp_path, real_data):
+    labels = next(path for path in sorted(real_data.rglob("*label*.png")))
+    grey = tmp_path / "grey.tif"
+    tifffile.imwrite(grey, np.random.default_rng(0).integers(0, 255, (60, 60), np.uint8))
+    said = run("segment", labels, "--out", tmp_path / "a")
+    assert "holds labels, and is not segmented" in said.stderr
+    refused = run("segment", grey, "--labels", "--out", tmp_path / "b")
+    assert refused.exit_code == 2
+    assert "grey levels, not labels: leave --labels out" in refused.stderr

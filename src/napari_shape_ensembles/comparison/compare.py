@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from ..archive import StrPath, Tree, read_archive, write_archive
 from ..checks import seal
 from ..mmd import MMDTest, combined_mmd_test, gretton_test
-from ..outlines import Ensemble, counted, in_unit
+from ..outlines import Ensemble, Quality, at_one_pixel_size, counted, in_unit, quality
 from ..parameters import from_tree
 from ..parameters import tree as tree_of
 from ..progress import Listener, reporting
@@ -78,6 +78,8 @@ class Comparison:
     descriptors : (N, k) array
         What the roughness and the concavity were tested by; see `parts.form_descriptors`. Empty (k = 0) in a
         comparison that an earlier version saved.
+    note : str
+        What was done to the outlines before: those of smaller pixels brought to the size of the larger.
 
     References
     ----------
@@ -107,6 +109,7 @@ class Comparison:
     row_depends_on_archetype: bool = False
     versions: Mapping[str, str] = field(default_factory=lambda: software_versions())
     descriptors: Real = field(default_factory=lambda: np.empty((0, 0)))
+    note: str = ""
 
     def __post_init__(self) -> None:
         seal(self)
@@ -118,7 +121,8 @@ class Comparison:
 
     @property
     def _inconclusive(self) -> str | None:
-        return inconclusive(
+        withheld = None if self.settings.overrule else self.quality.reason
+        return withheld or inconclusive(
             len(self.a),
             len(self.b),
             self.settings.permutations,
@@ -126,6 +130,11 @@ class Comparison:
             null=self.settings.null,
             row_depends_on_archetype=self.row_depends_on_archetype,
         )
+
+    @cached_property
+    def quality(self) -> Quality:
+        """What is wrong, or may be, with the outlines; serious faults withhold the row unless `settings.overrule`."""
+        return quality(self.a, self.b)
 
     @property
     def pmmd(self) -> float:
@@ -171,7 +180,7 @@ class Comparison:
     @property
     def warnings(self) -> tuple[str, ...]:
         """What a reader should know before trusting the row, in plain sentences."""
-        found = []
+        found = [f"{words}." for words in (self.note, *(finding.text for finding in self.quality.findings)) if words]
         if self.a.unit == "pixel":
             found.append("Sizes are compared in pixels: make sure both images have the same pixel size.")
         few = min(len(self.a), len(self.b))
@@ -298,6 +307,7 @@ class Comparison:
             "scale": records.mmd_test_tree(self.scale),
             "matches": {name: getattr(self, name) for name in ("ambiguous", *_FLAGS)},
             "versions": dict(self.versions),
+            "note": self.note,
         }
 
     @classmethod
@@ -318,6 +328,7 @@ class Comparison:
             records.value(parts["matches"], "ambiguous", int),
             versions={str(name): str(version) for name, version in parts["versions"].items()},
             descriptors=records.descriptors_of(parts["coordinates"], count),
+            note=str(tree.get("note", "")),
             **{name: records.value(parts["matches"], name, bool) for name in _FLAGS},
         )
 
@@ -399,6 +410,7 @@ def compare(
     (0.005, False)
     """
     settings = replace(settings, **changes)
+    a, b, note = at_one_pixel_size(a, b)
     a, b = comparable(a, b)
     with reporting(progress):
         learned = learn((a, b), settings)
@@ -415,11 +427,13 @@ def compare(
         learned.ambiguous,
         learned.archetype_is_ambiguous,
         descriptors=learned.descriptors,
+        note=note,
     )
 
 
 def comparable(a: Images, b: Images) -> tuple[Ensemble, Ensemble]:
-    """Pool the images of each side; return b in a's unit; refuse ensembles without curves."""
+    """Pool the images of each side at one pixel size; return b in a's unit; refuse ensembles without curves."""
+    a, b, _ = at_one_pixel_size(a, b)
     a, b = sample_of(a), sample_of(b)
     require_curves((a, b))
     return a, in_unit(b, a.unit)
