@@ -612,3 +612,14 @@ def test_inspect_ranks_labels_lists_what_is_missing_and_learns_from_ticks(tmp_pa
     assert again.exit_code == 0, again.stderr
     table = pd.read_csv(tmp_path / "s" / "mask.suspects.csv", keep_default_na=False)
     assert (table["label"].iloc[0], table["label"].iloc[-1]) == (1, 8)
+
+
+def test_labels_are_recognized_and_grey_levels_refused_as_labels(tmp_path, real_data):
+    labels = next(path for path in sorted(real_data.rglob("*label*.png")))
+    grey = tmp_path / "grey.tif"
+    tifffile.imwrite(grey, np.random.default_rng(0).integers(0, 255, (60, 60), np.uint8))
+    said = run("segment", labels, "--out", tmp_path / "a")
+    assert "holds labels, and is not segmented" in said.stderr
+    refused = run("segment", grey, "--labels", "--out", tmp_path / "b")
+    assert refused.exit_code == 2
+    assert "grey levels, not labels: leave --labels out" in refused.stderr

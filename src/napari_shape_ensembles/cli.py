@@ -55,6 +55,7 @@ class Answer(StrEnum):
     undulation = "undulation"
     scale = "scale"
     inconclusive = "inconclusive"
+    quality = "quality"
 
 
 A = Annotated[Path, typer.Argument(help="Image, or file of curves; with --groups a folder of them.")]
@@ -62,7 +63,14 @@ B = Annotated[Path, typer.Argument(help="The same, to compare with.")]
 Out = Annotated[Path, typer.Option("--out", "-o", help="Folder for the results; created if missing.")]
 SettingsPath = Annotated[Path | None, typer.Option("--settings", help="TOML file, the same as the docks save.")]
 Groups = Annotated[bool, typer.Option("--groups", help="A and B are folders, each one sample of several images.")]
-Labels = Annotated[bool, typer.Option("--labels", help="Treat images as labels or masks: they are not segmented.")]
+Labels = Annotated[
+    bool | None,
+    typer.Option(
+        "--labels/--no-labels",
+        help="Treat images as labels or masks, which are not segmented, or as grey levels; by default as they look.",
+        show_default=False,
+    ),
+]
 FailOn = Annotated[
     list[Answer] | None,
     typer.Option("--fail-on", help="Exit with 1 for this answer; may be given several times."),
@@ -100,9 +108,7 @@ def command(*kinds: type[Any], without: Sequence[str] = ()) -> Callable[[Callabl
             if name not in without
         }
         own = signature(function).parameters
-        common = (
-            {"settings": (SettingsPath, None), "labels": (Labels, False), "memory": (Memory, None)} if kinds else {}
-        )
+        common = {"settings": (SettingsPath, None), "labels": (Labels, None), "memory": (Memory, None)} if kinds else {}
         more = [
             Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=kind)
             for name, (kind, default) in ({**common, "debug": (Debug, False)}).items()
@@ -116,7 +122,8 @@ def command(*kinds: type[Any], without: Sequence[str] = ()) -> Callable[[Callabl
                     path = given.pop("settings")
                     file = load_settings(path) if path else SettingsFile()
                     file = SettingsFile(with_options(file.analysis, chosen), with_options(file.outlines, chosen))
-                    given["reading"] = Reading(file, given.pop("labels"), given.pop("memory"))
+                    tell = lambda note: say_beside(f"note: {note}")  # noqa: E731
+                    given["reading"] = Reading(file, given.pop("labels"), given.pop("memory"), tell)
                 function(**given)
 
         taken = [item.replace(kind=item.KEYWORD_ONLY) for name, item in own.items() if name != "reading"]
@@ -158,7 +165,7 @@ def compare(
     say(result.summary())
     for warning in result.warnings:
         say_beside(f"note: {warning}")
-    code = _DIFFERS if _hit(result.case, fail_on or []) else 0
+    code = _DIFFERS if _hit(result, fail_on or []) else 0
     raise typer.Exit(code)
 
 
@@ -185,7 +192,7 @@ def experiment(
     from .io.design import design_of_folder, read_design
     from .io.results import EXPERIMENT, write_experiment
 
-    paths, table = read_design(design) if pattern is None else design_of_folder(design, pattern, labels=reading.labels)
+    paths, table = read_design(design) if pattern is None else design_of_folder(design, pattern, labels=bool(reading.labels))
     _refuse_overwriting(out, EXPERIMENT, [design, *paths], force)
     checked = checked_design(table, len(paths), control)
     before = (*checked.notes, *checked.forecast(reading.settings.analysis.significance))
@@ -233,10 +240,13 @@ def report(
         say(sentence)
 
 
-def _hit(case: str, fail_on: Sequence[Answer]) -> bool:
+def _hit(result: Any, fail_on: Sequence[Answer]) -> bool:
     """Whether an answer is one of those to fail on."""
     from .comparison import INCONCLUSIVE
 
+    case = result.case
+    if Answer.quality in fail_on and result.quality.serious:
+        return True
     if case == INCONCLUSIVE:
         return Answer.inconclusive in fail_on
     undulation, scale = case[0] == "0", case[-1] == "0"
@@ -256,7 +266,9 @@ def segment(
     """Segment images: labels as TIFF, and their outlines as files of curves."""
     from .io.segmented import segmented_files, write_segmented
 
-    paths = [path for place in images for path in files_of(place, groups=True, labels=reading.labels, images=True)]
+    paths = [
+        path for place in images for path in files_of(place, groups=True, labels=bool(reading.labels), images=True)
+    ]
     paths = list(dict.fromkeys(paths))
     names = [name.replace("/", "-").replace("\\", "-") for name in distinct_names(paths)]
     planned = [path for name in names for path in segmented_files(out, name, form)]
@@ -328,7 +340,7 @@ def pairs(
 
     with _executor(dask) as executor:
         _refuse_overwriting(out, [f"pairs.{ending}" for ending in STUDY], (folder,), force)
-        paths = files_of(folder, groups=True, labels=reading.labels)
+        paths = files_of(folder, groups=True, labels=bool(reading.labels))
         ensembles = _told_apart(paths, _ensembles(paths, reading))
         with progress_bar("all pairs"):
             table = all_pairs(ensembles, reading.settings.analysis, executor=executor)
@@ -435,7 +447,7 @@ def _samples(places: tuple[Path, Path], reading: Reading, groups: bool) -> tuple
     """One ensemble per sample; that of a folder is called after it, and two of one name after their folders too."""
     from .outlines import Ensemble
 
-    files = [files_of(place, groups=groups, labels=reading.labels) for place in places]
+    files = [files_of(place, groups=groups, labels=bool(reading.labels)) for place in places]
     a, b = (_ensembles(paths, reading) for paths in files)
     if not groups:
         return tuple(_told_apart(files[0] + files[1], a + b))
@@ -467,7 +479,8 @@ def _told_apart(paths: Sequence[Path], ensembles: Sequence[Any]) -> list[Any]:
 def _masks(places: tuple[Path, Path], reading: Reading, groups: bool) -> tuple[tuple[Any, Any], Any]:
     """Labels of the two samples, and how all of them are traced."""
     found = [
-        [labelled(path, reading) for path in files_of(place, groups=groups, labels=reading.labels)] for place in places
+        [labelled(path, reading) for path in files_of(place, groups=groups, labels=bool(reading.labels))]
+        for place in places
     ]
     first = found[0][0]
     other = next((item for sample in found for item in sample if item.calibration != first.calibration), None)

@@ -361,6 +361,9 @@ def write_tables(path: StrPath, tables: Mapping[str, Any]) -> None:
     import tomli_w  # only where a file is written
 
     kept = {name: {key: item for key, item in tree(part).items() if item is not None} for name, part in tables.items()}
+    for key, item in (entry for part in kept.values() for entry in part.items()):
+        if not isinstance(item, bool | int | float | str | tuple):
+            raise ContentError(f"{key} is {item!r}, which settings cannot hold: save it to a file and give its path")
     write_bytes(path, (_HEADER + tomli_w.dumps({"version": VERSION, **kept})).encode())
 
 

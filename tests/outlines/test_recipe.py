@@ -29,6 +29,8 @@ def values_of(name):
         return st.sampled_from(list(declared.choices))
     if declared.kind is bool:
         return st.booleans()
+    if declared.kind is str:
+        return st.sampled_from(["objects.npz", "cellpose"])
     low = declared.least if declared.least is not None else declared.above
     if declared.kind is int:
         return st.integers(int(low), int(declared.most or 10**6))

@@ -22,7 +22,7 @@ from ..mmd.replicates import (
     replicate_mmd_test,
     small_sample_test,
 )
-from ..outlines import Ensemble, counted, in_unit
+from ..outlines import Ensemble, Quality, at_one_pixel_size, counted, in_unit, quality
 from ..parameters import from_tree
 from ..parameters import tree as tree_of
 from ..progress import Listener, reporting
@@ -92,6 +92,8 @@ class Comparison:
     small_sample : (float, float), optional
         Where images were permuted: p-values of undulation and scale by the small-sample test
         (`mmd.replicates.small_sample_test`), for few images.
+    note : str
+        What was done to the outlines before: those of smaller pixels brought to the size of the larger.
 
     References
     ----------
@@ -122,6 +124,7 @@ class Comparison:
     versions: Mapping[str, str] = field(default_factory=lambda: software_versions())
     descriptors: Real = field(default_factory=lambda: np.empty((0, 0)))
     small_sample: tuple[float, float] | None = None
+    note: str = ""
 
     def __post_init__(self) -> None:
         seal(self)
@@ -143,6 +146,9 @@ class Comparison:
 
     @property
     def _inconclusive(self) -> str | None:
+        withheld = None if self.settings.overrule else self.quality.reason
+        if withheld:
+            return withheld
         significance = self.settings.significance
         if self.permuted == "images":
             least = least_p(*self.image_counts)
@@ -157,6 +163,11 @@ class Comparison:
             null=self.settings.null,
             row_depends_on_archetype=self.row_depends_on_archetype,
         )
+
+    @cached_property
+    def quality(self) -> Quality:
+        """What is wrong, or may be, with the outlines; serious faults withhold the row unless `settings.overrule`."""
+        return quality(self.a, self.b)
 
     @property
     def pmmd(self) -> float:
@@ -202,7 +213,7 @@ class Comparison:
     @property
     def warnings(self) -> tuple[str, ...]:
         """What a reader should know before trusting the row, in plain sentences."""
-        found = []
+        found = [f"{words}." for words in (self.note, *(finding.text for finding in self.quality.findings)) if words]
         if self.a.unit == "pixel":
             found.append("Sizes are compared in pixels: make sure both images have the same pixel size.")
         several = max(self.image_counts) > 1
@@ -341,6 +352,7 @@ class Comparison:
             "matches": {name: getattr(self, name) for name in ("ambiguous", *_FLAGS)},
             "versions": dict(self.versions),
             **({} if self.small_sample is None else {"small_sample": list(self.small_sample)}),
+            "note": self.note,
         }
 
     @classmethod
@@ -364,6 +376,7 @@ class Comparison:
             versions={str(name): str(version) for name, version in parts["versions"].items()},
             descriptors=records.descriptors_of(parts["coordinates"], count),
             small_sample=None if small is None else (float(small[0]), float(small[1])),
+            note=str(tree.get("note", "")),
             **{name: records.value(parts["matches"], name, bool) for name in _FLAGS},
         )
 
@@ -454,6 +467,7 @@ def compare(
     (0.005, False)
     """
     settings = replace(settings, **changes)
+    a, b, note = at_one_pixel_size(a, b)
     a, b = comparable(a, b)
     with reporting(progress):
         learned = learn((a, b), settings)
@@ -473,6 +487,7 @@ def compare(
         learned.archetype_is_ambiguous,
         descriptors=learned.descriptors,
         small_sample=small_sample,
+        note=note,
     )
 
 
@@ -498,7 +513,8 @@ def _small_sample(measured: Quantities, images: NDArray[np.intp], first: int) ->
 
 
 def comparable(a: Images, b: Images) -> tuple[Ensemble, Ensemble]:
-    """Pool the images of each side; return b in a's unit; refuse ensembles without curves."""
+    """Pool the images of each side at one pixel size; return b in a's unit; refuse ensembles without curves."""
+    a, b, _ = at_one_pixel_size(a, b)
     a, b = sample_of(a), sample_of(b)
     require_curves((a, b))
     return a, in_unit(b, a.unit)

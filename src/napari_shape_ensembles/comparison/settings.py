@@ -162,6 +162,13 @@ class Settings:
         group=_ADVANCED,
         needs={"null": ("permutation",)},
     )
+    overrule: bool = parameter(
+        False,
+        "Give a row even where the outlines have a serious fault, such as duplicates, open outlines, fewer than ten "
+        "curves on a side, or an image that stands out: after a look at them.",
+        label="Overrule the check of outlines",
+        group=_ADVANCED,
+    )
     register: InitVar[bool | None] = None
     normalize: InitVar[bool | None] = None
 

@@ -29,6 +29,7 @@ def comparison_json(result: Comparison) -> Tree:
         "case": result.case,
         "summary": result.summary(),
         "warnings": list(result.warnings),
+        "quality": [vars(finding) for finding in result.quality.findings],
         "undulation": _test_json(result.undulation),
         "scale": _test_json(result.scale),
         "pmmd": {"mmd": result.pmmd, "threshold": records.json_number(result.pmmd_threshold)},

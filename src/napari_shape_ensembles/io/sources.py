@@ -1,17 +1,16 @@
 """From files to ensembles: images are segmented and traced, files of curves are read; one file in memory at a time."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from ..archive import ContentError
-from ..outlines import Ensemble
+from ..outlines import Ensemble, as_labels
 from .calibration import Calibration
 from .curve_files import FORMATS, read_curves
 from .images import ENDINGS, read_image
@@ -31,15 +30,18 @@ class Reading:
     ----------
     settings : SettingsFile
         Its recipe is used here; a pixel size in it takes the place of what the files state.
-    labels : bool
-        Images hold labels, or masks, rather than grey levels.
+    labels : bool, optional
+        Images hold labels, masks or classes, rather than grey levels; by default what they look like.
     memory : float, optional
         GiB that reading one file may take; see `budget`.
+    tell : callable
+        Is told in a sentence what was recognized in a file.
     """
 
     settings: SettingsFile = field(default_factory=SettingsFile)
-    labels: bool = False
+    labels: bool | None = None
     memory: float | None = None
+    tell: Callable[[str], None] = lambda _: None
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,14 +147,11 @@ def labelled(path: Path, reading: Reading) -> Labelled:
     given = outlines.pixel_scale and Calibration(outlines.pixel_scale, str(outlines.unit), "as given")
     image = read_image(path, given, memory=reading.memory)
     pixels, calibration = image.pixels, image.calibration
-    if not reading.labels:
-        with named(path.name):
-            return Labelled(outlines.labels(pixels), calibration, image.name)
-    if pixels.ndim != 2:
-        raise ContentError(f"{path.name}: labels have one plane of whole numbers, not colours")
-    values = np.unique(pixels)  # two of them are a mask, whatever the higher one is
-    is_mask = len(values) == 2 and values[0] == 0
-    return Labelled(pixels == values[-1] if is_mask else pixels, calibration, image.name)
+    with named(path.name):
+        found, note = as_labels(pixels, insist=reading.labels)
+        if note:
+            reading.tell(f"{path.name} {note}")
+        return Labelled(outlines.labels(pixels) if found is None else found, calibration, image.name)
 
 
 def traced(found: Labelled, reading: Reading) -> Ensemble:

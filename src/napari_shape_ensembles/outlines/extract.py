@@ -19,6 +19,7 @@ Real = NDArray[np.float64]
 AT_BORDER = "touching the image border"
 VANISHED = "vanished under smoothing"
 EXTRA = "extra pieces of a label"
+NEGATIVE = "negative labels, taken as background"
 
 # Beyond this many standard deviations the Gaussian is cut off.
 _REACH = 4
@@ -75,7 +76,7 @@ def extract_curves(
     Raises
     ------
     ValueError
-        For labels that are not a plane of whole numbers from 0 up, or parameters out of range.
+        For labels that are not a plane of whole numbers, or parameters out of range.
 
     References
     ----------
@@ -117,6 +118,8 @@ def outlines_of_labels(
     small = too_small(recipe.min_area)
     dropped: Counter[str] = Counter()
     filled = 0
+    if np.asarray(labels).min() < 0:
+        dropped[NEGATIVE] = int((np.unique(labels) < 0).sum())
     ids, curves, hole_ids = [], [], itertools.count(-1, -1)
     # Label values, and the plane numbered so that no array need be as long as the largest label.
     if plane.max() <= plane.size:
@@ -191,7 +194,7 @@ def has_holes(mask: NDArray[np.bool_]) -> bool:
 
 
 def label_plane(labels: ArrayLike) -> NDArray[np.integer]:
-    """Check labels: one plane of whole numbers from 0 up; of a mask the numbered components.
+    """Check labels: one plane of whole numbers, negative ones background; of a mask the numbered components.
 
     Raises
     ------
@@ -210,8 +213,8 @@ def label_plane(labels: ArrayLike) -> NDArray[np.integer]:
         raise ValueError(f"labels hold {labels.dtype} values: give whole numbers")
     if labels.max() > np.iinfo(np.int64).max:
         raise ValueError(f"the highest label is {labels.max()}: label values are below 2⁶³")
-    if labels.min() < 0:
-        raise ValueError(f"the lowest label is {labels.min()}: labels count from 1, and 0 is the background")
+    if labels.dtype != bool:
+        labels = labels.clip(min=0)
     if labels.dtype == bool or ((labels == 0) | (labels == labels.max())).all():
         numbered, count = ndimage.label(labels)
         return numbered if count > 1 or labels.dtype == bool else labels  # a label in one piece is no mask

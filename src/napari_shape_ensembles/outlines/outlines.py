@@ -83,7 +83,7 @@ class Outlines(Recipe):
         Raises
         ------
         ValueError
-            For labels that are not a plane of whole numbers from 0 up.
+            For labels that are not a plane of whole numbers.
         """
         pixel = self.pixel_scale or tuple(scale or (1.0, 1.0))
         unit = self.unit or unit or "pixel"

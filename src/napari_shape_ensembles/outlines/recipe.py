@@ -1,9 +1,10 @@
 """The recipe: every choice from an image to its outlines, each with its one default, range, unit and help."""
 
 from dataclasses import dataclass, replace
-from typing import Any, Literal, Self, get_args
+from typing import Any, Literal, Protocol, Self, get_args, runtime_checkable
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .. import parameters
 from ..parameters import documented, parameter, parameters_of
@@ -11,6 +12,7 @@ from ..parameters import documented, parameter, parameters_of
 Objects = Literal["bright", "dark"]
 Method = Literal[
     "otsu",
+    "auto",
     "li",
     "triangle",
     "manual",
@@ -23,6 +25,16 @@ Method = Literal[
 ]
 Split = Literal["none", "distance", "intensity"]
 SmoothingUnit = Literal["pixel", "physical", "window"]
+
+
+@runtime_checkable
+class Finder(Protocol):
+    """What finds objects in an image: a model learned from examples, or any function from an image to labels."""
+
+    def __call__(self, image: Any) -> NDArray[Any]:
+        """Return (rows, columns) whole numbers, 0 = background."""
+        ...
+
 
 #: Methods that divide the whole plane between neighbours, without background.
 TILINGS: tuple[Method, ...] = ("boundaries", "superpixels")
@@ -51,12 +63,14 @@ class Recipe:
     method: Method = parameter(
         "otsu",
         "How objects are told from the background: one threshold for the image, found from its grey levels (otsu, li, "
-        "triangle) or given (manual); above the mean of the neighbourhood (local); the brightest of several classes "
-        "(multi-otsu); above one threshold and connected to something above another (hysteresis); the level set of a "
-        "field at a value or a quantile (level); cells between dark lines, neighbours flush (boundaries); SLIC "
-        "regions, merged where their colors are alike (superpixels).",
+        "triangle) or given (manual); the best of several recipes, ranked without a reference, which also chooses "
+        "bright or dark, smoothing, background and how to split (auto); above the mean of the neighbourhood (local); "
+        "the brightest of several classes (multi-otsu); above one threshold and connected to something above another "
+        "(hysteresis); the level set of a field at a value or a quantile (level); cells between dark lines, neighbours "
+        "flush (boundaries); SLIC regions, merged where their colors are alike (superpixels).",
         choices={
             "otsu": "Otsu threshold",
+            "auto": "the best of several",
             "li": "Li threshold",
             "triangle": "triangle threshold",
             "manual": "manual threshold",
@@ -67,6 +81,13 @@ class Recipe:
             "boundaries": "cells between lines",
             "superpixels": "superpixels",
         },
+        group=_FIND,
+    )
+    find: Finder | str | None = parameter(
+        None,
+        "In place of a method and of cleaning up: a model learned from painted objects, as such or as the path of its "
+        "file; the name of an installed segmenter; or a function from an image to labels.",
+        label="Model",
         group=_FIND,
     )
     objects: Objects = parameter(

@@ -74,6 +74,14 @@ def segment(image: ArrayLike, recipe: Recipe | None = None, **changes: Any) -> L
     array([5242,  705, 1253])
     """
     settings = replace(recipe or Recipe(), **changes)
+    if settings.find is not None:
+        from .finders import labels_by  # which uses this module
+
+        return labels_by(settings.find, image)
+    if settings.method == "auto":
+        from .proposals import best_recipe  # which uses this module
+
+        settings = best_recipe(image, settings)
     pixels = unmasked(image, "the image")
     plane = plane_of(pixels, settings.channel)
     _refuse_wider(settings, plane.shape)

@@ -88,7 +88,7 @@ class Tiling:
         Raises
         ------
         ValueError
-            For labels that are not a plane of whole numbers from 0 up.
+            For labels that are not a plane of whole numbers.
         """
         plane = label_plane(labels).astype(np.int64)
         values, counts = np.unique(plane, return_counts=True)

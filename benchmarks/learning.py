@@ -1,0 +1,123 @@
+"""How well objects are found in images whose hand-made labels nobody looked at: by example, by proposals, by defaults.
+
+F1 of objects at an intersection over union of 0.5, image by image, on the 21 images of ``segmentation`` in the shared
+data. By example: five objects of each image, drawn at random from its labels and painted whole; F1 of the rest. Then
+one model per kind, learned from five objects of one image, on the other two of that kind.
+Run as ``python benchmarks/learning.py [--data FOLDER] [--draws N] [--images 0,1,…] [--only WHAT]``.
+"""
+
+import argparse
+import time
+from pathlib import Path
+
+import numpy as np
+from skimage.io import imread
+
+from napari_shape_ensembles import PixelFeatures, learn_objects, match_labels, segment
+
+PAINTED = 5
+PER_KIND = 3
+COUNT = 21
+
+
+def main() -> None:
+    """Print one row per image, and the means."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--data", type=Path, default=Path(__file__).resolve().parents[2] / "shared" / "data")
+    parser.add_argument("--draws", type=int, default=3)
+    parser.add_argument("--images", default=",".join(map(str, range(COUNT))))
+    parser.add_argument("--only", choices=("methods", "examples", "transfer"))
+    options = parser.parse_args()
+    folder, numbers = options.data / "segmentation", [int(number) for number in options.images.split(",")]
+    if options.only in (None, "methods"):
+        ways = {"defaults": {}, "auto": {"method": "auto"}, "local": {"method": "local"}}
+        table(
+            ways,
+            [[f1(truth, segment(image, **way)) for way in ways.values()] for image, truth in read(folder, numbers)],
+        )
+    if options.only in (None, "examples"):
+        table([f"draw {draw}" for draw in range(options.draws)], by_example(folder, numbers, options.draws))
+    if options.only in (None, "transfer"):
+        kinds = sorted({number // PER_KIND for number in numbers})
+        table([f"from {place}" for place in range(PER_KIND)], transfer(folder, kinds))
+
+
+def read(folder: Path, numbers: list[int]) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Images and their labels."""
+    return [
+        (imread(folder / f"{number:02}_image.png"), imread(folder / f"{number:02}_labels.png").astype(int))
+        for number in numbers
+    ]
+
+
+def table(columns: object, rows: list[list[float]]) -> None:
+    """Print rows of F1 as Markdown, with the mean of each column and the least mean of a row."""
+    names = list(columns)  # type: ignore[call-overload]
+    print("| | " + " | ".join(names) + " |\n|---|" + "---|" * len(names))
+    for index, row in enumerate(rows):
+        print(f"| {index:02} | " + " | ".join(f"{value:.2f}" for value in row) + " |")
+    means = np.mean(rows, axis=0)
+    print("| mean | " + " | ".join(f"{value:.3f}" for value in means) + " |")
+    print(f"mean {np.mean(rows):.3f}, least mean of a row {np.mean(rows, axis=1).min():.3f}\n", flush=True)
+
+
+def by_example(folder: Path, numbers: list[int], draws: int) -> list[list[float]]:
+    """F1 of the objects not painted, for each draw of the painted ones."""
+    rows, spent = [], np.zeros(3)
+    for number, (image, truth) in zip(numbers, read(folder, numbers), strict=True):
+        marks = [time.process_time()]
+        features = PixelFeatures.of(image)
+        marks.append(time.process_time())
+        row = []
+        for draw in range(draws):
+            painted = drawn(truth, (number, draw))
+            start = time.process_time()
+            model = learn_objects(features, painted)
+            middle = time.process_time()
+            row.append(f1(truth, model.labels(features), painted))
+            spent += [0, middle - start, time.process_time() - middle]
+        spent[0] += marks[1] - marks[0]
+        rows.append(row)
+    per_draw = spent / len(numbers) / np.array([1, draws, draws])
+    print("processor time per image: features {:.2f} s, learning {:.2f} s, labels {:.2f} s".format(*per_draw))
+    return rows
+
+
+def transfer(folder: Path, kinds: list[int]) -> list[list[float]]:
+    """Mean F1 of the two other images of a kind, for a model learned from each of the three."""
+    rows = []
+    for kind in kinds:
+        numbers = [PER_KIND * kind + place for place in range(PER_KIND)]
+        images = read(folder, numbers)
+        features = [PixelFeatures.of(image) for image, _ in images]
+        row = []
+        for place in range(PER_KIND):
+            model = learn_objects(features[place], drawn(images[place][1], (numbers[place], 0)))
+            others = [other for other in range(PER_KIND) if other != place]
+            row.append(float(np.mean([f1(images[other][1], model.labels(features[other])) for other in others])))
+        rows.append(row)
+    return rows
+
+
+def drawn(truth: np.ndarray, seed: tuple[int, int]) -> np.ndarray:
+    """Five objects of the reference, drawn at random."""
+    chosen = np.random.default_rng(seed).permutation(np.unique(truth[truth > 0]))[:PAINTED]
+    return np.where(np.isin(truth, chosen), truth, 0)
+
+
+def f1(truth: np.ndarray, found: np.ndarray, painted: np.ndarray | None = None) -> float:
+    """F1 at IoU 0.5; without the painted objects, and without what was found on them."""
+    known = np.unique(painted[painted > 0]) if painted is not None else np.array([], dtype=int)
+    pairs = match_labels(truth, found).pairs
+    on_painted = set()
+    if painted is not None:
+        pixels, within = np.bincount(found.ravel()), np.bincount(found[painted > 0], minlength=found.max() + 1)
+        on_painted = set(np.flatnonzero(within > 0.5 * np.maximum(pixels, 1))) - {0}
+    hits = sum(1 for a, b in zip(pairs["a"], pairs["b"], strict=True) if a not in known and b not in on_painted)
+    wanted = len(np.unique(truth[truth > 0])) - len(known)
+    given = len(np.unique(found[found > 0])) - len(on_painted)
+    return 2 * hits / max(wanted + given, 1)
+
+
+if __name__ == "__main__":
+    main()

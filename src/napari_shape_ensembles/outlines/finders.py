@@ -1,0 +1,88 @@
+"""Objects found by something else than a method of the recipe: a learned model, or a segmenter that is installed."""
+
+import os
+from collections.abc import Mapping
+from functools import lru_cache
+from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..progress import Stopped, report
+from .learned import ObjectModel
+from .recipe import Finder
+
+#: Group of the entry points under which packages offer functions from an image to labels.
+GROUP = "napari_shape_ensembles.segmenters"
+
+
+def segmenters() -> Mapping[str, EntryPoint]:
+    """Return the installed segmenters by name; none of them is loaded.
+
+    A package offers one by an entry point of the group ``napari_shape_ensembles.segmenters``: a function that takes
+    an image, (rows, columns) or with a last axis of colors, and returns (rows, columns) labels, 0 = background.
+
+    Examples
+    --------
+    >>> from napari_shape_ensembles import segmenters
+    >>> sorted(segmenters())
+    []
+    """
+    return {entry.name: entry for entry in entry_points(group=GROUP)}
+
+
+def labels_by(find: Finder | str, image: ArrayLike) -> NDArray[np.int32]:
+    """Return the labels that a model or a segmenter finds, checked.
+
+    Raises
+    ------
+    ValueError
+        For a name that stands for nothing, saying what is there; for a segmenter that cannot be loaded, fails, or
+        returns anything but labels of the image.
+    """
+    name = find if isinstance(find, str) else getattr(find, "__name__", type(find).__name__)
+    finder = _named(find) if isinstance(find, str) else find
+    if isinstance(finder, ObjectModel):
+        return finder.labels(image)
+    report(f"{name} finds objects")
+    pixels = np.asarray(image)
+    try:
+        found = np.asarray(finder(pixels))
+    except Stopped:
+        raise
+    except Exception as error:
+        raise ValueError(f"the segmenter {name} failed: {type(error).__name__}: {error}") from error
+    if found.shape != pixels.shape[:2] or found.dtype.kind not in "biu":
+        raise ValueError(
+            f"the segmenter {name} returned {found.dtype} of shape {found.shape} for an image of shape {pixels.shape}: "
+            "whole numbers of one plane are expected"
+        )
+    if found.min(initial=0) < 0 or found.max(initial=0) > np.iinfo(np.int32).max:
+        raise ValueError(f"the segmenter {name} returned labels from {found.min()} to {found.max()}: 0 to 2³¹ - 1 fit")
+    return found.astype(np.int32)
+
+
+def _named(find: str) -> Finder:
+    """The model in a file, or the segmenter of this name."""
+    if os.path.isfile(find):
+        state = os.stat(find)
+        return _model(str(Path(find).resolve()), state.st_mtime_ns, state.st_size)
+    known = segmenters()
+    if find not in known:
+        installed = f"installed are {', '.join(sorted(known))}" if known else "none is installed"
+        raise ValueError(f"{find!r} is neither the file of a model nor a segmenter: {installed}")
+    try:
+        loaded: Any = known[find].load()
+    except Exception as error:
+        raise ValueError(f"the segmenter {find} cannot be loaded: {type(error).__name__}: {error}") from error
+    if not callable(loaded):
+        raise ValueError(f"the segmenter {find} is {type(loaded).__name__}, not a function from an image to labels")
+    return loaded
+
+
+@lru_cache(maxsize=4)
+def _model(path: str, changed: int, size: int) -> ObjectModel:
+    """A model, read once for all images of a study as long as its file stays as it is."""
+    return ObjectModel.load(path)

@@ -1,0 +1,257 @@
+"""The gate before a verdict: do the outlines of two samples deserve a test?"""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .ensemble import Ensemble, counted
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Real = NDArray[np.float64]
+
+# Curves of a side below which no row is given.
+_FEWEST = 10
+# Of what is common to all curves of a side: below this share of the median area a curve is a speck; above this
+# multiple, and of a solidity lower by this, it may be several objects in one.
+_SPECK, _SPECKS = 0.05, 0.3
+_MERGED_AREA, _MERGED_SOLIDITY, _MERGED = 1.6, 0.06, 0.2
+# Share of an outline's length that runs straight along a row or a column, and the share of such curves too many.
+_STRAIGHT, _CUT = 0.2, 0.15
+# Images that stand out: fewer have no ordinary one among them; robust standard deviations that are far, and too far,
+# and how large a standard deviation is taken to be at least, in log units or of circularity.
+_IMAGES, _FAR, _TOO_FAR = 5, 5.0, 8.0
+_LEAST_SPREAD = {"number of curves": 0.25, "median area": 0.1, "median circularity": 0.02}
+# Closing edges beyond these multiples of the median edge, and of the longest other one, leave an outline open.
+_GAP, _LONGEST, _OPEN = 10.0, 2.0, 0.1
+# Vertices of an outline below which it was clicked rather than traced, and how much medians of two sides may differ.
+_CLICKED, _DENSITY = 60, 1.25
+# Pixels across an object in the median.
+_ACROSS = 10.0
+# Outlines with fewer vertices may be alike by chance; shares of outlines that are there twice.
+_TELLING, _TWICE = 40, 0.02
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that is wrong, or may be, with the outlines.
+
+    Attributes
+    ----------
+    check : str
+        "few curves", "specks", "merged", "cut", "stands out", "duplicates", "open", "vertices" or "pixels".
+    where : str
+        The image, or the side or sides, that it concerns.
+    serious : bool
+        Whether a row of the truth table is withheld until a person has looked.
+    text : str
+        A sentence without its period.
+    """
+
+    check: str
+    where: str
+    serious: bool
+    text: str
+
+
+@dataclass(frozen=True)
+class Quality:
+    """What the gate found in two samples; falsy where there is nothing.
+
+    Attributes
+    ----------
+    findings : tuple of Finding
+        The serious ones first.
+    """
+
+    findings: tuple[Finding, ...]
+
+    def __bool__(self) -> bool:
+        return bool(self.findings)
+
+    @property
+    def serious(self) -> tuple[Finding, ...]:
+        """What has to be looked at before there is a row."""
+        return tuple(finding for finding in self.findings if finding.serious)
+
+    @property
+    def reason(self) -> str | None:
+        """Why there is no row, in words; None where nothing is serious."""
+        return f"{self.serious[0].text}: look at the outlines first" if self.serious else None
+
+    def to_dataframe(self) -> "pd.DataFrame":
+        """One row per finding: check, where, serious, text."""
+        import pandas as pd  # heavy, and not needed for the answer
+
+        rows = [vars(finding) for finding in self.findings]
+        return pd.DataFrame(rows, columns=["check", "where", "serious", "text"])
+
+
+def quality(a: Ensemble, b: Ensemble) -> Quality:
+    """Check the outlines of two samples before they are compared.
+
+    Parameters
+    ----------
+    a, b : Ensemble
+        Of one image each, or pooled (`Ensemble.pooled`); their `images` tell which curve is from which.
+
+    Returns
+    -------
+    Quality
+        Serious are fewer than ten curves on a side, curves that are there twice, outlines that were open, and images
+        that stand out from the others of their side by more than eight robust standard deviations of the number of
+        curves, the median area or the median circularity. The rest are notes: specks, merged and cut objects, images
+        that stand out by five, polygons of unequal numbers of vertices, and objects of too few pixels.
+
+    References
+    ----------
+    B. Iglewicz, D. C. Hoaglin, "How to Detect and Handle Outliers", ASQC Quality Press (1993).
+
+    Examples
+    --------
+    >>> from napari_shape_ensembles import quality, samples
+    >>> a, b = samples.powder_outlines().ensembles()
+    >>> quality(a, b).serious
+    ()
+    >>> quality(a, a.subset([i < 4 for i in range(len(a))])).reason
+    'B has only 4 curves, and at least 10 are needed: look at the outlines first'
+    """
+    found: list[Finding] = []
+    sides = {a.name or "A": a, b.name if b.name and b.name != a.name else "B": b}
+    for name, ensemble in sides.items():
+        if len(ensemble) < _FEWEST:
+            text = f"{name} has only {counted(len(ensemble), 'curve')}, and at least {_FEWEST} are needed"
+            found.append(Finding("few curves", name, True, text))
+        if len(ensemble):
+            found += _of_side(name, ensemble)
+    found += _duplicates(sides)
+    if len(a) and len(b):
+        found += _vertices(sides)
+    return Quality(tuple(sorted(found, key=lambda finding: not finding.serious)))
+
+
+def _of_side(name: str, ensemble: Ensemble) -> Iterator[Finding]:
+    """Checks of one sample, image by image."""
+    features = ensemble.features
+    area, circularity = features["area"].to_numpy(), features["circularity"].to_numpy()
+    solidity, usual = features["solidity"].to_numpy(), float(np.median(area))
+    bad: Mapping[str, tuple[NDArray[np.bool_], float, bool, str]] = {
+        "specks": (area < _SPECK * usual, _SPECKS, False, "are specks, of less than a twentieth of the median area"),
+        "merged": (
+            (area > _MERGED_AREA * usual) & (solidity < np.median(solidity) - _MERGED_SOLIDITY),
+            _MERGED,
+            False,
+            "look like several objects in one",
+        ),
+        "cut": (_straight(ensemble) > _STRAIGHT, _CUT, False, "run straight along a row or column, as if cut there"),
+        "open": (_gaps(ensemble), _OPEN, True, "were open: their closing edge is many times as long as the others"),
+    }
+    images = ensemble.images
+    names = list(dict.fromkeys(images.tolist()))
+    for image in names:
+        own = images == image
+        where = image or name
+        for check, (flags, most, serious, words) in bad.items():
+            count = int(flags[own].sum())
+            if count > max(1, most * own.sum()):
+                yield Finding(check, where, serious, f"{count} of {own.sum()} outlines of {where} {words}")
+    if ensemble.pixel_size is not None:
+        across = float(np.median(features["equivalent_diameter"])) / max(ensemble.pixel_size)
+        if across < _ACROSS:
+            text = (
+                f"objects of {name} are {across:.1f} pixels across in the median: pixel steps are part of their "
+                f"outlines, and only the {max(2, int(across * np.pi / 8))} coarsest waves have 8 pixels or more"
+            )
+            yield Finding("pixels", name, False, text)
+    if len(names) < _IMAGES:
+        return
+    measured = {
+        "number of curves": np.log([max(1, int((images == image).sum())) for image in names]),
+        "median area": np.log([np.median(area[images == image]) for image in names]),
+        "median circularity": np.array([np.median(circularity[images == image]) for image in names]),
+    }
+    for what, values in measured.items():
+        apart = values - np.median(values)
+        spread = max(1.4826 * float(np.median(np.abs(apart))), _LEAST_SPREAD[what])
+        for image, distance in zip(names, apart / spread, strict=True):
+            if abs(distance) > _FAR:
+                text = (
+                    f"{image} stands out from the other images of {name}: its {what} lies {abs(distance):.1f} robust "
+                    f"standard deviations {'above' if distance > 0 else 'below'} theirs"
+                )
+                yield Finding("stands out", image, abs(distance) > _TOO_FAR, text)
+
+
+def _edges(ensemble: Ensemble) -> tuple[Real, NDArray[np.int64]]:
+    """Vector of every edge (M, 2), each closing one last of its curve, and the curve of each edge."""
+    following = np.arange(1, len(ensemble.vertices) + 1)
+    following[ensemble.offsets[1:] - 1] = ensemble.offsets[:-1]
+    curve = np.repeat(np.arange(len(ensemble)), np.diff(ensemble.offsets))
+    return ensemble.vertices[following] - ensemble.vertices, curve
+
+
+def _straight(ensemble: Ensemble) -> Real:
+    """Share of each outline (N,) in its longest run of edges along one row or one column."""
+    edges, curve = _edges(ensemble)
+    length = np.linalg.norm(edges, axis=1)
+    longest = np.zeros(len(ensemble))
+    for axis in (0, 1):
+        along = np.abs(edges[:, axis]) <= 1e-9 * length
+        starts = np.flatnonzero(np.diff(np.concatenate([[-1], np.where(along, curve, -1 - np.arange(len(along)))])))
+        runs = np.add.reduceat(np.where(along, length, 0), starts)
+        np.maximum.at(longest, curve[starts], runs)
+    total = np.bincount(curve, length, minlength=len(ensemble))
+    shares: Real = longest / total
+    return shares
+
+
+def _gaps(ensemble: Ensemble) -> NDArray[np.bool_]:
+    """Whether each curve (N,) has a closing edge that is far longer than its others."""
+    edges, _ = _edges(ensemble)
+    length = np.linalg.norm(edges, axis=1)
+    found = np.zeros(len(ensemble), dtype=bool)
+    for index in range(len(ensemble)):
+        *others, closing = length[ensemble.offsets[index] : ensemble.offsets[index + 1]]
+        found[index] = closing > max(_GAP * np.median(others), _LONGEST * max(others))
+    return found
+
+
+def _duplicates(sides: Mapping[str, Ensemble]) -> Iterator[Finding]:
+    """Outlines that are there twice, wherever they lie: within an image, between images, between sides."""
+    owners: dict[bytes, list[str]] = {}
+    totals: Counter[str] = Counter()
+    for side, ensemble in sides.items():
+        for curve, image in zip(ensemble.curves, ensemble.images.tolist(), strict=True):
+            if len(curve) >= _TELLING:
+                # The start and the direction are the curve's own; the place is not.
+                size = float(np.ptp(curve, axis=0).max())
+                key = f"{size:.6g}".encode() + np.round((curve - curve.min(axis=0)) / size * 1e6).astype("i8").tobytes()
+                owner = f"{image} ({side})" if image and image != side else side
+                owners.setdefault(key, []).append(owner)
+                totals[owner] += 1
+    pairs: Counter[tuple[str, str]] = Counter()
+    for places in owners.values():
+        if len(places) > 1:
+            pairs[(places[0], places[1])] += 1
+    for (one, other), count in pairs.items():
+        if count > max(1, _TWICE * min(totals[one], totals[other])):
+            where = f"in {one}" if one == other else f"in {one} and in {other}"
+            yield Finding("duplicates", one, True, f"{counted(count, 'outline')} are there twice, {where}")
+
+
+def _vertices(sides: Mapping[str, Ensemble]) -> Iterator[Finding]:
+    """Polygons clicked by hand with unequal care."""
+    medians = {name: float(np.median(np.diff(ensemble.offsets))) for name, ensemble in sides.items()}
+    low, high = sorted(medians.values())
+    if low < _CLICKED and high > _DENSITY * low:
+        (one, first), (other, second) = medians.items()
+        text = (
+            f"outlines have {first:g} vertices in {one} and {second:g} in {other}, in the median: what differs in "
+            "roughness may be how densely they were drawn"
+        )
+        yield Finding("vertices", f"{one}, {other}", False, text)

@@ -1,0 +1,511 @@
+"""Objects found by example: a classifier of pixels learned from a few painted objects, for all images of a study."""
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import ndimage
+
+from ..archive import ContentError, StrPath, Tree, read_archive, write_archive
+from ..progress import over_blocks, report
+from .hierarchy import objects_like
+from .segment import plane_of
+
+if TYPE_CHECKING:
+    from sklearn.ensemble import ExtraTreesClassifier
+
+Real = NDArray[np.float32]
+Labels = NDArray[np.int32]
+
+#: Of a saved model.
+FORMAT, LAYOUT = "object-model", 1
+
+# Standard deviations of the Gaussian filters, in pixels; the wide ones are computed on a coarser grid.
+_SCALES = (1, 2, 4, 8, 16)
+_COARSE = 3
+# Percentiles between which an image's values become 0 to 1.
+_DARKEST, _BRIGHTEST = 1, 99.8
+# The four classes of pixels.
+_OUTSIDE, _AROUND, _RIM, _CORE = range(4)
+# Width of the rim, and of the ground around an example that is known not to be an object, in radii of the objects.
+_RIM_WIDTH, _GROUND_WIDTH = 0.25, 1.0
+# Pixels of each class and image that are learned from, and pixels drawn from all of the image.
+_PIXELS, _ANYWHERE = 2500, 3000
+_TREES, _LEAF = 30, 30
+# How often doubtful pixels of the ground are taken out and the classifier is trained anew.
+_ROUNDS = 2
+# Pixels that a thread classifies at once.
+_BLOCK = 2**16
+
+
+@dataclass(frozen=True, eq=False)
+class PixelFeatures:
+    """What a classifier sees of every pixel of an image; computed once, and used by as many trainings as needed.
+
+    `learn_objects` and `ObjectModel.labels` take it wherever they take an image.
+
+    Attributes
+    ----------
+    values : (rows, columns, F) float32 array
+        Of the grey image, or of each of the three colors: its values between the first and the 99.8th percentile;
+        then, under Gaussian filters of 1, 2, 4, 8 and 16 pixels, the filtered values, the magnitude of their gradient
+        and the two eigenvalues of their Hessian matrix.
+    digest : str
+        SHA-256 of the image, by which a model knows the images it was learned from.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from napari_shape_ensembles import PixelFeatures
+    >>> PixelFeatures.of(np.eye(64)).values.shape
+    (64, 64, 21)
+    """
+
+    values: Real
+    digest: str
+
+    @classmethod
+    def of(cls, image: "ArrayLike | PixelFeatures") -> "PixelFeatures":
+        """Compute the features of an image; features stay what they are.
+
+        Parameters
+        ----------
+        image : (rows, columns) array, or with a last axis of 3 or 4 for RGB(A)
+
+        Raises
+        ------
+        ValueError
+            For what is no image of finite numbers, or one of a single value.
+        """
+        if isinstance(image, PixelFeatures):
+            return image
+        pixels = np.asarray(image)
+        if pixels.ndim == 3 and pixels.shape[-1] in (3, 4):
+            pixels = pixels[..., :3]
+            if (pixels == pixels[..., :1]).all():  # grey, stored as color
+                pixels = pixels[..., 0]
+        colours = range(3) if pixels.ndim == 3 else ("luminance",)
+        planes = [plane_of(pixels, channel) for channel in colours]
+        if all(plane.min() == plane.max() for plane in planes):
+            raise ValueError(f"every pixel is {planes[0].flat[0]}: there is nothing to tell objects from background")
+        report("features of pixels")
+        values = np.stack([channel for plane in planes for channel in _filtered(plane)], axis=-1)
+        digest = hashlib.sha256(str((pixels.shape, pixels.dtype)).encode() + np.ascontiguousarray(pixels).tobytes())
+        return cls(values, digest.hexdigest())
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns of the image."""
+        return self.values.shape[0], self.values.shape[1]
+
+
+def _filtered(plane: NDArray[Any]) -> list[Real]:
+    """The plane and its responses to all filters, by scales."""
+    low, high = np.percentile(plane, [_DARKEST, _BRIGHTEST])
+    if high <= low:  # objects on less than the brightest pixels
+        low, high = plane.min(), plane.max()
+    values = ((plane - low) / ((high - low) or 1.0)).astype(np.float32)
+
+    def responses(sigma: int) -> list[Real]:
+        step = max(1, sigma // _COARSE)
+        coarse = _binned(values, step)
+        width = sigma / step
+        smooth = ndimage.gaussian_filter(coarse, width, truncate=3)
+        by_row, by_column = _slope(smooth, 0), _slope(smooth, 1)
+        rows, mixed, columns = _slope(by_row, 0), _slope(by_row, 1), _slope(by_column, 1)
+        mean = (rows + columns) / 2 * width**2
+        apart = np.hypot((rows - columns) / 2, mixed) * width**2
+        found: tuple[NDArray[Any], ...] = (smooth, np.hypot(by_row, by_column) * width, mean + apart, mean - apart)
+        return [_stretched(response, step, values.shape) for response in found]
+
+    return [values, *(response for scale in over_blocks(responses, _SCALES) for response in scale)]
+
+
+def _slope(values: Real, axis: int) -> Real:
+    """Central differences; 0 across an axis of one pixel."""
+    return np.gradient(values, axis=axis) if values.shape[axis] > 1 else np.zeros_like(values)
+
+
+def _binned(values: Real, step: int) -> Real:
+    """Means of squares of `step` pixels, the last ones filled up with their border."""
+    if step == 1:
+        return values
+    rows, columns = (-(-side // step) for side in values.shape)
+    whole = np.pad(values, ((0, rows * step - values.shape[0]), (0, columns * step - values.shape[1])), mode="edge")
+    return whole.reshape(rows, step, columns, step).mean(axis=(1, 3))
+
+
+def _stretched(values: NDArray[Any], step: int, shape: tuple[int, ...]) -> Real:
+    if step == 1:
+        return values
+    fine: Real = ndimage.zoom(values, step, order=1, grid_mode=True, mode="nearest")
+    return fine[: shape[0], : shape[1]]
+
+
+@dataclass(frozen=True)
+class Source:
+    """One image that a model was learned from.
+
+    Attributes
+    ----------
+    name : str
+    shape : (int, int)
+        Rows and columns.
+    objects : int
+        How many were painted.
+    digest : str
+        SHA-256 of the image.
+    """
+
+    name: str
+    shape: tuple[int, int]
+    objects: int
+    digest: str
+
+
+@dataclass(frozen=True, eq=False)
+class ObjectModel:
+    """Finds objects that look like the painted ones; made by `learn_objects`, used as ``Outlines(find=model)``.
+
+    A model holds the pixels that it was learned from, and trains its classifier anew when it is loaded: a file of
+    numbers and words, from which nothing is executed. The same version of scikit-learn gives the same labels;
+    `versions` says which one it was.
+
+    Attributes
+    ----------
+    features : (N, F) float32 array
+        Of the pixels learned from.
+    classes : (N,) int array
+        Their classes: 0 outside, 1 just outside, 2 just inside, 3 inside.
+    areas : (K,) array
+        Of the painted objects, in pixels.
+    sources : tuple of Source
+        The images it was learned from.
+    seed : int
+    versions : mapping of str to str
+        Of the libraries it was learned with.
+    """
+
+    features: Real
+    classes: NDArray[np.int8]
+    areas: NDArray[np.float64]
+    sources: tuple[Source, ...]
+    seed: int = 0
+    versions: dict[str, str] = field(default_factory=lambda: _versions())
+
+    def labels(self, image: "ArrayLike | PixelFeatures", *, step: int = 1) -> Labels:
+        """Return the labels of the objects of an image, 0 for the background.
+
+        Parameters
+        ----------
+        image : (rows, columns) array, or with a last axis of 3 or 4 for RGB(A); or its PixelFeatures
+        step : int
+            Classify only every `step`-th row and column, for a draft: 2 takes about a quarter of the time.
+
+        Raises
+        ------
+        ValueError
+            For an image that has no features, or a grey one where the model was learned from color.
+        """
+        found = PixelFeatures.of(image)
+        if found.values.shape[-1] != self.features.shape[1]:
+            kinds = {21: "grey", 63: "color"}
+            learned, given = (kinds.get(n, f"{n} features") for n in (self.features.shape[1], found.values.shape[-1]))
+            raise ValueError(f"the model was learned from {learned} images, and this one is {given}: learn another one")
+        if not isinstance(step, int | np.integer) or step < 1:
+            raise ValueError(f"step is a whole number of 1 or more, not {step!r}")
+        report("classifying pixels")
+        pixels = found.values[::step, ::step]
+        rows, columns = pixels.shape[:2]
+        height = max(1, _BLOCK // columns)
+
+        def probabilities(start: int) -> Real:
+            block = np.ascontiguousarray(pixels[start : start + height]).reshape(-1, pixels.shape[-1])
+            return self._classifier.predict_proba(block).astype(np.float32)
+
+        known = np.concatenate(over_blocks(probabilities, range(0, rows, height))).reshape(rows, columns, -1)
+        of = dict(zip(self._classifier.classes_.tolist(), np.moveaxis(known, -1, 0), strict=True))
+        inside = of[_RIM] + of.get(_CORE, 0)
+        core = of.get(_CORE, 0) + 0.5 * of[_RIM] - 0.5 * of[_AROUND]
+        report("separating objects")
+        labels = objects_like(inside, core, self.areas / step**2)
+        if step > 1:
+            labels = np.repeat(np.repeat(labels, step, axis=0), step, axis=1)[: found.shape[0], : found.shape[1]]
+        return labels.astype(np.int32)
+
+    __call__ = labels
+
+    @cached_property
+    def _classifier(self) -> "ExtraTreesClassifier":
+        return _trained(self.features, self.classes, self.seed)
+
+    def save(self, path: StrPath) -> None:
+        """Write the model to one file, complete or not at all.
+
+        Raises
+        ------
+        OSError
+            When the file cannot be written; an earlier file of that name stays.
+        """
+        tree = {
+            "features": self.features,
+            "classes": self.classes,
+            "areas": self.areas,
+            "seed": self.seed,
+            "sources": [[item.name, list(item.shape), item.objects, item.digest] for item in self.sources],
+            "versions": dict(self.versions),
+        }
+        write_archive(path, FORMAT, LAYOUT, tree)
+
+    @classmethod
+    def load(cls, path: StrPath) -> "ObjectModel":
+        """Read a model that `save` wrote. Nothing in the file is executed.
+
+        Raises
+        ------
+        ValueError
+            For a file of another kind, of a newer version of this software, or a damaged one.
+        OSError
+            When there is no such file, or it cannot be read.
+        """
+        return read_archive(path, FORMAT, LAYOUT, cls._of)
+
+    @classmethod
+    def _of(cls, tree: Tree) -> "ObjectModel":
+        features, classes, areas = (tree[name] for name in ("features", "classes", "areas"))
+        fits = (
+            features.dtype == np.float32
+            and features.ndim == 2
+            and np.isfinite(features).all()
+            and classes.shape == features.shape[:1]
+            and classes.dtype.kind in "iu"
+            and {_OUTSIDE, _AROUND, _RIM} <= set(np.unique(classes).tolist()) <= set(range(4))
+            and areas.ndim == 1
+            and areas.dtype.kind == "f"
+            and len(areas)
+            and (areas >= 1).all()
+        )
+        if not fits:
+            raise ContentError("its examples are not what a model is learned from")
+        sources = tuple(
+            Source(str(name), (int(shape[0]), int(shape[1])), int(objects), str(digest))
+            for name, shape, objects, digest in tree["sources"]
+        )
+        versions = {str(name): str(version) for name, version in tree["versions"].items()}
+        return cls(features, classes, areas, sources, int(tree["seed"]), versions)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, ObjectModel) and self._key == other._key
+
+    def __hash__(self) -> int:
+        return hash(self._key)
+
+    @cached_property
+    def _key(self) -> str:
+        """The same for models that find the same objects."""
+        content = b"".join(array.tobytes() for array in (self.features, self.classes, self.areas))
+        return hashlib.sha256(content + str(self.seed).encode()).hexdigest()
+
+    def __repr__(self) -> str:
+        objects = sum(source.objects for source in self.sources)
+        return f"ObjectModel({objects} objects painted in {len(self.sources)} image(s))"
+
+
+def learn_objects(
+    images: Any,
+    painted: Any,
+    *,
+    background: Any = None,
+    names: Sequence[str] | None = None,
+    seed: int = 0,
+) -> ObjectModel:
+    """Learn from a few painted objects what the objects of a study look like.
+
+    Paint some objects whole, about five that differ from each other. What is not painted is unknown, but for a ring
+    around each painted object that is ground, or a neighbour: pixels there that look like objects are left out, and
+    all is learned anew. Use one model for all images of a study. With one model per group, differences in what was
+    painted would become differences between the groups.
+
+    Parameters
+    ----------
+    images : (rows, columns) array, or with a last axis of 3 or 4 for RGB(A), or a list of them
+        Or their `PixelFeatures`, which saves their computation when more is painted and learned again.
+    painted : (rows, columns) array of int, or a list of them
+        0 where unknown; each other value is one object, painted whole.
+    background : (rows, columns) array of bool, or a list of them, or None
+        Where there is surely no object.
+    names : sequence of str, optional
+        Of the images, for the record.
+    seed : int
+        Of all random draws.
+
+    Returns
+    -------
+    ObjectModel
+
+    Raises
+    ------
+    ValueError
+        For numbers or shapes of images and painted labels that differ, where nothing was painted, or an object that
+        is painted as background too.
+
+    Notes
+    -----
+    Pixels are described by `PixelFeatures` and classified by extremely randomized trees, as outside, just outside,
+    just inside and inside. Objects are divided by a tree of watershed basins, so that each is about as large as the
+    examples and convex.
+
+    References
+    ----------
+    P. Geurts, D. Ernst, L. Wehenkel, "Extremely randomized trees", Machine Learning 63 (2006) 3-42.
+    S. Berg et al., "ilastik: interactive machine learning for (bio)image analysis", Nature Methods 16 (2019)
+    1226-1232.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from napari_shape_ensembles import learn_objects, match_labels
+    >>> rows, columns = np.indices((120, 120))
+    >>> truth = (rows // 40) * 3 + columns // 40 + 1
+    >>> truth[np.hypot(rows % 40 - 20, columns % 40 - 20) > 9] = 0
+    >>> image = 40.0 * (truth > 0) + np.random.default_rng(0).normal(size=truth.shape)
+    >>> painted = np.where(truth <= 3, truth, 0)
+    >>> model = learn_objects(image, painted)
+    >>> len(match_labels(truth, model.labels(image)).pairs)
+    9
+    """
+    seen, masks, grounds = _as_lists(images, painted, background)
+    if len(seen) != len(masks) or len(seen) != len(grounds) or (names is not None and len(names) != len(seen)):
+        raise ValueError(
+            f"{len(seen)} images need as many planes of painted objects, of background, and names: there are "
+            f"{len(masks)}, {len(grounds)} and {len(seen if names is None else names)}"
+        )
+    rng = np.random.default_rng(seed)
+    features, classes, areas, sources = [], [], [], []
+    for number, (image, mask, ground) in enumerate(zip(seen, masks, grounds, strict=True)):
+        name = names[number] if names is not None else f"image {number + 1}" if len(seen) > 1 else "image"
+        plane = _painted(mask, name)
+        found = PixelFeatures.of(image)
+        for what, other in (("painted labels", plane), ("background", ground)):
+            if other is not None and other.shape != found.shape:
+                raise ValueError(f"{name}: {what} of shape {other.shape} on an image of {found.shape}")
+        values, pixels = np.unique(plane[plane > 0], return_counts=True)
+        if ground is not None and (ground & (plane > 0)).any():
+            raise ValueError(f"{name}: {(ground & (plane > 0)).sum()} pixels are painted as object and as background")
+        if len(values) or (ground is not None and ground.any()):
+            places, kinds = _examples(plane, values, ground, rng)
+            features.append(found.values.reshape(-1, found.values.shape[-1])[places])
+            classes.append(kinds)
+        areas.append(pixels)
+        sources.append(Source(str(name), found.shape, len(values), found.digest))
+    if not sum(map(len, areas)):
+        raise ValueError("no object is painted: paint about five, whole, each with a number of its own")
+    if len({block.shape[1] for block in features}) > 1:
+        raise ValueError("some images are grey and some in color: learn one model for each kind")
+    report("learning")
+    learned = _without_doubtful(np.concatenate(features), np.concatenate(classes), seed)
+    return ObjectModel(*learned, np.concatenate(areas).astype(np.float64), tuple(sources), seed)
+
+
+def _as_lists(images: Any, painted: Any, background: Any) -> tuple[list[Any], list[Any], list[Any]]:
+    if isinstance(images, list | tuple):
+        return list(images), list(painted), [None] * len(images) if background is None else list(background)
+    return [images], [painted], [background]
+
+
+def _painted(mask: ArrayLike, name: str) -> NDArray[np.int64]:
+    plane = np.asarray(mask)
+    if plane.ndim != 2 or not (np.issubdtype(plane.dtype, np.integer) or plane.dtype == bool):
+        raise ValueError(f"{name}: painted objects are a plane of whole numbers, not {plane.dtype} of {plane.shape}")
+    if plane.dtype == bool:
+        return ndimage.label(plane)[0].astype(np.int64)
+    return np.maximum(plane, 0).astype(np.int64)
+
+
+def _examples(
+    plane: NDArray[np.int64],
+    values: NDArray[np.int64],
+    ground: NDArray[np.bool_] | None,
+    rng: np.random.Generator,
+) -> tuple[NDArray[np.int64], NDArray[np.int8]]:
+    """Places of pixels to learn from, and their classes; -1 for pixels drawn from anywhere, -2 for certain ground."""
+    kind = np.full(plane.shape, -1, dtype=np.int8)
+    if len(values):
+        apart = ndimage.distance_transform_edt(plane == 0)
+        radius = float(np.sqrt(np.median(np.bincount(plane.ravel())[values]) / np.pi))
+        width = max(1.0, _RIM_WIDTH * radius)
+        kind[(apart > 0) & (apart <= width)] = _AROUND
+        kind[(apart > width) & (apart <= width + _GROUND_WIDTH * radius)] = _OUTSIDE
+    for value, box in enumerate(ndimage.find_objects(plane), start=1):
+        if box is not None:
+            mask = plane[box] == value
+            # The border of the image is no edge of the object.
+            open_sides = [(side.start > 0, side.stop < length) for side, length in zip(box, plane.shape, strict=True)]
+            padded = np.pad(mask, 1, mode="edge")
+            for axis, (first, last) in enumerate(open_sides):
+                sides = np.moveaxis(padded, axis, 0)
+                sides[0] &= not first
+                sides[-1] &= not last
+            depth = ndimage.distance_transform_edt(padded)[1:-1, 1:-1]
+            rim = depth <= max(1.0, _RIM_WIDTH * np.sqrt(mask.sum() / np.pi))
+            kind[box][mask] = np.where(rim, _RIM, _CORE)[mask]
+    if ground is not None:
+        kind[ground & (plane == 0)] = -2
+    kinds = kind.ravel()
+    drawn = []
+    for wanted in (_OUTSIDE, _AROUND, _RIM, _CORE, -2):
+        places = np.flatnonzero(kinds == wanted)
+        few_strokes = wanted == -2 and 0 < len(places) < _PIXELS  # what a person says counts for more than chance
+        drawn.append(
+            rng.choice(places, _PIXELS, replace=few_strokes) if few_strokes or len(places) > _PIXELS else places
+        )
+    unknown = np.flatnonzero(kinds == -1)
+    if len(values) and len(unknown):
+        drawn.append(rng.choice(unknown, min(_ANYWHERE, len(unknown)), replace=False))
+    places = np.concatenate(drawn)
+    return places, kinds[places]
+
+
+def _without_doubtful(values: Real, kinds: NDArray[np.int8], seed: int) -> tuple[Real, NDArray[np.int8]]:
+    """Leave out the ground that looks like objects, as judged by trees that did not see it."""
+    unsure, anywhere = kinds == _OUTSIDE, kinds == -1
+    classes = np.where(kinds < 0, _OUTSIDE, kinds).astype(np.int8)
+    used = ~anywhere
+    for _ in range(_ROUNDS):
+        forest = _trained(values[used], classes[used], seed)
+        likely = forest.predict_proba(values)
+        unseen = forest.oob_decision_function_
+        likely[used] = np.where(np.isnan(unseen), 1 / len(forest.classes_), unseen)
+        of = dict(zip(forest.classes_.tolist(), likely.T, strict=True))
+        inside = of.get(_RIM, 0) + of.get(_CORE, 0)
+        ground = of.get(_OUTSIDE, np.zeros(len(values)))
+        used = ~((unsure & (inside > 0.5)) | (anywhere & ((inside > 0.5) | (ground < 0.5))))
+    return values[used], classes[used]
+
+
+def _trained(values: Real, classes: NDArray[np.int8], seed: int) -> "ExtraTreesClassifier":
+    import warnings
+
+    from sklearn.ensemble import ExtraTreesClassifier  # heavy, and needed by nothing else
+
+    forest = ExtraTreesClassifier(
+        _TREES,
+        min_samples_leaf=_LEAF,
+        bootstrap=True,
+        oob_score=True,
+        class_weight="balanced",
+        random_state=seed,
+    )
+    with warnings.catch_warnings():  # a pixel that every tree saw counts as undecided
+        warnings.filterwarnings("ignore", message="Some inputs do not have OOB scores")
+        return forest.fit(values, classes)
+
+
+def _versions() -> dict[str, str]:
+    from importlib.metadata import version
+
+    return {name: version(name) for name in ("napari-shape-ensembles", "scikit-learn", "numpy", "scipy")}

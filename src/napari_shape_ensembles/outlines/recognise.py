@@ -1,0 +1,146 @@
+"""What an image holds: grey levels, labels, a mask, or classes; and the objects of classes."""
+
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import ndimage
+from skimage.measure import label
+
+Content = Literal["grey", "mask", "labels", "classes"]
+
+# Pieces of one value have at least this many pixels on average in labels and classes; in grey images, 1 to 4.
+_FLAT = 10
+# Labels have up to this many pieces per value; classes have more, and no values above this.
+_PIECES, _CLASSES = 2, 20
+
+
+def content_of(image: ArrayLike) -> Content:
+    """Tell labels and classes from grey levels.
+
+    Labels are whole numbers in flat regions, nearly each value in one piece. Classes are few values in many pieces,
+    such as the phases of a material. A mask has two values, one of them 0.
+
+    Parameters
+    ----------
+    image : (rows, columns) array, or with a last axis of 3 or 4 for RGB(A)
+        Colors count as grey levels.
+
+    Returns
+    -------
+    {"grey", "mask", "labels", "classes"}
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from napari_shape_ensembles import content_of
+    >>> labels = np.zeros((40, 40), int)
+    >>> labels[5:15, 5:15], labels[20:35, 20:35] = 1, 2
+    >>> content_of(labels), content_of(labels > 0)
+    ('labels', 'mask')
+    >>> content_of(np.random.default_rng(0).integers(0, 255, (40, 40)))
+    'grey'
+    """
+    pixels = np.asarray(image)
+    if pixels.ndim != 2 or pixels.size == 0:
+        return "grey"
+    if pixels.dtype == bool:
+        return "mask"
+    if pixels.dtype.kind == "f" and not (np.isfinite(pixels).all() and (pixels == np.round(pixels)).all()):
+        return "grey"
+    values, index = np.unique(np.maximum(pixels, 0), return_inverse=True)
+    if len(values) <= 2:
+        is_mask = len(values) == 2 and values[0] == 0
+        return "mask" if is_mask else "classes" if len(values) == 2 and values[-1] <= _CLASSES else "grey"
+    if values[0] != 0:  # tilings have no background
+        values, index = np.insert(values, 0, 0), index + 1
+    numbers = index.reshape(pixels.shape)
+    pieces = int(label(numbers, connectivity=1, background=0).max())
+    if np.count_nonzero(numbers) < _FLAT * pieces:
+        return "grey"
+    if pieces <= _PIECES * (len(values) - 1):
+        return "labels"
+    return "classes" if values[-1] <= _CLASSES else "grey"
+
+
+def objects_of_classes(image: ArrayLike, classes: Sequence[int] | None = None) -> NDArray[np.int32]:
+    """Number the components of each class; the background is 0, or what is left out.
+
+    Parameters
+    ----------
+    image : (rows, columns) array of whole numbers
+    classes : sequence of int, optional
+        Values whose components are wanted; by default all above 0. Called once per class, this gives two groups to
+        compare.
+
+    Returns
+    -------
+    (rows, columns) int32 array
+
+    Raises
+    ------
+    ValueError
+        For what is no plane of whole numbers, or a class that is not in it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from napari_shape_ensembles import objects_of_classes
+    >>> phases = np.array([[1, 0, 1, 2], [1, 0, 0, 2]])
+    >>> objects_of_classes(phases).max(), objects_of_classes(phases, [2]).max()
+    (3, 1)
+    """
+    pixels = np.asarray(image)
+    if pixels.ndim != 2 or pixels.dtype.kind not in "biuf" or (pixels.dtype.kind == "f" and (pixels % 1 != 0).any()):
+        raise ValueError(f"classes are a plane of whole numbers, not {pixels.dtype} of shape {pixels.shape}")
+    known = [value for value in np.unique(pixels).tolist() if value > 0]
+    chosen = known if classes is None else list(classes)
+    if missing := sorted(set(chosen) - set(known)):
+        raise ValueError(
+            f"there is no class {missing[0]}: the classes are {', '.join(f'{value:g}' for value in known)}"
+        )
+    found = np.zeros(pixels.shape, dtype=np.int32)
+    for value in chosen:
+        components, _ = ndimage.label(pixels == value)
+        found[components > 0] = components[components > 0] + found.max()
+    return found
+
+
+def as_labels(pixels: NDArray[Any], *, insist: bool | None = None) -> tuple[NDArray[Any] | None, str]:
+    """Return the labels that an image holds, None where it is to be segmented; and a note on what was recognized.
+
+    Parameters
+    ----------
+    pixels : array
+        Of a file.
+    insist : bool, optional
+        Whether they are labels, by what a person said; by default what they look like.
+
+    Raises
+    ------
+    ValueError
+        For grey levels that are said to be labels.
+    """
+    content = "grey" if insist is False else content_of(pixels)
+    if content == "grey" and insist:
+        if pixels.ndim != 2:
+            raise ValueError("labels have one plane of whole numbers, not colours")
+        values = np.unique(pixels)
+        if len(values) == 1:  # nothing to see, or one object everywhere
+            return pixels, ""
+        raise ValueError(
+            f"{len(values)} values from {values[0]:g} to {values[-1]:g} in small pieces are grey levels, not labels: "
+            "leave --labels out to segment the image"
+        )
+    if content == "mask":
+        return (pixels > 0 if pixels.dtype != bool else pixels, "") if insist else (None, "")
+    if content == "grey":
+        return None, ""
+    below = int((pixels < 0).sum())
+    note = f"; {below} pixels of negative labels count as background" if below else ""
+    plane = np.maximum(pixels, 0)
+    if content == "classes":
+        count = len(np.unique(plane)) - 1
+        return objects_of_classes(plane), f"holds {count} classes: the components of each are its objects{note}"
+    return plane, f"holds labels, and is not segmented{note}" if not insist or below else ""

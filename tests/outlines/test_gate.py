@@ -1,0 +1,141 @@
+"""The gate: every check on a case it is meant for, and silence on good outlines."""
+
+import numpy as np
+import pytest
+from scipy import ndimage
+from skimage.io import imread
+
+from napari_shape_ensembles import Comparison, Ensemble, Settings, compare, extract_curves, quality, samples
+from napari_shape_ensembles.cli import Answer, _hit
+
+QUICK = Settings(landmarks=60, rank=10, permutations=300)
+
+
+def outlines(count=40, *, seed=0, size=20.0, vertices=90, name="", rough=0.05):
+    """Return ellipses with a few random waves."""
+    rng = np.random.default_rng(seed)
+    angle = np.linspace(0, 2 * np.pi, vertices, endpoint=False)
+    curves = []
+    for place in range(count):
+        waves = sum(rng.normal(0, rough) * np.cos(k * angle + rng.uniform(0, 6)) for k in range(2, 6))
+        radius = size * rng.lognormal(0, 0.15) * (1 + waves)
+        curves.append(np.stack([radius * np.sin(angle), 1.3 * radius * np.cos(angle) + 100 * place], axis=1))
+    return Ensemble(curves, name=name, pixel_size=1.0)
+
+
+def checks(a, b, *, serious=None):
+    return [item.check for item in quality(a, b).findings if serious is None or item.serious is serious]
+
+
+def test_good_outlines_pass():
+    assert not quality(outlines(seed=1, name="a"), outlines(seed=2, name="b"))
+    assert quality(outlines(seed=1), outlines(seed=2)).reason is None
+    for sample in (samples.powder_outlines(), samples.nuclei_labels(), samples.cells()):
+        assert checks(*sample.ensembles(), serious=True) == []
+
+
+def test_a_side_of_fewer_than_ten_curves_is_serious():
+    found = quality(outlines(38, seed=1, name="a"), outlines(4, seed=2, name="b"))
+    assert [item.check for item in found.serious] == ["few curves"]
+    assert found.reason == "b has only 4 curves, and at least 10 are needed: look at the outlines first"
+
+
+def test_specks_and_merged_objects_are_noted():
+    dust = [curve / 15 for curve in outlines(40, seed=3).curves]
+    assert checks(Ensemble([*outlines().curves, *dust[:35]]), outlines(seed=2)) == ["specks"]
+    a, rows = outlines(60), np.arange(0, 60, 3)
+    angle = np.linspace(0, 2 * np.pi, 200, endpoint=False)
+    radius = 5 + 45 * np.abs(np.cos(angle))  # two discs and a waist
+    dumbbell = np.stack([radius * np.sin(angle), radius * np.cos(angle)], axis=1) * 1.3
+    merged = [dumbbell * (1 + 0.01 * row) for row in rows]
+    assert checks(Ensemble([*a.curves, *merged]), outlines(seed=2)) == ["merged"]
+
+
+def test_objects_cut_by_a_border_are_noted():
+    plane = np.zeros((60, 1600), int)
+    rows, columns = np.indices(plane.shape)
+    for place in range(40):
+        plane[np.hypot(rows - (4 if place % 2 else 30), columns - 40 * place - 20) < 14] = place + 1
+    cut = extract_curves(plane, border=True)
+    assert "cut" in checks(cut, outlines(seed=2))
+    assert "cut" not in checks(extract_curves(plane), outlines(seed=2))
+
+
+def test_open_outlines_are_serious_and_thinned_ones_are_not():
+    half = [curve[: len(curve) * 2 // 3] for curve in outlines(vertices=120).curves]
+    assert checks(Ensemble(half), outlines(seed=2)) == ["open"]
+    thinned = [np.delete(curve, [*range(20, 32), *range(80, 90)], axis=0) for curve in outlines(vertices=120).curves]
+    assert "open" not in checks(Ensemble(thinned), outlines(seed=2))
+
+
+def test_doubled_curves_are_serious_wherever_they_lie():
+    a, b = outlines(seed=1, name="a"), outlines(seed=2, name="b")
+    doubled = Ensemble([*a.curves, *[curve + 7 for curve in a.curves]], name="a")
+    assert quality(doubled, b).reason.startswith("40 outlines are there twice, in a:")
+    shared = Ensemble([*b.curves[:20], *a.curves[:20]], name="b")
+    assert checks(a, shared, serious=True) == ["duplicates"]
+    assert checks(a, Ensemble([curve * 1.5 for curve in a.curves])) == []  # another size, another outline
+    images = [outlines(20, seed=seed, name=f"C{seed}") for seed in (3, 4)]
+    copied = Ensemble([curve + 3 for curve in images[0].curves], name="copy")
+    found = quality(Ensemble.pooled([*images, copied], name="cells"), b)
+    assert found.reason.startswith("20 outlines are there twice, in C3 (cells) and in copy (cells)")
+
+
+def test_an_image_that_stands_out_is_named():
+    images = [outlines(30, seed=seed, name=f"C{seed:02}") for seed in range(8)]
+    images[1] = outlines(30, seed=1, size=60, name="C01")
+    found = quality(Ensemble.pooled(images, name="cells"), outlines(seed=9, name="other"))
+    assert [(item.check, item.where) for item in found.serious] == [("stands out", "C01")]
+    assert "its median area lies" in found.serious[0].text
+    assert not quality(Ensemble.pooled(images[2:], name="cells"), outlines(seed=9, name="other"))
+
+
+def test_failed_thresholds_are_found_among_the_fields_of_one_cell_line(shared_data):
+    """Three fields whose nuclei were cut up as by a threshold too high, of 30 of one cell line."""
+    paths = sorted((shared_data / "replicates" / "mef_nuclei").glob("wt_*.png"))
+    good = [extract_curves(imread(path), min_area=600, name=path.name[:5]) for path in paths]
+    good = [field for field in good if len(field)]
+    rng = np.random.default_rng(0)
+    broken = []
+    for path in paths[:3]:
+        texture = ndimage.gaussian_filter(rng.normal(size=imread(path).shape), 6)
+        broken.append(extract_curves(ndimage.label((imread(path) > 0) & (texture > 0))[0], name=path.name[:5]))
+    side = Ensemble.pooled([*broken, *good[3:]], name="wt")
+    named = {item.where for item in quality(side, outlines(seed=9)).serious}
+    assert named == {field.name for field in broken}
+
+
+def test_polygons_clicked_with_unequal_care_and_few_pixels_are_noted():
+    coarse, fine = outlines(vertices=16, name="a"), outlines(seed=2, vertices=22, name="b")
+    assert checks(coarse, fine) == ["vertices"]
+    assert checks(outlines(vertices=100), outlines(seed=2, vertices=140)) == []
+    small = outlines(size=3)
+    assert checks(small, outlines(seed=2, size=3.1)) == ["pixels", "pixels"]
+
+
+def test_serious_faults_withhold_the_row_until_overruled(tmp_path):
+    a, b = outlines(seed=1, name="a"), outlines(5, seed=2, name="b")
+    result = compare(a, b, QUICK)
+    assert result.case == "inconclusive"
+    assert "look at the outlines first" in result.summary()
+    assert result.quality.findings[0].text + "." in result.warnings
+    assert _hit(result, [Answer.quality])
+    result.save(tmp_path / "r.npz")
+    assert Comparison.load(tmp_path / "r.npz").quality == result.quality
+    overruled = compare(a, b, QUICK, overrule=True)
+    assert overruled.case != "inconclusive"
+    assert overruled.quality.serious
+    assert not _hit(compare(a, outlines(seed=2, name="b"), QUICK), [Answer.quality])
+
+
+def test_findings_are_a_table():
+    table = quality(outlines(seed=1), outlines(4, seed=2)).to_dataframe()
+    assert table.columns.tolist() == ["check", "where", "serious", "text"]
+    assert len(quality(outlines(seed=1), outlines(seed=2)).to_dataframe()) == 0
+
+
+@pytest.mark.parametrize("scale", [1e-6, 1e6])
+def test_units_do_not_matter(scale):
+    a = Ensemble([curve * scale for curve in outlines(seed=1).curves], unit="m")
+    b = Ensemble([curve * scale for curve in outlines(4, seed=1).curves], unit="m")
+    assert checks(a, b, serious=True) == ["few curves", "duplicates"]

@@ -1,0 +1,232 @@
+"""Objects learned from painted examples: what is found, kept, saved, refused, and how well it does on real images."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import ndimage
+from skimage.io import imread
+
+from napari_shape_ensembles import ObjectModel, Outlines, PixelFeatures, learn_objects, match_labels, segment
+from napari_shape_ensembles.io import load_settings, save_settings
+
+
+def discs(side=160, spacing=40, radius=11, noise=0.1, seed=0, dark=False):
+    """Return a noisy image of discs on a grid, and their labels."""
+    rows, columns = np.indices((side, side))
+    truth = (rows // spacing) * (side // spacing) + columns // spacing + 1
+    truth[np.hypot(rows % spacing - spacing / 2, columns % spacing - spacing / 2) > radius] = 0
+    image = np.where(truth > 0, 1.0, 0.0) + np.random.default_rng(seed).normal(0, noise, truth.shape)
+    return -image if dark else image, truth
+
+
+def first(truth, count):
+    return np.where(truth <= count, truth, 0)
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_objects_like_the_painted_ones_are_found_bright_or_dark(dark):
+    image, truth = discs(dark=dark)
+    model = learn_objects(image, first(truth, 4))
+    matching = match_labels(truth, model.labels(image), min_iou=0.8)
+    assert len(matching.pairs) == truth.max()
+    assert not matching.only_b
+
+
+def test_one_kind_of_object_is_found_among_others():
+    """Discs of two sizes: the small ones are not what was painted."""
+    large, truth = discs(radius=14)
+    small, others = discs(radius=4)
+    rows, columns = np.indices(truth.shape) // 40
+    image = np.where((rows * 4 + columns) % 2 == 1, small, large)
+    truth = np.where(truth % 2 == 1, truth, 0)
+    painted = np.where(np.isin(truth, (1, 3, 5, 7)), truth, 0)
+    background = (others > 0) & (others <= 8) & (others % 2 == 0)
+    found = learn_objects(image, painted, background=background).labels(image)
+    matching = match_labels(truth, found, min_iou=0.7)
+    assert len(matching.pairs) == len(np.unique(truth)) - 1
+    assert len(matching.only_b) == 0
+
+
+def test_touching_objects_are_separated_by_the_size_of_the_examples():
+    rows, columns = np.indices((120, 200))
+    truth = np.zeros(rows.shape, dtype=int)
+    for label, (row, column) in enumerate([(30, 30), (30, 90), (30, 150), (85, 40), (85, 59), (85, 140), (85, 159)], 1):
+        truth[(np.hypot(rows - row, columns - column) < 10) & (truth == 0)] = label
+    image = 100.0 * (truth > 0) + np.random.default_rng(1).normal(0, 5, truth.shape)
+    found = learn_objects(image, first(truth, 3)).labels(image)
+    assert len(match_labels(truth, found, min_iou=0.7).pairs) == 7
+
+
+def test_the_same_seed_gives_the_same_labels_and_features_save_nothing_but_time():
+    image, truth = discs()
+    painted = first(truth, 3)
+    model = learn_objects(image, painted, seed=5)
+    features = PixelFeatures.of(image)
+    again = learn_objects(features, painted, seed=5)
+    assert model == again
+    assert hash(model) == hash(again)
+    assert np.array_equal(model.labels(image), again.labels(features))
+    assert model != learn_objects(image, painted, seed=6)
+
+
+@given(gain=st.floats(0.01, 1000), shift=st.floats(-1000, 1000))
+@settings(max_examples=5)
+def test_brightness_and_contrast_of_a_whole_image_do_not_matter(gain, shift):
+    image, truth = discs(side=80)
+    labels = learn_objects(image, first(truth, 2)).labels(image * gain + shift)
+    assert match_labels(labels, learn_objects(image, first(truth, 2)).labels(image)).pairs["iou"].min() > 0.95
+
+
+def test_a_draft_finds_nearly_the_same():
+    image, truth = discs()
+    model = learn_objects(image, first(truth, 4))
+    draft = model.labels(image, step=2)
+    assert draft.shape == image.shape
+    assert match_labels(model.labels(image), draft).pairs["iou"].min() > 0.75
+    with pytest.raises(ValueError, match="step is a whole number"):
+        model.labels(image, step=0)
+
+
+def test_one_model_is_learned_across_images_and_remembers_them():
+    (one, truth), (other, _) = discs(seed=0), discs(seed=1, noise=0.3)
+    model = learn_objects([one, other], [first(truth, 2), first(truth, 3)], names=["a", "b"])
+    assert [(item.name, item.objects) for item in model.sources] == [("a", 2), ("b", 3)]
+    assert model.sources[0].digest == PixelFeatures.of(one).digest
+    for image in (one, other):
+        assert len(match_labels(truth, model.labels(image)).pairs) == truth.max()
+
+
+def test_a_saved_model_gives_the_same_labels_and_holds_no_pickle(tmp_path):
+    image, truth = discs()
+    model = learn_objects(image, first(truth, 3))
+    path = tmp_path / "objects.npz"
+    model.save(path)
+    loaded = ObjectModel.load(path)
+    assert loaded == model
+    assert loaded.sources == model.sources
+    assert loaded.versions == model.versions
+    assert np.array_equal(loaded.labels(image), model.labels(image))
+    with np.load(path, allow_pickle=False) as arrays:
+        assert set(arrays.files) >= {"features", "classes", "areas"}
+        assert all(arrays[name].dtype != object for name in ("features", "classes", "areas"))
+
+
+def test_a_damaged_or_foreign_file_is_refused_by_name(tmp_path):
+    path = tmp_path / "objects.npz"
+    np.savez(path, features=np.ones(3))
+    with pytest.raises(ValueError, match=r"objects\.npz.*object-model"):
+        ObjectModel.load(path)
+    image, truth = discs()
+    model = learn_objects(image, first(truth, 3))
+    from napari_shape_ensembles.archive import write_archive
+
+    tree = {"features": model.features[:5], "classes": model.classes, "areas": model.areas, "seed": 0}
+    write_archive(path, "object-model", 1, tree | {"sources": [], "versions": {}})
+    with pytest.raises(ValueError, match="examples are not what a model is learned from"):
+        ObjectModel.load(path)
+
+
+def test_a_recipe_takes_the_model_or_its_file(tmp_path):
+    image, truth = discs()
+    model = learn_objects(image, first(truth, 3))
+    path = tmp_path / "objects.npz"
+    model.save(path)
+    labels = model.labels(image)
+    assert np.array_equal(Outlines(find=model).labels(image), labels)
+    assert np.array_equal(segment(image, find=str(path)), labels)
+    assert len(Outlines(find=model)(image)) == truth.max()
+    save_settings(tmp_path / "settings.toml", Outlines(find=str(path)))
+    kept = load_settings(tmp_path / "settings.toml").outlines
+    assert kept == Outlines(find=str(path))
+    assert np.array_equal(kept.labels(image), labels)
+    with pytest.raises(ValueError, match=r"find is ObjectModel.*save it to a file and give its path"):
+        save_settings(tmp_path / "other.toml", Outlines(find=model))
+
+
+def test_a_function_from_an_image_to_labels_is_taken_and_checked():
+    image, truth = discs()
+    assert np.array_equal(Outlines(find=lambda pixels: truth).labels(image), truth)
+    with pytest.raises(ValueError, match="segmenter broken failed: RuntimeError: no weights"):
+        segment(image, find=broken)
+    with pytest.raises(ValueError, match="returned float64 of shape"):
+        segment(image, find=lambda pixels: pixels)
+    with pytest.raises(ValueError, match="returned labels from -1"):
+        segment(image, find=lambda pixels: truth - 1)
+
+
+def broken(image):
+    raise RuntimeError("no weights")
+
+
+def test_an_installed_segmenter_is_found_by_its_name(tmp_path, monkeypatch):
+    """A package with an entry point, as a person would install it."""
+    package = tmp_path / "bright_things-1.0.dist-info"
+    package.mkdir()
+    (package / "METADATA").write_text("Metadata-Version: 2.1\nName: bright-things\nVersion: 1.0\n")
+    (package / "entry_points.txt").write_text(
+        "[napari_shape_ensembles.segmenters]\nbright = bright_things:find\ngone = not_there:find\n"
+        "number = bright_things:NUMBER\n"
+    )
+    (tmp_path / "bright_things.py").write_text(
+        "from scipy import ndimage\nNUMBER = 3\n\ndef find(image):\n    return ndimage.label(image > 0.5)[0]\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    image, truth = discs(noise=0)
+    assert len(match_labels(truth, segment(image, find="bright"), min_iou=1).pairs) == truth.max()
+    with pytest.raises(ValueError, match="segmenter gone cannot be loaded: ModuleNotFoundError"):
+        segment(image, find="gone")
+    with pytest.raises(ValueError, match="segmenter number is int, not a function"):
+        segment(image, find="number")
+    with pytest.raises(ValueError, match="'cellpose' is neither the file of a model nor a segmenter: installed are br"):
+        segment(image, find="cellpose")
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"painted": np.zeros((160, 160), int)}, "no object is painted"),
+        ({"painted": np.ones((16, 16), int)}, r"painted labels of shape \(16, 16\) on an image of \(160, 160\)"),
+        ({"painted": np.ones((160, 160))}, "painted objects are a plane of whole numbers"),
+        ({"background": np.ones((160, 160), bool)}, "painted as object and as background"),
+        ({"images": np.full((160, 160), 3.0)}, "every pixel is 3"),
+        ({"images": np.full((160, 160), np.nan)}, "NaN or infinite"),
+        ({"images": [np.eye(160)], "painted": []}, "1 images need as many planes of painted objects"),
+    ],
+)
+def test_what_cannot_be_learned_from_is_refused(changes, words):
+    image, truth = discs()
+    given = {"images": image, "painted": first(truth, 3), **changes}
+    with pytest.raises(ValueError, match=words):
+        learn_objects(given.pop("images"), given.pop("painted"), **given)
+
+
+def test_a_color_image_needs_a_model_learned_from_color():
+    image, truth = discs()
+    model = learn_objects(image, first(truth, 3))
+    colours = np.stack([image, -image, image * 0.5], axis=-1)
+    with pytest.raises(ValueError, match="learned from grey images, and this one is color"):
+        model.labels(colours)
+    assert np.array_equal(model.labels(np.stack([image] * 3, axis=-1)), model.labels(image))
+    assert len(match_labels(truth, learn_objects(colours, first(truth, 3)).labels(colours)).pairs) == truth.max()
+
+
+def test_an_object_cut_by_the_border_is_learned_from_without_an_edge_there():
+    image, truth = discs()
+    half, known = image[20:], truth[20:]
+    model = learn_objects(half, np.where(known <= 4, known, 0))
+    found = model.labels(half)
+    assert len(match_labels(known, found, min_iou=0.7).pairs) == len(np.unique(known)) - 1
+
+
+def test_five_painted_nuclei_find_the_others(shared_data):
+    """Nuclei on a dark ground: the rest of the objects, at an IoU of 0.5."""
+    folder = shared_data / "segmentation"
+    image, truth = imread(folder / "06_image.png"), imread(folder / "06_labels.png").astype(int)
+    rng = np.random.default_rng(0)
+    chosen = rng.choice(np.unique(truth[truth > 0]), 5, replace=False)
+    found = learn_objects(image, np.where(np.isin(truth, chosen), truth, 0)).labels(image)
+    rest = np.where(np.isin(truth, chosen), 0, truth)
+    count = len(np.unique(rest)) - 1
+    assert len(match_labels(rest, found).pairs) >= 0.85 * count
+    assert ndimage.label(found > 0)[1] <= 1.3 * (count + 5)

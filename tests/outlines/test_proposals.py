@@ -1,0 +1,76 @@
+"""Recipes proposed without a reference: what is ranked first, what is kept, and what the automatic method does."""
+
+import numpy as np
+import pytest
+
+from napari_shape_ensembles import Outlines, match_labels, propose, segment
+
+
+def discs(side=160, spacing=40, radius=11, noise=5.0, seed=0, bright=False):
+    rows, columns = np.indices((side, side))
+    truth = (rows // spacing) * (side // spacing) + columns // spacing + 1
+    truth[np.hypot(rows % spacing - spacing / 2, columns % spacing - spacing / 2) > radius] = 0
+    grey = np.where((truth > 0) == bright, 200, 60)
+    return np.clip(grey + np.random.default_rng(seed).normal(0, noise, truth.shape), 0, 255).astype(np.uint8), truth
+
+
+@pytest.mark.parametrize("bright", [True, False])
+def test_the_side_of_the_objects_is_recognized(bright):
+    image, truth = discs(bright=bright)
+    best = propose(image)[0]
+    assert best.recipe.objects == ("bright" if bright else "dark")
+    assert len(match_labels(truth, segment(image, method="auto"), min_iou=0.8).pairs) == truth.max()
+
+
+def test_dark_objects_under_uneven_light_are_found():
+    image, truth = discs()
+    uneven = image + np.linspace(0, 250, image.shape[1])
+    assert len(match_labels(truth, segment(uneven, method="auto"), min_iou=0.7).pairs) == truth.max()
+
+
+def test_proposals_are_ranked_and_differ():
+    image, _ = discs(noise=30)
+    found = propose(image)
+    scores = [item.score for item in found]
+    assert len(found) > 3
+    assert scores == sorted(scores, reverse=True)
+    assert len({item.labels.tobytes() for item in found}) == len(found)
+    for item in found:
+        assert item.labels.shape == item.thumbnail.shape
+        assert {"closed", "contrast", "repeatable"} <= set(item.measures)
+        assert all(0 <= value <= 1.2 for value in item.measures.values())
+
+
+def test_a_proposal_of_a_small_image_is_what_its_recipe_finds():
+    image, _ = discs()
+    for item in propose(image)[:3]:
+        assert np.array_equal(segment(image, item.recipe), item.labels)
+
+
+def test_what_was_chosen_about_tracing_and_cleaning_is_kept():
+    image, _ = discs()
+    given = Outlines(min_area=80, keep_border=True, fill_holes=False, pixel_size=0.5, unit="µm", outline_smoothing=2)
+    best = propose(image, given)[0].recipe
+    assert isinstance(best, Outlines)
+    for name in ("min_area", "keep_border", "fill_holes", "pixel_size", "unit", "outline_smoothing"):
+        assert getattr(best, name) == getattr(given, name)
+
+
+def test_a_large_image_is_tried_at_lower_resolution_and_its_recipe_fits_the_whole():
+    image, truth = discs(side=1400, spacing=100, radius=30)
+    best = propose(image)[0]
+    assert max(best.thumbnail.shape) <= 360
+    assert best.recipe.smoothing == 2.0
+    assert len(match_labels(truth, segment(image, best.recipe), min_iou=0.8).pairs) == truth.max()
+
+
+def test_a_mask_stays_what_it_is():
+    _, truth = discs()
+    assert np.array_equal(segment(truth > 0, method="auto"), segment(truth > 0))
+
+
+def test_one_value_is_refused_and_noise_is_not_an_error():
+    with pytest.raises(ValueError, match="every pixel is 3"):
+        propose(np.full((50, 50), 3))
+    noise = np.random.default_rng(0).normal(size=(60, 60))
+    assert segment(noise, method="auto").shape == noise.shape

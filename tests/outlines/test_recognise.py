@@ -1,0 +1,81 @@
+"""Labels, masks, classes and grey levels are told apart, in made and in real images."""
+
+import numpy as np
+import pytest
+from skimage.io import imread
+
+from napari_shape_ensembles import content_of, extract_curves, objects_of_classes
+from napari_shape_ensembles.outlines import as_labels
+
+
+def labels(count=9, spacing=20, radius=6):
+    rows, columns = np.indices((3 * spacing, 3 * spacing))
+    found = (rows // spacing) * 3 + columns // spacing + 1
+    found[(np.hypot(rows % spacing - spacing / 2, columns % spacing - spacing / 2) > radius) | (found > count)] = 0
+    return found
+
+
+@pytest.mark.parametrize("kind", [np.uint8, np.int32, np.float64])
+def test_labels_masks_and_classes_are_recognized_in_any_type(kind):
+    plane = labels()
+    assert content_of(plane.astype(kind)) == "labels"
+    assert content_of((plane > 0).astype(kind) * 255) == "mask"
+    assert content_of(np.where(plane % 2, plane > 0, 2 * (plane > 0)).astype(kind)) == "classes"
+    assert content_of(np.random.default_rng(0).integers(0, 200, plane.shape).astype(kind)) == "grey"
+
+
+def test_a_tiling_has_no_background_and_is_labels():
+    rows, columns = np.indices((40, 40)) // 10
+    assert content_of(rows * 4 + columns + 1) == "labels"
+
+
+def test_colors_fractions_and_one_value_are_no_labels():
+    assert content_of(np.zeros((5, 5, 3), np.uint8)) == "grey"
+    assert content_of(np.full((5, 5), 0.5)) == "grey"
+    assert content_of(np.full((5, 5), 7)) == "grey"
+    assert content_of(np.full((5, 5), np.nan)) == "grey"
+
+
+def test_the_components_of_classes_are_objects():
+    plane = np.where(labels() % 2, 1, 2) * (labels() > 0)
+    assert objects_of_classes(plane).max() == 9
+    assert objects_of_classes(plane, [1]).max() == 5
+    with pytest.raises(ValueError, match="no class 3: the classes are 1, 2"):
+        objects_of_classes(plane, [3])
+    with pytest.raises(ValueError, match="plane of whole numbers"):
+        objects_of_classes(plane + 0.5)
+
+
+def test_negative_labels_are_background_and_counted():
+    plane = labels() - 1
+    plane[0:3] = -2
+    ensemble = extract_curves(plane)
+    assert len(ensemble) == 8
+    assert ensemble.dropped == {"negative labels, taken as background": 2}
+    found, note = as_labels(plane)
+    assert found.min() == 0
+    assert "pixels of negative labels count as background" in note
+
+
+def test_what_a_person_says_comes_first():
+    grey = np.random.default_rng(0).integers(0, 200, (40, 40))
+    with pytest.raises(ValueError, match="are grey levels, not labels: leave --labels out"):
+        as_labels(grey, insist=True)
+    assert as_labels(grey)[0] is None
+    assert as_labels(labels(), insist=False)[0] is None
+    assert as_labels(labels() > 0)[0] is None  # a mask is segmented, which changes nothing but its borders
+    assert as_labels(labels() * 1, insist=True)[1] == ""
+
+
+def test_all_shared_images_are_recognized(shared_data):
+    """Every label image and every micrograph of the shared sets; no false recognition."""
+    for folder in ("segmentation", "mask_corrections"):
+        for path in sorted((shared_data / folder).glob("*.png")):
+            kind = content_of(imread(path))
+            assert kind == ("grey" if path.stem.endswith("image") else "labels"), path.name
+    for path in sorted((shared_data / "uhcs_spheroidite").glob("*.png")):
+        assert content_of(imread(path)) == ("grey" if path.stem.endswith("image") else "mask"), path.name
+    assert content_of(imread(shared_data / "dsb_nuclei" / "labels.png")) == "labels"
+    assert content_of(imread(shared_data / "ebsd_sdss" / "phase.png")) in ("classes", "mask")
+    for path in sorted((shared_data / "ampis_powder").glob("*.png")):
+        assert content_of(imread(path)) == "grey"

@@ -1,0 +1,84 @@
+"""Outlines of unequal pixel sizes are compared at the larger one."""
+
+import numpy as np
+import pytest
+from skimage.io import imread
+
+from napari_shape_ensembles import Comparison, Ensemble, Settings, at_pixel_size, compare, extract_curves
+
+QUICK = Settings(landmarks=100, rank=30, permutations=300)
+
+
+@pytest.fixture(scope="module")
+def nuclei(real_data_module):
+    return imread(real_data_module / "dsb_nuclei" / "labels.png").astype(int)
+
+
+@pytest.fixture(scope="module")
+def real_data_module():
+    from pathlib import Path
+
+    return Path(__file__).resolve().parents[1] / "data"
+
+
+def pooled(labels, factor):
+    small = labels[::factor, ::factor]
+    return extract_curves(small, scale=(factor * 0.5,) * 2, unit="µm", min_area=16, name=f"at {factor}")
+
+
+@pytest.mark.parametrize("factor", [2, 4])
+def test_outlines_are_as_if_traced_from_the_coarser_image(nuclei, factor):
+    """Areas and perimeters agree with those traced from every second, or fourth, pixel of the labels."""
+    coarse, brought = pooled(nuclei, factor), at_pixel_size(pooled(nuclei, 1), 0.5 * factor)
+    assert brought.pixel_size == coarse.pixel_size
+    one = coarse.features.merge(brought.features, on="id", suffixes=("", "_brought"))
+    assert len(one) > 0.9 * len(coarse)
+    for name in ("area", "perimeter"):
+        ratio = one[f"{name}_brought"] / one[name]
+        assert abs(ratio.median() - 1) < 0.02
+        assert ratio.sub(1).abs().quantile(0.9) < 0.1
+
+
+def test_nothing_changes_at_the_same_or_a_smaller_pixel_size(nuclei):
+    ensemble = pooled(nuclei, 2)
+    assert at_pixel_size(ensemble, 1.0) is ensemble
+    assert at_pixel_size(ensemble, 0.2) is ensemble
+    for size in (0, np.nan, np.inf):
+        with pytest.raises(ValueError, match="size of a pixel is a positive number"):
+            at_pixel_size(ensemble, size)
+    with pytest.raises(ValueError, match="pixel size of x is not known"):
+        at_pixel_size(Ensemble(ensemble.curves, name="x"), 1.0)
+
+
+def test_small_objects_are_left_out_and_counted(nuclei):
+    fine = pooled(nuclei, 1)
+    coarse = at_pixel_size(fine, 4.0)
+    assert len(coarse) < len(fine)
+    assert sum(coarse.dropped.values()) - sum(fine.dropped.values()) >= len(fine) - len(coarse)
+
+
+def test_a_comparison_is_made_at_the_larger_pixel_size_and_says_so(nuclei, tmp_path):
+    fine, coarse = pooled(nuclei, 1), pooled(nuclei, 4)
+    half = np.arange(len(coarse)) % 2 == 0
+    kept = set(coarse.ids[half].tolist())
+    result = compare(fine.subset([label not in kept for label in fine.ids.tolist()]), coarse.subset(half), QUICK)
+    assert result.a.pixel_size == result.b.pixel_size == (2.0, 2.0)
+    assert result.case == "1∧1"
+    assert any(words.startswith("Pixels measure 0.5 to 2 µm: all outlines were brought") for words in result.warnings)
+    result.save(tmp_path / "r.npz")
+    assert Comparison.load(tmp_path / "r.npz").note == result.note
+    assert compare(coarse.subset(half), coarse.subset(~half), QUICK).note == ""
+
+
+def test_images_of_one_side_may_differ_in_pixel_size(nuclei):
+    result = compare([pooled(nuclei, 1), pooled(nuclei, 2)], pooled(nuclei, 2), QUICK, overrule=True)
+    assert result.a.pixel_size == (1.0, 1.0)
+
+
+def test_a_real_difference_is_still_found_between_unequal_pixel_sizes(nuclei):
+    fine, coarse = pooled(nuclei, 1), pooled(nuclei, 2)
+    half = np.arange(len(fine)) % 2 == 0
+    stretched = Ensemble([curve * (1.5, 1.0) for curve in coarse.curves], unit="µm", ids=coarse.ids, pixel_size=1.0)
+    kept = set(fine.ids[half].tolist())
+    other = stretched.subset([label not in kept for label in stretched.ids.tolist()])
+    assert compare(fine.subset(half), other, QUICK).scale.rejected
