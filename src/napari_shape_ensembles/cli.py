@@ -72,6 +72,9 @@ Memory = Annotated[
     float | None,
     typer.Option("--memory", metavar="GIB", help=f"GiB that reading one file may take. Default: {MEMORY:g}."),
 ]
+CurveColumn = Annotated[
+    str | None, typer.Option("--curve-column", metavar="NAME", help="Of tables: the column that tells curves apart.")
+]
 Dask = Annotated[str | None, typer.Option("--dask", help="Address of a Dask scheduler that does the work.")]
 Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")]
 Ranks = Annotated[str, typer.Option(help="Ranks: numbers and ranges, such as 5,10,20 or 2-20:2 or 5:150:5.")]
@@ -101,7 +104,14 @@ def command(*kinds: type[Any], without: Sequence[str] = ()) -> Callable[[Callabl
         }
         own = inspect.signature(function).parameters
         common = (
-            {"settings": (SettingsPath, None), "labels": (Labels, False), "memory": (Memory, None)} if kinds else {}
+            {
+                "settings": (SettingsPath, None),
+                "labels": (Labels, False),
+                "memory": (Memory, None),
+                "curve_column": (CurveColumn, None),
+            }
+            if kinds
+            else {}
         )
         more = [
             inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind)
@@ -116,7 +126,9 @@ def command(*kinds: type[Any], without: Sequence[str] = ()) -> Callable[[Callabl
                     path = given.pop("settings")
                     file = load_settings(path) if path else SettingsFile()
                     file = SettingsFile(with_options(file.analysis, chosen), with_options(file.outlines, chosen))
-                    given["reading"] = Reading(file, given.pop("labels"), given.pop("memory"))
+                    given["reading"] = Reading(
+                        file, given.pop("labels"), given.pop("memory"), given.pop("curve_column")
+                    )
                 function(**given)
 
         taken = [item.replace(kind=item.KEYWORD_ONLY) for name, item in own.items() if name != "reading"]

@@ -35,11 +35,14 @@ class Reading:
         Images hold labels, or masks, rather than grey levels.
     memory : float, optional
         GiB that reading one file may take; see `budget`.
+    curve_column : str, optional
+        Of tables: the column that tells curves apart.
     """
 
     settings: SettingsFile = field(default_factory=SettingsFile)
     labels: bool = False
     memory: float | None = None
+    curve_column: str | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -182,4 +185,5 @@ def ensemble_of_file(path: Path, reading: Reading) -> Ensemble:
     """
     if path.suffix.lower() in ENDINGS:
         return traced(labelled(path, reading), reading)
-    return read_curves(path, memory=reading.memory).ensemble
+    column = reading.curve_column if path.suffix.lower() in (".csv", ".parquet") else None
+    return read_curves(path, memory=reading.memory, curve_column=column).ensemble
