@@ -24,7 +24,7 @@ class Format:
     """One format of curves: what it is called, and how it is read and written, as far as it is."""
 
     name: str
-    read: Callable[[StrPath], Found]
+    read: Callable[..., Found]
     write: Callable[[StrPath, CurveTable], None] | None = None
 
 
