@@ -80,6 +80,9 @@ Memory = Annotated[
     float | None,
     typer.Option("--memory", metavar="GIB", help=f"GiB that reading one file may take. Default: {MEMORY:g}."),
 ]
+CurveColumn = Annotated[
+    str | None, typer.Option("--curve-column", metavar="NAME", help="Of tables: the column that tells curves apart.")
+]
 Dask = Annotated[str | None, typer.Option("--dask", help="Address of a Dask scheduler that does the work.")]
 Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")]
 Ranks = Annotated[str, typer.Option(help="Ranks: numbers and ranges, such as 5,10,20 or 2-20:2 or 5:150:5.")]
@@ -108,7 +111,16 @@ def command(*kinds: type[Any], without: Sequence[str] = ()) -> Callable[[Callabl
             if name not in without
         }
         own = signature(function).parameters
-        common = {"settings": (SettingsPath, None), "labels": (Labels, None), "memory": (Memory, None)} if kinds else {}
+        common = (
+            {
+                "settings": (SettingsPath, None),
+                "labels": (Labels, None),
+                "memory": (Memory, None),
+                "curve_column": (CurveColumn, None),
+            }
+            if kinds
+            else {}
+        )
         more = [
             Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=kind)
             for name, (kind, default) in ({**common, "debug": (Debug, False)}).items()
@@ -123,7 +135,9 @@ def command(*kinds: type[Any], without: Sequence[str] = ()) -> Callable[[Callabl
                     file = load_settings(path) if path else SettingsFile()
                     file = SettingsFile(with_options(file.analysis, chosen), with_options(file.outlines, chosen))
                     tell = lambda note: say_beside(f"note: {note}")  # noqa: E731
-                    given["reading"] = Reading(file, given.pop("labels"), given.pop("memory"), tell)
+                    given["reading"] = Reading(
+                        file, given.pop("labels"), given.pop("memory"), given.pop("curve_column"), tell
+                    )
                 function(**given)
 
         taken = [item.replace(kind=item.KEYWORD_ONLY) for name, item in own.items() if name != "reading"]
@@ -192,7 +206,10 @@ def experiment(
     from .io.design import design_of_folder, read_design
     from .io.results import EXPERIMENT, write_experiment
 
-    paths, table = read_design(design) if pattern is None else design_of_folder(design, pattern, labels=bool(reading.labels))
+    if pattern is None:
+        paths, table = read_design(design)
+    else:
+        paths, table = design_of_folder(design, pattern, labels=bool(reading.labels))
     _refuse_overwriting(out, EXPERIMENT, [design, *paths], force)
     checked = checked_design(table, len(paths), control)
     before = (*checked.notes, *checked.forecast(reading.settings.analysis.significance))

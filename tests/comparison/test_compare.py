@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from curve_makers import blobs, ellipse, load_curves, moved, pixelated, ragged_blobs
-from napari_shape_ensembles import Ensemble, Progress, Settings, Stopped, compare, reporting
+from napari_shape_ensembles import Ensemble, Progress, Settings, Stopped, compare, reporting, to_landmarks
 from napari_shape_ensembles.comparison import STEPS
 
 QUICK = {"landmarks": 100, "rank": 20, "permutations": 300}
@@ -429,3 +429,35 @@ def test_outlines_far_beyond_any_size_are_refused_in_their_own_words(factor):
     curves = [curve * factor for curve in blobs(5, 40)]
     with pytest.raises(ValueError, match=r"5 (vertices beyond 1e\+30|shorter than 1e-30)"):
         compare(curves, curves)
+
+
+RECTANGLE = np.array([(0, 0), (0, 1), (1, 1), (1, 0)], dtype=float)
+
+
+def dense(polygon, per_edge):
+    """The same polygon with more vertices on its edges."""
+    share = np.arange(per_edge)[:, None] / per_edge
+    ends = np.roll(polygon, -1, axis=0)
+    return np.concatenate([one + share * (other - one) for one, other in zip(polygon, ends, strict=True)])
+
+
+def test_rectangles_are_the_same_with_4_and_with_200_vertices():
+    rng = np.random.default_rng(0)
+    sizes = rng.uniform(5, 20, (80, 2))
+    few = [moved(RECTANGLE * size, rng) for size in sizes[:40]]
+    many = [moved(dense(RECTANGLE * size, 50), rng) for size in sizes[40:]]
+    result = compare(few, many, Settings(permutations=300))
+    assert result.case == "1∧1"
+    assert result.undulation.p_value == 1
+    assert compare(few, many, Settings(permutations=300, interpolation="spline")).case[0] == "0"
+
+
+@pytest.mark.parametrize("measure", ["affine", "arc-length"])
+def test_each_outline_is_interpolated_as_it_is(measure):
+    star = np.array([(0, 0), (4, 0), (4, 4), (2, 1), (0, 4.0)])
+    smooth = ellipse(3, 2, 60)
+    steps = pixelated(blobs(1, 300)[0])
+    polygons, curves = Ensemble([star, dense(star, 20), RECTANGLE]), Ensemble([smooth, steps, blobs(1, 60)[0]])
+    for ensemble, expected in ((polygons, "polygon"), (curves, "spline")):
+        found, wanted = (to_landmarks(ensemble, 60, measure=measure, interpolation=kind) for kind in ("auto", expected))
+        np.testing.assert_array_equal(found, wanted)

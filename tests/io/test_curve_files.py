@@ -413,3 +413,56 @@ def test_what_a_format_cannot_hold_is_refused_and_nothing_is_left(tmp_path):
 def test_a_missing_file_is_an_error_of_the_system(tmp_path):
     with pytest.raises(FileNotFoundError):
         read_curves(tmp_path / "none.csv")
+
+
+def tidy(names, count=6, order=None):
+    """A table of outlines with one row per vertex, as other programs write them, and the outlines."""
+    outlines = blobs(count, 40)
+    rows = []
+    for number, outline in enumerate(outlines):
+        known = {"specimen_id": f"s{number}", "case": number // 2, "coord_id": range(40), "part": f"p{number % 2}"}
+        rows.append(pd.DataFrame({"x": outline[:, 1], "y": outline[:, 0]}).assign(**known))
+    frame = pd.concat(rows, ignore_index=True)[[*names, "x", "y"]]
+    return frame if order is None else frame.sample(frac=1, random_state=order), outlines
+
+
+@pytest.mark.parametrize(
+    "names", [["specimen_id", "coord_id"], ["specimen_id", "case", "coord_id"], ["case", "specimen_id"]], ids=str
+)
+@pytest.mark.parametrize("called", ["specimen_id", "Probe", "filename"])
+@pytest.mark.parametrize("ending", [".csv", ".parquet"])
+def test_a_tidy_table_of_many_outlines_is_as_many_curves(tmp_path, names, called, ending):
+    frame, outlines = tidy(names)
+    frame = frame.rename(columns={"specimen_id": called})
+    getattr(frame, f"to_{ending[1:]}")(tmp_path / f"x{ending}", index=False)
+    found = read_curves(tmp_path / f"x{ending}")
+    assert found.ensemble.ids.tolist() == [f"s{number}" for number in range(6)]
+    np.testing.assert_allclose(found.ensemble.curves, outlines)
+
+
+def test_shuffled_rows_are_put_in_order_by_the_number_of_the_vertex(tmp_path):
+    frame, outlines = tidy(["specimen_id", "coord_id"], order=1)
+    frame.to_csv(tmp_path / "x.csv", index=False)
+    found = read_curves(tmp_path / "x.csv").ensemble
+    for name, curve in zip(found.ids.tolist(), found.curves, strict=True):
+        np.testing.assert_allclose(curve, outlines[int(name[1:])])
+
+
+def test_outlines_that_no_column_tells_apart_are_suspected_aloud(tmp_path):
+    frame, _ = tidy(["part"])
+    frame.to_csv(tmp_path / "x.csv", index=False)
+    with pytest.raises(ValueError, match=r"x\.csv: .*as one curve its vertices jump \d+ times: name the column"):
+        read_curves(tmp_path / "x.csv")
+    one = frame.iloc[:40][["x", "y"]]
+    one.to_csv(tmp_path / "one.csv", index=False)
+    assert len(read_curves(tmp_path / "one.csv").ensemble) == 1
+
+
+def test_the_column_of_curves_can_be_named(tmp_path):
+    frame, _ = tidy(["specimen_id", "case"])
+    frame.to_csv(tmp_path / "x.csv", index=False)
+    assert read_curves(tmp_path / "x.csv", curve_column="case").ensemble.ids.tolist() == [0, 1, 2]
+    with pytest.raises(ValueError, match="has no column leaf but specimen_id, case, x, y"):
+        read_curves(tmp_path / "x.csv", curve_column="leaf")
+    with pytest.raises(ValueError, match="curve_column is for tables"):
+        read_curves(tmp_path / "x.npz", curve_column="case")

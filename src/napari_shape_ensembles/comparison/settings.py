@@ -129,9 +129,10 @@ class Settings:
         group=_ADVANCED,
     )
     interpolation: Interpolation = parameter(
-        "spline",
-        "Interpolation between the vertices of an outline.",
-        choices={"spline": "periodic spline", "polygon": "straight lines"},
+        "auto",
+        "Interpolation between the vertices of an outline: a smooth curve through them, straight lines, or (auto) "
+        "straight lines for polygons, which turn at a few corners alone, and smooth curves for all others.",
+        choices={"auto": "as each outline is", "spline": "periodic spline", "polygon": "straight lines"},
         group=_ADVANCED,
     )
     seed: int = parameter(0, "Random seed of every draw: the same seed repeats the result.", least=0, group=_ANALYSIS)
@@ -187,5 +188,11 @@ class Settings:
 
         Other settings may be given by name.
         """
-        choices = {"measure": "arc-length", "registration": "raw", "coordinates": "raw", "archetype": "random"}
+        choices = {
+            "measure": "arc-length",
+            "registration": "raw",
+            "coordinates": "raw",
+            "archetype": "random",
+            "interpolation": "spline",
+        }
         return cls(**(choices | changes))

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 
@@ -23,7 +24,7 @@ class Format:
     """One format of curves: what it is called, and how it is read and written, as far as it is."""
 
     name: str
-    read: Callable[[StrPath], Found]
+    read: Callable[..., Found]
     write: Callable[[StrPath, CurveTable], None] | None = None
 
 
@@ -48,7 +49,7 @@ FORMATS: Mapping[str, Format] = MappingProxyType(
 )
 
 
-def read_curves(path: StrPath, *, memory: float | None = None) -> CurveTable:
+def read_curves(path: StrPath, *, memory: float | None = None, curve_column: str | None = None) -> CurveTable:
     """Read the closed curves in a file.
 
     Parameters
@@ -57,6 +58,9 @@ def read_curves(path: StrPath, *, memory: float | None = None) -> CurveTable:
         .csv, .parquet, .geojson, .json (GeoJSON, COCO, VIA), .zip or .roi (ImageJ), .npz, .chc, .tps or .txt.
     memory : float, optional
         GiB that reading may take; by default 4.
+    curve_column : str, optional
+        Of a table (.csv, .parquet): the column that tells curves apart. By default one called id, index, curve, label,
+        contour or the like, else the one that groups the vertices.
 
     Returns
     -------
@@ -81,9 +85,12 @@ def read_curves(path: StrPath, *, memory: float | None = None) -> CurveTable:
     Ensemble('squares': 1 curve in µm)
     """
     kind = _format(path)
+    if curve_column is not None and kind.read not in (read_csv, read_parquet):
+        raise ContentError(f"{Path(path).name}: curve_column is for tables (.csv, .parquet)")
+    read = kind.read if curve_column is None else partial(kind.read, curve_column=curve_column)
     with errors_named(path, kind.name), budget(memory):
         # "cells.curves.csv" holds cells.
-        table = assembled(kind.read(path), Path(path).stem.removesuffix(".curves"))
+        table = assembled(read(path), Path(path).stem.removesuffix(".curves"))
         if not len(table.ensemble) and not table.ensemble.dropped:
             raise ContentError("holds no curves")
         return table

@@ -34,6 +34,8 @@ class Reading:
         Images hold labels, masks or classes, rather than grey levels; by default what they look like.
     memory : float, optional
         GiB that reading one file may take; see `budget`.
+    curve_column : str, optional
+        Of tables: the column that tells curves apart.
     tell : callable
         Is told in a sentence what was recognized in a file.
     """
@@ -41,6 +43,7 @@ class Reading:
     settings: SettingsFile = field(default_factory=SettingsFile)
     labels: bool | None = None
     memory: float | None = None
+    curve_column: str | None = None
     tell: Callable[[str], None] = lambda _: None
 
 
@@ -181,4 +184,5 @@ def ensemble_of_file(path: Path, reading: Reading) -> Ensemble:
     """
     if path.suffix.lower() in ENDINGS:
         return traced(labelled(path, reading), reading)
-    return read_curves(path, memory=reading.memory).ensemble
+    column = reading.curve_column if path.suffix.lower() in (".csv", ".parquet") else None
+    return read_curves(path, memory=reading.memory, curve_column=column).ensemble

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 #: Columns that other programs use for ours, napari's own shapes among them.
 _SYNONYMS = {
-    "id": ("id", "index", "curve", "label", "contour"),
-    "vertex": ("vertex", "vertex-index", "point"),
+    "id": ("id", "index", "curve", "label", "contour", "curve_id", "contour_id", "specimen_id", "object_id", "cell_id"),
+    "vertex": ("vertex", "vertex-index", "point", "vertex_id", "point_id", "coord_id"),
     "row": ("row", "axis-0", "y"),
     "column": ("column", "axis-1", "col", "x"),
 }
@@ -30,6 +30,8 @@ _PLACES = ("id", "vertex", "row", "column")
 # From pandas 3 on this is the default, and saying so is deprecated.
 _EXACT: dict[str, Any] = {"float_precision": "round_trip"}
 _OPEN_KINDS = {"line", "path", "point", "points"}
+# Vertices of a curve at least; and of one that is looked at for jumps, of so many times its median step.
+_FEWEST_VERTICES, _MANY_VERTICES, _JUMP = 3, 30, 20
 # How a word starts that a spreadsheet works out, apostrophes that were written before it included.
 _FORMULA = re.compile(r"'*[=+\-@\t\r]")
 # Bytes of a cell of a table, which may be a word.
@@ -76,7 +78,7 @@ def _cells(values: Sequence[Any]) -> str:
     return text.getvalue().removesuffix("\r\n")
 
 
-def read_csv(path: StrPath) -> Found:
+def read_csv(path: StrPath, curve_column: str | None = None) -> Found:
     """Curves of a CSV file: our own, napari's shapes, or any with columns id, row, column (or x, y)."""
     import pandas as pd
 
@@ -105,7 +107,7 @@ def read_csv(path: StrPath) -> Found:
         frame = frame.rename(columns=_spoken_cell)
         for name in {*words, *(["id"] if meta.get("ids") == "text" else [])} & {*frame}:
             frame[name] = frame[name].map(_spoken_cell)
-    return _found(frame, meta)
+    return _found(frame, meta, curve_column)
 
 
 def parquet_bytes(table: CurveTable) -> bytes:
@@ -118,7 +120,7 @@ def parquet_bytes(table: CurveTable) -> bytes:
     return file.getvalue()
 
 
-def read_parquet(path: StrPath) -> Found:
+def read_parquet(path: StrPath, curve_column: str | None = None) -> Found:
     """Curves of a Parquet file of the same columns."""
     pyarrow, parquet = _pyarrow()
     try:
@@ -133,7 +135,7 @@ def read_parquet(path: StrPath) -> Found:
         # Words stay packed: each different one is kept once, however often it stands in the table.
         words = [field.name for field in layout if not pyarrow.types.is_primitive(field.type)]
         meta = json.loads((layout.metadata or {}).get(FORMAT.encode(), b"{}"))
-        return _found(parquet.ParquetFile(content, read_dictionary=words).read().to_pandas(), meta)
+        return _found(parquet.ParquetFile(content, read_dictionary=words).read().to_pandas(), meta, curve_column)
     except pyarrow.ArrowException as error:  # not all of which are errors of values
         raise ValueError(str(error)) from error
 
@@ -174,7 +176,7 @@ def _refuse_clashes(table: CurveTable) -> None:
         raise ContentError(f'a feature cannot be called "{clash[0]}" in a table of vertices: rename it')
 
 
-def _found(frame: "pd.DataFrame", meta: Tree) -> Found:
+def _found(frame: "pd.DataFrame", meta: Tree, curve_column: str | None) -> Found:
     names = {ours: next((name for name in all_ if name in frame), "") for ours, all_ in _SYNONYMS.items()}
     if not (names["row"] and names["column"]):
         raise ContentError(
@@ -182,7 +184,11 @@ def _found(frame: "pd.DataFrame", meta: Tree) -> Found:
         )
     if "axis-2" in frame and not meta:
         raise ContentError("its shapes have three axes or more: save the shapes of one plane")
-    if not names["id"]:
+    if curve_column is not None and curve_column not in frame:
+        raise ContentError(f"has no column {curve_column} but {', '.join(map(str, frame.columns[:8]))}")
+    names["id"] = curve_column or names["id"] or _grouping(frame, [*names.values()])
+    told_apart = bool(names["id"])
+    if not told_apart:
         frame, names["id"] = frame.assign(id=0), "id"
     frame, dropped = _closed(frame, names["id"]) if not meta else (frame, Counter())
     number, ids = _numbered(frame[names["id"]])
@@ -195,7 +201,42 @@ def _found(frame: "pd.DataFrame", meta: Tree) -> Found:
     others = [name for name in frame.columns if name not in {*names.values(), *(() if meta else ("shape-type",))}]
     features = {str(name): ordered[name].iloc[starts].tolist() for name in others}
     curves = np.split(vertices, starts[1:]) if len(starts) else []
+    if not told_apart and (jumps := _jumps(vertices)):
+        raise ContentError(
+            f"has no column that tells curves apart, and as one curve its vertices jump {jumps} times: name the column "
+            "(curve_column=, on the command line --curve-column), or add a column id"
+        )
     return Found(curves, ids, features, dropped, meta, calibrated=bool(meta))
+
+
+def _grouping(frame: "pd.DataFrame", known: Sequence[str]) -> str:
+    """The column that tells curves apart, where none has a name that says so; empty where there is none.
+
+    Its values come in runs of three rows or more, each value in one run; of several such columns the one of most
+    values, as long as each of its curves lies in one group of all others.
+    """
+    found: dict[str, np.ndarray] = {}
+    for name in frame.columns:
+        if name not in known:
+            codes, values = frame[name].factorize()
+            runs = np.flatnonzero(np.diff(codes, prepend=-2))
+            if 1 < len(values) == len(runs) and np.diff([*runs, len(codes)]).min() >= _FEWEST_VERTICES:
+                found[name] = codes
+    finest = max(found, key=lambda name: int(found[name].max()), default="")
+    for codes in found.values():
+        if len(np.unique(np.stack([found[finest], codes]), axis=1).T) > found[finest].max() + 1:
+            raise ContentError(
+                f"its columns {', '.join(map(str, found))} group the vertices differently: name the one that tells "
+                "curves apart (curve_column=, on the command line --curve-column)"
+            )
+    return finest
+
+
+def _jumps(vertices: np.ndarray) -> int:
+    """How often a curve of many vertices steps far beyond its usual step: more than once, it is several in one."""
+    steps = np.linalg.norm(np.diff(vertices, axis=0), axis=1)
+    jumps = int((steps > _JUMP * np.median(steps)).sum()) if len(vertices) >= _MANY_VERTICES else 0
+    return jumps if jumps > 1 else 0
 
 
 def _closed(frame: "pd.DataFrame", identity: str) -> tuple["pd.DataFrame", Counter[str]]:

@@ -19,6 +19,9 @@ Real = NDArray[np.float64]
 Index = NDArray[np.int64]
 Number = TypeVar("Number", np.float64, np.complex128)
 
+# A polygon turns at no more corners than these, by this angle or more, and with them by this share of its turning.
+# Smooth curves turn at all vertices, the steps of pixels at far more of them.
+_MOST_CORNERS, _CORNER, _SHARE = 24, np.deg2rad(20), 0.95
 # Speeds at three Gauss-Legendre nodes fix a length to the seventh order in the chord: finer than the spline is.
 _NODES, _WEIGHTS = (np.asarray(values) for values in leggauss(3))
 NODES: Real = (_NODES + 1) / 2
@@ -65,12 +68,15 @@ def following(offsets: Index) -> Index:
 
 
 def interpolate(vertices: Complex, offsets: Index, kind: str) -> RaggedSpline:
-    """Closed curves through the vertices: `"spline"` (C², chordal parameter) or `"polygon"`."""
+    """Closed curves through the vertices: `"spline"` (C², chordal parameter), `"polygon"`, or `"auto"`: as each is.
+
+    A polygon is a curve that turns at a few corners alone, however many vertices lie on the edges between them.
+    """
     after = following(offsets)
     chord = vertices[after] - vertices
     coefficients = np.zeros((4, len(vertices)), dtype=np.complex128)
     coefficients[0] = vertices
-    if kind == "spline":
+    if kind != "polygon":
         # The second derivatives at the vertices solve one cyclic tridiagonal system per curve. The corner entry h of
         # each is split off as h·(e₀ + e₋₁)(e₀ + e₋₁)ᵀ, which leaves a positive definite tridiagonal matrix; Sherman
         # and Morrison's formula puts it back.
@@ -97,5 +103,12 @@ def interpolate(vertices: Complex, offsets: Index, kind: str) -> RaggedSpline:
         second = z - np.repeat(share, np.diff(offsets)) * q
         quarter = length**2 / 6
         coefficients[2], coefficients[3] = 3 * quarter * second, quarter * (second[after] - second)
+    if kind == "auto":
+        turn = np.abs(np.angle(chord[after] * chord.conj()))
+        sharp = turn > _CORNER
+        corners = np.add.reduceat(sharp.astype(np.int64), offsets[:-1])
+        at_corners, all_of_it = (np.add.reduceat(part, offsets[:-1]) for part in (np.where(sharp, turn, 0), turn))
+        polygonal = (corners <= _MOST_CORNERS) & (at_corners >= _SHARE * all_of_it)
+        coefficients[2:, np.repeat(polygonal, np.diff(offsets))] = 0
     coefficients[1] = chord - coefficients[2] - coefficients[3]
     return RaggedSpline(coefficients, offsets)

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from napari.layers import Shapes
 
 from ..archive import is_archive
 from ..comparison import Comparison
@@ -18,7 +19,7 @@ from ..io.ebsd import ENDINGS, EBSDMap, read_ebsd
 from ..io.grains import find_grains
 from ..outlines import Ensemble
 from ..palette import OUTLINE
-from .inputs import ellipse_outline, pixel_of
+from .inputs import ellipse_outline, pixel_size_of
 from .layers import painted_data
 
 Reader = Callable[[str | Sequence[str]], list[LayerData]]
@@ -100,7 +101,9 @@ def _table(shapes: list[np.ndarray], attributes: dict[str, Any]) -> CurveTable:
         if kind not in _OPEN or np.array_equal(shape[0], shape[-1])
     ]
     closed = [ellipse_outline(shapes[row]) if kinds[row] == "ellipse" else shapes[row] for row in kept]
-    (height, width), unit = pixel_of(attributes["scale"], attributes["units"])
+    names = ("name", "scale", "translate", "rotate", "shear", "affine", "units")
+    placed = Shapes(ndim=2, **{name: attributes[name] for name in names if name in attributes})
+    (height, width), unit = pixel_size_of(placed, (0, 1))
     scale = float(height), float(width)
     features = pd.DataFrame(attributes.get("features")).iloc[kept].reset_index(drop=True)
     ids = features["id"] if "id" in features and features["id"].is_unique else pd.Series(range(len(kept)))

@@ -9,7 +9,7 @@ import itertools
 import weakref
 import zlib
 from collections.abc import Hashable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from ..comparison.display import MARK
 from ..outlines import Ensemble, Outlines, conversion_factor, in_unit
+from ..outlines.units import unit_name
 from ..progress import as_part, report
 
 if TYPE_CHECKING:
@@ -27,6 +28,8 @@ Kind = Literal["image", "labels", "shapes"]
 
 ACCEPTED = (Image, Labels, Shapes)
 _CORNERS_PER_ELLIPSE = 200
+# Cosine of the angle between rows and columns up to which pixels are rectangles; rounding stays far below.
+_SKEW = 1e-6
 
 #: Ids left out of an image, in words; and those of all images, A's before B's.
 Ids: TypeAlias = frozenset[str]
@@ -69,12 +72,15 @@ class Source:
     plane: str  #: which plane of a stack this is, in words; empty for a single plane
     left_out: dict[str, int]  #: shapes that are no closed outline
     path: str = ""  #: the file it was opened from; empty for none
+    #: (2,) where the centre of the first pixel lies, in `unit`
+    origin: NDArray[np.float64] = field(default_factory=lambda: np.zeros(2))
 
     def calibrated(self, recipe: Outlines) -> "Source":
         """The same with pixels of the size that a recipe states in place of the layer, where it states one."""
         if recipe.pixel_scale is None or self.kind == "shapes":
             return self
-        return replace(self, scale=np.array(recipe.pixel_scale), unit=recipe.unit or self.unit)
+        scale = np.array(recipe.pixel_scale)
+        return replace(self, scale=scale, unit=recipe.unit or self.unit, origin=self.origin / self.scale * scale)
 
 
 def source_of(layer: Layer, dims: "Dims") -> Source:
@@ -87,7 +93,10 @@ def source_of(layer: Layer, dims: "Dims") -> Source:
     else:  # colour images keep their last axis
         data = np.array(pixels[place])
         data = data.swapaxes(0, 1) if axes[0] > axes[1] else data
+    origin = np.asarray(layer.data_to_world(np.zeros(layer.ndim)))[axes] * (1.0, scale_of_columns(layer, axes))
+    matrix = [*axes, layer.ndim]
     placement = {
+        "affine": np.asarray(layer.affine.affine_matrix)[np.ix_(matrix, matrix)],
         "scale": np.asarray(layer.scale)[axes],
         "translate": np.asarray(layer.translate)[axes],
         "rotate": np.asarray(layer.rotate)[np.ix_(axes, axes)],
@@ -96,7 +105,8 @@ def source_of(layer: Layer, dims: "Dims") -> Source:
     names = [f"axis {axis}" if name.lstrip("-").isdigit() else name for axis, name in enumerate(layer.axis_labels)]
     hidden = [f"{name} = {point[axis]}" for axis, name in enumerate(names) if axis not in axes]
     plane = f"plane {', '.join(hidden)}" if hidden else ""
-    return Source(kind, data, layer.name, scale, unit, placement, plane, left_out, str(layer.source.path or ""))
+    path = str(layer.source.path or "")
+    return Source(kind, data, layer.name, scale, unit, placement, plane, left_out, path, origin)
 
 
 def fingerprint(layer: Layer, dims: "Dims") -> str:
@@ -143,28 +153,55 @@ def _view(layer: Layer, dims: "Dims") -> _View:
         raise ValueError(
             f'"{layer.name}" is not shown as a plane: put its rows and columns last (Ctrl+E rolls the axes)'
         )
-    scale, unit = pixel_of([layer.scale[axis] for axis in axes], [layer.units[axis] for axis in axes])
+    scale, unit = pixel_size_of(layer, axes)
     point = np.round(np.atleast_1d(layer.world_to_data(dims.point[-layer.ndim :]))).astype(int)
     data = layer.data[0] if getattr(layer, "multiscale", False) else layer.data
-    shape = () if isinstance(layer, Shapes) else data.shape
-    place = tuple(
-        slice(None) if axis in axes else int(np.clip(point[axis], 0, length - 1))
-        for axis, length in zip(range(layer.ndim), shape, strict=False)
-    )
+    if isinstance(layer, Shapes):
+        return _View(axes, point, scale, unit, data, ())
+    point = np.clip(point, 0, np.array(data.shape[: layer.ndim]) - 1)
+    place = tuple(slice(None) if axis in axes else int(point[axis]) for axis in range(layer.ndim))
     return _View(axes, point, scale, unit, data, place)
 
 
-def pixel_of(scale: Sequence[float], units: Sequence[Any]) -> tuple[NDArray[np.float64], str]:
-    """Height and width of a pixel in the unit of the rows, and that unit, from scale and units of rows and columns."""
-    rows, columns = map(symbol, units)
-    factor = 1.0 if rows == columns else conversion_factor(columns, rows)
-    return np.array([scale[0], scale[1] * factor], dtype=np.float64), rows
+def pixel_size_of(layer: Layer, axes: Sequence[int]) -> tuple[NDArray[np.float64], str]:
+    """Height and width of a pixel as the whole transform of a layer has it, and their unit, that of the rows.
+
+    Scale, rotation, shear and affine transform count. A mirrored layer has the pixels of its mirror image.
+
+    Raises
+    ------
+    ValueError
+        For pixels that are no rectangles on the plane of these axes, saying what to do.
+    """
+    corner = np.asarray(layer.data_to_world(np.zeros(layer.ndim)))
+    steps = np.stack(
+        [np.asarray(layer.data_to_world(step)) - corner for step in np.eye(layer.ndim)[list(axes)]], axis=1
+    )
+    on_plane = steps[list(axes)] * np.array([[1.0], [scale_of_columns(layer, axes)]])
+    sizes = np.linalg.norm(on_plane, axis=0)
+    hidden = [axis for axis in range(layer.ndim) if axis not in axes]
+    if np.abs(steps[hidden]).max(initial=0) > _SKEW * sizes.max():
+        raise ValueError(f'"{layer.name}" is turned out of the plane that is shown: reset its affine transform')
+    if not (np.isfinite(sizes).all() and sizes.min() > 0):
+        raise ValueError(f'"{layer.name}" has pixels of {sizes[0]:g} × {sizes[1]:g}: set its scale (widget Pixel size)')
+    if abs(on_plane[:, 0] @ on_plane[:, 1]) > _SKEW * sizes[0] * sizes[1]:
+        raise ValueError(
+            f'"{layer.name}" is sheared, so its pixels are no rectangles and its outlines would be measured askew: '
+            "reset its shear and affine transform, or resample it"
+        )
+    return sizes, symbol(layer.units[axes[0]])
+
+
+def scale_of_columns(layer: Layer, axes: Sequence[int]) -> float:
+    """How many units of the rows one unit of the columns is."""
+    rows, columns = (symbol(layer.units[axis]) for axis in axes)
+    return 1.0 if rows == columns else conversion_factor(columns, rows)
 
 
 def symbol(unit: Any) -> str:
     """Short name of a layer's unit: µm rather than micrometer, but pixel in full."""
     # Versions of pint differ in which of two letters stands for micro.
-    return "pixel" if str(unit) == "pixel" else f"{unit:~P}".replace("\N{GREEK SMALL LETTER MU}", "\N{MICRO SIGN}")
+    return unit_name(f"{unit:~P}".replace("\N{GREEK SMALL LETTER MU}", "\N{MICRO SIGN}"))
 
 
 def _outlines(

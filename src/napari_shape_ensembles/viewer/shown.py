@@ -106,8 +106,7 @@ def comparison_view(result: Comparison, sources: Sources, painted: str = "produc
         places = []
         for source in side:  # the recipe may have stated another size of a pixel than its layer has
             factor = 1.0 if source.unit == result.a.unit else conversion_factor(source.unit, result.a.unit)
-            shift = source.placement["translate"] / source.placement["scale"] * source.scale
-            place = {"scale": (source.scale * factor).tolist(), "translate": (shift * factor).tolist()}
+            place = {"scale": (source.scale * factor).tolist(), "translate": (source.origin * factor).tolist()}
             places.append({"name": source.name, **place})
         view[key] = {name: places[0][name] for name in ("scale", "translate")}
         if len(side) > 1:

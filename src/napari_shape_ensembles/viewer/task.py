@@ -34,7 +34,7 @@ CANCELLED = "Cancelled."
 # Milliseconds that leaving the program waits for the block of work under way.
 _PATIENCE = 10_000
 # What a layer tells when something changes that outlines rest on; which of it matters is seen by looking.
-_TOLD = ("data", "set_data", "scale", "units", "features", "paint", "labels_update")
+_TOLD = ("data", "set_data", "scale", "shear", "rotate", "affine", "units", "features", "paint", "labels_update")
 _PAUSE = 150  # ms, to look once after a row of events
 
 

@@ -10,7 +10,7 @@ from qtpy.QtWidgets import QFormLayout, QLineEdit, QWidget
 
 from ...io.calibration import Calibration, read_calibration
 from ..choices import ChosenLayer
-from ..inputs import ACCEPTED, pixel_of
+from ..inputs import ACCEPTED, pixel_size_of, scale_of_columns
 from ..layer_choice import LayerChoice
 from ..panels.fonts import DecimalBox, with_label_font
 from ..panels.widgets import button, row, wrapped
@@ -65,7 +65,10 @@ class PixelSize(QWidget):
         if layer is None:
             self.message.setText("Open an image to see how large its pixels are.")
         else:
-            self._show(calibration_of(layer))
+            try:
+                self._show(calibration_of(layer))
+            except ValueError as error:
+                self.message.setText(f"⚠ {error}")
 
     def _show(self, calibration: Calibration) -> None:
         self.height.setValue(calibration.scale[0])
@@ -100,15 +103,36 @@ class PixelSize(QWidget):
         except ValueError as error:
             self.message.setText(f"⚠ {error}")
             return
-        # It stays where it starts, in pixels of its own.
-        corner = np.asarray(layer.translate[-2:]) / layer.scale[-2:] * calibration.scale
-        layer.units = (*layer.units[:-2], calibration.unit, calibration.unit)
-        layer.scale = (*layer.scale[:-2], *calibration.scale)
-        layer.translate = (*layer.translate[:-2], *corner)
+        try:
+            calibrate(layer, calibration)
+        except ValueError as error:
+            self.message.setText(f"⚠ {error}")
+            return
         self.message.setText(f"{calibration}.")
 
 
 def calibration_of(layer: Layer) -> Calibration:
-    """Size of a pixel of a layer along its last two axes, in the unit of its rows."""
-    (height, width), unit = pixel_of(layer.scale[-2:], layer.units[-2:])
+    """Size of a pixel of a layer along its last two axes, in the unit of its rows; as its whole transform has it.
+
+    Raises
+    ------
+    ValueError
+        For pixels that are no rectangles, saying what to do.
+    """
+    (height, width), unit = pixel_size_of(layer, [layer.ndim - 2, layer.ndim - 1])
     return Calibration((float(height), float(width)), unit, "layer")
+
+
+def calibrate(layer: Layer, calibration: Calibration) -> None:
+    """Set scale and units of a layer's last two axes; it stays where it starts, in pixels of its own.
+
+    A layer that is mirrored stays so, and what an affine transform adds to its scale is taken off.
+    """
+    before, _ = pixel_size_of(layer, [layer.ndim - 2, layer.ndim - 1])
+    columns = scale_of_columns(layer, [layer.ndim - 2, layer.ndim - 1])
+    shift = [float(place) / float(size) for place, size in zip(layer.translate[-2:], layer.scale[-2:], strict=True)]
+    grown = np.array(calibration.scale) / before * (1.0, columns)
+    layer.units = (*layer.units[:-2], calibration.unit, calibration.unit)
+    layer.scale = (*layer.scale[:-2], *(np.asarray(layer.scale[-2:]) * grown))
+    moved = [place * float(size) for place, size in zip(shift, layer.scale[-2:], strict=True)]
+    layer.translate = (*layer.translate[:-2], *moved)

@@ -1,0 +1,137 @@
+"""What a layer's transform does to its outlines: the whole of it counts, or is refused in words."""
+
+import numpy as np
+import pytest
+from napari.layers import Shapes
+from skimage.measure import label
+
+from curve_makers import blobs, rotation
+from docks import labels_of, spots
+from napari_shape_ensembles import Settings, compare
+from napari_shape_ensembles.io import Calibration, read_curves
+from napari_shape_ensembles.viewer.docks.pixel_size import calibrate, calibration_of
+from napari_shape_ensembles.viewer.files import write_shapes
+from napari_shape_ensembles.viewer.inputs import ensemble_of, fingerprint, source_of
+
+DOUBLE = np.diag([2.0, 2.0, 1.0])
+TURN = np.block([[rotation(0.4), np.zeros((2, 1))], [np.array([[0, 0, 1.0]])]])
+SHEAR = np.array([[1.0, 0.4, 0], [0, 1, 0], [0, 0, 1]])
+
+
+def layers(model, **transform):
+    """The same blobs as an image, as labels and as shapes, all with one transform."""
+    curves = [curve * 8 + 100 for curve in blobs(6, 80, elongation=1.5)]
+    return (
+        model.add_image(spots(1), name="image", **transform),
+        model.add_labels(label(spots(1, noise=0) > 0.5), name="labels", **transform),
+        model.add_shapes(curves, shape_type="polygon", name="shapes", **transform),
+    )
+
+
+def areas(layer, model):
+    return ensemble_of(layer, model.dims).features["area"].to_numpy()
+
+
+@pytest.mark.parametrize(
+    ("transform", "factor"),
+    [
+        ({"affine": DOUBLE}, 4),
+        ({"affine": TURN}, 1),
+        ({"affine": TURN @ DOUBLE}, 4),
+        ({"affine": DOUBLE, "scale": (0.5, 0.5)}, 1),
+        ({"affine": np.diag([2.0, 1.0, 1.0]), "scale": (1, 3)}, 6),
+        ({"scale": (-2, 2)}, 4),
+        ({"affine": np.diag([-1.0, 1.0, 1.0])}, 1),
+        ({"rotate": 30, "scale": (2, 1)}, 2),
+        ({"translate": (5000, 20000)}, 1),
+    ],
+    ids=str,
+)
+def test_the_whole_transform_counts(model, transform, factor):
+    for plain, moved in zip(layers(model), layers(model, **transform), strict=True):
+        np.testing.assert_allclose(areas(moved, model), factor * areas(plain, model), rtol=1e-9)
+
+
+@pytest.mark.parametrize(
+    "transform",
+    [{"affine": SHEAR}, {"shear": [0.4]}, {"rotate": 30, "affine": np.diag([2.0, 1.0, 1.0])}],
+    ids=["affine", "shear", "stretched askew"],
+)
+def test_a_sheared_layer_is_refused_in_words(model, transform):
+    for layer in layers(model, **transform):
+        with pytest.raises(ValueError, match=r"is sheared.*reset its shear and affine transform, or resample it"):
+            ensemble_of(layer, model.dims)
+
+
+def test_a_layer_twice_as_large_by_affine_differs_in_scale_as_by_scale(model):
+    one = model.add_labels(labels_of(1), name="one")
+    rows = []
+    for options in ({"affine": DOUBLE}, {"scale": (2, 2)}):
+        other = model.add_labels(labels_of(2), name="two", **options)
+        pair = (ensemble_of(layer, model.dims) for layer in (one, other))
+        rows.append(compare(*pair, Settings(landmarks=60, rank=5, permutations=300)).case)
+    assert rows == ["1∧0", "1∧0"]
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("affine", DOUBLE), ("shear", [0.4]), ("scale", (3, 3)), ("affine", SHEAR)], ids=str
+)
+def test_an_edit_of_the_transform_is_a_change(model, name, value):
+    for layer in layers(model):
+        before = fingerprint(layer, model.dims)
+        setattr(layer, name, value)
+        assert fingerprint(layer, model.dims) != before
+
+
+def test_a_layer_turned_out_of_its_plane_is_refused(model):
+    affine = np.eye(4)
+    affine[0, 2] = 0.5
+    layer = model.add_image(np.zeros((3, 20, 20)), affine=affine)
+    with pytest.raises(ValueError, match="turned out of the plane"):
+        source_of(layer, model.dims)
+
+
+def test_own_layers_lie_where_their_layer_does(model):
+    layer = model.add_labels(labels_of(1), affine=TURN @ DOUBLE, scale=(1, 3), translate=(4, 5))
+    source = source_of(layer, model.dims)
+    copy = Shapes(list(ensemble_of(layer, model.dims).curves), shape_type="polygon", **source.placement)
+    for point in np.random.default_rng(0).uniform(0, 100, (5, 2)):
+        np.testing.assert_allclose(copy.data_to_world(point), layer.data_to_world(point))
+
+
+def test_the_plane_that_is_named_is_the_one_used(model):
+    stack = np.stack([labels_of(1), 0 * labels_of(1)])
+    model.add_image(np.zeros((6, 20, 20)))
+    layer = model.add_labels(stack, name="two planes")
+    model.dims.set_point(0, 4)
+    source = source_of(layer, model.dims)
+    assert source.plane.endswith("= 1")
+    np.testing.assert_array_equal(source.data, stack[1])
+
+
+def test_pixels_by_their_stylesheet_name_are_pixels(model):
+    layer = model.add_labels(labels_of(1), units=("px", "px"))
+    assert ensemble_of(layer, model.dims).unit == "pixel"
+
+
+def test_shapes_are_saved_with_the_whole_transform(tmp_path, model):
+    shapes = layers(model, affine=TURN @ DOUBLE, scale=(0.5, 1))[2]
+    data, attributes, _ = shapes.as_layer_data_tuple()
+    write_shapes(str(tmp_path / "x.csv"), data, attributes)
+    expected = areas(shapes, model)
+    np.testing.assert_allclose(read_curves(tmp_path / "x.csv").ensemble.features["area"], expected)
+    sheared = layers(model, affine=SHEAR)[2]
+    data, attributes, _ = sheared.as_layer_data_tuple()
+    with pytest.raises(OSError, match="is sheared"):
+        write_shapes(str(tmp_path / "y.csv"), data, attributes)
+
+
+@pytest.mark.parametrize(
+    "transform", [{"affine": DOUBLE}, {"scale": (-3, 3)}, {"affine": TURN, "scale": (2, 1)}], ids=str
+)
+def test_the_pixel_size_that_is_set_is_the_one_measured(model, transform):
+    for layer in layers(model, **transform):
+        calibrate(layer, Calibration((0.25, 0.5), "µm"))
+        found = calibration_of(layer)
+        assert found.scale == pytest.approx((0.25, 0.5))
+        assert found.unit == "µm"
