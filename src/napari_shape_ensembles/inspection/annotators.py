@@ -51,8 +51,8 @@ class Annotators:
     >>> one = np.zeros((20, 20), int)
     >>> one[5:15, 5:15] = 1
     >>> found = annotators([one, one, np.roll(one, 1, axis=0)])
-    >>> found.objects.values.tolist(), int((found.consensus > 0).sum())
-    ([[1.0, 3.0, 0.8787878787878788, 1.0, 1.0, 1.0]], 100)
+    >>> found.objects["votes"].tolist(), int((found.consensus > 0).sum())
+    ([3], 100)
     """
 
     names: tuple[str, ...]
