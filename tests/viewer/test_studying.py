@@ -192,9 +192,9 @@ def test_an_image_that_cannot_be_segmented_is_named(smoothing, model, qtbot):
 
 
 def test_a_part_is_drawn_only_where_there_are_parts(landscape, qtbot):
-    landscape.draw("raw")
+    landscape.draw("roughness")
     run(landscape, qtbot)
-    assert landscape.drawn == "raw"
+    assert landscape.drawn == "roughness"
     set_choices(landscape.choices, coordinates="normalized")
     run(landscape, qtbot)
     assert landscape.drawn == "undulation"
