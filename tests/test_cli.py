@@ -623,3 +623,21 @@ def test_labels_are_recognized_and_grey_levels_refused_as_labels(tmp_path, real_
     refused = run("segment", grey, "--labels", "--out", tmp_path / "b")
     assert refused.exit_code == 2
     assert "grey levels, not labels: leave --labels out" in refused.stderr
+
+
+def test_labels_in_an_archive_are_taken_as_labels(tmp_path, quick):
+    for name, seed in (("a", 1), ("b", 2)):
+        np.savez_compressed(tmp_path / f"{name}.npz", labels=labels(seed))
+    done = run("compare", tmp_path / "a.npz", tmp_path / "b.npz", "--labels", "--settings", quick, "-o", tmp_path / "r")
+    assert "a (36 curves) and b (36 curves)" in done.stdout, done.stderr
+    np.savez(tmp_path / "two.npz", one=labels(1), other=labels(2))
+    done = run("segment", tmp_path / "two.npz", "--labels", "--out", tmp_path / "s")
+    assert done.exit_code == 2
+    assert "two.npz: holds 2 planes of labels: keep one to a file" in done.stderr
+
+
+def test_a_map_of_orientations_is_taken_with_its_grains(tmp_path, real_data):
+    pytest.importorskip("orix")
+    done = run("segment", real_data / "ebsd_sdss" / "sdss_ferrite_austenite.ang.gz", "--out", tmp_path / "r")
+    assert done.exit_code == 0, done.stderr
+    assert len(read_curves(tmp_path / "r" / "sdss_ferrite_austenite.curves.csv").ensemble) > 5

@@ -480,7 +480,9 @@ def _ensembles(paths: Sequence[Path], reading: Reading) -> list[Any]:
         for index, path in enumerate(paths):
             with reading_file(path, index, len(paths)):
                 found.append(ensemble_of_file(path, reading))
-            say_beside(f"{path.name}: {_counted(found[-1])} in {found[-1].unit}")
+            several = len(set(found[-1].images.tolist()))
+            of = f" of {several} images, pooled," if several > 1 else ""
+            say_beside(f"{path.name}: {_counted(found[-1])}{of} in {found[-1].unit}")
     return found
 
 

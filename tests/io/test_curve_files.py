@@ -466,3 +466,14 @@ def test_the_column_of_curves_can_be_named(tmp_path):
         read_curves(tmp_path / "x.csv", curve_column="leaf")
     with pytest.raises(ValueError, match="curve_column is for tables"):
         read_curves(tmp_path / "x.npz", curve_column="case")
+
+
+def test_the_images_of_a_via_file_stay_apart(tmp_path):
+    shape = {"name": "polygon", "all_points_x": [0, 5, 5, 0], "all_points_y": [0, 0, 5, 4]}
+    region = {"shape_attributes": shape, "region_attributes": {}}
+    content = {name: {"filename": f"{name}.tif", "regions": [region] * 3} for name in "abcd"}
+    (tmp_path / "all.json").write_text(json.dumps(content))
+    found = read_curves(tmp_path / "all.json").ensemble
+    assert found.images.tolist() == [f"{name}.tif" for name in "abcd" for _ in range(3)]
+    write_curves(tmp_path / "again.csv", found)
+    assert read_curves(tmp_path / "again.csv").ensemble.images.tolist() == found.images.tolist()

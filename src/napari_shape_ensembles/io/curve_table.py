@@ -216,7 +216,8 @@ def assembled(found: Found, name: str) -> CurveTable:
     if len(set(ids.tolist())) < len(ids):  # where two are alike the curves are numbered and the ids become names
         features.insert(0, "name", [str(value) for value in ids], allow_duplicates=True)
         ids, features = np.arange(1, len(ids) + 1), features.loc[:, ~features.columns.duplicated()]
-    images = [str(image) for image in features["image"]] if found.meta.get("pooled") else None
+    named = [str(image) for image in features["image"]] if "image" in features else []
+    images = named if found.meta.get("pooled", not found.meta and len(set(named)) > 1) else None
     called = str(found.meta.get("name") or name)
     kept = Ensemble(curves, name=called, unit=unit, ids=ids, dropped=dropped, images=images)
     place = pd.Index(ids).get_indexer(kept.ids)

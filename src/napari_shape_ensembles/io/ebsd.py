@@ -4,6 +4,7 @@ A square grid has a pixel per point. On a hexagonal grid every point is two pixe
 one: so laid, bricks touch exactly the six neighbours that hexagons do, and areas stay right.
 """
 
+import gzip
 import tempfile
 import warnings
 from collections.abc import Iterator, Mapping
@@ -24,7 +25,7 @@ Index = NDArray[np.int64]
 Grid = Literal["square", "hexagonal"]
 
 #: Endings of the maps that are read.
-ENDINGS = (".ang", ".ctf", ".h5", ".hdf5", ".h5ebsd")
+ENDINGS = (".ang", ".ctf", ".h5", ".hdf5", ".h5ebsd", ".ang.gz", ".ctf.gz")
 NOT_INDEXED = -1
 
 # Bytes of a point of a map of text on the way, of a number of any map, and how many copies there are at once.
@@ -139,7 +140,7 @@ def read_ebsd(path: StrPath, *, memory: float | None = None) -> EBSDMap:
     Parameters
     ----------
     path : path
-        .ang (EDAX, EMsoft, ASTAR), .ctf (Oxford, Bruker, MTEX) or HDF5 (Bruker, EMsoft, orix).
+        .ang (EDAX, EMsoft, ASTAR), .ctf (Oxford, Bruker, MTEX), either also as .gz, or HDF5 (Bruker, EMsoft, orix).
     memory : float, optional
         GiB that reading may take; by default 4.
 
@@ -168,15 +169,29 @@ def read_ebsd(path: StrPath, *, memory: float | None = None) -> EBSDMap:
     >>> ebsd.points.shape, ebsd.scale, ebsd.unit
     ((2, 3), (2.0, 2.0), 'nm')
     """
-    ending = Path(path).suffix.lower()
-    if ending not in ENDINGS:
+    ending = next((ending for ending in ENDINGS if str(path).lower().endswith(ending)), None)
+    if ending is None:
         raise ContentError(f"{Path(path).name}: the ending is none of {', '.join(ENDINGS)}, so it is no known map")
+    if ending.endswith(".gz"):
+        with tempfile.TemporaryDirectory() as folder:
+            return read_ebsd(_unpacked(Path(path), Path(folder), memory), memory=memory)
     with opened(path):
         pass  # an error of the system before any of a library
     with errors_named(path, "map of orientations"), budget(memory):
         if ending in (".h5", ".hdf5", ".h5ebsd"):
             _refuse_claims(path)
         return _map(_loaded(path, ending), Path(path).stem)
+
+
+def _unpacked(path: Path, folder: Path, memory: float | None) -> Path:
+    """The file in a .gz, unpacked into a folder as far as the budget allows."""
+    target = folder / path.stem
+    with errors_named(path, "packed map"), budget(memory), opened(path) as packed, target.open("wb") as file:
+        content = gzip.GzipFile(fileobj=packed)
+        while part := content.read(2**20):
+            take(len(part))
+            file.write(part)
+    return target
 
 
 def _loaded(path: StrPath, ending: str) -> Any:

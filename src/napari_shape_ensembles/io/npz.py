@@ -34,12 +34,12 @@ def read_npz(path: StrPath) -> Found:
         take(2 * os.stat(path).st_size)
         return read_archive(path, FORMAT, LAYOUT, _own)
     with zipfile.ZipFile(BytesIO(content_of(path))) as archive:
-        wanted = _wanted(_shapes(archive))
+        wanted = _wanted(shapes_of(archive))
         arrays = {name.removesuffix(".npy"): array_of(data, name) for name, data in unpacked(archive, wanted)}
     return _foreign(arrays)
 
 
-def _shapes(archive: zipfile.ZipFile) -> dict[str, tuple[int, ...]]:
+def shapes_of(archive: zipfile.ZipFile) -> dict[str, tuple[int, ...]]:
     """Shapes of all arrays, as their headers say; nothing else is unpacked."""
     shapes = {}
     for name in archive.namelist():

@@ -1,5 +1,7 @@
 """From files to ensembles: images are segmented and traced, files of curves are read; one file in memory at a time."""
 
+import math
+import zipfile
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -9,17 +11,24 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from ..archive import ContentError
+from ..archive import ContentError, array_of, is_archive, opened
 from ..outlines import Ensemble, as_labels
+from .budget import budget, take_pixels
 from .calibration import Calibration
+from .content import errors_named, unpacked
 from .curve_files import FORMATS, read_curves
-from .images import ENDINGS, read_image
+from .curve_table import FORMAT
+from .ebsd import ENDINGS as MAPS
+from .ebsd import read_ebsd
+from .grains import find_grains
+from .images import ENDINGS, ImageFile, read_image
+from .npz import shapes_of
 from .outputs import CURVES, LABELS, is_result
 from .settings_file import SettingsFile
 
 # In a folder these are more often notes and settings than curves.
 _AMBIGUOUS = (".txt", ".json", ".npy")
-_IN_FOLDERS = tuple(ending for ending in (*ENDINGS, *FORMATS) if ending not in _AMBIGUOUS)
+_IN_FOLDERS = tuple(ending for ending in (*ENDINGS, ".ang", ".ctf", *FORMATS) if ending not in _AMBIGUOUS)
 
 
 @dataclass(frozen=True)
@@ -89,7 +98,7 @@ def files_of(path: Path, *, groups: bool, labels: bool = False, images: bool = F
         return [path]
     if not groups:
         raise ContentError(f"{path} is a folder: with --groups each folder is one sample of several images")
-    endings = ENDINGS if images else _IN_FOLDERS
+    endings = (*ENDINGS, ".ang", ".ctf") if images else _IN_FOLDERS
     readable = [item for item in path.iterdir() if item.suffix.lower() in endings and item.name[0] != "."]
     forms: dict[str, list[Path]] = {}
     for item in sorted(item for item in readable if not is_result(item)):
@@ -102,7 +111,8 @@ def files_of(path: Path, *, groups: bool, labels: bool = False, images: bool = F
 
 def _image_of(path: Path) -> str:
     """Name of the image that a file holds, or the labels or curves of: "a.labels.ome.tif" those of a."""
-    return path.stem.removesuffix(".ome").removesuffix(".labels").removesuffix(CURVES)
+    name = path.stem.removesuffix(".ang").removesuffix(".ctf")  # of a packed map
+    return name.removesuffix(".ome").removesuffix(".labels").removesuffix(CURVES)
 
 
 def _one_form(files: list[Path], labels: bool) -> list[Path]:
@@ -139,7 +149,7 @@ def distinct_names(paths: Sequence[Path], names: Sequence[str] | None = None) ->
 
 
 def labelled(path: Path, reading: Reading) -> Labelled:
-    """Labels of an image file: read, or found by segmentation.
+    """Labels of an image file: read, or found by segmentation; of a map of orientations, its grains.
 
     Raises
     ------
@@ -148,13 +158,31 @@ def labelled(path: Path, reading: Reading) -> Labelled:
     """
     outlines = reading.settings.outlines
     given = outlines.pixel_scale and Calibration(outlines.pixel_scale, str(outlines.unit), "as given")
-    image = read_image(path, given, memory=reading.memory)
+    if path.name.lower().endswith(MAPS):
+        ebsd = read_ebsd(path, memory=reading.memory)
+        return Labelled(find_grains(ebsd), given or Calibration(ebsd.scale, ebsd.unit, "map"), ebsd.name)
+    if path.suffix.lower() == ".npz":
+        image = ImageFile(_only_plane(path, reading), given or Calibration(), path.stem)
+    else:
+        image = read_image(path, given, memory=reading.memory)
     pixels, calibration = image.pixels, image.calibration
     with named(path.name):
         found, note = as_labels(pixels, insist=reading.labels)
         if note:
             reading.tell(f"{path.name} {note}")
         return Labelled(outlines.labels(pixels) if found is None else found, calibration, image.name)
+
+
+def _only_plane(path: Path, reading: Reading) -> NDArray[Any]:
+    """The one plane of whole numbers in an archive of NumPy's."""
+    with errors_named(path, "NumPy archive"), budget(reading.memory), opened(path) as file:
+        archive = zipfile.ZipFile(file)
+        shapes = {name: shape for name, shape in shapes_of(archive).items() if len(shape) == 2}
+        if len(shapes) != 1:
+            raise ContentError(f"holds {len(shapes)} planes of labels: keep one to a file")
+        take_pixels(math.prod(*shapes.values()), 0)
+        ((name, content),) = unpacked(archive, shapes)
+        return array_of(content, name)
 
 
 def traced(found: Labelled, reading: Reading) -> Ensemble:
@@ -182,7 +210,9 @@ def ensemble_of_file(path: Path, reading: Reading) -> Ensemble:
     ValueError
         When it cannot be read, segmented or traced, naming it.
     """
-    if path.suffix.lower() in ENDINGS:
+    ending = path.suffix.lower()
+    labels = ending == ".npz" and reading.labels and not is_archive(path, FORMAT)
+    if ending in ENDINGS or labels or path.name.lower().endswith(MAPS):
         return traced(labelled(path, reading), reading)
     column = reading.curve_column if path.suffix.lower() in (".csv", ".parquet") else None
     return read_curves(path, memory=reading.memory, curve_column=column).ensemble

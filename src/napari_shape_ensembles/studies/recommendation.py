@@ -101,7 +101,7 @@ def _reason(sigmas: Real, answers: Answers, sizes: Real, run: list[int], best: i
 
 
 def _split(cells: NDArray[Any] | None) -> str:
-    if cells is None:
+    if cells is None or not len(cells):
         return "there is no comparison"
     return "the cells give " + ", ".join(
         f"{answer} {count} ×" for answer, count in Counter(cells.tolist()).most_common()
