@@ -67,6 +67,13 @@ class Quality:
     ----------
     findings : tuple of Finding
         The serious ones first.
+
+    Examples
+    --------
+    >>> from napari_shape_ensembles import quality, samples
+    >>> a, b = samples.powder_outlines().ensembles()
+    >>> [finding.check for finding in quality(a, a).serious]
+    ['duplicates']
     """
 
     findings: tuple[Finding, ...]

@@ -188,6 +188,18 @@ class ObjectModel:
     seed : int
     versions : mapping of str to str
         Of the libraries it was learned with.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from napari_shape_ensembles import Outlines, learn_objects
+    >>> rows, columns = np.indices((120, 120)) % 40
+    >>> image = 40.0 * (np.hypot(rows - 20, columns - 20) < 9)
+    >>> painted = np.zeros(image.shape, dtype=int)
+    >>> painted[:40, :40] = image[:40, :40] > 0
+    >>> model = learn_objects(image, painted)
+    >>> len(Outlines(find=model)(image))
+    9
     """
 
     features: Real

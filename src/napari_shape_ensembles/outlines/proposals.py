@@ -38,8 +38,8 @@ _LARGEST, _WINDOW = 1300, 360
 _REPEATED = 8
 # Objects below this many pixels are specks.
 _SPECK = 60
-# Weights of the measures, from a ridge regression of F1 (benchmarks/proposals.py) on images that the figures of
-# docs/segmentation.md do not use.
+# Weights of the measures, from a ridge regression of F1 on the 16 images of nuclei among those of corrected masks; the figures of
+# docs/segmentation.md are of others.
 _WEIGHTS = {
     "closed": 0.22,
     "largest": -0.17,
@@ -72,6 +72,15 @@ class Proposal:
         The objects in the thumbnail.
     thumbnail : (rows, columns) array
         The part of the image that was tried, in grey.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from napari_shape_ensembles import propose
+    >>> rows, columns = np.indices((120, 120)) % 40
+    >>> best = propose(100.0 * (np.hypot(rows - 20, columns - 20) < 12))[0]
+    >>> best.thumbnail.shape == best.labels.shape, int(best.labels.max())
+    (True, 9)
     """
 
     recipe: Any
@@ -106,7 +115,7 @@ def propose(image: ArrayLike, recipe: Any = None) -> list[Proposal]:
     Notes
     -----
     The weights of the score are a ridge regression of F1, at an intersection over union of 0.5, on the 16 images of
-    nuclei named in `benchmarks/proposals.py`. For a study, choose one proposal and use it for all images: a choice per
+    nuclei among the corrected masks of docs/data.md. For a study, choose one proposal and use it for all images: a choice per
     image can make a difference between groups out of nothing.
 
     Examples

@@ -88,7 +88,7 @@ def objects_of_classes(image: ArrayLike, classes: Sequence[int] | None = None) -
     >>> import numpy as np
     >>> from napari_shape_ensembles import objects_of_classes
     >>> phases = np.array([[1, 0, 1, 2], [1, 0, 0, 2]])
-    >>> objects_of_classes(phases).max(), objects_of_classes(phases, [2]).max()
+    >>> int(objects_of_classes(phases).max()), int(objects_of_classes(phases, [2]).max())
     (3, 1)
     """
     pixels = np.asarray(image)
