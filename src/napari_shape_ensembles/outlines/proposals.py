@@ -38,8 +38,8 @@ _LARGEST, _WINDOW = 1300, 360
 _REPEATED = 8
 # Objects below this many pixels are specks.
 _SPECK = 60
-# Weights of the measures, from a ridge regression of F1 on the 16 images of nuclei among those of corrected masks; the figures of
-# docs/segmentation.md are of others.
+# Weights of the measures, from a ridge regression of F1 on 16 images of corrected masks; the figures of
+# docs/segmentation.md are of other images.
 _WEIGHTS = {
     "closed": 0.22,
     "largest": -0.17,
@@ -114,9 +114,9 @@ def propose(image: ArrayLike, recipe: Any = None) -> list[Proposal]:
 
     Notes
     -----
-    The weights of the score are a ridge regression of F1, at an intersection over union of 0.5, on the 16 images of
-    nuclei among the corrected masks of docs/data.md. For a study, choose one proposal and use it for all images: a choice per
-    image can make a difference between groups out of nothing.
+    The weights of the score are a ridge regression of F1, at an intersection over union of 0.5, on 16 images of nuclei
+    whose masks people corrected. For a study, choose one proposal and use it for all images: a choice per image can
+    make a difference between groups out of nothing.
 
     Examples
     --------
