@@ -157,7 +157,9 @@ def test_segment_writes_labels_and_curves_with_their_scale(tmp_path, images, for
     written = (tmp_path / "r" / "one.labels.ome.tif", tmp_path / "r" / f"one.curves.{form}")
     again = run("compare", *written, "--labels", "-o", tmp_path / "again")
     assert again.exit_code == 0, again.stderr
-    assert "1∧1" in again.stdout  # the same outlines twice
+    assert "inconclusive: 36 outlines are there twice" in again.stdout
+    overruled = run("compare", *written, "--labels", "--overrule", "-o", tmp_path / "overruled")
+    assert "1∧1" in overruled.stdout
 
 
 def test_pairs_compares_all_images_of_a_folder(tmp_path, images, quick):
@@ -218,7 +220,7 @@ ERRORS = {
     "a value out of range": (["{a}", "{a}", "--neck", "2"], "--neck is a number between 0 and 1, not 2.0"),
     "a level that is none": (["{a}", "{a}", "--significance", "5"], "--significance is a number strictly between 0"),
     "a rank that is none": (["{a}", "{a}", "--rank", "2.5"], "--rank is a whole number of at least 1, not '2.5'"),
-    "a method that is none": (["{a}", "{a}", "--method", "magic"], "--method is one of otsu, li"),
+    "a method that is none": (["{a}", "{a}", "--method", "magic"], "--method is one of otsu, auto, li"),
     "a method without its threshold": (["{a}", "{a}", "--method", "manual"], 'method "manual" needs a threshold'),
     "a damaged image": (["{tmp}/bad.png", "{a}"], "bad.png is damaged, or no image"),
     "an image of one value": (["{tmp}/flat.png", "{a}"], "flat.png: "),

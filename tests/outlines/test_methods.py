@@ -255,7 +255,7 @@ def test_choices_scale_with_the_resolution():
 @pytest.mark.parametrize(
     ("choices", "message"),
     [
-        ({"method": "magic"}, "method is one of otsu, li"),
+        ({"method": "magic"}, "method is one of otsu, auto, li"),
         ({"split_touching": "force"}, "split_touching is one of none, distance, intensity"),
         ({"channel": 7}, "channel"),
         ({"method": "manual"}, "needs a threshold"),

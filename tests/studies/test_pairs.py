@@ -125,7 +125,7 @@ def test_too_few_curves_are_inconclusive_at_the_corrected_level():
     six, seven = image("a", 1, count=6), image("b", 2, count=7)
     assert all_pairs([six, seven, image("c", 4)], QUICK).case[0, 1] == "1∧1"
     strict = replace(QUICK, significance=0.01, permutations=999)
-    assert compare(six, seven, strict).case == "1∧1"
+    assert compare(six, seven, strict, overrule=True).case == "1∧1"
     assert all_pairs([six, seven, image("c", 3)], strict).case[0, 1] == "inconclusive"
 
 

@@ -146,23 +146,17 @@ class Comparison:
 
     @property
     def _inconclusive(self) -> str | None:
-        withheld = None if self.settings.overrule else self.quality.reason
-        if withheld:
-            return withheld
-        significance = self.settings.significance
+        settings = self.settings
         if self.permuted == "images":
             least = least_p(*self.image_counts)
-            if least > significance:
-                return cannot_reach(*self.image_counts, significance, least)
-            return DEPENDS_ON_ARCHETYPE if self.row_depends_on_archetype else None
-        return inconclusive(
-            len(self.a),
-            len(self.b),
-            self.settings.permutations,
-            self.settings.significance,
-            null=self.settings.null,
-            row_depends_on_archetype=self.row_depends_on_archetype,
-        )
+            out_of_reach = least > settings.significance
+            reason = cannot_reach(*self.image_counts, settings.significance, least) if out_of_reach else None
+        else:
+            counts = len(self.a), len(self.b)
+            reason = inconclusive(*counts, settings.permutations, settings.significance, null=settings.null)
+        if reason is None and not settings.overrule:
+            reason = self.quality.reason or None
+        return reason or (DEPENDS_ON_ARCHETYPE if self.row_depends_on_archetype else None)
 
     @cached_property
     def quality(self) -> Quality:

@@ -18,6 +18,9 @@ Real = NDArray[np.float64]
 
 # No outline is known to this share of its size: what varies less is rounding and interpolation, no form and no scale.
 _KNOWN = 1e-8
+# Pixels of the shortest wave whose amplitude is compared. What is shorter is the noise of the pixels themselves, whose
+# share of an outline's size, and so its roughness, grows as outlines get smaller.
+_WAVE = 8
 
 
 #: Steps of a comparison, in order.
@@ -59,13 +62,14 @@ def learn(ensembles: Sequence[Ensemble], settings: Settings) -> Learned:
     report_step("placing landmarks")
     landmarks = np.concatenate([_landmarks(ensemble, settings) for ensemble in ensembles])
     places = np.concatenate([coordinate_precision(ensemble) for ensemble in ensembles])
-    return learn_landmarks(landmarks, places, settings)
+    return learn_landmarks(landmarks, places, settings, min(map(most_lobes, ensembles)))
 
 
-def learn_landmarks(landmarks: Real, places: Real, settings: Settings) -> Learned:
+def learn_landmarks(landmarks: Real, places: Real, settings: Settings, lobes: float = np.inf) -> Learned:
     """Register and learn from landmarks (N, n, 2) known to `places` (N,): what `learn` does with them.
 
     Landmarks of a curve do not depend on other curves. Who compares many subsets of the same curves places them once.
+    Bands of more `lobes` than the outlines' pixels hold are no descriptors.
     """
     report_step("choosing the archetype")
     undulation, scale = decompose(landmarks)
@@ -84,8 +88,15 @@ def learn_landmarks(landmarks: Real, places: Real, settings: Settings) -> Learne
         known = known_share(places, scale)
         for coordinates in (t, l):
             coordinates[:, coordinates.std(axis=0) <= known] = 0
-        descriptors = form_descriptors(undulation, known)
+        descriptors = form_descriptors(undulation, known, lobes)
     return Learned(space, t, l, *_ambiguity(matches), descriptors, known)
+
+
+def most_lobes(ensemble: Ensemble) -> float:
+    """Lobes of the shortest waves that pixels hold around a median outline; any number where there are no pixels."""
+    if ensemble.pixel_size is None:
+        return np.inf
+    return float(ensemble.features["perimeter"].median() / np.mean(ensemble.pixel_size)) / _WAVE - 1
 
 
 def known_share(places: Real, scale: Real) -> float:

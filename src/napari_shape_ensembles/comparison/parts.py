@@ -48,7 +48,7 @@ class Parts:
     left_out: Mapping[str, str] = field(default_factory=dict)
 
 
-def form_descriptors(undulation: Real, known: float) -> Real:
+def form_descriptors(undulation: Real, known: float, lobes: float = np.inf) -> Real:
     """Numbers that describe the form of every curve wherever it starts and however it is turned: (N, k + 2).
 
     Parameters
@@ -57,16 +57,18 @@ def form_descriptors(undulation: Real, known: float) -> Real:
         Orthonormal columns, all traversed the same way round.
     known : float
         Share of its size to which an outline is known.
+    lobes : float
+        The most lobes that pixels hold; see `learning.most_lobes`.
 
     Returns
     -------
     (N, k + 2) array
-        Logarithms of the RMS amplitudes of the k `BANDS` that n landmarks can hold; of the share of its convex hull
+        Logarithms of the RMS amplitudes of the k `BANDS` that n landmarks, and the pixels, can hold; of the share of its convex hull
         that an outline lacks; of how much longer it is than a circle of its area, in squares. A linear map of an
         outline changes none of them.
     """
     n = undulation.shape[1]
-    held = [band for band in BANDS if 2 * (band[1] + 1) < n]
+    held = [band for band in BANDS if 2 * (band[1] + 1) < n and band[1] <= lobes]
     floor = max(_AMPLITUDE, 10 * known)
     amplitudes = np.hypot(band_amplitudes(undulation, held), floor)
     outlines = shapely.polygons(np.sqrt(n) * undulation)

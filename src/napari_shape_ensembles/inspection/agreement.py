@@ -109,7 +109,8 @@ def agreement(
     report("tracing outlines")
     a = outlines.trace(labels_a, scale=scale, unit=unit, name="A")
     b = outlines.trace(labels_b, scale=scale, unit=unit, name="B")
-    comparison = compare(a, b, settings or Settings())
+    # Two segmentations of one image may well agree to the vertex, which the check of outlines takes for a fault.
+    comparison = compare(a, b, settings or Settings(), overrule=True)
     report("measuring distances")
     return Agreement(matching, _objects(matching, comparison), comparison)
 
