@@ -181,8 +181,9 @@ def as_part(done: int, total: int, prefix: str = "") -> Iterator[None]:
 
 
 @cache
-def _controller() -> ThreadpoolController:
-    return ThreadpoolController()  # looks through all loaded libraries, so only once
+def controller() -> ThreadpoolController:
+    """What limits the threads of linear algebra libraries; it looks through all that are loaded, so only once."""
+    return ThreadpoolController()
 
 
 class _Limit:
@@ -204,7 +205,7 @@ def one_library_thread() -> Iterator[None]:
     """
     with _limit.lock:
         if not _limit.depth:
-            _limit.limiter.enter_context(_controller().limit(limits=1, user_api="blas"))
+            _limit.limiter.enter_context(controller().limit(limits=1, user_api="blas"))
             _limit.owner = get_ident()
         _limit.depth += _limit.owner == get_ident()
     try:

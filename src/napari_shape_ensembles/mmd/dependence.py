@@ -123,7 +123,7 @@ def dependence_test(
         )
     undulation, scale = (_features(points, first, seed) for points in (t, l))
     rng, observed = np.random.default_rng(seed), np.arange(len(t))[None]
-    batches = (_pairings(rng, first, len(t), size) for size in chunk_sizes(permutations, len(t), _BATCH))
+    batches = (pairings(rng, first, len(t), size) for size in chunk_sizes(permutations, len(t), _BATCH))
     hsic = np.concatenate([_cross_covariances(undulation, scale, orders) for orders in chain([observed], batches)])
     hsic[np.abs(hsic - hsic[0]) <= 1e-12 * hsic[0]] = hsic[0]
     largest = np.sqrt(np.prod([((part.T @ part) ** 2).sum() for part in (undulation, scale)])) / len(t) ** 2
@@ -138,7 +138,7 @@ def _features(points: Real, first: int, seed: int) -> Real:
     return np.concatenate([part - part.mean(axis=0) for part in (phi[:first], phi[first:])])
 
 
-def _pairings(rng: np.random.Generator, first: int, total: int, count: int) -> NDArray[np.intp]:
+def pairings(rng: np.random.Generator, first: int, total: int, count: int) -> NDArray[np.intp]:
     """Random orders of the rows that keep each sample to itself, (count, N)."""
     orders = np.tile(np.arange(total), (count, 1))
     rng.permuted(orders[:, :first], axis=1, out=orders[:, :first])

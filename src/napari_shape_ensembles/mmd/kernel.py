@@ -80,8 +80,22 @@ def median_subset(points: Real, seed: int) -> Real:
 
 
 def median_of(squared: Real) -> float:
-    """Median of distances given by their squares; 1 where there are none or all vanish."""
-    median = float(np.sqrt(_middle(squared)).mean()) if len(squared) else 0.0
+    """Median of distances given by their squares; 1 where there are none or all vanish.
+
+    A sample brackets the two middle ones (one where the count is odd), so that only the few inside the bracket have to
+    be ordered.
+    """
+    if not len(squared):
+        return 1.0
+    first, second = (len(squared) - 1) // 2, len(squared) // 2
+    probe = np.sort(squared[:: max(1, len(squared) // _PROBE)])
+    low, high = probe[[int((0.5 - _MARGIN) * len(probe)), int((0.5 + _MARGIN) * len(probe))]]
+    below = int(np.count_nonzero(squared < low))
+    inside = squared[(squared >= low) & (squared <= high)]
+    if not below <= first <= second < below + len(inside):
+        below, inside = 0, squared
+    middle = np.partition(inside, [first - below, second - below])[[first - below, second - below]]
+    median = float(np.sqrt(middle).mean())
     return median if median > 0 else 1.0
 
 
@@ -94,21 +108,6 @@ def pairs(points: Real) -> Real:
         return squared[np.arange(len(squared))[:, None] < np.arange(squared.shape[1])]
 
     return np.concatenate(list(each_block(right_of_diagonal, row_blocks(len(points)))))
-
-
-def _middle(values: Real) -> Real:
-    """The two middle values, (2,); they are one where the count is odd.
-
-    A sample brackets them, so that only the few values inside the bracket have to be ordered.
-    """
-    first, second = (len(values) - 1) // 2, len(values) // 2
-    probe = np.sort(values[:: max(1, len(values) // _PROBE)])
-    low, high = probe[[int((0.5 - _MARGIN) * len(probe)), int((0.5 + _MARGIN) * len(probe))]]
-    below = int(np.count_nonzero(values < low))
-    inside = values[(values >= low) & (values <= high)]
-    if not below <= first <= second < below + len(inside):
-        below, inside = 0, values
-    return np.partition(inside, [first - below, second - below])[[first - below, second - below]]
 
 
 def row_blocks(total: int) -> Iterator[slice]:
@@ -208,54 +207,35 @@ def quadratic_forms(
     K is symmetric, so a block of rows meets only the columns from its own on: its diagonal block counts once
     and the rest twice. Blocks are added in their order, so the number of threads changes no digit.
     """
-    centres = [_centre(distances, s) for s in bandwidths]
+    kernel = distances.kind.kernel
+    first = distances.block(next(row_blocks(len(distances))))
+    # A centre is taken off the rows and the columns, so that little of the kernel is left: sums of small numbers lose
+    # few digits in single precision, the error falls some thirty times. It need not be the exact mean, so the rows of
+    # one block stand for all.
+    means = [kernel(first, s).mean(axis=0) for s in bandwidths]
+    centres = [mean - mean.mean() / 2 for mean in means]
 
     def share(rows: slice) -> tuple[Real, Real]:
         squared = distances.block(rows)
-        kernels = (
-            _half_centred(distances.kind.kernel(squared, s), rows, centre)
-            for s, centre in zip(bandwidths, centres, strict=True)
-        )
-        shares = [_share(kernel, rows, fast, precise) for kernel in kernels]
-        return np.stack([one for one, _ in shares]), np.stack([other for _, other in shares])
+        singles, doubles = np.zeros((len(centres), len(fast))), np.empty((len(centres), len(precise)))
+        for s, centre, single, double in zip(bandwidths, centres, singles, doubles, strict=True):
+            block = kernel(squared, s)
+            block -= centre[rows, None]
+            block -= centre[rows.start :]
+            block[:, : len(block)] *= 0.5
+            double[:] = np.einsum("er,er->e", precise[:, rows], precise[:, rows.start :] @ block.T)
+            if len(fast):
+                right = fast[:, rows.start :] @ block.astype(np.float32).T
+                single[:] = np.einsum("br,br->b", fast[:, rows], right)
+        return singles, doubles
 
-    sums = tuple(np.stack([_left_out(weights, centre) for centre in centres]) for weights in (fast, precise))
+    sums = []
+    for weights in (fast, precise):  # what the centres contribute: nothing where the weights of a row sum to 0
+        totals = weights.sum(axis=1, dtype=np.float64)
+        squares = np.einsum("br,br->b", weights, weights)
+        totals[np.abs(totals) <= np.finfo(weights.dtype).eps * np.sqrt(len(distances) * squares)] = 0
+        sums.append(np.stack([2 * totals * (weights @ centre.astype(weights.dtype)) for centre in centres]))
     for shares in each_block(share, row_blocks(len(distances))):
         for total, part in zip(sums, shares, strict=True):
             total += 2 * part
     return sums[0], sums[1]
-
-
-def _centre(distances: Distances, bandwidth: float) -> Real:
-    """What to take off the rows and the columns of the kernel, (N,), so that little of it is left.
-
-    Sums of small numbers lose few digits in single precision: the error falls some thirty times. It need not be
-    the exact mean, so the rows of one block stand for all.
-    """
-    kernel = distances.kind.kernel(distances.block(next(row_blocks(len(distances)))), bandwidth)
-    means: Real = kernel.mean(axis=0)
-    return means - means.mean() / 2
-
-
-def _left_out(weights: Single | Real, centre: Real) -> Real:
-    """What the centre contributes to wᵀKw, (B,): nothing where the weights of a row sum to 0."""
-    totals = weights.sum(axis=1, dtype=np.float64)
-    rounding = np.finfo(weights.dtype).eps * np.sqrt(len(centre) * np.einsum("br,br->b", weights, weights))
-    totals[np.abs(totals) <= rounding] = 0
-    return 2 * totals * (weights @ centre.astype(weights.dtype))
-
-
-def _half_centred(kernel: Real, rows: slice, centre: Real) -> Real:
-    """Centred kernel of a block of rows against the columns from its own on, its diagonal block halved."""
-    kernel -= centre[rows, None]
-    kernel -= centre[rows.start :]
-    kernel[:, : len(kernel)] *= 0.5
-    return kernel
-
-
-def _share(kernel: Real, rows: slice, fast: Single, precise: Real) -> tuple[Real, Real]:
-    """Sum over a block of rows, (B,) and (E,)."""
-    exact = np.einsum("er,er->e", precise[:, rows], precise[:, rows.start :] @ kernel.T)
-    if not len(fast):
-        return np.empty(0), exact
-    return np.einsum("br,br->b", fast[:, rows], fast[:, rows.start :] @ kernel.astype(np.float32).T), exact

@@ -27,7 +27,7 @@ from .permutations import permuted_labels
 from .two_sample import Design, MMDTest, Widths, check_level, common_sizes
 
 # Squared distances are kept from rank to rank up to this many (512 MB); beyond, each rank sums them anew.
-_KEPT = 1 << 27
+KEPT = 1 << 27
 
 
 def nested_mmd_tests(
@@ -97,7 +97,7 @@ class _Nest(Distances):
         self._all, self._subset = points, median_subset(points, seed)
         self._pairs = np.zeros(len(self._subset) * (len(self._subset) - 1) // 2)
         self._kept: dict[int, Real] = {}
-        if len(points) ** 2 <= _KEPT:  # half of them are kept: those on and right of the diagonal
+        if len(points) ** 2 <= KEPT:  # half of them are kept: those on and right of the diagonal
             self._kept = {r.start: np.zeros((r.stop - r.start, len(points) - r.start)) for r in row_blocks(len(points))}
 
     @property

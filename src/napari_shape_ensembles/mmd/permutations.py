@@ -19,11 +19,11 @@ from .kernel import Distances, MeanDistances, Real, Single, quadratic_forms, row
 # Squared statistics nearer than this are equal to rounding.
 TIE = 1e-13
 # Below this many points double precision costs nothing to speak of.
-_FEW = 1000
+FEW = 1000
 # Numbers in a chunk of weights: 256 MiB in single precision.
-_CHUNK = 2**26
+CHUNK = 2**26
 # Permutations made in both precisions, and how many times their largest difference counts as "near".
-_PROBES, _SAFETY = 15, 32
+PROBES, _SAFETY = 15, 32
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,14 +66,14 @@ class Labellings:
 
 
 # The labellings drawn last: the tests of a comparison share them.
-_drawn: dict[tuple[int, int, int, int], Labellings] = {}
+drawn: dict[tuple[int, int, int, int], Labellings] = {}
 
 
 def permuted_labels(first: int, total: int, permutations: int, seed: int) -> Labellings:
     """Draw random labellings in chunks; the draws do not depend on the chunks."""
     permutations = whole(permutations, "permutations", least=1)
     key = first, total, permutations, seed
-    if (known := _drawn.get(key)) is not None:
+    if (known := drawn.get(key)) is not None:
         return known
     rng, leave = np.random.default_rng(seed), leaver()
     observed = np.arange(total)[None] < first
@@ -84,8 +84,8 @@ def permuted_labels(first: int, total: int, permutations: int, seed: int) -> Lab
         shuffled = rng.permuted(np.repeat(observed, size, axis=0).view(np.uint8), axis=1)
         chunks.append(np.packbits(shuffled, axis=1))
     labels = Labellings(np.concatenate(chunks), first, total)
-    _drawn.clear()
-    _drawn[key] = labels
+    drawn.clear()
+    drawn[key] = labels
     return labels
 
 
@@ -115,37 +115,31 @@ class Statistics:
         self.values = values
         self.tolerance = tolerance
         self._distances, self._labels, self._bandwidth = distances, labels, bandwidth
-        self._exact = np.arange(len(values)) < exact
+        self.exact = np.arange(len(values)) < exact
 
     def settle(self, cut: float) -> None:
         """Make the values near a cut exact; those equal to it but for rounding become equal."""
-        near = np.flatnonzero(~self._exact & (np.abs(self.values - cut) <= self.tolerance))
-        for size in chunk_sizes(len(near), self._labels.total, _CHUNK // 2):
+        near = np.flatnonzero(~self.exact & (np.abs(self.values - cut) <= self.tolerance))
+        for size in chunk_sizes(len(near), self._labels.total, CHUNK // 2):
             some, near = near[:size], near[size:]
-            self.values[some] = self._double(some)
-            self._exact[some] = True
+            weights = self._labels.weights(some)
+            none = np.empty((0, self._labels.total), np.float32)
+            _, (values,) = quadratic_forms(self._distances, [self._bandwidth], none, weights)
+            self.values[some] = values * self._labels.factor**2
+            self.exact[some] = True
         # A permutation may repeat the observed labelling; rounding must not break that tie.
         self.values[np.abs(self.values - cut) <= TIE] = cut
 
-    def _double(self, which: NDArray[np.intp]) -> Real:
-        weights = self._labels.weights(which)
-        _, values = quadratic_forms(
-            self._distances, [self._bandwidth], np.empty((0, self._labels.total), np.float32), weights
-        )
-        return values[0] * self._labels.factor**2
-
     def settle_rank(self, rank: int) -> None:
         """Make it exact which values are the `rank` largest."""
-        settled: tuple[float, ...] = ()
+        settled: list[float] = []
         # Where the gap exceeds the errors of both its ends, the ranks are right as they are.
-        while settled != (cuts := self._cuts(rank)) and cuts[0] - cuts[-1] <= 2 * self.tolerance:
+        while settled != (cuts := np.sort(self.values)[::-1][rank - 1 : rank + 1].tolist()):
+            if cuts[0] - cuts[-1] > 2 * self.tolerance:
+                break
             settled = cuts
             for cut in cuts:
                 self.settle(cut)
-
-    def _cuts(self, rank: int) -> tuple[float, ...]:
-        falling = np.sort(self.values)[::-1]
-        return tuple(falling[rank - 1 : rank + 1].tolist())
 
 
 def permuted_statistics(distances: Distances, labels: Labellings, bandwidths: Sequence[float]) -> list[Statistics]:
@@ -167,46 +161,33 @@ def permuted_statistics(distances: Distances, labels: Labellings, bandwidths: Se
         sums = _weighted_sums(labels, distances.points)
         return [_settled(distances, labels, s, np.einsum("bd,bd->b", sums, sums) / s**2) for s in bandwidths]
     count = len(labels)
-    single = len(distances) >= _FEW
-    probes = np.arange(min(1 + _PROBES, count) if single else 0)
+    single = len(distances) >= FEW
+    probes = np.arange(min(1 + PROBES, count) if single else 0)
     approximate, exact = [], []
     start = 0
-    sizes = chunk_sizes(count, labels.total, _CHUNK if single else _CHUNK // 2)
+    sizes = chunk_sizes(count, labels.total, CHUNK if single else CHUNK // 2)
     for size in timed(sizes, len(sizes)):
         which = slice(start, start + size)
         start += size
-        fast, precise = _columns(labels, which, probes if which.start == 0 else probes[:0], single)
+        if single:
+            fast, precise = labels.single_weights(which), labels.weights(probes if which.start == 0 else probes[:0])
+        else:
+            fast, precise = np.empty((0, labels.total), np.float32), labels.weights(which)
         a, e = quadratic_forms(distances, bandwidths, fast, precise)
         approximate.append(a)
         exact.append(e)
-    found = _joined(distances, labels, bandwidths, *(np.concatenate(p, axis=1) for p in (approximate, exact)))
-    for one in found:
-        one.settle(one.values[0])
-    return found
-
-
-def _columns(labels: Labellings, which: slice, probes: NDArray[np.intp], single: bool) -> tuple[Single, Real]:
-    """Weights of a chunk of labellings for single precision, and those for double precision."""
-    if single:
-        return labels.single_weights(which), labels.weights(probes)
-    return np.empty((0, labels.total), np.float32), labels.weights(which)
-
-
-def _joined(
-    distances: Distances, labels: Labellings, bandwidths: Sequence[float], approximate: Real, exact: Real
-) -> list[Statistics]:
-    """Statistics per width, with the tolerance that the labellings made in both precisions call for."""
-    scale = labels.factor**2
-    if not approximate.size:
-        return [
-            Statistics(distances, labels, s, values * scale, exact=len(labels))
-            for s, values in zip(bandwidths, exact, strict=True)
-        ]
     found = []
-    for s, values, probes in zip(bandwidths, approximate * scale, exact * scale, strict=True):
-        error = max(np.abs(values[: len(probes)] - probes).max(), 1e-12)
-        values[: len(probes)] = probes
-        found.append(Statistics(distances, labels, s, values, exact=len(probes), tolerance=_SAFETY * error))
+    scale = labels.factor**2
+    quick, slow = np.concatenate(approximate, axis=1) * scale, np.concatenate(exact, axis=1) * scale
+    for s, values, doubles in zip(bandwidths, quick, slow, strict=True):
+        if single:  # the labellings made in both precisions say how far off the others may be
+            error = max(np.abs(values[: len(doubles)] - doubles).max(), 1e-12)
+            values[: len(doubles)] = doubles
+            one = Statistics(distances, labels, s, values, exact=len(doubles), tolerance=_SAFETY * error)
+        else:
+            one = Statistics(distances, labels, s, doubles, exact=count)
+        one.settle(one.values[0])
+        found.append(one)
     return found
 
 

@@ -206,31 +206,44 @@ class Design:
     approximate_above: int | None
     seed: int
 
-    @property
-    def approximate(self) -> bool:
-        """Whether the kernel is projected."""
-        return self.approximate_above is not None and self.labels.total > self.approximate_above
-
     def test(self, descriptions: Mapping[str, Distances]) -> MMDTest:
         """Test all descriptions at one joint level."""
+        approximate = self.approximate_above is not None and self.labels.total > self.approximate_above
         found: dict[str, tuple[float, Statistics]] = {}
         for name, distances in descriptions.items():
             bandwidth, factor = self.bandwidth, self.factor
             if not distances.kind.has_widths:  # one unit serves as well as any other
                 bandwidth, factor = None if bandwidth is None else float(np.max(bandwidth)), 1.0
             named = widths(name, partial(distances.median, self.seed), bandwidth, factor)
-            statistics = self._statistics(distances, list(named.values()))
+            wanted = list(named.values())
+            if approximate:
+                statistics = nystrom_statistics(distances, self.labels, wanted, FEATURES, self.seed)
+            else:
+                statistics = permuted_statistics(distances, self.labels, wanted)
             found |= {part: (s, one) for (part, s), one in zip(named.items(), statistics, strict=True)}
         if len(found) > 1:
-            _settle_jointly([one for _, one in found.values()])
-        words = f"kernel projected on {FEATURES} of {self.labels.total} points" if self.approximate else ""
-        tests = {name: _single(one.values, s, self.significance, words) for name, (s, one) in found.items()}
-        return next(iter(tests.values())) if len(tests) == 1 else _combined(tests)
-
-    def _statistics(self, distances: Distances, bandwidths: list[float]) -> list[Statistics]:
-        if self.approximate:
-            return nystrom_statistics(distances, self.labels, bandwidths, FEATURES, self.seed)
-        return permuted_statistics(distances, self.labels, bandwidths)
+            # Which permutations have a smallest p-value as small as the observed one is made exact.
+            rank = min(int(np.count_nonzero(one.values >= one.values[0])) for _, one in found.values())
+            for _, one in found.values():
+                one.settle_rank(rank)
+        words = f"kernel projected on {FEATURES} of {self.labels.total} points" if approximate else ""
+        tests = {}
+        for name, (s, one) in found.items():
+            mmds = np.sqrt(np.maximum(one.values, 0))
+            mmd, null = float(mmds[0]), mmds[1:]
+            p_value = (1 + int(np.count_nonzero(null >= mmd))) / (1 + len(null))
+            threshold = _exceeded_when(null, p_value_at_most=self.significance)
+            rejected = mmd > threshold
+            tests[name] = MMDTest(mmd, p_value, threshold, rejected, s, null, self.significance, approximation=words)
+        if len(tests) == 1:
+            return next(iter(tests.values()))
+        # The smallest p-value is calibrated on the permutations that the parts share.
+        refined = _refined_p_values(tests)
+        smallest = refined.min(axis=0)
+        p_value = float(np.mean(smallest <= smallest[0]))
+        name = list(tests)[int(refined[:, 0].argmin())]
+        threshold, rejected = _thresholds(tests, smallest, self.significance)[name], p_value <= self.significance
+        return replace(tests[name], p_value=p_value, rejected=rejected, threshold=threshold, parts=tests)
 
 
 def common_sizes(samples: Mapping[str, tuple[Real, Real]]) -> tuple[int, int]:
@@ -267,46 +280,10 @@ def widths(name: str, median: Callable[[], float], bandwidth: Widths | None, fac
     return {", ".join(filter(None, [name, f"s = {value:g}{times}"])): float(value) * unit for value in values}
 
 
-def _single(squared: Real, bandwidth: float, significance: float, approximation: str) -> MMDTest:
-    statistics = np.sqrt(np.maximum(squared, 0))
-    observed, null = float(statistics[0]), statistics[1:]
-    p_value = (1 + int(np.count_nonzero(null >= observed))) / (1 + len(null))
-    threshold = _exceeded_when(null, p_value_at_most=significance)
-    return MMDTest(
-        observed,
-        p_value,
-        threshold,
-        observed > threshold,
-        bandwidth,
-        null,
-        significance,
-        approximation=approximation,
-    )
-
-
 def _exceeded_when(null: Real, p_value_at_most: float) -> float:
     """The value that a statistic exceeds exactly when its permutation p-value is small enough."""
     allowed = int(np.floor(p_value_at_most * (1 + len(null)) * (1 + 1e-12))) - 1
     return float(np.sort(null)[-1 - allowed]) if allowed >= 0 else float("inf")
-
-
-def _settle_jointly(statistics: list[Statistics]) -> None:
-    """Make it exact which permutations have a smallest p-value as small as the observed one."""
-    rank = min(int(np.count_nonzero(one.values >= one.values[0])) for one in statistics)
-    for one in statistics:
-        one.settle_rank(rank)
-
-
-def _combined(tests: dict[str, MMDTest]) -> MMDTest:
-    """Joint test by the smallest p-value, calibrated on the permutations that the parts share."""
-    refined = _refined_p_values(tests)
-    smallest = refined.min(axis=0)
-    p_value = float(np.mean(smallest <= smallest[0]))
-    name, deciding = list(tests.items())[int(refined[:, 0].argmin())]
-    threshold = _thresholds(tests, smallest, deciding.significance)[name]
-    return replace(
-        deciding, p_value=p_value, rejected=p_value <= deciding.significance, threshold=threshold, parts=tests
-    )
 
 
 def joint_thresholds(test: MMDTest) -> dict[str, float]:
@@ -317,7 +294,10 @@ def joint_thresholds(test: MMDTest) -> dict[str, float]:
 
 
 def _thresholds(tests: Mapping[str, MMDTest], smallest: Real, significance: float) -> dict[str, float]:
-    level = _critical(smallest, significance)
+    candidates, counts = np.unique(smallest, return_counts=True)
+    within = candidates[np.cumsum(counts) <= significance * len(smallest) * (1 + 1e-12)]
+    # The largest of the smallest p-values that the joint test still rejects; 0 where it rejects none.
+    level = float(within[-1]) if len(within) else 0.0
     found = {}
     for name, test in tests.items():
         found[name] = _exceeded_when(test.null, p_value_at_most=level)
@@ -336,21 +316,9 @@ def _refined_p_values(tests: Mapping[str, MMDTest]) -> Real:
     not blur the joint test. What is the same function of all labellings keeps the level exact.
     """
     values = np.stack([np.append(test.mmd, test.null) for test in tests.values()])
-    p_values = np.stack([_all_p_values(row) for row in values])
+    below = np.stack([np.searchsorted(np.sort(row), row, side="left") for row in values])
+    p_values = (values.shape[1] - below) / values.shape[1]
     spread = values.std(axis=1, keepdims=True)
     apart = (values - values.mean(axis=1, keepdims=True)) / np.where(spread > 0, spread, 1)
     largest = p_values * values.shape[1] < 1.5
     return np.where(largest, p_values * np.exp(-np.maximum(apart, 0)), p_values)
-
-
-def _all_p_values(statistics: Real) -> Real:
-    """p-value that each labelling would have if it were the observed one."""
-    below = np.searchsorted(np.sort(statistics), statistics, side="left")
-    return (len(statistics) - below) / len(statistics)
-
-
-def _critical(smallest: Real, significance: float) -> float:
-    """Largest of the smallest p-values that the joint test still rejects; 0 where it rejects none."""
-    values, counts = np.unique(smallest, return_counts=True)
-    rejected = np.cumsum(counts) <= significance * len(smallest) * (1 + 1e-12)
-    return float(values[rejected][-1]) if rejected.any() else 0.0

@@ -54,7 +54,15 @@ def witness(points: Real, first: int, bandwidth: float | None = None, *, own: bo
     width = median_distance(points) if bandwidth is None else bandwidth
     if not width > 0:
         raise ValueError(f"bandwidth {width}: the kernel's width is a positive distance")
-    to_a, to_b = _kernel_sums(points, first, width)
+
+    def sums(rows: slice) -> Real:  # of the kernel between these points and those of A, and those of B
+        kernel = gaussian(points[rows], points, width)
+        # The diagonal is 1 exactly, whatever rounding makes of the distance of a point from itself.
+        kernel[np.arange(len(kernel)), rows.start + np.arange(len(kernel))] = 1
+        return np.stack([kernel[:, :first].sum(axis=1), kernel[:, first:].sum(axis=1)])
+
+    blocks = (slice(start, start + _ROWS) for start in range(0, total, _ROWS))
+    to_a, to_b = np.concatenate(over_blocks(sums, blocks), axis=1)
     in_a = np.arange(total) < first
     less = 0 if own else 1
     return (to_a - less * in_a) / (first - less * in_a) - (to_b - less * ~in_a) / (total - first - less * ~in_a)
@@ -75,17 +83,3 @@ def most_typical(values: Real, first: int, count: int = 12) -> tuple[Index, Inde
     of_a = np.argsort(-values[:first], kind="stable")[:count]
     of_b = first + np.argsort(values[first:], kind="stable")[:count]
     return of_a, of_b
-
-
-def _kernel_sums(points: Real, first: int, width: float) -> tuple[Real, Real]:
-    """Sums of the kernel between every point and those of A, and those of B, each (N,)."""
-
-    def sums(rows: slice) -> Real:
-        kernel = gaussian(points[rows], points, width)
-        # The diagonal is 1 exactly, whatever rounding makes of the distance of a point from itself.
-        kernel[np.arange(len(kernel)), rows.start + np.arange(len(kernel))] = 1
-        return np.stack([kernel[:, :first].sum(axis=1), kernel[:, first:].sum(axis=1)])
-
-    blocks = (slice(start, start + _ROWS) for start in range(0, len(points), _ROWS))
-    to_a, to_b = np.concatenate(over_blocks(sums, blocks), axis=1)
-    return to_a, to_b
