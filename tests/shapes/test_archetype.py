@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from curve_makers import blobs, ellipse, rotation
-from napari_shape_ensembles.shapes import archetype, register
-from napari_shape_ensembles.shapes.archetype import archetype_index, choose_archetype, posed
+from napari_shape_ensembles.shapes import register, registration
+from napari_shape_ensembles.shapes.registration import archetype_index, choose_archetype, posed
 
 
 def complex_of(curve):
@@ -66,6 +66,6 @@ def test_the_mean_is_that_of_the_curves_registered_to_it(reflections):
 
 
 def test_a_mean_that_does_not_settle_is_refused(monkeypatch):
-    monkeypatch.setattr(archetype, "_ROUNDS", 1)
+    monkeypatch.setattr(registration, "ROUNDS", 1)
     with pytest.raises(ValueError, match='did not settle in 1 rounds: use archetype="asymmetric"'):
         choose_archetype(blobs(15, 90, seed=4), "mean")

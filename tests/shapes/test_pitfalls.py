@@ -7,7 +7,7 @@ from scipy.linalg import logm
 from curve_makers import blobs, clover, ellipse, moved, pixelated, ragged_blobs, rotation
 from napari_shape_ensembles import Ensemble, ShapeSpace, decompose, register, to_landmarks
 from napari_shape_ensembles.shapes import distinctness, grassmann, spd
-from napari_shape_ensembles.shapes.archetype import archetype_index, choose_archetype
+from napari_shape_ensembles.shapes.registration import archetype_index, choose_archetype
 
 STRETCH = np.array([[2.1, 0.3], [0.0, 0.7]])
 

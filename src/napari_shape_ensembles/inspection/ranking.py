@@ -12,7 +12,7 @@ from ..comparison.compare import require_curves
 from ..outlines import Ensemble, Outlines
 from ..progress import report
 from ..shapes import ShapeSpace, decompose, register, to_landmarks
-from ..shapes.archetype import choose_archetype
+from ..shapes.registration import choose_archetype
 from .agreement import Agreement, agreement
 from .quality import suspicious
 from .suspects import rank_suspects

@@ -10,7 +10,7 @@ from typing import Any
 
 from ..archive import ContentError, StrPath, opened
 from ..outlines import conversion_factor
-from ..outlines.units import unit_name
+from ..outlines.ensemble import unit_name
 from .content import errors_named
 
 Stated = tuple[float, float, str]

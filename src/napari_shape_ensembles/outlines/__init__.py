@@ -1,7 +1,7 @@
 """From images to closed curves: segmented, traced, and cleaned into an ensemble."""
 
-from .ensemble import Ensemble, account_of, counted, in_unit
-from .extract import extract_curves, level_curves, trace_mask
+from .ensemble import Ensemble, account_of, conversion_factor, counted, in_unit
+from .extract import at_one_pixel_size, at_pixel_size, extract_curves, level_curves, trace_mask
 from .finders import segmenters
 from .gate import Finding, Quality, quality
 from .learned import ObjectModel, PixelFeatures, learn_objects
@@ -11,10 +11,8 @@ from .proposals import Proposal, propose
 from .recipe import TILINGS, Method, Objects, Recipe, SmoothingUnit, Split
 from .recognise import as_labels, content_of, objects_of_classes
 from .repair import repaired, self_touching
-from .resolution import at_one_pixel_size, at_pixel_size
 from .segment import segment, segment_stack
 from .tiling import Boundary, Tiling
-from .units import conversion_factor
 
 __all__ = [
     "TILINGS",

@@ -1,6 +1,7 @@
 """An ensemble: the closed curves of one image, cleaned once, with a count of what had to be left out."""
 
 import itertools
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import cached_property
@@ -12,7 +13,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..checks import text
 from .spline import Complex, Index, Real, following
-from .units import conversion_factor, unit_name
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -27,6 +27,10 @@ _FLAT = 1e-12
 _NOTHING = 1e-12
 # Products of eight lengths are taken; beyond these sizes, in any unit, they would overflow or vanish.
 _SMALLEST, _LARGEST = 1e-30, 1e30
+# Units come from files, and pint would work out whatever formula stands in the place of one, for ever if need be.
+_NAME = re.compile(r"[^\W\d]\w*")
+# "px" is a ninety-sixth of an inch to pint, as in style sheets.
+_PIXELS = ("px", "pix", "pixel", "pixels")
 
 
 class Ensemble:
@@ -452,3 +456,34 @@ def _read_only(array: NDArray[Any]) -> NDArray[Any]:
 def in_unit(ensemble: Ensemble, unit: str) -> Ensemble:
     """Return an ensemble in another unit of length; see `Ensemble.to`."""
     return ensemble.to(unit)
+
+
+def unit_name(unit: str) -> str:
+    """Return a unit as it is kept: every word for pixels as "pixel", all others as they are without blanks around."""
+    return "pixel" if unit.strip().lower() in _PIXELS else unit.strip()
+
+
+def conversion_factor(source: str, target: str) -> float:
+    """Return the number of target units in one source unit.
+
+    Raises
+    ------
+    ValueError
+        Where no factor leads from one unit to the other, such as from pixels to µm.
+    """
+    source, target = unit_name(source), unit_name(target)
+    if source == target:
+        return 1.0
+    import pint  # heavy, and needed only where two units differ
+
+    registry = pint.get_application_registry()
+    try:
+        for unit in (source, target):
+            if not _NAME.fullmatch(unit):
+                raise pint.errors.DefinitionSyntaxError(f"no name of a unit: {unit}")
+        return float(registry.Quantity(1.0, source).to(target).magnitude)
+    except pint.errors.PintError as error:
+        raise ValueError(
+            f'lengths in "{source[:40]}" cannot be compared with lengths in "{target[:40]}": give both images a pixel '
+            "size in a unit of length (for a napari layer: its scale and units), or neither"
+        ) from error

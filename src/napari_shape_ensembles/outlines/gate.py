@@ -137,8 +137,15 @@ def quality(a: Ensemble, b: Ensemble) -> Quality:
         if len(ensemble):
             found += _of_side(name, ensemble)
     found += _duplicates(sides)
-    if len(a) and len(b):
-        found += _vertices(sides)
+    medians = {name: float(np.median(np.diff(side.offsets))) for name, side in sides.items() if len(side)}
+    low, high = min(medians.values(), default=0), max(medians.values(), default=0)
+    if len(medians) == 2 and low < _CLICKED and high > _DENSITY * low:
+        (one, first), (other, second) = medians.items()
+        text = (  # polygons clicked by hand with unequal care
+            f"outlines have {first:g} vertices in {one} and {second:g} in {other}, in the median: what differs in "
+            "roughness may be how densely they were drawn"
+        )
+        found.append(Finding("vertices", f"{one}, {other}", False, text))
     return Quality(tuple(sorted(found, key=lambda finding: not finding.serious)))
 
 
@@ -147,6 +154,7 @@ def _of_side(name: str, ensemble: Ensemble) -> Iterator[Finding]:
     features = ensemble.features
     area, circularity = features["area"].to_numpy(), features["circularity"].to_numpy()
     solidity, usual = features["solidity"].to_numpy(), float(np.median(area))
+    straight, gaping = _straight_and_open(ensemble)
     bad: Mapping[str, tuple[NDArray[np.bool_], float, bool, str]] = {
         "specks": (area < _SPECK * usual, _SPECKS, False, "are specks, of less than a twentieth of the median area"),
         "merged": (
@@ -155,8 +163,8 @@ def _of_side(name: str, ensemble: Ensemble) -> Iterator[Finding]:
             False,
             "look like several objects in one",
         ),
-        "cut": (_straight(ensemble) > _STRAIGHT, _CUT, False, "run straight along a row or column, as if cut there"),
-        "open": (_gaps(ensemble), _OPEN, True, "were open: their closing edge is many times as long as the others"),
+        "cut": (straight > _STRAIGHT, _CUT, False, "run straight along a row or column, as if cut there"),
+        "open": (gaping, _OPEN, True, "were open: their closing edge is many times as long as the others"),
     }
     images = ensemble.images
     names = list(dict.fromkeys(images.tolist()))
@@ -194,17 +202,12 @@ def _of_side(name: str, ensemble: Ensemble) -> Iterator[Finding]:
                 yield Finding("stands out", image, abs(distance) > _TOO_FAR, text)
 
 
-def _edges(ensemble: Ensemble) -> tuple[Real, NDArray[np.int64]]:
-    """Vector of every edge (M, 2), each closing one last of its curve, and the curve of each edge."""
-    following = np.arange(1, len(ensemble.vertices) + 1)
-    following[ensemble.offsets[1:] - 1] = ensemble.offsets[:-1]
+def _straight_and_open(ensemble: Ensemble) -> tuple[Real, NDArray[np.bool_]]:
+    """Share of each outline (N,) in its longest run along a row or column; whether its closing edge is far too long."""
+    after = np.arange(1, len(ensemble.vertices) + 1)
+    after[ensemble.offsets[1:] - 1] = ensemble.offsets[:-1]  # each curve's closing edge is its last
     curve = np.repeat(np.arange(len(ensemble)), np.diff(ensemble.offsets))
-    return ensemble.vertices[following] - ensemble.vertices, curve
-
-
-def _straight(ensemble: Ensemble) -> Real:
-    """Share of each outline (N,) in its longest run of edges along one row or one column."""
-    edges, curve = _edges(ensemble)
+    edges = ensemble.vertices[after] - ensemble.vertices
     length = np.linalg.norm(edges, axis=1)
     longest = np.zeros(len(ensemble))
     for axis in (0, 1):
@@ -212,20 +215,11 @@ def _straight(ensemble: Ensemble) -> Real:
         starts = np.flatnonzero(np.diff(np.concatenate([[-1], np.where(along, curve, -1 - np.arange(len(along)))])))
         runs = np.add.reduceat(np.where(along, length, 0), starts)
         np.maximum.at(longest, curve[starts], runs)
-    total = np.bincount(curve, length, minlength=len(ensemble))
-    shares: Real = longest / total
-    return shares
-
-
-def _gaps(ensemble: Ensemble) -> NDArray[np.bool_]:
-    """Whether each curve (N,) has a closing edge that is far longer than its others."""
-    edges, _ = _edges(ensemble)
-    length = np.linalg.norm(edges, axis=1)
-    found = np.zeros(len(ensemble), dtype=bool)
+    gaping = np.zeros(len(ensemble), dtype=bool)
     for index in range(len(ensemble)):
         *others, closing = length[ensemble.offsets[index] : ensemble.offsets[index + 1]]
-        found[index] = closing > max(_GAP * np.median(others), _LONGEST * max(others))
-    return found
+        gaping[index] = closing > max(_GAP * np.median(others), _LONGEST * max(others))
+    return longest / np.bincount(curve, length, minlength=len(ensemble)), gaping
 
 
 def _duplicates(sides: Mapping[str, Ensemble]) -> Iterator[Finding]:
@@ -249,16 +243,3 @@ def _duplicates(sides: Mapping[str, Ensemble]) -> Iterator[Finding]:
         if count > max(1, _TWICE * min(totals[one], totals[other])):
             where = f"in {one}" if one == other else f"in {one} and in {other}"
             yield Finding("duplicates", one, True, f"{counted(count, 'outline')} are there twice, {where}")
-
-
-def _vertices(sides: Mapping[str, Ensemble]) -> Iterator[Finding]:
-    """Polygons clicked by hand with unequal care."""
-    medians = {name: float(np.median(np.diff(ensemble.offsets))) for name, ensemble in sides.items()}
-    low, high = sorted(medians.values())
-    if low < _CLICKED and high > _DENSITY * low:
-        (one, first), (other, second) = medians.items()
-        text = (
-            f"outlines have {first:g} vertices in {one} and {second:g} in {other}, in the median: what differs in "
-            "roughness may be how densely they were drawn"
-        )
-        yield Finding("vertices", f"{one}, {other}", False, text)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
@@ -84,7 +85,13 @@ def segment(image: ArrayLike, recipe: Recipe | None = None, **changes: Any) -> L
         settings = best_recipe(image, settings)
     pixels = unmasked(image, "the image")
     plane = plane_of(pixels, settings.channel)
-    _refuse_wider(settings, plane.shape)
+    for name in ("smoothing", "background", "opening", "closing"):
+        width, (rows, columns) = getattr(settings, name), plane.shape
+        if width > max(rows, columns):  # leaves nothing, and takes time and memory by its own width
+            raise ValueError(
+                f"{name} of {width:g} pixels is wider than the image ({rows} × {columns}): take less than the width "
+                "of the objects"
+            )
     report("smoothing")
     if plane.dtype == bool:
         values, mask = plane.astype(np.float64), plane if settings.objects == "bright" else ~plane
@@ -98,7 +105,14 @@ def segment(image: ArrayLike, recipe: Recipe | None = None, **changes: Any) -> L
             return tiles.astype(np.int32)
         mask = _above_threshold(values, zero, unit, settings)
     report("cleaning")
-    mask = _clean(mask, settings)
+    if settings.opening:
+        mask = isotropic_opening(mask, settings.opening)
+    if settings.closing:  # as if the plane went on, empty, beyond its border; nothing grows along the border
+        margin = int(np.ceil(settings.closing)) + 1
+        mask = isotropic_closing(np.pad(mask, margin), settings.closing)[margin:-margin, margin:-margin]
+    if settings.fill_holes:
+        mask = mask | (clear_border(ndimage.label(~mask)[0]) > 0)
+    mask = _without_small(mask, settings.min_size)
     report("splitting")
     if settings.split_touching == "distance":
         labels = _split_by_distance(mask, settings.neck)
@@ -108,17 +122,6 @@ def segment(image: ArrayLike, recipe: Recipe | None = None, **changes: Any) -> L
     else:
         labels = ndimage.label(mask)[0]
     return labels.astype(np.int32)
-
-
-def _refuse_wider(settings: Recipe, shape: tuple[int, ...]) -> None:
-    """Refuse filters wider than the image, which leave nothing of it and take time and memory by their own width."""
-    for name in ("smoothing", "background", "opening", "closing"):
-        width = getattr(settings, name)
-        if width > max(shape):
-            raise ValueError(
-                f"{name} of {width:g} pixels is wider than the image ({shape[0]} × {shape[1]}): take less than the "
-                "width of the objects"
-            )
 
 
 def segment_stack(stack: ArrayLike, recipe: Recipe | None = None, **changes: Any) -> Iterator[Labels]:
@@ -192,7 +195,7 @@ def _upwards(plane: NDArray[Any], settings: Recipe) -> tuple[Real, float, float]
     values = np.subtract(grey, lowest, out=grey)
     values /= unit
     if sigma := settings.smoothing:
-        values = by_strips(lambda strip: ndimage.gaussian_filter(strip, sigma), values, gaussian_reach(sigma))
+        values = by_strips(partial(ndimage.gaussian_filter, sigma=sigma), values, gaussian_reach(sigma))
     if settings.background:
         # An opening by a square window, smoothed: what is left when everything narrower than the window is taken off.
         width = 2 * int(np.ceil(settings.background)) + 1
@@ -240,18 +243,6 @@ def _above_neighbourhood(values: Real, settings: Recipe) -> Mask:
     """Above the mean of the window around each pixel, by a share of the range."""
     width = 2 * int(settings.window / 2) + 1
     return values > ndimage.uniform_filter(values, width, mode="nearest") + settings.offset * np.ptp(values)
-
-
-def _clean(mask: Mask, settings: Recipe) -> Mask:
-    """Open, close, fill holes and drop specks, in this order."""
-    if settings.opening:
-        mask = isotropic_opening(mask, settings.opening)
-    if settings.closing:  # as if the plane went on, empty, beyond its border; nothing grows along the border
-        margin = int(np.ceil(settings.closing)) + 1
-        mask = isotropic_closing(np.pad(mask, margin), settings.closing)[margin:-margin, margin:-margin]
-    if settings.fill_holes:
-        mask = mask | (clear_border(ndimage.label(~mask)[0]) > 0)
-    return _without_small(mask, settings.min_size)
 
 
 def _without_small(mask: Mask, min_size: int) -> Mask:

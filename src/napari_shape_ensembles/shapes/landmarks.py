@@ -214,29 +214,10 @@ def _equally_spaced(curve: RaggedSpline, n: int) -> Complex:
     before = after - segment
     total = curve.per_curve(segment)
     start = before[curve.offsets[:-1]]
-    target = start[:, None] + total[:, None] * ((_first_landmark(curve, before, segment) + np.arange(n) / n) % 1.0)
-    found = np.searchsorted(after, target, side="right")
-    found = np.clip(found, curve.offsets[:-1, None], curve.offsets[1:, None] - 1)
-    # The local parameter u at which the length polynomial of a segment reaches its target, by Newton's method.
-    l1, l2, l3 = lengths[:, found]
-    rest = target - before[found]
-    u = rest / (l1 + l2 + l3)
-    for _ in range(4):
-        excess = ((l3 * u + l2) * u + l1) * u - rest
-        speed = (3 * l3 * u + 2 * l2) * u + l1
-        u = np.clip(u - excess / speed, 0.0, 1.0)
-    c0, c1, c2, c3 = curve.coefficients[:, found]
-    return ((c3 * u + c2) * u + c1) * u + c0
-
-
-def _first_landmark(curve: RaggedSpline, before: Real, segment: Real) -> Real:
-    """Where along each curve (0 to 1) the first landmark goes, whatever vertex the curve starts at: (N, 1).
-
-    The phase of the first Fourier mode of the squared radius turns with the curve. A curve whose radius
-    repeats m times around (an ellipse: m = 2) has no first mode; its m-th one marks m equivalent places.
-    """
-    total = curve.per_curve(segment)
-    place = (before - curve.per_segment(before[curve.offsets[:-1]])) / curve.per_segment(total)
+    # The first landmark goes where the phase of the first Fourier mode of the squared radius says, which turns with the
+    # curve, whatever vertex that starts at. A curve whose radius repeats m times around (an ellipse: m = 2) has no
+    # first mode; its m-th one marks m equivalent places.
+    place = (before - curve.per_segment(start)) / curve.per_segment(total)
     vertex = curve.coefficients[0]
     weight = segment.copy()
     weight[following(curve.offsets)] += segment
@@ -256,4 +237,16 @@ def _first_landmark(curve: RaggedSpline, before: Real, segment: Real) -> Real:
         open_ &= ~clear
         if not open_.any():
             break
-    return first[:, None]
+    target = start[:, None] + total[:, None] * ((first[:, None] + np.arange(n) / n) % 1.0)
+    found = np.searchsorted(after, target, side="right")
+    found = np.clip(found, curve.offsets[:-1, None], curve.offsets[1:, None] - 1)
+    # The local parameter u at which the length polynomial of a segment reaches its target, by Newton's method.
+    l1, l2, l3 = lengths[:, found]
+    rest = target - before[found]
+    u = rest / (l1 + l2 + l3)
+    for _ in range(4):
+        excess = ((l3 * u + l2) * u + l1) * u - rest
+        speed = (3 * l3 * u + 2 * l2) * u + l1
+        u = np.clip(u - excess / speed, 0.0, 1.0)
+    c0, c1, c2, c3 = curve.coefficients[:, found]
+    return ((c3 * u + c2) * u + c1) * u + c0

@@ -18,7 +18,7 @@ from .decomposition import check_landmarks, decompose
 Real = NDArray[np.float64]
 Measure = Literal["arc-length", "affine"]
 
-_ROUNDS = 100
+ROUNDS = 100
 _TOLERANCE = 1e-13
 
 
@@ -129,7 +129,7 @@ def quadrature_weights(
     weights = _shares(velocity, steps)
     if measure == "arc-length":
         return weights
-    for _ in range(_ROUNDS):  # to the fixed point of "whiten by the second moment, measure length on the result"
+    for _ in range(ROUNDS):  # to the fixed point of "whiten by the second moment, measure length on the result"
         _, scale = decompose(nodes, weights)
         updated = _shares(velocity @ np.linalg.inv(scale), steps)
         change = np.abs(updated - weights).max() * weights.shape[1]
@@ -137,7 +137,7 @@ def quadrature_weights(
         if change <= _TOLERANCE:
             return weights
     raise ValueError(
-        f'the affine measure did not settle in {_ROUNDS} rounds (remaining change {change:.1e}): use "arc-length"'
+        f'the affine measure did not settle in {ROUNDS} rounds (remaining change {change:.1e}): use "arc-length"'
     )
 
 

@@ -8,7 +8,7 @@ inverse Fourier transforms score every shift of a curve, and no singular value d
 from dataclasses import dataclass
 from functools import cache
 from math import factorial
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import scipy.fft
@@ -23,6 +23,7 @@ Real = NDArray[np.float64]
 Complex = NDArray[np.complex128]
 Flags = NDArray[np.bool_]
 Index = NDArray[np.intp]
+Choice = Literal["asymmetric", "random", "mean"] | int
 
 # Where the second best match leaves but 2 % more of a misfit than the best, pixel noise decides between them: of
 # such outlines a fifth to two fifths chose differently once smoothed, be they grains or nearly round nuclei.
@@ -34,6 +35,8 @@ _TERMS = 20
 # registered curves that agree, at unit norm, up to rounding.
 _TIED = 1e-4
 _SAME = 1e-6
+# Rounds after which a mean archetype that still moves is given up.
+ROUNDS = 100
 
 
 @dataclass(frozen=True)
@@ -214,7 +217,20 @@ def _aligned(spectrum: Complex, aim: Complex, place: Index) -> tuple[Complex, Re
     n = spectrum.shape[-1]
     shift, mirrored = (place % n).astype(np.float64), place >= n
     products = np.where(mirrored[:, None], aim, aim.conj()) * spectrum / n
-    shift = shift + _refine(products * _phases(shift, n))
+    # The offset from the whole sample, at most one, at which |Σ productsₖ exp(2πik·offset/n)| peaks.
+    terms = (products * _phases(shift, n) @ _taylor_series(n)).T
+    derivatives = [polynomial.polyder(terms, times) for times in range(3)]
+    offset = np.zeros(len(products))
+    for _ in range(6):
+        value, first, second = (polynomial.polyval(offset, each, tensor=False) for each in derivatives)
+        slope = (value.conj() * first).real
+        bend = (value.conj() * second).real + np.abs(first) ** 2
+        before = offset
+        offset = np.clip(offset - np.where(bend < 0, slope / np.where(bend < 0, bend, 1), 0), -1, 1)
+        # The next step of Newton's method would be the square of this one.
+        if np.abs(offset - before).max(initial=0) < 1e-9:
+            break
+    shift = shift + offset
     phases = _phases(shift, n)
     score = (products * phases).sum(axis=-1)
     turn = np.where(mirrored, score, score.conj()) / np.abs(score)
@@ -236,23 +252,6 @@ def _phases(shift: Real, n: int) -> Complex:
     if n % 2 == 0:
         powers[:, top] = powers[:, top].real
     return np.concatenate([powers, powers[:, n - top - 1 : 0 : -1].conj()], axis=-1)
-
-
-def _refine(products: Complex) -> Real:
-    """Offset from a whole sample, at most one, at which |Σ productsₖ exp(2πik·offset/n)| peaks."""
-    terms = (products @ _taylor_series(products.shape[-1])).T
-    derivatives = [polynomial.polyder(terms, times) for times in range(3)]
-    offset = np.zeros(len(products))
-    for _ in range(6):
-        value, first, second = (polynomial.polyval(offset, each, tensor=False) for each in derivatives)
-        slope = (value.conj() * first).real
-        bend = (value.conj() * second).real + np.abs(first) ** 2
-        before = offset
-        offset = np.clip(offset - np.where(bend < 0, slope / np.where(bend < 0, bend, 1), 0), -1, 1)
-        # The next step of Newton's method would be the square of this one.
-        if np.abs(offset - before).max(initial=0) < 1e-9:
-            break
-    return offset
 
 
 @cache
@@ -363,3 +362,83 @@ def distinctness(landmarks: Real, *, reflections: bool = True) -> Real:
         return two_best(squared_scores(spectrum, spectrum, reflections))[2]
 
     return np.concatenate(over_blocks(of_block, list(curve_blocks(len(points))) or [slice(0)]))
+
+
+def choose_archetype(preshapes: Real, choice: Choice, *, reflections: bool = True, seed: int = 0) -> Real:
+    """Pick or make the archetype of an ensemble.
+
+    Parameters
+    ----------
+    preshapes : (N, n, 2) array
+        What will be registered: landmarks, or their undulations.
+    choice : {"asymmetric", "random", "mean"} or int
+        The curve whose match with itself is most distinct from its second best; a seeded draw (the paper's);
+        the settled mean of the registered curves; or the curve of that index.
+    reflections : bool
+        Whether registration tries mirror images.
+    seed : int
+        For the random draw.
+
+    Returns
+    -------
+    (n, 2) array
+        Centred, and posed by its own moments: see `posed`.
+
+    Raises
+    ------
+    ValueError
+        For an unknown choice or an index outside the ensemble.
+    """
+    if choice == "mean":
+        return _settled_mean(preshapes, reflections)
+    return posed(preshapes[archetype_index(preshapes, choice, reflections=reflections, seed=seed)], reflections)
+
+
+def posed(curve: Real, reflections: bool = True) -> Real:
+    """Turn a curve (n, 2) into a pose of its own, so that no coordinate depends on how it lay in its image.
+
+    As complex numbers, Σ|z|²z is made real and positive; where mirror images count as the same, the curve is
+    also mirrored, and traversed backwards, if Σz³ has a negative imaginary part.
+    """
+    z = curve[:, 0] + 1j * curve[:, 1]
+    z = z - z.mean()
+    heading = (np.abs(z) ** 2 * z).sum()
+    z = z * np.exp(-1j * np.angle(heading))
+    if reflections and (z**3).sum().imag < 0:
+        z = np.roll(z[::-1], 1).conj()
+    return np.stack([z.real, z.imag], axis=-1)
+
+
+def archetype_index(preshapes: Real, choice: Choice, *, reflections: bool = True, seed: int = 0) -> int:
+    """Index of the archetype within the ensemble; for `"mean"` of the curve the mean starts from."""
+    if choice in ("asymmetric", "mean"):
+        return int(np.argmax(distinctness(preshapes, reflections=reflections)))
+    if choice == "random":
+        return int(np.random.default_rng(seed).integers(len(preshapes)))
+    if isinstance(choice, str):
+        raise ValueError(f'archetype is "asymmetric", "random", "mean" or the index of a curve, not {choice!r}')
+    if not 0 <= choice < len(preshapes):
+        raise ValueError(f"archetype {choice}: there are curves 0 to {len(preshapes) - 1}, A's first")
+    return int(choice)
+
+
+def _settled_mean(preshapes: Real, reflections: bool) -> Real:
+    """Register, take the chordal mean, repeat until no curve moves by half a sample.
+
+    Each round can only raise the summed score, so the shifts settle.
+    """
+    archetype = choose_archetype(preshapes, "asymmetric", reflections=reflections)
+    before: Registration | None = None
+    n = preshapes.shape[1]
+    for _ in range(ROUNDS):
+        match = register(preshapes, archetype, reflections=reflections)
+        if before is not None:
+            moved = np.abs((before.shift - match.shift + n / 2) % n - n / 2)
+            if (before.reversed == match.reversed).all() and (moved < 0.5).all():
+                return archetype
+        before = match
+        sizes = np.linalg.norm(match.landmarks, axis=(1, 2), keepdims=True)
+        archetype = (match.landmarks / sizes).mean(axis=0)
+    raise ValueError(
+        f'the mean archetype did not settle in {ROUNDS} rounds: use archetype="asymmetric" for these curves'
+    )

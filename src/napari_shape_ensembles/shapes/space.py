@@ -90,7 +90,25 @@ class ShapeSpace:
             raise ValueError(f"rank {rank}: take at least 1 undulation coordinate (150 is the default)")
         mean = grassmann.frechet_mean(undulation)
         tangents = planes(grassmann.log(mean, undulation)).reshape(len(undulation), -1)
-        values, directions = _principal(tangents, min(rank, max(len(undulation) - 1, 1), 2 * (len(mean) - 2)))
+        rank = min(rank, max(len(undulation) - 1, 1), 2 * (len(mean) - 2))
+        # Singular values and the first right singular vectors (rank, 2n) through the smaller Gram matrix.
+        wide = len(tangents) < tangents.shape[1]
+        if wide:
+            gram = tangents @ tangents.T
+        else:  # in blocks side by side, added in their order whatever the threads
+            gram = np.zeros((tangents.shape[1],) * 2)
+            blocks = np.split(tangents, range(_ROWS, len(tangents), _ROWS))
+            for part in each_block(lambda rows: rows.T @ rows, blocks):
+                gram += part
+        # np.linalg rather than scipy.linalg: it lets other threads, such as a window's, go on meanwhile.
+        squared, vectors = np.linalg.eigh(gram)
+        values = np.sqrt(np.maximum(squared[::-1], 0))
+        directions = vectors[:, : -rank - 1 : -1].T
+        if wide:  # nearly orthogonal: made orthonormal, vanishing ones in arbitrary directions
+            q, r = np.linalg.qr((directions @ tangents).T)
+            directions = (q * np.where(np.diag(r) < 0, -1, 1)).T
+        strongest = directions[np.arange(len(directions)), np.abs(directions).argmax(axis=1)]
+        directions = directions * np.sign(strongest)[:, None]
         basis = directions.reshape(len(directions), 2, -1).swapaxes(1, 2)
         return cls(mean, basis, values, spd.frechet_mean(scale))
 
@@ -138,23 +156,3 @@ class ShapeSpace:
         tangents = (t @ flat[: t.shape[1]]).reshape(len(t), 2, n).swapaxes(1, 2)
         undulation = grassmann.exp(self.undulation_mean, tangents)
         return np.sqrt(n) * undulation @ spd.from_coordinates(self.scale_mean, np.atleast_2d(l))
-
-
-def _principal(tangents: Real, rank: int) -> tuple[Real, Real]:
-    """Singular values and the first right singular vectors (rank, 2n) through the smaller Gram matrix."""
-    wide = len(tangents) < tangents.shape[1]
-    if wide:
-        gram = tangents @ tangents.T
-    else:  # in blocks side by side, added in their order whatever the threads
-        gram = np.zeros((tangents.shape[1],) * 2)
-        for part in each_block(lambda rows: rows.T @ rows, np.split(tangents, range(_ROWS, len(tangents), _ROWS))):
-            gram += part
-    # np.linalg rather than scipy.linalg: it lets other threads, such as a window's, go on meanwhile.
-    squared, vectors = np.linalg.eigh(gram)
-    values = np.sqrt(np.maximum(squared[::-1], 0))
-    directions = vectors[:, : -rank - 1 : -1].T
-    if wide:  # nearly orthogonal: made orthonormal, vanishing ones in arbitrary directions
-        q, r = np.linalg.qr((directions @ tangents).T)
-        directions = (q * np.where(np.diag(r) < 0, -1, 1)).T
-    strongest = directions[np.arange(len(directions)), np.abs(directions).argmax(axis=1)]
-    return values, directions * np.sign(strongest)[:, None]
