@@ -28,9 +28,8 @@ from scipy.stats import ks_2samp, mannwhitneyu, rankdata, ttest_ind
 
 from napari_shape_ensembles import Ensemble, Settings, decompose, extract_curves, to_landmarks
 from napari_shape_ensembles.comparison.compare import tests_of_learned
-from napari_shape_ensembles.comparison.learning import learn_landmarks
+from napari_shape_ensembles.comparison.learning import coordinate_precision, learn_landmarks
 from napari_shape_ensembles.comparison.parts import standardized
-from napari_shape_ensembles.comparison.precision import coordinate_precision
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 LEVEL = 0.05

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from napari_shape_ensembles.comparison import aspects, detectable_differences, effect_sizes
-from napari_shape_ensembles.comparison.effects import _resample, _unbiased
+from napari_shape_ensembles.comparison.effects import resample, unbiased
 from napari_shape_ensembles.mmd import mmd_test
 from napari_shape_ensembles.mmd.kernel import gaussian
 
@@ -30,17 +30,17 @@ def test_the_observed_value_is_the_unbiased_statistic():
     def others(block):
         return (block.sum() - np.trace(block)) / (len(block) * (len(block) - 1))
 
-    counts = _resample(first, 50, 30, 0)
-    squared, spread = _unbiased(t, counts, first, 0.9)
+    counts = resample(first, 50, 30, 0)
+    squared, spread = unbiased(t, counts, first, 0.9)
     assert squared[0] == pytest.approx(others(k[x, x]) + others(k[y, y]) - 2 * k[x, y].mean(), abs=1e-12)
     assert spread[0] == pytest.approx(1 - (others(k[x, x]) + others(k[y, y])) / 2, abs=1e-12)
 
 
 def test_resamples_are_those_of_repeated_points_without_their_own_pairs():
     t, _, first = coordinates(12, 15)
-    counts = _resample(first, 27, 25, 0)
+    counts = resample(first, 27, 25, 0)
     assert (counts[:, :first].sum(axis=1) == first).all()
-    squared, _ = _unbiased(t, counts, first, 0.9)
+    squared, _ = unbiased(t, counts, first, 0.9)
     for row in (1, 7, 25):
         drawn = np.repeat(np.arange(27), counts[row].astype(int))
         k = gaussian(t[drawn], t[drawn], 0.9)
@@ -52,12 +52,12 @@ def test_resamples_are_those_of_repeated_points_without_their_own_pairs():
 
 def test_intervals_cover_the_true_mmd():
     s, shift = 1.0, 0.8
-    counts = _resample(60, 120, 300, 1)
+    counts = resample(60, 120, 300, 1)
     inside = 0
     for seed in range(200):
         z = np.random.default_rng(seed).normal(size=(120, 1))
         z[60:] += shift
-        squared, _ = _unbiased(z, counts, 60, s)
+        squared, _ = unbiased(z, counts, 60, s)
         low, high = np.quantile(squared[1:], [0.025, 0.975])
         inside += low <= true_mmd(shift, s) ** 2 <= high
     assert 180 <= inside <= 199
@@ -67,7 +67,7 @@ def test_estimates_do_not_grow_as_samples_shrink():
     means = []
     for m in (10, 40, 160):
         values = [
-            _unbiased(np.random.default_rng(seed).normal(size=(2 * m, 1)), np.ones((1, 2 * m)), m, 1.0)[0][0]
+            unbiased(np.random.default_rng(seed).normal(size=(2 * m, 1)), np.ones((1, 2 * m)), m, 1.0)[0][0]
             for seed in range(100)
         ]
         means.append(np.mean(values))

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from curve_makers import blobs, ellipse, rotation
 from napari_shape_ensembles import Ensemble, Settings, compare, decompose, detectable_differences, to_landmarks
+from napari_shape_ensembles.comparison.learning import coordinate_precision, is_single
 from napari_shape_ensembles.comparison.parts import form_descriptors, form_parts, scale_parts
-from napari_shape_ensembles.comparison.precision import coordinate_precision, is_single
 from napari_shape_ensembles.io import read_curves, write_curves
 from napari_shape_ensembles.mmd import combined_mmd_test
 

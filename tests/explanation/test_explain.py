@@ -10,7 +10,7 @@ from curve_makers import blobs, load_curves
 from napari_shape_ensembles import Ensemble, Settings, compare, explain, resynthesis, samples
 from napari_shape_ensembles.explanation import STEPS, witnesses
 from napari_shape_ensembles.explanation.properties import properties
-from napari_shape_ensembles.explanation.swaps import _polar_factors
+from napari_shape_ensembles.explanation.swaps import polar_factors
 from napari_shape_ensembles.progress import Progress, Stopped, reporting
 from napari_shape_ensembles.shapes import to_landmarks
 
@@ -175,7 +175,7 @@ def test_no_test_of_a_swap_sees_a_curve_from_both_sides():
 
 def test_a_swap_keeps_a_form_to_rounding(small):
     """Traced anew under another scale, an outline has the form it had: the measure is an affine one."""
-    forms, scales = _polar_factors(small)
+    forms, scales = polar_factors(small)
     made = [Ensemble(list(np.sqrt(100) * forms[:40] @ scales[rows])) for rows in (slice(40), slice(40, 80))]
     found = compare(*made, QUICK)
     np.testing.assert_allclose(found.t[40:], found.t[:40], atol=1e-9 * found.t.std())

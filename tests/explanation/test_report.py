@@ -12,7 +12,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from curve_makers import blobs
 from napari_shape_ensembles import Ensemble, Settings, compare, explain, resynthesis
 from napari_shape_ensembles.explanation.figures import FIGURES, null_distributions, save_figures
-from napari_shape_ensembles.explanation.report import _table_page, _text_pages, report_html, save_report
+from napari_shape_ensembles.explanation.report import report_html, save_report, table_page, text_pages
 
 NASTY = "<script>alert('x')</script> & \"$\\frac{1}{0}$\" --><svg onload=alert(1)> 核"
 QUICK = Settings(landmarks=100, rank=20, permutations=199)
@@ -144,7 +144,7 @@ def test_a_report_that_cannot_be_finished_leaves_the_earlier_one(explanation, tm
 
 def test_text_goes_on_to_as_many_pages_as_it_takes():
     lines = [f"Sentence {i} of a long explanation. " * 5 for i in range(60)]
-    pages = list(_text_pages("A title " * 40, lines))
+    pages = list(text_pages("A title " * 40, lines))
     assert len(pages) > 2
     assert "Sentence 59" in pages[-1].texts[-1].get_text()
     for page in pages:
@@ -156,7 +156,7 @@ def test_text_goes_on_to_as_many_pages_as_it_takes():
 
 
 def test_cells_of_several_lines_have_the_height_of_them(explanation):
-    page = _table_page(("Title", ("one", "other"), [("a", "short"), ("b", "many words " * 30)]))
+    page = table_page(("Title", ("one", "other"), [("a", "short"), ("b", "many words " * 30)]))
     FigureCanvasAgg(page).draw()
     cells = next(iter(page.axes[0].tables)).get_celld()
     text, cell = cells[2, 1].get_text().get_window_extent(), cells[2, 1].get_window_extent()

@@ -30,9 +30,8 @@ from ..shapes import ShapeSpace, spd
 from . import records
 from .design import cannot_reach
 from .display import MARK, LayerData, curve_layer_data, summary_html
-from .learning import Learned, known_share, learn, report_step
+from .learning import Learned, coordinate_precision, known_share, learn, report_step
 from .parts import Parts, form_parts, scale_parts, sides
-from .precision import coordinate_precision
 from .quantities import Quantities, quantities
 from .settings import Settings
 from .verdict import DEPENDS_ON_ARCHETYPE, INCONCLUSIVE, TRUTH_TABLE, inconclusive, row
@@ -58,6 +57,16 @@ _PIXELLED, _APART = 50, 1.15
 _BLURRED = 1e-5
 # Below this many curves on one side a missed difference says little.
 _FEW = 30
+
+
+# Reading the metadata of a package takes as long as comparing twenty curves.
+_version = cache(version)
+
+
+def software_versions() -> dict[str, str]:
+    """Versions of the software that decides the digits."""
+    packages = ("napari-shape-ensembles", "numpy", "scipy")
+    return {"python": platform.python_version()} | {name: _version(name) for name in packages}
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,7 +130,7 @@ class Comparison:
     ambiguous: int = 0
     archetype_is_ambiguous: bool = False
     row_depends_on_archetype: bool = False
-    versions: Mapping[str, str] = field(default_factory=lambda: software_versions())
+    versions: Mapping[str, str] = field(default_factory=software_versions)
     descriptors: Real = field(default_factory=lambda: np.empty((0, 0)))
     small_sample: tuple[float, float] | None = None
     note: str = ""
@@ -216,7 +225,24 @@ class Comparison:
         few = min(len(self.a), len(self.b))
         if self._inconclusive is None and few < _FEW:
             found.append(f"Only {counted(few, 'curve')} on one side: a difference may have gone unnoticed.")
-        found += [*self._precision_words(), *self._pixel_words()]
+        scale = spd.from_coordinates(self.space.scale_mean, self.l)
+        known = known_share(np.concatenate([coordinate_precision(side) for side in (self.a, self.b)]), scale)
+        if known > _BLURRED:
+            found.append(
+                f"So far from the origin the coordinates' own digits are known to {known:.0e} of an outline's size "
+                "only (single precision): what is smaller is neither tested nor normalized."
+            )
+        across = [
+            side.features["equivalent_diameter"].median() / np.mean(side.pixel_size)
+            for side in (self.a, self.b)
+            if side.pixel_size is not None
+        ]
+        pixelled = len(across) == 2 and min(across) <= _PIXELLED and max(across) >= _APART * min(across)
+        if self.undulation.rejected and pixelled:
+            found.append(
+                f"Outlines are {across[0]:.0f} pixels across in A and {across[1]:.0f} in B: pixels and smoothing round "
+                "off small outlines more, which is a difference in form of its own."
+            )
         for test in (self.undulation, self.scale):
             for reason in dict.fromkeys(test.left_out.values()):
                 parts = [part for part in test.left_out if test.left_out[part] == reason]
@@ -234,33 +260,6 @@ class Comparison:
                 "see whether the row stays with another archetype."
             )
         return tuple(found)
-
-    def _pixel_words(self) -> list[str]:
-        """What is said where a difference of form may come from outlines of different numbers of pixels."""
-        across = [
-            side.features["equivalent_diameter"].median() / np.mean(side.pixel_size)
-            for side in (self.a, self.b)
-            if side.pixel_size is not None
-        ]
-        if not self.undulation.rejected or len(across) < 2:
-            return []
-        if min(across) > _PIXELLED or max(across) < _APART * min(across):
-            return []
-        return [
-            f"Outlines are {across[0]:.0f} pixels across in A and {across[1]:.0f} in B: pixels and smoothing round off "
-            "small outlines more, which is a difference in form of its own."
-        ]
-
-    def _precision_words(self) -> list[str]:
-        """What is said where the coordinates are known too badly for what is tested."""
-        scale = spd.from_coordinates(self.space.scale_mean, self.l)
-        known = known_share(np.concatenate([coordinate_precision(side) for side in (self.a, self.b)]), scale)
-        if known <= _BLURRED:
-            return []
-        return [
-            f"So far from the origin the coordinates' own digits are known to {known:.0e} of an outline's size only "
-            "(single precision): what is smaller is neither tested nor normalized."
-        ]
 
     def summary(self) -> str:
         """Return the answer as one sentence."""
@@ -390,16 +389,6 @@ def read_view(path: StrPath) -> Tree:
     """
     view: Tree = read_archive(path, FORMAT, LAYOUT, lambda tree: records.value(tree, "view", dict))
     return view
-
-
-def software_versions() -> dict[str, str]:
-    """Versions of the software that decides the digits."""
-    packages = ("napari-shape-ensembles", "numpy", "scipy")
-    return {"python": platform.python_version()} | {name: _version(name) for name in packages}
-
-
-# Reading the metadata of a package takes as long as comparing twenty curves.
-_version = cache(version)
 
 
 def compare(
@@ -558,30 +547,23 @@ def tests_of_learned(
         ("testing scale", scale_parts(learned.l, learned.space.scale_mean, settings, learned.known)),
     ):
         report_step(name)
-        test = _test(parts, first, settings) if images is None else _image_test(parts, images, first, settings)
+        samples, kernels = sides(parts.tested, first)
+        level, seed, bandwidth = settings.significance, settings.seed, settings.bandwidth
+        if images is not None:  # whole images are exchangeable
+            factor = bandwidth[0] if isinstance(bandwidth, tuple) else bandwidth
+            means = {
+                name: mean_kernels(part.points, images, kernel=part.kernel, factor=factor, seed=seed)
+                for name, part in parts.tested.items()
+            }
+            count, draws = int(images[:first].max()) + 1, max(settings.permutations, DRAWS)
+            test = replicate_mmd_test(means, count, significance=level, draws=draws, seed=seed)
+        elif settings.null != "permutation":
+            test = gretton_test(samples, settings.null, significance=level, factor=bandwidth, seed=seed)
+        else:
+            test = combined_mmd_test(samples, kernels=kernels, **levels(settings))
         only = {part: test for part in parts.tested if part and parts.left_out and not test.parts}
         tests.append(replace(test, parts=test.parts or only, left_out=parts.left_out))
     return tests[0], tests[1]
-
-
-def _image_test(parts: Parts, images: NDArray[np.intp], first: int, settings: Settings) -> MMDTest:
-    """Test with whole images exchangeable."""
-    factor = settings.bandwidth[0] if isinstance(settings.bandwidth, tuple) else settings.bandwidth
-    kernels = {
-        name: mean_kernels(part.points, images, kernel=part.kernel, factor=factor, seed=settings.seed)
-        for name, part in parts.tested.items()
-    }
-    count, draws = int(images[:first].max()) + 1, max(settings.permutations, DRAWS)
-    return replicate_mmd_test(kernels, count, significance=settings.significance, draws=draws, seed=settings.seed)
-
-
-def _test(parts: Parts, first: int, settings: Settings) -> MMDTest:
-    samples, kernels = sides(parts.tested, first)
-    if settings.null != "permutation":
-        return gretton_test(
-            samples, settings.null, significance=settings.significance, factor=settings.bandwidth, seed=settings.seed
-        )
-    return combined_mmd_test(samples, kernels=kernels, **levels(settings))
 
 
 def levels(settings: Settings) -> dict[str, Any]:

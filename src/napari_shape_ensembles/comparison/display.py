@@ -1,7 +1,7 @@
 """A comparison to look at, without a viewer: its curves as layer data, its answer as a table for a notebook."""
 
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from html import escape
 from typing import TYPE_CHECKING, Any
 
@@ -79,15 +79,43 @@ def curve_layer_data(
     layers = []
     for side, ensemble in (("A", a), ("B", b)):
         rows = table[table["source"] == side].reset_index(drop=True)
-        for part, (place, image, own) in enumerate(_images(view, side, ensemble)):
-            mark = {"source": side, "part": part, "view": view}
+        given, names = view.get(side.lower(), {}), image_names(view, side)
+        images = [(_place(given, side), ensemble, np.ones(len(ensemble), dtype=np.bool_))]
+        if names:
+            if names != [name for name, _ in itertools.groupby(ensemble.images.tolist())]:
+                raise ContentError(f"the images of {side} in its view are not those of its curves")
+            images = []
+            for name, stated in zip(names, given["images"], strict=True):
+                own = ensemble.images == name
+                some = ensemble.subset(own)
+                some = Ensemble(some.curves, name=name, unit=some.unit, ids=some.ids)
+                images.append((_place(stated, side), some, own))
+        for part, (place, image, own) in enumerate(images):
+            pixel = tuple(place.get("scale", (1.0, 1.0)))
+            curves = [curve / pixel for curve in image.curves]
+            measures = image.features
+            tolerance = _TOLERANCE
+            if not by_pixels or "scale" not in place:
+                tolerance = _THINNED * float(measures["equivalent_diameter"].median()) / max(pixel)
+            further = rows[own].reset_index(drop=True)
+            further = further.drop(columns=["source", "id", "area", "perimeter"], errors="ignore")
+            features = measures[["id", "area", "perimeter"]].assign(**further)
             options = {
-                **_appearance(image, place),
-                "features": _features(image, side, rows[own].reset_index(drop=True)),
+                "name": f"{image.name or 'image'} curves",
+                "shape_type": "polygon",
+                "face_color": "painted",
+                "face_colormap": COLORMAP,
+                "edge_color": "white",
+                "edge_width": edge_width(image, place),
+                "opacity": 0.8,
+                "scale": pixel,
+                "translate": tuple(place.get("translate", (0.0, 0.0))),
+                "units": (image.unit,) * 2,
+                "features": features.assign(source=image.name or side, excluded=False),
                 "face_contrast_limits": (0.0, high),
-                "metadata": {MARK: mark},
+                "metadata": {MARK: {"source": side, "part": part, "view": view}},
             }
-            layers.append((_display_curves(image, place, by_pixels), options, "shapes"))
+            layers.append((simplified(curves, tolerance), options, "shapes"))
     return layers
 
 
@@ -100,76 +128,24 @@ def image_names(view: Tree, side: str) -> list[str]:
     return [str(one["name"]) for one in places]
 
 
-def _images(view: Tree, side: str, ensemble: Ensemble) -> Iterator[tuple[Tree, Ensemble, Any]]:
-    """Place, curves and rows of each layer of a side."""
-    place, names = view.get(side.lower(), {}), image_names(view, side)
-    whole = _place(place, side)
-    if not names:
-        yield whole, ensemble, np.ones(len(ensemble), dtype=np.bool_)
-    elif names != [name for name, _ in itertools.groupby(ensemble.images.tolist())]:
-        raise ContentError(f"the images of {side} in its view are not those of its curves")
-    else:
-        for name, own in zip(names, place["images"], strict=True):
-            rows = ensemble.images == name
-            yield _place(own, side), _renamed(ensemble.subset(rows), name), rows
-
-
-def _renamed(ensemble: Ensemble, name: str) -> Ensemble:
-    return Ensemble(ensemble.curves, name=name, unit=ensemble.unit, ids=ensemble.ids)
-
-
 def _place(place: Tree, side: str) -> Tree:
     """Size of a pixel and place of a layer, as far as they are stated; checked, as they come out of files."""
     try:
         pairs: Tree = {name: [float(part) for part in place[name]] for name in ("scale", "translate") if name in place}
     except (TypeError, ValueError) as error:
         raise ContentError(f"the place of {side} in its view is {place!r}") from error
-    plausible = all(_SMALLEST <= size <= _LARGEST for size in _pixel(pairs))
+    plausible = all(_SMALLEST <= size <= _LARGEST for size in pairs.get("scale", ()))
     if not plausible or not all(len(pair) == 2 and np.isfinite(pair).all() for pair in pairs.values()):
         raise ContentError(f"the place of {side} in its view is {place!r}")
     return pairs
-
-
-def _features(ensemble: Ensemble, side: str, table: "pd.DataFrame") -> "pd.DataFrame":
-    measures = ensemble.features[["id", "area", "perimeter"]]
-    rows = table.drop(columns=["source", "id", "area", "perimeter"], errors="ignore")
-    return measures.assign(**rows, source=ensemble.name or side, excluded=False)
-
-
-def _appearance(ensemble: Ensemble, place: Tree) -> dict[str, Any]:
-    return {
-        "name": f"{ensemble.name or 'image'} curves",
-        "shape_type": "polygon",
-        "face_color": "painted",
-        "face_colormap": COLORMAP,
-        "edge_color": "white",
-        "edge_width": edge_width(ensemble, place),
-        "opacity": 0.8,
-        "scale": _pixel(place),
-        "translate": tuple(float(shift) for shift in place.get("translate", (0, 0))),
-        "units": (ensemble.unit,) * 2,
-    }
-
-
-def _pixel(place: Tree) -> tuple[float, ...]:
-    return tuple(float(size) for size in place.get("scale", (1, 1)))
 
 
 def edge_width(ensemble: Ensemble, place: Tree) -> float:
     """A thin line, in the layer's own pixels, that leaves small curves their colour; none around thousands."""
     if len(ensemble) > _MANY:
         return 0.0
-    width = float(ensemble.features["equivalent_diameter"].median()) / 40 / float(np.mean(_pixel(place)))
+    width = float(ensemble.features["equivalent_diameter"].median()) / 40 / float(np.mean(place.get("scale", 1.0)))
     return float(np.clip(width, 0.1, 2.0)) if "scale" in place else max(width, 1e-9)
-
-
-def _display_curves(ensemble: Ensemble, place: Tree, by_pixels: bool) -> list[np.ndarray]:
-    """Curves in pixels, thinned."""
-    pixel = _pixel(place)
-    curves = [curve / pixel for curve in ensemble.curves]
-    if by_pixels and "scale" in place:
-        return simplified(curves)
-    return simplified(curves, _THINNED * float(ensemble.features["equivalent_diameter"].median()) / max(pixel))
 
 
 def simplified(curves: Sequence[np.ndarray], tolerance: float = _TOLERANCE) -> list[np.ndarray]:

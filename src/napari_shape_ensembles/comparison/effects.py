@@ -135,11 +135,11 @@ def effect_sizes(t: Real, l: Real, first: int, *, resamples: int = 400, seed: in
         )
     if resamples < 20:
         raise ValueError(f"{resamples} resamples: an interval takes at least 20 (400 is the default)")
-    counts = _resample(first, len(t), resamples, seed)
+    counts = resample(first, len(t), resamples, seed)
     parts = aspects(t, l)
     squared, spread = {}, {}
     for name, points in {"undulation": t, "scale": l, **parts}.items():
-        squared[name], spread[name] = _unbiased(points, counts, first, median_distance(points, seed))
+        squared[name], spread[name] = unbiased(points, counts, first, median_distance(points, seed))
     standardized = {name: np.maximum(squared[name], 0) / spread[name] for name in squared}
     total = np.sum([standardized[name] for name in parts], axis=0)
     shares = {
@@ -154,14 +154,14 @@ def effect_sizes(t: Real, l: Real, first: int, *, resamples: int = 400, seed: in
     )
 
 
-def _resample(first: int, total: int, resamples: int, seed: int) -> Real:
+def resample(first: int, total: int, resamples: int, seed: int) -> Real:
     """How often each curve is drawn, (1 + resamples, N); row 0 holds the samples as they are."""
     rng = np.random.default_rng(seed)
     sides = [rng.multinomial(size, np.full(size, 1 / size), resamples) for size in (first, total - first)]
     return np.concatenate([np.ones((1, total)), np.concatenate(sides, axis=1)])
 
 
-def _unbiased(points: Real, counts: Real, first: int, bandwidth: float) -> tuple[Real, Real]:
+def unbiased(points: Real, counts: Real, first: int, bandwidth: float) -> tuple[Real, Real]:
     """Squared MMD of every resample without its bias, and the mean spread 1 - k within the samples."""
     side = np.arange(len(points)) < first
     sizes = first, len(points) - first

@@ -1,17 +1,17 @@
 """Learning from pooled curves: landmarks, registration and the shape space, as the first steps of a comparison."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from itertools import product
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..outlines import Ensemble
 from ..progress import one_library_thread, report
-from ..shapes import Registration, ShapeSpace, decompose, register, to_landmarks
-from ..shapes.archetype import Choice, archetype_index, choose_archetype
+from ..shapes import ShapeSpace, decompose, register, to_landmarks
+from ..shapes.registration import Choice, archetype_index, choose_archetype
 from .parts import form_descriptors
-from .precision import coordinate_precision
 from .settings import Settings
 
 Real = NDArray[np.float64]
@@ -21,7 +21,9 @@ _KNOWN = 1e-8
 # Pixels of the shortest wave whose amplitude is compared. What is shorter is the noise of the pixels themselves, whose
 # share of an outline's size, and so its roughness, grows as outlines get smaller.
 _WAVE = 8
-
+# Conversions between units are powers of ten nearly always; the size of a pixel is known where the reader knew it.
+_GRID = 16
+_FACTORS = tuple(10.0**power for power in (0, -3, 3, -6, 6))
 
 #: Steps of a comparison, in order.
 STEPS = (
@@ -60,9 +62,13 @@ def learn(ensembles: Sequence[Ensemble], settings: Settings) -> Learned:
         The space, and the coordinates of the pooled curves in the order of the ensembles.
     """
     report_step("placing landmarks")
-    landmarks = np.concatenate([_landmarks(ensemble, settings) for ensemble in ensembles])
+    options: dict[str, Any] = {"interpolation": settings.interpolation, "measure": settings.measure}
+    landmarks = np.concatenate([to_landmarks(ensemble, settings.landmarks, **options) for ensemble in ensembles])
     places = np.concatenate([coordinate_precision(ensemble) for ensemble in ensembles])
-    return learn_landmarks(landmarks, places, settings, min(map(most_lobes, ensembles)))
+    # Lobes of the shortest waves that pixels hold around a median outline; any number where there are no pixels.
+    pixelled = [(one.features["perimeter"].median(), one.pixel_size) for one in ensembles if one.pixel_size is not None]
+    lobes = min((float(around / np.mean(pixel)) / _WAVE - 1 for around, pixel in pixelled), default=np.inf)
+    return learn_landmarks(landmarks, places, settings, lobes)
 
 
 def learn_landmarks(landmarks: Real, places: Real, settings: Settings, lobes: float = np.inf) -> Learned:
@@ -75,12 +81,23 @@ def learn_landmarks(landmarks: Real, places: Real, settings: Settings, lobes: fl
     undulation, scale = decompose(landmarks)
     preshapes = undulation if settings.registration == "standardized" else landmarks
     index = archetype_index(preshapes, settings.archetype, reflections=settings.reflections, seed=settings.seed)
+    choice: Choice = "mean" if settings.archetype == "mean" else index
     report_step("registering undulations")
-    undulation, scale, *matches = _registered(preshapes, undulation, scale, index, settings)
+    matches = []
+    if settings.registration != "none":
+        archetype = choose_archetype(preshapes, choice, reflections=settings.reflections)
+        match = register(preshapes, archetype, reflections=settings.reflections)
+        undulation, own = decompose(match.landmarks)
+        if settings.registration == "raw":  # one match serves both
+            scale = own
+        matches.append(match)
     report_step("registering scales")
     if settings.registration == "standardized":
-        scale, frame = _framed(landmarks, scale, index, settings)
-        matches.append(frame)
+        # Scales are turned into the archetype's frame by the match of the raw landmarks: R* P R*ᵀ.
+        archetype = choose_archetype(landmarks, choice, reflections=settings.reflections)
+        match = register(landmarks, archetype, reflections=settings.reflections)
+        scale = match.rotation @ scale @ match.rotation.swapaxes(1, 2)
+        matches.append(match)
     report_step("learning the shape space")
     with one_library_thread():
         space = ShapeSpace.learn(undulation, scale, settings.rank)
@@ -89,14 +106,49 @@ def learn_landmarks(landmarks: Real, places: Real, settings: Settings, lobes: fl
         for coordinates in (t, l):
             coordinates[:, coordinates.std(axis=0) <= known] = 0
         descriptors = form_descriptors(undulation, known, lobes)
-    return Learned(space, t, l, *_ambiguity(matches), descriptors, known)
+    ambiguous = int(np.any([match.ambiguous for match in matches], axis=0).sum())
+    no_archetype = any(match.archetype_is_ambiguous for match in matches)
+    return Learned(space, t, l, ambiguous, no_archetype, descriptors, known)
 
 
-def most_lobes(ensemble: Ensemble) -> float:
-    """Lobes of the shortest waves that pixels hold around a median outline; any number where there are no pixels."""
-    if ensemble.pixel_size is None:
-        return np.inf
-    return float(ensemble.features["perimeter"].median() / np.mean(ensemble.pixel_size)) / _WAVE - 1
+def coordinate_precision(ensemble: Ensemble) -> Real:
+    """Half the last place of the coordinates of every curve, (N,), in the ensemble's unit.
+
+    Coordinates that were once kept in single precision are known to 7 digits, whatever type they have now: they are
+    recognised by being numbers of single precision, or such numbers times the size of a pixel or a power of ten.
+
+    Parameters
+    ----------
+    ensemble : Ensemble
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from napari_shape_ensembles import Ensemble
+    >>> from napari_shape_ensembles.comparison.learning import coordinate_precision
+    >>> u = 2 * np.pi * np.arange(50) / 50
+    >>> far = np.stack([np.cos(u), np.sin(u)], axis=-1) + 60_000
+    >>> [f"{coordinate_precision(Ensemble([curve]))[0]:.0e}" for curve in (far, far.astype(np.float32))]
+    ['7e-12', '4e-03']
+    """
+    if not len(ensemble):
+        return np.empty(0)
+    largest = np.maximum.reduceat(np.abs(ensemble.vertices).max(axis=1), ensemble.offsets[:-1])
+    return largest * np.finfo(np.float32 if is_single(ensemble) else np.float64).eps / 2
+
+
+def is_single(ensemble: Ensemble) -> bool:
+    """Whether all coordinates are numbers of single precision, in the unit that they came in."""
+    pixel = np.asarray(ensemble.pixel_size or (1.0, 1.0))
+    for unit in {tuple(size * factor) for size, factor in product((np.ones(2), pixel), _FACTORS)}:
+        vertices = ensemble.vertices / np.array(unit)
+        if (vertices * _GRID == np.rint(vertices * _GRID)).all():
+            continue  # whole pixels and simple fractions are exact in any precision
+        with np.errstate(over="ignore"):
+            error = np.abs(vertices - vertices.astype(np.float32))
+        if (error <= 4 * np.finfo(np.float64).eps * np.abs(vertices)).all():
+            return True
+    return False
 
 
 def known_share(places: Real, scale: Real) -> float:
@@ -121,35 +173,3 @@ def known_share(places: Real, scale: Real) -> float:
 def report_step(name: str) -> None:
     """Report one of the steps of a comparison."""
     report(name, STEPS.index(name), len(STEPS))
-
-
-def _landmarks(ensemble: Ensemble, settings: Settings) -> Real:
-    return to_landmarks(ensemble, settings.landmarks, interpolation=settings.interpolation, measure=settings.measure)
-
-
-def _registered(
-    preshapes: Real, undulation: Real, scale: Real, index: int, settings: Settings
-) -> tuple[Real, Real] | tuple[Real, Real, Registration]:
-    """Undulations registered, and with them the scales where one match serves both; and the match."""
-    if settings.registration == "none":
-        return undulation, scale
-    match = register(preshapes, _archetype(preshapes, index, settings), reflections=settings.reflections)
-    registered, own = decompose(match.landmarks)
-    return registered, own if settings.registration == "raw" else scale, match
-
-
-def _framed(landmarks: Real, scale: Real, index: int, settings: Settings) -> tuple[Real, Registration]:
-    """Scales turned into the archetype's frame by the match of the raw landmarks: R* P R*ᵀ; and the match."""
-    match = register(landmarks, _archetype(landmarks, index, settings), reflections=settings.reflections)
-    return match.rotation @ scale @ match.rotation.swapaxes(1, 2), match
-
-
-def _ambiguity(matches: list[Registration]) -> tuple[int, bool]:
-    """How many curves have an ambiguous match of any kind, and whether an archetype is ambiguous itself."""
-    flags = [match.ambiguous for match in matches]
-    return int(np.any(flags, axis=0).sum()), any(match.archetype_is_ambiguous for match in matches)
-
-
-def _archetype(preshapes: Real, index: int, settings: Settings) -> Real:
-    choice: Choice = "mean" if settings.archetype == "mean" else index
-    return choose_archetype(preshapes, choice, reflections=settings.reflections)

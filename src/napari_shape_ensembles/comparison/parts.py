@@ -58,7 +58,7 @@ def form_descriptors(undulation: Real, known: float, lobes: float = np.inf) -> R
     known : float
         Share of its size to which an outline is known.
     lobes : float
-        The most lobes that pixels hold; see `learning.most_lobes`.
+        The most lobes that pixels hold; see `learning.learn`.
 
     Returns
     -------
@@ -71,18 +71,14 @@ def form_descriptors(undulation: Real, known: float, lobes: float = np.inf) -> R
     held = [band for band in BANDS if 2 * (band[1] + 1) < n and band[1] <= lobes]
     floor = max(_AMPLITUDE, 10 * known)
     amplitudes = np.hypot(band_amplitudes(undulation, held), floor)
-    outlines = shapely.polygons(np.sqrt(n) * undulation)
-    area = np.abs(_areas(np.sqrt(n) * undulation))
+    vertices = np.sqrt(n) * undulation
+    outlines, (x, y) = shapely.polygons(vertices), np.moveaxis(vertices, -1, 0)
+    area = np.abs((x * np.roll(y, -1, axis=1) - y * np.roll(x, -1, axis=1)).sum(axis=1) / 2)
     lacking = 1 - area / shapely.area(shapely.convex_hull(outlines))
     longer = shapely.length(outlines) ** 2 / (4 * np.pi * area) - 1
     floor = max(_CONCAVITY, 10 * known)
     rest = np.maximum(np.stack([lacking, longer], axis=1), 0) + floor
     return np.log(np.concatenate([amplitudes, rest], axis=1))
-
-
-def _areas(points: Real) -> Real:
-    x, y = points[..., 0], points[..., 1]
-    return (x * np.roll(y, -1, axis=1) - y * np.roll(x, -1, axis=1)).sum(axis=1) / 2
 
 
 def form_parts(t: Real, descriptors: Real, settings: Settings, *, any_rank: bool = False) -> Parts:
@@ -140,8 +136,12 @@ def scale_parts(l: Real, scale_mean: Real, settings: Settings, known: float = 0.
     if not tests_components(settings):
         return Parts({"": Part(l)})
     size, elongations = (values[:, values.std(axis=0) > known] for values in scale_measures(l, scale_mean))
+    # Turned and stretched until no column tells of another, a difference between means is Hotelling's T.
+    size = _with_squares(size)
+    variances, directions = np.linalg.eigh(size.T @ size / len(size))
+    kept = variances > 1e-6 * variances.max(initial=0)
     parts = {
-        "size": Part(_uncorrelated(_with_squares(size)), "mean"),
+        "size": Part(size @ directions[:, kept] / np.sqrt(variances[kept]), "mean"),
         "elongation": Part(standardized(elongations), "mean"),
     }
     return _visible(parts)
@@ -178,13 +178,6 @@ def _with_squares(values: Real) -> Real:
     """Standardized columns and their standardized squares: the means of both tell of levels and of spreads."""
     levels = standardized(values)
     return np.concatenate([levels, standardized(levels**2)], axis=1)
-
-
-def _uncorrelated(values: Real) -> Real:
-    """Standardized columns turned and stretched until none tells of another: their mean difference is Hotelling's T."""
-    variances, directions = np.linalg.eigh(values.T @ values / len(values))
-    kept = variances > 1e-6 * variances.max(initial=0)
-    return values @ directions[:, kept] / np.sqrt(variances[kept])
 
 
 def _visible(parts: dict[str, Part]) -> Parts:

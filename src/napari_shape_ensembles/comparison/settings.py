@@ -8,7 +8,7 @@ from ..checks import switch
 from ..mmd import PERMUTATIONS, SIGNIFICANCE
 from ..parameters import documented, parameter
 from ..shapes import Interpolation, Measure
-from ..shapes.archetype import Choice
+from ..shapes.registration import Choice
 
 RegistrationKind = Literal["standardized", "raw", "none"]
 Coordinates = Literal["components", "both", "raw", "normalized"]

@@ -7,7 +7,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..comparison import INCONCLUSIVE, Comparison
-from ..mmd import MMDTest
 from ..mmd.contrasts import standardised_difference
 from ..mmd.family import FamilyTests, family_tests
 from ..mmd.witness import witness
@@ -220,16 +219,12 @@ def witnesses(comparison: Comparison) -> "pd.DataFrame":
         ("undulation", comparison.undulation, comparison.form_parts()),
         ("scale", comparison.scale, comparison.scale_parts()),
     ):
-        part = parts.tested.get(_deciding(test), next(iter(parts.tested.values())))
+        # The part with the smallest p-value, without its width; none of a test without parts.
+        deciding = min(test.parts, key=lambda part: test.parts[part].p_value, default="").split(", s = ")[0]
+        part = parts.tested.get(deciding, next(iter(parts.tested.values())))
         width = test.bandwidth if part.kernel == "gaussian" else None
         table[name] = witness(part.points, len(comparison.a), width)
     return table
-
-
-def _deciding(test: MMDTest) -> str:
-    """Name of the part with the smallest p-value, without its width; empty for a test without parts."""
-    name = min(test.parts, key=lambda name: test.parts[name].p_value, default="")
-    return name.split(", s = ")[0]
 
 
 def descriptor_tests(comparison: Comparison) -> Descriptors:

@@ -272,16 +272,16 @@ def _save_pdf(explanation: Explanation, file: BytesIO, swaps: tuple[Swap, ...]) 
         with warnings.catch_warnings():
             # A name in a script that the font lacks is drawn as boxes; the HTML page has it in full.
             warnings.filterwarnings("ignore", message="Glyph .* missing from font")
-            for page in _text_pages(_title(explanation), [*lines, "", "References", *REFERENCES]):
+            for page in text_pages(_title(explanation), [*lines, "", "References", *REFERENCES]):
                 pages.savefig(page)
             for table in listed:
-                pages.savefig(_table_page(table))
+                pages.savefig(table_page(table))
         for name, figure in figures(explanation).items():
             figure.supxlabel(FIGURES[name][1], fontsize=7, wrap=True)
             pages.savefig(figure)
 
 
-def _text_pages(title: str, lines: Sequence[str]) -> Iterator[Figure]:
+def text_pages(title: str, lines: Sequence[str]) -> Iterator[Figure]:
     """Pages with the title on the first, as many as the text takes."""
     heading = _wrapped(title, 54)
     text = "\n\n".join(_wrapped(line, 84) for line in lines).split("\n")
@@ -295,7 +295,8 @@ def _text_pages(title: str, lines: Sequence[str]) -> Iterator[Figure]:
         heading, taken = "", 0
 
 
-def _table_page(table: Table) -> Figure:
+def table_page(table: Table) -> Figure:
+    """A page with one table under its title."""
     title, headings, rows = table
     cells = [[_wrapped(str(cell), 84) for cell in row] for row in rows] or [[""] * len(headings)]
     heights = [1.0, *(1.0 + 0.75 * max(cell.count("\n") for cell in row) for row in cells)]

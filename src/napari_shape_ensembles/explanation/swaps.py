@@ -9,7 +9,7 @@ from ..comparison import Comparison, Settings, compare, row
 from ..mmd.family import family_tests
 from ..outlines import Ensemble
 from ..shapes import decompose, register, to_landmarks
-from ..shapes.archetype import archetype_index, choose_archetype
+from ..shapes.registration import archetype_index, choose_archetype
 from .components import COMPONENTS, OF_FORM, OF_SCALE, components
 
 Real = NDArray[np.float64]
@@ -100,7 +100,7 @@ def resynthesis(comparison: Comparison, *, seed: int = 0) -> tuple[Swap, ...]:
         )
     rng = np.random.default_rng(seed)
     given = {name: rng.permutation(size) < size // 2 for name, size in sizes.items()}
-    mixer = _Mixer(given, *_polar_factors(comparison), comparison.a.unit, comparison.settings, rng)
+    mixer = _Mixer(given, *polar_factors(comparison), comparison.a.unit, comparison.settings, rng)
     return tuple(mixer.swap(form, scale, against) for form, scale in ("AB", "BA") for against in "AB")
 
 
@@ -154,7 +154,7 @@ def _adjusted(result: Comparison, names: tuple[str, ...]) -> Real:
     return family_tests({name: parts[name] for name in names}, len(result.a), **draws).adjusted
 
 
-def _polar_factors(comparison: Comparison) -> tuple[Real, Real]:
+def polar_factors(comparison: Comparison) -> tuple[Real, Real]:
     """X̃ and P of all curves in one frame, that of matching the raw landmarks, so that their factors can be swapped."""
     settings = comparison.settings
     landmarks = np.concatenate(
