@@ -10,7 +10,7 @@ from docks import spots
 from napari_shape_ensembles import Outlines, Settings, extract_curves, segment
 from napari_shape_ensembles.progress import reporting
 from napari_shape_ensembles.viewer.inputs import source_of
-from napari_shape_ensembles.viewer.segmenting import committed, planes_of, preview_of, previews, reduced
+from napari_shape_ensembles.viewer.segmenting import committed, preview_of, previews, reduced
 from napari_shape_ensembles.viewer.session import Session
 
 PREVIEW = "segmentation preview"
@@ -129,7 +129,8 @@ def test_another_active_image_does_not_replace_the_chosen_one(task, model):
 
 def test_stacks_are_segmented_plane_by_plane_where_they_lie(model):
     layer = model.add_image(np.stack([spots(1, rows=4), spots(2, rows=4)]), name="stack", scale=(2, 0.5, 0.5))
-    found = committed(source_of(layer, model.dims), Outlines(), *planes_of(layer))
+    placement = {name: getattr(layer, name) for name in ("scale", "translate", "units")}
+    found = committed(source_of(layer, model.dims), Outlines(), layer.data, placement)
     assert found.labels.data.shape == layer.data.shape
     assert found.curves.features["plane 0"].value_counts().to_dict() == {0: 16, 1: 16}
     np.testing.assert_array_equal(found.labels.scale, layer.scale)

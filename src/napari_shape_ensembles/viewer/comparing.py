@@ -38,7 +38,7 @@ from .layers import (
     repaint,
     witness_values,
 )
-from .shown import Shown, pixel_size
+from .shown import Shown
 from .task import CANCELLED, Basis, Soon, Task
 
 ENDING = ".comparison.npz"
@@ -399,7 +399,8 @@ def curve_table(shown: Shown, side: str) -> CurveTable:
     if len(set(ensemble.images.tolist())) > 1:
         features.insert(1, "image", ensemble.images)
     provenance = {"side": side, "compared with": other.name, "answer": result.summary()}
-    return CurveTable(ensemble, features, pixel_size(shown.view, side), provenance)
+    height, width = shown.view.get(side.lower(), {}).get("scale", (1.0, 1.0))  # 1 where a view does not tell
+    return CurveTable(ensemble, features, (float(height), float(width)), provenance)
 
 
 def writing_report(result: Comparison, path: Path) -> list[Path]:

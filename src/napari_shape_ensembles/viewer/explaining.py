@@ -16,7 +16,7 @@ from ..explanation import Explanation, explain
 from .choices import Choices
 from .comparing import ComparisonTask, saving_report
 from .inputs import Sources
-from .task import Task
+from .task import Steps, Task
 
 NO_COMPARISON = (
     "There is no comparison yet. Open the dock Compare shapes, choose two layers and press Run; "
@@ -40,10 +40,8 @@ class ExplanationTask(Task[Explanation]):
         assert self.explored is not None
         return partial(explain, self.explored)
 
-    def run(self) -> None:
-        if not (self.busy or self.why_not()):
-            self.message, self.failed, self.running = "", False, True
-            self.begin(self._life(self._beside(self.work(), self.take), self.fail))
+    def steps_of_run(self) -> Steps:
+        return self._beside(self.work(), self.take)
 
     def take(self, outcome: Explanation) -> Iterable[None]:
         """Keep the explanation, of what is known of the comparison by now."""

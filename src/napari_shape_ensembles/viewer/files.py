@@ -54,27 +54,24 @@ def read_curve_layers(path: str | Sequence[str]) -> list[LayerData]:
             several = {one: np.flatnonzero(images == one) for one in dict.fromkeys(images)}
             if len(several) < 2:  # the file does not tell images apart
                 several = {table.ensemble.name: np.arange(len(table.ensemble))}
-            layers += [_curve_layer(table, image, rows) for image, rows in several.items()]
+            pixels = table.pixels
+            for image, rows in several.items():
+                curves, features = [pixels[row] for row in rows], table.features
+                features = features.iloc[rows].reset_index(drop=True) if features.shape[1] else features
+                typical = float(np.median([np.ptp(curve, axis=0).mean() for curve in curves])) if curves else 1.0
+                options = {
+                    "name": image,
+                    "shape_type": "polygon",
+                    "features": features.assign(id=table.ensemble.ids[rows]),
+                    "scale": table.scale,
+                    "units": (table.ensemble.unit,) * 2,
+                    "face_color": "transparent",
+                    "edge_color": OUTLINE,
+                    "edge_width": max(typical / 40, 0.1),
+                    "metadata": {"provenance": dict(table.provenance), "left out": table.ensemble.dropped},
+                }
+                layers.append((curves, options, "shapes"))
     return layers
-
-
-def _curve_layer(table: CurveTable, name: str, rows: np.ndarray) -> LayerData:
-    pixels = table.pixels
-    features = table.features.iloc[rows].reset_index(drop=True) if table.features.shape[1] else table.features
-    curves = [pixels[row] for row in rows]
-    typical = float(np.median([np.ptp(curve, axis=0).mean() for curve in curves])) if curves else 1.0
-    options = {
-        "name": name,
-        "shape_type": "polygon",
-        "features": features.assign(id=table.ensemble.ids[rows]),
-        "scale": table.scale,
-        "units": (table.ensemble.unit,) * 2,
-        "face_color": "transparent",
-        "edge_color": OUTLINE,
-        "edge_width": max(typical / 40, 0.1),
-        "metadata": {"provenance": dict(table.provenance), "left out": table.ensemble.dropped},
-    }
-    return curves, options, "shapes"
 
 
 def write_shapes(path: str, data: Any, attributes: dict[str, Any]) -> list[str]:
@@ -84,49 +81,33 @@ def write_shapes(path: str, data: Any, attributes: dict[str, Any]) -> list[str]:
     take a ValueError to mean that no writer fits, and keep its words to itself.
     """
     try:
-        write_curves(path, _table([np.asarray(vertices, dtype=np.float64) for vertices in data], attributes))
+        shapes = [np.asarray(vertices, dtype=np.float64) for vertices in data]
+        if any(vertices.shape[1] != 2 for vertices in shapes):
+            raise ValueError(f'"{attributes["name"]}" has more than two axes: show one plane and copy its shapes')
+        kinds = attributes.get("shape_type", ["polygon"] * len(shapes))
+        pairs = enumerate(zip(kinds, shapes, strict=True))
+        kept = [row for row, (kind, one) in pairs if kind not in _OPEN or np.array_equal(one[0], one[-1])]
+        closed = [ellipse_outline(shapes[row]) if kinds[row] == "ellipse" else shapes[row] for row in kept]
+        names = ("name", "scale", "translate", "rotate", "shear", "affine", "units")
+        placed = Shapes(ndim=2, **{name: attributes[name] for name in names if name in attributes})
+        (height, width), unit = pixel_size_of(placed, (0, 1))
+        scale = float(height), float(width)
+        features = pd.DataFrame(attributes.get("features")).iloc[kept].reset_index(drop=True)
+        ids = features["id"] if "id" in features and features["id"].is_unique else pd.Series(range(len(kept)))
+        curves, dropped = [shape * scale for shape in closed], {"open": len(shapes) - len(kept)}
+        ensemble = Ensemble(curves, name=str(attributes["name"]), unit=unit, ids=ids, dropped=dropped)
+        features = features.drop(columns="id", errors="ignore")
+        features = features.iloc[pd.Index(ids).get_indexer(pd.Index(ensemble.ids))].reset_index(drop=True)
+        write_curves(path, CurveTable(ensemble, features, scale))
     except ValueError as error:
         raise OSError(str(error)) from error
     return [path]
 
 
-def _table(shapes: list[np.ndarray], attributes: dict[str, Any]) -> CurveTable:
-    """The closed shapes of a layer with its features; the open ones are counted."""
-    if any(vertices.shape[1] != 2 for vertices in shapes):
-        raise ValueError(f'"{attributes["name"]}" has more than two axes: show one plane and copy its shapes')
-    kinds = attributes.get("shape_type", ["polygon"] * len(shapes))
-    kept = [
-        row
-        for row, (kind, shape) in enumerate(zip(kinds, shapes, strict=True))
-        if kind not in _OPEN or np.array_equal(shape[0], shape[-1])
-    ]
-    closed = [ellipse_outline(shapes[row]) if kinds[row] == "ellipse" else shapes[row] for row in kept]
-    names = ("name", "scale", "translate", "rotate", "shear", "affine", "units")
-    placed = Shapes(ndim=2, **{name: attributes[name] for name in names if name in attributes})
-    (height, width), unit = pixel_size_of(placed, (0, 1))
-    scale = float(height), float(width)
-    features = pd.DataFrame(attributes.get("features")).iloc[kept].reset_index(drop=True)
-    ids = features["id"] if "id" in features and features["id"].is_unique else pd.Series(range(len(kept)))
-    ensemble = Ensemble(
-        [shape * scale for shape in closed],
-        name=str(attributes["name"]),
-        unit=unit,
-        ids=ids,
-        dropped={"open": len(shapes) - len(kept)},
-    )
-    kept_features = features.drop(columns="id", errors="ignore")
-    kept_features = kept_features.iloc[pd.Index(ids).get_indexer(pd.Index(ensemble.ids))]
-    return CurveTable(ensemble, kept_features.reset_index(drop=True), scale)
-
-
 def map_reader(path: str | Sequence[str]) -> Reader | None:
     """Return the function that opens maps of orientations as layers, or None for other files."""
-    return read_map_layers if all(name.lower().endswith(ENDINGS) for name in paths_of(path)) else None
-
-
-def read_map_layers(path: str | Sequence[str]) -> list[LayerData]:
-    """Open maps as layers; grains are those of `find_grains` with its defaults."""
-    return [layer for name in paths_of(path) for layer in map_layers(read_ebsd(name))]
+    known = all(name.lower().endswith(ENDINGS) for name in paths_of(path))
+    return (lambda path: [layer for name in paths_of(path) for layer in map_layers(read_ebsd(name))]) if known else None
 
 
 def map_layers(ebsd: EBSDMap) -> list[LayerData]:

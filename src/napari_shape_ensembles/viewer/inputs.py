@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from ..comparison.display import MARK
 from ..outlines import Ensemble, Outlines, conversion_factor, in_unit
-from ..outlines.units import unit_name
+from ..outlines.ensemble import unit_name
 from ..progress import as_part, report
 
 if TYPE_CHECKING:
@@ -44,19 +44,15 @@ EXCLUDED = "excluded by hand"
 _NAMED = 2
 
 
-# Known by themselves rather than by their metadata: a copy that a user makes is the user's.
-_own: "weakref.WeakSet[Layer]" = weakref.WeakSet()
-
-
-def claim(layer: Layer) -> None:
-    """Count a layer among those made by this plugin: it is not offered as something to compare."""
-    _own.add(layer)
+#: Layers made by this plugin, which are not offered as something to compare; known by themselves rather than by their
+#: metadata: a copy that a user makes is the user's.
+OWN: "weakref.WeakSet[Layer]" = weakref.WeakSet()
 
 
 def is_own(layer: Layer) -> bool:
     """Whether a layer was made by this plugin, or belongs to a comparison that was opened from a file."""
     known = layer.metadata.get(MARK)
-    return layer in _own or (isinstance(known, dict) and "comparison" in known)
+    return layer in OWN or (isinstance(known, dict) and "comparison" in known)
 
 
 @dataclass(frozen=True)
@@ -89,7 +85,18 @@ def source_of(layer: Layer, dims: "Dims") -> Source:
     kind: Kind = "image" if isinstance(layer, Image) else "labels" if isinstance(layer, Labels) else "shapes"
     left_out: dict[str, int] = {}
     if kind == "shapes":
-        data: Any = _outlines(layer, axes, point, left_out)
+        other, found = [axis for axis in range(layer.ndim) if axis not in axes], []
+        for shape, form, unwanted in zip(layer.data, layer.shape_type, _excluded(layer), strict=True):
+            if other and not (np.round(np.asarray(shape)[:, other]) == point[other]).all():
+                continue
+            outline = np.asarray(shape, dtype=np.float64)[:, axes]
+            if unwanted is True:
+                left_out[EXCLUDED] = left_out.get(EXCLUDED, 0) + 1
+            elif form == "line" or (form == "path" and not np.array_equal(outline[0], outline[-1])):
+                left_out["open"] = left_out.get("open", 0) + 1
+            else:
+                found.append(ellipse_outline(outline) if form == "ellipse" else outline)
+        data: Any = found
     else:  # colour images keep their last axis
         data = np.array(pixels[place])
         data = data.swapaxes(0, 1) if axes[0] > axes[1] else data
@@ -202,26 +209,6 @@ def symbol(unit: Any) -> str:
     """Short name of a layer's unit: µm rather than micrometer, but pixel in full."""
     # Versions of pint differ in which of two letters stands for micro.
     return unit_name(f"{unit:~P}".replace("\N{GREEK SMALL LETTER MU}", "\N{MICRO SIGN}"))
-
-
-def _outlines(
-    layer: Shapes, axes: Sequence[int], point: NDArray[np.int64], left_out: dict[str, int]
-) -> list[NDArray[np.float64]]:
-    """Vertices of the closed shapes on the displayed plane; lines and open paths are counted."""
-    hidden = [axis for axis in range(layer.ndim) if axis not in axes]
-    found = []
-    for vertices, kind, unwanted in zip(layer.data, layer.shape_type, _excluded(layer), strict=True):
-        if hidden and not (np.round(np.asarray(vertices)[:, hidden]) == point[hidden]).all():
-            continue
-        if unwanted is True:
-            left_out["excluded by hand"] = left_out.get("excluded by hand", 0) + 1
-            continue
-        outline = np.asarray(vertices, dtype=np.float64)[:, list(axes)]
-        if kind == "line" or (kind == "path" and not np.array_equal(outline[0], outline[-1])):
-            left_out["open"] = left_out.get("open", 0) + 1
-        else:
-            found.append(ellipse_outline(outline) if kind == "ellipse" else outline)
-    return found
 
 
 def _excluded(layer: Shapes) -> list[object]:

@@ -18,7 +18,7 @@ from ..inspection import Inspection, disagreement, inspect_curves
 from ..outlines import Outlines
 from ..palette import EXCLUDED, RANKED
 from .choices import Choices, ChosenLayer
-from .inputs import ACCEPTED, Source, Sources, claim, is_own, trace
+from .inputs import ACCEPTED, OWN, Source, Sources, is_own, trace
 from .layers import ColorFeature, OwnLayers
 from .task import Basis, Task
 
@@ -244,7 +244,7 @@ def inspected_layers(result: Inspection, sources: tuple[Source, ...]) -> list[Sh
             **source.placement,
         )
         layer.editable = False
-        claim(layer)
+        OWN.add(layer)
         fill_by_score(layer)
         layers.append(layer)
     return layers

@@ -24,7 +24,7 @@ from ..explanation import witnesses
 from ..outlines import in_unit
 from ..palette import COLOR_A, COLOR_B, NEUTRAL
 from .choices import preferred
-from .inputs import Sources, claim
+from .inputs import OWN, Sources
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -281,7 +281,7 @@ def curve_layers(result: Comparison, view: Tree, sources: Sources | None = None)
     layers = [Shapes(curves, **options) for curves, options, _ in data]
     for layer in layers:
         layer.editable = False
-        claim(layer)
+        OWN.add(layer)
     return layers
 
 
@@ -293,7 +293,7 @@ def complete(layers: Sequence[Shapes], result: Comparison) -> None:
         own = columns.iloc[end - len(layer.features) : end].reset_index(drop=True)
         layer.features = layer.features.assign(**own)
         layer.editable = False
-        claim(layer)
+        OWN.add(layer)
 
 
 def opened_pairs(layers: Iterable[Layer]) -> dict[Comparison, list[Shapes]]:

@@ -1,13 +1,11 @@
 """A result as text to paste into a notebook, and as the Python that finds it again."""
 
-import weakref
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from napari.layers import Layer
 
 from ..comparison import INCONCLUSIVE, Settings
 from ..outlines import Outlines, counted
@@ -38,8 +36,11 @@ def text_of(shown: Shown, changed: Sequence[str] = ()) -> str:
 def script_of(shown: Shown) -> str:
     """Python that makes a comparison again, or reads it again; empty where it can be found nowhere."""
     if shown.basis is not None and shown.sources is not None:
-        a, b = (tuple(map(_named_now, *both)) for both in zip(shown.sources, shown.basis.layers, strict=True))
-        return script((a, b), shown.basis.recipe, shown.basis.settings, shown.basis.excluded)
+        sides = []
+        for side, refs in zip(shown.sources, shown.basis.layers, strict=True):  # under the names that layers have now
+            now = ((source, ref()) for source, ref in zip(side, refs, strict=True))
+            sides.append(tuple(one if layer is None else replace(one, name=layer.name) for one, layer in now))
+        return script((sides[0], sides[1]), shown.basis.recipe, shown.basis.settings, shown.basis.excluded)
     if not Path(shown.path).is_file():
         return ""
     return (
@@ -47,12 +48,6 @@ def script_of(shown: Shown) -> str:
         "from napari_shape_ensembles import Comparison\n\n"
         f"result = Comparison.load({shown.path!r})\nprint(result.summary())\n"
     )
-
-
-def _named_now(source: Source, ref: "weakref.ref[Layer]") -> Source:
-    """What a layer was copied as, under the name that it has now."""
-    layer = ref()
-    return source if layer is None else replace(source, name=layer.name)
 
 
 def script(sources: Sources, recipe: Outlines, settings: Settings, excluded: Excluded) -> str:

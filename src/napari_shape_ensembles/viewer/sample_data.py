@@ -62,16 +62,12 @@ def _made(make: Callable[..., SamplePair], **options: int) -> list[LayerData]:
         return pair_layers(drawing.result())
 
 
-powder, powder_outlines, nuclei, nuclei_labels, cells = (
-    partial(_made, make)
-    for make in (samples.powder, samples.powder_outlines, samples.nuclei, samples.nuclei_labels, samples.cells)
-)
-simulated_fields, simulated_sieving, simulated_treatment, simulated_rolling = (
-    partial(_made, make)
-    for make in (
-        samples.simulated_fields,
-        samples.simulated_sieving,
-        samples.simulated_treatment,
-        samples.simulated_rolling,
-    )
-)
+powder = partial(_made, samples.powder)
+powder_outlines = partial(_made, samples.powder_outlines)
+nuclei = partial(_made, samples.nuclei)
+nuclei_labels = partial(_made, samples.nuclei_labels)
+cells = partial(_made, samples.cells)
+simulated_fields = partial(_made, samples.simulated_fields)
+simulated_sieving = partial(_made, samples.simulated_sieving)
+simulated_treatment = partial(_made, samples.simulated_treatment)
+simulated_rolling = partial(_made, samples.simulated_rolling)

@@ -24,7 +24,7 @@ from ..outlines.segment import NEIGHBOURS
 from ..palette import OUTLINE
 from ..progress import Progress, as_part, report
 from .choices import Choices, ChosenLayer
-from .inputs import Source, Sources, claim, is_own, source_of
+from .inputs import OWN, Source, Sources, is_own, source_of
 from .task import Background, Basis, Soon, Steps, Task
 
 LabelImage = NDArray[np.integer]
@@ -176,7 +176,7 @@ class SegmentationTask(Task[list[Ensemble]]):
             selected = set(layers.selection)
             look = {"colormap": _COLORS, "contrast_limits": (0, 2), "blending": "translucent"}
             self._lines = Image(preview.lines, name="segmentation preview", **look, **self.source.placement)
-            claim(self._lines)
+            OWN.add(self._lines)
             layers.append(self._lines)
             layers.selection = selected
         self.changed.emit()
@@ -197,8 +197,11 @@ class SegmentationTask(Task[list[Ensemble]]):
         """Segment and trace the displayed plane, or every plane of the stack."""
         assert self._next is not None
         recipe, source, image = self._next.recipe, sources[0][0], self._next.layers[0][0]()
-        stack = image if self.all_planes and image is not None and image.ndim > 2 else None
-        return partial(committed, source, recipe, *(() if stack is None else planes_of(stack)))
+        if not self.all_planes or image is None or image.ndim == 2:
+            return partial(committed, source, recipe)
+        data = image.data[0] if image.multiscale else image.data  # its last two axes are rows and columns
+        placement = {"scale": image.scale, "translate": image.translate, "units": image.units}
+        return partial(committed, source, recipe, data, placement)
 
     def take(self, outcome: "Committed") -> Iterator[None]:
         """Put both layers, which belong to the user, into the viewer in place of the preview."""
@@ -311,12 +314,6 @@ class Committed:
             left_out.update(ensemble.dropped)
         made = f"{counted(sum(map(len, self.ensembles)), 'outline')} made."
         return "\n".join([made, *account_of(left_out, sum(ensemble.filled for ensemble in self.ensembles))])
-
-
-def planes_of(stack: Layer) -> tuple[Any, dict[str, Any]]:
-    """All planes of a stack, whose last two axes are rows and columns; and what puts a new layer where it is."""
-    data = stack.data[0] if stack.multiscale else stack.data
-    return data, {"scale": stack.scale, "translate": stack.translate, "units": stack.units}
 
 
 def committed(

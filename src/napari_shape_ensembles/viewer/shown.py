@@ -114,12 +114,6 @@ def comparison_view(result: Comparison, sources: Sources, painted: str = "produc
     return view
 
 
-def pixel_size(view: Tree, side: str) -> tuple[float, float]:
-    """Height and width of a pixel of A or B, in the unit of the comparison; 1 where a view does not tell."""
-    height, width = view.get(side.lower(), {}).get("scale", (1.0, 1.0))
-    return float(height), float(width)
-
-
 def _words(view: Tree, name: str) -> Sequence[str]:
     words = view.get(name, [])
     if not isinstance(words, list) or not all(isinstance(word, str) for word in words):

@@ -79,10 +79,8 @@ class _Call(QObject):
     error: ValueError | None = None
 
     def run(self) -> None:
-        worker = self.worker
-        assert worker is not None
         try:
-            with reporting(self.reported.emit, lambda: worker.abort_requested):
+            with reporting(self.reported.emit, partial(getattr, self.worker, "abort_requested")):
                 self.outcome = self.functions.pop()()
         except Stopped:
             pass
@@ -312,9 +310,10 @@ class Task(Background, ABC, Generic[Result]):
         """Copy what the layers show, and work on it in the background."""
         if not (self.busy or self.why_not()):
             self.message, self.failed, self.running = "", False, True
-            self.begin(self._life(self._from_layers(), self.fail))
+            self.begin(self._life(self.steps_of_run(), self.fail))
 
-    def _from_layers(self) -> Steps:
+    def steps_of_run(self) -> Steps:
+        """Copy the layers, one in each turn; work; take what comes of it."""
         basis, dims = self.chosen(), self.choices.dims
         copies, prints = [], []
         for ref in itertools.chain(*basis.layers):

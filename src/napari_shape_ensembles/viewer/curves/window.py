@@ -135,8 +135,7 @@ class CurveWindow:
         if explorer is None:
             explorer = self._explorer = CurveExplorer(self._comparison.selection)
             explorer.follow(self._comparison)
-            window = getattr(self._viewer, "window", None)
-            if window is not None:
+            if (window := getattr(self._viewer, "window", None)) is not None:
                 window.add_dock_widget(explorer, name="Curves", area="bottom")
         frame: Any = explorer.parentWidget() or explorer
         frame.show()

@@ -88,6 +88,11 @@ class Dock(QWidget):
         """Run and Cancel beside each other, and more."""
         return row(self.run_button, self.cancel_button, *more, grows=self.run_button)
 
+    def bring_compare(self, **options: Any) -> None:
+        """Show the dock *Compare shapes*, where there is a window."""
+        if (window := getattr(self.viewer, "window", None)) is not None:
+            window.add_plugin_dock_widget("napari-shape-ensembles", "Compare shapes", **options)[0].show()
+
     @abstractmethod
     def show_result(self) -> None:
         """Show the result of the task, or that there is none."""

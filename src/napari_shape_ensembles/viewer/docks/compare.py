@@ -42,7 +42,7 @@ class CompareShapes(SamplesDock):
         self.excluded, self.kept = excluded_notice(), Notice("Undo", "Show the previous result again")
         self.color_by = ColorBy()
         self.curve_window = CurveWindow(self.viewer, task)
-        self._noting = once(self, self._bring_note_into_view)
+        self._noting = once(self, lambda: self.scroll.ensureWidgetVisible(results.said))
         self._arriving = once(self, self._bring_answer_into_view)
         said = self.reason, self.step, self.progress, self.stale, self.kept, self.excluded
         above = self.sides, self.settings, self.buttons(self.files)
@@ -110,9 +110,6 @@ class CompareShapes(SamplesDock):
                 QApplication.clipboard().setText(script)
             else:
                 self.results.note("⚠ No script can make this result again: its layers and its file are gone.")
-
-    def _bring_note_into_view(self) -> None:
-        self.scroll.ensureWidgetVisible(self.results.said)
 
     def _bring_answer_into_view(self) -> None:
         self.scroll.ensureWidgetVisible(self.color_by)

@@ -87,12 +87,11 @@ class PixelSize(QWidget):
             found = read_calibration(path)
         except (ValueError, OSError) as error:
             self.message.setText(f"⚠ {error}")
-            return
-        if found.unit == "pixel":
-            self.message.setText(f"{Path(path).name} states no pixel size: type it.")
         else:
-            self._show(found)
-            self.message.setText(f"{found}. Press Set to use it.")
+            if found.unit != "pixel":
+                self._show(found)
+            missing = f"{Path(path).name} states no pixel size: type it."
+            self.message.setText(missing if found.unit == "pixel" else f"{found}. Press Set to use it.")
 
     def set_layer(self) -> None:
         layer = self._chosen.chosen()
@@ -100,15 +99,11 @@ class PixelSize(QWidget):
             return
         try:
             calibration = Calibration((self.height.value(), self.width.value()), self.unit.text().strip(), "set")
-        except ValueError as error:
-            self.message.setText(f"⚠ {error}")
-            return
-        try:
             calibrate(layer, calibration)
         except ValueError as error:
             self.message.setText(f"⚠ {error}")
-            return
-        self.message.setText(f"{calibration}.")
+        else:
+            self.message.setText(f"{calibration}.")
 
 
 def calibration_of(layer: Layer) -> Calibration:
@@ -128,8 +123,8 @@ def calibrate(layer: Layer, calibration: Calibration) -> None:
 
     A layer that is mirrored stays so, and what an affine transform adds to its scale is taken off.
     """
-    before, _ = pixel_size_of(layer, [layer.ndim - 2, layer.ndim - 1])
-    columns = scale_of_columns(layer, [layer.ndim - 2, layer.ndim - 1])
+    axes = [layer.ndim - 2, layer.ndim - 1]
+    before, columns = pixel_size_of(layer, axes)[0], scale_of_columns(layer, axes)
     shift = [float(place) / float(size) for place, size in zip(layer.translate[-2:], layer.scale[-2:], strict=True)]
     grown = np.array(calibration.scale) / before * (1.0, columns)
     layer.units = (*layer.units[:-2], calibration.unit, calibration.unit)

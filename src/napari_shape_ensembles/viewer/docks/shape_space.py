@@ -31,7 +31,7 @@ class ShapeSpaceDock(Dock):
         self.run_button.setText("&Explain the difference")
         self.status = wrapped()
         self.open_compare = button("&Open Compare shapes", "Open the dock that compares two layers")
-        self.open_compare.clicked.connect(self._open_compare)
+        self.open_compare.clicked.connect(lambda: self.bring_compare())
         self.explorer, self.panel = ShapeExplorer(), ExplanationPanel()
         self.panel.mode_chosen.connect(lambda mode: self.explorer.choose_modes([mode]))
         self.panel.curve_chosen.connect(self.explorer.show_curve)
@@ -48,13 +48,8 @@ class ShapeSpaceDock(Dock):
 
     def renew(self) -> None:
         """Make the comparison anew, in sight of its progress."""
-        self._open_compare()
+        self.bring_compare()
         self.explanation.comparison.run()
-
-    def _open_compare(self) -> None:
-        if (window := getattr(self.viewer, "window", None)) is not None:
-            dock, _ = window.add_plugin_dock_widget("napari-shape-ensembles", "Compare shapes")
-            dock.show()
 
     def show_result(self) -> None:
         task, places = self.explanation, self.explorer.places

@@ -155,10 +155,7 @@ class StudyDock(SamplesDock):
         if place is not None:
             self.study.load(place)
             self.picked.setText(f"{self.words(place)}\n{_LOADED}")
-            window = getattr(self.viewer, "window", None)
-            if window is not None:
-                frame, _ = window.add_plugin_dock_widget("napari-shape-ensembles", "Compare shapes", tabify=True)
-                frame.show()
+            self.bring_compare(tabify=True)
 
 
 class LandscapeDock(StudyDock):

@@ -106,12 +106,11 @@ class ExplanationPanel(QTabWidget):
         comparison = self.explanation.comparison
         values = self.explanation.witness[self.kind.currentData()].to_numpy()
         curves = [*comparison.a.curves, *comparison.b.curves]
-        typical = (side.tolist() for side in most_typical(values, len(comparison.a), _SHOWN))
-        self.gallery.show_curves(*([(row, _centred(curves[row])) for row in side] for side in typical))
-
-
-def _centred(curve: Real) -> Real:
-    return curve - (curve.min(axis=0) + curve.max(axis=0)) / 2
+        typical: list[list[tuple[int, Real]]] = []
+        for side in most_typical(values, len(comparison.a), _SHOWN):
+            drawn = ((row, curves[row]) for row in side.tolist())
+            typical.append([(row, curve - (curve.min(axis=0) + curve.max(axis=0)) / 2) for row, curve in drawn])
+        self.gallery.show_curves(*typical)
 
 
 class ModeTable(PickTable):
