@@ -65,7 +65,7 @@ def unmasked(values: ArrayLike, what: str) -> NDArray[Any]:
 def seal(instance: Any) -> None:
     """Make the arrays of a frozen dataclass read-only, in `__post_init__`: what a result says stays what was found."""
     for name, value in vars(instance).items():
-        if isinstance(value, np.ndarray):
+        if isinstance(value, np.ndarray) and value.flags.writeable:
             view = value.view()
             view.flags.writeable = False
             object.__setattr__(instance, name, view)

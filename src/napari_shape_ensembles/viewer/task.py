@@ -79,8 +79,10 @@ class _Call(QObject):
     error: ValueError | None = None
 
     def run(self) -> None:
+        worker = self.worker
+        assert worker is not None
         try:
-            with reporting(self.reported.emit, partial(getattr, self.worker, "abort_requested")):
+            with reporting(self.reported.emit, lambda: worker.abort_requested):
                 self.outcome = self.functions.pop()()
         except Stopped:
             pass
