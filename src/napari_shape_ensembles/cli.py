@@ -179,7 +179,7 @@ def compare(
     say(result.summary())
     for warning in result.warnings:
         say_beside(f"note: {warning}")
-    code = _DIFFERS if _hit(result, fail_on or []) else 0
+    code = _DIFFERS if hit(result, fail_on or []) else 0
     raise typer.Exit(code)
 
 
@@ -257,7 +257,7 @@ def report(
         say(sentence)
 
 
-def _hit(result: Any, fail_on: Sequence[Answer]) -> bool:
+def hit(result: Any, fail_on: Sequence[Answer]) -> bool:
     """Whether an answer is one of those to fail on."""
     from .comparison import INCONCLUSIVE
 

@@ -6,7 +6,7 @@ from scipy import ndimage
 from skimage.io import imread
 
 from napari_shape_ensembles import Comparison, Ensemble, Settings, compare, extract_curves, quality, samples
-from napari_shape_ensembles.cli import Answer, _hit
+from napari_shape_ensembles.cli import Answer, hit
 
 QUICK = Settings(landmarks=60, rank=10, permutations=300)
 
@@ -119,13 +119,13 @@ def test_serious_faults_withhold_the_row_until_overruled(tmp_path):
     assert result.case == "inconclusive"
     assert "look at the outlines first" in result.summary()
     assert result.quality.findings[0].text + "." in result.warnings
-    assert _hit(result, [Answer.quality])
+    assert hit(result, [Answer.quality])
     result.save(tmp_path / "r.npz")
     assert Comparison.load(tmp_path / "r.npz").quality == result.quality
     overruled = compare(a, b, QUICK, overrule=True)
     assert overruled.case != "inconclusive"
     assert overruled.quality.serious
-    assert not _hit(compare(a, outlines(seed=2, name="b"), QUICK), [Answer.quality])
+    assert not hit(compare(a, outlines(seed=2, name="b"), QUICK), [Answer.quality])
 
 
 def test_findings_are_a_table():

@@ -455,7 +455,7 @@ def test_curves_are_painted_by_how_typical_they_are(viewer, qtbot):
 def test_thousands_of_curves_wait_for_the_dock_to_be_painted_by_the_witness(done, qtbot, tmp_path, answer, monkeypatch):
     done.comparison.color("witness_undulation", 99)
     path = saved(done, answer, tmp_path / "pair.comparison.npz", qtbot)
-    monkeypatch.setattr(layers, "_QUICK", 10)
+    monkeypatch.setattr(layers, "QUICK", 10)
     npe2.PluginManager.instance().discover()
     viewer = ViewerModel()
     viewer.open(path, plugin=PLUGIN)

@@ -45,7 +45,7 @@ EFFECTS = {"undulation": "roughness", "scale": "size"}
 # From this many contrasts on a table is a screen: the false discovery rate is controlled.
 _SCREEN = 20
 # Of more outlines than this the shape space is learned from equally many of each replicate.
-_LEARNED = 20_000
+LEARNED = 20_000
 _STEPS = (*STEPS[:-2], "measuring outlines", "kernels between replicates", "done")
 _COVERAGE = 0.95
 _KINDS = ("p", "p_adjusted", "small_sample_p", "small_sample_p_adjusted")
@@ -734,13 +734,13 @@ def _usable(ensembles: Sequence[Ensemble]) -> list[Ensemble]:
 def _equal_draws(replicate: Index, seed: int) -> NDArray[np.bool_]:
     """Which outlines the shape space is learned from: all, or of very many equally many of each replicate."""
     counts = np.bincount(replicate)
-    if len(replicate) <= _LEARNED:
+    if len(replicate) <= LEARNED:
         return np.ones(len(replicate), dtype=np.bool_)
     order = np.random.default_rng(seed).permutation(len(replicate))
     order = order[np.argsort(replicate[order], kind="stable")]
     place = np.arange(len(order)) - np.repeat(np.cumsum(counts) - counts, counts)
     chosen = np.zeros(len(replicate), dtype=np.bool_)
-    chosen[order[place < max(_LEARNED // len(counts), 2)]] = True
+    chosen[order[place < max(LEARNED // len(counts), 2)]] = True
     return chosen
 
 

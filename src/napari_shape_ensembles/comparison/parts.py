@@ -63,9 +63,9 @@ def form_descriptors(undulation: Real, known: float, lobes: float = np.inf) -> R
     Returns
     -------
     (N, k + 2) array
-        Logarithms of the RMS amplitudes of the k `BANDS` that n landmarks, and the pixels, can hold; of the share of its convex hull
-        that an outline lacks; of how much longer it is than a circle of its area, in squares. A linear map of an
-        outline changes none of them.
+        Logarithms of the RMS amplitudes of the k `BANDS` that n landmarks, and the pixels, can hold; of the share of
+        its convex hull that an outline lacks; of how much longer it is than a circle of its area, in squares. A linear
+        map of an outline changes none of them.
     """
     n = undulation.shape[1]
     held = [band for band in BANDS if 2 * (band[1] + 1) < n and band[1] <= lobes]

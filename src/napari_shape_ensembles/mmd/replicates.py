@@ -28,7 +28,7 @@ Index = NDArray[np.intp]
 #: Up to this many labellings all are taken; of more, `DRAWS` are drawn at random.
 ENUMERATED, DRAWS = 20_000, 9_999
 # For more points than this the kernel is projected on so many of them.
-_MANY, _FEATURES = 20_000, 512
+MANY, _FEATURES = 20_000, 512
 # Statistics nearer than this share of the largest are equal to rounding.
 _TIE = 1e-10
 # Numbers in one product of labellings and kernel.
@@ -116,7 +116,7 @@ def mean_kernels(
     if kernel == "gaussian" and bandwidth is None:
         bandwidth = factor * median_distance(points, seed)
     width, features = bandwidth or 1.0, points
-    if kernel == "gaussian" and len(points) > _MANY:
+    if kernel == "gaussian" and len(points) > MANY:
         features = nystrom_features(points, width, _FEATURES, seed)
     if kernel == "mean" or features is not points:
         sums = np.add.reduceat(features, starts)

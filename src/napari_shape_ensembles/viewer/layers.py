@@ -36,7 +36,7 @@ COLORMAP = "viridis"
 #: Percentile at which colours end: the few most unusual curves would leave one colour to all others.
 CLIPPED = 99
 # Up to so many curves everything is computed at once.
-_QUICK = 1000
+QUICK = 1000
 
 
 # Features that curves can be colored by ------------------------------------------------------------------------
@@ -324,7 +324,7 @@ def painted_data(result: Comparison, view: Tree, names: Collection[str] = ()) ->
     """
     painted = str(view.get("painted", "product"))
     slow = {name for name, feature in COLOR_FEATURES.items() if feature.table == "witnesses"} - set(names)
-    if painted in slow and len(result.distances) > _QUICK:
+    if painted in slow and len(result.distances) > QUICK:
         painted = "product"
     known = {name: feature for name, feature in COLOR_FEATURES.items() if name == painted or name not in slow}
     columns = pd.DataFrame({name: paint.values(result) for name, paint in known.items()})

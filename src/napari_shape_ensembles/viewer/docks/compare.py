@@ -1,5 +1,6 @@
 """The dock *Compare shapes*: two samples in, painted curves and a row of the truth table out."""
 
+from functools import partial
 from typing import Any
 
 from napari.components import ViewerModel
@@ -42,11 +43,13 @@ class CompareShapes(SamplesDock):
         self.excluded, self.kept = excluded_notice(), Notice("Undo", "Show the previous result again")
         self.color_by = ColorBy()
         self.curve_window = CurveWindow(self.viewer, task)
-        self._noting = once(self, lambda: self.scroll.ensureWidgetVisible(results.said))
-        self._arriving = once(self, self._bring_answer_into_view)
         said = self.reason, self.step, self.progress, self.stale, self.kept, self.excluded
         above = self.sides, self.settings, self.buttons(self.files)
         self.scroll = scrolling(self, *above, *said, results, self.color_by)
+        self._noting, self._arriving = (
+            once(self, partial(self.scroll.ensureWidgetVisible, part)) for part in (results.said, self.color_by)
+        )
+        self._arriving.timeout.connect(partial(self.scroll.ensureWidgetVisible, results.answer))
         self.link(task.noted, results.note)
         self.link(task.recolored, self.show_result)
         self.link(task.side_by_side.left, self._release_side_by_side)
@@ -110,7 +113,3 @@ class CompareShapes(SamplesDock):
                 QApplication.clipboard().setText(script)
             else:
                 self.results.note("⚠ No script can make this result again: its layers and its file are gone.")
-
-    def _bring_answer_into_view(self) -> None:
-        self.scroll.ensureWidgetVisible(self.color_by)
-        self.scroll.ensureWidgetVisible(self.results.answer)
