@@ -287,7 +287,7 @@ def test_curves_that_repeat_themselves_are_not_ambiguous():
     result = compare(a, b, Settings(**QUICK))
     assert result.ambiguous == 0
     assert result.warnings == (
-        "Not tested: coarse form, roughness, concavity (no variation above the precision of the outlines).",
+        "Not tested: coarse form, roughness, concavity (no variation above precision and pixels).",
     )
 
 

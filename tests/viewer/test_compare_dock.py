@@ -338,9 +338,9 @@ def test_every_control_has_a_tooltip(dock):
 
 
 def test_the_form_starts_at_the_defaults_of_the_functions(dock):
-    form = dock.settings
-    assert form.recipe == Outlines()
-    assert replace(form.settings, permutations=Settings.permutations, landmarks=Settings.landmarks) == Settings()
+    choices = dock.session.choices
+    assert choices.recipe == Outlines()
+    assert replace(choices.settings, permutations=Settings.permutations, landmarks=Settings.landmarks) == Settings()
 
 
 def in_sight(widget, dock):

@@ -132,6 +132,8 @@ def values(declared):
         return st.booleans()
     if declared.name == "unit":
         return st.text(max_size=5)
+    if declared.name == "find":
+        return st.none() | st.from_regex(r"[a-z]{1,5}(\.npz)?", fullmatch=True)
     if declared.name == "pixel_size":
         return numbers(declared) | st.tuples(numbers(declared), numbers(declared))
     return st.none() | numbers(declared) if declared.optional else numbers(declared)

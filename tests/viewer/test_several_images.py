@@ -64,7 +64,7 @@ def done(dock, qtbot):
 
 
 def expected(model, settings, names=(A, B)):
-    a, b = ([ensemble_of(model.layers[name], model.dims) for name in side] for side in names)
+    a, b = (Ensemble.pooled([ensemble_of(model.layers[name], model.dims) for name in side]) for side in names)
     return compare(a, b, settings)
 
 

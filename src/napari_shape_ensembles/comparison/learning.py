@@ -65,10 +65,10 @@ def learn(ensembles: Sequence[Ensemble], settings: Settings) -> Learned:
     options: dict[str, Any] = {"interpolation": settings.interpolation, "measure": settings.measure}
     landmarks = np.concatenate([to_landmarks(ensemble, settings.landmarks, **options) for ensemble in ensembles])
     places = np.concatenate([coordinate_precision(ensemble) for ensemble in ensembles])
-    # Lobes of the shortest waves that pixels hold around a median outline; any number where there are no pixels.
-    pixelled = [(one.features["perimeter"].median(), one.pixel_size) for one in ensembles if one.pixel_size is not None]
-    lobes = min((float(around / np.mean(pixel)) / _WAVE - 1 for around, pixel in pixelled), default=np.inf)
-    return learn_landmarks(landmarks, places, settings, lobes)
+    # Lobes of the shortest waves that pixels hold around three outlines of four; any number where there are no pixels.
+    around = [one.features["perimeter"] / np.mean(one.pixel_size) for one in ensembles if one.pixel_size is not None]
+    lobes = np.quantile(np.concatenate(around), 0.25) / _WAVE - 1 if any(map(len, around)) else np.inf
+    return learn_landmarks(landmarks, places, settings, float(lobes))
 
 
 def learn_landmarks(landmarks: Real, places: Real, settings: Settings, lobes: float = np.inf) -> Learned:

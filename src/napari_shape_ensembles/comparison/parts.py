@@ -28,6 +28,9 @@ BANDS = ((1, 1), (2, 2), (3, 3), (4, 4), (5, 5), (6, 8), (9, 13), (14, 24), (25,
 # No outline is known to this share of its size, however many digits its coordinates have: interpolation, as much as
 # rounding, decides what lies below.
 _AMPLITUDE, _CONCAVITY = 1e-4, 1e-3
+# Where pixels hold fewer lobes (outlines of about 33 pixels across), how much they round off an outline decides what it
+# lacks of its convex hull.
+_CONCAVE = 12
 # Logarithms that vary by less than this (1 %) tell curves apart by what is below the floor.
 _STILL = 0.01
 
@@ -64,8 +67,8 @@ def form_descriptors(undulation: Real, known: float, lobes: float = np.inf) -> R
     -------
     (N, k + 2) array
         Logarithms of the RMS amplitudes of the k `BANDS` that n landmarks, and the pixels, can hold; of the share of
-        its convex hull that an outline lacks; of how much longer it is than a circle of its area, in squares. A linear
-        map of an outline changes none of them.
+        its convex hull that an outline lacks; of how much longer it is than a circle of its area, in squares; 0 for
+        the last two where pixels are too coarse for them. A linear map of an outline changes none of them.
     """
     n = undulation.shape[1]
     held = [band for band in BANDS if 2 * (band[1] + 1) < n and band[1] <= lobes]
@@ -78,6 +81,8 @@ def form_descriptors(undulation: Real, known: float, lobes: float = np.inf) -> R
     longer = shapely.length(outlines) ** 2 / (4 * np.pi * area) - 1
     floor = max(_CONCAVITY, 10 * known)
     rest = np.maximum(np.stack([lacking, longer], axis=1), 0) + floor
+    if lobes < _CONCAVE:
+        rest[:] = 1
     return np.log(np.concatenate([amplitudes, rest], axis=1))
 
 
@@ -182,7 +187,7 @@ def _with_squares(values: Real) -> Real:
 
 def _visible(parts: dict[str, Part]) -> Parts:
     """Those that vary; where none does, one point that all curves share, which no test tells apart."""
-    blind = {name: "no variation above the precision of the outlines" for name in parts if not parts[name].points.size}
+    blind = {name: "no variation above precision and pixels" for name in parts if not parts[name].points.size}
     tested = {name: part for name, part in parts.items() if name not in blind}
     count = len(next(iter(parts.values())).points)
     return Parts(tested or {"": Part(np.zeros((count, 1)))}, blind)

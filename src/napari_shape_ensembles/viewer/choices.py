@@ -149,7 +149,7 @@ class Sides(FollowsLayers):
 
     def _put(self, a: Iterable[Layer], b: Iterable[Layer]) -> None:
         self._chosen = [weakref.ref(layer) for layer in a], [weakref.ref(layer) for layer in b]
-        now = self.several, self._chosen, [(weakref.ref(layer), layer.name) for layer in self.offered()]
+        now = self.several, self._chosen, {(weakref.ref(layer), layer.name) for layer in self.offered()}
         if now != self._told:
             self._told = now
             self.changed.emit()

@@ -255,19 +255,20 @@ def trace_sides(sources: Sources, recipe: Outlines, excluded: Excluded = ()) -> 
     A ValueError names an image that cannot be segmented, or of several one that cannot be pooled with the others.
     """
     left_out, steps = itertools.chain(excluded, itertools.repeat(frozenset[str]())), itertools.count()
-    samples = []
-    for side in sources:
-        images = []
+    sides: list[list[Ensemble]] = [[], []]
+    for images, side in zip(sides, sources, strict=True):
         for source in side:
             image, ids = trace(source, recipe, steps), next(left_out)
             keep = np.array([str(one) not in ids for one in image.ids.tolist()], dtype=bool)
-            if not keep.all():
-                gone = image.dropped | {EXCLUDED: int((~keep).sum())}
-                kept = [curve for curve, wanted in zip(image.curves, keep, strict=True) if wanted]
-                image = Ensemble(kept, name=image.name, unit=image.unit, ids=image.ids[keep], dropped=gone)
-            images.append(image)
-        samples.append(images[0] if len(images) == 1 else _pooled(images))
-    return samples[0], samples[1]
+            gone = {EXCLUDED: int((~keep).sum())}
+            images.append(image if keep.all() else _like(image.subset(keep), dropped=image.dropped | gone))
+    a, b = (images[0] if len(images) == 1 else _pooled(images) for images in sides)
+    return a, b
+
+
+def _like(image: Ensemble, **changes: Any) -> Ensemble:
+    kept = {name: getattr(image, name) for name in ("name", "unit", "ids", "dropped", "filled", "pixel_size")}
+    return Ensemble(image.curves, **(kept | changes))
 
 
 def _pooled(images: Sequence[Ensemble]) -> Ensemble:
@@ -284,8 +285,7 @@ def _pooled(images: Sequence[Ensemble]) -> Ensemble:
             member = in_unit(image, images[0].unit)
         except ValueError as error:
             raise ValueError(f"{image.name}: {error}") from error
-        ids = [f"{image.name}:{one}" for one in image.ids.tolist()]
-        members.append(Ensemble(member.curves, name=image.name, unit=member.unit, ids=ids, dropped=image.dropped))
+        members.append(_like(member, name=image.name, ids=[f"{image.name}:{one}" for one in image.ids.tolist()]))
     return Ensemble.pooled(members, name=pooled_name([image.name for image in images]))
 
 
