@@ -81,7 +81,7 @@ class Settings:
             "curves": "outlines: these images alone",
             "images": "images",
         },
-        group=_ANALYSIS,
+        group=_ADVANCED,
     )
     archetype: Choice = parameter(
         "asymmetric",
@@ -167,7 +167,7 @@ class Settings:
         False,
         "Give a row even where the outlines have a serious fault, such as duplicates, open outlines, fewer than ten "
         "curves on a side, or an image that stands out: after a look at them.",
-        label="Overrule the check",
+        label="Overrule",
         group=_ADVANCED,
     )
     register: InitVar[bool | None] = None
