@@ -57,9 +57,7 @@ def main() -> None:
     parser.add_argument("--cache", type=Path, help="folder that keeps the evidence between runs")
     parser.add_argument("--write", action="store_true", help="write the trees into the package")
     parser.add_argument("--figure", type=Path, help="where to draw the cost curves")
-    parser.add_argument(
-        "--speed", action="store_true", help="only rank 1024 objects in 1024 × 1024 pixels, and time it"
-    )
+    parser.add_argument("--speed", action="store_true", help="only time the ranking of 1024 objects")
     options = parser.parse_args()
     if options.speed:
         speed()
