@@ -296,3 +296,49 @@ def test_labellings_that_amount_to_the_observed_one_tie_with_it_exactly():
         same = (drawn == drawn[0]).all(axis=1)
         assert (statistics.values[same] == statistics.values[0]).all()
         assert same.sum() > 10
+
+
+@pytest.mark.parametrize("kind", ["gaussian", "energy", "mean"])
+def test_bins_of_points_are_permuted_as_a_direct_computation_does(kind):
+    x, y = halves(points(431, 3, shift=0.3), 180)
+    options = {"permutations": 60, "significance": 0.1, "seed": 5}
+    test = combined_mmd_test({"": (x, y)}, kernels={"": kind}, bins=100, **options)
+    alone = combined_mmd_test({"": (x, y)}, kernels={"": kind}, **options)
+    assert (test.mmd, test.bandwidth) == pytest.approx((alone.mmd, alone.bandwidth), abs=1e-13)
+    labels = permuted_labels(180, 431, 60, 5, 100)
+    # 180 // 50 = 3 points in a bin: 60 bins of the first sample, 83 and two points left over of the second.
+    assert labels.sizes.tolist() == [3] * 143 + [2]
+    of_points = np.repeat(labels.indicators(slice(None)), labels.sizes, axis=1).astype(bool)
+    assert (of_points.sum(axis=1) == 180).all()
+    assert not of_points[:, -2:].any()
+    assert sorted(labels.order[:180]) == list(range(180))
+    z = np.concatenate([x, y])[labels.order]
+    d, s = cdist(z, z), test.bandwidth
+    k = {"gaussian": np.exp(-(d**2) / (2 * s**2)), "energy": -d / s, "mean": -(d**2) / (2 * s**2)}[kind]
+    w = np.where(of_points, 1 / 180, -1 / 251)
+    expected = np.sqrt(np.einsum("bi,ij,bj->b", w, k, w))
+    np.testing.assert_allclose(np.append(test.mmd, test.null), expected, atol=1e-12)
+
+
+def test_single_points_are_permuted_where_bins_would_be_few_or_no_help():
+    assert permuted_labels(400, 1599, 10, 0, 400).sizes is None  # sums over bins save nothing
+    assert permuted_labels(60, 4000, 10, 0, 100).sizes is None  # fewer than 50 bins of the smaller sample
+    assert permuted_labels(150, 6000, 10, 0, 100).sizes is None  # bins so small that there are too many
+    assert len(permuted_labels(3000, 6000, 10, 0, 100).sizes) == 100
+
+
+@pytest.mark.parametrize("arranged", ["at random", "in order"])
+def test_bins_hold_the_level(arranged):
+    rng, wrong = np.random.default_rng(1), 0
+    for seed in range(400):
+        z = rng.normal(size=(300, 2))
+        if arranged == "in order":  # as objects sorted by size come
+            halved = rng.permutation(300) < 150
+            z = np.concatenate([z[halved][np.argsort(z[halved][:, 0])], z[~halved][np.argsort(z[~halved][:, 0])]])
+        x, y = halves(z, 150 if arranged == "at random" else int(halved.sum()))
+        test = combined_mmd_test(
+            {"a": (x, y), "b": (x[:, 1:], y[:, 1:])},
+            kernels={"b": "mean"}, bins=75, permutations=99, significance=0.1, seed=seed,
+        )  # fmt: skip
+        wrong += test.p_value <= 0.1
+    assert 20 <= wrong <= 62  # 40 ± 3.7 deviations

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from napari_shape_ensembles.mmd import replicates
+from napari_shape_ensembles.mmd import kernel, replicates
 from napari_shape_ensembles.mmd.replicates import (
     Hypothesis,
     closed_p_values,
@@ -90,7 +90,7 @@ def test_other_kernels_are_those_of_all_pairs(kind):
 def test_blocks_of_rows_change_nothing(monkeypatch):
     points, replicate = drawn((130, 90, 1, 200, 40))
     whole = mean_kernels(points, replicate).between
-    monkeypatch.setattr(replicates, "row_blocks", lambda n: (slice(i, min(i + 37, n)) for i in range(0, n, 37)))
+    monkeypatch.setattr(kernel, "row_blocks", lambda n: (slice(i, min(i + 37, n)) for i in range(0, n, 37)))
     np.testing.assert_allclose(mean_kernels(points, replicate).between, whole, atol=1e-12)
 
 

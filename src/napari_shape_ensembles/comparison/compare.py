@@ -575,5 +575,6 @@ def levels(settings: Settings) -> dict[str, Any]:
         "significance": settings.significance,
         "factor": settings.bandwidth,
         "approximate_above": settings.approximate_above,
+        "bins": settings.bins,
         "seed": settings.seed,
     }

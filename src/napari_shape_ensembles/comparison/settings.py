@@ -163,6 +163,16 @@ class Settings:
         group=_ADVANCED,
         needs={"null": ("permutation",)},
     )
+    bins: int = parameter(
+        1000,
+        "With four times as many curves or more, the permutation tests exchange about this many random bins of curves "
+        "in place of single curves: faster, the same statistics, the same level. 0 exchanges single curves always.",
+        least=0,
+        most=10_000,
+        step=100,
+        group=_ADVANCED,
+        needs={"null": ("permutation",)},
+    )
     overrule: bool = parameter(
         False,
         "Give a row even where the outlines have a serious fault, such as duplicates, open outlines, fewer than ten "
@@ -188,11 +198,12 @@ class Settings:
 
         Other settings may be given by name.
         """
-        choices = {
+        choices: dict[str, Any] = {
             "measure": "arc-length",
             "registration": "raw",
             "coordinates": "raw",
             "archetype": "random",
             "interpolation": "spline",
+            "bins": 0,
         }
         return cls(**(choices | changes))

@@ -21,6 +21,7 @@ Kernel = Literal["gaussian", "energy", "mean"]
 
 Real = NDArray[np.float64]
 Single = NDArray[np.float32]
+Index = NDArray[np.intp]
 
 # Above this many points the median distance is taken over a seeded subset of as many.
 SUBSET = 2000
@@ -121,13 +122,16 @@ class Distances:
     """Squared distances within a sample, a block of rows at a time, and a kernel of them: the Gaussian one here.
 
     A subclass names another kernel. All are functions of the distance d and a width s, with which d is measured.
+    With an `order` the rows are those of the points in that order.
     """
 
     #: Whether tests depend on the width.
     has_widths = True
 
-    def __init__(self, points: Real) -> None:
-        self.points = points - points.mean(axis=0)
+    def __init__(self, points: Real, order: Index | None = None) -> None:
+        centred = points - points.mean(axis=0)
+        self.points = centred if order is None else centred[order]
+        self.order = order
         self.kind = type(self)
 
     def __len__(self) -> int:
@@ -140,8 +144,12 @@ class Distances:
         return squared
 
     def median(self, seed: int) -> float:
-        """As `median_distance`: what a width is measured with."""
-        return median_distance(self.points, seed)
+        """As `median_distance` of the points in the order they came in: what a width is measured with."""
+        points = self.points
+        if self.order is not None:
+            points = np.empty_like(points)
+            points[self.order] = self.points
+        return median_distance(points, seed)
 
     @staticmethod
     def kernel(squared: Real, width: float) -> Real:
@@ -239,3 +247,43 @@ def quadratic_forms(
         for total, part in zip(sums, shares, strict=True):
             total += 2 * part
     return sums[0], sums[1]
+
+
+def group_sums(distances: Distances, bandwidths: Sequence[float], starts: Index) -> list[Real]:
+    """Sums of the kernel over all pairs of groups of points.
+
+    Parameters
+    ----------
+    distances : Distances
+        Of N points, those of a group next to each other.
+    bandwidths : sequence of S floats
+        Widths s; all share the distances.
+    starts : (U,) array
+        Where each group starts, rising from 0.
+
+    Returns
+    -------
+    list of S (U, U) arrays
+        Symmetric; the diagonal holds the pairs of points with themselves too.
+    """
+    kernel = distances.kind.kernel
+    ends = np.append(starts[1:], len(distances))
+
+    def share(rows: slice) -> tuple[Index, Index, list[Real]]:
+        # The kernel is symmetric: a block of rows meets only the columns from its own on, its own square counts half.
+        squared = distances.block(rows)
+        own = np.flatnonzero((starts < rows.stop) & (ends > rows.start))
+        columns = np.flatnonzero(ends > rows.start)
+        down, across = (np.maximum(starts[groups] - rows.start, 0) for groups in (own, columns))
+        sums = []
+        for s in bandwidths:
+            block = kernel(squared, s)
+            block[:, : len(block)] *= 0.5
+            sums.append(np.add.reduceat(np.add.reduceat(block, across, axis=1), down, axis=0))
+        return own, columns, sums
+
+    totals = [np.zeros((len(starts), len(starts))) for _ in bandwidths]
+    for own, columns, sums in each_block(share, row_blocks(len(distances))):
+        for total, part in zip(totals, sums, strict=True):
+            total[own[0] : own[-1] + 1, columns[0] :] += part
+    return [total + total.T for total in totals]

@@ -15,6 +15,7 @@ from .kernel import (
     PERMUTATIONS,
     SIGNIFICANCE,
     Distances,
+    Index,
     Kernel,
     Real,
     median_of,
@@ -41,6 +42,7 @@ def nested_mmd_tests(
     bandwidth: Widths | None = None,
     factor: Widths = 1.0,
     approximate_above: int | None = None,
+    bins: int = 0,
     seed: int = 0,
 ) -> Iterator[MMDTest]:
     """Test the first r coordinates of the samples, for every rank r.
@@ -55,7 +57,7 @@ def nested_mmd_tests(
         As in `combined_mmd_test`.
     whole : collection of str
         Descriptions of which every test takes all coordinates.
-    permutations, significance, bandwidth, factor, approximate_above, seed
+    permutations, significance, bandwidth, factor, approximate_above, bins, seed
         As in `combined_mmd_test`.
 
     Yields
@@ -70,16 +72,19 @@ def nested_mmd_tests(
     """
     kinds = {name: KERNELS[(kernels or {}).get(name, "gaussian")] for name in samples}
     points = {name: pooled(x, y) for name, (x, y) in samples.items()}
-    nests = {name: _Nest(z, seed, kinds[name]) for name, z in points.items() if name not in whole}
     m, n = common_sizes(samples)
     check_level(significance)
-    _check_ranks(ranks, min((nest.dimension for nest in nests.values()), default=max(ranks, default=1)))
-    labels = permuted_labels(m, m + n, permutations, seed)
+    dimensions = [z.shape[1] for name, z in points.items() if name not in whole]
+    _check_ranks(ranks, min(dimensions, default=max(ranks, default=1)))
+    labels = permuted_labels(m, m + n, permutations, seed, bins)
+    nests = {name: _Nest(z, seed, kinds[name], labels.order) for name, z in points.items() if name not in whole}
     design = Design(labels, significance, bandwidth, factor, approximate_above, seed)
     for rank in ranks:
         for nest in nests.values():
             nest.grow(rank)
-        yield design.test({name: nests[name] if name in nests else kinds[name](z) for name, z in points.items()})
+        yield design.test(
+            {name: nests[name] if name in nests else kinds[name](z, labels.order) for name, z in points.items()}
+        )
 
 
 def _check_ranks(ranks: Sequence[int], dimension: int) -> None:
@@ -91,19 +96,14 @@ def _check_ranks(ranks: Sequence[int], dimension: int) -> None:
 class _Nest(Distances):
     """Squared distances in the leading coordinates of one description, growing with their number."""
 
-    def __init__(self, points: Real, seed: int, kind: type[Distances] = Distances) -> None:
+    def __init__(self, points: Real, seed: int, kind: type[Distances], order: Index | None) -> None:
         super().__init__(points[:, :0])
         self.kind = kind
-        self._all, self._subset = points, median_subset(points, seed)
+        self._all, self._subset = points if order is None else points[order], median_subset(points, seed)
         self._pairs = np.zeros(len(self._subset) * (len(self._subset) - 1) // 2)
         self._kept: dict[int, Real] = {}
         if len(points) ** 2 <= KEPT:  # half of them are kept: those on and right of the diagonal
             self._kept = {r.start: np.zeros((r.stop - r.start, len(points) - r.start)) for r in row_blocks(len(points))}
-
-    @property
-    def dimension(self) -> int:
-        """Number of all coordinates."""
-        return self._all.shape[1]
 
     def grow(self, rank: int) -> None:
         """Take in the coordinates up to `rank`, which must not fall from call to call."""

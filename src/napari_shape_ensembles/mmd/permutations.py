@@ -6,15 +6,25 @@ precision; values that lie as near to a cut as single precision errs are then ma
 so ranks and p-values are those of double precision.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..checks import whole
 from ..progress import leaver, one_library_thread, over_blocks, timed
-from .kernel import Distances, MeanDistances, Real, Single, quadratic_forms, row_blocks, squared_distances
+from .kernel import (
+    Distances,
+    Index,
+    MeanDistances,
+    Real,
+    Single,
+    group_sums,
+    quadratic_forms,
+    row_blocks,
+    squared_distances,
+)
 
 # Squared statistics nearer than this are equal to rounding.
 TIE = 1e-13
@@ -22,6 +32,10 @@ TIE = 1e-13
 FEW = 1000
 # Numbers in a chunk of weights: 256 MiB in single precision.
 CHUNK = 2**26
+# Bins of points have at least so many in the smaller sample: at most a fiftieth of it is left over and keeps its label.
+_FEWEST_BINS = 50
+# With fewer points than this times the bins, sums over bins save nothing.
+_MANY = 4
 # Permutations made in both precisions, and how many times their largest difference counts as "near".
 PROBES, _SAFETY = 15, 32
 
@@ -32,15 +46,21 @@ class Labellings:
 
     Attributes
     ----------
-    bits : (1 + B, ⌈N/8⌉) array of uint8
-        Packed indicators of the first sample; row 0 is as observed.
+    bits : (1 + B, ⌈U/8⌉) array of uint8
+        Packed indicators of the first sample, one for every bin; row 0 is as observed.
     first, total : int
         Sizes m of the first sample and N of both.
+    sizes : (U,) array of int, optional
+        Numbers of points in the bins, which share their labels; None where every point is its own bin.
+    order : (N,) array of int, optional
+        Points in the order of the bins: the first sample's, then the second's, each at random.
     """
 
     bits: NDArray[np.uint8]
     first: int
     total: int
+    sizes: Index | None = None
+    order: Index | None = None
 
     def __len__(self) -> int:
         return len(self.bits)
@@ -50,12 +70,18 @@ class Labellings:
         """1/m + 1/n, which the weights have in common."""
         return 1 / self.first + 1 / (self.total - self.first)
 
-    def indicators(self, which: slice | NDArray[np.intp]) -> NDArray[np.uint8]:
-        """1 on the first sample, 0 on the second: (number, N)."""
-        return np.unpackbits(self.bits[which], axis=1, count=self.total)
+    @property
+    def starts(self) -> Index:
+        """Where each bin starts in `order`: (U,)."""
+        sizes = np.ones(self.total, np.intp) if self.sizes is None else self.sizes
+        return np.cumsum(sizes) - sizes
 
-    def weights(self, which: slice | NDArray[np.intp]) -> Real:
-        """Label weights over `factor`: indicators less m/N, which lose no digits to the kernel's mean."""
+    def indicators(self, which: slice | Index) -> NDArray[np.uint8]:
+        """1 on the first sample, 0 on the second, of every bin: (number, U)."""
+        return np.unpackbits(self.bits[which], axis=1, count=self.total if self.sizes is None else len(self.sizes))
+
+    def weights(self, which: slice | Index) -> Real:
+        """Label weights of every bin over `factor`: indicators less m/N, which lose no digits to the kernel's mean."""
         weights = self.indicators(which).astype(np.float64)
         weights -= self.first / self.total
         return weights
@@ -66,27 +92,55 @@ class Labellings:
 
 
 # The labellings drawn last: the tests of a comparison share them.
-drawn: dict[tuple[int, int, int, int], Labellings] = {}
+drawn: dict[tuple[int, int, int, int, int], Labellings] = {}
 
 
-def permuted_labels(first: int, total: int, permutations: int, seed: int) -> Labellings:
-    """Draw random labellings in chunks; the draws do not depend on the chunks."""
+def permuted_labels(first: int, total: int, permutations: int, seed: int, bins: int = 0) -> Labellings:
+    """Draw random labellings in chunks; the draws do not depend on the chunks.
+
+    Parameters
+    ----------
+    first, total : int
+        Sizes m of the first sample and N of both.
+    permutations : int
+        Their number B.
+    seed : int
+    bins : int, optional
+        About how many bins of equal numbers of points of one sample, drawn at random, are permuted in place of single
+        points, where there are at least four times as many points. What is left over of a sample keeps its label. The
+        permutations of the bins are a subgroup of those of the points, so a test by them keeps its level exactly.
+    """
     permutations = whole(permutations, "permutations", least=1)
-    key = first, total, permutations, seed
+    key = first, total, permutations, seed, bins
     if (known := drawn.get(key)) is not None:
         return known
     rng, leave = np.random.default_rng(seed), leaver()
-    observed = np.arange(total)[None] < first
-    chunks = [np.packbits(observed, axis=1)]
-    sizes = chunk_sizes(permutations, total)
+    labels = _observed(first, total, seed, bins)
+    movable = slice(None) if labels.sizes is None else np.flatnonzero(labels.sizes == labels.sizes[0])
+    observed = labels.indicators(slice(None))
+    chunks = [labels.bits]
+    sizes = chunk_sizes(permutations, observed.shape[1])
     for size in timed(sizes, len(sizes)):
         leave()
-        shuffled = rng.permuted(np.repeat(observed, size, axis=0).view(np.uint8), axis=1)
+        shuffled = np.repeat(observed, size, axis=0)
+        shuffled[:, movable] = rng.permuted(shuffled[:, movable], axis=1)
         chunks.append(np.packbits(shuffled, axis=1))
-    labels = Labellings(np.concatenate(chunks), first, total)
+    labels = replace(labels, bits=np.concatenate(chunks))
     drawn.clear()
     drawn[key] = labels
     return labels
+
+
+def _observed(first: int, total: int, seed: int, bins: int) -> Labellings:
+    """The labelling as observed, with the bins that are permuted."""
+    size = min(total // bins, min(first, total - first) // _FEWEST_BINS) if bins and total >= _MANY * bins else 1
+    if size < 2 or total // size > 2 * bins:
+        return Labellings(np.packbits(np.arange(total)[None] < first, axis=1), first, total)
+    rng = np.random.default_rng([seed, 2])  # another stream than the permutations and the subsets have
+    order = np.concatenate([rng.permutation(first), first + rng.permutation(total - first)])
+    sizes = [[size] * (count // size) + [count % size] * (count % size > 0) for count in (first, total - first)]
+    bits = np.packbits(np.arange(sum(map(len, sizes)))[None] < len(sizes[0]), axis=1)
+    return Labellings(bits, first, total, np.concatenate(sizes), order)
 
 
 def chunk_sizes(count: int, total: int, numbers: int = 2**22) -> list[int]:
@@ -160,6 +214,11 @@ def permuted_statistics(distances: Distances, labels: Labellings, bandwidths: Se
     if isinstance(distances, MeanDistances):
         sums = _weighted_sums(labels, distances.points)
         return [_settled(distances, labels, s, np.einsum("bd,bd->b", sums, sums) / s**2) for s in bandwidths]
+    if labels.sizes is not None:
+        sums_of = group_sums(distances, bandwidths, labels.starts)
+        return [
+            _settled(distances, labels, s, _forms(labels, sums)) for s, sums in zip(bandwidths, sums_of, strict=True)
+        ]
     count = len(labels)
     single = len(distances) >= FEW
     probes = np.arange(min(1 + PROBES, count) if single else 0)
@@ -211,12 +270,26 @@ def nystrom_statistics(
 
 def _weighted_sums(labels: Labellings, features: Real) -> Real:
     """Σ w φ of every labelling, (1 + B, q), for features φ (N, q)."""
-    leave, sums, start = leaver(), [], 0
-    for size in chunk_sizes(len(labels), labels.total):
+    if labels.sizes is not None:
+        features = np.add.reduceat(features, labels.starts)
+    return np.concatenate([weights @ features for weights in _all_weights(labels)])
+
+
+def _forms(labels: Labellings, sums: Real) -> Real:
+    """wᵀSw of every labelling, (1 + B,), for sums of the kernel between bins, (U, U)."""
+    # The weights of all points sum to 0, so a constant off the kernel changes nothing but what rounding can reach.
+    sizes = np.diff(labels.starts, append=labels.total)
+    sums = sums - np.outer(sizes, sizes) * (sums.sum() / labels.total**2)
+    return np.concatenate([np.einsum("bu,bu->b", weights @ sums, weights) for weights in _all_weights(labels)])
+
+
+def _all_weights(labels: Labellings) -> Iterator[Real]:
+    """Weights of all labellings, in chunks."""
+    leave, start = leaver(), 0
+    for size in chunk_sizes(len(labels), len(labels.starts)):
         leave()
-        sums.append(labels.weights(slice(start, start + size)) @ features)
+        yield labels.weights(slice(start, start + size))
         start += size
-    return np.concatenate(sums)
 
 
 def _settled(distances: Distances, labels: Labellings, bandwidth: float, values: Real) -> Statistics:

@@ -18,12 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import fdtrc
 
-from ..progress import leaver, over_blocks
-from .kernel import SIGNIFICANCE, Kernel, Real, gaussian, median_distance, row_blocks, squared_distances
+from ..progress import leaver
+from .kernel import KERNELS, SIGNIFICANCE, Index, Kernel, Real, group_sums, median_distance
 from .permutations import nystrom_features
 from .two_sample import MMDTest
-
-Index = NDArray[np.intp]
 
 #: Up to this many labellings all are taken; of more, `DRAWS` are drawn at random.
 ENUMERATED, DRAWS = 20_000, 9_999
@@ -123,35 +121,12 @@ def mean_kernels(
         total = sums @ sums.T
         selves = np.add.reduceat(np.einsum("ij,ij->i", features, features), starts)
     else:
-        total, selves = _sums(points, starts, width, kernel), (counts if kernel == "gaussian" else 0.0 * counts)
+        (total,) = group_sums(KERNELS[kernel](points), [width], starts)
+        selves = counts if kernel == "gaussian" else 0.0 * counts
     means = total / np.outer(counts, counts)
     if counts.min() > 1:
         np.fill_diagonal(means, (np.diag(total) - selves) / (counts * (counts - 1.0)))
     return MeanKernels(means, counts, width, selves / counts)
-
-
-def _sums(points: Real, starts: Index, width: float, kind: str) -> Real:
-    """Sums of the kernel over pairs of replicates, whose points stand together."""
-    ends = np.append(starts[1:], len(points))
-
-    def share(rows: slice) -> Real:
-        # K is symmetric: a block of rows meets only the columns from its own on, and its diagonal block counts half.
-        if kind == "gaussian":
-            kernel = gaussian(points[rows], points[rows.start :], width)
-        else:
-            kernel = -np.sqrt(squared_distances(points[rows], points[rows.start :]))
-            # Rounding leaves no point a distance from itself.
-            kernel[np.arange(len(kernel)), np.arange(len(kernel))] = 0
-        kernel[:, : len(kernel)] *= 0.5
-        columns = np.flatnonzero(ends > rows.start)
-        across = np.add.reduceat(kernel, np.maximum(starts[columns] - rows.start, 0), axis=1)
-        own = np.flatnonzero((starts < rows.stop) & (ends > rows.start))
-        sums = np.zeros((len(starts), len(starts)))
-        sums[np.ix_(own, columns)] = np.add.reduceat(across, np.maximum(starts[own] - rows.start, 0), axis=0)
-        return sums
-
-    half: Real = np.sum(over_blocks(share, row_blocks(len(points))), axis=0)
-    return half + half.T
 
 
 # ---------------------------------------------------------------------------------------------- labellings
