@@ -99,12 +99,13 @@ class Quality:
         return pd.DataFrame(rows, columns=["check", "where", "serious", "text"])
 
 
-def quality(a: Ensemble, b: Ensemble) -> Quality:
-    """Check the outlines of two samples before they are compared.
+def quality(a: Ensemble, b: Ensemble | None = None) -> Quality:
+    """Check the outlines of two samples before they are compared, or those of one.
 
     Parameters
     ----------
-    a, b : Ensemble
+    a : Ensemble
+    b : Ensemble, optional
         Of one image each, or pooled (`Ensemble.pooled`); their `images` tell which curve is from which.
 
     Returns
@@ -129,7 +130,9 @@ def quality(a: Ensemble, b: Ensemble) -> Quality:
     'B has only 4 curves, and at least 10 are needed: look at the outlines first'
     """
     found: list[Finding] = []
-    sides = {a.name or "A": a, b.name if b.name and b.name != a.name else "B": b}
+    sides = {a.name or "A": a}
+    if b is not None:
+        sides[b.name if b.name and b.name != a.name else "B"] = b
     for name, ensemble in sides.items():
         if len(ensemble) < _FEWEST:
             text = f"{name} has only {counted(len(ensemble), 'curve')}, and at least {_FEWEST} are needed"

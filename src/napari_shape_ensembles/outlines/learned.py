@@ -12,6 +12,7 @@ from scipy import ndimage
 
 from ..archive import ContentError, StrPath, Tree, read_archive, write_archive
 from ..progress import over_blocks, report
+from .ensemble import counted
 from .hierarchy import objects_like
 from .segment import plane_of
 
@@ -263,7 +264,11 @@ class ObjectModel:
         OSError
             When the file cannot be written; an earlier file of that name stays.
         """
-        tree = {
+        write_archive(path, FORMAT, LAYOUT, self.to_tree())
+
+    def to_tree(self) -> Tree:
+        """Return arrays, numbers and words that `of_tree` makes the same model of, for a file that holds more."""
+        return {
             "features": self.features,
             "classes": self.classes,
             "areas": self.areas,
@@ -271,7 +276,6 @@ class ObjectModel:
             "sources": [[item.name, list(item.shape), item.objects, item.digest] for item in self.sources],
             "versions": dict(self.versions),
         }
-        write_archive(path, FORMAT, LAYOUT, tree)
 
     @classmethod
     def load(cls, path: StrPath) -> "ObjectModel":
@@ -284,10 +288,17 @@ class ObjectModel:
         OSError
             When there is no such file, or it cannot be read.
         """
-        return read_archive(path, FORMAT, LAYOUT, cls._of)
+        return read_archive(path, FORMAT, LAYOUT, cls.of_tree)
 
     @classmethod
-    def _of(cls, tree: Tree) -> "ObjectModel":
+    def of_tree(cls, tree: Tree) -> "ObjectModel":
+        """Return the model of what `to_tree` returned.
+
+        Raises
+        ------
+        ValueError
+            For anything that a model cannot have been learned from.
+        """
         features, classes, areas = (tree[name] for name in ("features", "classes", "areas"))
         fits = (
             features.dtype == np.float32
@@ -324,7 +335,11 @@ class ObjectModel:
 
     def __repr__(self) -> str:
         objects = sum(source.objects for source in self.sources)
-        return f"ObjectModel({objects} objects painted in {len(self.sources)} image(s))"
+        images = sum(source.objects > 0 for source in self.sources)
+        return f"learned from {counted(objects, 'object')} in {counted(images, 'image')}"
+
+    def __deepcopy__(self, _: object) -> "ObjectModel":
+        return self  # nothing of it changes, and it is large
 
 
 def learn_objects(

@@ -269,6 +269,13 @@ class Recipe:
         group=_CLEAN,
         needs={"method": (*_THRESHOLDS, "boundaries"), "split_touching": ("distance", "intensity")},
     )
+    largest: bool = parameter(
+        False,
+        "Keep only the largest object of each image: for one object per picture, such as an otolith or a leaf.",
+        label="Largest object only",
+        group=_CLEAN,
+        needs=_NO_TILING,
+    )
     outline_smoothing: float = parameter(
         1.0,
         "Standard deviation of a Gaussian filter that takes the pixel steps off each outline; 0 for none. Use the same "

@@ -78,7 +78,8 @@ def segment(image: ArrayLike, recipe: Recipe | None = None, **changes: Any) -> L
     if settings.find is not None:
         from .finders import labels_by  # which uses this module
 
-        return labels_by(settings.find, image)
+        found = labels_by(settings.find, image)
+        return _largest(found) if settings.largest else found
     if settings.method == "auto":
         from .proposals import best_recipe  # which uses this module
 
@@ -121,7 +122,14 @@ def segment(image: ArrayLike, recipe: Recipe | None = None, **changes: Any) -> L
         labels = _split(mask, ndimage.gaussian_filter(values - values[mask].min(), _TEXTURE), settings.neck)
     else:
         labels = ndimage.label(mask)[0]
-    return labels.astype(np.int32)
+    return (_largest(labels) if settings.largest else labels).astype(np.int32)
+
+
+def _largest(labels: NDArray[Any]) -> NDArray[Any]:
+    """The object with the most pixels, as label 1."""
+    pixels = np.bincount(labels.ravel(), minlength=2)
+    pixels[0] = 0
+    return ((labels == pixels.argmax()) & (labels > 0)).astype(labels.dtype)
 
 
 def segment_stack(stack: ArrayLike, recipe: Recipe | None = None, **changes: Any) -> Iterator[Labels]:

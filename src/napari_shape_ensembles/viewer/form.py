@@ -135,6 +135,7 @@ class TextLine(QLineEdit):
         with_label_font(self)
         self.turned = self.textChanged
         self._text = str in declared.kinds
+        self._held: tuple[str, Any] = "", None  # a value that no text stands for, as long as its words are shown
         self._optional = declared.optional
         self.setPlaceholderText(_NOT_SET if declared.optional else "")
 
@@ -142,6 +143,8 @@ class TextLine(QLineEdit):
         text = self.text().strip()
         if not text and self._optional:
             return None
+        if text == self._held[0]:
+            return self._held[1]
         try:
             numbers = () if self._text else tuple(float(part) for part in _SEPARATORS.split(text))
         except ValueError:
@@ -152,6 +155,7 @@ class TextLine(QLineEdit):
         """Show another value."""
         values = () if value is None else value if isinstance(value, tuple) else (value,)
         self.setText(", ".join(str(item).removesuffix(".0") for item in values))
+        self._held = (self.text(), value) if not isinstance(value, str | int | float | tuple | None) else ("", None)
         self.setCursorPosition(0)
 
 

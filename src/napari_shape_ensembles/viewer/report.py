@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..comparison import INCONCLUSIVE, Settings
-from ..outlines import Outlines, counted
+from ..outlines import ObjectModel, Outlines, counted
 from .inputs import Excluded, Source, Sources, pooled_name
 from .shown import Shown, counts_of, settings_words, tests_of
 
@@ -65,7 +65,11 @@ def script(sources: Sources, recipe: Outlines, settings: Settings, excluded: Exc
             "from napari_shape_ensembles.viewer.inputs import ensemble_of",
             "viewer = napari.current_viewer()",
         ]
-    lines += ["", f"outlines = {_call('Outlines', recipe.changed().items())}"]
+    lines += [""]
+    if isinstance(recipe.find, ObjectModel):
+        lines += ["# the model has not been saved: save it in Segment curves, and put the path of its file here"]
+        recipe = replace(recipe, find="model.npz")
+    lines += [f"outlines = {_call('Outlines', recipe.changed().items())}"]
     left_out = iter(excluded)
     for name, side in zip("ab", sources, strict=True):
         parts = [name] if len(side) == 1 else [f"{name}_{number}" for number in range(1, len(side) + 1)]

@@ -5,9 +5,10 @@ exact preview follows.
 """
 
 import weakref
+import zlib
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -18,19 +19,34 @@ from napari.utils.colormaps import Colormap
 from numpy.typing import NDArray
 from psygnal import Signal
 
-from ..outlines import TILINGS, Ensemble, Outlines, account_of, counted
+from ..outlines import (
+    TILINGS,
+    Ensemble,
+    Finding,
+    ObjectModel,
+    Outlines,
+    PixelFeatures,
+    Quality,
+    account_of,
+    content_of,
+    counted,
+    quality,
+)
 from ..outlines.extract import AT_BORDER, too_small
+from ..outlines.recognise import Content
 from ..outlines.segment import NEIGHBOURS
 from ..palette import OUTLINE
 from ..progress import Progress, as_part, report
 from .choices import Choices, ChosenLayer
-from .inputs import OWN, Source, Sources, is_own, source_of
+from .inputs import OWN, Source, Sources, is_own, pooled_name, source_of
 from .task import Background, Basis, Soon, Steps, Task
 
 LabelImage = NDArray[np.integer]
 
 # Rows and columns: of what is shown at once without a draft, where no step takes long, and of a draft at most.
 _AT_ONCE, _DRAFT = 1024, 400
+# Bytes of features that are remembered; those of an image of 1024 × 1024 grey levels take 90 MB.
+_REMEMBERED = 1.5e9
 _KEPT, _LEFT_OUT = 1, 2
 _COLORS = Colormap([[0, 0, 0, 0], [1, 0.83, 0, 1], [1, 0.2, 0.4, 1]], name="segmentation preview", interpolation="zero")
 # Milliseconds that further changes are waited for before a preview starts.
@@ -46,6 +62,7 @@ class SegmentationTask(Task[list[Ensemble]]):
 
     copied = Signal()  #: `source` is another, or the image has changed
     previewed = Signal()  #: the exact preview of the present recipe is shown, or the reason why there is none
+    judged = Signal()  #: all images of both samples are previewed, and there is a verdict on their outlines
 
     def __init__(self, choices: Choices) -> None:
         super().__init__(choices)
@@ -55,13 +72,18 @@ class SegmentationTask(Task[list[Ensemble]]):
         self.all_planes = False  #: every plane of a stack is segmented, not only the displayed one
         self.preview: Preview | None = None
         self.preview_error = self._copy_error = ""
+        self.verdict = Verdict()  #: on the outlines of all images that are previewed
+        self.features = KnownFeatures()
+        self._others: weakref.WeakKeyDictionary[Layer, Image] = weakref.WeakKeyDictionary()  # their lines
         self.previewer = Background()
         self._listened: Layer | None = None
         self._previewed = choices.recipe
         self._lines: Image | None = None
+        self._seen: tuple[list[Layer], list[Layer]] = ([], [])
         self._asked = Soon(self._start_preview, _PAUSE)
         self.image.changed.connect(self._choose_image)
         choices.changed.connect(self._recipe_changed)
+        choices.sides.changed.connect(self._images_changed)
         self.previewer.progressed.connect(self._take_draft)
 
     # The image.
@@ -140,7 +162,17 @@ class SegmentationTask(Task[list[Ensemble]]):
         if self._following and self.choices.recipe != self._previewed:
             self.ask()
 
+    def _images_changed(self) -> None:
+        """Preview the images of other samples; renamed ones need nothing."""
+        if self._following and self.live and self.source is not None and self._samples() != self._seen:
+            self.ask()
+
+    def _samples(self) -> tuple[list[Layer], list[Layer]]:
+        a, b = ([layer for layer in side if isinstance(layer, Image)] for side in self.choices.sides.chosen())
+        return a, b
+
     def _start_preview(self) -> None:
+        self._seen = self._samples()
         if self.source is None or not self.live:
             self._clear_preview()
             self.changed.emit()
@@ -152,44 +184,89 @@ class SegmentationTask(Task[list[Ensemble]]):
             self._show_preview(step.result)
 
     def _previewing(self, source: Source, recipe: Outlines) -> Steps:
+        """Show the chosen image first, then the other images of the samples; say of all how good they look."""
+        shown, samples = self.image.chosen(), self._samples()
+        found: dict[Layer, tuple[Source, LabelImage]] = {}
         try:
-            preview = yield partial(previews, source, recipe)
+            preview = yield partial(previews, source, recipe, self.features)
         except ValueError as error:
             self._clear_preview()
             self.preview_error = f"⚠ {error}"
             self.changed.emit()
         else:
             self._show_preview(preview)
+            if shown is not None:
+                found[shown] = source, preview.labels
         self.previewed.emit()
+        others = [layer for side in samples for layer in side if layer is not shown]
+        for layer in [layer for layer in self._others if layer not in others]:
+            self._remove(self._others.pop(layer))
+        failed: list[Finding] = []
+        for layer in others:
+            try:
+                other = source_of(layer, self.choices.dims).calibrated(recipe)
+                preview = yield partial(exact, other, recipe, self.features)
+            except ValueError as error:
+                failed.append(Finding("failed", layer.name, True, f"{layer.name}: {error}"))
+                self._remove(self._others.pop(layer, None))
+                continue
+            found[layer] = other, preview.labels
+            if layer in self.choices.viewer.layers:
+                name, lines = f"{layer.name} preview", self._others.get(layer)
+                self._others[layer] = self._laid_over(lines, preview, other.placement, name, above=layer)
+        sides = [[found[layer] for layer in side if layer in found] for side in samples]
+        if shown in found and not any(shown in side for side in samples):
+            sides = [[found[shown]]]
+        verdict = yield partial(verdict_on, sides, recipe)
+        self.verdict = replace(verdict, quality=Quality((*failed, *verdict.quality.findings)))
+        self.judged.emit()
+        self.changed.emit()
 
     def _show_preview(self, preview: "Preview") -> None:
         """Lay the outlines over the image, in one layer that every preview uses again."""
         assert self.source is not None
         self.preview, self.preview_error = preview, ""
-        layers = self.choices.viewer.layers
-        if self._lines is not None and self._lines in layers:
-            for name, value in self.source.placement.items():
-                if not np.array_equal(getattr(self._lines, name), value):
-                    setattr(self._lines, name, value)
-            self._lines.data = preview.lines
-        else:
-            selected = set(layers.selection)
-            look = {"colormap": _COLORS, "contrast_limits": (0, 2), "blending": "translucent"}
-            self._lines = Image(preview.lines, name="segmentation preview", **look, **self.source.placement)
-            OWN.add(self._lines)
-            layers.append(self._lines)
-            layers.selection = selected
+        self._lines = self._laid_over(self._lines, preview, self.source.placement, "segmentation preview")
         self.changed.emit()
+
+    def _laid_over(
+        self,
+        lines: Image | None,
+        preview: "Preview",
+        placement: Mapping[str, Any],
+        name: str,
+        above: Layer | None = None,
+    ) -> Image:
+        """Lines of a preview in their layer, a new one where there is none: on top, or right above another layer."""
+        layers = self.choices.viewer.layers
+        if lines is not None and lines in layers:
+            for field, value in placement.items():
+                if not np.array_equal(getattr(lines, field), value):
+                    setattr(lines, field, value)
+            lines.data = preview.lines
+            return lines
+        selected = set(layers.selection)
+        look = {"colormap": _COLORS, "contrast_limits": (0, 2), "blending": "translucent"}
+        lines = Image(preview.lines, name=name, **look, **placement)
+        OWN.add(lines)
+        layers.insert(len(layers) if above is None else layers.index(above) + 1, lines)
+        layers.selection = selected
+        return lines
 
     def _clear_preview(self) -> None:
         self._remove_lines()
-        self.preview, self.preview_error = None, ""
+        self.preview, self.preview_error, self.verdict = None, "", Verdict()
 
     def _remove_lines(self) -> None:
         self.previewer.cancel()
-        if self._lines is not None and self._lines in self.choices.viewer.layers:
-            self.choices.viewer.layers.remove(self._lines)
+        for lines in (self._lines, *self._others.values()):
+            self._remove(lines)
         self._lines = None
+        self._others.clear()
+
+    def _remove(self, lines: Image | None) -> None:
+        if lines is not None and lines in self.choices.viewer.layers:
+            self.choices.viewer.layers.remove(lines)
 
     # The run.
 
@@ -241,11 +318,65 @@ class Preview:
     unit: str
     left_out: dict[str, int]
     draft: bool  #: found at a lower resolution
+    labels: LabelImage
 
 
-def previews(source: Source, recipe: Outlines) -> Preview:
+class KnownFeatures:
+    """What a model sees of images, remembered for the next correction; used by one thread at a time."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, PixelFeatures] = {}
+
+    def of(self, image: NDArray[Any]) -> PixelFeatures:
+        """Features of an image, computed where they are not known; the least recently used are forgotten first."""
+        key = f"{image.shape} {image.dtype} {zlib.adler32(np.ascontiguousarray(image).view(np.uint8).data)}"
+        self._known[key] = self._known.pop(key) if key in self._known else PixelFeatures.of(image)
+        while len(self._known) > 1 and sum(one.values.nbytes for one in self._known.values()) > _REMEMBERED:
+            del self._known[next(iter(self._known))]
+        return self._known[key]
+
+
+def exact(source: Source, recipe: Outlines, features: KnownFeatures) -> Preview:
+    """Return the exact preview of an image; a model looks at features that are remembered."""
+    image: Any = features.of(source.data) if isinstance(recipe.find, ObjectModel) else source.data
+    return preview_of(recipe.labels(image), source, recipe)
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What is wrong, or may be, with the outlines of all images that are previewed."""
+
+    quality: Quality = field(default_factory=lambda: Quality(()))
+    counts: Mapping[str, int] = field(default_factory=dict)  #: outlines of each image
+    contents: Mapping[str, Content] = field(default_factory=dict)  #: of images that hold labels or classes
+
+
+def verdict_on(sides: Sequence[Sequence[tuple[Source, LabelImage]]], recipe: Outlines) -> Verdict:
+    """Trace the labels of two samples of images, one of which may be empty, and judge their outlines."""
+    samples, contents = [], {}
+    for side in sides:
+        traced = []
+        for source, labels in side:
+            report(f"checking {source.name}")
+            traced.append(recipe.trace(labels, scale=tuple(source.scale), unit=source.unit, name=source.name))
+            if (content := content_of(source.data)) in ("labels", "classes"):
+                contents[source.name] = content
+        samples.append(traced)
+    pooled = [Ensemble.pooled(side, name=pooled_name([one.name for one in side])) for side in samples if side]
+    counts = {one.name: len(one) for side in samples for one in side}
+    return Verdict(quality(*pooled) if pooled else Quality(()), counts, contents)
+
+
+def previews(source: Source, recipe: Outlines, features: KnownFeatures | None = None) -> Preview:
     """Return the exact preview; of what is large or takes long, a draft is reported first."""
     rows, columns = source.data.shape[:2]
+    features = features or KnownFeatures()
+    if recipe.find is not None:
+        if isinstance(recipe.find, ObjectModel) and max(rows, columns) > _DRAFT:
+            step = int(np.ceil(max(rows, columns) / _DRAFT))
+            coarse = recipe.find.labels(features.of(source.data), step=step)
+            report("segmenting", result=preview_of(coarse, source, recipe, draft=True))
+        return exact(source, recipe, features)
     slow = recipe.background, recipe.opening, recipe.closing, recipe.split_touching != "none"
     takes_long = recipe.method in TILINGS or any(slow)
     if max(rows, columns) > (_DRAFT if takes_long else _AT_ONCE):
@@ -255,7 +386,7 @@ def previews(source: Source, recipe: Outlines) -> Preview:
         rest = [(0, max(side - length, 0)) for side, length in zip((rows, columns), large.shape, strict=True)]
         labels = np.pad(large, rest, mode="edge")[:rows, :columns]
         report("segmenting", result=preview_of(labels, source, recipe, draft=True))
-    return preview_of(recipe.labels(source.data), source, recipe)
+    return exact(source, recipe, features)
 
 
 def reduced(image: NDArray[Any], factor: int) -> NDArray[Any]:
@@ -296,6 +427,7 @@ def preview_of(labels: LabelImage, source: Source, recipe: Outlines, *, draft: b
         source.unit,
         {reason: count for reason, count in counts.items() if count},
         draft,
+        labels,
     )
 
 

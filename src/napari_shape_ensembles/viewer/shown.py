@@ -4,7 +4,7 @@ import itertools
 import weakref
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from napari.components import ViewerModel
@@ -13,7 +13,7 @@ from ..archive import ContentError, Tree
 from ..comparison import Comparison, Settings
 from ..comparison.display import image_names
 from ..mmd import MMDTest
-from ..outlines import Ensemble, Outlines, account_of, conversion_factor, counted
+from ..outlines import Ensemble, ObjectModel, Outlines, account_of, conversion_factor, counted
 from ..parameters import from_tree, matters, tree
 from .inputs import ACCEPTED, Excluded, Sources, fingerprint, source_of
 from .task import Basis
@@ -56,6 +56,8 @@ class Shown:
             f"{_origin(path)} The layers it was made from are not in the viewer as they were, so it is shown as it was "
             "found then. Run makes a new comparison of the layers chosen above."
         )
+        if isinstance(known, dict) and isinstance(known.get("find"), dict):
+            known = {**known, "find": ObjectModel.of_tree(known["find"])}
         recipe = None if known is None else from_tree(Outlines, known)
         notes, prints = (tuple(_words(view, name)) for name in ("notes", "prints"))
         return cls(result, recipe, view, notes, _excluded(view), prints, path=path, origin=origin)
@@ -63,6 +65,8 @@ class Shown:
     def to_view(self, painted: str) -> Tree:
         """What a file is told to keep."""
         told = {} if self.recipe is None else {"segmentation": tree(self.recipe)}
+        if self.recipe is not None and isinstance(self.recipe.find, ObjectModel):
+            told["segmentation"]["find"] = self.recipe.find.to_tree()
         return {
             **{key: self.view[key] for key in "ab" if key in self.view},
             **told,
@@ -152,7 +156,7 @@ def settings_words(recipe: Outlines | None, settings: Settings) -> list[str]:
     """The choices that matter for a result, one line each."""
     lines = ["outlines: not known"] if recipe is None else []
     for choices in (settings,) if recipe is None else (recipe, settings):
-        for name, value in asdict(choices).items():
+        for name, value in tree(choices).items():
             if matters(choices, name) and value is not None:
                 lines.append(f"{name.replace('_', ' ')}: {value}")
     return lines

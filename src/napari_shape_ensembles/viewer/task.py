@@ -9,7 +9,7 @@ import traceback
 import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Hashable, Iterable, Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Generic, TypeAlias, TypeVar
 
@@ -20,6 +20,7 @@ from qtpy.QtCore import QCoreApplication, QObject, QTimer, Signal
 
 from ..comparison import Settings
 from ..outlines import Outlines
+from ..parameters import tree
 from ..progress import Progress, Stopped, reporting
 from .choices import Choices
 from .inputs import Excluded, LayersOfSides, Refs, Sources, fingerprint, source_of
@@ -161,6 +162,7 @@ class Background:
                 break
             self._waiting = function
             if function is not None:
+                self.arriving = False
                 break
             if not self._hurried:
                 QTimer.singleShot(self.pause if self.arriving else 0, partial(self.advance, steps))
@@ -380,7 +382,7 @@ class Task(Background, ABC, Generic[Result]):
             if layer is not None and fingerprint(layer, self.choices.dims) != before[ref]:
                 words.append(f"{layer.name} was changed")
         switch = {"True": "on", "False": "off"}
-        for old, new in ((asdict(then.recipe), asdict(now.recipe)), (asdict(then.settings), asdict(now.settings))):
+        for old, new in ((tree(then.recipe), tree(now.recipe)), (tree(then.settings), tree(now.settings))):
             for name in (name for name in old if old[name] != new[name]):
                 one, other = (switch.get(str(choice), str(choice)) for choice in (old[name], new[name]))
                 words.append(f"{name.replace('_', ' ')} was {one} and is {other}")
