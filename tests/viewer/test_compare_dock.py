@@ -364,3 +364,16 @@ def test_the_answer_is_scrolled_into_sight_of_a_short_dock(bare_dock, qtbot, tmp
     with qtbot.waitSignal(dock.finished, timeout=30_000):
         dock.comparison.open(tmp_path / "pair.comparison.npz")
     qtbot.waitUntil(lambda: in_sight(dock.results.answer, dock), timeout=2000)
+
+
+def test_a_row_that_a_fault_of_the_outlines_withholds_is_given_after_a_look(bare_dock, qtbot):
+    bare_dock.viewer.layers["two"].data = bare_dock.viewer.layers["one"].data.copy()
+    run(bare_dock, qtbot)
+    assert bare_dock.state == "inconclusive"
+    assert "are there twice" in bare_dock.results.text()
+    assert "No row before somebody has looked" in bare_dock.faults.words.text()
+    press(bare_dock.faults.button, qtbot)
+    assert bare_dock.result.case == "1∧1"
+    assert bare_dock.state == "done"
+    assert bare_dock.faults.words.text() == ""
+    assert bare_dock.session.choices.settings.overrule

@@ -64,6 +64,19 @@ def labels_by(find: Finder | str, image: ArrayLike) -> NDArray[np.int32]:
     return found.astype(np.int32)
 
 
+def model_of(find: Finder | str | None) -> ObjectModel | None:
+    """The learned model that a recipe finds objects with, also one in a file; None for anything else.
+
+    Raises
+    ------
+    ValueError
+        For the file of no model.
+    """
+    if isinstance(find, str) and os.path.isfile(find):
+        find = _named(find)
+    return find if isinstance(find, ObjectModel) else None
+
+
 def _named(find: str) -> Finder:
     """The model in a file, or the segmenter of this name."""
     if os.path.isfile(find):

@@ -254,6 +254,17 @@ class ComparisonTask(Task[Comparison]):
         self.noted.emit("", "")
         return () if self.shown is None else self.showing(found.judged(self.shown))
 
+    def overrule(self) -> None:
+        """Give the row although the outlines have a serious fault: a person has looked at them."""
+        if self.shown is not None and not self.busy:
+            settings = replace(self.shown.result.settings, overrule=True)
+            result = replace(self.shown.result, settings=settings)
+            witness_values(result)
+            basis = self.shown.basis and replace(self.shown.basis, settings=settings)
+            for _ in self.showing(replace(self.shown, result=result, basis=basis)):
+                pass
+            self.choices.set(settings=replace(self.choices.settings, overrule=True))
+
     def open(self, path: Path) -> None:
         self.start(partial(opening, path), self.take_up)
 

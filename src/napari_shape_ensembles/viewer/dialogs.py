@@ -23,6 +23,7 @@ _CURVES = {
 }
 _NEEDS = {".zip": "roifile", ".parquet": "pyarrow"}
 _REPORTS = {"Web page (*.html)": ".html", "PDF (*.pdf)": ".pdf"}
+_MODELS = {"Models (*.npz)": ".npz"}
 _SETTINGS = {"Settings (*.toml)": ".toml"}
 
 
@@ -52,6 +53,25 @@ class Dialogs:
             "&Load settings …": (self.load_settings, "Set all controls by a file"),
             "&Save settings …": (self.save_settings, "Save all controls, for the command line too"),
         }
+
+    def models(self) -> Entries:
+        """For what has been learned by example."""
+        return {
+            "&Save model …": (self.save_model, "Write the model to a file, which settings, scripts and others can use"),
+            "&Load model …": (self.load_model, "Find objects by a model that was saved"),
+            "Use a &method": (
+                self._session.learning.forget,
+                "Find objects by a threshold again; what is painted stays",
+            ),
+        }
+
+    def save_model(self) -> None:
+        if (path := self._asked("Save model", "objects.npz", _MODELS)) is not None:
+            self._session.learning.save(path)
+
+    def load_model(self) -> None:
+        if (path := self._chosen("Load model", _MODELS)) is not None:
+            self._session.learning.load(path)
 
     def save(self) -> None:
         if (path := self._asked("Save comparison", f"comparison{ENDING}", _COMPARISONS)) is not None:

@@ -23,16 +23,18 @@ from ..outlines import (
     TILINGS,
     Ensemble,
     Finding,
-    ObjectModel,
     Outlines,
     PixelFeatures,
     Quality,
     account_of,
+    as_labels,
     content_of,
     counted,
+    objects_of_classes,
     quality,
 )
 from ..outlines.extract import AT_BORDER, too_small
+from ..outlines.finders import model_of
 from ..outlines.recognise import Content
 from ..outlines.segment import NEIGHBOURS
 from ..palette import OUTLINE
@@ -268,6 +270,33 @@ class SegmentationTask(Task[list[Ensemble]]):
         if lines is not None and lines in self.choices.viewer.layers:
             self.choices.viewer.layers.remove(lines)
 
+    # What holds labels.
+
+    def use_as_labels(self, *, classes_apart: bool = False) -> None:
+        """Show images that hold labels, or components of classes, as labels layers, and choose these in their place.
+
+        With `classes_apart`, components of the first class of the chosen image are A, those of the second B.
+        """
+        sides: list[list[Layer]] = [[*side] for side in self.choices.sides.chosen()]
+        shown = self.image.chosen()
+        for image in dict.fromkeys([*([shown] if shown is not None else []), *sides[0], *sides[1]]):
+            if not isinstance(image, Image) or image.name not in self.verdict.contents:
+                continue
+            source, made = source_of(image, self.choices.dims), []
+            values = [value for value in np.unique(source.data).tolist() if value > 0]
+            planes = {"labels": as_labels(source.data)[0]}
+            if classes_apart:
+                planes = {f"class {value:g}": objects_of_classes(source.data, [value]) for value in values[:2]}
+            for words, plane in planes.items():
+                data = np.asarray(plane).astype(np.int64)
+                made.append(self.choices.viewer.add_labels(data, name=f"{image.name} {words}", **source.placement))
+            image.visible = False
+            if classes_apart:
+                sides = [[made[0]], [made[1]]]
+                break
+            sides = [[made[0] if layer is image else layer for layer in side] for side in sides]
+        self.choices.sides.choose(*sides)
+
     # The run.
 
     def work(self, sources: Sources) -> "Callable[[], Committed]":
@@ -338,7 +367,7 @@ class KnownFeatures:
 
 def exact(source: Source, recipe: Outlines, features: KnownFeatures) -> Preview:
     """Return the exact preview of an image; a model looks at features that are remembered."""
-    image: Any = features.of(source.data) if isinstance(recipe.find, ObjectModel) else source.data
+    image: Any = source.data if model_of(recipe.find) is None else features.of(source.data)
     return preview_of(recipe.labels(image), source, recipe)
 
 
@@ -372,9 +401,8 @@ def previews(source: Source, recipe: Outlines, features: KnownFeatures | None = 
     rows, columns = source.data.shape[:2]
     features = features or KnownFeatures()
     if recipe.find is not None:
-        if isinstance(recipe.find, ObjectModel) and max(rows, columns) > _DRAFT:
-            step = int(np.ceil(max(rows, columns) / _DRAFT))
-            coarse = recipe.find.labels(features.of(source.data), step=step)
+        if (model := model_of(recipe.find)) is not None and max(rows, columns) > _DRAFT:
+            coarse = model.labels(features.of(source.data), step=int(np.ceil(max(rows, columns) / _DRAFT)))
             report("segmenting", result=preview_of(coarse, source, recipe, draft=True))
         return exact(source, recipe, features)
     slow = recipe.background, recipe.opening, recipe.closing, recipe.split_touching != "none"

@@ -8,6 +8,7 @@ from .choices import Choices
 from .comparing import ComparisonTask
 from .explaining import ExplanationTask
 from .inspecting import InspectionTask
+from .learning import LearningTask, ProposingTask
 from .segmenting import SegmentationTask
 from .studying import LandscapeTask, SmoothingTask
 
@@ -23,6 +24,8 @@ class Session:
         self.comparison = ComparisonTask(self.choices)
         self.explanation = ExplanationTask(self.choices, self.comparison)
         self.segmentation = SegmentationTask(self.choices)
+        self.learning = LearningTask(self.choices, self.segmentation)
+        self.proposing = ProposingTask(self.choices, self.segmentation)
         self.inspection = InspectionTask(self.choices)
         self.landscape = LandscapeTask(self.choices)
         self.smoothing = SmoothingTask(self.choices)
@@ -46,4 +49,6 @@ class Session:
         self._docks -= 1
         if not self._docks:
             self.choices.sides.rest()
+            self.learning.rest()
+            self.proposing.rest()
             self.comparison.rest()  # which *Shape space* may have run after its own dock was closed

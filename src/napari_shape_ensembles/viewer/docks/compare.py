@@ -41,9 +41,12 @@ class CompareShapes(SamplesDock):
         self.files = menu_button("Ope&n …", tooltip, self.dialogs.files())
         results = self.results = ResultsPanel(self.dialogs.results())
         self.excluded, self.kept = excluded_notice(), Notice("Undo", "Show the previous result again")
+        self.faults = Notice(
+            "O&verrule", "Give the row all the same: the outlines were looked at, and are as they should be"
+        )
         self.color_by = ColorBy()
         self.curve_window = CurveWindow(self.viewer, task)
-        said = self.reason, self.step, self.progress, self.stale, self.kept, self.excluded
+        said = self.reason, self.step, self.progress, self.stale, self.kept, self.excluded, self.faults
         above = self.sides, self.settings, self.buttons(self.files)
         self.scroll = scrolling(self, *above, *said, results, self.color_by)
         self._noting, self._arriving = (
@@ -53,6 +56,7 @@ class CompareShapes(SamplesDock):
         self.link(task.noted, results.note)
         self.link(task.recolored, self.show_result)
         self.link(task.side_by_side.left, self._release_side_by_side)
+        self.faults.button.clicked.connect(task.overrule)
         self.excluded.button.clicked.connect(self.session.choices.exclusions.clear)
         self.kept.button.clicked.connect(task.bring_back)
         self.color_by.changed.connect(task.color)
@@ -78,6 +82,9 @@ class CompareShapes(SamplesDock):
         if (task.shown, task.message, task.running) != self._shown:
             self._shown = task.shown, task.message, task.running
             results.show_result(None if task.running else task.shown, "" if task.running else task.message)
+            serious = () if task.running or self.result is None else self.result.quality.serious
+            withheld = serious and not self.result.settings.overrule
+            self.faults.say("⚠ No row before somebody has looked at the outlines (Segment curves)." if withheld else "")
         colored = None if task.running else task.result, task.color_by, task.percentile
         if colored != self._colored:
             self._colored = colored

@@ -10,9 +10,10 @@ from ...outlines import counted
 from ..dialogs import Dialogs
 from ..form import OutlinesForm
 from ..layer_choice import LayerChoice
+from ..panels.by_example import ByExample, Proposals
 from ..panels.distributions import SizeHistogram
-from ..panels.widgets import column, form, menu_button, scrolling, wrapped
-from ..segmenting import grey_levels
+from ..panels.widgets import Notice, Section, column, form, menu_button, scrolling, wrapped
+from ..segmenting import Verdict, grey_levels
 from ..session import Session
 from .base import Dock
 
@@ -36,7 +37,13 @@ class SegmentCurves(Dock):
         self.live = QCheckBox("L&ive preview")
         self.live.setToolTip("Show what the recipe gives while it is changed; nothing is kept of it.")
         self.live.toggled.connect(task.show_live)
-        self.count, self.message = wrapped(rich=True), wrapped()
+        self.count, self.verdict, self.message = wrapped(rich=True), wrapped(rich=True), wrapped()
+        self.labels = Notice(
+            "Use as &labels", "Take every number as an object instead of segmenting; nothing is changed"
+        )
+        self.classes = Notice("Compare &classes", "Components of the first class are A, those of the second B")
+        self.labels.button.clicked.connect(lambda: task.use_as_labels())
+        self.classes.button.clicked.connect(lambda: task.use_as_labels(classes_apart=True))
         self.sizes = SizeHistogram()
         self.planes = QCheckBox("&All planes of the stack")
         self.planes.setToolTip("Segment every plane in time or depth independently; off: the plane that is shown.")
@@ -44,17 +51,25 @@ class SegmentCurves(Dock):
         self.dialogs = Dialogs(self, self.session, task.say)
         tooltip = "Load or save the settings, which all docks share"
         self.files = menu_button("Setti&ngs …", tooltip, self.dialogs.settings())
+        self.proposals = Proposals(self.session)
+        self.by_example = ByExample(self.session, self.dialogs)
         top, buttons, above = form(), self.buttons(self.files), QWidget()
         top.addRow("Image", self.layer)
-        scrolling(above, top, self.form, self.sizes)
+        ways = (Section("Proposals", self.proposals), Section("By example", self.by_example))
+        scrolling(above, top, *ways, self.form, self.verdict, self.sizes)
         state = self.reason, self.step, self.progress, self.stale, self.message
         # Of the form only a part may fit; what comes of it stays in sight.
-        below = column(self.live, self.count, self.planes, buttons, *state, margins=(6, 0, 6, 6))
+        below = column(
+            self.live, self.count, self.labels, self.classes, self.planes, buttons, *state, margins=(6, 0, 6, 6)
+        )
         column(above, below, page=self, grows=above)
         self.bind(self.form, "recipe")
         self.link(task.image.changed, self.layer.refresh)
         self.link(task.copied, self._fit_form)
         self.link(task.previewed, self._tell_previewed)
+        for part, other in ((self.proposals, self.session.proposing), (self.by_example, self.session.learning)):
+            for signal in (other.changed, other.progressed, self.session.choices.changed, task.changed):
+                self.link(signal, part.show_state)
         self.attach()
 
     def _tell_previewed(self) -> None:
@@ -77,5 +92,21 @@ class SegmentCurves(Dock):
             words = [f"<b>{counted(len(preview.diameters), 'object')}</b>{' (draft)' if preview.draft else ''}"]
             words += [f"{count} left out: {escape(reason)} (dotted)" for reason, count in preview.left_out.items()]
         self.count.setText("<br>".join(words))
+        self.verdict.setText("<br>".join(map(escape, verdict_words(task.verdict))))
+        holds = [f"{name} holds {what}" for name, what in task.verdict.contents.items()]
+        classes = "classes" in task.verdict.contents.values()
+        self.labels.say(f"⚠ {'; '.join(holds)}, not grey levels." if holds else "")
+        self.classes.say("Two classes can be the two samples." if classes else "")
         self.planes.setVisible(task.is_stack)
         self.message.setText(task.message or task.preview_error)
+
+
+def verdict_words(verdict: Verdict) -> list[str]:
+    """A line for each image, with what is wrong or may be with its outlines, and lines for what concerns several."""
+    lines, findings = [], list(verdict.quality.findings)
+    for name, count in verdict.counts.items():
+        own = [finding for finding in findings if finding.where == name]
+        findings = [finding for finding in findings if finding not in own]
+        sign = "✓" if not own else "⚠" if any(finding.serious for finding in own) else "•"
+        lines.append(f"{sign} {name}: {'; '.join([counted(count, 'outline'), *(one.text for one in own)])}")
+    return [*lines, *(f"{'⚠' if one.serious else '•'} {one.text}" for one in findings)]

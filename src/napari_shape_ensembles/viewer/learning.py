@@ -1,0 +1,304 @@
+"""Objects found by example: a few are painted in napari's own Labels layers, and one model learns from all images."""
+
+import weakref
+import zlib
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from napari.layers import Labels, Layer
+from napari.utils import DirectLabelColormap
+from numpy.typing import NDArray
+from skimage.measure import label
+
+from ..outlines import ObjectModel, Proposal, learn_objects, propose
+from ..progress import report
+from .choices import Choices
+from .comparing import named, written
+from .inputs import OWN, Sources, source_of
+from .segmenting import KnownFeatures, SegmentationTask
+from .task import Basis, Function, Soon, Task
+
+#: What is painted with this number is no object; every other number is an object.
+BACKGROUND = 1
+# Colors of the background and, in turn, of objects; neighbours that touch are told apart.
+_GROUND = "#808080"
+_OBJECTS = ("#ff3ea5", "#00c2b2", "#ff8a1f", "#9b6bff", "#b7d932", "#2fa8ff")
+# Painted pieces of fewer pixels are slips of the brush.
+_SLIP = 5
+_PAUSE = 400  # ms after a stroke, before it is learned from
+
+
+class LearningTask(Task[ObjectModel]):
+    """Learns one model from what is painted in the images of both samples; it becomes the recipe of all docks.
+
+    Every image that is painted in has a Labels layer of its own: 0 is unknown, 1 is no object, and every other number
+    is an object painted whole. Pieces of one number that do not touch are objects of their own.
+    """
+
+    def __init__(self, choices: Choices, segmentation: SegmentationTask) -> None:
+        super().__init__(choices)
+        self.segmentation = segmentation
+        self.live = False  #: learn after every stroke
+        self.clicking = False  #: clicks take up, or give up, objects that were found
+        self._examples: weakref.WeakKeyDictionary[Layer, weakref.ref[Labels]] = weakref.WeakKeyDictionary()
+        self._counts: weakref.WeakKeyDictionary[Labels, tuple[int, tuple[int, bool]]] = weakref.WeakKeyDictionary()
+        self._stroke = Soon(self._after_stroke, _PAUSE)
+
+    # What is painted.
+
+    def examples(self) -> list[tuple[Layer, Labels]]:
+        """Images of the viewer, and what is painted in each."""
+        layers = self.choices.layers
+        pairs = ((image, ref()) for image, ref in self._examples.items())
+        there = [(image, painted) for image, painted in pairs if image in layers and painted in layers and painted]
+        return sorted(there, key=lambda pair: layers.index(pair[0]))
+
+    def painted(self) -> dict[str, tuple[int, bool]]:
+        """Number of objects, and whether background, is painted in each image with paint."""
+        counts = {}
+        for image, layer in self.examples():
+            now = checksum(layer)
+            known, count = self._counts.get(layer, (None, (0, False)))
+            if now != known:
+                values = np.asarray(layer.data)
+                numbers = np.unique(values)
+                objects = (
+                    len(np.unique(pieces(values)[0])) - 1 if values.ndim == 2 else int((numbers > BACKGROUND).sum())
+                )
+                count = objects, BACKGROUND in numbers
+                self._counts[layer] = now, count
+            if any(count):
+                counts[image.name] = count
+        return counts
+
+    def paint(self, *, background: bool = False) -> None:
+        """Make the brush ready for the next object, or for background, in the layer of examples of the image."""
+        image = self.segmentation.image.chosen()
+        if image is None:
+            return
+        layer = dict(self.examples()).get(image)
+        if layer is None:
+            data: Any = image.data[0] if image.multiscale else image.data
+            shape = data.shape[: image.ndim]
+            place = {name: getattr(image, name) for name in ("scale", "translate", "rotate", "affine", "units")}
+            colors: dict[int | None, Any] = {0: "transparent", BACKGROUND: _GROUND, None: _OBJECTS[0]}
+            colors |= {BACKGROUND + 1 + place: _OBJECTS[place % len(_OBJECTS)] for place in range(500)}
+            layer = Labels(np.zeros(shape, dtype=np.int32), name=f"{image.name} examples", opacity=0.5, **place)
+            layer.colormap = DirectLabelColormap(color_dict=colors)
+            layer.brush_size = max(3, min(shape[-2:]) // 60)
+            OWN.add(layer)  # an aid, which is not offered for comparison
+            self._examples[image] = weakref.ref(layer)
+            layer.mouse_drag_callbacks.append(self._clicked)
+            for event in (layer.events.paint, layer.events.labels_update, layer.events.data):
+                event.connect(self._stroke.start)
+            self.choices.layers.append(layer)
+        self.clicking = False
+        layer.selected_label = BACKGROUND if background else next_number(layer)
+        layer.mode = "paint"
+        self.choices.layers.selection.active = layer
+        self.changed.emit()
+
+    def click(self) -> None:
+        """Let clicks on the outlines that are shown make examples of them, and clicks on examples take them away."""
+        self.paint()
+        for image, layer in self.examples():
+            if image is self.segmentation.image.chosen():
+                layer.mode = "pan_zoom"
+                self.clicking = True
+        self.changed.emit()
+
+    def _clicked(self, layer: Labels, event: Any) -> Iterator[None]:
+        """Take a click that moved nothing; with Shift, what was found there is no object."""
+        yield
+        if event.type == "mouse_release" and self.clicking and layer.mode == "pan_zoom" and layer.ndim == 2:
+            row, column = np.round(layer.world_to_data(event.position)).astype(int).tolist()
+            self.take_found(layer, row, column, background="Shift" in event.modifiers)
+
+    def take_found(self, layer: Labels, row: int, column: int, *, background: bool = False) -> None:
+        """Make the object that is found at a place an example, or background; take an example there away."""
+        preview = self.segmentation.preview
+        if preview is None or not (0 <= row < layer.data.shape[0] and 0 <= column < layer.data.shape[1]):
+            return
+        found, painted = preview.labels, np.asarray(layer.data)
+        if painted[row, column]:
+            alike = label(painted == painted[row, column])
+            layer.data_setitem(np.nonzero(alike == alike[row, column]), 0)
+        elif found.shape == painted.shape and found[row, column]:
+            number = BACKGROUND if background else next_number(layer)
+            layer.data_setitem(np.nonzero((found == found[row, column]) & (painted == 0)), number)
+
+    def _after_stroke(self) -> None:
+        if self.live and self.segmentation.source is not None and not self.why_not():
+            if self.busy:
+                self.cancel()
+            self.run()
+        self.changed.emit()
+
+    # The run.
+
+    def chosen(self) -> Basis:
+        """All images that something is painted in."""
+        pairs = [(image, layer) for image, layer in self.examples() if np.any(layer.data)]
+        sums = tuple(checksum(layer) for _, layer in pairs)
+        refs = tuple(weakref.ref(image) for image, _ in pairs)
+        more = {"what is painted": sums}
+        return Basis((refs, ()), self.choices.recipe, self.choices.settings, (frozenset(),) * len(refs), more)
+
+    def why_not(self) -> str:
+        if self.segmentation.image.chosen() is None:
+            return "Open an image to paint objects in."
+        if not any(objects for objects, _ in self.painted().values()):
+            return "Paint about five objects, whole, in one or more images."
+        return ""
+
+    def changed_since(self) -> list[str]:
+        """Whether something else is painted now."""
+        if self.result is None or self.basis is None:
+            return []
+        return ["what is painted was changed"] if self.chosen().more != self.basis.more else []
+
+    def work(self, sources: Sources) -> Function:
+        known = dict(self.examples())
+        assert self._next is not None
+        layers = [known[image] for ref in self._next.layers[0] if (image := ref()) in known and image is not None]
+        planes = [np.array(source_of(layer, self.choices.dims).data) for layer in layers]
+        images = [(source.name, source.data, plane) for source, plane in zip(sources[0], planes, strict=True)]
+        return partial(learned, images, self.segmentation.features)
+
+    def take(self, outcome: ObjectModel) -> Iterable[None]:
+        """Make the model the recipe, at which all previews are made anew."""
+        self._put(outcome)
+        self.choices.set(recipe=replace(self.choices.recipe, find=outcome))
+        return ()
+
+    def left(self) -> None:
+        """Say nothing: another stroke has come."""
+
+    # The model.
+
+    def save(self, path: Path) -> None:
+        """Write the model to a file, which the recipe names from then on."""
+        if self.result is not None:
+            self.start(partial(saving, self.result, path), self._saved)
+
+    def _saved(self, path: Path) -> Iterable[None]:
+        self.choices.set(recipe=replace(self.choices.recipe, find=str(path)))
+        self.message = written([path])[0]
+        return ()
+
+    def load(self, path: Path) -> None:
+        """Take up a model of a file."""
+        self.start(partial(loading, path), partial(self._loaded, path))
+
+    def _loaded(self, path: Path, model: ObjectModel) -> Iterable[None]:
+        self.result, self.basis, self.message = model, None, f"{path.name} was {model!r}."
+        self.choices.set(recipe=replace(self.choices.recipe, find=str(path)))
+        return ()
+
+    def forget(self) -> None:
+        """Find objects by a method again; what is painted stays."""
+        self.choices.set(recipe=replace(self.choices.recipe, find=None))
+
+
+def checksum(layer: Labels) -> int:
+    """The same as long as the same is painted."""
+    return zlib.adler32(np.ascontiguousarray(layer.data).view(np.uint8).data)
+
+
+def next_number(layer: Labels) -> int:
+    """The number of an object that is not painted yet."""
+    return max(int(np.max(layer.data, initial=0)), BACKGROUND) + 1
+
+
+def pieces(plane: NDArray[Any]) -> tuple[NDArray[np.int32], NDArray[np.bool_]]:
+    """Painted objects, each piece with a number of its own and without slips of the brush; and the background."""
+    objects = label(np.where(plane > BACKGROUND, plane, 0), connectivity=1, background=0)
+    small = np.bincount(objects.ravel()) < _SLIP
+    return np.where(small[objects], 0, objects).astype(np.int32), plane == BACKGROUND
+
+
+def learned(
+    images: list[tuple[str, NDArray[Any], NDArray[Any]]], features: KnownFeatures, seed: int = 0
+) -> ObjectModel:
+    """Learn one model from all images in which something is painted."""
+    painted, grounds = zip(*(pieces(plane) for _, _, plane in images), strict=True)
+    seen = []
+    for number, (name, image, _) in enumerate(images):
+        report(f"looking at {name}", number, len(images) + 1)
+        seen.append(features.of(image))
+    names = [name for name, _, _ in images]
+    model = learn_objects(seen, list(painted), background=list(grounds), names=names, seed=seed)
+    report("learning", len(images), len(images) + 1)
+    _ = model._classifier
+    return model
+
+
+def saving(model: ObjectModel, path: Path) -> Path:
+    """Write a model, and return where."""
+    with named(path):
+        model.save(path)
+    return path
+
+
+def loading(path: Path) -> ObjectModel:
+    """Read a model; a ValueError names a file that holds none."""
+    with named(path, "read"):
+        return ObjectModel.load(path)
+
+
+# Proposals -----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Proposed:
+    """Recipes to choose from, the best first."""
+
+    proposals: list[Proposal]
+
+
+class ProposingTask(Task[Proposed]):
+    """Tries recipes on a part of the image that is chosen in *Segment curves*."""
+
+    def __init__(self, choices: Choices, segmentation: SegmentationTask) -> None:
+        super().__init__(choices)
+        self.segmentation = segmentation
+
+    def chosen(self) -> Basis:
+        return self.segmentation.chosen()
+
+    def why_not(self) -> str:
+        return self.segmentation.why_not()
+
+    def changed_since(self) -> list[str]:
+        """Nothing: pictures of another image are no answer that could be wrong."""
+        return []
+
+    def work(self, sources: Sources) -> Callable[[], Proposed]:
+        return partial(proposed, sources[0][0].data, replace(self.choices.recipe, find=None))
+
+    def take(self, outcome: Proposed) -> Iterable[None]:
+        self._put(outcome)
+        return ()
+
+    def choose(self, number: int) -> None:
+        """Take the recipe of a proposal, for all images."""
+        if self.result is not None:
+            recipe = self.result.proposals[number].recipe
+            self.choices.set(recipe=replace(recipe, largest=self.choices.recipe.largest))
+
+    def keep_largest(self, on: bool) -> None:
+        """Keep one object per image, or all."""
+        self.choices.set(recipe=replace(self.choices.recipe, largest=on))
+
+
+def proposed(image: NDArray[Any], recipe: Any) -> Proposed:
+    """Return the best proposals for an image."""
+    return Proposed(propose(image, recipe)[:_PICTURES])
+
+
+#: Pictures to choose from.
+_PICTURES = 6

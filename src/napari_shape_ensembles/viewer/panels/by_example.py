@@ -1,0 +1,149 @@
+"""Objects by example, and recipes to choose from: what is painted, what was learned, and small pictures."""
+
+import numpy as np
+from numpy.typing import NDArray
+from qtpy.QtCore import QSignalBlocker, QSize, Qt
+from qtpy.QtGui import QIcon, QImage, QPixmap
+from qtpy.QtWidgets import QCheckBox, QListView, QListWidget, QListWidgetItem, QWidget
+
+from ...outlines import Proposal, counted
+from ...palette import OUTLINE
+from ..dialogs import Dialogs
+from ..session import Session
+from .fonts import with_label_font
+from .widgets import button, column, menu_button, row, wrapped
+
+_SIDE = 104  # pixels of a picture
+_PICTURES_HEIGHT = 2 * (_SIDE + 28)
+
+
+class ByExample(QWidget):
+    """Paint a few objects, learn, look at the outlines, correct, and learn again."""
+
+    def __init__(self, session: Session, dialogs: Dialogs) -> None:
+        super().__init__()
+        task = self._task = session.learning
+        self.paint = button(
+            "Paint &object",
+            "Paint one object whole, in the color of the brush; press again for the next one that touches it.\n"
+            "Objects that do not touch can have the same color. Ctrl+Z takes a stroke back.",
+        )
+        self.background = button("Paint &background", "Paint what is no object, such as dirt that was outlined")
+        self.click = button(
+            "&Click found",
+            "A click on an outlined object makes it an example, with Shift background.\n"
+            "A click on an example removes it.",
+        )
+        self.learn = button("&Learn", "Learn from all painted images, and outline all images of A and B by one model")
+        self.live = QCheckBox("After every stroke")
+        self.live.setToolTip("Learn again after every stroke. Default off.")
+        self.models = menu_button("&Model", "Save or load what was learned, or use a method again", dialogs.models())
+        self.painted, self.said = wrapped(), wrapped()
+        self.paint.clicked.connect(lambda: task.paint())
+        self.background.clicked.connect(lambda: task.paint(background=True))
+        self.click.clicked.connect(task.click)
+        self.learn.clicked.connect(task.run)
+        self.live.toggled.connect(lambda on: setattr(task, "live", on))
+        brushes = row(self.paint, self.background, self.click)
+        column(brushes, self.painted, row(self.learn, self.live, self.models, grows=self.learn), self.said, page=self)
+        self.show_state()
+
+    def show_state(self, _: object = None) -> None:
+        """Say what is painted, what was learned from it, and what is under way."""
+        task = self._task
+        reason, changed = task.why_not(), task.changed_since()
+        has_image = task.segmentation.image.chosen() is not None
+        for brush in (self.paint, self.background, self.click):
+            brush.setEnabled(has_image)
+        self.learn.setEnabled(not (reason or task.busy))
+        with QSignalBlocker(self.live):
+            self.live.setChecked(task.live)
+        counts = [
+            f"{counted(objects, 'object')}{' and background' if ground else ''} in {name}"
+            for name, (objects, ground) in task.painted().items()
+        ]
+        self.painted.setText(f"Painted: {'; '.join(counts)}." if counts else reason)
+        words = ""
+        if task.busy:
+            words = f"{task.step.name[:1].upper()}{task.step.name[1:]} …"
+        elif task.message:
+            words = task.message
+        elif task.result is not None:
+            in_use = task.choices.recipe.find is not None
+            words = f"The model was {task.result!r}{', and finds all objects' if in_use else ' and is not in use'}."
+            words += " ↻ What is painted was changed: learn again." if changed else ""
+        self.said.setText(words)
+        self.said.setVisible(bool(words))
+
+
+class Proposals(QWidget):
+    """Recipes that were tried on a part of the image, as small pictures; a click takes one for all images."""
+
+    def __init__(self, session: Session) -> None:
+        super().__init__()
+        self._session, self._task = session, session.proposing
+        self._shown: list[Proposal] = []
+        self.propose = button(
+            "&Propose", "Try methods, bright and dark, on a part of this image, and show the best six"
+        )
+        self.largest = QCheckBox("Lar&gest object only")
+        self.largest.setToolTip("One object per picture, such as an otolith or a leaf. Default off.")
+        self.said = wrapped()
+        self.pictures = QListWidget()
+        with_label_font(self.pictures)
+        self.pictures.setViewMode(QListView.ViewMode.IconMode)
+        self.pictures.setIconSize(QSize(_SIDE, _SIDE))
+        self.pictures.setMovement(QListView.Movement.Static)
+        self.pictures.setResizeMode(QListView.ResizeMode.Adjust)
+        self.pictures.setWordWrap(True)
+        self.pictures.setUniformItemSizes(True)
+        self.pictures.setFixedHeight(_PICTURES_HEIGHT)
+        self.pictures.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.pictures.setToolTip("Click a picture to use its settings for all images; the first is ranked best.")
+        self.pictures.setAccessibleName("Proposed outlines")
+        self.propose.clicked.connect(self._task.run)
+        self.pictures.itemClicked.connect(lambda item: self._task.choose(self.pictures.row(item)))
+        self.pictures.itemActivated.connect(lambda item: self._task.choose(self.pictures.row(item)))
+        self.largest.toggled.connect(self._task.keep_largest)
+        column(row(self.propose, self.largest, grows=self.propose), self.said, self.pictures, page=self)
+        self.show_state()
+
+    def show_state(self, _: object = None) -> None:
+        """Show the proposals, and which of them is the recipe."""
+        task, recipe = self._task, self._session.choices.recipe
+        self.propose.setEnabled(not (task.busy or task.why_not()))
+        with QSignalBlocker(self.largest):
+            self.largest.setChecked(recipe.largest)
+        words = f"{task.step.name[:1].upper()}{task.step.name[1:]} …" if task.busy else task.message
+        self.said.setText(words)
+        self.said.setVisible(bool(words))
+        proposals = [] if task.result is None else task.result.proposals
+        with QSignalBlocker(self.pictures):
+            if proposals is not self._shown:
+                self._shown = proposals
+                self.pictures.clear()
+                for proposal in proposals:
+                    found = proposal.recipe
+                    words = f"{found.method}, {found.objects}"
+                    item = QListWidgetItem(QIcon(picture_of(proposal)), words, self.pictures)
+                    split = "" if found.split_touching == "none" else f", split by {found.split_touching}"
+                    item.setToolTip(f"{words}{split}; {counted(int(proposal.labels.max()), 'object')} in this part")
+            chosen = [number for number, one in enumerate(proposals) if one.recipe == recipe]
+            self.pictures.setCurrentRow(chosen[0] if chosen else -1)
+        self.pictures.setVisible(bool(proposals))
+
+
+def picture_of(proposal: Proposal) -> QPixmap:
+    """The part of the image that was tried, with the outlines of what was found."""
+    from skimage.segmentation import find_boundaries
+
+    low, high = np.percentile(proposal.thumbnail, (0.5, 99.5))
+    grey = np.clip((proposal.thumbnail - low) / ((high - low) or 1.0), 0, 1) * 255
+    pixels: NDArray[np.uint8] = np.repeat(grey[..., None], 3, axis=2).astype(np.uint8)
+    lines = find_boundaries(proposal.labels, mode="thick")
+    pixels[lines] = [int(OUTLINE[place : place + 2], 16) for place in (1, 3, 5)]
+    rows, columns = grey.shape
+    image = QImage(np.ascontiguousarray(pixels).tobytes(), columns, rows, 3 * columns, QImage.Format.Format_RGB888)
+    return QPixmap.fromImage(image.copy()).scaled(
+        _SIDE, _SIDE, Qt.AspectRatioMode.KeepAspectRatio, Qt.TransformationMode.SmoothTransformation
+    )

@@ -1,0 +1,211 @@
+"""Objects by example and proposals: on the session without a window, and once through the window by its buttons."""
+
+import numpy as np
+import pytest
+from napari.layers import Labels
+from skimage.measure import label
+
+from docks import press, spots
+from napari_shape_ensembles import Comparison, ObjectModel, Outlines, Settings, match_labels
+from napari_shape_ensembles.viewer.learning import BACKGROUND, pieces
+from napari_shape_ensembles.viewer.session import Session
+
+TRUTH = {seed: label(spots(seed, noise=0) > 0.5) for seed in (1, 2)}
+
+
+@pytest.fixture
+def session(model, qtbot):
+    """A session with two images as the two samples, followed as by open docks."""
+    for seed, name in ((1, "one"), (2, "two")):
+        model.add_image(spots(seed, noise=0.2), name=name, scale=(0.5, 0.5), units=("um", "um"))
+    session = Session.of(model)
+    session.attach()
+    session.segmentation.follow()
+    previewed(session, qtbot, lambda: session.segmentation.image.choose(model.layers["one"]))
+    yield session
+    session.segmentation.rest()
+    session.detach()
+
+
+def ended(task, qtbot, start):
+    start()
+    qtbot.waitUntil(lambda: not task.busy, timeout=30_000)
+
+
+def paint(session, count=5, seed=1, background=True):
+    """Paint some of the objects of the image that is chosen, each with the next number."""
+    image = session.segmentation.image.chosen()
+    for number in range(1, count + 1):
+        session.learning.paint()
+        layer = dict(session.learning.examples())[image]
+        layer.data_setitem(np.nonzero(TRUTH[seed] == number), layer.selected_label)
+    if background:
+        session.learning.paint(background=True)
+        layer.data_setitem((np.repeat(np.arange(5), 5), np.tile(np.arange(5), 5)), layer.selected_label)
+    return layer
+
+
+def previewed(session, qtbot, change):
+    """Wait until all images are previewed after a change, and there is a verdict."""
+    came = []
+    session.segmentation.judged.connect(lambda: came.append(1), check_nargs=False)
+    change()
+    qtbot.waitUntil(lambda: bool(came), timeout=60_000)
+    return session.segmentation
+
+
+def test_one_model_learned_from_one_image_outlines_both_and_becomes_the_recipe(session, qtbot):
+    paint(session)
+    assert session.learning.painted() == {"one": (5, True)}
+    task = previewed(session, qtbot, session.learning.run)
+    model = session.choices.recipe.find
+    assert isinstance(model, ObjectModel)
+    assert repr(model) == "learned from 5 objects in 1 image"
+    assert len(match_labels(TRUTH[1], task.preview.labels).pairs) >= 34  # of 36
+    assert task.verdict.counts.keys() == {"one", "two"}
+    assert min(task.verdict.counts.values()) >= 30
+    # The lines of the other image lie right above it.
+    names = [layer.name for layer in session.choices.layers]
+    assert names.index("two preview") == names.index("two") + 1
+    assert session.learning.changed_since() == []
+
+
+def test_paint_in_both_images_is_one_model_and_a_stroke_makes_it_outdated(session, qtbot):
+    paint(session, 3)
+    session.segmentation.image.choose(session.choices.layers["two"])
+    layer = paint(session, 3, seed=2, background=False)
+    ended(session.learning, qtbot, session.learning.run)
+    assert [(one.name, one.objects) for one in session.learning.result.sources] == [("one", 3), ("two", 3)]
+    layer.undo()
+    assert session.learning.painted()["two"] == (2, False)
+    assert session.learning.changed_since() == ["what is painted was changed"]
+
+
+def test_the_layer_of_examples_is_not_offered_for_comparison_and_takes_the_place_of_its_image(session):
+    layer = paint(session, 1)
+    assert isinstance(layer, Labels)
+    np.testing.assert_array_equal(layer.scale, session.choices.layers["one"].scale)
+    assert layer not in session.choices.sides.offered()
+    assert session.choices.sides.chosen() == tuple((session.choices.layers[name],) for name in ("one", "two"))
+
+
+def test_pieces_of_one_number_are_objects_of_their_own_and_slips_are_none():
+    plane = np.zeros((20, 20), dtype=int)
+    plane[2:6, 2:6] = plane[10:15, 10:15] = 2
+    plane[2:6, 6:9] = 3
+    plane[18, 18] = 2
+    plane[0, :] = BACKGROUND
+    objects, ground = pieces(plane)
+    assert sorted(np.unique(objects[objects > 0], return_counts=True)[1].tolist()) == [12, 16, 25]
+    assert objects[18, 18] == 0
+    assert ground.sum() == 20
+
+
+def test_a_click_makes_an_example_of_what_was_found_and_another_takes_it_away(session, qtbot):
+    task = previewed(session, qtbot, session.segmentation.ask)
+    session.learning.click()
+    layer = dict(session.learning.examples())[session.choices.layers["one"]]
+    row, column = np.argwhere(task.preview.labels == 3)[40]
+    session.learning.take_found(layer, row, column)
+    assert np.array_equal(layer.data > 0, task.preview.labels == 3)
+    session.learning.take_found(layer, row, column)
+    assert not layer.data.any()
+    session.learning.take_found(layer, row, column, background=True)
+    assert set(np.unique(layer.data)) == {0, BACKGROUND}
+
+
+def test_a_saved_model_is_the_recipe_of_files_and_of_scripts(session, qtbot, tmp_path):
+    paint(session)
+    ended(session.learning, qtbot, session.learning.run)
+    path = tmp_path / "spots.npz"
+    ended(session.learning, qtbot, lambda: session.learning.save(path))
+    assert session.choices.recipe.find == str(path)
+    session.choices.recipe.save(tmp_path / "recipe.toml")
+    assert Outlines.load(tmp_path / "recipe.toml") == session.choices.recipe
+    session.learning.forget()
+    assert session.choices.recipe.find is None
+    ended(session.learning, qtbot, lambda: session.learning.load(path))
+    assert session.choices.recipe.find == str(path)
+    ended(session.learning, qtbot, lambda: session.learning.load(tmp_path / "none.npz"))
+    assert "none.npz cannot be read" in session.learning.message
+
+
+def test_a_comparison_by_a_model_is_saved_with_it_and_says_what_it_was_made_with(session, qtbot, tmp_path):
+    paint(session)
+    ended(session.learning, qtbot, session.learning.run)
+    session.choices.set(settings=Settings(landmarks=60, rank=10, permutations=199))
+    task = session.comparison
+    ended(task, qtbot, task.run)
+    assert task.result is not None, task.message
+    model = session.choices.recipe.find
+    session.learning.forget()
+    assert task.changed_since() == ["find was learned from 5 objects in 1 image and is None"]
+    ended(task, qtbot, lambda: task.save(tmp_path / "pair.comparison.npz"))
+    ended(task, qtbot, lambda: task.open(tmp_path / "pair.comparison.npz"))
+    assert session.choices.recipe.find == model
+    assert Comparison.load(tmp_path / "pair.comparison.npz").case == task.result.case
+
+
+def test_proposals_are_chosen_for_all_images_with_one_object_each_on_request(session, qtbot):
+    ended(session.proposing, qtbot, session.proposing.run)
+    proposals = session.proposing.result.proposals
+    assert 1 < len(proposals) <= 6
+    session.proposing.keep_largest(True)
+    task = previewed(session, qtbot, lambda: session.proposing.choose(1))
+    assert session.choices.recipe == proposals[1].recipe.__class__(**{**vars(proposals[1].recipe), "largest": True})
+    assert int(task.preview.labels.max()) == 1
+    assert set(task.verdict.counts.values()) <= {0, 1}
+    assert [finding.check for finding in task.verdict.quality.serious].count("few curves") == 2
+
+
+def test_labels_and_classes_that_are_opened_as_images_are_noticed_and_used(session, qtbot):
+    model = session.choices.viewer
+    labels = model.add_image(TRUTH[1].astype(np.uint16), name="numbers")
+    classes = model.add_image(((TRUTH[2] % 2 + 1) * (TRUTH[2] > 0)).astype(np.uint8), name="phases")
+    session.segmentation.image.choose(labels)
+    task = previewed(session, qtbot, lambda: session.choices.sides.choose([labels], [model.layers["two"]]))
+    assert task.verdict.contents == {"numbers": "labels"}
+    task.use_as_labels()
+    a, b = session.choices.sides.chosen()
+    assert isinstance(a[0], Labels)
+    np.testing.assert_array_equal(a[0].data, TRUTH[1])
+    assert b == (model.layers["two"],)
+    task = previewed(session, qtbot, lambda: session.segmentation.image.choose(classes))
+    assert task.verdict.contents == {"phases": "classes"}
+    task.use_as_labels(classes_apart=True)
+    assert [layer.name for side in session.choices.sides.chosen() for layer in side] == [
+        "phases class 1",
+        "phases class 2",
+    ]
+
+
+def test_a_person_paints_learns_and_sees_outlines(viewer, qtbot):
+    for seed, name in ((1, "one"), (2, "two")):
+        viewer.add_image(spots(seed, noise=0.2), name=name)
+    _, dock = viewer.window.add_plugin_dock_widget("napari-shape-ensembles", "Segment curves")
+    panel, task = dock.by_example, dock.segmentation
+    dock.layer.setCurrentIndex(dock.layer.findText("one"))
+    qtbot.waitUntil(lambda: bool(task.verdict.counts), timeout=30_000)
+    assert not panel.learn.isEnabled()
+    assert "Paint about five objects" in panel.painted.text()
+    for number in range(1, 5):
+        press(panel.paint, qtbot)
+        layer = viewer.layers.selection.active
+        assert (layer.name, layer.mode) == ("one examples", "paint")
+        place = np.argwhere(TRUTH[1] == number)
+        layer.brush_size = int(np.sqrt(4 * len(place) / np.pi))
+        layer.paint(place.mean(axis=0), layer.selected_label)
+    qtbot.waitUntil(lambda: panel.painted.text() == "Painted: 4 objects in one.", timeout=5000)
+    assert panel.learn.isEnabled()
+    before = task.preview
+    press(panel.learn, qtbot)
+    qtbot.waitUntil(lambda: "finds all objects" in panel.said.text() and task.preview is not before, timeout=30_000)
+    qtbot.waitUntil(lambda: not task.previewer.busy, timeout=30_000)
+    assert "two: 36 outlines" in dock.verdict.text()
+    # Proposals take the place of the model at a click.
+    press(dock.proposals.propose, qtbot)
+    qtbot.waitUntil(lambda: dock.proposals.pictures.count() > 1, timeout=60_000)
+    dock.proposals.pictures.itemClicked.emit(dock.proposals.pictures.item(0))
+    assert dock.session.choices.recipe.find is None
+    assert "is not in use" in panel.said.text()
+    qtbot.waitUntil(lambda: not task.previewer.busy, timeout=30_000)
