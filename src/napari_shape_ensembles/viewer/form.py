@@ -291,13 +291,15 @@ class OutlinesForm(Form[Outlines]):
                 with QSignalBlocker(control):
                     control.set_ends(low, high, first)
         before = dict(self._values)
-        self._complete("method")
+        self._complete("")
         self._show()
         if self._values != before:
             self.changed.emit()
 
     def _complete(self, turned: str) -> None:
         values = self._values
+        if turned == "method":  # chosen in place of a model
+            values["find"] = None
         if values["object_classes"] >= values["classes"]:
             if turned == "object_classes":
                 values["classes"] = values["object_classes"] + 1

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from napari.layers import Labels, Layer
+from napari.layers import Image, Labels, Layer
 from napari.utils import DirectLabelColormap
 from numpy.typing import NDArray
 from skimage.measure import label
@@ -18,7 +18,7 @@ from ..outlines import ObjectModel, Proposal, learn_objects, propose
 from ..progress import report
 from .choices import Choices
 from .comparing import named, written
-from .inputs import OWN, Sources, source_of
+from .inputs import OWN, Sources, is_own, source_of
 from .segmenting import KnownFeatures, SegmentationTask
 from .task import Basis, Function, Soon, Task
 
@@ -96,11 +96,21 @@ class LearningTask(Task[ObjectModel]):
             for event in (layer.events.paint, layer.events.labels_update, layer.events.data):
                 event.connect(self._stroke.start)
             self.choices.layers.append(layer)
+        self._bring_to_sight(image)
         self.clicking = False
         layer.selected_label = BACKGROUND if background else next_number(layer)
         layer.mode = "paint"
         self.choices.layers.selection.active = layer
         self.changed.emit()
+
+    def _bring_to_sight(self, image: Layer) -> None:
+        """Hide images that lie over the one that is painted in, unless images are shown beside each other."""
+        layers = self.choices.layers
+        image.visible = True
+        if not self.choices.viewer.grid.enabled:
+            for layer in layers[layers.index(image) + 1 :]:
+                if isinstance(layer, Image) and not is_own(layer):
+                    layer.visible = False
 
     def click(self) -> None:
         """Let clicks on the outlines that are shown make examples of them, and clicks on examples take them away."""

@@ -216,6 +216,7 @@ class SegmentationTask(Task[list[Ensemble]]):
             if layer in self.choices.viewer.layers:
                 name, lines = f"{layer.name} preview", self._others.get(layer)
                 self._others[layer] = self._laid_over(lines, preview, other.placement, name, above=layer)
+                self._others[layer].visible = layer.visible
         sides = [[found[layer] for layer in side if layer in found] for side in samples]
         if shown in found and not any(shown in side for side in samples):
             sides = [[found[shown]]]

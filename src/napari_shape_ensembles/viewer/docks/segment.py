@@ -17,6 +17,9 @@ from ..segmenting import Verdict, grey_levels
 from ..session import Session
 from .base import Dock
 
+# Images without a finding that are listed.
+_LISTED = 4
+
 
 class SegmentCurves(Dock):
     """Find the objects of an image and trace their outlines."""
@@ -56,7 +59,7 @@ class SegmentCurves(Dock):
         top, buttons, above = form(), self.buttons(self.files), QWidget()
         top.addRow("Image", self.layer)
         ways = (Section("Proposals", self.proposals), Section("By example", self.by_example))
-        scrolling(above, top, *ways, self.form, self.verdict, self.sizes)
+        scrolling(above, top, *ways, self.form, self.sizes)
         state = self.reason, self.step, self.progress, self.stale, self.message
         # Of the form only a part may fit; what comes of it stays in sight.
         below = column(
@@ -102,11 +105,17 @@ class SegmentCurves(Dock):
 
 
 def verdict_words(verdict: Verdict) -> list[str]:
-    """A line for each image, with what is wrong or may be with its outlines, and lines for what concerns several."""
-    lines, findings = [], list(verdict.quality.findings)
+    """What is wrong, or may be, with the outlines of each image, and of several; then those with nothing to say of."""
+    lines, fine, findings = [], [], list(verdict.quality.findings)
     for name, count in verdict.counts.items():
         own = [finding for finding in findings if finding.where == name]
         findings = [finding for finding in findings if finding not in own]
-        sign = "✓" if not own else "⚠" if any(finding.serious for finding in own) else "•"
-        lines.append(f"{sign} {name}: {'; '.join([counted(count, 'outline'), *(one.text for one in own)])}")
-    return [*lines, *(f"{'⚠' if one.serious else '•'} {one.text}" for one in findings)]
+        words = f"{name}: {counted(count, 'outline')}"
+        if own:
+            sign = "⚠" if any(finding.serious for finding in own) else "•"
+            lines.append(f"{sign} {'; '.join([words, *(finding.text for finding in own)])}")
+        else:
+            fine.append(words)
+    lines += [f"{'⚠' if finding.serious else '•'} {finding.text}" for finding in findings]
+    more = f", and {counted(len(fine) - _LISTED, 'image')} more" if len(fine) > _LISTED else ""
+    return [*lines, *([f"✓ {', '.join(fine[:_LISTED])}{more}"] if fine else [])]

@@ -13,8 +13,8 @@ from ..session import Session
 from .fonts import with_label_font
 from .widgets import button, column, menu_button, row, wrapped
 
-_SIDE = 104  # pixels of a picture
-_PICTURES_HEIGHT = 2 * (_SIDE + 28)
+_SIDE = 96  # pixels of a picture
+_PICTURES_HEIGHT = 2 * (_SIDE + 30)
 
 
 class ByExample(QWidget):
