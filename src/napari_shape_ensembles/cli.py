@@ -83,6 +83,14 @@ Memory = Annotated[
 CurveColumn = Annotated[
     str | None, typer.Option("--curve-column", metavar="NAME", help="Of tables: the column that tells curves apart.")
 ]
+PixelSizes = Annotated[
+    Path | None,
+    typer.Option(
+        "--pixel-sizes",
+        metavar="TABLE",
+        help="Table (CSV) with columns image, pixel_size and unit: pixel sizes of single images.",
+    ),
+]
 Dask = Annotated[str | None, typer.Option("--dask", help="Address of a Dask scheduler that does the work.")]
 Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")]
 Ranks = Annotated[str, typer.Option(help="Ranks: numbers and ranges, such as 5,10,20 or 2-20:2 or 5:150:5.")]
@@ -117,6 +125,7 @@ def command(*kinds: type[Any], without: Sequence[str] = ()) -> Callable[[Callabl
                 "labels": (Labels, None),
                 "memory": (Memory, None),
                 "curve_column": (CurveColumn, None),
+                "pixel_sizes": (PixelSizes, None),
             }
             if kinds
             else {}
@@ -135,8 +144,14 @@ def command(*kinds: type[Any], without: Sequence[str] = ()) -> Callable[[Callabl
                     file = load_settings(path) if path else SettingsFile()
                     file = SettingsFile(with_options(file.analysis, chosen), with_options(file.outlines, chosen))
                     tell = lambda note: say_beside(f"note: {note}")  # noqa: E731
+                    table = given.pop("pixel_sizes")
                     given["reading"] = Reading(
-                        file, given.pop("labels"), given.pop("memory"), given.pop("curve_column"), tell
+                        file,
+                        given.pop("labels"),
+                        given.pop("memory"),
+                        given.pop("curve_column"),
+                        _pixel_sizes(table) if table else {},
+                        tell,
                     )
                 function(**given)
 
@@ -186,7 +201,8 @@ def compare(
 @command(Outlines, Settings)
 def experiment(
     design: Annotated[
-        Path, typer.Argument(help="Table of images (CSV): columns image, group, and those of the design.")
+        Path,
+        typer.Argument(help="Table of images (CSV): columns image, group, and those of the design; pixel_size, unit."),
     ],
     out: Out,
     *,
@@ -203,11 +219,13 @@ def experiment(
     """Compare groups of images by a table of the design, with the replicate as what is exchangeable."""
     from .comparison import checked_design
     from .comparison import experiment as run_experiment
-    from .io.design import design_of_folder, read_design
+    from .io.design import design_of_folder, read_design, take_pixel_sizes
     from .io.results import EXPERIMENT, write_experiment
 
     if pattern is None:
         paths, table = read_design(design)
+        sizes, table = take_pixel_sizes(paths, table, design.name)
+        reading = replace(reading, pixel_sizes={**reading.pixel_sizes, **sizes})
     else:
         paths, table = design_of_folder(design, pattern, labels=bool(reading.labels))
     _refuse_overwriting(out, EXPERIMENT, [design, *paths], force)
@@ -440,6 +458,15 @@ def smoothing(
             )
         _say_written(write_study(out, "smoothing", study, plot_study, {}))
         say(study.summary())
+
+
+def _pixel_sizes(path: Path) -> dict[Path, tuple[float, str]]:
+    from .io.design import read_design, take_pixel_sizes
+
+    sizes, _ = take_pixel_sizes(*read_design(path), path.name)
+    if not sizes:
+        raise ContentError(f"{path.name} has no column pixel_size with a size in it")
+    return sizes
 
 
 def _numbers_of(option: str, text: str, least: int = 1) -> list[int]:

@@ -60,7 +60,7 @@ def test_one_model_learned_from_one_image_outlines_both_and_becomes_the_recipe(s
     task = previewed(session, qtbot, session.learning.run)
     model = session.choices.recipe.find
     assert isinstance(model, ObjectModel)
-    assert repr(model) == "learned from 5 objects in 1 image"
+    assert str(model) == "learned from 5 objects in 1 image"
     assert len(match_labels(TRUTH[1], task.preview.labels).pairs) >= 34  # of 36
     assert task.verdict.counts.keys() == {"one", "two"}
     assert min(task.verdict.counts.values()) >= 30

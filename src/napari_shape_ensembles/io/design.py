@@ -11,6 +11,48 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
+def take_pixel_sizes(
+    paths: list[Path], table: "pd.DataFrame", name: str
+) -> tuple[dict[Path, tuple[float, str]], "pd.DataFrame"]:
+    """Take the sizes of pixels out of a table of images.
+
+    Parameters
+    ----------
+    paths : list of Path
+        Of the images, one per row.
+    table : DataFrame
+        With or without columns pixel_size and unit; a row without a size leaves it to the image.
+    name : str
+        Of the table, for errors.
+
+    Returns
+    -------
+    sizes : mapping of Path to (float, str)
+        Side of a pixel and its unit, by resolved paths.
+    table : DataFrame
+        The other columns.
+
+    Raises
+    ------
+    ValueError
+        For one of both columns without the other, or a size that is no positive number.
+    """
+    import pandas as pd
+
+    if "pixel_size" not in table:
+        return {}, table
+    if "unit" not in table:
+        raise ContentError(f"{name} has a column pixel_size and no column unit: say µm, nm, mm, …")
+    sizes = {}
+    for path, size, unit in zip(paths, table["pixel_size"], table["unit"], strict=True):
+        if pd.isna(size):
+            continue
+        if not isinstance(size, int | float) or not 0 < size < float("inf") or not isinstance(unit, str):
+            raise ContentError(f"{name}: the pixels of {path.name} are {size!r} {unit!r}, not a size and its unit")
+        sizes[path.resolve()] = float(size), unit.strip()
+    return sizes, table.drop(columns=["pixel_size", "unit"])
+
+
 def read_design(path: Path) -> tuple[list[Path], "pd.DataFrame"]:
     """Read a table of a design.
 

@@ -3,9 +3,9 @@
 import math
 import zipfile
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +45,8 @@ class Reading:
         GiB that reading one file may take; see `budget`.
     curve_column : str, optional
         Of tables: the column that tells curves apart.
+    pixel_sizes : mapping of Path to (float, str)
+        Side of a pixel and its unit, of single images by their resolved paths, in place of anything else.
     tell : callable
         Is told in a sentence what was recognized in a file.
     """
@@ -53,7 +55,15 @@ class Reading:
     labels: bool | None = None
     memory: float | None = None
     curve_column: str | None = None
+    pixel_sizes: Mapping[Path, tuple[float, str]] = field(default_factory=dict)
     tell: Callable[[str], None] = lambda _: None
+
+    def of(self, path: Path) -> "Reading":
+        """The same for one file, whose pixels may have a size of their own."""
+        if (known := self.pixel_sizes.get(path.resolve())) is None:
+            return self
+        outlines = replace(self.settings.outlines, pixel_size=known[0], unit=known[1])
+        return replace(self, settings=replace(self.settings, outlines=outlines))
 
 
 @dataclass(frozen=True, eq=False)
@@ -156,6 +166,7 @@ def labelled(path: Path, reading: Reading) -> Labelled:
     ValueError
         When the file is no image or cannot be segmented, naming it.
     """
+    reading = reading.of(path)
     outlines = reading.settings.outlines
     given = outlines.pixel_scale and Calibration(outlines.pixel_scale, str(outlines.unit), "as given")
     if path.name.lower().endswith(MAPS):
@@ -213,6 +224,6 @@ def ensemble_of_file(path: Path, reading: Reading) -> Ensemble:
     ending = path.suffix.lower()
     labels = ending == ".npz" and reading.labels and not is_archive(path, FORMAT)
     if ending in ENDINGS or labels or path.name.lower().endswith(MAPS):
-        return traced(labelled(path, reading), reading)
+        return traced(labelled(path, reading), reading.of(path))
     column = reading.curve_column if path.suffix.lower() in (".csv", ".parquet") else None
     return read_curves(path, memory=reading.memory, curve_column=column).ensemble

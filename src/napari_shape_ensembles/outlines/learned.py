@@ -28,6 +28,8 @@ FORMAT, LAYOUT = "object-model", 1
 # Standard deviations of the Gaussian filters, in pixels; the wide ones are computed on a coarser grid.
 _SCALES = (1, 2, 4, 8, 16)
 _COARSE = 3
+# Standard deviations of the Gaussian windows for local contrast, in pixels, and the contrast that noise has at least.
+_SURROUNDINGS, _LEAST_SPREAD = (8, 16), 0.02
 # Percentiles between which an image's values become 0 to 1.
 _DARKEST, _BRIGHTEST = 1, 99.8
 # The four classes of pixels.
@@ -37,6 +39,10 @@ _RIM_WIDTH, _GROUND_WIDTH = 0.25, 1.0
 # Pixels of each class and image that are learned from, and pixels drawn from all of the image.
 _PIXELS, _ANYWHERE = 2500, 3000
 _TREES, _LEAF = 30, 30
+# Features of a grey image: its values, four per scale, and six per window.
+_GREY = 1 + 4 * len(_SCALES) + 6 * len(_SURROUNDINGS)
+# Ground that was drawn from anywhere counts as object where examples are this dense among it, relative to their median.
+_DENSE = 0.3
 # How often doubtful pixels of the ground are taken out and the classifier is trained anew.
 _ROUNDS = 2
 # Pixels that a thread classifies at once.
@@ -54,7 +60,8 @@ class PixelFeatures:
     values : (rows, columns, F) float32 array
         Of the grey image, or of each of the three colors: its values between the first and the 99.8th percentile;
         then, under Gaussian filters of 1, 2, 4, 8 and 16 pixels, the filtered values, the magnitude of their gradient
-        and the two eigenvalues of their Hessian matrix.
+        and the two eigenvalues of their Hessian matrix; then, for dim objects, the finest of these in units of the
+        standard deviation under Gaussian windows of 8 and of 16 pixels, and this standard deviation.
     digest : str
         SHA-256 of the image, by which a model knows the images it was learned from.
 
@@ -63,7 +70,7 @@ class PixelFeatures:
     >>> import numpy as np
     >>> from napari_shape_ensembles import PixelFeatures
     >>> PixelFeatures.of(np.eye(64)).values.shape
-    (64, 64, 21)
+    (64, 64, 33)
     """
 
     values: Real
@@ -123,7 +130,19 @@ def _filtered(plane: NDArray[Any]) -> list[Real]:
         found: tuple[NDArray[Any], ...] = (smooth, np.hypot(by_row, by_column) * width, mean + apart, mean - apart)
         return [_stretched(response, step, values.shape) for response in found]
 
-    return [values, *(response for scale in over_blocks(responses, _SCALES) for response in scale)]
+    def in_surroundings(sigma: int) -> list[Real]:
+        step = max(1, sigma // _COARSE)
+        coarse, width = _binned(values, step), sigma / step
+        mean = ndimage.gaussian_filter(coarse, width, truncate=3)
+        variance = np.maximum(ndimage.gaussian_filter(coarse**2, width, truncate=3) - mean**2, 0)
+        mean, spread = (_stretched(one, step, values.shape) for one in (mean, np.sqrt(variance)))
+        spread = spread + _LEAST_SPREAD
+        (finest, *_), (fine, *slopes) = found[:2]
+        return [(finest - mean) / spread, (fine - mean) / spread, *(slope / spread for slope in slopes), spread]
+
+    found = over_blocks(responses, _SCALES)
+    local = over_blocks(in_surroundings, _SURROUNDINGS)
+    return [values, *(response for scale in (*found, *local) for response in scale)]
 
 
 def _slope(values: Real, axis: int) -> Real:
@@ -226,7 +245,7 @@ class ObjectModel:
         """
         found = PixelFeatures.of(image)
         if found.values.shape[-1] != self.features.shape[1]:
-            kinds = {21: "grey", 63: "color"}
+            kinds = {_GREY: "grey", 3 * _GREY: "color"}
             learned, given = (kinds.get(n, f"{n} features") for n in (self.features.shape[1], found.values.shape[-1]))
             raise ValueError(f"the model was learned from {learned} images, and this one is {given}: learn another one")
         if not isinstance(step, int | np.integer) or step < 1:
@@ -314,6 +333,8 @@ class ObjectModel:
         )
         if not fits:
             raise ContentError("its examples are not what a model is learned from")
+        if features.shape[1] not in (_GREY, 3 * _GREY):
+            raise ContentError("it was learned by another version, which saw other features: learn it again")
         sources = tuple(
             Source(str(name), (int(shape[0]), int(shape[1])), int(objects), str(digest))
             for name, shape, objects, digest in tree["sources"]
@@ -333,13 +354,13 @@ class ObjectModel:
         content = b"".join(array.tobytes() for array in (self.features, self.classes, self.areas))
         return hashlib.sha256(content + str(self.seed).encode()).hexdigest()
 
-    def __repr__(self) -> str:
+    def __str__(self) -> str:
         objects = sum(source.objects for source in self.sources)
         images = sum(source.objects > 0 for source in self.sources)
         return f"learned from {counted(objects, 'object')} in {counted(images, 'image')}"
 
-    def __deepcopy__(self, _: object) -> "ObjectModel":
-        return self  # nothing of it changes, and it is large
+    def __repr__(self) -> str:
+        return f"ObjectModel({self})"
 
 
 def learn_objects(
@@ -498,9 +519,21 @@ def _examples(
 
 
 def _without_doubtful(values: Real, kinds: NDArray[np.int8], seed: int) -> tuple[Real, NDArray[np.int8]]:
-    """Leave out the ground that looks like objects, as judged by trees that did not see it."""
-    unsure, anywhere = kinds == _OUTSIDE, kinds == -1
+    """Leave out the ground that looks like objects, as judged by trees that did not see it.
+
+    What is drawn from anywhere holds objects, in an unknown share. Trees that tell it from the examples estimate the
+    ratio of their densities, which is the same over all objects and lower elsewhere (C. Elkan, K. Noto, "Learning
+    classifiers from only positive and unlabeled data", KDD 2008).
+    """
+    unsure, anywhere, inside = kinds == _OUTSIDE, kinds == -1, (kinds == _RIM) | (kinds == _CORE)
     classes = np.where(kinds < 0, _OUTSIDE, kinds).astype(np.int8)
+    like_objects = np.zeros(len(kinds), dtype=bool)
+    if anywhere.any() and inside.any():
+        both = inside | anywhere
+        forest = _trained(values[both], inside[both].astype(np.int8), seed)
+        share = np.nan_to_num(forest.oob_decision_function_[:, 1], nan=0.5)
+        density = share / np.maximum(1 - share, 1e-3)
+        like_objects[both] = density > _DENSE * np.median(density[inside[both]])
     used = ~anywhere
     for _ in range(_ROUNDS):
         forest = _trained(values[used], classes[used], seed)
@@ -508,9 +541,9 @@ def _without_doubtful(values: Real, kinds: NDArray[np.int8], seed: int) -> tuple
         unseen = forest.oob_decision_function_
         likely[used] = np.where(np.isnan(unseen), 1 / len(forest.classes_), unseen)
         of = dict(zip(forest.classes_.tolist(), likely.T, strict=True))
-        inside = of.get(_RIM, 0) + of.get(_CORE, 0)
-        ground = of.get(_OUTSIDE, np.zeros(len(values)))
-        used = ~((unsure & (inside > 0.5)) | (anywhere & ((inside > 0.5) | (ground < 0.5))))
+        object_like = of.get(_RIM, 0) + of.get(_CORE, 0) > 0.5
+        beside = of.get(_AROUND, np.zeros(len(values))) > 0.5
+        used = ~((unsure & object_like) | (anywhere & (like_objects | beside)))
     return values[used], classes[used]
 
 

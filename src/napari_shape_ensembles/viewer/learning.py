@@ -205,7 +205,7 @@ class LearningTask(Task[ObjectModel]):
         self.start(partial(loading, path), partial(self._loaded, path))
 
     def _loaded(self, path: Path, model: ObjectModel) -> Iterable[None]:
-        self.result, self.basis, self.message = model, None, f"{path.name} was {model!r}."
+        self.result, self.basis, self.message = model, None, f"{path.name} was {model}."
         self.choices.set(recipe=replace(self.choices.recipe, find=str(path)))
         return ()
 

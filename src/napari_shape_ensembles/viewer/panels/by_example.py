@@ -70,7 +70,7 @@ class ByExample(QWidget):
             words = task.message
         elif task.result is not None:
             in_use = task.choices.recipe.find is not None
-            words = f"The model was {task.result!r}{', and finds all objects' if in_use else ' and is not in use'}."
+            words = f"The model was {task.result}{', and finds all objects' if in_use else ' and is not in use'}."
             words += " ↻ What is painted was changed: learn again." if changed else ""
         self.said.setText(words)
         self.said.setVisible(bool(words))

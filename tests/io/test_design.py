@@ -1,0 +1,58 @@
+"""Tables of images: their pixel sizes, one by one."""
+
+import imageio.v3 as iio
+import numpy as np
+import pytest
+
+from napari_shape_ensembles.io.design import read_design, take_pixel_sizes
+from napari_shape_ensembles.io.sources import Reading, ensemble_of_file
+
+
+@pytest.fixture
+def images(tmp_path):
+    """Two label images, each with one square of 20 × 20 pixels."""
+    for name in ("fine", "coarse"):
+        labels = np.zeros((40, 40), dtype=np.uint8)
+        labels[10:30, 10:30] = 1
+        iio.imwrite(tmp_path / f"{name}.png", labels)
+    return tmp_path
+
+
+def written(folder, text):
+    (folder / "design.csv").write_text(text, encoding="utf-8")
+    return take_pixel_sizes(*read_design(folder / "design.csv"), "design.csv")
+
+
+def test_pixels_of_each_image_have_the_size_that_its_row_states(images):
+    sizes, table = written(images, "image,group,pixel_size,unit\nfine.png,a,0.5,µm\ncoarse.png,b,2,µm\n")
+    assert list(table.columns) == ["group"]
+    reading = Reading(labels=True, pixel_sizes=sizes)
+    fine, coarse = (ensemble_of_file(images / f"{name}.png", reading) for name in ("fine", "coarse"))
+    assert (fine.unit, coarse.unit) == ("µm", "µm")
+    assert coarse.features["area"][0] == pytest.approx(16 * fine.features["area"][0], rel=1e-6)
+
+
+def test_a_row_without_a_size_leaves_it_to_the_image(images):
+    sizes, _ = written(images, "image,group,pixel_size,unit\nfine.png,a,0.5,µm\ncoarse.png,b,,\n")
+    assert [path.name for path in sizes] == ["fine.png"]
+    assert ensemble_of_file(images / "coarse.png", Reading(labels=True, pixel_sizes=sizes)).unit == "pixel"
+
+
+@pytest.mark.parametrize(
+    ("rows", "words"),
+    [
+        ("image,pixel_size\nfine.png,1\n", "no column unit"),
+        ("image,pixel_size,unit\nfine.png,-1,µm\n", "not a size and its unit"),
+        ("image,pixel_size,unit\nfine.png,1,\n", "not a size and its unit"),
+        ("image,pixel_size,unit\nfine.png,small,µm\n", "not a size and its unit"),
+    ],
+)
+def test_a_size_without_unit_or_none_at_all_is_refused(images, rows, words):
+    with pytest.raises(ValueError, match=words):
+        written(images, rows)
+
+
+def test_a_table_without_sizes_stays_as_it_is(images):
+    sizes, table = written(images, "image,unit\nfine.png,a\n")
+    assert sizes == {}
+    assert list(table.columns) == ["unit"]
