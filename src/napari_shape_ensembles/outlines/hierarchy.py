@@ -15,7 +15,9 @@ Labels = NDArray[np.int64]
 
 # All of these were chosen on images whose labels play no part in the figures of docs/segmentation.md.
 # Pixels are foreground above this probability; objects need this mean probability.
-_CUT, _SURE = 0.45, 0.6
+_CUT, _SURE = 0.45, 0.56
+# How much more probable objects need to be whose size or shape is unlike that of the examples.
+_DOUBT = 0.1
 # Objects of less than this share of the smallest example are noise.
 _LEAST = 0.2
 # Spread of log area that the examples are taken to have at least, and how many spreads from their mean cost nothing.
@@ -65,10 +67,11 @@ def objects_like(inside: Real, core: Real, areas: Real) -> Labels:
     basins = watershed(-relief, peaks, mask=mask)
     if not basins.any():
         return np.zeros(mask.shape, dtype=np.int64)
-    labels = _best_of_tree(basins, relief, areas)[basins]
+    found, quality = _best_of_tree(basins, relief, areas)
+    labels = found[basins]
     pixels = np.bincount(labels.ravel())
     sure = np.bincount(labels.ravel(), inside.ravel()) / np.maximum(pixels, 1)
-    kept = (pixels >= _LEAST * areas.min()) & (sure > _SURE)
+    kept = (pixels >= _LEAST * areas.min()) & (sure > _SURE + _DOUBT * (1 - quality[: len(pixels)]))
     kept[0] = False
     return _filled(np.where(kept, np.cumsum(kept), 0)[labels])
 
@@ -83,21 +86,22 @@ class _Node:
     cut: bool
     top: float
     best: float = 0.0
-    parts: tuple[list[int], ...] = ()
+    parts: tuple[tuple[list[int], float], ...] = ()  #: basins of each object, and its quality
 
 
-def _best_of_tree(basins: Labels, relief: Real, areas: Real) -> Labels:
-    """The object that each basin belongs to, (basins + 1,), 0 for the background."""
+def _best_of_tree(basins: Labels, relief: Real, areas: Real) -> tuple[Labels, Real]:
+    """The object that each basin belongs to, (basins + 1,), 0 for the background; the quality of each object."""
     center, spread = float(np.log(areas).mean()), max(float(np.log(areas).std()), _SPREAD)
 
-    def judged(node: _Node, hull_area: float, apart: float, parts: tuple[list[int], ...]) -> _Node:
+    def judged(node: _Node, hull_area: float, apart: float, parts: tuple[tuple[list[int], float], ...]) -> _Node:
         from_mean = (np.log(node.area) - center) / spread
         if node.cut and from_mean < 0:  # the border of the image hides the rest
             from_mean *= 0.3
         unusual = max(abs(from_mean) - _FREE, 0.0)
         concave = (1 - min(node.area / hull_area, 1.0)) / _CONCAVE
-        whole = node.area * float(np.exp(-(unusual**2 + concave**2) / 2))
-        node.best, node.parts = (whole, (node.basins,)) if whole >= apart else (apart, parts)
+        quality = float(np.exp(-(unusual**2 + concave**2) / 2))
+        whole = node.area * quality
+        node.best, node.parts = (whole, ((node.basins, quality),)) if whole >= apart else (apart, parts)
         return node
 
     count, nodes = int(basins.max()), {}
@@ -135,10 +139,10 @@ def _best_of_tree(basins: Labels, relief: Real, areas: Real) -> Labels:
         nodes[one] = judged(node, hull_area, apart, first.parts + second.parts)
         if len(nodes[one].parts) > 1:  # the price of dividing is for this choice alone
             nodes[one].best = first.best + second.best
-    found = np.zeros(count + 1, dtype=np.int64)
-    for number, part in enumerate((part for node in nodes.values() for part in node.parts), start=1):
-        found[part] = number
-    return found
+    found, qualities = np.zeros(count + 1, dtype=np.int64), np.ones(count + 1)
+    for number, (part, quality) in enumerate((part for node in nodes.values() for part in node.parts), start=1):
+        found[part], qualities[number] = number, quality
+    return found, qualities
 
 
 def _hull(points: Real) -> tuple[Real, float]:
