@@ -43,6 +43,8 @@ _TREES, _LEAF = 30, 30
 _GREY = 1 + 4 * len(_SCALES) + 6 * len(_SURROUNDINGS)
 # Ground that was drawn from anywhere counts as object where examples are this dense among it, relative to their median.
 _DENSE = 0.3
+# Where more of an image than this looks like objects, whatever does is left out of its ground instead.
+_CROWDED = 0.1
 # How often doubtful pixels of the ground are taken out and the classifier is trained anew.
 _ROUNDS = 2
 # Pixels that a thread classifies at once.
@@ -542,8 +544,10 @@ def _without_doubtful(values: Real, kinds: NDArray[np.int8], seed: int) -> tuple
         likely[used] = np.where(np.isnan(unseen), 1 / len(forest.classes_), unseen)
         of = dict(zip(forest.classes_.tolist(), likely.T, strict=True))
         object_like = of.get(_RIM, 0) + of.get(_CORE, 0) > 0.5
-        beside = of.get(_AROUND, np.zeros(len(values))) > 0.5
-        used = ~((unsure & object_like) | (anywhere & (like_objects | beside)))
+        doubtful = like_objects | (of.get(_AROUND, np.zeros(len(values))) > 0.5)
+        if object_like[anywhere].mean() > _CROWDED if anywhere.any() else False:
+            doubtful = object_like | (of.get(_OUTSIDE, np.zeros(len(values))) < 0.5)
+        used = ~((unsure & object_like) | (anywhere & doubtful))
     return values[used], classes[used]
 
 

@@ -40,7 +40,7 @@ from ..outlines.segment import NEIGHBOURS
 from ..palette import OUTLINE
 from ..progress import Progress, as_part, report
 from .choices import Choices, ChosenLayer
-from .inputs import OWN, Source, Sources, is_own, pooled_name, source_of
+from .inputs import OWN, Refs, Source, Sources, is_own, pooled_name, source_of
 from .task import Background, Basis, Soon, Steps, Task
 
 LabelImage = NDArray[np.integer]
@@ -81,7 +81,7 @@ class SegmentationTask(Task[list[Ensemble]]):
         self._listened: Layer | None = None
         self._previewed = choices.recipe
         self._lines: Image | None = None
-        self._seen: tuple[list[Layer], list[Layer]] = ([], [])
+        self._seen: tuple[Refs, Refs] = ((), ())
         self._asked = Soon(self._start_preview, _PAUSE)
         self.image.changed.connect(self._choose_image)
         choices.changed.connect(self._recipe_changed)
@@ -169,8 +169,10 @@ class SegmentationTask(Task[list[Ensemble]]):
         if self._following and self.live and self.source is not None and self._samples() != self._seen:
             self.ask()
 
-    def _samples(self) -> tuple[list[Layer], list[Layer]]:
-        a, b = ([layer for layer in side if isinstance(layer, Image)] for side in self.choices.sides.chosen())
+    def _samples(self) -> tuple[Refs, Refs]:
+        """Images of both samples, weakly: a preview under way must keep no layer alive."""
+        sides = self.choices.sides.chosen()
+        a, b = (tuple(weakref.ref(layer) for layer in side if isinstance(layer, Image)) for side in sides)
         return a, b
 
     def _start_preview(self) -> None:
@@ -187,8 +189,11 @@ class SegmentationTask(Task[list[Ensemble]]):
 
     def _previewing(self, source: Source, recipe: Outlines) -> Steps:
         """Show the chosen image first, then the other images of the samples; say of all how good they look."""
-        shown, samples = self.image.chosen(), self._samples()
-        found: dict[Layer, tuple[Source, LabelImage]] = {}
+        layers, samples = self.choices.layers, self._samples()
+        image = self.image.chosen()
+        shown = None if image is None else weakref.ref(image)
+        del image
+        found: dict[weakref.ref[Layer], tuple[Source, LabelImage]] = {}
         try:
             preview = yield partial(previews, source, recipe, self.features)
         except ValueError as error:
@@ -200,24 +205,33 @@ class SegmentationTask(Task[list[Ensemble]]):
             if shown is not None:
                 found[shown] = source, preview.labels
         self.previewed.emit()
-        others = [layer for side in samples for layer in side if layer is not shown]
-        for layer in [layer for layer in self._others if layer not in others]:
-            self._remove(self._others.pop(layer))
+        others = [ref for side in samples for ref in side if ref != shown]
+        for gone in [layer for layer in self._others if weakref.ref(layer) not in others]:
+            self._remove(self._others.pop(gone))
         failed: list[Finding] = []
-        for layer in others:
+        for ref in others:
+            gone = layer = None  # hold none while others are segmented
             try:
+                if (layer := ref()) is None:
+                    continue
+                name = layer.name
                 other = source_of(layer, self.choices.dims).calibrated(recipe)
+                layer = None
                 preview = yield partial(exact, other, recipe, self.features)
             except ValueError as error:
-                failed.append(Finding("failed", layer.name, True, f"{layer.name}: {error}"))
-                self._remove(self._others.pop(layer, None))
+                failed.append(Finding("failed", name, True, f"{name}: {error}"))
+                if (layer := ref()) is not None:
+                    self._remove(self._others.pop(layer, None))
                 continue
-            found[layer] = other, preview.labels
-            if layer in self.choices.viewer.layers:
-                name, lines = f"{layer.name} preview", self._others.get(layer)
-                self._others[layer] = self._laid_over(lines, preview, other.placement, name, above=layer)
-                self._others[layer].visible = layer.visible
-        sides = [[found[layer] for layer in side if layer in found] for side in samples]
+            found[ref] = other, preview.labels
+            if (layer := ref()) is not None and layer in layers:
+                lines = self._laid_over(
+                    self._others.get(layer), preview, other.placement, f"{name} preview", above=layer
+                )
+                lines.visible = layer.visible
+                self._others[layer] = lines
+        gone = layer = lines = None
+        sides = [[found[ref] for ref in side if ref in found] for side in samples]
         if shown in found and not any(shown in side for side in samples):
             sides = [[found[shown]]]
         verdict = yield partial(verdict_on, sides, recipe)

@@ -45,8 +45,8 @@ class SegmentCurves(Dock):
             "Use as &labels", "Take every number as an object instead of segmenting; nothing is changed"
         )
         self.classes = Notice("Compare &classes", "Components of the first class are A, those of the second B")
-        self.labels.button.clicked.connect(lambda: task.use_as_labels())
-        self.classes.button.clicked.connect(lambda: task.use_as_labels(classes_apart=True))
+        self.labels.button.clicked.connect(self._use_labels)
+        self.classes.button.clicked.connect(self._compare_classes)
         self.sizes = SizeHistogram()
         self.planes = QCheckBox("&All planes of the stack")
         self.planes.setToolTip("Segment every plane in time or depth independently; off: the plane that is shown.")
@@ -74,6 +74,12 @@ class SegmentCurves(Dock):
             for signal in (other.changed, other.progressed, self.session.choices.changed, task.changed):
                 self.link(signal, part.show_state)
         self.attach()
+
+    def _use_labels(self) -> None:
+        self.segmentation.use_as_labels()
+
+    def _compare_classes(self) -> None:
+        self.segmentation.use_as_labels(classes_apart=True)
 
     def _tell_previewed(self) -> None:
         self.previewed.emit()

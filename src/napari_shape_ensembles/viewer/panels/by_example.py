@@ -39,14 +39,23 @@ class ByExample(QWidget):
         self.live.setToolTip("Learn again after every stroke. Default off.")
         self.models = menu_button("&Model", "Save or load what was learned, or use a method again", dialogs.models())
         self.painted, self.said = wrapped(), wrapped()
-        self.paint.clicked.connect(lambda: task.paint())
-        self.background.clicked.connect(lambda: task.paint(background=True))
+        self.paint.clicked.connect(self._paint_object)
+        self.background.clicked.connect(self._paint_background)
         self.click.clicked.connect(task.click)
         self.learn.clicked.connect(task.run)
-        self.live.toggled.connect(lambda on: setattr(task, "live", on))
+        self.live.toggled.connect(self._set_live)
         brushes = row(self.paint, self.background, self.click)
         column(brushes, self.painted, row(self.learn, self.live, self.models, grows=self.learn), self.said, page=self)
         self.show_state()
+
+    def _paint_object(self) -> None:
+        self._task.paint()
+
+    def _paint_background(self) -> None:
+        self._task.paint(background=True)
+
+    def _set_live(self, on: bool) -> None:
+        self._task.live = on
 
     def show_state(self, _: object = None) -> None:
         """Say what is painted, what was learned from it, and what is under way."""
@@ -102,11 +111,14 @@ class Proposals(QWidget):
         self.pictures.setToolTip("Click a picture to use its settings for all images; the first is ranked best.")
         self.pictures.setAccessibleName("Proposed outlines")
         self.propose.clicked.connect(self._task.run)
-        self.pictures.itemClicked.connect(lambda item: self._task.choose(self.pictures.row(item)))
-        self.pictures.itemActivated.connect(lambda item: self._task.choose(self.pictures.row(item)))
+        self.pictures.itemClicked.connect(self._choose)
+        self.pictures.itemActivated.connect(self._choose)
         self.largest.toggled.connect(self._task.keep_largest)
         column(row(self.propose, self.largest, grows=self.propose), self.said, self.pictures, page=self)
         self.show_state()
+
+    def _choose(self, item: QListWidgetItem) -> None:
+        self._task.choose(self.pictures.row(item))
 
     def show_state(self, _: object = None) -> None:
         """Show the proposals, and which of them is the recipe."""
