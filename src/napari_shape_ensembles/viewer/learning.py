@@ -107,7 +107,8 @@ class LearningTask(Task[ObjectModel]):
         """Hide images that lie over the one that is painted in, unless images are shown beside each other."""
         layers = self.choices.layers
         image.visible = True
-        if not self.choices.viewer.grid.enabled:
+        viewer = self.choices.viewer
+        if not getattr(viewer, "canvas", viewer).grid.enabled:  # in the canvas since napari 0.9
             for layer in layers[layers.index(image) + 1 :]:
                 if isinstance(layer, Image) and not is_own(layer):
                     layer.visible = False

@@ -62,9 +62,8 @@ class SegmentCurves(Dock):
         scrolling(above, top, *ways, self.form, self.sizes)
         state = self.reason, self.step, self.progress, self.stale, self.message
         # Of the form only a part may fit; what comes of it stays in sight.
-        below = column(
-            self.live, self.count, self.labels, self.classes, self.planes, buttons, *state, margins=(6, 0, 6, 6)
-        )
+        found = self.count, self.verdict, self.labels, self.classes
+        below = column(self.live, *found, self.planes, buttons, *state, margins=(6, 0, 6, 6))
         column(above, below, page=self, grows=above)
         self.bind(self.form, "recipe")
         self.link(task.image.changed, self.layer.refresh)
