@@ -44,8 +44,9 @@ class ByExample(QWidget):
         self.click.clicked.connect(task.click)
         self.learn.clicked.connect(task.run)
         self.live.toggled.connect(self._set_live)
-        brushes = row(self.paint, self.background, self.click)
-        column(brushes, self.painted, row(self.learn, self.live, self.models, grows=self.learn), self.said, page=self)
+        brushes, beside = row(self.paint, self.background), row(self.click, self.live)
+        learn = row(self.learn, self.models, grows=self.learn)
+        column(brushes, beside, self.painted, learn, self.said, page=self)
         self.show_state()
 
     def _paint_object(self) -> None:
