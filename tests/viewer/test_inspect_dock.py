@@ -112,7 +112,7 @@ def test_an_inspection_says_what_has_changed_and_holds_again_when_it_is_undone(i
 
 def test_a_closed_inspection_listens_to_nothing_and_sees_at_reopening_what_has_changed(inspected, qtbot):
     viewer, dock = inspected
-    viewer.window._qt_window.show()
+    viewer.window.show()
     qtbot.waitUntil(dock.isVisible, timeout=2000)
     layer = viewer.layers["one"]
     before = len(layer.events.data.callbacks)

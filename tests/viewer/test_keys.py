@@ -133,7 +133,7 @@ def entries(menu):
 
 def letters_of_napari(viewer):
     """Letters that napari's window takes together with Alt."""
-    menus = viewer.window._qt_window.menuBar().actions()
+    menus = viewer.window.main_menu.actions()
     keys = [key.toString() for menu in menus for entry in entries(menu.menu()) for key in entry.shortcuts()]
     alone = [key.lower() for key in keys if re.fullmatch(r"Alt\+[A-Z]", key)]
     return {*letters_of(menu.text() for menu in menus), *(key[-1] for key in alone), *DEBUG}

@@ -206,7 +206,7 @@ def test_a_closed_dock_leaves_the_image_alone_and_follows_it_again_when_reopened
     image = viewer.add_image(spots(1), name="one")
     before = listeners(viewer, image)
     dock = opened(viewer, qtbot)
-    viewer.window._qt_window.show()
+    viewer.window.show()
     dock.form.controls["min_area"].setValue(20)  # a preview is due
     dock.parentWidget().close()
     qtbot.waitUntil(lambda: not dock.segmentation.image.following, timeout=2000)

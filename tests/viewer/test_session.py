@@ -344,7 +344,7 @@ def test_several_images_are_pooled_and_one_is_found_again(session, comparison, m
 
 
 def test_a_dock_destroyed_by_its_x_and_opened_again_shows_what_was_there(dock, viewer, qtbot, tmp_path):
-    viewer.window._qt_window.show()
+    viewer.window.show()
     comparison = dock.comparison
     run(dock, qtbot)
     path = saved(comparison, tmp_path / "pair.comparison.npz", qtbot)
@@ -387,7 +387,7 @@ def test_the_window_of_curves_follows_the_dock_that_is_opened_again(dock, viewer
 
 
 def test_a_dock_closed_by_its_x_during_a_run_cancels_it_and_listens_no_more(dock, viewer, qtbot):
-    viewer.window._qt_window.show()
+    viewer.window.show()
     before = len(viewer.layers.events.callbacks)
     comparison = dock.comparison
     press(dock.run_button, qtbot)
@@ -406,7 +406,7 @@ def test_a_dock_closed_by_its_x_during_a_run_cancels_it_and_listens_no_more(dock
 @pytest.mark.parametrize("title", ["Compare shapes", "Shape space", "Pixel size"])
 def test_a_dock_closed_by_its_x_is_let_go_of(viewer, qtbot, title):
     with_images(viewer)
-    viewer.window._qt_window.show()
+    viewer.window.show()
     Session.of(viewer).choices.set(settings=QUICK)
     Session.of(viewer).choices.sides.follow()
     compared(Session.of(viewer).comparison, qtbot)

@@ -275,7 +275,7 @@ def test_a_failed_run_of_compare_shapes_outdates_what_is_explored(beside, dock, 
 
 
 def test_it_tells_while_compare_shapes_is_closed_and_opens_it_to_run_again(beside, dock, viewer, qtbot):
-    viewer.window._qt_window.show()
+    viewer.window.show()
     beside.parentWidget().show()
     data = viewer.layers["two"].events.data
     both = len(data.callbacks)
@@ -298,7 +298,7 @@ def test_closed_it_listens_to_no_layer(dock, viewer, qtbot):
     data = viewer.layers["one"].events.data
     before = len(data.callbacks)
     space = opened_space(viewer)
-    viewer.window._qt_window.show()
+    viewer.window.show()
     space.parentWidget().show()
     assert len(data.callbacks) == before + 1
     space.parentWidget().close()
@@ -387,7 +387,7 @@ def test_a_dock_that_is_closed_and_opened_again_shows_the_explanation_without_fi
     explained, viewer, qtbot, monkeypatch
 ):
     monkeypatch.setattr(explaining, "explain", pytest.fail)
-    viewer.window._qt_window.show()
+    viewer.window.show()
     sentences, modes = explained.panel.sentences.text(), explained.panel.table.rowCount()
     frame = explained.parentWidget()
     frame.close()
