@@ -59,7 +59,11 @@ def set_choices(choices, **changes):
 
 
 def opened(viewer, qtbot):
-    _, widget = viewer.window.add_plugin_dock_widget("napari-shape-ensembles", "Compare shapes")
+    """Compare shapes, through the manifest where the viewer has a window."""
+    if hasattr(viewer, "window"):
+        _, widget = viewer.window.add_plugin_dock_widget("napari-shape-ensembles", "Compare shapes")
+    else:
+        qtbot.addWidget(widget := CompareShapes(viewer))
     widget.controls["permutations"].setValue(300)
     widget.controls["landmarks"].setValue(100)
     return widget
