@@ -11,8 +11,17 @@ from napari_shape_ensembles.viewer.docks.inspect import InspectCurves
 FAST = Settings(landmarks=50, rank=10, permutations=199)
 
 
-def opened(viewer):
-    return viewer.window.add_plugin_dock_widget("napari-shape-ensembles", "Inspect curves")[1]
+@pytest.fixture
+def viewer(model):
+    """No window, where a test does not make one: layers and docks are the same."""
+    return model
+
+
+def opened(viewer, qtbot):
+    if hasattr(viewer, "window"):
+        return viewer.window.add_plugin_dock_widget("napari-shape-ensembles", "Inspect curves")[1]
+    qtbot.addWidget(dock := InspectCurves(viewer))
+    return dock
 
 
 def pressed(button, dock, qtbot):
@@ -23,9 +32,19 @@ def pressed(button, dock, qtbot):
 
 @pytest.fixture
 def inspected(viewer, qtbot):
+    return inspect(viewer, qtbot)
+
+
+@pytest.fixture
+def in_window(make_napari_viewer, qtbot):
+    return inspect(make_napari_viewer(show=True), qtbot)
+
+
+def inspect(viewer, qtbot):
     viewer.add_labels(labels_with_a_fault(1), name="one", scale=(0.5, 0.5), units=("um", "um"))
     viewer.add_labels(segment(spots(2), split_touching=False), name="two", scale=(0.5, 0.5), units=("um", "um"))
-    dock = opened(viewer)
+    dock = opened(viewer, qtbot)
+    dock.session.choices.set(settings=FAST)
     dock.inspection.a.choose(viewer.layers["one"])
     dock.inspection.b.choose(viewer.layers["two"])
     pressed(dock.run_button, dock, qtbot)
@@ -45,8 +64,8 @@ def test_the_fault_leads_the_list_with_its_reasons(inspected):
     assert not row["excluded"]
 
 
-def test_a_click_brings_a_curve_into_view(inspected):
-    viewer, dock = inspected
+def test_a_click_brings_a_curve_into_view(in_window):
+    viewer, dock = in_window
     camera = getattr(viewer, "scene", viewer).camera
     before = camera.zoom
     dock.table.setCurrentCell(0, 2)
@@ -110,9 +129,8 @@ def test_an_inspection_says_what_has_changed_and_holds_again_when_it_is_undone(i
     assert len(dock.result.ensembles) == 1
 
 
-def test_a_closed_inspection_listens_to_nothing_and_sees_at_reopening_what_has_changed(inspected, qtbot):
-    viewer, dock = inspected
-    viewer.window.show()
+def test_a_closed_inspection_listens_to_nothing_and_sees_at_reopening_what_has_changed(in_window, qtbot):
+    viewer, dock = in_window
     qtbot.waitUntil(dock.isVisible, timeout=2000)
     layer = viewer.layers["one"]
     before = len(layer.events.data.callbacks)
@@ -126,7 +144,7 @@ def test_a_closed_inspection_listens_to_nothing_and_sees_at_reopening_what_has_c
 
 def test_one_layer_alone_can_be_inspected(viewer, qtbot):
     viewer.add_labels(labels_with_a_fault(), name="one")
-    dock = opened(viewer)
+    dock = opened(viewer, qtbot)
     pressed(dock.run_button, dock, qtbot)
     assert dock.table.item(0, 2).text() == "37"
     assert not dock.again_button.isVisibleTo(dock)
@@ -142,7 +160,7 @@ def test_two_segmentations_of_one_image_are_matched_object_by_object(viewer, qtb
     two[one == 3] = 0
     viewer.add_labels(one, name="one")
     viewer.add_labels(two, name="two")
-    dock = opened(viewer)
+    dock = opened(viewer, qtbot)
     dock.question.setCurrentIndex(1)
     assert "two labels layers" in dock.reason.text()
     dock.inspection.a.choose(viewer.layers["one"])
@@ -158,7 +176,7 @@ def test_two_segmentations_of_one_image_are_matched_object_by_object(viewer, qtb
 def test_shapes_are_no_segmentation_to_be_matched(viewer, qtbot):
     viewer.add_labels(segment(spots(1)), name="one")
     viewer.add_shapes([np.array([[0, 0], [0, 9], [9, 9]])], shape_type="polygon", name="shapes")
-    dock = opened(viewer)
+    dock = opened(viewer, qtbot)
     dock.question.setCurrentIndex(1)
     dock.inspection.a.choose(viewer.layers["one"])
     dock.inspection.b.choose(viewer.layers["shapes"])
@@ -169,7 +187,7 @@ def test_shapes_are_no_segmentation_to_be_matched(viewer, qtbot):
 def test_errors_end_in_the_dock(viewer, qtbot):
     viewer.add_labels(np.zeros((30, 30), dtype=int), name="one")
     viewer.add_labels(np.zeros((30, 31), dtype=int), name="two")
-    dock = opened(viewer)
+    dock = opened(viewer, qtbot)
     dock.question.setCurrentIndex(1)
     dock.inspection.a.choose(viewer.layers["one"])
     dock.inspection.b.choose(viewer.layers["two"])
@@ -177,8 +195,8 @@ def test_errors_end_in_the_dock(viewer, qtbot):
     assert "one shape, not (30, 30) and (30, 31)" in dock.message.text()
 
 
-def test_every_control_has_a_tooltip(viewer):
-    dock = opened(viewer)
+def test_every_control_has_a_tooltip(viewer, qtbot):
+    dock = opened(viewer, qtbot)
     controls = (dock.question, dock.a, dock.b, dock.run_button, dock.cancel_button, dock.table)
     assert all(
         control.toolTip() for control in (*controls, *dock.form.controls.values(), dock.again_button, dock.colorbar)

@@ -104,7 +104,7 @@ class SegmentationTask(Task[list[Ensemble]]):
 
     def _listen_to(self, image: Layer | None) -> None:
         """Copy an image again whenever it changes or a slider is moved, and no other one."""
-        sliders = self.choices.viewer.dims.events
+        sliders = self.choices.dims.events
         for layer, change in ((self._listened, "disconnect"), (image, "connect")):
             if layer is not None:
                 for event in (sliders.current_step, sliders.order, *(getattr(layer.events, name) for name in _TOLD)):
@@ -187,8 +187,8 @@ class SegmentationTask(Task[list[Ensemble]]):
 
     def _remove_lines(self) -> None:
         self.previewer.cancel()
-        if self._lines is not None and self._lines in self.choices.viewer.layers:
-            self.choices.viewer.layers.remove(self._lines)
+        if self._lines is not None and self._lines in self.choices.layers:
+            self.choices.layers.remove(self._lines)
         self._lines = None
 
     # The run.
