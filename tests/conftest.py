@@ -13,7 +13,10 @@ from hypothesis import settings
 # Each process that runs tests keeps to itself. No settings of a person's own napari are read, and none are written.
 os.environ["NAPARI_CONFIG"] = ""
 WORKER = os.environ.get("PYTEST_XDIST_WORKER", "")
-if WORKER:  # numba's cache breaks for good when two processes fill it at once (numba/numba#10128)
+if WORKER:
+    # Workers share the processors, so that each has one thread for linear algebra.
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+    # numba's cache breaks for good when two processes fill it at once (numba/numba#10128).
     os.environ["NUMBA_CACHE_DIR"] = str(Path(__file__).parents[1] / ".pytest_cache" / "numba" / WORKER)
 
 REAL = Path(__file__).with_name("data")
