@@ -403,23 +403,18 @@ def test_a_dock_closed_by_its_x_during_a_run_cancels_it_and_listens_no_more(dock
         dock.deleteLater()
 
 
-@pytest.mark.parametrize("title", ["Compare shapes", "Shape space", "Pixel size"])
-def test_a_dock_closed_by_its_x_is_let_go_of(viewer, qtbot, title):
+def test_a_dock_closed_by_its_x_is_let_go_of(viewer, qtbot):
     with_images(viewer)
     viewer.window.show()
     Session.of(viewer).choices.set(settings=QUICK)
     Session.of(viewer).choices.sides.follow()
     compared(Session.of(viewer).comparison, qtbot)
-    frame, dock = viewer.window.add_plugin_dock_widget("napari-shape-ensembles", title)
-    if hasattr(dock, "run_button"):
-        run_anew(dock, qtbot)
-    gone = weakref.ref(dock)
-    button = frame.title.close_button
-    del dock, frame
-    press(button, qtbot)
-
-    def let_go():
-        gc.collect()
-        return gone() is None
-
-    qtbot.waitUntil(let_go, timeout=5000)
+    for title in ("Compare shapes", "Shape space", "Pixel size"):
+        frame, dock = viewer.window.add_plugin_dock_widget("napari-shape-ensembles", title)
+        if hasattr(dock, "run_button"):
+            run_anew(dock, qtbot)
+        gone = weakref.ref(dock)
+        button = frame.title.close_button
+        del dock, frame
+        press(button, qtbot)
+        qtbot.waitUntil(lambda gone=gone: gc.collect() >= 0 and gone() is None, timeout=5000)

@@ -360,6 +360,7 @@ def test_the_selected_curve_of_a_layer_can_be_taken(done, model, qtbot):
     assert "Select one curve" not in space.status.text()
 
 
+@pytest.mark.usefixtures("blank_figures")
 def test_the_report_is_saved_where_the_dialog_says(explained, qtbot, tmp_path, answer):
     path = answer(tmp_path / "why.html")
     with qtbot.waitSignal(explained.finished, timeout=60_000):
