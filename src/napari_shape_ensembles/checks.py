@@ -1,9 +1,13 @@
-"""Checks of what callers give, where taking it as it is would go wrong without a word."""
+"""Checks of what callers and files give, where taking it as it is would go wrong without a word."""
 
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+
+
+class ContentError(ValueError):
+    """What is wrong with a file, in words that need no more context than its name."""
 
 
 def text(value: Any, what: str) -> str:

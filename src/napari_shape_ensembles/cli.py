@@ -16,6 +16,7 @@ from typing import Annotated, Any
 import typer
 
 from .archive import ContentError
+from .budget import MEMORY
 from .comparison import Settings
 from .console import (
     check_folder,
@@ -28,7 +29,6 @@ from .console import (
     spoken_errors,
     with_options,
 )
-from .io.budget import MEMORY
 from .io.outputs import is_result, keep_list, refuse_overwriting
 from .io.settings_file import SettingsFile, load_settings
 from .io.sources import Reading, distinct_names, ensemble_of_file, files_of, labelled, named, traced
@@ -235,6 +235,7 @@ def report(
     figures: Annotated[Path | None, typer.Option(help="Folder for all figures as SVG and PNG.")] = None,
     dpi: Annotated[int, typer.Option(min=1, help="Dots per inch of the PNG figures.")] = 300,
     proof: Annotated[bool, typer.Option("--proof", help="Also swap forms and scales, and compare again.")] = False,
+    memory: Memory = None,
     force: Force = False,
 ) -> None:
     """Explain a saved comparison: what differs, by how much, with figures and sentences in one file."""
@@ -247,7 +248,7 @@ def report(
     for folder in (out.parent, figures or out.parent):
         check_folder(folder)
     _refuse_overwriting(out.parent, [out.name], (comparison,), force)
-    result = Comparison.load(comparison)
+    result = Comparison.load(comparison, memory=memory)
     with progress_bar("explaining"):
         explanation = explain(result)
     out.parent.mkdir(parents=True, exist_ok=True)
@@ -310,6 +311,7 @@ def inspect(
         typer.Option(help="CSV with the columns label and status (right or wrong): the others are ranked anew."),
     ] = None,
     first: Annotated[int, typer.Option(min=0, help="How many labels to print.")] = 10,
+    memory: Memory = None,
     force: Force = False,
 ) -> None:
     """Rank labels by how likely they are wrong, with reasons, and list objects that have no label."""
@@ -318,7 +320,8 @@ def inspect(
     from .inspection import missing_objects, rank_suspects
     from .io.images import read_image
 
-    plane, seen = read_image(labels), read_image(image).pixels if image else None
+    plane = read_image(labels, memory=memory)
+    seen = read_image(image, memory=memory).pixels if image else None
     endings = ("suspects.csv", "missing.csv") if image else ("suspects.csv",)
     check_folder(out)
     inputs = [path for path in (labels, image, ticks) if path]

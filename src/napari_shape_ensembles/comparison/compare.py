@@ -320,17 +320,24 @@ class Comparison:
         return summary_html(self.summary(), self.case, tests, self.warnings)
 
     @classmethod
-    def load(cls, path: StrPath) -> "Comparison":
+    def load(cls, path: StrPath, *, memory: float | None = None) -> "Comparison":
         """Read a comparison that `save` wrote, to the same digits. Nothing in the file is executed.
+
+        Parameters
+        ----------
+        path : path
+        memory : float, optional
+            GiB that reading may take; by default 4.
 
         Raises
         ------
         ValueError
-            For a file of another kind, of a newer version of this software, or a damaged one.
+            For a file of another kind, of a newer version of this software, a damaged one, or one that takes more
+            memory than it may.
         OSError
             When there is no such file, or it cannot be read.
         """
-        return read_archive(path, FORMAT, LAYOUT, cls._of)
+        return read_archive(path, FORMAT, LAYOUT, cls._of, memory)
 
     def _tree(self) -> Tree:
         """The layout of a saved comparison (docs/files.md), but for its view."""

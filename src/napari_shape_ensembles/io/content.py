@@ -12,10 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from ..archive import ContentError, StrPath, about_content, opened, too_large
-from .budget import take
+from ..budget import take, take_json
 
-# Bytes that JSON becomes in memory, by the signs it is made of: lists, mappings, entries of both, and names.
-_JSON_BYTES = {b"[": 72, b"{": 240, b",": 40, b":": 120}
 # What libraries raise over bytes that are not what they should be.
 _BROKEN = (
     ValueError,
@@ -67,7 +65,7 @@ def content_of(path: StrPath) -> bytes:
 def json_of(path: StrPath) -> Any:
     """Return the value in a JSON file."""
     content = content_of(path)
-    take(2 * len(content) + sum(content.count(sign) * size for sign, size in _JSON_BYTES.items()))
+    take_json(content)
     return json.loads(content.decode("utf-8-sig"))
 
 

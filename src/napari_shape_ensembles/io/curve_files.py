@@ -7,9 +7,9 @@ from pathlib import Path
 from types import MappingProxyType
 
 from ..archive import ContentError, StrPath, write_bytes
+from ..budget import budget
 from ..outlines import Ensemble
 from .annotations import read_json
-from .budget import budget
 from .content import errors_named
 from .curve_table import CurveTable, Found, assembled, plain, with_features
 from .geojson import geojson_bytes, read_geojson

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..archive import ContentError, StrPath, opened
-from .budget import budget, take
+from ..budget import budget, take
 from .content import content_of, errors_named
 
 Real = NDArray[np.float64]

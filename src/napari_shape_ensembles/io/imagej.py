@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..archive import ContentError, StrPath
-from .budget import take_curves
+from ..budget import take_curves
 from .content import content_of, unpacked
 from .curve_table import CENTRE, FORMAT, CurveTable, Found, Real, columns_of, largest_ring, metadata
 

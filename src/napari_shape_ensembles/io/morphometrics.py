@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from ..archive import ContentError, StrPath
-from .budget import take, take_curves
+from ..budget import take, take_curves
 from .content import content_of
 from .curve_table import FORMAT, LAYOUT, Found, Real, positions
 

@@ -1,6 +1,5 @@
 """Curves as NumPy arrays in one file, exactly as they are; and the plain `xy` and `offsets` of others."""
 
-import os
 import zipfile
 from collections.abc import Container
 from io import BytesIO
@@ -8,8 +7,8 @@ from io import BytesIO
 import numpy as np
 
 from ..archive import ContentError, StrPath, Tree, array_of, is_archive, npy_header, read_archive, write_archive
+from ..budget import take_curves
 from ..comparison import records
-from .budget import take, take_curves
 from .content import content_of, unpacked
 from .curve_table import FORMAT, LAYOUT, CurveTable, Found, metadata
 
@@ -31,7 +30,6 @@ def write_npz(path: StrPath, table: CurveTable) -> None:
 def read_npz(path: StrPath) -> Found:
     """Curves of our own archive, or of arrays `xy` (columns, rows) or `vertices` (rows, columns), and `offsets`."""
     if is_archive(path, FORMAT):
-        take(2 * os.stat(path).st_size)
         return read_archive(path, FORMAT, LAYOUT, _own)
     with zipfile.ZipFile(BytesIO(content_of(path))) as archive:
         wanted = _wanted(shapes_of(archive))
@@ -60,7 +58,6 @@ def _wanted(shapes: dict[str, tuple[int, ...]]) -> Container[str]:
 
 
 def _own(tree: Tree) -> Found:
-    take_curves(len(records.value(tree, "vertices", np.ndarray)), len(records.value(tree, "ids", np.ndarray)))
     ensemble = records.ensemble_of(tree)
     meta = records.value(tree, "meta", dict)
     features = records.value(tree, "features", dict)

@@ -12,8 +12,8 @@ from typing import Any
 from numpy.typing import NDArray
 
 from ..archive import ContentError, array_of, is_archive, opened
+from ..budget import budget, take_pixels
 from ..outlines import Ensemble, as_labels
-from .budget import budget, take_pixels
 from .calibration import Calibration
 from .content import errors_named, unpacked
 from .curve_files import FORMATS, read_curves

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..archive import ContentError, StrPath, Tree
-from .budget import take, take_curves
+from ..budget import take, take_curves
 from .content import content_of
 from .curve_table import FORMAT, CurveTable, Found, metadata
 

@@ -274,17 +274,24 @@ class ObjectModel:
         write_archive(path, FORMAT, LAYOUT, tree)
 
     @classmethod
-    def load(cls, path: StrPath) -> "ObjectModel":
+    def load(cls, path: StrPath, *, memory: float | None = None) -> "ObjectModel":
         """Read a model that `save` wrote. Nothing in the file is executed.
+
+        Parameters
+        ----------
+        path : path
+        memory : float, optional
+            GiB that reading may take; by default 4.
 
         Raises
         ------
         ValueError
-            For a file of another kind, of a newer version of this software, or a damaged one.
+            For a file of another kind, of a newer version of this software, a damaged one, or one that takes more
+            memory than it may.
         OSError
             When there is no such file, or it cannot be read.
         """
-        return read_archive(path, FORMAT, LAYOUT, cls._of)
+        return read_archive(path, FORMAT, LAYOUT, cls._of, memory)
 
     @classmethod
     def _of(cls, tree: Tree) -> "ObjectModel":
@@ -466,7 +473,7 @@ def _examples(
             rim = depth <= max(1.0, _RIM_WIDTH * np.sqrt(mask.sum() / np.pi))
             kind[box][mask] = np.where(rim, _RIM, _CORE)[mask]
     if ground is not None:
-        kind[ground & (plane == 0)] = -2
+        kind[ground & (plane == 0) & (kind != _AROUND)] = -2  # what lies just outside stays that
     kinds = kind.ravel()
     drawn = []
     for wanted in (_OUTSIDE, _AROUND, _RIM, _CORE, -2):
