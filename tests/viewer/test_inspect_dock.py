@@ -67,7 +67,11 @@ def test_the_fault_leads_the_list_with_its_reasons(inspected):
 def test_a_click_brings_a_curve_into_view(in_window):
     viewer, dock = in_window
     camera = getattr(viewer, "scene", viewer).camera
-    before = camera.zoom
+    camera.zoom, before = 1.5, 1.5
+    viewer.window._qt_window.show()
+    dock.table.setFocus()  # which nobody means as a choice
+    assert dock.table.hasFocus() or dock.table.currentRow() < 1
+    assert camera.zoom == before
     dock.table.setCurrentCell(0, 2)
     layer = viewer.layers["one inspected"]
     index = layer.features.index[layer.features["id"] == 37][0]

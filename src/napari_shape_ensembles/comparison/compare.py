@@ -46,7 +46,7 @@ Images = Ensemble | Sequence[Ensemble] | Sequence[ArrayLike]
 FORMAT, LAYOUT = "shape-ensembles comparison", 1
 
 _PARTS = ("a", "b", "settings", "space", "coordinates", "undulation", "scale", "matches", "versions")
-_FLAGS = ("archetype_is_ambiguous", "row_depends_on_archetype")
+_FLAGS = ("archetype_is_ambiguous", "row_depends_on_archetype", "archetypes_agree")
 # Beyond π/4 from the mean neither the mean nor the normal coordinates need be unique.
 _FAR = np.pi / 4
 # Above this share of ambiguous matches the choice of archetype colours the result.
@@ -93,6 +93,8 @@ class Comparison:
         Whether the archetype (nearly) repeats itself, so that matches with it are not unique.
     row_depends_on_archetype : bool
         Whether the row is known to change with the archetype (`archetype_sensitivity`); it is then no answer.
+    archetypes_agree : bool
+        Whether the row is known to stay with other archetypes (`archetype_sensitivity`).
     versions : mapping of str to str
         Versions of the software that decided the digits.
     descriptors : (N, k) array
@@ -130,6 +132,7 @@ class Comparison:
     ambiguous: int = 0
     archetype_is_ambiguous: bool = False
     row_depends_on_archetype: bool = False
+    archetypes_agree: bool = False
     versions: Mapping[str, str] = field(default_factory=software_versions)
     descriptors: Real = field(default_factory=lambda: np.empty((0, 0)))
     small_sample: tuple[float, float] | None = None
@@ -253,7 +256,7 @@ class Comparison:
         if far:
             lie = "lies" if far == 1 else "lie"
             found.append(f"{counted(far, 'curve')} {lie} more than π/4 from the mean undulation: look there first.")
-        if self.ambiguous > _MANY * len(self.t):
+        if self.ambiguous > _MANY * len(self.t) and not self.archetypes_agree:
             archetype = "archetype, nearly symmetric itself," if self.archetype_is_ambiguous else "archetype"
             found.append(
                 f"{self.ambiguous} of {len(self.t)} curves match the {archetype} almost as well in a second way: "
@@ -377,7 +380,8 @@ class Comparison:
             descriptors=records.descriptors_of(parts["coordinates"], count),
             small_sample=None if small is None else (float(small[0]), float(small[1])),
             note=str(tree.get("note", "")),
-            **{name: records.value(parts["matches"], name, bool) for name in _FLAGS},
+            # Earlier versions did not keep that archetypes were found to agree.
+            **{name: records.value({"archetypes_agree": False, **parts["matches"]}, name, bool) for name in _FLAGS},
         )
 
 

@@ -157,11 +157,18 @@ def _disagreements(result: Agreement) -> "pd.DataFrame":
     rows = []
     for source, other, ensemble in (("A", "B", result.comparison.a), ("B", "A", result.comparison.b)):
         column = source.lower()
-        partners: dict[int, Any] = {getattr(row, column): row for row in result.objects.itertuples()}
+        partners: dict[int, Any] = {getattr(row, column): row for row in result.matching.pairs.itertuples()}
+        measured: dict[int, Any] = {getattr(row, column): row for row in result.objects.itertuples()}
         notes = _notes(result, source)
         for index, label in enumerate(ensemble.ids.tolist()):
             pair = partners.get(label)
-            words = [_words(pair, other, ensemble.unit)] if pair is not None else [f"no partner in {other}"]
+            if pair is None:
+                words = [f"no partner in {other}"]
+            elif label in measured:
+                words = [_words(measured[label], other, ensemble.unit)]
+            else:
+                partner = getattr(pair, other.lower())
+                words = [f"IoU {pair.iou:.2f} with {other} {partner}, which has no usable outline"]
             score = 1 - pair.iou if pair is not None else 1.0
             rows.append((source, index, label, score, "; ".join([*notes.get(label, []), *words])))
     table = pd.DataFrame(rows, columns=["source", "index", "id", "score", "reasons"])

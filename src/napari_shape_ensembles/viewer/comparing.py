@@ -76,7 +76,7 @@ class Robustness:
 
     def judged(self, shown: Shown) -> Shown:
         """The result with these findings among its notes; without an answer where the row hangs on the archetype."""
-        result = replace(shown.result, row_depends_on_archetype=not self.sensitivity.stable)
+        result = self.sensitivity.judged(shown.result)
         witness_values(result)
         return replace(shown, result=result, notes=(*shown.notes, *self.sentences()))
 

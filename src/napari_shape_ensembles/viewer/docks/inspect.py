@@ -41,7 +41,8 @@ class InspectCurves(Dock):
         self.table.setMinimumHeight(220)
         self.table.setToolTip("Click a curve to zoom to it; tick it to exclude it. Nothing is deleted.")
         self.table.itemChanged.connect(self._tick)
-        self.table.currentCellChanged.connect(lambda row, *_: task.zoom(row))
+        # Not the current cell: a table has one as soon as the focus comes to it, and nobody has chosen that.
+        self.table.itemSelectionChanged.connect(self._zoom)
         self.table.cellClicked.connect(lambda row, _: task.zoom(row))
         self.colorbar = ColorBar()
         self.colorbar.setToolTip("Score by which the curves are colored; the larger, the more suspicious.")
@@ -60,6 +61,10 @@ class InspectCurves(Dock):
         self.link(task.a.changed, self.a.refresh)
         self.link(task.b.changed, self.b.refresh)
         self.attach()
+
+    def _zoom(self) -> None:
+        for chosen in self.table.selectionModel().selectedRows():
+            self.inspection.zoom(chosen.row())
 
     def _tick(self, item: QTableWidgetItem) -> None:
         if item.column() == 0:
