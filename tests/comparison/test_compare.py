@@ -287,7 +287,8 @@ def test_curves_that_repeat_themselves_are_not_ambiguous():
     result = compare(a, b, Settings(**QUICK))
     assert result.ambiguous == 0
     assert result.warnings == (
-        "Not tested: coarse form, roughness, concavity (no variation above precision and pixels).",
+        "Not tested: coarse form, roughness, concavity (it is the same in all outlines, as far as their "
+        "coordinates are known).",
     )
 
 

@@ -189,6 +189,31 @@ def test_a_run_that_fails_says_why_and_leaves_no_result(done, model, qtbot):
     assert done.kept is not None
 
 
+@pytest.mark.parametrize(
+    ("pixels", "words"),
+    [
+        (np.zeros((120, 120)), "nothing: every pixel is 0"),
+        (np.full((120, 120), np.nan), "nothing: 14400 of 14400 pixels are NaN"),
+        (np.pad(np.ones((40, 40)), 40), "1 and 36 curves cannot reach p < 0.01"),
+    ],
+)
+def test_an_image_without_outlines_fails_in_words_beside_which_nothing_passes_for_its_result(
+    done, session, model, qtbot, pixels, words
+):
+    layer = model.add_image(pixels, name="nothing", scale=(0.5, 0.5), units=("um", "um"))
+    session.choices.sides.choose([layer], [model.layers["two"]])
+    assert done.changed_since() == ["other layers are chosen"]
+    compared(done, qtbot)
+    if done.result is None:
+        assert done.state == "error"
+        assert words in done.message
+        assert "curves in the viewer are those of the result before (one and two)" in done.message
+    else:
+        assert done.state == "inconclusive"
+        assert words in done.result.summary()
+        assert done.result.a.name == "nothing"
+
+
 def test_a_result_is_outdated_by_what_it_rests_on_and_holds_again(done, session, model, qtbot):
     told, image = [], model.layers["one"]
     done.changed.connect(lambda: told.append(done.changed_since()))

@@ -123,6 +123,9 @@ class ComparisonTask(Task[Comparison]):
     def fail(self, reason: str) -> None:
         """A run that failed leaves no result."""
         super().fail(reason)
+        if self.last is not None and list(self.curves):
+            names = f"{self.last.a.name} and {self.last.b.name}"
+            self.message += f"\nThe colored curves in the viewer are those of the result before ({names})."
         self._keep_unsaved()
         self.shown = self.result = self.basis = None
         self.arrived = True
