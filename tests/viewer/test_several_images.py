@@ -64,8 +64,15 @@ def done(dock, qtbot):
 
 
 def expected(model, settings, names=(A, B)):
-    a, b = (Ensemble.pooled([ensemble_of(model.layers[name], model.dims) for name in side]) for side in names)
+    a, b = ([ensemble_of(model.layers[name], model.dims) for name in side] for side in names)
     return compare(a, b, settings)
+
+
+def test_images_of_unequal_pixels_are_brought_to_one_size_and_the_panel_says_so(done, model):
+    words = "Pixels measure 0.25 to 0.5 µm: all outlines were brought to the largest"
+    assert words in done.results.warnings.text()
+    assert done.result.a.pixel_size == done.result.b.pixel_size == (0.5, 0.5)
+    assert done.result.note == expected(model, done.result.settings).note
 
 
 # Run -----------------------------------------------------------------------------------------------------------
@@ -472,6 +479,7 @@ def test_the_copied_script_finds_the_same(done, model, qtbot, monkeypatch):
     press(done.results.copy_python, qtbot)
     code = QApplication.clipboard().text()
     assert "Ensemble.pooled(" in code
+    assert "at_one_pixel_size(a, b)" in code
     scope, _ = executed(code)
     same(scope["result"], done.result)
     press(done.results.copy_text, qtbot)
@@ -504,7 +512,7 @@ def test_a_landscape_pools_them_too_and_hands_them_over(model, qtbot):
     choose_several(dock.sides)
     with qtbot.waitSignal(dock.finished, timeout=30_000):
         press(dock.run_button, qtbot)
-    a, b = (Ensemble.pooled([ensemble_of(model.layers[name], model.dims) for name in side]) for side in (A, B))
+    a, b = ([ensemble_of(model.layers[name], model.dims) for name in side] for side in (A, B))
     whole = decision_landscape(a, b, ranks=[2, 5], landmarks=[24], settings=dock.session.choices.settings)
     np.testing.assert_array_equal(dock.result.mmd, whole.mmd)
 

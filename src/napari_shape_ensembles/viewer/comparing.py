@@ -336,9 +336,10 @@ def compared(sources: Sources, basis: Basis) -> Outcome:
     tracing = sum({"image": 2, "labels": 1, "shapes": 0}[source.kind] for side in sources for source in side)
     total = tracing + len(OF_COMPARISON) + 2
     with as_part(0, total):
-        a, b = trace_sides(sources, basis.recipe, basis.excluded)
+        a, b, note = trace_sides(sources, basis.recipe, basis.excluded)
     with as_part(tracing, total):
         result = compare(a, b, basis.settings)
+    result = replace(result, note=note or result.note)
     report("finding typical curves", total - 2, total)
     witness_values(result)
     report("drawing curves", total - 1, total)

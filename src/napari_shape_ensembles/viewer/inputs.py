@@ -17,7 +17,7 @@ from napari.layers import Image, Labels, Layer, Shapes
 from numpy.typing import NDArray
 
 from ..comparison.display import MARK
-from ..outlines import Ensemble, Outlines, conversion_factor, in_unit
+from ..outlines import Ensemble, Outlines, at_one_pixel_size, conversion_factor, in_unit
 from ..outlines.ensemble import unit_name
 from ..progress import as_part, report
 
@@ -249,9 +249,10 @@ def ensemble_of(layer: Layer, dims: "Dims", recipe: Outlines | None = None) -> E
     return trace(source_of(layer, dims), recipe or Outlines())
 
 
-def trace_sides(sources: Sources, recipe: Outlines, excluded: Excluded = ()) -> tuple[Ensemble, Ensemble]:
-    """Find the outlines of both samples, without those of the excluded ids.
+def trace_sides(sources: Sources, recipe: Outlines, excluded: Excluded = ()) -> tuple[Ensemble, Ensemble, str]:
+    """Find the outlines of both samples, without those of the excluded ids; and say what was done to several images.
 
+    Several are brought to one pixel size, as `compare` does; that of two images is left to it.
     A ValueError names an image that cannot be segmented, or of several one that cannot be pooled with the others.
     """
     left_out, steps = itertools.chain(excluded, itertools.repeat(frozenset[str]())), itertools.count()
@@ -262,8 +263,10 @@ def trace_sides(sources: Sources, recipe: Outlines, excluded: Excluded = ()) -> 
             keep = np.array([str(one) not in ids for one in image.ids.tolist()], dtype=bool)
             gone = {EXCLUDED: int((~keep).sum())}
             images.append(image if keep.all() else _like(image.subset(keep), dropped=image.dropped | gone))
-    a, b = (images[0] if len(images) == 1 else _pooled(images) for images in sides)
-    return a, b
+    several = max(map(len, sides)) > 1
+    of_a, of_b, note = at_one_pixel_size(*sides) if several else (*sides, "")
+    a, b = (images[0] if len(images) == 1 else _pooled(images) for images in (of_a, of_b))
+    return a, b, note
 
 
 def _like(image: Ensemble, **changes: Any) -> Ensemble:
