@@ -11,7 +11,7 @@ from qtpy.QtCore import Qt
 from qtpy.QtWidgets import QApplication
 
 from docks import bare, choose, executed, press, reopened, run, same, saved, set_choices, spots
-from napari_shape_ensembles import Comparison, Ensemble, compare, decision_landscape
+from napari_shape_ensembles import Comparison, compare, decision_landscape
 from napari_shape_ensembles.viewer import task
 from napari_shape_ensembles.viewer.docks.study import LandscapeDock
 from napari_shape_ensembles.viewer.inputs import ensemble_of
