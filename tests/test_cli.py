@@ -1,6 +1,7 @@
 """The command line: verdicts, files, exit codes, and sentences in place of tracebacks."""
 
 import json
+import shutil
 import subprocess
 import sys
 
@@ -636,6 +637,35 @@ def test_labels_in_an_archive_are_taken_as_labels(tmp_path, quick):
     done = run("segment", tmp_path / "two.npz", "--labels", "--out", tmp_path / "s")
     assert done.exit_code == 2
     assert "two.npz: holds 2 planes of labels: keep one to a file" in done.stderr
+
+
+def test_labels_in_an_archive_are_recognized_without_being_told(tmp_path, quick):
+    for name, seed in (("a", 1), ("b", 2)):
+        np.savez(tmp_path / f"{name}.npz", masks=labels(seed), ids=np.arange(3))
+    done = run("compare", tmp_path / "a.npz", tmp_path / "b.npz", "--settings", quick, "-o", tmp_path / "r")
+    assert "a (36 curves) and b (36 curves)" in done.stdout, done.stderr
+    assert "a.npz holds labels, and is not segmented" in done.stderr
+
+
+def test_a_refusal_lists_what_is_taken_and_a_folder_takes_what_is_listed(tmp_path, real_data):
+    (tmp_path / "x.doc").write_text("")
+    said = run("compare", tmp_path / "x.doc", tmp_path / "x.doc", "-o", tmp_path / "r").stderr
+    for ending in (".tif", ".npy", ".ang.gz", ".h5", ".csv", ".rda", ".npz"):
+        assert ending in said
+    said = run("segment", tmp_path / "x.doc", "-o", tmp_path / "r").stderr
+    assert ".ang.gz" in said
+    assert ".tif" in said
+    assert ".csv" not in said  # which segment does not take
+    (tmp_path / "maps").mkdir()
+    said = run("segment", tmp_path / "maps", "-o", tmp_path / "r").stderr
+    assert "holds no images (.tif" in said
+    assert ".ang.gz" in said
+    assert ".h5)" not in said
+    pytest.importorskip("orix")
+    shutil.copy(real_data / "ebsd_sdss" / "sdss_ferrite_austenite.ang.gz", tmp_path / "maps" / "m.ang.gz")
+    done = run("segment", tmp_path / "maps", "--out", tmp_path / "r")
+    assert done.exit_code == 0, done.stderr
+    assert "m.ang.gz: " in done.stdout
 
 
 def test_a_map_of_orientations_is_taken_with_its_grains(tmp_path, real_data):

@@ -57,6 +57,15 @@ def test_negative_labels_are_background_and_counted():
     assert "pixels of negative labels count as background" in note
 
 
+def test_objects_counted_from_0_are_said_to_lose_the_first_and_what_helps():
+    plane = labels().astype(int) - 1
+    remedy = "labels -1 and 0, taken as background: where 0 is an object, add 1 to all labels"
+    assert extract_curves(plane).dropped == {remedy: 1}
+    assert remedy in as_labels(plane)[1]
+    assert remedy in as_labels(plane, insist=True)[1]
+    assert not extract_curves(plane + 1).dropped
+
+
 def test_what_a_person_says_comes_first():
     grey = np.random.default_rng(0).integers(0, 200, (40, 40))
     with pytest.raises(ValueError, match="are grey levels, not labels: leave --labels out"):

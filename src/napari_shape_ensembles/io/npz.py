@@ -12,8 +12,9 @@ from ..comparison import records
 from .content import content_of, unpacked
 from .curve_table import FORMAT, LAYOUT, CurveTable, Found, metadata
 
-# Entries of a foreign archive.
-_POINTS, _OFFSETS = ("vertices.npy", "xy.npy"), "offsets.npy"
+#: Entries of a foreign archive of curves that hold its vertices.
+POINTS = ("vertices.npy", "xy.npy")
+_OFFSETS = "offsets.npy"
 
 
 def write_npz(path: StrPath, table: CurveTable) -> None:
@@ -49,7 +50,7 @@ def shapes_of(archive: zipfile.ZipFile) -> dict[str, tuple[int, ...]]:
 
 def _wanted(shapes: dict[str, tuple[int, ...]]) -> Container[str]:
     """Names of the entries that curves are made of; the vertices are counted before any of them is unpacked."""
-    points = next((name for name in _POINTS if name in shapes), None)
+    points = next((name for name in POINTS if name in shapes), None)
     if points is None or len(shapes.get(_OFFSETS, ())) != 1 or not shapes[points]:
         return shapes
     (ends,) = shapes[_OFFSETS]

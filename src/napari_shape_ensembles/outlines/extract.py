@@ -22,6 +22,8 @@ AT_BORDER = "touching the image border"
 VANISHED = "vanished under smoothing"
 EXTRA = "extra pieces of a label"
 NEGATIVE = "negative labels, taken as background"
+# Who counts objects from 0 has -1 for the background, and would lose the first of them.
+FROM_ZERO = "labels -1 and 0, taken as background: where 0 is an object, add 1 to all labels"
 
 # Beyond this many standard deviations the Gaussian is cut off.
 _REACH = 4
@@ -123,7 +125,8 @@ def outlines_of_labels(
     dropped: Counter[str] = Counter()
     filled = 0
     if np.asarray(labels).min() < 0:
-        dropped[NEGATIVE] = int((np.unique(labels) < 0).sum())
+        below = np.unique(labels)[np.unique(labels) <= 0]
+        dropped[FROM_ZERO if below.tolist() == [-1, 0] else NEGATIVE] = int((below < 0).sum())
     ids, curves, hole_ids = [], [], itertools.count(-1, -1)
     # Label values, and the plane numbered so that no array need be as long as the largest label.
     if plane.max() <= plane.size:

@@ -8,6 +8,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import ndimage
 from skimage.measure import label
 
+from .extract import FROM_ZERO
+
 Content = Literal["grey", "mask", "labels", "classes"]
 
 # Pieces of one value have at least this many pixels on average in labels and classes; in grey images, 1 to 4.
@@ -139,6 +141,8 @@ def as_labels(pixels: NDArray[Any], *, insist: bool | None = None) -> tuple[NDAr
         return None, ""
     below = int((pixels < 0).sum())
     note = f"; {below} pixels of negative labels count as background" if below else ""
+    if below and np.unique(pixels[pixels <= 0]).tolist() == [-1, 0]:
+        note = f"; {FROM_ZERO}"
     plane = np.maximum(pixels, 0)
     if content == "classes":
         count = len(np.unique(plane)) - 1
