@@ -34,7 +34,7 @@ from .learning import Learned, coordinate_precision, known_share, learn, report_
 from .parts import Parts, form_parts, scale_parts, sides
 from .quantities import Quantities, quantities
 from .settings import Settings
-from .verdict import DEPENDS_ON_ARCHETYPE, INCONCLUSIVE, TRUTH_TABLE, inconclusive, row
+from .verdict import DEPENDS_ON_ARCHETYPE, INCONCLUSIVE, TRUTH_TABLE, inconclusive, table_row
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -144,7 +144,7 @@ class Comparison:
     @property
     def case(self) -> str:
         """Row of the truth table, undulation ∧ scale with 1 = no difference detected; or "inconclusive"."""
-        return INCONCLUSIVE if self._inconclusive else row(self.undulation.rejected, self.scale.rejected)
+        return INCONCLUSIVE if self._inconclusive else table_row(self.undulation.rejected, self.scale.rejected)
 
     @property
     def permuted(self) -> str:
@@ -362,7 +362,7 @@ class Comparison:
     def _of(cls, tree: Tree) -> "Comparison":
         """Return the comparison that `_tree` wrote."""
         parts = {name: records.value(tree, name, dict) for name in _PARTS}
-        a, b = records.ensemble_of(parts["a"]), records.ensemble_of(parts["b"])
+        a, b = records.ensemble_of_tree(parts["a"]), records.ensemble_of_tree(parts["b"])
         small = records.value(tree, "small_sample", list) if "small_sample" in tree else None
         space, count = records.space_of(parts["space"]), len(a) + len(b)
         return cls(
@@ -571,13 +571,13 @@ def tests_of_learned(
         elif settings.null != "permutation":
             test = gretton_test(samples, settings.null, significance=level, factor=bandwidth, seed=seed)
         else:
-            test = combined_mmd_test(samples, kernels=kernels, **levels(settings))
+            test = combined_mmd_test(samples, kernels=kernels, **permutation_options(settings))
         only = {part: test for part in parts.tested if part and parts.left_out and not test.parts}
         tests.append(replace(test, parts=test.parts or only, left_out=parts.left_out))
     return tests[0], tests[1]
 
 
-def levels(settings: Settings) -> dict[str, Any]:
+def permutation_options(settings: Settings) -> dict[str, Any]:
     """What the permutation tests take of the settings; refuses settings that ask for another null."""
     if settings.null != "permutation":
         raise ValueError(f"null {settings.null!r} serves single comparisons only: choose null='permutation' here")

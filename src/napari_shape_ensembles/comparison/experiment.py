@@ -24,13 +24,13 @@ from ..mmd.replicates import (
 )
 from ..outlines import Ensemble, counted, in_unit
 from ..progress import Listener, as_part, report, reporting
-from .compare import levels
+from .compare import permutation_options
 from .design import FEW, Design, cannot_reach, checked_design
 from .learning import STEPS, learn
 from .parts import form_parts, scale_parts
 from .quantities import LOBES, Quantities, band_name, quantities
 from .settings import Settings
-from .verdict import INCONCLUSIVE, row
+from .verdict import INCONCLUSIVE, table_row
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -249,7 +249,7 @@ class Experiment:
             undulation, scale = (table[f"{test}_{kind}"] for test in TESTS)
             known = reachable & ~undulation.isna() & ~scale.isna()
             cells = zip(undulation <= level, scale <= level, known, strict=True)
-            table[name] = [row(u, s) if answered else INCONCLUSIVE for u, s, answered in cells]
+            table[name] = [table_row(u, s) if answered else INCONCLUSIVE for u, s, answered in cells]
         return table
 
     @property
@@ -301,7 +301,7 @@ class Experiment:
             group = self.design.group[points.replicate]
             samples[name] = points.values[group == i], points.values[group == j]
         kernels = {name: points.kernel for name, points in self.coordinates[test].items()}
-        found = combined_mmd_test(samples, kernels=kernels, **levels(self.settings))
+        found = combined_mmd_test(samples, kernels=kernels, **permutation_options(self.settings))
         return found.p_value, found.mmd, 1 / (1 + self.settings.permutations)
 
     # ------------------------------------------------------------------------------------- plain quantities

@@ -38,7 +38,7 @@ def ensemble_tree(ensemble: Ensemble) -> Tree:
     }
 
 
-def ensemble_of(tree: Mapping[str, Any]) -> Ensemble:
+def ensemble_of_tree(tree: Mapping[str, Any]) -> Ensemble:
     """Return the ensemble that `ensemble_tree` wrote; exactly its curves or an error."""
     vertices = real(tree, "vertices", (None, 2))
     offsets = array(tree, "offsets", "iu", (None,)).astype(np.int64)

@@ -22,7 +22,7 @@ DEPENDS_ON_ARCHETYPE = "the row depends on the archetype: choose the mean outlin
 _LARGEST = sqrt(2)
 
 
-def row(undulation_rejected: bool, scale_rejected: bool) -> str:
+def table_row(undulation_rejected: bool, scale_rejected: bool) -> str:
     """Row of the truth table for two decisions (paper, table "logical conjunction")."""
     return f"{int(not undulation_rejected)}∧{int(not scale_rejected)}"
 

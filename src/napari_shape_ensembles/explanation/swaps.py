@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ..comparison import Comparison, Settings, compare, row
+from ..comparison import Comparison, Settings, compare, table_row
 from ..mmd.family import family_tests
 from ..outlines import Ensemble
 from ..shapes import decompose, register, to_landmarks
@@ -43,7 +43,7 @@ class Swap:
     @property
     def case(self) -> str:
         """Row of the truth table."""
-        return row(self.of_form.undulation.rejected, self.of_scale.scale.rejected)
+        return table_row(self.of_form.undulation.rejected, self.of_scale.scale.rejected)
 
     def expected(self, differing: tuple[str, ...]) -> tuple[str, ...]:
         """Components in which the new curves should differ, given those in which A and B do."""

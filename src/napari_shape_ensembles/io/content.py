@@ -54,7 +54,7 @@ def errors_named(path: StrPath, kind: str) -> Iterator[None]:
         raise ContentError(f"{name}: {too_large(error)}") from error
 
 
-def content_of(path: StrPath) -> bytes:
+def bytes_of(path: StrPath) -> bytes:
     """Return all bytes of a file, as far as the budget allows."""
     with opened(path) as file:
         size = os.fstat(file.fileno()).st_size
@@ -64,7 +64,7 @@ def content_of(path: StrPath) -> bytes:
 
 def json_of(path: StrPath) -> Any:
     """Return the value in a JSON file."""
-    content = content_of(path)
+    content = bytes_of(path)
     take_json(content)
     return json.loads(content.decode("utf-8-sig"))
 

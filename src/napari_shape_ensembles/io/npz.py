@@ -9,7 +9,7 @@ import numpy as np
 from ..archive import ContentError, StrPath, Tree, array_of, is_archive, npy_header, read_archive, write_archive
 from ..budget import take_curves
 from ..comparison import records
-from .content import content_of, unpacked
+from .content import bytes_of, unpacked
 from .curve_table import FORMAT, LAYOUT, CurveTable, Found, metadata
 
 #: Entries of a foreign archive of curves that hold its vertices.
@@ -32,7 +32,7 @@ def read_npz(path: StrPath) -> Found:
     """Curves of our own archive, or of arrays `xy` (columns, rows) or `vertices` (rows, columns), and `offsets`."""
     if is_archive(path, FORMAT):
         return read_archive(path, FORMAT, LAYOUT, _own)
-    with zipfile.ZipFile(BytesIO(content_of(path))) as archive:
+    with zipfile.ZipFile(BytesIO(bytes_of(path))) as archive:
         wanted = _wanted(shapes_of(archive))
         arrays = {name.removesuffix(".npy"): array_of(data, name) for name, data in unpacked(archive, wanted)}
     return _foreign(arrays)
@@ -59,7 +59,7 @@ def _wanted(shapes: dict[str, tuple[int, ...]]) -> Container[str]:
 
 
 def _own(tree: Tree) -> Found:
-    ensemble = records.ensemble_of(tree)
+    ensemble = records.ensemble_of_tree(tree)
     meta = records.value(tree, "meta", dict)
     features = records.value(tree, "features", dict)
     names = list(meta.get("columns", {}))

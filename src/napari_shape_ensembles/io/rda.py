@@ -7,17 +7,17 @@ import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from io import BytesIO
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 
 from ..archive import ContentError, StrPath
 from ..budget import take, take_curves
-from .content import content_of
+from .content import bytes_of
 from .curve_table import Found, positions
 
 # How R packs its files, by their first bytes.
-_PACKED: Mapping[bytes, Callable[[IO[bytes]], IO[bytes]]] = {
+_PACKED: Mapping[bytes, Callable[[BytesIO], Any]] = {
     b"\x1f\x8b": lambda file: gzip.GzipFile(fileobj=file),
     b"BZh": bz2.BZ2File,
     b"\xfd7zXZ": lzma.LZMAFile,
@@ -35,7 +35,7 @@ def read_rda(path: StrPath) -> Found:
         import rdata
     except ImportError as error:
         raise ContentError('files of R need rdata: pip install "napari-shape-ensembles[r]"') from error
-    content = _unpacked(content_of(path))
+    content = _unpacked(bytes_of(path))
     take(len(content) * _OBJECTS)
     classes = {name: lambda coo, _, why=why: {"coo": coo, "class": why} for name, why in _OPEN.items()}
     with warnings.catch_warnings():
@@ -70,10 +70,12 @@ def _unpacked(content: bytes) -> bytes:
 def _sets(held: Any, name: str) -> Iterator[tuple[str, list[Any], list[Any], dict[str, list[Any]], str]]:
     """Sets of outlines anywhere in what a file holds: name, curves, ids, features, and why they are none."""
     if isinstance(held, Mapping) and "coo" in held:  # Momocs: coordinates, and a table of factors beside them
-        factors, why = held.get("fac"), str(held.get("class", ""))
+        factors: Any = held.get("fac")
+        why = str(held.get("class", ""))
         for _, curves, ids, _, inner in _sets(held["coo"], name):
-            columns = getattr(factors, "columns", ()) if factors is not None and len(factors) == len(curves) else ()
-            yield name, curves, ids, {str(column): factors[column].tolist() for column in columns}, why or inner
+            fits = hasattr(factors, "columns") and len(factors) == len(curves)
+            columns = {str(column): values.tolist() for column, values in factors.items()} if fits else {}
+            yield name, curves, ids, columns, why or inner
         return
     if isinstance(held, np.ndarray) and held.ndim == 3 and held.shape[1] == 2 and held.dtype.kind in "iuf":
         curves = list(np.moveaxis(np.asarray(held, dtype=np.float64), 2, 0))

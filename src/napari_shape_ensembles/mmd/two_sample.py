@@ -203,11 +203,11 @@ def combined_mmd_test(
     check_level(significance)
     labels = permuted_labels(m, m + n, permutations, seed, bins)
     descriptions = {name: kinds[name](z, labels.order) for name, z in points.items()}
-    return Design(labels, significance, bandwidth, factor, approximate_above, seed).test(descriptions)
+    return Procedure(labels, significance, bandwidth, factor, approximate_above, seed).test(descriptions)
 
 
 @dataclass(frozen=True, eq=False)
-class Design:
+class Procedure:
     """How descriptions of one pair of samples are tested; the parameters are those of `combined_mmd_test`."""
 
     labels: Labellings

@@ -147,7 +147,7 @@ def _stretched(values: NDArray[Any], step: int, shape: tuple[int, ...]) -> Real:
 
 
 @dataclass(frozen=True)
-class Source:
+class TrainingImage:
     """One image that a model was learned from.
 
     Attributes
@@ -183,7 +183,7 @@ class ObjectModel:
         Their classes: 0 outside, 1 just outside, 2 just inside, 3 inside.
     areas : (K,) array
         Of the painted objects, in pixels.
-    sources : tuple of Source
+    sources : tuple of TrainingImage
         The images it was learned from.
     seed : int
     versions : mapping of str to str
@@ -205,7 +205,7 @@ class ObjectModel:
     features: Real
     classes: NDArray[np.int8]
     areas: NDArray[np.float64]
-    sources: tuple[Source, ...]
+    sources: tuple[TrainingImage, ...]
     seed: int = 0
     versions: dict[str, str] = field(default_factory=lambda: _versions())
 
@@ -311,7 +311,7 @@ class ObjectModel:
         if not fits:
             raise ContentError("its examples are not what a model is learned from")
         sources = tuple(
-            Source(str(name), (int(shape[0]), int(shape[1])), int(objects), str(digest))
+            TrainingImage(str(name), (int(shape[0]), int(shape[1])), int(objects), str(digest))
             for name, shape, objects, digest in tree["sources"]
         )
         versions = {str(name): str(version) for name, version in tree["versions"].items()}
@@ -420,7 +420,7 @@ def learn_objects(
             features.append(found.values.reshape(-1, found.values.shape[-1])[places])
             classes.append(kinds)
         areas.append(pixels)
-        sources.append(Source(str(name), found.shape, len(values), found.digest))
+        sources.append(TrainingImage(str(name), found.shape, len(values), found.digest))
     if not sum(map(len, areas)):
         raise ValueError("no object is painted: paint about five, whole, each with a number of its own")
     if len({block.shape[1] for block in features}) > 1:

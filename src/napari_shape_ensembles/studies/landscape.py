@@ -21,9 +21,9 @@ from ..comparison import (
     comparable,
     form_parts,
     learn,
-    levels,
-    row,
+    permutation_options,
     scale_parts,
+    table_row,
     too_few,
 )
 from ..comparison.parts import FORM, OF_RANK, sides, tests_components
@@ -186,7 +186,7 @@ class DecisionLandscape:
     def case(self) -> NDArray[np.str_]:
         """Row of the truth table in every cell, (L, R); "" where not computed."""
         rows = [
-            [row(*pair) for pair in zip(*line, strict=True)]
+            [table_row(*pair) for pair in zip(*line, strict=True)]
             for line in zip(self.rejected, self.scale.rejected, strict=True)
         ]
         answers = np.full(self.mmd.shape, INCONCLUSIVE) if self.inconclusive else np.array(rows, dtype="<U12")
@@ -288,7 +288,7 @@ def decision_landscape(
     [['1∧0', '1∧0', '1∧0'], ['1∧0', '1∧0', '1∧0']]
     """
     a, b = comparable(a, b)
-    levels(settings)  # refuses what nested tests cannot do, before any work
+    permutation_options(settings)  # refuses what nested tests cannot do, before any work
     grid = distinct_counts("ranks", ranks, 1), distinct_counts("landmarks", landmarks, 8)
     cells = _Cells(a, b, *grid, settings)
     total = int(cells.landscape().feasible.sum())
@@ -344,12 +344,13 @@ def landmark_column(item: ColumnItem) -> dict[str, Real]:
         learned = learn((item.a, item.b), replace(settings, rank=ranks[-1]))
     of_scale = scale_parts(learned.l, learned.space.scale_mean, settings, learned.known).tested
     samples, kernels = sides(of_scale, first)
-    test = combined_mmd_test(samples, kernels=kernels, **levels(settings))
+    test = combined_mmd_test(samples, kernels=kernels, **permutation_options(settings))
     _enter(tests, "scale", slice(len(ranks)), test, len(item.ranks))
     of_form = form_parts(learned.t, learned.descriptors, settings, any_rank=True).tested
     samples, kernels = sides(of_form, first)
     whole = [name for name, part in of_form.items() if name not in OF_RANK]
-    for index, test in enumerate(nested_mmd_tests(samples, ranks, kernels=kernels, whole=whole, **levels(settings))):
+    nested = nested_mmd_tests(samples, ranks, kernels=kernels, whole=whole, **permutation_options(settings))
+    for index, test in enumerate(nested):
         for name, part in {"undulation": test, **test.parts}.items():
             _enter(tests, name, index, part, len(item.ranks))
         known = {name: values.copy() for name, values in tests.items()}

@@ -350,7 +350,7 @@ def compared(sources: Sources, basis: Basis) -> Outcome:
 def opening(path: Path) -> Outcome:
     """Read a saved comparison, and make its layers."""
     report(f"opening {path.name}", 0, 3)
-    with named(path, "opened"):
+    with files_named(path, "opened"):
         result, view = Comparison.load(path), read_view(path)
     return restoring(Shown.of_file(result, view, str(path)))
 
@@ -368,7 +368,7 @@ def saving(shown: Shown, painted: str, path: Path) -> list[Path]:
     report(f"saving {path.name}")
     if path.suffix != ".npz":  # napari would not know it again
         raise ValueError(f"{path.name}: a comparison is saved under a name that ends in {ENDING}")
-    with named(path):
+    with files_named(path):
         shown.result.save(path, view=shown.to_view(painted))
     return [path]
 
@@ -378,7 +378,7 @@ def exporting(shown: Shown, path: Path) -> list[Path]:
     paths = list(exported(path))
     for side, place in zip("AB", paths, strict=True):
         report(f"writing {place.name}")
-        with named(place):
+        with files_named(place):
             write_curves(place, curve_table(shown, side))
     return paths
 
@@ -423,7 +423,7 @@ def saving_report(explanation: Explanation, path: Path) -> Path:
     from ..explanation.report import save_report  # draws with Matplotlib, which takes its time to load
 
     report("saving the report", len(STEPS), len(STEPS) + 1)
-    with named(path):
+    with files_named(path):
         save_report(explanation, path)
     return path
 
@@ -440,7 +440,7 @@ def checking(result: Comparison, archetypes: int = 5) -> Robustness:
 
 
 @contextmanager
-def named(path: Path, done: str = "written") -> Iterator[None]:
+def files_named(path: Path, done: str = "written") -> Iterator[None]:
     """Failures of the disk, and formats whose library is not installed, as a sentence that names the file."""
     try:
         yield
