@@ -34,6 +34,7 @@ from .io.settings_file import SettingsFile, load_settings
 from .io.sources import Reading, distinct_names, ensemble_of_file, files_of, labelled, named, traced
 from .outlines import Outlines, account_of, counted
 from .parameters import parameters_of
+from .progress import duration
 from .studies import ranges
 
 app = typer.Typer(
@@ -164,10 +165,13 @@ def compare(
 ) -> None:
     """Compare the outlines of two images, or of two folders of images, and print the verdict."""
     from .comparison import compare as compare_ensembles
+    from .comparison.compare import LONG, expected_seconds
     from .io.results import COMPARISON, write_comparison
 
     _refuse_overwriting(out, COMPARISON, (a, b), force)
     samples = _samples((a, b), reading, groups)
+    if (expected := expected_seconds(*samples, reading.settings.analysis)) > LONG:
+        say_beside(f"note: {duration(expected)} expected for the comparison")
     several = groups and max(len(set(sample.images)) for sample in samples) > 1
     if several and reading.settings.analysis.permute == "curves":
         say_beside("note: outlines are permuted: the answer speaks of these images alone")

@@ -6,6 +6,7 @@ import pytest
 from curve_makers import blobs, ellipse, load_curves, moved, pixelated, ragged_blobs
 from napari_shape_ensembles import Ensemble, Progress, Settings, Stopped, compare, reporting, to_landmarks
 from napari_shape_ensembles.comparison import STEPS
+from napari_shape_ensembles.comparison.compare import expected_seconds
 
 QUICK = {"landmarks": 100, "rank": 20, "permutations": 300}
 
@@ -462,3 +463,19 @@ def test_each_outline_is_interpolated_as_it_is(measure):
     for ensemble, expected in ((polygons, "polygon"), (curves, "spline")):
         found, wanted = (to_landmarks(ensemble, 60, measure=measure, interpolation=kind) for kind in ("auto", expected))
         np.testing.assert_array_equal(found, wanted)
+
+
+def test_the_time_of_a_long_comparison_is_said_before_its_first_step(monkeypatch):
+    a, b = (Ensemble(list(blobs(30, 60, seed=seed))) for seed in (1, 2))
+    assert expected_seconds(a, b, Settings()) < 1
+    long = expected_seconds(a, b, Settings(permutations=10**7, bins=0))
+    assert long > 1000 * expected_seconds(a, b, Settings(bins=0)) / 10
+    seen = []
+    monkeypatch.setattr("napari_shape_ensembles.comparison.compare.expected_seconds", lambda *_: 240.0)
+    compare(a, b, Settings(**QUICK), progress=seen.append)
+    assert seen[0].name == "comparing 60 curves, about 4 min expected"
+    assert seen[1].name == "placing landmarks"
+    monkeypatch.setattr("napari_shape_ensembles.comparison.compare.expected_seconds", lambda *_: 5.0)
+    seen.clear()
+    compare(a, b, Settings(**QUICK), progress=seen.append)
+    assert seen[0].name == "placing landmarks"

@@ -1,6 +1,7 @@
 """The comparison of two ensembles: registration, learning, two tests and one row of the truth table."""
 
 import platform
+import timeit
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
@@ -25,12 +26,12 @@ from ..mmd.replicates import (
 from ..outlines import Ensemble, Quality, at_one_pixel_size, counted, in_unit, quality
 from ..parameters import from_tree
 from ..parameters import tree as tree_of
-from ..progress import Listener, reporting
+from ..progress import Listener, duration, one_library_thread, processors, report, reporting
 from ..shapes import ShapeSpace, spd
 from . import records
 from .design import cannot_reach
 from .display import MARK, LayerData, curve_layer_data, summary_html
-from .learning import Learned, coordinate_precision, known_share, learn, report_step
+from .learning import STEPS, Learned, coordinate_precision, known_share, learn, report_step
 from .parts import Parts, form_parts, scale_parts, sides
 from .quantities import Quantities, quantities
 from .settings import Settings
@@ -55,6 +56,10 @@ _MANY = 0.5
 _PIXELLED, _APART = 50, 1.15
 # Coordinates known worse than to this share of an outline's size are worth a word.
 _BLURRED = 1e-5
+# Seconds from which on the time a comparison takes is said beforehand.
+LONG = 10.0
+# Multiplications that a pair of curves costs beside the permutations; rows of the product that the speed is measured by.
+_PER_PAIR, _PROBE = 500, 256
 # Below this many curves on one side a missed difference says little.
 _FEW = 30
 
@@ -464,6 +469,9 @@ def compare(
     a, b, note = at_one_pixel_size(a, b)
     a, b = comparable(a, b)
     with reporting(progress):
+        expected = expected_seconds(a, b, settings)
+        if expected > LONG:  # said before the first step, as this may be the time to choose something else
+            report(f"comparing {counted(len(a) + len(b), 'curve')}, {duration(expected)} expected", 0, len(STEPS))
         learned = learn((a, b), settings)
         images = exchangeable_images(a, b, settings)
         undulation, scale = tests_of_learned(learned, len(a), settings, images)
@@ -483,6 +491,23 @@ def compare(
         small_sample=small_sample,
         note=note,
     )
+
+
+def expected_seconds(a: Ensemble, b: Ensemble, settings: Settings) -> float:
+    """Seconds that comparing two samples is likely to take on this computer, to a factor of about two.
+
+    Nearly all of it goes into sums of kernels over permutations, whose number of multiplications is known; how fast they
+    are is measured on one product of matrices.
+    """
+    total, parts = len(a) + len(b), 5 if settings.coordinates == "components" else 3
+    widths = len(settings.bandwidth) if isinstance(settings.bandwidth, tuple) else 1
+    units = settings.bins if settings.bins and total >= 4 * settings.bins else total
+    drawn = 0 if exchangeable_images(a, b, settings) is not None or settings.null != "permutation" else 1
+    count = parts * widths * (drawn * settings.permutations * units**2 / 2 + _PER_PAIR * total**2)
+    left, right = np.ones((_PROBE, _PROBE), np.float32), np.ones((_PROBE, 4 * _PROBE), np.float32)
+    with one_library_thread():
+        took = min(timeit.repeat(lambda: left @ right, number=1, repeat=3))
+    return took * count / (4 * _PROBE**3) / processors()
 
 
 def exchangeable_images(a: Ensemble, b: Ensemble, settings: Settings) -> NDArray[np.intp] | None:

@@ -65,7 +65,7 @@ def _expanded(x: Real, y: Real) -> Real:
 
 def gaussian(x: Real, y: Real, bandwidth: float) -> Real:
     """Kernel matrix (m, n) between the rows of two arrays, of whatever size."""
-    unit = _unit(bandwidth)
+    unit = np.ldexp(1.0, np.frexp(bandwidth)[1])
     squared = squared_distances(x / unit, y / unit)
     squared /= -2 * (bandwidth / unit) ** 2
     return np.exp(squared, out=squared)
@@ -79,13 +79,8 @@ def median_distance(points: Real, seed: int = 0) -> float:
     chosen = median_subset(points, seed)
     chosen = chosen - chosen.mean(axis=0)
     # Scaled before they are squared: squares of very small numbers vanish.
-    unit = _unit(float(np.abs(chosen).max(initial=0)))
-    return _median(pairs(chosen / unit)) * unit or 1.0
-
-
-def _unit(size: float) -> float:
-    """The power of two next above a size, by which to scale changes no digit; 1 for 0."""
-    return float(np.ldexp(1.0, np.frexp(size)[1])) if size else 1.0
+    unit = np.ldexp(1.0, np.frexp(np.abs(chosen).max(initial=0))[1])  # a power of two changes no digit
+    return float(_median(pairs(chosen / unit)) * unit) or 1.0
 
 
 def median_subset(points: Real, seed: int) -> Real:
