@@ -1,5 +1,7 @@
 """The whole comparison: real data with known rows, invariance, settings, units, and its own answers to bad input."""
 
+from importlib import import_module
+
 import numpy as np
 import pytest
 
@@ -470,12 +472,12 @@ def test_the_time_of_a_long_comparison_is_said_before_its_first_step(monkeypatch
     assert expected_seconds(a, b, Settings()) < 1
     long = expected_seconds(a, b, Settings(permutations=10**7, bins=0))
     assert long > 1000 * expected_seconds(a, b, Settings(bins=0)) / 10
-    seen = []
-    monkeypatch.setattr("napari_shape_ensembles.comparison.compare.expected_seconds", lambda *_: 240.0)
+    seen, module = [], import_module("napari_shape_ensembles.comparison.compare")
+    monkeypatch.setattr(module, "expected_seconds", lambda *_: 240.0)
     compare(a, b, Settings(**QUICK), progress=seen.append)
     assert seen[0].name == "comparing 60 curves, about 4 min expected"
     assert seen[1].name == "placing landmarks"
-    monkeypatch.setattr("napari_shape_ensembles.comparison.compare.expected_seconds", lambda *_: 5.0)
+    monkeypatch.setattr(module, "expected_seconds", lambda *_: 5.0)
     seen.clear()
     compare(a, b, Settings(**QUICK), progress=seen.append)
     assert seen[0].name == "placing landmarks"

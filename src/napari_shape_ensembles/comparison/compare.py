@@ -58,7 +58,7 @@ _PIXELLED, _APART = 50, 1.15
 _BLURRED = 1e-5
 # Seconds from which on the time a comparison takes is said beforehand.
 LONG = 10.0
-# Multiplications that a pair of curves costs beside the permutations; rows of the product that the speed is measured by.
+# Multiplications per pair of curves beside the permutations; rows of the product that the speed is measured by.
 _PER_PAIR, _PROBE = 500, 256
 # Below this many curves on one side a missed difference says little.
 _FEW = 30
@@ -496,8 +496,8 @@ def compare(
 def expected_seconds(a: Ensemble, b: Ensemble, settings: Settings) -> float:
     """Seconds that comparing two samples is likely to take on this computer, to a factor of about two.
 
-    Nearly all of it goes into sums of kernels over permutations, whose number of multiplications is known; how fast they
-    are is measured on one product of matrices.
+    Nearly all of it goes into sums of kernels over permutations, whose number of multiplications is known; how fast
+    they are is measured on one product of matrices.
     """
     total, parts = len(a) + len(b), 5 if settings.coordinates == "components" else 3
     widths = len(settings.bandwidth) if isinstance(settings.bandwidth, tuple) else 1
