@@ -216,6 +216,7 @@ ERRORS = {
     "an unknown option": (["{a}", "{a}", "--settings", "{tmp}/odd.toml"], "[outlines] has no option 'smooth'"),
     "an option that is none of the file's": (["{a}", "{a}", "--settings", "{tmp}/name.toml"], "has no option 'name'"),
     "an option of a wrong type": (["{a}", "{a}", "--settings", "{tmp}/type.toml"], "smoothing is a number between 0"),
+    "a limit of memory that is none": (["{a}", "{a}", "--memory", "-1"], ": memory is a number of GiB above 0"),
     "too much memory": (["{a}", "{a}", "--settings", "{tmp}/huge.toml"], "more memory than there is"),
     "a pixel size without end": (["{a}", "{a}", "--pixel-size", "inf", "--unit", "nm"], "--pixel-size is a number"),
     "a value out of range": (["{a}", "{a}", "--neck", "2"], "--neck is a number between 0 and 1, not 2.0"),

@@ -51,7 +51,7 @@ def budget(memory: float | None = None) -> Iterator[None]:
     outer = _current.get()
     limit = memory if memory is not None else outer.memory if outer else MEMORY
     if isinstance(limit, bool | str) or not limit > 0:
-        raise ValueError(f"memory is a number of GiB above 0, not {memory!r}")
+        raise ContentError(f"memory is a number of GiB above 0, not {memory!r}")
     token = _current.set(_Budget(limit))
     try:
         yield

@@ -264,6 +264,8 @@ def test_what_this_software_wrote_goes_by_the_limit_too(tmp_path):
     with pytest.raises(ValueError, match=refused), budget(1e-4):
         Comparison.load(path)
     assert Comparison.load(path, memory=1).summary() == result.summary()
+    with pytest.raises(ValueError, match="is a saved comparison, not curves"):
+        read_curves(path)
     painted = np.zeros((60, 60), int)
     painted[20:40, 20:40] = 1
     learn_objects(painted * 9.0, painted, background=painted == 0).save(path)

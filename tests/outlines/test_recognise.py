@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
+from imageio.v3 import imread, imwrite
 from scipy import ndimage
-from skimage.io import imread
 
 from napari_shape_ensembles import content_of, extract_curves, objects_of_classes
 from napari_shape_ensembles.outlines import as_labels
@@ -120,3 +120,8 @@ def test_other_colour_images_hold_no_drawn_outlines():
     bar[-8:-5, 5:30] = (255, 0, 0)  # a scale bar
     for image in (fluorescence, stained, grey, bar, grey[..., 0], fluorescence.astype(float)):
         assert drawn_outlines(image) == 0
+
+
+def test_drawn_outlines_are_recognized_in_a_jpeg(tmp_path):
+    imwrite(tmp_path / "x.jpg", figure(2), quality=60)
+    assert drawn_outlines(imread(tmp_path / "x.jpg")) >= 3

@@ -9,6 +9,7 @@ import numpy as np
 from ..archive import ContentError, StrPath, Tree, array_of, is_archive, npy_header, read_archive, write_archive
 from ..budget import take_curves
 from ..comparison import records
+from ..comparison.compare import FORMAT as COMPARISON
 from .content import bytes_of, unpacked
 from .curve_table import FORMAT, LAYOUT, CurveTable, Found, metadata
 
@@ -32,6 +33,10 @@ def read_npz(path: StrPath) -> Found:
     """Curves of our own archive, or of arrays `xy` (columns, rows) or `vertices` (rows, columns), and `offsets`."""
     if is_archive(path, FORMAT):
         return read_archive(path, FORMAT, LAYOUT, _own)
+    if is_archive(path, COMPARISON):
+        raise ContentError(
+            "is a saved comparison, not curves: open it in napari, or explain it (shape-ensembles report)"
+        )
     with zipfile.ZipFile(BytesIO(bytes_of(path))) as archive:
         wanted = _wanted(shapes_of(archive))
         arrays = {name.removesuffix(".npy"): array_of(data, name) for name, data in unpacked(archive, wanted)}

@@ -19,7 +19,7 @@ _PIECES, _CLASSES = 2, 20
 
 
 # Channels of coloured lines differ by more than this, and of grey pixels by no more than that (of 255).
-_COLOURED, _GREY = 60, 12
+_COLOURED, _GREY = 40, 30
 # Drawn lines cover less than this share, vanish when eroded so often, and enclose this many regions at least.
 _THIN, _THICK, _ENCLOSED = 0.25, 4, 3
 
