@@ -123,5 +123,5 @@ def test_other_colour_images_hold_no_drawn_outlines():
 
 
 def test_drawn_outlines_are_recognized_in_a_jpeg(tmp_path):
-    imwrite(tmp_path / "x.jpg", figure(2), quality=60)
+    imwrite(tmp_path / "x.jpg", figure().repeat(4, axis=0).repeat(4, axis=1), quality=75)
     assert drawn_outlines(imread(tmp_path / "x.jpg")) >= 3
