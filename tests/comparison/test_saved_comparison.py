@@ -37,8 +37,11 @@ def assert_same(one, other, where="comparison"):
     if is_dataclass(one):
         for field in fields(one):
             assert_same(getattr(one, field.name), getattr(other, field.name), f"{where}.{field.name}")
+    elif isinstance(one, ShapeSpace):
+        assert_same(vars(one), vars(other), where)
     elif isinstance(one, Ensemble):
-        for name in ("vertices", "offsets", "ids", "name", "unit", "dropped", "images", "pixel_size"):
+        names = ("vertices", "offsets", "ids", "name", "unit", "dropped", "images", "pixel_size", "metadata", "tracing")
+        for name in names:
             assert_same(getattr(one, name), getattr(other, name), f"{where}.{name}")
     elif isinstance(one, np.ndarray):
         assert one.dtype == other.dtype, where

@@ -24,11 +24,12 @@ from ..mmd.replicates import (
 )
 from ..outlines import Ensemble, counted, in_unit
 from ..progress import Listener, as_part, report, reporting
+from ..shapes.lobes import band_name
 from .compare import levels
 from .design import FEW, Design, cannot_reach, checked_design
 from .learning import STEPS, learn
 from .parts import form_parts, scale_parts
-from .quantities import LOBES, Quantities, band_name, quantities
+from .quantities import LOBES, Quantities, quantities
 from .settings import Settings
 from .verdict import INCONCLUSIVE, row
 
