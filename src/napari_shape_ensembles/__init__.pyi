@@ -41,6 +41,8 @@ from .progress import Progress, Stopped, reporting
 from .shapes import Registration, ShapeSpace, decompose, register, to_landmarks
 from .studies import DecisionLandscape, PairTable, SmoothingStudy, all_pairs, decision_landscape, smoothing_study
 
+__version__: str
+
 __all__ = [
     "Agreement",
     "Annotators",

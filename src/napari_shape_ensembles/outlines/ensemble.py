@@ -107,11 +107,10 @@ class Ensemble:
     >>> ensemble.features[["area", "perimeter"]]
        area  perimeter
     0   4.0        8.0
-    >>> treated = ensemble.assign(condition="drug", well="B2")
-    >>> (treated + ensemble.assign(condition="control")).metadata
-      condition well
-    0      drug   B2
-    1   control
+    >>> both = ensemble.assign(condition="drug") + ensemble.assign(condition="control")
+    >>> both[both.metadata["condition"] == "drug"].metadata
+      condition
+    0      drug
     """
 
     vertices: Real

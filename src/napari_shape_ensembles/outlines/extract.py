@@ -182,13 +182,16 @@ def outlines_of_labels(
             else:
                 ids.append(int(values[index - 1]) if curve is outline else next(hole_ids))
                 curves.append((curve + corner) * pixel)
-    known: dict[str, Any] = {
-        "name": name,
-        "unit": unit,
-        "pixel_size": pixel,
-        "tracing": {n: getattr(recipe, n) for n in _TRACED},
-    }
-    return Ensemble(curves, ids=np.array(ids, dtype=np.int64), dropped=dropped, filled=filled, **known)
+    return Ensemble(
+        curves,
+        name=name,
+        unit=unit,
+        ids=np.array(ids, dtype=np.int64),
+        dropped=dropped,
+        pixel_size=pixel,
+        filled=filled,
+        tracing={choice: getattr(recipe, choice) for choice in _TRACED},
+    )
 
 
 def has_holes(mask: NDArray[np.bool_]) -> bool:
