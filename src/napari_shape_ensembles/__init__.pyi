@@ -39,6 +39,7 @@ from .outlines import (
 )
 from .progress import Progress, Stopped, reporting
 from .shapes import Registration, ShapeSpace, decompose, register, to_landmarks
+from .shapes.conformal import ConformalClassifier
 from .studies import DecisionLandscape, PairTable, SmoothingStudy, all_pairs, decision_landscape, smoothing_study
 
 __version__: str
@@ -48,6 +49,7 @@ __all__ = [
     "Annotators",
     "ArchetypeSensitivity",
     "Comparison",
+    "ConformalClassifier",
     "DecisionLandscape",
     "DependenceTest",
     "EffectSizes",

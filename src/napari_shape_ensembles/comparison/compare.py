@@ -590,23 +590,23 @@ def sample_of(side: Images) -> Ensemble:
     """
     if isinstance(side, Ensemble):
         return side
-    if isinstance(side, str | bytes | PathLike):
-        raise ValueError(
-            f"a sample is an Ensemble, not the path {str(side)!r}: io.read_curves(path).ensemble reads outlines, and "
-            "Outlines()(io.read_image(path).pixels) traces an image"
-        )
-    if not isinstance(side, Iterable) or isinstance(side, Mapping) or hasattr(side, "columns"):
-        raise ValueError(f"a sample is an Ensemble, or a list of them or of (m, 2) arrays, not {type(side).__name__}")
-    parts: list[Any] = [side] if isinstance(side, np.ndarray) and side.ndim == 2 else list(side)
+    given: Any = side
+    usable = isinstance(given, str | bytes | PathLike | Iterable) and not isinstance(given, Mapping)
+    if not usable or hasattr(given, "columns"):
+        raise ValueError(f"a sample is an Ensemble, or a list of them or of (m, 2) arrays, not {type(given).__name__}")
+    one = isinstance(given, str | bytes | PathLike) or (isinstance(given, np.ndarray) and given.ndim == 2)
+    parts: list[Any] = [given] if one else list(given)
     for part in parts:
         if isinstance(part, str | bytes | PathLike):
-            return sample_of(part)
-        if isinstance(part, np.ndarray) and part.ndim > 1 and part.shape[1:] != (2,):
-            whole = part.dtype.kind in "biu"
             raise ValueError(
-                f"a sample is an Ensemble of outlines, not an array of shape {np.shape(side) or part.shape}: "
-                + ("extract_curves(labels) traces labels or a mask" if whole else "Outlines()(image) traces an image")
-                + ("" if whole else ", extract_curves(labels) labels")
+                f"a sample is an Ensemble, not the path {str(part)!r}: io.read_curves(path).ensemble reads outlines, "
+                "and Outlines()(io.read_image(path).pixels) traces an image"
+            )
+        if isinstance(part, np.ndarray) and part.ndim > 1 and part.shape[1:] != (2,):
+            traced = "extract_curves(labels) traces labels or a mask"
+            raise ValueError(
+                f"a sample is an Ensemble of outlines, not an array of shape {np.shape(given)}: "
+                + (traced if part.dtype.kind in "biu" else f"Outlines()(image) traces an image, {traced}")
             )
     images = [part for part in parts if isinstance(part, Ensemble)]
     if images and len(images) < len(parts):

@@ -72,7 +72,7 @@ class EffectSizes:
         rows = []
         for aspect in self.mmd:
             found = {kind: values.get(aspect, missing) for kind, values in kinds.items()}
-            row = {"aspect": aspect}
+            row: dict[str, str | float] = {"aspect": aspect}
             for kind, one in found.items():
                 row |= {kind: one.value, f"{kind}_low": one.low, f"{kind}_high": one.high}
             rows.append(row)

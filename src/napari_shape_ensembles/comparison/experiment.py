@@ -623,7 +623,7 @@ class Experiment:
         design = self.design.replicates.drop(columns=["replicate", "images"], errors="ignore")
         rows = design.iloc[self.outlines["replicate"]].reset_index(drop=True)
         known, measured = self.outlines[list(_PLACES)], self.outlines.drop(columns=list(_PLACES))
-        return pd.concat([known, rows, np.exp(measured)], axis=1)
+        return pd.concat([known, rows, pd.DataFrame(np.exp(measured))], axis=1)
 
     def plot(self, ax: "Axes | None" = None) -> "Axes":
         """Draw the ratios of size and roughness of every contrast with their intervals; see `figures.plot_experiment`.

@@ -58,8 +58,8 @@ def plot_comparison(result: "Comparison", ax: "Axes | None" = None) -> "Axes":
             f"p = {test.p_value:.2g}", (1.01, low), xycoords=("axes fraction", "data"), va="bottom", fontsize="small"
         )
     ax.set_yticks(range(len(rows)), [name for name, _ in reversed(rows)])
-    for label in ax.get_yticklabels():
-        label.set_fontweight("bold" if label.get_text() in ("undulation", "scale") else "normal")
+    for tick in ax.get_yticklabels():
+        tick.set_fontweight("bold" if tick.get_text() in ("undulation", "scale") else "normal")
     ax.set(xlabel="MMD / threshold", ylim=(-0.15, len(rows)), xlim=(0, None))
     ax.set_title(result.case, loc="left")
     ax.legend(loc="upper right", bbox_to_anchor=(1, 1.02), ncols=3, frameon=False, fontsize="x-small")

@@ -81,9 +81,17 @@ class DependenceTest:
 class Compared(Protocol):
     """What a comparison has: coordinates of the pooled curves, a's rows first."""
 
-    t: Real
-    l: Real
-    a: Sized
+    @property
+    def t(self) -> Real:
+        """Undulation coordinates, (N, r)."""
+
+    @property
+    def l(self) -> Real:  # noqa: E743
+        """Scale coordinates, (N, 3)."""
+
+    @property
+    def a(self) -> Sized:
+        """The curves of the first sample."""
 
 
 def coordinates_of(t: "Real | Compared", l: Real | None, first: int | None) -> tuple[Real, Real, int]:

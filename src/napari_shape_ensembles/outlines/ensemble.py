@@ -191,10 +191,10 @@ class Ensemble:
             text("".join(self._images.tolist()), "a name of an image")
             self._images = _read_only(self._images[kept])
         self._metadata: dict[str, NDArray[Any]] = {}
-        for column in () if metadata is None else metadata:
-            self._metadata[text(column, "a column of metadata")] = _read_only(
-                _column(column, metadata[column], len(arrays))[kept]
-            )
+        columns: Any = {} if metadata is None else metadata
+        for column in columns:
+            values = _column(text(column, "a column of metadata"), columns[column], len(arrays))
+            self._metadata[column] = _read_only(values[kept])
         self._tracing = dict(tracing or {})
         self.filled = filled
         self._dropped = {reason: count for reason, count in counts.items() if count}

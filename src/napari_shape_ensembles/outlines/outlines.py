@@ -89,7 +89,7 @@ class Outlines(Recipe):
         unit = self.unit or unit or "pixel"
         if not self.is_tiling:
             return outlines_of_labels(labels, self, scale=pixel, unit=unit, name=name)
-        kept = {"holes": self.holes, "min_area": self.min_area}
+        kept: dict[str, Any] = {"holes": self.holes, "min_area": self.min_area}
         found = (
             Tiling.of(labels)
             .smoothed(self.iterations)
