@@ -153,8 +153,8 @@ def test_distances_from_the_mean_are_norms_of_the_coordinates():
     np.testing.assert_allclose(table["product"] ** 2, (result.t**2).sum(axis=1) + (result.l**2).sum(axis=1))
     np.testing.assert_allclose(table["product"] ** 2, table["undulation"] ** 2 + table["scale"] ** 2)
     for name in ("product", "undulation", "scale"):
-        assert table[f"{name}_normalised"].max() == 1
-        np.testing.assert_allclose(table[f"{name}_normalised"] * table[name].max(), table[name])
+        assert table[f"{name}_normalized"].max() == 1
+        np.testing.assert_allclose(table[f"{name}_normalized"] * table[name].max(), table[name])
 
 
 def test_the_summary_names_images_counts_row_and_p_values():

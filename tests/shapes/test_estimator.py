@@ -150,6 +150,9 @@ class CurvesOfTables(TransformerMixin, BaseEstimator):
         validate_data(self, X, ensure_min_samples=2)
         return self
 
+    def get_feature_names_out(self, input_features=None):
+        return np.array(["outline"], dtype=object)
+
     def transform(self, X):
         rows = np.tanh(validate_data(self, X, reset=False, dtype=float) / 10)
         u = 2 * np.pi * np.arange(40) / 40
@@ -158,14 +161,17 @@ class CurvesOfTables(TransformerMixin, BaseEstimator):
         return list(radius[..., None] * np.stack([np.cos(u) + 0.2 * np.cos(2 * u), 2 * np.sin(u)], axis=-1))
 
 
-# What a check asks that holds for no transformer whose input is not a table.
-NOT_OF_TABLES: dict[str, str] = {}
+# Pipeline fits the steps that it was given, which are among its parameters; scikit-learn's own pipelines fail the same.
+OF_PIPELINES = {
+    "check_estimators_overwrite_params": "the steps of a pipeline are fitted in place",
+    "check_dont_overwrite_parameters": "the steps of a pipeline are fitted in place",
+}
 
 
 def test_it_passes_scikit_learns_checks():
     """Behind a transformer that makes outlines of tables; the checks of a bare ShapeSpace would skip themselves."""
     model = make_pipeline(CurvesOfTables(), ShapeSpace(rank=2, landmarks=24))
-    found = check_estimator(model, expected_failed_checks=NOT_OF_TABLES, on_fail=None, on_skip=None)
+    found = check_estimator(model, expected_failed_checks=OF_PIPELINES, on_fail=None, on_skip=None)
     failed = {check["check_name"]: str(check["exception"]) for check in found if check["status"] == "failed"}
     assert not failed
     assert sum(check["status"] == "passed" for check in found) > 35

@@ -122,8 +122,8 @@ class ConformalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             units = np.unique(owners[own])
             if len(own) < _FEWEST or len(units) < 2:
                 raise ValueError(
-                    f"class {name!r} has {len(own)} samples in {len(units)} groups: it takes at least {_FEWEST}, of "
-                    "two groups, to learn from some and calibrate with others"
+                    f"class {self.classes_.tolist()[place]!r} has {len(own)} samples in {len(units)} groups: it takes "
+                    f"at least {_FEWEST}, of two groups, to learn from some and calibrate with others"
                 )
             least = 1 if groups is not None else 2
             count = int(np.clip(round(self.calibration * len(units)), least, len(units) - least))
