@@ -390,7 +390,7 @@ def test_lists_of_arrays_are_compared_as_they_are():
 @pytest.mark.parametrize(
     ("sample", "said"),
     [
-        ("cells.csv", "a sample is an ensemble, or a list of them or of .* arrays, not str"),
+        ("cells.csv", r"not the path 'cells.csv': io.read_curves\(path\).ensemble reads outlines"),
         (5, "a sample is an ensemble, or a list of them"),
         ([Ensemble(list(blobs(3))), blobs(1)[0]], "mixes ensembles and arrays"),
         (blobs(1)[0], r"curve 0 has shape \(2,\): curves are a sequence of \(m, 2\) arrays"),

@@ -593,8 +593,9 @@ def sample_of(side: Images) -> Ensemble:
     given: Any = side
     usable = isinstance(given, str | bytes | PathLike | Iterable) and not isinstance(given, Mapping)
     if not usable or hasattr(given, "columns"):
-        raise ValueError(f"a sample is an Ensemble, or a list of them or of (m, 2) arrays, not {type(given).__name__}")
-    one = isinstance(given, str | bytes | PathLike) or (isinstance(given, np.ndarray) and given.ndim == 2)
+        raise ValueError(f"a sample is an ensemble, or a list of them or of (m, 2) arrays, not {type(given).__name__}")
+    plane = isinstance(given, np.ndarray) and given.ndim == 2 and given.shape[1] != 2
+    one = plane or isinstance(given, str | bytes | PathLike)
     parts: list[Any] = [given] if one else list(given)
     for part in parts:
         if isinstance(part, str | bytes | PathLike):
