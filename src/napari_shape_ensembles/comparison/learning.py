@@ -85,7 +85,7 @@ def learn_landmarks(landmarks: Real, places: Real, settings: Settings, lobes: fl
         random_state=settings.seed,
     )
     undulation, scale, matches = space.fit_landmarks(landmarks, report_step)
-    space.rank = space.rank_  # of a comparison, what there is counts
+    space.rank = len(space.basis_)  # of a comparison, what there is counts
     space.bands_ = tuple(band for band in space.bands_ if band[1] <= lobes)
     with one_library_thread():
         t, l = space.coordinates(undulation, scale)

@@ -248,7 +248,8 @@ class ShapeSpace:
         self.archetype_ = self.scale_archetype_ = None
         if self.registration != "none":
             preshapes = undulation if self.registration == "standardized" else landmarks
-            reflections, seed = self.reflections, seed_of(self.random_state)
+            reflections = self.reflections
+            seed = seed_of(self.random_state) if self.archetype == "random" else 0
             index = archetype_index(preshapes, self.archetype, reflections=reflections, seed=seed)
             choice: Choice = "mean" if self.archetype == "mean" else index
             self.archetype_ = choose_archetype(preshapes, choice, reflections=reflections)
