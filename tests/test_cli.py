@@ -14,6 +14,7 @@ from skimage.draw import polygon2mask
 from typer.main import get_command
 from typer.testing import CliRunner
 
+import napari_shape_ensembles
 from curve_makers import blobs
 from napari_shape_ensembles import Comparison, Ensemble, Outlines, Settings, compare
 from napari_shape_ensembles.cli import app
@@ -674,3 +675,20 @@ def test_a_map_of_orientations_is_taken_with_its_grains(tmp_path, real_data):
     done = run("segment", real_data / "ebsd_sdss" / "sdss_ferrite_austenite.ang.gz", "--out", tmp_path / "r")
     assert done.exit_code == 0, done.stderr
     assert len(read_curves(tmp_path / "r" / "sdss_ferrite_austenite.curves.csv").ensemble) > 5
+
+
+def test_without_a_folder_the_sentence_is_printed_and_nothing_is_written(tmp_path, quick, monkeypatch):
+    for name, seed in (("a", 1), ("b", 2)):
+        write_curves(tmp_path / f"{name}.npz", Ensemble(list(blobs(12, 40, seed=seed)), name=name))
+    monkeypatch.chdir(tmp_path)
+    before = sorted(tmp_path.rglob("*"))
+    done = run("compare", "a.npz", "b.npz", "--settings", quick)
+    assert done.exit_code == 0
+    assert done.stdout.startswith("a (12 curves) and b (12 curves): ")
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_the_version_is_told():
+    done = run("--version")
+    assert (done.exit_code, done.stdout.strip()) == (0, napari_shape_ensembles.__version__)
+    assert run().exit_code == 2  # help, as before

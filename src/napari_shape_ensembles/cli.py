@@ -41,6 +41,7 @@ app = typer.Typer(
     name="shape-ensembles",
     help="Are the outlines in this image the same as in that one, or do they differ in scale or in undulation?",
     no_args_is_help=True,
+    invoke_without_command=True,
     add_completion=False,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -131,7 +132,8 @@ def command(*kinds: type[Any], without: Sequence[str] = ()) -> Callable[[Callabl
             with spoken_errors(debug=debug):
                 chosen = {name: given.pop(name) for name in options}
                 if kinds:
-                    check_folder(given["out"])
+                    if given["out"] is not None:
+                        check_folder(given["out"])
                     path = given.pop("settings")
                     file = load_settings(path) if path else SettingsFile()
                     file = SettingsFile(with_options(file.analysis, chosen), with_options(file.outlines, chosen))
@@ -152,11 +154,23 @@ def command(*kinds: type[Any], without: Sequence[str] = ()) -> Callable[[Callabl
     return register
 
 
+@app.callback()
+def common(
+    version: Annotated[bool, typer.Option("--version", help="Print the version and exit.")] = False,
+) -> None:
+    """Take options that come before a command."""
+    if version:
+        from . import __version__
+
+        say(__version__)
+        raise typer.Exit
+
+
 @command(Outlines, Settings)
 def compare(
     a: A,
     b: B,
-    out: Out,
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="Folder for the results; without it, none.")] = None,
     *,
     reading: Reading,
     groups: Groups = False,
@@ -168,7 +182,8 @@ def compare(
     from .comparison.compare import LONG, expected_seconds
     from .io.results import COMPARISON, write_comparison
 
-    _refuse_overwriting(out, COMPARISON, (a, b), force)
+    if out is not None:
+        _refuse_overwriting(out, COMPARISON, (a, b), force)
     samples = _samples((a, b), reading, groups)
     if (expected := expected_seconds(*samples, reading.settings.analysis)) > LONG:
         say_beside(f"note: {duration(expected)} expected for the comparison")
@@ -179,7 +194,8 @@ def compare(
         say_beside("note: whole images are permuted")
     with progress_bar("comparing"):
         result = compare_ensembles(*samples, reading.settings.analysis)
-    _say_written(write_comparison(out, result))
+    if out is not None:
+        _say_written(write_comparison(out, result))
     say(result.summary())
     for warning in result.warnings:
         say_beside(f"note: {warning}")

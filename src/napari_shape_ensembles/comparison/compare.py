@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from importlib.metadata import version
+from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,7 +24,7 @@ from ..mmd.replicates import (
     replicate_mmd_test,
     small_sample_test,
 )
-from ..outlines import Ensemble, Quality, at_one_pixel_size, counted, in_unit, quality
+from ..outlines import Ensemble, Quality, at_one_pixel_size, counted, exchange, in_unit, quality
 from ..parameters import from_tree
 from ..parameters import tree as tree_of
 from ..progress import Listener, duration, one_library_thread, processors, report, reporting
@@ -31,6 +32,8 @@ from ..shapes import ShapeSpace, spd
 from . import records
 from .design import cannot_reach
 from .display import MARK, LayerData, curve_layer_data, summary_html
+from .effects import EffectSizes, effect_sizes
+from .figures import plot_comparison
 from .learning import STEPS, Learned, coordinate_precision, known_share, learn, report_step
 from .parts import Parts, form_parts, scale_parts, sides
 from .quantities import Quantities, quantities
@@ -39,6 +42,7 @@ from .verdict import DEPENDS_ON_ARCHETYPE, INCONCLUSIVE, TRUTH_TABLE, inconclusi
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.axes import Axes
 
 Real = NDArray[np.float64]
 Images = Ensemble | Sequence[Ensemble] | Sequence[ArrayLike]
@@ -203,9 +207,77 @@ class Comparison:
         """Distance of every curve from the mean shape: one row per curve, a's first.
 
         Columns: source ("A" or "B"), id, then product ‖(t, ℓ)‖, undulation ‖t‖ and scale ‖ℓ‖, and each over
-        its largest (`..._normalised`, 0 to 1).
+        its largest (`..._normalized`, 0 to 1).
         """
         return self._distances.copy()
+
+    def to_dataframe(self) -> "pd.DataFrame":
+        """One row per curve, a's first, of all that is known of it.
+
+        Columns: id, image, sample ("A" or "B"), the metadata of the ensembles, their features, the distances from the
+        mean shape as in `distances`, then the coordinates t1, ..., tr and l1, l2, l3.
+
+        Examples
+        --------
+        >>> from napari_shape_ensembles import Settings, compare, samples
+        >>> a, b = samples.powder_outlines().ensembles()
+        >>> a, b = a.assign(batch="old"), b.assign(batch="new")
+        >>> table = compare(a, b, Settings(landmarks=60, rank=2, permutations=199)).to_dataframe()
+        >>> table.columns.tolist()[:5], table.columns.tolist()[-5:]
+        (['id', 'image', 'sample', 'batch', 'area'], ['t1', 't2', 'l1', 'l2', 'l3'])
+        >>> table.groupby("batch")["area"].median().round().to_dict()
+        {'new': 863.0, 'old': 2624.0}
+        """
+        import pandas as pd
+
+        known = pd.concat([self.a.to_dataframe(), self.b.to_dataframe()], ignore_index=True)
+        if self.a.metadata.shape[1] or self.b.metadata.shape[1]:  # in one place, where one side alone has them
+            own = list(dict.fromkeys([*self.a.metadata, *self.b.metadata]))
+            known = known[["id", "image", *own, *(name for name in known if name not in ("id", "image", *own))]]
+        known.insert(2, "sample", self._distances["source"])
+        coordinates = pd.DataFrame(np.concatenate([self.t, self.l], axis=1), columns=self._names)
+        return pd.concat([known, self._distances.drop(columns=["source", "id"]), coordinates], axis=1)
+
+    @property
+    def _names(self) -> list[str]:
+        """Names of the coordinates."""
+        return [str(name) for name in self.space.get_feature_names_out()[: self.t.shape[1] + 3]]
+
+    def to_geodataframe(self) -> Any:
+        """Polygons for GeoPandas, with the columns of `to_dataframe`; see `Ensemble.to_geodataframe`."""
+        return exchange.geodataframe(self.to_dataframe(), self._both)
+
+    def to_anndata(self) -> Any:
+        """Annotated data for scanpy and squidpy: coordinates as X, all else that is known of a curve as obs.
+
+        `uns["shape_ensembles"]` also holds case, p_undulation and p_scale; see `Ensemble.to_anndata`.
+        """
+        table, names = self.to_dataframe(), self._names
+        answer = {"case": self.case, "p_undulation": self.undulation.p_value, "p_scale": self.scale.p_value}
+        return exchange.anndata(table[names], table.drop(columns=names), self._both, **answer)
+
+    @property
+    def _both(self) -> Ensemble:
+        """The curves of both samples, b in a's unit as the comparison has it."""
+        return Ensemble.pooled([self.a, self.b])
+
+    def plot(self, ax: "Axes | None" = None) -> "Axes":
+        """Draw both tests and their parts, observed and under permuted labels; see `figures.plot_comparison`.
+
+        Examples
+        --------
+        >>> from napari_shape_ensembles import Settings, compare, samples
+        >>> a, b = samples.powder_outlines().ensembles()
+        >>> ax = compare(a, b, Settings(landmarks=60, rank=10, permutations=199)).plot()
+        >>> ax.get_title(loc="left")
+        '1∧0'
+        """
+        return plot_comparison(self, ax)
+
+    @cached_property
+    def effects(self) -> EffectSizes:
+        """How large the difference is, with bootstrap intervals: `effect_sizes` with the seed of the settings."""
+        return effect_sizes(self, random_state=self.settings.seed)
 
     @cached_property
     def _distances(self) -> "pd.DataFrame":
@@ -216,7 +288,7 @@ class Comparison:
             "undulation": np.linalg.norm(self.t, axis=1),
             "scale": np.linalg.norm(self.l, axis=1),
         }
-        shares = {f"{name}_normalised": size / (size.max() or 1.0) for name, size in sizes.items()}
+        shares = {f"{name}_normalized": size / (size.max() or 1.0) for name, size in sizes.items()}
         source = np.repeat(["A", "B"], [len(self.a), len(self.b)])
         ids = [*self.a.ids.tolist(), *self.b.ids.tolist()]  # numbers and words stay apart, as in the ensembles
         return pd.DataFrame({"source": source, "id": ids, **sizes, **shares})
@@ -438,7 +510,7 @@ def compare(
         When an ensemble has no usable curve, the units do not fit together, or a step fails; the message
         says what to do.
     TypeError
-        For a setting that does not exist, naming it.
+        For a setting that does not exist, naming it, or a third sample.
 
     See Also
     --------
@@ -465,6 +537,11 @@ def compare(
     >>> result.scale.p_value, result.undulation.rejected
     (0.005, False)
     """
+    if not isinstance(settings, Settings):
+        raise TypeError(
+            f"the third argument is Settings(...), not {type(settings).__name__}: compare takes two samples, and "
+            "experiment compares several groups"
+        )
     settings = replace(settings, **changes)
     a, b, note = at_one_pixel_size(a, b)
     a, b = comparable(a, b)
@@ -549,9 +626,25 @@ def sample_of(side: Images) -> Ensemble:
     """
     if isinstance(side, Ensemble):
         return side
-    if isinstance(side, str | bytes) or not isinstance(side, Iterable):
-        raise ValueError(f"a sample is an ensemble, or a list of them or of (m, 2) arrays, not {type(side).__name__}")
-    parts: list[Any] = list(side)
+    given: Any = side
+    usable = isinstance(given, str | bytes | PathLike | Iterable) and not isinstance(given, Mapping)
+    if not usable or hasattr(given, "columns"):
+        raise ValueError(f"a sample is an ensemble, or a list of them or of (m, 2) arrays, not {type(given).__name__}")
+    plane = isinstance(given, np.ndarray) and given.ndim == 2 and given.shape[1] != 2
+    one = plane or isinstance(given, str | bytes | PathLike)
+    parts: list[Any] = [given] if one else list(given)
+    for part in parts:
+        if isinstance(part, str | bytes | PathLike):
+            raise ValueError(
+                f"a sample is an Ensemble, not the path {str(part)!r}: io.read_curves(path).ensemble reads outlines, "
+                "and Outlines()(io.read_image(path).pixels) traces an image"
+            )
+        if isinstance(part, np.ndarray) and part.ndim > 1 and part.shape[1:] != (2,):
+            traced = "extract_curves(labels) traces labels or a mask"
+            raise ValueError(
+                f"a sample is an Ensemble of outlines, not an array of shape {np.shape(given)}: "
+                + (traced if part.dtype.kind in "biu" else f"Outlines()(image) traces an image, {traced}")
+            )
     images = [part for part in parts if isinstance(part, Ensemble)]
     if images and len(images) < len(parts):
         raise ValueError("a sample mixes ensembles and arrays: put the arrays into an Ensemble, which has a unit")

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from ..mmd import Kernel
 from ..shapes import spd
-from ..shapes.lobes import band_amplitudes
+from ..shapes.lobes import BANDS, band_amplitudes
 from .settings import Settings
 
 Real = NDArray[np.float64]
@@ -24,8 +24,6 @@ Real = NDArray[np.float64]
 FORM, SCALE = ("coarse form", "roughness", "concavity"), ("size", "elongation")
 #: Parts that depend on how many undulation coordinates are kept.
 OF_RANK = ("coarse form", "raw", "normalized")
-#: Fewest and most lobes of the bands of Fourier modes whose amplitudes are compared.
-BANDS = ((1, 1), (2, 2), (3, 3), (4, 4), (5, 5), (6, 8), (9, 13), (14, 24), (25, 60))
 # No outline is known to this share of its size, however many digits its coordinates have: interpolation, as much as
 # rounding, decides what lies below.
 _AMPLITUDE, _CONCAVITY = 1e-4, 1e-3

@@ -60,9 +60,7 @@ def left(ensemble: Ensemble, excluded: NDArray[np.bool_]) -> Ensemble:
     kept = ensemble.subset(~excluded)
     if not excluded.any():
         return kept
-    dropped = kept.dropped | {"excluded by hand": int(excluded.sum())}
-    options: dict[str, Any] = {"ids": kept.ids, "images": kept.images, "dropped": dropped}
-    return Ensemble(kept.curves, name=kept.name, unit=kept.unit, **options)
+    return kept.derived(kept.curves, dropped=kept.dropped | {"excluded by hand": int(excluded.sum())})
 
 
 def inspect_curves(

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import ndimage
 
 from ..archive import ContentError, StrPath, Tree, read_archive, write_archive
+from ..checks import RandomState, seed_of
 from ..progress import over_blocks, report
 from .hierarchy import objects_like
 from .segment import plane_of
@@ -340,7 +341,8 @@ def learn_objects(
     *,
     background: Any = None,
     names: Sequence[str] | None = None,
-    seed: int = 0,
+    random_state: RandomState = 0,
+    seed: int | None = None,
 ) -> ObjectModel:
     """Learn from a few painted objects what the objects of a study look like.
 
@@ -359,8 +361,10 @@ def learn_objects(
         Where there is surely no object.
     names : sequence of str, optional
         Of the images, for the record.
-    seed : int
-        Of all random draws.
+    random_state : int, Generator or RandomState
+        Of all random draws. `seed` is its earlier name.
+    seed : int, optional
+        In place of `random_state`.
 
     Returns
     -------
@@ -397,6 +401,7 @@ def learn_objects(
     >>> len(match_labels(truth, model.labels(image)).pairs)
     9
     """
+    seed = seed_of(random_state, seed)
     seen, masks, grounds = _as_lists(images, painted, background)
     if len(seen) != len(masks) or len(seen) != len(grounds) or (names is not None and len(names) != len(seen)):
         raise ValueError(

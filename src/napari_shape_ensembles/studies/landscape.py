@@ -34,6 +34,7 @@ from .jobs import run_jobs
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.axes import Axes
 
 Real = NDArray[np.float64]
 Flags = NDArray[np.bool_]
@@ -210,6 +211,15 @@ class DecisionLandscape:
         }
         grid = {"landmarks": self.landmarks[rows], "rank": self.ranks[columns], "case": self.case[shown]}
         return pd.DataFrame({**grid, **numbers}).drop(columns="product_p_value")
+
+    def plot(self, ax: "Axes | None" = None, *, test: str = "undulation") -> "Axes":
+        """Draw the grid of ranks and landmark counts on Matplotlib axes; see `studies.figures.plot_decisions`.
+
+        `studies.figures.plot_landscape` draws all three panels of the paper.
+        """
+        from .figures import plot_decisions
+
+        return plot_decisions(self, ax, test=test)
 
     def summary(self) -> str:
         """Return what the landscape says, in a sentence or two."""

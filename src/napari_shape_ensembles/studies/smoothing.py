@@ -16,6 +16,7 @@ from .recommendation import Recommendation, recommend
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.axes import Axes
 
 Real = NDArray[np.float64]
 Masks = ArrayLike | Sequence[ArrayLike]
@@ -158,6 +159,15 @@ class SmoothingStudy:
                 "reason": self.reasons,
             }
         )
+
+    def plot(self, ax: "Axes | None" = None, *, test: str = "undulation") -> "Axes":
+        """Draw MMD over the smoothing on Matplotlib axes; see `studies.figures.plot_study_mmd`.
+
+        `studies.figures.plot_study` draws all panels.
+        """
+        from .figures import plot_study_mmd
+
+        return plot_study_mmd(self, ax, test=test)
 
     def summary(self) -> str:
         """Return the recommended range and its reason, or why there is none."""
