@@ -87,6 +87,7 @@ class InspectionTask(Task[Inspection]):
         self.renewing = Background()
         self._copies: dict[int, weakref.ref[Labels]] = {}
         self._corrected: weakref.WeakKeyDictionary[Labels, CorrectedLabels] = weakref.WeakKeyDictionary()
+        self._unlisted_images: list[int] = []  # that have a layer of what has no curve
         self._bound: dict[str, Any] = {}
         self._strokes = Soon(self._take_strokes, _STROKE)
         self._sources: tuple[Source, ...] = ()
@@ -148,7 +149,7 @@ class InspectionTask(Task[Inspection]):
             if isinstance(layer, Labels) and layer in self._corrected:
                 self._copies[image] = weakref.ref(layer)
         self._reviewed()
-        yield from self.unlisted.replace(outcome.unlisted)
+        yield from self._show_unlisted(outcome.unlisted)
 
     def follow(self) -> None:
         """Keep in step with the layer list, and with the layers that the result rests on."""
@@ -217,8 +218,8 @@ class InspectionTask(Task[Inspection]):
             return
         self.current, (image, index) = self._at(row)
         label = self.current.label
-        curves, unlisted = self.curves.in_places()[image], self.unlisted.in_places()[image]
-        layer = curves if index >= 0 else unlisted
+        layers = self.curves.in_places() if index >= 0 else self.unlisted.in_places()
+        layer = layers[image if index >= 0 else self._unlisted_images.index(image)]
         copy, viewer = self.copy_of(image), self.choices.viewer
         if copy is not None and label > 0:
             copy.selected_label = label
@@ -393,9 +394,10 @@ class InspectionTask(Task[Inspection]):
                 fill_by_score(layer)
             active = self.choices.layers.selection.active
             yield from self.curves.replace(layers)
-            yield from self.unlisted.replace(unlisted)
-            if active in self.choices.layers:
-                self.choices.layers.selection.active = active
+            yield from self._show_unlisted(unlisted)
+            if active not in self.choices.layers:
+                active = next((layer for layer in self.curves.in_places() if layer is not None), None)
+            self.choices.layers.selection.active = active
             if self.basis is not None:  # labels that are corrected themselves are no news
                 refs = itertools.chain(*self.basis.layers)
                 prints = [
@@ -404,6 +406,10 @@ class InspectionTask(Task[Inspection]):
                 ]
                 self.basis = replace(self.basis, prints=tuple(prints))
         self.changed.emit()
+
+    def _show_unlisted(self, layers: dict[int, Shapes]) -> Iterator[None]:
+        self._unlisted_images = list(layers)
+        yield from self.unlisted.replace(list(layers.values()))
 
     def _reviewed(self) -> None:
         """Show the review as it is now."""
@@ -439,7 +445,7 @@ class Inspected:
     review: Review
     sources: tuple[Source, ...]
     layers: list[Shapes]
-    unlisted: list[Shapes]
+    unlisted: dict[int, Shapes]
 
 
 def inspected(
@@ -477,13 +483,15 @@ def disagreed(sources: tuple[Source, ...], recipe: Outlines, settings: Settings)
     return Inspected(review, sources, *both_layers(review, sources))
 
 
-def both_layers(review: Review, sources: tuple[Source, ...]) -> tuple[list[Shapes], list[Shapes]]:
-    """Layers of the curves, filled by score, and of what has no curve: labels without one, objects without a label."""
-    layers = []
+def both_layers(review: Review, sources: tuple[Source, ...]) -> tuple[list[Shapes], dict[int, Shapes]]:
+    """Layers of the curves, filled by score, and of what has none: labels without a curve, objects without a label."""
+    layers = {}
     for image, source in enumerate(sources):
         features, outlines = review.without_curve(image)
+        if not outlines:
+            continue
         layer = Shapes(
-            outlines or None,
+            outlines,
             ndim=2,
             shape_type="polygon",
             name=f"{source.name} without outline",
@@ -495,7 +503,7 @@ def both_layers(review: Review, sources: tuple[Source, ...]) -> tuple[list[Shape
         )
         layer.editable = False
         OWN.add(layer)
-        layers.append(layer)
+        layers[image] = layer
     return inspected_layers(review.inspection, sources), layers
 
 

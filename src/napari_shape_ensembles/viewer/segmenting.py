@@ -17,9 +17,10 @@ from napari.layers import Image, Labels, Layer, Shapes
 from napari.utils.colormaps import Colormap
 from numpy.typing import NDArray
 from psygnal import Signal
+from scipy import ndimage
 
 from ..outlines import TILINGS, Ensemble, Outlines, account_of, counted
-from ..outlines.extract import AT_BORDER, too_small
+from ..outlines.extract import AT_BORDER, has_holes, too_small
 from ..outlines.segment import NEIGHBOURS
 from ..palette import OUTLINE
 from ..progress import Progress, as_part, report
@@ -240,6 +241,7 @@ class Preview:
     diameters: NDArray[np.float64]  #: (N,) equivalent diameters of the objects kept, in `unit`
     unit: str
     left_out: dict[str, int]
+    filled: int  #: objects kept whose holes are filled
     draft: bool  #: found at a lower resolution
 
 
@@ -288,6 +290,8 @@ def preview_of(labels: LabelImage, source: Source, recipe: Outlines, *, draft: b
             beside = marks[one] | marks[other]
             for side in (here, there):
                 lines[side][rows[beside], columns[beside]] = True
+    boxes = () if recipe.holes else ndimage.find_objects(labels)
+    filled = sum(kept[i] and has_holes(labels[box] == i) for i, box in enumerate(boxes, start=1) if box is not None)
     rows, columns = np.nonzero(dotted)
     dotted[rows, columns] = (rows + columns) % 6 < 3
     return Preview(
@@ -295,6 +299,7 @@ def preview_of(labels: LabelImage, source: Source, recipe: Outlines, *, draft: b
         np.sqrt(4 * sizes[kept] * np.prod(source.scale) / np.pi),
         source.unit,
         {reason: count for reason, count in counts.items() if count},
+        int(filled),
         draft,
     )
 

@@ -12,8 +12,8 @@ from ..inspecting import KEYS, InspectionTask
 from .fonts import with_label_font
 from .widgets import button, column, menu_button, row, tip, with_clear_boxes, wrapped
 
-_HEADINGS = ("exclude", "label", "score", "mark", "why")
-_MARKS = {"right": "✓ right", "wrong": "✗ wrong", "corrected": "✎ corrected", "": ""}
+_HEADINGS = ("exclude", "label", "score", "why")
+_MARKS = {"right": "✓ ", "wrong": "✗ ", "corrected": "✎ ", "": ""}
 _HELP = {
     "fill holes": "Give the background that it encloses to it; other objects in its holes stay",
     "split": "Cut it at its narrowest neck; separate pieces become labels of their own (erase a line across it first)",
@@ -48,7 +48,7 @@ class Queue(QWidget):
         self.table.setMinimumHeight(220)
         self.table.setToolTip(
             "Click a label to look at it; tick it to exclude its curve from the comparison. Nothing is deleted.\n"
-            "On the canvas and here: N next, K right (keep), W wrong, Q fix, U undo."
+            "✓ right, ✗ wrong, ✎ corrected; on the canvas and here: N next, K right (keep), W wrong, Q fix, U undo."
         )
         self.table.selectionModel().currentRowChanged.connect(self._look)
         self.table.clicked.connect(self._look)
@@ -56,7 +56,7 @@ class Queue(QWidget):
         self.next_button = button("&Next  N", "Look at the most suspicious label that nothing was said about (N)")
         self.right_button = button("Right  K", "This label is right: keep it. The others are ranked again (K)")
         self.wrong_button = button("Wrong  W", "This label is wrong. The others are ranked again (W)")
-        self.fix_button = button("Fix  Q", "")
+        self.fix_button = button("Fix  Q", "Correct it, on a copy of the labels (Q)")
         self.undo_button = button("Undo  U", "Take back what was last said or corrected (U)")
         for part, action in (
             (self.next_button, task.next),
@@ -172,9 +172,8 @@ class QueueModel(QAbstractTableModel):
                 return Qt.CheckState.Checked if excluded else Qt.CheckState.Unchecked
             return None
         texts = {
-            "label": f"{'AB'[row['image']]} {row['label'] if row['label'] > 0 else 'none'}",
+            "label": f"{_MARKS[row['mark']]}{'AB'[row['image']]} {row['label'] if row['label'] > 0 else 'none'}",
             "score": f"{row['score']:.2f}",
-            "mark": _MARKS[row["mark"]],
             "why": row["reasons"],
         }
         if role == Qt.ItemDataRole.DisplayRole:
