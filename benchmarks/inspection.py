@@ -13,7 +13,9 @@ Run as ``python benchmarks/inspection.py [--data FOLDER] [--cache FOLDER] [--wri
 """
 
 import argparse
+import re
 import time
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -142,10 +144,18 @@ def automatic(data: Path) -> Iterator[Case]:
 
 def made(data: Path) -> Iterator[Case]:
     """References with faults in a tenth of their objects, and the best IoU of each object with the reference."""
-    rng = np.random.default_rng(0)
     for name, image, reference in references(data):
-        labels = with_faults(reference, rng)
+        labels = with_faults(reference, np.random.default_rng(zlib.crc32(name.encode())))
         yield f"{name}/made", image, labels, best_iou(labels, reference)
+
+
+def slips(data: Path) -> Iterator[Case]:
+    """References with small slips of annotators, for training alone, and which labels these have touched."""
+    for name, image, reference in references(data):
+        for repeat in range(2):
+            labels, touched = with_slips(reference, np.random.default_rng([zlib.crc32(name.encode()), repeat]))
+            own = np.unique(labels[labels > 0])
+            yield f"{name}/slips {repeat}", image, labels, pd.Series(np.isin(own, touched).astype(float), index=own)
 
 
 def numbered(labels: np.ndarray) -> np.ndarray:
@@ -212,6 +222,58 @@ def with_faults(reference: np.ndarray, rng: np.random.Generator, share: float = 
     return found
 
 
+def with_slips(reference: np.ndarray, rng: np.random.Generator, share: float = 0.08) -> tuple[np.ndarray, list[int]]:
+    """A reference with what annotators correct later in a share of its objects, and the labels concerned.
+
+    Holes, bites and spurs, loose specks, slivers that became labels of their own, strips of a neighbor, and strips
+    along the border of the image.
+    """
+    found, number, touched = reference.copy(), int(reference.max()) + 1, []
+    rows, columns = np.indices(reference.shape)
+    objects = np.unique(reference[reference > 0])
+    bordering = np.unique(np.concatenate([reference[0], reference[-1], reference[:, 0], reference[:, -1]]))
+    chosen = rng.permutation(objects)[: max(3, int(share * len(objects)))]
+    for label in np.unique([*chosen, *rng.permutation(bordering[bordering > 0])[:2]]):
+        own = found == label
+        if own.sum() < 30:
+            continue
+        edge = np.argwhere(own & (ndimage.distance_transform_edt(np.pad(own, 1))[1:-1, 1:-1] <= 1))
+        radius, angle = np.sqrt(own.sum() / np.pi), rng.uniform(0, 2 * np.pi)
+        row, column = rng.choice(edge)
+        near = np.hypot(rows - row, columns - column) < max(1.5, radius * rng.uniform(0.1, 0.4))
+        slip = (
+            "strip"
+            if label in bordering and rng.random() < 0.5
+            else rng.choice(["hole", "bite", "spur", "speck", "sliver", "neighbor"])
+        )
+        before = found.copy()
+        if slip == "strip":
+            width = rng.integers(1, 4)
+            strip = own & (np.minimum.reduce([rows, columns, rows[::-1], columns[:, ::-1]]) < width)
+            found[strip] = number if rng.random() < 0.6 else 0
+        elif slip == "hole":
+            row, column = rng.choice(np.argwhere(own))
+            found[own & (np.hypot(rows - row, columns - column) < max(1, radius * rng.uniform(0.05, 0.3)))] = 0
+        elif slip == "bite":
+            found[own & near] = 0
+        elif slip == "spur":
+            found[near & (found == 0)] = label
+        elif slip == "speck":
+            by = radius * rng.uniform(1.2, 1.6) * np.array([np.cos(angle), np.sin(angle)])
+            centre = np.argwhere(own).mean(axis=0) + by
+            found[(np.hypot(rows - centre[0], columns - centre[1]) < rng.uniform(1, 3)) & (found == 0)] = label
+        elif slip == "sliver":
+            side = rows * np.cos(angle) + columns * np.sin(angle)
+            found[own & (side > side[own].max() - rng.uniform(1, 3))] = number
+        else:
+            grown = ndimage.binary_dilation(own, iterations=int(rng.integers(1, 4)))
+            found[grown & (found > 0)] = label
+        number += int((found == number).any())
+        changed = found != before
+        touched += np.unique(np.concatenate([found[changed], before[changed]])).tolist()
+    return found, touched
+
+
 def test_images(table: pd.DataFrame) -> set[str]:
     """Images that were used to choose nothing."""
     corrected = sorted(table.loc[table["kind"] == "annotated", "source"].unique())
@@ -220,23 +282,24 @@ def test_images(table: pd.DataFrame) -> set[str]:
 
 
 def measured(data: Path, cache: Path | None) -> pd.DataFrame:
-    """Evidence of all label sets, one row per label: also kind, set, source (the image), target, wrong, soft."""
+    """Evidence of all label sets, one row per label: also kind, set, source (the image), target, wrong, soft.
+
+    With a cache, a run that was stopped goes on with the next label set.
+    """
     tables = []
-    for kind, cases in (("annotated", annotated), ("automatic", automatic), ("made", made)):
-        kept = cache / f"{kind}.pkl" if cache else None
-        if kept and kept.exists():
-            tables.append(pd.read_pickle(kept))
-            continue
-        rows = []
+    for kind, cases in (("annotated", annotated), ("automatic", automatic), ("made", made), ("slips", slips)):
         for name, image, labels, target in cases(data):
+            kept = cache / (re.sub(r"\W+", "-", f"{kind} {name}") + ".pkl") if cache else None
+            if kept and kept.exists():
+                tables.append(pd.read_pickle(kept))
+                continue
             found = evidence(labels, image).rename_axis("label").reset_index()
-            rows.append(found.assign(set=name, kind=kind, target=target.reindex(found["label"]).to_numpy()))
-        tables.append(pd.concat(rows, ignore_index=True))
-        if kept:
-            cache.mkdir(parents=True, exist_ok=True)
-            tables[-1].to_pickle(kept)
+            tables.append(found.assign(set=name, kind=kind, target=target.reindex(found["label"]).to_numpy()))
+            if kept:
+                cache.mkdir(parents=True, exist_ok=True)
+                tables[-1].to_pickle(kept)
     table = pd.concat(tables, ignore_index=True).dropna(subset="target")
-    annotations = table["kind"] == "annotated"
+    annotations = table["kind"].isin(["annotated", "slips"])
     table["source"] = table["set"].str.split("/").str[0]
     table["wrong"] = np.where(annotations, table["target"] > 0.5, table["target"] < WRONG_BELOW)
     # An IoU of 0.69 is hardly more wrong than one of 0.71.

@@ -242,6 +242,10 @@ class Review:
         """
         own = self._labels(entry.image)
         own.by = self.by
+        if entry.label < 0 and action != "add":
+            raise ValueError("there is no label here yet: add it first")
+        if entry.label > 0 and action == "add":
+            raise ValueError(f"label {entry.label} is there already")
         if action == "merge":
             suspects = self.inspection.suspects[entry.image]
             other = other if other is not None or suspects is None else suspects.partners.get(entry.label)
