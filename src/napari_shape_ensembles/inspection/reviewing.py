@@ -82,6 +82,27 @@ class Review:
     corrected : list of CorrectedLabels or None
         The copy of the labels of each image; None where there are none.
     by : str
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from napari_shape_ensembles import Outlines
+    >>> from napari_shape_ensembles.inspection import Entry, Review, inspect_curves
+    >>> rows, columns = np.indices((120, 160))
+    >>> labels = (np.hypot(rows % 40 - 20, columns % 40 - 20) < 12) * (rows // 40 * 4 + columns // 40 + 1)
+    >>> labels[18:22, 18:22] = 0
+    >>> result = inspect_curves((Outlines().trace(labels),), labels=(labels,))
+    >>> review = Review(result, (labels,), by="me")
+    >>> print(*review.table.loc[0, ["label", "reasons"]])
+    1 hole: 1 of 16 px, 3.7 % of the object
+    >>> review.tick(Entry(0, 2), wrong=False)
+    >>> review.suggestion(Entry(0, 1))
+    'fill holes'
+    >>> review.fix(Entry(0, 1), "fill holes").pixels
+    16
+    >>> review.take(review.renewal()())
+    >>> review.counts()
+    {'all': 12, 'right': 1, 'wrong': 0, 'corrected': 1}
     """
 
     def __init__(

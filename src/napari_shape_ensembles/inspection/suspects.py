@@ -144,8 +144,8 @@ def rank_suspects(labels: ArrayLike, image: ArrayLike | None = None, *, correcti
     Returns
     -------
     DataFrame
-        One row per label: label; score, from 0 to 1, which orders the labels and is no probability; reasons, joined
-        by "; ", each with its figures, or "" where nothing stands out.
+        One row per label: label; score, the probability that it is wrong as far as the training images tell (see
+        Notes); reasons, joined by "; ", each with its figures, or "" where nothing stands out.
 
     Raises
     ------
@@ -161,9 +161,16 @@ def rank_suspects(labels: ArrayLike, image: ArrayLike | None = None, *, correcti
     -----
     The order comes from gradient-boosted trees on measures of every object relative to the others of its image; they
     were trained on masks that volunteers corrected and on automatic segmentations with a reference
-    (``benchmarks/inspection.py``). Labels with a hole or several pieces come before those without. From the first
-    correction of each kind on, a logistic regression on the same measures adds what this project's own corrections
-    say.
+    (``benchmarks/inspection.py``). Labels with a hole or several pieces come before those without. The score is
+    calibrated by Platt's scaling on training images that the trees had not seen, with manual and automatic labels
+    mixed; what counts as wrong in another project may be rarer or more common. From the first correction of each kind
+    on, a logistic regression on the same measures adds what this project's own corrections say; the score then orders
+    the labels and is no calibrated probability any more.
+
+    References
+    ----------
+    Platt, J. (1999). Probabilistic outputs for support vector machines and comparisons to regularized likelihood
+    methods. In: Advances in Large Margin Classifiers, MIT Press, 61-74.
 
     Examples
     --------
@@ -252,7 +259,8 @@ class Suspects:
         if len(odds) and ticks is not None and ticks.table is not None:
             report("learning from corrections")
             odds = odds + learned(self.table, ticks.table)
-        score = 1 / (1 + np.exp(-odds))
+        trees = trees_of(_kind(self.table))
+        score = 1 / (1 + np.exp(-(trees.slope * odds + trees.offset)))
         for label, wrong in (verdicts or {}).items():
             score[self.table.index.get_loc(label)] = float(wrong)
         labels = self.table.index.to_numpy(dtype=np.int64)
@@ -328,6 +336,8 @@ class Trees:
         Log-odds before the first tree.
     spread : mapping of str to float
         Typical mean absolute deviation of every measure in an image, the floor of that of the image at hand.
+    slope, offset : float
+        Platt's scaling: the log-odds of the score are slope × what orders the labels + offset.
     """
 
     columns: tuple[str, ...]
@@ -338,6 +348,8 @@ class Trees:
     value: Real
     start: float
     spread: Mapping[str, float]
+    slope: float = 1.0
+    offset: float = 0.0
 
     def log_odds(self, table: "pd.DataFrame") -> Real:
         """Log-odds of each row (N,)."""
@@ -358,7 +370,8 @@ def trees_of(kind: str) -> Trees:
     with (files(__package__) / f"trees-{kind}.npz").open("rb") as file, np.load(file, allow_pickle=False) as kept:
         spread = dict(zip(kept["measures"].tolist(), kept["spread"].tolist(), strict=True))
         arrays = {name: kept[name] for name in ("column", "threshold", "left", "right", "value")}
-        return Trees(columns=tuple(kept["columns"].tolist()), start=float(kept["start"]), spread=spread, **arrays)
+        numbers = {name: float(kept[name]) for name in ("start", "slope", "offset") if name in kept}
+        return Trees(columns=tuple(kept["columns"].tolist()), spread=spread, **numbers, **arrays)
 
 
 def described(measured: "pd.DataFrame", spread: Mapping[str, float]) -> "pd.DataFrame":
