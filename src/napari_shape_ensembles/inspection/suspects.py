@@ -370,8 +370,9 @@ def trees_of(kind: str) -> Trees:
     with (files(__package__) / f"trees-{kind}.npz").open("rb") as file, np.load(file, allow_pickle=False) as kept:
         spread = dict(zip(kept["measures"].tolist(), kept["spread"].tolist(), strict=True))
         arrays = {name: kept[name] for name in ("column", "threshold", "left", "right", "value")}
-        numbers = {name: float(kept[name]) for name in ("start", "slope", "offset") if name in kept}
-        return Trees(columns=tuple(kept["columns"].tolist()), spread=spread, **numbers, **arrays)
+        start, slope, offset = (float(kept[name]) for name in ("start", "slope", "offset"))
+        columns = tuple(kept["columns"].tolist())
+        return Trees(columns=columns, start=start, spread=spread, slope=slope, offset=offset, **arrays)
 
 
 def described(measured: "pd.DataFrame", spread: Mapping[str, float]) -> "pd.DataFrame":
