@@ -297,6 +297,9 @@ def measured(data: Path, cache: Path | None) -> pd.DataFrame:
     With a cache, a run that was stopped goes on with the next label set.
     """
     tables, test = [], test_images(data)
+    complete = cache / "complete" if cache else None
+    if complete and complete.exists():
+        return labelled(pd.concat(map(pd.read_pickle, sorted(cache.glob("*.pkl"))), ignore_index=True))
     for kind, cases in (("annotated", annotated), ("automatic", automatic), ("made", made), ("slips", slips)):
         for name, image, labels, target in cases(data):
             if kind == "slips" and name.split("/")[0] in test:
@@ -310,7 +313,14 @@ def measured(data: Path, cache: Path | None) -> pd.DataFrame:
             if kept:
                 cache.mkdir(parents=True, exist_ok=True)
                 tables[-1].to_pickle(kept)
-    table = pd.concat(tables, ignore_index=True).dropna(subset="target")
+    if complete:
+        complete.touch()
+    return labelled(pd.concat(tables, ignore_index=True))
+
+
+def labelled(table: pd.DataFrame) -> pd.DataFrame:
+    """Evidence with which image each label is of, whether it is wrong, and how surely."""
+    table = table.dropna(subset="target")
     annotations = table["kind"].isin(["annotated", "slips"])
     table["source"] = table["set"].str.split("/").str[0]
     table["wrong"] = np.where(annotations, table["target"] > 0.5, table["target"] < WRONG_BELOW)
