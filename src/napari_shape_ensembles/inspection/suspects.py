@@ -144,8 +144,8 @@ def rank_suspects(labels: ArrayLike, image: ArrayLike | None = None, *, correcti
     Returns
     -------
     DataFrame
-        One row per label: label; score, the probability that it is wrong as far as the training images tell (see
-        Notes); reasons, joined by "; ", each with its figures, or "" where nothing stands out.
+        One row per label: label; score, from 0 to 1, which orders the labels (see Notes for when it is a
+        probability); reasons, joined by "; ", each with its figures, or "" where nothing stands out.
 
     Raises
     ------
@@ -162,10 +162,10 @@ def rank_suspects(labels: ArrayLike, image: ArrayLike | None = None, *, correcti
     The order comes from gradient-boosted trees on measures of every object relative to the others of its image; they
     were trained on masks that volunteers corrected and on automatic segmentations with a reference
     (``benchmarks/inspection.py``). Labels with a hole or several pieces come before those without. The score is
-    calibrated by Platt's scaling on training images that the trees had not seen, with manual and automatic labels
-    mixed; what counts as wrong in another project may be rarer or more common. From the first correction of each kind
-    on, a logistic regression on the same measures adds what this project's own corrections say; the score then orders
-    the labels and is no calibrated probability any more.
+    scaled on training images that the trees had not seen (Platt 1999): for automatic segmentations it is the
+    probability that a label is wrong, IoU below 0.7; for masks drawn by hand, in which little is wrong, it is too high.
+    From the first correction of each kind on, a logistic regression on the same measures adds what this project's own
+    corrections say; the score then orders the labels and is no probability any more.
 
     References
     ----------
