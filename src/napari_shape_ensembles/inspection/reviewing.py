@@ -81,6 +81,10 @@ class Review:
         As of the last tick and of the last correction that was measured.
     corrected : list of CorrectedLabels or None
         The copy of the labels of each image; None where there are none.
+    table : DataFrame
+        One row per label and per place without one, in the order of review: image (0 or 1), label (negative for a place
+        without one), index (of its curve in its ensemble, -1 for none), score, mark ("", "right", "wrong" or
+        "corrected") and reasons. What is still to be looked at comes first, the most suspicious before.
     by : str
 
     Examples
@@ -144,14 +148,7 @@ class Review:
 
     # The list.
 
-    @property
-    def table(self) -> "pd.DataFrame":
-        """One row per label and per place without one, in the order of review.
-
-        Columns: image (0 or 1), label (negative for a place without one), index (of its curve in its ensemble, -1 for
-        none), score, mark ("", "right", "wrong" or "corrected") and reasons. What is still to be looked at comes
-        first, the most suspicious before.
-        """
+    def _listed(self) -> "pd.DataFrame":
         import pandas as pd  # heavy, and not needed for a comparison
 
         ranking = self.inspection.ranking
@@ -308,6 +305,11 @@ class Review:
 
     # Measuring again what was corrected.
 
+    @property
+    def unmeasured(self) -> bool:
+        """Whether there are corrections that were not measured yet."""
+        return bool(self._unmeasured)
+
     def renewal(self) -> Callable[[], dict[int, Renewed]]:
         """A function for another thread that measures and traces the images that were corrected; see `take`."""
         jobs = {}
@@ -373,14 +375,14 @@ class Review:
             self.ticks.add(self._labels(entry.image).labels, verdicts=verdict, name=name, measured=suspects.table)
 
     def _rank(self) -> None:
-        if not any(own is not None for own in self.inspection.suspects):
-            return
+        """Rank all images again by what was said, and list them."""
         said = []
         for image, verdicts in enumerate(self._verdicts):
             own, touched = self.inspection.suspects[image], self._touched(image)
             listed = set() if own is None else {*own.table.index} - {*touched}
             said.append({label: wrong for label, wrong in verdicts.items() if label in listed})
         self.inspection = self.inspection.ranked(self.ticks, said)
+        self.table = self._listed()
 
 
 def _renewed(

@@ -162,6 +162,8 @@ class InspectionTask(Task[Inspection]):
                 press = self._bound[key] = _press(weakref.ref(self), action)
                 with contextlib.suppress(ValueError):  # the user has given the key another meaning
                     self.choices.viewer.bind_key(key, press)
+        if self.review is not None and self.review.unmeasured and not self.renewing.busy:
+            self.renewing.begin(self._renewed())
 
     def rest(self) -> None:
         super().rest()
