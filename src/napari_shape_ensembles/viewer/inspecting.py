@@ -89,6 +89,7 @@ class InspectionTask(Task[Inspection]):
         self._corrected: weakref.WeakKeyDictionary[Labels, CorrectedLabels] = weakref.WeakKeyDictionary()
         self._unlisted_images: list[int] = []  # that have a layer of what has no curve
         self._bound: dict[str, Any] = {}
+        self._keyed = weakref.ref(choices.viewer)
         self._strokes = Soon(self._take_strokes, _STROKE)
         self._sources: tuple[Source, ...] = ()
         for layer in (self.a, self.b):
@@ -171,10 +172,13 @@ class InspectionTask(Task[Inspection]):
         self._strokes.stop()
         self.a.rest()
         self.b.rest()
+        viewer = self._keyed()
+        if viewer is None:  # gone before its docks
+            return
         for key in list(self._bound):
-            press, bound = self._bound.pop(key), self.choices.viewer.bind_key(key, None)
+            press, bound = self._bound.pop(key), viewer.bind_key(key, None)
             if bound is not None and bound is not press:
-                self.choices.viewer.bind_key(key, bound)
+                viewer.bind_key(key, bound)
 
     # What can be done with the result.
 

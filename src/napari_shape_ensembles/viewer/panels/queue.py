@@ -50,7 +50,8 @@ class Queue(QWidget):
             "Click a label to look at it; tick it to exclude its curve from the comparison. Nothing is deleted.\n"
             "✓ right, ✗ wrong, ✎ corrected; on the canvas and here: N next, K right (keep), W wrong, Q fix, U undo."
         )
-        self.table.selectionModel().currentRowChanged.connect(self._look)
+        # Not the current row: a table has one as soon as the focus comes to it, and nobody has chosen that.
+        self.table.selectionModel().selectionChanged.connect(self._look)
         self.table.clicked.connect(self._look)
         self.progress, self.reasons = wrapped(), wrapped()
         self.next_button = button("Next  N", "Look at the most suspicious label that nothing was said about (N)")
@@ -114,9 +115,9 @@ class Queue(QWidget):
         self.fix_button.setToolTip(f"{words.capitalize() or 'Correct it'}, on a copy of the labels (Q)")
         self.save_button.setEnabled(any(own is not None and own.changes for own in review.corrected))
 
-    def _look(self, index: QModelIndex, _: QModelIndex | None = None) -> None:
-        if index.isValid():
-            self._task.zoom(index.row())
+    def _look(self, *_: object) -> None:
+        for chosen in self.table.selectionModel().selectedRows():
+            self._task.zoom(chosen.row())
 
     def _save(self) -> None:
         """Ask for a name for every image that was corrected."""
