@@ -61,7 +61,7 @@ def main():
             f"  detectable: size ratio {least.size_ratio:.3f}, elongation ratio {least.elongation_ratio:.3f}, "
             f"form shift {least.form_shift:.2f} sd"
         )
-        print(f"  dependence: normalised {dependence.normalised:.3f}, p = {dependence.p_value:.3f}")
+        print(f"  dependence: normalized {dependence.normalized:.3f}, p = {dependence.p_value:.3f}")
         print(f"  {archetype_sensitivity(*pair).summary()}")
 
 

@@ -7,14 +7,18 @@ the package.
 
 Three kinds of label sets: masks as first annotated (wrong: modified or deleted later), automatic segmentations (wrong:
 the best IoU with the reference is below 0.7), and references with made faults in a tenth of their objects, for
-training and for the case where little is wrong.
+training and for the case where little is wrong. Trees are also trained on references with small slips of annotators,
+and the scale of the score is fitted to what trees of other development images say.
 
 Run as ``python benchmarks/inspection.py [--data FOLDER] [--cache FOLDER] [--write] [--figure FILE] [--speed]``.
 """
 
 import argparse
+import re
 import time
+import zlib
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -23,6 +27,7 @@ from scipy import ndimage
 from skimage.draw import polygon2mask
 from skimage.io import imread
 from sklearn.ensemble import HistGradientBoostingClassifier, IsolationForest
+from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 
 from napari_shape_ensembles import segment
@@ -45,8 +50,12 @@ FAULTS = ("merge", "split", "leak", "cut", "shift", "stray", "erode", "dilate", 
 PLACES = ("row", "column", "area", "perimeter", "hole_pixels", "partner")
 LABELS_ONLY = (
     *("holes", "hole_share", "pieces", "loose_share", "circularity", "solidity", "ellipse_fit", "elongation", "width"),
-    *("border_share", "neck", "neck_share", "contact", "join_gain", "join_solid", "contacts"),
+    *("border_share", "neck", "neck_share", "contact", "join_gain", "join_solid", "contacts", "partner_size", "sliver"),
+    *("spurs", "crevices", "gaps", "spurs_wide", "crevices_wide", "gaps_wide", "thickness"),
 )
+# Labels of a set that are trained on at most, and how much the kinds of sets weigh.
+MOST = 200
+WEIGHTS = {"annotated": 2.0, "slips": 0.5}
 Case = tuple[str, np.ndarray, np.ndarray, pd.Series]
 
 
@@ -55,6 +64,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, default=SHARED)
     parser.add_argument("--cache", type=Path, help="folder that keeps the evidence between runs")
+    kinds = {"nargs": "+", "choices": ("image", "labels"), "default": ("image", "labels")}
+    parser.add_argument("--kinds", **kinds, help="with the image that was labelled, or the mask alone")
     parser.add_argument("--write", action="store_true", help="write the trees into the package")
     parser.add_argument("--figure", type=Path, help="where to draw the cost curves")
     parser.add_argument("--speed", action="store_true", help="only time the ranking of 1024 objects")
@@ -63,9 +74,9 @@ def main() -> None:
         speed()
         return
     table = measured(options.data, options.cache)
-    test = table["source"].isin(test_images(table))
-    for kind in ("image", "labels"):
-        trees = trained(table[~test].reset_index(drop=True), kind)
+    test = table["source"].isin(test_images(options.data))
+    for kind in options.kinds:
+        trees = calibrated(table[~test].reset_index(drop=True), kind)
         print(f"\nTest images, {'mask and image' if kind == 'image' else 'mask alone'}")
         tables(table[test].reset_index(drop=True), trees, kind)
         if kind == "image" and options.figure:
@@ -142,10 +153,18 @@ def automatic(data: Path) -> Iterator[Case]:
 
 def made(data: Path) -> Iterator[Case]:
     """References with faults in a tenth of their objects, and the best IoU of each object with the reference."""
-    rng = np.random.default_rng(0)
     for name, image, reference in references(data):
-        labels = with_faults(reference, rng)
+        labels = with_faults(reference, np.random.default_rng(zlib.crc32(name.encode())))
         yield f"{name}/made", image, labels, best_iou(labels, reference)
+
+
+def slips(data: Path) -> Iterator[Case]:
+    """References with small slips of annotators, for training alone, and which labels these have touched."""
+    for name, image, reference in references(data):
+        for repeat in range(2):
+            labels, touched = with_slips(reference, np.random.default_rng([zlib.crc32(name.encode()), repeat]))
+            own = np.unique(labels[labels > 0])
+            yield f"{name}/slips {repeat}", image, labels, pd.Series(np.isin(own, touched).astype(float), index=own)
 
 
 def numbered(labels: np.ndarray) -> np.ndarray:
@@ -212,31 +231,97 @@ def with_faults(reference: np.ndarray, rng: np.random.Generator, share: float = 
     return found
 
 
-def test_images(table: pd.DataFrame) -> set[str]:
+def with_slips(reference: np.ndarray, rng: np.random.Generator, share: float = 0.08) -> tuple[np.ndarray, list[int]]:
+    """A reference with what annotators correct later in a share of its objects, and the labels concerned.
+
+    Holes, bites and spurs, loose specks, slivers that became labels of their own, strips of a neighbor, and strips
+    along the border of the image.
+    """
+    found, number, touched = reference.copy(), int(reference.max()) + 1, []
+    rows, columns = np.indices(reference.shape)
+    objects = np.unique(reference[reference > 0])
+    bordering = np.unique(np.concatenate([reference[0], reference[-1], reference[:, 0], reference[:, -1]]))
+    chosen = rng.permutation(objects)[: max(3, int(share * len(objects)))]
+    for label in np.unique([*chosen, *rng.permutation(bordering[bordering > 0])[:2]]):
+        own = found == label
+        if own.sum() < 30:
+            continue
+        edge = np.argwhere(own & (ndimage.distance_transform_edt(np.pad(own, 1))[1:-1, 1:-1] <= 1))
+        radius, angle = np.sqrt(own.sum() / np.pi), rng.uniform(0, 2 * np.pi)
+        row, column = rng.choice(edge)
+        near = np.hypot(rows - row, columns - column) < max(1.5, radius * rng.uniform(0.1, 0.4))
+        slip = (
+            "strip"
+            if label in bordering and rng.random() < 0.5
+            else rng.choice(["hole", "bite", "spur", "speck", "sliver", "neighbor"])
+        )
+        before = found.copy()
+        if slip == "strip":
+            width = rng.integers(1, 4)
+            strip = own & (np.minimum.reduce([rows, columns, rows[::-1], columns[:, ::-1]]) < width)
+            found[strip] = number if rng.random() < 0.6 else 0
+        elif slip == "hole":
+            row, column = rng.choice(np.argwhere(own))
+            found[own & (np.hypot(rows - row, columns - column) < max(1, radius * rng.uniform(0.05, 0.3)))] = 0
+        elif slip == "bite":
+            found[own & near] = 0
+        elif slip == "spur":
+            found[near & (found == 0)] = label
+        elif slip == "speck":
+            by = radius * rng.uniform(1.2, 1.6) * np.array([np.cos(angle), np.sin(angle)])
+            centre = np.argwhere(own).mean(axis=0) + by
+            found[(np.hypot(rows - centre[0], columns - centre[1]) < rng.uniform(1, 3)) & (found == 0)] = label
+        elif slip == "sliver":
+            side = rows * np.cos(angle) + columns * np.sin(angle)
+            found[own & (side > side[own].max() - rng.uniform(1, 3))] = number
+        else:
+            grown = ndimage.binary_dilation(own, iterations=int(rng.integers(1, 4)))
+            found[grown & (found > 0)] = label
+        number += int((found == number).any())
+        changed = found != before
+        touched += np.unique(np.concatenate([found[changed], before[changed]])).tolist()
+    return found, touched
+
+
+def test_images(data: Path) -> set[str]:
     """Images that were used to choose nothing."""
-    corrected = sorted(table.loc[table["kind"] == "annotated", "source"].unique())
+    masks = pd.read_csv(data / "mask_corrections" / "masks.csv", dtype={"image": str})
+    corrected = sorted(f"c{name}" for name in masks["image"].unique())
     varied = [f"s{index:02}" for index in range(21) if index % 3 == 2]
     return {*corrected[1::2], *varied, "nuclei", "800C-24H-Q-4", "800C-24H-Q-6", "800C-85H-Q-6", "powder 1"}
 
 
 def measured(data: Path, cache: Path | None) -> pd.DataFrame:
-    """Evidence of all label sets, one row per label: also kind, set, source (the image), target, wrong, soft."""
-    tables = []
-    for kind, cases in (("annotated", annotated), ("automatic", automatic), ("made", made)):
-        kept = cache / f"{kind}.pkl" if cache else None
-        if kept and kept.exists():
-            tables.append(pd.read_pickle(kept))
-            continue
-        rows = []
+    """Evidence of all label sets, one row per label: also kind, set, source (the image), target, wrong, soft.
+
+    With a cache, a run that was stopped goes on with the next label set.
+    """
+    tables, test = [], test_images(data)
+    complete = cache / "complete" if cache else None
+    if complete and complete.exists():
+        return labelled(pd.concat(map(pd.read_pickle, sorted(cache.glob("*.pkl"))), ignore_index=True))
+    for kind, cases in (("annotated", annotated), ("automatic", automatic), ("made", made), ("slips", slips)):
         for name, image, labels, target in cases(data):
+            if kind == "slips" and name.split("/")[0] in test:
+                continue
+            kept = cache / (re.sub(r"\W+", "-", f"{kind} {name}") + ".pkl") if cache else None
+            if kept and kept.exists():
+                tables.append(pd.read_pickle(kept))
+                continue
             found = evidence(labels, image).rename_axis("label").reset_index()
-            rows.append(found.assign(set=name, kind=kind, target=target.reindex(found["label"]).to_numpy()))
-        tables.append(pd.concat(rows, ignore_index=True))
-        if kept:
-            cache.mkdir(parents=True, exist_ok=True)
-            tables[-1].to_pickle(kept)
-    table = pd.concat(tables, ignore_index=True).dropna(subset="target")
-    annotations = table["kind"] == "annotated"
+            tables.append(found.assign(set=name, kind=kind, target=target.reindex(found["label"]).to_numpy()))
+            if kept:
+                cache.mkdir(parents=True, exist_ok=True)
+                tables[-1].to_pickle(kept)
+    if complete:
+        complete.touch()
+    return labelled(pd.concat(tables, ignore_index=True))
+
+
+def labelled(table: pd.DataFrame) -> pd.DataFrame:
+    """Evidence with which image each label is of, whether it is wrong, and how surely."""
+    table = table.dropna(subset="target")
+    annotations = table["kind"].isin(["annotated", "slips"])
     table["source"] = table["set"].str.split("/").str[0]
     table["wrong"] = np.where(annotations, table["target"] > 0.5, table["target"] < WRONG_BELOW)
     # An IoU of 0.69 is hardly more wrong than one of 0.71.
@@ -254,19 +339,24 @@ def trained(table: pd.DataFrame, kind: str) -> suspects.Trees:
     names = [name for name in names if name in LABELS_ONLY] if kind == "labels" else names
     apart = (table[names] - table.groupby(["kind", "set"])[names].transform("median")).abs()
     spread = apart.mean().to_dict()
-    rows = relative(table, spread)
-    weight = 1 / np.sqrt(table.groupby(["kind", "set"])["label"].transform("size"))
-    weight = (weight * np.where(table["kind"] == "annotated", 2, 1)).to_numpy()
+    sets = table.groupby(["kind", "set"])["label"]
+    size = sets.transform("size")
+    # Of large sets a sample is enough.
+    drawn = pd.Series(np.random.default_rng(0).random(len(table))).groupby([table["kind"], table["set"]]).rank()
+    weight = np.maximum(size / MOST, 1) / np.sqrt(size) * table["kind"].map(WEIGHTS).fillna(1.0)
+    weight = weight.where(drawn <= MOST, 0).to_numpy()
     soft = table["soft"].to_numpy()
-    doubled, share = np.concatenate([weight * soft, weight * (1 - soft)]), 0.02 * weight.mean()
+    doubled, share = np.concatenate([weight * soft, weight * (1 - soft)]), 0.02 * weight[weight > 0].mean()
     used = doubled > share
+    rows = relative(table, spread)
     model = HistGradientBoostingClassifier(
         max_iter=250,
         learning_rate=0.05,
         max_leaf_nodes=12,
         min_samples_leaf=40,
         l2_regularization=5,
-        max_features=0.3,
+        max_features=0.2,
+        max_bins=64,
         early_stopping=False,
         random_state=0,
     ).fit(
@@ -275,6 +365,28 @@ def trained(table: pd.DataFrame, kind: str) -> suspects.Trees:
         doubled[used] / doubled[used].mean(),
     )
     return as_arrays(model, tuple(rows.columns), spread)
+
+
+def calibrated(table: pd.DataFrame, kind: str, folds: int = 3) -> suspects.Trees:
+    """Trees of all images, with Platt's scaling fitted to what trees of other images say about each."""
+    images = sorted(table["source"].unique())
+    order = np.random.default_rng(1).permutation(len(images)) % folds
+    fold = table["source"].map(dict(zip(images, order, strict=True)))
+    odds = np.zeros(len(table))
+    for number in range(folds):
+        other, own = (table[part].reset_index(drop=True) for part in (fold != number, fold == number))
+        trees = trained(other, kind)
+        odds[fold == number], _ = ranked_as_shipped(own, relative(own, dict(trees.spread)), trees, kind)
+    judged = (table["kind"] != "slips").to_numpy()
+    print(f"\nTraining images, each by trees of the others, {kind}")
+    parts = {"corrected masks": "annotated", "automatic": "automatic", "made faults": "made"}
+    for words, name in parts.items():
+        print(f"{words}: {within(table[table['kind'] == name], odds).mean():.3f}")
+    whole = (table["kind"] == "annotated") & (table["holes"] == 0) & (table["pieces"] == 1)
+    print(f"corrected, without holes: {within(table[whole], odds).mean():.3f}", flush=True)
+    weight = (1 / np.sqrt(table.groupby(["kind", "set"])["label"].transform("size"))).to_numpy()
+    scaling = LogisticRegression(C=1e6).fit(odds[judged, None], table["wrong"][judged], weight[judged])
+    return replace(trained(table, kind), slope=float(scaling.coef_[0, 0]), offset=float(scaling.intercept_[0]))
 
 
 def relative(table: pd.DataFrame, spread: dict[str, float]) -> pd.DataFrame:
@@ -314,6 +426,8 @@ def write(trees: suspects.Trees, path: Path) -> None:
         right=trees.right,
         value=trees.value.astype(np.float32),
         start=trees.start,
+        slope=trees.slope,
+        offset=trees.offset,
         measures=np.array(list(trees.spread)),
         spread=np.array(list(trees.spread.values())),
     )
@@ -356,6 +470,22 @@ def tables(table: pd.DataFrame, trees: suspects.Trees, kind: str) -> None:
         f"\nFlagged with a reason there: {len(chosen)} of {len(few)}, {few.loc[chosen, 'wrong'].mean():.1%} wrong; "
         f"base rate {few['wrong'].mean():.1%}"
     )
+    print("\nCalibration: share of wrong ones in bins of the score, and its mean there")
+    score = 1 / (1 + np.exp(-(trees.slope * ranked + trees.offset)))
+    bins = np.array([0, 0.05, 0.2, 0.5, 0.8, 0.95, 1])
+    for words, part in {
+        "corrected masks": annotations,
+        "automatic": automatics,
+        "made": table["kind"] == "made",
+    }.items():
+        place = np.clip(np.digitize(score[part], bins) - 1, 0, len(bins) - 2)
+        wrong = table["wrong"][part].to_numpy()
+        cells = [
+            f"{wrong[place == k].mean():.2f} at {score[part][place == k].mean():.2f} ({(place == k).sum()})"
+            for k in range(len(bins) - 1)
+            if (place == k).any()
+        ]
+        print(f"| {words} | " + " | ".join(cells) + " |")
     print("\nAutomatic, after ticks in review order (all labels, ticked ones settled; the others alone)")
     print("| ticks | sets | before | after | others before | others after |\n|---|---|---|---|---|---|")
     for ticks in (5, 10, 20):

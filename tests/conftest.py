@@ -1,5 +1,6 @@
 """Fixtures that tests in every room use, and what every process that runs tests needs of its own."""
 
+import gc
 import os
 import shutil
 import subprocess
@@ -12,7 +13,10 @@ from hypothesis import settings
 # Each process that runs tests keeps to itself. No settings of a person's own napari are read, and none are written.
 os.environ["NAPARI_CONFIG"] = ""
 WORKER = os.environ.get("PYTEST_XDIST_WORKER", "")
-if WORKER:  # numba's cache breaks for good when two processes fill it at once (numba/numba#10128)
+if WORKER:
+    # Workers share the processors, so that each has one thread for linear algebra.
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+    # numba's cache breaks for good when two processes fill it at once (numba/numba#10128).
     os.environ["NUMBA_CACHE_DIR"] = str(Path(__file__).parents[1] / ".pytest_cache" / "numba" / WORKER)
 
 REAL = Path(__file__).with_name("data")
@@ -43,6 +47,12 @@ def virtual_screen(config):
     return f":{number}"
 
 
+def pytest_collection_finish():
+    """Exempt what has been imported from garbage collection: napari collects in full whenever layers are removed."""
+    gc.collect()
+    gc.freeze()
+
+
 # The same examples every time, so that a change is judged by what it changes. `--hypothesis-profile=thorough` searches
 # for new ones, and longer where a test sets no number of examples: the tests of bad input.
 settings.register_profile("usual", settings.default, deadline=None, derandomize=True)
@@ -63,6 +73,17 @@ def shared_data(pytestconfig):
         give_up = pytest.fail if pytestconfig.getoption("require_shared_data") else pytest.skip
         give_up(MISSING)
     return SHARED
+
+
+@pytest.fixture
+def blank_figures(monkeypatch):
+    """Let reports be drawn with blank figures, in a tenth of the time, where a test is not about what they show."""
+    from matplotlib.figure import Figure
+
+    from napari_shape_ensembles.explanation import report
+    from napari_shape_ensembles.explanation.figures import FIGURES
+
+    monkeypatch.setattr(report, "figures", lambda _: {name: Figure() for name in FIGURES})
 
 
 def pytest_terminal_summary(terminalreporter):

@@ -3,6 +3,7 @@
 import contextlib
 import io
 from dataclasses import replace
+from functools import cache
 
 import npe2
 import numpy as np
@@ -22,6 +23,11 @@ SPACING = 40
 
 def spots(seed=0, *, size=12.0, rows=6, noise=0.05):
     """An image of bright blobs on a dark ground, far from the border and from each other."""
+    return _spots(seed, size, rows, noise).copy()
+
+
+@cache
+def _spots(seed, size, rows, noise):
     rng = np.random.default_rng(seed)
     image = rng.normal(0.1, noise, (rows * SPACING + 20,) * 2)
     for index, outline in enumerate(blobs(rows * rows, 60, seed=seed, elongation=1.5)):
@@ -53,7 +59,11 @@ def set_choices(choices, **changes):
 
 
 def opened(viewer, qtbot):
-    _, widget = viewer.window.add_plugin_dock_widget("napari-shape-ensembles", "Compare shapes")
+    """Compare shapes, through the manifest where the viewer has a window."""
+    if hasattr(viewer, "window"):
+        _, widget = viewer.window.add_plugin_dock_widget("napari-shape-ensembles", "Compare shapes")
+    else:
+        qtbot.addWidget(widget := CompareShapes(viewer))
     widget.controls["permutations"].setValue(300)
     widget.controls["landmarks"].setValue(100)
     return widget

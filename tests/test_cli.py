@@ -1,6 +1,7 @@
 """The command line: verdicts, files, exit codes, and sentences in place of tracebacks."""
 
 import json
+import shutil
 import subprocess
 import sys
 
@@ -13,6 +14,7 @@ from skimage.draw import polygon2mask
 from typer.main import get_command
 from typer.testing import CliRunner
 
+import napari_shape_ensembles
 from curve_makers import blobs
 from napari_shape_ensembles import Comparison, Ensemble, Outlines, Settings, compare
 from napari_shape_ensembles.cli import app
@@ -215,6 +217,7 @@ ERRORS = {
     "an unknown option": (["{a}", "{a}", "--settings", "{tmp}/odd.toml"], "[outlines] has no option 'smooth'"),
     "an option that is none of the file's": (["{a}", "{a}", "--settings", "{tmp}/name.toml"], "has no option 'name'"),
     "an option of a wrong type": (["{a}", "{a}", "--settings", "{tmp}/type.toml"], "smoothing is a number between 0"),
+    "a limit of memory that is none": (["{a}", "{a}", "--memory", "-1"], ": memory is a number of GiB above 0"),
     "too much memory": (["{a}", "{a}", "--settings", "{tmp}/huge.toml"], "more memory than there is"),
     "a pixel size without end": (["{a}", "{a}", "--pixel-size", "inf", "--unit", "nm"], "--pixel-size is a number"),
     "a value out of range": (["{a}", "{a}", "--neck", "2"], "--neck is a number between 0 and 1, not 2.0"),
@@ -638,8 +641,54 @@ def test_labels_in_an_archive_are_taken_as_labels(tmp_path, quick):
     assert "two.npz: holds 2 planes of labels: keep one to a file" in done.stderr
 
 
+def test_labels_in_an_archive_are_recognized_without_being_told(tmp_path, quick):
+    for name, seed in (("a", 1), ("b", 2)):
+        np.savez(tmp_path / f"{name}.npz", masks=labels(seed), ids=np.arange(3))
+    done = run("compare", tmp_path / "a.npz", tmp_path / "b.npz", "--settings", quick, "-o", tmp_path / "r")
+    assert "a (36 curves) and b (36 curves)" in done.stdout, done.stderr
+    assert "a.npz holds labels, and is not segmented" in done.stderr
+
+
+def test_a_refusal_lists_what_is_taken_and_a_folder_takes_what_is_listed(tmp_path, real_data):
+    (tmp_path / "x.doc").write_text("")
+    said = run("compare", tmp_path / "x.doc", tmp_path / "x.doc", "-o", tmp_path / "r").stderr
+    for ending in (".tif", ".npy", ".ang.gz", ".h5", ".csv", ".rda", ".npz"):
+        assert ending in said
+    said = run("segment", tmp_path / "x.doc", "-o", tmp_path / "r").stderr
+    assert ".ang.gz" in said
+    assert ".tif" in said
+    assert ".csv" not in said  # which segment does not take
+    (tmp_path / "maps").mkdir()
+    said = run("segment", tmp_path / "maps", "-o", tmp_path / "r").stderr
+    assert "holds no images (.tif" in said
+    assert ".ang.gz" in said
+    assert ".h5)" not in said
+    pytest.importorskip("orix")
+    shutil.copy(real_data / "ebsd_sdss" / "sdss_ferrite_austenite.ang.gz", tmp_path / "maps" / "m.ang.gz")
+    done = run("segment", tmp_path / "maps", "--out", tmp_path / "r")
+    assert done.exit_code == 0, done.stderr
+    assert "m.ang.gz: " in done.stdout
+
+
 def test_a_map_of_orientations_is_taken_with_its_grains(tmp_path, real_data):
     pytest.importorskip("orix")
     done = run("segment", real_data / "ebsd_sdss" / "sdss_ferrite_austenite.ang.gz", "--out", tmp_path / "r")
     assert done.exit_code == 0, done.stderr
     assert len(read_curves(tmp_path / "r" / "sdss_ferrite_austenite.curves.csv").ensemble) > 5
+
+
+def test_without_a_folder_the_sentence_is_printed_and_nothing_is_written(tmp_path, quick, monkeypatch):
+    for name, seed in (("a", 1), ("b", 2)):
+        write_curves(tmp_path / f"{name}.npz", Ensemble(list(blobs(12, 40, seed=seed)), name=name))
+    monkeypatch.chdir(tmp_path)
+    before = sorted(tmp_path.rglob("*"))
+    done = run("compare", "a.npz", "b.npz", "--settings", quick)
+    assert done.exit_code == 0
+    assert done.stdout.startswith("a (12 curves) and b (12 curves): ")
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_the_version_is_told():
+    done = run("--version")
+    assert (done.exit_code, done.stdout.strip()) == (0, napari_shape_ensembles.__version__)
+    assert run().exit_code == 2  # help, as before

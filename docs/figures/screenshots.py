@@ -212,6 +212,8 @@ def draw_segment(out):
         inspect.inspection.a.choose(viewer.layers["coins labels"])
         inspect.run_button.click()
         wait(inspect.finished)
+        inspect.inspection.sign("me")
+        inspect.inspection.next()
         for name in ("coins labels", "coins outlines"):  # so that no colors but those of the scores are seen
             viewer.layers[name].visible = False
         window_picture(viewer, f"dock-inspect-{theme}", out)

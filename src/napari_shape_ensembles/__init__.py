@@ -15,6 +15,10 @@ _GONE = {"Segmentation": "Outlines", "Step": "Progress", "comparison_steps": "co
 
 
 def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        from importlib.metadata import version
+
+        return version("napari-shape-ensembles")
     if name not in _GONE:
         return _known(name)
     warnings.warn(f"{name} is deprecated: use {_GONE[name]}", DeprecationWarning, stacklevel=2)

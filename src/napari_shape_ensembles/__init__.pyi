@@ -39,13 +39,17 @@ from .outlines import (
 )
 from .progress import Progress, Stopped, reporting
 from .shapes import Registration, ShapeSpace, decompose, register, to_landmarks
+from .shapes.conformal import ConformalClassifier
 from .studies import DecisionLandscape, PairTable, SmoothingStudy, all_pairs, decision_landscape, smoothing_study
+
+__version__: str
 
 __all__ = [
     "Agreement",
     "Annotators",
     "ArchetypeSensitivity",
     "Comparison",
+    "ConformalClassifier",
     "DecisionLandscape",
     "DependenceTest",
     "EffectSizes",

@@ -24,6 +24,9 @@ import numpy as np
 from numpy.lib import format as npy
 from numpy.typing import NDArray
 
+from .budget import budget, take, take_json
+from .checks import ContentError as ContentError  # which readers raise
+
 Tree = dict[str, Any]
 StrPath = str | os.PathLike[str]
 Built = TypeVar("Built")
@@ -148,7 +151,9 @@ def _without_arrays(tree: Mapping[str, Any], prefix: str, arrays: dict[str, NDAr
     return plain
 
 
-def read_archive(path: StrPath, kind: str, version: int, build: Callable[[Tree], Built]) -> Built:
+def read_archive(
+    path: StrPath, kind: str, version: int, build: Callable[[Tree], Built], memory: float | None = None
+) -> Built:
     """Read what `write_archive` wrote.
 
     Parameters
@@ -160,6 +165,8 @@ def read_archive(path: StrPath, kind: str, version: int, build: Callable[[Tree],
         Newest layout that the caller understands.
     build : callable
         Makes the result of the tree, whose arrays are read-only. Its errors, too, name the file.
+    memory : float, optional
+        GiB that all of this may take; see `budget`.
 
     Returns
     -------
@@ -168,13 +175,15 @@ def read_archive(path: StrPath, kind: str, version: int, build: Callable[[Tree],
     Raises
     ------
     ValueError
-        For a file of another kind, a newer one, or a damaged or hostile one, naming it.
+        For a file of another kind, a newer one, one that takes more memory than it may, or a damaged or hostile one,
+        naming it.
     OSError
         When there is no such file, or it cannot be read.
     """
-    with opened(path) as file:
+    with budget(memory), opened(path) as file:
         size = os.fstat(file.fileno()).st_size
         try:
+            take(2 * size)  # its bytes, and what is made of them
             with zipfile.ZipFile(file) as archive:
                 _refuse_bombs(archive, size)
                 tree = _manifest(archive, kind, version)
@@ -204,10 +213,6 @@ def opened(path: StrPath) -> BufferedReader:
     return open(path, "rb")
 
 
-class ContentError(ValueError):
-    """What is wrong with a file, in words that need no more context than its name."""
-
-
 def too_large(error: MemoryError) -> str:
     """What to say where the memory did not suffice, which is no damage of the file."""
     return f"reading it takes more memory than there is: close other programs, or split it ({error or 'no memory'})"
@@ -223,7 +228,7 @@ def is_archive(path: StrPath, kind: str) -> bool:
     try:
         with opened(path) as file, zipfile.ZipFile(file) as archive:
             _refuse_bombs(archive, os.fstat(file.fileno()).st_size)
-            return bool(json.loads(archive.read(MANIFEST))["format"] == kind)
+            return bool(_json(archive)["format"] == kind)
     except (OSError, *_BROKEN):
         return False
 
@@ -245,7 +250,7 @@ def _refuse_bombs(archive: zipfile.ZipFile, size: int) -> None:
 def _manifest(archive: zipfile.ZipFile, kind: str, version: int) -> Tree:
     if MANIFEST not in archive.namelist():
         raise ContentError(f"no {kind} file (there is no {MANIFEST} in it)")
-    manifest = json.loads(archive.read(MANIFEST))
+    manifest = _json(archive)
     if not isinstance(manifest, dict) or manifest.get("format") != kind:
         raise ContentError(f"no {kind} file")
     found, tree = manifest.get("version"), manifest.get("data")
@@ -257,6 +262,14 @@ def _manifest(archive: zipfile.ZipFile, kind: str, version: int) -> Tree:
             "napari-shape-ensembles to open it"
         )
     return tree
+
+
+def _json(archive: zipfile.ZipFile) -> Any:
+    """What the manifest holds, as far as the budget allows."""
+    take(archive.getinfo(MANIFEST).file_size)
+    content = archive.read(MANIFEST)
+    take_json(content)
+    return json.loads(content)
 
 
 def _insert_arrays(archive: zipfile.ZipFile, tree: Tree) -> None:

@@ -1,9 +1,41 @@
-"""Checks of what callers give, where taking it as it is would go wrong without a word."""
+"""Checks of what callers and files give, where taking it as it is would go wrong without a word."""
 
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+
+#: What random draws start from, as NumPy and scikit-learn have it.
+RandomState = int | np.random.Generator | np.random.RandomState | None
+
+
+def seed_of(random_state: RandomState, seed: int | None = None) -> int:
+    """Return the whole number that all draws of one call start from.
+
+    Parameters
+    ----------
+    random_state : int, Generator, RandomState or None
+        A number repeats the draws; a generator is asked for one; None stands for other draws each time.
+    seed : int, optional
+        The earlier name of the parameter, which comes first where it is given.
+
+    Raises
+    ------
+    ValueError
+        For anything else.
+    """
+    given = random_state if seed is None else seed
+    if given is None:
+        return int(np.random.default_rng().integers(2**32))
+    if isinstance(given, np.random.Generator):
+        return int(given.integers(2**32))
+    if isinstance(given, np.random.RandomState):
+        return int(given.randint(2**31))
+    return whole(given, "random_state", least=0)
+
+
+class ContentError(ValueError):
+    """What is wrong with a file, in words that need no more context than its name."""
 
 
 def text(value: Any, what: str) -> str:

@@ -16,6 +16,7 @@ from typing import Annotated, Any
 import typer
 
 from .archive import ContentError
+from .budget import MEMORY
 from .comparison import Settings
 from .console import (
     check_folder,
@@ -28,18 +29,19 @@ from .console import (
     spoken_errors,
     with_options,
 )
-from .io.budget import MEMORY
 from .io.outputs import is_result, keep_list, refuse_overwriting
 from .io.settings_file import SettingsFile, load_settings
 from .io.sources import Reading, distinct_names, ensemble_of_file, files_of, labelled, named, traced
 from .outlines import Outlines, account_of, counted
 from .parameters import parameters_of
+from .progress import duration
 from .studies import ranges
 
 app = typer.Typer(
     name="shape-ensembles",
     help="Are the outlines in this image the same as in that one, or do they differ in scale or in undulation?",
     no_args_is_help=True,
+    invoke_without_command=True,
     add_completion=False,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -139,7 +141,8 @@ def command(*kinds: type[Any], without: Sequence[str] = ()) -> Callable[[Callabl
             with spoken_errors(debug=debug):
                 chosen = {name: given.pop(name) for name in options}
                 if kinds:
-                    check_folder(given["out"])
+                    if given["out"] is not None:
+                        check_folder(given["out"])
                     path = given.pop("settings")
                     file = load_settings(path) if path else SettingsFile()
                     file = SettingsFile(with_options(file.analysis, chosen), with_options(file.outlines, chosen))
@@ -166,11 +169,23 @@ def command(*kinds: type[Any], without: Sequence[str] = ()) -> Callable[[Callabl
     return register
 
 
+@app.callback()
+def common(
+    version: Annotated[bool, typer.Option("--version", help="Print the version and exit.")] = False,
+) -> None:
+    """Take options that come before a command."""
+    if version:
+        from . import __version__
+
+        say(__version__)
+        raise typer.Exit
+
+
 @command(Outlines, Settings)
 def compare(
     a: A,
     b: B,
-    out: Out,
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="Folder for the results; without it, none.")] = None,
     *,
     reading: Reading,
     groups: Groups = False,
@@ -179,10 +194,14 @@ def compare(
 ) -> None:
     """Compare the outlines of two images, or of two folders of images, and print the verdict."""
     from .comparison import compare as compare_ensembles
+    from .comparison.compare import LONG, expected_seconds
     from .io.results import COMPARISON, write_comparison
 
-    _refuse_overwriting(out, COMPARISON, (a, b), force)
+    if out is not None:
+        _refuse_overwriting(out, COMPARISON, (a, b), force)
     samples = _samples((a, b), reading, groups)
+    if (expected := expected_seconds(*samples, reading.settings.analysis)) > LONG:
+        say_beside(f"note: {duration(expected)} expected for the comparison")
     several = groups and max(len(set(sample.images)) for sample in samples) > 1
     if several and reading.settings.analysis.permute == "curves":
         say_beside("note: outlines are permuted: the answer speaks of these images alone")
@@ -190,7 +209,8 @@ def compare(
         say_beside("note: whole images are permuted")
     with progress_bar("comparing"):
         result = compare_ensembles(*samples, reading.settings.analysis)
-    _say_written(write_comparison(out, result))
+    if out is not None:
+        _say_written(write_comparison(out, result))
     say(result.summary())
     for warning in result.warnings:
         say_beside(f"note: {warning}")
@@ -253,6 +273,7 @@ def report(
     figures: Annotated[Path | None, typer.Option(help="Folder for all figures as SVG and PNG.")] = None,
     dpi: Annotated[int, typer.Option(min=1, help="Dots per inch of the PNG figures.")] = 300,
     proof: Annotated[bool, typer.Option("--proof", help="Also swap forms and scales, and compare again.")] = False,
+    memory: Memory = None,
     force: Force = False,
 ) -> None:
     """Explain a saved comparison: what differs, by how much, with figures and sentences in one file."""
@@ -265,7 +286,7 @@ def report(
     for folder in (out.parent, figures or out.parent):
         check_folder(folder)
     _refuse_overwriting(out.parent, [out.name], (comparison,), force)
-    result = Comparison.load(comparison)
+    result = Comparison.load(comparison, memory=memory)
     with progress_bar("explaining"):
         explanation = explain(result)
     out.parent.mkdir(parents=True, exist_ok=True)
@@ -328,6 +349,7 @@ def inspect(
         typer.Option(help="CSV with the columns label and status (right or wrong): the others are ranked anew."),
     ] = None,
     first: Annotated[int, typer.Option(min=0, help="How many labels to print.")] = 10,
+    memory: Memory = None,
     force: Force = False,
 ) -> None:
     """Rank labels by how likely they are wrong, with reasons, and list objects that have no label."""
@@ -336,7 +358,8 @@ def inspect(
     from .inspection import missing_objects, rank_suspects
     from .io.images import read_image
 
-    plane, seen = read_image(labels), read_image(image).pixels if image else None
+    plane = read_image(labels, memory=memory)
+    seen = read_image(image, memory=memory).pixels if image else None
     endings = ("suspects.csv", "missing.csv") if image else ("suspects.csv",)
     check_folder(out)
     inputs = [path for path in (labels, image, ticks) if path]

@@ -3,6 +3,11 @@
 A and B differ in lightness as well as in hue, and are told apart with every kind of color vision.
 """
 
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
 COLOR_A = "#0073b3"
 COLOR_B = "#e69e00"
 #: Of each side by its letter.
@@ -13,3 +18,12 @@ NEUTRAL = "#f0f0f0"
 OUTLINE = "#ffd400"
 #: Outlines over an image of curves that are ranked, and of those among them that are excluded.
 RANKED, EXCLUDED = "#9aa0a6", "#e0529c"
+
+
+def axes_of(ax: "Axes | None", *, width: float = 7.0, height: float = 5.0) -> "Axes":
+    """Axes to draw on: those given, or those of a new figure, in inches, that pyplot knows nothing of."""
+    if ax is not None:
+        return ax
+    from matplotlib.figure import Figure  # heavy, and seldom needed
+
+    return Figure(figsize=(width, height), layout="constrained").subplots()

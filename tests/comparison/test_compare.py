@@ -1,11 +1,14 @@
 """The whole comparison: real data with known rows, invariance, settings, units, and its own answers to bad input."""
 
+from importlib import import_module
+
 import numpy as np
 import pytest
 
 from curve_makers import blobs, ellipse, load_curves, moved, pixelated, ragged_blobs
 from napari_shape_ensembles import Ensemble, Progress, Settings, Stopped, compare, reporting, to_landmarks
 from napari_shape_ensembles.comparison import STEPS
+from napari_shape_ensembles.comparison.compare import expected_seconds
 
 QUICK = {"landmarks": 100, "rank": 20, "permutations": 300}
 
@@ -153,8 +156,8 @@ def test_distances_from_the_mean_are_norms_of_the_coordinates():
     np.testing.assert_allclose(table["product"] ** 2, (result.t**2).sum(axis=1) + (result.l**2).sum(axis=1))
     np.testing.assert_allclose(table["product"] ** 2, table["undulation"] ** 2 + table["scale"] ** 2)
     for name in ("product", "undulation", "scale"):
-        assert table[f"{name}_normalised"].max() == 1
-        np.testing.assert_allclose(table[f"{name}_normalised"] * table[name].max(), table[name])
+        assert table[f"{name}_normalized"].max() == 1
+        np.testing.assert_allclose(table[f"{name}_normalized"] * table[name].max(), table[name])
 
 
 def test_the_summary_names_images_counts_row_and_p_values():
@@ -287,7 +290,8 @@ def test_curves_that_repeat_themselves_are_not_ambiguous():
     result = compare(a, b, Settings(**QUICK))
     assert result.ambiguous == 0
     assert result.warnings == (
-        "Not tested: coarse form, roughness, concavity (no variation above precision and pixels).",
+        "Not tested: coarse form, roughness, concavity (it is the same in all outlines, as far as their "
+        "coordinates are known).",
     )
 
 
@@ -390,7 +394,7 @@ def test_lists_of_arrays_are_compared_as_they_are():
 @pytest.mark.parametrize(
     ("sample", "said"),
     [
-        ("cells.csv", "a sample is an ensemble, or a list of them or of .* arrays, not str"),
+        ("cells.csv", r"not the path 'cells.csv': io.read_curves\(path\).ensemble reads outlines"),
         (5, "a sample is an ensemble, or a list of them"),
         ([Ensemble(list(blobs(3))), blobs(1)[0]], "mixes ensembles and arrays"),
         (blobs(1)[0], r"curve 0 has shape \(2,\): curves are a sequence of \(m, 2\) arrays"),
@@ -461,3 +465,19 @@ def test_each_outline_is_interpolated_as_it_is(measure):
     for ensemble, expected in ((polygons, "polygon"), (curves, "spline")):
         found, wanted = (to_landmarks(ensemble, 60, measure=measure, interpolation=kind) for kind in ("auto", expected))
         np.testing.assert_array_equal(found, wanted)
+
+
+def test_the_time_of_a_long_comparison_is_said_before_its_first_step(monkeypatch):
+    a, b = (Ensemble(list(blobs(30, 60, seed=seed))) for seed in (1, 2))
+    assert expected_seconds(a, b, Settings()) < 1
+    long = expected_seconds(a, b, Settings(permutations=10**7, bins=0))
+    assert long > 1000 * expected_seconds(a, b, Settings(bins=0)) / 10
+    seen, module = [], import_module("napari_shape_ensembles.comparison.compare")
+    monkeypatch.setattr(module, "expected_seconds", lambda *_: 240.0)
+    compare(a, b, Settings(**QUICK), progress=seen.append)
+    assert seen[0].name == "comparing 60 curves, about 4 min expected"
+    assert seen[1].name == "placing landmarks"
+    monkeypatch.setattr(module, "expected_seconds", lambda *_: 5.0)
+    seen.clear()
+    compare(a, b, Settings(**QUICK), progress=seen.append)
+    assert seen[0].name == "placing landmarks"

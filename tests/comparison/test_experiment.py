@@ -12,6 +12,8 @@ from imageio.v3 import imread
 from scipy import stats
 
 from napari_shape_ensembles import Comparison, Ensemble, Outlines, Settings, compare, experiment
+from napari_shape_ensembles.archive import read_archive, write_archive
+from napari_shape_ensembles.comparison.compare import FORMAT, LAYOUT
 from napari_shape_ensembles.comparison.quantities import quantities
 from napari_shape_ensembles.samples.synthetic import draw_forms, draw_scales
 
@@ -267,9 +269,10 @@ def test_what_was_permuted_is_saved_and_older_files_are_read_as_they_were(tmp_pa
     loaded = Comparison.load(tmp_path / "r.npz")
     assert (loaded.permuted, loaded.case, loaded.summary()) == ("images", result.case, result.summary())
     assert loaded.small_sample == result.small_sample
-    tree = result._tree()
-    del tree["settings"]["permute"]
-    assert Comparison._of(tree).permuted == "curves"
+    older = read_archive(tmp_path / "r.npz", FORMAT, LAYOUT, dict)
+    del older["settings"]["permute"]
+    write_archive(tmp_path / "older.npz", FORMAT, LAYOUT, older)
+    assert Comparison.load(tmp_path / "older.npz").permuted == "curves"
 
 
 # --------------------------------------------------------------------------------------------- real data

@@ -4,9 +4,18 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from skimage.draw import polygon2mask
 
 from curve_makers import blobs, ellipse, rotation
-from napari_shape_ensembles import Ensemble, Settings, compare, decompose, detectable_differences, to_landmarks
+from napari_shape_ensembles import (
+    Ensemble,
+    Settings,
+    compare,
+    decompose,
+    detectable_differences,
+    extract_curves,
+    to_landmarks,
+)
 from napari_shape_ensembles.comparison.learning import coordinate_precision, is_single
 from napari_shape_ensembles.comparison.parts import form_descriptors, form_parts, scale_parts
 from napari_shape_ensembles.io import read_curves, write_curves
@@ -211,3 +220,18 @@ def test_form_parts_of_coordinates_are_those_of_before():
     np.testing.assert_allclose(parts["normalized"].points.std(axis=0), 1)
     assert parts["raw"].points is t
     assert list(form_parts(t, np.empty((60, 0)), Settings(null="gamma")).tested) == ["raw", "normalized"]
+
+
+def test_outlines_of_few_pixels_are_said_to_be_too_small_for_what_is_not_tested():
+    def said(across):
+        sides = []
+        for seed in (1, 2):
+            labels = np.zeros((100, 100 * 16), int)
+            for place, curve in enumerate(blobs(16, 60, seed=seed, elongation=1.2)):
+                curve = (curve - curve.mean(axis=0)) * across / np.ptp(curve, axis=0).mean() + [50, 50 + 100 * place]
+                labels[polygon2mask(labels.shape, curve)] = place + 1
+            sides.append(extract_curves(labels))
+        return " ".join(compare(*sides, **QUICK).warnings)
+
+    assert "Not tested: concavity (the outlines are too few pixels across to tell it" in said(20)
+    assert "too few pixels" not in said(70)

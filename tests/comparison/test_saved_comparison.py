@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from curve_makers import blobs, ragged_blobs
-from napari_shape_ensembles import Comparison, Ensemble, Settings, compare
+from napari_shape_ensembles import Comparison, Ensemble, Settings, ShapeSpace, compare
 from napari_shape_ensembles.comparison.records import mmd_test_of, mmd_test_tree
 from napari_shape_ensembles.parameters import from_tree
 
@@ -24,6 +24,8 @@ def made(count=6, *, settings=None, **options):
         unit="µm",
         dropped={"tiny": 3},
         pixel_size=(0.5, 0.25),
+        metadata={"well": "B2", "passage": np.arange(count)},
+        tracing={"outline_smoothing": 1.5, "min_area": 16, "keep_border": False, "smoothing_unit": "pixel"},
     )
     b = Ensemble(list(blobs(count + 1, 40, seed=2)), name="two", unit="µm", **options)
     return compare(a, b, settings or Settings(**QUICK))
@@ -37,8 +39,11 @@ def assert_same(one, other, where="comparison"):
     if is_dataclass(one):
         for field in fields(one):
             assert_same(getattr(one, field.name), getattr(other, field.name), f"{where}.{field.name}")
+    elif isinstance(one, ShapeSpace):
+        assert_same(vars(one), vars(other), where)
     elif isinstance(one, Ensemble):
-        for name in ("vertices", "offsets", "ids", "name", "unit", "dropped", "images", "pixel_size"):
+        assert one.metadata.equals(other.metadata), where
+        for name in ("vertices", "offsets", "ids", "name", "unit", "dropped", "images", "pixel_size", "tracing"):
             assert_same(getattr(one, name), getattr(other, name), f"{where}.{name}")
     elif isinstance(one, np.ndarray):
         assert one.dtype == other.dtype, where

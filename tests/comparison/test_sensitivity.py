@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from curve_makers import blobs
-from napari_shape_ensembles import Ensemble, Settings, archetype_sensitivity, compare
+from napari_shape_ensembles import Comparison, Ensemble, Settings, archetype_sensitivity, compare
 from napari_shape_ensembles.comparison import STEPS, ArchetypeSensitivity
 from napari_shape_ensembles.progress import Stopped, reporting
 
@@ -78,3 +78,17 @@ def test_no_archetype_is_taken_twice_and_steps_count_those_there_are():
     assert sorted(comparison.settings.archetype for comparison in found.comparisons) == list(range(6))
     assert {step.total for step in seen} == {6 * len(STEPS)}
     assert seen[-1].done == 6 * len(STEPS) - 1
+
+
+def test_the_warning_about_archetypes_goes_once_the_check_it_asks_for_has_passed(tmp_path):
+    a, b = pair()
+    result = compare(a, b, QUICK)
+    result = replace(result, ambiguous=len(result.t))
+    asked = lambda one: any("with another archetype" in warning for warning in one.warnings)  # noqa: E731
+    assert asked(result)
+    agreeing = ArchetypeSensitivity((result, result))
+    differing = ArchetypeSensitivity((result, compare(a, Ensemble(list(blobs(30, 60, seed=2))), QUICK)))
+    assert not asked(agreeing.judged(result))
+    assert asked(differing.judged(result))
+    agreeing.judged(result).save(tmp_path / "x.npz")
+    assert not asked(Comparison.load(tmp_path / "x.npz"))

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from napari_shape_ensembles.comparison import TRUTH_TABLE, inconclusive, row, too_few
+from napari_shape_ensembles.comparison import TRUTH_TABLE, inconclusive, table_row, too_few
 from napari_shape_ensembles.comparison.verdict import smallest_p_value
 from napari_shape_ensembles.mmd import mmd_test
 
@@ -13,7 +13,7 @@ from napari_shape_ensembles.mmd import mmd_test
     [(False, False, "1∧1"), (False, True, "1∧0"), (True, False, "0∧1"), (True, True, "0∧0")],
 )
 def test_rejections_become_zeros_of_the_row(undulation, scale, case):
-    assert row(undulation, scale) == case
+    assert table_row(undulation, scale) == case
     assert case in TRUTH_TABLE
 
 
@@ -40,7 +40,6 @@ def test_a_comparison_has_no_answer_for_each_of_its_reasons():
     assert inconclusive(500, 500, 1000, 0.01) is None
     assert "cannot reach" in inconclusive(4, 5, 1000, 0.01)
     assert "take at least 200" in inconclusive(500, 500, 99, 0.01)
-    assert "depends on the archetype" in inconclusive(500, 500, 1000, 0.01, row_depends_on_archetype=True)
 
 
 def test_thresholds_without_permutations_need_none_but_enough_curves():

@@ -248,3 +248,14 @@ def test_fine_waves_are_not_called_rough_where_roughness_does_not_differ():
     modes = mode_tests(t, 100, measured, bands=np.array([[6, 9], [2, 3]]), permutations=99)
     assert "consists of waves of 6 to 9 lobes: B varies" in modes.sentence(0)
     assert modes.label(1) == ""
+
+
+def test_modes_that_move_no_outline_visibly_are_not_put_onto_the_sliders():
+    rng = np.random.default_rng(3)
+    t = rng.normal(size=(200, 4)) * [1.0, 0.8, 0.001, 0.6]
+    t[100:, 2] += 0.002
+    modes = mode_tests(t, 100, {one: rng.normal(size=200) for one in properties(outlines(1))})
+    assert modes.order()[0] == 2
+    assert f"{modes.variance[2]:.1%}" == "0.0%"
+    assert sorted(modes.to_look_at()[:3]) == [0, 1, 3]
+    assert modes.to_look_at()[3] == 2

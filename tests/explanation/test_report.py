@@ -124,6 +124,7 @@ def test_a_resolution_below_1_is_refused(explanation, tmp_path):
         save_figures(explanation, tmp_path, dpi=0)
 
 
+@pytest.mark.usefixtures("blank_figures")
 def test_a_comparison_without_a_difference_says_so():
     a, b = (Ensemble(list(blobs(20, 60, seed=seed)), name="") for seed in (1, 2))
     text = " ".join(Parsed(report_html(explain(compare(a, b, QUICK)))).text)
@@ -131,6 +132,7 @@ def test_a_comparison_without_a_difference_says_so():
     assert "20 outlines of A (unnamed)" in text
 
 
+@pytest.mark.usefixtures("blank_figures")
 @pytest.mark.parametrize("ending", [".html", ".pdf"])
 def test_a_report_that_cannot_be_finished_leaves_the_earlier_one(explanation, tmp_path, monkeypatch, ending):
     path = tmp_path / f"report{ending}"

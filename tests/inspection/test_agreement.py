@@ -6,6 +6,7 @@ from scipy import ndimage
 from skimage.io import imread
 
 from napari_shape_ensembles import Outlines, Settings, agreement
+from napari_shape_ensembles.inspection import disagreement
 
 FEW = Settings(landmarks=100, rank=30, permutations=300)
 
@@ -51,3 +52,21 @@ def test_without_a_match_the_summary_names_no_distance():
     assert words.startswith("0 matched")
     assert "nan" not in words
     assert "apart" not in words
+
+
+def test_the_list_says_what_the_sentence_above_it_says():
+    """An object at the border is no curve, but it is no object of one segmentation alone either."""
+    one, other = np.zeros((2, 100, 100), int)
+    for label, row in enumerate((10, 40, 70), start=1):
+        one[row : row + 16, 10:26], other[row : row + 14, 10:26] = label, label
+        one[row : row + 16, 60:76] = 3 + label  # in A alone
+    one[40:56, 84:99], other[40:56, 84:100] = 7, 7  # matched, but of B's nothing is traced
+    one[10:26, 90:100] = 8  # in A alone, and not traced
+    found = disagreement((one, other), FEW)
+    assert found.sentence.startswith("4 matched (mean IoU 0.891), 4 only in A, 0 only in B")
+    assert "Without a usable outline, hence not listed: 1 of A and 1 of B." in found.sentence
+    alone = found.ranking["reasons"].str.contains("no partner")
+    assert alone.sum() == 4 - 1
+    assert found.ranking.loc[~alone & (found.ranking["id"] == 7), "reasons"].tolist() == [
+        "IoU 0.94 with B 7, which has no usable outline"
+    ]

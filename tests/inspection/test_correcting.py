@@ -40,7 +40,7 @@ def test_each_correction_does_what_it_says():
     new = corrected.redraw(0, [(1, 100), (1, 119), (3, 119), (3, 100)])
     assert new.labels == (13,) or new.labels == (14,)
     log = corrected.log
-    assert log["action"].tolist() == ["fill holes", "split", "merge", "delete", "redraw", "redraw"]
+    assert log["action"].tolist() == ["fill holes", "split", "merge", "delete", "redraw", "add"]
     assert (log["by"] == "Ada").all()
     assert log["when"].str.endswith("+00:00").all()
     assert corrected.labels.dtype == labels.dtype

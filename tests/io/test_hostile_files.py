@@ -18,9 +18,9 @@ import pytest
 import tifffile
 
 from curve_makers import blobs
-from napari_shape_ensembles import Comparison, Ensemble
+from napari_shape_ensembles import Comparison, Ensemble, ObjectModel, compare, learn_objects
+from napari_shape_ensembles.budget import budget, take
 from napari_shape_ensembles.io import CurveTable, load_settings, read_curves, read_ebsd, read_image, write_curves
-from napari_shape_ensembles.io.budget import budget, take
 
 resource = pytest.importorskip("resource", reason="limits of memory and time are those of Linux")
 pytestmark = [
@@ -156,6 +156,13 @@ def json_of_lists(path):
     path.write_text('{"annotations": [' + ",".join(["[]"] * 40_000_000) + "]}")
 
 
+def comparison_of_lists(path):
+    """A comparison whose manifest becomes thirty times its size."""
+    with zipfile.ZipFile(path, "w") as archive:
+        text = '{"format": "shape-ensembles comparison", "version": 1, "data": {"a": [' + ",".join(["[]"] * 40_000_000)
+        archive.writestr("manifest.json", text + "]}}")
+
+
 def via_of_names(path):
     shape = {"name": "polygon", "all_points_x": [0, 5, 5], "all_points_y": [0, 0, 5]}
     regions = [{"shape_attributes": shape, "region_attributes": {f"p{i}": "1"}} for i in range(12_000)]
@@ -176,6 +183,7 @@ HOSTILE = {
     "blank.txt": (lambda path: path.write_text("\n \n" * 300_000 + "x"), "holds no lines"),
     "names.geojson": (geojson_of_names, "12000 curves have 12000 names of features"),
     "via.json": (via_of_names, "12000 curves have 12001 names of features"),
+    "lists.comparison.npz": (comparison_of_lists, "would take .* GiB of memory"),
     "lists.json": (json_of_lists, "would take .* GiB of memory"),
     "deep.json": (lambda path: path.write_text("[" * 500_000), "damaged"),
     "long.chc": (lambda path: path.write_text("a 1 1 1 1 " + "0 " * 30_000_000), "would take .* GiB of memory"),
@@ -244,6 +252,29 @@ def test_the_limit_is_raised_by_an_argument(tmp_path):
     np.save(tmp_path / "x.npy", np.zeros((300, 300)))
     with pytest.raises(ValueError, match="raise the limit"):
         read_image(tmp_path / "x.npy", memory=1e-4)
+
+
+def test_what_this_software_wrote_goes_by_the_limit_too(tmp_path):
+    path, curves = tmp_path / "x.npz", Ensemble(list(blobs(40, 60)))
+    result = compare(curves, curves, landmarks=40, rank=5, permutations=99)
+    result.save(path)
+    refused = r"x\.npz: would take .* one file may take 0\.0001: split it, or raise the limit"
+    with pytest.raises(ValueError, match=refused):
+        Comparison.load(path, memory=1e-4)
+    with pytest.raises(ValueError, match=refused), budget(1e-4):
+        Comparison.load(path)
+    assert Comparison.load(path, memory=1).summary() == result.summary()
+    with pytest.raises(ValueError, match="is a saved comparison, not curves"):
+        read_curves(path)
+    painted = np.zeros((60, 60), int)
+    painted[20:40, 20:40] = 1
+    learn_objects(painted * 9.0, painted, background=painted == 0).save(path)
+    with pytest.raises(ValueError, match=refused):
+        ObjectModel.load(path, memory=1e-4)
+    assert ObjectModel.load(path, memory=1).sources[0].objects == 1
+    write_curves(path, curves)
+    with pytest.raises(ValueError, match=refused):
+        read_curves(path, memory=1e-4)
 
 
 @pytest.mark.parametrize("memory", [0, -1, "4", True])

@@ -22,14 +22,14 @@ def test_hsic_agrees_with_its_definition():
     k, h = centring @ k @ centring, centring @ h @ centring
     test = dependence_test(t, l, first)
     assert test.hsic == pytest.approx(np.trace(k @ h) / 90**2, rel=1e-8)
-    assert test.normalised == pytest.approx(np.trace(k @ h) / np.sqrt(np.trace(k @ k) * np.trace(h @ h)), rel=1e-8)
+    assert test.normalized == pytest.approx(np.trace(k @ h) / np.sqrt(np.trace(k @ k) * np.trace(h @ h)), rel=1e-8)
 
 
 def test_dependence_is_found_and_is_complete_for_a_copy():
     t, l, first = independent()
     assert dependence_test(t, l + 2 * t[:, :3], first).p_value < 0.01
     copied = dependence_test(l, l, first)
-    assert copied.normalised == pytest.approx(1)
+    assert copied.normalized == pytest.approx(1)
     assert copied.rejected
 
 

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from napari_shape_ensembles.mmd import median_distance, mmd_test
 from napari_shape_ensembles.mmd.family import family_tests, label_weights, median_gap
+from napari_shape_ensembles.mmd.kernel import gaussian
 
 
 def descriptions(seed=0, total=60):
@@ -31,6 +32,23 @@ def test_the_median_gap_is_the_median_distance(values):
     x = np.array(values)
     if len(x) * (len(x) - 1) // 2 % 2:  # an even number of pairs has two middle ones, here the lower is found
         assert median_gap(x) == pytest.approx(median_distance(x[:, None]), rel=1e-6, abs=1e-9)
+
+
+@pytest.mark.parametrize("size", [1e-170, 1e-162, 1e-103, 1.0, 1e103, 1e170])
+def test_the_median_distance_of_very_small_and_large_numbers_is_their_median_gap(size):
+    x = np.array([0.0, 1, 3, 7, 12, 13]) * size
+    assert median_gap(x) == pytest.approx(6 * size, rel=1e-9)
+    assert median_distance(x[:, None]) == pytest.approx(median_gap(x), rel=1e-9)
+    near = np.abs(x[:, None] - x) / (6 * size)
+    np.testing.assert_allclose(gaussian(x[:, None], x[:, None], 6 * size), np.exp(-(near**2) / 2), rtol=1e-9)
+    assert median_distance(np.zeros((5, 2))) == median_distance(np.array([[size]] + [[0.0]] * 9)) == 1.0
+
+
+def test_points_whose_squares_no_number_holds_are_refused():
+    with pytest.raises(ValueError, match="the points spread over 1e-170, whose square no number holds"):
+        mmd_test(np.zeros((5, 1)), np.full((5, 1), 1e-170))
+    with pytest.raises(ValueError, match="spread over 2e"):
+        mmd_test(np.full((5, 1), -1e200), np.full((5, 1), 1e200))
 
 
 def test_the_median_gap_of_equal_numbers_is_1():

@@ -230,3 +230,10 @@ def test_five_painted_nuclei_find_the_others(shared_data):
     count = len(np.unique(rest)) - 1
     assert len(match_labels(rest, found).pairs) >= 0.85 * count
     assert ndimage.label(found > 0)[1] <= 1.3 * (count + 5)
+
+
+def test_all_of_the_background_may_be_painted():
+    painted = np.zeros((60, 60), int)
+    painted[20:40, 20:40] = 1
+    image = 9.0 * painted + np.random.default_rng(0).normal(size=painted.shape)
+    assert len(np.unique(learn_objects(image, painted, background=painted == 0).labels(image))) == 2

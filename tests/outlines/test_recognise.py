@@ -2,10 +2,12 @@
 
 import numpy as np
 import pytest
-from skimage.io import imread
+from imageio.v3 import imread, imwrite
+from scipy import ndimage
 
 from napari_shape_ensembles import content_of, extract_curves, objects_of_classes
 from napari_shape_ensembles.outlines import as_labels
+from napari_shape_ensembles.outlines.recognise import drawn_outlines
 
 
 def labels(count=9, spacing=20, radius=6):
@@ -57,6 +59,15 @@ def test_negative_labels_are_background_and_counted():
     assert "pixels of negative labels count as background" in note
 
 
+def test_objects_counted_from_0_are_said_to_lose_the_first_and_what_helps():
+    plane = labels().astype(int) - 1
+    remedy = "labels -1 and 0, taken as background: where 0 is an object, add 1 to all labels"
+    assert extract_curves(plane).dropped == {remedy: 1}
+    assert remedy in as_labels(plane)[1]
+    assert remedy in as_labels(plane, insist=True)[1]
+    assert not extract_curves(plane + 1).dropped
+
+
 def test_what_a_person_says_comes_first():
     grey = np.random.default_rng(0).integers(0, 200, (40, 40))
     with pytest.raises(ValueError, match="are grey levels, not labels: leave --labels out"):
@@ -79,3 +90,38 @@ def test_all_shared_images_are_recognized(shared_data):
     assert content_of(imread(shared_data / "ebsd_sdss" / "phase.png")) in ("classes", "mask")
     for path in sorted((shared_data / "ampis_powder").glob("*.png")):
         assert content_of(imread(path)) == "grey"
+
+
+def figure(thick=1):
+    """A noisy grey micrograph with the outlines of nine objects drawn in yellow."""
+    rng, plane = np.random.default_rng(0), labels()
+    grey = np.clip(rng.normal(90, 25, plane.shape) + 60 * (plane > 0), 0, 255).astype(np.uint8)
+    drawn = np.stack([grey] * 3, axis=-1)
+    edge = (plane > 0) & ~ndimage.binary_erosion(plane > 0, iterations=thick)
+    drawn[edge] = (255, 230, 0)
+    return drawn
+
+
+def test_outlines_drawn_on_a_figure_are_recognized_and_refused_with_what_to_do():
+    for thick in (1, 2):
+        assert drawn_outlines(figure(thick)) == 9
+    with pytest.raises(ValueError, match="9 closed lines of another colour are drawn on a grey image"):
+        as_labels(figure())
+    assert as_labels(figure(), insist=False) == (None, "")
+
+
+def test_other_colour_images_hold_no_drawn_outlines():
+    rng, plane = np.random.default_rng(0), labels() > 0
+    fluorescence = np.zeros((*plane.shape, 3), np.uint8)
+    fluorescence[plane, 1] = rng.integers(100, 255, plane.sum())
+    stained = rng.integers(120, 250, (*plane.shape, 3)).astype(np.uint8)
+    grey = figure()[..., :1].repeat(3, axis=2)
+    bar = grey.copy()
+    bar[-8:-5, 5:30] = (255, 0, 0)  # a scale bar
+    for image in (fluorescence, stained, grey, bar, grey[..., 0], fluorescence.astype(float)):
+        assert drawn_outlines(image) == 0
+
+
+def test_drawn_outlines_are_recognized_in_a_jpeg(tmp_path):
+    imwrite(tmp_path / "x.jpg", figure().repeat(4, axis=0).repeat(4, axis=1), quality=75)
+    assert drawn_outlines(imread(tmp_path / "x.jpg")) >= 3

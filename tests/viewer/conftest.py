@@ -1,10 +1,12 @@
 """A viewer with the dock in it, small images, and a way to run a comparison by pressing its buttons."""
 
 import os
+from functools import cache
 
 import numpy as np
 import pytest
 from napari.components import ViewerModel
+from npe2 import PluginManifest
 from qtpy.QtWidgets import QFileDialog
 
 from curve_makers import blobs
@@ -14,6 +16,15 @@ from napari_shape_ensembles import Ensemble, Settings, compare, explain
 # Layers touched from another thread, and widgets left behind, are errors.
 os.environ["NAPARI_ENSURE_PLUGIN_MAIN_THREAD"] = "1"
 os.environ["NAPARI_STRICT_QT"] = "1"
+
+
+@pytest.fixture(scope="session", autouse=True)
+def manifests_read_once():
+    """Read the manifest of each plugin once: every window of napari's fixture looks for all plugins anew."""
+    read = cache(PluginManifest.from_file)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(PluginManifest, "from_file", lambda path: read(path).model_copy(deep=True))
+        yield
 
 
 @pytest.fixture

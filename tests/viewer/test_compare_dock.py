@@ -13,6 +13,28 @@ from napari_shape_ensembles.progress import report
 from napari_shape_ensembles.viewer import comparing
 
 
+@pytest.fixture
+def viewer(model):
+    """No window, where a test does not ask for one: layers and docks are the same."""
+    return model
+
+
+@pytest.fixture
+def dock(bare_dock):
+    return bare_dock
+
+
+@pytest.fixture
+def window(make_napari_viewer, qtbot):
+    """A viewer on the screen and the dock in it: only there are layers drawn, and docks told that they are hidden."""
+    viewer = make_napari_viewer(show=True)
+    for seed, name in ((1, "one"), (2, "two")):
+        viewer.add_image(spots(seed), name=name, scale=(0.5, 0.5), units=("um", "um"))
+    dock = opened(viewer, qtbot)
+    qtbot.waitUntil(dock.isVisible, timeout=5000)
+    return viewer, dock
+
+
 def test_the_first_two_images_are_filled_in_and_can_be_swapped(dock, qtbot):
     assert [layer.name for layer in dock.sides.pair.chosen()] == ["one", "two"]
     press(dock.sides.swap, qtbot)
@@ -61,7 +83,8 @@ def test_a_form_taken_back_to_what_is_chosen_can_be_run(dock):
     assert not dock.reason.text()
 
 
-def test_a_run_ends_with_a_marked_row_and_painted_curves(dock, viewer, qtbot):
+def test_a_run_ends_with_a_marked_row_and_painted_curves(window, qtbot):
+    viewer, dock = window
     text = run(dock, qtbot)
     assert dock.results.table.marked() == [dock.result.case] == ["1∧1"]
     assert dock.result.summary() in text
@@ -119,7 +142,8 @@ def test_painting_by_another_distance_changes_both_layers_and_the_bar(dock, view
     assert dock.color_by.colorbar.labels == ["0", f"{high / 2:.3g}", f"≥ {high:.3g}"]
 
 
-def test_a_second_run_replaces_its_own_layers_and_no_others(dock, viewer, qtbot):
+def test_a_second_run_replaces_its_own_layers_and_no_others(window, qtbot):
+    viewer, dock = window
     run(dock, qtbot)
     mine = viewer.add_shapes(np.array([[0, 0], [0, 5], [5, 5]]), shape_type="polygon", name="mine")
     count = len(viewer.layers)
@@ -282,19 +306,8 @@ def test_labels_and_shapes_are_taken_as_they_are(viewer, qtbot):
     assert dock.result.b.features["area"].iloc[-1] == pytest.approx(np.pi * 25, rel=1e-3)
 
 
-@pytest.fixture
-def shown_dock(make_napari_viewer, qtbot):
-    """A dock that is on the screen: only there do windows tell that they are hidden."""
-    viewer = make_napari_viewer(show=True)
-    for seed in (1, 2):
-        viewer.add_image(spots(seed), name=str(seed))
-    dock = opened(viewer, qtbot)
-    qtbot.waitUntil(dock.isVisible, timeout=5000)
-    return viewer, dock
-
-
-def test_closing_the_dock_stops_the_run_and_the_listening(shown_dock, qtbot, monkeypatch):
-    viewer, dock = shown_dock
+def test_closing_the_dock_stops_the_run_and_the_listening(window, qtbot, monkeypatch):
+    viewer, dock = window
     monkeypatch.setattr(comparing, "compared", slow)
     press(dock.run_button, qtbot)
     listening = len(viewer.layers.events.callbacks)
@@ -304,8 +317,8 @@ def test_closing_the_dock_stops_the_run_and_the_listening(shown_dock, qtbot, mon
     viewer.add_image(spots(3), name="three")
 
 
-def test_opening_again_catches_up_and_listens_once(shown_dock, qtbot):
-    viewer, dock = shown_dock
+def test_opening_again_catches_up_and_listens_once(window, qtbot):
+    viewer, dock = window
     listening = len(viewer.layers.events.callbacks)
     parent = dock.parentWidget()
 
@@ -314,15 +327,15 @@ def test_opening_again_catches_up_and_listens_once(shown_dock, qtbot):
 
     parent.hide()
     qtbot.waitUntil(lambda: not following(), timeout=2000)
-    viewer.layers.remove("2")
+    viewer.layers.remove("two")
     parent.show()
     qtbot.waitUntil(following, timeout=2000)
     assert dock.sides.pair.a.count() == 1
     assert len(viewer.layers.events.callbacks) == listening
 
 
-def test_another_tab_in_front_does_not_stop_a_run(shown_dock, qtbot, monkeypatch):
-    viewer, dock = shown_dock
+def test_another_tab_in_front_does_not_stop_a_run(window, qtbot, monkeypatch):
+    viewer, dock = window
     monkeypatch.setattr(comparing, "compared", slow)
     viewer.window.add_plugin_dock_widget("napari-shape-ensembles", "Compare shapes", tabify=True)
     press(dock.run_button, qtbot)

@@ -7,11 +7,13 @@ import numpy as np
 import pandas as pd
 import pytest
 from napari.components import ViewerModel
+from napari.plugins.utils import get_preferred_reader
+from napari.settings import get_settings
 
 from curve_makers import blobs
 from napari_shape_ensembles import Comparison, Ensemble, Settings, compare
 from napari_shape_ensembles.io import CurveTable, read_comparison_view, read_curves, write_curves
-from napari_shape_ensembles.viewer.files import curves_reader
+from napari_shape_ensembles.viewer.files import curves_reader, open_own_files_unasked
 from napari_shape_ensembles.viewer.inputs import is_own, source_of, symbol
 from napari_shape_ensembles.viewer.shown import comparison_view
 
@@ -158,3 +160,19 @@ def test_a_folder_of_comparisons_reads_back_without_a_view(tmp_path, viewer, res
     result.save(tmp_path / "x.comparison.npz")
     assert len(viewer.open(tmp_path / "x.comparison.npz", plugin=PLUGIN)) == 2
     assert Comparison.load(tmp_path / "x.comparison.npz").case == result.case
+
+
+def test_our_own_files_open_without_the_question_which_reader_to_take():
+    plugins = get_settings().plugins
+    before = plugins.extension2reader
+    try:
+        plugins.extension2reader = {"*.curves.csv": "napari"}  # what a person has chosen stays
+        manifest = npe2.PluginManager.instance().get_manifest(PLUGIN)
+        assert manifest.on_activate == "napari_shape_ensembles.viewer.files:open_own_files_unasked"
+        open_own_files_unasked()
+        assert get_preferred_reader("day 1/x.comparison.npz") == PLUGIN
+        assert get_preferred_reader("x.curves.npz") == PLUGIN
+        assert get_preferred_reader("x.curves.csv") == "napari"
+        assert get_preferred_reader("labels.npz") is None
+    finally:
+        plugins.extension2reader = before

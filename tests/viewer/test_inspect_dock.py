@@ -1,18 +1,42 @@
 """The dock Inspect curves by its own controls: rank, zoom, exclude, compare again, two segmentations."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from qtpy.QtCore import Qt
+from qtpy.QtWidgets import QApplication, QFileDialog, QLineEdit, QPushButton
 
 from docks import labels_with_a_fault, press, spots
+from fault_makers import ODD, faulty
 from napari_shape_ensembles import Settings, segment
+from napari_shape_ensembles.io import read_image
 from napari_shape_ensembles.viewer.docks.inspect import InspectCurves
 
 FAST = Settings(landmarks=50, rank=10, permutations=199)
 
 
-def opened(viewer):
-    return viewer.window.add_plugin_dock_widget("napari-shape-ensembles", "Inspect curves")[1]
+@pytest.fixture
+def viewer(model):
+    """No window, where a test does not make one: layers and docks are the same."""
+    return model
+
+
+def opened(viewer, qtbot):
+    if hasattr(viewer, "window"):
+        return viewer.window.add_plugin_dock_widget("napari-shape-ensembles", "Inspect curves")[1]
+    qtbot.addWidget(dock := InspectCurves(viewer))
+    return dock
+
+
+def text(dock, row, heading):
+    model = dock.queue.model
+    (column,) = [c for c in range(model.columnCount()) if model.headerData(c, Qt.Orientation.Horizontal) == heading]
+    return model.data(model.index(row, column))
+
+
+def exclude(dock, row, excluded=True):
+    state = Qt.CheckState.Checked if excluded else Qt.CheckState.Unchecked
+    dock.queue.model.setData(dock.queue.model.index(row, 0), state, Qt.ItemDataRole.CheckStateRole)
 
 
 def pressed(button, dock, qtbot):
@@ -23,9 +47,19 @@ def pressed(button, dock, qtbot):
 
 @pytest.fixture
 def inspected(viewer, qtbot):
+    return inspect(viewer, qtbot)
+
+
+@pytest.fixture
+def in_window(make_napari_viewer, qtbot):
+    return inspect(make_napari_viewer(show=True), qtbot)
+
+
+def inspect(viewer, qtbot):
     viewer.add_labels(labels_with_a_fault(1), name="one", scale=(0.5, 0.5), units=("um", "um"))
     viewer.add_labels(segment(spots(2), split_touching=False), name="two", scale=(0.5, 0.5), units=("um", "um"))
-    dock = opened(viewer)
+    dock = opened(viewer, qtbot)
+    dock.session.choices.set(settings=FAST)
     dock.inspection.a.choose(viewer.layers["one"])
     dock.inspection.b.choose(viewer.layers["two"])
     pressed(dock.run_button, dock, qtbot)
@@ -34,10 +68,10 @@ def inspected(viewer, qtbot):
 
 def test_the_fault_leads_the_list_with_its_reasons(inspected):
     viewer, dock = inspected
-    assert dock.table.item(0, 1).text() == "A"
-    assert dock.table.item(0, 2).text() == "37"
-    assert "large: 5013 px" in dock.table.item(0, 4).text()
+    assert text(dock, 0, "label") == "A 37"
+    assert "large: 5013 px" in text(dock, 0, "why")
     assert "37 curves" in dock.verdict.text()
+    assert dock.queue.progress.text() == "0 of 73 reviewed"
     layer = viewer.layers["one inspected"]
     row = layer.features.set_index("id").loc[37]
     assert row["score"] == dock.result.ranking["score"].max()
@@ -45,11 +79,17 @@ def test_the_fault_leads_the_list_with_its_reasons(inspected):
     assert not row["excluded"]
 
 
-def test_a_click_brings_a_curve_into_view(inspected):
-    viewer, dock = inspected
+def test_a_click_brings_a_curve_into_view(in_window, qtbot):
+    viewer, dock = in_window
     camera = getattr(viewer, "scene", viewer).camera
-    before = camera.zoom
-    dock.table.setCurrentCell(0, 2)
+    camera.zoom, before = 1.5, 1.5
+    viewer.window._qt_window.show()
+    table = dock.queue.table
+    table.setFocus()  # which nobody means as a choice
+    assert dock.inspection.current is None
+    assert camera.zoom == before
+    place = table.visualRect(dock.queue.model.index(0, 1)).center()
+    qtbot.mouseClick(table.viewport(), Qt.MouseButton.LeftButton, pos=place)
     layer = viewer.layers["one inspected"]
     index = layer.features.index[layer.features["id"] == 37][0]
     assert layer.selected_data == {index}
@@ -62,15 +102,14 @@ def test_excluding_is_a_feature_that_can_be_taken_back(inspected, qtbot):
     viewer, dock = inspected
     layer = viewer.layers["one inspected"]
     colors = np.array(layer.edge_color)
-    tick = dock.table.item(0, 0)
-    tick.setCheckState(Qt.CheckState.Checked)
+    exclude(dock, 0)
     assert layer.features.loc[layer.features["excluded"], "id"].tolist() == [37]
     assert len(layer.data) == 37
     assert not np.array_equal(colors, layer.edge_color)
     pressed(dock.again_button, dock, qtbot)
     assert "Without the excluded: one (36 curves)" in dock.verdict_again.text()
     assert dock.inspection.again.a.dropped["excluded by hand"] == 1
-    tick.setCheckState(Qt.CheckState.Unchecked)
+    exclude(dock, 0, False)
     assert not layer.features["excluded"].any()
     np.testing.assert_array_equal(colors, layer.edge_color)
     assert dock.verdict_again.text() == ""
@@ -110,9 +149,8 @@ def test_an_inspection_says_what_has_changed_and_holds_again_when_it_is_undone(i
     assert len(dock.result.ensembles) == 1
 
 
-def test_a_closed_inspection_listens_to_nothing_and_sees_at_reopening_what_has_changed(inspected, qtbot):
-    viewer, dock = inspected
-    viewer.window._qt_window.show()
+def test_a_closed_inspection_listens_to_nothing_and_sees_at_reopening_what_has_changed(in_window, qtbot):
+    viewer, dock = in_window
     qtbot.waitUntil(dock.isVisible, timeout=2000)
     layer = viewer.layers["one"]
     before = len(layer.events.data.callbacks)
@@ -126,9 +164,9 @@ def test_a_closed_inspection_listens_to_nothing_and_sees_at_reopening_what_has_c
 
 def test_one_layer_alone_can_be_inspected(viewer, qtbot):
     viewer.add_labels(labels_with_a_fault(), name="one")
-    dock = opened(viewer)
+    dock = opened(viewer, qtbot)
     pressed(dock.run_button, dock, qtbot)
-    assert dock.table.item(0, 2).text() == "37"
+    assert text(dock, 0, "label") == "A 37"
     assert not dock.again_button.isVisibleTo(dock)
     assert [layer.name for layer in viewer.layers] == ["one", "one inspected"]
     pressed(dock.run_button, dock, qtbot)
@@ -142,7 +180,7 @@ def test_two_segmentations_of_one_image_are_matched_object_by_object(viewer, qtb
     two[one == 3] = 0
     viewer.add_labels(one, name="one")
     viewer.add_labels(two, name="two")
-    dock = opened(viewer)
+    dock = opened(viewer, qtbot)
     dock.question.setCurrentIndex(1)
     assert "two labels layers" in dock.reason.text()
     dock.inspection.a.choose(viewer.layers["one"])
@@ -158,7 +196,7 @@ def test_two_segmentations_of_one_image_are_matched_object_by_object(viewer, qtb
 def test_shapes_are_no_segmentation_to_be_matched(viewer, qtbot):
     viewer.add_labels(segment(spots(1)), name="one")
     viewer.add_shapes([np.array([[0, 0], [0, 9], [9, 9]])], shape_type="polygon", name="shapes")
-    dock = opened(viewer)
+    dock = opened(viewer, qtbot)
     dock.question.setCurrentIndex(1)
     dock.inspection.a.choose(viewer.layers["one"])
     dock.inspection.b.choose(viewer.layers["shapes"])
@@ -169,7 +207,7 @@ def test_shapes_are_no_segmentation_to_be_matched(viewer, qtbot):
 def test_errors_end_in_the_dock(viewer, qtbot):
     viewer.add_labels(np.zeros((30, 30), dtype=int), name="one")
     viewer.add_labels(np.zeros((30, 31), dtype=int), name="two")
-    dock = opened(viewer)
+    dock = opened(viewer, qtbot)
     dock.question.setCurrentIndex(1)
     dock.inspection.a.choose(viewer.layers["one"])
     dock.inspection.b.choose(viewer.layers["two"])
@@ -177,11 +215,13 @@ def test_errors_end_in_the_dock(viewer, qtbot):
     assert "one shape, not (30, 30) and (30, 31)" in dock.message.text()
 
 
-def test_every_control_has_a_tooltip(viewer):
-    dock = opened(viewer)
-    controls = (dock.question, dock.a, dock.b, dock.run_button, dock.cancel_button, dock.table)
+def test_every_control_has_a_tooltip(viewer, qtbot):
+    dock = opened(viewer, qtbot)
+    queue = dock.queue.findChildren(QPushButton) + dock.queue.findChildren(QLineEdit)
+    controls = (dock.question, dock.a, dock.b, dock.run_button, dock.cancel_button, dock.queue.table)
     assert all(
-        control.toolTip() for control in (*controls, *dock.form.controls.values(), dock.again_button, dock.colorbar)
+        control.toolTip()
+        for control in (*controls, *dock.form.controls.values(), dock.again_button, dock.colorbar, *queue)
     )
 
 
@@ -194,18 +234,27 @@ def test_a_dock_that_was_destroyed_and_opened_again_shows_what_was_there(model, 
     dock.inspection.b.choose(model.layers["two"])
     dock.form.controls["min_area"].setValue(20)
     pressed(dock.run_button, dock, qtbot)
-    dock.table.item(0, 0).setCheckState(Qt.CheckState.Checked)
+    exclude(dock, 0)
+    dock.inspection.zoom(1)
+    dock.inspection.tick(wrong=True)
     pressed(dock.again_button, dock, qtbot)
-    before = [dock.table.item(0, column).text() for column in range(5)], dock.verdict_again.text()
-    assert before[1]
+
+    def shown(dock):
+        rows = [[text(dock, row, heading) for heading in ("label", "score", "why")] for row in range(73)]
+        return rows, dock.queue.progress.text(), dock.verdict_again.text()
+
+    before = shown(dock)
+    assert before[1] == "1 of 73 reviewed: 1 wrong"
+    assert before[2]
     dock.deleteLater()
     qtbot.waitUntil(lambda: not dock.inspection.a.following, timeout=2000)
     again = InspectCurves(model)
     qtbot.addWidget(again)
     assert [again.a.currentText(), again.b.currentText()] == ["one", "two"]
     assert again.form.controls["min_area"].value() == 20
-    assert ([again.table.item(0, column).text() for column in range(5)], again.verdict_again.text()) == before
-    assert again.table.item(0, 0).checkState() == Qt.CheckState.Checked
+    assert shown(again) == before
+    model_of = again.queue.model
+    assert model_of.data(model_of.index(0, 0), Qt.ItemDataRole.CheckStateRole) == Qt.CheckState.Checked
     assert not out_of_date(again)
 
 
@@ -215,5 +264,81 @@ def test_an_image_without_a_curve_is_told_in_words(model, qtbot):
     qtbot.addWidget(dock)
     pressed(dock.run_button, dock, qtbot)
     assert "one has no usable outline (1 touching the image border)" in dock.message.text()
-    assert dock.table.isHidden()
+    assert dock.queue.isHidden()
     assert [layer.name for layer in model.layers] == ["one"]
+
+
+def test_a_review_by_keys_and_mouse_from_the_list_to_the_saved_labels(make_napari_viewer, qtbot, tmp_path, monkeypatch):
+    viewer = make_napari_viewer(show=True)
+    labels, image, _ = faulty("hole")
+    labels[labels == 5] = 0
+    labels[0:8, 100:108] = 99
+    given = labels.copy()
+    viewer.add_image(image, name="field", scale=(0.5, 0.5), units=("um", "um"))
+    viewer.add_labels(labels, name="nuclei", scale=(0.5, 0.5), units=("um", "um"))
+    dock = opened(viewer, qtbot)
+    task, queue = dock.inspection, dock.queue
+    task.a.choose(viewer.layers["nuclei"])
+    pressed(dock.run_button, dock, qtbot)
+    qtbot.waitUntil(dock.isVisible, timeout=2000)
+    canvas = viewer.window._qt_viewer.canvas.native
+
+    def renewed():
+        qtbot.waitUntil(lambda: not task.renewing.busy, timeout=20_000)
+
+    rows = [text(dock, row, "label") for row in range(3)]
+    assert set(rows) == {"A 99", "A 28", "A none"}
+    qtbot.keyClick(canvas, Qt.Key.Key_N)
+    assert (task.row, queue.table.currentIndex().row()) == (0, 0)
+    queue.table.setFocus()
+    viewer.window._qt_window.activateWindow()
+    qtbot.waitUntil(lambda: QApplication.focusWidget() is queue.table, timeout=3000)
+    qtbot.keyClick(queue.table, Qt.Key.Key_N)
+    assert task.row == 1
+    task.zoom(rows.index("A 28"))
+    assert queue.reasons.text().startswith("hole: 1 of 25 px")
+    qtbot.keyClick(canvas, Qt.Key.Key_Q)
+    renewed()
+    copy = viewer.layers["nuclei corrected"]
+    assert (copy.data == ODD).sum() == (given == ODD).sum() + 25
+    assert queue.reasons.text() == "Nothing stands out."
+    assert "1 corrected" in queue.progress.text()
+    # What has no label is added, what is no object is deleted by the menu of corrections.
+    task.zoom([text(dock, row, "label") for row in range(2)].index("A none"))
+    press(queue.fix_button, qtbot)
+    renewed()
+    assert (copy.data == 100).sum() > 400
+    task.zoom(0)
+    assert task.current.label == 99
+    qtbot.keyClick(canvas, Qt.Key.Key_Q)
+    renewed()
+    assert not (copy.data == 99).any()
+    # A stroke of napari's brush is taken over and logged too.
+    task.zoom(0)
+    label = task.current.label
+    task.fix("redraw")
+    assert (viewer.layers.selection.active, copy.mode, copy.selected_label) == (copy, "paint", label)
+    where = np.argwhere(copy.data == label).min(axis=0) - 2
+    copy.paint(where, label)
+    qtbot.waitUntil(lambda: len(task.review.corrected[0].changes) == 4, timeout=5000)
+    renewed()
+    press(queue.undo_button, qtbot)
+    renewed()
+    assert copy.data[tuple(where)] == 0
+    queue.by.setText("Ada")
+    qtbot.keyClick(canvas, Qt.Key.Key_N)
+    waiting = task.current
+    qtbot.keyClick(canvas, Qt.Key.Key_K)
+    assert task.current != waiting
+    press(queue.wrong_button, qtbot)
+    assert "1 right, 1 wrong, 2 corrected" in queue.progress.text()
+    monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_: (str(tmp_path / "nuclei.tif"), ""))
+    with qtbot.waitSignal(dock.finished, timeout=20_000):
+        press(queue.save_button, qtbot)
+    saved = read_image(tmp_path / "nuclei.tif")
+    np.testing.assert_array_equal(saved.pixels, copy.data)
+    assert saved.pixels.dtype == given.dtype
+    assert (saved.calibration.scale, saved.calibration.unit) == ((0.5, 0.5), "µm")
+    log = pd.read_csv(tmp_path / "nuclei.log.csv")
+    assert log["action"].tolist() == ["fill holes", "add", "delete"]
+    np.testing.assert_array_equal(viewer.layers["nuclei"].data, given)

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from docks import labels_with_a_fault, spots
-from napari_shape_ensembles import Outlines, Settings, segment
+from fault_makers import ODD, faulty
+from napari_shape_ensembles import Outlines, Settings, rank_suspects, segment
 from napari_shape_ensembles.viewer.inputs import source_of
 from napari_shape_ensembles.viewer.inspecting import AGREE
 from napari_shape_ensembles.viewer.session import Session
@@ -162,3 +163,88 @@ def test_excluded_shapes_are_left_out_wherever_they_are_used(model):
     source = source_of(layer, model.dims)
     assert len(source.data) == 2
     assert source.left_out == {"excluded by hand": 1}
+
+
+@pytest.fixture
+def reviewed(task, model, qtbot):
+    """Labels with a hole in one of them, inspected with their image."""
+    labels, image, _ = faulty("hole")
+    model.add_image(image, name="field")
+    model.add_labels(labels, name="nuclei", scale=(0.5, 0.5), units=("um", "um"))
+    model.layers["field"].scale = (0.5, 0.5)
+    task.a.choose(model.layers["nuclei"])
+    ended(task, qtbot, task.run)
+    task.zoom(0)
+    assert task.current == (0, ODD)
+    return task
+
+
+def fixed(task, qtbot, *options):
+    task.fix(*options)
+    qtbot.waitUntil(lambda: not task.renewing.busy, timeout=30_000)
+
+
+def test_a_correction_is_made_on_a_copy_and_its_outline_is_traced_again(reviewed, model, qtbot):
+    given = model.layers["nuclei"].data.copy()
+    before = model.layers["nuclei inspected"]
+    excluded = int(reviewed.rows.index[reviewed.rows["label"] == 7][0])
+    reviewed.exclude(excluded, True)
+    fixed(reviewed, qtbot)
+    copy = model.layers["nuclei corrected"]
+    assert copy.data.dtype == given.dtype
+    np.testing.assert_array_equal(copy.scale, (0.5, 0.5))
+    np.testing.assert_array_equal(model.layers["nuclei"].data, given)
+    now = model.layers["nuclei inspected"]
+    assert now is not before
+    assert now.features.set_index("id").loc[ODD, "reasons"] == ""
+    assert now.features.loc[now.features["excluded"], "id"].tolist() == [7]
+    assert reviewed.changed_since() == []
+    reviewed.undo()
+    qtbot.waitUntil(lambda: not reviewed.renewing.busy, timeout=30_000)
+    np.testing.assert_array_equal(copy.data, given)
+    assert reasons(reviewed)[ODD].startswith("hole: ")
+    reviewed.undo()
+    assert "nothing to undo" in reviewed.message
+
+
+def test_a_copy_that_was_deleted_comes_back_with_its_corrections_and_can_be_inspected_itself(reviewed, model, qtbot):
+    fixed(reviewed, qtbot)
+    model.layers.remove("nuclei corrected")
+    reviewed.zoom(0)
+    fixed(reviewed, qtbot, "delete")
+    copy = model.layers["nuclei corrected"]
+    assert reviewed.review.corrected[0].log["action"].tolist() == ["fill holes", "delete"]
+    np.testing.assert_array_equal(copy.data, reviewed.review.corrected[0].labels)
+    reviewed.a.choose(copy)
+    ended(reviewed, qtbot, reviewed.run)
+    reviewed.zoom(1)  # after the object that has no label any more
+    fixed(reviewed, qtbot, "delete")
+    assert len(reviewed.review.corrected[0].log) == 3
+    assert reviewed.copy_of(0) is copy
+    assert reviewed.changed_since() == []
+
+
+def test_ticks_are_kept_for_what_is_inspected_later(reviewed, model, qtbot):
+    reviewed.tick(wrong=True)
+    for _ in range(3):
+        reviewed.tick(wrong=False)
+    assert len(reviewed.ticks.table) == 4
+    labels, image, _ = faulty("cut")
+    model.add_labels(labels, name="others", scale=(0.5, 0.5), units=("um", "um"))
+    model.layers["field"].data = image
+    reviewed.a.choose(model.layers["others"])
+    ended(reviewed, qtbot, reviewed.run)
+    alone = rank_suspects(labels, image).set_index("label")["score"]
+    assert not np.allclose(reviewed.rows.set_index("label")["score"].sort_index(), alone.sort_index())
+    assert reviewed.review.counts()["wrong"] == 0
+
+
+def test_keys_of_the_canvas_are_given_back(reviewed, model):
+    assert "N" in map(str, model.keymap)
+    reviewed.rest()
+    assert not {"N", "K", "W", "Q", "U"} & set(map(str, model.keymap))
+    own = lambda _: None  # noqa: E731 - a key of the user's
+    model.bind_key("N", own)
+    reviewed.follow()
+    reviewed.rest()
+    assert own in model.keymap.values()

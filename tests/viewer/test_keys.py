@@ -10,8 +10,8 @@ from qtpy.QtWidgets import QAbstractButton, QApplication, QLabel, QTabBar
 from curve_makers import blobs
 from docks import opened, press, put, run, spots
 from napari_shape_ensembles import Ensemble, Settings, compare
-from napari_shape_ensembles.progress import report
-from napari_shape_ensembles.viewer import explaining, inspecting, segmenting, studying
+from napari_shape_ensembles.progress import Progress, report
+from napari_shape_ensembles.viewer import comparing, explaining, inspecting, segmenting, studying
 from napari_shape_ensembles.viewer.docks.inspect import InspectCurves
 from napari_shape_ensembles.viewer.docks.segment import SegmentCurves
 from napari_shape_ensembles.viewer.docks.shape_space import ShapeSpaceDock
@@ -103,6 +103,36 @@ def test_escape_cancels_what_the_button_of_an_outdated_result_started(ready, qtb
     assert not dock.busy
 
 
+def test_escape_is_heard_after_a_click_on_the_canvas_and_the_page_stays_where_it_was(dock, viewer, qtbot, monkeypatch):
+    run(dock, qtbot)
+    window = viewer.window._qt_window
+    window.resize(1000, 600)
+    with qtbot.waitExposed(window):
+        window.show()
+    window.activateWindow()
+    qtbot.waitUntil(window.isActiveWindow, timeout=3000)
+    monkeypatch.setattr(comparing, "checking", slow)
+    bar = dock.scroll.verticalScrollBar()
+    qtbot.waitUntil(lambda: bar.maximum() > 300, timeout=3000)
+    bar.setValue(0)
+    dock.scroll.ensureWidgetVisible(dock.results.check)
+    dock.results.check.setFocus()
+    before = bar.value()
+    qtbot.keyClick(dock.results.check, Qt.Key.Key_Space)
+    assert dock.busy
+    assert not dock.results.check.isEnabled()
+    assert abs(bar.value() - before) < 100
+    canvas = window.centralWidget()
+    canvas.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+    canvas.setFocus()
+    assert not dock.isAncestorOf(QApplication.focusWidget())
+    qtbot.keyClick(QApplication.focusWidget(), Qt.Key.Key_Escape)
+    assert not dock.busy
+    assert "Cancelled" in dock.results.said.text()
+    dock.show_progress(Progress("σ = 2: tracing outlines", 1, 3))
+    assert dock.step.text() == "σ = 2: tracing outlines …"  # Σ is a sum
+
+
 # Letters -------------------------------------------------------------------------------------------------------
 
 # napari's menu for developers, which is there on demand only, has a shortcut with this letter.
@@ -133,7 +163,7 @@ def entries(menu):
 
 def letters_of_napari(viewer):
     """Letters that napari's window takes together with Alt."""
-    menus = viewer.window._qt_window.menuBar().actions()
+    menus = viewer.window.main_menu.actions()
     keys = [key.toString() for menu in menus for entry in entries(menu.menu()) for key in entry.shortcuts()]
     alone = [key.lower() for key in keys if re.fullmatch(r"Alt\+[A-Z]", key)]
     return {*letters_of(menu.text() for menu in menus), *(key[-1] for key in alone), *DEBUG}

@@ -4,7 +4,6 @@ from html import escape
 
 import numpy as np
 import pytest
-from napari.settings import get_settings
 from qtpy.QtCore import Qt
 from qtpy.QtGui import QImage
 from qtpy.QtWidgets import QLabel, QWidget
@@ -15,18 +14,19 @@ from napari_shape_ensembles.viewer.panels.fonts import NamedLine
 from napari_shape_ensembles.viewer.panels.widgets import tip, wrapped
 
 ONE, TWO = "<u>one</u> & co", "two <b>of</b> &amp; <i>them</i>"
+THEMES = "dark", "light"
 LONG = "experiment 2024-03-12, {}, stage 3, channel 2 of 4, replicate {:02d}, maximum projection"
 
 
 @pytest.fixture
-def shown(make_napari_viewer):
+def window(make_napari_viewer):
     return make_napari_viewer(show=True)
 
 
 @pytest.fixture
-def named(shown, qtbot):
-    """The dock beside two images whose names look like HTML."""
-    return beside(shown, [ONE, TWO], qtbot)
+def named(model, qtbot, shown):
+    """The dock, on the screen without a window around it, beside two images whose names look like HTML."""
+    return shown(beside(model, [ONE, TWO], qtbot))
 
 
 def beside(viewer, names, qtbot):
@@ -87,12 +87,12 @@ def test_a_result_kept_is_told_with_names_as_they_are(named, qtbot):
     assert named.kept.words in said(named)
 
 
-def test_card_and_gallery_show_names_as_they_are(named, qtbot):
-    explorer = explored(named, qtbot)
+def test_card_and_gallery_show_names_as_they_are(named, qtbot, shown):
+    explorer = shown(explored(named, qtbot))
     found = said(explorer)
     assert explorer.card.numbers in found
     explorer.tabs.setCurrentIndex(2)
-    explorer.parentWidget().resize(1500, 500)
+    explorer.resize(1500, 500)
     qtbot.waitUntil(lambda: len({part for part in said(explorer) if isinstance(part, NamedLine)}) == 4)
 
 
@@ -109,9 +109,9 @@ def test_labels_are_plain_unless_they_are_meant_to_be_html(qtbot):
 # The window Curves -----------------------------------------------------------------------------------------
 
 
-def test_long_names_do_not_force_the_window_wide(shown, qtbot):
+def test_long_names_do_not_force_the_window_wide(model, qtbot, shown):
     names = [LONG.format("treated", 1) * 5, LONG.format("control", 2) * 5]
-    explorer = explored(beside(shown, names, qtbot), qtbot)
+    explorer = shown(explored(beside(model, names, qtbot), qtbot))
     assert explorer.minimumSizeHint().width() < 800
     heading = explorer.gallery.findChildren(NamedLine)[0]
     assert heading.toolTip() == names[0]
@@ -122,8 +122,8 @@ def test_long_names_do_not_force_the_window_wide(shown, qtbot):
     assert heading.fontMetrics().horizontalAdvance(heading.text()) <= heading.width()
 
 
-def test_the_nearest_curves_are_never_cut_off(named, qtbot):
-    explorer = explored(named, qtbot)
+def test_the_nearest_curves_are_never_cut_off(window, qtbot):
+    explorer = explored(beside(window, ["one", "two"], qtbot), qtbot)
     frame = explorer.parentWidget()
     frame.setFloating(True)
     card = explorer.card
@@ -138,19 +138,19 @@ def test_the_nearest_curves_are_never_cut_off(named, qtbot):
     assert [len(line) for line in lines.values()] == [2, 1]
 
 
-@pytest.mark.parametrize("theme", ["dark", "light"])
-def test_the_scatter_plot_says_which_marks_are_whose_above_all_points(shown, qtbot, monkeypatch, theme):
-    monkeypatch.setattr(get_settings().appearance, "theme", theme)
-    explorer = explored(beside(shown, ["alpha", LONG.format("control", 2) * 3], qtbot), qtbot)
+def test_the_scatter_plot_says_which_marks_are_whose_above_all_points(window, qtbot):
+    explorer = explored(beside(window, ["alpha", LONG.format("control", 2) * 3], qtbot), qtbot)
     plot, line = explorer.scatter, explorer.scatter.fontMetrics().height()
     a, b = plot.legend()
     assert a == "A alpha"
     assert b.startswith("B experiment")
     assert "…" in b
     assert np.nanmin(plot.places()[:, 1]) > 2 * line
-    red, _, blue = pixels(plot.grab().toImage().copy(0, 0, plot.width(), line)).T
-    assert (blue - red > 100).any()  # a blue mark, and an orange one
-    assert (red - blue > 100).any()
+    for theme in THEMES:
+        window.theme = theme
+        red, _, blue = pixels(plot.grab().toImage().copy(0, 0, plot.width(), line)).T
+        assert (blue - red > 100).any(), theme  # a blue mark, and an orange one
+        assert (red - blue > 100).any(), theme
 
 
 def pixels(image):
@@ -163,23 +163,23 @@ def pixels(image):
 # Lists and tables ------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("theme", ["dark", "light"])
-def test_boxes_to_tick_are_seen_in_both_themes(shown, qtbot, monkeypatch, theme):
-    monkeypatch.setattr(get_settings().appearance, "theme", theme)
-    shown.add_image(spots(1), name="one")
-    _, dock = shown.window.add_plugin_dock_widget("napari-shape-ensembles", "Inspect curves")
+def test_boxes_to_tick_are_seen_in_both_themes(window, qtbot):
+    window.add_image(spots(1, rows=4), name="one")
+    _, dock = window.window.add_plugin_dock_widget("napari-shape-ensembles", "Inspect curves")
     with qtbot.waitSignal(dock.finished, timeout=60_000):
         press(dock.run_button, qtbot)
-    qtbot.wait(50)
     table = dock.table
-    cell = table.visualItemRect(table.item(0, 0)).adjusted(2, 2, -2, -2)
-    lightness = pixels(table.viewport().grab(cell).toImage()).mean(axis=1)
-    assert np.abs(lightness - np.median(lightness)).max() > 80
+    for theme in THEMES:
+        window.theme = theme
+        qtbot.wait(50)
+        cell = table.visualItemRect(table.item(0, 0)).adjusted(2, 2, -2, -2)
+        lightness = pixels(table.viewport().grab(cell).toImage()).mean(axis=1)
+        assert np.abs(lightness - np.median(lightness)).max() > 80, theme
 
 
-def test_lists_of_long_names_show_what_differs(shown, qtbot):
+def test_lists_of_long_names_show_what_differs(window, qtbot):
     names = [LONG.format("treated" if number < 9 else "control", number) for number in range(14)]
-    dock = beside(shown, names, qtbot)
+    dock = beside(window, names, qtbot)
     dock.sides.several.setChecked(True)
     dock.parentWidget().setFixedWidth(320)
     groups = dock.sides.groups

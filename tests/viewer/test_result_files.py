@@ -335,6 +335,7 @@ def test_exported_files_are_not_replaced_without_asking(done, qtbot, tmp_path, a
     assert len(asked) == 1
 
 
+@pytest.mark.usefixtures("blank_figures")
 @pytest.mark.parametrize("ending", [".html", ".pdf"])
 def test_a_report_is_written_in_the_background(done, qtbot, tmp_path, answer, ending):
     path = answer(tmp_path / f"report{ending}")

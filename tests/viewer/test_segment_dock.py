@@ -16,13 +16,22 @@ PREVIEW = "segmentation preview"
 
 
 @pytest.fixture
+def viewer(model):
+    """No window, where a test does not make one: layers and docks are the same."""
+    return model
+
+
+@pytest.fixture
 def dock(viewer, qtbot):
     viewer.add_image(spots(1), name="one", scale=(0.5, 0.5), units=("um", "um"))
     return opened(viewer, qtbot)
 
 
 def opened(viewer, qtbot):
-    _, dock = viewer.window.add_plugin_dock_widget("napari-shape-ensembles", "Segment curves")
+    if hasattr(viewer, "window"):
+        _, dock = viewer.window.add_plugin_dock_widget("napari-shape-ensembles", "Segment curves")
+    else:
+        qtbot.addWidget(dock := SegmentCurves(viewer))
     if dock.segmentation.image.chosen() is not None and dock.segmentation.preview is None:
         with qtbot.waitSignal(dock.previewed, timeout=30_000):
             pass
@@ -57,7 +66,10 @@ def test_on_a_small_screen_the_button_stays_in_sight_whatever_is_unfolded(make_n
         qtbot.waitUntil(lambda part=part: part.isVisible() and not part.visibleRegion().isEmpty(), timeout=5000)
 
 
-def test_a_preview_lies_over_the_image_before_anything_is_committed(dock, viewer):
+def test_a_preview_lies_over_the_image_before_anything_is_committed(make_napari_viewer, qtbot):
+    viewer = make_napari_viewer()
+    viewer.add_image(spots(1), name="one", scale=(0.5, 0.5), units=("um", "um"))
+    dock = opened(viewer, qtbot)
     assert [layer.name for layer in viewer.layers] == ["one", PREVIEW]
     lines, image = viewer.layers[PREVIEW], viewer.layers["one"]
     assert lines.data.shape == image.data.shape
@@ -202,11 +214,11 @@ def test_renamed_replaced_and_deleted_images_are_followed(dock, viewer, qtbot):
     assert not dock.run_button.isEnabled()
 
 
-def test_a_closed_dock_leaves_the_image_alone_and_follows_it_again_when_reopened(viewer, qtbot):
+def test_a_closed_dock_leaves_the_image_alone_and_follows_it_again_when_reopened(make_napari_viewer, qtbot):
+    viewer = make_napari_viewer(show=True)
     image = viewer.add_image(spots(1), name="one")
     before = listeners(viewer, image)
     dock = opened(viewer, qtbot)
-    viewer.window._qt_window.show()
     dock.form.controls["min_area"].setValue(20)  # a preview is due
     dock.parentWidget().close()
     qtbot.waitUntil(lambda: not dock.segmentation.image.following, timeout=2000)

@@ -151,6 +151,19 @@ def test_a_pixel_size_in_the_recipe_measures_and_does_not_move_the_outlines(mode
     assert shown.diameters.max() < 20
 
 
+def test_a_preview_counts_the_objects_whose_holes_are_filled(model):
+    image = spots(1)
+    labels = segment(image)
+    for label in (3, 5):
+        row, column = np.argwhere(labels == label).mean(axis=0).astype(int)
+        labels[row, column] = 0
+    labels[0, :5] = labels[1, [0, 4]] = labels[2, :5] = 99  # cut by the border, and left out
+    source = source_of(model.add_image(image), model.dims)
+    assert preview_of(labels, source, Outlines(min_area=10)).filled == 2
+    assert preview_of(labels, source, Outlines(min_area=10, holes=True)).filled == 0
+    assert Outlines(min_area=10).trace(labels).filled == 2
+
+
 # Previews ------------------------------------------------------------------------------------------------------
 
 

@@ -189,6 +189,31 @@ def test_a_run_that_fails_says_why_and_leaves_no_result(done, model, qtbot):
     assert done.kept is not None
 
 
+@pytest.mark.parametrize(
+    ("pixels", "words"),
+    [
+        (np.zeros((120, 120)), "nothing: every pixel is 0"),
+        (np.full((120, 120), np.nan), "nothing: 14400 of 14400 pixels are NaN"),
+        (np.pad(np.ones((40, 40)), 40), "1 and 36 curves cannot reach p < 0.01"),
+    ],
+)
+def test_an_image_without_outlines_fails_in_words_beside_which_nothing_passes_for_its_result(
+    done, session, model, qtbot, pixels, words
+):
+    layer = model.add_image(pixels, name="nothing", scale=(0.5, 0.5), units=("um", "um"))
+    session.choices.sides.choose([layer], [model.layers["two"]])
+    assert done.changed_since() == ["other layers are chosen"]
+    compared(done, qtbot)
+    if done.result is None:
+        assert done.state == "error"
+        assert words in done.message
+        assert "curves in the viewer are those of the result before (one and two)" in done.message
+    else:
+        assert done.state == "inconclusive"
+        assert words in done.result.summary()
+        assert done.result.a.name == "nothing"
+
+
 def test_a_result_is_outdated_by_what_it_rests_on_and_holds_again(done, session, model, qtbot):
     told, image = [], model.layers["one"]
     done.changed.connect(lambda: told.append(done.changed_since()))
@@ -344,7 +369,7 @@ def test_several_images_are_pooled_and_one_is_found_again(session, comparison, m
 
 
 def test_a_dock_destroyed_by_its_x_and_opened_again_shows_what_was_there(dock, viewer, qtbot, tmp_path):
-    viewer.window._qt_window.show()
+    viewer.window.show()
     comparison = dock.comparison
     run(dock, qtbot)
     path = saved(comparison, tmp_path / "pair.comparison.npz", qtbot)
@@ -387,7 +412,7 @@ def test_the_window_of_curves_follows_the_dock_that_is_opened_again(dock, viewer
 
 
 def test_a_dock_closed_by_its_x_during_a_run_cancels_it_and_listens_no_more(dock, viewer, qtbot):
-    viewer.window._qt_window.show()
+    viewer.window.show()
     before = len(viewer.layers.events.callbacks)
     comparison = dock.comparison
     press(dock.run_button, qtbot)
@@ -403,23 +428,18 @@ def test_a_dock_closed_by_its_x_during_a_run_cancels_it_and_listens_no_more(dock
         dock.deleteLater()
 
 
-@pytest.mark.parametrize("title", ["Compare shapes", "Shape space", "Pixel size"])
-def test_a_dock_closed_by_its_x_is_let_go_of(viewer, qtbot, title):
+def test_a_dock_closed_by_its_x_is_let_go_of(viewer, qtbot):
     with_images(viewer)
-    viewer.window._qt_window.show()
+    viewer.window.show()
     Session.of(viewer).choices.set(settings=QUICK)
     Session.of(viewer).choices.sides.follow()
     compared(Session.of(viewer).comparison, qtbot)
-    frame, dock = viewer.window.add_plugin_dock_widget("napari-shape-ensembles", title)
-    if hasattr(dock, "run_button"):
-        run_anew(dock, qtbot)
-    gone = weakref.ref(dock)
-    button = frame.title.close_button
-    del dock, frame
-    press(button, qtbot)
-
-    def let_go():
-        gc.collect()
-        return gone() is None
-
-    qtbot.waitUntil(let_go, timeout=5000)
+    for title in ("Compare shapes", "Shape space", "Pixel size"):
+        frame, dock = viewer.window.add_plugin_dock_widget("napari-shape-ensembles", title)
+        if hasattr(dock, "run_button"):
+            run_anew(dock, qtbot)
+        gone = weakref.ref(dock)
+        button = frame.title.close_button
+        del dock, frame
+        press(button, qtbot)
+        qtbot.waitUntil(lambda gone=gone: gc.collect() >= 0 and gone() is None, timeout=5000)

@@ -11,7 +11,7 @@ from qtpy.QtCore import Qt
 from qtpy.QtWidgets import QApplication
 
 from docks import bare, choose, executed, press, reopened, run, same, saved, set_choices, spots
-from napari_shape_ensembles import Comparison, Ensemble, compare, decision_landscape
+from napari_shape_ensembles import Comparison, compare, decision_landscape
 from napari_shape_ensembles.viewer import task
 from napari_shape_ensembles.viewer.docks.study import LandscapeDock
 from napari_shape_ensembles.viewer.inputs import ensemble_of
@@ -64,8 +64,15 @@ def done(dock, qtbot):
 
 
 def expected(model, settings, names=(A, B)):
-    a, b = (Ensemble.pooled([ensemble_of(model.layers[name], model.dims) for name in side]) for side in names)
+    a, b = ([ensemble_of(model.layers[name], model.dims) for name in side] for side in names)
     return compare(a, b, settings)
+
+
+def test_images_of_unequal_pixels_are_brought_to_one_size_and_the_panel_says_so(done, model):
+    words = "Pixels measure 0.25 to 0.5 µm: all outlines were brought to the largest"
+    assert words in done.results.warnings.text()
+    assert done.result.a.pixel_size == done.result.b.pixel_size == (0.5, 0.5)
+    assert done.result.note == expected(model, done.result.settings).note
 
 
 # Run -----------------------------------------------------------------------------------------------------------
@@ -210,12 +217,14 @@ def test_unticking_makes_the_result_stale_and_ticking_again_makes_it_hold(done):
     assert done.state == "done"
 
 
-@pytest.mark.parametrize("name", [*A, *B])
-def test_an_edit_of_any_image_is_named(done, model, qtbot, name):
-    image = model.layers[name]
-    image.data = image.data + 1
-    qtbot.waitUntil(lambda: done.state == "stale", timeout=2000)
-    assert f"{name} was changed" in done.task.changed_since()
+def test_an_edit_of_any_image_is_named(done, model, qtbot):
+    for name in (*A, *B):
+        image = model.layers[name]
+        before, image.data = image.data, image.data + 1
+        qtbot.waitUntil(lambda: done.state == "stale", timeout=2000)
+        assert done.task.changed_since() == [f"{name} was changed"]
+        image.data = before
+        qtbot.waitUntil(lambda: done.state == "done", timeout=2000)
 
 
 @pytest.mark.parametrize("name", ["three", "four"])
@@ -470,6 +479,7 @@ def test_the_copied_script_finds_the_same(done, model, qtbot, monkeypatch):
     press(done.results.copy_python, qtbot)
     code = QApplication.clipboard().text()
     assert "Ensemble.pooled(" in code
+    assert "at_one_pixel_size(a, b)" in code
     scope, _ = executed(code)
     same(scope["result"], done.result)
     press(done.results.copy_text, qtbot)
@@ -502,7 +512,7 @@ def test_a_landscape_pools_them_too_and_hands_them_over(model, qtbot):
     choose_several(dock.sides)
     with qtbot.waitSignal(dock.finished, timeout=30_000):
         press(dock.run_button, qtbot)
-    a, b = (Ensemble.pooled([ensemble_of(model.layers[name], model.dims) for name in side]) for side in (A, B))
+    a, b = ([ensemble_of(model.layers[name], model.dims) for name in side] for side in (A, B))
     whole = decision_landscape(a, b, ranks=[2, 5], landmarks=[24], settings=dock.session.choices.settings)
     np.testing.assert_array_equal(dock.result.mmd, whole.mmd)
 

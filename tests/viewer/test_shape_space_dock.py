@@ -2,6 +2,7 @@
 
 import time
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 import pytest
@@ -9,11 +10,12 @@ from qtpy.QtWidgets import QPushButton, QSlider
 from scipy.spatial.distance import pdist
 
 from curve_makers import blobs
-from docks import opened, press, put, run, spots
+from docks import bare, press, put, run, spots
 from napari_shape_ensembles import Ensemble, Settings, compare
 from napari_shape_ensembles.explanation.shape_paths import ShapePlaces
 from napari_shape_ensembles.progress import report
 from napari_shape_ensembles.viewer import explaining
+from napari_shape_ensembles.viewer.docks.shape_space import ShapeSpaceDock
 from napari_shape_ensembles.viewer.panels.distributions import PairedHistogram, ShareBar
 from napari_shape_ensembles.viewer.panels.shape_canvas import round_length
 
@@ -31,15 +33,29 @@ def opened_space(viewer):
     return viewer.window.add_plugin_dock_widget("napari-shape-ensembles", "Shape space")[1]
 
 
-@pytest.fixture
-def space(viewer, result):
-    widget = opened_space(viewer)
-    put(result, viewer)
+def bare_space(model, qtbot):
+    """The dock without a window around it."""
+    widget = ShapeSpaceDock(model)
+    qtbot.addWidget(widget)
     return widget
 
 
 @pytest.fixture
-def explained(space, qtbot):
+def space(model, qtbot, result):
+    widget = bare_space(model, qtbot)
+    put(result, model)
+    return widget
+
+
+@pytest.fixture(scope="module")
+def explain_once():
+    """The real thing, which finds each explanation once for all tests."""
+    return cache(explaining.explain)
+
+
+@pytest.fixture
+def explained(space, qtbot, monkeypatch, explain_once):
+    monkeypatch.setattr(explaining, "explain", explain_once)
     return explain(space, qtbot)
 
 
@@ -68,22 +84,20 @@ def test_without_a_comparison_it_says_how_to_get_one_and_opens_the_dock(viewer, 
     assert not space.explorer.isHidden()
 
 
-def test_a_result_that_is_there_already_is_taken_and_a_new_one_replaces_it(dock, viewer, qtbot):
-    run(dock, qtbot)
-    space = opened_space(viewer)
+def test_a_result_that_is_there_already_is_taken_and_a_new_one_replaces_it(done, model, qtbot):
+    space = bare_space(model, qtbot)
     first = space.explanation.explored
-    assert first is dock.result
-    run(dock, qtbot)
-    assert space.explanation.explored is dock.result is not first
+    assert first is done.result
+    run(done, qtbot)
+    assert space.explanation.explored is done.result is not first
 
 
-def test_a_dock_opened_later_is_found(viewer, qtbot):
-    space = opened_space(viewer)
-    space.parentWidget().show()
+def test_a_dock_opened_later_is_found(model, qtbot):
+    space = bare_space(model, qtbot)
     space.show()
     for seed in (1, 2):
-        viewer.add_image(spots(seed), name=str(seed))
-    compare_dock = opened(viewer, qtbot)
+        model.add_image(spots(seed), name=str(seed))
+    compare_dock = bare(model, qtbot)
     run(compare_dock, qtbot)
     assert space.explanation.explored is compare_dock.result
 
@@ -134,9 +148,7 @@ def test_the_drawing_of_a_curve_tends_to_its_outline_with_the_rank(space, result
 
 
 @pytest.mark.parametrize("tab", [0, 1, 2])
-def test_play_moves_the_slider_in_use_until_it_is_pressed_again(viewer, result, qtbot, tab):
-    space = opened_space(viewer)
-    put(result, viewer)
+def test_play_moves_the_slider_in_use_until_it_is_pressed_again(space, qtbot, tab):
     explorer = space.explorer
     explorer.tabs.setCurrentIndex(tab)
     slider = (explorer.sliders[0], explorer.time, explorer.rank)[tab]
@@ -227,8 +239,8 @@ def test_an_error_is_said_in_place(space, qtbot, monkeypatch):
     assert space.run_button.isEnabled()
 
 
-def test_another_comparison_drops_the_explanation(explained, result, viewer):
-    put(compare(result.b, result.a, QUICK), viewer)
+def test_another_comparison_drops_the_explanation(explained, result, model):
+    put(compare(result.b, result.a, QUICK), model)
     assert explained.panel.explanation is None
     assert explained.panel.table.rowCount() == 0
     assert explained.save_report.isHidden()
@@ -239,43 +251,44 @@ def out_of_date(dock):
 
 
 @pytest.fixture
-def beside(dock, viewer, qtbot):
+def beside(done, model, qtbot):
     """The dock with the result of Compare shapes beside it."""
-    dock.controls["rank"].setValue(20)
-    run(dock, qtbot)
-    return opened_space(viewer)
+    return bare_space(model, qtbot)
 
 
-def test_a_result_that_no_longer_holds_is_out_of_date_here_too(beside, dock, viewer, qtbot):
-    pixels = viewer.layers["one"].data
-    viewer.layers["one"].data = spots(7)
+def test_a_result_that_no_longer_holds_is_out_of_date_here_too(beside, done, model, qtbot):
+    pixels = model.layers["one"].data
+    model.layers["one"].data = spots(7)
     qtbot.waitUntil(lambda: "one was changed" in out_of_date(beside), timeout=2000)
-    viewer.layers["one"].data = pixels
+    model.layers["one"].data = pixels
     qtbot.waitUntil(lambda: not out_of_date(beside), timeout=2000)
-    dock.controls["rank"].setValue(21)
+    done.controls["rank"].setValue(21)
     assert "rank was 20 and is 21" in out_of_date(beside)
     before = beside.explanation.explored
-    with qtbot.waitSignal(dock.finished, timeout=30_000):
+    with qtbot.waitSignal(done.finished, timeout=30_000):
         press(beside.stale.button, qtbot)
-    assert beside.explanation.explored is dock.result is not before
+    assert beside.explanation.explored is done.result is not before
     assert not out_of_date(beside)
 
 
-def test_a_failed_run_of_compare_shapes_outdates_what_is_explored(beside, dock, viewer, qtbot):
+def test_a_failed_run_of_compare_shapes_outdates_what_is_explored(beside, done, model, qtbot):
     before = beside.explanation.explored
-    viewer.layers["two"].units = ("pixel", "pixel")
-    run(dock, qtbot)
-    assert dock.state == "error"
+    model.layers["two"].units = ("pixel", "pixel")
+    run(done, qtbot)
+    assert done.state == "error"
     assert beside.explanation.explored is before
     assert "the run after it has failed" in out_of_date(beside)
-    viewer.layers["two"].units = ("um", "um")
-    with qtbot.waitSignal(dock.finished, timeout=30_000):
+    model.layers["two"].units = ("um", "um")
+    with qtbot.waitSignal(done.finished, timeout=30_000):
         press(beside.stale.button, qtbot)
     assert not out_of_date(beside)
 
 
-def test_it_tells_while_compare_shapes_is_closed_and_opens_it_to_run_again(beside, dock, viewer, qtbot):
-    viewer.window._qt_window.show()
+def test_it_tells_while_compare_shapes_is_closed_and_opens_it_to_run_again(dock, viewer, qtbot):
+    dock.controls["rank"].setValue(20)
+    run(dock, qtbot)
+    beside = opened_space(viewer)
+    viewer.window.show()
     beside.parentWidget().show()
     data = viewer.layers["two"].events.data
     both = len(data.callbacks)
@@ -298,7 +311,7 @@ def test_closed_it_listens_to_no_layer(dock, viewer, qtbot):
     data = viewer.layers["one"].events.data
     before = len(data.callbacks)
     space = opened_space(viewer)
-    viewer.window._qt_window.show()
+    viewer.window.show()
     space.parentWidget().show()
     assert len(data.callbacks) == before + 1
     space.parentWidget().close()
@@ -307,39 +320,38 @@ def test_closed_it_listens_to_no_layer(dock, viewer, qtbot):
     assert len(data.callbacks) == before + 1
 
 
-def test_checking_robustness_keeps_the_explanation_and_takes_over_its_verdict(beside, dock, qtbot):
+def test_checking_robustness_keeps_the_explanation_and_takes_over_its_verdict(beside, done, qtbot):
     explain(beside, qtbot)
     beside.panel.table.selectRow(3)
-    with qtbot.waitSignal(dock.finished, timeout=60_000):
-        press(dock.results.check, qtbot)
-    assert beside.explanation.explored is dock.result
-    assert beside.panel.explanation.comparison is dock.result
+    with qtbot.waitSignal(done.finished, timeout=60_000):
+        press(done.results.check, qtbot)
+    assert beside.explanation.explored is done.result
+    assert beside.panel.explanation.comparison is done.result
     assert beside.panel.table.currentRow() == 3
     assert not beside.save_report.isHidden()
 
 
-def test_an_explanation_says_so_when_its_comparison_turns_out_to_be_inconclusive(explained, result, viewer):
-    put(replace(result, row_depends_on_archetype=True), viewer)
+def test_an_explanation_says_so_when_its_comparison_turns_out_to_be_inconclusive(explained, result, model):
+    put(replace(result, row_depends_on_archetype=True), model)
     assert "The comparison is inconclusive" in explained.panel.sentences.text()
 
 
-def test_add_to_viewer_adds_the_outline_in_its_unit(space, viewer, qtbot):
+def test_add_to_viewer_adds_the_outline_in_its_unit(space, model, qtbot):
     space.explorer.sliders[0].setValue(15)
     press(space.explorer.add, qtbot)
-    layer = viewer.layers[-1]
+    layer = model.layers[-1]
     np.testing.assert_allclose(layer.data[0], shown(space), atol=1e-5)
     assert layer.name == "mode 1 +1.5 sd"
     assert [str(unit) for unit in layer.units] == ["micrometer", "micrometer"]
 
 
-def test_the_selected_curve_of_a_layer_can_be_taken(dock, viewer, qtbot):
-    run(dock, qtbot)
-    space = opened_space(viewer)
+def test_the_selected_curve_of_a_layer_can_be_taken(done, model, qtbot):
+    space = bare_space(model, qtbot)
     space.explorer.tabs.setCurrentIndex(1)
     press(space.explorer.takes[0], qtbot)
     assert "Select one curve" in space.status.text()
-    layer = viewer.layers["two curves"]
-    viewer.layers.selection.active = layer
+    layer = model.layers["two curves"]
+    model.layers.selection.active = layer
     layer.selected_data = {4}
     press(space.explorer.takes[0], qtbot)
     name = f"B · {layer.features['id'].iloc[4]}"
@@ -348,6 +360,7 @@ def test_the_selected_curve_of_a_layer_can_be_taken(dock, viewer, qtbot):
     assert "Select one curve" not in space.status.text()
 
 
+@pytest.mark.usefixtures("blank_figures")
 def test_the_report_is_saved_where_the_dialog_says(explained, qtbot, tmp_path, answer):
     path = answer(tmp_path / "why.html")
     with qtbot.waitSignal(explained.finished, timeout=60_000):
@@ -361,14 +374,18 @@ def test_every_control_has_a_tooltip(space):
         assert control.toolTip(), control.objectName() or control
 
 
-@pytest.mark.parametrize("theme", ["dark", "light"])
-def test_all_drawings_paint_in_both_themes(explained, viewer, theme):
-    viewer.theme = theme
-    for widget in (explained.explorer.canvas, explained.panel.mode_canvas, explained.panel.gallery):
-        widget.resize(300, 220)
-        picture = widget.grab().toImage()
-        colours = {picture.pixel(x, y) for x in range(0, 300, 3) for y in range(0, picture.height(), 3)}
-        assert len(colours) > 5
+def test_all_drawings_paint_in_both_themes(viewer, result, qtbot, monkeypatch, explain_once):
+    monkeypatch.setattr(explaining, "explain", explain_once)
+    space = opened_space(viewer)
+    put(result, viewer)
+    explain(space, qtbot)
+    for theme in ("dark", "light"):
+        viewer.theme = theme
+        for widget in (space.explorer.canvas, space.panel.mode_canvas, space.panel.gallery):
+            widget.resize(300, 220)
+            picture = widget.grab().toImage()
+            colours = {picture.pixel(x, y) for x in range(0, 300, 3) for y in range(0, picture.height(), 3)}
+            assert len(colours) > 5
 
 
 def test_bars_and_lengths(qtbot):
@@ -384,10 +401,13 @@ def test_bars_and_lengths(qtbot):
 
 
 def test_a_dock_that_is_closed_and_opened_again_shows_the_explanation_without_finding_it_anew(
-    explained, viewer, qtbot, monkeypatch
+    viewer, result, qtbot, monkeypatch
 ):
+    explained = opened_space(viewer)
+    put(result, viewer)
+    explain(explained, qtbot)
     monkeypatch.setattr(explaining, "explain", pytest.fail)
-    viewer.window._qt_window.show()
+    viewer.window.show()
     sentences, modes = explained.panel.sentences.text(), explained.panel.table.rowCount()
     frame = explained.parentWidget()
     frame.close()

@@ -1,8 +1,11 @@
 """What a layer's transform does to its outlines: the whole of it counts, or is refused in words."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from napari.layers import Shapes
+from skimage.draw import polygon2mask
 from skimage.measure import label
 
 from curve_makers import blobs, rotation
@@ -12,6 +15,7 @@ from napari_shape_ensembles.io import Calibration, read_curves
 from napari_shape_ensembles.viewer.docks.pixel_size import calibrate, calibration_of
 from napari_shape_ensembles.viewer.files import write_shapes
 from napari_shape_ensembles.viewer.inputs import ensemble_of, fingerprint, source_of
+from napari_shape_ensembles.viewer.session import Session
 
 DOUBLE = np.diag([2.0, 2.0, 1.0])
 TURN = np.block([[rotation(0.4), np.zeros((2, 1))], [np.array([[0, 0, 1.0]])]])
@@ -135,3 +139,44 @@ def test_the_pixel_size_that_is_set_is_the_one_measured(model, transform):
         found = calibration_of(layer)
         assert found.scale == pytest.approx((0.25, 0.5))
         assert found.unit == "µm"
+
+
+def handed(seed, sign=1):
+    """Outlines that all turn one way round, like commas, as labels."""
+    rng, u = np.random.default_rng(seed), 2 * np.pi * np.arange(80) / 80
+    plane = np.zeros((240, 240), int)
+    for place in range(16):
+        z = np.exp(1j * u) + 0.25 * np.exp(-2j * u) + rng.normal(0.2, 0.02) * np.exp(1j * (0.9 - 3 * u))
+        z = 13 * z * np.exp(2j * np.pi * rng.random())
+        corners = np.stack([z.real, sign * z.imag], axis=-1) + 60 * np.array(divmod(place, 4)) + 30
+        plane[polygon2mask(plane.shape, corners)] = place + 1
+    return plane
+
+
+def test_without_reflections_a_mirrored_layer_beside_a_plain_one_is_refused_and_two_mirrored_ones_are_not(
+    model, qapp, qtbot
+):
+    """The outlines are those of the data, so that two mirrored layers are as alike as the two plain ones."""
+    one, other = (model.add_labels(handed(seed), name=name) for seed, name in ((1, "one"), (2, "two")))
+    session = Session.of(model)
+    session.attach()
+    quick = Settings(landmarks=60, rank=10, permutations=300)
+    flipped = np.diag([1.0, -1.0, 1.0])
+
+    def said(**changes):
+        session.choices.set(settings=replace(quick, **changes))
+        task = session.comparison
+        with qtbot.waitSignal(task.finished, timeout=30_000):
+            task.run()
+        return task.message if task.result is None else task.result.case
+
+    assert said() == said(reflections=False) == "1∧1"
+    other.affine = flipped
+    assert said() == "1∧1"  # mirror images match
+    assert '"two" is shown mirrored' in said(reflections=False)
+    one.scale = (-1, 1)
+    assert said(reflections=False) == "1∧1"
+    other.affine, one.scale, other.data = np.eye(3), (1, 1), handed(2, -1)
+    assert said(reflections=False)[0] == "0"
+    assert said() == "1∧1"
+    session.detach()

@@ -5,7 +5,7 @@ from .compare import (
     Images,
     comparable,
     compare,
-    levels,
+    permutation_options,
     read_view,
     sample_of,
     software_versions,
@@ -18,7 +18,7 @@ from .learning import STEPS, Learned, learn
 from .parts import Part, Parts, form_parts, scale_parts
 from .sensitivity import ArchetypeSensitivity, archetype_sensitivity
 from .settings import Settings
-from .verdict import INCONCLUSIVE, TRUTH_TABLE, inconclusive, row, too_few
+from .verdict import INCONCLUSIVE, TRUTH_TABLE, inconclusive, table_row, too_few
 
 __all__ = [
     "INCONCLUSIVE",
@@ -48,11 +48,11 @@ __all__ = [
     "form_parts",
     "inconclusive",
     "learn",
-    "levels",
+    "permutation_options",
     "read_view",
-    "row",
     "sample_of",
     "scale_parts",
     "software_versions",
+    "table_row",
     "too_few",
 ]

@@ -1,10 +1,12 @@
 """The comparison of two ensembles: registration, learning, two tests and one row of the truth table."""
 
 import platform
+import timeit
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from importlib.metadata import version
+from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,22 +24,25 @@ from ..mmd.replicates import (
     replicate_mmd_test,
     small_sample_test,
 )
-from ..outlines import Ensemble, Quality, at_one_pixel_size, counted, in_unit, quality
+from ..outlines import Ensemble, Quality, at_one_pixel_size, counted, exchange, in_unit, quality
 from ..parameters import from_tree
 from ..parameters import tree as tree_of
-from ..progress import Listener, reporting
+from ..progress import Listener, duration, one_library_thread, processors, report, reporting
 from ..shapes import ShapeSpace, spd
 from . import records
 from .design import cannot_reach
 from .display import MARK, LayerData, curve_layer_data, summary_html
-from .learning import Learned, coordinate_precision, known_share, learn, report_step
+from .effects import EffectSizes, effect_sizes
+from .figures import plot_comparison
+from .learning import STEPS, Learned, coordinate_precision, known_share, learn, report_step
 from .parts import Parts, form_parts, scale_parts, sides
 from .quantities import Quantities, quantities
 from .settings import Settings
-from .verdict import DEPENDS_ON_ARCHETYPE, INCONCLUSIVE, TRUTH_TABLE, inconclusive, row
+from .verdict import DEPENDS_ON_ARCHETYPE, INCONCLUSIVE, TRUTH_TABLE, inconclusive, table_row
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.axes import Axes
 
 Real = NDArray[np.float64]
 Images = Ensemble | Sequence[Ensemble] | Sequence[ArrayLike]
@@ -46,7 +51,7 @@ Images = Ensemble | Sequence[Ensemble] | Sequence[ArrayLike]
 FORMAT, LAYOUT = "shape-ensembles comparison", 1
 
 _PARTS = ("a", "b", "settings", "space", "coordinates", "undulation", "scale", "matches", "versions")
-_FLAGS = ("archetype_is_ambiguous", "row_depends_on_archetype")
+_FLAGS = ("archetype_is_ambiguous", "row_depends_on_archetype", "archetypes_agree")
 # Beyond π/4 from the mean neither the mean nor the normal coordinates need be unique.
 _FAR = np.pi / 4
 # Above this share of ambiguous matches the choice of archetype colours the result.
@@ -55,6 +60,10 @@ _MANY = 0.5
 _PIXELLED, _APART = 50, 1.15
 # Coordinates known worse than to this share of an outline's size are worth a word.
 _BLURRED = 1e-5
+# Seconds from which on the time a comparison takes is said beforehand.
+LONG = 10.0
+# Multiplications per pair of curves beside the permutations; rows of the product that the speed is measured by.
+_PER_PAIR, _PROBE = 500, 256
 # Below this many curves on one side a missed difference says little.
 _FEW = 30
 
@@ -93,6 +102,8 @@ class Comparison:
         Whether the archetype (nearly) repeats itself, so that matches with it are not unique.
     row_depends_on_archetype : bool
         Whether the row is known to change with the archetype (`archetype_sensitivity`); it is then no answer.
+    archetypes_agree : bool
+        Whether the row is known to stay with other archetypes (`archetype_sensitivity`).
     versions : mapping of str to str
         Versions of the software that decided the digits.
     descriptors : (N, k) array
@@ -130,6 +141,7 @@ class Comparison:
     ambiguous: int = 0
     archetype_is_ambiguous: bool = False
     row_depends_on_archetype: bool = False
+    archetypes_agree: bool = False
     versions: Mapping[str, str] = field(default_factory=software_versions)
     descriptors: Real = field(default_factory=lambda: np.empty((0, 0)))
     small_sample: tuple[float, float] | None = None
@@ -141,7 +153,7 @@ class Comparison:
     @property
     def case(self) -> str:
         """Row of the truth table, undulation ∧ scale with 1 = no difference detected; or "inconclusive"."""
-        return INCONCLUSIVE if self._inconclusive else row(self.undulation.rejected, self.scale.rejected)
+        return INCONCLUSIVE if self._inconclusive else table_row(self.undulation.rejected, self.scale.rejected)
 
     @property
     def permuted(self) -> str:
@@ -195,9 +207,77 @@ class Comparison:
         """Distance of every curve from the mean shape: one row per curve, a's first.
 
         Columns: source ("A" or "B"), id, then product ‖(t, ℓ)‖, undulation ‖t‖ and scale ‖ℓ‖, and each over
-        its largest (`..._normalised`, 0 to 1).
+        its largest (`..._normalized`, 0 to 1).
         """
         return self._distances.copy()
+
+    def to_dataframe(self) -> "pd.DataFrame":
+        """One row per curve, a's first, of all that is known of it.
+
+        Columns: id, image, sample ("A" or "B"), the metadata of the ensembles, their features, the distances from the
+        mean shape as in `distances`, then the coordinates t1, ..., tr and l1, l2, l3.
+
+        Examples
+        --------
+        >>> from napari_shape_ensembles import Settings, compare, samples
+        >>> a, b = samples.powder_outlines().ensembles()
+        >>> a, b = a.assign(batch="old"), b.assign(batch="new")
+        >>> table = compare(a, b, Settings(landmarks=60, rank=2, permutations=199)).to_dataframe()
+        >>> table.columns.tolist()[:5], table.columns.tolist()[-5:]
+        (['id', 'image', 'sample', 'batch', 'area'], ['t1', 't2', 'l1', 'l2', 'l3'])
+        >>> table.groupby("batch")["area"].median().round().to_dict()
+        {'new': 863.0, 'old': 2624.0}
+        """
+        import pandas as pd
+
+        known = pd.concat([self.a.to_dataframe(), self.b.to_dataframe()], ignore_index=True)
+        if self.a.metadata.shape[1] or self.b.metadata.shape[1]:  # in one place, where one side alone has them
+            own = list(dict.fromkeys([*self.a.metadata, *self.b.metadata]))
+            known = known[["id", "image", *own, *(name for name in known if name not in ("id", "image", *own))]]
+        known.insert(2, "sample", self._distances["source"])
+        coordinates = pd.DataFrame(np.concatenate([self.t, self.l], axis=1), columns=self._names)
+        return pd.concat([known, self._distances.drop(columns=["source", "id"]), coordinates], axis=1)
+
+    @property
+    def _names(self) -> list[str]:
+        """Names of the coordinates."""
+        return [str(name) for name in self.space.get_feature_names_out()[: self.t.shape[1] + 3]]
+
+    def to_geodataframe(self) -> Any:
+        """Polygons for GeoPandas, with the columns of `to_dataframe`; see `Ensemble.to_geodataframe`."""
+        return exchange.geodataframe(self.to_dataframe(), self._both)
+
+    def to_anndata(self) -> Any:
+        """Annotated data for scanpy and squidpy: coordinates as X, all else that is known of a curve as obs.
+
+        `uns["shape_ensembles"]` also holds case, p_undulation and p_scale; see `Ensemble.to_anndata`.
+        """
+        table, names = self.to_dataframe(), self._names
+        answer = {"case": self.case, "p_undulation": self.undulation.p_value, "p_scale": self.scale.p_value}
+        return exchange.anndata(table[names], table.drop(columns=names), self._both, **answer)
+
+    @property
+    def _both(self) -> Ensemble:
+        """The curves of both samples, b in a's unit as the comparison has it."""
+        return Ensemble.pooled([self.a, self.b])
+
+    def plot(self, ax: "Axes | None" = None) -> "Axes":
+        """Draw both tests and their parts, observed and under permuted labels; see `figures.plot_comparison`.
+
+        Examples
+        --------
+        >>> from napari_shape_ensembles import Settings, compare, samples
+        >>> a, b = samples.powder_outlines().ensembles()
+        >>> ax = compare(a, b, Settings(landmarks=60, rank=10, permutations=199)).plot()
+        >>> ax.get_title(loc="left")
+        '1∧0'
+        """
+        return plot_comparison(self, ax)
+
+    @cached_property
+    def effects(self) -> EffectSizes:
+        """How large the difference is, with bootstrap intervals: `effect_sizes` with the seed of the settings."""
+        return effect_sizes(self, random_state=self.settings.seed)
 
     @cached_property
     def _distances(self) -> "pd.DataFrame":
@@ -208,7 +288,7 @@ class Comparison:
             "undulation": np.linalg.norm(self.t, axis=1),
             "scale": np.linalg.norm(self.l, axis=1),
         }
-        shares = {f"{name}_normalised": size / (size.max() or 1.0) for name, size in sizes.items()}
+        shares = {f"{name}_normalized": size / (size.max() or 1.0) for name, size in sizes.items()}
         source = np.repeat(["A", "B"], [len(self.a), len(self.b)])
         ids = [*self.a.ids.tolist(), *self.b.ids.tolist()]  # numbers and words stay apart, as in the ensembles
         return pd.DataFrame({"source": source, "id": ids, **sizes, **shares})
@@ -253,7 +333,7 @@ class Comparison:
         if far:
             lie = "lies" if far == 1 else "lie"
             found.append(f"{counted(far, 'curve')} {lie} more than π/4 from the mean undulation: look there first.")
-        if self.ambiguous > _MANY * len(self.t):
+        if self.ambiguous > _MANY * len(self.t) and not self.archetypes_agree:
             archetype = "archetype, nearly symmetric itself," if self.archetype_is_ambiguous else "archetype"
             found.append(
                 f"{self.ambiguous} of {len(self.t)} curves match the {archetype} almost as well in a second way: "
@@ -320,17 +400,24 @@ class Comparison:
         return summary_html(self.summary(), self.case, tests, self.warnings)
 
     @classmethod
-    def load(cls, path: StrPath) -> "Comparison":
+    def load(cls, path: StrPath, *, memory: float | None = None) -> "Comparison":
         """Read a comparison that `save` wrote, to the same digits. Nothing in the file is executed.
+
+        Parameters
+        ----------
+        path : path
+        memory : float, optional
+            GiB that reading may take; by default 4.
 
         Raises
         ------
         ValueError
-            For a file of another kind, of a newer version of this software, or a damaged one.
+            For a file of another kind, of a newer version of this software, a damaged one, or one that takes more
+            memory than it may.
         OSError
             When there is no such file, or it cannot be read.
         """
-        return read_archive(path, FORMAT, LAYOUT, cls._of)
+        return read_archive(path, FORMAT, LAYOUT, cls._of, memory)
 
     def _tree(self) -> Tree:
         """The layout of a saved comparison (docs/files.md), but for its view."""
@@ -352,7 +439,7 @@ class Comparison:
     def _of(cls, tree: Tree) -> "Comparison":
         """Return the comparison that `_tree` wrote."""
         parts = {name: records.value(tree, name, dict) for name in _PARTS}
-        a, b = records.ensemble_of(parts["a"]), records.ensemble_of(parts["b"])
+        a, b = records.ensemble_of_tree(parts["a"]), records.ensemble_of_tree(parts["b"])
         small = records.value(tree, "small_sample", list) if "small_sample" in tree else None
         space, count = records.space_of(parts["space"]), len(a) + len(b)
         return cls(
@@ -370,7 +457,8 @@ class Comparison:
             descriptors=records.descriptors_of(parts["coordinates"], count),
             small_sample=None if small is None else (float(small[0]), float(small[1])),
             note=str(tree.get("note", "")),
-            **{name: records.value(parts["matches"], name, bool) for name in _FLAGS},
+            # Earlier versions did not keep that archetypes were found to agree.
+            **{name: records.value({"archetypes_agree": False, **parts["matches"]}, name, bool) for name in _FLAGS},
         )
 
 
@@ -422,7 +510,7 @@ def compare(
         When an ensemble has no usable curve, the units do not fit together, or a step fails; the message
         says what to do.
     TypeError
-        For a setting that does not exist, naming it.
+        For a setting that does not exist, naming it, or a third sample.
 
     See Also
     --------
@@ -449,10 +537,18 @@ def compare(
     >>> result.scale.p_value, result.undulation.rejected
     (0.005, False)
     """
+    if not isinstance(settings, Settings):
+        raise TypeError(
+            f"the third argument is Settings(...), not {type(settings).__name__}: compare takes two samples, and "
+            "experiment compares several groups"
+        )
     settings = replace(settings, **changes)
     a, b, note = at_one_pixel_size(a, b)
     a, b = comparable(a, b)
     with reporting(progress):
+        expected = expected_seconds(a, b, settings)
+        if expected > LONG:  # said before the first step, as this may be the time to choose something else
+            report(f"comparing {counted(len(a) + len(b), 'curve')}, {duration(expected)} expected", 0, len(STEPS))
         learned = learn((a, b), settings)
         images = exchangeable_images(a, b, settings)
         undulation, scale = tests_of_learned(learned, len(a), settings, images)
@@ -472,6 +568,23 @@ def compare(
         small_sample=small_sample,
         note=note,
     )
+
+
+def expected_seconds(a: Ensemble, b: Ensemble, settings: Settings) -> float:
+    """Seconds that comparing two samples is likely to take on this computer, to a factor of about two.
+
+    Nearly all of it goes into sums of kernels over permutations, whose number of multiplications is known; how fast
+    they are is measured on one product of matrices.
+    """
+    total, parts = len(a) + len(b), 5 if settings.coordinates == "components" else 3
+    widths = len(settings.bandwidth) if isinstance(settings.bandwidth, tuple) else 1
+    units = settings.bins if settings.bins and total >= 4 * settings.bins else total
+    drawn = 0 if exchangeable_images(a, b, settings) is not None or settings.null != "permutation" else 1
+    count = parts * widths * (drawn * settings.permutations * units**2 / 2 + _PER_PAIR * total**2)
+    left, right = np.ones((_PROBE, _PROBE), np.float32), np.ones((_PROBE, 4 * _PROBE), np.float32)
+    with one_library_thread():
+        took = min(timeit.repeat(lambda: left @ right, number=1, repeat=3))
+    return took * count / (4 * _PROBE**3) / processors()
 
 
 def exchangeable_images(a: Ensemble, b: Ensemble, settings: Settings) -> NDArray[np.intp] | None:
@@ -513,9 +626,25 @@ def sample_of(side: Images) -> Ensemble:
     """
     if isinstance(side, Ensemble):
         return side
-    if isinstance(side, str | bytes) or not isinstance(side, Iterable):
-        raise ValueError(f"a sample is an ensemble, or a list of them or of (m, 2) arrays, not {type(side).__name__}")
-    parts: list[Any] = list(side)
+    given: Any = side
+    usable = isinstance(given, str | bytes | PathLike | Iterable) and not isinstance(given, Mapping)
+    if not usable or hasattr(given, "columns"):
+        raise ValueError(f"a sample is an ensemble, or a list of them or of (m, 2) arrays, not {type(given).__name__}")
+    plane = isinstance(given, np.ndarray) and given.ndim == 2 and given.shape[1] != 2
+    one = plane or isinstance(given, str | bytes | PathLike)
+    parts: list[Any] = [given] if one else list(given)
+    for part in parts:
+        if isinstance(part, str | bytes | PathLike):
+            raise ValueError(
+                f"a sample is an Ensemble, not the path {str(part)!r}: io.read_curves(path).ensemble reads outlines, "
+                "and Outlines()(io.read_image(path).pixels) traces an image"
+            )
+        if isinstance(part, np.ndarray) and part.ndim > 1 and part.shape[1:] != (2,):
+            traced = "extract_curves(labels) traces labels or a mask"
+            raise ValueError(
+                f"a sample is an Ensemble of outlines, not an array of shape {np.shape(given)}: "
+                + (traced if part.dtype.kind in "biu" else f"Outlines()(image) traces an image, {traced}")
+            )
     images = [part for part in parts if isinstance(part, Ensemble)]
     if images and len(images) < len(parts):
         raise ValueError("a sample mixes ensembles and arrays: put the arrays into an Ensemble, which has a unit")
@@ -560,13 +689,13 @@ def tests_of_learned(
         elif settings.null != "permutation":
             test = gretton_test(samples, settings.null, significance=level, factor=bandwidth, seed=seed)
         else:
-            test = combined_mmd_test(samples, kernels=kernels, **levels(settings))
+            test = combined_mmd_test(samples, kernels=kernels, **permutation_options(settings))
         only = {part: test for part in parts.tested if part and parts.left_out and not test.parts}
         tests.append(replace(test, parts=test.parts or only, left_out=parts.left_out))
     return tests[0], tests[1]
 
 
-def levels(settings: Settings) -> dict[str, Any]:
+def permutation_options(settings: Settings) -> dict[str, Any]:
     """What the permutation tests take of the settings; refuses settings that ask for another null."""
     if settings.null != "permutation":
         raise ValueError(f"null {settings.null!r} serves single comparisons only: choose null='permutation' here")

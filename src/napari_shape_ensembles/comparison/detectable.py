@@ -2,15 +2,21 @@
 
 from dataclasses import dataclass
 from functools import partial
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 from scipy.special import ndtr
 
+from ..checks import RandomState, seed_of
 from ..mmd import KERNELS, Kernel, MMDTest
+from ..mmd.dependence import coordinates_of
 from ..mmd.kernel import Distances, Real, squared_distances
 from ..mmd.two_sample import joint_thresholds
 from .parts import scale_measures, scale_parts
 from .settings import Settings
+
+if TYPE_CHECKING:
+    from .compare import Comparison
 
 # Kernels of the parts, where not the Gaussian one.
 _KINDS: dict[str, Kernel] = {"coarse form": "energy", "size": "mean", "elongation": "mean"}
@@ -41,36 +47,48 @@ class Detectable:
 
 
 def detectable_differences(
-    t: Real,
-    l: Real,
-    first: int,
-    undulation: MMDTest,
-    scale: MMDTest,
+    t: "Real | Comparison",
+    l: Real | None = None,
+    first: int | None = None,
+    undulation: MMDTest | None = None,
+    scale: MMDTest | None = None,
     *,
     power: float = 0.8,
-    seed: int = 0,
+    random_state: RandomState = 0,
+    seed: int | None = None,
     scale_mean: Real | None = None,
 ) -> Detectable:
     """Smallest differences that these samples could have shown.
 
     Parameters
     ----------
-    t, l : (N, r) and (N, 3) arrays
-        Undulation and scale coordinates of the pooled curves, A's rows first.
-    first : int
+    t : Comparison, or (N, r) array
+        A result; or the undulation coordinates of the pooled curves, A's rows first, with all that follows.
+    l : (N, 3) array, optional
+        Their scale coordinates.
+    first : int, optional
         Number of A's rows.
-    undulation, scale : MMDTest
+    undulation, scale : MMDTest, optional
         The permutation tests of these coordinates.
     power : float
         Probability with which the difference would be found, between 0.5 and 1.
-    seed : int
+    random_state : int, Generator or RandomState
         Of the subset of 500 curves that stands for the population.
+    seed : int, optional
+        Earlier name of `random_state`.
     scale_mean : (2, 2) array, optional
         `ShapeSpace.scale_mean`, which elongations are measured from; by default as if outlines were round on average.
 
     Returns
     -------
     Detectable
+
+    Raises
+    ------
+    ValueError
+        For tests that drew no permutations, a comparison that permuted images, or a power out of range.
+    TypeError
+        For anything but a comparison, or all of t, l, first, undulation and scale.
 
     Notes
     -----
@@ -91,10 +109,19 @@ def detectable_differences(
     >>> from napari_shape_ensembles import Settings, compare, detectable_differences, samples
     >>> a, b = (drawn.subset(np.arange(len(drawn)) < 100) for drawn in samples.powder_outlines().ensembles())
     >>> result = compare(a, b, Settings(landmarks=60, rank=10, permutations=199))
-    >>> found = detectable_differences(result.t, result.l, len(result.a), result.undulation, result.scale)
-    >>> round(found.size_ratio, 1)
+    >>> round(detectable_differences(result).size_ratio, 1)
     1.5
     """
+    if undulation is None or scale is None:
+        coordinates_of(t, l, first)  # a result alone, or a word about what is missing
+        result = cast("Comparison", t)
+        if result.permuted == "images":
+            raise ValueError(
+                "this comparison permuted whole images: Experiment.planning tells what more images would find"
+            )
+        undulation, scale, scale_mean = result.undulation, result.scale, result.space.scale_mean
+    t, l, first = coordinates_of(t, l, first)
+    seed = seed_of(random_state, seed)
     if not 0.5 <= power < 1:
         raise ValueError(f"power {power}: give a probability from 0.5 to below 1, such as 0.8")
     if not len(undulation.null) or not len(scale.null):

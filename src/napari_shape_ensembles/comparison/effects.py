@@ -2,12 +2,20 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ..checks import RandomState, seed_of
 from ..mmd import median_distance
 from ..mmd.contrasts import difference_of_means, percentile_ends
+from ..mmd.dependence import Compared, coordinates_of
 from ..mmd.kernel import Distances, Real, quadratic_forms
+from .figures import plot_effects
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
 
 # Undulation coordinates that hold this share of the pooled variance are the coarse form; the rest is roughness.
 _COARSE = 0.9
@@ -45,7 +53,7 @@ class EffectSizes:
     >>> from napari_shape_ensembles import Settings, compare, effect_sizes, samples
     >>> a, b = samples.powder_outlines().ensembles()
     >>> result = compare(a, b, Settings(landmarks=60, rank=10, permutations=199))
-    >>> effects = effect_sizes(result.t, result.l, len(result.a), resamples=20)
+    >>> effects = effect_sizes(result, resamples=20)
     >>> {part: round(share.value, 2) for part, share in effects.shares.items()}
     {'size': 0.97, 'elongation': 0.0, 'coarse form': 0.0, 'roughness': 0.03}
     """
@@ -54,6 +62,25 @@ class EffectSizes:
     standardized: Mapping[str, Estimate]
     shares: Mapping[str, Estimate]
     size_ratio: Estimate
+
+    def to_dataframe(self) -> "pd.DataFrame":
+        """One row per aspect: aspect, then mmd, standardized and share, each with `_low` and `_high`."""
+        import pandas as pd
+
+        kinds = {"mmd": self.mmd, "standardized": self.standardized, "share": self.shares}
+        missing = Estimate(float("nan"), float("nan"), float("nan"))
+        rows = []
+        for aspect in self.mmd:
+            found = {kind: values.get(aspect, missing) for kind, values in kinds.items()}
+            row: dict[str, str | float] = {"aspect": aspect}
+            for kind, one in found.items():
+                row |= {kind: one.value, f"{kind}_low": one.low, f"{kind}_high": one.high}
+            rows.append(row)
+        return pd.DataFrame(rows)
+
+    def plot(self, ax: "Axes | None" = None) -> "Axes":
+        """Draw the standardized size of every aspect with its interval; returns the Matplotlib axes."""
+        return plot_effects(self, ax)
 
 
 def aspects(t: Real, l: Real) -> dict[str, Real]:
@@ -87,21 +114,31 @@ def aspects(t: Real, l: Real) -> dict[str, Real]:
     return parts
 
 
-def effect_sizes(t: Real, l: Real, first: int, *, resamples: int = 400, seed: int = 0) -> EffectSizes:
+def effect_sizes(
+    t: Real | Compared,
+    l: Real | None = None,
+    first: int | None = None,
+    *,
+    resamples: int = 400,
+    random_state: RandomState = 0,
+    seed: int | None = None,
+) -> EffectSizes:
     """Measure the difference of two samples, with bootstrap intervals.
 
     Parameters
     ----------
-    t : (N, r) array
-        Undulation coordinates of the pooled curves, A's rows first.
-    l : (N, 3) array
-        Their scale coordinates.
-    first : int
-        Number of A's rows.
+    t : Comparison, or (N, r) array
+        A result; or the undulation coordinates of the pooled curves, A's rows first.
+    l : (N, 3) array, optional
+        With an array t: their scale coordinates.
+    first : int, optional
+        With an array t: the number of A's rows.
     resamples : int
         Bootstrap resamples of the curves of each sample.
-    seed : int
+    random_state : int, Generator or RandomState
         Of the resamples.
+    seed : int, optional
+        Earlier name of `random_state`.
 
     Returns
     -------
@@ -111,9 +148,13 @@ def effect_sizes(t: Real, l: Real, first: int, *, resamples: int = 400, seed: in
     ------
     ValueError
         For arrays of different lengths, fewer than two curves on a side, or fewer than 20 resamples.
+    TypeError
+        For anything but a comparison, or all three of t, l and first.
 
     Notes
     -----
+    Curves are resampled, not images: where samples are several images, intervals speak of these images alone
+    (`Experiment.effects` has intervals over replicates).
     Percentile intervals, widened for small samples; that of the size ratio is a symmetric bootstrap-t. Pairs of a
     curve with itself are left out, in the samples and the resamples alike, so neither is biased by their size.
     Intervals hold the coordinates fixed: they do not count that the shape space was itself learned from these curves.
@@ -123,11 +164,13 @@ def effect_sizes(t: Real, l: Real, first: int, *, resamples: int = 400, seed: in
     >>> from napari_shape_ensembles import Settings, compare, effect_sizes, samples
     >>> a, b = samples.powder_outlines().ensembles()
     >>> result = compare(a, b, Settings(landmarks=60, rank=10, permutations=199))
-    >>> effects = effect_sizes(result.t, result.l, len(result.a), resamples=20)
+    >>> effects = effect_sizes(result, resamples=20)
     >>> ratio = effects.size_ratio
     >>> round(ratio.value, 2), round(ratio.low, 1), round(ratio.high, 1)
     (0.81, 0.7, 0.9)
     """
+    t, l, first = coordinates_of(t, l, first)
+    seed = seed_of(random_state, seed)
     if len(t) != len(l) or not 2 <= first <= len(t) - 2:
         raise ValueError(
             f"{len(t)} undulations and {len(l)} scales, {first} of the first sample: give one of each per curve, "

@@ -24,16 +24,19 @@ from ..mmd.replicates import (
 )
 from ..outlines import Ensemble, counted, in_unit
 from ..progress import Listener, as_part, report, reporting
-from .compare import levels
+from ..shapes.lobes import band_name
+from .compare import permutation_options, sample_of
 from .design import FEW, Design, cannot_reach, checked_design
+from .figures import plot_experiment
 from .learning import STEPS, learn
 from .parts import form_parts, scale_parts
-from .quantities import LOBES, Quantities, band_name, quantities
+from .quantities import LOBES, Quantities, quantities
 from .settings import Settings
-from .verdict import INCONCLUSIVE, row
+from .verdict import INCONCLUSIVE, table_row
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.axes import Axes
 
 Real = NDArray[np.float64]
 Index = NDArray[np.intp]
@@ -48,6 +51,8 @@ _SCREEN = 20
 LEARNED = 20_000
 _STEPS = (*STEPS[:-2], "measuring outlines", "kernels between replicates", "done")
 _COVERAGE = 0.95
+# Columns of the table of outlines that tell one from another.
+_PLACES = ("id", "image", "replicate")
 _KINDS = ("p", "p_adjusted", "small_sample_p", "small_sample_p_adjusted")
 _NUMBERS = (*_KINDS, "statistic", "effect", "low", "high", "n_replicates", "least_p")
 _COLUMNS = (
@@ -126,7 +131,7 @@ class Experiment:
     kernels : mapping of str to mapping of str to MeanKernels
         The same summed over pairs of replicates.
     outlines : DataFrame
-        One row per outline: replicate (its number in the design), image, and the logarithms of its quantities.
+        One row per outline: its id, image and replicate (their numbers), and the logarithms of its quantities.
     correction : {"family", "fdr"}
         How the contrasts' p-values are adjusted.
     unit : str
@@ -249,7 +254,7 @@ class Experiment:
             undulation, scale = (table[f"{test}_{kind}"] for test in TESTS)
             known = reachable & ~undulation.isna() & ~scale.isna()
             cells = zip(undulation <= level, scale <= level, known, strict=True)
-            table[name] = [row(u, s) if answered else INCONCLUSIVE for u, s, answered in cells]
+            table[name] = [table_row(u, s) if answered else INCONCLUSIVE for u, s, answered in cells]
         return table
 
     @property
@@ -301,7 +306,7 @@ class Experiment:
             group = self.design.group[points.replicate]
             samples[name] = points.values[group == i], points.values[group == j]
         kernels = {name: points.kernel for name, points in self.coordinates[test].items()}
-        found = combined_mmd_test(samples, kernels=kernels, **levels(self.settings))
+        found = combined_mmd_test(samples, kernels=kernels, **permutation_options(self.settings))
         return found.p_value, found.mmd, 1 / (1 + self.settings.permutations)
 
     # ------------------------------------------------------------------------------------- plain quantities
@@ -309,14 +314,14 @@ class Experiment:
     @cached_property
     def means(self) -> "pd.DataFrame":
         """Mean logarithm of each quantity over the outlines of every replicate, one row per replicate."""
-        return self.outlines.drop(columns="image").groupby("replicate", sort=True).mean()
+        return self.outlines.drop(columns=["id", "image"]).groupby("replicate", sort=True).mean()
 
     @cached_property
     def _within(self) -> "pd.Series[float]":
         """Standard deviation of each quantity between the outlines of one replicate."""
         import pandas as pd
 
-        values = self.outlines.drop(columns=["image", "replicate"])
+        values = self.outlines.drop(columns=list(_PLACES))
         left = values.to_numpy() - self.means.to_numpy()[self.outlines["replicate"]]
         freedom = max(len(values) - len(self.means), 1)
         return pd.Series(np.sqrt((left**2).sum(axis=0) / freedom), values.columns)
@@ -607,6 +612,26 @@ class Experiment:
         head = f"{counted(len(sizes), 'group')} of replicates: {groups}"
         return f"{head}; {counted(len(self.table), 'contrast')}: {rows} ({self.settings.significance:g}, {kind})."
 
+    def to_dataframe(self) -> "pd.DataFrame":
+        """One row per outline: id, image, replicate, the design of its replicate, and its plain quantities.
+
+        Columns: id; image and replicate, their numbers counted from 0; group, block, covariates and factors of the
+        design; size (in the unit of the outlines), elongation, roughness, and the amplitudes of the bands of lobes.
+        """
+        import pandas as pd
+
+        design = self.design.replicates.drop(columns=["replicate", "images"], errors="ignore")
+        rows = design.iloc[self.outlines["replicate"]].reset_index(drop=True)
+        known, measured = self.outlines[list(_PLACES)], self.outlines.drop(columns=list(_PLACES))
+        return pd.concat([known, rows, pd.DataFrame(np.exp(measured))], axis=1)
+
+    def plot(self, ax: "Axes | None" = None) -> "Axes":
+        """Draw the ratios of size and roughness of every contrast with their intervals; see `figures.plot_experiment`.
+
+        `studies.superplot.superplot` draws the replicates over their outlines.
+        """
+        return plot_experiment(self, ax)
+
     def __repr__(self) -> str:
         return f"Experiment({self.summary()})"
 
@@ -716,12 +741,14 @@ def experiment(
         }
     if correction == "auto":
         correction = "fdr" if len(checked.pairs) > _SCREEN else "family"
-    outlines = _outline_table(measured, replicate, image)
+    places = {"id": [name for one in ensembles for name in one.ids.tolist()], "image": image, "replicate": replicate}
+    outlines = _outline_table(places, measured)
     return Experiment(checked, settings, coordinates, kernels, outlines, correction, ensembles[0].unit)
 
 
 def _usable(ensembles: Sequence[Ensemble]) -> list[Ensemble]:
-    """All ensembles in the unit of the first; refuses all those without outlines at once."""
+    """All ensembles in the unit of the first; refuses all those without outlines at once, and what is no ensemble."""
+    ensembles = [sample_of(one) for one in ensembles]
     empty = [one.name or f"image {i}" for i, one in enumerate(ensembles, start=1) if not len(one)]
     if empty:
         raise ValueError(
@@ -769,10 +796,10 @@ def _without_blocks(points: Real, replicate: Index, blocks: Index | None) -> Rea
     return points - of_blocks[blocks[replicate]]
 
 
-def _outline_table(measured: Quantities, replicate: Index, image: Index) -> "pd.DataFrame":
+def _outline_table(places: Mapping[str, Any], measured: Quantities) -> "pd.DataFrame":
     import pandas as pd
 
-    return pd.DataFrame({"replicate": replicate, "image": image, **measured.named()})
+    return pd.DataFrame({**places, **measured.named()})
 
 
 def _factor(settings: Settings) -> float:

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from ..outlines import Ensemble
 from ..progress import one_library_thread, report
-from ..shapes import ShapeSpace, decompose, register, to_landmarks
-from ..shapes.registration import Choice, archetype_index, choose_archetype
+from ..shapes import ShapeSpace, to_landmarks
+from ..shapes.lobes import lobes_held
 from .parts import form_descriptors
 from .settings import Settings
 
@@ -18,9 +18,6 @@ Real = NDArray[np.float64]
 
 # No outline is known to this share of its size: what varies less is rounding and interpolation, no form and no scale.
 _KNOWN = 1e-8
-# Pixels of the shortest wave whose amplitude is compared. What is shorter is the noise of the pixels themselves, whose
-# share of an outline's size, and so its roughness, grows as outlines get smaller.
-_WAVE = 8
 # Conversions between units are powers of ten nearly always; the size of a pixel is known where the reader knew it.
 _GRID = 16
 _FACTORS = tuple(10.0**power for power in (0, -3, 3, -6, 6))
@@ -65,10 +62,10 @@ def learn(ensembles: Sequence[Ensemble], settings: Settings) -> Learned:
     options: dict[str, Any] = {"interpolation": settings.interpolation, "measure": settings.measure}
     landmarks = np.concatenate([to_landmarks(ensemble, settings.landmarks, **options) for ensemble in ensembles])
     places = np.concatenate([coordinate_precision(ensemble) for ensemble in ensembles])
-    # Lobes of the shortest waves that pixels hold around three outlines of four; any number where there are no pixels.
     around = [one.features["perimeter"] / np.mean(one.pixel_size) for one in ensembles if one.pixel_size is not None]
-    lobes = np.quantile(np.concatenate(around), 0.25) / _WAVE - 1 if any(map(len, around)) else np.inf
-    return learn_landmarks(landmarks, places, settings, float(lobes))
+    learned = learn_landmarks(landmarks, places, settings, lobes_held(np.concatenate([*around, []])))
+    learned.space.unit_ = ensembles[0].unit
+    return learned
 
 
 def learn_landmarks(landmarks: Real, places: Real, settings: Settings, lobes: float = np.inf) -> Learned:
@@ -77,30 +74,20 @@ def learn_landmarks(landmarks: Real, places: Real, settings: Settings, lobes: fl
     Landmarks of a curve do not depend on other curves. Who compares many subsets of the same curves places them once.
     Bands of more `lobes` than the outlines' pixels hold are no descriptors.
     """
-    report_step("choosing the archetype")
-    undulation, scale = decompose(landmarks)
-    preshapes = undulation if settings.registration == "standardized" else landmarks
-    index = archetype_index(preshapes, settings.archetype, reflections=settings.reflections, seed=settings.seed)
-    choice: Choice = "mean" if settings.archetype == "mean" else index
-    report_step("registering undulations")
-    matches = []
-    if settings.registration != "none":
-        archetype = choose_archetype(preshapes, choice, reflections=settings.reflections)
-        match = register(preshapes, archetype, reflections=settings.reflections)
-        undulation, own = decompose(match.landmarks)
-        if settings.registration == "raw":  # one match serves both
-            scale = own
-        matches.append(match)
-    report_step("registering scales")
-    if settings.registration == "standardized":
-        # Scales are turned into the archetype's frame by the match of the raw landmarks: R* P R*ᵀ.
-        archetype = choose_archetype(landmarks, choice, reflections=settings.reflections)
-        match = register(landmarks, archetype, reflections=settings.reflections)
-        scale = match.rotation @ scale @ match.rotation.swapaxes(1, 2)
-        matches.append(match)
-    report_step("learning the shape space")
+    space = ShapeSpace(
+        settings.rank,
+        landmarks=landmarks.shape[1],
+        measure=settings.measure,
+        interpolation=settings.interpolation,
+        registration=settings.registration,
+        archetype=settings.archetype,
+        reflections=settings.reflections,
+        random_state=settings.seed,
+    )
+    undulation, scale, matches = space.fit_landmarks(landmarks, report_step)
+    space.rank = len(space.basis_)  # of a comparison, what there is counts
+    space.bands_ = tuple(band for band in space.bands_ if band[1] <= lobes)
     with one_library_thread():
-        space = ShapeSpace.learn(undulation, scale, settings.rank)
         t, l = space.coordinates(undulation, scale)
         known = known_share(places, scale)
         for coordinates in (t, l):

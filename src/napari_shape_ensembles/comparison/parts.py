@@ -7,6 +7,7 @@ explanation's components.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 
 import numpy as np
 import shapely
@@ -14,7 +15,7 @@ from numpy.typing import NDArray
 
 from ..mmd import Kernel
 from ..shapes import spd
-from ..shapes.lobes import band_amplitudes
+from ..shapes.lobes import BANDS, band_amplitudes
 from .settings import Settings
 
 Real = NDArray[np.float64]
@@ -23,14 +24,15 @@ Real = NDArray[np.float64]
 FORM, SCALE = ("coarse form", "roughness", "concavity"), ("size", "elongation")
 #: Parts that depend on how many undulation coordinates are kept.
 OF_RANK = ("coarse form", "raw", "normalized")
-#: Fewest and most lobes of the bands of Fourier modes whose amplitudes are compared.
-BANDS = ((1, 1), (2, 2), (3, 3), (4, 4), (5, 5), (6, 8), (9, 13), (14, 24), (25, 60))
 # No outline is known to this share of its size, however many digits its coordinates have: interpolation, as much as
 # rounding, decides what lies below.
 _AMPLITUDE, _CONCAVITY = 1e-4, 1e-3
 # Where pixels hold fewer lobes (outlines of about 33 pixels across), how much they round off an outline decides what it
 # lacks of its convex hull.
 _CONCAVE = 12
+# Why a part is left out where pixels are too few for it, and where nothing varies.
+_TOO_FEW_PIXELS = "the outlines are too few pixels across to tell it from the steps of the pixels"
+_ALIKE = "it is the same in all outlines, as far as their coordinates are known"
 # Logarithms that vary by less than this (1 %) tell curves apart by what is below the floor.
 _STILL = 0.01
 
@@ -115,7 +117,9 @@ def form_parts(t: Real, descriptors: Real, settings: Settings, *, any_rank: bool
         "roughness": Part(_with_squares(bands), "energy"),
         "concavity": Part(_with_squares(rest), "mean"),
     }
-    return _visible(parts)
+    # Neither is exactly 0 but where `form_descriptors` has found too few pixels.
+    coarse = {"roughness": descriptors.shape[1] <= 2, "concavity": not descriptors[:, -2:].any()}
+    return _visible(parts, {name: _TOO_FEW_PIXELS for name in coarse if coarse[name]})
 
 
 def scale_parts(l: Real, scale_mean: Real, settings: Settings, known: float = 0.0) -> Parts:
@@ -185,9 +189,9 @@ def _with_squares(values: Real) -> Real:
     return np.concatenate([levels, standardized(levels**2)], axis=1)
 
 
-def _visible(parts: dict[str, Part]) -> Parts:
+def _visible(parts: dict[str, Part], reasons: Mapping[str, str] = MappingProxyType({})) -> Parts:
     """Those that vary; where none does, one point that all curves share, which no test tells apart."""
-    blind = {name: "no variation above precision and pixels" for name in parts if not parts[name].points.size}
+    blind = {name: reasons.get(name, _ALIKE) for name in parts if not parts[name].points.size}
     tested = {name: part for name, part in parts.items() if name not in blind}
     count = len(next(iter(parts.values())).points)
     return Parts(tested or {"": Part(np.zeros((count, 1)))}, blind)

@@ -13,23 +13,19 @@ from numpy.typing import NDArray
 from ..outlines import Ensemble
 from ..progress import one_library_thread
 from ..shapes import decompose, to_landmarks
+from ..shapes.lobes import BANDS, band_name
 from .settings import Settings
 
 Real = NDArray[np.float64]
 
-#: Bands of lobes around the outline, first and last; what has more than 25 is limited by the landmarks and the pixels.
-LOBES = ((1, 1), (2, 2), (3, 3), (4, 4), (5, 5), (6, 8), (9, 13), (14, 24), (25, 60))
+#: Bands of lobes around the outline; what has more than 25 is limited by the landmarks and the pixels.
+LOBES = BANDS
 #: Lobes that count as roughness.
 ROUGH = (6, 60)
 # No outline is known to this share of its size: what is smaller is rounding.
 _FLOOR = 1e-6
 # Outlines taken at a time.
 _BLOCK = 2000
-
-
-def band_name(first: int, last: int) -> str:
-    """What a band of lobes is called."""
-    return f"lobes {first}" if first == last else f"lobes {first}-{last}"
 
 
 class Quantities(NamedTuple):

@@ -12,12 +12,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..archive import ContentError, Tree
+from ..budget import take_curves
+from ..checks import seal
 from ..mmd import MMDTest
 from ..outlines import Ensemble
 from ..shapes import ShapeSpace
 
 Real = NDArray[np.float64]
 
+_LEARNED, _ARCHETYPES = ("undulation_mean", "basis", "singular_values", "scale_mean"), ("archetype", "scale_archetype")
 _NUMBERS = ("mmd", "p_value", "threshold", "bandwidth", "significance")
 
 
@@ -26,6 +29,11 @@ def ensemble_tree(ensemble: Ensemble) -> Tree:
     more: Tree = {"images": ensemble.images} if set(ensemble.images) - {ensemble.name} else {}
     if ensemble.pixel_size is not None:
         more["pixel_size"] = list(ensemble.pixel_size)
+    if ensemble.tracing:
+        more["tracing"] = ensemble.tracing
+    if len(columns := ensemble.metadata.columns):
+        values = [np.asarray(ensemble.metadata[name].tolist()) for name in columns]
+        more["metadata"] = {"names": list(columns), **{f"column{i}": column for i, column in enumerate(values)}}
     return {
         **more,
         "name": ensemble.name,
@@ -37,18 +45,25 @@ def ensemble_tree(ensemble: Ensemble) -> Tree:
     }
 
 
-def ensemble_of(tree: Mapping[str, Any]) -> Ensemble:
+def ensemble_of_tree(tree: Mapping[str, Any]) -> Ensemble:
     """Return the ensemble that `ensemble_tree` wrote; exactly its curves or an error."""
     vertices = real(tree, "vertices", (None, 2))
     offsets = array(tree, "offsets", "iu", (None,)).astype(np.int64)
     if not len(offsets) or offsets[0] != 0 or offsets[-1] != len(vertices) or (np.diff(offsets) < 3).any():
         raise ContentError("the offsets of its curves do not fit its vertices")
     ids = array(tree, "ids", "biufU", (len(offsets) - 1,))
+    take_curves(len(vertices), len(ids))
     dropped = {str(reason): count for reason, count in value(tree, "dropped", list)}
     curves = np.split(vertices, offsets[1:-1]) if len(offsets) > 1 else []
     images = array(tree, "images", "U", (len(ids),)) if "images" in tree else None
+    kept = value(tree, "metadata", dict) if "metadata" in tree else {"names": []}
     ensemble = Ensemble(
         curves,
+        metadata={
+            str(name): array(kept, f"column{i}", "biufU", (len(ids),))
+            for i, name in enumerate(value(kept, "names", list))
+        },
+        tracing={str(name): found for name, found in tree.get("tracing", {}).items()},
         name=value(tree, "name", str),
         unit=value(tree, "unit", str),
         ids=ids,
@@ -62,22 +77,38 @@ def ensemble_of(tree: Mapping[str, Any]) -> Ensemble:
 
 
 def space_tree(space: ShapeSpace) -> Tree:
-    """Means, basis and singular values of a shape space."""
+    """Means, basis and singular values of a shape space; its archetypes and parameters where it places new curves."""
+    learned = {name: getattr(space, f"{name}_") for name in _LEARNED}
+    if not hasattr(space, "archetype_"):
+        return learned
+    kept = {name: getattr(space, f"{name}_") for name in _ARCHETYPES}
     return {
-        "undulation_mean": space.undulation_mean,
-        "basis": space.basis,
-        "singular_values": space.singular_values,
-        "scale_mean": space.scale_mean,
+        **learned,
+        **{name: archetype for name, archetype in kept.items() if archetype is not None},
+        "parameters": space.get_params(),
+        "unit": space.unit_,
+        "bands": [list(band) for band in space.bands_],
     }
 
 
 def space_of(tree: Mapping[str, Any]) -> ShapeSpace:
-    """Return the shape space that `space_tree` wrote."""
+    """Return the shape space that `space_tree` wrote; one of an earlier version has no archetype."""
     mean = real(tree, "undulation_mean", (None, 2))
-    basis = real(tree, "basis", (None, len(mean), 2))
-    return ShapeSpace(
-        _planar(mean), _planar(basis), real(tree, "singular_values", (None,)), real(tree, "scale_mean", (2, 2))
-    )
+    n = len(mean)
+    basis = real(tree, "basis", (None, n, 2))
+    space = ShapeSpace(len(basis), landmarks=n)
+    space.undulation_mean_, space.basis_ = _planar(mean), _planar(basis)
+    space.singular_values_ = real(tree, "singular_values", (None,))
+    space.scale_mean_ = real(tree, "scale_mean", (2, 2))
+    if "parameters" in tree:
+        space.set_params(**value(tree, "parameters", dict))
+        for name in _ARCHETYPES:
+            setattr(space, f"{name}_", _planar(real(tree, name, (n, 2))) if name in tree else None)
+        unit, bands = tree.get("unit"), value(tree, "bands", list)
+        space.unit_ = None if unit is None else str(unit)
+        space.bands_ = tuple((int(low), int(high)) for low, high in bands)
+    seal(space)
+    return space
 
 
 def _planar(points: Real) -> Real:

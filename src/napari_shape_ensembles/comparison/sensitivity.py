@@ -43,7 +43,11 @@ class ArchetypeSensitivity:
     @property
     def comparison(self) -> Comparison:
         """The comparison with the settings' own archetype, marked as inconclusive where archetypes disagree."""
-        return replace(self.comparisons[0], row_depends_on_archetype=not self.stable)
+        return self.judged(self.comparisons[0])
+
+    def judged(self, comparison: Comparison) -> Comparison:
+        """The same comparison, which knows whether its row stays with other archetypes."""
+        return replace(comparison, row_depends_on_archetype=not self.stable, archetypes_agree=self.stable)
 
     def p_values(self, test: str) -> tuple[float, float]:
         """Smallest and largest p-value of the "undulation" or the "scale" test over the archetypes."""

@@ -4,7 +4,7 @@ from dataclasses import InitVar, dataclass
 from typing import Any, Literal
 
 from .. import parameters
-from ..checks import switch
+from ..checks import RandomState, seed_of, switch
 from ..mmd import PERMUTATIONS, SIGNIFICANCE
 from ..parameters import documented, parameter
 from ..shapes import Interpolation, Measure
@@ -25,7 +25,8 @@ _MOST_PERMUTATIONS = 10_000_000
 class Settings:
     """What a comparison does. The defaults are the project's; `Settings.paper` gives the paper's own.
 
-    Two shorthands: `register=False` is registration "none"; `normalize` picks the coordinates "normalized" or "raw".
+    Three shorthands: `register=False` is registration "none"; `normalize` picks the coordinates "normalized" or "raw";
+    `random_state` gives the seed, as a number or a generator.
 
     Raises
     ------
@@ -182,8 +183,11 @@ class Settings:
     )
     register: InitVar[bool | None] = None
     normalize: InitVar[bool | None] = None
+    random_state: InitVar[RandomState] = None
 
-    def __post_init__(self, register: bool | None, normalize: bool | None) -> None:
+    def __post_init__(self, register: bool | None, normalize: bool | None, random_state: RandomState) -> None:
+        if random_state is not None:
+            object.__setattr__(self, "seed", seed_of(random_state))
         if register is not None and not switch(register, "register"):
             object.__setattr__(self, "registration", "none")
         if normalize is not None:

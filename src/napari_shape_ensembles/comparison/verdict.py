@@ -22,7 +22,7 @@ DEPENDS_ON_ARCHETYPE = "the row depends on the archetype: choose the mean outlin
 _LARGEST = sqrt(2)
 
 
-def row(undulation_rejected: bool, scale_rejected: bool) -> str:
+def table_row(undulation_rejected: bool, scale_rejected: bool) -> str:
     """Row of the truth table for two decisions (paper, table "logical conjunction")."""
     return f"{int(not undulation_rejected)}∧{int(not scale_rejected)}"
 
@@ -50,15 +50,7 @@ def too_few(m: int, n: int, permutations: int, significance: float) -> str | Non
     return f"{permutations} permutations cannot reach p < {significance:g}: take at least {round(2 / significance)}"
 
 
-def inconclusive(
-    m: int,
-    n: int,
-    permutations: int,
-    significance: float,
-    *,
-    null: str = "permutation",
-    row_depends_on_archetype: bool = False,
-) -> str | None:
+def inconclusive(m: int, n: int, permutations: int, significance: float, *, null: str = "permutation") -> str | None:
     """Say why a comparison has no answer, with the remedy, or None when it has one.
 
     Parameters
@@ -71,13 +63,9 @@ def inconclusive(
         Level of each test.
     null : {"permutation", "gamma", "bound"}
         What the statistics are held against.
-    row_depends_on_archetype : bool
-        Whether the row is known to change with the archetype.
     """
     drawn = permutations if null == "permutation" else 10**9
     reason = too_few(m, n, drawn, significance)
     if reason is None and null == "bound" and distribution_free_threshold(m, n, significance) >= _LARGEST:
         reason = f"the distribution-free bound lies beyond any MMD of {m} and {n} curves: hold it against permutations"
-    if reason is None and row_depends_on_archetype:
-        reason = DEPENDS_ON_ARCHETYPE
     return reason

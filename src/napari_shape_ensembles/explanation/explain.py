@@ -18,6 +18,7 @@ from .properties import bands, properties
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.axes import Axes
 
 Real = NDArray[np.float64]
 
@@ -95,6 +96,21 @@ class Explanation:
     modes: Modes
     form: OutlineDifference
     descriptors: Descriptors
+
+    def plot(self, ax: "Axes | None" = None) -> "Axes":
+        """Draw the share of each component in the difference on Matplotlib axes; `explanation.figures` has all others.
+
+        Examples
+        --------
+        >>> from napari_shape_ensembles import Settings, compare, explain, samples
+        >>> a, b = samples.powder_outlines().ensembles()
+        >>> explanation = explain(compare(a, b, Settings(landmarks=60, rank=10, permutations=199)))
+        >>> [label.get_text() for label in explanation.plot().get_yticklabels()]
+        ['size', 'elongation', 'coarse form', 'roughness']
+        """
+        from .figures import plot_shares
+
+        return plot_shares(self, ax)
 
     def sentences(self) -> tuple[str, ...]:
         """The explanation in plain sentences, strongest statements first."""

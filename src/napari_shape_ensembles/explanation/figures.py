@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from ..archive import replacing
 from ..mmd.witness import most_typical
-from ..palette import COLOR_A, COLOR_B
+from ..palette import COLOR_A, COLOR_B, axes_of
 from .components import COMPONENTS, components
 from .explain import Explanation
 from .modes import along_mode, exaggeration
@@ -61,15 +61,21 @@ def null_distributions(explanation: Explanation) -> Figure:
 
 def shares(explanation: Explanation) -> Figure:
     """Share of each component in the difference, with bootstrap intervals."""
-    found = explanation.components
     figure, axes = _panels(1, 1, height=1.9)
-    axis = axes[0, 0]
+    plot_shares(explanation, axes[0, 0])
+    return figure
+
+
+def plot_shares(explanation: Explanation, ax: Axes | None = None) -> Axes:
+    """Draw the figure `shares` on axes, by default those of a new figure, and return them."""
+    found = explanation.components
+    axis = axes_of(ax, height=1.9)
     rows = np.arange(len(COMPONENTS))[::-1]
     reach = np.abs(found.share_interval - found.share)
     axis.barh(rows, found.share, color="0.7", edgecolor="0.2", xerr=reach, error_kw={"capsize": 3})
     axis.set_yticks(rows, COMPONENTS)
     axis.set(xlim=(0, 1.02), xlabel="share of the squared MMD of all components (bar: 95 % bootstrap interval)")
-    return figure
+    return axis
 
 
 def component_distributions(explanation: Explanation) -> Figure:

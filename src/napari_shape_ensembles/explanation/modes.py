@@ -23,6 +23,8 @@ _WAVES = ("triangularity", "squareness", "asymmetry", "roughness")
 # ... and said to differ in its mean, or its spread, from these on, and only by more than so many standard errors.
 _SHIFTED, _SPREAD = 0.2, 1.15
 _ERRORS = 2.0
+# A mode of a smaller share of the variance moves no outline by what can be seen.
+_SEEN = 0.01
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,6 +69,10 @@ class Modes:
     def order(self) -> NDArray[np.intp]:
         """Modes by rising adjusted p-value; of equal ones, those that vary most, and are easiest to see, first."""
         return np.lexsort((-self.variance, self.tests.adjusted))
+
+    def to_look_at(self) -> list[int]:
+        """The same, those first along which the outline moves enough to be seen."""
+        return sorted(self.order().tolist(), key=lambda mode: self.variance[mode] < _SEEN)
 
     def named(self, mode: int) -> tuple[Property, float] | None:
         """The property that mode (from 0) goes with, and the correlation; None where none supports a name."""

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ..comparison import Comparison, Settings, compare, row
+from ..checks import RandomState, seed_of
+from ..comparison import Comparison, Settings, compare, table_row
 from ..mmd.family import family_tests
 from ..outlines import Ensemble
 from ..shapes import decompose, register, to_landmarks
@@ -43,7 +44,7 @@ class Swap:
     @property
     def case(self) -> str:
         """Row of the truth table."""
-        return row(self.of_form.undulation.rejected, self.of_scale.scale.rejected)
+        return table_row(self.of_form.undulation.rejected, self.of_scale.scale.rejected)
 
     def expected(self, differing: tuple[str, ...]) -> tuple[str, ...]:
         """Components in which the new curves should differ, given those in which A and B do."""
@@ -56,7 +57,7 @@ class Swap:
         return tuple(name for name, differs in zip(COMPONENTS, rejected, strict=True) if differs)
 
 
-def resynthesis(comparison: Comparison, *, seed: int = 0) -> tuple[Swap, ...]:
+def resynthesis(comparison: Comparison, *, random_state: RandomState = 0, seed: int | None = None) -> tuple[Swap, ...]:
     """Put A's forms on B's scales and the reverse, and compare the new curves with both samples.
 
     Where the separation holds, curves with A's form and B's scale differ from A in scale alone and from B in form
@@ -65,8 +66,10 @@ def resynthesis(comparison: Comparison, *, seed: int = 0) -> tuple[Swap, ...]:
     Parameters
     ----------
     comparison : Comparison
-    seed : int
+    random_state : int, Generator or RandomState
         Of the halves and of the pairing.
+    seed : int, optional
+        Earlier name of `random_state`.
 
     Returns
     -------
@@ -98,7 +101,7 @@ def resynthesis(comparison: Comparison, *, seed: int = 0) -> tuple[Swap, ...]:
         raise ValueError(
             f"{sizes['A']} and {sizes['B']} curves: resynthesis cuts each sample in two and needs at least 4 in each"
         )
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(seed_of(random_state, seed))
     given = {name: rng.permutation(size) < size // 2 for name, size in sizes.items()}
     mixer = _Mixer(given, *polar_factors(comparison), comparison.a.unit, comparison.settings, rng)
     return tuple(mixer.swap(form, scale, against) for form, scale in ("AB", "BA") for against in "AB")

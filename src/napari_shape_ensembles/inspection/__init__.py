@@ -5,14 +5,18 @@ from .annotators import Annotators, annotators
 from .correcting import Change, CorrectedLabels
 from .quality import suspicious
 from .ranking import Inspection, disagreement, inspect_curves
-from .suspects import Ticks, missing_objects, rank_suspects
+from .reviewing import Entry, Review
+from .suspects import Suspects, Ticks, missing_objects, rank_suspects
 
 __all__ = [
     "Agreement",
     "Annotators",
     "Change",
     "CorrectedLabels",
+    "Entry",
     "Inspection",
+    "Review",
+    "Suspects",
     "Ticks",
     "agreement",
     "annotators",

@@ -53,7 +53,17 @@ class Agreement:
         if len(self.objects):
             median = self.objects["boundary"].median()
             apart = f"; outlines of matched objects are {median:.2g} {self.comparison.a.unit} apart (median)"
-        return f"{self.matching.summary()}{apart}. {self.comparison.summary()}"
+        without = [f"{count} of {side}" for side, count in zip("AB", self.without_outline, strict=True) if count]
+        left_out = f" Without a usable outline, hence not listed: {' and '.join(without)}." if without else ""
+        return f"{self.matching.summary()}{apart}.{left_out} {self.comparison.summary()}"
+
+    @property
+    def without_outline(self) -> tuple[int, int]:
+        """Objects of a and of b that were matched, but have no usable outline, such as those at the border."""
+        matched, alone = len(self.matching.pairs), (self.matching.only_a, self.matching.only_b)
+        curves = self.comparison.a, self.comparison.b
+        a, b = (matched + len(own) - len(side) for own, side in zip(alone, curves, strict=True))
+        return a, b
 
 
 def agreement(

@@ -26,7 +26,7 @@ class Change:
     Attributes
     ----------
     action : str
-        "fill holes", "split", "merge", "delete" or "redraw".
+        "fill holes", "split", "merge", "delete", "redraw", "add" or "paint".
     labels : tuple of int
         All labels that lost or gained pixels, those that came or went included.
     pixels : int
@@ -140,13 +140,15 @@ class CorrectedLabels:
         ----------
         label : int
         line : (m, 2) array, optional
-            Points (row, column) of a line across the object, in pixels. Left out, it is cut at its narrowest neck.
+            Points (row, column) of a line across the object, in pixels. Left out, separate pieces become labels of
+            their own; an object in one piece is cut at its narrowest neck.
         """
         box = self._box(label)
         own = self.labels[box] == label
         if line is None:
-            parts = _at_neck(own)
-            failed = f"label {label} has no neck: draw the line of the cut"
+            pieces, count = ndimage.label(own, np.ones((3, 3)))
+            parts = pieces if count > 1 else _at_neck(own)
+            failed = f"label {label} has no neck: draw the line of the cut, or erase one across it"
         else:
             corner = [side.start for side in box]
             parts = _along_line(own, np.asarray(line, dtype=np.float64) - corner)
@@ -185,7 +187,21 @@ class CorrectedLabels:
         new = np.where(self.labels == label, 0, self.labels) if label else self.labels.copy()
         new[drawn] = number
         whole = tuple(slice(0, length) for length in self.labels.shape)
-        return self._changed("redraw", whole, new, f"label {label} already has this outline")
+        return self._changed("redraw" if label else "add", whole, new, f"label {label} already has this outline")
+
+    def paint(self, plane: ArrayLike) -> Change:
+        """Take over what was painted, erased or filled elsewhere, such as in a viewer.
+
+        Parameters
+        ----------
+        plane : (rows, columns) array
+            The labels as they are to be.
+        """
+        drawn = np.asarray(plane)
+        if drawn.shape != self.labels.shape:
+            raise ValueError(f"labels of shape {drawn.shape} do not fit those of shape {self.labels.shape}")
+        whole = tuple(slice(0, length) for length in self.labels.shape)
+        return self._changed("paint", whole, drawn.astype(self.labels.dtype), "nothing was painted")
 
     def undo(self) -> Change:
         """Take the last change back, and return it.

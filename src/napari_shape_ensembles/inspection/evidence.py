@@ -183,6 +183,36 @@ def shape(plane: Plane) -> dict[str, Real]:
     }
 
 
+def roughness(plane: Plane) -> dict[str, Real]:
+    """Spurs and crevices of every label: what an opening takes from it and a closing adds, as shares of its area.
+
+    Beyond the frame lies no background, so that a notch at the border of the image counts as one.
+    """
+    labels, out = plane.labels, {}
+    deepest = _deepest(plane)
+    background = np.pad(labels == 0, 1)
+    gap = ndimage.distance_transform_edt(background)
+    _, nearest = plane.outside
+    for name, reach in (("", 1.5), ("_wide", float(np.clip(0.2 * _radius(plane), 2.5, 8)))):
+        core = plane.depth > reach
+        spur = (labels > 0) & (ndimage.distance_transform_edt(~core) > reach) if core.any() else labels > 0
+        open_ground = gap > reach
+        narrow = (
+            background & (ndimage.distance_transform_edt(~open_ground) > reach) if open_ground.any() else background
+        )
+        narrow = narrow[1:-1, 1:-1]
+        # Between two objects lies no crevice of one of them.
+        size = 2 * int(np.ceil(reach)) + 1
+        most = ndimage.maximum_filter(labels, size)
+        least = ndimage.minimum_filter(np.where(labels > 0, labels, len(plane) + 1), size)
+        alone = most == least
+        out[f"spurs{name}"] = plane.total(np.where(spur, labels, 0)) / plane.area
+        out[f"crevices{name}"] = plane.total(np.where(narrow & alone, nearest, 0)) / plane.area
+        out[f"gaps{name}"] = plane.total(np.where(narrow & ~alone, nearest, 0)) / np.sqrt(plane.area)
+    out["thickness"] = np.minimum(deepest, 20.0)
+    return out
+
+
 def _frame(labels: NDArray[np.int32]) -> Mask:
     frame = np.ones(labels.shape, dtype=bool)
     frame[1:-1, 1:-1] = False
@@ -333,6 +363,14 @@ def levels(plane: Plane, grey: Real) -> dict[str, Real]:
     holds = np.zeros(count, dtype=bool)
     holds[owned[labels > 0]] = True
     beyond = plane.total(np.where(looks & (labels == 0) & holds[owned], here, 0))
+    drawn = {}
+    for name, share in (("low", 0.2), ("high", 0.75)):
+        level = np.append(0, outer + share * (inner - outer))
+        region = np.where((grey > level[here]) & (here > 0), here, 0)
+        overlap = plane.total(np.where(labels > 0, region, 0))
+        other = plane.total(region)
+        drawn[f"fit_{name}"] = overlap / np.maximum(plane.area + other - overlap, 1)
+        drawn[f"area_{name}"] = np.log((other + 1) / plane.area)
     noise = float(np.median(np.abs(grey[ground] - common))) * 1.4826 / scale if ground.any() else 0.0
     texture = np.sqrt(np.maximum(plane.mean(surely, grey**2) - plane.mean(surely, grey) ** 2, 0)) / scale
     texture_all = np.sqrt(np.maximum(plane.mean(labels, grey**2) - plane.mean(labels, grey) ** 2, 0)) / scale
@@ -345,6 +383,7 @@ def levels(plane: Plane, grey: Real) -> dict[str, Real]:
         "missed_share": beyond / plane.area,
         "missed_near": beyond_near / plane.area,
         "fit": within / (plane.area + beyond),
+        **drawn,
         "step": (plane.mean(rim, grey) - plane.mean(near, grey, common)) / scale,
         "texture": texture,
         "texture_all": texture_all,
@@ -457,6 +496,10 @@ def alternatives(plane: Plane, grey: Real) -> dict[str, Real]:
     for name, choices in (
         ("alike_otsu", {"method": "otsu"}),
         ("alike_local", {"method": "local", "window": 2.0 * int(3 * radius) + 21}),
+        ("alike_li", {"method": "li"}),
+        ("alike_triangle", {"method": "triangle"}),
+        ("alike_parts", {"method": "otsu", "split_touching": "distance"}),
+        ("alike_local_parts", {"method": "local", "window": 2.0 * int(3 * radius) + 21, "split_touching": "distance"}),
     ):
         other = segment(grey, min_size=10, **choices) if np.ptp(grey) > 0 else np.zeros(labels.shape, np.int32)
         n = int(other.max()) + 1
@@ -499,7 +542,10 @@ def neighbours(plane: Plane, grey: Real | None, measured: dict[str, Real], inner
         if grey is not None:
             seams.append(((grey[here] + grey[there]) / 2)[touching])
     n = len(plane)
-    out = {name: np.zeros(n) for name in ("contact", "join_gain", "join_solid", "seam", "contacts", "partner")}
+    out = {
+        name: np.zeros(n)
+        for name in ("contact", "join_gain", "join_solid", "seam", "contacts", "partner", "partner_size", "sliver")
+    }
     pair, index, length = np.unique(np.concatenate(found), axis=0, return_inverse=True, return_counts=True)
     if not len(pair):
         return out
@@ -518,6 +564,7 @@ def neighbours(plane: Plane, grey: Real | None, measured: dict[str, Real], inner
     alone = (area[i] * measured["ellipse_fit"][i] + area[j] * measured["ellipse_fit"][j]) / both
     radius = np.sqrt(np.minimum(area[i], area[j]) / np.pi)
     contact = length / (2 * radius)
+    deepest = _deepest(plane)
     seam = np.zeros(len(pair))
     if grey is not None and inner is not None:
         mean = np.bincount(index.ravel(), np.concatenate(seams)) / length
@@ -531,6 +578,10 @@ def neighbours(plane: Plane, grey: Real | None, measured: dict[str, Real], inner
         out["join_solid"][one[order]] = fit[order]
         out["seam"][one[order]] = seam[order]
         out["partner"][one[order]] = plane.values[other[order]]
+        out["partner_size"][one[order]] = np.log(area[other] / area[one])[order]
+        # A sliver beside an object often belongs to it.
+        thin = np.where(deepest[other] <= 2, length, 0) / np.sqrt(area[one])
+        np.maximum.at(out["sliver"], one, thin)
     return out
 
 
@@ -544,6 +595,7 @@ def evidence(labels: ArrayLike, image: ArrayLike | None = None) -> "pd.DataFrame
         return pd.DataFrame(index=pd.Index(given.values, name="label"))
     found, plane = topology(given)
     found |= shape(plane)
+    found |= roughness(plane)
     radius = _radius(plane)
     ratio, _, lesser = necks(plane, ndimage.gaussian_filter(plane.depth, 1.0), 3)
     found |= {"neck": ratio, "neck_share": lesser}
@@ -568,24 +620,27 @@ def evidence(labels: ArrayLike, image: ArrayLike | None = None) -> "pd.DataFrame
     return pd.DataFrame(found, index=pd.Index(plane.values, name="label"))
 
 
-def unlabelled(labels: ArrayLike, image: ArrayLike, least: float) -> "pd.DataFrame":
-    """What looks like the labelled objects and has no label; see `missing_objects`."""
+def unlabelled(labels: ArrayLike, image: ArrayLike, least: float = 0.4) -> "tuple[pd.DataFrame, NDArray[np.integer]]":
+    """What looks like the labelled objects and has no label, as `missing_objects` lists it, and where.
+
+    In the second array, of the shape of the labels, the pixels of row k of the table are k + 1.
+    """
     import pandas as pd  # heavy, and not needed for a comparison
 
     _, plane = topology(Plane.of(labels))
     columns = ["row", "column", "area", "contrast", "score", "reasons"]
     if not len(plane):
-        return pd.DataFrame(columns=columns)
+        return pd.DataFrame(columns=columns), np.zeros(plane.labels.shape, np.int32)
     smooth = ndimage.gaussian_filter(grey_of(image, plane), 1.0)
     distance, _ = plane.outside
     inner = plane.mean(plane.labels, smooth)
     ground = (plane.labels == 0) & (distance > 2)
     if not ground.any():
-        return pd.DataFrame(columns=columns)
+        return pd.DataFrame(columns=columns), np.zeros(plane.labels.shape, np.int32)
     common = float(np.median(smooth[ground]))
     typical = float(np.median(inner)) - common
     if typical <= 0:
-        return pd.DataFrame(columns=columns)
+        return pd.DataFrame(columns=columns), np.zeros(plane.labels.shape, np.int32)
     area = float(np.median(plane.area))
     # The halo of a labelled object is no object.
     candidate = ndimage.binary_opening(ground & (smooth > common + max(least, 0.3) * typical), iterations=1)
@@ -614,4 +669,7 @@ def unlabelled(labels: ArrayLike, image: ArrayLike, least: float) -> "pd.DataFra
             "reasons": words,
         }
     )
-    return table.sort_values("score", ascending=False, ignore_index=True)
+    order = np.argsort(-alike, kind="stable")
+    places = np.zeros(count + 1, dtype=np.int32)
+    places[numbers[kept][order]] = np.arange(1, len(order) + 1)
+    return table.iloc[order].reset_index(drop=True), places[found]

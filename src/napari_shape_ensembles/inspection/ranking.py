@@ -1,7 +1,7 @@
 """Which curves of one or two ensembles deserve a second look, by their outlines and by their place in shape space."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,7 +15,7 @@ from ..shapes import ShapeSpace, decompose, register, to_landmarks
 from ..shapes.registration import choose_archetype
 from .agreement import Agreement, agreement
 from .quality import suspicious
-from .suspects import rank_suspects
+from .suspects import Suspects, Ticks
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -35,17 +35,29 @@ class Inspection:
     ensembles : tuple of Ensemble
         One or two.
     ranking : DataFrame
-        The most suspicious first: source ("A" or "B"), index (place in its ensemble), id, score, reasons.
+        The most suspicious first: source ("A" or "B"), index (place in its ensemble, -1 for a label without a curve),
+        id, score, reasons.
     comparison : Comparison or None
         Of the two ensembles.
     sentence : str
         The verdict in words; empty for one ensemble.
+    suspects : tuple of Suspects or None
+        The evidence about the labels of each ensemble; None for one that was ranked by its outlines alone.
     """
 
     ensembles: tuple[Ensemble, ...]
     ranking: "pd.DataFrame"
     comparison: Comparison | None
     sentence: str
+    suspects: tuple[Suspects | None, ...] = (None, None)
+
+    def ranked(self, ticks: Ticks | None, verdicts: Sequence[Mapping[int, bool]]) -> "Inspection":
+        """The same with the labels ranked again; parameters as of `Suspects.ranked`, the verdicts of each ensemble."""
+        tables = []
+        for source, ensemble, own, said in zip("AB", self.ensembles, self.suspects, verdicts, strict=False):
+            before = self.ranking[self.ranking["source"] == source]
+            tables.append(before if own is None else _labels_ranked(own, ensemble, source, ticks, said))
+        return replace(self, ranking=_together(tables))
 
     def without(self, excluded: tuple[ArrayLike, ...]) -> tuple[Ensemble, ...]:
         """The ensembles without the curves where `excluded` (one boolean per curve) is true; they are counted."""
@@ -60,9 +72,7 @@ def left(ensemble: Ensemble, excluded: NDArray[np.bool_]) -> Ensemble:
     kept = ensemble.subset(~excluded)
     if not excluded.any():
         return kept
-    dropped = kept.dropped | {"excluded by hand": int(excluded.sum())}
-    options: dict[str, Any] = {"ids": kept.ids, "images": kept.images, "dropped": dropped}
-    return Ensemble(kept.curves, name=kept.name, unit=kept.unit, **options)
+    return kept.derived(kept.curves, dropped=kept.dropped | {"excluded by hand": int(excluded.sum())})
 
 
 def inspect_curves(
@@ -88,30 +98,44 @@ def inspect_curves(
     ValueError
         For an ensemble without a curve, saying what was left out of it; and what `compare` refuses.
     """
-    import pandas as pd  # heavy, and not needed for a comparison
-
     require_curves(ensembles)
     settings = settings or Settings()
     comparison = compare(*ensembles, settings) if len(ensembles) == 2 else None
-    tables = []
+    tables, suspects = [], list[Suspects | None]()
     for place, (source, ensemble) in enumerate(zip("AB", ensembles, strict=False)):
         report(f"inspecting {ensemble.name or source}")
-        plane, image = labels[place], images[place]
-        if plane is not None:
-            ranked = rank_suspects(plane, image).rename(columns={"label": "id"})
-            ranked = ranked[ranked["id"].isin(ensemble.ids)]
-            places = {label: index for index, label in enumerate(ensemble.ids.tolist())}
-            table = ranked.assign(index=[places[label] for label in ranked["id"].tolist()])
-        else:
-            distances, ambiguous = _placed(ensemble, settings)
-            if comparison is not None:
-                distances = comparison.distances.loc[comparison.distances["source"] == source, "product"].to_numpy()
-            table = suspicious(ensemble, distances=distances, ambiguous=ambiguous)
-            table["score"] /= 1 + table["score"]  # beside labels, whose score is at most 1
+        plane = labels[place]
+        suspects.append(None if plane is None else Suspects.of(plane, images[place]))
+        if (own := suspects[-1]) is not None:
+            tables.append(_labels_ranked(own, ensemble, source))
+            continue
+        distances, ambiguous = _placed(ensemble, settings)
+        if comparison is not None:
+            distances = comparison.distances.loc[comparison.distances["source"] == source, "product"].to_numpy()
+        table = suspicious(ensemble, distances=distances, ambiguous=ambiguous)
+        table["score"] /= 1 + table["score"]  # beside labels, whose score is at most 1
         tables.append(table.assign(source=source))
-    ranking = pd.concat(tables).sort_values("score", ascending=False, kind="stable", ignore_index=True)
     sentence = comparison.summary() if comparison is not None else ""
-    return Inspection(ensembles, ranking, comparison, sentence)
+    return Inspection(ensembles, _together(tables), comparison, sentence, tuple(suspects))
+
+
+def _labels_ranked(
+    suspects: Suspects,
+    ensemble: Ensemble,
+    source: str,
+    ticks: Ticks | None = None,
+    verdicts: Mapping[int, bool] | None = None,
+) -> "pd.DataFrame":
+    """All labels of one image, those too that no curve was traced from."""
+    places = {label: index for index, label in enumerate(ensemble.ids.tolist())}
+    table = suspects.ranked(ticks, verdicts).rename(columns={"label": "id"})
+    return table.assign(source=source, index=[places.get(label, -1) for label in table["id"].tolist()])
+
+
+def _together(tables: "Sequence[pd.DataFrame]") -> "pd.DataFrame":
+    import pandas as pd  # heavy, and not needed for a comparison
+
+    return pd.concat(tables).sort_values("score", ascending=False, kind="stable", ignore_index=True)
 
 
 def _placed(ensemble: Ensemble, settings: Settings) -> tuple[Real, NDArray[np.bool_]]:
@@ -157,11 +181,18 @@ def _disagreements(result: Agreement) -> "pd.DataFrame":
     rows = []
     for source, other, ensemble in (("A", "B", result.comparison.a), ("B", "A", result.comparison.b)):
         column = source.lower()
-        partners: dict[int, Any] = {getattr(row, column): row for row in result.objects.itertuples()}
+        partners: dict[int, Any] = {getattr(row, column): row for row in result.matching.pairs.itertuples()}
+        measured: dict[int, Any] = {getattr(row, column): row for row in result.objects.itertuples()}
         notes = _notes(result, source)
         for index, label in enumerate(ensemble.ids.tolist()):
             pair = partners.get(label)
-            words = [_words(pair, other, ensemble.unit)] if pair is not None else [f"no partner in {other}"]
+            if pair is None:
+                words = [f"no partner in {other}"]
+            elif label in measured:
+                words = [_words(measured[label], other, ensemble.unit)]
+            else:
+                partner = getattr(pair, other.lower())
+                words = [f"IoU {pair.iou:.2f} with {other} {partner}, which has no usable outline"]
             score = 1 - pair.iou if pair is not None else 1.0
             rows.append((source, index, label, score, "; ".join([*notes.get(label, []), *words])))
     table = pd.DataFrame(rows, columns=["source", "index", "id", "score", "reasons"])

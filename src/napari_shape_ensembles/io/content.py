@@ -12,10 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from ..archive import ContentError, StrPath, about_content, opened, too_large
-from .budget import take
+from ..budget import take, take_json
 
-# Bytes that JSON becomes in memory, by the signs it is made of: lists, mappings, entries of both, and names.
-_JSON_BYTES = {b"[": 72, b"{": 240, b",": 40, b":": 120}
 # What libraries raise over bytes that are not what they should be.
 _BROKEN = (
     ValueError,
@@ -56,7 +54,7 @@ def errors_named(path: StrPath, kind: str) -> Iterator[None]:
         raise ContentError(f"{name}: {too_large(error)}") from error
 
 
-def content_of(path: StrPath) -> bytes:
+def bytes_of(path: StrPath) -> bytes:
     """Return all bytes of a file, as far as the budget allows."""
     with opened(path) as file:
         size = os.fstat(file.fileno()).st_size
@@ -66,8 +64,8 @@ def content_of(path: StrPath) -> bytes:
 
 def json_of(path: StrPath) -> Any:
     """Return the value in a JSON file."""
-    content = content_of(path)
-    take(2 * len(content) + sum(content.count(sign) * size for sign, size in _JSON_BYTES.items()))
+    content = bytes_of(path)
+    take_json(content)
     return json.loads(content.decode("utf-8-sig"))
 
 

@@ -7,12 +7,18 @@ import numpy as np
 
 from ..archive import ContentError, StrPath, write_bytes
 from ..inspection import CorrectedLabels
-from .calibration import read_calibration
+from .calibration import Calibration, read_calibration
 
 _WRITTEN = (".tif", ".tiff", ".png", ".npy")
 
 
-def save_corrected(path: StrPath, corrected: CorrectedLabels, *, original: StrPath | None = None) -> tuple[Path, Path]:
+def save_corrected(
+    path: StrPath,
+    corrected: CorrectedLabels,
+    *,
+    original: StrPath | None = None,
+    calibration: Calibration | None = None,
+) -> tuple[Path, Path]:
     """Write corrected labels and the log of their corrections.
 
     Parameters
@@ -22,6 +28,8 @@ def save_corrected(path: StrPath, corrected: CorrectedLabels, *, original: StrPa
     corrected : CorrectedLabels
     original : path, optional
         The file the labels came from: the size of its pixels is kept. Only TIFF can hold one.
+    calibration : Calibration, optional
+        The size of a pixel, in place of that of a file.
 
     Returns
     -------
@@ -48,7 +56,8 @@ def save_corrected(path: StrPath, corrected: CorrectedLabels, *, original: StrPa
     ending = path.suffix.lower()
     if ending not in _WRITTEN:
         raise ContentError(f"{path.name}: labels are written as {', '.join(_WRITTEN)}")
-    calibration = None if original is None else read_calibration(original)
+    if calibration is None and original is not None:
+        calibration = read_calibration(original)
     sized = calibration is not None and calibration.unit != "pixel"
     if sized and ending not in (".tif", ".tiff"):
         raise ContentError(f"{ending} cannot hold the size of a pixel, {calibration}: save the labels as .tif")

@@ -7,15 +7,16 @@ from pathlib import Path
 from types import MappingProxyType
 
 from ..archive import ContentError, StrPath, write_bytes
+from ..budget import budget
 from ..outlines import Ensemble
 from .annotations import read_json
-from .budget import budget
 from .content import errors_named
 from .curve_table import CurveTable, Found, assembled, plain, with_features
 from .geojson import geojson_bytes, read_geojson
 from .imagej import read_roi, roi_zip_bytes
 from .morphometrics import read_chain_codes, read_coordinates, read_tps
 from .npz import read_npz, write_npz
+from .rda import read_rda
 from .tables import csv_bytes, parquet_bytes, read_csv, read_parquet
 
 
@@ -44,6 +45,9 @@ FORMATS: Mapping[str, Format] = MappingProxyType(
         ".npz": Format("NumPy archive of curves", read_npz, write_npz),
         ".chc": Format("file of chain codes", read_chain_codes),
         ".tps": Format("TPS file", read_tps),
+        ".rda": Format("data file of R", read_rda),
+        ".rdata": Format("data file of R", read_rda),
+        ".rds": Format("data file of R", read_rda),
         ".txt": Format("text file of coordinates", read_coordinates),
     }
 )
@@ -55,7 +59,8 @@ def read_curves(path: StrPath, *, memory: float | None = None, curve_column: str
     Parameters
     ----------
     path : path
-        .csv, .parquet, .geojson, .json (GeoJSON, COCO, VIA), .zip or .roi (ImageJ), .npz, .chc, .tps or .txt.
+        .csv, .parquet, .geojson, .json (GeoJSON, COCO, VIA), .zip or .roi (ImageJ), .npz, .chc, .tps, .rda, .RData or
+        .rds (R) or .txt.
     memory : float, optional
         GiB that reading may take; by default 4.
     curve_column : str, optional

@@ -114,6 +114,8 @@ def plain(table: CurveTable) -> CurveTable:
     columns = {name: _plain(features.iloc[:, place]) for place, name in enumerate(names)}
     if _is_pooled(ensemble):
         columns.setdefault("image", ensemble.images.astype(object))
+    for name, column in ensemble.metadata.items():
+        columns.setdefault(str(name), _plain(column))
     return CurveTable(ensemble, pd.DataFrame(columns), table.scale, table.provenance)
 
 
@@ -145,6 +147,7 @@ def metadata(table: CurveTable) -> Tree:
         "ids": _KINDS.get(ensemble.ids.dtype.kind, "text"),
         "columns": {str(name): _KINDS.get(column.dtype.kind, "text") for name, column in table.features.items()},
         "dropped": [[reason, count] for reason, count in ensemble.dropped.items()],
+        "metadata": list(ensemble.metadata),
         "pooled": _is_pooled(ensemble) and "image" in table.features,
         "provenance": {"software": f"napari-shape-ensembles {version('napari-shape-ensembles')}", **table.provenance},
     }
@@ -222,6 +225,9 @@ def assembled(found: Found, name: str) -> CurveTable:
     kept = Ensemble(curves, name=called, unit=unit, ids=ids, dropped=dropped, images=images)
     place = pd.Index(ids).get_indexer(kept.ids)
     features = _typed(features.iloc[place].reset_index(drop=True) if features.shape[1] else _no_features(), found.meta)
+    own = {str(name): features[name].to_numpy() for name in found.meta.get("metadata", ()) if name in features}
+    if own:
+        kept = kept.derived(kept.curves, metadata=own)
     provenance = {str(key): str(words) for key, words in found.meta.get("provenance", {}).items()}
     return CurveTable(kept, features, scale, provenance or {"file": name})
 

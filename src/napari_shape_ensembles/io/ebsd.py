@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..archive import ContentError, StrPath, opened
-from .budget import budget, take
-from .content import content_of, errors_named
+from ..budget import budget, take
+from .content import bytes_of, errors_named
 
 Real = NDArray[np.float64]
 Index = NDArray[np.int64]
@@ -209,7 +209,7 @@ def _loaded(path: StrPath, ending: str) -> Any:
 @contextmanager
 def _readable(path: Path, ending: str) -> Iterator[Path]:
     """The file, or where its header holds letters of an older alphabet a copy without them: orix expects UTF-8."""
-    content = content_of(path) if ending in (".ang", ".ctf") else b""
+    content = bytes_of(path) if ending in (".ang", ".ctf") else b""
     take(content.count(b"\n") * _POINT)
     if content.isascii():
         yield path

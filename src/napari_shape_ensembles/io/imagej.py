@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from ..archive import ContentError, StrPath
-from .budget import take_curves
-from .content import content_of, unpacked
+from ..budget import take_curves
+from .content import bytes_of, unpacked
 from .curve_table import CENTRE, FORMAT, CurveTable, Found, Real, columns_of, largest_ring, metadata
 
 _OPEN = "open"
@@ -77,7 +77,7 @@ def _unquoted(words: str) -> str:
 
 def read_roi(path: StrPath) -> Found:
     """Closed regions of a zip or a single .roi file; lines and points are counted."""
-    content = content_of(path)
+    content = bytes_of(path)
     if content[:4] == b"Iout":
         return _found([(Path(path).stem, content)])
     with zipfile.ZipFile(BytesIO(content)) as archive:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..archive import ContentError, StrPath, npy_header, opened
-from .budget import budget, take_pixels
+from ..budget import budget, take_pixels
 from .calibration import Calibration, read_calibration
 from .content import errors_named
 

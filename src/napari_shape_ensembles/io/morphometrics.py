@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 
 from ..archive import ContentError, StrPath
-from .budget import take, take_curves
-from .content import content_of
+from ..budget import take, take_curves
+from .content import bytes_of
 from .curve_table import FORMAT, LAYOUT, Found, Real, positions
 
 # Steps (row, column) of the eight directions, counted from the right against the clock: 3 2 1 / 4 * 0 / 5 6 7.
@@ -21,7 +21,7 @@ _END = "-1"
 
 
 def _text(path: StrPath) -> str:
-    content = content_of(path)
+    content = bytes_of(path)
     take(len(content) * _SIGN)
     try:
         return content.decode("utf-8-sig")

@@ -1,6 +1,5 @@
 """Curves as NumPy arrays in one file, exactly as they are; and the plain `xy` and `offsets` of others."""
 
-import os
 import zipfile
 from collections.abc import Container
 from io import BytesIO
@@ -8,13 +7,15 @@ from io import BytesIO
 import numpy as np
 
 from ..archive import ContentError, StrPath, Tree, array_of, is_archive, npy_header, read_archive, write_archive
+from ..budget import take_curves
 from ..comparison import records
-from .budget import take, take_curves
-from .content import content_of, unpacked
+from ..comparison.compare import FORMAT as COMPARISON
+from .content import bytes_of, unpacked
 from .curve_table import FORMAT, LAYOUT, CurveTable, Found, metadata
 
-# Entries of a foreign archive.
-_POINTS, _OFFSETS = ("vertices.npy", "xy.npy"), "offsets.npy"
+#: Entries of a foreign archive of curves that hold its vertices.
+POINTS = ("vertices.npy", "xy.npy")
+_OFFSETS = "offsets.npy"
 
 
 def write_npz(path: StrPath, table: CurveTable) -> None:
@@ -31,9 +32,12 @@ def write_npz(path: StrPath, table: CurveTable) -> None:
 def read_npz(path: StrPath) -> Found:
     """Curves of our own archive, or of arrays `xy` (columns, rows) or `vertices` (rows, columns), and `offsets`."""
     if is_archive(path, FORMAT):
-        take(2 * os.stat(path).st_size)
         return read_archive(path, FORMAT, LAYOUT, _own)
-    with zipfile.ZipFile(BytesIO(content_of(path))) as archive:
+    if is_archive(path, COMPARISON):
+        raise ContentError(
+            "is a saved comparison, not curves: open it in napari, or explain it (shape-ensembles report)"
+        )
+    with zipfile.ZipFile(BytesIO(bytes_of(path))) as archive:
         wanted = _wanted(shapes_of(archive))
         arrays = {name.removesuffix(".npy"): array_of(data, name) for name, data in unpacked(archive, wanted)}
     return _foreign(arrays)
@@ -51,7 +55,7 @@ def shapes_of(archive: zipfile.ZipFile) -> dict[str, tuple[int, ...]]:
 
 def _wanted(shapes: dict[str, tuple[int, ...]]) -> Container[str]:
     """Names of the entries that curves are made of; the vertices are counted before any of them is unpacked."""
-    points = next((name for name in _POINTS if name in shapes), None)
+    points = next((name for name in POINTS if name in shapes), None)
     if points is None or len(shapes.get(_OFFSETS, ())) != 1 or not shapes[points]:
         return shapes
     (ends,) = shapes[_OFFSETS]
@@ -60,8 +64,7 @@ def _wanted(shapes: dict[str, tuple[int, ...]]) -> Container[str]:
 
 
 def _own(tree: Tree) -> Found:
-    take_curves(len(records.value(tree, "vertices", np.ndarray)), len(records.value(tree, "ids", np.ndarray)))
-    ensemble = records.ensemble_of(tree)
+    ensemble = records.ensemble_of_tree(tree)
     meta = records.value(tree, "meta", dict)
     features = records.value(tree, "features", dict)
     names = list(meta.get("columns", {}))

@@ -12,8 +12,8 @@ from typing import Any
 from numpy.typing import NDArray
 
 from ..archive import ContentError, array_of, is_archive, opened
+from ..budget import budget, take_pixels
 from ..outlines import Ensemble, as_labels
-from .budget import budget, take_pixels
 from .calibration import Calibration
 from .content import errors_named, unpacked
 from .curve_files import FORMATS, read_curves
@@ -22,13 +22,14 @@ from .ebsd import ENDINGS as MAPS
 from .ebsd import read_ebsd
 from .grains import find_grains
 from .images import ENDINGS, ImageFile, read_image
-from .npz import shapes_of
+from .npz import POINTS, shapes_of
 from .outputs import CURVES, LABELS, is_result
 from .settings_file import SettingsFile
 
-# In a folder these are more often notes and settings than curves.
-_AMBIGUOUS = (".txt", ".json", ".npy")
-_IN_FOLDERS = tuple(ending for ending in (*ENDINGS, ".ang", ".ctf", *FORMATS) if ending not in _AMBIGUOUS)
+# In a folder these are more often notes, settings and data of other kinds than outlines.
+_AMBIGUOUS = (".txt", ".json", ".npy", ".h5", ".hdf5")
+_IMAGES = tuple(ending for ending in (*ENDINGS, *MAPS) if ending not in _AMBIGUOUS)
+_IN_FOLDERS = (*_IMAGES, *(ending for ending in FORMATS if ending not in _AMBIGUOUS))
 
 
 @dataclass(frozen=True)
@@ -108,14 +109,15 @@ def files_of(path: Path, *, groups: bool, labels: bool = False, images: bool = F
         return [path]
     if not groups:
         raise ContentError(f"{path} is a folder: with --groups each folder is one sample of several images")
-    endings = (*ENDINGS, ".ang", ".ctf") if images else _IN_FOLDERS
-    readable = [item for item in path.iterdir() if item.suffix.lower() in endings and item.name[0] != "."]
+    endings = _IMAGES if images else _IN_FOLDERS
+    readable = [item for item in path.iterdir() if item.name.lower().endswith(endings) and item.name[0] != "."]
     forms: dict[str, list[Path]] = {}
     for item in sorted(item for item in readable if not is_result(item)):
         forms.setdefault(_image_of(item), []).append(item)
     found = [item for same in forms.values() for item in _one_form(same, labels)]
     if not found:
-        raise ContentError(f"{path} holds no images and no curves ({', '.join(endings)})")
+        what = "images" if images else "images and no curves"
+        raise ContentError(f"{path} holds no {what} ({', '.join(endings)})")
     return sorted(found)
 
 
@@ -172,6 +174,11 @@ def labelled(path: Path, reading: Reading) -> Labelled:
     if path.name.lower().endswith(MAPS):
         ebsd = read_ebsd(path, memory=reading.memory)
         return Labelled(find_grains(ebsd), given or Calibration(ebsd.scale, ebsd.unit, "map"), ebsd.name)
+    if not path.name.lower().endswith((*ENDINGS, ".npz")):
+        raise ContentError(
+            f"{path.name}: the ending is none of {', '.join(ENDINGS)}, .npz (one plane) or, of maps of orientations, "
+            f"{', '.join(MAPS)}"
+        )
     if path.suffix.lower() == ".npz":
         image = ImageFile(_only_plane(path, reading), given or Calibration(), path.stem)
     else:
@@ -182,6 +189,16 @@ def labelled(path: Path, reading: Reading) -> Labelled:
         if note:
             reading.tell(f"{path.name} {note}")
         return Labelled(outlines.labels(pixels) if found is None else found, calibration, image.name)
+
+
+def _holds_a_plane(path: Path, reading: Reading) -> bool:
+    """Whether an archive of NumPy's is to be taken as an image rather than as curves: as told, or as it looks."""
+    if is_archive(path, FORMAT):
+        return False
+    with errors_named(path, "NumPy archive"), opened(path) as file:
+        shapes = shapes_of(zipfile.ZipFile(file))
+    curves = any(name in shapes for name in POINTS)
+    return bool(reading.labels) or (not curves and [len(shape) for shape in shapes.values()].count(2) == 1)
 
 
 def _only_plane(path: Path, reading: Reading) -> NDArray[Any]:
@@ -214,7 +231,7 @@ def named(what: str) -> Iterator[None]:
 
 
 def ensemble_of_file(path: Path, reading: Reading) -> Ensemble:
-    """The curves of one file, an image or a file of curves.
+    """The curves of one file: an image, one plane in an archive of NumPy's, a map of orientations or a file of curves.
 
     Raises
     ------
@@ -222,8 +239,12 @@ def ensemble_of_file(path: Path, reading: Reading) -> Ensemble:
         When it cannot be read, segmented or traced, naming it.
     """
     ending = path.suffix.lower()
-    labels = ending == ".npz" and reading.labels and not is_archive(path, FORMAT)
-    if ending in ENDINGS or labels or path.name.lower().endswith(MAPS):
+    if path.name.lower().endswith((*ENDINGS, *MAPS)) or (ending == ".npz" and _holds_a_plane(path, reading)):
         return traced(labelled(path, reading), reading.of(path))
-    column = reading.curve_column if path.suffix.lower() in (".csv", ".parquet") else None
+    if ending not in FORMATS:
+        raise ContentError(
+            f"{path.name}: the ending is none of images ({', '.join(ENDINGS)}), maps of orientations "
+            f"({', '.join(MAPS)}) or curves ({', '.join(FORMATS)})"
+        )
+    column = reading.curve_column if ending in (".csv", ".parquet") else None
     return read_curves(path, memory=reading.memory, curve_column=column).ensemble

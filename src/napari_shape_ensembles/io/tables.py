@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..archive import ContentError, StrPath, Tree
-from .budget import take, take_curves
-from .content import content_of
+from ..budget import take, take_curves
+from .content import bytes_of
 from .curve_table import FORMAT, CurveTable, Found, metadata
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ def read_csv(path: StrPath, curve_column: str | None = None) -> Found:
     """Curves of a CSV file: our own, napari's shapes, or any with columns id, row, column (or x, y)."""
     import pandas as pd
 
-    content = content_of(path)
+    content = bytes_of(path)
     take(content.count(b",") * _CELL)
     take_curves(content.count(b"\n"))
     file = BytesIO(content)
@@ -124,7 +124,7 @@ def read_parquet(path: StrPath, curve_column: str | None = None) -> Found:
     """Curves of a Parquet file of the same columns."""
     pyarrow, parquet = _pyarrow()
     try:
-        content = BytesIO(content_of(path))
+        content = BytesIO(bytes_of(path))
         file = parquet.ParquetFile(content)
         layout, claims = file.schema_arrow, file.metadata
         if nested := [field.name for field in layout if pyarrow.types.is_nested(field.type)]:

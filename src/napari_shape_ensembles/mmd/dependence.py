@@ -5,13 +5,16 @@ being the rougher ones, say), a change of one tends to come with a change of the
 in their pairing alone is seen by neither test.
 """
 
+import warnings
+from collections.abc import Sized
 from dataclasses import dataclass
 from itertools import chain
+from typing import Protocol, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..checks import seal
+from ..checks import RandomState, seal, seed_of
 from ..progress import over_blocks
 from .kernel import PERMUTATIONS, SIGNIFICANCE, Real, median_distance
 from .permutations import chunk_sizes, nystrom_features
@@ -32,7 +35,7 @@ class DependenceTest:
     hsic : float
         Hilbert-Schmidt independence criterion: squared MMD between the joint distribution and the product of
         its margins. Its size depends on the kernels.
-    normalised : float
+    normalized : float
         HSIC over its largest possible value: 0 for independence, 1 where one determines the other.
     p_value : float
         (1 + #{null ≥ observed}) / (B + 1).
@@ -59,7 +62,7 @@ class DependenceTest:
     """
 
     hsic: float
-    normalised: float
+    normalized: float
     p_value: float
     rejected: bool
     null: Real
@@ -68,21 +71,69 @@ class DependenceTest:
     def __post_init__(self) -> None:
         seal(self)
 
+    @property
+    def normalised(self) -> float:
+        """Earlier spelling of `normalized`."""
+        warnings.warn("normalised is deprecated: use normalized", DeprecationWarning, stacklevel=2)
+        return self.normalized
+
+
+class Compared(Protocol):
+    """What a comparison has: coordinates of the pooled curves, a's rows first."""
+
+    @property
+    def t(self) -> Real:
+        """Undulation coordinates, (N, r)."""
+
+    @property
+    def l(self) -> Real:  # noqa: E743
+        """Scale coordinates, (N, 3)."""
+
+    @property
+    def a(self) -> Sized:
+        """The curves of the first sample."""
+
+
+def coordinates_of(t: "Real | Compared", l: Real | None, first: int | None) -> tuple[Real, Real, int]:
+    """Coordinates and the number of A's rows, of a comparison or as they are given.
+
+    Raises
+    ------
+    TypeError
+        For anything but a comparison alone, or all three.
+    """
+    if l is not None and first is not None and not hasattr(t, "t"):
+        return np.asarray(t), l, first
+    if l is None and first is None and all(hasattr(t, name) for name in ("t", "l", "a")):
+        compared = cast("Compared", t)
+        return compared.t, compared.l, len(compared.a)
+    raise TypeError(
+        "give a Comparison alone, or t, l and the number of A's curves"
+        + (": an Experiment has its own .effects and .planning()" if hasattr(t, "design") else "")
+    )
+
 
 def dependence_test(
-    t: Real, l: Real, first: int, *, permutations: int = PERMUTATIONS, significance: float = SIGNIFICANCE, seed: int = 0
+    t: Real | Compared,
+    l: Real | None = None,
+    first: int | None = None,
+    *,
+    permutations: int = PERMUTATIONS,
+    significance: float = SIGNIFICANCE,
+    random_state: RandomState = 0,
+    seed: int | None = None,
 ) -> DependenceTest:
     """Test whether undulation and scale are independent within each of the two samples.
 
     Parameters
     ----------
-    t : (N, r) array
-        Undulation coordinates of the pooled curves, A's rows first.
-    l : (N, 3) array
-        Their scale coordinates.
-    first : int
-        Number of A's rows.
-    permutations, significance, seed
+    t : Comparison, or (N, r) array
+        A result; or the undulation coordinates of the pooled curves, A's rows first.
+    l : (N, 3) array, optional
+        With an array t: their scale coordinates.
+    first : int, optional
+        With an array t: the number of A's rows.
+    permutations, significance, random_state, seed
         As in `mmd_test`.
 
     Returns
@@ -93,6 +144,8 @@ def dependence_test(
     ------
     ValueError
         For arrays of different lengths, or a side with fewer than two rows.
+    TypeError
+        For anything but a comparison, or all three of t, l and first.
 
     Notes
     -----
@@ -116,6 +169,8 @@ def dependence_test(
     [True, False]
     """
     check_level(significance)
+    t, l, first = coordinates_of(t, l, first)
+    seed = seed_of(random_state, seed)
     if len(t) != len(l) or not 2 <= first <= len(t) - 2:
         raise ValueError(
             f"{len(t)} undulations and {len(l)} scales, {first} of the first sample: give one of each per curve, "
@@ -128,8 +183,8 @@ def dependence_test(
     hsic[np.abs(hsic - hsic[0]) <= 1e-12 * hsic[0]] = hsic[0]
     largest = np.sqrt(np.prod([((part.T @ part) ** 2).sum() for part in (undulation, scale)])) / len(t) ** 2
     p_value = float(np.mean(hsic >= hsic[0]))
-    normalised = float(hsic[0] / largest) if largest > 0 else 0.0
-    return DependenceTest(float(hsic[0]), normalised, p_value, p_value <= significance, hsic[1:], significance)
+    normalized = float(hsic[0] / largest) if largest > 0 else 0.0
+    return DependenceTest(float(hsic[0]), normalized, p_value, p_value <= significance, hsic[1:], significance)
 
 
 def _features(points: Real, first: int, seed: int) -> Real:

@@ -27,6 +27,8 @@ Index = NDArray[np.intp]
 SUBSET = 2000
 # Pairs in the sample that brackets the median, and how far from the middle of it the bracket reaches.
 _PROBE, _MARGIN = 20_000, 0.02
+# Numbers up to here, and down to its inverse, have a square that is a number of full precision.
+_SQUARED = 1e150
 
 
 def pooled(x: Real, y: Real) -> Real:
@@ -40,6 +42,9 @@ def pooled(x: Real, y: Real) -> Real:
     both = np.concatenate([x, y])
     if not np.isfinite(both).all():
         raise ValueError(f"{(~np.isfinite(both)).any(axis=1).sum()} points have NaN or infinite coordinates")
+    spread = float(np.ptp(both, axis=0).max(initial=0))
+    if spread and not 1 / _SQUARED < spread < _SQUARED:
+        raise ValueError(f"the points spread over {spread:g}, whose square no number holds: give them in another unit")
     return both
 
 
@@ -59,9 +64,10 @@ def _expanded(x: Real, y: Real) -> Real:
 
 
 def gaussian(x: Real, y: Real, bandwidth: float) -> Real:
-    """Kernel matrix (m, n) between the rows of two arrays."""
-    squared = squared_distances(x, y)
-    squared /= -2 * bandwidth**2
+    """Kernel matrix (m, n) between the rows of two arrays, of whatever size."""
+    unit = np.ldexp(1.0, np.frexp(bandwidth)[1])
+    squared = squared_distances(x / unit, y / unit)
+    squared /= -2 * (bandwidth / unit) ** 2
     return np.exp(squared, out=squared)
 
 
@@ -70,7 +76,11 @@ def median_distance(points: Real, seed: int = 0) -> float:
 
     1 where all points coincide, so that the kernel stays defined.
     """
-    return median_of(pairs(median_subset(points, seed)))
+    chosen = median_subset(points, seed)
+    chosen = chosen - chosen.mean(axis=0)
+    # Scaled before they are squared: squares of very small numbers vanish.
+    unit = np.ldexp(1.0, np.frexp(np.abs(chosen).max(initial=0))[1])  # a power of two changes no digit
+    return float(_median(pairs(chosen / unit)) * unit) or 1.0
 
 
 def median_subset(points: Real, seed: int) -> Real:
@@ -81,13 +91,18 @@ def median_subset(points: Real, seed: int) -> Real:
 
 
 def median_of(squared: Real) -> float:
-    """Median of distances given by their squares; 1 where there are none or all vanish.
+    """Median of distances given by their squares; 1 where there are none or all vanish."""
+    return _median(squared) or 1.0
+
+
+def _median(squared: Real) -> float:
+    """The same; 0 where there are none.
 
     A sample brackets the two middle ones (one where the count is odd), so that only the few inside the bracket have to
     be ordered.
     """
     if not len(squared):
-        return 1.0
+        return 0.0
     first, second = (len(squared) - 1) // 2, len(squared) // 2
     probe = np.sort(squared[:: max(1, len(squared) // _PROBE)])
     low, high = probe[[int((0.5 - _MARGIN) * len(probe)), int((0.5 + _MARGIN) * len(probe))]]
@@ -96,8 +111,7 @@ def median_of(squared: Real) -> float:
     if not below <= first <= second < below + len(inside):
         below, inside = 0, squared
     middle = np.partition(inside, [first - below, second - below])[[first - below, second - below]]
-    median = float(np.sqrt(middle).mean())
-    return median if median > 0 else 1.0
+    return float(np.sqrt(middle).mean())
 
 
 def pairs(points: Real) -> Real:

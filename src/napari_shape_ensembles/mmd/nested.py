@@ -25,7 +25,7 @@ from .kernel import (
     row_blocks,
 )
 from .permutations import permuted_labels
-from .two_sample import Design, MMDTest, Widths, check_level, common_sizes
+from .two_sample import MMDTest, Procedure, Widths, check_level, common_sizes
 
 # Squared distances are kept from rank to rank up to this many (512 MB); beyond, each rank sums them anew.
 KEPT = 1 << 27
@@ -78,7 +78,7 @@ def nested_mmd_tests(
     _check_ranks(ranks, min(dimensions, default=max(ranks, default=1)))
     labels = permuted_labels(m, m + n, permutations, seed, bins)
     nests = {name: _Nest(z, seed, kinds[name], labels.order) for name, z in points.items() if name not in whole}
-    design = Design(labels, significance, bandwidth, factor, approximate_above, seed)
+    design = Procedure(labels, significance, bandwidth, factor, approximate_above, seed)
     for rank in ranks:
         for nest in nests.values():
             nest.grow(rank)

@@ -6,7 +6,7 @@ from functools import partial
 
 import numpy as np
 
-from ..checks import seal
+from ..checks import RandomState, seal, seed_of
 from .kernel import KERNELS, PERMUTATIONS, SIGNIFICANCE, Distances, Kernel, Real, pooled
 from .permutations import Labellings, Statistics, nystrom_statistics, permuted_labels, permuted_statistics
 
@@ -89,7 +89,8 @@ def mmd_test(
     factor: Widths = 1.0,
     approximate_above: int | None = None,
     bins: int = 0,
-    seed: int = 0,
+    random_state: RandomState = 0,
+    seed: int | None = None,
 ) -> MMDTest:
     """Test whether two samples come from one distribution.
 
@@ -113,8 +114,10 @@ def mmd_test(
     bins : int
         With at least four times as many pooled points, about so many random bins of points are permuted in place of
         single points (see Notes). 0, the default, permutes single points always.
-    seed : int
+    random_state : int, Generator or RandomState
         Of the permutations and the subsets.
+    seed : int, optional
+        Earlier name of `random_state`.
 
     Returns
     -------
@@ -157,7 +160,7 @@ def mmd_test(
         factor=factor,
         approximate_above=approximate_above,
         bins=bins,
-        seed=seed,
+        seed=seed_of(random_state, seed),
     )
 
 
@@ -203,11 +206,11 @@ def combined_mmd_test(
     check_level(significance)
     labels = permuted_labels(m, m + n, permutations, seed, bins)
     descriptions = {name: kinds[name](z, labels.order) for name, z in points.items()}
-    return Design(labels, significance, bandwidth, factor, approximate_above, seed).test(descriptions)
+    return Procedure(labels, significance, bandwidth, factor, approximate_above, seed).test(descriptions)
 
 
 @dataclass(frozen=True, eq=False)
-class Design:
+class Procedure:
     """How descriptions of one pair of samples are tested; the parameters are those of `combined_mmd_test`."""
 
     labels: Labellings

@@ -5,13 +5,14 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 import shapely
 from numpy.typing import ArrayLike, NDArray
 
 from ..checks import text
+from . import exchange
 from .spline import Complex, Index, Real, following
 
 if TYPE_CHECKING:
@@ -31,6 +32,10 @@ _SMALLEST, _LARGEST = 1e-30, 1e30
 _NAME = re.compile(r"[^\W\d]\w*")
 # "px" is a ninety-sixth of an inch to pint, as in style sheets.
 _PIXELS = ("px", "pix", "pixel", "pixels")
+#: Columns of `Ensemble.features`, and all names that tables of results give to measured columns.
+MEASURED = ("area", "perimeter", "equivalent_diameter", "circularity", "aspect_ratio", "solidity")
+DISTANCES = ("product", "undulation", "scale")
+TAKEN = frozenset(("id", "image", "sample", "source", "geometry", "outline", *MEASURED, *DISTANCES))
 
 
 class Ensemble:
@@ -59,6 +64,11 @@ class Ensemble:
         Side, or height and width, of a pixel of the image in `unit`, where it is known.
     filled : int
         How many objects had holes that their outlines leave out.
+    metadata : DataFrame or mapping of str to values, optional
+        What is known of every curve: condition, well, replicate, ...: N numbers, texts or booleans in a column, or one
+        value for all. It goes with the curves through selection, pooling, files and results.
+    tracing : mapping of str to number, text or bool, optional
+        How the outlines were traced: smoothing, smallest area and so on, as `extract_curves` notes it.
 
     Attributes
     ----------
@@ -74,8 +84,18 @@ class Ensemble:
     Raises
     ------
     ValueError
-        For a curve that is not an (m, 2) array of numbers, ids that do not match the curves one to one, an
-        empty unit, a negative count, or ids and words that no file could hold.
+        For a curve that is not an (m, 2) array of numbers, ids or metadata that do not match the curves one to one,
+        an empty unit, a negative count, or ids and words that no file could hold.
+
+    See Also
+    --------
+    extract_curves : outlines of labels.
+    Ensemble.from_masks, Ensemble.from_polygons, Ensemble.from_contours, Ensemble.from_paths : other sources.
+
+    Notes
+    -----
+    `ensemble[i]` is one curve; `ensemble[mask]`, `ensemble[2:5]` and `ensemble[[4, 0]]` are ensembles; `a + b` pools
+    two, as `pooled` does.
 
     Examples
     --------
@@ -87,6 +107,10 @@ class Ensemble:
     >>> ensemble.features[["area", "perimeter"]]
        area  perimeter
     0   4.0        8.0
+    >>> both = ensemble.assign(condition="drug") + ensemble.assign(condition="control")
+    >>> both[both.metadata["condition"] == "drug"].metadata
+      condition
+    0      drug
     """
 
     vertices: Real
@@ -106,6 +130,8 @@ class Ensemble:
         images: Sequence[str] | NDArray[np.str_] | None = None,
         pixel_size: float | Sequence[float] | Real | None = None,
         filled: int = 0,
+        metadata: "pd.DataFrame | Mapping[str, Any] | None" = None,
+        tracing: Mapping[str, Any] | None = None,
     ) -> None:
         if not isinstance(unit, str) or not unit.strip():
             raise ValueError(f'unit is "pixel" or a unit of length such as "µm", not {unit!r}')
@@ -164,6 +190,12 @@ class Ensemble:
                 )
             text("".join(self._images.tolist()), "a name of an image")
             self._images = _read_only(self._images[kept])
+        self._metadata: dict[str, NDArray[Any]] = {}
+        columns: Any = {} if metadata is None else metadata
+        for column in columns:
+            values = _column(text(column, "a column of metadata"), columns[column], len(arrays))
+            self._metadata[column] = _read_only(values[kept])
+        self._tracing = dict(tracing or {})
         self.filled = filled
         self._dropped = {reason: count for reason, count in counts.items() if count}
         self.vertices, self.offsets = _read_only(vertices.view(np.float64).reshape(-1, 2)), _read_only(offsets)
@@ -207,6 +239,12 @@ class Ensemble:
             filled=sum(member.filled for member in members),
             images=_pooled_images([member.images for member in members]),
             pixel_size=_common([member.pixel_size for member in members]),
+            metadata=_pooled_columns(members),
+            tracing={
+                key: members[0].tracing[key] if all(one.tracing.get(key) == found for one in members) else "differs"
+                for member in members
+                for key, found in member.tracing.items()
+            },
         )
 
     @property
@@ -224,6 +262,21 @@ class Ensemble:
     def dropped(self) -> dict[str, int]:
         """What was left out: reason -> count, no zeros."""
         return dict(self._dropped)
+
+    @property
+    def metadata(self) -> "pd.DataFrame":
+        """What is known of every curve, one row each: the columns that were given, or none."""
+        import pandas as pd
+
+        return pd.DataFrame(self._metadata, index=range(len(self)))
+
+    @property
+    def tracing(self) -> dict[str, Any]:
+        """How the outlines were traced, such as {"outline_smoothing": 1.0, "min_area": 16}; empty where unknown.
+
+        "differs" stands where pooled images differ.
+        """
+        return dict(self._tracing)
 
     @property
     def features(self) -> "pd.DataFrame":
@@ -281,17 +334,58 @@ class Ensemble:
             raise ValueError(
                 f"a mask for {len(self)} curves holds as many booleans, not {chosen.dtype} of shape {chosen.shape}"
             )
-        curves = [self.curves[i] for i in np.flatnonzero(chosen)]
-        return Ensemble(
-            curves,
-            name=self.name,
-            unit=self.unit,
-            ids=self.ids[chosen],
-            dropped=self._dropped,
-            filled=self.filled,
-            images=None if self._images is None else self._images[chosen],
-            pixel_size=self.pixel_size,
-        )
+        return self[np.flatnonzero(chosen)]
+
+    def derived(self, curves: Sequence[ArrayLike], kept: Index | None = None, **changes: Any) -> "Ensemble":
+        """Return other curves with all else that this ensemble knows of them.
+
+        Parameters
+        ----------
+        curves : sequence of (m, 2) arrays
+        kept : array of int, optional
+            Place in this ensemble of each curve; by default one for one.
+        **changes
+            Parameters of `Ensemble` in place of what is known, such as `dropped`.
+
+        Examples
+        --------
+        >>> from napari_shape_ensembles import Ensemble
+        >>> ensemble = Ensemble([[(0, 0), (0, 2), (2, 2), (2, 0)]], unit="µm", metadata={"well": "B2"})
+        >>> ensemble.derived([2 * curve for curve in ensemble.curves]).to_dataframe()[["well", "area"]]
+          well  area
+        0   B2  16.0
+        """
+        rows = slice(None) if kept is None else kept
+        known: dict[str, Any] = {
+            "name": self.name,
+            "unit": self.unit,
+            "ids": self.ids[rows],
+            "dropped": self._dropped,
+            "filled": self.filled,
+            "images": None if self._images is None else self._images[rows],
+            "pixel_size": self.pixel_size,
+            "metadata": {name: values[rows] for name, values in self._metadata.items()},
+            "tracing": self._tracing,
+        }
+        return Ensemble(curves, **(known | changes))
+
+    def assign(self, **columns: Any) -> "Ensemble":
+        """Return the ensemble with columns of metadata added or replaced, as `pandas.DataFrame.assign` does.
+
+        Parameters
+        ----------
+        **columns
+            N values per column, or one for all.
+
+        Examples
+        --------
+        >>> from napari_shape_ensembles import Ensemble
+        >>> square = [(0, 0), (0, 2), (2, 2), (2, 0)]
+        >>> Ensemble([square]).assign(condition="control", replicate=1).metadata
+          condition  replicate
+        0   control          1
+        """
+        return self.derived(self.curves, metadata=self._metadata | columns)
 
     def to(self, unit: str) -> "Ensemble":
         """Return the ensemble in another unit of length.
@@ -315,16 +409,203 @@ class Ensemble:
         if unit == self.unit:
             return self
         factor = conversion_factor(self.unit, unit)
-        return Ensemble(
-            [curve * factor for curve in self.curves],
-            name=self.name,
-            unit=unit,
-            ids=self.ids,
-            dropped=self.dropped,
-            filled=self.filled,
-            images=self._images,
-            pixel_size=None if self.pixel_size is None else [side * factor for side in self.pixel_size],
+        pixel = None if self.pixel_size is None else [side * factor for side in self.pixel_size]
+        return self.derived([curve * factor for curve in self.curves], unit=unit, pixel_size=pixel)
+
+    # ------------------------------------------------------------------------------------- other libraries' objects
+
+    def to_dataframe(self) -> "pd.DataFrame":
+        """One row per curve: id, image, the columns of `metadata`, and those of `features`.
+
+        Examples
+        --------
+        >>> from napari_shape_ensembles import Ensemble
+        >>> squares = Ensemble([[(0, 0), (0, 2), (2, 2), (2, 0)]], name="field 1", metadata={"well": "B2"})
+        >>> squares.to_dataframe()[["id", "image", "well", "area"]]
+           id    image well  area
+        0   0  field 1   B2   4.0
+        """
+        import pandas as pd
+
+        images = pd.Series(self.images.tolist(), name="image", dtype="str")
+        features = self.features
+        return pd.concat([features[["id"]], images, self.metadata, features.drop(columns="id")], axis=1)
+
+    def to_geodataframe(self) -> Any:
+        """Polygons for GeoPandas, x = column and y = row, with the columns of `to_dataframe`.
+
+        `attrs` tell name, unit and pixel size. `from_polygons` makes an ensemble of it again.
+
+        Raises
+        ------
+        ImportError
+            Without GeoPandas, saying how to install it.
+        """
+        return exchange.geodataframe(self.to_dataframe(), self)
+
+    def to_anndata(self) -> Any:
+        """Annotated data for scanpy and squidpy: features as X, id, image and metadata as obs.
+
+        `obsm["spatial"]` holds the centres (x, y), `uns["shape_ensembles"]` the outlines, of which `from_anndata` makes
+        an ensemble again.
+
+        Raises
+        ------
+        ImportError
+            Without anndata, saying how to install it.
+        """
+        known = self.to_dataframe()
+        measured = list(self.features.columns.drop("id"))
+        return exchange.anndata(known[measured], known.drop(columns=measured), self)
+
+    @classmethod
+    def from_anndata(cls, data: Any) -> "Ensemble":
+        """Return the outlines of the observations that `to_anndata` wrote, also of a selection of them.
+
+        Parameters
+        ----------
+        data : AnnData
+
+        Raises
+        ------
+        ValueError
+            For data that hold no outlines.
+        """
+        return cls(**exchange.of_anndata(data))
+
+    @classmethod
+    def from_labels(cls, labels: ArrayLike, *, metadata: Mapping[str, Any] | None = None, **options: Any) -> "Ensemble":
+        """Trace the outlines of labels or of one mask: `extract_curves` by another name.
+
+        Parameters
+        ----------
+        labels : (rows, columns) array
+        metadata : mapping, optional
+            One value per column, or one per curve.
+        **options
+            Of `extract_curves`: smoothing, scale, unit, border, min_area, name, ...
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from napari_shape_ensembles import Ensemble
+        >>> labels = np.zeros((40, 40), int)
+        >>> labels[10:30, 5:25] = 7
+        >>> Ensemble.from_labels(labels, scale=(0.5, 0.5), unit="µm", metadata={"well": "B2"}).ids
+        array([7])
+        """
+        from .extract import extract_curves
+
+        return extract_curves(labels, **options).assign(**(metadata or {}))
+
+    @classmethod
+    def from_masks(
+        cls, masks: Sequence[ArrayLike] | NDArray[Any], *, metadata: Mapping[str, Any] | None = None, **options: Any
+    ) -> "Ensemble":
+        """Trace one object per mask, as instance segmentation gives them; masks may overlap.
+
+        Parameters
+        ----------
+        masks : sequence of (rows, columns) arrays, or (N, rows, columns) array
+            Of each mask that falls into pieces the largest counts.
+        metadata : mapping, optional
+            One value per column, or one per mask.
+        **options
+            Of `extract_curves`.
+
+        Returns
+        -------
+        Ensemble
+            Ids are the places of the masks, counted from 0.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from napari_shape_ensembles import Ensemble
+        >>> masks = np.zeros((3, 40, 40), bool)
+        >>> masks[0, 5:20, 5:20], masks[1, 10:30, 10:30] = True, True
+        >>> found = Ensemble.from_masks(masks, metadata={"score": [0.9, 0.8, 0.1]})
+        >>> found.ids, found.dropped, found.metadata["score"].tolist()
+        (array([0, 1]), {'empty masks': 1}, [0.9, 0.8])
+        """
+        return cls(**exchange.of_masks(masks, metadata or {}, options))
+
+    @classmethod
+    def from_polygons(cls, polygons: Any, *, order: str = "xy", **options: Any) -> "Ensemble":
+        """Make an ensemble of shapely polygons, a GeoSeries or a GeoDataFrame.
+
+        Parameters
+        ----------
+        polygons : sequence of shapely geometries, GeoSeries or GeoDataFrame
+            Of a multipolygon the largest part counts; holes are left out and counted in `filled`. Of a GeoDataFrame
+            the columns id and image are used, further ones become metadata, and `attrs` may tell name and unit.
+        order : {"xy", "rc"}
+            Whether the first coordinate is x (the column) or the row.
+        **options
+            Of `Ensemble`: name, unit, ids, pixel_size, metadata.
+
+        Examples
+        --------
+        >>> import shapely
+        >>> from napari_shape_ensembles import Ensemble
+        >>> ensemble = Ensemble.from_polygons([shapely.box(0, 0, 4, 1), shapely.Point(0, 0)], unit="µm")
+        >>> ensemble, ensemble.dropped
+        (Ensemble('': 1 curve in µm, 1 left out), {'not a polygon': 1})
+        >>> ensemble[0].max(axis=0)
+        array([1., 4.])
+        """
+        return cls(**exchange.of_polygons(polygons, order, options))
+
+    @classmethod
+    def from_contours(cls, contours: Sequence[ArrayLike], *, order: str = "xy", **options: Any) -> "Ensemble":
+        """Make an ensemble of contours as OpenCV's `findContours` returns them, (m, 1, 2) arrays of x and y.
+
+        OpenCV's contours run through the centres of the outermost pixels, half a pixel inside the boundary.
+
+        Parameters
+        ----------
+        contours : sequence of (m, 1, 2) or (m, 2) arrays
+        order : {"xy", "rc"}
+            Whether the first coordinate is x (the column) or the row.
+        **options
+            Of `Ensemble`.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from napari_shape_ensembles import Ensemble
+        >>> contour = np.array([[[0, 0]], [[0, 5]], [[9, 5]], [[9, 0]]], dtype=np.int32)
+        >>> Ensemble.from_contours([contour])[0].max(axis=0)
+        array([5., 9.])
+        """
+        return cls(
+            exchange.rows_first(
+                [np.squeeze(np.asarray(one), axis=1) if np.ndim(one) == 3 else one for one in contours], order
+            ),
+            **options,
         )
+
+    @classmethod
+    def from_paths(cls, paths: Sequence[Any], *, order: str = "xy", **options: Any) -> "Ensemble":
+        """Make an ensemble of Matplotlib paths, such as those of a contour plot or a lasso.
+
+        Parameters
+        ----------
+        paths : sequence of matplotlib.path.Path
+            Bézier curves are flattened. Of several rings in a path the largest counts.
+        order : {"xy", "rc"}
+            Whether the first coordinate is x (the column) or the row.
+        **options
+            Of `Ensemble`.
+
+        Examples
+        --------
+        >>> from matplotlib.path import Path
+        >>> from napari_shape_ensembles import Ensemble
+        >>> Ensemble.from_paths([Path.unit_circle()], unit="mm").features["area"].round(2).tolist()
+        [3.14]
+        """
+        return cls(**exchange.of_paths(paths, order, options))
 
     def __getstate__(self) -> dict[str, Any]:
         # What is derived from the rest is left behind: it would double what is sent to another process.
@@ -332,14 +613,32 @@ class Ensemble:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
-        for array in (self.vertices, self.offsets, self.ids):
+        for array in (self.vertices, self.offsets, self.ids, *self._metadata.values()):
             _read_only(array)
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
 
-    def __getitem__(self, index: int) -> Real:
-        return self.curves[index]
+    @overload
+    def __getitem__(self, index: int | np.integer) -> Real: ...
+
+    @overload
+    def __getitem__(self, index: slice | ArrayLike) -> "Ensemble": ...
+
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, int | np.integer) and not isinstance(index, bool):
+            return self.curves[index]
+        if isinstance(index, str):
+            raise TypeError(f"an ensemble has no column {index!r}: its columns are in .metadata and .features")
+        if not isinstance(index, slice) and np.asarray(index).dtype == np.bool_:
+            if np.shape(index) != (len(self),):
+                raise IndexError(f"a mask for {len(self)} curves holds as many booleans, not {np.shape(index)}")
+            index = np.flatnonzero(index)
+        kept = np.arange(len(self))[index if isinstance(index, slice) else np.asarray(index, dtype=np.intp)]
+        return self.derived([self.curves[i] for i in kept], kept)
+
+    def __add__(self, other: "Ensemble") -> "Ensemble":
+        return Ensemble.pooled([self, other]) if isinstance(other, Ensemble) else NotImplemented
 
     def __repr__(self) -> str:
         left_out = f", {sum(self._dropped.values())} left out" if self._dropped else ""
@@ -373,6 +672,46 @@ def _pooled_images(images: Sequence[NDArray[np.str_]]) -> NDArray[np.str_]:
     distinct = iter(_distinct([name for names in own for name in names]))
     renamed = [{name: next(distinct) for name in names} for names in own]
     return np.array([new[name] for new, names in zip(renamed, images, strict=True) for name in names.tolist()], np.str_)
+
+
+def _column(name: str, given: Any, count: int) -> NDArray[Any]:
+    """One value per curve, (N,), of what is given as N values or as one."""
+    if name in TAKEN:
+        raise ValueError(f"metadata cannot be called {name!r}, a measured column has that name: rename it")
+    values = np.asarray(given)
+    if values.dtype.kind in "OT":  # texts, or numbers with gaps
+        kinds = {type(value) for value in values.ravel().tolist()}
+        if not kinds <= {str} and not kinds <= {int, float, bool}:
+            names = ", ".join(sorted(kind.__name__ for kind in kinds))
+            raise ValueError(f"metadata {name!r} mixes {names}: give numbers, texts or booleans, without gaps")
+        values = values.astype(np.str_ if kinds <= {str} else np.float64)
+    if values.dtype.kind not in "biufU":
+        raise ValueError(f"metadata {name!r} holds {values.dtype} values: give numbers, texts or booleans")
+    if values.ndim == 0:
+        values = np.full(count, values)
+    if values.shape != (count,):
+        raise ValueError(f"metadata {name!r} has shape {values.shape}: give {count} values, one per curve, or one")
+    if values.dtype.kind == "U":
+        text("".join(values.tolist()), f"metadata {name!r}")
+    return np.array(values)
+
+
+def _pooled_columns(members: Sequence[Ensemble]) -> dict[str, NDArray[Any]]:
+    """Columns of metadata one after the other; where a member has none, NaN or an empty text."""
+    tables = [one._metadata for one in members]
+    pooled = {}
+    for name in dict.fromkeys(name for table in tables for name in table):
+        kinds = {table[name].dtype.kind if name in table else None for table in tables}
+        columns = []
+        for table, member in zip(tables, members, strict=True):
+            if name in table and (kinds <= set("b") or kinds <= {*"iuf", None} or kinds <= {"U", None}):
+                columns.append(table[name])
+            elif name in table:
+                columns.append(table[name].astype(np.str_))
+            else:
+                columns.append(np.full(len(member), np.nan if kinds <= {*"iuf", None} else ""))
+        pooled[name] = np.concatenate(columns)
+    return pooled
 
 
 def _pooled_ids(ids: Sequence[NDArray[Any]], names: list[str]) -> NDArray[Any]:

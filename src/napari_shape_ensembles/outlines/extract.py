@@ -22,7 +22,11 @@ AT_BORDER = "touching the image border"
 VANISHED = "vanished under smoothing"
 EXTRA = "extra pieces of a label"
 NEGATIVE = "negative labels, taken as background"
+# Who counts objects from 0 has -1 for the background, and would lose the first of them.
+FROM_ZERO = "labels -1 and 0, taken as background: where 0 is an object, add 1 to all labels"
 
+# What an ensemble keeps of the recipe that traced it.
+_TRACED = ("outline_smoothing", "smoothing_unit", "min_area", "min_length", "min_vertices", "holes", "keep_border")
 # Beyond this many standard deviations the Gaussian is cut off.
 _REACH = 4
 # Pixels of standard deviation: wider filters are mistaken units, and would take all memory.
@@ -123,7 +127,8 @@ def outlines_of_labels(
     dropped: Counter[str] = Counter()
     filled = 0
     if np.asarray(labels).min() < 0:
-        dropped[NEGATIVE] = int((np.unique(labels) < 0).sum())
+        below = np.unique(labels)[np.unique(labels) <= 0]
+        dropped[FROM_ZERO if below.tolist() == [-1, 0] else NEGATIVE] = int((below < 0).sum())
     ids, curves, hole_ids = [], [], itertools.count(-1, -1)
     # Label values, and the plane numbered so that no array need be as long as the largest label.
     if plane.max() <= plane.size:
@@ -180,8 +185,16 @@ def outlines_of_labels(
             else:
                 ids.append(int(values[index - 1]) if curve is outline else next(hole_ids))
                 curves.append((curve + corner) * pixel)
-    numbers = np.array(ids, dtype=np.int64)
-    return Ensemble(curves, name=name, unit=unit, ids=numbers, dropped=dropped, pixel_size=pixel, filled=filled)
+    return Ensemble(
+        curves,
+        name=name,
+        unit=unit,
+        ids=np.array(ids, dtype=np.int64),
+        dropped=dropped,
+        pixel_size=pixel,
+        filled=filled,
+        tracing={choice: getattr(recipe, choice) for choice in _TRACED},
+    )
 
 
 def has_holes(mask: NDArray[np.bool_]) -> bool:
@@ -487,15 +500,8 @@ def at_pixel_size(ensemble: Ensemble, size: float, *, smoothing: float = Recipe.
             largest = int(np.argmax(np.diff(traced.offsets)))
             curves.append(traced[largest] + corner * size)
             kept.append(index)
-    return Ensemble(
-        curves,
-        name=ensemble.name,
-        unit=ensemble.unit,
-        ids=ensemble.ids[kept],
-        dropped=dropped,
-        images=ensemble.images[kept],
-        pixel_size=size,
-    )
+    tracing = ensemble.tracing | {"at_pixel_size": float(size)}
+    return ensemble.derived(curves, np.array(kept, dtype=np.intp), dropped=dropped, pixel_size=size, tracing=tracing)
 
 
 def at_one_pixel_size(a: Any, b: Any) -> tuple[Any, Any, str]:

@@ -8,7 +8,7 @@ from scipy import ndimage
 from scipy.spatial import ConvexHull
 from skimage.segmentation import watershed
 
-from .segment import NEIGHBOURS
+from .segment import passes
 
 Real = NDArray[np.floating]
 Labels = NDArray[np.int64]
@@ -120,7 +120,7 @@ def _best_of_tree(basins: Labels, relief: Real, areas: Real) -> tuple[Labels, Re
         node = _Node([i], float(pixels[i]), hull, bool(at_edge[i]), float(tops[i]))
         nodes[i] = judged(node, hull_area, 0.0, ())
     owner = np.arange(count + 1)
-    for a, b, height in _passes(basins, relief):
+    for a, b, height in passes(basins, relief):
         one, other = _root(owner, a), _root(owner, b)
         if one == other:
             continue
@@ -149,21 +149,6 @@ def _hull(points: Real) -> tuple[Real, float]:
     """Corners and area of the convex hull."""
     hull = ConvexHull(points)
     return points[hull.vertices], float(hull.volume)
-
-
-def _passes(basins: Labels, relief: Real) -> list[tuple[int, int, float]]:
-    """Neighbouring basins and the highest point between them, the highest first."""
-    pairs, heights = [], []
-    for here, there in NEIGHBOURS:
-        a, b = basins[here], basins[there]
-        touching = (a != b) & (a > 0) & (b > 0)
-        pairs.append(np.sort(np.stack([a[touching], b[touching]], axis=1), axis=1))
-        heights.append(np.minimum(relief[here], relief[there])[touching])
-    distinct, index = np.unique(np.concatenate(pairs), axis=0, return_inverse=True)
-    highest = np.full(len(distinct), -np.inf)
-    np.maximum.at(highest, index.ravel(), np.concatenate(heights))
-    order = np.argsort(-highest, kind="stable")
-    return [(int(a), int(b), float(level)) for (a, b), level in zip(distinct[order], highest[order], strict=True)]
 
 
 def _root(owner: Labels, basin: int) -> int:

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import ndimage
 
 from ..archive import ContentError, StrPath, Tree, read_archive, write_archive
+from ..checks import RandomState, seed_of
 from ..progress import over_blocks, report
 from .ensemble import counted
 from .hierarchy import objects_like
@@ -169,7 +170,7 @@ def _stretched(values: NDArray[Any], step: int, shape: tuple[int, ...]) -> Real:
 
 
 @dataclass(frozen=True)
-class Source:
+class TrainingImage:
     """One image that a model was learned from.
 
     Attributes
@@ -205,7 +206,7 @@ class ObjectModel:
         Their classes: 0 outside, 1 just outside, 2 just inside, 3 inside.
     areas : (K,) array
         Of the painted objects, in pixels.
-    sources : tuple of Source
+    sources : tuple of TrainingImage
         The images it was learned from.
     seed : int
     versions : mapping of str to str
@@ -227,7 +228,7 @@ class ObjectModel:
     features: Real
     classes: NDArray[np.int8]
     areas: NDArray[np.float64]
-    sources: tuple[Source, ...]
+    sources: tuple[TrainingImage, ...]
     seed: int = 0
     versions: dict[str, str] = field(default_factory=lambda: _versions())
 
@@ -299,17 +300,24 @@ class ObjectModel:
         }
 
     @classmethod
-    def load(cls, path: StrPath) -> "ObjectModel":
+    def load(cls, path: StrPath, *, memory: float | None = None) -> "ObjectModel":
         """Read a model that `save` wrote. Nothing in the file is executed.
+
+        Parameters
+        ----------
+        path : path
+        memory : float, optional
+            GiB that reading may take; by default 4.
 
         Raises
         ------
         ValueError
-            For a file of another kind, of a newer version of this software, or a damaged one.
+            For a file of another kind, of a newer version of this software, a damaged one, or one that takes more
+            memory than it may.
         OSError
             When there is no such file, or it cannot be read.
         """
-        return read_archive(path, FORMAT, LAYOUT, cls.of_tree)
+        return read_archive(path, FORMAT, LAYOUT, cls.of_tree, memory)
 
     @classmethod
     def of_tree(cls, tree: Tree) -> "ObjectModel":
@@ -338,7 +346,7 @@ class ObjectModel:
         if features.shape[1] not in (_GREY, 3 * _GREY):
             raise ContentError("it was learned by another version, which saw other features: learn it again")
         sources = tuple(
-            Source(str(name), (int(shape[0]), int(shape[1])), int(objects), str(digest))
+            TrainingImage(str(name), (int(shape[0]), int(shape[1])), int(objects), str(digest))
             for name, shape, objects, digest in tree["sources"]
         )
         versions = {str(name): str(version) for name, version in tree["versions"].items()}
@@ -371,7 +379,8 @@ def learn_objects(
     *,
     background: Any = None,
     names: Sequence[str] | None = None,
-    seed: int = 0,
+    random_state: RandomState = 0,
+    seed: int | None = None,
 ) -> ObjectModel:
     """Learn from a few painted objects what the objects of a study look like.
 
@@ -390,8 +399,10 @@ def learn_objects(
         Where there is surely no object.
     names : sequence of str, optional
         Of the images, for the record.
-    seed : int
-        Of all random draws.
+    random_state : int, Generator or RandomState
+        Of all random draws. `seed` is its earlier name.
+    seed : int, optional
+        In place of `random_state`.
 
     Returns
     -------
@@ -428,6 +439,7 @@ def learn_objects(
     >>> len(match_labels(truth, model.labels(image)).pairs)
     9
     """
+    seed = seed_of(random_state, seed)
     seen, masks, grounds = _as_lists(images, painted, background)
     if len(seen) != len(masks) or len(seen) != len(grounds) or (names is not None and len(names) != len(seen)):
         raise ValueError(
@@ -451,7 +463,7 @@ def learn_objects(
             features.append(found.values.reshape(-1, found.values.shape[-1])[places])
             classes.append(kinds)
         areas.append(pixels)
-        sources.append(Source(str(name), found.shape, len(values), found.digest))
+        sources.append(TrainingImage(str(name), found.shape, len(values), found.digest))
     if not sum(map(len, areas)):
         raise ValueError("no object is painted: paint about five, whole, each with a number of its own")
     if len({block.shape[1] for block in features}) > 1:
@@ -504,7 +516,7 @@ def _examples(
             rim = depth <= max(1.0, _RIM_WIDTH * np.sqrt(mask.sum() / np.pi))
             kind[box][mask] = np.where(rim, _RIM, _CORE)[mask]
     if ground is not None:
-        kind[ground & (plane == 0)] = -2
+        kind[ground & (plane == 0) & (kind != _AROUND)] = -2  # what lies just outside stays that
     kinds = kind.ravel()
     drawn = []
     for wanted in (_OUTSIDE, _AROUND, _RIM, _CORE, -2):

@@ -89,13 +89,14 @@ class Outlines(Recipe):
         unit = self.unit or unit or "pixel"
         if not self.is_tiling:
             return outlines_of_labels(labels, self, scale=pixel, unit=unit, name=name)
-        return (
+        kept: dict[str, Any] = {"holes": self.holes, "min_area": self.min_area}
+        found = (
             Tiling.of(labels)
             .smoothed(self.iterations)
-            .ensemble(
-                scale=pixel, unit=unit, holes=self.holes, border=self.keep_border, min_area=self.min_area, name=name
-            )
+            .ensemble(scale=pixel, unit=unit, border=self.keep_border, name=name, **kept)
         )
+        tracing = {"tiling": True, "iterations": self.iterations, "keep_border": self.keep_border, **kept}
+        return found.derived(found.curves, tracing=tracing)
 
     def save(self, path: StrPath) -> None:
         """Write all choices to a TOML file, complete or not at all.

@@ -8,12 +8,20 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import ndimage
 from skimage.measure import label
 
+from .extract import FROM_ZERO
+
 Content = Literal["grey", "mask", "labels", "classes"]
 
 # Pieces of one value have at least this many pixels on average in labels and classes; in grey images, 1 to 4.
 _FLAT = 10
 # Labels have up to this many pieces per value; classes have more, and no values above this.
 _PIECES, _CLASSES = 2, 20
+
+
+# Channels of coloured lines differ by more than this, and of grey pixels by no more than that (of 255).
+_COLOURED, _GREY = 40, 30
+# Drawn lines cover less than this share, vanish when eroded so often, and enclose this many regions at least.
+_THIN, _THICK, _ENCLOSED = 0.25, 4, 3
 
 
 def content_of(image: ArrayLike) -> Content:
@@ -107,6 +115,43 @@ def objects_of_classes(image: ArrayLike, classes: Sequence[int] | None = None) -
     return found
 
 
+def drawn_outlines(image: ArrayLike) -> int:
+    """How many regions are enclosed by thin coloured lines on a grey image, as in a figure; 0 for all other images.
+
+    Parameters
+    ----------
+    image : (rows, columns, 3 or 4) array of 8 bits
+        Anything else has no drawn outlines.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from napari_shape_ensembles.outlines.recognise import drawn_outlines
+    >>> grey = np.random.default_rng(0).integers(60, 200, (90, 90, 1), np.uint8).repeat(3, axis=2)
+    >>> for top in (5, 35, 65):
+    ...     grey[top, 10:31] = grey[top + 20, 10:31] = grey[top : top + 21, 10] = grey[top : top + 21, 30] = (255, 0, 0)
+    >>> drawn_outlines(grey), drawn_outlines(grey[..., 0])
+    (3, 0)
+    """
+    pixels = np.asarray(image)
+    if pixels.ndim != 3 or pixels.dtype != np.uint8 or pixels.shape[2] not in (3, 4):
+        return 0
+    colour = np.ptp(pixels[..., :3].astype(np.int16), axis=2)
+    lines = colour > _COLOURED
+    grey = pixels[..., 0][colour <= _GREY]
+    # Coloured objects on black are no drawing: around drawn lines there is an image, and nothing of them is thick.
+    if not (0 < lines.mean() < _THIN and grey.size > 0.5 * lines.size and grey.std() > _GREY):
+        return 0
+    if ndimage.binary_erosion(lines, iterations=_THICK).sum() > 0.02 * lines.sum():
+        return 0
+    regions, _ = ndimage.label(~ndimage.binary_dilation(lines))  # gaps of one pixel are closed
+    outside = np.unique(np.concatenate([regions[[0, -1]].ravel(), regions[:, [0, -1]].ravel()]))
+    sizes = np.bincount(regions.ravel())
+    sizes[outside] = sizes[0] = 0
+    count = int((sizes >= _FLAT).sum())
+    return count if count >= _ENCLOSED else 0
+
+
 def as_labels(pixels: NDArray[Any], *, insist: bool | None = None) -> tuple[NDArray[Any] | None, str]:
     """Return the labels that an image holds, None where it is to be segmented; and a note on what was recognized.
 
@@ -122,6 +167,11 @@ def as_labels(pixels: NDArray[Any], *, insist: bool | None = None) -> tuple[NDAr
     ValueError
         For grey levels that are said to be labels.
     """
+    if insist is None and (count := drawn_outlines(pixels)):
+        raise ValueError(
+            f"{count} closed lines of another colour are drawn on a grey image, and would be segmented as part of it: "
+            "give the image without them, or the outlines as labels or polygons (--no-labels segments it as it is)"
+        )
     content = "grey" if insist is False else content_of(pixels)
     if content == "grey" and insist:
         if pixels.ndim != 2:
@@ -139,6 +189,8 @@ def as_labels(pixels: NDArray[Any], *, insist: bool | None = None) -> tuple[NDAr
         return None, ""
     below = int((pixels < 0).sum())
     note = f"; {below} pixels of negative labels count as background" if below else ""
+    if below and np.unique(pixels[pixels <= 0]).tolist() == [-1, 0]:
+        note = f"; {FROM_ZERO}"
     plane = np.maximum(pixels, 0)
     if content == "classes":
         count = len(np.unique(plane)) - 1

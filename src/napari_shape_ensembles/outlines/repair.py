@@ -51,4 +51,4 @@ def repaired(ensemble: Ensemble) -> Ensemble:
     dropped = ensemble.dropped
     if cut:
         dropped[LOOPS] = dropped.get(LOOPS, 0) + cut
-    return Ensemble(curves, name=ensemble.name, unit=ensemble.unit, ids=ensemble.ids, dropped=dropped)
+    return ensemble.derived(curves, dropped=dropped)

@@ -300,7 +300,25 @@ def _split(mask: Mask, height: Real, neck: float) -> NDArray[np.integer]:
         basins = np.where(missed, ndimage.label(missed)[0] + basins.max(), basins)
     summits = np.zeros(basins.max() + 1)
     np.maximum.at(summits, basins[mask], height[mask])
-    # Pairs of basins that touch, and the highest point on the line between them: their pass.
+    # From the highest pass down, each basin joins its neighbour with the higher peak unless a neck parts them.
+    parent = np.arange(len(summits))
+    for low, high, level in passes(basins, height):
+        while parent[low] != low:
+            low = parent[low]
+        while parent[high] != high:
+            high = parent[high]
+        if summits[low] > summits[high]:
+            low, high = high, low
+        if level > neck * summits[low]:
+            parent[low] = high
+    while (parent[parent] != parent).any():
+        parent = parent[parent]
+    merged: NDArray[np.integer] = np.unique(parent, return_inverse=True)[1][basins]
+    return merged
+
+
+def passes(basins: NDArray[np.integer], height: NDArray[np.floating]) -> list[tuple[int, int, float]]:
+    """Basins that touch and the highest point on the line between them, their pass; the highest first."""
     found, levels = [], []
     for here, there in NEIGHBOURS:
         a, b = basins[here], basins[there]
@@ -308,24 +326,10 @@ def _split(mask: Mask, height: Real, neck: float) -> NDArray[np.integer]:
         found.append(np.sort(np.stack([a[touching], b[touching]], axis=1), axis=1))
         levels.append(np.minimum(height[here], height[there])[touching])
     pairs, index = np.unique(np.concatenate(found), axis=0, return_inverse=True)
-    passes = np.zeros(len(pairs))
-    np.maximum.at(passes, index.ravel(), np.concatenate(levels))
-    # From the highest pass down, each basin joins its neighbour with the higher peak unless a neck parts them.
-    parent = np.arange(len(summits))
-    for place in np.argsort(-passes, kind="stable"):
-        low, high = pairs[place]
-        while parent[low] != low:
-            low = parent[low]
-        while parent[high] != high:
-            high = parent[high]
-        if summits[low] > summits[high]:
-            low, high = high, low
-        if passes[place] > neck * summits[low]:
-            parent[low] = high
-    while (parent[parent] != parent).any():
-        parent = parent[parent]
-    merged: NDArray[np.integer] = np.unique(parent, return_inverse=True)[1][basins]
-    return merged
+    highest = np.full(len(pairs), -np.inf)
+    np.maximum.at(highest, index.ravel(), np.concatenate(levels))
+    order = np.argsort(-highest, kind="stable")
+    return list(zip(*pairs[order].T.tolist(), highest[order].tolist(), strict=True))
 
 
 def _cells(values: Real, settings: Recipe) -> NDArray[np.integer]:

@@ -5,7 +5,7 @@ from .distances import ShapeDistances, procrustes_distances, shape_distances
 from .expansion import Expansion, LegendreExpansion, TrigonometricExpansion
 from .landmarks import Interpolation, Measure, to_landmarks
 from .quadrature import Eigenfunctions, fourier_derivative, quadrature_weights
-from .registration import Registration, distinctness, register
+from .registration import Registration, choose_archetype, distinctness, register
 from .space import ShapeSpace
 
 __all__ = [
@@ -19,6 +19,7 @@ __all__ = [
     "ShapeSpace",
     "TrigonometricExpansion",
     "affine_standardization",
+    "choose_archetype",
     "decompose",
     "distinctness",
     "fourier_derivative",

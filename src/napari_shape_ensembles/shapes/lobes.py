@@ -13,6 +13,29 @@ from numpy.typing import NDArray
 Real = NDArray[np.float64]
 Complex = NDArray[np.complex128]
 
+#: Fewest and most lobes of the bands of Fourier modes whose amplitudes are compared.
+BANDS = ((1, 1), (2, 2), (3, 3), (4, 4), (5, 5), (6, 8), (9, 13), (14, 24), (25, 60))
+
+# Pixels of the shortest wave whose amplitude is compared. What is shorter is the noise of the pixels themselves, whose
+# share of an outline's size, and so its roughness, grows as outlines get smaller.
+_WAVE = 8
+
+
+def lobes_held(around: Real | None) -> float:
+    """Lobes of the shortest waves that pixels hold around three outlines of four; any number without pixels.
+
+    Parameters
+    ----------
+    around : (N,) array, optional
+        Perimeters of the outlines in pixels, where these are known.
+    """
+    return np.inf if around is None or not len(around) else float(np.quantile(around, 0.25)) / _WAVE - 1
+
+
+def band_name(first: int, last: int) -> str:
+    """What a band of lobes is called."""
+    return f"lobes {first}" if first == last else f"lobes {first}-{last}"
+
 
 def harmonics(undulation: Real) -> tuple[Complex, NDArray[np.intp]]:
     """Fourier coefficients of the forms, and how many lobes each makes.

@@ -388,6 +388,16 @@ def choose_archetype(preshapes: Real, choice: Choice, *, reflections: bool = Tru
     ------
     ValueError
         For an unknown choice or an index outside the ensemble.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from napari_shape_ensembles.samples.synthetic import draw_forms
+    >>> from napari_shape_ensembles.shapes import choose_archetype
+    >>> curves = draw_forms(np.random.default_rng(0), 5, roughness=0.03, waves=(6, 10))
+    >>> archetype = choose_archetype(curves, "asymmetric")
+    >>> archetype.shape, bool(np.allclose(archetype.mean(axis=0), 0))
+    ((256, 2), True)
     """
     if choice == "mean":
         return _settled_mean(preshapes, reflections)

@@ -1,35 +1,96 @@
 """The learned product submanifold: mean, principal directions and normal coordinates of an ensemble."""
 
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from ..checks import seal
-from ..progress import each_block
+from ..checks import RandomState, seal, seed_of
+from ..outlines import Ensemble
+from ..progress import each_block, one_library_thread
 from . import grassmann, spd
-from .decomposition import planes
+from .decomposition import decompose, planes
+from .landmarks import Interpolation, Measure, to_landmarks
+from .lobes import BANDS, band_amplitudes, band_name, lobes_held
+from .registration import Choice, Registration, archetype_index, choose_archetype, register
+
+if TYPE_CHECKING:
+    from sklearn.utils import Tags
 
 Real = NDArray[np.float64]
+RegistrationKind = Literal["standardized", "raw", "none"]
+Curves = Ensemble | Sequence[Ensemble] | Sequence[ArrayLike]
 
 # Rows of a Gram matrix that are multiplied together.
 _ROWS = 1024
+_PARAMETERS = (
+    *("rank", "landmarks", "measure", "interpolation", "registration", "archetype", "reflections", "bands"),
+    "random_state",
+)
+# Amplitudes below this share of an outline's size are rounding and interpolation.
+_FLOOR = 1e-4
 
 
-@dataclass(frozen=True)
 class ShapeSpace:
     """Space of shapes learned from curves: mean undulation, mean scale, and normal coordinates around them.
 
+    A scikit-learn transformer: `fit` learns from curves, `transform` gives the coordinates of other curves in the same
+    space, so that a `Pipeline` in `cross_val_score` learns from the training curves alone. `compare` keeps the space
+    it learned as `Comparison.space`.
+
+    Parameters
+    ----------
+    rank : int
+        Undulation coordinates wanted; N - 1 and 2(n - 2) bound what N curves of n landmarks can determine.
+    landmarks : int
+        Landmarks n per curve.
+    measure, interpolation
+        As in `to_landmarks`.
+    registration : {"standardized", "raw", "none"}
+        What is matched with the archetype: undulations, with the frame of the scale from the raw landmarks; the raw
+        landmarks, for both; or nothing.
+    archetype : {"asymmetric", "random", "mean"} or int
+        The curve that all others are registered against; see `shapes.choose_archetype`.
+    reflections : bool
+        Mirror images match.
+    bands : bool
+        Append the logarithmic amplitudes of bands of Fourier modes, which describe roughness, to the coordinates.
+    random_state : int, Generator or RandomState
+        Of a random archetype.
+
     Attributes
     ----------
-    undulation_mean : (n, 2) array
-        Fréchet mean on Gr(2, n), orthonormal columns.
-    basis : (r, n, 2) array
+    undulation_mean_ : (n, 2) array
+        Fréchet mean on Gr(2, n), orthonormal columns. Also `undulation_mean`, as the next three without underscore.
+    basis_ : (r, n, 2) array
         Orthonormal tangent directions at the mean, by falling variance; the largest entry of each is positive.
-    singular_values : (min(N, 2n),) array
+    singular_values_ : (min(N, 2n),) array
         Of the N tangent vectors: the squares divided by N are the variances along all principal directions.
-    scale_mean : (2, 2) array
+    scale_mean_ : (2, 2) array
         Fréchet mean on S²₊₊, in the ensemble's unit.
+    rank_ : int
+        Number r of undulation coordinates.
+    explained_variance_ratio_ : (r,) array
+        Share of each undulation coordinate in the variance of the undulation.
+    archetype_, scale_archetype_ : (n, 2) arrays or None
+        What new curves are registered against: for the undulation, and for the frame of the scale where that is
+        matched on its own. A space made by `learn` has neither.
+    unit_ : str or None
+        Unit of the curves; None where they had none.
+    bands_ : tuple of (int, int)
+        Fewest and most lobes of the bands of Fourier modes that the landmarks, and the pixels, can hold.
+
+    See Also
+    --------
+    compare : its `space` is learned from both samples.
+    ConformalClassifier : which class a curve belongs to, or none.
+
+    Notes
+    -----
+    Coordinates of a curve depend on the curve and on the fitted space alone. `fit` does what `compare` does first,
+    except that it leaves images of different pixel sizes as they are (`at_pixel_size`).
 
     References
     ----------
@@ -38,33 +99,72 @@ class ShapeSpace:
     Examples
     --------
     >>> import numpy as np
-    >>> from napari_shape_ensembles import ShapeSpace, decompose
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from sklearn.model_selection import cross_val_score
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from napari_shape_ensembles import Ensemble, ShapeSpace, decompose
     >>> from napari_shape_ensembles.samples.synthetic import draw_forms
-    >>> undulation, scale = decompose(draw_forms(np.random.default_rng(0), 30, roughness=0.03, waves=(6, 10)))
+    >>> rng = np.random.default_rng(0)
+    >>> smooth, rough = (draw_forms(rng, 40, roughness=size, waves=(6, 10)) for size in (0.02, 0.08))
+    >>> curves = Ensemble([*smooth, *rough])
+    >>> space = ShapeSpace(rank=5, landmarks=60).fit(curves)
+    >>> space.transform(curves).shape, space.get_feature_names_out()[-4:].tolist()
+    ((80, 8), ['t5', 'l1', 'l2', 'l3'])
+    >>> space.inverse_transform(space.transform(curves)).shape
+    (80, 60, 2)
+    >>> model = make_pipeline(ShapeSpace(rank=5, landmarks=60, bands=True), LogisticRegression())
+    >>> bool(cross_val_score(model, curves, ["smooth"] * 40 + ["rough"] * 40).mean() > 0.9)
+    True
+
+    From landmarks that are registered already:
+
+    >>> undulation, scale = decompose(rough)
     >>> space = ShapeSpace.learn(undulation, scale, rank=5)
     >>> t, l = space.coordinates(undulation, scale)
-    >>> t.shape, l.shape
-    ((30, 5), (30, 3))
-    >>> space.reconstruct(t, l).shape
-    (30, 256, 2)
+    >>> t.shape, l.shape, space.reconstruct(t, l).shape
+    ((40, 5), (40, 3), (40, 256, 2))
     """
 
-    undulation_mean: Real
-    basis: Real
-    singular_values: Real
-    scale_mean: Real
+    undulation_mean_: Real
+    basis_: Real
+    singular_values_: Real
+    scale_mean_: Real
+    archetype_: Real | None
+    scale_archetype_: Real | None
+    unit_: str | None
+    bands_: tuple[tuple[int, int], ...]
 
-    def __post_init__(self) -> None:
-        seal(self)
+    undulation_mean = property(attrgetter("undulation_mean_"), doc="Fréchet mean on Gr(2, n), (n, 2).")
+    basis = property(attrgetter("basis_"), doc="Tangent directions at the mean, (r, n, 2).")
+    singular_values = property(attrgetter("singular_values_"), doc="Of the N tangent vectors, (min(N, 2n),).")
+    scale_mean = property(attrgetter("scale_mean_"), doc="Fréchet mean on S²₊₊, (2, 2).")
 
-    @property
-    def rank(self) -> int:
-        """Number r of undulation coordinates."""
-        return len(self.basis)
+    def __init__(
+        self,
+        rank: int = 150,
+        *,
+        landmarks: int = 500,
+        measure: Measure = "affine",
+        interpolation: Interpolation = "auto",
+        registration: RegistrationKind = "standardized",
+        archetype: Choice = "asymmetric",
+        reflections: bool = True,
+        bands: bool = False,
+        random_state: RandomState = 0,
+    ) -> None:
+        self.rank = rank
+        self.landmarks = landmarks
+        self.measure = measure
+        self.interpolation = interpolation
+        self.registration = registration
+        self.archetype = archetype
+        self.reflections = reflections
+        self.bands = bands
+        self.random_state = random_state
 
     @classmethod
     def learn(cls, undulation: Real, scale: Real, rank: int) -> "ShapeSpace":
-        """Fit means and tangent principal directions.
+        """Fit means and tangent principal directions to curves that are registered already.
 
         Parameters
         ----------
@@ -78,19 +178,118 @@ class ShapeSpace:
         Returns
         -------
         ShapeSpace
+            Without an archetype: it has coordinates of undulations and scales, and cannot place curves.
 
         Raises
         ------
         ValueError
             For an empty ensemble, a rank below 1, or a mean that does not settle.
         """
+        space = cls(rank, landmarks=undulation.shape[1] if undulation.ndim == 3 else cls().landmarks)
+        space._learn(undulation, scale)
+        space.rank = space.rank_
+        return space
+
+    # --------------------------------------------------------------------------------------------- fitting
+
+    def fit(self, X: Curves, y: Any = None) -> Self:
+        """Learn from curves: landmarks, archetype, registration, means and principal directions.
+
+        Parameters
+        ----------
+        X : Ensemble, or a sequence of them or of (m, 2) arrays
+            At least two curves. Several ensembles are pooled, in the unit of the first.
+        y : None
+            Not used.
+
+        Returns
+        -------
+        ShapeSpace
+            Itself.
+
+        Raises
+        ------
+        ValueError
+            For fewer than two curves, curves that cannot be used, or parameters out of range.
+        """
+        if self.registration not in ("standardized", "raw", "none"):
+            raise ValueError(f'registration is "standardized", "raw" or "none", not {self.registration!r}')
+        curves = _pooled(X)
+        if len(curves) < 2:
+            raise ValueError(f"{len(curves)} curves: a space of shapes takes at least 2")
+        self.fit_landmarks(self._landmarks(curves))
+        self.unit_ = curves.unit if curves is X or isinstance(X[0], Ensemble) else None
+        if self.unit_ is not None and curves.pixel_size is not None:
+            most = lobes_held(np.asarray(curves.features["perimeter"]) / np.mean(curves.pixel_size))
+            self.bands_ = tuple(band for band in self.bands_ if band[1] <= most)
+        return self
+
+    def fit_landmarks(
+        self, landmarks: Real, tell: Callable[[str], None] = lambda step: None
+    ) -> tuple[Real, Real, list[Registration]]:
+        """Learn from landmarks; what `fit` and `compare` do once landmarks are placed.
+
+        Parameters
+        ----------
+        landmarks : (N, n, 2) array
+            At equal weights.
+        tell : callable, optional
+            Called with the name of each step before it starts.
+
+        Returns
+        -------
+        undulation, scale : (N, n, 2) and (N, 2, 2) arrays
+            Registered.
+        matches : list of Registration
+            Of the undulations, and of the scales where they are matched on their own.
+        """
+        tell("choosing the archetype")
+        undulation, scale = decompose(landmarks)
+        self.archetype_ = self.scale_archetype_ = None
+        if self.registration != "none":
+            preshapes = undulation if self.registration == "standardized" else landmarks
+            reflections = self.reflections
+            seed = seed_of(self.random_state) if self.archetype == "random" else 0
+            index = archetype_index(preshapes, self.archetype, reflections=reflections, seed=seed)
+            choice: Choice = "mean" if self.archetype == "mean" else index
+            self.archetype_ = choose_archetype(preshapes, choice, reflections=reflections)
+            if self.registration == "standardized":
+                self.scale_archetype_ = choose_archetype(landmarks, choice, reflections=reflections)
+        registered = self._registered(landmarks, undulation, scale, tell)
+        tell("learning the shape space")
+        with one_library_thread():
+            self._learn(*registered[:2])
+        n = landmarks.shape[1]
+        self.bands_ = tuple(band for band in BANDS if 2 * (band[1] + 1) < n)
+        return registered
+
+    def _registered(
+        self, landmarks: Real, undulation: Real, scale: Real, tell: Callable[[str], None] = lambda step: None
+    ) -> tuple[Real, Real, list[Registration]]:
+        """Undulations and scales of landmarks, matched with the archetypes."""
+        matches = []
+        tell("registering undulations")
+        if self.archetype_ is not None:
+            preshapes = landmarks if self.scale_archetype_ is None else undulation
+            matches.append(register(preshapes, self.archetype_, reflections=self.reflections))
+            undulation, own = decompose(matches[0].landmarks)
+            if self.scale_archetype_ is None:  # one match serves both
+                scale = own
+        tell("registering scales")
+        if self.scale_archetype_ is not None:
+            # Scales are turned into the archetype's frame by the match of the raw landmarks: R* P R*ᵀ.
+            matches.append(register(landmarks, self.scale_archetype_, reflections=self.reflections))
+            scale = matches[1].rotation @ scale @ matches[1].rotation.swapaxes(1, 2)
+        return undulation, scale, matches
+
+    def _learn(self, undulation: Real, scale: Real) -> None:
         if not len(undulation) or len(undulation) != len(scale):
             raise ValueError(f"{len(undulation)} undulations and {len(scale)} scales: give one of each per curve")
-        if rank < 1:
-            raise ValueError(f"rank {rank}: take at least 1 undulation coordinate (150 is the default)")
+        if self.rank < 1:
+            raise ValueError(f"rank {self.rank}: take at least 1 undulation coordinate (150 is the default)")
         mean = grassmann.frechet_mean(undulation)
         tangents = planes(grassmann.log(mean, undulation)).reshape(len(undulation), -1)
-        rank = min(rank, max(len(undulation) - 1, 1), 2 * (len(mean) - 2))
+        rank = min(self.rank, max(len(undulation) - 1, 1), 2 * (len(mean) - 2))
         # Singular values and the first right singular vectors (rank, 2n) through the smaller Gram matrix.
         wide = len(tangents) < tangents.shape[1]
         if wide:
@@ -109,8 +308,109 @@ class ShapeSpace:
             directions = (q * np.where(np.diag(r) < 0, -1, 1)).T
         strongest = directions[np.arange(len(directions)), np.abs(directions).argmax(axis=1)]
         directions = directions * np.sign(strongest)[:, None]
-        basis = directions.reshape(len(directions), 2, -1).swapaxes(1, 2)
-        return cls(mean, basis, values, spd.frechet_mean(scale))
+        self.undulation_mean_, self.singular_values_ = mean, values
+        self.basis_ = directions.reshape(len(directions), 2, -1).swapaxes(1, 2)
+        self.scale_mean_ = spd.frechet_mean(scale)
+        seal(self)
+
+    # ------------------------------------------------------------------------------------- using what was learned
+
+    @property
+    def rank_(self) -> int:
+        """Number r of undulation coordinates."""
+        return len(self.basis_)
+
+    @property
+    def explained_variance_ratio_(self) -> Real:
+        """Share of each undulation coordinate in the variance of the undulation, (r,)."""
+        variances = self.singular_values_**2
+        return np.asarray(variances[: self.rank_] / max(variances.sum(), np.finfo(float).tiny))
+
+    def place(self, landmarks: Real) -> tuple[Real, Real]:
+        """Register landmarks of any curves against the kept archetypes.
+
+        Parameters
+        ----------
+        landmarks : (N, n, 2) array
+            As `to_landmarks` gives them with the parameters of the space, in its unit.
+
+        Returns
+        -------
+        undulation, scale : (N, n, 2) and (N, 2, 2) arrays
+            What `coordinates` takes.
+
+        Raises
+        ------
+        ValueError
+            For a space without an archetype: one made by `learn`, or saved by an earlier version.
+        """
+        self._require_fit()
+        return self._registered(landmarks, *decompose(landmarks))[:2]
+
+    def transform(self, X: Curves) -> Any:
+        """Coordinates of curves in the learned space.
+
+        Parameters
+        ----------
+        X : Ensemble, or a sequence of them or of (m, 2) arrays
+            Ensembles are converted to the unit of the fitted ones; arrays are taken to be in it.
+
+        Returns
+        -------
+        (N, r + 3) array
+            Undulation coordinates t, scale coordinates l, and with `bands` the logarithmic amplitudes of `bands_`; a
+            DataFrame after `set_output(transform="pandas")`.
+
+        Raises
+        ------
+        ValueError
+            For curves that cannot be used, another unit, or a space that is not fitted to curves.
+        """
+        self._require_fit()
+        curves = _pooled(X)
+        if self.unit_ is not None and (curves is X or isinstance(X[0], Ensemble)):
+            curves = curves.to(self.unit_)
+        undulation, scale = self.place(self._landmarks(curves))
+        parts = [*self.coordinates(undulation, scale)]
+        if self.bands:
+            parts.append(np.log(np.hypot(band_amplitudes(undulation, self.bands_), _FLOOR)))
+        coordinates = np.concatenate(parts, axis=1)
+        if getattr(self, "_sklearn_output_config", {}).get("transform") != "pandas":
+            return coordinates
+        import pandas as pd  # heavy, and seldom asked for
+
+        return pd.DataFrame(coordinates, columns=self.get_feature_names_out())
+
+    def fit_transform(self, X: Curves, y: Any = None) -> Any:
+        """Learn from curves, and return their coordinates; see `fit` and `transform`."""
+        return self.fit(X, y).transform(X)
+
+    def inverse_transform(self, X: ArrayLike) -> Real:
+        """Curves of given coordinates.
+
+        Parameters
+        ----------
+        X : (N, r + 3) array
+            As `transform` gives them; amplitudes of bands are not used.
+
+        Returns
+        -------
+        (N, n, 2) array
+            Landmarks of the nearest curves of rank r, registered, centred at the origin; see `reconstruct`.
+        """
+        self._require_fit(archetype=False)
+        points = np.atleast_2d(np.asarray(X, dtype=np.float64))
+        names = self.get_feature_names_out()
+        if points.shape[1] != len(names):
+            raise ValueError(f"{points.shape[1]} coordinates per curve, but the space has {len(names)}: t, then l")
+        return self.reconstruct(points[:, : self.rank_], points[:, self.rank_ : self.rank_ + 3])
+
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
+        """Names of the coordinates: "t1", "t2", ..., "l1", "l2", "l3", and with `bands` "lobes 1" and so on."""
+        self._require_fit(archetype=False)
+        bands = [band_name(*band) for band in self.bands_] if self.bands else []
+        names = [*(f"t{i + 1}" for i in range(self.rank_)), "l1", "l2", "l3", *bands]
+        return np.array(names, dtype=object)
 
     def coordinates(self, undulation: Real, scale: Real) -> tuple[Real, Real]:
         """Normal coordinates of curves.
@@ -129,8 +429,9 @@ class ShapeSpace:
         l : (N, 3) array
             Scale, without unit; see `spd.coordinates`.
         """
-        tangents = planes(grassmann.log(self.undulation_mean, undulation)).reshape(len(undulation), -1)
-        return tangents @ planes(self.basis).reshape(self.rank, -1).T, spd.coordinates(self.scale_mean, scale)
+        tangents = planes(grassmann.log(self.undulation_mean_, undulation)).reshape(len(undulation), -1)
+        flat = planes(self.basis_).reshape(len(self.basis_), -1)
+        return tangents @ flat.T, spd.coordinates(self.scale_mean_, scale)
 
     def reconstruct(self, t: Real, l: Real) -> Real:
         """Curves of given coordinates: landmarks √n · X̃(t) P(l), centred at the origin.
@@ -149,10 +450,87 @@ class ShapeSpace:
             mean undulation.
         """
         t = np.atleast_2d(t)
-        if t.shape[1] > self.rank:
-            raise ValueError(f"{t.shape[1]} undulation coordinates, but the space was learned with {self.rank}")
-        n = len(self.undulation_mean)
-        flat = planes(self.basis).reshape(self.rank, -1)
+        if t.shape[1] > self.rank_:
+            raise ValueError(f"{t.shape[1]} undulation coordinates, but the space was learned with {self.rank_}")
+        n = len(self.undulation_mean_)
+        flat = planes(self.basis_).reshape(self.rank_, -1)
         tangents = (t @ flat[: t.shape[1]]).reshape(len(t), 2, n).swapaxes(1, 2)
-        undulation = grassmann.exp(self.undulation_mean, tangents)
-        return np.sqrt(n) * undulation @ spd.from_coordinates(self.scale_mean, np.atleast_2d(l))
+        undulation = grassmann.exp(self.undulation_mean_, tangents)
+        return np.sqrt(n) * undulation @ spd.from_coordinates(self.scale_mean_, np.atleast_2d(l))
+
+    def _landmarks(self, curves: Ensemble) -> Real:
+        return to_landmarks(curves, self.landmarks, interpolation=self.interpolation, measure=self.measure)
+
+    def _require_fit(self, *, archetype: bool = True) -> None:
+        if not hasattr(self, "basis_"):
+            from sklearn.exceptions import NotFittedError
+
+            raise NotFittedError("This ShapeSpace is not fitted yet: call fit with curves first")
+        if archetype and not hasattr(self, "archetype_"):
+            raise ValueError(
+                "this space keeps no archetype to register curves against: it was learned from undulations, or saved "
+                "by an earlier version. Fit it to curves, or repeat the comparison"
+            )
+
+    # ------------------------------------------------------------------- scikit-learn's protocol for estimators
+    #
+    # Written out instead of inherited: importing scikit-learn takes longer than comparing a thousand curves, and a
+    # comparison that uses this class needs none of it.
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Parameters by name."""
+        return {name: getattr(self, name) for name in _PARAMETERS}
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters by name; `fit` again to use them."""
+        if unknown := sorted(set(params) - set(_PARAMETERS)):
+            raise ValueError(f"ShapeSpace has no parameter {unknown[0]!r}, but {', '.join(_PARAMETERS)}")
+        for name, value in params.items():
+            setattr(self, name, value)
+        return self
+
+    def set_output(self, *, transform: str | None = None) -> Self:
+        """Choose what `transform` returns: "default" for arrays, "pandas" for a DataFrame."""
+        if transform not in (None, "default", "pandas"):
+            raise ValueError(f'output is "default" or "pandas", not {transform!r}')
+        if transform is not None:
+            self._sklearn_output_config = {"transform": transform}
+        return self
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "basis_")
+
+    def __sklearn_tags__(self) -> "Tags":
+        from sklearn.utils import InputTags, Tags, TargetTags, TransformerTags
+
+        return Tags(
+            estimator_type=None,
+            target_tags=TargetTags(required=False),
+            transformer_tags=TransformerTags(),
+            input_tags=InputTags(two_d_array=False, three_d_array=True),
+            no_validation=True,
+        )
+
+    def __repr__(self) -> str:
+        default = type(self)().get_params()
+        changed = [f"{name}={value!r}" for name, value in self.get_params().items() if value != default[name]]
+        return f"ShapeSpace({', '.join(changed)})"
+
+
+def _pooled(curves: Curves) -> Ensemble:
+    """All curves as one ensemble; refuses arrays that it would have to leave out, as rows would shift."""
+    if isinstance(curves, Ensemble):
+        return curves
+    if isinstance(curves, str) or not hasattr(curves, "__len__"):
+        raise ValueError(f"curves are an Ensemble, or a list of them or of (m, 2) arrays, not {curves!r}")
+    parts: list[Any] = list(curves)
+    if parts and all(isinstance(part, Ensemble) for part in parts):
+        return Ensemble.pooled(parts)
+    found = Ensemble(parts)
+    if found.dropped:
+        reasons = ", ".join(f"{count} {reason}" for reason, count in found.dropped.items())
+        raise ValueError(
+            f"{len(parts) - len(found)} of {len(parts)} curves cannot be used ({reasons}): leave them out first, as "
+            "Ensemble(curves) does"
+        )
+    return found

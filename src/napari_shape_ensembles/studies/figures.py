@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..palette import axes_of
 from .landscape import DecisionLandscape
 from .pairs import PairTable
 from .smoothing import SmoothingStudy
@@ -43,7 +44,7 @@ def plot_mmd(landscape: DecisionLandscape, ax: "Axes | None" = None, *, test: st
     matplotlib Axes
         Ranks stand at equal steps, in their order. × rejects, ○ does not; the colour is the number of landmarks.
     """
-    ax = _axes(ax)
+    ax = axes_of(ax)
     decisions = landscape.test(test)
     known = decisions.computed
     lines, places = np.nonzero(known)
@@ -85,7 +86,7 @@ def plot_decisions(
     matplotlib Axes
         Its first image is the grid, cell (i, j) at x = j, y = i; cells that are not computed stay empty.
     """
-    ax = _axes(ax)
+    ax = axes_of(ax)
     decisions = landscape.test(test)
     known = decisions.computed
     lines, places = np.nonzero(known)
@@ -102,7 +103,7 @@ def plot_decisions(
 
 def plot_ambiguity(landscape: DecisionLandscape, ax: "Axes | None" = None, *, test: str = "undulation") -> "Axes":
     """Draw for each rank the share of landmark counts that reject (×), that do not (○), and the ambiguity (stems)."""
-    ax = _axes(ax)
+    ax = axes_of(ax)
     decisions = landscape.test(test)
     x = np.arange(len(landscape.ranks))
     q = decisions.share_not_rejected
@@ -142,7 +143,7 @@ def plot_landscape(
 
 def plot_study_mmd(study: SmoothingStudy, ax: "Axes | None" = None, *, test: str = "undulation") -> "Axes":
     """Draw MMD over σ: one mark per cell (× rejects, ○ does not) and their mean."""
-    ax = _axes(ax)
+    ax = axes_of(ax)
     for sigma, decisions in zip(study.sigmas, study.tests(test), strict=True):
         if decisions is not None:
             known = decisions.computed
@@ -158,7 +159,7 @@ def plot_study_mmd(study: SmoothingStudy, ax: "Axes | None" = None, *, test: str
 
 def plot_study_ambiguity(study: SmoothingStudy, ax: "Axes | None" = None, *, test: str = "undulation") -> "Axes":
     """Draw mean ambiguity over σ, with the band from the least to the largest of any rank."""
-    ax = _axes(ax)
+    ax = axes_of(ax)
     low, high = study.ambiguity_band(test).T
     ax.fill_between(study.sigmas, low, high, color="C1", alpha=_BAND, linewidth=0, label="least to largest")
     ax.plot(study.sigmas, study.mean_ambiguity(test), "D-", color="C1", markersize=4, label="mean over ranks")
@@ -169,7 +170,7 @@ def plot_study_ambiguity(study: SmoothingStudy, ax: "Axes | None" = None, *, tes
 
 def plot_study_sizes(study: SmoothingStudy, ax: "Axes | None" = None) -> "Axes":
     """Draw the number of curves of A (squares) and B (triangles) over σ."""
-    ax = _axes(ax)
+    ax = axes_of(ax)
     for side, marker, sizes in zip("AB", "s^", study.sizes.T, strict=True):
         ax.plot(study.sigmas, sizes, f"{marker}-", markersize=4, label=side)
     ax.margins(y=0.15)
@@ -242,14 +243,10 @@ def _shown(name: str) -> str:
     return line if len(line) <= _LONGEST else f"{line[: _LONGEST - 9]}…{line[-8:]}"
 
 
-def _axes(ax: "Axes | None") -> "Axes":
-    return _figure(None).subplots() if ax is None else ax
-
-
 def _figure(figure: "Figure | None") -> "Figure":
-    from matplotlib import pyplot
+    from matplotlib.figure import Figure
 
-    return pyplot.figure(figsize=(7, 9), layout="constrained") if figure is None else figure
+    return Figure(figsize=(7, 9), layout="constrained") if figure is None else figure
 
 
 def _ink() -> str:

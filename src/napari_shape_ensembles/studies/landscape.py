@@ -21,9 +21,9 @@ from ..comparison import (
     comparable,
     form_parts,
     learn,
-    levels,
-    row,
+    permutation_options,
     scale_parts,
+    table_row,
     too_few,
 )
 from ..comparison.parts import FORM, OF_RANK, sides, tests_components
@@ -34,6 +34,7 @@ from .jobs import run_jobs
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.axes import Axes
 
 Real = NDArray[np.float64]
 Flags = NDArray[np.bool_]
@@ -186,7 +187,7 @@ class DecisionLandscape:
     def case(self) -> NDArray[np.str_]:
         """Row of the truth table in every cell, (L, R); "" where not computed."""
         rows = [
-            [row(*pair) for pair in zip(*line, strict=True)]
+            [table_row(*pair) for pair in zip(*line, strict=True)]
             for line in zip(self.rejected, self.scale.rejected, strict=True)
         ]
         answers = np.full(self.mmd.shape, INCONCLUSIVE) if self.inconclusive else np.array(rows, dtype="<U12")
@@ -210,6 +211,15 @@ class DecisionLandscape:
         }
         grid = {"landmarks": self.landmarks[rows], "rank": self.ranks[columns], "case": self.case[shown]}
         return pd.DataFrame({**grid, **numbers}).drop(columns="product_p_value")
+
+    def plot(self, ax: "Axes | None" = None, *, test: str = "undulation") -> "Axes":
+        """Draw the grid of ranks and landmark counts on Matplotlib axes; see `studies.figures.plot_decisions`.
+
+        `studies.figures.plot_landscape` draws all three panels of the paper.
+        """
+        from .figures import plot_decisions
+
+        return plot_decisions(self, ax, test=test)
 
     def summary(self) -> str:
         """Return what the landscape says, in a sentence or two."""
@@ -288,7 +298,7 @@ def decision_landscape(
     [['1∧0', '1∧0', '1∧0'], ['1∧0', '1∧0', '1∧0']]
     """
     a, b = comparable(a, b)
-    levels(settings)  # refuses what nested tests cannot do, before any work
+    permutation_options(settings)  # refuses what nested tests cannot do, before any work
     grid = distinct_counts("ranks", ranks, 1), distinct_counts("landmarks", landmarks, 8)
     cells = _Cells(a, b, *grid, settings)
     total = int(cells.landscape().feasible.sum())
@@ -344,12 +354,13 @@ def landmark_column(item: ColumnItem) -> dict[str, Real]:
         learned = learn((item.a, item.b), replace(settings, rank=ranks[-1]))
     of_scale = scale_parts(learned.l, learned.space.scale_mean, settings, learned.known).tested
     samples, kernels = sides(of_scale, first)
-    test = combined_mmd_test(samples, kernels=kernels, **levels(settings))
+    test = combined_mmd_test(samples, kernels=kernels, **permutation_options(settings))
     _enter(tests, "scale", slice(len(ranks)), test, len(item.ranks))
     of_form = form_parts(learned.t, learned.descriptors, settings, any_rank=True).tested
     samples, kernels = sides(of_form, first)
     whole = [name for name, part in of_form.items() if name not in OF_RANK]
-    for index, test in enumerate(nested_mmd_tests(samples, ranks, kernels=kernels, whole=whole, **levels(settings))):
+    nested = nested_mmd_tests(samples, ranks, kernels=kernels, whole=whole, **permutation_options(settings))
+    for index, test in enumerate(nested):
         for name, part in {"undulation": test, **test.parts}.items():
             _enter(tests, name, index, part, len(item.ranks))
         known = {name: values.copy() for name, values in tests.items()}

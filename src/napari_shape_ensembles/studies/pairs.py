@@ -18,10 +18,10 @@ from ..comparison import (
     Settings,
     form_parts,
     learn,
-    levels,
-    row,
+    permutation_options,
     sample_of,
     scale_parts,
+    table_row,
     too_few,
 )
 from ..mmd import KERNELS, combined_mmd_test
@@ -125,7 +125,7 @@ class PairTable:
         cells = np.full(self.pmmd.shape, "", dtype="<U12")
         strictest = self.settings.significance / max(len(self.names) * (len(self.names) - 1), 1)
         for i, j in np.argwhere(~np.isnan(self.pmmd)):
-            cells[i, j] = row(bool(self.undulation_rejected[i, j]), bool(self.scale_rejected[i, j]))
+            cells[i, j] = table_row(bool(self.undulation_rejected[i, j]), bool(self.scale_rejected[i, j]))
             if i != j and too_few(self.sizes[i], self.sizes[j], self.settings.permutations, strictest):
                 cells[i, j] = INCONCLUSIVE
         return cells
@@ -300,7 +300,7 @@ class PairItem:
 def tested_pair(item: PairItem) -> Real:
     """MMD, kernel MMD and p-value of undulation and of scale, (2, 3)."""
     # The points are in units of their width, so factors are widths here.
-    options = levels(item.settings) | {"bandwidth": item.settings.bandwidth}
+    options = permutation_options(item.settings) | {"bandwidth": item.settings.bandwidth}
     tests = []
     for a, b in zip(item.a, item.b, strict=True):
         samples = {name: (a[name].points, b[name].points) for name in a}

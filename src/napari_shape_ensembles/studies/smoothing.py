@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..comparison import Settings, levels
+from ..comparison import Settings, permutation_options
 from ..outlines import Ensemble, Outlines, extract_curves, trace_mask
 from ..progress import Listener, Progress, report, reporting
 from .jobs import run_jobs
@@ -16,6 +16,7 @@ from .recommendation import Recommendation, recommend
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.axes import Axes
 
 Real = NDArray[np.float64]
 Masks = ArrayLike | Sequence[ArrayLike]
@@ -159,6 +160,15 @@ class SmoothingStudy:
             }
         )
 
+    def plot(self, ax: "Axes | None" = None, *, test: str = "undulation") -> "Axes":
+        """Draw MMD over the smoothing on Matplotlib axes; see `studies.figures.plot_study_mmd`.
+
+        `studies.figures.plot_study` draws all panels.
+        """
+        from .figures import plot_study_mmd
+
+        return plot_study_mmd(self, ax, test=test)
+
     def summary(self) -> str:
         """Return the recommended range and its reason, or why there is none."""
         found = self.recommended
@@ -242,7 +252,7 @@ def smoothing_study(
     sweep = np.unique(np.asarray(sigmas, dtype=np.float64))
     if sweep.ndim != 1 or not len(sweep) or not (np.isfinite(sweep) & (sweep >= 0)).all():
         raise ValueError(f"sigmas is a sequence of standard deviations in pixels, 0 or more, not {sigmas!r}")
-    levels(settings)  # refuses what nested tests cannot do, before any work
+    permutation_options(settings)  # refuses what nested tests cannot do, before any work
     groups = _planes("A", masks_a), _planes("B", masks_b)
     grid = distinct_counts("ranks", ranks, 1), distinct_counts("landmarks", landmarks, 8)
     found = [Smoothed() for _ in sweep]

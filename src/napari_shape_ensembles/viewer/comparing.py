@@ -76,7 +76,7 @@ class Robustness:
 
     def judged(self, shown: Shown) -> Shown:
         """The result with these findings among its notes; without an answer where the row hangs on the archetype."""
-        result = replace(shown.result, row_depends_on_archetype=not self.sensitivity.stable)
+        result = self.sensitivity.judged(shown.result)
         witness_values(result)
         return replace(shown, result=result, notes=(*shown.notes, *self.sentences()))
 
@@ -123,6 +123,9 @@ class ComparisonTask(Task[Comparison]):
     def fail(self, reason: str) -> None:
         """A run that failed leaves no result."""
         super().fail(reason)
+        if self.last is not None and list(self.curves):
+            names = f"{self.last.a.name} and {self.last.b.name}"
+            self.message += f"\nThe colored curves in the viewer are those of the result before ({names})."
         self._keep_unsaved()
         self.shown = self.result = self.basis = None
         self.arrived = True
@@ -344,9 +347,10 @@ def compared(sources: Sources, basis: Basis) -> Outcome:
     tracing = sum({"image": 2, "labels": 1, "shapes": 0}[source.kind] for side in sources for source in side)
     total = tracing + len(OF_COMPARISON) + 2
     with as_part(0, total):
-        a, b = trace_sides(sources, basis.recipe, basis.excluded)
+        a, b, note = trace_sides(sources, basis.recipe, basis.excluded)
     with as_part(tracing, total):
         result = compare(a, b, basis.settings)
+    result = replace(result, note=note or result.note)
     report("finding typical curves", total - 2, total)
     witness_values(result)
     report("drawing curves", total - 1, total)
@@ -357,7 +361,7 @@ def compared(sources: Sources, basis: Basis) -> Outcome:
 def opening(path: Path) -> Outcome:
     """Read a saved comparison, and make its layers."""
     report(f"opening {path.name}", 0, 3)
-    with named(path, "opened"):
+    with files_named(path, "opened"):
         result, view = Comparison.load(path), read_view(path)
     return restoring(Shown.of_file(result, view, str(path)))
 
@@ -375,7 +379,7 @@ def saving(shown: Shown, painted: str, path: Path) -> list[Path]:
     report(f"saving {path.name}")
     if path.suffix != ".npz":  # napari would not know it again
         raise ValueError(f"{path.name}: a comparison is saved under a name that ends in {ENDING}")
-    with named(path):
+    with files_named(path):
         shown.result.save(path, view=shown.to_view(painted))
     return [path]
 
@@ -385,7 +389,7 @@ def exporting(shown: Shown, path: Path) -> list[Path]:
     paths = list(exported(path))
     for side, place in zip("AB", paths, strict=True):
         report(f"writing {place.name}")
-        with named(place):
+        with files_named(place):
             write_curves(place, curve_table(shown, side))
     return paths
 
@@ -430,7 +434,7 @@ def saving_report(explanation: Explanation, path: Path) -> Path:
     from ..explanation.report import save_report  # draws with Matplotlib, which takes its time to load
 
     report("saving the report", len(STEPS), len(STEPS) + 1)
-    with named(path):
+    with files_named(path):
         save_report(explanation, path)
     return path
 
@@ -447,7 +451,7 @@ def checking(result: Comparison, archetypes: int = 5) -> Robustness:
 
 
 @contextmanager
-def named(path: Path, done: str = "written") -> Iterator[None]:
+def files_named(path: Path, done: str = "written") -> Iterator[None]:
     """Failures of the disk, and formats whose library is not installed, as a sentence that names the file."""
     try:
         yield

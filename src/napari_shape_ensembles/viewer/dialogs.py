@@ -9,7 +9,7 @@ from pathlib import Path
 from qtpy.QtWidgets import QFileDialog, QMessageBox, QWidget
 
 from ..io import SettingsFile, load_settings, save_settings
-from .comparing import ENDING, exported, named, written
+from .comparing import ENDING, exported, files_named, written
 from .panels.widgets import Entries, tip
 from .session import Session
 
@@ -94,13 +94,13 @@ class Dialogs:
     def save_settings(self) -> None:
         path, choices = self._asked("Save settings", "settings.toml", _SETTINGS), self._session.choices
         if path is not None:
-            with self._saying_errors(), named(path):
+            with self._saying_errors(), files_named(path):
                 save_settings(path, SettingsFile(choices.settings, choices.recipe))
                 self._say(*written([path]))
 
     def load_settings(self) -> None:
         if (path := self._chosen("Load settings", _SETTINGS)) is not None:
-            with self._saying_errors(), named(path, "read"):
+            with self._saying_errors(), files_named(path, "read"):
                 file = load_settings(path)
                 self._session.choices.set(file.outlines, file.analysis)
                 self._say(f"Settings of {path.name} are set.", "")

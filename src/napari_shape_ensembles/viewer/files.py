@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from napari.layers import Shapes
+from napari.settings import get_settings
 
 from ..archive import is_archive
 from ..comparison import Comparison
@@ -24,8 +25,17 @@ from .layers import painted_data
 
 Reader = Callable[[str | Sequence[str]], list[LayerData]]
 
+# Names that files of this plugin have. napari's own reader takes all .npz and .csv too, and napari asks which to take.
+_OWN_NAMES = ("*.comparison.npz", "*.curves.npz", "*.curves.csv")
 # Shapes that enclose nothing.
 _OPEN = ("line", "path")
+
+
+def open_own_files_unasked(_: object = None) -> None:
+    """Prefer this plugin's reader for names that its own files have, unless a person has chosen another for them."""
+    plugins = get_settings().plugins
+    if any(name not in plugins.extension2reader for name in _OWN_NAMES):
+        plugins.extension2reader = dict.fromkeys(_OWN_NAMES, "napari-shape-ensembles") | plugins.extension2reader
 
 
 def curves_reader(path: str | Sequence[str]) -> Reader | None:

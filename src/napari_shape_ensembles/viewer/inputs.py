@@ -17,7 +17,7 @@ from napari.layers import Image, Labels, Layer, Shapes
 from numpy.typing import NDArray
 
 from ..comparison.display import MARK
-from ..outlines import Ensemble, Outlines, conversion_factor, in_unit
+from ..outlines import Ensemble, Outlines, at_one_pixel_size, conversion_factor, in_unit
 from ..outlines.ensemble import unit_name
 from ..progress import as_part, report
 
@@ -70,6 +70,7 @@ class Source:
     path: str = ""  #: the file it was opened from; empty for none
     #: (2,) where the centre of the first pixel lies, in `unit`
     origin: NDArray[np.float64] = field(default_factory=lambda: np.zeros(2))
+    mirrored: bool = False  #: the viewer shows its mirror image; outlines are those of the data
 
     def calibrated(self, recipe: Outlines) -> "Source":
         """The same with pixels of the size that a recipe states in place of the layer, where it states one."""
@@ -101,6 +102,8 @@ def source_of(layer: Layer, dims: "Dims") -> Source:
         data = np.array(pixels[place])
         data = data.swapaxes(0, 1) if axes[0] > axes[1] else data
     origin = np.asarray(layer.data_to_world(np.zeros(layer.ndim)))[axes] * (1.0, scale_of_columns(layer, axes))
+    corner, *ends = (np.asarray(layer.data_to_world(end)) for end in [np.zeros(layer.ndim), *np.eye(layer.ndim)[axes]])
+    mirrored = bool(np.linalg.det(np.stack([end - corner for end in ends])[:, axes]) < 0)
     matrix = [*axes, layer.ndim]
     placement = {
         "affine": np.asarray(layer.affine.affine_matrix)[np.ix_(matrix, matrix)],
@@ -113,7 +116,7 @@ def source_of(layer: Layer, dims: "Dims") -> Source:
     hidden = [f"{name} = {point[axis]}" for axis, name in enumerate(names) if axis not in axes]
     plane = f"plane {', '.join(hidden)}" if hidden else ""
     path = str(layer.source.path or "")
-    return Source(kind, data, layer.name, scale, unit, placement, plane, left_out, path, origin)
+    return Source(kind, data, layer.name, scale, unit, placement, plane, left_out, path, origin, mirrored)
 
 
 def fingerprint(layer: Layer, dims: "Dims") -> str:
@@ -173,7 +176,9 @@ def _view(layer: Layer, dims: "Dims") -> _View:
 def pixel_size_of(layer: Layer, axes: Sequence[int]) -> tuple[NDArray[np.float64], str]:
     """Height and width of a pixel as the whole transform of a layer has it, and their unit, that of the rows.
 
-    Scale, rotation, shear and affine transform count. A mirrored layer has the pixels of its mirror image.
+    Scale, rotation, shear and affine transform count. A mirrored layer has the pixels of its mirror image, and the
+    outlines of its data: which of the two they are is of no account where reflections are matched, and where they are
+    not, layers of one run are all mirrored or none of them is (`Task.steps_of_run`).
 
     Raises
     ------
@@ -249,9 +254,10 @@ def ensemble_of(layer: Layer, dims: "Dims", recipe: Outlines | None = None) -> E
     return trace(source_of(layer, dims), recipe or Outlines())
 
 
-def trace_sides(sources: Sources, recipe: Outlines, excluded: Excluded = ()) -> tuple[Ensemble, Ensemble]:
-    """Find the outlines of both samples, without those of the excluded ids.
+def trace_sides(sources: Sources, recipe: Outlines, excluded: Excluded = ()) -> tuple[Ensemble, Ensemble, str]:
+    """Find the outlines of both samples, without those of the excluded ids; and say what was done to several images.
 
+    Several are brought to one pixel size, as `compare` does; that of two images is left to it.
     A ValueError names an image that cannot be segmented, or of several one that cannot be pooled with the others.
     """
     left_out, steps = itertools.chain(excluded, itertools.repeat(frozenset[str]())), itertools.count()
@@ -262,8 +268,12 @@ def trace_sides(sources: Sources, recipe: Outlines, excluded: Excluded = ()) -> 
             keep = np.array([str(one) not in ids for one in image.ids.tolist()], dtype=bool)
             gone = {EXCLUDED: int((~keep).sum())}
             images.append(image if keep.all() else _like(image.subset(keep), dropped=image.dropped | gone))
+    several = max(map(len, sides)) > 1
+    note = ""
+    if several:
+        sides[0], sides[1], note = at_one_pixel_size(*sides)
     a, b = (images[0] if len(images) == 1 else _pooled(images) for images in sides)
-    return a, b
+    return a, b, note
 
 
 def _like(image: Ensemble, **changes: Any) -> Ensemble:

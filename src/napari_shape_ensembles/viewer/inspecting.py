@@ -1,26 +1,31 @@
-"""Inspection of outlines: which deserve a second look, and what the comparison says without them."""
+"""Inspection of outlines: which deserve a second look, their correction, and what the comparison says without them."""
 
+import contextlib
+import getpass
 import itertools
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
-from napari.layers import Image, Shapes
+import pandas as pd
+from napari.layers import Image, Labels, Shapes
 from napari.utils import Colormap
 from numpy.typing import NDArray
 
 from ..comparison import Comparison, Settings, compare
 from ..comparison.display import MARK, simplified
-from ..inspection import Inspection, disagreement, inspect_curves
+from ..inspection import CorrectedLabels, Entry, Inspection, Review, Ticks, disagreement, inspect_curves
+from ..io import Calibration, save_corrected
 from ..outlines import Outlines
-from ..palette import EXCLUDED, RANKED
+from ..palette import EXCLUDED, OUTLINE, RANKED
 from .choices import Choices, ChosenLayer
-from .inputs import ACCEPTED, OWN, Source, Sources, is_own, trace
+from .inputs import ACCEPTED, OWN, Source, Sources, fingerprint, is_own, trace
 from .layers import ColorFeature, OwnLayers
-from .task import Basis, Task
+from .task import Background, Basis, Soon, Steps, Task
 
 #: The questions, in words.
 SUSPICIOUS, AGREE = "suspicious", "agree"
@@ -29,6 +34,10 @@ QUESTIONS = {SUSPICIOUS: "Which curves are suspicious?", AGREE: "Do two segmenta
 SCORE = ColorFeature("score", "score")
 # A curve is shown with this many times its size around it.
 _AROUND = 3.0
+# Milliseconds after the last stroke of a brush at which it is taken over.
+_STROKE = 150
+#: Keys on the canvas and in the dock, none of them one of napari's, and what they do.
+KEYS = {"N": "next", "K": "right", "W": "wrong", "Q": "fix", "U": "undo"}
 
 
 class InspectionTask(Task[Inspection]):
@@ -46,6 +55,18 @@ class InspectionTask(Task[Inspection]):
         The curves of each ensemble of the result that are excluded.
     again : Comparison or None
         Without the excluded curves.
+    review : Review or None
+        What was said about the labels of the result, and their corrections.
+    rows : DataFrame
+        The list, as `Review.table`.
+    current : Entry or None
+        The label that is looked at.
+    copies : dict of int to Labels
+        The layers on which labels are corrected, by image: 0 for A and 1 for B.
+    ticks : Ticks
+        What was said about labels since the viewer was opened; what is inspected later is ranked by it too.
+    by : str
+        Who reviews, for the logs.
     """
 
     def __init__(self, choices: Choices) -> None:
@@ -58,6 +79,19 @@ class InspectionTask(Task[Inspection]):
         self.excluded_curves: list[NDArray[np.bool_]] = []
         self.again: Comparison | None = None
         self.question = SUSPICIOUS
+        self.review: Review | None = None
+        self.rows = pd.DataFrame({name: [] for name in ("image", "label", "index", "score", "reasons", "mark")})
+        self.current: Entry | None = None
+        self.ticks, self.by = Ticks(), _user()
+        self.unlisted = OwnLayers(choices.viewer)
+        self.renewing = Background()
+        self._copies: dict[int, weakref.ref[Labels]] = {}
+        self._corrected: weakref.WeakKeyDictionary[Labels, CorrectedLabels] = weakref.WeakKeyDictionary()
+        self._unlisted_images: list[int] = []  # that have a layer of what has no curve
+        self._bound: dict[str, Any] = {}
+        self._keyed = weakref.ref(choices.viewer)
+        self._strokes = Soon(self._take_strokes, _STROKE)
+        self._sources: tuple[Source, ...] = ()
         for layer in (self.a, self.b):
             layer.changed.connect(self._sides_changed)
 
@@ -89,7 +123,10 @@ class InspectionTask(Task[Inspection]):
         chosen = both, self._next.recipe, self._next.settings
         if self.question != SUSPICIOUS:
             return partial(disagreed, *chosen)
-        return partial(inspected, *chosen, [self._image_under(source) for source in both])
+        layers = [ref() for ref in itertools.chain(*self._next.layers)]
+        going_on = [self._corrected.get(layer) if isinstance(layer, Labels) else None for layer in layers]
+        known: dict[str, Any] = {"ticks": self.ticks, "by": self.by, "corrected": going_on}
+        return partial(inspected, *chosen, [self._image_under(source) for source in both], **known)
 
     def _image_under(self, source: Source) -> Any:
         """A copy of the topmost visible image of the plane of labels, in the same place; None where there is none."""
@@ -102,10 +139,18 @@ class InspectionTask(Task[Inspection]):
 
     def take(self, outcome: "Inspected") -> Iterator[None]:
         """Put the curves into the viewer, in place of those before; nothing of them is excluded yet."""
+        self.renewing.cancel()
         yield from self.curves.replace(outcome.layers)
-        self._put(outcome.result)
-        self.excluded_curves = [np.zeros(len(ensemble), dtype=bool) for ensemble in outcome.result.ensembles]
-        self.again = None
+        self._put(outcome.review.inspection)
+        self.excluded_curves = [np.zeros(len(one), dtype=bool) for one in outcome.review.inspection.ensembles]
+        self.again = self.current = None
+        self.review, self._sources, self._copies = outcome.review, outcome.sources, {}
+        for image, ref in enumerate(itertools.chain(*self.basis.layers) if self.basis is not None else ()):
+            layer = ref()
+            if isinstance(layer, Labels) and layer in self._corrected:
+                self._copies[image] = weakref.ref(layer)
+        self._reviewed()
+        yield from self._show_unlisted(outcome.unlisted)
 
     def follow(self) -> None:
         """Keep in step with the layer list, and with the layers that the result rests on."""
@@ -113,33 +158,51 @@ class InspectionTask(Task[Inspection]):
         for layer in (self.a, self.b):
             if not layer.following:
                 layer.follow()
+        for key, action in KEYS.items():
+            if key not in self._bound:
+                press = self._bound[key] = _press(weakref.ref(self), action)
+                with contextlib.suppress(ValueError):  # the user has given the key another meaning
+                    self.choices.viewer.bind_key(key, press)
+        if self.review is not None and self.review.unmeasured and not self.renewing.busy:
+            self.renewing.begin(self._renewed())
 
     def rest(self) -> None:
         super().rest()
+        self.renewing.cancel()
+        self._strokes.stop()
         self.a.rest()
         self.b.rest()
+        viewer = self._keyed()
+        if viewer is None:  # gone before its docks
+            return
+        for key in list(self._bound):
+            press, bound = self._bound.pop(key), viewer.bind_key(key, None)
+            if bound is not None and bound is not press:
+                viewer.bind_key(key, bound)
 
     # What can be done with the result.
 
-    def _place(self, row: int) -> tuple[int, int]:
-        """Ensemble, and place in it, of the curve in a row of the ranking."""
-        assert self.result is not None
-        entry = self.result.ranking.iloc[row]
-        return "AB".index(entry["source"]), int(entry["index"])
+    def _at(self, row: int) -> tuple[Entry, tuple[int, int]]:
+        """What is in a row of the list; its image and the place of its curve there, -1 for none."""
+        one = self.rows.iloc[row]
+        return Entry(int(one["image"]), int(one["label"])), (int(one["image"]), int(one["index"]))
 
     def is_excluded(self, row: int) -> bool:
-        side, index = self._place(row)
-        return bool(self.excluded_curves[side][index])
+        _, (image, index) = self._at(row)
+        return index >= 0 and bool(self.excluded_curves[image][index])
 
     def exclude(self, row: int, excluded: bool) -> None:
-        """Exclude the curve in a row of the ranking, or include it again; nothing is deleted."""
-        side, index = self._place(row)
-        self.excluded_curves[side][index] = excluded
-        self.again = None
-        layer = self.curves.in_places()[side]
-        if layer is not None:
-            layer.features = layer.features.assign(excluded=self.excluded_curves[side])
-            fill_by_score(layer)
+        """Exclude the curve in a row of the list, or include it again; nothing is deleted."""
+        _, (image, index) = self._at(row)
+        if index < 0:
+            self.message = "There is no outline to exclude."
+        else:
+            self.excluded_curves[image][index] = excluded
+            self.again = None
+            layer = self.curves.in_places()[image]
+            if layer is not None:
+                layer.features = layer.features.assign(excluded=self.excluded_curves[image])
+                fill_by_score(layer)
         self.changed.emit()
 
     def compare_again(self) -> None:
@@ -153,37 +216,255 @@ class InspectionTask(Task[Inspection]):
         self.again, self.failed = comparison, False
         return ()
 
+    # The review.
+
     def zoom(self, row: int) -> None:
-        """Bring the curve in a row of the ranking into view, and select it; not where its layer was deleted."""
-        if self.result is None or not 0 <= row < len(self.result.ranking):
+        """Look at a row of the list: bring it into view and select its curve; not where its layer was deleted."""
+        if not 0 <= row < len(self.rows):
             return
-        side, index = self._place(row)
-        layer, viewer = self.curves.in_places()[side], self.choices.viewer
-        if layer is None:
+        self.current, (image, index) = self._at(row)
+        label = self.current.label
+        layers = self.curves.in_places() if index >= 0 else self.unlisted.in_places()
+        layer = layers[image if index >= 0 else self._unlisted_images.index(image)]
+        copy, viewer = self.copy_of(image), self.choices.viewer
+        if copy is not None and label > 0:
+            copy.selected_label = label
+        if layer is not None:
+            shape = index if index >= 0 else layer.features["id"].tolist().index(label)
+            world = np.array([layer.data_to_world(point) for point in layer.data[shape]])[:, -2:]
+            viewer.reset_view()
+            whole = np.ptp(np.asarray(viewer.layers.extent.world)[:, -2:], axis=0)
+            size = np.maximum(np.ptp(world, axis=0), 1e-9)
+            camera = getattr(viewer, "scene", viewer).camera  # in the scene since napari 0.9
+            camera.center = (0.0, *((world.min(axis=0) + world.max(axis=0)) / 2))
+            camera.zoom *= max(float((whole / (_AROUND * size)).min()), 1.0)
+            if viewer.layers.selection.active is not copy or copy is None:  # else what is painted on stays at hand
+                viewer.layers.selection.active = layer
+            layer.selected_data = {shape}
+        self.changed.emit()
+
+    def next(self) -> None:
+        """Look at the next label that nothing was said about, the most suspicious one."""
+        waiting, here = np.flatnonzero(self.rows["mark"] == ""), self.row
+        beyond = waiting[waiting > here] if here in waiting else waiting  # one that is waiting is passed over
+        if len(waiting):
+            self.zoom(int(next(iter(beyond), waiting[0])))
+
+    def tick(self, wrong: bool) -> None:
+        """Say that the current label is wrong, or right, and look at the next one."""
+        if self.review is not None and self.current is not None:
+            self.review.tick(self.current, wrong)
+            self._reviewed()
+            self.next()
+
+    def fix(self, action: str = "", other: int | None = None) -> None:
+        """Correct the current label on a copy of its layer, by default as its first reason suggests."""
+        review, entry = self.review, self.current
+        if review is None or entry is None:
             return
-        world = np.array([layer.data_to_world(point) for point in layer.data[index]])[:, -2:]
-        viewer.reset_view()
-        whole = np.ptp(np.asarray(viewer.layers.extent.world)[:, -2:], axis=0)
-        size = np.maximum(np.ptp(world, axis=0), 1e-9)
-        camera = getattr(viewer, "scene", viewer).camera  # in the scene since napari 0.9
-        camera.center = (0.0, *((world.min(axis=0) + world.max(axis=0)) / 2))
-        camera.zoom *= max(float((whole / (_AROUND * size)).min()), 1.0)
-        viewer.layers.selection.active = layer
-        layer.selected_data = {index}
+        self.message = ""
+        try:
+            action = action or review.suggestion(entry)
+            copy = self._copied(entry.image)
+            if action == "merge" and other is None and copy.selected_label not in (0, entry.label):
+                other = int(copy.selected_label)  # picked on the canvas
+            if action == "redraw":
+                self.choices.layers.selection.active = copy
+                copy.selected_label, copy.mode = max(entry.label, 0) or int(copy.data.max()) + 1, "paint"
+                self.message = "Paint, erase or fill on the layer that is selected; what you draw is logged."
+            else:
+                review.fix(entry, action, other)
+                self._corrected_now(entry.image)
+                return
+        except ValueError as error:
+            self.message = f"⚠ {error}"
+        self.changed.emit()
+
+    def undo(self) -> None:
+        """Take back the last tick or correction."""
+        if self.review is None:
+            return
+        self.message = ""
+        try:
+            last = self.review.undo()
+        except ValueError as error:
+            self.message = f"⚠ {error}"
+            self.changed.emit()
+            return
+        if isinstance(last, int):
+            self._corrected_now(last)
+        else:
+            self._reviewed()
+            self.zoom(self._row_of(last))
+
+    def save(self, path: Path, image: int) -> None:
+        """Write the corrected labels of an image, of their own type and with its calibration, and the log beside."""
+        assert self.review is not None
+        own, source = self.review.corrected[image], self._sources[image]
+        if own is not None:
+            size = Calibration(tuple(source.scale.tolist()), source.unit, "layer")
+            self.start(partial(save_corrected, path, own, calibration=size), self._saved)
+
+    def _saved(self, paths: tuple[Path, Path]) -> Iterable[None]:
+        self.message = f"Saved as {paths[0].name}, the log as {paths[1].name}."
+        return ()
+
+    def press(self, action: str) -> None:
+        """Do what one of `KEYS` stands for."""
+        if action in ("right", "wrong"):
+            self.tick(wrong=action == "wrong")
+        else:
+            getattr(self, action)()
+
+    def sign(self, by: str) -> None:
+        """Say who reviews, for the logs."""
+        self.by = by
+        if self.review is not None:
+            self.review.by = by
+
+    @property
+    def row(self) -> int:
+        """Where the current label is in the list; -1 for none."""
+        return -1 if self.current is None else self._row_of(self.current)
+
+    def _row_of(self, entry: Entry) -> int:
+        same = (self.rows["image"] == entry.image) & (self.rows["label"] == entry.label)
+        return int(same.to_numpy().argmax()) if same.any() else -1
+
+    def copy_of(self, image: int) -> Labels | None:
+        """The layer on which the labels of an image are corrected; None before the first correction."""
+        layer = self._copies[image]() if image in self._copies else None
+        return layer if layer is not None and layer in self.choices.layers else None
+
+    def _copied(self, image: int) -> Labels:
+        """The layer on which the labels of an image are corrected; it belongs to the user, and is made when needed."""
+        assert self.review is not None
+        if (layer := self.copy_of(image)) is not None:
+            return layer
+        own, source = self.review.corrected[image], self._sources[image]
+        if own is None:
+            raise ValueError("only labels are corrected here: edit shapes in their own layer")
+        layer = Labels(own.labels.copy(), name=f"{source.name} corrected", opacity=0.4, **source.placement)
+        layer.preserve_labels = True  # neighbors keep their pixels
+        if self.current is not None and self.current.label > 0:
+            layer.selected_label = self.current.label
+        self._copies[image], self._corrected[layer] = weakref.ref(layer), own
+        for event in (layer.events.paint, layer.events.labels_update, layer.events.data):
+            event.connect(self._strokes.start)
+        active = self.choices.layers.selection.active
+        self.choices.layers.append(layer)
+        self.choices.layers.selection.active = active
+        return layer
+
+    def _take_strokes(self) -> None:
+        """Take over what was painted on the copies."""
+        for image in list(self._copies):
+            layer = self.copy_of(image)
+            try:
+                if layer is not None and self.review is not None and self.review.paint(image, layer.data) is not None:
+                    self._corrected_now(image)
+            except ValueError as error:
+                self.message = f"⚠ {error}"
+                self.changed.emit()
+
+    def _corrected_now(self, image: int) -> None:
+        """Show a correction at once, and measure and trace again what it has changed, in the background."""
+        assert self.review is not None
+        own, layer = self.review.corrected[image], self.copy_of(image)
+        if own is not None and layer is not None:
+            differs = np.nonzero(layer.data != own.labels)
+            if len(differs[0]):
+                layer.data_setitem(differs, own.labels[differs])
+        self._reviewed()
+        self.changed.emit()
+        self.renewing.begin(self._renewed())
+
+    def _renewed(self) -> Steps:
+        assert self.review is not None
+        try:
+            renewed = yield self.review.renewal()
+        except ValueError as error:
+            self.message = f"⚠ {error}"
+        else:
+            before = self.review.inspection.ensembles
+            self.review.take(renewed)
+            for image in renewed:
+                out = set(before[image].ids[self.excluded_curves[image]].tolist())
+                ids = self.review.inspection.ensembles[image].ids.tolist()
+                self.excluded_curves[image] = np.array([one in out for one in ids], dtype=bool)
+            self.again = None
+            self.result, self.rows = self.review.inspection, self.review.table
+            layers, unlisted = yield partial(both_layers, self.review, self._sources)
+            for layer, excluded in zip(layers, self.excluded_curves, strict=True):
+                layer.features = layer.features.assign(excluded=excluded)
+                fill_by_score(layer)
+            active = self.choices.layers.selection.active
+            yield from self.curves.replace(layers)
+            yield from self._show_unlisted(unlisted)
+            if active not in self.choices.layers:
+                active = next((layer for layer in self.curves.in_places() if layer is not None), None)
+            self.choices.layers.selection.active = active
+            if self.basis is not None:  # labels that are corrected themselves are no news
+                refs = itertools.chain(*self.basis.layers)
+                prints = [
+                    fingerprint(layer, self.choices.dims) if (layer := ref()) in self._corrected and layer else old
+                    for ref, old in zip(refs, self.basis.prints, strict=True)
+                ]
+                self.basis = replace(self.basis, prints=tuple(prints))
+        self.changed.emit()
+
+    def _show_unlisted(self, layers: dict[int, Shapes]) -> Iterator[None]:
+        self._unlisted_images = list(layers)
+        yield from self.unlisted.replace(list(layers.values()))
+
+    def _reviewed(self) -> None:
+        """Show the review as it is now."""
+        assert self.review is not None
+        self.result, self.rows = self.review.inspection, self.review.table
+        for layer, score in zip(self.curves.in_places(), scores(self.result), strict=False):
+            if layer is not None and len(score) == len(layer.features):
+                layer.features = layer.features.assign(score=score)
+                fill_by_score(layer)
+
+
+def _press(task: "weakref.ref[InspectionTask]", action: str) -> Callable[[Any], None]:
+    """A function for a key on the canvas; napari asks for one with a name."""
+
+    def press(_: Any) -> None:
+        if (own := task()) is not None and own.review is not None:
+            own.press(action)
+
+    return press
+
+
+def _user() -> str:
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError):  # no name is known on this machine
+        return ""
 
 
 @dataclass(frozen=True, eq=False)
 class Inspected:
-    """What a run leads to: a ranking, and its layers, not yet in a viewer."""
+    """What a run leads to: a ranked list, and its layers, not yet in a viewer."""
 
-    result: Inspection
+    review: Review
+    sources: tuple[Source, ...]
     layers: list[Shapes]
+    unlisted: dict[int, Shapes]
 
 
 def inspected(
-    sources: tuple[Source, ...], recipe: Outlines, settings: Settings, images: Sequence[Any] = (None, None)
+    sources: tuple[Source, ...],
+    recipe: Outlines,
+    settings: Settings,
+    images: Sequence[Any] = (None, None),
+    **known: Any,
 ) -> Inspected:
-    """Rank the curves of one or two layers by how suspicious they are; labels with the image they lie on, if any."""
+    """Rank what one or two layers hold by how suspicious it is; labels with the image they lie on, if any.
+
+    `known` are the ticks, corrections and the name that a `Review` goes on with.
+    """
     planes = tuple(
         None if one.kind == "shapes" else recipe.labels(one.data) if one.kind == "image" else one.data
         for one in sources
@@ -195,7 +476,8 @@ def inspected(
     ]
     ensembles = tuple(trace(source, recipe) for source in traced)
     result = inspect_curves(ensembles, settings, labels=planes, images=pictures)
-    return Inspected(result, inspected_layers(result, sources))
+    review = Review(result, planes, pictures, outlines=recipe, **known)
+    return Inspected(review, sources, *both_layers(review, sources))
 
 
 def disagreed(sources: tuple[Source, ...], recipe: Outlines, settings: Settings) -> Inspected:
@@ -203,7 +485,32 @@ def disagreed(sources: tuple[Source, ...], recipe: Outlines, settings: Settings)
     one, other = (recipe.labels(source.data) if source.kind == "image" else source.data for source in sources)
     scale, unit = tuple(sources[0].scale), sources[0].unit
     result = disagreement((one, other), settings, outlines=recipe, scale=scale, unit=unit)
-    return Inspected(result, inspected_layers(result, sources))
+    review = Review(result)
+    return Inspected(review, sources, *both_layers(review, sources))
+
+
+def both_layers(review: Review, sources: tuple[Source, ...]) -> tuple[list[Shapes], dict[int, Shapes]]:
+    """Layers of the curves, filled by score, and of what has none: labels without a curve, objects without a label."""
+    layers = {}
+    for image, source in enumerate(sources):
+        features, outlines = review.without_curve(image)
+        if not outlines:
+            continue
+        layer = Shapes(
+            outlines,
+            ndim=2,
+            shape_type="polygon",
+            name=f"{source.name} without outline",
+            features=features,
+            face_color="transparent",
+            edge_color=OUTLINE,
+            edge_width=0.5,
+            **source.placement,
+        )
+        layer.editable = False
+        OWN.add(layer)
+        layers[image] = layer
+    return inspected_layers(review.inspection, sources), layers
 
 
 def score_limits(result: Inspection) -> tuple[float, float]:
@@ -215,7 +522,7 @@ def scores(result: Inspection) -> list[NDArray[np.float64]]:
     """The score of every curve of each ensemble; 0 for those that are not listed."""
     every = [np.zeros(len(ensemble)) for ensemble in result.ensembles]
     for values, source in zip(every, "AB", strict=False):
-        listed = result.ranking[result.ranking["source"] == source]
+        listed = result.ranking[(result.ranking["source"] == source) & (result.ranking["index"] >= 0)]
         values[listed["index"].to_numpy()] = listed["score"].to_numpy()
     return every
 
@@ -228,7 +535,7 @@ def inspected_layers(result: Inspection, sources: tuple[Source, ...]) -> list[Sh
     layers = []
     for side, source, ensemble, score in zip("AB", sources, result.ensembles, scores(result), strict=False):
         features = ensemble.features.assign(score=score, reasons="", excluded=False)
-        listed = result.ranking[result.ranking["source"] == side]
+        listed = result.ranking[(result.ranking["source"] == side) & (result.ranking["index"] >= 0)]
         features.loc[listed["index"].to_numpy(), "reasons"] = listed["reasons"].to_numpy()
         layer = Shapes(
             simplified([curve / source.scale for curve in ensemble.curves]),

@@ -195,8 +195,8 @@ class OwnLayers:
             if before is not None and before in self._layers and before not in layers:
                 self._layers.remove(before)
                 yield
-        first_rows = itertools.accumulate((len(layer.features) for layer in layers[:-1]), initial=0)
-        self._refs = [(weakref.ref(layer), row) for layer, row in zip(layers, first_rows, strict=True)]
+        first_rows = itertools.accumulate((len(layer.features) for layer in layers), initial=0)
+        self._refs = [(weakref.ref(layer), row) for layer, row in zip(layers, first_rows, strict=False)]
         for layer in layers if new else ():
             if layer not in self._layers:
                 self._layers.append(layer)

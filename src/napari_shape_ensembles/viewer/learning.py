@@ -17,7 +17,7 @@ from skimage.measure import label
 from ..outlines import ObjectModel, Proposal, learn_objects, propose
 from ..progress import report
 from .choices import Choices
-from .comparing import named, written
+from .comparing import files_named, written
 from .inputs import OWN, Sources, is_own, source_of
 from .segmenting import KnownFeatures, SegmentationTask
 from .task import Basis, Function, Soon, Task
@@ -250,14 +250,14 @@ def learned(
 
 def saving(model: ObjectModel, path: Path) -> Path:
     """Write a model, and return where."""
-    with named(path):
+    with files_named(path):
         model.save(path)
     return path
 
 
 def loading(path: Path) -> ObjectModel:
     """Read a model; a ValueError names a file that holds none."""
-    with named(path, "read"):
+    with files_named(path, "read"):
         return ObjectModel.load(path)
 
 

@@ -40,7 +40,8 @@ def script_of(shown: Shown) -> str:
         for side, refs in zip(shown.sources, shown.basis.layers, strict=True):  # under the names that layers have now
             now = ((source, ref()) for source, ref in zip(side, refs, strict=True))
             sides.append(tuple(one if layer is None else replace(one, name=layer.name) for one, layer in now))
-        return script((sides[0], sides[1]), shown.basis.recipe, shown.basis.settings, shown.basis.excluded)
+        basis, resized = shown.basis, bool(shown.result.note)
+        return script((sides[0], sides[1]), basis.recipe, basis.settings, basis.excluded, resized=resized)
     if not Path(shown.path).is_file():
         return ""
     return (
@@ -50,8 +51,11 @@ def script_of(shown: Shown) -> str:
     )
 
 
-def script(sources: Sources, recipe: Outlines, settings: Settings, excluded: Excluded) -> str:
-    """Python that makes the same comparison: from files where they hold what was compared, else in napari's console."""
+def script(sources: Sources, recipe: Outlines, settings: Settings, excluded: Excluded, *, resized: bool = False) -> str:
+    """Python that makes the same comparison: from files where they hold what was compared, else in napari's console.
+
+    Where outlines were `resized`, images of unequal pixel size are brought to one, as they were.
+    """
     files = {source.name: _file_of(source) for side in sources for source in side}
     pooled = ["Ensemble"] if max(map(len, sources)) > 1 else []
     lines = [
@@ -59,6 +63,9 @@ def script(sources: Sources, recipe: Outlines, settings: Settings, excluded: Exc
         *(["from skimage.io import imread"] if any(files.values()) else []),
         f"from napari_shape_ensembles import {', '.join([*pooled, 'Outlines', 'Settings', 'compare'])}",
     ]
+    resized &= bool(pooled)
+    if resized:
+        lines.append("from napari_shape_ensembles.outlines import at_one_pixel_size")
     if not all(files.values()):
         lines += [
             "import napari  # run this in napari's console: a layer is compared that is no file",
@@ -85,8 +92,12 @@ def script(sources: Sources, recipe: Outlines, settings: Settings, excluded: Exc
             if ids := next(left_out):
                 lines.append(f"{part} = {part}.subset(~np.isin({part}.ids.astype(str), {sorted(ids)!r}))")
         if len(side) > 1:
+            lines.append(f"{name} = [{', '.join(parts)}]")
+    lines += ["a, b, note = at_one_pixel_size(a, b)"] if resized else []
+    for name, side in zip("ab", sources, strict=True):
+        if len(side) > 1:
             whole = pooled_name([source.name for source in side])
-            lines.append(f"{name} = Ensemble.pooled([{', '.join(parts)}], name={whole!r})")
+            lines.append(f"{name} = Ensemble.pooled({name}, name={whole!r})")
     call = _call("Settings", asdict(settings).items())
     return "\n".join([*lines, f"result = compare(a, b, {call})", "print(result.summary())", ""])
 

@@ -18,6 +18,7 @@ from napari.layers import Image, Labels, Layer, Shapes
 from napari.utils.colormaps import Colormap
 from numpy.typing import NDArray
 from psygnal import Signal
+from scipy import ndimage
 
 from ..outlines import (
     TILINGS,
@@ -33,7 +34,7 @@ from ..outlines import (
     objects_of_classes,
     quality,
 )
-from ..outlines.extract import AT_BORDER, too_small
+from ..outlines.extract import AT_BORDER, has_holes, too_small
 from ..outlines.finders import model_of
 from ..outlines.recognise import Content
 from ..outlines.segment import NEIGHBOURS
@@ -128,7 +129,7 @@ class SegmentationTask(Task[list[Ensemble]]):
 
     def _listen_to(self, image: Layer | None) -> None:
         """Copy an image again whenever it changes or a slider is moved, and no other one."""
-        sliders = self.choices.viewer.dims.events
+        sliders = self.choices.dims.events
         for layer, change in ((self._listened, "disconnect"), (image, "connect")):
             if layer is not None:
                 for event in (sliders.current_step, sliders.order, *(getattr(layer.events, name) for name in _TOLD)):
@@ -282,8 +283,8 @@ class SegmentationTask(Task[list[Ensemble]]):
         self._others.clear()
 
     def _remove(self, lines: Image | None) -> None:
-        if lines is not None and lines in self.choices.viewer.layers:
-            self.choices.viewer.layers.remove(lines)
+        if lines is not None and lines in self.choices.layers:
+            self.choices.layers.remove(lines)
 
     # What holds labels.
 
@@ -361,6 +362,7 @@ class Preview:
     diameters: NDArray[np.float64]  #: (N,) equivalent diameters of the objects kept, in `unit`
     unit: str
     left_out: dict[str, int]
+    filled: int  #: objects kept whose holes are filled
     draft: bool  #: found at a lower resolution
     labels: LabelImage
 
@@ -462,6 +464,8 @@ def preview_of(labels: LabelImage, source: Source, recipe: Outlines, *, draft: b
             beside = marks[one] | marks[other]
             for side in (here, there):
                 lines[side][rows[beside], columns[beside]] = True
+    boxes = () if recipe.holes else ndimage.find_objects(labels)
+    filled = sum(kept[i] and has_holes(labels[box] == i) for i, box in enumerate(boxes, start=1) if box is not None)
     rows, columns = np.nonzero(dotted)
     dotted[rows, columns] = (rows + columns) % 6 < 3
     return Preview(
@@ -469,6 +473,7 @@ def preview_of(labels: LabelImage, source: Source, recipe: Outlines, *, draft: b
         np.sqrt(4 * sizes[kept] * np.prod(source.scale) / np.pi),
         source.unit,
         {reason: count for reason, count in counts.items() if count},
+        int(filled),
         draft,
         labels,
     )

@@ -237,7 +237,7 @@ def landscape_of(
     sources: Sources, recipe: Outlines, settings: Settings, excluded: Excluded, **ranges: Any
 ) -> DecisionLandscape:
     """Trace two copied samples, then compare them over ranks and numbers of landmarks."""
-    a, b = trace_sides(sources, recipe, excluded)
+    a, b, _ = trace_sides(sources, recipe, excluded)
     return decision_landscape(a, b, settings=settings, **ranges)
 
 

@@ -326,6 +326,13 @@ class Task(Background, ABC, Generic[Result]):
                 copies.append(source_of(layer, dims).calibrated(basis.recipe))
                 prints.append(fingerprint(layer, dims))
                 yield None  # of large images each takes a while
+        turned = next((one.name for one in copies if one.mirrored), "")
+        if turned and not basis.settings.reflections and not all(one.mirrored for one in copies):
+            raise ValueError(
+                f'"{turned}" is shown mirrored (by a negative scale, or its affine) and another layer is not: '
+                "without reflections their outlines would count as different forms. Set its scale above 0, or "
+                'switch "Mirror images match" on'
+            )
         first = len(basis.layers[0])
         self._next = replace(basis, prints=tuple(prints))
         outcome = yield self.work((tuple(copies[:first]), tuple(copies[first:])))

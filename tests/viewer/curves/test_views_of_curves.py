@@ -7,7 +7,7 @@ from qtpy.QtCore import QPoint, Qt
 from docks import press
 from napari_shape_ensembles.viewer.curves.card import CurveCard
 from napari_shape_ensembles.viewer.curves.scatter import ScatterPlot
-from napari_shape_ensembles.viewer.curves.window import CurveExplorer, columns_of, table_of
+from napari_shape_ensembles.viewer.curves.window import CurveExplorer, measured_columns, table_of
 from napari_shape_ensembles.viewer.layers import CurveSelection
 
 
@@ -41,7 +41,7 @@ def test_another_axis_is_drawn_and_kept_for_the_next_result(explorer, comparison
 
 
 def test_columns_have_their_unit_and_one_number_per_curve(comparison):
-    columns = columns_of(comparison)
+    columns = measured_columns(comparison)
     assert {"area (µm²)", "circularity", "undulation t6", "scale ℓ3"} <= set(columns)
     assert all(len(values) == 65 for values in columns.values())
     table = table_of(comparison)

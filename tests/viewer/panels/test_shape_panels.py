@@ -1,10 +1,13 @@
 """The explorer of shape space and the panel of an explanation, alone."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from qtpy.QtCore import QPoint, Qt
 
 from docks import press
+from napari_shape_ensembles import Ensemble
 from napari_shape_ensembles.explanation.shape_paths import ShapePlaces
 from napari_shape_ensembles.palette import COLOR_A
 from napari_shape_ensembles.viewer.panels.explanation import ExplanationPanel
@@ -165,3 +168,17 @@ def test_play_stops_when_asked(explorer, qtbot):
     explorer.stop()
     assert not explorer.play.isChecked()
     assert explorer.play.text() == "▶ Pla&y"
+
+
+def test_typical_curves_by_form_are_drawn_at_a_size_at_which_form_is_seen(qtbot, explanation):
+    panel = ExplanationPanel()
+    qtbot.addWidget(panel)
+    small = replace(explanation.comparison, b=Ensemble([curve / 100 for curve in explanation.comparison.b.curves]))
+    panel.show_explanation(replace(explanation, comparison=small))
+    drawn = [radius([button.outline.curve]) for button in panel.gallery.buttons]
+    assert max(drawn) == pytest.approx(min(drawn))
+    assert "own size" in panel.gallery.toolTip()
+    panel.kind.setCurrentIndex(1)
+    sizes = [radius([button.outline.curve]) for button in panel.gallery.buttons]
+    assert max(sizes) > 20 * min(sizes)
+    assert "one scale" in panel.gallery.toolTip()

@@ -75,7 +75,7 @@ class CurveExplorer(QWidget):
     def show_result(self, result: Comparison) -> None:
         self._result, self._excluded = result, frozenset()
         self.selection.pick([])
-        self._columns = columns_of(result)
+        self._columns = measured_columns(result)
         for axis, default in ((self.x, "undulation distance from the mean"), (self.y, "scale distance from the mean")):
             before = axis.currentText()
             with QSignalBlocker(axis):
@@ -142,7 +142,7 @@ class CurveWindow:
         frame.raise_()
 
 
-def columns_of(result: Comparison) -> dict[str, Real]:
+def measured_columns(result: Comparison) -> dict[str, Real]:
     """What can be put on an axis: name -> one number per pooled curve."""
     numeric = (feature for feature in COLOR_FEATURES.values() if feature.numeric)
     columns = {feature.title(result): feature.values(result) for feature in numeric}
@@ -155,4 +155,4 @@ def table_of(result: Comparison) -> pd.DataFrame:
     ids = result.distances["id"]
     # Numbers and words of two images cannot be sorted together.
     named = {"image": result.distances["source"], "id": ids if ids.map(type).nunique() == 1 else ids.astype(str)}
-    return pd.DataFrame({**named, **columns_of(result)})
+    return pd.DataFrame({**named, **measured_columns(result)})

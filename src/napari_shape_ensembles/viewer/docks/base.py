@@ -44,7 +44,7 @@ class Dock(QWidget):
         self.run_button.clicked.connect(self.run)
         self.stale.button.clicked.connect(self.renew)
         self.cancel_button.clicked.connect(self.cancel)
-        run_keys(self, self.run, self.cancel)
+        self._escape = run_keys(self, self.run, self.cancel)
         self._forms: dict[str, Form[Any]] = {}
         self._chosen: dict[str, Any] = {}  # what the forms were last made to show
         self._was_busy = False
@@ -129,6 +129,7 @@ class Dock(QWidget):
         changed = [] if self.task.running else self.task.changed_since()
         focused = QApplication.focusWidget()
         self.run_button.setEnabled(not (busy or reason))
+        self._escape.setEnabled(busy)
         self.reason.setText(reason)
         self.reason.setVisible(bool(reason))
         for part in (self.cancel_button, self.progress, self.step):
@@ -150,7 +151,8 @@ class Dock(QWidget):
     def show_progress(self, step: Progress) -> None:
         self.progress.setRange(0, step.total)
         self.progress.setValue(step.done)
-        self.step.setText(f"{step.name[:1].upper()}{step.name[1:]} …")
+        first = step.name[:1]  # a σ is no letter to begin a sentence with
+        self.step.setText(f"{first.upper() if first.isascii() else first}{step.name[1:]} …")
         if not (self.task.running or self.task.arriving):
             self.note(f"{self.step.text()} Esc cancels.")
 

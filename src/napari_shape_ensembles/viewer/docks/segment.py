@@ -6,7 +6,7 @@ from napari.components import ViewerModel
 from qtpy.QtCore import QSignalBlocker, Signal
 from qtpy.QtWidgets import QCheckBox, QWidget
 
-from ...outlines import counted
+from ...outlines import account_of, counted
 from ..dialogs import Dialogs
 from ..form import OutlinesForm
 from ..layer_choice import LayerChoice
@@ -99,6 +99,7 @@ class SegmentCurves(Dock):
         if preview is not None:
             words = [f"<b>{counted(len(preview.diameters), 'object')}</b>{' (draft)' if preview.draft else ''}"]
             words += [f"{count} left out: {escape(reason)} (dotted)" for reason, count in preview.left_out.items()]
+            words += account_of({}, preview.filled)
         self.count.setText("<br>".join(words))
         self.verdict.setText("<br>".join(map(escape, verdict_words(task.verdict))))
         holds = [f"{name} holds {what}" for name, what in task.verdict.contents.items()]

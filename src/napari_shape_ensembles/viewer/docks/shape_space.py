@@ -69,7 +69,7 @@ class ShapeSpaceDock(Dock):
             self.panel.clear_explanation()
         elif shown is None or shown.modes is not explanation.modes:
             self.panel.show_explanation(explanation)
-            self.explorer.choose_modes(explanation.modes.order()[:4].tolist())
+            self.explorer.choose_modes(explanation.modes.to_look_at()[:4])
         elif shown is not explanation:
             self.panel.judge_anew(explanation)
 

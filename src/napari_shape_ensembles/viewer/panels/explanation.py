@@ -25,6 +25,7 @@ _HEADINGS = {
     "goes with": "Property with a rank correlation of at least 0.6 with the mode; for fine waves, how many lobes",
 }
 _SHOWN = 8
+_TYPICAL = "The curves most typical of each side and not of the other. Click one to see it above."
 _ROOMY = {"var.": 23, "sd B/A": 16}  # columns that give way where the table is fewer heights of a line wide
 
 
@@ -106,11 +107,15 @@ class ExplanationPanel(QTabWidget):
         comparison = self.explanation.comparison
         values = self.explanation.witness[self.kind.currentData()].to_numpy()
         curves = [*comparison.a.curves, *comparison.b.curves]
+        of_form = self.kind.currentData() == "undulation"
         typical: list[list[tuple[int, Real]]] = []
         for side in most_typical(values, len(comparison.a), _SHOWN):
             drawn = ((row, curves[row]) for row in side.tolist())
-            typical.append([(row, curve - (curve.min(axis=0) + curve.max(axis=0)) / 2) for row, curve in drawn])
+            centred = [(row, curve - (curve.min(axis=0) + curve.max(axis=0)) / 2) for row, curve in drawn]
+            # At one scale small curves are dots, whose form nobody sees.
+            typical.append([(row, curve / radius([curve]) if of_form else curve) for row, curve in centred])
         self.gallery.show_curves(*typical)
+        self.gallery.setToolTip(f"{_TYPICAL} {'Each at its own size.' if of_form else 'All at one scale.'}")
 
 
 class ModeTable(PickTable):

@@ -108,7 +108,7 @@ class OutlineButton(QPushButton):
     def __init__(self, row: int, side: str, outline: Real, reach: float, size: int = 52) -> None:
         super().__init__()
         self.row, self.side = row, side
-        self._outline = StyledOutline(outline, side, filled=True, width=1.2)
+        self.outline = StyledOutline(outline, side, filled=True, width=1.2)
         self._scale = (size / 2 - 4) / reach
         self.setFixedSize(size, size)
         self.setStyleSheet("padding: 0px;")
@@ -122,12 +122,12 @@ class OutlineButton(QPushButton):
         ink = self.palette().windowText().color()
         painter.setPen(ink)
         painter.drawText(self.rect().adjusted(4, 1, 0, 0), Qt.AlignmentFlag.AlignLeft, self.side)
-        paint_outline(painter, self._outline, QRectF(self.rect()).center(), self._scale, ink)
+        paint_outline(painter, self.outline, QRectF(self.rect()).center(), self._scale, ink)
         painter.end()
 
 
 class Thumbnails(QWidget):
-    """Outlines at one scale, A's above B's, to click."""
+    """Outlines, A's above B's, to click."""
 
     chosen = Signal(int)  #: int: row of the curve among the pooled ones
 
@@ -136,10 +136,9 @@ class Thumbnails(QWidget):
         self.buttons: list[OutlineButton] = []
         self._grid = QGridLayout(self)
         self._grid.setColumnStretch(_PER_LINE, 1)
-        self.setToolTip("The curves most typical of each side and not of the other. Click one to see it above.")
 
     def show_curves(self, of_a: list[tuple[int, Real]], of_b: list[tuple[int, Real]]) -> None:
-        """Show (row, outline) pairs of each side, strongest first."""
+        """Show (row, outline) pairs of each side, strongest first, at one scale."""
         emptied(self._grid)
         self.buttons = []
         reach = radius([outline for _, outline in (*of_a, *of_b)])

@@ -182,12 +182,20 @@ def emptied(layout: QLayout) -> None:
             widget.deleteLater()
 
 
-def run_keys(page: QWidget, run: Callable[[], object], cancel: Callable[[], object]) -> None:
-    """Enter runs and Esc cancels wherever in a dock the focus is."""
-    for key, action in ((Qt.Key.Key_Return, run), (Qt.Key.Key_Enter, run), (Qt.Key.Key_Escape, cancel)):
+def run_keys(page: QWidget, run: Callable[[], object], cancel: Callable[[], object]) -> QShortcut:
+    """Enter runs wherever in a dock the focus is; Esc, which is returned, cancels wherever it is in the window.
+
+    Esc has meanings of its own in napari, so it is to be enabled only while there is something to cancel.
+    """
+    for key in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
         shortcut = QShortcut(QKeySequence(key), page)
         shortcut.setContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
-        shortcut.activated.connect(action)
+        shortcut.activated.connect(run)
+    escape = QShortcut(QKeySequence(Qt.Key.Key_Escape), page)
+    escape.setEnabled(False)
+    for asked in (escape.activated, escape.activatedAmbiguously):  # of several docks at work one after the other
+        asked.connect(cancel)
+    return escape
 
 
 def once(owner: QWidget, action: Callable[[], object]) -> QTimer:

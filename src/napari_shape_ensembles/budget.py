@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 
-from ..archive import ContentError
+from .checks import ContentError
 
 #: GiB that the reading of one file may take where nothing else is said.
 MEMORY = 4.0
@@ -19,6 +19,8 @@ MEMORY = 4.0
 _VERTEX, _CURVE = 160, 1500
 # Bytes of a pixel beside its own: as a real number while smoothed and thresholded, as mask and as label.
 _PIXEL = 24
+# Bytes that JSON becomes in memory, by the signs it is made of: lists, mappings, entries of both, and names.
+_JSON = {b"[": 72, b"{": 240, b",": 40, b":": 120}
 
 
 @dataclass
@@ -49,7 +51,7 @@ def budget(memory: float | None = None) -> Iterator[None]:
     outer = _current.get()
     limit = memory if memory is not None else outer.memory if outer else MEMORY
     if isinstance(limit, bool | str) or not limit > 0:
-        raise ValueError(f"memory is a number of GiB above 0, not {memory!r}")
+        raise ContentError(f"memory is a number of GiB above 0, not {memory!r}")
     token = _current.set(_Budget(limit))
     try:
         yield
@@ -77,6 +79,11 @@ def take(count: int) -> None:
 def take_curves(vertices: int, curves: int = 0) -> None:
     """Count so many vertices, and curves, that are about to become an ensemble."""
     take(vertices * _VERTEX + curves * _CURVE)
+
+
+def take_json(content: bytes) -> None:
+    """Count what the text of a JSON file is about to become."""
+    take(2 * len(content) + sum(content.count(sign) * size for sign, size in _JSON.items()))
 
 
 def take_pixels(count: int, size: int) -> None:

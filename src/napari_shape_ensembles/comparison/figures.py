@@ -1,0 +1,132 @@
+"""Figures of a comparison, its effect sizes and an experiment: functions that draw on Matplotlib axes and return them.
+
+Nothing is told by colour alone, and no state of pyplot is used: without axes, a figure of its own is made, which is
+`ax.figure`.
+"""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ..mmd import MMDTest
+from ..palette import axes_of
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from .compare import Comparison
+    from .effects import EffectSizes
+    from .experiment import Experiment
+
+# Height of a null distribution, in rows.
+_HIGH = 0.7
+_QUANTITIES = (("size", "o"), ("roughness", "s"))
+
+
+def plot_comparison(result: "Comparison", ax: "Axes | None" = None) -> "Axes":
+    """Draw the two tests and their parts: the MMD observed, and under permuted labels, over the threshold.
+
+    Parameters
+    ----------
+    result : Comparison
+    ax : matplotlib Axes, optional
+        By default those of a new figure.
+
+    Returns
+    -------
+    matplotlib Axes
+        One row per test and part. Beyond the line at 1 a difference is detected (filled diamonds).
+    """
+    rows: list[tuple[str, MMDTest]] = []
+    for name, test in (("undulation", result.undulation), ("scale", result.scale)):
+        rows.append((name, test))
+        rows += [(part, found) for part, found in test.parts.items() if part]
+    ax = axes_of(ax, height=0.9 + 0.45 * len(rows))
+    ax.axvline(1, color="0.3", linestyle=":", label="threshold")
+    for place, (_, test) in enumerate(rows):
+        low = len(rows) - place - 1
+        over = test.threshold if 0 < test.threshold < np.inf else max(test.mmd, np.finfo(float).tiny)
+        if len(test.null):
+            counts, edges = np.histogram(test.null / over, bins=30)
+            heights = np.append(counts, 0) / max(counts.max(), 1) * _HIGH
+            label = None if place else "permuted labels"
+            ax.fill_between(edges, low, low + heights, step="post", color="0.75", linewidth=0, label=label)
+        label = None if place else "observed"
+        style = "full" if test.rejected else "none"
+        ax.plot(test.mmd / over, low + _HIGH / 4, "D", color="C3", fillstyle=style, label=label)
+        ax.annotate(
+            f"p = {test.p_value:.2g}", (1.01, low), xycoords=("axes fraction", "data"), va="bottom", fontsize="small"
+        )
+    ax.set_yticks(range(len(rows)), [name for name, _ in reversed(rows)])
+    for tick in ax.get_yticklabels():
+        tick.set_fontweight("bold" if tick.get_text() in ("undulation", "scale") else "normal")
+    ax.set(xlabel="MMD / threshold", ylim=(-0.15, len(rows)), xlim=(0, None))
+    ax.set_title(result.case, loc="left")
+    ax.legend(loc="upper right", bbox_to_anchor=(1, 1.02), ncols=3, frameon=False, fontsize="x-small")
+    return ax
+
+
+def plot_effects(effects: "EffectSizes", ax: "Axes | None" = None) -> "Axes":
+    """Draw the standardized size of every aspect of a difference, with its 95 % interval.
+
+    Parameters
+    ----------
+    effects : EffectSizes
+    ax : matplotlib Axes, optional
+        By default those of a new figure.
+
+    Returns
+    -------
+    matplotlib Axes
+    """
+    names = list(effects.standardized)
+    ax = axes_of(ax, height=1.0 + 0.35 * len(names))
+    for place, name in enumerate(reversed(names)):
+        found = effects.standardized[name]
+        ax.plot([found.low, found.high], [place, place], color="0.4")
+        ax.plot(found.value, place, "o", color="C0")
+    ax.set_yticks(range(len(names)), list(reversed(names)))
+    ax.set(xlabel="standardized difference (bars: 95 % bootstrap intervals)", xlim=(0, None))
+    ratio = effects.size_ratio
+    ax.set_title(f"size B / A: {ratio.value:.3g} ({ratio.low:.3g} to {ratio.high:.3g})", loc="left", fontsize="medium")
+    return ax
+
+
+def plot_experiment(result: "Experiment", ax: "Axes | None" = None) -> "Axes":
+    """Draw the ratio of size and of roughness of every contrast, with its 95 % interval over replicates.
+
+    Parameters
+    ----------
+    result : Experiment
+    ax : matplotlib Axes, optional
+        By default those of a new figure.
+
+    Returns
+    -------
+    matplotlib Axes
+        Filled where the test of the contrast (scale for the size, undulation for the roughness) rejects. Without
+        replicates there is no interval.
+    """
+    from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
+
+    contrasts, level = result.table["contrast"].tolist(), result.settings.significance
+    ax = axes_of(ax, height=1.2 + 0.5 * len(contrasts))
+    effects = result.effects.set_index(["contrast", "quantity"])
+    ax.axvline(1, color="0.3", linestyle=":")
+    for shift, ((quantity, mark), test) in enumerate(zip(_QUANTITIES, ("scale", "undulation"), strict=True)):
+        rejected = (result.table[f"{test}_p_adjusted"] <= level).tolist()
+        for place, contrast in enumerate(reversed(contrasts)):
+            found, y = effects.loc[(contrast, quantity)], place + 0.15 - 0.3 * shift
+            style = "full" if rejected[len(contrasts) - 1 - place] else "none"
+            if np.isfinite(found["high"]):
+                ax.plot([found["low"], found["high"]], [y, y], color=f"C{shift}")
+            label = None if place else quantity
+            ax.plot(found["ratio"], y, mark, color=f"C{shift}", fillstyle=style, label=label)
+    ax.set_xscale("log")
+    ax.xaxis.set_major_locator(LogLocator(subs=(1, 1.1, 1.25, 1.5, 2, 3, 5, 7, 8, 9)))
+    ax.xaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
+    ax.xaxis.set_minor_formatter(NullFormatter())
+    ax.set_yticks(range(len(contrasts)), list(reversed(contrasts)), parse_math=False)
+    ax.set(xlabel="ratio (bars: 95 % intervals over replicates)", ylim=(-0.6, len(contrasts) - 0.4))
+    ax.legend(frameon=False, fontsize="small")
+    return ax

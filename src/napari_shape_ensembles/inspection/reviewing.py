@@ -1,0 +1,395 @@
+"""Labels reviewed one after the other: what was said about each, how it was corrected, and what is next."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import ndimage
+from skimage.measure import find_contours
+
+from ..outlines import Ensemble, Outlines
+from .correcting import Change, CorrectedLabels
+from .evidence import unlabelled
+from .ranking import Inspection
+from .suspects import Suspects, Ticks
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+#: What corrects a label, in words; the last one is done by painting.
+FIXES = {
+    "fill holes": "fill the holes",
+    "split": "split it",
+    "merge": "merge it with its neighbor",
+    "delete": "delete it",
+    "add": "add it as a label",
+    "redraw": "redraw it",
+}
+# The first words of a reason, and what corrects it; everything else is redrawn.
+_SUGGESTED = (
+    ("hole", "fill holes"),
+    ("two objects in one", "split"),
+    ("one object in two", "merge"),
+    ("stray", "delete"),
+    ("missing", "add"),
+)
+
+
+class Entry(NamedTuple):
+    """One line of a review: a label of one of the images, or a place without a label, whose number is negative."""
+
+    image: int  #: 0 for A, 1 for B
+    label: int
+
+
+@dataclass(frozen=True, eq=False)
+class Renewed:
+    """What is known about one image after it was corrected."""
+
+    suspects: Suspects
+    ensemble: Ensemble
+    missing: "pd.DataFrame"
+    regions: NDArray[np.integer]
+
+
+class Review:
+    """The labels of one or two images in the order in which they deserve a look, ticked and corrected one by one.
+
+    Labels are corrected on copies. A label that is corrected counts as wrong, with the evidence before its correction.
+
+    Parameters
+    ----------
+    inspection : Inspection
+        Of the images; its ranking is the list.
+    labels, images : sequences of arrays or None
+        What the curves of each image were traced from, and what was labelled, as for `inspect_curves`.
+    outlines : Outlines
+        How the labels were traced.
+    ticks : Ticks, optional
+        Of the project, other images included; what is ticked here is added to it.
+    by : str
+        Who reviews, for the logs.
+    corrected : sequence of CorrectedLabels or None, optional
+        Labels whose correction goes on, in place of new copies.
+
+    Attributes
+    ----------
+    inspection : Inspection
+        As of the last tick and of the last correction that was measured.
+    corrected : list of CorrectedLabels or None
+        The copy of the labels of each image; None where there are none.
+    table : DataFrame
+        One row per label and per place without one, in the order of review: image (0 or 1), label (negative for a place
+        without one), index (of its curve in its ensemble, -1 for none), score, mark ("", "right", "wrong" or
+        "corrected") and reasons. What is still to be looked at comes first, the most suspicious before.
+    by : str
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from napari_shape_ensembles import Outlines
+    >>> from napari_shape_ensembles.inspection import Entry, Review, inspect_curves
+    >>> rows, columns = np.indices((120, 160))
+    >>> labels = (np.hypot(rows % 40 - 20, columns % 40 - 20) < 12) * (rows // 40 * 4 + columns // 40 + 1)
+    >>> labels[18:22, 18:22] = 0
+    >>> result = inspect_curves((Outlines().trace(labels),), labels=(labels,))
+    >>> review = Review(result, (labels,), by="me")
+    >>> print(*review.table.loc[0, ["label", "reasons"]])
+    1 hole: 1 of 16 px, 3.7 % of the object
+    >>> review.tick(Entry(0, 2), wrong=False)
+    >>> review.suggestion(Entry(0, 1))
+    'fill holes'
+    >>> review.fix(Entry(0, 1), "fill holes").pixels
+    16
+    >>> review.take(review.renewal()())
+    >>> review.counts()
+    {'all': 12, 'right': 1, 'wrong': 0, 'corrected': 1}
+    """
+
+    def __init__(
+        self,
+        inspection: Inspection,
+        labels: Sequence[ArrayLike | None] = (),
+        images: Sequence[ArrayLike | None] = (),
+        *,
+        outlines: Outlines = Outlines(),
+        ticks: Ticks | None = None,
+        by: str = "",
+        corrected: Sequence[CorrectedLabels | None] = (),
+    ) -> None:
+        count = len(inspection.ensembles)
+        planes = [*labels, *[None] * count][:count]
+        going_on = [*corrected, *[None] * count][:count]
+        self.images = [*images, *[None] * count][:count]
+        self.by, self._outlines = by, outlines
+        self.ticks = Ticks() if ticks is None else ticks
+        self.corrected = [
+            before if before is not None or plane is None else CorrectedLabels(plane, by=by)
+            for before, plane in zip(going_on, planes, strict=True)
+        ]
+        # Corrections that were made before are in the outlines already.
+        self._traced = [
+            None if own is None else (own.labels.copy(), ensemble)
+            for own, ensemble in zip(self.corrected, inspection.ensembles, strict=True)
+        ]
+        self._verdicts: list[dict[int, bool]] = [{} for _ in range(count)]
+        # Ticks with what was said before, and corrections: their image, and what counts as wrong since.
+        self._history: list[tuple[Entry, bool | None] | tuple[int, list[Entry]]] = []
+        self._unmeasured: set[int] = set()
+        self.regions = [
+            (None, None) if own is None or image is None else unlabelled(own.labels, image)
+            for own, image in zip(self.corrected, self.images, strict=True)
+        ]
+        self.inspection = inspection
+        self._rank()
+
+    # The list.
+
+    def _listed(self) -> "pd.DataFrame":
+        import pandas as pd  # heavy, and not needed for a comparison
+
+        ranking = self.inspection.ranking
+        table = pd.DataFrame(
+            {
+                "image": (ranking["source"] == "B").astype(int),
+                "label": ranking["id"],
+                "index": ranking["index"],
+                "score": ranking["score"].astype(float),
+                "reasons": ranking["reasons"],
+            }
+        )
+        places = [
+            pd.DataFrame(
+                {
+                    "image": image,
+                    "label": self._numbers(image),
+                    "index": -1,
+                    "score": found["score"].astype(float),
+                    "reasons": found["reasons"],
+                }
+            )
+            for image, (found, _) in enumerate(self.regions)
+            if found is not None and len(found)
+        ]
+        if places:
+            table = pd.concat([table, *places], ignore_index=True)
+        touched = [set(self._touched(image)) for image in range(len(self.corrected))]
+        said = {True: "wrong", False: "right", None: ""}
+        table["mark"] = [
+            "corrected" if label in touched[image] else said[self._verdicts[image].get(label)]
+            for image, label in zip(table["image"].tolist(), table["label"].tolist(), strict=True)
+        ]
+        seen = (table["mark"] != "").to_numpy()
+        return table.iloc[np.lexsort((-table["score"].to_numpy(), seen))].reset_index(drop=True)
+
+    def reasons(self, entry: Entry) -> str:
+        """What stands out about a label."""
+        table = self.table
+        own = table[(table["image"] == entry.image) & (table["label"] == entry.label)]
+        return str(own["reasons"].iloc[0]) if len(own) else ""
+
+    def without_curve(self, image: int) -> "tuple[pd.DataFrame, list[NDArray[np.float64]]]":
+        """Id, score and reasons of what has no curve in an image, and the outline (m, 2) of each in pixels."""
+        table, own = self.table, self.corrected[image]
+        rows = table[(table["image"] == image) & (table["index"] < 0)].rename(columns={"label": "id"})
+        rows = rows[["id", "score", "reasons"]].reset_index(drop=True)
+        if own is None or not len(rows):
+            return rows.iloc[:0], []
+        found, regions = self.regions[image]
+        numbers = {} if found is None else {number: k + 1 for k, number in enumerate(self._numbers(image).tolist())}
+        boxes = dict(enumerate(ndimage.find_objects(own.labels), start=1))
+        places = {} if regions is None else dict(enumerate(ndimage.find_objects(regions), start=1))
+        outlines = []
+        for number in rows["id"].tolist():
+            plane, value = (own.labels, number) if number > 0 else (regions, numbers[number])
+            box = boxes[number] if number > 0 else places[value]
+            pixels = np.pad(np.asarray(plane)[box] == value, 1)
+            corner = np.array([side.start for side in box]) - 1
+            outlines.append(max(find_contours(pixels, 0.5), key=len)[:-1] + corner)
+        return rows, outlines
+
+    def counts(self) -> dict[str, int]:
+        """How many labels are there, and how many of them are right, wrong, and corrected."""
+        marks = self.table["mark"].value_counts()
+        return {"all": int(marks.sum())} | {mark: int(marks.get(mark, 0)) for mark in ("right", "wrong", "corrected")}
+
+    def pixels(self, entry: Entry) -> NDArray[np.bool_]:
+        """Where a label, or what looks like an object without one, is in its image."""
+        own = self._labels(entry.image)
+        if entry.label > 0:
+            return own.labels == entry.label
+        _, regions = self.regions[entry.image]
+        numbers = self._numbers(entry.image).tolist()
+        if regions is None or entry.label not in numbers:
+            return np.zeros(own.labels.shape, dtype=bool)
+        return np.asarray(regions == numbers.index(entry.label) + 1)
+
+    # What is said and done about a label.
+
+    def tick(self, entry: Entry, wrong: bool) -> None:
+        """Say whether a label is wrong; all others are ranked again, in all images."""
+        self._history.append((entry, self._verdicts[entry.image].get(entry.label)))
+        self._say(entry, wrong)
+        self._rank()
+
+    def suggestion(self, entry: Entry) -> str:
+        """Which of `FIXES` the first reason calls for."""
+        said = self.reasons(entry)
+        if " pieces: " in said.split(";")[0]:
+            return "split"
+        return next((action for words, action in _SUGGESTED if said.startswith(words)), "redraw")
+
+    def fix(self, entry: Entry, action: str, other: int | None = None) -> Change:
+        """Correct a label on the copy.
+
+        Parameters
+        ----------
+        entry : Entry
+        action : str
+            One of `FIXES` besides "redraw", which is painted.
+        other : int, optional
+            The label to merge with; by default the neighbor that it most likely is one object with.
+
+        Raises
+        ------
+        ValueError
+            Where nothing would change, saying why.
+        """
+        own = self._labels(entry.image)
+        own.by = self.by
+        if entry.label < 0 and action != "add":
+            raise ValueError("there is no label here yet: add it first")
+        if entry.label > 0 and action == "add":
+            raise ValueError(f"label {entry.label} is there already")
+        if action == "merge":
+            suspects = self.inspection.suspects[entry.image]
+            other = other if other is not None or suspects is None else suspects.partners.get(entry.label)
+            if other is None:
+                raise ValueError(f"label {entry.label} touches no other: pick the label to merge it with")
+        steps: dict[str, Callable[[], Change]] = {
+            "fill holes": lambda: own.fill_holes(entry.label),
+            "split": lambda: own.split(entry.label),
+            "merge": lambda: own.merge(entry.label, int(other or 0)),
+            "delete": lambda: own.delete(entry.label),
+            "add": lambda: own.redraw(0, self.pixels(entry)),
+        }
+        if action not in steps:
+            raise ValueError(f"{action!r} is none of the corrections: {', '.join(steps)}")
+        return self._noted(entry.image, steps[action]())
+
+    def paint(self, image: int, plane: ArrayLike) -> Change | None:
+        """Take over what was painted on the copy of an image; None where nothing was."""
+        own = self._labels(image)
+        if np.array_equal(own.labels, plane):
+            return None
+        own.by = self.by
+        return self._noted(image, own.paint(plane))
+
+    def undo(self) -> Entry | int:
+        """Take back the last tick or correction: the entry that was ticked, or the number of the image corrected."""
+        if not self._history:
+            raise ValueError("there is nothing to undo")
+        first, second = self._history.pop()
+        if isinstance(first, Entry):
+            self._say(first, second if isinstance(second, bool) else None)
+        else:
+            self._labels(first).undo()
+            self._unmeasured.add(first)
+            for entry in second if isinstance(second, list) else ():
+                self._say(entry, None)
+        self._rank()
+        return first
+
+    # Measuring again what was corrected.
+
+    @property
+    def unmeasured(self) -> bool:
+        """Whether there are corrections that were not measured yet."""
+        return bool(self._unmeasured)
+
+    def renewal(self) -> Callable[[], dict[int, Renewed]]:
+        """A function for another thread that measures and traces the images that were corrected; see `take`."""
+        jobs = {}
+        for image in sorted(self._unmeasured):
+            own, traced = self._labels(image), self._traced[image]
+            assert traced is not None
+            copy = CorrectedLabels(traced[0])
+            copy.labels = own.labels.copy()
+            jobs[image] = copy, traced[1], self.images[image]
+        return partial(_renewed, jobs, self._outlines)
+
+    def take(self, renewed: dict[int, Renewed]) -> None:
+        """Rank by what was measured again."""
+        ensembles, suspects = list(self.inspection.ensembles), list(self.inspection.suspects)
+        for image, new in renewed.items():
+            ensembles[image], suspects[image] = new.ensemble, new.suspects
+            if self.images[image] is not None:
+                self.regions[image] = new.missing, new.regions
+            self._unmeasured.discard(image)
+        self.inspection = replace(self.inspection, ensembles=tuple(ensembles), suspects=tuple(suspects))
+        self._rank()
+
+    # Helpers.
+
+    def _labels(self, image: int) -> CorrectedLabels:
+        own = self.corrected[image]
+        if own is None:
+            raise ValueError("only labels are corrected here: edit shapes in their own layer")
+        return own
+
+    def _touched(self, image: int) -> tuple[int, ...]:
+        own = self.corrected[image]
+        return () if own is None or not own.changes else own.touched
+
+    def _numbers(self, image: int) -> "pd.Series":
+        """Numbers of the places without a label, which stay when others come or go: those of their middle pixels."""
+        found, regions = self.regions[image]
+        assert found is not None
+        assert regions is not None
+        return -(found["row"].astype(int) * regions.shape[1] + found["column"].astype(int) + 1)
+
+    def _noted(self, image: int, change: Change) -> Change:
+        suspects = self.inspection.suspects[image]
+        known = () if suspects is None else suspects.table.index
+        wrong = [Entry(image, one) for one in change.labels if one in known and one not in self._verdicts[image]]
+        for entry in wrong:
+            self._say(entry, True)
+        self._history.append((image, wrong))
+        self._unmeasured.add(image)
+        self._rank()
+        return change
+
+    def _say(self, entry: Entry, wrong: bool | None) -> None:
+        suspects = self.inspection.suspects[entry.image]
+        name = self.inspection.ensembles[entry.image].name
+        if wrong is None:
+            self._verdicts[entry.image].pop(entry.label, None)
+            self.ticks.remove(entry.label, name)
+            return
+        self._verdicts[entry.image][entry.label] = wrong
+        if suspects is not None and entry.label in suspects.table.index:
+            verdict = {entry.label: wrong}
+            self.ticks.add(self._labels(entry.image).labels, verdicts=verdict, name=name, measured=suspects.table)
+
+    def _rank(self) -> None:
+        """Rank all images again by what was said, and list them."""
+        said = []
+        for image, verdicts in enumerate(self._verdicts):
+            own, touched = self.inspection.suspects[image], self._touched(image)
+            listed = set() if own is None else {*own.table.index} - {*touched}
+            said.append({label: wrong for label, wrong in verdicts.items() if label in listed})
+        self.inspection = self.inspection.ranked(self.ticks, said)
+        self.table = self._listed()
+
+
+def _renewed(
+    jobs: dict[int, tuple[CorrectedLabels, Ensemble, ArrayLike | None]], outlines: Outlines
+) -> dict[int, Renewed]:
+    found = {}
+    for image, (own, traced, seen) in jobs.items():
+        missing: Any = (None, None) if seen is None else unlabelled(own.labels, seen)
+        found[image] = Renewed(Suspects.of(own.labels, seen), own.retrace(traced, outlines), *missing)
+    return found

@@ -1,0 +1,93 @@
+"""Outlines in data files of R: those of Momocs (`Out`), lists of matrices of vertices, and arrays of landmarks."""
+
+import bz2
+import gzip
+import lzma
+import warnings
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from io import BytesIO
+from typing import Any
+
+import numpy as np
+
+from ..archive import ContentError, StrPath
+from ..budget import take, take_curves
+from .content import bytes_of
+from .curve_table import Found, positions
+
+# How R packs its files, by their first bytes.
+_PACKED: Mapping[bytes, Callable[[BytesIO], Any]] = {
+    b"\x1f\x8b": lambda file: gzip.GzipFile(fileobj=file),
+    b"BZh": bz2.BZ2File,
+    b"\xfd7zXZ": lzma.LZMAFile,
+}
+_PIECE = 2**20
+# Bytes of memory for each of R's: the smallest of its objects, of four bytes, becomes one of Python's.
+_OBJECTS = 80
+# Classes of Momocs of points that enclose nothing.
+_OPEN = {"Opn": "open", "Ldk": "landmarks"}
+
+
+def read_rda(path: StrPath) -> Found:
+    """The one set of outlines in an R data file (.rda, .RData, .rds), x rightwards and y upwards as R draws them."""
+    try:
+        import rdata
+    except ImportError as error:
+        raise ContentError('files of R need rdata: pip install "napari-shape-ensembles[r]"') from error
+    content = _unpacked(bytes_of(path))
+    take(len(content) * _OBJECTS)
+    classes = {name: lambda coo, _, why=why: {"coo": coo, "class": why} for name, why in _OPEN.items()}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of classes that nobody can know
+        held = rdata.conversion.convert(
+            rdata.parser.parse_data(content), {**rdata.conversion.DEFAULT_CLASS_MAP, **classes}
+        )
+    sets = list(_sets(held, ""))
+    if len(sets) != 1:
+        names = ", ".join(name or "unnamed" for name, *_ in sets[:8])
+        what = f"{len(sets)} sets of outlines ({names}): save one to a file" if sets else "no outlines"
+        raise ContentError(f"holds {what}; they are lists of matrices of two columns, x and y")
+    ((_, curves, ids, features, why),) = sets
+    take_curves(sum(map(len, curves)), len(curves))
+    if why:
+        return Found(dropped=Counter({why: len(curves)}))
+    return Found([positions(curve * (1, -1)) for curve in curves], ids, features)
+
+
+def _unpacked(content: bytes) -> bytes:
+    """What R has written before it packed it, as far as the budget allows."""
+    opener = next((opener for first, opener in _PACKED.items() if content.startswith(first)), None)
+    if opener is None:
+        return content
+    pieces, file = [], opener(BytesIO(content))
+    while piece := file.read(_PIECE):
+        take(len(piece))
+        pieces.append(piece)
+    return b"".join(pieces)
+
+
+def _sets(held: Any, name: str) -> Iterator[tuple[str, list[Any], list[Any], dict[str, list[Any]], str]]:
+    """Sets of outlines anywhere in what a file holds: name, curves, ids, features, and why they are none."""
+    if isinstance(held, Mapping) and "coo" in held:  # Momocs: coordinates, and a table of factors beside them
+        factors: Any = held.get("fac")
+        why = str(held.get("class", ""))
+        for _, curves, ids, _, inner in _sets(held["coo"], name):
+            fits = hasattr(factors, "columns") and len(factors) == len(curves)
+            columns = {str(column): values.tolist() for column, values in factors.items()} if fits else {}
+            yield name, curves, ids, columns, why or inner
+        return
+    if isinstance(held, np.ndarray) and held.ndim == 3 and held.shape[1] == 2 and held.dtype.kind in "iuf":
+        curves = list(np.moveaxis(np.asarray(held, dtype=np.float64), 2, 0))
+        yield name, curves, list(range(1, len(curves) + 1)), {}, ""
+        return
+    if not isinstance(held, Mapping | list):
+        return
+    items = list(held.items()) if isinstance(held, Mapping) else list(enumerate(held, start=1))
+    tables = [np.asarray(value) for _, value in items if getattr(value, "ndim", 0) == 2]
+    if items and len(tables) == len(items) and all(one.shape[1] == 2 and one.dtype.kind in "iuf" for one in tables):
+        ids = [key if isinstance(key, int) else str(key) for key, _ in items]
+        yield name, [one.astype(np.float64) for one in tables], ids, {}, ""
+        return
+    for key, value in items:
+        yield from _sets(value, str(key))

@@ -1,0 +1,204 @@
+"""Outlines as other libraries have them: polygons, contours, paths and masks, GeoPandas and AnnData.
+
+What takes outlines in returns the parameters of an `Ensemble`. (x, y) becomes (row, column).
+"""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import shapely
+from numpy.typing import ArrayLike, NDArray
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from .ensemble import Ensemble
+
+Options = dict[str, Any]
+
+_EMPTY, _PIECES, _NOT_POLYGON, _OPEN = (
+    *("empty masks", "extra pieces of an object", "not a polygon"),
+    "not a closed path",
+)
+#: Under which name outlines are kept in AnnData's `uns`.
+KEY = "shape_ensembles"
+
+
+def needed(package: str, extra: str, what: str) -> Any:
+    """Import an optional package.
+
+    Raises
+    ------
+    ImportError
+        Saying how to install it.
+    """
+    try:
+        return import_module(package)
+    except ImportError as error:
+        raise ImportError(f'{what} needs {package}: pip install "napari-shape-ensembles[{extra}]"') from error
+
+
+def rows_first(curves: Sequence[ArrayLike], order: str) -> list[NDArray[Any]]:
+    """Curves with the row as their first coordinate."""
+    if order not in ("xy", "rc"):
+        raise ValueError(f'order is "xy" (column, row) or "rc" (row, column), not {order!r}')
+    arrays = [np.asarray(curve) for curve in curves]
+    for place, array in enumerate(arrays):
+        if array.ndim != 2 or array.shape[1] != 2:
+            raise ValueError(f"outline {place} has shape {array.shape}: give (m, 2) arrays of vertices")
+    return [array[:, ::-1] for array in arrays] if order == "xy" else arrays
+
+
+def of_masks(masks: Any, metadata: Mapping[str, Any], options: Options) -> Options:
+    """Parameters of an ensemble of one object per mask."""
+    from .extract import extract_curves
+
+    planes = [np.asarray(mask) for mask in masks]
+    if not planes or any(plane.ndim != 2 for plane in planes):
+        raise ValueError("masks are planes of pixels, one per object, in a list or an (N, rows, columns) array")
+    dropped: Counter[str] = Counter()
+    curves, kept, traced = [], [], None
+    for place, plane in enumerate(planes):
+        inside = plane.astype(bool)
+        if not inside.any():
+            dropped[_EMPTY] += 1
+            continue
+        traced = extract_curves(inside, **options)
+        if len(traced):
+            largest = int(np.argmax(traced.features["area"]))
+            curves.append(traced[largest])
+            kept.append(place)
+            dropped[_PIECES] += len(traced) - 1
+        dropped.update(traced.dropped)
+    known = {} if traced is None else {"unit": traced.unit, "pixel_size": traced.pixel_size, "tracing": traced.tracing}
+    columns = {name: np.asarray(value)[kept] if np.ndim(value) else value for name, value in metadata.items()}
+    name = options.get("name", "")
+    return {"curves": curves, "ids": kept, "dropped": dropped, "metadata": columns, "name": name, **known}
+
+
+def of_polygons(polygons: Any, order: str, options: Options) -> Options:
+    """Parameters of an ensemble of shapely polygons, or of a GeoSeries or GeoDataFrame of them."""
+    from .ensemble import TAKEN
+
+    known: Options = {"metadata": {}}
+    frame = polygons if hasattr(polygons, "columns") and hasattr(polygons, "geometry") else None
+    if frame is not None:
+        known |= {name: frame.attrs[name] for name in ("name", "unit", "pixel_size") if frame.attrs.get(name)}
+        known |= {key: frame[name].to_numpy() for name, key in (("id", "ids"), ("image", "images")) if name in frame}
+        own = [name for name in frame.columns if name not in TAKEN and name != frame.geometry.name]
+        known["metadata"] = {str(name): frame[name].to_numpy() for name in own}
+    elif hasattr(polygons, "geom_type") and not hasattr(polygons, "index"):
+        polygons = [polygons]  # a single geometry
+    dropped: Counter[str] = Counter(options.pop("dropped", {}))
+    curves, kept, filled = [], [], 0
+    for place, geometry in enumerate(frame.geometry if frame is not None else polygons):
+        parts = [] if geometry is None else shapely.get_parts(geometry).tolist()
+        rings = [part for part in parts if part.geom_type in ("Polygon", "LinearRing") and not part.is_empty]
+        if not rings:
+            dropped[_NOT_POLYGON] += 1
+            continue
+        dropped[_PIECES] += len(parts) - 1
+        ring = max(rings, key=lambda one: shapely.area(shapely.Polygon(one.coords) if _is_ring(one) else one))
+        filled += not _is_ring(ring) and len(ring.interiors) > 0
+        curves.append(np.asarray((ring if _is_ring(ring) else ring.exterior).coords)[:-1, :2])
+        kept.append(place)
+    known = known | options
+    known["filled"] = filled
+    return _selected({**known, "curves": rows_first(curves, order), "dropped": dropped}, kept)
+
+
+def _is_ring(geometry: Any) -> bool:
+    return bool(geometry.geom_type == "LinearRing")
+
+
+def of_paths(paths: Sequence[Any], order: str, options: Options) -> Options:
+    """Parameters of an ensemble of Matplotlib paths."""
+    dropped: Counter[str] = Counter(options.pop("dropped", {}))
+    curves, kept = [], []
+    for place, path in enumerate(paths):
+        if not hasattr(path, "to_polygons"):
+            raise ValueError(f"path {place} is a {type(path).__name__}, not a matplotlib.path.Path")
+        rings = [ring for ring in path.to_polygons(closed_only=True) if len(ring) > 3]
+        if not rings:
+            dropped[_OPEN] += 1
+            continue
+        dropped[_PIECES] += len(rings) - 1
+        curves.append(max(rings, key=lambda ring: shapely.area(shapely.Polygon(ring)))[:-1])
+        kept.append(place)
+    return _selected({**options, "curves": rows_first(curves, order), "dropped": dropped}, kept)
+
+
+def _selected(known: Options, kept: list[int]) -> Options:
+    """Parameters of which those that have one value per object are cut to the objects kept."""
+    columns = known.get("metadata", {})
+    cut = {name: np.asarray(values)[kept] if np.ndim(values) else values for name, values in columns.items()}
+    ids = np.asarray(known["ids"])[kept] if known.get("ids") is not None else np.array(kept, dtype=np.intp)
+    images = known.get("images")
+    images = None if images is None else [str(name) for name in np.asarray(images)[kept]]
+    ids = ids.astype(np.str_) if ids.dtype.kind in "OT" and all(isinstance(one, str) for one in ids) else ids
+    return {**known, "metadata": cut, "ids": ids, "images": images}
+
+
+def geodataframe(table: "pd.DataFrame", ensemble: "Ensemble") -> Any:
+    """A table with the polygons of its curves."""
+    geopandas = needed("geopandas", "geo", "to_geodataframe")
+    polygons = [shapely.Polygon(curve[:, ::-1]) for curve in ensemble.curves]
+    frame = geopandas.GeoDataFrame(table, geometry=polygons)
+    frame.attrs |= {"name": ensemble.name, "unit": ensemble.unit, "pixel_size": ensemble.pixel_size}
+    return frame
+
+
+def anndata(values: "pd.DataFrame", known: "pd.DataFrame", ensemble: "Ensemble", **more: Any) -> Any:
+    """Annotated data: numbers and what else is known of every curve, its centre, and the outlines.
+
+    Parameters
+    ----------
+    values, known : DataFrame
+        One row per curve: X, and obs.
+    ensemble : Ensemble
+        The curves.
+    **more
+        Further entries of `uns["shape_ensembles"]`: arrays, numbers and texts.
+    """
+    package = needed("anndata", "anndata", "to_anndata")
+    obs = known.assign(outline=np.arange(len(known)))
+    obs.index = obs.index.astype(str)
+    var = values.iloc[:0].T
+    x = values.to_numpy(dtype=np.float64)
+    outlines = {"vertices": np.array(ensemble.vertices), "offsets": np.array(ensemble.offsets)}
+    words = {"name": ensemble.name, "unit": ensemble.unit}
+    pixel = {} if ensemble.pixel_size is None else {"pixel_size": np.array(ensemble.pixel_size)}
+    centres = np.array([curve.mean(axis=0)[::-1] for curve in ensemble.curves]).reshape(-1, 2)
+    uns = {KEY: {**outlines, **words, **pixel, **more}}
+    return package.AnnData(X=x, obs=obs, var=var, obsm={"spatial": centres}, uns=uns)
+
+
+def of_anndata(data: Any) -> Options:
+    """Parameters of the ensemble of the observations that there are."""
+    from .ensemble import TAKEN
+
+    kept = getattr(data, "uns", {}).get(KEY)
+    if kept is None or "outline" not in data.obs:
+        raise ValueError("these data hold no outlines: those that Ensemble.to_anndata or Comparison.to_anndata made do")
+    rows = data.obs["outline"].to_numpy().astype(int)
+    curves = np.split(np.asarray(kept["vertices"]), np.asarray(kept["offsets"])[1:-1])
+    ids = data.obs["id"].to_numpy()
+    repeated = len(set(ids.tolist())) < len(ids)  # both samples of a comparison may count from 0
+    own = [str(name) for name in data.obs if name not in TAKEN and not str(name).endswith("_normalized")]
+    return {
+        "curves": [curves[row] for row in rows],
+        "ids": rows if repeated else _plain(data.obs["id"]),
+        "images": [str(name) for name in data.obs["image"]],
+        "name": str(kept["name"]),
+        "unit": str(kept["unit"]),
+        "pixel_size": [float(side) for side in kept["pixel_size"]] if "pixel_size" in kept else None,
+        "metadata": {name: _plain(data.obs[name]) for name in own},
+    }
+
+
+def _plain(column: "pd.Series") -> NDArray[Any]:
+    """A column as NumPy has it; AnnData makes categories of texts."""
+    return column.to_numpy() if column.dtype.kind in "biuf" else column.astype(str).to_numpy()

@@ -1,0 +1,196 @@
+"""The queue of a review: a list of labels, the most suspicious first, and what is said and done about each."""
+
+from pathlib import Path
+from typing import Any
+
+from qtpy.QtCore import QAbstractTableModel, QModelIndex, QPersistentModelIndex, QSignalBlocker, Qt
+from qtpy.QtGui import QKeySequence, QShortcut
+from qtpy.QtWidgets import QAbstractItemView, QFileDialog, QHeaderView, QLabel, QLineEdit, QTableView, QWidget
+
+from ...inspection.reviewing import FIXES
+from ..inspecting import KEYS, InspectionTask
+from .fonts import with_label_font
+from .widgets import button, column, menu_button, row, tip, with_clear_boxes, wrapped
+
+_HEADINGS = ("exclude", "label", "score", "why")
+_MARKS = {"right": "✓ ", "wrong": "✗ ", "corrected": "✎ ", "": ""}
+_HELP = {
+    "fill holes": "Give the background that it encloses to it; other objects in its holes stay",
+    "split": "Cut it at its narrowest neck; separate pieces become labels of their own (erase a line across it first)",
+    "merge": "Join it with the neighbor it most likely belongs to, or with the label picked on the canvas (napari's L)",
+    "delete": "Turn it into background",
+    "add": "Make a label of what looks like an object and has none",
+    "redraw": "Paint, erase or fill with napari's tools on the copy; every stroke is logged",
+}
+
+# Of rows that are in no other row.
+_ROOT = QModelIndex()
+
+
+class Queue(QWidget):
+    """The list of a review with what is done about the current label; a view of the task, to be put anywhere."""
+
+    def __init__(self, task: InspectionTask) -> None:
+        super().__init__()
+        self._task = task
+        self.table = QTableView()
+        with_label_font(self.table)
+        with_clear_boxes(self.table)
+        self.model = QueueModel(task, self.table)
+        self.table.setModel(self.model)
+        self.table.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
+        self.table.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
+        self.table.verticalHeader().hide()
+        header = self.table.horizontalHeader()
+        header.setResizeContentsPrecision(20)  # of thousands of rows only those in sight are measured
+        header.setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
+        header.setSectionResizeMode(len(_HEADINGS) - 1, QHeaderView.ResizeMode.Stretch)
+        self.table.setMinimumHeight(220)
+        self.table.setToolTip(
+            "Click a label to look at it; tick it to exclude its curve from the comparison. Nothing is deleted.\n"
+            "✓ right, ✗ wrong, ✎ corrected; on the canvas and here: N next, K right (keep), W wrong, Q fix, U undo."
+        )
+        # Not the current row: a table has one as soon as the focus comes to it, and nobody has chosen that.
+        self.table.selectionModel().selectionChanged.connect(self._look)
+        self.table.clicked.connect(self._look)
+        self.progress, self.reasons = wrapped(), wrapped()
+        self.next_button = button("Next  N", "Look at the most suspicious label that nothing was said about (N)")
+        self.right_button = button("Right  K", "This label is right: keep it. The others are ranked again (K)")
+        self.wrong_button = button("Wrong  W", "This label is wrong. The others are ranked again (W)")
+        self.fix_button = button("Fix  Q", "Correct it, on a copy of the labels (Q)")
+        self.undo_button = button("Undo  U", "Take back what was last said or corrected (U)")
+        for part, action in (
+            (self.next_button, task.next),
+            (self.fix_button, task.fix),
+            (self.undo_button, task.undo),
+        ):
+            part.clicked.connect(_without_arguments(action))
+        self.right_button.clicked.connect(lambda: task.tick(wrong=False))
+        self.wrong_button.clicked.connect(lambda: task.tick(wrong=True))
+        entries = {
+            words.capitalize(): (_without_arguments(task.fix, action), _HELP[action]) for action, words in FIXES.items()
+        }
+        self.fixes = menu_button("Fix …", "All corrections, on a copy of the labels", entries)
+        self.save_button = button("Save corrected …", "Write the corrected labels as they came, and the log beside")
+        self.save_button.clicked.connect(self._save)
+        self.by = QLineEdit(task.by)
+        with_label_font(self.by)
+        self.by.setToolTip("Who reviews: written into the log of every correction.")
+        self.by.textChanged.connect(task.sign)
+        said = row(self.next_button, self.right_button, self.wrong_button)
+        done = row(self.fix_button, self.fixes, self.undo_button, grows=self.fix_button)
+        kept = row(QLabel("By"), self.by, self.save_button, grows=self.by)
+        column(self.progress, self.table, self.reasons, said, done, kept, page=self, grows=self.table)
+        for key, does in KEYS.items():
+            shortcut = QShortcut(QKeySequence(key), self)
+            shortcut.setContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
+            shortcut.activated.connect(_without_arguments(task.press, does))
+
+    def refresh(self) -> None:
+        """Show the review as it is now."""
+        task, review = self._task, self._task.review
+        if review is None:
+            return
+        self.model.refresh()
+        counts = review.counts()
+        said = [f"{counts[mark]} {mark}" for mark in ("right", "wrong", "corrected") if counts[mark]]
+        lines = [f"{sum(counts[mark] for mark in ('right', 'wrong', 'corrected'))} of {counts['all']} reviewed"]
+        self.progress.setText(": ".join([*lines, ", ".join(said)] if said else lines))
+        here, entry = task.row, task.current
+        if self.by.text() != task.by:
+            self.by.setText(task.by)
+        with QSignalBlocker(self.table.selectionModel()):
+            self.table.setCurrentIndex(self.model.index(here, 1))
+            if here >= 0:
+                self.table.scrollTo(self.model.index(here, 1))
+        reasons = str(task.rows["reasons"].iloc[here]) if here >= 0 else "Click a label, or press N for the first one."
+        self.reasons.setText(reasons or "Nothing stands out.")
+        on_labels = entry is not None and review.corrected[entry.image] is not None
+        for part in (self.right_button, self.wrong_button):
+            part.setEnabled(entry is not None)
+        for part in (self.fix_button, self.fixes):
+            part.setEnabled(on_labels)
+        words = FIXES[review.suggestion(entry)] if entry is not None else ""
+        self.fix_button.setText(f"Fix: {words}  Q" if words else "Fix  Q")
+        self.fix_button.setToolTip(f"{words.capitalize() or 'Correct it'}, on a copy of the labels (Q)")
+        self.save_button.setEnabled(any(own is not None and own.changes for own in review.corrected))
+
+    def _look(self, *_: object) -> None:
+        for chosen in self.table.selectionModel().selectedRows():
+            self._task.zoom(chosen.row())
+
+    def _save(self) -> None:
+        """Ask for a name for every image that was corrected."""
+        review = self._task.review
+        for image, own in enumerate(review.corrected if review is not None else ()):
+            if own is not None and own.changes and review is not None:
+                name = f"{review.inspection.ensembles[image].name} corrected.tif"
+                kinds = "TIFF (*.tif *.tiff);;PNG (*.png);;NumPy array (*.npy)"
+                chosen, _ = QFileDialog.getSaveFileName(self, "Save corrected labels", name, kinds)
+                if chosen:
+                    path = Path(chosen)
+                    self._task.save(path if path.suffix else path.with_suffix(".tif"), image)
+
+
+class QueueModel(QAbstractTableModel):
+    """The rows of a review for a table: thousands of them are shown again at every tick."""
+
+    def __init__(self, task: InspectionTask, parent: Any) -> None:
+        super().__init__(parent)
+        self._task, self._rows = task, task.rows
+
+    def refresh(self) -> None:
+        """Show what is there now."""
+        if self._rows is self._task.rows:
+            self.dataChanged.emit(self.index(0, 0), self.index(len(self._rows) - 1, len(_HEADINGS) - 1))
+        else:
+            self.beginResetModel()
+            self._rows = self._task.rows
+            self.endResetModel()
+
+    def rowCount(self, parent: QModelIndex | QPersistentModelIndex = _ROOT) -> int:
+        return 0 if parent.isValid() else len(self._rows)
+
+    def columnCount(self, parent: QModelIndex | QPersistentModelIndex = _ROOT) -> int:
+        return len(_HEADINGS)
+
+    def headerData(self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
+        if role == Qt.ItemDataRole.DisplayRole and orientation == Qt.Orientation.Horizontal:
+            return _HEADINGS[section]
+        return None
+
+    def flags(self, index: QModelIndex | QPersistentModelIndex) -> Qt.ItemFlag:
+        flags = super().flags(index)
+        own = index.isValid() and index.column() == 0 and self._rows["index"].iloc[index.row()] >= 0
+        return flags | Qt.ItemFlag.ItemIsUserCheckable if own else flags
+
+    def data(self, index: QModelIndex | QPersistentModelIndex, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
+        if not index.isValid() or index.row() >= len(self._rows):
+            return None
+        row, heading = self._rows.iloc[index.row()], _HEADINGS[index.column()]
+        if heading == "exclude":
+            if role == Qt.ItemDataRole.CheckStateRole and row["index"] >= 0:
+                excluded = self._task.is_excluded(index.row())
+                return Qt.CheckState.Checked if excluded else Qt.CheckState.Unchecked
+            return None
+        texts = {
+            "label": f"{_MARKS[row['mark']]}{'AB'[row['image']]} {row['label'] if row['label'] > 0 else 'none'}",
+            "score": f"{row['score']:.2f}",
+            "why": row["reasons"],
+        }
+        if role == Qt.ItemDataRole.DisplayRole:
+            return texts[heading]
+        return tip(texts[heading]) if role == Qt.ItemDataRole.ToolTipRole and heading == "why" else None
+
+    def setData(
+        self, index: QModelIndex | QPersistentModelIndex, value: Any, role: int = Qt.ItemDataRole.EditRole
+    ) -> bool:
+        if role != Qt.ItemDataRole.CheckStateRole or index.column():
+            return False
+        self._task.exclude(index.row(), Qt.CheckState(value) == Qt.CheckState.Checked)
+        return True
+
+
+def _without_arguments(action: Any, *arguments: Any) -> Any:
+    """A slot for signals that bring arguments of their own, such as whether a button is checked."""
+    return lambda *_: action(*arguments)

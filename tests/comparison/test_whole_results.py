@@ -1,0 +1,203 @@
+"""What takes a result whole, what a result gives whole: tables, plots, effect sizes; inputs that are no samples."""
+
+import re
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from matplotlib.figure import Figure
+
+from curve_makers import blobs, ragged_blobs, rotation
+from napari_shape_ensembles import (
+    Ensemble,
+    Settings,
+    compare,
+    decision_landscape,
+    dependence_test,
+    detectable_differences,
+    effect_sizes,
+    experiment,
+    explain,
+    mmd_test,
+    resynthesis,
+    smoothing_study,
+)
+
+QUICK = {"landmarks": 40, "rank": 6, "permutations": 99}
+NOTEBOOK = Path(__file__).parents[2] / "docs" / "notebook.md"
+
+
+@pytest.fixture(scope="module")
+def result():
+    curves = ragged_blobs(50, seed=4, fewest=30, most=60)
+    a = Ensemble(curves[:20], name="field 1", unit="µm", metadata={"condition": "control", "well": np.arange(20)})
+    b = Ensemble(curves[20:], name="field 2", unit="µm", metadata={"condition": "drug"})
+    return compare(a, b, **QUICK)
+
+
+def test_one_table_holds_all_that_is_known_of_a_curve(result):
+    table = result.to_dataframe()
+    assert table.columns.tolist()[:5] == ["id", "image", "sample", "condition", "well"]
+    np.testing.assert_array_equal(table[["t1", "t6", "l3"]], np.column_stack([result.t[:, [0, 5]], result.l[:, 2]]))
+    np.testing.assert_array_equal(table["scale"], result.distances["scale"])
+    assert table.groupby("sample")["condition"].unique().map(list).to_dict() == {"A": ["control"], "B": ["drug"]}
+    assert table["well"].isna().sum() == 30
+    assert table["area"].tolist() == [*result.a.features["area"], *result.b.features["area"]]
+
+
+@pytest.mark.filterwarnings("ignore")  # anndata's own
+def test_a_result_goes_to_other_libraries(result):
+    pytest.importorskip("geopandas")
+    pytest.importorskip("anndata")
+    assert result.to_geodataframe().groupby("sample").size().to_dict() == {"A": 20, "B": 30}
+    data = result.to_anndata()
+    assert data.var_names.tolist()[-4:] == ["t6", "l1", "l2", "l3"]
+    assert data.uns["shape_ensembles"]["case"] == result.case
+    assert Ensemble.from_anndata(data[data.obs["sample"] == "B"]).vertices.tobytes() == result.b.vertices.tobytes()
+
+
+def test_functions_that_explain_a_result_take_it(result):
+    pieces = result.t, result.l, len(result.a)
+    assert effect_sizes(result, resamples=50) == effect_sizes(*pieces, resamples=50)
+    assert result.effects == effect_sizes(result)
+    assert dependence_test(result, permutations=99).p_value == dependence_test(*pieces, permutations=99).p_value
+    found = detectable_differences(result)
+    tests = result.undulation, result.scale
+    assert found == detectable_differences(*pieces, *tests, scale_mean=result.space.scale_mean)
+    for function in (effect_sizes, dependence_test, detectable_differences):
+        with pytest.raises(TypeError, match="give a Comparison alone"):
+            function(result.a)
+        with pytest.raises(TypeError, match="give a Comparison alone"):
+            function(result.t, result.l)
+
+
+def test_effects_are_a_table_too(result):
+    table = result.effects.to_dataframe().set_index("aspect")
+    assert table.loc["size", "standardized_high"] == result.effects.standardized["size"].high
+    assert table.loc["size":, "share"].sum() == pytest.approx(1)
+
+
+@pytest.mark.parametrize("seed", [0, 5])
+def test_random_state_is_what_seed_was(result, seed):
+    calls = (
+        lambda **draws: mmd_test(result.t[:20], result.t[20:], permutations=99, **draws).null.tolist(),
+        lambda **draws: dependence_test(result, permutations=99, **draws).null.tolist(),
+        lambda **draws: effect_sizes(result, resamples=20, **draws),
+        lambda **draws: [swap.adjusted.tolist() for swap in resynthesis(result, **draws)],
+        lambda **draws: Settings(**draws),
+    )
+    for call in calls:
+        assert call(seed=seed) == call(random_state=seed)
+    for call in calls[:3]:
+        generators = [np.random.default_rng(seed), np.random.default_rng(seed)]
+        assert call(random_state=generators[0]) == call(random_state=generators[1])
+        assert call(random_state=np.random.RandomState(seed)) == call(random_state=np.random.RandomState(seed))
+    with pytest.raises(ValueError, match="random_state is a whole number"):
+        mmd_test(result.t[:20], result.t[20:], random_state="a")
+    assert compare(result.a, result.b, random_state=seed, **QUICK).settings.seed == seed
+
+
+def test_one_spelling_of_normalized(result):
+    assert not [name for name in result.to_dataframe() if "normalised" in name]
+    test = dependence_test(result, permutations=99)
+    with pytest.warns(DeprecationWarning, match="use normalized"):
+        assert test.normalised == test.normalized
+
+
+def test_every_result_draws_itself_on_axes_and_leaves_pyplot_alone(result):
+    images = [side[np.arange(len(side)) % 3 == i] for side in (result.a, result.b) for i in range(3)]
+    design = pd.DataFrame({"group": ["a"] * 3 + ["b"] * 3})
+    labels, few = np.zeros((60, 60), int), Settings(permutations=19)
+    for i, place in enumerate(np.ndindex(4, 4)):
+        row, column = 3 + 14 * np.array(place)
+        labels[row : row + 7 + i % 3, column : column + 9] = i + 1
+    results = {
+        "comparison": result,
+        "raw": compare(result.a, result.b, coordinates="raw", **QUICK),
+        "no permutations": compare(result.a, result.b, null="bound", **QUICK),
+        "effects": result.effects,
+        "experiment": experiment(images, design, **QUICK),
+        "no replicates": experiment(images[2:4], design[2:4], **QUICK),
+        "explanation": explain(result),
+        "landscape": decision_landscape(result.a, result.b, ranks=(2, 4), landmarks=(20, 40), settings=few),
+        "smoothing": smoothing_study(labels, labels.T, sigmas=(0.5, 1.0), ranks=(2,), landmarks=(20,), settings=few),
+    }
+    figure = Figure()
+    for (name, one), ax in zip(results.items(), figure.subplots(3, 3).flat, strict=True):
+        assert one.plot(ax) is ax, name
+        own = one.plot()
+        assert own.figure is not figure
+        own.figure.canvas.draw()
+    figure.canvas.draw()
+    if "matplotlib.pyplot" in sys.modules:
+        assert not sys.modules["matplotlib.pyplot"].get_fignums()
+
+
+def test_a_table_of_an_experiment_has_one_row_per_outline(result):
+    design = pd.DataFrame({"group": ["x", "x", "y", "y"], "dose": [0.0, 0.0, 1.0, 2.0]})
+    images = [result.a[:8], result.a[8:], result.b[:9], result.b[9:]]
+    found = experiment(images, design, **QUICK)
+    table = found.to_dataframe()
+    assert table["id"].tolist() == [name for one in images for name in one.ids.tolist()]
+    assert table.groupby("image")[["group", "dose"]].first().to_numpy().tolist() == design.to_numpy().tolist()
+    np.testing.assert_allclose(np.log(table["size"]).groupby(table["replicate"]).mean(), found.means["size"])
+
+
+LABELS = np.zeros((30, 40), np.int32)
+
+
+@pytest.mark.parametrize(
+    ("sides", "kind", "words"),
+    [
+        ((LABELS, LABELS), ValueError, r"array of shape \(30, 40\): extract_curves\(labels\) traces"),
+        (([LABELS], [LABELS]), ValueError, r"extract_curves\(labels\) traces"),
+        ((LABELS > 0, LABELS > 0), ValueError, r"extract_curves\(labels\) traces"),
+        ((LABELS / 2, LABELS), ValueError, r"Outlines\(\)\(image\) traces an image"),
+        (("a.csv", "b.csv"), ValueError, r"not the path 'a.csv': io.read_curves\(path\)"),
+        ((Path("a.tif"), Path("b.tif")), ValueError, r"not the path 'a.tif'"),
+        ((["a.csv"], ["b.csv"]), ValueError, r"not the path 'a.csv'"),
+        ((None, None), ValueError, "not NoneType"),
+        (({"a": 1}, 3), ValueError, "not dict"),
+        ((pd.DataFrame(), 3), ValueError, "not DataFrame"),
+    ],
+)
+def test_what_is_no_sample_is_told_what_to_do(sides, kind, words):
+    with pytest.raises(kind, match=words):
+        compare(*sides)
+
+
+def test_a_third_sample_is_sent_to_experiment(result):
+    for third in (result.a, [result.a], {"rank": 3}):
+        with pytest.raises(TypeError, match="experiment compares several groups"):
+            compare(result.a, result.b, third)
+    with pytest.raises(ValueError, match=r"extract_curves\(labels\) traces"):
+        experiment([LABELS, LABELS], pd.DataFrame({"group": ["a", "b"]}))
+
+
+def steps(left, right):
+    """What the code under "Step by step" in docs/notebook.md leaves behind."""
+    section = NOTEBOOK.read_text(encoding="utf-8").split("## Step by step")[1].split("\n## ")[0]
+    names = {"left": left, "right": right, "np": np, "compare": compare}
+    for block in re.findall(r"```python\n(.*?)```", section, flags=re.DOTALL):
+        exec(block, names)
+    return names
+
+
+@settings(max_examples=5)
+@given(seed=st.integers(0, 100))
+def test_step_by_step_is_what_compare_does(seed):
+    """Also where half of one population lies turned by 90 degrees, which is no difference in scale."""
+    curves = blobs(60, 80, seed=seed, elongation=2.0)
+    turned = [curve @ rotation(np.pi / 2).T for curve in curves[30:]]
+    names = steps(Ensemble(list(curves[:30])), Ensemble(turned))
+    result = names["result"]
+    np.testing.assert_allclose(names["t"], result.t, atol=1e-9)
+    np.testing.assert_allclose(names["l"], result.l, atol=1e-9)
+    assert names["form_test"].p_value == result.undulation.p_value
+    assert names["scale_test"].p_value == result.scale.p_value
+    upright = compare(Ensemble(list(curves[:30])), Ensemble(list(curves[30:])), result.settings)
+    assert names["scale_test"].p_value == pytest.approx(upright.scale.p_value, abs=0.003)

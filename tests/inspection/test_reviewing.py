@@ -1,0 +1,163 @@
+"""The queue of a review: every label is in it, ticks and corrections rank again, and all of it can be taken back."""
+
+import numpy as np
+import pytest
+
+from fault_makers import COLUMN, ODD, ROW, SAID, faulty
+from napari_shape_ensembles import Outlines
+from napari_shape_ensembles.inspection import Entry, Review, Ticks, inspect_curves
+
+RECIPE = Outlines(min_area=20)
+
+
+def reviewed(labels, image=None, **options):
+    ensemble = RECIPE.trace(labels, name="field", scale=(0.5, 0.5), unit="µm")
+    result = inspect_curves((ensemble,), labels=(labels,), images=(image,))
+    return Review(result, (labels,), (image,), outlines=RECIPE, by="Ada", **options)
+
+
+def measured(review):
+    review.take(review.renewal()())
+
+
+def first(review):
+    one = review.table.iloc[0]
+    return Entry(int(one["image"]), int(one["label"]))
+
+
+def test_labels_without_a_curve_and_objects_without_a_label_are_in_the_list():
+    labels, image, _ = faulty("hole")
+    labels[labels == 5] = 0
+    labels[0:8, 100:108] = 99
+    review = reviewed(labels, image)
+    table = review.table.set_index("label")
+    assert set(np.unique(labels[labels > 0])) == set(table.index[table.index > 0])
+    assert table.loc[99, "index"] == -1
+    (missing,) = table.index[table.index < 0]
+    assert table.loc[missing, "reasons"].startswith("missing: ")
+    assert review.pixels(Entry(0, missing)).sum() == int(table.loc[missing, "reasons"].split()[1])
+    features, outlines = review.without_curve(0)
+    assert set(features["id"]) == {99, missing}
+    np.testing.assert_allclose(outlines[features["id"].tolist().index(99)].max(axis=0), (7.5, 107.5))
+    waiting = review.table["score"].to_numpy()
+    assert (np.diff(waiting) <= 0).all()
+
+
+@pytest.mark.parametrize(
+    ("kind", "action"),
+    [("hole", "fill holes"), ("merge", "split"), ("split", "merge"), ("stray", "delete"), ("leak", "redraw")],
+)
+def test_the_suggested_correction_puts_a_made_fault_right(kind, action):
+    labels, image, concerned = faulty(kind)
+    review = reviewed(labels, image)
+    entry = first(review)
+    assert entry.label in concerned
+    assert review.suggestion(entry) == action
+    if action == "redraw":
+        plane = labels.copy()
+        rows, columns = np.indices(labels.shape)
+        plane[(labels == ODD) & (np.hypot(rows - ROW, columns - COLUMN) > 13)] = 0
+        assert review.paint(0, plane).action == "paint"
+        assert review.paint(0, plane) is None
+    else:
+        assert review.fix(entry, action).action == action
+    measured(review)
+    now = review.table
+    assert not now["reasons"].str.startswith(SAID[kind]).any()
+    assert set(now.loc[now["mark"] == "corrected", "label"]) <= concerned | {labels.max() + 1}
+    assert (review.corrected[0].log["by"] == "Ada").all()
+    whole = RECIPE.trace(review.corrected[0].labels, scale=(0.5, 0.5), unit="µm")
+    ensemble = review.inspection.ensembles[0]
+    assert ensemble.ids.tolist() == whole.ids.tolist()
+    for one, other in zip(ensemble.curves, whole.curves, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_a_missing_object_is_added_as_a_label():
+    labels, image, _ = faulty("hole")
+    gone = labels == 5
+    labels[gone] = 0
+    review = reviewed(labels, image)
+    (missing,) = review.table.loc[review.table["label"] < 0, "label"]
+    assert review.suggestion(Entry(0, missing)) == "add"
+    review.tick(Entry(0, missing), wrong=False)  # dismissed
+    assert review.table.set_index("label").loc[missing, "mark"] == "right"
+    review.fix(Entry(0, missing), "add")
+    measured(review)
+    assert not (review.table["label"] < 0).any()
+    added = review.corrected[0].labels == labels.max() + 1
+    assert (added & gone).sum() / (added | gone).sum() > 0.85
+
+
+def test_ticks_rank_again_in_all_images_of_the_project_and_are_taken_back():
+    labels, image, _ = faulty("leak")
+    other, other_image, _ = faulty("cut")
+    ticks = Ticks()
+    ensembles = tuple(RECIPE.trace(plane, name=name) for plane, name in ((labels, "one"), (other, "two")))
+    result = inspect_curves(ensembles, None, labels=(labels, other), images=(image, other_image))
+    review = Review(result, (labels, other), (image, other_image), outlines=RECIPE, ticks=ticks)
+    before = review.table
+    review.tick(Entry(0, ODD), wrong=True)
+    for label in (1, 2, 3):
+        review.tick(Entry(0, label), wrong=False)
+    after = review.table
+    assert after["mark"].value_counts().to_dict() == {"": 124, "right": 3, "wrong": 1}
+    assert set(after["label"].tail(4)) == {ODD, 1, 2, 3}  # what was looked at is below what is waiting
+    scores = [table[table["image"] == 1].set_index("label")["score"].sort_index() for table in (before, after)]
+    assert not np.allclose(*scores)
+    assert len(ticks.table) == 4
+    for entry in [(0, 3), (0, 2), (0, 1), (0, ODD)]:
+        assert review.undo() == Entry(*entry)
+    assert ticks.table is None
+    assert review.table["score"].tolist() == before["score"].tolist()
+    with pytest.raises(ValueError, match="nothing to undo"):
+        review.undo()
+
+
+def test_undoing_a_correction_gives_labels_outlines_and_ranking_back():
+    labels, image, _ = faulty("hole")
+    review = reviewed(labels, image)
+    before, curves = review.table, review.inspection.ensembles[0].curves
+    review.fix(Entry(0, ODD), "fill holes")
+    measured(review)
+    assert review.counts()["corrected"] == 1
+    assert review.undo() == 0
+    measured(review)
+    np.testing.assert_array_equal(review.corrected[0].labels, labels)
+    assert review.table["label"].tolist() == before["label"].tolist()
+    assert review.counts() == {"all": 64, "right": 0, "wrong": 0, "corrected": 0}
+    for one, other in zip(review.inspection.ensembles[0].curves, curves, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_corrections_go_on_with_their_log():
+    labels, image, _ = faulty("hole")
+    review = reviewed(labels, image)
+    review.fix(Entry(0, ODD), "fill holes")
+    own = review.corrected[0]
+    again = reviewed(own.labels.copy(), image, corrected=(own,))
+    again.fix(Entry(0, 7), "delete")
+    measured(again)
+    assert own.log["action"].tolist() == ["fill holes", "delete"]
+    assert 7 not in again.inspection.ensembles[0].ids
+
+
+def test_what_cannot_be_corrected_is_said():
+    labels, image, _ = faulty("hole")
+    review = reviewed(labels, image)
+    for entry, action, message in (
+        (Entry(0, 1), "fill holes", "label 1 has no hole"),
+        (Entry(0, 1), "merge", "touches no other: pick the label"),
+        (Entry(0, 1), "melt", "none of the corrections"),
+        (Entry(0, 1), "add", "label 1 is there already"),
+        (Entry(0, -5), "delete", "no label here yet: add it"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            review.fix(entry, action)
+    assert not review.corrected[0].changes
+    labels[300:310, 300:390] = ODD + 100
+    shapes = Review(inspect_curves((RECIPE.trace(labels),)))
+    with pytest.raises(ValueError, match="edit shapes in their own layer"):
+        shapes.fix(Entry(0, 1), "delete")
+    shapes.tick(first(shapes), wrong=True)
+    assert shapes.counts()["wrong"] == 1

@@ -1,0 +1,108 @@
+"""Outlines in data files of R: the structures that Momocs and others save, packed as R packs them."""
+
+import builtins
+import bz2
+import gzip
+import lzma
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from curve_makers import blobs
+from napari_shape_ensembles.io import read_curves
+
+rdata = pytest.importorskip("rdata", reason="reads files of R")
+to_r = pytest.importorskip("rdata.conversion.to_r", reason="writes files of R")
+
+CURVES = blobs(4, 40)  # (row, column)
+OF_R = [curve[:, ::-1] * (1, -1) for curve in CURVES]  # x rightwards, y upwards
+NAMES = ["whisky", "beer", "brahma", "caney"]
+
+
+class Out:
+    """A named list with a class, as Momocs saves its sets of outlines."""
+
+    kind = ("Out", "Coo")
+
+    def __init__(self, **held):
+        self.held = held
+
+
+class Opn(Out):
+    kind = ("Opn", "Coo")
+
+
+def _with_class(data, converter):
+    made = converter.convert_to_r_object(data.held)
+    made.info.object = True
+    names, kind = np.array(list(data.held)), np.array(data.kind)
+    made.attributes = converter.convert_to_r_attributes({"names": names, "class": kind})
+    return made
+
+
+def saved(path, **held):
+    """Write what R would, unpacked."""
+    known = {**to_r.DEFAULT_CLASS_MAP, Out: _with_class, Opn: _with_class}
+    made = to_r.ConverterFromPythonToR(constructor_dict=known).convert_to_r_data(held, file_type="rda")
+    rdata.unparser.unparse_file(path, made, file_type="rda", file_format="xdr", compression="gzip")
+    path.write_bytes(gzip.decompress(path.read_bytes()))
+    return path
+
+
+@pytest.mark.parametrize("pack", [bytes, gzip.compress, bz2.compress, lzma.compress])
+def test_outlines_of_momocs_are_read_with_names_and_factors_however_they_are_packed(tmp_path, pack):
+    factors = pd.DataFrame({"type": pd.Categorical(["w", "b", "b", "w"]), "volume": [0.7, 0.33, 0.5, 1.0]})
+    path = saved(tmp_path / "bot.rda", bot=Out(coo=dict(zip(NAMES, OF_R, strict=True)), fac=factors))
+    path.write_bytes(pack(path.read_bytes()))
+    table = read_curves(path)
+    assert table.ensemble.ids.tolist() == NAMES
+    np.testing.assert_allclose(table.ensemble[2], CURVES[2])
+    assert table.features["type"].tolist() == ["w", "b", "b", "w"]
+    assert table.features["volume"].tolist() == [0.7, 0.33, 0.5, 1.0]
+
+
+def test_lists_of_matrices_and_arrays_of_landmarks_are_outlines_too(tmp_path):
+    np.testing.assert_allclose(read_curves(saved(tmp_path / "a.rda", cells=OF_R)).ensemble[3], CURVES[3])
+    stacked = np.stack(OF_R, axis=2)
+    found = read_curves(saved(tmp_path / "b.RData", wings=stacked)).ensemble
+    assert found.ids.tolist() == [1, 2, 3, 4]
+    np.testing.assert_allclose(found[1], CURVES[1])
+
+
+def test_open_curves_of_momocs_are_counted(tmp_path):
+    path = saved(tmp_path / "x.rda", leaves=Opn(coo=dict(zip(NAMES, OF_R, strict=True))))
+    assert read_curves(path).ensemble.dropped == {"open": 4}
+
+
+def test_what_is_no_set_of_outlines_is_refused_with_what_is(tmp_path):
+    for words, held in (
+        ("holds no outlines; they are lists of matrices of two columns", {"n": np.arange(5.0)}),
+        ("holds 2 sets of outlines (a, b): save one to a file", {"a": OF_R, "b": OF_R}),
+    ):
+        with pytest.raises(ValueError, match=r"^x\.rda: ") as said:
+            read_curves(saved(tmp_path / "x.rda", **held))
+        assert words in str(said.value)
+    path = saved(tmp_path / "x.rda", cells=OF_R)
+    path.write_bytes(path.read_bytes()[:700])
+    with pytest.raises(ValueError, match=r"^x\.rda is damaged"):
+        read_curves(path)
+
+
+def test_a_packed_file_that_asks_for_much_is_refused(tmp_path):
+    (tmp_path / "x.rda").write_bytes(gzip.compress(bytes(2**26)))
+    with pytest.raises(ValueError, match=r"x\.rda: would take .* GiB of memory"):
+        read_curves(tmp_path / "x.rda")
+
+
+def test_without_the_library_the_sentence_says_what_to_install(tmp_path, monkeypatch):
+    path, load = saved(tmp_path / "x.rda", cells=OF_R), builtins.__import__
+
+    def without(name, *rest):
+        if name == "rdata":
+            raise ImportError(name)
+        return load(name, *rest)
+
+    monkeypatch.setattr(builtins, "__import__", without)
+    with pytest.raises(ValueError, match=r'need rdata: pip install "napari-shape-ensembles\[r\]"'):
+        read_curves(path)
