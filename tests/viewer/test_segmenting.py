@@ -62,6 +62,7 @@ def test_the_recipe_of_the_preview_is_the_one_of_the_session(task, model, qtbot)
 
 def test_a_setting_of_the_comparison_asks_for_no_preview(task, qtbot):
     seen(task, qtbot)
+    qtbot.waitUntil(lambda: not task.previewer.busy, timeout=30_000)
     before = task.preview
     task.choices.set(settings=Settings(rank=7))
     qtbot.wait(100)

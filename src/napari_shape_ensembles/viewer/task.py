@@ -145,6 +145,7 @@ class Background:
                 signal.disconnect()
             self._calls.remove(call)
             stopped, call.worker, outcome, error = call.worker.abort_requested, None, call.outcome, call.error
+            call.outcome = None  # the worker may stay for a while
             if stopped and steps is self.steps:  # by napari, when its window is closed
                 self.cancel()
             self.arriving = steps is self.steps
