@@ -10,6 +10,7 @@ from .comparison import (
     detectable_differences,
     effect_sizes,
     experiment,
+    planned_power,
 )
 from .explanation import Explanation, explain, resynthesis
 from .inspection import Agreement, Annotators, agreement, annotators, missing_objects, rank_suspects, suspicious
@@ -92,6 +93,7 @@ __all__ = [
     "missing_objects",
     "mmd_test",
     "objects_of_classes",
+    "planned_power",
     "propose",
     "quality",
     "rank_suspects",

@@ -73,8 +73,10 @@ def test_rows_of_the_cells(cells):
     enlarged = [curve * 1.5 for curve in control[1::2]]
     assert compare(Ensemble(control[::2]), Ensemble(enlarged)).case == "1∧0"
     lines = compare(Ensemble(treated), Ensemble(cells(1, 2)))
-    assert lines.case == "0∧0"
-    assert lines.scale.parts["elongation"].p_value < 0.01 < 0.1 < lines.scale.parts["size"].p_value
+    # They differ in elongation; the joint test of scale, which asks for four things, lies just above the level.
+    assert lines.case == "0∧1"
+    assert lines.scale.parts["elongation"].p_value < 0.01 < lines.scale.p_value < 0.03
+    assert lines.scale.parts["size"].p_value > 0.1
 
 
 @pytest.mark.parametrize("outlines", ["smooth", "pixelated"])
@@ -134,7 +136,9 @@ def test_every_kind_of_registration_and_coordinates_runs(registration, coordinat
     result = compare(*pair(), Settings(**QUICK, registration=registration, coordinates=coordinates))
     parts = {"components": ["coarse form", "roughness", "concavity"], "both": ["raw", "normalized"]}
     assert list(result.undulation.parts) == parts.get(coordinates, [])
-    assert list(result.scale.parts) == (["size", "elongation"] if coordinates == "components" else [])
+    assert list(result.scale.parts) == (
+        ["mean size", "size", "elongation", "size and elongation"] if coordinates == "components" else []
+    )
     assert result.case in {"1∧1", "1∧0", "0∧1", "0∧0"}
 
 

@@ -4,6 +4,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.linalg import expm
+from scipy.spatial.distance import cdist, pdist
+from scipy.stats import median_abs_deviation
 from skimage.draw import polygon2mask
 
 from curve_makers import blobs, ellipse, rotation
@@ -14,10 +17,11 @@ from napari_shape_ensembles import (
     decompose,
     detectable_differences,
     extract_curves,
+    planned_power,
     to_landmarks,
 )
 from napari_shape_ensembles.comparison.learning import coordinate_precision, is_single
-from napari_shape_ensembles.comparison.parts import form_descriptors, form_parts, scale_parts
+from napari_shape_ensembles.comparison.parts import form_descriptors, form_parts, scale_parts, sides
 from napari_shape_ensembles.io import read_curves, write_curves
 from napari_shape_ensembles.mmd import combined_mmd_test
 
@@ -83,12 +87,18 @@ def test_turning_every_outline_changes_no_elongation():
         assert other.scale.parts[name].p_value == one.scale.parts[name].p_value
 
 
+def winsorized(x):
+    """Numbers moved to at most two robust standard deviations from their median."""
+    middle, far = np.median(x), 2 * median_abs_deviation(x, scale="normal")
+    return np.minimum(np.maximum(x, middle - far), middle + far)
+
+
 def test_the_size_is_hotellings_statistic_of_the_logarithm_and_its_square():
     rng = np.random.default_rng(0)
     l = rng.normal(size=(50, 3)) * 0.2
     points = scale_parts(l, np.diag([2.0, 3.0]), Settings()).tested["size"].points
     np.testing.assert_allclose(points.T @ points / 50, np.eye(2), atol=1e-10)
-    size = (l[:, 0] + l[:, 2]) / 2
+    size = winsorized((l[:, 0] + l[:, 2]) / 2)
     z = (size - size.mean()) / size.std()
     columns = np.stack([z, z**2], axis=1)
     a, b = columns[:20], columns[20:]
@@ -98,6 +108,49 @@ def test_the_size_is_hotellings_statistic_of_the_logarithm_and_its_square():
     squared = combined_mmd_test({"": (points[:20], points[20:])}, kernels={"": "mean"}).mmd ** 2
     # The covariance is that of the pooled sample: a monotone function of T².
     assert 2 * squared * 20 * 30 / 50 / 50 == pytest.approx(t2 / (t2 + 48))
+
+
+def test_the_other_parts_of_scale_are_differences_of_means_and_an_energy_distance():
+    l = np.random.default_rng(0).normal(size=(50, 3)) * 0.2
+    base = np.diag([2.0, 3.0])
+    parts = scale_parts(l, base, Settings()).tested
+    found = combined_mmd_test(*sides(parts, 20)[:1], kernels=sides(parts, 20)[1], permutations=99).parts
+
+    z = winsorized((l[:, 0] + l[:, 2]) / 2)
+    z /= z.std()
+    assert found["mean size"].mmd == pytest.approx(abs(z[:20].mean() - z[20:].mean()))
+
+    root = np.sqrt(base)
+    extents = np.linalg.eigvalsh([root @ expm([[a, b / np.sqrt(2)], [b / np.sqrt(2), c]]) @ root for a, b, c in l])
+    columns = np.stack([np.log(extents[:, 1] / extents[:, 0]), l[:, 0] - l[:, 2], l[:, 1]], axis=1)
+    columns = (columns - columns.mean(axis=0)) / columns.std(axis=0)
+    apart = columns[:20].mean(axis=0) - columns[20:].mean(axis=0)
+    assert found["elongation"].mmd ** 2 == pytest.approx(apart @ apart / 3)  # the unit is the root of their number
+
+    both = np.concatenate([parts["size"].points, columns[:, :1]], axis=1)
+    a, b = both[:20], both[20:]
+    energy = 2 * cdist(a, b).mean() - cdist(a, a).mean() - cdist(b, b).mean()
+    unit = np.median(pdist(both))
+    assert found["size and elongation"].mmd ** 2 == pytest.approx(energy / unit)
+
+
+def test_merged_objects_hide_no_difference_between_the_others():
+    """One outline in fifteen is many times as large as the rest, on both sides alike."""
+    rng = np.random.default_rng(0)
+    sizes = np.exp(rng.normal(np.array([[0], [0.25]]), 0.2, (2, 45)))
+    sizes[:, :3] *= [30, 40, 50]
+    a, b = ([ellipse(s, s / (1.5 + 0.2 * rng.random()), 60) for s in side] for side in sizes)
+    assert compare(Ensemble(a), Ensemble(b), **QUICK).scale.parts["mean size"].p_value <= 0.01
+
+
+def test_few_other_sizes_do_not_make_rounding_a_difference():
+    """Discs that are equal but for rounding, which differs between the sides, and two larger ones."""
+    rng = np.random.default_rng(0)
+    l = np.zeros((60, 3))
+    l[:, [0, 2]] = (1e-12 * rng.normal(size=60) + 3e-12 * (np.arange(60) < 30))[:, None]
+    l[[0, 59]] += [1, 0, 1]
+    samples, kernels = sides(scale_parts(l, np.eye(2), Settings()).tested, 30)
+    assert combined_mmd_test(samples, kernels=kernels).p_value > 0.5
 
 
 @pytest.mark.parametrize("count", [10, 20, 40])
@@ -144,7 +197,7 @@ def test_identical_discs_on_a_mosaic_do_not_differ():
             result = compare(left, right, **choices)
             assert result.case == "1∧1"
             assert result.scale.p_value == result.undulation.p_value == 1
-    assert "Not tested: size, elongation" in " ".join(compare(left, right).warnings)
+    assert "Not tested: mean size, size, elongation" in " ".join(compare(left, right).warnings)
 
 
 @pytest.mark.parametrize("coordinates", ["components", "both", "normalized"])
@@ -172,7 +225,7 @@ def test_precision_is_that_of_the_last_place():
 def test_parts_that_no_one_can_see_are_named():
     a, b = ([ellipse(s, s / 2, 100) for s in sizes] for sizes in np.linspace(5, 9, 40).reshape(2, 20))
     result = compare(Ensemble(a), Ensemble(b), **QUICK)
-    assert list(result.scale.parts) == ["size"]
+    assert list(result.scale.parts) == ["mean size", "size"]
     assert list(result.scale.left_out) == ["elongation"]
     assert list(result.undulation.left_out) == ["coarse form", "roughness", "concavity"]
     assert (result.undulation.p_value, result.case) == (1, "1∧0")
@@ -212,6 +265,32 @@ def test_a_detectable_size_is_one_that_the_parts_of_scale_find():
         l[50:] += np.log(ratio) * np.array([1, 0, 1])
         hits += tested(l, seed).rejected
     assert 0.7 < hits / 150 < 0.93
+
+
+def test_a_planned_power_is_how_often_the_whole_comparison_finds_the_difference():
+    """40 outlines a side and 15 % of elongation, planned from 100 outlines, against comparisons of other outlines."""
+    rng = np.random.default_rng(0)
+    u = 2 * np.pi * np.arange(60) / 60
+
+    def drawn(count, elongation):
+        own = np.exp(rng.normal(0, 0.2, (4, count)))
+        own[1] *= elongation
+        z = own[0, :, None] * (np.sqrt(own[1])[:, None] * np.cos(u) + 1j * np.sin(u) / np.sqrt(own[1])[:, None])
+        z *= 1 + 0.1 * np.log(own[2])[:, None] * np.cos(3 * u) + 0.1 * np.log(own[3])[:, None] * np.sin(5 * u)
+        z *= np.exp(1j * rng.uniform(0, 2 * np.pi, (count, 1)))
+        return Ensemble(list(np.stack([z.real, z.imag], axis=-1)))
+
+    quick = Settings(landmarks=60, rank=5, permutations=199, significance=0.05)
+    pilot = compare(drawn(50, 1.5), drawn(50, 1.5), quick)
+    planned = planned_power(pilot, 40, elongation_ratio=1.15)
+    hits = [compare(drawn(40, 1.5), drawn(40, 1.5 * 1.15), quick).scale.rejected for _ in range(120)]
+    assert 0.3 < planned < 0.95
+    assert abs(np.mean(hits) - planned) < 0.13
+    assert planned_power(pilot, 40, draws=100) < 0.12
+    with pytest.raises(ValueError, match="give at least two outlines"):
+        planned_power(pilot, 1)
+    with pytest.raises(ValueError, match="give positive numbers"):
+        planned_power(pilot, 20, size_ratio=0)
 
 
 def test_form_parts_of_coordinates_are_those_of_before():

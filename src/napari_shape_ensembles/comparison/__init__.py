@@ -11,7 +11,7 @@ from .compare import (
     software_versions,
 )
 from .design import Design, checked_design, design_from_names
-from .detectable import Detectable, detectable_differences
+from .detectable import Detectable, detectable_differences, planned_power
 from .effects import EffectSizes, Estimate, aspects, effect_sizes
 from .experiment import Experiment, experiment
 from .learning import STEPS, Learned, learn
@@ -49,6 +49,7 @@ __all__ = [
     "inconclusive",
     "learn",
     "permutation_options",
+    "planned_power",
     "read_view",
     "sample_of",
     "scale_parts",

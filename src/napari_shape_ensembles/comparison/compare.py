@@ -95,7 +95,8 @@ class Comparison:
         Their scale coordinates.
     undulation, scale : MMDTest
         The two tests. By default the undulation's has the parts "coarse form", "roughness" and "concavity", and the
-        scale's "size" and "elongation"; with coordinates "both" the undulation's has "raw" and "normalized".
+        scale's "mean size", "size", "elongation" and "size and elongation"; with coordinates "both" the undulation's
+        has "raw" and "normalized".
     ambiguous : int
         Curves whose best match with the archetype is hardly better than the second best; see `Registration`.
     archetype_is_ambiguous : bool

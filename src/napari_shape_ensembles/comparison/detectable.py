@@ -1,4 +1,4 @@
-"""The smallest difference that so many curves could have shown."""
+"""The smallest difference that so many curves could have shown, and how many would show a given one."""
 
 from dataclasses import dataclass
 from functools import partial
@@ -8,18 +8,20 @@ import numpy as np
 from scipy.special import ndtr
 
 from ..checks import RandomState, seed_of
-from ..mmd import KERNELS, Kernel, MMDTest
+from ..mmd import KERNELS, Kernel, MMDTest, combined_mmd_test
 from ..mmd.dependence import coordinates_of
 from ..mmd.kernel import Distances, Real, squared_distances
 from ..mmd.two_sample import joint_thresholds
-from .parts import scale_measures, scale_parts
+from ..progress import report
+from ..shapes import spd
+from .parts import scale_measures, scale_parts, sides
 from .settings import Settings
 
 if TYPE_CHECKING:
     from .compare import Comparison
 
 # Kernels of the parts, where not the Gaussian one.
-_KINDS: dict[str, Kernel] = {"coarse form": "energy", "size": "mean", "elongation": "mean"}
+_KINDS: dict[str, Kernel] = {"coarse form": "energy", "mean size": "mean", "elongation": "mean"}
 # Points that stand for the population, and halvings of the bracket.
 _POINTS, _HALVINGS = 500, 40
 
@@ -95,8 +97,9 @@ def detectable_differences(
     Of tests that permuted curves; what more images would find is told by `Experiment.planning`.
     From the tests' own null, and the normal limit of the MMD of two samples of which one is shifted (Gretton et al.
     2012, asymptotic distribution under the alternative). `benchmarks/calibration.py` checks it by simulation. Of a
-    combined test the part is taken that is made for the difference (size, elongation, coarse form or raw coordinates),
-    at the level that the combination leaves to it. Other parts may find it too, so this is the worst case.
+    combined test the part is taken that is made for the difference (mean size, elongation, coarse form or raw
+    coordinates), at the level that the combination leaves to it. Other parts may find it too, so this is the worst
+    case.
 
     References
     ----------
@@ -110,7 +113,7 @@ def detectable_differences(
     >>> a, b = (drawn.subset(np.arange(len(drawn)) < 100) for drawn in samples.powder_outlines().ensembles())
     >>> result = compare(a, b, Settings(landmarks=60, rank=10, permutations=199))
     >>> round(detectable_differences(result).size_ratio, 1)
-    1.5
+    1.6
     """
     if undulation is None or scale is None:
         coordinates_of(t, l, first)  # a result alone, or a word about what is missing
@@ -131,10 +134,11 @@ def detectable_differences(
     leading = np.zeros(t.shape[1])
     leading[int(t.std(axis=0).argmax())] = 1
     chances = partial(_shift, sizes=(first, len(t) - first), power=power, seed=seed)
-    if "size" in scale.parts or "elongation" in scale.parts:
+    if "mean size" in scale.parts or "elongation" in scale.parts:
+        moved = _moved_scales(l, mean)
         size, elongation = (
-            chances(*moved, scale, name) if name in scale.parts else float("inf")
-            for name, moved in _moved_scales(l, mean).items()
+            chances(*moved[name], scale, name) if name in moved and name in scale.parts else float("inf")
+            for name in ("mean size", "elongation")
         )
     else:
         # l along (1, 0, 1): both lengths times e; along (½, 0, -½): their ratio.
@@ -146,27 +150,109 @@ def detectable_differences(
         return Detectable(float(np.exp(size)), float(np.exp(elongation)), float(form), power)
 
 
+def planned_power(
+    result: "Comparison",
+    count: int | tuple[int, int],
+    *,
+    size_ratio: float = 1.0,
+    elongation_ratio: float = 1.0,
+    draws: int = 200,
+    random_state: RandomState = 0,
+) -> float:
+    """Probability that the test of scale finds a given difference with so many outlines.
+
+    Parameters
+    ----------
+    result : Comparison
+        Its outlines tell how outlines vary; its settings, what is tested and at which level.
+    count : int or (int, int)
+        Outlines planned on each side.
+    size_ratio, elongation_ratio : float
+        How many times as long B's outlines are as A's; how many times as large their ratio of length to width is.
+    draws : int
+        Of a simulated experiment: 200 know a probability of one half to ± 0.07.
+    random_state : int, Generator or RandomState
+        Of the draws.
+
+    Returns
+    -------
+    float
+
+    Raises
+    ------
+    ValueError
+        For ratios that are not positive, fewer than two outlines or one draw, or a comparison that permuted images.
+
+    Notes
+    -----
+    The bootstrap: outlines are drawn from these, with replacement and without the difference that these have; B's are
+    scaled, and stretched along their own axes; the whole test is done with permutations. It is the power for outlines
+    that are drawn independently: where images or animals are what is replicated, see `Experiment.planning`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from napari_shape_ensembles import compare, planned_power, samples
+    >>> a, b = (drawn.subset(np.arange(len(drawn)) < 100) for drawn in samples.powder_outlines().ensembles())
+    >>> result = compare(a, b, landmarks=60, rank=10, permutations=199, significance=0.05)
+    >>> few, many = (planned_power(result, count, elongation_ratio=1.1, draws=50) for count in (20, 80))
+    >>> few < 0.5 < many
+    True
+    """
+    m, n = (count, count) if isinstance(count, int) else count
+    if min(m, n) < 2 or draws < 1:
+        raise ValueError(f"{m} and {n} outlines, {draws} draws: give at least two outlines a side and one draw")
+    if not (np.isfinite([size_ratio, elongation_ratio]).all() and min(size_ratio, elongation_ratio) > 0):
+        raise ValueError(f"ratios {size_ratio} and {elongation_ratio}: give positive numbers, such as 1.1")
+    if result.permuted == "images":
+        raise ValueError("this comparison permuted whole images: Experiment.planning tells what more images would find")
+    settings, mean, seed = result.settings, result.space.scale_mean, seed_of(random_state)
+    l = _without_difference(result.l, len(result.a))
+    extents, axes = np.linalg.eigh(spd.from_coordinates(mean, l))
+    extents = extents * size_ratio * elongation_ratio ** np.array([-0.5, 0.5])
+    moved = spd.coordinates(mean, (axes * extents[:, None]) @ axes.swapaxes(1, 2))
+    found = 0
+    for draw in range(draws):
+        report("simulating experiments", draw, draws)
+        rng = np.random.default_rng([seed, draw])
+        drawn = np.concatenate([l[rng.integers(len(l), size=m)], moved[rng.integers(len(l), size=n)]])
+        samples, kernels = sides(scale_parts(drawn, mean, settings).tested, m)
+        found += combined_mmd_test(
+            samples,
+            kernels=kernels,
+            permutations=settings.permutations,
+            significance=settings.significance,
+            factor=settings.bandwidth,
+            bins=settings.bins,
+            seed=seed + draw,
+        ).rejected
+    return found / draws
+
+
 def _without_difference(points: Real, first: int) -> Real:
     """Both samples moved to the mean 0, so that the difference there is does not count as spread."""
     return np.concatenate([part - part.mean(axis=0) for part in (points[:first], points[first:])])
 
 
 def _moved_scales(l: Real, mean: Real) -> dict[str, tuple[Real, Real]]:
-    """Points of both parts of scale, and where they move when the logarithms of size and elongation grow by 1."""
+    """Points of two parts of scale, and where they move when the logarithms of size and elongation grow by 1."""
     parts = scale_parts(l, mean, Settings()).tested
+    size, elongations = scale_measures(l, mean)
     moved = {}
-    if "size" in parts:
-        # Uncorrelated with its square, a mean that moves moves both: by 1 / √(1 - r²) in deviations.
-        size = (l[:, 0] + l[:, 2]) / 2
-        r = np.corrcoef(size, (size - size.mean()) ** 2)[0, 1]
-        direction = np.zeros(parts["size"].points.shape[1])
-        direction[0] = 1 / size.std() / np.sqrt(max(1 - r**2, np.finfo(float).eps))
-        moved["size"] = parts["size"].points, direction
+    if "mean size" in parts:
+        # Sizes far out are winsorized; those between the quartiles never are.
+        points = parts["mean size"].points
+        moved["mean size"] = (
+            points,
+            np.array([np.ptp(np.quantile(points, [0.25, 0.75]))])
+            / max(np.ptp(np.quantile(size, [0.25, 0.75])), np.finfo(float).tiny),
+        )
     if "elongation" in parts:
-        columns = scale_measures(l, mean)[1]
-        apart = np.maximum(np.hypot(columns[:, 1], np.sqrt(2) * columns[:, 2]), np.finfo(float).tiny)
-        along = np.array([1, (columns[:, 1] / apart).mean(), (columns[:, 2] / apart).mean()])
-        moved["elongation"] = parts["elongation"].points, (along / columns.std(axis=0))[columns.std(axis=0) > 0]
+        points, spread = parts["elongation"].points, elongations.std(axis=0)
+        apart = np.maximum(np.hypot(elongations[:, 1], np.sqrt(2) * elongations[:, 2]), np.finfo(float).tiny)
+        along = np.array([1, (elongations[:, 1] / apart).mean(), (elongations[:, 2] / apart).mean()])
+        kept = np.sort(np.argsort(-spread, kind="stable")[: points.shape[1]])
+        moved["elongation"] = points, along[kept] * points.std(axis=0) / spread[kept]
     return moved
 
 

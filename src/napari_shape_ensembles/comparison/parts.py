@@ -21,7 +21,8 @@ from .settings import Settings
 Real = NDArray[np.float64]
 
 #: Parts of form, and of scale.
-FORM, SCALE = ("coarse form", "roughness", "concavity"), ("size", "elongation")
+FORM = ("coarse form", "roughness", "concavity")
+SCALE = ("mean size", "size", "elongation", "size and elongation")
 #: Parts that depend on how many undulation coordinates are kept.
 OF_RANK = ("coarse form", "raw", "normalized")
 # No outline is known to this share of its size, however many digits its coordinates have: interpolation, as much as
@@ -33,6 +34,9 @@ _CONCAVE = 12
 # Why a part is left out where pixels are too few for it, and where nothing varies.
 _TOO_FEW_PIXELS = "the outlines are too few pixels across to tell it from the steps of the pixels"
 _ALIKE = "it is the same in all outlines, as far as their coordinates are known"
+# No outline counts as farther from the median size than so many median absolute deviations, two standard deviations of
+# normal numbers: few objects that were merged or cut would hide a difference between all others.
+_FARTHEST = 2 * 1.482602218505602
 # Logarithms that vary by less than this (1 %) tell curves apart by what is below the floor.
 _STILL = 0.01
 
@@ -122,7 +126,7 @@ def form_parts(t: Real, descriptors: Real, settings: Settings, *, any_rank: bool
     return _visible(parts, {name: _TOO_FEW_PIXELS for name in coarse if coarse[name]})
 
 
-def scale_parts(l: Real, scale_mean: Real, settings: Settings, known: float = 0.0) -> Parts:
+def scale_parts(l: Real, scale_mean: Real, settings: Settings, known: float = 1e-8) -> Parts:
     """What the test of scale looks at.
 
     Parameters
@@ -138,21 +142,32 @@ def scale_parts(l: Real, scale_mean: Real, settings: Settings, known: float = 0.
     Returns
     -------
     Parts
-        With coordinates "components": the size, by Hotelling's T² of its logarithm and the square of that, hence of
-        its mean and spread; and the elongation, by the means of its logarithm, whatever its direction, and of the two
-        elongations in the registered frame. Otherwise l as it is.
+        With coordinates "components": the mean of log size; the size, by Hotelling's T² of log size and the square of
+        that, hence of its mean and spread; the elongation, by the means of its logarithm, whatever its direction, and
+        of the two elongations in the registered frame; and size and elongation, by the energy distance of both at once,
+        whatever the direction. Log sizes are winsorized. Otherwise l as it is.
     """
     if not tests_components(settings):
         return Parts({"": Part(l)})
-    size, elongations = (values[:, values.std(axis=0) > known] for values in scale_measures(l, scale_mean))
+    size, elongations = scale_measures(l, scale_mean)
+    varying = elongations.std(axis=0) > known
+    elongations = standardized(elongations[:, varying])
+    size = size[:, size.std(axis=0) > known]
+    middle = np.median(size, axis=0)
+    limit = _FARTHEST * np.median(np.abs(size - middle), axis=0)
+    limit = np.where(limit > known, limit, np.inf)
+    levels = _with_squares(np.clip(size, middle - limit, middle + limit))
     # Turned and stretched until no column tells of another, a difference between means is Hotelling's T.
-    size = _with_squares(size)
-    variances, directions = np.linalg.eigh(size.T @ size / len(size))
+    variances, directions = np.linalg.eigh(levels.T @ levels / len(levels))
     kept = variances > 1e-6 * variances.max(initial=0)
+    both = levels @ directions[:, kept] / np.sqrt(variances[kept])
     parts = {
-        "size": Part(size @ directions[:, kept] / np.sqrt(variances[kept]), "mean"),
-        "elongation": Part(standardized(elongations), "mean"),
+        "mean size": Part(levels[:, : size.shape[1]], "mean"),
+        "size": Part(both, "mean"),
+        "elongation": Part(elongations, "mean"),
     }
+    if size.size and varying[0]:
+        parts["size and elongation"] = Part(np.concatenate([both, elongations[:, :1]], axis=1), "energy")
     return _visible(parts)
 
 
