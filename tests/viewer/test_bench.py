@@ -227,7 +227,7 @@ def test_a_preview_lies_on_its_image_when_images_are_side_by_side(model, qtbot):
     dock = SegmentCurves(model)
     qtbot.addWidget(dock)
     session.segmentation.image.choose(model.layers["one"])
-    wanted = {(0, 0): {"one", "segmentation preview"}, (0, 1): {"two"}}
+    wanted = {(0, 0): {"one", "segmentation preview"}, (0, 1): {"two", "two preview"}}
     qtbot.waitUntil(lambda: cells(model) == wanted, timeout=10_000)
     session.segmentation.rest()
     qtbot.waitUntil(lambda: [layer.name for layer in model.layers] == ["two", "one"], timeout=5000)
