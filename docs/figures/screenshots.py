@@ -1,6 +1,6 @@
-"""Draws docs/images/dock-*.png: every dock in a napari window, and *Compare shapes* in each of its states.
+"""Draws docs/images/dock-*.png and bench-*.png: every dock in a napari window.
 
-All are drawn in the dark and in the light theme.
+*Compare shapes* in each of its states, and each page of the bench. All are drawn in the dark and in the light theme.
 
 Run as ``sh tools/run.sh script docs/figures/screenshots.py [--only states] [--out FOLDER]``; without a screen it uses a
 virtual one.
@@ -17,6 +17,7 @@ from PIL import Image
 from qtpy.QtCore import QEventLoop, QTimer
 from qtpy.QtGui import QColor, QImage, QPainter
 from skimage.data import coins
+from skimage.draw import ellipse
 
 IMAGES = Path(__file__).resolve().parents[1] / "images"
 PLUGIN = "napari-shape-ensembles"
@@ -155,6 +156,52 @@ def draw_states(out):
             print(theme, kind, names)
 
 
+def draw_bench(out):
+    """Each page of the bench, from two images to an answer and other choices; and the table of an experiment."""
+    for theme in THEMES:
+        viewer = opened(theme)
+        viewer.open_sample(PLUGIN, "powder")
+        bench = dock_of(viewer, "Shape bench")
+        session = bench.session
+
+        def keep(name, theme=theme, viewer=viewer):
+            wait()
+            viewer.screenshot(str(out / f"bench-{name}-{theme}.png"), canvas_only=False, flash=False)
+            made_small(out / f"bench-{name}-{theme}.png")
+            print(theme, name)
+
+        keep("images")
+        bench.next.click()
+        while sum(layer.name.endswith("preview") for layer in viewer.layers) < 2:
+            wait(milliseconds=100)
+        wait(milliseconds=1500)
+        keep("outlines")
+        bench.next.click()
+        while session.explanation.result is None:
+            wait(milliseconds=100)
+        keep("answer")
+        bench.next.click()
+        keep("why")
+        bench.next.click()
+        trust = bench.pages["Trust"].turn(0)
+        trust.run_button.click()
+        wait(trust.finished)
+        keep("trust")
+        viewer.close()
+        viewer = opened(theme)
+        fields(viewer)
+        bench = dock_of(viewer, "Shape bench")
+        bench.pages["Images"].fill.click()
+        keep("design", viewer=viewer)
+        bench.turn(1)
+        bench.next.click()
+        while bench.session.experiment.result is None:
+            wait(milliseconds=100)
+        wait(milliseconds=1500)
+        keep("experiment", viewer=viewer)
+        viewer.close()
+
+
 def draw_compare(out):
     """A comparison in the whole window."""
     for theme in THEMES:
@@ -167,6 +214,20 @@ def draw_compare(out):
         wait(milliseconds=1500)
         window_picture(viewer, f"dock-curves-{theme}", out)
         viewer.close()
+
+
+def fields(viewer):
+    """Two simulated fields of each of three groups, that of the last one elongated."""
+    rng = np.random.default_rng(0)
+    for group, stretch in (("ctrl", 1.0), ("low", 1.1), ("high", 1.5)):
+        for field in (1, 2, 3):
+            image = rng.normal(0.1, 0.03, (400, 400))
+            for row, column in np.ndindex(8, 8):
+                radius = rng.uniform(9, 13)
+                axes = radius * stretch**0.5, radius / stretch**0.5
+                turned = {"shape": image.shape, "rotation": rng.uniform(0, np.pi)}
+                image[ellipse(25 + 50 * row, 25 + 50 * column, *axes, **turned)] += 1
+            viewer.add_image(image, name=f"{group}_{field}", scale=(0.5, 0.5), units=("µm", "µm"))
 
 
 def quarters(viewer):
@@ -254,6 +315,7 @@ def draw_studies(out):
 
 
 DRAWN = {
+    "bench": draw_bench,
     "states": draw_states,
     "compare": draw_compare,
     "several": draw_several,

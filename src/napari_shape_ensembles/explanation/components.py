@@ -79,7 +79,7 @@ class Components:
         less, more = _WORDS[component]
         parts = []
         if not _holds_one(self.ratio_interval[:, i]):
-            ratio, low, high = _digits(self.ratio[i], *self.ratio_interval[:, i])
+            ratio, low, high = ratio_words(self.ratio[i], *self.ratio_interval[:, i])
             comparative = less if self.ratio[i] < 1 else more
             parts.append(
                 f"B's outlines are {comparative}: {component} {ratio} times A's, 95 % interval {low} to {high}"
@@ -93,7 +93,7 @@ class Components:
             return [f"{'B' if ratio == 0 else 'A'}'s {COMPONENTS[i]} does not vary"]
         if np.isnan(ratio) or 1 / _SPREAD < ratio < _SPREAD or _holds_one(interval):
             return []
-        words, low, high = _digits(ratio, *interval)
+        words, low, high = ratio_words(ratio, *interval)
         return [f"B's {COMPONENTS[i]} varies {words} times as widely as A's, 95 % interval {low} to {high}"]
 
 
@@ -101,7 +101,7 @@ def _holds_one(interval: Real) -> bool:
     return bool(interval[0] <= 1 <= interval[1])
 
 
-def _digits(*ratios: float) -> list[str]:
+def ratio_words(*ratios: float) -> list[str]:
     """Ratios with two digits, or as many more as it takes to tell them from 0 and from 1."""
     for digits in range(2, 6):
         words = [f"{ratio:.{digits}f}" for ratio in ratios]

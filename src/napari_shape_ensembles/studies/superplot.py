@@ -3,7 +3,9 @@
 import re
 from collections.abc import Sequence
 
+import matplotlib as mpl
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 from numpy.typing import NDArray
@@ -38,15 +40,23 @@ def superplot(result: Experiment, quantities: Sequence[str] = _DRAWN) -> Figure:
     S. J. Lord, K. B. Velle, R. D. Mullins, L. K. Fritz-Laylin, "SuperPlots: Communicating reproducibility and
     variability in cell biology", Journal of Cell Biology 219 (2020) e202001064.
     """
-    groups, group = result.design.groups, result.design.group
+    groups = result.design.groups
+    width = max(2.2, 0.55 * len(groups) + 1)
+    figure = Figure(figsize=(min(width * len(quantities), 40), 3.4), layout="constrained")
+    draw_superplot(figure, result, quantities)
+    return figure
+
+
+def draw_superplot(figure: Figure, result: Experiment, quantities: Sequence[str] = _DRAWN) -> list[Axes]:
+    """Draw what `superplot` does on a figure, and return its panels."""
+    groups, group, ink = result.design.groups, result.design.group, mpl.rcParams["text.color"]
     rng = np.random.default_rng(0)
     number = np.concatenate([np.arange(count) for count in np.bincount(group, minlength=len(groups))])
     within = np.empty(len(group), dtype=int)
     within[np.argsort(group, kind="stable")] = number
     outlines = result.outlines.groupby("replicate").head(_OUTLINES)
-    width = max(2.2, 0.55 * len(groups) + 1)
-    figure = Figure(figsize=(min(width * len(quantities), 40), 3.4), layout="constrained")
-    for axis, quantity in zip(figure.subplots(1, len(quantities), squeeze=False)[0], quantities, strict=True):
+    axes = list(figure.subplots(1, len(quantities), squeeze=False)[0])
+    for axis, quantity in zip(axes, quantities, strict=True):
         places = group[outlines["replicate"]] + rng.uniform(-0.3, 0.3, len(outlines))
         axis.plot(places, np.exp(outlines[quantity]), ".", color="0.75", markersize=2, rasterized=True, zorder=1)
         means = result.means[quantity].to_numpy()
@@ -55,10 +65,10 @@ def superplot(result: Experiment, quantities: Sequence[str] = _DRAWN) -> Figure:
             offsets = place + (np.linspace(-0.25, 0.25, len(own)) if len(own) > 1 else np.zeros(1))
             for offset, replicate in zip(offsets, own, strict=True):
                 mark = _MARKS[within[replicate] % len(_MARKS)]
-                axis.plot(offset, np.exp(means[replicate]), mark, color="C0", markeredgecolor="black", zorder=3)
+                axis.plot(offset, np.exp(means[replicate]), mark, color="C0", markeredgecolor=ink, zorder=3)
             low, high = _interval(means[own])
-            axis.plot([place - 0.35, place + 0.35], [np.exp(means[own].mean())] * 2, color="black", zorder=4)
-            axis.plot([place, place], np.exp([low, high]), color="black", linewidth=1, zorder=2)
+            axis.plot([place - 0.35, place + 0.35], [np.exp(means[own].mean())] * 2, color=ink, zorder=4)
+            axis.plot([place, place], np.exp([low, high]), color=ink, linewidth=1, zorder=2)
         axis.set_yscale("log")
         axis.yaxis.set_major_locator(LogLocator(subs=(1, 1.5, 2, 3, 5)))
         axis.yaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
@@ -70,7 +80,7 @@ def superplot(result: Experiment, quantities: Sequence[str] = _DRAWN) -> Figure:
             ha="right" if len(groups) > 3 else "center",
         )
         axis.set_title(f"{quantity}, {result.unit}" if quantity == "size" else quantity, fontsize=9)
-    return figure
+    return axes
 
 
 def _interval(means: Real) -> tuple[float, float]:

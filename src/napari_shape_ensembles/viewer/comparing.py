@@ -5,7 +5,7 @@ What takes long is done in the background by the functions below: compare; write
 
 import itertools
 import weakref
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -13,18 +13,20 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from napari.layers import Shapes
+from napari.layers import Layer, Shapes
 from psygnal import Signal
 
+from ..archive import replacing, write_bytes
 from ..comparison import INCONCLUSIVE, ArchetypeSensitivity, Comparison, archetype_sensitivity, compare, read_view
 from ..comparison import STEPS as OF_COMPARISON
 from ..comparison.display import MARK
 from ..explanation import STEPS, Explanation, explain
+from ..explanation.headline import headline
 from ..io import CurveTable, write_curves
 from ..mmd import DependenceTest, dependence_test
 from ..progress import as_part, report
-from .choices import Choices
-from .curves.side_by_side import SideBySide
+from .choices import Choices, by_name
+from .curves.side_by_side import Cell, SideBySide
 from .inputs import Sources, own_ids, trace_sides
 from .layers import (
     CLIPPED,
@@ -38,11 +40,13 @@ from .layers import (
     repaint,
     witness_values,
 )
+from .report import script_of
 from .shown import Shown
 from .task import CANCELLED, Basis, Soon, Task
 
 ENDING = ".comparison.npz"
 REPORTS = (".html", ".htm", ".pdf")
+_LISTED = 3  # files that are named
 _BEFORE = f"{CANCELLED} This is the result of the run before."
 
 
@@ -99,11 +103,13 @@ class ComparisonTask(Task[Comparison]):
         self.color_by, self.percentile = "product", CLIPPED
         self.selection = CurveSelection()
         self.curves = OwnLayers(viewer, self.selection)
-        self.side_by_side = SideBySide(viewer)
+        self.side_by_side = SideBySide(viewer, self.cells)
+        self.over: Callable[[Layer], Sequence[Layer]] = lambda _: ()  #: further layers that lie over an image
         self._seen: weakref.WeakSet[Comparison] = weakref.WeakSet()
         self._opened = Soon(self.look)
         choices.exclusions.changed.connect(self._show_excluded)
         choices.sides.opened.connect(self._opened.start)
+        choices.sides.changed.connect(self.side_by_side.renew)
 
     # The run.
 
@@ -129,7 +135,8 @@ class ComparisonTask(Task[Comparison]):
         self._keep_unsaved()
         self.shown = self.result = self.basis = None
         self.arrived = True
-        self.side_by_side.restore()
+        if not self.side_by_side.captioned:  # which the bench keeps
+            self.side_by_side.restore()
 
     def fail_beside(self, reason: str) -> None:
         """Anything else that failed leaves the result that is there."""
@@ -169,7 +176,7 @@ class ComparisonTask(Task[Comparison]):
             self.selection.pick([])
         self.curves.tie()
         if self.side_by_side.on:
-            self.arrange(True)
+            self.side_by_side.arrange()
         self.changed.emit()
         yield
         if any(self.chosen().excluded):
@@ -189,14 +196,35 @@ class ComparisonTask(Task[Comparison]):
             self.color_by, self.percentile = column, percentile
             self.recolor()
 
-    def arrange(self, side_by_side: bool) -> None:
-        """Show A beside B, or everything as before."""
-        if side_by_side and self.shown is not None:
-            curves = self.curves.in_places()
-            refs = [] if self.basis is None else list(itertools.chain(*self.basis.layers))
-            self.side_by_side.arrange([ref() for ref in refs] or [None for _ in curves], curves)
+    def arrange(self, side_by_side: bool, *, captioned: bool = False) -> None:
+        """Show the images beside each other, each with its curves; or everything as before."""
+        self.side_by_side.captioned = captioned
+        if side_by_side:
+            self.side_by_side.arrange()
         else:
             self.side_by_side.restore()
+
+    def cells(self) -> list[Cell]:
+        """What is shown side by side: each image of the result, and each that is chosen, with what lies over it."""
+        basis, curves = (None if self.result is None else self.basis), self.curves.in_places()
+        sides = self.choices.sides.chosen()
+        found: list[tuple[str, Layer | None, Layer | None]] = []
+        if basis is not None:
+            refs = [(side, ref()) for side, own in zip("AB", basis.layers, strict=True) for ref in own]
+            over = curves if len(curves) == len(refs) else [None for _ in refs]
+            found = [(side, layer, own) for (side, layer), own in zip(refs, over, strict=True)]
+        elif self.result is not None:
+            found = [("AB"[place > 0], None, own) for place, own in enumerate(curves)]
+        known = [layer for _, layer, _ in found]
+        found += [(s, layer, None) for s, own in zip("AB", sides, strict=True) for layer in own if layer not in known]
+        if self.side_by_side.captioned:  # the bench gives a cell to what takes no part, too
+            shown = [layer for _, layer, _ in found if layer is not None]
+            shown += [over for layer in shown for over in self.over(layer)]
+            found += [("", layer, None) for layer in by_name(self.choices.sides.offered()) if layer not in shown]
+        return [
+            (side, [one for one in (layer, *(() if layer is None else self.over(layer)), own) if one is not None])
+            for side, layer, own in found
+        ]
 
     # Curves left out.
 
@@ -248,6 +276,13 @@ class ComparisonTask(Task[Comparison]):
         self.unsaved = self.unsaved and not saved
         self.noted.emit(*written(paths))
         return ()
+
+    def everything(self, folder: Path) -> None:
+        """Write all that a paper needs into a folder."""
+        if self.shown is not None:
+            self.start(
+                partial(writing_everything, self.shown, self.color_by, folder), partial(self.written, saved=True)
+            )
 
     def check(self) -> None:
         if self.result is not None:
@@ -336,6 +371,7 @@ class ComparisonTask(Task[Comparison]):
 def written(paths: list[Path]) -> tuple[str, str]:
     """Which files were written, in words, and their whole names."""
     names, folder = " and ".join(path.name for path in paths), paths[0].absolute().parent
+    names = names if len(paths) <= _LISTED else f"{len(paths)} files"
     return f"Saved {names} in {folder}", "\n".join(str(path.absolute()) for path in paths)
 
 
@@ -437,6 +473,32 @@ def saving_report(explanation: Explanation, path: Path) -> Path:
     with files_named(path):
         save_report(explanation, path)
     return path
+
+
+def writing_everything(shown: Shown, painted: str, folder: Path) -> list[Path]:
+    """Write figure, methods, tables, script and the comparison itself into a folder."""
+    from ..explanation.paper import answer_figure, image_table, methods, object_table
+
+    report("measuring the difference", 0, 5)
+    result, known = shown.result, headline(shown.result)
+    paths = [folder / name for name in ("figure.svg", "figure.png", "methods.txt", "objects.csv", "images.csv")]
+    with files_named(paths[0]):
+        folder.mkdir(parents=True, exist_ok=True)
+        report("drawing the figure", 1, 5)
+        figure = answer_figure(result, known)
+        for path in paths[:2]:
+            with replacing(path) as file:
+                figure.savefig(file, format=path.suffix[1:], dpi=300)
+        report("writing the tables", 2, 5)
+        write_bytes(paths[2], methods(result, shown.recipe, known).encode())
+        write_bytes(paths[3], object_table(result).to_csv(index=False).encode())
+        write_bytes(paths[4], image_table(result).to_csv(index=False).encode())
+        report("writing the script", 3, 5)
+        if script := script_of(shown):
+            paths.append(folder / "compare.py")
+            write_bytes(paths[-1], script.encode())
+    report("saving the comparison", 4, 5)
+    return [*paths, *saving(shown, painted, folder / f"pair{ENDING}")]
 
 
 def checking(result: Comparison, archetypes: int = 5) -> Robustness:

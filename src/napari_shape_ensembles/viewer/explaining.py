@@ -13,10 +13,14 @@ from napari.layers import Shapes
 from ..comparison import Comparison
 from ..comparison.display import MARK
 from ..explanation import Explanation, explain
+from ..explanation.headline import Headline, headline
 from .choices import Choices
 from .comparing import ComparisonTask, saving_report
 from .inputs import Sources
-from .task import Steps, Task
+from .task import CANCELLED, Soon, Steps, Task
+
+# Milliseconds after a comparison in which nothing else has begun.
+_IDLE = 300
 
 NO_COMPARISON = (
     "There is no comparison yet. Open the dock Compare shapes, choose two layers and press Run; "
@@ -31,6 +35,9 @@ class ExplanationTask(Task[Explanation]):
         super().__init__(choices)
         self.comparison = comparison
         self.explored: Comparison | None = None
+        self.headline: Headline | None = None  #: the answer in a sentence, known before the explanation
+        self.unasked = False  #: it is run as soon as there is a comparison and nothing else is under way
+        self._idle = Soon(self._begin_unasked, _IDLE)
 
     def why_not(self) -> str:
         return "" if self.explored is not None else NO_COMPARISON
@@ -41,7 +48,21 @@ class ExplanationTask(Task[Explanation]):
         return partial(explain, self.explored)
 
     def steps_of_run(self) -> Steps:
-        return self._beside(self.work(), self.take)
+        if self.headline is None and self.explored is not None:
+            self.headline = yield partial(headline, self.explored)
+            self.changed.emit()
+        outcome = yield self.work()
+        yield from self.take(outcome)
+
+    def explain_unasked(self, unasked: bool) -> None:
+        """Explain every comparison without being asked, or only when asked."""
+        self.unasked = unasked
+        self._idle.start()
+
+    def _begin_unasked(self) -> None:
+        known = self.result is not None or self.failed or self.message == CANCELLED
+        if self.unasked and self._following and not (known or self.comparison.busy):
+            self.run()
 
     def take(self, outcome: Explanation) -> Iterable[None]:
         """Keep the explanation, of what is known of the comparison by now."""
@@ -114,11 +135,17 @@ class ExplanationTask(Task[Explanation]):
             self.explored = found
             if before is None or not same_data(before, found):
                 self.cancel()
-                self.result, self.message, self.failed = None, "", False
+                self.result, self.headline, self.message, self.failed = None, None, "", False
             elif self.result is not None:
                 self.result = replace(self.result, comparison=found)
             if self._following:
                 self._watch()
+        if self.unasked:
+            if self.comparison.running:  # the processor is wanted there
+                self.cancel()
+                self.message = ""
+            else:
+                self._idle.start()
         self.changed.emit()
 
 

@@ -81,6 +81,7 @@ class SegmentationTask(Task[list[Ensemble]]):
         self.previewer = Background()
         self._listened: Layer | None = None
         self._previewed = choices.recipe
+        self._made: weakref.WeakKeyDictionary[Layer, list[weakref.ref[Layer]]] = weakref.WeakKeyDictionary()
         self._lines: Image | None = None
         self._seen: tuple[Refs, Refs] = ((), ())
         self._asked = Soon(self._start_preview, _PAUSE)
@@ -282,6 +283,14 @@ class SegmentationTask(Task[list[Ensemble]]):
         self._lines = None
         self._others.clear()
 
+    def over(self, image: Layer) -> list[Layer]:
+        """What lies over an image: labels and outlines made of it that are not compared themselves, and its preview."""
+        sides, layers = self.choices.sides.chosen(), self.choices.layers
+        made = [layer for ref in self._made.get(image, ()) if (layer := ref()) in layers]
+        lines = self._lines if image is self.image.chosen() else self._others.get(image)
+        own = [layer for layer in made if layer not in (*sides[0], *sides[1])]
+        return own if lines is None or lines not in layers else [*own, lines]
+
     def _remove(self, lines: Image | None) -> None:
         if lines is not None and lines in self.choices.layers:
             self.choices.layers.remove(lines)
@@ -328,6 +337,9 @@ class SegmentationTask(Task[list[Ensemble]]):
     def take(self, outcome: "Committed") -> Iterator[None]:
         """Put both layers, which belong to the user, into the viewer in place of the preview."""
         self._remove_lines()
+        assert self._next is not None
+        if (image := self._next.layers[0][0]()) is not None:
+            self._made[image] = [weakref.ref(outcome.labels), weakref.ref(outcome.curves)]
         for layer in (outcome.labels, outcome.curves):
             yield
             self.choices.layers.append(layer)

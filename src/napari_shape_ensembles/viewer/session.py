@@ -1,16 +1,21 @@
 """What a person has chosen and found in one viewer. Docks show it and ask it for things; it outlives them all."""
 
 import weakref
+from collections import Counter
+from typing import Any
 
 from napari.components import ViewerModel
 
 from .choices import Choices
 from .comparing import ComparisonTask
+from .designing import DesignTable
+from .experimenting import ExperimentTask
 from .explaining import ExplanationTask
 from .inspecting import InspectionTask
 from .learning import LearningTask, ProposingTask
 from .segmenting import SegmentationTask
-from .studying import LandscapeTask, SmoothingTask
+from .studying import ChoiceTask, LandscapeTask, SmoothingTask
+from .task import Task
 
 # napari has no place for what a plugin knows of a viewer; a session lives exactly as long as its viewer.
 _sessions: "weakref.WeakKeyDictionary[ViewerModel, Session]" = weakref.WeakKeyDictionary()
@@ -29,7 +34,11 @@ class Session:
         self.inspection = InspectionTask(self.choices)
         self.landscape = LandscapeTask(self.choices)
         self.smoothing = SmoothingTask(self.choices)
-        self._docks = 0
+        self.trust = ChoiceTask(self.choices)
+        self.design = DesignTable(self.choices.sides)
+        self.experiment = ExperimentTask(self.choices, self.design)
+        self.comparison.over = self.segmentation.over
+        self._open, self._pages = 0, Counter[Task[Any]]()
 
     @classmethod
     def of(cls, viewer: ViewerModel) -> "Session":
@@ -39,15 +48,22 @@ class Session:
             _sessions[viewer] = cls(viewer)
         return _sessions[viewer]
 
-    def attach(self) -> None:
-        """Note that a dock is open; the first one makes the session follow the viewer."""
-        self._docks += 1
+    def attach(self, *tasks: Task[Any]) -> None:
+        """Note that a page is open, which shows these tasks; the first page makes the session follow the viewer."""
+        self._open += 1
+        self._pages.update(tasks)
         self.choices.sides.follow()
+        for task in tasks:
+            task.follow()
 
-    def detach(self) -> None:
-        """Note that a dock is closed; after the last one nothing listens to the viewer."""
-        self._docks -= 1
-        if not self._docks:
+    def detach(self, *tasks: Task[Any]) -> None:
+        """Note that a page is closed: tasks without a page stop, and after the last one nothing follows the viewer."""
+        self._open -= 1
+        self._pages.subtract(tasks)
+        for task in tasks:
+            if not self._pages[task]:
+                task.rest()
+        if not self._open:
             self.choices.sides.rest()
             self.learning.rest()
             self.proposing.rest()

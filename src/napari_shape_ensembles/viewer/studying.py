@@ -13,9 +13,10 @@ from numpy.typing import NDArray
 
 from ..comparison import Settings
 from ..comparison.parts import FORM
-from ..outlines import Outlines
+from ..outlines import Ensemble, Outlines
 from ..progress import Progress, report
-from ..studies import DecisionLandscape, SmoothingStudy, decision_landscape, smoothing_study
+from ..studies import ChoiceStudy, DecisionLandscape, SmoothingStudy, choice_study, decision_landscape, smoothing_study
+from ..studies.choices import CHOICES
 from ..studies.ranges import LANDSCAPE, SMOOTHING, numbers
 from .choices import Choices
 from .inputs import Excluded, LayersOfSides, Sources, trace_sides
@@ -37,6 +38,8 @@ TESTS = {
 _BEFORE = "This is the result of the run before."
 _LANDMARKS = "Numbers of landmarks (points) placed on every outline."
 _RANKS = "Numbers of undulation coordinates."
+# Choices that matter for images alone; and those that matter for labels too, but not for finished outlines.
+_FOUND, _TRACED = ("method", "smoothing", "split_touching"), ("min_area", "outline_smoothing")
 _MOST = 500  # numbers of a range that a plot can tell apart
 
 
@@ -230,7 +233,41 @@ class SmoothingTask(StudyTask[SmoothingStudy]):
         self.choices.set(replace(self.choices.recipe, outline_smoothing=sigma, smoothing_unit="pixel"))
 
 
+class ChoiceTask(Task[ChoiceStudy]):
+    """How often the row stays when the choices behind it are changed, one at a time."""
+
+    def __init__(self, choices: Choices) -> None:
+        super().__init__(choices)
+        self.progressed.connect(self._take_known)
+
+    def work(self, sources: Sources) -> Callable[[], ChoiceStudy]:
+        assert self._next is not None
+        return partial(choices_of, sources, self._next.recipe, self._next.settings, self._next.excluded)
+
+    def take(self, outcome: ChoiceStudy) -> Iterable[None]:
+        self._put(outcome)
+        return ()
+
+    def _take_known(self, step: Progress) -> None:
+        if isinstance(step.result, ChoiceStudy) and step.result.done_something:
+            self._put(step.result)
+
+
 # In another thread.
+
+
+def choices_of(sources: Sources, recipe: Outlines, settings: Settings, excluded: Excluded) -> ChoiceStudy:
+    """Compare two copied samples again and again, one choice changed at a time; the recipe's only of images."""
+    kinds = {source.kind for source in chain(*sources)}
+    found_in = {"image": (), "labels": _FOUND, "shapes": (*_FOUND, *_TRACED)}
+    without = set(found_in["image"] if "image" in kinds else found_in["labels" if "labels" in kinds else "shapes"])
+    asked = {name: values for name, values in CHOICES.items() if name not in without}
+
+    def trace(changed: Outlines) -> tuple[Ensemble, Ensemble]:
+        a, b, _ = trace_sides(sources, changed, excluded if changed == recipe else ())
+        return a, b
+
+    return choice_study(trace, recipe, settings, choices=asked)
 
 
 def landscape_of(

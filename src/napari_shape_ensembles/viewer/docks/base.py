@@ -15,6 +15,7 @@ from qtpy.QtWidgets import QApplication, QHBoxLayout, QProgressBar, QWidget
 from ...progress import Progress
 from ..form import Form, OutlinesForm
 from ..layer_choice import SidesChoice
+from ..leaving import AsksBeforeLeaving
 from ..panels.widgets import Notice, button, column, once, row, run_keys, wrapped
 from ..session import Session
 from ..task import Task
@@ -49,7 +50,7 @@ class Dock(QWidget):
         self._chosen: dict[str, Any] = {}  # what the forms were last made to show
         self._was_busy = False
         self._refused = ""  # why what they show cannot be chosen
-        self._tie = _Tie(self.session, task)
+        self._tie = Tie(self.session, task)
         self.destroyed.connect(partial(self._tie.loosen, gone=True))
         self._closing = once(self, self._leave_if_closed)
         self.link(self.session.choices.changed, self._show_choices)
@@ -89,8 +90,13 @@ class Dock(QWidget):
         return row(self.run_button, self.cancel_button, *more, grows=self.run_button)
 
     def bring_compare(self, **options: Any) -> None:
-        """Show the dock *Compare shapes*, where there is a window."""
-        if (window := getattr(self.viewer, "window", None)) is not None:
+        """Show the answer: in the bench its page, else the dock *Compare shapes*, where there is a window."""
+        frame = self.parentWidget()
+        while frame is not None and not hasattr(frame, "show_answer"):
+            frame = frame.parentWidget()
+        if frame is not None:
+            frame.show_answer()
+        elif (window := getattr(self.viewer, "window", None)) is not None:
             window.add_plugin_dock_widget("napari-shape-ensembles", "Compare shapes", **options)[0].show()
 
     @abstractmethod
@@ -168,6 +174,7 @@ class Dock(QWidget):
         """Follow the session again after the dock was closed, and see what has changed meanwhile."""
         self._closing.stop()
         self.attach()
+        AsksBeforeLeaving.watch(self, self.session)
         super().showEvent(event)
 
     def hideEvent(self, event: QEvent | None) -> None:
@@ -176,9 +183,18 @@ class Dock(QWidget):
         super().hideEvent(event)
 
     def _leave_if_closed(self) -> None:
-        frame = self.parentWidget()
-        if frame is None or frame.isHidden():
+        if is_closed(self):
             self._tie.loosen()
+
+
+def is_closed(page: QWidget) -> bool:
+    """Whether what holds a page has been hidden: a dock that was closed, or another page turned up in its place."""
+    frame = page.parentWidget()
+    if frame is None:
+        return True
+    while frame is not None and not frame.isHidden():
+        frame = frame.parentWidget()
+    return frame is not None
 
 
 class SamplesDock(Dock):
@@ -205,13 +221,16 @@ class SamplesDock(Dock):
         super().attach()
 
 
-class _Tie:
-    """Ties a dock to the session; apart from the dock, so that it can be loosened after Qt has destroyed that."""
+class Tie:
+    """Ties a page to the session and to its tasks, which work as long as any page is tied to them.
 
-    def __init__(self, session: Session, task: Task[Any]) -> None:
-        # Slots are held weakly, or the tie would keep the dock that Qt tells it of.
+    Apart from the page, so that it can be loosened after Qt has destroyed that.
+    """
+
+    def __init__(self, session: Session, *tasks: Task[Any]) -> None:
+        # Slots are held weakly, or the tie would keep the page that Qt tells it of.
         self.links: list[tuple[SignalInstance, weakref.WeakMethod[Callable[..., Any]]]] = []
-        self._session, self._task, self._fast = session, task, False
+        self._session, self._tasks, self._fast = session, tasks, False
 
     def fasten(self) -> bool:
         """Follow the session; whether that was news."""
@@ -221,19 +240,18 @@ class _Tie:
         for signal, ref in self.links:
             if (slot := ref()) is not None:
                 signal.connect(slot, check_nargs=False)
-        self._session.attach()
-        self._task.follow()
+        self._session.attach(*self._tasks)
         return True
 
     def loosen(self, _: object = None, *, gone: bool = False) -> None:
-        """Follow the session no longer, and stop what the dock has started; a dock that is gone is not told of it."""
+        """Follow the session no longer; a task without a page is stopped. A page that is gone is not told of it."""
         if not self._fast:
             return
         self._fast = False
         if not gone:
-            self._task.rest()
+            self._session.detach(*self._tasks)
         for signal, ref in self.links:
             if (slot := ref()) is not None:
                 signal.disconnect(slot, missing_ok=True)
-        self._task.rest()
-        self._session.detach()
+        if gone:
+            self._session.detach(*self._tasks)

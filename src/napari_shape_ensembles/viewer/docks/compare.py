@@ -12,7 +12,7 @@ from ..dialogs import Dialogs
 from ..panels.color_by import ColorBy
 from ..panels.help import HelpWindow
 from ..panels.results import ResultsPanel
-from ..panels.widgets import Notice, excluded_notice, menu_button, once, scrolling
+from ..panels.widgets import Notice, ScrollColumn, excluded_notice, menu_button, once, scrolling
 from ..report import script_of, text_of
 from ..session import Session
 from .base import SamplesDock
@@ -46,9 +46,8 @@ class CompareShapes(SamplesDock):
         )
         self.color_by = ColorBy()
         self.curve_window = CurveWindow(self.viewer, task)
-        said = self.reason, self.step, self.progress, self.stale, self.kept, self.excluded, self.faults
-        above = self.sides, self.settings, self.buttons(self.files)
-        self.scroll = scrolling(self, *above, *said, results, self.color_by)
+        self.state_lines = self.reason, self.step, self.progress, self.stale, self.kept, self.excluded, self.faults
+        self.scroll = self.lay_out()
         self._noting, self._arriving = (
             once(self, partial(self.scroll.ensureWidgetVisible, part)) for part in (results.said, self.color_by)
         )
@@ -68,6 +67,11 @@ class CompareShapes(SamplesDock):
         results.copy_text.clicked.connect(self.copy_text)
         results.copy_python.clicked.connect(self.copy_python)
         self.attach()
+
+    def lay_out(self) -> ScrollColumn:
+        """Put the parts into one column."""
+        above = self.sides, self.settings, self.buttons(self.files)
+        return scrolling(self, *above, *self.state_lines, self.results, self.color_by)
 
     def show_result(self) -> None:
         """Show the answer, what it was made from, and what can be done with it."""

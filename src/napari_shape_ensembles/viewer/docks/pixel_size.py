@@ -13,7 +13,7 @@ from ..choices import ChosenLayer
 from ..inputs import ACCEPTED, pixel_size_of, scale_of_columns
 from ..layer_choice import LayerChoice
 from ..panels.fonts import DecimalBox, with_label_font
-from ..panels.widgets import button, row, wrapped
+from ..panels.widgets import button, pass_wheel, row, wrapped
 
 
 class PixelSize(QWidget):
@@ -26,6 +26,7 @@ class PixelSize(QWidget):
         self.height, self.width = DecimalBox(), DecimalBox()
         for name, box in (("Height", self.height), ("Width", self.width)):
             box.setDecimals(6)
+            pass_wheel(box)
             box.setRange(0, 1e6)
             box.setValue(1)
             box.setToolTip(f"{name} of a pixel, in the unit below.")

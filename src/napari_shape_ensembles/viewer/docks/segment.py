@@ -56,15 +56,7 @@ class SegmentCurves(Dock):
         self.files = menu_button("Setti&ngs …", tooltip, self.dialogs.settings())
         self.proposals = Proposals(self.session)
         self.by_example = ByExample(self.session, self.dialogs)
-        top, buttons, above = form(), self.buttons(self.files), QWidget()
-        top.addRow("Image", self.layer)
-        ways = (Section("Proposals", self.proposals), Section("By example", self.by_example))
-        scrolling(above, top, *ways, self.form, self.sizes)
-        state = self.reason, self.step, self.progress, self.stale, self.message
-        # Of the form only a part may fit; what comes of it stays in sight.
-        found = self.count, self.verdict, self.labels, self.classes
-        below = column(self.live, *found, self.planes, buttons, *state, margins=(6, 0, 6, 6))
-        column(above, below, page=self, grows=above)
+        self.lay_out()
         self.bind(self.form, "recipe")
         self.link(task.image.changed, self.layer.refresh)
         self.link(task.copied, self._fit_form)
@@ -73,6 +65,17 @@ class SegmentCurves(Dock):
             for signal in (other.changed, other.progressed, self.session.choices.changed, task.changed):
                 self.link(signal, part.show_state)
         self.attach()
+
+    def lay_out(self) -> None:
+        """Put the form above what comes of it, which stays in sight: of the form only a part may fit."""
+        top, above, buttons = form(), QWidget(), self.buttons(self.files)
+        top.addRow("Image", self.layer)
+        ways = (Section("Proposals", self.proposals), Section("By example", self.by_example))
+        scrolling(above, top, *ways, self.form, self.sizes)
+        state = self.reason, self.step, self.progress, self.stale, self.message
+        found = self.count, self.verdict, self.labels, self.classes
+        below = column(self.live, *found, self.planes, buttons, *state, margins=(6, 0, 6, 6))
+        column(above, below, page=self, grows=above)
 
     def _use_labels(self) -> None:
         self.segmentation.use_as_labels()
@@ -108,6 +111,22 @@ class SegmentCurves(Dock):
         self.classes.say("Two classes can be the two samples." if classes else "")
         self.planes.setVisible(task.is_stack)
         self.message.setText(task.message or task.preview_error)
+
+
+class OutlinesPage(SegmentCurves):
+    """The first part of the page *Outlines* of the bench: the preview with its verdict, and every control on a fold."""
+
+    def lay_out(self) -> None:
+        top, above = form(), QWidget()
+        top.addRow("Numbers of", self.layer)
+        keep = column(self.live, self.planes, self.buttons(self.files))
+        ways = {"Proposals": self.proposals, "By example": self.by_example, "Settings": self.form}
+        folds = [Section(title, part) for title, part in ways.items()]
+        self.keep = Section("Keep as layers, settings files", keep)
+        found = self.count, self.sizes, self.verdict, self.labels, self.classes
+        state = self.reason, self.step, self.progress, self.stale, self.message
+        scrolling(above, top, *found, *state, *folds, self.keep)
+        column(above, page=self, grows=above)
 
 
 def verdict_words(verdict: Verdict) -> list[str]:

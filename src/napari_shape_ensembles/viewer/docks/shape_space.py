@@ -12,7 +12,7 @@ from ...explanation.shape_paths import ShapePlaces
 from ..explaining import same_data
 from ..panels.explanation import ExplanationPanel
 from ..panels.shape_explorer import ShapeExplorer
-from ..panels.widgets import button, scrolling, wrapped
+from ..panels.widgets import Section, button, scrolling, wrapped
 from ..session import Session
 from .base import Dock
 
@@ -41,10 +41,14 @@ class ShapeSpaceDock(Dock):
             "S&ave report …", "Save everything as one HTML page, or as PDF, with figures and sentences"
         )
         self.save_report.clicked.connect(self._ask_for_report)
+        self.lay_out()
+        self.attach()
+
+    def lay_out(self) -> None:
+        """Put the parts into one column."""
         above = self.reason, self.status, self.stale, self.open_compare, self.explorer
         below = self.step, self.progress, self.save_report, self.panel
         scrolling(self, *above, self.buttons(), *below, grows=self.explorer)
-        self.attach()
 
     def renew(self) -> None:
         """Make the comparison anew, in sight of its progress."""
@@ -69,7 +73,8 @@ class ShapeSpaceDock(Dock):
             self.panel.clear_explanation()
         elif shown is None or shown.modes is not explanation.modes:
             self.panel.show_explanation(explanation)
-            self.explorer.choose_modes(explanation.modes.to_look_at()[:4])
+            if not self.explorer.moved:  # what a person has set stays
+                self.explorer.choose_modes(explanation.modes.to_look_at()[:4])
         elif shown is not explanation:
             self.panel.judge_anew(explanation)
 
@@ -106,3 +111,26 @@ class ShapeSpaceDock(Dock):
     def hideEvent(self, event: QEvent | None) -> None:
         self.explorer.stop()
         super().hideEvent(event)
+
+
+class WhyPage(ShapeSpaceDock):
+    """The page *Why* of the bench: the sentences first, and the explorer below them."""
+
+    def lay_out(self) -> None:
+        self.explorer.canvas.setMinimumHeight(150)
+        self.folded_explorer = Section("Explore the shape space", self.explorer)
+        above = self.reason, self.stale, self.buttons(), self.step, self.progress, self.panel
+        scrolling(self, *above, self.folded_explorer, self.save_report, self.open_compare, self.status)
+
+    def show_result(self) -> None:
+        """Show the sentences as soon as they are there; nothing needs to be pressed."""
+        super().show_result()
+        task = self.explanation
+        self.folded_explorer.setVisible(task.explored is not None)
+        self.open_compare.hide()
+        self.status.setVisible(bool(task.message))
+        self.run_button.setVisible(task.explored is not None and task.result is None and not task.busy)
+
+    def renew(self) -> None:
+        """Make the comparison anew; its progress is seen in the heading."""
+        self.explanation.comparison.run()

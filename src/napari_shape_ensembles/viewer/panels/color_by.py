@@ -10,7 +10,7 @@ from ...comparison import Comparison
 from ..layers import CLIPPED, COLOR_FEATURES, ColorFeature
 from .distributions import bin_shares, paint_labels, paint_steps
 from .fonts import Drawing, WholeBox
-from .widgets import NarrowList, buddy_label, column, row
+from .widgets import NarrowList, buddy_label, column, pass_wheel, row
 
 Real = NDArray[np.float64]
 
@@ -34,6 +34,7 @@ class ColorBy(QWidget):
         self.percentile.setRange(50, 100)
         self.percentile.setValue(CLIPPED)
         self.percentile.setSuffix(" %")
+        pass_wheel(self.percentile)
         self.percentile.setToolTip(
             "Percentile of all curves at which the color scale ends; the few beyond share the last color. "
             f"Default {CLIPPED} %; 100 % for none."
@@ -41,7 +42,8 @@ class ColorBy(QWidget):
         self.colorbar = ColorBar()
         limit = row(buddy_label("Upper limit", self.percentile), self.percentile)
         limit.addStretch(1)
-        column(buddy_label("Color &by", self.choice), self.choice, limit, self.colorbar, page=self)
+        self.limit = column(limit)
+        column(buddy_label("Color &by", self.choice), self.choice, self.limit, self.colorbar, page=self)
         self.choice.currentIndexChanged.connect(self._tell)
         self.percentile.valueChanged.connect(self._tell)
 

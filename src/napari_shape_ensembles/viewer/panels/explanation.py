@@ -41,7 +41,7 @@ class ExplanationPanel(QTabWidget):
         self.sentences, self.mode_words = wrapped(), wrapped()
         self.shares, self.densities, self.gallery = ShareBar(), PairedHistogram(), Thumbnails()
         self.table = ModeTable()
-        self.table.itemSelectionChanged.connect(self._show_mode)
+        self.table.itemSelectionChanged.connect(self._choose_mode)
         self.mode_canvas = ShapeCanvas()
         self.mode_canvas.setMinimumHeight(130)
         kinds = {"undulation": "by form (undulation)", "scale": "by size and elongation (scale)"}
@@ -86,6 +86,11 @@ class ExplanationPanel(QTabWidget):
         self.mode_words.setText("")
         self.gallery.show_curves([], [])
 
+    def _choose_mode(self) -> None:
+        self._show_mode()
+        if (mode := self.table.mode()) is not None:
+            self.mode_chosen.emit(mode)
+
     def _show_mode(self) -> None:
         mode = self.table.mode()
         if self.explanation is None or mode is None:
@@ -99,7 +104,6 @@ class ExplanationPanel(QTabWidget):
         values, first = comparison.t[:, mode], len(comparison.a)
         self.densities.show_samples(values[:first], values[first:])
         self.mode_words.setText(modes.sentence(mode))
-        self.mode_chosen.emit(mode)
 
     def _show_typical(self) -> None:
         if self.explanation is None:

@@ -10,7 +10,7 @@ from qtpy.QtWidgets import QComboBox, QGridLayout, QLabel, QPushButton, QSlider,
 from ...explanation.shape_paths import SCALE_AXES, Geodesic, Place, ShapePlaces, lipschitz
 from .fonts import SteadyLabel, WholeBox
 from .shape_canvas import ShapeCanvas, StyledOutline, radius
-from .widgets import NarrowList, button, column, row, wrapped
+from .widgets import NarrowList, button, column, pass_wheel, row, wrapped
 
 Real = NDArray[np.float64]
 
@@ -31,6 +31,7 @@ class ShapeExplorer(QWidget):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.places: ShapePlaces | None = None  #: of the comparison that is explored
+        self.moved = False  #: a person has set what the sliders move, or moved one
         self.shape: tuple[Real, str] | None = None  #: the outline shown (n, 2), centred, and words for it
         self._path: tuple[tuple[int, ...], Geodesic] | None = None  # with its ends in the lists
         self._curve: tuple[int, Place, Real] | None = None  # with its row
@@ -46,8 +47,10 @@ class ShapeExplorer(QWidget):
         self.mode_boxes, self.sliders = [WholeBox() for _ in range(_MODES)], []
         for box in self.mode_boxes:
             box.setPrefix("mode ")
+            pass_wheel(box)
             box.setToolTip("Which mode of undulation this slider moves, 1 = the one that varies most")
             box.valueChanged.connect(self._redraw)
+            box.valueChanged.connect(self._note_moved)
         for place, head in enumerate((*self.mode_boxes, *map(QLabel, SCALE_AXES))):
             end = _TENTHS * _SIGMAS
             slider = self._slider(-end, end, "Standard deviations from the mean of all curves")
@@ -98,12 +101,17 @@ class ShapeExplorer(QWidget):
         slider = QSlider(Qt.Orientation.Horizontal)
         slider.setRange(low, high)
         slider.setToolTip(tooltip)
+        pass_wheel(slider)
         slider.setMinimumWidth(_SHORTEST)
         slider.valueChanged.connect(self._redraw)
         return slider
 
     def _use(self, slider: int, _: int) -> None:
         self._last = slider
+        self._note_moved()
+
+    def _note_moved(self) -> None:
+        self.moved = True
 
     def _curve_list(self, grid: QGridLayout, place: int, words: str, tooltip: str) -> QComboBox:
         """A list of curves in a row of its own, with a button for the one that is selected in the viewer."""
@@ -132,14 +140,16 @@ class ShapeExplorer(QWidget):
         self.ends[1].setCurrentIndex(1)
         self.rank.setRange(1, rank)
         self.rank.setValue(rank)
-        self.places, self._path, self._curve = places, None, None
+        self.places, self._path, self._curve, self.moved = places, None, None, False
         self._mean = places.draw(places.mean(""))
         self._redraw()
 
     def choose_modes(self, modes: list[int]) -> None:
         """Let the sliders move these modes (from 0)."""
+        moved = self.moved
         for box, mode in zip(self.mode_boxes, modes, strict=False):
             box.setValue(mode + 1)
+        self.moved = moved
 
     def show_curve(self, row: int) -> None:
         """Show one of the pooled curves on the page *Rank*."""

@@ -105,12 +105,19 @@ class Section(QWidget):
         column(self.heading, content, page=self).layout().setSpacing(2)
         self.fold(folded)
 
+    def rename(self, title: str) -> None:
+        self._title = title
+        self._show_title()
+
     def fold(self, folded: bool = True) -> None:
         self.unfolded = not folded
         self.content.setVisible(self.unfolded)
+        self._show_title()
+        self.toggled.emit(self.unfolded)
+
+    def _show_title(self) -> None:
         self.heading.setText(f"{'▾' if self.unfolded else '▸'}  {self._title}")
         self.heading.setToolTip(f"{'Fold' if self.unfolded else 'Unfold'} {self._title.replace('&', '').lower()}")
-        self.toggled.emit(self.unfolded)
 
 
 def button(text: str, tooltip: str, *, checkable: bool = False) -> QPushButton:
@@ -215,6 +222,7 @@ class NarrowList(QComboBox):
     def __init__(self, tooltip: str = "", choices: Mapping[Any, str] | None = None) -> None:
         super().__init__()
         self.setToolTip(tooltip)
+        pass_wheel(self)
         self.setMinimumContentsLength(_LETTERS)
         self.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
         for value, words in (choices or {}).items():

@@ -1,0 +1,168 @@
+"""The answer of a comparison as a scientist reports it: direction, size and interval, and what it speaks for."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import stdtrit
+
+from ..checks import seal
+from ..comparison import INCONCLUSIVE, Comparison, detectable_differences
+from ..mmd.contrasts import bootstrap_counts, difference_of_means
+from .components import components, ratio_words
+from .shape_paths import ShapePlaces
+
+Real = NDArray[np.float64]
+
+_WORDS = {
+    "size": ("smaller", "larger"),
+    "elongation": ("less elongated", "more elongated"),
+    "roughness": ("smoother", "rougher"),
+}
+_OF_TEST = {"scale": ("size", "elongation"), "undulation": ("roughness",)}
+_CALLED = {"scale": "size or elongation", "undulation": "form"}
+_ROUNDS = 500  # of the bootstrap
+
+
+@dataclass(frozen=True, eq=False)
+class Headline:
+    """What stands above the numbers of a comparison.
+
+    Attributes
+    ----------
+    sentence : str
+        What differs, in which direction and how much, with 95 % intervals; or that nothing was detected.
+    missed : str
+        How large a difference could have been missed; empty where both tests detected one.
+    scope : str
+        Whether the answer speaks for the conditions or for these images alone.
+    mean_a, mean_b : (n, 2) arrays
+        Mean outlines of A and of B, centred, each at its own mean scale, in the unit of the comparison.
+    image_sizes : tuple of two dicts of str to float
+        For A and B, the geometric mean size (RMS extent) of the outlines of every image.
+    """
+
+    sentence: str
+    missed: str
+    scope: str
+    mean_a: Real
+    mean_b: Real
+    image_sizes: tuple[dict[str, float], dict[str, float]]
+
+    def __post_init__(self) -> None:
+        seal(self)
+
+
+def headline(result: Comparison) -> Headline:
+    """Put the answer of a comparison into a sentence with direction, size and interval.
+
+    Parameters
+    ----------
+    result : Comparison
+
+    Returns
+    -------
+    Headline
+
+    Notes
+    -----
+    Ratios are those of geometric means, B over A: of size, of elongation (ratio of the RMS extents) and of roughness
+    (RMS amplitude of waves finer than the coarse form). Where single outlines were permuted, intervals are symmetric
+    bootstrap-t over outlines; where whole images were, Student's (Welch's) over the means of images.
+
+    Examples
+    --------
+    >>> from napari_shape_ensembles import Settings, compare, samples
+    >>> a, b = samples.powder_outlines().ensembles()
+    >>> result = compare(a, b, Settings(landmarks=60, rank=10, permutations=199))
+    >>> headline(result).sentence
+    "B's outlines are smaller: 0.81 times A's (0.69 to 0.96). No difference in form was detected."
+    """
+    places, first = ShapePlaces(result), len(result.a)
+    mean_a, mean_b = (places.draw(places.mean(side)) for side in "AB")
+    parts = components(result.space, result.t, result.l)
+    images = [side.images for side in (result.a, result.b)]
+    size = np.exp(parts["size"])
+    sizes = tuple(
+        {str(name): float(np.exp(np.log(own[names == name]).mean())) for name in dict.fromkeys(names.tolist())}
+        for names, own in zip(images, (size[:first], size[first:]), strict=True)
+    )
+    replicated, counts = result.permuted == "images", " and ".join(map(str, result.image_counts))
+    if replicated:
+        scope = f"It speaks for the conditions: whole images were permuted ({counts})."
+    elif max(result.image_counts) > 1:
+        scope = "It speaks of these images alone: single outlines were permuted."
+    else:
+        scope = "It speaks of these two images, not of the conditions: nothing is replicated."
+    if result.case == INCONCLUSIVE or min(first, len(result.b)) < 2:
+        said, missed = f"No answer yet: {result.summary().partition('inconclusive: ')[2] or result.summary()}", ""
+    else:
+        ratios = _ratios(parts, result)
+        said, missed = _answer(result, ratios), _missed(result, ratios)
+    return Headline(said, missed, scope, mean_a, mean_b, (sizes[0], sizes[1]))
+
+
+def _ratios(parts: dict[str, Real], result: Comparison) -> dict[str, Real]:
+    """B over A with its 95 % interval, (3,), for each of `_WORDS`; over images where these were permuted."""
+    first, values = len(result.a), np.stack([parts[name] for name in _WORDS], axis=1)
+    if result.permuted != "images":
+        found = difference_of_means(values, first, bootstrap_counts(first, len(values), _ROUNDS, result.settings.seed))
+    else:
+        means = []
+        for side, own in ((result.a, values[:first]), (result.b, values[first:])):
+            names = dict.fromkeys(side.images.tolist())
+            means.append(np.stack([own[side.images == name].mean(axis=0) for name in names]))
+        difference = means[1].mean(axis=0) - means[0].mean(axis=0)
+        freedom = [len(one) - 1 for one in means]
+        if min(freedom) > 0:  # Welch's
+            errors = np.stack([one.var(axis=0, ddof=1) / len(one) for one in means])
+            total = np.maximum(errors.sum(axis=0), np.finfo(float).tiny)
+            welch = total**2 / np.maximum((errors**2 / np.array(freedom)[:, None]).sum(axis=0), np.finfo(float).tiny)
+            reach = stdtrit(np.minimum(welch, sum(freedom)), 0.975) * np.sqrt(total)
+        else:
+            reach = np.full_like(difference, np.inf)
+        found = difference, difference - reach, difference + reach
+    with np.errstate(over="ignore"):
+        return dict(zip(_WORDS, np.exp(np.stack(found)).T, strict=True))
+
+
+def _answer(result: Comparison, ratios: dict[str, Real]) -> str:
+    """What differs, in which direction and how much, the scale first."""
+    level, directed, undirected, not_found = result.settings.significance, [], [], []
+    for test, found in (("scale", result.scale), ("undulation", result.undulation)):
+        if not found.rejected:
+            not_found.append(f"No difference in {_CALLED[test]} was detected.")
+            continue
+        names = [name for name in _OF_TEST[test] if not ratios[name][1] <= 1 <= ratios[name][2]]
+        for name in names:
+            ratio, low, high = ratio_words(*ratios[name].tolist())
+            directed.append(f"{_WORDS[name][int(ratios[name][0] > 1)]}: {ratio} times A's ({low} to {high})")
+        parts = [name for name, part in found.parts.items() if part.p_value <= level and name not in names]
+        if parts or not names:
+            listed = f": {', '.join(parts)}" if parts else ""
+            undirected.append(f"{_CALLED[test].capitalize()} {'also ' if names else ''}differs{listed}.")
+    ratios_said = f"B's outlines are {'; '.join(directed)}." if directed else ""
+    return " ".join([*([ratios_said] if directed else []), *undirected, *not_found])
+
+
+def _missed(result: Comparison, ratios: dict[str, Real]) -> str:
+    """How large a difference the tests that detected none could have missed."""
+    missed = []
+    if result.permuted == "images":
+        for test, found in (("scale", result.scale), ("undulation", result.undulation)):
+            name = _OF_TEST[test][0]
+            largest = max(ratios[name][2], 1 / max(ratios[name][1], np.finfo(float).tiny))
+            if not found.rejected and np.isfinite(largest):
+                missed.append(f"a ratio of {name} up to {largest:.2f}")
+    elif len(result.undulation.null) and not (result.undulation.rejected and result.scale.rejected):
+        mean = result.space.scale_mean
+        tests = result.undulation, result.scale
+        least = detectable_differences(result.t, result.l, len(result.a), *tests, scale_mean=mean)
+        if not result.scale.rejected:
+            detectable = {"size": least.size_ratio, "elongation": least.elongation_ratio}
+            missed += [
+                f"a ratio of {name} below {ratio:.2f}" for name, ratio in detectable.items() if np.isfinite(ratio)
+            ]
+        if not result.undulation.rejected and np.isfinite(least.form_shift):
+            missed.append(f"a shift of form below {least.form_shift:.2f} standard deviations")
+    return f"Could have been missed: {', '.join(missed)}." if missed else ""

@@ -1,0 +1,151 @@
+"""What a paper takes of a comparison: one figure, a paragraph of methods, tables of objects and of images."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from matplotlib.figure import Figure
+from numpy.typing import NDArray
+
+from ..comparison import Comparison
+from ..outlines import Outlines, account_of, counted
+from ..palette import COLOR_A, COLOR_B
+from ..parameters import matters, parameters_of
+from .components import components
+from .figures import style
+from .headline import Headline
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Real = NDArray[np.float64]
+
+_COLORS = {"A": COLOR_A, "B": COLOR_B}
+_QUANTITIES = ("size", "elongation", "roughness")
+_DOTS = 2000  # outlines drawn of each side at most
+
+
+def answer_figure(result: Comparison, known: Headline) -> Figure:
+    """Draw the mean outlines over each other, and size, elongation and roughness of every outline and image.
+
+    Parameters
+    ----------
+    result : Comparison
+    known : Headline
+        Of this result.
+
+    Returns
+    -------
+    matplotlib Figure
+        Grey dots are outlines (at most 2000 a side), black circles the geometric means of images, bars those of the
+        sides. Axes are logarithmic.
+    """
+    parts, first = components(result.space, result.t, result.l), len(result.a)
+    rng = np.random.default_rng(0)
+    with style():
+        figure = Figure(figsize=(7.2, 2.6), layout="constrained")
+        outline, *panels = figure.subplots(1, 1 + len(_QUANTITIES), width_ratios=[1.6, 1, 1, 1])
+        for curve, side, line in ((known.mean_a, "A", "-"), (known.mean_b, "B", "--")):
+            closed = np.concatenate([curve, curve[:1]])
+            outline.plot(closed[:, 1], closed[:, 0], line, color=_COLORS[side], label=side)
+        outline.set(aspect="equal", xlabel=result.a.unit, ylabel=result.a.unit, title="mean outlines")
+        outline.invert_yaxis()
+        outline.legend(frameon=False, fontsize=8)
+        for axis, name in zip(panels, _QUANTITIES, strict=True):
+            values = np.exp(parts[name])
+            for place, (side, own, images) in enumerate(
+                (("A", values[:first], result.a.images), ("B", values[first:], result.b.images))
+            ):
+                shown = own if len(own) <= _DOTS else rng.choice(own, _DOTS, replace=False)
+                axis.plot(
+                    place + rng.uniform(-0.3, 0.3, len(shown)), shown, ".", color="0.7", markersize=2, rasterized=True
+                )
+                means = [np.exp(np.log(own[images == image]).mean()) for image in dict.fromkeys(images.tolist())]
+                offsets = np.linspace(-0.2, 0.2, len(means)) if len(means) > 1 else np.zeros(1)
+                if len(means) > 1:
+                    axis.plot(place + offsets, means, "o", color=_COLORS[side], markeredgecolor="black", markersize=5)
+                axis.plot([place - 0.35, place + 0.35], [np.exp(np.log(own).mean())] * 2, color="black")
+            axis.set(yscale="log", xlim=(-0.6, 1.6), title=f"{name}, {result.a.unit}" if name == "size" else name)
+            axis.set_xticks([0, 1], ["A", "B"])
+            axis.spines[["top", "right"]].set_visible(False)
+    return figure
+
+
+def methods(result: Comparison, outlines: Outlines | None, known: Headline) -> str:
+    """Write the paragraph on methods, with counts, settings and versions, and the result below it.
+
+    Parameters
+    ----------
+    result : Comparison
+    outlines : Outlines or None
+        The recipe of the outlines, where it is known.
+    known : Headline
+        Of this result.
+    """
+    settings, said = result.settings, []
+    for letter, side in (("A", result.a), ("B", result.b)):
+        images = len(set(side.images.tolist()))
+        left_out = "; ".join(account_of(side.dropped, side.filled))
+        said.append(
+            f"Sample {letter} ({side.name}) had {counted(len(side), 'outline')} in {counted(images, 'image')}"
+            f"{f' ({left_out})' if left_out else ''}."
+        )
+    if outlines is not None:
+        changed = _described(outlines)
+        said.append(f"Objects were segmented and outlined with these parameters: {changed}.")
+    said.append(
+        f"Each outline was sampled at {settings.landmarks} landmarks, split into undulation (form) and scale (size and "
+        f"elongation) as separable shape tensors (Grey et al.), and registered; {result.space.rank} undulation "
+        "coordinates were kept."
+    )
+    unit = "whole images" if result.permuted == "images" else "single outlines"
+    said.append(
+        f"Both were compared by the maximum mean discrepancy (Gretton et al. 2012), with p-values from "
+        f"{settings.permutations} permutations of {unit} at a level of {settings.significance:g} each (seed "
+        f"{settings.seed})."
+    )
+    versions = ", ".join(f"{name} {version}" for name, version in result.versions.items())
+    said.append(f"Software: {versions}.")
+    p = f"undulation p = {result.undulation.p_value:.2g}, scale p = {result.scale.p_value:.2g}"
+    found = " ".join(words for words in (known.sentence, known.missed, known.scope) if words)
+    answer = f"{found} ({result.case}; {p}; brackets hold 95 % intervals.)"
+    used = f"All settings of the comparison: {_described(settings)}."
+    return "\n\n".join(["Methods", " ".join(said), "Result", answer, used]) + "\n"
+
+
+def _described(choices: Outlines | object) -> str:
+    """Every choice that matters, with its unit."""
+    fields = parameters_of(type(choices))
+    values = {name: getattr(choices, name) for name in fields if matters(choices, name)}
+    return ", ".join(
+        f"{fields[name].label.lower()} {value} {fields[name].unit}".rstrip()
+        for name, value in values.items()
+        if value is not None
+    )
+
+
+def object_table(result: Comparison) -> "pd.DataFrame":
+    """One row per outline: side, image, id, its measures, and its distances from the mean shape."""
+    import pandas as pd
+
+    sides = []
+    for side, ensemble in (("A", result.a), ("B", result.b)):
+        measures = ensemble.features.drop(columns="id").reset_index(drop=True)
+        named = pd.DataFrame({"side": side, "image": ensemble.images, "id": ensemble.ids})
+        sides.append(pd.concat([named, measures], axis=1))
+    distances = result.distances[["product", "undulation", "scale"]].add_prefix("distance_").reset_index(drop=True)
+    return pd.concat([pd.concat(sides, ignore_index=True), distances], axis=1)
+
+
+def image_table(result: Comparison) -> "pd.DataFrame":
+    """One row per image: its outlines, and the geometric means of their size, elongation and roughness."""
+    import pandas as pd
+
+    parts, rows = components(result.space, result.t, result.l), []
+    sides = np.repeat(["A", "B"], [len(result.a), len(result.b)])
+    images = np.concatenate([result.a.images, result.b.images])
+    for side, ensemble in (("A", result.a), ("B", result.b)):
+        for image in dict.fromkeys(ensemble.images.tolist()):
+            own = (sides == side) & (images == image)
+            means = {name: float(np.exp(parts[name][own].mean())) for name in _QUANTITIES}
+            rows.append({"side": side, "image": image, "outlines": int(own.sum()), "unit": ensemble.unit, **means})
+    return pd.DataFrame(rows)

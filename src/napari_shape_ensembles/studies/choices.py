@@ -1,0 +1,218 @@
+"""How much the answer depends on the choices behind it: each choice changed by itself, all others as they are."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from ..comparison import INCONCLUSIVE, STEPS, Settings, compare
+from ..outlines import Ensemble, Outlines
+from ..parameters import matters, parameters_of
+from ..progress import Listener, as_part, report, reporting
+
+#: Field of the recipe or of the settings -> what it is set to, beside what is in use.
+CHOICES: Mapping[str, Sequence[Any]] = {
+    "method": ("otsu", "li", "triangle", "local"),
+    "smoothing": (0.0, 1.0, 2.0, 3.0),
+    "split_touching": ("none", "distance", "intensity"),
+    "min_area": (4, 16, 64, 144),
+    "outline_smoothing": (0.0, 0.5, 1.0, 2.0, 3.0),
+    "landmarks": (100, 200, 500),
+    "rank": (20, 50, 100, 150),
+    "archetype": ("asymmetric", "mean", 0, 1),
+}
+_NAMES = {"undulation": "form", "scale": "size or elongation"}
+_LISTED = 4
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One comparison of a study, which differs from the one in use in one field.
+
+    Attributes
+    ----------
+    name, value : str and object
+        The field, and what it was set to.
+    case : str
+        Row of the truth table; "inconclusive", also where there is no answer.
+    undulation_p, scale_p : float
+        NaN where there is no answer.
+    reason : str
+        Why there is none.
+    """
+
+    name: str
+    value: Any
+    case: str
+    undulation_p: float = float("nan")
+    scale_p: float = float("nan")
+    reason: str = ""
+
+    @property
+    def label(self) -> str:
+        """The value as the forms have it."""
+        field = _FIELDS[self.name]
+        if isinstance(self.value, str) and field.choices:
+            return field.choices.get(self.value, self.value)
+        return f"outline {self.value}" if self.name == "archetype" else f"{self.value:g}"
+
+
+_FIELDS = {**parameters_of(Outlines), **parameters_of(Settings)}
+
+
+@dataclass(frozen=True, eq=False)
+class ChoiceStudy:
+    """Result of `choice_study`.
+
+    Attributes
+    ----------
+    used : Choice
+        The comparison with everything as it is in use; its name is empty.
+    choices : tuple of Choice
+        The others, by field in the order of `CHOICES`, by value within a field.
+    values : mapping of str to object
+        What is in use of each field.
+
+    Examples
+    --------
+    >>> from napari_shape_ensembles import Outlines, Settings, samples
+    >>> from napari_shape_ensembles.studies import choice_study
+    >>> pair = samples.powder_outlines().ensembles()
+    >>> quick = Settings(landmarks=60, rank=10, permutations=199)
+    >>> study = choice_study(lambda recipe: pair, settings=quick, choices={"rank": (5, 10, 20)})
+    >>> study.summary()
+    '1∧0 in 3 of 3 choices.'
+    """
+
+    used: Choice
+    choices: tuple[Choice, ...]
+    values: Mapping[str, Any]
+
+    @property
+    def done_something(self) -> bool:
+        """Whether anything beside what is in use is known."""
+        return bool(self.choices)
+
+    def rows(self) -> dict[str, list[Choice]]:
+        """The choices of each field by value, the one in use among them."""
+        found: dict[str, list[Choice]] = {}
+        for one in self.choices:
+            found.setdefault(one.name, []).append(one)
+        for name, own in found.items():
+            own.append(replace(self.used, name=name, value=self.values[name]))
+            if not _FIELDS[name].choices:
+                own.sort(key=lambda one: one.value)
+            elif name != "archetype":
+                own.sort(key=lambda one: list(_FIELDS[one.name].choices or ()).index(one.value))
+        return found
+
+    def summary(self) -> str:
+        """Return in how many choices the row stays, and where each of the two decisions is another one."""
+        every = [self.used, *self.choices]
+        counts = {case: [one.case for one in every].count(case) for case in dict.fromkeys(one.case for one in every)}
+        said = [f"{self.used.case} in {counts[self.used.case]} of {len(every)} choices"]
+        if self.used.case != INCONCLUSIVE:
+            said += [words for place, test in enumerate(_NAMES) if (words := self._exceptions(test, 2 * place))]
+        if unanswered := [one for one in self.choices if one.case == INCONCLUSIVE]:
+            said.append(f"no answer with {_listed(unanswered)}")
+        return f"{'; '.join(said)}."
+
+    def _exceptions(self, test: str, sign: int) -> str:
+        """Where one of the two decisions, a sign of the case, is another than that in use."""
+        answered = [one for one in self.choices if one.case != INCONCLUSIVE]
+        others = [one for one in answered if one.case[sign] != self.used.case[sign]]
+        if not others:
+            return ""
+        called = "different" if self.used.case[sign] == "1" else "not different"
+        names = {one.name for one in others}
+        name = next(iter(names))
+        if len(names) == 1 and not _FIELDS[name].choices:
+            row = [one for one in self.rows()[name] if one.case != INCONCLUSIVE]
+            flags = [one.case[sign] != self.used.case[sign] for one in row]
+            field, turn = _FIELDS[name], flags.index(not flags[0])
+            if flags == [flags[0]] * turn + [not flags[0]] * (len(flags) - turn):  # one side of one value
+                side, edge = ("up to", row[turn - 1]) if flags[0] else ("from", row[turn])
+                where = f"{side} {field.label.lower()} {edge.label} {field.unit}".rstrip()
+                return f"{_NAMES[test]} is called {called} only {where}"
+        return f"{_NAMES[test]} is called {called} with {_listed(others)}"
+
+
+def _listed(choices: Sequence[Choice]) -> str:
+    named = [f"{_FIELDS[one.name].label.lower()} {one.label}" for one in choices[:_LISTED]]
+    more = f" and {len(choices) - _LISTED} more" if len(choices) > _LISTED else ""
+    return f"{', '.join(named)}{more}"
+
+
+def choice_study(
+    trace: Callable[[Outlines], tuple[Ensemble, Ensemble]],
+    outlines: Outlines = Outlines(),
+    settings: Settings = Settings(),
+    *,
+    choices: Mapping[str, Sequence[Any]] = CHOICES,
+    progress: Listener | None = None,
+) -> ChoiceStudy:
+    """Compare again and again, each time with one choice changed (a one-at-a-time sensitivity analysis).
+
+    Parameters
+    ----------
+    trace : callable
+        Recipe -> outlines of A and of B; called once for each recipe.
+    outlines : Outlines
+        The recipe in use.
+    settings : Settings
+        Those in use.
+    choices : mapping of str to sequence
+        Field of the recipe or the settings -> its values. Fields that do not matter beside the others are passed over,
+        and so are values that are in use.
+    progress : callable, optional
+        Called with the `Progress` of each step, whose result is the study so far; an exception ends the work.
+
+    Returns
+    -------
+    ChoiceStudy
+
+    Raises
+    ------
+    ValueError
+        Where the comparison in use has no answer at all, or for a field that does not exist.
+
+    Notes
+    -----
+    A choice without an answer (an image without outlines, say) is "inconclusive", with its reason. How often the row
+    stays says nothing of how probable it is: the choices were not drawn from anything.
+    """
+    known = {**vars(outlines), **vars(settings)}
+    if unknown := [name for name in choices if name not in _FIELDS]:
+        raise ValueError(f"there is no choice {unknown[0]!r}: take fields of Outlines and Settings")
+    parts = (outlines, settings)
+    items = [
+        (name, value)
+        for name, values in choices.items()
+        if any(hasattr(part, name) and matters(part, name) for part in parts)
+        for value in values
+        if value != known[name]
+    ]
+    steps = len(STEPS) + 2  # of one comparison, as long as no image takes more than the two
+    total = steps * (1 + len(items))
+    with reporting(progress):
+        with as_part(0, total, "as it is: "):
+            pair = trace(outlines)
+            used = _answered("", None, pair, settings)
+        study = ChoiceStudy(used, (), {name: known[name] for name in choices})
+        for place, (name, value) in enumerate(items, 1):
+            words = f"{_FIELDS[name].label.lower()} {value}"
+            report(words, steps * place, total, study)
+            with as_part(steps * place, total, f"{words}: "):
+                try:
+                    if hasattr(settings, name):
+                        found = _answered(name, value, pair, replace(settings, **{name: value}))
+                    else:
+                        found = _answered(name, value, trace(replace(outlines, **{name: value})), settings)
+                except ValueError as error:
+                    found = Choice(name, value, INCONCLUSIVE, reason=str(error))
+            study = replace(study, choices=(*study.choices, found))
+    return study
+
+
+def _answered(name: str, value: Any, pair: tuple[Ensemble, Ensemble], settings: Settings) -> Choice:
+    result = compare(*pair, settings)
+    return Choice(name, value, result.case, result.undulation.p_value, result.scale.p_value)

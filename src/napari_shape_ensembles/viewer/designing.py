@@ -1,0 +1,178 @@
+"""The design table of a viewer: the group, the replicate, the block and the covariates of every image."""
+
+import weakref
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from napari.layers import Layer
+from psygnal import Signal
+
+from ..comparison import design_from_names
+from ..comparison.design import BLOCK, GROUP, IMAGE, REPLICATE
+from .choices import Sides, by_name
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+#: Columns that are always there, beside the image.
+OWN_COLUMNS = (GROUP, REPLICATE, BLOCK)
+_SIDES = ("A", "B")
+
+
+class DesignTable:
+    """What is written beside every layer that can be compared; the first two groups are the samples A and B.
+
+    A layer without a group takes no part. A table with three groups, with blocks, covariates or replicates of several
+    images is an experiment.
+    """
+
+    changed = Signal()  #: a cell, a column, or which layers there are
+
+    def __init__(self, sides: Sides) -> None:
+        self._sides = sides
+        self._cells: weakref.WeakKeyDictionary[Layer, dict[str, str]] = weakref.WeakKeyDictionary()
+        self.columns: list[str] = list(OWN_COLUMNS)
+        self.pattern = "{group}_{replicate}"  #: by which names were last read
+        self.names = list(_SIDES)  #: of the groups that are A and B
+        self._silent = False
+        sides.changed.connect(self._take_sides)
+
+    def layers(self) -> list[Layer]:
+        """The layers that can be compared, in the order of their names: that of the list changes."""
+        return list(by_name(self._sides.offered()))
+
+    def cell(self, layer: Layer, column: str) -> str:
+        return self._cells.get(layer, {}).get(column, "")
+
+    def groups(self) -> dict[str, list[Layer]]:
+        """The layers of each group; A's first, then B's, then others as they come."""
+        found: dict[str, list[Layer]] = {name: [] for name in self.names}
+        for layer in self.layers():
+            if name := self.cell(layer, GROUP):
+                found.setdefault(name, []).append(layer)
+        return {name: own for name, own in found.items() if own}
+
+    def write(self, rows: Iterable[tuple[Layer, str, str]]) -> None:
+        """Write cells: a layer, a column and a text each; other columns than before are added."""
+        for layer, column, text in rows:
+            if column not in self.columns:
+                self.columns.append(column)
+            self._cells.setdefault(layer, {})[column] = text.strip()
+        self.names = list(self.groups())[:2]
+        self._choose_sides()
+        self.changed.emit()
+
+    def paste(self, text: str, first: int, column: int) -> None:
+        """Write the cells of a spreadsheet (tabs between columns), from a row and a column of the table on.
+
+        A first line with the names of columns says where they go; one column named image, to which layer.
+        """
+        lines = [line.split("\t") for line in text.replace("\r", "").split("\n") if line.strip()]
+        heads = [word.strip().lower() for word in lines[0]] if lines else []
+        layers, rows = self.layers(), []
+        if GROUP in heads or IMAGE in heads:
+            self.names = []
+            named = {layer.name: layer for layer in layers}
+            for place, line in enumerate(lines[1:]):
+                cells = dict(zip(heads, line, strict=False))
+                layer = named.get(cells.get(IMAGE, "").strip()) if IMAGE in cells else None
+                if layer is None and IMAGE in cells:
+                    raise ValueError(f"there is no layer {cells[IMAGE].strip()!r}: names of images are those of layers")
+                layer = layers[first + place] if layer is None and first + place < len(layers) else layer
+                rows += [(layer, name, cell) for name, cell in cells.items() if layer is not None and name != IMAGE]
+        else:
+            for place, line in enumerate(lines[: max(len(layers) - first, 0)]):
+                names = self.columns[column : column + len(line)]
+                rows += [(layers[first + place], name, cell) for name, cell in zip(names, line, strict=False)]
+        self.write(rows)
+
+    def fill(self, pattern: str) -> None:
+        """Fill columns from the names of all layers; a ValueError names one that does not fit."""
+        layers, self.pattern = self.layers(), pattern
+        table = design_from_names([layer.name for layer in layers], pattern)
+        names = [str(name) for name in table if name != IMAGE]
+        self.names = []
+        self.write(
+            (layer, name, str(value))
+            for name in names
+            for layer, value in zip(layers, table[name].tolist(), strict=True)
+        )
+
+    def add_column(self, name: str) -> None:
+        if name and name not in (*self.columns, IMAGE):
+            self.columns.append(name)
+            self.changed.emit()
+
+    # What follows from it.
+
+    @property
+    def is_experiment(self) -> bool:
+        """Whether the table says more than which images are A and which are B."""
+        groups = self.groups()
+        layers = [layer for own in groups.values() for layer in own]
+        more = any(self.cell(layer, name) for layer in layers for name in self.columns if name not in OWN_COLUMNS)
+        blocks = any(self.cell(layer, BLOCK) for layer in layers)
+        replicates = [(self.cell(layer, GROUP), name) for layer in layers if (name := self.cell(layer, REPLICATE))]
+        return len(groups) > 2 or blocks or more or len(set(replicates)) < len(replicates)
+
+    def why_not(self) -> str:
+        """Why it cannot be compared; empty when it can."""
+        groups = self.groups()
+        if len(groups) < 2:
+            return "Write at least two groups into the table."
+        layers = [layer for own in groups.values() for layer in own]
+        for name in self.columns:
+            empty = [layer.name for layer in layers if not self.cell(layer, name)]
+            if empty and len(empty) < len(layers):
+                return f'"{empty[0]}" has no {name}: fill the column, or leave it empty for all.'
+        return ""
+
+    def rows(self) -> tuple[tuple[str, ...], ...]:
+        """The cells of the layers that take part, as they are written, under the names of columns that are used."""
+        layers = [layer for own in self.groups().values() for layer in own]
+        used = [name for name in self.columns if any(self.cell(layer, name) for layer in layers)]
+        return (tuple(used), *(tuple(self.cell(layer, name) for name in used) for layer in layers))
+
+    def frame(self) -> "pd.DataFrame":
+        """The same as a table for `experiment`, columns of numbers numeric but for groups, replicates and blocks."""
+        return frame_of(self.rows())
+
+    # A and B.
+
+    def _choose_sides(self) -> None:
+        """Make the first two groups A and B."""
+        a, b = (*list(self.groups().values())[:2], [], [])[:2]
+        if tuple(map(set, (a, b))) != tuple(map(set, self._sides.chosen())):
+            self._silent = True
+            self._sides.choose(a, b) if max(len(a), len(b)) < 2 else self._sides.tick(a, b)
+            self._silent = False
+
+    def _take_sides(self) -> None:
+        """Take over what was chosen as A and as B elsewhere."""
+        if self._silent:
+            return
+        sides, before = self._sides.chosen(), (*self.names, *_SIDES)
+        names = []
+        for place, own in enumerate(sides):  # a name that a person gave goes with its layers
+            given = [name for layer in own if (name := self.cell(layer, GROUP)) and name not in _SIDES]
+            names.append((given + self.names[place : place + 1] + [_SIDES[place]])[0])
+        self.names = names if names[0] != names[1] else list(_SIDES)
+        chosen = [layer for own in sides for layer in own]
+        for layer in self.layers():
+            name = next((self.names[place] for place, own in enumerate(sides) if layer in own), "")
+            if name or (layer not in chosen and self.cell(layer, GROUP) in before):
+                self._cells.setdefault(layer, {})[GROUP] = name
+        self.changed.emit()
+
+
+def frame_of(rows: Sequence[Sequence[str]]) -> "pd.DataFrame":
+    """A table of texts whose first row are names; columns of numbers numeric but for those of `OWN_COLUMNS`."""
+    import pandas as pd
+
+    names, *cells = rows
+    table = pd.DataFrame(cells, columns=list(names))
+    for name in names:
+        if name not in OWN_COLUMNS:
+            numbers = pd.to_numeric(table[name], errors="coerce")
+            table[name] = table[name] if numbers.isna().any() else numbers
+    return table

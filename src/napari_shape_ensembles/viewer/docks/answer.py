@@ -1,0 +1,66 @@
+"""The page *Answer* of the bench: the picture and the sentence first, the numbers on a fold."""
+
+from pathlib import Path
+
+from napari.components import ViewerModel
+from qtpy.QtWidgets import QFileDialog
+
+from ...comparison import INCONCLUSIVE
+from ..panels.results import ROWS
+from ..panels.verdict import VerdictPanel
+from ..panels.widgets import ScrollColumn, Section, button, column, scrolling
+from ..session import Session
+from .compare import CompareShapes
+
+
+class AnswerPage(CompareShapes):
+    """What *Compare shapes* shows, in the order in which one asks for it."""
+
+    def __init__(self, napari_viewer: ViewerModel) -> None:
+        self.explanation = Session.of(napari_viewer).explanation
+        super().__init__(napari_viewer)
+
+    def lay_out(self) -> ScrollColumn:
+        """Put the verdict first, and fold what is seldom asked for."""
+        results = self.results
+        self.run_button.setText("&Compare")
+        self.verdict = VerdictPanel()
+        self.row = Section("", column(results.table, results.help))
+        self.paper = button(
+            "Everything for a &paper …",
+            "Write a figure (SVG, PNG), a methods paragraph, tables of objects and of images, the script and the "
+            "comparison into a folder",
+        )
+        self.paper.clicked.connect(self._ask_for_folder)
+        self.numbers = Section("Numbers, curves and files", column(self.color_by.limit, results))
+        self.choices = Section("Samples and settings", column(self.files, self.sides, self.settings))
+        results.side_by_side.hide()  # the canvas is the bench's
+        self.link(self.explanation.changed, self._show_verdict)
+        shown = self.verdict, self.row, self.color_by, self.paper, self.numbers, self.choices
+        return scrolling(self, self.buttons(), *self.state_lines, *shown)
+
+    def show_result(self) -> None:
+        super().show_result()
+        result = None if self.comparison.running else self.result
+        self.results.answer.hide()
+        for part in (self.row, self.paper, self.numbers):
+            part.setVisible(result is not None)
+        self.paper.setEnabled(not self.busy)
+        self.run_button.setVisible(self.state not in ("done", INCONCLUSIVE))
+        if result is not None:
+            notes = len(self.results.warnings.text().splitlines())
+            said = ROWS[result.case][2] if result.case in ROWS else ""
+            self.row.rename(f"{result.case}  {said}".strip())
+            self.numbers.rename(f"Numbers, curves and files{f' (⚠ {notes})' if notes else ''}")
+        self._show_verdict()
+
+    def _show_verdict(self) -> None:
+        running = self.comparison.running
+        result, task = (None if running else self.result), self.explanation
+        known = task.headline if task.explored is result else None
+        self.verdict.show_headline(result, known, "" if running else self.comparison.message)
+        self.verdict.setEnabled(self.stale.isHidden())
+
+    def _ask_for_folder(self) -> None:
+        if folder := QFileDialog.getExistingDirectory(self, "Folder for everything"):
+            self.comparison.everything(Path(folder))

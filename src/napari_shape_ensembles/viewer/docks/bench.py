@@ -1,0 +1,238 @@
+"""The dock *Bench*: the whole way from images to an answer that can be trusted, one page for each step."""
+
+import weakref
+from collections.abc import Callable, Mapping
+from functools import partial
+
+from napari.components import ViewerModel
+from qtpy.QtCore import QEvent, Qt
+from qtpy.QtGui import QKeyEvent, QKeySequence, QShortcut
+from qtpy.QtWidgets import QButtonGroup, QHBoxLayout, QPushButton, QSizePolicy, QStackedWidget, QTabWidget, QWidget
+
+from ..panels.widgets import button, column, once, row
+from ..session import Session
+from ..steps import STATES, STEPS, Step, steps_of
+from .answer import AnswerPage
+from .base import Dock, Tie, is_closed
+from .experiment import ExperimentPage
+from .images import ImagesPage
+from .inspect import InspectCurves
+from .segment import OutlinesPage
+from .shape_space import WhyPage
+from .study import LandscapeDock, SmoothingDock
+from .trust import TrustPage
+
+Pages = Mapping[str, Callable[[ViewerModel], QWidget]]
+
+#: What the pages of several parts are made of: title of a tab -> a widget of the viewer.
+OUTLINES: Pages = {"Settings and preview": OutlinesPage, "Inspect": InspectCurves}
+ANSWER: Pages = {"A and B": AnswerPage, "All groups": ExperimentPage}
+TRUST: Pages = {"Overview": TrustPage, "Rank": LandscapeDock, "Smoothing": SmoothingDock}
+#: Entries of the menu that show a step in a dock of its own.
+_TORN_OFF = {"Outlines": "Segment curves", "Answer": "Compare shapes", "Why": "Shape space", "Trust": "Smoothing study"}
+_NEXT = {
+    "Images": ("Look at the outlines ›", "See what would be compared, before there is any answer"),
+    "Outlines": ("Compare ›", "Compare the outlines of A and B"),
+    "Answer": ("Why? ›", "See what carries the difference"),
+    "Why": ("Can I trust it? ›", "See how far the answer depends on settings"),
+    "Trust": ("‹ Back to the answer", "Show the answer again"),
+}
+_PAUSE = 100  # ms after a burst of events until the headings are made anew: they look at the layers
+
+
+class Bench(QWidget):
+    """Images, Outlines, Answer, Why and Trust: pages of one dock, each with its state in its heading."""
+
+    def __init__(self, napari_viewer: ViewerModel) -> None:
+        super().__init__()
+        self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Expanding)
+        self.viewer = napari_viewer
+        session = self.session = Session.of(napari_viewer)
+        self.headings = {name: Heading(name, place) for place, name in enumerate(STEPS, 1)}
+        group = QButtonGroup(self)
+        for place, heading in enumerate(self.headings.values()):
+            group.addButton(heading, place)
+        group.idClicked.connect(self.turn)
+        makers: Pages = {
+            "Images": ImagesPage,
+            "Outlines": partial(TabbedPage, OUTLINES),
+            "Answer": partial(TabbedPage, ANSWER),
+            "Why": WhyPage,
+            "Trust": partial(TabbedPage, TRUST),
+        }
+        self._makers = makers
+        self.pages: dict[str, QWidget] = {}
+        self.stack = QStackedWidget()
+        for _ in STEPS:
+            self.stack.addWidget(QWidget())
+        self.tear = button("Tear off", "Open this page as a dock of its own, beside the bench")
+        self.next = button("", "")
+        self.tear.clicked.connect(self.tear_off)
+        self.next.clicked.connect(self.go_on)
+        heads = QHBoxLayout()
+        heads.setSpacing(2)
+        for heading in self.headings.values():
+            heads.addWidget(heading, 1)
+        foot = row(self.tear, self.next, grows=self.next)
+        column(heads, self.stack, foot, page=self, margins=(4, 4, 4, 4), grows=self.stack)
+        studies = session.landscape, session.smoothing, session.trust
+        tasks = session.comparison, session.explanation, session.experiment, *studies
+        self._tie = Tie(session, *tasks)
+        self.destroyed.connect(partial(_hand_back, session))
+        self.destroyed.connect(partial(self._tie.loosen, gone=True))
+        self._soon, self._closing = once(self, self.show_steps), once(self, self._leave_if_closed)
+        self._soon.setInterval(_PAUSE)
+        choices = session.choices
+        changed = choices.changed, choices.sides.changed, session.design.changed, session.segmentation.changed
+        for signal in (*changed, *(task.changed for task in tasks), session.comparison.progressed):
+            self._tie.links.append((signal, weakref.WeakMethod(self._ask)))
+        self._attach()
+        self.turn(0)
+
+    def _ask(self, _: object = None) -> None:
+        if not self._soon.isActive():
+            self._soon.start()
+
+    # The pages.
+
+    @property
+    def step(self) -> str:
+        """The step whose page is turned up."""
+        return STEPS[self.stack.currentIndex()]
+
+    def page(self, name: str) -> QWidget:
+        """The page of a step, made when it is first asked for."""
+        if name not in self.pages:
+            page, place = self._makers[name](self.viewer), STEPS.index(name)
+            before = self.stack.widget(place)
+            self.pages[name] = page
+            self.stack.removeWidget(before)
+            before.deleteLater()
+            self.stack.insertWidget(place, page)
+        return self.pages[name]
+
+    def turn(self, place: int) -> None:
+        """Turn up the page of a step, counted from 0."""
+        name = STEPS[place]
+        self.stack.setCurrentWidget(self.page(name))
+        self.headings[name].setChecked(True)
+        words, tooltip = _NEXT[name]
+        self.next.setText(words)
+        self.next.setToolTip(tooltip)
+        self.tear.setEnabled(name in _TORN_OFF)
+        self._ask()
+
+    def go_on(self) -> None:
+        """Go on to the next step; from the outlines by comparing them, unless the answer is known and holds."""
+        compares = self.step == "Outlines"
+        after = "Answer" if self.step == "Trust" else STEPS[STEPS.index(self.step) + 1]
+        self.turn(STEPS.index(after))
+        if compares:
+            answer = self.pages["Answer"]
+            assert isinstance(answer, TabbedPage)
+            page = answer.turn(int(self.session.design.is_experiment))
+            if isinstance(page, Dock) and page.state in ("ready", "stale", "error"):
+                page.run()
+
+    def show_answer(self) -> None:
+        """Turn up the answer of A and B."""
+        self.turn(STEPS.index("Answer"))
+
+    def tear_off(self) -> None:
+        """Show this page in a dock of its own, where there is a window."""
+        if (window := getattr(self.viewer, "window", None)) is not None and self.step in _TORN_OFF:
+            window.add_plugin_dock_widget("napari-shape-ensembles", _TORN_OFF[self.step])[1].show()
+
+    def show_steps(self) -> None:
+        """Show in the headings how far every step has come."""
+        for name, step in steps_of(self.session).items():
+            self.headings[name].show_step(step)
+        if isinstance(answer := self.pages.get("Answer"), TabbedPage):
+            answer.tabBar().setVisible(self.session.design.is_experiment)
+
+    # Opening and closing.
+
+    def _attach(self) -> None:
+        if self._tie.fasten():
+            _take_over(self.session)
+            self._ask()
+
+    def showEvent(self, event: QEvent | None) -> None:
+        self._closing.stop()
+        self._attach()
+        super().showEvent(event)
+
+    def hideEvent(self, event: QEvent | None) -> None:
+        """Closing a dock hides it; see `Dock.hideEvent`."""
+        self._closing.start()
+        super().hideEvent(event)
+
+    def _leave_if_closed(self) -> None:
+        if is_closed(self):
+            _hand_back(self.session)
+            self._tie.loosen()
+
+
+def _take_over(session: Session) -> None:
+    """Let the canvas show all images side by side, and explain without being asked."""
+    session.comparison.arrange(True, captioned=True)
+    session.explanation.explain_unasked(True)
+
+
+def _hand_back(session: Session, _: object = None) -> None:
+    """Put the canvas back as it was."""
+    session.comparison.arrange(False)
+    session.explanation.explain_unasked(False)
+
+
+class Heading(QPushButton):
+    """The name of a step over its state; Alt and its number, or the arrow keys, turn its page up."""
+
+    def __init__(self, name: str, number: int) -> None:
+        super().__init__()
+        self._name = name
+        self.setCheckable(True)
+        self._key = QShortcut(
+            QKeySequence(f"Alt+{number}"), self, self.click
+        )  # a button's own shortcut waits a tenth of a second
+        self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
+        self.show_step(Step("open"))
+
+    def show_step(self, step: Step) -> None:
+        self.setText(f"{self._name}\n{STATES[step.state]}")
+        self.setToolTip(f"{self._name} ({self._key.key().toString()}){f': {step.words}' if step.words else ''}")
+        self.setAccessibleName(f"{self._name}: {STATES[step.state]}")
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """Go to the heading beside it."""
+        steps = {Qt.Key.Key_Left: -1, Qt.Key.Key_Right: 1}
+        group = self.group()
+        if group is None or event.key() not in steps:
+            super().keyPressEvent(event)
+            return
+        other = group.button((group.id(self) + steps[event.key()]) % len(group.buttons()))
+        other.setFocus()
+        other.click()
+
+
+class TabbedPage(QTabWidget):
+    """Several parts of a page, each made when it is first turned up."""
+
+    def __init__(self, parts: Pages, viewer: ViewerModel) -> None:
+        super().__init__()
+        self._parts, self._viewer = list(parts.values()), viewer
+        self.setDocumentMode(True)
+        for title in parts:
+            self.addTab(column(), title)
+        self.currentChanged.connect(self._fill)
+        self._fill(0)
+
+    def turn(self, place: int) -> QWidget:
+        """Turn up a part, and return it."""
+        self.setCurrentIndex(place)
+        return self.widget(place).layout().itemAt(0).widget()
+
+    def _fill(self, place: int) -> None:
+        layout = self.widget(place).layout()
+        if not layout.count():
+            layout.addWidget(self._parts[place](self._viewer))

@@ -1,0 +1,245 @@
+"""The page *Images* of the bench: the design table, in which images get their groups and the size of their pixels."""
+
+import re
+import weakref
+from functools import partial
+from itertools import combinations
+
+import numpy as np
+from napari.components import ViewerModel
+from napari.layers import Image, Layer
+from qtpy.QtCore import QEvent, QSignalBlocker, Qt, Signal
+from qtpy.QtGui import QKeySequence
+from qtpy.QtWidgets import (
+    QAbstractItemView,
+    QApplication,
+    QHeaderView,
+    QInputDialog,
+    QLineEdit,
+    QTableWidget,
+    QTableWidgetItem,
+    QWidget,
+)
+
+from ...comparison.design import GROUP
+from ...io.calibration import Calibration
+from ...outlines.recognise import content_of
+from ..inputs import fingerprint
+from ..panels.fonts import with_label_font
+from ..panels.widgets import Section, button, column, once, row, scrolling, tip, wrapped
+from ..session import Session
+from .base import Tie, is_closed
+from .pixel_size import PixelSize, calibrate, calibration_of
+
+_PIXELS = "pixel size"
+_TIPS = {
+    "image": "Layers that can be compared.",
+    GROUP: "What is compared, such as control and drug; the first two groups are A and B. Empty: takes no part.",
+    "replicate": "Dish, animal or specimen: several images of one are not independent. Empty: each image is one.",
+    "block": "Pair, batch or day: compared within only.",
+    _PIXELS: "Height and width of a pixel with a unit, such as 0.5 µm or 0.5 × 0.4 µm. Sets the layer's scale.",
+}
+_SIZE = re.compile(r"\s*([\d.eE+-]+)\s*(?:[×x*]\s*([\d.eE+-]+))?\s*([^\d\s].*?)?\s*")
+_LOOK = 400  # ms after a change of the list until images are looked at
+
+
+class ImagesPage(QWidget):
+    """Images in rows, with their group, replicate, block, covariates and pixel size in columns."""
+
+    def __init__(self, napari_viewer: ViewerModel) -> None:
+        super().__init__()
+        self.session = Session.of(napari_viewer)
+        self.design = self.session.design
+        self.table = DesignView()
+        self.table.itemChanged.connect(self._write)
+        self.table.pasted.connect(self._paste)
+        self.pattern = QLineEdit(self.design.pattern)
+        with_label_font(self.pattern)
+        self.pattern.setToolTip(
+            "How names are read: columns in braces with the text between them. {group}_{replicate}_{} reads "
+            "ctrl_m3_f02 as group ctrl, replicate m3."
+        )
+        self.pattern.setAccessibleName("Pattern of the names")
+        self.pattern.returnPressed.connect(self._fill)
+        self.fill = button("&Fill from names", "Fill columns from the names of the layers by the pattern")
+        self.fill.clicked.connect(self._fill)
+        self.add = button("A&dd column …", "Add a covariate, such as dose or day; numbers are tested as a trend")
+        self.add.clicked.connect(self._add)
+        self.swap = button("⇅ A and B", "Swap A and B")
+        self.swap.clicked.connect(self.session.choices.sides.swap)
+        self.reason, self.found, self.said = wrapped(), wrapped(), wrapped()
+        names = Section("Fill in, add columns", column(row(self.pattern, self.fill, grows=self.pattern), row(self.add)))
+        self.pixels = Section("Pixel size from a file", PixelSize(napari_viewer))
+        said = self.reason, self.said, self.found
+        scrolling(self, self.table, row(self.swap), *said, names, self.pixels, grows=self.table)
+        self._tie = Tie(self.session)
+        for signal in (self.design.changed, self.session.choices.sides.changed):
+            self._tie.links.append((signal, weakref.WeakMethod(self._ask)))
+        self.destroyed.connect(partial(self._tie.loosen, gone=True))
+        self._closing, self._soon = once(self, self._leave_if_closed), once(self, self.refresh)
+        self._looking = once(self, self.look)
+        self._looking.setInterval(_LOOK)
+        self._tie.fasten()
+        self.refresh()
+
+    def _ask(self) -> None:
+        self._soon.start()
+
+    def refresh(self) -> None:
+        """Show the table of now, and why nothing can be compared."""
+        design = self.design
+        columns = ["image", *design.columns, _PIXELS]
+        layers = design.layers()
+        first_two = dict(zip(list(design.groups())[:2], "AB", strict=False))
+        cells = []
+        for layer in layers:
+            try:
+                size = calibration_of(layer)
+                height, width = size.scale
+                pixels = f"{height:g} {size.unit}" if height == width else f"{height:g} × {width:g} {size.unit}"
+            except ValueError as error:
+                pixels = f"⚠ {error}"
+            cells.append([layer.name, *(design.cell(layer, name) for name in design.columns), pixels])
+        self.table.show_cells(columns, cells, layers)
+        named = "; ".join(f"{side} is {group}" for group, side in first_two.items() if group != side)
+        task = self.session.experiment if design.is_experiment else self.session.comparison
+        reason = task.why_not()
+        self.reason.setText(reason or (f"{named}." if named else ""))
+        self.reason.setVisible(bool(self.reason.text()))
+        self.said.setVisible(bool(self.said.text()))
+        self._looking.start()
+
+    def look(self) -> None:
+        """Look for images that are there twice, and for labels among the images."""
+        layers = [layer for own in self.design.groups().values() for layer in own]
+        dims, words = self.session.choices.dims, []
+        prints = {layer: fingerprint(layer, dims) for layer in layers}
+        same = [(a.name, b.name) for a, b in combinations(layers, 2) if prints[a] == prints[b]]
+        words += [f"⚠ {a} and {b} show the same." for a, b in same[:3]]
+        for layer in layers:
+            if isinstance(layer, Image) and isinstance(layer.data, np.ndarray) and layer.ndim == 2 and not layer.rgb:
+                kind = content_of(layer.data)
+                if kind in ("labels", "mask", "classes"):
+                    remedy = "Convert to Labels in the layer's menu, so that it is not segmented."
+                    words.append(f"⚠ {layer.name} looks like {kind}. {remedy}")
+        self.found.setText("\n".join(words))
+        self.found.setVisible(bool(words))
+
+    # What a person writes.
+
+    def _write(self, item: QTableWidgetItem) -> None:
+        layer, name = self.table.layer(item.row()), self.table.heading(item.column())
+        if layer is None:
+            return
+        self.said.setText("")
+        if name == _PIXELS:
+            self._calibrate(layer, item.text())
+            self._soon.start()
+        else:
+            self.design.write([(layer, name, item.text())])
+
+    def _calibrate(self, layer: Layer, text: str) -> None:
+        match = _SIZE.fullmatch(text)
+        try:
+            if match is None:
+                raise ValueError(f"{text!r} is no pixel size: write such as 0.5 µm or 0.5 × 0.4 µm")
+            height, width = float(match[1]), float(match[2] or match[1])
+            calibrate(layer, Calibration((height, width), match[3] or "pixel", "set"))
+        except ValueError as error:
+            self.said.setText(f"⚠ {error}")
+
+    def _paste(self, text: str, first: int, place: int) -> None:
+        self._try(partial(self.design.paste, text, first, max(place - 1, 0)))
+
+    def _fill(self) -> None:
+        self._try(partial(self.design.fill, self.pattern.text()))
+
+    def _try(self, action: "partial[None]") -> None:
+        self.said.setText("")
+        try:
+            action()
+        except ValueError as error:
+            self.said.setText(f"⚠ {error}")
+        self._soon.start()
+
+    def _add(self) -> None:
+        name, chosen = QInputDialog.getText(self, "Add column", "Name, such as dose")
+        if chosen:
+            self.design.add_column(name.strip())
+
+    # Opening and closing.
+
+    def showEvent(self, event: QEvent | None) -> None:
+        self._closing.stop()
+        self._tie.fasten()
+        self.refresh()
+        super().showEvent(event)
+
+    def hideEvent(self, event: QEvent | None) -> None:
+        self._closing.start()
+        super().hideEvent(event)
+
+    def _leave_if_closed(self) -> None:
+        if is_closed(self):
+            self._tie.loosen()
+
+
+class DesignView(QTableWidget):
+    """The table as it is written; Ctrl+V pastes from a spreadsheet, Delete empties what is selected."""
+
+    pasted = Signal(str, int, int)  #: text, and the row and column it was pasted at
+
+    def __init__(self) -> None:
+        super().__init__(0, 0)
+        with_label_font(self)
+        self.verticalHeader().hide()
+        self.setTextElideMode(Qt.TextElideMode.ElideMiddle)  # names differ at their ends
+        self.setEditTriggers(QAbstractItemView.EditTrigger.AllEditTriggers)
+        self.setSelectionMode(QAbstractItemView.SelectionMode.ContiguousSelection)
+        self.setMinimumHeight(150)
+        self.setAccessibleName("Design table")
+        self._headings: list[str] = []
+        self._layers: list[weakref.ref[Layer]] = []
+
+    def heading(self, place: int) -> str:
+        return self._headings[place]
+
+    def layer(self, row: int) -> Layer | None:
+        return self._layers[row]() if row < len(self._layers) else None
+
+    def show_cells(self, headings: list[str], cells: list[list[str]], layers: list[Layer]) -> None:
+        """Show other texts, without a signal; what has not changed is left alone, as it may be under the cursor."""
+        with QSignalBlocker(self):
+            self._layers = list(map(weakref.ref, layers))
+            if headings != self._headings:
+                self._headings = headings
+                self.setColumnCount(len(headings))
+                self.setHorizontalHeaderLabels(headings)
+                for place, name in enumerate(headings):
+                    self.horizontalHeaderItem(place).setToolTip(_TIPS.get(name, f"A covariate: {name}"))
+                    narrow = QHeaderView.ResizeMode.ResizeToContents if place else QHeaderView.ResizeMode.Stretch
+                    self.horizontalHeader().setSectionResizeMode(place, narrow)
+                self.horizontalHeader().setMinimumSectionSize(44)
+            self.setRowCount(len(cells))
+            for row_, texts in enumerate(cells):
+                for place, text in enumerate(texts):
+                    item = self.item(row_, place)
+                    if item is None:
+                        item = QTableWidgetItem()
+                        self.setItem(row_, place, item)
+                        if not place:
+                            item.setFlags(item.flags() & ~Qt.ItemFlag.ItemIsEditable)
+                    if item.text() != text:
+                        item.setText(text)
+                        item.setToolTip(tip(text))
+
+    def keyPressEvent(self, event: QEvent) -> None:
+        """Paste and empty cells; Enter stays in the table."""
+        if event.matches(QKeySequence.StandardKey.Paste):
+            self.pasted.emit(QApplication.clipboard().text(), max(self.currentRow(), 0), max(self.currentColumn(), 0))
+        elif event.matches(QKeySequence.StandardKey.Delete):
+            for item in self.selectedItems():
+                if item.column() and self.heading(item.column()) != _PIXELS:
+                    item.setText("")
+        else:
+            super().keyPressEvent(event)

@@ -1,0 +1,47 @@
+"""The page *Trust* of the bench: the row under other choices, in one picture with a sentence."""
+
+from napari.components import ViewerModel
+
+from ..panels.choices import ChoicePicture
+from ..panels.widgets import scrolling, wrapped
+from ..session import Session
+from .base import Dock
+
+
+class TrustPage(Dock):
+    """Shows how often the row stays when smoothing, method, smallest object, rank and other choices are changed."""
+
+    def __init__(self, napari_viewer: ViewerModel) -> None:
+        task = Session.of(napari_viewer).trust
+        super().__init__(
+            napari_viewer,
+            task,
+            run="Compare again with one choice changed at a time; takes about thirty comparisons",
+            renewal="Try the choices again, on what is chosen now",
+        )
+        self.run_button.setText("&Try other choices")
+        self.sentence, self.message, self.notes = wrapped(), wrapped(), wrapped()
+        font = self.sentence.font()
+        font.setPointSizeF(font.pointSizeF() * 1.15)
+        font.setBold(True)
+        self.sentence.setFont(font)
+        self.picture = ChoicePicture()
+        self.comparison = self.session.comparison
+        self.link(self.comparison.changed, self.show_result)
+        state = self.reason, self.step, self.progress, self.stale, self.message
+        scrolling(self, self.sentence, self.buttons(), *state, self.picture, self.notes)
+        self.attach()
+
+    def show_result(self) -> None:
+        result = self.result
+        self.sentence.setText("" if result is None else result.summary())
+        self.sentence.setVisible(result is not None)
+        self.message.setText(self.task.message)
+        self.message.setVisible(bool(self.task.message))
+        self.picture.show_study(result)
+        self.picture.setVisible(result is not None)
+        self.run_button.setVisible(self.state != "done")
+        shown = self.comparison.result
+        doubts = () if shown is None else [words for words in shown.warnings if "archetype" in words or "π/4" in words]
+        self.notes.setText("\n".join(doubts))
+        self.notes.setVisible(bool(doubts))

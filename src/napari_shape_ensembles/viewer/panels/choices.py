@@ -1,0 +1,100 @@
+"""The row of the truth table under one changed choice at a time, in one picture."""
+
+from qtpy.QtCore import QEvent, QRectF, QSize, Qt
+from qtpy.QtGui import QColor, QHelpEvent, QPainter, QPaintEvent, QPen
+from qtpy.QtWidgets import QSizePolicy, QToolTip, QWidget
+
+from ...comparison import INCONCLUSIVE, Settings
+from ...outlines import Outlines
+from ...parameters import parameters_of
+from ...studies import Choice, ChoiceStudy
+from .fonts import Drawing
+from .widgets import tip
+
+_GAP, _CELL = 4, 46  # pixels between cells; of a cell at least
+_FIELDS = {**parameters_of(Outlines), **parameters_of(Settings)}
+
+
+class ChoicePicture(Drawing):
+    """A line for each choice, a cell for each of its values with the row found there.
+
+    A cell whose row is that of the choices in use is filled, others are hatched; the one in use has a bold frame.
+    """
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        policy = QSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        policy.setHeightForWidth(True)
+        self.setSizePolicy(policy)
+        self.study: ChoiceStudy | None = None
+        self.lines: dict[str, list[Choice]] = {}
+
+    def show_study(self, study: ChoiceStudy | None) -> None:
+        self.study, self.lines = study, {} if study is None else study.rows()
+        self.updateGeometry()
+        self.update()
+
+    def heightForWidth(self, width: int) -> int:
+        line = self.fontMetrics().height()
+        return max(len(self.lines) * (3 * line + 2 * _GAP + 4), 1)
+
+    def sizeHint(self) -> QSize:
+        return QSize(220, self.heightForWidth(220))
+
+    minimumSizeHint = sizeHint
+
+    def boxes(self) -> list[tuple[QRectF, Choice]]:
+        """Where each choice is drawn."""
+        line, found, top = self.fontMetrics().height(), [], 0.0
+        for own in self.lines.values():
+            width = (self.width() + _GAP) / max(len(own), 5) - _GAP
+            for place, one in enumerate(own):
+                box = QRectF(place * (width + _GAP), top + line + 2, width, 2 * line + 2)
+                found.append((box.adjusted(1, 0, -1, 0), one))
+            top += 3 * line + 2 * _GAP + 4
+        return found
+
+    def event(self, event: QEvent) -> bool:
+        """Say the numbers of the choice under a mouse that rests."""
+        if isinstance(event, QHelpEvent):
+            at = [one for box, one in self.boxes() if box.contains(event.pos())]
+            QToolTip.showText(event.globalPos(), tip(self.words(at[0])) if at else "", self)
+            return True
+        return bool(super().event(event))
+
+    def words(self, one: Choice) -> str:
+        """What was found with a choice."""
+        field = _FIELDS[one.name]
+        named = f"{field.label}: {one.label} {field.unit}".rstrip()
+        if one.case == INCONCLUSIVE:
+            return f"{named}: no answer{f' ({one.reason})' if one.reason else ''}."
+        return f"{named}: {one.case} (undulation p = {one.undulation_p:.2g}, scale p = {one.scale_p:.2g})."
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        if self.study is None:
+            return
+        painter = QPainter(self)
+        ink, metrics = self.palette().windowText().color(), self.fontMetrics()
+        line, top = metrics.height(), 0.0
+        painter.setPen(ink)
+        for name in self.lines:
+            field = _FIELDS[name]
+            title = f"{field.label}{f', {field.unit}' if field.unit else ''}"
+            painter.drawText(QRectF(0, top, self.width(), line + 2), Qt.AlignmentFlag.AlignLeft, title)
+            top += 3 * line + 2 * _GAP + 4
+        for box, one in self.boxes():
+            used = one.value == self.study.values[one.name]
+            same = one.case == self.study.used.case
+            fill = QColor(ink)
+            fill.setAlpha(45 if same else 0)
+            painter.setBrush(fill)
+            style = Qt.PenStyle.SolidLine if same else Qt.PenStyle.DashLine
+            painter.setPen(QPen(ink, 2.5 if used else 1, style))
+            painter.drawRoundedRect(box, 3, 3)
+            painter.setPen(ink)
+            case = "–" if one.case == INCONCLUSIVE else one.case
+            for words, half in ((one.label, 0), (case if same else f"{case} !", 1)):
+                place = QRectF(box.left() + 2, box.top() + 1 + half * line, box.width() - 4, line)
+                short = metrics.elidedText(words, Qt.TextElideMode.ElideRight, int(place.width()))
+                painter.drawText(place, Qt.AlignmentFlag.AlignCenter, short)
+        painter.end()

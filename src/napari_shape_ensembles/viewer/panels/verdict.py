@@ -1,0 +1,110 @@
+"""The answer at first sight: the mean outlines over each other, a dot per image, and what they say in a sentence."""
+
+import numpy as np
+from qtpy.QtCore import QPointF, QRectF, QSize, Qt
+from qtpy.QtGui import QColor, QPainter, QPaintEvent, QPen
+from qtpy.QtWidgets import QSizePolicy, QWidget
+
+from ...comparison import Comparison
+from ...explanation.headline import Headline
+from ...palette import SIDE_COLORS
+from .distributions import paint_labels
+from .fonts import Drawing
+from .shape_canvas import ShapeCanvas, StyledOutline, radius
+from .widgets import column, wrapped
+
+_DOT, _LINE = 5.0, 22  # pixels
+
+
+class VerdictPanel(QWidget):
+    """Shows a `Headline`; until it is known, the sentence of the comparison."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.picture, self.dots = ShapeCanvas(), ImageDots()
+        self.picture.setMinimumHeight(170)
+        self.picture.setMaximumHeight(230)
+        self.picture.setToolTip("Mean outline of A (filled) and of B (dashed), at one scale.")
+        self.sentence, self.beside = wrapped(), wrapped()
+        font = self.sentence.font()
+        font.setPointSizeF(font.pointSizeF() * 1.15)
+        font.setBold(True)
+        self.sentence.setFont(font)
+        column(self.picture, self.dots, self.sentence, self.beside, page=self)
+
+    def show_headline(self, result: Comparison | None, known: Headline | None, said: str = "") -> None:
+        """Show the answer of a result, what is known of it so far, and what was said of the last run."""
+        drawn = result is not None and known is not None
+        several = known is not None and max(map(len, known.image_sizes)) > 1
+        self.picture.setVisible(drawn)
+        self.dots.setVisible(drawn and several)
+        words, beside = said, ""
+        if result is not None:
+            words = result.summary() if known is None else known.sentence
+            beside = said
+        if result is not None and known is not None:
+            of_a, of_b = StyledOutline(known.mean_a, "A", filled=True), StyledOutline(known.mean_b, "B", dashed=True)
+            self.picture.set_scale(1.1 * radius([known.mean_a, known.mean_b]), result.a.unit)
+            self.picture.show_shapes([of_a, of_b], "Mean outlines: A filled, B dashed")
+            self.dots.show_sizes(known.image_sizes, result.a.unit)
+            interval = "In brackets: 95 % intervals." if "times" in known.sentence else ""
+            beside = " ".join(words for words in (said, known.missed, known.scope, interval) if words)
+        for label, text in ((self.sentence, words), (self.beside, beside)):
+            label.setText(text)
+            label.setVisible(bool(text))
+
+
+class ImageDots(Drawing):
+    """The mean size of the outlines of every image, A's above B's, on a logarithmic axis."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        self.show_sizes(({}, {}), "")
+
+    def show_sizes(self, sizes: tuple[dict[str, float], dict[str, float]], unit: str) -> None:
+        """Show the mean size of each image of A and of B."""
+        self.sizes = sizes
+        every = [size for side in sizes for size in side.values()] or [1.0]
+        self._low, self._high = np.log(min(every)), np.log(max(every))
+        room = 0.1 * (self._high - self._low) or 0.1
+        self._low, self._high = self._low - room, self._high + room
+        self.labels = f"{np.exp(self._low):.3g}", f"mean size per image, {unit}", f"{np.exp(self._high):.3g}"
+        listed = [
+            f"{side}: {name}: {size:.3g} {unit}"
+            for side, own in zip("AB", sizes, strict=True)
+            for name, size in own.items()
+        ]
+        self.setToolTip(
+            "\n".join(["One dot per image: mean (geometric) of the RMS extents of its outlines.", *listed[:30]])
+        )
+        self.update()
+
+    def sizeHint(self) -> QSize:
+        return QSize(200, 2 * _LINE + self.fontMetrics().height() + 6)
+
+    minimumSizeHint = sizeHint
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        ink, left = self.palette().windowText().color(), self.fontMetrics().horizontalAdvance("B") + 10.0
+        room = self.width() - left - 10
+        for row, (side, own) in enumerate(zip("AB", self.sizes, strict=True)):
+            middle = row * _LINE + _LINE / 2
+            painter.setPen(ink)
+            painter.drawText(QRectF(0, row * _LINE, left, _LINE), Qt.AlignmentFlag.AlignVCenter, side)
+            painter.drawLine(QPointF(left, middle), QPointF(left + room, middle))
+            places = [left + room * (np.log(size) - self._low) / (self._high - self._low) for size in own.values()]
+            color = QColor(SIDE_COLORS[side])
+            color.setAlpha(190)
+            painter.setBrush(color)
+            for place in places:
+                painter.drawEllipse(QPointF(place, middle), _DOT, _DOT)
+            if places:
+                painter.setPen(QPen(ink, 3))
+                mean = float(np.mean(places))
+                painter.drawLine(QPointF(mean, middle - _LINE / 2 + 2), QPointF(mean, middle + _LINE / 2 - 2))
+        painter.setPen(ink)
+        paint_labels(painter, QRectF(left, 2 * _LINE + 2, room, self.fontMetrics().height() + 2), self.labels)
+        painter.end()

@@ -1,0 +1,82 @@
+"""The five steps from images to an answer that can be trusted, and how far each of them has come."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from ..comparison import INCONCLUSIVE
+from ..outlines import conversion_factor, counted
+from .inputs import pixel_size_of
+from .session import Session
+from .task import Task
+
+STEPS = ("Images", "Outlines", "Answer", "Why", "Trust")
+#: What a state is called, with a sign: nothing is told by color alone.
+STATES = {"open": "–", "running": "…", "done": "✓ done", "look": "! look", "stale": "↻ old"}
+# Relative difference of two pixel sizes that is rounding.
+_ALIKE = 1e-3
+
+
+@dataclass(frozen=True)
+class Step:
+    """How far a step has come: one of `STATES`, and why."""
+
+    state: str
+    words: str = ""
+
+
+def steps_of(session: Session) -> dict[str, Step]:
+    """State of every step, by its name; looks at the layers, so it is to be asked once after a burst of events."""
+    comparison, result = session.comparison, session.comparison.result
+    asked = session.experiment if session.design.is_experiment else comparison
+    reason, preview = asked.why_not(), session.segmentation.preview
+    images = Step("open", reason) if reason else _images(session)
+    if result is not None and result.quality.findings:
+        outlines = Step("look", result.quality.findings[0].text)
+    elif session.segmentation.preview_error:
+        outlines = Step("look", session.segmentation.preview_error)
+    elif result is not None:
+        outlines = Step("done", f"{len(result.a)} and {len(result.b)} outlines.")
+    elif preview is not None:
+        outlines = Step("done", f"{counted(len(preview.diameters), 'object')} in the image shown.")
+    else:
+        outlines = Step("open", "Not looked at yet.")
+    answer = _task(asked)
+    if asked.state == INCONCLUSIVE and result is not None:
+        answer = Step("look", result.summary())
+    elif asked.state == "error":
+        answer = Step("look", asked.message)
+    why = _task(session.explanation) if session.explanation.explored is not None else Step("open", "Compare first.")
+    trusted = [_task(task) for task in (session.trust, session.landscape, session.smoothing)]
+    order = ("running", "stale", "done", "open")
+    trust = min(trusted, key=lambda step: order.index(step.state) if step.state in order else len(order))
+    return dict(zip(STEPS, (images, outlines, answer, why, trust), strict=True))
+
+
+def _images(session: Session) -> Step:
+    """Whether the images can be compared: their pixels are of one size, or known at all."""
+    layers = [layer for own in session.design.groups().values() for layer in own]
+    sizes = []
+    for layer in layers:
+        try:
+            sizes.append(pixel_size_of(layer, [layer.ndim - 2, layer.ndim - 1]))
+        except ValueError as error:
+            return Step("look", str(error))
+    (first, unit), *others = sizes
+    for layer, (size, other) in zip(layers[1:], others, strict=True):
+        try:
+            factor = 1.0 if other == unit else conversion_factor(other, unit)
+        except ValueError as error:
+            return Step("look", f"{layer.name}: {error}")
+        if abs(size * factor / first - 1).max() > _ALIKE:
+            return Step("look", f"Pixel sizes differ: {layer.name} has {size[0]:g} × {size[1]:g} {other}.")
+    return Step("done", f"{counted(len(layers), 'image')}.")
+
+
+def _task(task: Task[Any]) -> Step:
+    """How far a task has come."""
+    if task.busy:
+        return Step("running", f"{task.step.name[:1].upper()}{task.step.name[1:]} …")
+    if task.result is None:
+        return Step("open", task.why_not())
+    changed = task.changed_since()
+    return Step("stale", f"Out of date: {', '.join(changed[:3])}.") if changed else Step("done")

@@ -1,0 +1,87 @@
+"""The answer in a sentence: direction, size, interval, what could have been missed and what it speaks for."""
+
+import numpy as np
+import pytest
+
+from curve_makers import blobs
+from napari_shape_ensembles import Ensemble, Outlines, Settings, compare
+from napari_shape_ensembles.explanation.headline import headline
+from napari_shape_ensembles.explanation.paper import answer_figure, image_table, methods, object_table
+
+QUICK = Settings(landmarks=60, rank=10, permutations=199)
+
+
+def sample(seed, factor=1.0, count=40, name=""):
+    return Ensemble(list(blobs(count, 80, seed=seed) * factor), name=name, unit="µm")
+
+
+@pytest.fixture(scope="module")
+def larger():
+    """B's outlines are 1.4 times as long, of one form."""
+    return compare(sample(1, name="one"), sample(2, 1.4, name="two"), QUICK)
+
+
+@pytest.fixture(scope="module")
+def images():
+    """Six images a side, those of B 1.3 times as large."""
+    a, b = ([sample(10 * side + i, 1.3**side, 12, f"{'ab'[side]}{i}") for i in range(6)] for side in (0, 1))
+    return compare(a, b, QUICK)
+
+
+def test_it_says_which_way_and_how_much(larger):
+    found = headline(larger)
+    assert found.sentence.startswith("B's outlines are larger: 1.")
+    assert found.sentence.endswith("No difference in form was detected.")
+    assert "shift of form below" in found.missed
+    assert "two images, not of the conditions" in found.scope
+    assert np.abs(found.mean_b).max() / np.abs(found.mean_a).max() == pytest.approx(1.4, rel=0.1)
+
+
+def test_samples_exchanged_say_the_opposite_by_the_inverse(larger):
+    other = compare(larger.b, larger.a, QUICK)
+    there, back = (headline(result).sentence.partition(":")[2].split()[0] for result in (larger, other))
+    assert headline(other).sentence.startswith("B's outlines are smaller")
+    assert float(there) * float(back) == pytest.approx(1, abs=0.02)
+
+
+def test_of_several_images_intervals_are_over_images(images):
+    found = headline(images)
+    assert "whole images were permuted (6 and 6)" in found.scope
+    assert [len(side) for side in found.image_sizes] == [6, 6]
+    means = [np.log(list(side.values())) for side in found.image_sizes]
+    ratio = np.exp(means[1].mean() - means[0].mean())
+    assert f"larger: {ratio:.2f} times A's" in found.sentence
+    from scipy.stats import ttest_ind
+
+    interval = ttest_ind(means[1], means[0], equal_var=False).confidence_interval()
+    assert f"({np.exp(interval.low):.2f} to {np.exp(interval.high):.2f})" in found.sentence
+
+
+def test_without_an_answer_it_says_why():
+    found = headline(compare(sample(1, count=5), sample(2, count=5), QUICK))
+    assert found.sentence.startswith("No answer yet: ")
+    assert found.missed == ""
+
+
+def test_a_paper_gets_every_number(images):
+    known = headline(images)
+    words = methods(images, Outlines(), known)
+    for part in (
+        "60 landmarks",
+        "whole images",
+        "199 permutations",
+        "otsu",
+        "numpy",
+        "72 outlines in 6 images",
+        known.sentence,
+    ):
+        assert part in words
+    objects, table = object_table(images), image_table(images)
+    assert len(objects) == 144
+    assert objects["side"].value_counts().to_dict() == {"A": 72, "B": 72}
+    np.testing.assert_allclose(objects["distance_scale"], images.distances["scale"])
+    assert table["outlines"].tolist() == [12] * 12
+    sizes = [size for side in known.image_sizes for size in side.values()]
+    np.testing.assert_allclose(table["size"], sizes)
+    figure = answer_figure(images, known)
+    assert [axis.get_title() for axis in figure.axes] == ["mean outlines", "size, µm", "elongation", "roughness"]

@@ -1,0 +1,87 @@
+"""The row under one changed choice at a time."""
+
+import numpy as np
+import pytest
+
+from curve_makers import blobs
+from napari_shape_ensembles import Ensemble, Outlines, Settings, Stopped, compare
+from napari_shape_ensembles.studies import Choice, ChoiceStudy, choice_study
+
+QUICK = Settings(landmarks=50, rank=10, permutations=299)
+
+
+def pair(recipe):
+    """Two samples of one form; B is larger where outlines are not smoothed."""
+    factor = 1.5 if recipe.outline_smoothing < 1.5 else 1.0
+    return tuple(Ensemble(list(blobs(30, 80, seed=s) * f)) for s, f in ((1, 1.0), (2, factor)))
+
+
+def test_each_choice_is_the_comparison_with_it():
+    study = choice_study(pair, settings=QUICK, choices={"outline_smoothing": (0, 2, 3), "rank": (5, 10)})
+    assert [(one.name, one.value) for one in study.choices] == [("outline_smoothing", v) for v in (0, 2, 3)] + [
+        ("rank", 5)
+    ]
+    assert study.used.case == "1∧0"
+    assert [one.case for one in study.rows()["outline_smoothing"]] == ["1∧0", "1∧0", "1∧1", "1∧1"]
+    alone = compare(*pair(Outlines()), QUICK, rank=5)
+    assert study.choices[-1].scale_p == alone.scale.p_value
+    assert study.choices[-1].undulation_p == alone.undulation.p_value
+    assert study.summary() == (
+        "1∧0 in 3 of 5 choices; size or elongation is called not different only from outline smoothing 2 px."
+    )
+
+
+def made(used, *others):
+    found = [Choice(name, value, case) for name, value, case in others]
+    return ChoiceStudy(Choice("", None, used), tuple(found), {"rank": 150, "method": "otsu", "outline_smoothing": 1.0})
+
+
+@pytest.mark.parametrize(
+    ("study", "words"),
+    [
+        (made("1∧0", ("rank", 20, "1∧0")), "1∧0 in 2 of 2 choices."),
+        (
+            made("1∧0", ("outline_smoothing", 0, "0∧0"), ("outline_smoothing", 0.5, "0∧0"), ("rank", 20, "1∧0")),
+            "1∧0 in 2 of 4 choices; form is called different only up to outline smoothing 0.5 px.",
+        ),
+        (
+            made("0∧0", ("rank", 20, "1∧0"), ("method", "li", "1∧0")),
+            "0∧0 in 1 of 3 choices; form is called not different with rank 20, method Li threshold.",
+        ),
+        (
+            made("1∧1", ("rank", 20, "inconclusive")),
+            "1∧1 in 1 of 2 choices; no answer with rank 20.",
+        ),
+    ],
+)
+def test_the_sentence_says_where_the_row_is_another(study, words):
+    assert study.summary() == words
+
+
+def test_a_choice_without_an_answer_says_why():
+    def trace(recipe):
+        if recipe.min_area > 100:
+            raise ValueError("one has no usable outline")
+        return pair(recipe)
+
+    (one,) = choice_study(trace, settings=QUICK, choices={"min_area": (144,)}).choices
+    assert (one.case, one.reason) == ("inconclusive", "one has no usable outline")
+    assert np.isnan(one.scale_p)
+
+
+def test_what_is_known_is_told_and_the_work_can_be_stopped():
+    known = []
+
+    def listen(step):
+        known.append(step.result)
+        if isinstance(step.result, ChoiceStudy) and len(step.result.choices) == 1:
+            raise Stopped
+
+    with pytest.raises(Stopped):
+        choice_study(pair, settings=QUICK, choices={"rank": (5, 6, 7)}, progress=listen)
+    assert [len(one.choices) for one in known if one is not None] == [0, 1]
+
+
+def test_a_choice_that_does_not_exist_is_refused():
+    with pytest.raises(ValueError, match="no choice 'colour'"):
+        choice_study(pair, choices={"colour": (1,)})

@@ -1,0 +1,303 @@
+"""The bench as a person uses it: from two images to an answer, its reasons and how far it can be trusted."""
+
+import numpy as np
+import pytest
+from napari.components import ViewerModel
+from qtpy.QtCore import QPointF, Qt
+from qtpy.QtGui import QWheelEvent
+from qtpy.QtWidgets import (
+    QAbstractSpinBox,
+    QApplication,
+    QComboBox,
+    QDialog,
+    QFileDialog,
+    QLabel,
+    QMainWindow,
+    QVBoxLayout,
+)
+
+from docks import PLUGIN, ended, labels_of, press, put, set_choices, spots
+from napari_shape_ensembles.viewer.docks.bench import Bench
+from napari_shape_ensembles.viewer.docks.segment import SegmentCurves
+from napari_shape_ensembles.viewer.inputs import is_own
+from napari_shape_ensembles.viewer.leaving import UNSAVED, AsksBeforeLeaving
+from napari_shape_ensembles.viewer.session import Session
+from napari_shape_ensembles.viewer.steps import STEPS, steps_of
+
+QUICK = {"permutations": 199, "landmarks": 50, "rank": 10}
+
+
+def grid_of(viewer):
+    return viewer.canvas.grid if hasattr(viewer, "canvas") else viewer.grid
+
+
+def cells(viewer):
+    """Names of the visible layers in each cell of the grid."""
+    found = {}
+    for place, layer in enumerate(viewer.layers):
+        if layer.visible:
+            found.setdefault(grid_of(viewer).position(place, viewer.layers), set()).add(layer.name)
+    return found
+
+
+def wheel(control):
+    """Turn the wheel over a control."""
+    where = QPointF(control.rect().center())
+    everywhere = Qt.KeyboardModifier.NoModifier, Qt.ScrollPhase.NoScrollPhase
+    event = QWheelEvent(where, where, *[QPointF(0, -120).toPoint()] * 2, Qt.MouseButton.NoButton, *everywhere, False)
+    QApplication.sendEvent(control, event)
+
+
+def test_the_way_from_two_images_to_a_folder_for_a_paper(model, qtbot, tmp_path, monkeypatch, shown):
+    viewer = model
+    for name, size in (("small", 9.0), ("large", 13.0)):
+        viewer.add_image(spots(3, size=size), name=name)
+    before = list(viewer.layers)
+    viewer.layers.selection = set(before)
+    bench = shown(Bench(viewer), height=750)
+    session = bench.session
+    set_choices(session.choices, **QUICK)
+    assert bench.step == "Images"
+    assert session.design.groups() == {"A": [before[0]], "B": [before[1]]}
+    assert cells(viewer) == {(0, 0): {"small", "A · small"}, (0, 1): {"large", "B · large"}}
+    qtbot.waitUntil(lambda: "✓" in bench.headings["Images"].text(), timeout=5000)
+
+    press(bench.next, qtbot)
+    assert bench.step == "Outlines"
+    qtbot.waitUntil(lambda: len([one for one in viewer.layers if one.name.endswith("preview")]) == 2)
+    qtbot.waitUntil(lambda: all(len(own) == 3 for own in cells(viewer).values()), timeout=5000)
+    assert {next(iter(own - {"A · small", "B · large"}))[:3] for own in cells(viewer).values()}
+    for control in bench.pages["Outlines"].findChildren((QAbstractSpinBox, QComboBox)):
+        shown = control.text() if isinstance(control, QAbstractSpinBox) else control.currentText()
+        wheel(control)
+        assert shown == (control.text() if isinstance(control, QAbstractSpinBox) else control.currentText())
+
+    press(bench.next, qtbot)
+    answer = bench.pages["Answer"].currentWidget().layout().itemAt(0).widget()
+    ended(session.comparison, qtbot)
+    ended(session.explanation, qtbot)
+    qtbot.waitUntil(lambda: session.explanation.result is not None, timeout=60_000)
+    assert answer.verdict.sentence.text().startswith("B's outlines are larger: 1.")
+    assert "two images, not of the conditions" in answer.verdict.beside.text()
+    assert answer.row.heading.text().startswith("▸  1∧0")
+    assert cells(viewer) == {
+        (0, 0): {"small", "small curves", "A · small"},
+        (0, 1): {"large", "large curves", "B · large"},
+    }
+    assert session.comparison.unsaved
+
+    monkeypatch.setattr(QFileDialog, "getExistingDirectory", lambda *_: str(tmp_path))
+    press(answer.paper, qtbot)
+    ended(session.comparison, qtbot)
+    written = {path.name for path in tmp_path.iterdir()}
+    assert written >= {"figure.svg", "figure.png", "methods.txt", "objects.csv", "images.csv", "pair.comparison.npz"}
+    assert "B's outlines are larger" in (tmp_path / "methods.txt").read_text()
+    assert not session.comparison.unsaved
+
+    press(bench.next, qtbot)
+    assert "larger" in bench.pages["Why"].panel.sentences.text()
+    qtbot.keyClick(bench.headings["Why"], Qt.Key.Key_Right)
+    assert bench.step == "Trust"
+    bench.activateWindow()
+    qtbot.waitUntil(bench.isActiveWindow, timeout=5000)
+    qtbot.keyClick(bench, Qt.Key.Key_4, Qt.KeyboardModifier.AltModifier)
+    assert bench.step == "Why"
+    qtbot.waitUntil(lambda: all("✓" in bench.headings[name].text() for name in STEPS[:4]), timeout=5000)
+    set_choices(session.choices, rank=9)
+    qtbot.waitUntil(lambda: "↻" in bench.headings["Answer"].text(), timeout=5000)
+
+    bench.hide()
+    qtbot.waitUntil(lambda: not grid_of(viewer).enabled, timeout=5000)
+    assert [layer for layer in viewer.layers if not is_own(layer)] == before
+    assert len(viewer.layers) == 4
+    result = session.comparison.result
+    bench.show()
+    qtbot.waitUntil(lambda: grid_of(viewer).enabled, timeout=5000)
+    assert session.comparison.result is result
+
+
+def test_a_page_is_torn_off_as_a_dock_and_closing_it_stops_nothing_of_the_bench(viewer, qtbot, monkeypatch):
+    bench = viewer.window.add_plugin_dock_widget(PLUGIN, "Shape bench")[1]
+    for seed, name in ((1, "one"), (2, "two")):
+        viewer.add_image(spots(seed, rows=3), name=name)
+    bench.turn(STEPS.index("Answer"))
+    press(bench.tear, qtbot)
+    dock = viewer.window.add_plugin_dock_widget(PLUGIN, "Compare shapes")[1]
+    page = bench.pages["Answer"].turn(0)
+    assert dock is not page
+    assert dock.session is bench.session
+    set_choices(bench.session.choices, **QUICK)
+    page.run()
+    viewer.window.remove_dock_widget(dock)
+    ended(bench.session.comparison, qtbot)
+    assert bench.session.comparison.shown is not None
+
+
+@pytest.fixture
+def bench(model, qtbot):
+    """The bench beside labels of three groups, without a window."""
+    for name, seed, size in (
+        ("a_1", 1, 9),
+        ("a_2", 2, 9),
+        ("b_1", 3, 13),
+        ("b_2", 4, 13),
+        ("c_1", 5, 9),
+        ("c_2", 6, 9),
+    ):
+        model.add_labels(labels_of(seed, size=size), name=name)
+    bench = Bench(model)
+    qtbot.addWidget(bench)
+    return bench
+
+
+def test_a_design_is_read_from_names_and_compared_as_an_experiment(bench, model, qtbot):
+    session, page = bench.session, bench.pages["Images"]
+    set_choices(session.choices, **QUICK, significance=0.05)
+    page.pattern.setText("{group}_{replicate}")
+    press(page.fill, qtbot)
+    assert list(session.design.groups()) == ["a", "b", "c"]
+    assert [[layer.name for layer in side] for side in session.choices.sides.chosen()] == [
+        ["a_1", "a_2"],
+        ["b_1", "b_2"],
+    ]
+    assert session.design.is_experiment
+    captions = {f"{side} · {name}" for side, names in (("A", ("a_1", "a_2")), ("B", ("b_1", "b_2"))) for name in names}
+    qtbot.waitUntil(lambda: captions <= {layer.name for layer in model.layers}, timeout=5000)
+    bench.turn(1)
+    press(bench.next, qtbot)
+    ended(session.experiment, qtbot)
+    page = bench.pages["Answer"].turn(1)
+    assert [row[0] for row in session.experiment.result.rows] == ["b - a", "c - a", "c - b"]
+    assert "Over all 3 groups" in page.sentences.text()
+    session.design.write([(model.layers["a_1"], "block", "day 1")])
+    assert "has no block" in session.experiment.why_not()
+
+
+def test_what_cannot_be_read_is_said_and_nothing_is_written(bench, qtbot):
+    page = bench.pages["Images"]
+    page.pattern.setText("{group}-{replicate}")
+    before = bench.session.design.rows()
+    press(page.fill, qtbot)
+    assert "does not fit the pattern" in page.said.text()
+    assert bench.session.design.rows() == before
+
+
+def test_a_pixel_size_is_set_in_the_table(bench, model):
+    page = bench.pages["Images"]
+    page.refresh()
+    last = page.table.columnCount() - 1
+    page.table.item(0, last).setText("0.5 × 0.25 µm")
+    np.testing.assert_allclose(model.layers["a_1"].scale, (0.5, 0.25))
+    assert steps_of(bench.session)["Images"].state == "look"
+    page.table.item(1, last).setText("half a metre")
+    assert "is no pixel size" in page.said.text()
+    np.testing.assert_allclose(model.layers["a_2"].scale, (1, 1))
+
+
+def test_images_that_are_there_twice_and_labels_among_images_are_noticed(qtbot):
+    model = ViewerModel()
+    model.add_image(labels_of(1), name="one")
+    model.add_image(labels_of(1), name="two")
+    bench = Bench(model)
+    qtbot.addWidget(bench)
+    page = bench.pages["Images"]
+    page.look()
+    assert "one and two show the same" in page.found.text()
+    assert "one looks like labels" in page.found.text()
+
+
+def test_a_row_over_other_choices_is_found_and_summed_up(bench, qtbot):
+    session = bench.session
+    set_choices(session.choices, **QUICK)
+    bench.turn(STEPS.index("Trust"))
+    page = bench.pages["Trust"].turn(0)
+    press(page.run_button, qtbot)
+    ended(session.trust, qtbot)
+    study = session.trust.result
+    assert {one.name for one in study.choices} == {"min_area", "outline_smoothing", "landmarks", "rank", "archetype"}
+    assert page.sentence.text() == study.summary()
+    assert page.sentence.text().startswith(f"{study.used.case} in ")
+
+
+def test_a_preview_lies_on_its_image_when_images_are_side_by_side(model, qtbot):
+    for name in ("one", "two"):
+        model.add_image(spots(1, rows=3), name=name)
+    session = Session.of(model)
+    session.comparison.arrange(True)
+    dock = SegmentCurves(model)
+    qtbot.addWidget(dock)
+    session.segmentation.image.choose(model.layers["one"])
+    wanted = {(0, 0): {"one", "segmentation preview"}, (0, 1): {"two", "two preview"}}
+    qtbot.waitUntil(lambda: cells(model) == wanted, timeout=10_000)
+    session.segmentation.rest()
+    qtbot.waitUntil(lambda: [layer.name for layer in model.layers] == ["two", "one"], timeout=5000)
+    session.comparison.arrange(False)
+    assert [layer.name for layer in model.layers] == ["one", "two"]
+
+
+class ConfirmCloseDialog(QDialog):
+    """Stands for napari's question, which is known by its name."""
+
+
+def test_the_question_before_quitting_says_that_a_comparison_is_not_saved(model, comparison, qtbot):
+    window = QMainWindow()
+    qtbot.addWidget(window)
+    put(comparison, model)
+    session = Session.of(model)
+    for _ in range(2):
+        AsksBeforeLeaving.watch(window, session)
+    window.show()
+
+    def question():
+        dialog = ConfirmCloseDialog(window)
+        QVBoxLayout(dialog).addWidget(QLabel("Close?"))
+        dialog.show()
+        return dialog
+
+    dialog = question()
+    qtbot.waitUntil(lambda: [label.text() for label in dialog.findChildren(QLabel)][-1] == f"⚠ {UNSAVED}", timeout=3000)
+    session.comparison.unsaved = False
+    other = question()
+    qtbot.wait(50)
+    assert [label.text() for label in other.findChildren(QLabel)] == ["Close?"]
+
+
+# The design table without a window -----------------------------------------------------------------------------
+
+
+@pytest.fixture
+def design(model):
+    for name in ("one", "two", "three"):
+        model.add_image(np.zeros((4, 4)), name=name)
+    session = Session.of(model)
+    session.attach()
+    yield session.design
+    session.detach()
+
+
+def test_a_spreadsheet_is_pasted_by_its_headings_or_by_place(design, model):
+    design.paste("image\tgroup\tdose\ntwo\tdrug\t10\none\tctrl\t0\nthree\tdrug\t20", 0, 0)
+    assert design.rows() == (("group", "dose"), ("ctrl", "0"), ("drug", "20"), ("drug", "10"))
+    assert design.frame()["dose"].tolist() == [0, 20, 10]
+    design.paste("x\ty\n", 0, 0)
+    assert design.cell(model.layers["one"], "group") == "x"
+    assert design.cell(model.layers["one"], "replicate") == "y"
+    with pytest.raises(ValueError, match="no layer 'four'"):
+        design.paste("image\tgroup\nfour\tdrug", 0, 0)
+
+
+def test_samples_chosen_elsewhere_and_groups_say_the_same(design, model):
+    one, two, three = (model.layers[name] for name in ("one", "two", "three"))
+    sides = Session.of(model).choices.sides
+    assert design.groups() == {"A": [one], "B": [three]}  # the one that is selected
+    sides.swap()
+    assert design.groups() == {"A": [three], "B": [one]}
+    design.write([(one, "group", "drug"), (two, "group", "ctrl"), (three, "group", "drug")])
+    assert {frozenset(side) for side in sides.chosen()} == {frozenset({one, three}), frozenset({two})}
+    assert not design.is_experiment
+    before = design.groups()
+    sides.swap()
+    assert design.groups() == before
+    assert list(design.groups()) == list(reversed(before))
+    model.layers.remove(two)
+    assert two not in design.layers()
