@@ -18,7 +18,6 @@ import os
 import re
 import sys
 import tempfile
-import tomllib
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 
@@ -31,6 +30,7 @@ RESULTS = DOCS / "results"
 sys.path[:0] = [str(DOCS / "figures"), str(ROOT / "benchmarks")]
 
 import gallery
+import yaml
 from real_data import PAIRS
 
 from napari_shape_ensembles import Outlines, Settings, compare, explain, samples
@@ -49,6 +49,19 @@ PICTURES = {
     r"(landscape|smoothing)\.png": "`python benchmarks/landscape.py`",
     r"inspection-costs\.png": "`python benchmarks/inspection.py`",
     r"power\.png": "`python benchmarks/power.py draw --figure docs/images/power.png`",
+}
+#: Purpose and page of each dock, by the name in the manifest.
+DOCKS = {
+    "Compare shapes": (
+        "two images or groups of images in, a row of the table and colored outlines out; explore, save, export, report",
+        "compare",
+    ),
+    "Segment curves": ("image to labels and outlines, with a live preview", "segmentation"),
+    "Inspect curves": ("which outlines are suspect; two segmentations of one image", "segmentation"),
+    "Shape space": ("why they differ: modes, places, size, elongation, form, roughness", "explanations"),
+    "Decision landscape": ("sensitivity of the result to rank and landmarks", "studies"),
+    "Smoothing study": ("sensitivity of the result to the smoothing", "studies"),
+    "Pixel size": ("calibration from the file, shown and set", "files"),
 }
 
 
@@ -131,12 +144,13 @@ def samples_table(results):
 def demo_caption(results):
     """What stands below the first picture."""
     found = results["samples"]["`powder_outlines`"]
+    scale, form = f"(p = {found['scale']:.2g})", f"(p = {found['undulation']:.2g})"
     said = {
-        "1∧0": "The particles differ in scale (p = {scale:.2g}); no difference in form is detected (p = {undulation:.2g}).",
-        "0∧0": "The particles differ in scale (p = {scale:.2g}) and in form (p = {undulation:.2g}).",
-        "1∧1": "No difference is detected, in scale (p = {scale:.2g}) or in form (p = {undulation:.2g}).",
-        "0∧1": "The particles differ in form (p = {undulation:.2g}); no difference in scale is detected (p = {scale:.2g}).",
-    }[found["case"]].format(**found)
+        "1∧0": f"The particles differ in scale {scale}; no difference in form is detected {form}.",
+        "0∧0": f"The particles differ in scale {scale} and in form {form}.",
+        "1∧1": f"No difference is detected, in scale {scale} or in form {form}.",
+        "0∧1": f"The particles differ in form {form}; no difference in scale is detected {scale}.",
+    }[found["case"]]
     return f"*`make demo`: two micrographs of a metal powder, their particles outlined by hand. {said}*"
 
 
@@ -147,7 +161,10 @@ def descriptor_words(results):
     missed = {name: one for name, one in found.items() if one["p"] > gallery.LEVEL}
     told = gallery.listed([f"{name} (adjusted p = {one['p']:.2g})" for name, one in seen.items()] or ["none"])
     silent = gallery.listed([f"{name} ({one['p']:.2g})" for name, one in missed.items()] or ["none"])
-    return f"In the sample pair *undulation differs* (`simulated_treatment`) these tell the two apart: {told}. These do not: {silent}."
+    return (
+        "In the sample pair *nuclei, control and treated* (`simulated_treatment`), which differs in form alone, these tell "
+        f"the two apart: {told}. These do not: {silent}."
+    )
 
 
 def real_rows(results):
@@ -155,7 +172,11 @@ def real_rows(results):
     found, paper = results["gallery"], results["paper"]
     rows = (
         ("ice grains, two smoothed halves of one map", "alike", found["Ice grains, two halves alike"]["case"]),
-        ("ice grains, one half as mapped, the other smoothed", "form", found["Ice grains, as mapped and smoothed"]["case"]),
+        (
+            "ice grains, one half as mapped, the other smoothed",
+            "form",
+            found["Ice grains, as mapped and smoothed"]["case"],
+        ),
         ("ice grains, one half stretched", "scale", paper["smooth, stretched"]["defaults"]["case"]),
         ("metal powder, two size fractions", "scale", found["Metal powder"]["case"]),
         ("cancer cells, a drug against control", "both", found["Osteosarcoma cells, a drug against control"]["case"]),
@@ -197,9 +218,12 @@ def speed_table(results):
     names = list(dict.fromkeys(stage for case in cases for stage in case["stages"]))
     lines = ["| | " + " | ".join(f"{case['settings']}, N = {case['count']}" for case in cases) + " |"]
     lines.append("|---" * (1 + len(cases)) + "|")
-    for name in names:
-        lines.append(f"| {name} | " + " | ".join(f"{case['stages'].get(name, 0):.2f}" for case in cases) + " |")
-    lines.append("| **together, s of processor time** | " + " | ".join(f"**{c['processor']:.2f}**" for c in cases) + " |")
+    lines += [
+        f"| {name} | " + " | ".join(f"{case['stages'].get(name, 0):.2f}" for case in cases) + " |" for name in names
+    ]
+    lines.append(
+        "| **together, s of processor time** | " + " | ".join(f"**{c['processor']:.2f}**" for c in cases) + " |"
+    )
     lines.append("| time on the clock, s | " + " | ".join(f"{case['seconds']:.2f}" for case in cases) + " |")
     lines.append("| largest memory, GiB | " + " | ".join(f"{case['memory']:.2f}" for case in cases) + " |")
     return "\n".join(lines)
@@ -224,6 +248,29 @@ def method_comparison(results):
     return page.tables()
 
 
+def paper_power(results):
+    """What paper/paper.md says of the power."""
+    import method_comparison as page
+
+    return page.summary()
+
+
+def dock_table(results):
+    """The docks with the menus in which the manifest puts them."""
+    manifest = yaml.safe_load((ROOT / "napari.yaml").read_text(encoding="utf-8"))["contributions"]
+    menus = {
+        item["command"]: " > ".join(part.capitalize() for part in menu.removeprefix("napari/").split("/"))
+        for menu, items in manifest["menus"].items()
+        for item in items
+    }
+    lines = ["| dock | menu | purpose | more |", "|---|---|---|---|"]
+    for widget in manifest["widgets"]:
+        name, menu = widget["display_name"], menus.get(widget["command"], "Plugins > Shape Ensembles")
+        purpose, page = DOCKS[name]
+        lines.append(f"| *{name}* | *{menu}* | {purpose} | [docs/{page}.md](docs/{page}.md) |")
+    return "\n".join(lines)
+
+
 PAGES = {
     DOCS / "gallery.md": lambda results: gallery.gallery_page(results["gallery"]),
     DOCS / "why-gallery.md": lambda results: gallery.why_page(results["gallery"], results["simulated"]),
@@ -231,15 +278,20 @@ PAGES = {
 BLOCKS = {
     "demo-caption": demo_caption,
     "descriptors": descriptor_words,
+    "docks": dock_table,
     "method-comparison": method_comparison,
     "paper": paper_table,
+    "paper-power": paper_power,
     "pictures": picture_table,
     "real-data": real_rows,
     "samples": samples_table,
     "speed": speed_table,
     "speed-words": speed_words,
 }
-BLOCK = re.compile(r"(?P<begin><!-- made by tools/write_docs.py: (?P<name>[\w-]+) -->\n)(?P<text>.*?)(?P<end>\n<!-- end -->)", re.DOTALL)
+BLOCK = re.compile(
+    r"(?P<begin><!-- made by tools/write_docs.py: (?P<name>[\w-]+) -->\n)(?P<text>.*?)(?P<end>\n<!-- end -->)",
+    re.DOTALL,
+)
 # A block of code, and the output right under it.
 OUTPUT = re.compile(r"```python\n(?P<code>.*?)```\n(?P<between>\n```text\n)?(?(between)(?P<text>.*?)```)", re.DOTALL)
 
@@ -269,7 +321,7 @@ def written(results, *, run):
     """Every page that has something made by this script, as it should be."""
     pages = dict(PAGES.items())
     made = {path: page(results) for path, page in pages.items()}
-    for path in (ROOT / "README.md", *sorted(DOCS.rglob("*.md"))):
+    for path in (ROOT / "README.md", ROOT / "paper" / "paper.md", *sorted(DOCS.rglob("*.md"))):
         text = made.get(path, path.read_text(encoding="utf-8"))
         new = BLOCK.sub(lambda match: match["begin"] + BLOCKS[match["name"]](results) + match["end"], text)
         if run and "```\n\n```text\n" in new:
@@ -330,6 +382,11 @@ def lines_that_differ(path, old, new):
         yield from differences(*pair, f"{path.relative_to(ROOT)}:{place}")
 
 
+def kept():
+    """Results as they were measured last."""
+    return {path.stem: json.loads(path.read_text(encoding="utf-8")) for path in RESULTS.glob("*.json")}
+
+
 def main():
     """Do what is asked for; the exit code says whether something differs."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -337,7 +394,7 @@ def main():
     parser.add_argument("--measure", action="store_true", help="measure results again")
     parser.add_argument("--only", nargs="+", choices=list(MEASURED), default=list(MEASURED), help="results to measure")
     options = parser.parse_args()
-    results = {path.stem: json.loads(path.read_text(encoding="utf-8")) for path in RESULTS.glob("*.json")}
+    results = kept()
     faults = []
     if options.measure:
         for name in options.only:

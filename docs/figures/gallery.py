@@ -65,9 +65,7 @@ def measured_pair(pair, *, drawn):
         "summary": result.summary(),
         "undulation": result.undulation.p_value,
         "scale": result.scale.p_value,
-        "parts": {
-            name: part.p_value for name, part in {**result.undulation.parts, **result.scale.parts}.items()
-        },
+        "parts": {name: part.p_value for name, part in {**result.undulation.parts, **result.scale.parts}.items()},
         "sentences": list(found.sentences()),
         "shares": dict(zip(COMPONENTS, map(float, found.components.share), strict=True)) if differing else {},
         "descriptors": dict(zip(descriptors.names, map(float, descriptors.adjusted), strict=True)),
@@ -146,13 +144,13 @@ def remark(found):
     odd = [swap for swap in found["swaps"] if swap["found"] != swap["expected"]]
     if not odd:
         said.append("In each exchange what differs is what was exchanged.")
-    for swap in odd:
-        said.append(
-            f"With the form of {swap['form']} and the scale of {swap['scale']}, compared with {swap['against']}, "
-            f"{' and '.join(swap['found']) or 'nothing'} differs in place of "
-            f"{' and '.join(swap['expected']) or 'nothing'}: there the separation does not hold, or the curves do not "
-            "suffice to see it."
-        )
+    said += [
+        f"With the form of {swap['form']} and the scale of {swap['scale']}, compared with {swap['against']}, "
+        f"{' and '.join(swap['found']) or 'nothing'} differs in place of "
+        f"{' and '.join(swap['expected']) or 'nothing'}: there the separation does not hold, or the curves do not "
+        "suffice to see it."
+        for swap in odd
+    ]
     if found["within"]["pairs"]:
         said.append(
             f"Of the {found['within']['pairs']} pairs of images of *one* side {found['within']['differ']} differ as "
@@ -204,10 +202,8 @@ def why_page(measured, simulated):
     ]
     parts += [
         "## The four simulated pairs",
-        f"Each drawn with {SEEDS} seeds, segmented and traced with the defaults: in how many of them each component was "
-        "named at a family-wise error rate of 1 %.",
-        "\n".join(
-            ["| pair | put in | " + " | ".join(COMPONENTS) + " |", "|---" * (2 + len(COMPONENTS)) + "|", *rows]
-        ),
+        f"Each drawn with {SEEDS} seeds, segmented and traced with the defaults: in how many of them each component "
+        "was named at a family-wise error rate of 1 %.",
+        "\n".join(["| pair | put in | " + " | ".join(COMPONENTS) + " |", "|---" * (2 + len(COMPONENTS)) + "|", *rows]),
     ]
     return "\n\n".join(parts) + "\n"

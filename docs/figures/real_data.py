@@ -110,7 +110,8 @@ PAIRS = (
     ),
     Pair(
         "Battery particles, new and old",
-        "Cathode particles before and after cycling, at the stronger smoothing. The paper reports that their shapes differ.",
+        "Cathode particles before and after cycling, at the stronger smoothing. The paper reports that their "
+        "shapes differ.",
         ("paper/battery_curves.npz",),
         lambda: (battery("new"), battery("old")),
     ),
@@ -128,8 +129,8 @@ PAIRS = (
     ),
     Pair(
         "Carbides in steel, 24 h against 85 h at 800 °C",
-        "Three images per ageing time, their outlines pooled. The magnification of the images was not recorded, so sizes "
-        "are compared in pixels.",
+        "Three images per ageing time, their outlines pooled. The magnification of the images was not recorded, so "
+        "sizes are compared in pixels.",
         tuple(f"uhcs_spheroidite/{name}_mask.png" for name in (*AGED_24, *AGED_85)),
         lambda: (steel(AGED_24, "24 h"), steel(AGED_85, "85 h")),
         (AGED_24, AGED_85),
