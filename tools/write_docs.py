@@ -162,8 +162,8 @@ def descriptor_words(results):
     told = gallery.listed([f"{name} (adjusted p = {one['p']:.2g})" for name, one in seen.items()] or ["none"])
     silent = gallery.listed([f"{name} ({one['p']:.2g})" for name, one in missed.items()] or ["none"])
     return (
-        "In the sample pair *nuclei, control and treated* (`simulated_treatment`), which differs in form alone, these tell "
-        f"the two apart: {told}. These do not: {silent}."
+        "In the sample pair *nuclei, control and treated* (`simulated_treatment`), which differs in form alone, these "
+        f"tell the two apart: {told}. These do not: {silent}."
     )
 
 
