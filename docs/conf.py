@@ -39,6 +39,8 @@ myst_heading_anchors = 3
 autodoc_typehints = "none"
 numpydoc_show_class_members = False
 numpydoc_class_members_toctree = False
+numpydoc_xref_param_type = True
+default_role = "py:obj"  # names in single backticks are links wherever the reference has them
 nitpicky = False
 
 

@@ -5,7 +5,6 @@ import re
 from pathlib import Path
 
 import matplotlib as mpl
-import numpy as np
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -87,10 +86,3 @@ def test_links_between_documents_lead_somewhere():
         for target in re.findall(r"\]\((?!https?:|#)([^)#]+)", page.read_text(encoding="utf-8")):
             if "_build" not in page.parts:
                 assert (page.parent / target).exists(), f"{page.name} links to {target}"
-
-
-def test_step_by_step_gives_the_row_and_the_points_of_compare(capsys, tmp_path, monkeypatch):
-    names, _ = run(DOCS / "notebook.md", capsys, tmp_path, monkeypatch)
-    result = names["result"]
-    assert np.allclose(names["t"], result.t, atol=1e-9)
-    assert np.allclose(names["l"], result.l, atol=1e-9)

@@ -41,6 +41,7 @@ PICTURES = {
     r"demo\.png": "`make demo`, then `mv demo.png docs/images`",
     r"(gallery|why)-.*\.png": "`python tools/write_docs.py --measure --only gallery`",
     r"(dock|shape-space)-.*\.png": "`sh tools/run.sh script docs/figures/screenshots.py`",
+    r"overview-(light|dark)\.png": "`python docs/figures/overview.py`",
     r"data-flow\.png": "`python docs/figures/architecture.py`",
     r"scale-and-undulation\.png": "`python docs/figures/question.py`",
     r"quadrature\.png": "`python docs/figures/quadrature.py`",

@@ -135,10 +135,13 @@ def remark(found):
     if found["shares"]:
         largest = max(found["shares"], key=found["shares"].get)
         said.append(f"{largest.capitalize()} carries {found['shares'][largest]:.0%} of the difference.")
+    else:
+        said.append("No component is named.")
     seen = [name.replace("_", " ") for name, p in found["descriptors"].items() if p <= LEVEL]
     others = [name.replace("_", " ") for name, p in found["descriptors"].items() if p > LEVEL]
     if seen:
-        said.append(f"Of the plain descriptors {listed(seen)} differ" + (f", {listed(others)} not." if others else "."))
+        verb = "differ" if len(seen) > 1 else "differs"
+        said.append(f"Of the plain descriptors {listed(seen)} {verb}" + (f", {listed(others)} not." if others else "."))
     else:
         said.append("No plain descriptor differs.")
     odd = [swap for swap in found["swaps"] if swap["found"] != swap["expected"]]

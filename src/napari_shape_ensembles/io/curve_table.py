@@ -81,7 +81,7 @@ class CurveTable:
 
 
 def _no_features() -> "pd.DataFrame":
-    import pandas as pd  # heavy, and not needed to import this room
+    import pandas as pd  # heavy, and not needed to import this module
 
     return pd.DataFrame()
 
