@@ -7,6 +7,7 @@ from pathlib import Path
 
 from docutils import nodes
 from docutils.utils.math.latex2mathml import tex2mathml
+from numpydoc.xref import DEFAULT_LINKS
 
 PYPROJECT = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text(encoding="utf-8"))
 REPOSITORY = PYPROJECT["tool"]["hatch"]["metadata"]["hooks"]["custom"]["repository"]
@@ -40,6 +41,8 @@ autodoc_typehints = "none"
 numpydoc_show_class_members = False
 numpydoc_class_members_toctree = False
 numpydoc_xref_param_type = True
+# Plain words of Python would be links to its documentation, which is elsewhere.
+numpydoc_xref_aliases = {word: word for word, link in DEFAULT_LINKS.items() if link.startswith(":")}
 default_role = "py:obj"  # names in single backticks are links wherever the reference has them
 nitpicky = False
 

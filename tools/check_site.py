@@ -30,13 +30,13 @@ const page = {
   getElementById: () => null, querySelector: () => null, querySelectorAll: () => [], createElement: () => ({}),
 };
 const context = {
-  document: page, console, URLSearchParams, window: {location: {}}, setTimeout: nothing,
+  document: page, console, URLSearchParams, location: {}, setTimeout: nothing, DOCUMENTATION_OPTIONS: {},
   localStorage: {setItem: nothing, removeItem: nothing},
 };
-context.DOCUMENTATION_OPTIONS = {};
+context.window = context;
 vm.createContext(context);
 const names = [
-  "doctools.js", "base-stemmer.js", "english-stemmer.js", "language_data.js", "searchtools.js", "../searchindex.js",
+  "doctools.js", "sphinx_highlight.js", "language_data.js", "searchtools.js", "../searchindex.js",
 ];
 for (const name of names) {
   const path = folder + "/_static/" + name;

@@ -290,7 +290,7 @@ BLOCKS = {
     "speed-words": speed_words,
 }
 BLOCK = re.compile(
-    r"(?P<begin><!-- made by tools/write_docs.py: (?P<name>[\w-]+) -->\n)(?P<text>.*?)(?P<end>\n<!-- end -->)",
+    r"(?P<begin><!-- made by tools/write_docs.py: (?P<name>[\w-]+) -->\n\n)(?P<text>.*?)(?P<end>\n\n<!-- end -->)",
     re.DOTALL,
 )
 # A block of code, and the output right under it.
