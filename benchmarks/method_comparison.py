@@ -18,15 +18,15 @@ NOT_RIVALS = ("defaults", "part: ")
 #: The usual methods, by what is tested: heading of the column and name of the test in the file.
 USUAL = {
     "form": {
-        "descriptors, Mann-Whitney, Holm": "shape factors, Mann-Whitney, Holm",
-        "elliptic Fourier, PERMANOVA": "elliptic Fourier, PERMANOVA",
-        "aligned landmarks, PERMANOVA": "aligned landmarks, PERMANOVA",
+        "descriptors": "shape factors, Mann-Whitney, Holm",
+        "elliptic Fourier": "elliptic Fourier, PERMANOVA",
+        "landmarks": "aligned landmarks, PERMANOVA",
         "classifier": "classifier",
     },
     "scale": {
-        "descriptors, Mann-Whitney, Holm": "area, aspect ratio, Mann-Whitney, Holm",
-        "area, Kolmogorov-Smirnov": "area, Kolmogorov-Smirnov",
-        "size, elongation, Hotelling": "size, elongation, Hotelling",
+        "descriptors": "area, aspect ratio, Mann-Whitney, Holm",
+        "area": "area, Kolmogorov-Smirnov",
+        "Hotelling": "size, elongation, Hotelling",
     },
 }
 #: What is known of each pair: of its form and of its scale, True where it differs, False where it does not, None where
@@ -83,14 +83,14 @@ def compared(test):
 def power_table(test):
     """Pairs that some test tells apart, and that are not known to be alike."""
     usual = USUAL[test]
-    lines = ["| pair | what is known | a side | this method | " + " | ".join(usual) + " | best of all others |"]
-    lines.append("|---" * (5 + len(usual)) + "|")
+    lines = ["| pair, outlines a side | this method | " + " | ".join(usual) + " | best of all others |"]
+    lines.append("|---" * (3 + len(usual)) + "|")
     for case, size, truth, words, cell, best, power in compared(test):
         if truth is not False and max(power, cell[OURS]) >= 0.15:
             others = " | ".join(f"{cell[name]:.2f}" if name in cell else "" for name in usual.values())
             ours = f"**{cell[OURS]:.2f}**" if cell[OURS] >= power else f"{cell[OURS]:.2f}"
             star = "" if case in CHOSEN else " *"
-            lines.append(f"| {case}{star} | {words} | {size} | {ours} | {others} | {power:.2f} ({best}) |")
+            lines.append(f"| {case}{star}, {size}: {words} | {ours} | {others} | {power:.2f} ({best}) |")
     return "\n".join(lines)
 
 

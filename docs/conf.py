@@ -8,6 +8,10 @@ from pathlib import Path
 from docutils import nodes
 from docutils.utils.math.latex2mathml import tex2mathml
 from numpydoc.xref import DEFAULT_LINKS
+from sphinx.transforms import SphinxTransform
+
+import napari_shape_ensembles
+from napari_shape_ensembles import io, samples
 
 PYPROJECT = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text(encoding="utf-8"))
 REPOSITORY = PYPROJECT["tool"]["hatch"]["metadata"]["hooks"]["custom"]["repository"]
@@ -40,9 +44,16 @@ myst_heading_anchors = 3
 autodoc_typehints = "none"
 numpydoc_show_class_members = False
 numpydoc_class_members_toctree = False
+autodoc_preserve_defaults = True
+# Types of parameters are links where they are names of this package, and plain words otherwise.
 numpydoc_xref_param_type = True
-# Plain words of Python would be links to its documentation, which is elsewhere.
-numpydoc_xref_aliases = {word: word for word, link in DEFAULT_LINKS.items() if link.startswith(":")}
+numpydoc_xref_ignore = "all"
+numpydoc_xref_aliases = {word: word for word in DEFAULT_LINKS} | {
+    name: f"{package.__name__}.{name}"
+    for package in (samples, io, napari_shape_ensembles)
+    for name in package.__all__
+    if name[0].isupper()
+}
 default_role = "py:obj"  # names in single backticks are links wherever the reference has them
 nitpicky = False
 
@@ -53,22 +64,29 @@ def math(self, node, *, block):
     raise nodes.SkipNode
 
 
-def themes(app, document):
+class Themes(SphinxTransform):
     """Pictures `x-light` and `x-dark` are shown by the reader's theme; where a page names one, the other is put in."""
-    named = {image["uri"] for image in document.findall(nodes.image)}
-    for image in list(document.findall(nodes.image)):
-        for one, other in (("light", "dark"), ("dark", "light")):
-            if f"-{one}" in image["uri"]:
-                twin = image["uri"].replace(f"-{one}", f"-{other}")
-                image["classes"].append(f"only-{one}")
-                if twin not in named and (Path(app.srcdir) / Path(app.env.docname).parent / twin).exists():
+
+    default_priority = 500
+
+    def apply(self, **kwargs):
+        """Mark such pictures, and add their twins."""
+        pictures = list(self.document.findall(nodes.image))
+        named = {image["uri"] for image in pictures}
+        folder = Path(self.env.doc2path(self.env.docname)).parent
+        for image in pictures:
+            theme = next((theme for theme in ("light", "dark") if f"-{theme}" in image["uri"]), None)
+            if theme:
+                other = "dark" if theme == "light" else "light"
+                image["classes"].append(f"only-{theme}")
+                twin = image["uri"].replace(f"-{theme}", f"-{other}")
+                if twin not in named and (folder / twin).exists():
                     added = image.deepcopy()
                     added["uri"], added["classes"] = twin, [f"only-{other}"]
                     image.parent.insert(image.parent.index(image) + 1, added)
-                break
 
 
 def setup(app):
     """Register what is defined above."""
     app.add_html_math_renderer("mathml", (partial(math, block=False), None), (partial(math, block=True), None))
-    app.connect("doctree-read", themes)
+    app.add_transform(Themes)
