@@ -80,6 +80,11 @@ def compared(test):
             yield case, size, form if test == "form" else scale, words, cell, best, others[best]
 
 
+def shown(case):
+    """Name of a case on the page."""
+    return case.replace("made:", "synthetic:")
+
+
 def power_table(test):
     """Pairs that some test tells apart, and that are not known to be alike."""
     usual = USUAL[test]
@@ -90,7 +95,7 @@ def power_table(test):
             others = " | ".join(f"{cell[name]:.2f}" if name in cell else "" for name in usual.values())
             ours = f"**{cell[OURS]:.2f}**" if cell[OURS] >= power else f"{cell[OURS]:.2f}"
             star = "" if case in CHOSEN else " *"
-            lines.append(f"| {case}{star}, {size}: {words} | {ours} | {others} | {power:.2f} ({best}) |")
+            lines.append(f"| {shown(case)}{star}, {size}: {words} | {ours} | {others} | {power:.2f} ({best}) |")
     return "\n".join(lines)
 
 
@@ -102,7 +107,7 @@ def level_table():
             if truth is False:
                 others = {name: cell[key] for name, key in USUAL[test].items() if key in cell}
                 worst = max(others, key=others.get)
-                lines.append(f"| {case} | {test} | {size} | {cell[OURS]:.2f} | {others[worst]:.2f} ({worst}) |")
+                lines.append(f"| {shown(case)} | {test} | {size} | {cell[OURS]:.2f} | {others[worst]:.2f} ({worst}) |")
     return "\n".join(lines)
 
 
@@ -114,7 +119,7 @@ def summary():
         lost = sorted(((power - cell[OURS], case, best) for case, _, _, _, cell, best, power in rows), reverse=True)
         near = sum(loss <= 0.05 for loss, _, _ in lost)
         large = sum(loss > 0.1 for loss, _, _ in lost)
-        worst = "; ".join(f"{case}: {loss:.2f} less than {best}" for loss, case, best in lost if loss > 0.1)
+        worst = "; ".join(f"{shown(case)}: {loss:.2f} less than {best}" for loss, case, best in lost if loss > 0.1)
         said.append(
             f"- *{test.capitalize()}*: of {len(rows)} pairs that some test tells apart, this method is the best or "
             f"within 0.05 of the best of all others in {near}. It loses more than 0.1 in {large}"
