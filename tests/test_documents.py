@@ -6,6 +6,7 @@ from pathlib import Path
 
 import matplotlib as mpl
 import pytest
+import yaml
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
@@ -79,6 +80,23 @@ def test_results_that_differ_beyond_tolerance_are_told():
     assert len([*differences(old, {"p": 0.56, "words": "scale p = 0.01 (1∧0)", "counts": [174, 240]})]) == 3
     assert [*differences("size 1.75 times A's", "size 1.55 times A's")]
     assert [*differences("no difference", "a difference")]
+
+
+def test_docks_are_in_the_menus_that_the_documents_name():
+    manifest = yaml.safe_load((ROOT / "napari.yaml").read_text(encoding="utf-8"))["contributions"]
+    names = {widget["command"]: widget["display_name"] for widget in manifest["widgets"]}
+    menus = {
+        (menu.rpartition("/")[2].capitalize(), names[item["command"]])
+        for menu, items in manifest["menus"].items()
+        for item in items
+    }
+    named = {
+        found
+        for page in [ROOT / "README.md", *DOCS.glob("*.md")]
+        for found in re.findall(r"Layers > (\w+) > (\w[\w ]*\w)", page.read_text(encoding="utf-8"))
+    }
+    assert named
+    assert named <= menus
 
 
 def test_links_between_documents_lead_somewhere():
