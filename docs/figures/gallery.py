@@ -12,6 +12,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.collections import PolyCollection
 from real_data import PAIRS, steel
+from theme import BOTH, GREY
 
 from napari_shape_ensembles import compare, explain, resynthesis
 from napari_shape_ensembles.explanation.components import COMPONENTS
@@ -53,8 +54,9 @@ def measured_pair(pair, *, drawn):
     result = compare(*pair.load())
     found = explain(result)
     if drawn:
-        draw(result, DOCS / picture("gallery", pair.heading))
-        with style():
+        with plt.rc_context(BOTH):
+            draw(result, DOCS / picture("gallery", pair.heading))
+        with style(), plt.rc_context(BOTH):
             figures(found, ["typical"])["typical"].savefig(DOCS / picture("why", pair.heading), dpi=80)
         plt.close("all")
     differing = found.components.differing()
@@ -112,7 +114,7 @@ def draw(result, path):
             (ensemble.curves[i] - ensemble.curves[i].mean(axis=0))[:, ::-1] + np.array(divmod(place, 6)) * cell
             for place, i in enumerate(chosen)
         ]
-        fill = PolyCollection(polygons, array=values[chosen], cmap="viridis", clim=(0, top), ec="0.2", lw=0.4)
+        fill = PolyCollection(polygons, array=values[chosen], cmap="viridis", clim=(0, top), ec=GREY, lw=0.4)
         axis.add_collection(fill)
         axis.autoscale()
         axis.set_aspect("equal")
