@@ -148,7 +148,7 @@ def main():
             print(f"  largest memory so far {memory:.2f} GiB")
             print("\n".join(f"  {stage:28s} {seconds:7.3f}" for stage, seconds in parts.items()))
             cases.append(
-                {"settings": name.split(",")[0], "count": count, "processor": total, "seconds": clock, "memory": memory}
+                {"settings": name.partition(", N")[0], "count": count, "processor": total, "seconds": clock, "memory": memory}
                 | {"stages": parts}
             )
     if options.out:
