@@ -30,10 +30,12 @@ RESULTS = DOCS / "results"
 sys.path[:0] = [str(DOCS / "figures"), str(ROOT / "benchmarks")]
 
 import gallery
+import typer
 import yaml
 from real_data import PAIRS
 
-from napari_shape_ensembles import Outlines, Settings, compare, explain, samples
+from napari_shape_ensembles import Outlines, Settings, cli, compare, explain, samples
+from napari_shape_ensembles.parameters import parameters_of
 
 NUMBER = re.compile(r"(?<![\w.])-?\d+(?:[.,]\d+)*(?:e-?\d+)?%?")
 #: Which script draws which pictures.
@@ -249,6 +251,38 @@ def method_comparison(results):
     return page.tables()
 
 
+def command_line(results):
+    """Every command with its own options; those that every setting has are left to their page."""
+    settings = {*parameters_of(Outlines), *parameters_of(Settings)}
+    parts = []
+    for name, command in typer.main.get_command(cli.app).commands.items():
+        own = [option for option in command.params if option.name not in settings]
+        rows = []
+        for option in own:
+            words = (getattr(option, "help", None) or "").replace("\n", " ").replace("|", "\\|")
+            spelled = (
+                ", ".join(f"`{one}`" for one in option.opts)
+                if option.opts[0].startswith("-")
+                else f"`{option.name.upper()}`"
+            )
+            rows.append(f"| {spelled} | {words} |")
+        more = " Every [setting](settings.md) is an option, too." if len(own) < len(command.params) else ""
+        parts.append(
+            "\n".join(
+                [
+                    f"## {name}",
+                    "",
+                    f"{' '.join(command.help.split())}{more}",
+                    "",
+                    "| argument or option | meaning |",
+                    "|---|---|",
+                    *rows,
+                ]
+            )
+        )
+    return "\n\n".join(parts)
+
+
 def paper_power(results):
     """What paper/paper.md says of the power."""
     import method_comparison as page
@@ -277,6 +311,7 @@ PAGES = {
     DOCS / "why-gallery.md": lambda results: gallery.why_page(results["gallery"], results["simulated"]),
 }
 BLOCKS = {
+    "command-line": command_line,
     "demo-caption": demo_caption,
     "descriptors": descriptor_words,
     "docks": dock_table,
