@@ -27,7 +27,7 @@ from napari_shape_ensembles import Ensemble, Settings, compare
 CASES = {
     "paper settings, r = 50": (2000, Settings.paper(rank=50)),
     "defaults": (2000, Settings()),
-    "defaults, paper's largest": (5605, Settings()),
+    "defaults, N of the paper's largest": (5605, Settings()),
     "defaults, N = 20 000": (20_000, Settings()),
 }
 
@@ -148,8 +148,8 @@ def main():
             print(f"  largest memory so far {memory:.2f} GiB")
             print("\n".join(f"  {stage:28s} {seconds:7.3f}" for stage, seconds in parts.items()))
             cases.append(
-                {"settings": name.partition(", N")[0], "count": count, "processor": total, "seconds": clock, "memory": memory}
-                | {"stages": parts}
+                {"settings": name.partition(", N")[0], "count": count, "processor": total, "seconds": clock}
+                | {"memory": memory, "stages": parts}
             )
     if options.out:
         about = {"machine": platform.machine(), "processors": os.cpu_count(), "python": platform.python_version()}
