@@ -42,7 +42,7 @@ NUMBER = re.compile(r"(?<![\w.])-?\d+(?:[.,]\d+)*(?:e-?\d+)?%?")
 PICTURES = {
     r"demo\.png": "`make demo`, then `mv demo.png docs/images`",
     r"(gallery|why)-.*\.png": "`python tools/write_docs.py --measure --only gallery`",
-    r"(dock|shape-space)-.*\.png": "`sh tools/run.sh script docs/figures/screenshots.py`",
+    r"(dock|bench|shape-space)-.*\.png": "`sh tools/run.sh script docs/figures/screenshots.py`",
     r"overview-(light|dark)\.png": "`python docs/figures/overview.py`",
     r"data-flow\.png": "`python docs/figures/architecture.py`",
     r"scale-and-undulation\.png": "`python docs/figures/question.py`",
@@ -55,6 +55,7 @@ PICTURES = {
 }
 #: Purpose and page of each dock, by the name in the manifest.
 DOCKS = {
+    "Shape bench": ("all steps in one dock: a page each for images, outlines, result, reasons and trust", "docks"),
     "Compare shapes": (
         "two images or groups of images in, a row of the table and colored outlines out; explore, save, export, report",
         "compare",
@@ -301,6 +302,8 @@ def dock_table(results):
     lines = ["| dock | menu | purpose | more |", "|---|---|---|---|"]
     for widget in manifest["widgets"]:
         name, menu = widget["display_name"], menus.get(widget["command"], "Plugins > Shape Ensembles")
+        if name not in DOCKS:
+            sys.exit(f"DOCKS in {__file__} does not say what the dock {name!r} is for")
         purpose, page = DOCKS[name]
         lines.append(f"| *{name}* | *{menu}* | {purpose} | [docs/{page}.md](docs/{page}.md) |")
     return "\n".join(lines)
