@@ -111,7 +111,7 @@ def test_the_manifest_at_the_top_is_a_link_to_the_one_in_the_package():
 
 def test_the_version_stands_in_one_place():
     assert version("napari-shape-ensembles") == PROJECT["version"]
-    stating = git("grep", "-lE", "^(version|__version__)\\b *[:=] *[\"'0-9]").split()
+    stating = git("grep", "-lE", "^(version|__version__)\\b *[:=] *[\"']?[0-9]+\\.").split()
     assert stating == ["pyproject.toml"]
 
 
