@@ -27,6 +27,7 @@ mpl.use("Agg")
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
 RESULTS = DOCS / "results"
+MANIFEST = ROOT / "src" / "napari_shape_ensembles" / "napari.yaml"
 sys.path[:0] = [str(DOCS / "figures"), str(ROOT / "benchmarks")]
 
 import gallery
@@ -293,7 +294,7 @@ def paper_power(results):
 
 def dock_table(results):
     """The docks with the menus in which the manifest puts them."""
-    manifest = yaml.safe_load((ROOT / "napari.yaml").read_text(encoding="utf-8"))["contributions"]
+    manifest = yaml.safe_load(MANIFEST.read_text(encoding="utf-8"))["contributions"]
     menus = {
         item["command"]: " > ".join(part.capitalize() for part in menu.removeprefix("napari/").split("/"))
         for menu, items in manifest["menus"].items()
