@@ -27,9 +27,10 @@ lint: $(VENV)/ready
 	$(PYTHON) -m mypy
 	$(VENV)/bin/lint-imports
 
+# -E: a build on top of an earlier one loses the glossary from the index of the search.
 docs: $(VENV)/ready
 	$(PYTHON) -m pip install --quiet --group docs
-	$(PYTHON) -m sphinx -W --keep-going -q -b html docs docs/_build/html
+	$(PYTHON) -m sphinx -W --keep-going -q -b html -E docs docs/_build/html
 
 $(VENV)/ready: pyproject.toml tools/setup.sh
 	@sh tools/setup.sh
