@@ -1,6 +1,6 @@
 # make demo [A=one.tif B=two.tif]   compare two images: in a window, or without a screen to demo.png
 # make test [ARGS="-k word"]         run the tests
-# make lint                          style, types and the order of the rooms
+# make lint                          style, types and the order of the packages
 # make docs                         build the documents into docs/_build/html
 # make clean                         remove the environment and everything made
 
@@ -27,9 +27,10 @@ lint: $(VENV)/ready
 	$(PYTHON) -m mypy
 	$(VENV)/bin/lint-imports
 
+# -E: a build on top of an earlier one loses the glossary from the index of the search.
 docs: $(VENV)/ready
 	$(PYTHON) -m pip install --quiet --group docs
-	$(PYTHON) -m sphinx -W --keep-going -q -b html docs docs/_build/html
+	$(PYTHON) -m sphinx -W --keep-going -q -b html -E docs docs/_build/html
 
 $(VENV)/ready: pyproject.toml tools/setup.sh
 	@sh tools/setup.sh

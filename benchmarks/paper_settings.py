@@ -1,4 +1,4 @@
-"""Prints the rows of docs/differences-from-the-paper.md from the paper's own grains in ../shared/data."""
+"""Prints what docs/differences-from-the-paper.md tabulates, from the paper's own grains in ../shared/data."""
 
 from pathlib import Path
 
@@ -17,14 +17,18 @@ def grains(key, stretch=(1, 1)):
     return Ensemble(np.split(vertices, data[f"{key}_offsets"][1:-1]), name=key)
 
 
-def main():
-    """Compare every pair by both settings."""
-    pairs = {
+def pairs():
+    """The three pairs of the page, by name."""
+    return {
         "smooth, smooth": (grains("hlf1_smooth5"), grains("hlf2_smooth5")),
         "noisy, smooth": (grains("hlf1_noisy"), grains("hlf2_smooth5")),
         "smooth, stretched": (grains("hlf1_smooth5"), grains("hlf2_smooth5", (1.4, 1 / 1.4))),
     }
-    for name, pair in pairs.items():
+
+
+def main():
+    """Compare every pair by both settings."""
+    for name, pair in pairs().items():
         for kind, settings in (("defaults", Settings()), ("paper", Settings.paper())):
             result = compare(*pair, settings)
             print(

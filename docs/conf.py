@@ -1,26 +1,92 @@
 """How Sphinx builds the site; run by `make docs`."""
 
 import importlib.metadata
+import tomllib
+from functools import partial
+from pathlib import Path
+
+from docutils import nodes
+from docutils.utils.math.latex2mathml import tex2mathml
+from numpydoc.xref import DEFAULT_LINKS
+from sphinx.transforms import SphinxTransform
+
+import napari_shape_ensembles
+from napari_shape_ensembles import io, samples
+
+PYPROJECT = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text(encoding="utf-8"))
+REPOSITORY = PYPROJECT["tool"]["hatch"]["metadata"]["hooks"]["custom"]["repository"]
 
 project = "napari-shape-ensembles"
 author = "the napari-shape-ensembles developers"
 project_copyright = f"2026, {author}"
 release = importlib.metadata.version(project)
 
-extensions = ["myst_nb", "numpydoc", "sphinx.ext.autodoc", "sphinx_copybutton", "sphinxcontrib.mermaid"]
-exclude_patterns = ["figures", "_build"]
+extensions = ["myst_nb", "numpydoc", "sphinx.ext.autodoc", "sphinx_copybutton"]
+exclude_patterns = ["figures", "results", "_build"]
 
 html_theme = "furo"
 html_title = project
 html_show_sourcelink = False
+html_theme_options = {"source_repository": f"{REPOSITORY}/", "source_branch": "main", "source_directory": "docs/"}
+html_static_path = ["_static"]
+html_css_files = ["style.css"]
+html_math_renderer = "mathml"
 copybutton_exclude = ".linenos, .gp"
 
-nb_execution_mode = "off"  # they are run by tools/make_notebooks.py
-myst_enable_extensions = ["colon_fence"]
-myst_fence_as_directive = ["mermaid"]
+# Tutorials and examples are run when the site is built; an error in one is an error of the build.
+nb_execution_mode = "cache"
+nb_execution_timeout = 300
+nb_execution_raise_on_error = True
+nb_merge_streams = True
+myst_enable_extensions = ["attrs_inline", "colon_fence", "deflist", "dollarmath"]
 myst_heading_anchors = 3
 
 autodoc_typehints = "none"
 numpydoc_show_class_members = False
 numpydoc_class_members_toctree = False
+autodoc_preserve_defaults = True
+# Types of parameters are links where they are names of this package, and plain words otherwise.
+numpydoc_xref_param_type = True
+numpydoc_xref_ignore = "all"
+numpydoc_xref_aliases = {word: word for word in DEFAULT_LINKS} | {
+    name: f"{package.__name__}.{name}"
+    for package in (samples, io, napari_shape_ensembles)
+    for name in package.__all__
+    if name[0].isupper()
+}
+default_role = "py:obj"  # names in single backticks are links wherever the reference has them
 nitpicky = False
+
+
+def math(self, node, *, block):
+    """Formulas become MathML while the site is built: nothing is loaded from elsewhere, and no script runs."""
+    self.body.append(tex2mathml(node.astext(), as_block=block))
+    raise nodes.SkipNode
+
+
+class Themes(SphinxTransform):
+    """Pictures `x-light` and `x-dark` are shown by the reader's theme; where a page names one, the other is put in."""
+
+    default_priority = 500
+
+    def apply(self, **kwargs):
+        """Mark such pictures, and add their twins."""
+        pictures = list(self.document.findall(nodes.image))
+        named = {image["uri"] for image in pictures}
+        folder = Path(self.env.doc2path(self.env.docname)).parent
+        for image in pictures:
+            theme = next((theme for theme in ("light", "dark") if f"-{theme}" in image["uri"]), None)
+            if theme:
+                other = "dark" if theme == "light" else "light"
+                image["classes"].append(f"only-{theme}")
+                twin = image["uri"].replace(f"-{theme}", f"-{other}")
+                if twin not in named and (folder / twin).exists():
+                    added = image.deepcopy()
+                    added["uri"], added["classes"] = twin, [f"only-{other}"]
+                    image.parent.insert(image.parent.index(image) + 1, added)
+
+
+def setup(app):
+    """Register what is defined above."""
+    app.add_html_math_renderer("mathml", (partial(math, block=False), None), (partial(math, block=True), None))
+    app.add_transform(Themes)

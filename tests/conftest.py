@@ -21,7 +21,7 @@ if WORKER:
 
 REAL = Path(__file__).with_name("data")
 SHARED = Path(__file__).resolve().parents[2] / "shared" / "data"
-MISSING = "no folder ../shared/data beside the repository"
+MISSING = "not in ../shared/data beside the repository"
 
 
 def pytest_addoption(parser):
@@ -66,13 +66,23 @@ def real_data():
     return REAL
 
 
+class SharedData:
+    """The data that the repository cannot hold, `../shared/data` beside it; a set that is not there skips the test."""
+
+    def __init__(self, required):
+        self.give_up = pytest.fail if required else pytest.skip
+
+    def __truediv__(self, name):
+        folder = SHARED / name
+        if not folder.exists():
+            self.give_up(f"{MISSING}: {name}")
+        return folder
+
+
 @pytest.fixture(scope="session")
 def shared_data(pytestconfig):
-    """Return the folder of the data that the repository cannot hold, `../shared/data` beside it."""
-    if not SHARED.is_dir():
-        give_up = pytest.fail if pytestconfig.getoption("require_shared_data") else pytest.skip
-        give_up(MISSING)
-    return SHARED
+    """Return the data that the repository cannot hold; `shared_data / "paper"` is a folder."""
+    return SharedData(pytestconfig.getoption("require_shared_data"))
 
 
 @pytest.fixture
@@ -92,8 +102,9 @@ def pytest_terminal_summary(terminalreporter):
     if skipped:
         terminalreporter.section("data that are not here")
         terminalreporter.write_line(
-            f"{len(skipped)} tests skipped: {MISSING}. It holds the paper's curves and figures, which state no licence "
-            "and so cannot be copied into the repository. See docs/data.md; --require-shared-data has these tests fail."
+            f"{len(skipped)} tests skipped: what they read is {MISSING}. Some `python tools/fetch_data.py` brings; "
+            "the paper's curves and figures state no licence and cannot be copied. See docs/data.md; "
+            "--require-shared-data has these tests fail."
         )
 
 

@@ -19,7 +19,7 @@ PREFERRED = ("significance", "permutations", "landmarks", "rank")
 
 _HEAD = """# All settings
 
-Every choice from an image to the answer, with its default and range. The same names are arguments of `Outlines(...)`
+Every choice from an image to the result, with its default and range. The same names are arguments of `Outlines(...)`
 and `Settings(...)`, entries of the tables `[outlines]` and `[analysis]` in a [file of settings](files.md#settings),
 and options of the [command line](files.md#the-command-line) (`min_area` is `--min-area`). The docks show them in the
 same groups. *This page is written by `tools/write_settings.py` from the declarations in the code.*

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import matplotlib as mpl
 import numpy as np
+from theme import BOTH, GREY
 
 from napari_shape_ensembles.shapes import Eigenfunctions, quadrature_weights
 
@@ -46,8 +47,8 @@ def errors(b):
 def draw_nodes(axes):
     """The oval with 8, 16 and 32 nodes; nodes that come back are darker."""
     curve = oval(np.linspace(0, 2 * np.pi, 1000), 1.2)
-    axes.plot(*curve.T, color="0.8", lw=6, zorder=0)
-    for n, size, colour in ((32, 22, "#b9d3ee"), (16, 42, "#5b9bd5"), (8, 80, "#1f4e79")):
+    axes.plot(*curve.T, color=GREY, alpha=0.4, lw=6, zorder=0)
+    for n, size, colour in ((32, 22, "#b9d3ee"), (16, 42, "#5b9bd5"), (8, 80, "#3a78b5")):
         points = oval(angles(n), 1.2)
         axes.plot(*np.vstack([points, points[:1]]).T, "--", color=colour, lw=0.8)
         axes.scatter(*points.T, s=size, color=colour, label=f"n = {n}", zorder=3)
@@ -62,9 +63,9 @@ def draw_errors(axes, found):
     for (name, error), marker in zip(found.items(), "os", strict=True):
         axes.semilogy(COUNTS, error, f"{marker}-", label=name)
     n, error = np.loadtxt(PAPER, delimiter=",", skiprows=1).T
-    axes.semilogy(n, error, "k^:", label="drawn in the paper")
+    axes.semilogy(n, error, "^:", label="drawn in the paper", color=GREY)
     axes.axhline(np.finfo(float).eps, color="0.6", lw=0.8)
-    axes.text(4, 1.3 * np.finfo(float).eps, "rounding", va="bottom", color="0.4")
+    axes.text(4, 1.3 * np.finfo(float).eps, "rounding", va="bottom", color=GREY)
     axes.set_xscale("log", base=2)
     axes.set_xticks(2 ** np.arange(2, 9), 2 ** np.arange(2, 9))
     axes.set(xlabel="nodes n", ylabel="largest error of the eigenfunctions", title="Convergence")
@@ -77,6 +78,7 @@ def main():
     print("n    " + "   ".join(found))
     for n, *row in zip(COUNTS, *found.values(), strict=True):
         print(f"{n:4d} " + "   ".join(f"{error:.1e}" for error in row))
+    plt.rcParams.update(BOTH)
     figure, (left, right) = plt.subplots(1, 2, figsize=(10, 4), layout="constrained")
     draw_nodes(left)
     draw_errors(right, found)

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
+from theme import BOTH, GREY
 
 from napari_shape_ensembles import Ensemble, decompose, to_landmarks
 
@@ -30,6 +31,7 @@ OUTLINES = {
 
 def main():
     """Draw and save."""
+    plt.rcParams.update(BOTH)
     curves = Ensemble(list(OUTLINES.values()))
     landmarks = to_landmarks(curves, 500)
     undulation, scale = decompose(landmarks)
@@ -37,7 +39,7 @@ def main():
     circle = np.stack([np.sin(ANGLE), np.cos(ANGLE)], axis=-1) * np.sqrt(2)
     for row, name, points, form, size in zip(axes, OUTLINES, landmarks, undulation, scale, strict=True):
         parts = (points - points.mean(axis=0), circle @ size, form * np.sqrt(len(form)) * 7)
-        for axis, part, colour in zip(row, parts, ("0.15", "#b35806", "#3b3b98"), strict=True):
+        for axis, part, colour in zip(row, parts, (GREY, "#d07a1c", "#6b6bd0"), strict=True):
             axis.fill(*part.T[::-1], facecolor=colour, alpha=0.18)
             axis.plot(*np.vstack([part, part[:1]]).T[::-1], color=colour, lw=1.6)
             axis.set_aspect("equal")

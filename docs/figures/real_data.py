@@ -1,6 +1,11 @@
-"""Pairs of real ensembles from the folder `shared/data` beside the repository; docs/data.md says what is in it."""
+"""Pairs of real ensembles from `tests/data`, and from the folder `shared/data` beside the repository.
 
+docs/data.md says what is in them.
+"""
+
+from collections.abc import Callable
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from skimage.io import imread
@@ -8,12 +13,33 @@ from skimage.io import imread
 from napari_shape_ensembles import Ensemble, extract_curves
 from napari_shape_ensembles.outlines import segment
 
-DATA = Path(__file__).resolve().parents[3] / "shared" / "data"
+ROOT = Path(__file__).resolve().parents[2]
+DATA = ROOT.parent / "shared" / "data"
+
+
+class Pair(NamedTuple):
+    """Two ensembles and what is known of them before they are compared."""
+
+    heading: str
+    remark: str
+    files: tuple[str, ...]
+    load: Callable[[], tuple[Ensemble, Ensemble]]
+    single: tuple[tuple[str, ...], ...] = ()  # the images of each side, where one is pooled of several
+
+    def available(self):
+        """Whether its data are here."""
+        return all(path_of(file).exists() for file in self.files)
+
+
+def path_of(file):
+    """Where a file is: in the repository if it may be there, else beside it."""
+    inside = ROOT / "tests" / "data" / file
+    return inside if inside.exists() else DATA / file
 
 
 def curves(file, key=""):
     """Closed curves (m, 2) as (row, column), and the file they come from."""
-    data = np.load(DATA / file)
+    data = np.load(path_of(file))
     prefix = f"{key}_" if key else ""
     vertices = data[f"{prefix}xy"][:, ::-1].astype(float)
     return np.split(vertices, data[f"{prefix}offsets"][1:-1]), data
@@ -53,43 +79,60 @@ def steel(files, name):
     return Ensemble(outlines, name=name)
 
 
-def pairs():
-    """Heading, remark and two ensembles of every pair in the gallery."""
-    yield (
+def battery(name):
+    """Particles of the paper's battery images at σ = 15."""
+    return Ensemble(curves("paper/battery_curves.npz", f"{name}_sigma15")[0], name=name)
+
+
+GRAINS, POWDER, CELLS = "paper/pil184_grains.npz", "ampis_powder/polygons.npz", "osteosarcoma_cells/cells.npz"
+AGED_24 = ("800C-24H-Q-2", "800C-24H-Q-4", "800C-24H-Q-6")
+AGED_85 = ("800C-85H-Q-1", "800C-85H-Q-5", "800C-85H-Q-6")
+PAIRS = (
+    Pair(
         "Ice grains, as mapped and smoothed",
         "Two halves of one orientation map (EBSD) of ice. A keeps the steps of the measuring grid, B was smoothed: the "
         "same kind of grain, but rougher outlines.",
-        grains("hlf1_noisy", "half 1, unsmoothed"),
-        grains("hlf2_smooth5", "half 2, smoothed"),
-    )
-    yield (
+        (GRAINS,),
+        lambda: (grains("hlf1_noisy", "half 1, unsmoothed"), grains("hlf2_smooth5", "half 2, smoothed")),
+    ),
+    Pair(
         "Ice grains, two halves alike",
         "The two halves of the same map, both smoothed. No difference is expected.",
-        grains("hlf1_smooth5", "half 1, smoothed"),
-        grains("hlf2_smooth5", "half 2, smoothed"),
-    )
-    yield (
+        (GRAINS,),
+        lambda: (grains("hlf1_smooth5", "half 1, smoothed"), grains("hlf2_smooth5", "half 2, smoothed")),
+    ),
+    Pair(
         "Metal powder",
-        "Hand-drawn particles in two micrographs of one powder. The particles are nearly round in both, "
-        "the images show different size fractions.",
-        powder(0, "image 1"),
-        powder(1, "image 2"),
-    )
-    yield (
+        "Particles drawn by hand in two micrographs of one powder. The particles are nearly round in both, the images "
+        "show different size fractions.",
+        (POWDER,),
+        lambda: (powder(0, "image 1"), powder(1, "image 2")),
+    ),
+    Pair(
+        "Battery particles, new and old",
+        "Cathode particles before and after cycling, at the stronger smoothing. The paper reports that their "
+        "shapes differ.",
+        ("paper/battery_curves.npz",),
+        lambda: (battery("new"), battery("old")),
+    ),
+    Pair(
         "Osteosarcoma cells, a drug against control",
-        "Cytochalasin D takes the actin skeleton apart: the body of the cell draws in and leaves branched processes.",
-        cells(0, 0, "control"),
-        cells(0, 2, "cytochalasin D"),
-    )
-    yield (
+        "Cytochalasin D breaks up the actin skeleton, which holds a cell in form.",
+        (CELLS,),
+        lambda: (cells(0, 0, "control"), cells(0, 2, "cytochalasin D")),
+    ),
+    Pair(
         "Osteosarcoma cells, two lines under the drug",
         "Two related lines, both under cytochalasin D.",
-        cells(0, 2, "DUNN"),
-        cells(1, 2, "DLM8"),
-    )
-    yield (
+        (CELLS,),
+        lambda: (cells(0, 2, "DUNN"), cells(1, 2, "DLM8")),
+    ),
+    Pair(
         "Carbides in steel, 24 h against 85 h at 800 °C",
-        "Three images per ageing time. The images' magnification was not recorded, so the scale test compares pixels.",
-        steel(("800C-24H-Q-2", "800C-24H-Q-4", "800C-24H-Q-6"), "24 h"),
-        steel(("800C-85H-Q-1", "800C-85H-Q-5", "800C-85H-Q-6"), "85 h"),
-    )
+        "Three images per ageing time, their outlines pooled. The magnification of the images was not recorded, so "
+        "sizes are compared in pixels.",
+        tuple(f"uhcs_spheroidite/{name}_mask.png" for name in (*AGED_24, *AGED_85)),
+        lambda: (steel(AGED_24, "24 h"), steel(AGED_85, "85 h")),
+        (AGED_24, AGED_85),
+    ),
+)

@@ -291,7 +291,7 @@ def draw_shape_space(out):
         compare.parentWidget().close()
         dock.run_button.click()
         wait(dock.finished)
-        window_picture(viewer, "shape-space" if theme == "dark" else "shape-space-light", out)
+        window_picture(viewer, f"shape-space-{theme}", out)
         viewer.close()
 
 

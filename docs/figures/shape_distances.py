@@ -55,7 +55,7 @@ def draw_geodesic(start, end):
         axes.fill(curve[:, 1] + i * step, curve[:, 0], color=colour, alpha=0.85)
     axes.set_aspect("equal")
     axes.set_axis_off()
-    figure.savefig(IMAGE, dpi=110, bbox_inches="tight")
+    figure.savefig(IMAGE, dpi=110, bbox_inches="tight", transparent=True)
     found = shape_distances(end[None], start)
     print(
         f"grains {ENDS[0]} and {ENDS[1]}: undulation {found.undulation[0]:.3f}, scale {found.scale[0]:.3f}, "

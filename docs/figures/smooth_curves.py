@@ -7,6 +7,7 @@ from pathlib import Path
 
 import matplotlib as mpl
 import numpy as np
+from theme import BOTH, GREY
 
 from napari_shape_ensembles import Ensemble, ShapeSpace, decompose, register, to_landmarks
 from napari_shape_ensembles.shapes import LegendreExpansion, TrigonometricExpansion, distinctness, product
@@ -56,7 +57,7 @@ def draw_grain(axes, space, t, l):
     def curve(r):
         return TrigonometricExpansion.through(space.reconstruct(t[GRAIN, None, :r], l[GRAIN, None]))
 
-    axes.fill(*curve(932)(u)[0].T[::-1], color="0.85", label="the grain")
+    axes.fill(*curve(932)(u)[0].T[::-1], color=GREY, alpha=0.35, label="the grain")
     for r, colour in zip(DRAWN, plt.get_cmap("viridis")(np.linspace(0, 0.85, len(DRAWN))), strict=True):
         smooth = curve(r)
         axes.plot(*smooth(u)[0].T[::-1], color=colour, lw=1.2, label=f"r = {r}, λ = {smooth.lipschitz()[0]:.0f} steps")
@@ -74,7 +75,7 @@ def draw_constants(axes, ratios, lengths):
     axes.loglog(RANKS, np.median(ratios[:, 466:], axis=1), label="median λ, smoothed")
     axes.loglog(RANKS, np.median(lengths[:, :466], axis=1), "C0--", label="median length, unsmoothed")
     axes.loglog(RANKS, np.median(lengths[:, 466:], axis=1), "C1--", label="median length, smoothed")
-    axes.loglog(RANKS, ratios[:, GRAIN], "k.-", lw=0.8, label="λ of the grain on the left")
+    axes.loglog(RANKS, ratios[:, GRAIN], ".-", color=GREY, lw=0.8, label="λ of the grain on the left")
     axes.set(xlabel="rank r", ylabel="over λ of an ellipse of the same scale", title="Lipschitz constant λ")
     axes.set_ylim(0.75, 2.6)
     axes.set_yticks([0.8, 1, 1.5, 2], ["0.8", "1", "1.5", "2"])
@@ -107,6 +108,7 @@ def main():
     space, t, l = learned()
     ratios, lengths = constants(space, t, l)
     print_figures(space, t, l, ratios, lengths)
+    plt.rcParams.update(BOTH)
     figure, (left, right) = plt.subplots(1, 2, figsize=(10.5, 5), layout="constrained")
     draw_grain(left, space, t, l)
     draw_constants(right, ratios, lengths)

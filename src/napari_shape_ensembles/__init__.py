@@ -1,6 +1,6 @@
 """Compare the outlines in two images: the same, or different in scale or in undulation?
 
-The rooms, in the order the data goes through them: `outlines`, `shapes`, `mmd`, `comparison`, `explanation`,
+Subpackages, in the order the data goes through them: `outlines`, `shapes`, `mmd`, `comparison`, `explanation`,
 `inspection`, `studies`, `io`, `samples`; `viewer` shows it all in napari and is the only one that knows of a screen.
 Names are loaded when first used, so importing the package is quick.
 """

@@ -299,7 +299,7 @@ def npy_header(file: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
 
 
 def array_of(content: bytes, name: str) -> NDArray[Any]:
-    """The array in the bytes of a `.npy` file, after its header has been held against them."""
+    """The array in the bytes of a `.npy` file, after its header has been checked against them."""
     file = BytesIO(content)
     shape, fortran, dtype = npy_header(file)
     if dtype.kind not in _KINDS:

@@ -75,7 +75,7 @@ Labels = Annotated[
 ]
 FailOn = Annotated[
     list[Answer] | None,
-    typer.Option("--fail-on", help="Exit with 1 for this answer; may be given several times."),
+    typer.Option("--fail-on", help="Exit with 1 for this result; may be given several times."),
 ]
 Force = Annotated[bool, typer.Option("--force", help="Write over files that no run wrote, and over inputs.")]
 Memory = Annotated[
@@ -192,7 +192,7 @@ def compare(
     fail_on: FailOn = None,
     force: Force = False,
 ) -> None:
-    """Compare the outlines of two images, or of two folders of images, and print the verdict."""
+    """Compare the outlines of two images, or of two folders of images, and print the result."""
     from .comparison import compare as compare_ensembles
     from .comparison.compare import LONG, expected_seconds
     from .io.results import COMPARISON, write_comparison
@@ -204,7 +204,7 @@ def compare(
         say_beside(f"note: {duration(expected)} expected for the comparison")
     several = groups and max(len(set(sample.images)) for sample in samples) > 1
     if several and reading.settings.analysis.permute == "curves":
-        say_beside("note: outlines are permuted: the answer speaks of these images alone")
+        say_beside("note: outlines are permuted: the result holds for these images alone")
     elif several:
         say_beside("note: whole images are permuted")
     with progress_bar("comparing"):

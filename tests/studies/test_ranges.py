@@ -55,7 +55,7 @@ def test_only_numbers_that_are_allowed_are_taken():
     assert whole_numbers("8-10", least=8) == [8, 9, 10]
     with pytest.raises(ValueError, match="7 is too small: take at least 8"):
         numbers("7-9", least=8)
-    with pytest.raises(ValueError, match=r"8\.5 is no whole number"):
+    with pytest.raises(ValueError, match=r"8\.5 is not an integer"):
         whole_numbers("8.5")
     with pytest.raises(ValueError, match="take at most 5"):
         numbers("1-6", most=5)

@@ -74,7 +74,7 @@ def test_a_range_knows_what_it_may_hold():
     assert all(type(value) is int for value in swept.read("8-10"))
     for text, words in (
         ("7", "7 is too small: take at least 8"),
-        ("8.5", r"8\.5 is no whole number"),
+        ("8.5", r"8\.5 is not an integer"),
         ("8-9000000000", "more than a study can show: take at most 500"),
     ):
         with pytest.raises(ValueError, match=words):

@@ -35,7 +35,7 @@ class Detectable:
     size_ratio : float
         All outlines of one image so many times as long as the other's, form and elongation alike.
     elongation_ratio : float
-        All outlines of one image drawn out to so many times their ratio of length to width, area alike.
+        All outlines of one image elongated to so many times their ratio of length to width, area alike.
     form_shift : float
         All outlines of one image moved so far along the leading undulation coordinate, in its standard deviations.
     power : float

@@ -1,4 +1,4 @@
-"""Does the answer hang on the archetype? The comparison again, against several of them."""
+"""Does the result depend on the archetype? The comparison again, against several of them."""
 
 from dataclasses import dataclass, replace
 

@@ -74,8 +74,8 @@ class Settings:
     )
     permute: Exchangeable = parameter(
         "auto",
-        "What is exchangeable between A and B. Whole images answer for the conditions, as images of one condition "
-        "differ too; single outlines answer for these images alone.",
+        "What is exchangeable between A and B. With whole images the result holds for the conditions, as images of one "
+        "condition differ too; with single outlines for these images alone.",
         label="Permute",
         choices={
             "auto": "images, where there are several",

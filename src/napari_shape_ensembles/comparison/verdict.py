@@ -62,7 +62,7 @@ def inconclusive(m: int, n: int, permutations: int, significance: float, *, null
     significance : float
         Level of each test.
     null : {"permutation", "gamma", "bound"}
-        What the statistics are held against.
+        What the statistics are compared with.
     """
     drawn = permutations if null == "permutation" else 10**9
     reason = too_few(m, n, drawn, significance)

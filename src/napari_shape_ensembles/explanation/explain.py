@@ -23,12 +23,12 @@ if TYPE_CHECKING:
 Real = NDArray[np.float64]
 
 _INCONCLUSIVE = (
-    "The comparison is inconclusive: what follows describes these curves, and is no answer about the images."
+    "The comparison is inconclusive: what follows describes these curves, and is no result about the images."
 )
 
 _THESE_IMAGES = (
     "The comparison permuted whole images. What follows permutes single outlines: it describes these images, and is no "
-    "answer about the conditions."
+    "result about the conditions."
 )
 
 #: Steps of an explanation, in order.

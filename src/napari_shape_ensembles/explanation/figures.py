@@ -1,7 +1,7 @@
 """Figures of an explanation, each a function that returns a Matplotlib figure.
 
-A is blue and drawn first, B orange and dashed or hatched, so that nothing hangs on colour. No figure holds a name that
-came from a file: captions and legends say A and B.
+A is blue and drawn first, B orange and dashed or hatched, so that nothing is told by color alone. No figure holds a
+name that came from a file: captions and legends say A and B.
 """
 
 from collections.abc import Callable, Iterable, Iterator

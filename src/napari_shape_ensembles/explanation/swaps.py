@@ -1,4 +1,4 @@
-"""The proof of an explanation: forms and scales of two samples swapped, and the new curves compared."""
+"""Control experiment: forms and scales of two samples exchanged, and the new curves compared."""
 
 from dataclasses import dataclass
 

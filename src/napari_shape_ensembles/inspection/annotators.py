@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-import scipy  # whose rooms load when used: stats alone takes longer than a small comparison
+import scipy  # whose subpackages load when used: stats alone takes longer than a small comparison
 from numpy.typing import ArrayLike, NDArray
 
 from ..outlines import match_labels

@@ -81,7 +81,7 @@ class CurveTable:
 
 
 def _no_features() -> "pd.DataFrame":
-    import pandas as pd  # heavy, and not needed to import this room
+    import pandas as pd  # heavy, and not needed to import this module
 
     return pd.DataFrame()
 
@@ -96,8 +96,8 @@ def with_features(source: "CurveTable | Ensemble") -> CurveTable:
 def plain(table: CurveTable) -> CurveTable:
     """The same table with features of the kinds that every format keeps: numbers, switches and words.
 
-    Dates, categories and mixed columns become words, and what is missing in them the empty word; whole numbers with
-    gaps become real ones. Of several images each curve's is written beside it, as the feature "image".
+    Dates, categories and mixed columns become strings, missing categories empty strings, and integer columns
+    with missing values floats. Of several images each curve's is written beside it, as the feature "image".
 
     Raises
     ------

@@ -110,7 +110,7 @@ def _pixels(path: StrPath, ending: str, size: int) -> NDArray[Any]:
     import imageio.v3 as imageio
     from PIL import Image
 
-    # Pillow takes scans beyond 179 megapixels for attacks; claims are held against the size of the file here.
+    # Pillow takes scans beyond 179 megapixels for attacks; claims are compared with the size of the file here.
     most, Image.MAX_IMAGE_PIXELS = Image.MAX_IMAGE_PIXELS, None
     try:
         properties = imageio.improps(path, plugin="pillow")

@@ -1,4 +1,4 @@
-"""Statistics of all permutations of the labels at once, exact wherever a decision could hang on it.
+"""Statistics of all permutations of the labels at once, exact wherever a decision could depend on it.
 
 With label weights w (1/m on the first sample, -1/n on the second) the biased statistic is MMD² = wᵀKw, so all
 permutations are one product of the kernel matrix with a matrix of weights. Most of it is done in single

@@ -36,7 +36,7 @@ class MMDTest:
     bandwidth : float
         s of the kernel: exp(-d²/(2s²)); of an energy distance or a difference of means, the unit of its distances.
     null : (B,) array
-        MMD under the permuted labels; where no p-value hangs on it, to about six digits. Empty for a test that
+        MMD under the permuted labels; where no p-value depends on it, to about six digits. Empty for a test that
         draws none.
     significance : float
         Level of the test.

@@ -1,4 +1,4 @@
-"""The gate before a verdict: do the outlines of two samples deserve a test?"""
+"""Quality control before a test: do the outlines of two samples deserve a test?"""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-import scipy  # whose rooms load when used: optimize alone takes longer than a small comparison
+import scipy  # whose subpackages load when used: optimize alone takes longer than a small comparison
 import shapely
 from numpy.typing import ArrayLike, NDArray
 

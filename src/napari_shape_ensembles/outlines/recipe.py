@@ -62,12 +62,13 @@ class Recipe:
 
     method: Method = parameter(
         "otsu",
-        "How objects are told from the background: one threshold for the image, found from its grey levels (otsu, li, "
-        "triangle) or given (manual); the best of several recipes, ranked without a reference, which also chooses "
-        "bright or dark, smoothing, background and how to split (auto); above the mean of the neighbourhood (local); "
-        "the brightest of several classes (multi-otsu); above one threshold and connected to something above another "
-        "(hysteresis); the level set of a field at a value or a quantile (level); cells between dark lines, neighbours "
-        "flush (boundaries); SLIC regions, merged where their colors are alike (superpixels).",
+        "Thresholding method, or another kind of segmentation: one threshold for the image, found from its grey "
+        "levels (otsu, li, triangle) or given (manual); the best of several recipes, ranked without a reference, "
+        "which also chooses bright or dark, smoothing, background and how to split (auto); above the mean of the "
+        "neighbourhood (local); the brightest of several classes (multi-otsu); above one threshold and connected to "
+        "something above another (hysteresis); the level set of a field at a value or a quantile (level); cells "
+        "between dark lines, neighbours flush (boundaries); SLIC regions, merged where their colors are alike "
+        "(superpixels).",
         choices={
             "otsu": "Otsu threshold",
             "auto": "the best of several",

@@ -139,7 +139,7 @@ def segment_stack(stack: ArrayLike, recipe: Recipe | None = None, **changes: Any
     ----------
     stack : (planes, rows, columns) array, or with a last axis of 3 or 4 for RGB(A)
     recipe, **changes
-        As for `segment`; every plane is treated alike, and for itself.
+        As for `segment`; all planes are treated alike, each independently.
 
     Yields
     ------

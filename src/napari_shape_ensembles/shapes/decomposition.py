@@ -19,7 +19,7 @@ _THINNEST = 1e-7
 def planes(points: NDArray[np.floating]) -> Real:
     """View (N, n, 2) points as (N, 2, n), contiguous: each coordinate in one run of memory.
 
-    Arrays made in this room lie in memory that way round already, so this rarely copies.
+    Arrays made in this subpackage lie in memory that way round already, so this rarely copies.
     """
     return np.ascontiguousarray(np.swapaxes(points, -1, -2), dtype=np.float64)
 

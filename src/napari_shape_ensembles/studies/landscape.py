@@ -1,4 +1,4 @@
-"""Decision landscapes: how the answer depends on the rank and on the number of landmarks.
+"""Decision landscapes: how the result depends on the rank and on the number of landmarks.
 
 Each number of landmarks n is one item of work: landmarks are placed, registered and learned from once, at the
 highest rank; the lower ranks are the first coordinates of these, and share permutations and distances.

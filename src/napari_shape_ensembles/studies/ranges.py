@@ -47,7 +47,7 @@ def numbers(text: str, *, least: float = 0, whole: bool = False, most: int = _MO
         raise ValueError(f"{min(found):g} is too small: take at least {least:g}")
     odd = [value for value in sorted(found) if whole and value != int(value)]
     if odd:
-        raise ValueError(f"{odd[0]:g} is no whole number")
+        raise ValueError(f"{odd[0]:g} is not an integer")
     return sorted(found)
 
 

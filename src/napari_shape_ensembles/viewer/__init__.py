@@ -1,4 +1,4 @@
-"""The napari side: docks, layers and sample data. The only room that knows of a screen."""
+"""The napari side: docks, layers and sample data. The only subpackage that knows of a screen."""
 
 from importlib.metadata import requires, version
 

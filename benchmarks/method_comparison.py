@@ -1,0 +1,160 @@
+"""Makes the tables of docs/method-comparison.md from benchmarks/power.csv: this method beside four that are usual.
+
+    python benchmarks/method_comparison.py
+
+The rows were measured by `benchmarks/power.py power`, which says how; `tools/write_docs.py` writes them into the page.
+"""
+
+import csv
+from collections import defaultdict
+from pathlib import Path
+
+from power import CHOSEN
+
+TABLE = Path(__file__).with_name("power.csv")
+LEVEL = 0.05
+OURS = "defaults"
+NOT_RIVALS = ("defaults", "part: ")
+#: The usual methods, by what is tested: heading of the column and name of the test in the file.
+USUAL = {
+    "form": {
+        "descriptors": "shape factors, Mann-Whitney, Holm",
+        "elliptic Fourier": "elliptic Fourier, PERMANOVA",
+        "landmarks": "aligned landmarks, PERMANOVA",
+        "classifier": "classifier",
+    },
+    "scale": {
+        "descriptors": "area, aspect ratio, Mann-Whitney, Holm",
+        "area": "area, Kolmogorov-Smirnov",
+        "Hotelling": "size, elongation, Hotelling",
+    },
+}
+#: What is known of each pair: of its form and of its scale, True where it differs, False where it does not, None where
+#: no one knows.
+TRUTH = {
+    "grains: smooth halves": (False, False, "two halves of one map"),
+    "grains: noisy, smooth": (True, None, "steps of the measuring grid, on one side only"),
+    "grains: stretched 1.2": (False, True, "one side stretched"),
+    "grains: stretched 1.4": (False, True, "one side stretched"),
+    "cells: dunn, dlm8 (control)": (None, None, "two cell lines"),
+    "cells: dunn, dlm8 (cytd)": (None, None, "two cell lines under a drug"),
+    "cells: dunn, control, jasp": (None, None, "a drug against control"),
+    "cells: dlm8, control, cytd": (None, None, "a drug against control"),
+    "powder": (None, None, "two fields of one powder"),
+    "battery": (None, None, "before and after cycling"),
+    "carbides": (None, None, "two ageing times; images of one time differ, too"),
+    "nuclei: wild type, knock-out": (True, None, "a gene of the nuclear envelope knocked out"),
+    "hearts: two and two persons": (None, None, "drawn by different persons"),
+    "made: size": (False, True, "10 % larger"),
+    "made: elongation 15 %": (False, True, "elongated in random directions"),
+    "made: elongation 30 %": (False, True, "elongated in random directions"),
+    "made: lobes": (True, False, "other lobes"),
+    "made: roughness": (True, False, "finer waves higher"),
+    "made: handedness": (None, False, "mirror images, which count as the same by default"),
+    "made: spread of form": (True, False, "form more varied"),
+    "made: spread of size": (False, True, "size more varied"),
+    "made: minority of 15 %": (True, False, "one outline in seven of another form"),
+    "made: size and roughness": (True, True, "both"),
+}
+
+
+def measured():
+    """(test, case, size) → method → share of draws in which it rejects; and the number of draws of each."""
+    found, draws = defaultdict(dict), {}
+    with TABLE.open(newline="", encoding="utf-8") as file:
+        for row in csv.DictReader(file):
+            if float(row.get("level") or LEVEL) == LEVEL:
+                cell = row["test"], row["case"], int(row["size"])
+                found[cell][row["method"]] = int(row["rejected"]) / int(row["draws"])
+                draws[cell] = int(row["draws"])
+    return found, draws
+
+
+def compared(test):
+    """Cells of one test with the best of all other tests: (case, size, truth, words, cell, best, its power)."""
+    found, _ = measured()
+    for (of, case, size), cell in found.items():
+        if of == test:
+            form, scale, words = TRUTH[case]  # a new case has to be described there
+            others = {name: power for name, power in cell.items() if not name.startswith(NOT_RIVALS)}
+            best = max(others, key=others.get)
+            yield case, size, form if test == "form" else scale, words, cell, best, others[best]
+
+
+def shown(case):
+    """Name of a case on the page."""
+    return case.replace("made:", "synthetic:")
+
+
+def power_table(test):
+    """Pairs that some test tells apart, and that are not known to be alike."""
+    usual = USUAL[test]
+    lines = ["| pair, outlines a side | this method | " + " | ".join(usual) + " | best of all others |"]
+    lines.append("|---" * (3 + len(usual)) + "|")
+    for case, size, truth, words, cell, best, power in compared(test):
+        if truth is not False and max(power, cell[OURS]) >= 0.15:
+            others = " | ".join(f"{cell[name]:.2f}" if name in cell else "" for name in usual.values())
+            ours = f"**{cell[OURS]:.2f}**" if cell[OURS] >= power else f"{cell[OURS]:.2f}"
+            star = "" if case in CHOSEN else " *"
+            lines.append(f"| {shown(case)}{star}, {size}: {words} | {ours} | {others} | {power:.2f} ({best}) |")
+    return "\n".join(lines)
+
+
+def level_table():
+    """Pairs that are known not to differ: every rejection is a false positive."""
+    lines = ["| pair | test | a side | this method | highest of the usual methods |", "|---|---|---|---|---|"]
+    for test in USUAL:
+        for case, size, truth, _, cell, _, _ in compared(test):
+            if truth is False:
+                others = {name: cell[key] for name, key in USUAL[test].items() if key in cell}
+                worst = max(others, key=others.get)
+                lines.append(f"| {shown(case)} | {test} | {size} | {cell[OURS]:.2f} | {others[worst]:.2f} ({worst}) |")
+    return "\n".join(lines)
+
+
+def summary():
+    """Where this method wins and where it loses, in sentences."""
+    said = []
+    for test in USUAL:
+        rows = [row for row in compared(test) if row[2] is not False and max(row[6], row[4][OURS]) >= 0.15]
+        lost = sorted(((power - cell[OURS], case, best) for case, _, _, _, cell, best, power in rows), reverse=True)
+        near = sum(loss <= 0.05 for loss, _, _ in lost)
+        large = sum(loss > 0.1 for loss, _, _ in lost)
+        worst = "; ".join(f"{shown(case)}: {loss:.2f} less than {best}" for loss, case, best in lost if loss > 0.1)
+        said.append(
+            f"- *{test.capitalize()}*: of {len(rows)} pairs that some test tells apart, this method is the best or "
+            f"within 0.05 of the best of all others in {near}. It loses more than 0.1 in {large}"
+            + (f": {worst}." if worst else ".")
+        )
+        for name, key in USUAL[test].items():
+            both = [(cell[OURS], cell[key]) for _, _, _, _, cell, _, _ in rows if key in cell]
+            if both:
+                ahead, behind = (sum(sign * (a - b) > 0.1 for a, b in both) for sign in (1, -1))
+                said.append(f"  - beside {name}: more than 0.1 ahead in {ahead}, behind in {behind} of {len(both)}")
+    return "\n".join(said)
+
+
+def tables():
+    """All that the page shows of the file."""
+    _, draws = measured()
+    numbers = sorted(set(draws.values()))
+    count = " to ".join(str(number) for number in (numbers[:1] + numbers[-1:] if len(numbers) > 1 else numbers))
+    half = 1.96 * (0.25 / numbers[0]) ** 0.5
+    return "\n\n".join(
+        [
+            f"Shares of {count} random draws in which a test rejects at level {LEVEL:g} (± {half:.2f} at most).",
+            summary(),
+            "### Form",
+            power_table("form"),
+            "### Scale",
+            power_table("scale"),
+            "### False positives",
+            "Pairs that are known not to differ in form, or in scale. Every rejection is a type I error; the false "
+            f"positive rate should be {LEVEL:g}.",
+            level_table(),
+        ]
+    )
+
+
+if __name__ == "__main__":
+    print(tables())

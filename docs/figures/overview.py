@@ -1,0 +1,56 @@
+"""Draws docs/images/overview-light.png and -dark.png: a real comparison, readable at a width of 680 pixels.
+
+Run as ``python docs/figures/overview.py``.
+"""
+
+from pathlib import Path
+
+import matplotlib as mpl
+import numpy as np
+
+mpl.use("Agg")
+import matplotlib.pyplot as plt
+from matplotlib.collections import PolyCollection
+
+from napari_shape_ensembles import compare, samples
+
+IMAGES = Path(__file__).resolve().parents[1] / "images"
+# Background and text of both themes of the site.
+THEMES = {"light": ("#ffffff", "#1a1c1e"), "dark": ("#131416", "#d0d4d8")}
+WORDS = {True: "differs", False: "no difference detected"}
+
+
+def draw(result, pictures, theme):
+    """Two micrographs with their outlines filled by distance from the mean shape, and the result below."""
+    ground, text = THEMES[theme]
+    mpl.rcParams.update({"text.color": text, "axes.labelcolor": text, "ytick.color": text, "font.size": 10})
+    figure, axes = plt.subplots(1, 2, figsize=(6.8, 2.95), layout="constrained", facecolor=ground)
+    distance = result.distances["product"].to_numpy()
+    top = np.quantile(distance, 0.98)
+    parts = ((result.a, distance[: len(result.a)]), (result.b, distance[len(result.a) :]))
+    for axis, picture, name, (ensemble, values) in zip(axes, pictures, "AB", parts, strict=True):
+        axis.imshow(picture, cmap="gray", vmax=picture.max() * 1.3)
+        polygons = [curve[:, ::-1] for curve in ensemble.curves]
+        filled = PolyCollection(polygons, array=values, clim=(0, top), cmap="viridis", alpha=0.75, ec="w", lw=0.4)
+        axis.add_collection(filled)
+        axis.set_title(f"{name}: {len(ensemble)} particles", fontsize=11)
+        axis.axis("off")
+    bar = figure.colorbar(filled, ax=axes, label="distance from the mean shape", shrink=0.85)
+    bar.outline.set_visible(False)
+    tests = (("size and elongation (scale)", result.scale), ("form (undulation)", result.undulation))
+    said = "\n".join(f"{name}: {WORDS[bool(test.rejected)]}, p = {test.p_value:.2g}" for name, test in tests)
+    figure.supxlabel(f"{said}\nrow {result.case}", fontsize=11)
+    figure.savefig(IMAGES / f"overview-{theme}.png", dpi=150, facecolor=ground)
+    plt.close(figure)
+
+
+def main():
+    """Compare and draw."""
+    result = compare(*samples.powder_outlines().ensembles())
+    powder = samples.powder()
+    for theme in THEMES:
+        draw(result, (powder.a, powder.b), theme)
+
+
+if __name__ == "__main__":
+    main()

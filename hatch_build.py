@@ -1,0 +1,28 @@
+"""Makes the project's links of the one address in pyproject.toml, and those of the README absolute.
+
+A package index shows the README far from the repository: there `docs/compare.md` leads nowhere.
+"""
+
+import re
+from pathlib import Path
+
+from hatchling.metadata.plugin.interface import MetadataHookInterface
+
+
+class CustomMetadataHook(MetadataHookInterface):
+    """Sets `readme` and `urls`, which pyproject.toml declares to be dynamic."""
+
+    def update(self, metadata: dict) -> None:
+        """Fill in what depends on where the repository is."""
+        repository = self.config["repository"].rstrip("/")
+        files, pictures = f"{repository}/blob/v{metadata['version']}/", f"{repository}/raw/v{metadata['version']}/"
+        text = (Path(self.root) / "README.md").read_text(encoding="utf-8")
+        text = re.sub(r"(!\[[^\]]*\]\()(?![a-z]+:|#)", rf"\1{pictures}", text)
+        text = re.sub(r"((?<!!)\[[^\]]*\]\()(?![a-z]+:|#)", rf"\1{files}", text)
+        metadata["readme"] = {"content-type": "text/markdown", "text": text}
+        metadata["urls"] = {
+            "Documentation": self.config["documentation"],
+            "Source": repository,
+            "Issues": f"{repository}/issues",
+            "Changelog": f"{repository}/blob/main/CHANGELOG.md",
+        }

@@ -1,0 +1,110 @@
+"""What the documents show runs, gives what stands below it, and agrees with itself."""
+
+import importlib.util
+import re
+from pathlib import Path
+
+import matplotlib as mpl
+import pandas as pd
+import pytest
+import yaml
+
+ROOT = Path(__file__).resolve().parents[1]
+DOCS = ROOT / "docs"
+PAGES = [ROOT / "README.md", *sorted(DOCS.glob("*.md"))]
+TUTORIALS = sorted((DOCS / "tutorials").glob("*.md"))
+
+
+def load(name):
+    spec = importlib.util.spec_from_file_location(name, ROOT / "tools" / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def blocks(path):
+    """Blocks of code of a page, with the output that stands below each, if any."""
+    text = path.read_text(encoding="utf-8")
+    code = r"```(?:python|\{code-cell\} python)\n(.*?)```(?:\n\n```text\n(.*?)```)?"
+    return re.findall(code, text, flags=re.DOTALL)
+
+
+def run(path, capsys, tmp_path, monkeypatch):
+    """Run a page from top to bottom; its names, and what each block printed beside what the page says."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MPLBACKEND", "Agg")
+    mpl.use("Agg")
+    names, said = {}, []
+    with pd.option_context("display.max_colwidth", pd.get_option("display.max_colwidth")):  # a page may change it
+        for code, output in blocks(path):
+            exec(code, names)
+            said.append((capsys.readouterr().out, output))
+    return names, said
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if blocks(page)], ids=lambda page: page.name)
+def test_code_in_the_documents_runs_and_prints_what_stands_below_it(page, capsys, tmp_path, monkeypatch):
+    _, said = run(page, capsys, tmp_path, monkeypatch)
+    differences = load("write_docs").differences
+    for printed, shown in said:
+        if shown:
+            assert not [*differences(shown.strip(), printed.strip())]
+
+
+def test_the_pages_with_code_are_found():
+    assert {"README.md", "notebook.md", "samples.md"} <= {page.name for page in PAGES if blocks(page)}
+    assert len(TUTORIALS) == 3
+
+
+@pytest.mark.parametrize("page", TUTORIALS, ids=lambda page: page.stem)
+def test_tutorials_run_from_files_to_a_figure_and_a_sentence(page, capsys, tmp_path, monkeypatch):
+    names, said = run(page, capsys, tmp_path, monkeypatch)
+    assert (names["folder"] / "figure.png").stat().st_size > 10_000
+    sentence = page.read_text(encoding="utf-8").split("## The sentence")[1]
+    printed = next(out for (out, _), (code, _) in zip(said, blocks(page), strict=True) if code in sentence)
+    assert re.search(r"\d", printed)
+    mpl.pyplot.close("all")
+
+
+def test_generated_pages_are_up_to_date_with_the_results_that_are_kept():
+    tool = load("write_docs")
+    results = tool.kept()
+    faults = [*tool.undrawn()]
+    for path, text in tool.written(results, run=False).items():
+        faults += tool.lines_that_differ(path, path.read_text(encoding="utf-8"), text)
+    assert not faults, "run python tools/write_docs.py"
+
+
+def test_results_that_differ_beyond_tolerance_are_told():
+    differences = load("write_docs").differences
+    old = {"p": 0.5, "words": "scale p = 0.01 (1∧1)", "counts": [174, 295]}
+    assert not [*differences(old, {"p": 0.52, "words": "scale p = 0.02 (1∧1)", "counts": [174, 295]})]
+    assert len([*differences(old, {"p": 0.56, "words": "scale p = 0.01 (1∧0)", "counts": [174, 240]})]) == 3
+    assert [*differences("size 1.75 times A's", "size 1.55 times A's")]
+    assert [*differences("no difference", "a difference")]
+
+
+def test_docks_are_in_the_menus_that_the_documents_name():
+    manifest = yaml.safe_load((ROOT / "src" / "napari_shape_ensembles" / "napari.yaml").read_text(encoding="utf-8"))[
+        "contributions"
+    ]
+    names = {widget["command"]: widget["display_name"] for widget in manifest["widgets"]}
+    menus = {
+        (menu.rpartition("/")[2].capitalize(), names[item["command"]])
+        for menu, items in manifest["menus"].items()
+        for item in items
+    }
+    named = {
+        found
+        for page in [ROOT / "README.md", *DOCS.glob("*.md")]
+        for found in re.findall(r"Layers > (\w+) > (\w[\w ]*\w)", page.read_text(encoding="utf-8"))
+    }
+    assert named
+    assert named <= menus
+
+
+def test_links_between_documents_lead_somewhere():
+    for page in [*ROOT.glob("*.md"), *DOCS.rglob("*.md")]:
+        for target in re.findall(r"\]\((?!https?:|#)([^)#]+)", page.read_text(encoding="utf-8")):
+            if "_build" not in page.parts:
+                assert (page.parent / target).exists(), f"{page.name} links to {target}"

@@ -1,0 +1,100 @@
+"""What is handed on: links that hold on a package index, a recipe with the same dependencies, one address."""
+
+import functools
+import hashlib
+import http.server
+import importlib.util
+import re
+import threading
+import tomllib
+import zipfile
+from pathlib import Path
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).resolve().parents[1]
+PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+PROJECT = PYPROJECT["project"]
+ADDRESSES = PYPROJECT["tool"]["hatch"]["metadata"]["hooks"]["custom"]
+# Names of two packages differ on conda-forge: there matplotlib brings a Qt binding along.
+ON_CONDA = {"matplotlib": "matplotlib-base"}
+
+
+@pytest.fixture(scope="module")
+def built():
+    names: dict = {}
+    exec((ROOT / "hatch_build.py").read_text(encoding="utf-8"), names)
+    metadata = {"version": PROJECT["version"]}
+    names["CustomMetadataHook"](str(ROOT), ADDRESSES).update(metadata)
+    return metadata
+
+
+def test_every_link_of_the_readme_is_absolute_where_it_is_handed_on(built):
+    links = re.findall(r"\]\(([^)]*)\)", built["readme"]["text"])
+    assert len(links) > 10
+    assert all(link.startswith("https://") for link in links)
+    pictures = re.findall(r"!\[[^\]]*\]\(([^)]*)\)", built["readme"]["text"])
+    assert pictures
+    assert all("/raw/" in link for link in pictures)
+
+
+def test_all_links_of_the_project_follow_from_one_address(built):
+    assert {"Documentation", "Source", "Issues", "Changelog"} == set(built["urls"])
+    repository = ADDRESSES["repository"]
+    assert all(link.startswith(repository) for name, link in built["urls"].items() if name != "Documentation")
+
+
+def test_the_recipe_for_conda_asks_for_what_the_project_asks_for():
+    recipe = yaml.safe_load((ROOT / "packaging" / "conda-forge" / "recipe.yaml").read_text(encoding="utf-8"))
+    asked = dict(re.fullmatch(r"([\w-]+) ?(>=.*)", line).groups() for line in recipe["requirements"]["run"][1:])
+    declared = dict(re.fullmatch(r"([\w-]+)(>=.*)", line).groups() for line in PROJECT["dependencies"])
+    assert asked == {ON_CONDA.get(name, name): least for name, least in declared.items()}
+    assert recipe["context"]["version"] == PROJECT["version"]
+    assert recipe["about"]["license"] == PROJECT["license"]
+    for path in recipe["about"]["license_file"]:
+        assert (ROOT / path).is_file()
+    command, target = recipe["build"]["python"]["entry_points"][0].split(" = ")
+    assert PROJECT["scripts"] == {command: target}
+
+
+def test_the_changelog_has_a_section_for_the_version():
+    changelog = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    assert re.search(rf"^## \[{re.escape(PROJECT['version'])}\] - \d{{4}}-\d\d-\d\d$", changelog, flags=re.MULTILINE)
+
+
+@pytest.fixture
+def served(tmp_path):
+    """A folder, and the address at which a server on this computer has it."""
+    quiet = type("Quiet", (http.server.SimpleHTTPRequestHandler,), {"log_message": lambda *_: None})
+    folder = tmp_path / "served"
+    folder.mkdir()
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(quiet, directory=str(folder))) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield folder, f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+
+
+def test_data_are_fetched_with_their_checksum_or_missed_in_words(served, tmp_path, capsys):
+    spec = importlib.util.spec_from_file_location("fetch_data", ROOT / "tools" / "fetch_data.py")
+    tool = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(tool)
+    folder, address = served
+    with zipfile.ZipFile(folder / "one.zip", "w") as file:
+        file.writestr("one/README.md", "one")
+    (folder / "two.zip").write_bytes(b"not what was promised")
+    digest = hashlib.sha256((folder / "one.zip").read_bytes()).hexdigest()
+    about = {"sha256": digest, "licence": "CC0-1.0", "source": "here"}
+    into = tmp_path / "data"
+    assert tool.fetch(dict.fromkeys(("one", "two", "three"), about), address, into) == ["two", "three"]
+    assert (into / "one" / "README.md").read_text() == "one"
+    assert "one: fetched; CC0-1.0" in capsys.readouterr().out
+    assert tool.fetch({"one": about}, address, into) == []
+    assert "one: is here" in capsys.readouterr().out
+
+
+def test_every_set_that_is_fetched_has_a_checksum_a_licence_and_a_source():
+    for about in tomllib.loads((ROOT / "tests" / "data" / "packages.toml").read_text(encoding="utf-8")).values():
+        assert re.fullmatch(r"[0-9a-f]{64}", about["sha256"])
+        assert about["licence"] in ("MIT", "CC0-1.0", "BSD-3-Clause")
+        assert about["source"]

@@ -1,0 +1,91 @@
+"""Check the built site: nothing is loaded from elsewhere, and what newcomers search is found.
+
+    python tools/check_site.py docs/_build/html
+
+The searches are those of the table in docs/faq.md, each with the pages of which one has to be among the first three
+hits. They are scored by the site's own `searchtools.js`, run by Node.js.
+"""
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+HITS = 3
+#: What makes a browser fetch something: scripts, styles, pictures, fonts. Links that a reader follows do not count.
+LOADED = re.compile(
+    r"""<(?:script|img|iframe|source|video|audio|embed)\b[^>]*\bsrc\s*=\s*["'](?:https?:)?//[^"']+"""
+    r"""|<link\b(?=[^>]*\brel\s*=\s*["'](?:stylesheet|preload|icon|modulepreload)["'])[^>]*\bhref\s*=\s*["'](?:https?:)?//[^"']+"""
+    r"""|@import\s+(?:url\()?["']?(?:https?:)?//\S+|url\(\s*["']?(?:https?:)?//[^)]+"""
+)
+# The site's search in a page without a window: what the scripts ask of one is stood in for.
+SCRIPT = """
+const fs = require("fs"), vm = require("vm"), [folder, ...queries] = process.argv.slice(1);
+const nothing = () => undefined;
+const page = {
+  documentElement: {dataset: {content_root: "./"}}, readyState: "loading", addEventListener: nothing,
+  getElementById: () => null, querySelector: () => null, querySelectorAll: () => [], createElement: () => ({}),
+};
+const context = {
+  document: page, console, URLSearchParams, location: {}, setTimeout: nothing, DOCUMENTATION_OPTIONS: {},
+  localStorage: {setItem: nothing, removeItem: nothing},
+};
+context.window = context;
+vm.createContext(context);
+const names = [
+  "doctools.js", "sphinx_highlight.js", "language_data.js", "searchtools.js", "../searchindex.js",
+];
+for (const name of names) {
+  const path = folder + "/_static/" + name;
+  if (fs.existsSync(path)) vm.runInContext(fs.readFileSync(path, "utf8"), context, {filename: name});
+}
+context.queries = queries;
+const found = vm.runInContext(`queries.map((query) => {
+  const parsed = Search._parseQuery(query);
+  return Search._performSearch(...parsed).reverse().map((hit) => hit[0]);
+})`, context);
+console.log(JSON.stringify(found));
+"""
+
+
+def loaded_from_elsewhere(site):
+    """What the pages would fetch from other hosts."""
+    for path in sorted(site.rglob("*")):
+        if path.suffix in (".html", ".css"):
+            for match in LOADED.finditer(path.read_text(encoding="utf-8")):
+                yield f"{path.relative_to(site)}: {match.group()[:150]}"
+
+
+def searches():
+    """Query → pages that answer it, from the table in docs/faq.md."""
+    text = (ROOT / "docs" / "faq.md").read_text(encoding="utf-8")
+    table = re.search(r"\| search for \| page \|\n\|---\|---\|\n((?:\|.*\|\n)+)", text)[1]
+    for line in table.splitlines():
+        query, pages = (cell.strip() for cell in line.strip("|").split("|"))
+        yield query, [page.strip() for page in pages.split(",")]
+
+
+def hits(site, queries):
+    """The pages that the site's own search finds, best first, each once."""
+    node = shutil.which("node") or sys.exit("Node.js is needed to run the site's search, and was not found.")
+    command = [node, "-e", SCRIPT, str(site), *queries]
+    lists = json.loads(subprocess.run(command, capture_output=True, text=True, check=True, encoding="utf-8").stdout)
+    return [list(dict.fromkeys(pages)) for pages in lists]
+
+
+def main(site):
+    """Print what is wrong; the number of faults."""
+    faults = [f"loaded from elsewhere: {fault}" for fault in loaded_from_elsewhere(site)]
+    asked = dict(searches())
+    for (query, pages), found in zip(asked.items(), hits(site, asked), strict=True):
+        if not set(pages) & set(found[:HITS]):
+            faults.append(f"search {query!r}: first are {found[:HITS]}, and none of {pages}")
+    print("\n".join(faults) or f"Nothing is loaded from elsewhere; {len(asked)} searches lead where they should.")
+    return len(faults)
+
+
+if __name__ == "__main__":
+    sys.exit(main(Path(sys.argv[1])) > 0)

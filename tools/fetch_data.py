@@ -1,0 +1,73 @@
+"""Bring the data that tests and benchmarks read, and the repository does not hold, into ../shared/data.
+
+    python tools/fetch_data.py                   fetch what may be redistributed, checked by SHA-256
+    python tools/fetch_data.py --pack FOLDER     pack the sets for a release, and write their checksums down
+
+The sets, with licence and source, stand in tests/data/packages.toml. They are files of the release `data-1` of the
+repository that pyproject.toml names. Where there is no network, or no such release yet, this says so and ends with 0:
+tests that need a set are then skipped, and say why. What states no licence (the paper's curves) is in no set.
+"""
+
+import argparse
+import hashlib
+import sys
+import tomllib
+import zipfile
+from pathlib import Path
+
+import pooch
+import tomli_w
+
+ROOT = Path(__file__).resolve().parents[1]
+SHARED = ROOT.parent / "shared" / "data"
+REGISTRY = ROOT / "tests" / "data" / "packages.toml"
+
+
+def pack(sets, folder):
+    """Write an archive of each set, the same bytes for the same files, and its checksum into the registry."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, about in sets.items():
+        archive = folder / f"{name}.zip"
+        with zipfile.ZipFile(archive, "w", zipfile.ZIP_STORED) as file:
+            for path in sorted(path for path in (SHARED / name).rglob("*") if path.is_file()):
+                file.writestr(zipfile.ZipInfo(path.relative_to(SHARED).as_posix()), path.read_bytes())
+        about["sha256"] = hashlib.sha256(archive.read_bytes()).hexdigest()
+        print(f"{archive}: {archive.stat().st_size / 1e6:.1f} MB, {about['licence']}")
+    REGISTRY.write_text(tomli_w.dumps(sets), encoding="utf-8")
+
+
+def fetch(sets, base, into=SHARED):
+    """Fetch and unpack the sets that are not here; the names of those that could not be had."""
+    missing = []
+    for name, about in sets.items():
+        if (into / name).is_dir():
+            print(f"{name}: is here")
+            continue
+        try:
+            unpack = pooch.Unzip(extract_dir=str(into))
+            where = {"path": str(into), "fname": f"{name}.zip"}
+            pooch.retrieve(f"{base}/{name}.zip", f"sha256:{about['sha256']}", processor=unpack, **where)
+        except (OSError, ValueError) as error:  # no network, no such file, or another content
+            print(f"{name}: not fetched ({type(error).__name__}: {error}); tests that need it are skipped")
+            missing.append(name)
+        else:
+            print(f"{name}: fetched; {about['licence']}, {about['source']}")
+    return missing
+
+
+def main():
+    """Do what is asked for."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--pack", type=Path, metavar="FOLDER", help="pack the sets into this folder")
+    options = parser.parse_args()
+    sets = tomllib.loads(REGISTRY.read_text(encoding="utf-8"))
+    if options.pack:
+        pack(sets, options.pack)
+        return
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    repository = project["tool"]["hatch"]["metadata"]["hooks"]["custom"]["repository"]
+    fetch(sets, f"{repository}/releases/download/data-1")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,461 @@
+"""Write the pages, tables and outputs of the documents that are made of results, or check that they are up to date.
+
+    python tools/write_docs.py                     write everything of the results that are kept in docs/results
+    python tools/write_docs.py --check             write nothing; exit 1 and say what differs
+    python tools/write_docs.py --measure           measure the results again first, and draw their pictures
+    python tools/write_docs.py --check --measure   measure again what the data that are here allow, and compare
+
+Names of results (`--only samples gallery`) restrict what is measured. Compared are words exactly, p-values to ±0.03
+(two processors may draw a permutation differently in the last digit of a statistic), other numbers to 5 %. Speed is
+measured by `benchmarks/speed.py --out docs/results/speed.json` on a quiet machine, and never compared.
+"""
+
+import argparse
+import contextlib
+import io
+import json
+import os
+import re
+import sys
+import tempfile
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+
+import matplotlib as mpl
+
+mpl.use("Agg")
+ROOT = Path(__file__).resolve().parents[1]
+DOCS = ROOT / "docs"
+RESULTS = DOCS / "results"
+MANIFEST = ROOT / "src" / "napari_shape_ensembles" / "napari.yaml"
+sys.path[:0] = [str(DOCS / "figures"), str(ROOT / "benchmarks")]
+
+import gallery
+import typer
+import yaml
+from real_data import PAIRS
+
+from napari_shape_ensembles import Outlines, Settings, cli, compare, explain, samples
+from napari_shape_ensembles.parameters import parameters_of
+
+NUMBER = re.compile(r"(?<![\w.])-?\d+(?:[.,]\d+)*(?:e-?\d+)?%?")
+#: Which script draws which pictures.
+PICTURES = {
+    r"demo\.png": "`make demo`, then `mv demo.png docs/images`",
+    r"(gallery|why)-.*\.png": "`python tools/write_docs.py --measure --only gallery`",
+    r"(dock|bench|shape-space)-.*\.png": "`sh tools/run.sh script docs/figures/screenshots.py`",
+    r"overview-(light|dark)\.png": "`python docs/figures/overview.py`",
+    r"data-flow\.png": "`python docs/figures/architecture.py`",
+    r"scale-and-undulation\.png": "`python docs/figures/question.py`",
+    r"quadrature\.png": "`python docs/figures/quadrature.py`",
+    r"geodesic\.png": "`python docs/figures/shape_distances.py`",
+    r"smooth-curves\.png": "`python docs/figures/smooth_curves.py`",
+    r"(landscape|smoothing)\.png": "`python benchmarks/landscape.py`",
+    r"inspection-costs\.png": "`python benchmarks/inspection.py`",
+    r"power\.png": "`python benchmarks/power.py draw --figure docs/images/power.png`",
+}
+#: Purpose and page of each dock, by the name in the manifest.
+DOCKS = {
+    "Shape bench": ("all steps in one dock: a page each for images, outlines, result, reasons and trust", "docks"),
+    "Compare shapes": (
+        "two images or groups of images in, a row of the table and colored outlines out; explore, save, export, report",
+        "compare",
+    ),
+    "Segment curves": ("image to labels and outlines, with a live preview", "segmentation"),
+    "Inspect curves": ("which outlines are suspect; two segmentations of one image", "segmentation"),
+    "Shape space": ("why they differ: modes, places, size, elongation, form, roughness", "explanations"),
+    "Decision landscape": ("sensitivity of the result to rank and landmarks", "studies"),
+    "Smoothing study": ("sensitivity of the result to the smoothing", "studies"),
+    "Pixel size": ("calibration from the file, shown and set", "files"),
+}
+
+
+# What is measured
+
+
+def measured_gallery(known, *, drawn):
+    """All pairs whose data are here; the others as they are known."""
+    found = {pair.heading: known[pair.heading] for pair in PAIRS if not pair.available()}
+    for pair in (pair for pair in PAIRS if pair.available()):
+        print(f"  {pair.heading}", flush=True)
+        found[pair.heading] = gallery.measured_pair(pair, drawn=drawn)
+    return {pair.heading: found[pair.heading] for pair in PAIRS}
+
+
+def measured_samples(known, *, drawn):
+    """Rows of the real samples at the defaults, and descriptors of the simulated treatment."""
+    found = {}
+    for name in ("powder", "powder_outlines", "nuclei", "nuclei_labels", "cells"):
+        found[f"`{name}`"] = row(compare(*getattr(samples, name)().ensembles()))
+    recipe, powder = Outlines(method="manual", threshold=50), samples.powder()
+    found["`powder`, threshold 50"] = row(compare(recipe(powder.a), recipe(powder.b)))
+    descriptors = explain(compare(*samples.simulated_treatment().ensembles())).descriptors
+    control, treated = descriptors.medians
+    found["treatment"] = {
+        name: {"p": float(p), "ratio": float(b / a) if a else 0.0}
+        for name, p, a, b in zip(descriptors.tests.names, descriptors.tests.adjusted, control, treated, strict=True)
+    }
+    return found
+
+
+def row(result):
+    """What a table says of a comparison."""
+    return {
+        "curves": [len(result.a), len(result.b)],
+        "case": result.case,
+        "summary": result.summary(),
+        "undulation": result.undulation.p_value,
+        "scale": result.scale.p_value,
+    }
+
+
+def measured_paper(known, *, drawn):
+    """The paper's grains by the defaults and by the paper's settings."""
+    spec = spec_from_file_location("paper_settings", ROOT / "benchmarks" / "paper_settings.py")
+    benchmark = module_from_spec(spec)
+    spec.loader.exec_module(benchmark)
+    if not benchmark.DATA.exists():
+        return known
+    kinds = {"defaults": Settings(), "paper": Settings.paper()}
+    return {
+        name: {kind: row(compare(*pair, settings)) for kind, settings in kinds.items()}
+        for name, pair in benchmark.pairs().items()
+    }
+
+
+MEASURED = {
+    "gallery": measured_gallery,
+    "simulated": lambda known, *, drawn: gallery.measured_simulations(),
+    "samples": measured_samples,
+    "paper": measured_paper,
+}
+
+
+# What is written of it
+
+
+def samples_table(results):
+    """Rows of docs/samples.md."""
+    lines = ["| sample | curves | row | undulation p | scale p |", "|---|---|---|---|---|"]
+    order = ("`powder`", "`powder`, threshold 50", "`powder_outlines`", "`nuclei`", "`nuclei_labels`", "`cells`")
+    for name in order:
+        found = results["samples"][name]
+        first, second = found["curves"]
+        p = f"{found['undulation']:.2g} | {found['scale']:.2g}"
+        lines.append(f"| {name} | {first} and {second} | {found['case']} | {p} |")
+    return "\n".join(lines)
+
+
+def demo_caption(results):
+    """What stands below the first picture."""
+    found = results["samples"]["`powder_outlines`"]
+    scale, form = f"(p = {found['scale']:.2g})", f"(p = {found['undulation']:.2g})"
+    said = {
+        "1∧0": f"The particles differ in scale {scale}; no difference in form is detected {form}.",
+        "0∧0": f"The particles differ in scale {scale} and in form {form}.",
+        "1∧1": f"No difference is detected, in scale {scale} or in form {form}.",
+        "0∧1": f"The particles differ in form {form}; no difference in scale is detected {scale}.",
+    }[found["case"]]
+    return f"*`make demo`: two micrographs of a metal powder, their particles outlined by hand. {said}*"
+
+
+def descriptor_words(results):
+    """What plain descriptors alone would have said of the simulated treatment."""
+    found = results["samples"]["treatment"]
+    seen = {name: one for name, one in found.items() if one["p"] <= gallery.LEVEL}
+    missed = {name: one for name, one in found.items() if one["p"] > gallery.LEVEL}
+    told = gallery.listed([f"{name} (adjusted p = {one['p']:.2g})" for name, one in seen.items()] or ["none"])
+    silent = gallery.listed([f"{name} ({one['p']:.2g})" for name, one in missed.items()] or ["none"])
+    return (
+        "In the sample pair *nuclei, control and treated* (`simulated_treatment`), which differs in form alone, these "
+        f"tell the two apart: {told}. These do not: {silent}."
+    )
+
+
+def real_rows(results):
+    """The table of real pairs in docs/validation.md."""
+    found, paper = results["gallery"], results["paper"]
+    rows = (
+        ("ice grains, two smoothed halves of one map", "alike", found["Ice grains, two halves alike"]["case"]),
+        (
+            "ice grains, one half as mapped, the other smoothed",
+            "form",
+            found["Ice grains, as mapped and smoothed"]["case"],
+        ),
+        ("ice grains, one half stretched", "scale", paper["smooth, stretched"]["defaults"]["case"]),
+        ("metal powder, two size fractions", "scale", found["Metal powder"]["case"]),
+        ("cancer cells, a drug against control", "both", found["Osteosarcoma cells, a drug against control"]["case"]),
+    )
+    lines = ["| pair | expected | row |", "|---|---|---|", *(f"| {' | '.join(cells)} |" for cells in rows)]
+    return "\n".join(lines)
+
+
+def paper_table(results):
+    """Defaults beside the paper's settings, on the paper's grains."""
+    words = {
+        "smooth, smooth": ("smooth half 1, smooth half 2", "nothing differs"),
+        "noisy, smooth": ("noisy half 1, smooth half 2", "form differs, by pixel steps"),
+        "smooth, stretched": ("smooth half 1, half 2 stretched", "scale differs"),
+    }
+    lines = ["| pair | truth | defaults | `Settings.paper()` |", "|---|---|---|---|"]
+    for name, (pair, truth) in words.items():
+        cells = [
+            f"{one['case']} (undulation p = {one['undulation']:.2g}, scale p = {one['scale']:.2g})"
+            for one in (results["paper"][name][kind] for kind in ("defaults", "paper"))
+        ]
+        lines.append(f"| {pair} | {truth} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def speed_words(results):
+    """The README's sentence."""
+    cases = {case["count"]: case for case in results["speed"]["cases"] if case["settings"].startswith("defaults")}
+    small, large = cases[2000], cases[20_000]
+    return (
+        f"A comparison of 2000 outlines costs {small['processor']:.1f} s of processor time, one of 20 000 "
+        f"{large['processor']:.0f} s; both are shared among processors ([docs/speed.md](docs/speed.md))."
+    )
+
+
+def speed_table(results):
+    """Stages of comparisons of several sizes."""
+    cases = results["speed"]["cases"]
+    names = list(dict.fromkeys(stage for case in cases for stage in case["stages"]))
+    lines = ["| | " + " | ".join(f"{case['settings']}, N = {case['count']}" for case in cases) + " |"]
+    lines.append("|---" * (1 + len(cases)) + "|")
+    lines += [
+        f"| {name} | " + " | ".join(f"{case['stages'].get(name, 0):.2f}" for case in cases) + " |" for name in names
+    ]
+    lines.append(
+        "| **together, s of processor time** | " + " | ".join(f"**{c['processor']:.2f}**" for c in cases) + " |"
+    )
+    lines.append("| time on the clock, s | " + " | ".join(f"{case['seconds']:.2f}" for case in cases) + " |")
+    lines.append("| largest memory, GiB | " + " | ".join(f"{case['memory']:.2f}" for case in cases) + " |")
+    return "\n".join(lines)
+
+
+def picture_table(results):
+    """Which script draws which picture."""
+    names = sorted(path.name for path in (DOCS / "images").glob("*.png"))
+    lines = ["| pictures in `docs/images` | drawn by |", "|---|---|"]
+    for pattern, script in PICTURES.items():
+        drawn = [name for name in names if re.fullmatch(pattern, name)]
+        if drawn:
+            first = f"`{drawn[0]}`" + (f" and {len(drawn) - 1} more" if len(drawn) > 1 else "")
+            lines.append(f"| {first} | {script} |")
+    return "\n".join(lines)
+
+
+def method_comparison(results):
+    """The tables of docs/method-comparison.md."""
+    import method_comparison as page
+
+    return page.tables()
+
+
+def command_line(results):
+    """Every command with its own options; those that every setting has are left to their page."""
+    settings = {*parameters_of(Outlines), *parameters_of(Settings)}
+    parts = []
+    for name, command in typer.main.get_command(cli.app).commands.items():
+        own = [option for option in command.params if option.name not in settings]
+        rows = []
+        for option in own:
+            words = (getattr(option, "help", None) or "").replace("\n", " ").replace("|", "\\|")
+            spelled = (
+                ", ".join(f"`{one}`" for one in option.opts)
+                if option.opts[0].startswith("-")
+                else f"`{option.name.upper()}`"
+            )
+            rows.append(f"| {spelled} | {words} |")
+        more = " Every [setting](settings.md) is an option, too." if len(own) < len(command.params) else ""
+        parts.append(
+            "\n".join(
+                [
+                    f"## {name}",
+                    "",
+                    f"{' '.join(command.help.split())}{more}",
+                    "",
+                    "| argument or option | meaning |",
+                    "|---|---|",
+                    *rows,
+                ]
+            )
+        )
+    return "\n\n".join(parts)
+
+
+def paper_power(results):
+    """What paper/paper.md says of the power."""
+    import method_comparison as page
+
+    return page.summary()
+
+
+def dock_table(results):
+    """The docks with the menus in which the manifest puts them."""
+    manifest = yaml.safe_load(MANIFEST.read_text(encoding="utf-8"))["contributions"]
+    menus = {
+        item["command"]: " > ".join(part.capitalize() for part in menu.removeprefix("napari/").split("/"))
+        for menu, items in manifest["menus"].items()
+        for item in items
+    }
+    lines = ["| dock | menu | purpose | more |", "|---|---|---|---|"]
+    for widget in manifest["widgets"]:
+        name, menu = widget["display_name"], menus.get(widget["command"], "Plugins > Shape Ensembles")
+        if name not in DOCKS:
+            sys.exit(f"DOCKS in {__file__} does not say what the dock {name!r} is for")
+        purpose, page = DOCKS[name]
+        lines.append(f"| *{name}* | *{menu}* | {purpose} | [docs/{page}.md](docs/{page}.md) |")
+    return "\n".join(lines)
+
+
+PAGES = {
+    DOCS / "gallery.md": lambda results: gallery.gallery_page(results["gallery"]),
+    DOCS / "why-gallery.md": lambda results: gallery.why_page(results["gallery"], results["simulated"]),
+}
+BLOCKS = {
+    "command-line": command_line,
+    "demo-caption": demo_caption,
+    "descriptors": descriptor_words,
+    "docks": dock_table,
+    "method-comparison": method_comparison,
+    "paper": paper_table,
+    "paper-power": paper_power,
+    "pictures": picture_table,
+    "real-data": real_rows,
+    "samples": samples_table,
+    "speed": speed_table,
+    "speed-words": speed_words,
+}
+BLOCK = re.compile(
+    r"(?P<begin><!-- made by tools/write_docs.py: (?P<name>[\w-]+) -->\n\n)(?P<text>.*?)(?P<end>\n\n<!-- end -->)",
+    re.DOTALL,
+)
+# A block of code, and the output right under it.
+OUTPUT = re.compile(r"```python\n(?P<code>.*?)```\n(?P<between>\n```text\n)?(?(between)(?P<text>.*?)```)", re.DOTALL)
+
+
+def with_outputs(text):
+    """A page with the output of its code under it, where a block of text stands there."""
+    names = {}
+    before = os.getcwd()
+
+    def executed(match):
+        said = io.StringIO()
+        with contextlib.redirect_stdout(said):
+            exec(match["code"], names)
+        if not match["between"]:
+            return match.group()
+        return f"```python\n{match['code']}```\n\n```text\n{said.getvalue().rstrip()}\n```"
+
+    with tempfile.TemporaryDirectory() as folder:
+        os.chdir(folder)
+        try:
+            return OUTPUT.sub(executed, text)
+        finally:
+            os.chdir(before)
+
+
+def written(results, *, run):
+    """Every page that has something made by this script, as it should be."""
+    pages = dict(PAGES.items())
+    made = {path: page(results) for path, page in pages.items()}
+    for path in (ROOT / "README.md", ROOT / "paper" / "paper.md", *sorted(DOCS.rglob("*.md"))):
+        text = made.get(path, path.read_text(encoding="utf-8"))
+        new = BLOCK.sub(lambda match: match["begin"] + BLOCKS[match["name"]](results) + match["end"], text)
+        if run and "```\n\n```text\n" in new:
+            new = with_outputs(new)
+        if new != text or path in pages:
+            made[path] = new
+    return made
+
+
+def undrawn():
+    """Pictures that no script is known to draw, or that no page shows."""
+    shown = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "README.md", *DOCS.rglob("*.md")))
+    for path in sorted((DOCS / "images").glob("*.png")):
+        if sum(bool(re.fullmatch(pattern, path.name)) for pattern in PICTURES) != 1:
+            yield f"{path.name}: say in PICTURES which one script draws it"
+        if path.name not in shown and path.name.replace("-dark", "-light") not in shown:
+            yield f"{path.name}: no page shows it"
+
+
+# Comparing
+
+
+def close(old, new):
+    """Whether two numbers, as they are written, are the same within tolerance."""
+    values = [float(text.rstrip("%").replace(",", ".")) for text in (old, new)]
+    allowed = 3 if old.endswith("%") else 0.03 if max(map(abs, values)) <= 1 else 0.05 * max(map(abs, values))
+    return abs(values[0] - values[1]) <= allowed + 1e-12
+
+
+def differences(old, new, where=""):
+    """Where two results, or two texts, differ beyond tolerance."""
+    if isinstance(old, dict) and isinstance(new, dict):
+        for key in {**old, **new}:
+            if key not in old or key not in new:
+                yield f"{where}/{key}: only in one of the two"
+            else:
+                yield from differences(old[key], new[key], f"{where}/{key}")
+    elif isinstance(old, list) and isinstance(new, list) and len(old) == len(new):
+        for place, pair in enumerate(zip(old, new, strict=True)):
+            yield from differences(*pair, f"{where}/{place}")
+    elif isinstance(old, int | float) and isinstance(new, int | float):
+        if not close(f"{old:.9f}", f"{new:.9f}"):
+            yield f"{where}: {old} is {new} now"
+    elif isinstance(old, str) and isinstance(new, str):
+        same = NUMBER.sub("#", old) == NUMBER.sub("#", new)
+        if not (same and all(close(*pair) for pair in zip(NUMBER.findall(old), NUMBER.findall(new), strict=True))):
+            yield f"{where}: {old!r} is {new!r} now"
+    elif old != new:
+        yield f"{where}: {old} is {new} now"
+
+
+def lines_that_differ(path, old, new):
+    """The first lines of a page that are not what they should be."""
+    pairs = list(zip(old.splitlines(), new.splitlines(), strict=False))
+    if len(old.splitlines()) != len(new.splitlines()):
+        yield f"{path.relative_to(ROOT)}: {len(old.splitlines())} lines, should be {len(new.splitlines())}"
+    for place, pair in enumerate(pairs, 1):
+        yield from differences(*pair, f"{path.relative_to(ROOT)}:{place}")
+
+
+def kept():
+    """Results as they were measured last."""
+    return {path.stem: json.loads(path.read_text(encoding="utf-8")) for path in RESULTS.glob("*.json")}
+
+
+def main():
+    """Do what is asked for; the exit code says whether something differs."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--check", action="store_true", help="write nothing, and compare")
+    parser.add_argument("--measure", action="store_true", help="measure results again")
+    parser.add_argument("--only", nargs="+", choices=list(MEASURED), default=list(MEASURED), help="results to measure")
+    options = parser.parse_args()
+    results = kept()
+    faults = []
+    if options.measure:
+        for name in options.only:
+            print(f"measuring {name}", flush=True)
+            new = MEASURED[name](results.get(name, {}), drawn=not options.check)
+            if options.check:
+                faults += differences(results[name], new, name)
+            else:
+                results[name] = new
+                text = json.dumps(new, indent=1, ensure_ascii=False) + "\n"
+                (RESULTS / f"{name}.json").write_text(text, encoding="utf-8")
+    for path, text in written(results, run=True).items():
+        if options.check:
+            faults += lines_that_differ(path, path.read_text(encoding="utf-8"), text)
+        elif path.read_text(encoding="utf-8") != text:
+            path.write_text(text, encoding="utf-8")
+            print(f"written: {path.relative_to(ROOT)}")
+    faults += undrawn()
+    print("\n".join(faults) or "Everything is up to date.")
+    return bool(faults) and options.check
+
+
+if __name__ == "__main__":
+    sys.exit(main())
