@@ -52,7 +52,7 @@ PICTURES = {
     r"smooth-curves\.png": "`python docs/figures/smooth_curves.py`",
     r"(landscape|smoothing)\.png": "`python benchmarks/landscape.py`",
     r"inspection-costs\.png": "`python benchmarks/inspection.py`",
-    r"power\.png": "`python benchmarks/power.py draw --figure docs/images/power.png`",
+    r"power-(light|dark)\.png": "`python benchmarks/power.py draw --figure docs/images/power.png`",
 }
 #: Purpose and page of each dock, by the name in the manifest.
 DOCKS = {
@@ -385,7 +385,9 @@ def undrawn():
 
 
 def close(old, new):
-    """Whether two numbers, as they are written, are the same within tolerance."""
+    """Whether two numbers, as they are written, are the same within tolerance; versions are the same exactly."""
+    if old == new or max(old.count("."), new.count(".")) > 1:
+        return old == new
     values = [float(text.rstrip("%").replace(",", ".")) for text in (old, new)]
     allowed = 3 if old.endswith("%") else 0.03 if max(map(abs, values)) <= 1 else 0.05 * max(map(abs, values))
     return abs(values[0] - values[1]) <= allowed + 1e-12

@@ -168,11 +168,11 @@ def test_boxes_to_tick_are_seen_in_both_themes(window, qtbot):
     _, dock = window.window.add_plugin_dock_widget("napari-shape-ensembles", "Inspect curves")
     with qtbot.waitSignal(dock.finished, timeout=60_000):
         press(dock.run_button, qtbot)
-    table = dock.table
+    table = dock.queue.table
     for theme in THEMES:
         window.theme = theme
         qtbot.wait(50)
-        cell = table.visualItemRect(table.item(0, 0)).adjusted(2, 2, -2, -2)
+        cell = table.visualRect(table.model().index(0, 0)).adjusted(2, 2, -2, -2)
         lightness = pixels(table.viewport().grab(cell).toImage()).mean(axis=1)
         assert np.abs(lightness - np.median(lightness)).max() > 80, theme
 

@@ -42,7 +42,7 @@ class CompareShapes(SamplesDock):
         results = self.results = ResultsPanel(self.dialogs.results())
         self.excluded, self.kept = excluded_notice(), Notice("Undo", "Show the previous result again")
         self.faults = Notice(
-            "O&verrule", "Give the row all the same: the outlines were looked at, and are as they should be"
+            "Overrule", "Give the row all the same: the outlines were looked at, and are as they should be"
         )
         self.color_by = ColorBy()
         self.curve_window = CurveWindow(self.viewer, task)

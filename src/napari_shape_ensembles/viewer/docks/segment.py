@@ -42,9 +42,9 @@ class SegmentCurves(Dock):
         self.live.toggled.connect(task.show_live)
         self.count, self.verdict, self.message = wrapped(rich=True), wrapped(rich=True), wrapped()
         self.labels = Notice(
-            "Use as &labels", "Take every number as an object instead of segmenting; nothing is changed"
+            "Use as labels", "Take every number as an object instead of segmenting; nothing is changed"
         )
-        self.classes = Notice("Compare &classes", "Components of the first class are A, those of the second B")
+        self.classes = Notice("Compare classes", "Components of the first class are A, those of the second B")
         self.labels.button.clicked.connect(self._use_labels)
         self.classes.button.clicked.connect(self._compare_classes)
         self.sizes = SizeHistogram()

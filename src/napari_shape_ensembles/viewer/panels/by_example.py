@@ -30,14 +30,14 @@ class ByExample(QWidget):
         )
         self.background = button("Paint &background", "Paint what is no object, such as dirt that was outlined")
         self.click = button(
-            "&Click found",
+            "Click found",
             "A click on an outlined object makes it an example, with Shift background.\n"
             "A click on an example removes it.",
         )
-        self.learn = button("&Learn", "Learn from all painted images, and outline all images of A and B by one model")
+        self.learn = button("L&earn", "Learn from all painted images, and outline all images of A and B by one model")
         self.live = QCheckBox("After every stroke")
         self.live.setToolTip("Learn again after every stroke. Default off.")
-        self.models = menu_button("&Model", "Save or load what was learned, or use a method again", dialogs.models())
+        self.models = menu_button("Model", "Save or load what was learned, or use a method again", dialogs.models())
         self.painted, self.said = wrapped(), wrapped()
         self.paint.clicked.connect(self._paint_object)
         self.background.clicked.connect(self._paint_background)
@@ -93,10 +93,8 @@ class Proposals(QWidget):
         super().__init__()
         self._session, self._task = session, session.proposing
         self._shown: list[Proposal] = []
-        self.propose = button(
-            "&Propose", "Try methods, bright and dark, on a part of this image, and show the best six"
-        )
-        self.largest = QCheckBox("Lar&gest object only")
+        self.propose = button("Propose", "Try methods, bright and dark, on a part of this image, and show the best six")
+        self.largest = QCheckBox("Largest object only")
         self.largest.setToolTip("One object per picture, such as an otolith or a leaf. Default off.")
         self.said = wrapped()
         self.pictures = QListWidget()

@@ -105,7 +105,7 @@ class ResultsPanel(QWidget):
                 decision = ("detected" if test.rejected else "not detected") if decided else "too few"
                 threshold = f"{test.threshold:.3f}" if np.isfinite(test.threshold) else "–"
                 numbers = f"{test.mmd:.3f}", threshold, f"{test.p_value:.2g}"
-                tests += f"<tr><td>{name}:<br><b>{decision}</b>"
+                tests += f"<tr><td>{name.replace(' and ', ' and<br>')}:<br><b>{decision}</b>"
                 tests += "".join(f"<td align=right>{number}" for number in numbers)
             tests += "</table>"
             details = []
