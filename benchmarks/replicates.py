@@ -6,8 +6,8 @@ python benchmarks/replicates.py levels | small | power | family | equivalence | 
 `levels`: permutation tests and Läuter's test on null designs of each kind, with variation between replicates.
 `small`: Läuter's test where its assumption fails. `power`: beside an oracle's t-test of the component that was shifted.
 `family`: family-wise error of several contrasts. `equivalence`: how often groups that differ by exactly the margin are
-called the same. `position`: dependence of shape on position, where there is none and along a gradient. `outlines`: whole
-experiments on drawn outlines, from images to the table. `real`: draws of real fields and persons, of one condition and
+called the same. `position`: dependence of shape on position, where there is none and along a gradient. `outlines`:
+whole experiments on drawn outlines, from images to the table. `real`: draws of real fields and persons, of one condition and
 of two (data beside the repository: docs/data.md).
 """
 
@@ -19,7 +19,7 @@ import pandas as pd
 from imageio.v3 import imread
 from scipy import stats
 
-from napari_shape_ensembles import Experiment, Outlines, Settings, compare, experiment
+from napari_shape_ensembles import Experiment, Outlines, Settings, compare, experiment, position_dependence
 from napari_shape_ensembles.comparison import checked_design
 from napari_shape_ensembles.comparison.experiment import TESTS
 from napari_shape_ensembles.mmd.replicates import (
@@ -231,6 +231,29 @@ def equivalence(designs, only):
                     found.append((row["undulation_p"], row["scale_p"]))
                 form, scale = np.transpose(found)
                 said(f"{m} and {m}, {varies}", icc, {"form": form, "scale": scale}, 0)
+
+
+def position(designs, only):
+    """Dependence of shape on position in one image: outlines anywhere, and larger or of more marked form down the image."""
+    quick = Settings(landmarks=60, rank=10, permutations=199, significance=0.05)
+    for count in (40, 100, 300):
+        for name, size, rough in (("none", 0, 0), ("size", 0.5, 0), ("form", 0, 0.5)):
+            if only and only != name:
+                continue
+            rng, found = np.random.default_rng(8), []
+            for _ in range(designs):
+                places = rng.uniform(-1, 1, (count, 2))  # the deviation along each axis is 1/√3
+                along = np.sqrt(3) * places[:, :1]
+                forms = draw_forms(rng, count, roughness=0.03, waves=(6, 10), vertices=60)
+                plain = draw_forms(rng, count, roughness=1e-6, waves=(6, 10), vertices=60)
+                forms = plain + (forms - plain) * np.exp(rough * (along + rng.standard_normal((count, 1))))[..., None]
+                scales = draw_scales(rng, count, size=10, spread=0.15, elongation=1.4)
+                scales = scales * np.exp(size * 0.15 * along)[..., None]
+                one = Ensemble(forms @ scales + 1000 * places[:, None], unit="µm")
+                test = position_dependence(one, quick)
+                found.append((test.undulation.p_value * 2, test.scale.p_value * 2, test.p_value))
+            form, scale, either = np.transpose(found)
+            said(f"{count} outlines, gradient of {name}", 0, {"form": form, "scale": scale, "either": either}, 0)
 
 
 def outlines(designs, only):

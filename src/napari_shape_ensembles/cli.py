@@ -190,11 +190,15 @@ def compare(
     *,
     reading: Reading,
     groups: Groups = False,
+    position: Annotated[
+        bool, typer.Option("--position", help="Also test whether shape depends on position within the images.")
+    ] = False,
     fail_on: FailOn = None,
     force: Force = False,
 ) -> None:
     """Compare the outlines of two images, or of two folders of images, and print the result."""
     from .comparison import compare as compare_ensembles
+    from .comparison import position_dependence
     from .comparison.compare import LONG, expected_seconds
     from .io.results import COMPARISON, write_comparison
 
@@ -215,6 +219,8 @@ def compare(
     say(result.summary())
     for warning in result.warnings:
         say_beside(f"note: {warning}")
+    if position:
+        say_beside(f"note: {position_dependence(result).sentence()}")
     code = _DIFFERS if hit(result, fail_on or []) else 0
     raise typer.Exit(code)
 
