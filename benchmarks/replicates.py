@@ -7,8 +7,8 @@ python benchmarks/replicates.py levels | small | power | family | equivalence | 
 `small`: Läuter's test where its assumption fails. `power`: beside an oracle's t-test of the component that was shifted.
 `family`: family-wise error of several contrasts. `equivalence`: how often groups that differ by exactly the margin are
 called the same. `position`: dependence of shape on position, where there is none and along a gradient. `outlines`:
-whole experiments on drawn outlines, from images to the table. `real`: draws of real fields and persons, of one condition and
-of two (data beside the repository: docs/data.md).
+whole experiments on drawn outlines, from images to the table. `real`: draws of real fields and persons, of one
+condition and of two (data beside the repository: docs/data.md).
 """
 
 import argparse
@@ -234,7 +234,7 @@ def equivalence(designs, only):
 
 
 def position(designs, only):
-    """Dependence of shape on position in one image: outlines anywhere, and larger or of more marked form down the image."""
+    """Dependence of shape on position in one image: where there is none, and with gradients of size and form."""
     quick = Settings(landmarks=60, rank=10, permutations=199, significance=0.05)
     for count in (40, 100, 300):
         for name, size, rough in (("none", 0, 0), ("size", 0.5, 0), ("form", 0, 0.5)):

@@ -268,7 +268,7 @@ def experiment(
         written = write_experiment(out, result, margin)
     _say_written(written)
     say(result.summary())
-    for sentence in result.sentences():
+    for sentence in result.sentences(margin):
         say(sentence)
     for warning in result.warnings:
         if warning not in before:

@@ -15,6 +15,7 @@ from ..mmd import DependenceTest
 from ..mmd.dependence import independence_test
 from ..outlines import Ensemble, counted, in_unit
 from .compare import Comparison
+from .effects import image_numbers
 from .learning import learn
 from .parts import form_parts, scale_parts
 from .settings import Settings
@@ -140,7 +141,7 @@ def position_dependence(
             form_parts(learned.t, learned.descriptors, settings),
             scale_parts(learned.l, learned.space.scale_mean, settings, learned.known),
         )
-    image, places = _images(sides), np.concatenate([centroids(side) for side in sides])
+    image, places = image_numbers(sides), np.concatenate([centroids(side) for side in sides])
     counts = np.bincount(image)
     if counts.max() < _LEAST:
         raise ValueError(
@@ -162,16 +163,6 @@ def position_dependence(
         for kind in parts
     )
     return PositionDependence(undulation, scale, len(counts))
-
-
-def _images(sides: Sequence[Ensemble]) -> NDArray[np.intp]:
-    """Image of each outline, numbered over all sides."""
-    numbers, count = [], 0
-    for side in sides:
-        names, own = np.unique(side.images, return_inverse=True)
-        numbers.append(count + own)
-        count += len(names)
-    return np.concatenate(numbers).astype(np.intp)
 
 
 def centroids(ensemble: Ensemble) -> NDArray[np.float64]:
