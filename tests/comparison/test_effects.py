@@ -265,3 +265,6 @@ def test_effects_of_several_images_are_at_the_level_of_images():
     assert np.isnan(alone.size_ratio.low)
     assert np.isnan(alone.mmd["scale"].high)
     assert alone.mmd["scale"].value > 0
+    three = effect_sizes(compare(a[:3], b[:3], quick))
+    assert three.size_ratio.low < three.size_ratio.value < three.size_ratio.high
+    assert np.isnan(three.standardized["size"].low)

@@ -23,11 +23,13 @@ if TYPE_CHECKING:
 
 # Undulation coordinates that hold this share of the pooled variance are the coarse form; the rest is roughness.
 _COARSE = 0.9
+# Of fewer images a side the bootstrap covers too little: 80 to 86 % with 3 in simulations, 93 to 95 % with 4.
+_LEAST_IMAGES = 4
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """A value with its interval of 95 % coverage; NaN at both ends where a side is a single image."""
+    """A value with its interval of 95 % coverage; NaN at both ends where images are too few for one."""
 
     value: float
     low: float
@@ -161,7 +163,8 @@ def effect_sizes(
     Notes
     -----
     Of a comparison that permuted images, images are resampled, and each weighs the same: MMD between the images' mean
-    embeddings, without pairs within an image. The size ratio has Student's interval (Welch) of the images' means. See
+    embeddings, without pairs within an image. With fewer than 4 images a side these have no interval
+    (NaN at both ends). The size ratio has Student's interval (Welch) of the images' means, from 2 a side on. See
     `Experiment.effects` for those of every plain quantity. In all other cases curves are resampled: intervals speak of
     these images alone.
     Percentile intervals, widened for small samples; that of the size ratio is a symmetric bootstrap-t. Pairs of a
@@ -204,7 +207,8 @@ def effect_sizes(
     shares = {
         name: np.divide(standardized[name], total, out=np.full_like(total, np.nan), where=total > 0) for name in parts
     }
-    ends = percentile_ends(own, units - own) if min(own, units - own) > 1 else None
+    few = image is not None and min(own, units - own) < _LEAST_IMAGES
+    ends = None if few else percentile_ends(own, units - own)
     return EffectSizes(
         {name: _estimate(np.sqrt(np.maximum(values, 0)), ends) for name, values in squared.items()},
         {name: _estimate(np.sqrt(values), ends) for name, values in standardized.items()},
@@ -290,7 +294,8 @@ def unbiased_of_images(between: Real, counts: Real, own: int) -> tuple[Real, Rea
     first, second = slice(own), slice(own, None)
     a, b = counts[:, first], counts[:, second]
     across = ((a @ between[first, second]) * b).sum(axis=1) / (a.sum(axis=1) * b.sum(axis=1))
-    inside = within(first) + within(second)
+    with np.errstate(invalid="ignore"):
+        inside = within(first) + within(second)
     return inside - 2 * across, np.maximum(1 - inside / 2, np.finfo(float).tiny)
 
 
