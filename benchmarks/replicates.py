@@ -1,11 +1,14 @@
 """Levels and power of the tests of replicates, by simulation; figures of docs/experiment.md.
 
-python benchmarks/replicates.py levels | small | power | family | outlines | real [--designs N] [--only NAME]
+python benchmarks/replicates.py levels | small | power | family | equivalence | position | outlines | real
+    [--designs N] [--only NAME]
 
 `levels`: permutation tests and Läuter's test on null designs of each kind, with variation between replicates.
 `small`: Läuter's test where its assumption fails. `power`: beside an oracle's t-test of the component that was shifted.
-`family`: family-wise error of several contrasts. `outlines`: whole experiments on drawn outlines, from images to the
-table. `real`: draws of real fields and persons, of one condition and of two (data beside the repository: docs/data.md).
+`family`: family-wise error of several contrasts. `equivalence`: how often groups that differ by exactly the margin are
+called the same. `position`: dependence of shape on position, where there is none and along a gradient. `outlines`:
+whole experiments on drawn outlines, from images to the table. `real`: draws of real fields and persons, of one
+condition and of two (data beside the repository: docs/data.md).
 """
 
 import argparse
@@ -16,7 +19,9 @@ import pandas as pd
 from imageio.v3 import imread
 from scipy import stats
 
-from napari_shape_ensembles import Outlines, Settings, compare, experiment
+from napari_shape_ensembles import Experiment, Outlines, Settings, compare, experiment, position_dependence
+from napari_shape_ensembles.comparison import checked_design
+from napari_shape_ensembles.comparison.experiment import TESTS
 from napari_shape_ensembles.mmd.replicates import (
     Hypothesis,
     closed_p_values,
@@ -192,6 +197,65 @@ def family(designs, only):
             said(f"4 groups of 4, {name}", icc, {"any wrong": wrong}, 2 / 70)
 
 
+def equivalence(designs, only):
+    """Share called the same to within the margin where one quantity differs by exactly the margin.
+
+    "alone": the replicates' means of all other quantities agree, so that the one on the margin decides, which is where
+    the level is highest; "all": all quantities vary alike.
+    """
+    lobes, count = TESTS["undulation"], 40
+    spreads = {"size": 0.15, "elongation": 0.15, **dict.fromkeys((*lobes, "roughness"), 0.3)}
+    none = pd.DataFrame({f"{test}_p_adjusted": [1.0] for test in TESTS})
+    for m in (3, 6, 12):
+        if only and only != str(m):
+            continue
+        design = checked_design(pd.DataFrame({"group": np.repeat(["a", "b"], m)}), 2 * m)
+        replicate = np.repeat(np.arange(2 * m), count)
+        second = replicate >= m
+        for varies in ("alone", "all"):
+            for icc in ICC:
+                rng, found = np.random.default_rng(7), []
+                for _ in range(designs):
+                    columns = {"id": np.arange(len(replicate)), "image": replicate, "replicate": replicate}
+                    for name, spread in spreads.items():
+                        values = np.sqrt(1 - icc) * rng.standard_normal(len(replicate))
+                        values += np.sqrt(icc) * rng.standard_normal(2 * m)[replicate]
+                        if varies == "alone" and name not in ("size", lobes[0]):
+                            values -= (np.bincount(replicate, values) / count)[replicate]
+                        columns[name] = spread * values
+                    columns["size"] += np.log(1.1) * second
+                    columns[lobes[0]] += 0.2 * spreads[lobes[0]] * np.sqrt(1 - icc) * second
+                    made = Experiment(design, Settings(), {}, {}, pd.DataFrame(columns), "family", "µm")
+                    vars(made)["table"] = none  # whether permutations detect a difference plays no part here
+                    row = made.equivalence(0.1, form=0.2).iloc[0]
+                    found.append((row["undulation_p"], row["scale_p"]))
+                form, scale = np.transpose(found)
+                said(f"{m} and {m}, {varies}", icc, {"form": form, "scale": scale}, 0)
+
+
+def position(designs, only):
+    """Dependence of shape on position in one image: where there is none, and with gradients of size and form."""
+    quick = Settings(landmarks=60, rank=10, permutations=199, significance=0.05)
+    for count in (40, 100, 300):
+        for name, size, rough in (("none", 0, 0), ("size", 0.5, 0), ("form", 0, 0.5)):
+            if only and only != name:
+                continue
+            rng, found = np.random.default_rng(8), []
+            for _ in range(designs):
+                places = rng.uniform(-1, 1, (count, 2))  # the deviation along each axis is 1/√3
+                along = np.sqrt(3) * places[:, :1]
+                forms = draw_forms(rng, count, roughness=0.03, waves=(6, 10), vertices=60)
+                plain = draw_forms(rng, count, roughness=1e-6, waves=(6, 10), vertices=60)
+                forms = plain + (forms - plain) * np.exp(rough * (along + rng.standard_normal((count, 1))))[..., None]
+                scales = draw_scales(rng, count, size=10, spread=0.15, elongation=1.4)
+                scales = scales * np.exp(size * 0.15 * along)[..., None]
+                one = Ensemble(forms @ scales + 1000 * places[:, None], unit="µm")
+                test = position_dependence(one, quick)
+                found.append((test.undulation.p_value * 2, test.scale.p_value * 2, test.p_value))
+            form, scale, either = np.transpose(found)
+            said(f"{count} outlines, gradient of {name}", 0, {"form": form, "scale": scale, "either": either}, 0)
+
+
 def outlines(designs, only):
     """Whole experiments on drawn outlines: images differ in size and roughness, groups in nothing."""
     quick = Settings(landmarks=100, rank=20, significance=0.05)
@@ -258,7 +322,9 @@ def real(designs, only):
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("what", choices=["levels", "small", "power", "family", "outlines", "real"])
+    parser.add_argument(
+        "what", choices=["levels", "small", "power", "family", "equivalence", "position", "outlines", "real"]
+    )
     parser.add_argument("--designs", type=int, default=2000)
     parser.add_argument("--only", default="", help="name of one kind of design; of `real`, the folder of data")
     parser.add_argument("--icc", type=float, default=ICC, nargs="+", help="intraclass correlations")

@@ -596,6 +596,20 @@ def test_a_design_that_does_not_fit_is_named(tmp_path, quick, columns, words):
     assert words in done.stderr
 
 
+def test_an_experiment_compares_two_time_points_of_stacks(tmp_path, quick):
+    for dish in range(3):
+        stack = np.stack([labels(dish), labels(dish, size=12)])
+        tifffile.imwrite(tmp_path / f"dish{dish}.tif", stack, photometric="minisblack")
+    rows = [f"dish{dish}.tif,{time},{'ab'[time]},dish{dish}" for dish in range(3) for time in range(2)]
+    (tmp_path / "design.csv").write_text("\n".join(["image,plane,group,block", *rows]), encoding="utf-8")
+    given = ("--labels", "--settings", quick, "--out", tmp_path / "r")
+    done = run("experiment", tmp_path / "design.csv", *given)
+    assert done.exit_code == 0, done.stderr
+    assert "dish0.tif plane 1: " in done.stderr
+    row = pd.read_csv(tmp_path / "r" / "experiment.csv").iloc[0]
+    assert (row["scale_n_replicates"], row["scale_least_p"]) == (6, pytest.approx(0.25))
+
+
 def test_inspect_ranks_labels_lists_what_is_missing_and_learns_from_ticks(tmp_path):
     plane = labels(3)
     image = np.clip((plane > 0) * 150.0 + np.random.default_rng(0).normal(20, 3, plane.shape), 0, 255).astype(np.uint8)

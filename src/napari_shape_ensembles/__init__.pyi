@@ -3,6 +3,7 @@ from .comparison import (
     Comparison,
     EffectSizes,
     Experiment,
+    PositionDependence,
     Settings,
     archetype_sensitivity,
     compare,
@@ -11,6 +12,7 @@ from .comparison import (
     effect_sizes,
     experiment,
     planned_power,
+    position_dependence,
 )
 from .explanation import Explanation, explain, resynthesis
 from .inspection import Agreement, Annotators, agreement, annotators, missing_objects, rank_suspects, suspicious
@@ -62,6 +64,7 @@ __all__ = [
     "Outlines",
     "PairTable",
     "PixelFeatures",
+    "PositionDependence",
     "Progress",
     "Proposal",
     "Quality",
@@ -94,6 +97,7 @@ __all__ = [
     "mmd_test",
     "objects_of_classes",
     "planned_power",
+    "position_dependence",
     "propose",
     "quality",
     "rank_suspects",

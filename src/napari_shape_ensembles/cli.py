@@ -29,6 +29,7 @@ from .console import (
     spoken_errors,
     with_options,
 )
+from .io.image_parts import WHOLE, ImagePart
 from .io.outputs import is_result, keep_list, refuse_overwriting
 from .io.settings_file import SettingsFile, load_settings
 from .io.sources import Reading, distinct_names, ensemble_of_file, files_of, labelled, named, traced
@@ -189,11 +190,15 @@ def compare(
     *,
     reading: Reading,
     groups: Groups = False,
+    position: Annotated[
+        bool, typer.Option("--position", help="Also test whether shape depends on position within the images.")
+    ] = False,
     fail_on: FailOn = None,
     force: Force = False,
 ) -> None:
     """Compare the outlines of two images, or of two folders of images, and print the result."""
     from .comparison import compare as compare_ensembles
+    from .comparison import position_dependence
     from .comparison.compare import LONG, expected_seconds
     from .io.results import COMPARISON, write_comparison
 
@@ -214,6 +219,8 @@ def compare(
     say(result.summary())
     for warning in result.warnings:
         say_beside(f"note: {warning}")
+    if position:
+        say_beside(f"note: {position_dependence(result).sentence()}")
     code = _DIFFERS if hit(result, fail_on or []) else 0
     raise typer.Exit(code)
 
@@ -239,13 +246,15 @@ def experiment(
     """Compare groups of images by a table of the design, with the replicate as what is exchangeable."""
     from .comparison import checked_design
     from .comparison import experiment as run_experiment
-    from .io.design import design_of_folder, read_design, take_pixel_sizes
+    from .io.design import design_of_folder, read_design, take_parts, take_pixel_sizes
     from .io.results import EXPERIMENT, write_experiment
 
+    parts = None
     if pattern is None:
         paths, table = read_design(design)
         sizes, table = take_pixel_sizes(paths, table, design.name)
         reading = replace(reading, pixel_sizes={**reading.pixel_sizes, **sizes})
+        parts, table = take_parts(paths, table, design.name)
     else:
         paths, table = design_of_folder(design, pattern, labels=bool(reading.labels))
     _refuse_overwriting(out, EXPERIMENT, [design, *paths], force)
@@ -253,13 +262,13 @@ def experiment(
     before = (*checked.notes, *checked.forecast(reading.settings.analysis.significance))
     for sentence in before:
         say_beside(f"note: {sentence}")
-    ensembles = _told_apart(paths, _ensembles(paths, reading))
+    ensembles = _told_apart(paths, _ensembles(paths, reading, parts))
     with progress_bar("experiment"):
         result = run_experiment(ensembles, table, reading.settings.analysis, control=control, correction=correction)
         written = write_experiment(out, result, margin)
     _say_written(written)
     say(result.summary())
-    for sentence in result.sentences():
+    for sentence in result.sentences(margin):
         say(sentence)
     for warning in result.warnings:
         if warning not in before:
@@ -523,16 +532,17 @@ def _samples(places: tuple[Path, Path], reading: Reading, groups: bool) -> tuple
     return Ensemble.pooled(a, name=one), Ensemble.pooled(b, name=other)
 
 
-def _ensembles(paths: Sequence[Path], reading: Reading) -> list[Any]:
-    """Curves of files, one file in memory at a time."""
+def _ensembles(paths: Sequence[Path], reading: Reading, parts: Sequence[ImagePart] | None = None) -> list[Any]:
+    """Curves of files, or of parts of them, one file in memory at a time."""
     found = []
     with progress_bar("reading"):
         for index, path in enumerate(paths):
             with reading_file(path, index, len(paths)):
-                found.append(ensemble_of_file(path, reading))
+                found.append(ensemble_of_file(path, reading, parts[index] if parts else WHOLE))
             several = len(set(found[-1].images.tolist()))
             of = f" of {several} images, pooled," if several > 1 else ""
-            say_beside(f"{path.name}: {_counted(found[-1])}{of} in {found[-1].unit}")
+            name = f"{path.name} {parts[index]}".strip() if parts else path.name
+            say_beside(f"{name}: {_counted(found[-1])}{of} in {found[-1].unit}")
     return found
 
 

@@ -3,10 +3,14 @@
 import numpy as np
 import pytest
 
+from curve_makers import blobs
+from napari_shape_ensembles import Ensemble, Settings, compare
 from napari_shape_ensembles.comparison import aspects, detectable_differences, effect_sizes
-from napari_shape_ensembles.comparison.effects import resample, unbiased
+from napari_shape_ensembles.comparison.effects import resample, unbiased, unbiased_of_images
 from napari_shape_ensembles.mmd import mmd_test
+from napari_shape_ensembles.mmd.contrasts import percentile_ends
 from napari_shape_ensembles.mmd.kernel import gaussian
+from napari_shape_ensembles.mmd.replicates import mean_kernels
 
 SPREAD = 0.5 ** np.arange(10)
 
@@ -198,3 +202,69 @@ def test_nothing_is_detectable_with_too_few_permutations():
     assert least.size_ratio == least.elongation_ratio == least.form_shift == np.inf
     with pytest.raises(ValueError, match=r"power 0\.2"):
         detectable_differences(*data, *both_tests(*data), power=0.2)
+
+
+def images_of(rng, m, shift):
+    """Points of 2m images of 20, image means varying by 0.5 of a total deviation of 1; the second half shifted."""
+    image = np.repeat(np.arange(2 * m), 20)
+    points = np.sqrt(0.75) * rng.normal(size=len(image)) + 0.5 * rng.normal(size=2 * m)[image]
+    return (points + shift * (image >= m))[:, None], image
+
+
+def test_estimates_over_images_are_those_of_pairs_of_images():
+    points, image = images_of(np.random.default_rng(0), 4, 0.5)
+    counts = resample(4, 8, 20, 0)
+    squared, spread = unbiased_of_images(mean_kernels(points, image, bandwidth=0.9).between, counts, 4)
+    k = gaussian(points, points, 0.9)
+    for row in (0, 3, 11):
+        drawn = np.repeat(np.arange(8), counts[row].astype(int))
+
+        def mean(one, other, drawn=drawn):
+            pairs = [(i, j) for i in drawn[one] for j in drawn[other] if i != j]
+            return np.mean([k[np.ix_(image == i, image == j)].mean() for i, j in pairs])
+
+        x, y = slice(4), slice(4, 8)
+        assert squared[row] == pytest.approx(mean(x, x) + mean(y, y) - 2 * mean(x, y), abs=1e-6)
+        assert spread[row] == pytest.approx(1 - (mean(x, x) + mean(y, y)) / 2, abs=1e-6)
+
+
+def test_intervals_over_images_cover_the_true_mmd():
+    s, shift, m, inside, of_curves = 1.0, 1.2, 10, 0, 0
+    counts, by_curve = resample(m, 2 * m, 200, 1), resample(20 * m, 40 * m, 50, 1)
+    ends = percentile_ends(m, m)
+    for seed in range(150):
+        points, image = images_of(np.random.default_rng(seed), m, shift)
+        squared, _ = unbiased_of_images(mean_kernels(points, image, bandwidth=s).between, counts, m)
+        low, high = np.quantile(squared[1:], ends)
+        inside += low <= true_mmd(shift, s) ** 2 <= high
+        if seed < 40:
+            squared, _ = unbiased(points, by_curve, 20 * m, s)
+            low, high = np.quantile(squared[1:], [0.025, 0.975])
+            of_curves += low <= true_mmd(shift, s) ** 2 <= high
+    assert inside >= 133  # 142 of 150 at 95 %
+    assert of_curves < 30  # of 40: curves are no independent draws
+
+
+def test_effects_of_several_images_are_at_the_level_of_images():
+    def side(seed, factor):
+        own = np.random.default_rng(seed)
+        return [
+            Ensemble(list(blobs(8, 60, seed=seed + i) * factor * np.exp(0.2 * own.normal())), name=f"{i}")
+            for i in range(6)
+        ]
+
+    quick = Settings(landmarks=48, rank=6)
+    a, b = side(10, 1), side(50, 1.5)
+    of_images, of_curves = (effect_sizes(compare(a, b, quick, permute=kind)) for kind in ("images", "curves"))
+    assert (of_images.resampled, of_curves.resampled) == ("images", "curves")
+    assert of_images.size_ratio.value == pytest.approx(of_curves.size_ratio.value)
+    wide, narrow = (np.log(one.size_ratio.high / one.size_ratio.low) for one in (of_images, of_curves))
+    assert wide > narrow
+    alone = effect_sizes(compare(a[:1], b, quick))
+    assert alone.resampled == "images"
+    assert np.isnan(alone.size_ratio.low)
+    assert np.isnan(alone.mmd["scale"].high)
+    assert alone.mmd["scale"].value > 0
+    three = effect_sizes(compare(a[:3], b[:3], quick))
+    assert three.size_ratio.low < three.size_ratio.value < three.size_ratio.high
+    assert np.isnan(three.standardized["size"].low)

@@ -125,6 +125,20 @@ def test_equivalence_is_a_third_answer():
         result.equivalence(-1)
 
 
+def test_words_grade_what_was_found():
+    images, design = groups_of((8, 8, 8), (1, 1, 1.3), between=0.01, count=25)
+    result = experiment(images, design, QUICK)
+    assert result.table["case"].tolist() == ["1∧1", "1∧0", "1∧0"]
+    alike, larger, _ = result.sentences(0.15)
+    assert "scale is the same to within 0.15 of size and elongation (equivalence p = " in alike
+    assert "no difference in form detected" in alike
+    assert "could have been missed" in alike
+    assert "scale differs (p = " in larger
+    # A difference may be detected and yet be smaller than the margin.
+    assert "scale differs and yet is the same to within 0.5 of size" in result.sentences(0.5)[1]
+    assert all("the same" not in sentence for sentence in result.sentences(0.001))
+
+
 def test_power_grows_with_replicates_and_ratio(three):
     powers = [three.power(1.1, n) for n in (2, 4, 8, 16)]
     assert powers == sorted(powers)

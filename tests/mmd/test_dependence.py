@@ -41,7 +41,7 @@ def test_a_difference_between_the_samples_is_not_dependence():
 
 
 def test_pairings_keep_each_sample_to_itself():
-    orders = pairings(np.random.default_rng(0), 4, 10, 30)
+    orders = pairings(np.random.default_rng(0), (4, 6), 30)
     assert (np.sort(orders[:, :4], axis=1) == np.arange(4)).all()
     assert (np.sort(orders[:, 4:], axis=1) == np.arange(4, 10)).all()
     assert len({tuple(order) for order in orders}) == 30

@@ -112,6 +112,27 @@ def test_an_error_in_progress_ends_the_study():
         decision_landscape(*pair(), settings=QUICK, progress=stop, **GRID)
 
 
+def test_cells_of_several_images_are_comparisons_that_permute_images():
+    a, b = pair(roughness=0.6)
+    a, b = ([side.subset(np.arange(len(side)) % 5 == part) for part in range(5)] for side in (a, b))
+    landscape = decision_landscape(a, b, settings=QUICK, **GRID)
+    assert (landscape.images, landscape.complete) == ((5, 5), True)
+    i, j = np.argwhere(landscape.feasible)[0]
+    result = compare(a, b, landscape.settings_at(landscape.landmarks[i], landscape.ranks[j]))
+    assert result.permuted == "images"
+    assert landscape.undulation.p_value[i, j] == pytest.approx(result.undulation.p_value)
+    assert landscape.undulation.threshold[i, j] == pytest.approx(result.undulation.threshold)
+    assert landscape.scale.mmd[i, j] == pytest.approx(result.scale.mmd)
+    assert landscape.case[i, j] == result.case
+    assert "one + one (2) + one (3)" in landscape.summary()
+    assert "5 images, 30 curves" in landscape.summary()
+    few = decision_landscape(a[:2], b[:2], settings=QUICK, **GRID)
+    assert "2 and 2 images cannot reach p < 0.05 by permutation" in few.summary()
+    alone = decision_landscape(a[:2], b[:2], settings=replace(QUICK, permute="curves"), **GRID)
+    assert (alone.images, alone.inconclusive) == (None, None)
+    assert "in these images alone" in alone.summary()
+
+
 def test_several_images_of_a_sample_are_pooled():
     a, b = pair()
     halves = [a.subset(np.arange(30) % 2 == part) for part in (0, 1)]

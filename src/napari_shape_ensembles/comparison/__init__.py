@@ -16,6 +16,7 @@ from .effects import EffectSizes, Estimate, aspects, effect_sizes
 from .experiment import Experiment, experiment
 from .learning import STEPS, Learned, learn
 from .parts import Part, Parts, form_parts, scale_parts
+from .position import PositionDependence, position_dependence
 from .sensitivity import ArchetypeSensitivity, archetype_sensitivity
 from .settings import Settings
 from .verdict import INCONCLUSIVE, TRUTH_TABLE, inconclusive, table_row, too_few
@@ -35,6 +36,7 @@ __all__ = [
     "Learned",
     "Part",
     "Parts",
+    "PositionDependence",
     "Settings",
     "archetype_sensitivity",
     "aspects",
@@ -50,6 +52,7 @@ __all__ = [
     "learn",
     "permutation_options",
     "planned_power",
+    "position_dependence",
     "read_view",
     "sample_of",
     "scale_parts",

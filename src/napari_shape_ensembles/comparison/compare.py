@@ -32,7 +32,7 @@ from ..shapes import ShapeSpace, spd
 from . import records
 from .design import cannot_reach
 from .display import MARK, LayerData, curve_layer_data, summary_html
-from .effects import EffectSizes, effect_sizes
+from .effects import EffectSizes, effect_sizes, image_numbers
 from .figures import plot_comparison
 from .learning import STEPS, Learned, coordinate_precision, known_share, learn, report_step
 from .parts import Parts, form_parts, scale_parts, sides
@@ -590,11 +590,10 @@ def expected_seconds(a: Ensemble, b: Ensemble, settings: Settings) -> float:
 
 def exchangeable_images(a: Ensemble, b: Ensemble, settings: Settings) -> NDArray[np.intp] | None:
     """Image of each pooled curve, a's images first, (N,), where images are permuted; None where curves are."""
-    own, other = (np.unique(side.images, return_inverse=True) for side in (a, b))
-    several = max(len(own[0]), len(other[0])) > 1
+    several = max(len(set(side.images.tolist())) for side in (a, b)) > 1
     if settings.permute == "curves" or (settings.permute == "auto" and not several):
         return None
-    return np.concatenate([own[1], len(own[0]) + other[1]]).astype(np.intp)
+    return image_numbers((a, b))
 
 
 def _small_sample(measured: Quantities, images: NDArray[np.intp], first: int) -> tuple[float, float] | None:

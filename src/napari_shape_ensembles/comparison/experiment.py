@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from scipy.special import stdtr, stdtrit
 
 from ..mmd import Kernel, combined_mmd_test
+from ..mmd.contrasts import welch
 from ..mmd.replicates import (
     DRAWS,
     Hypothesis,
@@ -335,9 +336,7 @@ class Experiment:
         group, values = self.design.group, self.means[quantity].to_numpy()
         a, b = values[group == i], values[group == j]
         if self.design.blocks is None and min(len(a), len(b)) > 1:
-            parts = np.array([a.var(ddof=1) / len(a), b.var(ddof=1) / len(b)])
-            freedom = parts.sum() ** 2 / max((parts**2 / [len(a) - 1, len(b) - 1]).sum(), np.finfo(float).tiny)
-            return Difference(float(b.mean() - a.mean()), float(np.sqrt(parts.sum())), float(freedom))
+            return Difference(*welch(a, b))
         chosen = np.flatnonzero(np.isin(group, (i, j)))
         blocks = None if self.design.blocks is None else self.design.blocks[chosen]
         return _slope((group[chosen] == j).astype(float), values[chosen], Hypothesis(group[chosen] == j, blocks))
@@ -574,26 +573,50 @@ class Experiment:
             )
         return tuple(found)
 
-    def sentences(self) -> list[str]:
-        """One sentence per contrast: what was detected, or how large a difference could have been missed."""
+    def sentences(self, margin: float = 0.1) -> list[str]:
+        """One sentence per contrast, in graded words.
+
+        Parameters
+        ----------
+        margin : float
+            Ratio of size that counts as the same, as in `equivalence`.
+
+        Returns
+        -------
+        list of str
+            Of form and of scale each: that it differs; that it is the same to within the margin; or that no difference
+            was detected, with the largest ratio that could have been missed.
+        """
+        same = self.equivalence(margin).to_dict("records")
         return [
-            self._sentence({str(name): value for name, value in found.items()})
-            for found in self.table.to_dict("records")
+            self._sentence({str(name): value for name, value in found.items()}, of_same, margin)
+            for found, of_same in zip(self.table.to_dict("records"), same, strict=True)
         ]
 
-    def _sentence(self, found: Mapping[str, Any]) -> str:
+    def _sentence(self, found: Mapping[str, Any], same: Mapping[Any, Any], margin: float) -> str:
         level = self.settings.significance
         words = []
-        for test, what in (("undulation", "form"), ("scale", "scale")):
+        for test, what, within in (
+            ("undulation", "form", "0.2 standard deviations of every band of lobes"),
+            ("scale", "scale", f"{margin:.3g} of size and elongation"),
+        ):
             p, low, high = (found[f"{test}_{name}"] for name in ("p_adjusted", "low", "high"))
             effect = f"{EFFECTS[test]} ratio {found[f'{test}_effect']:.3g}"
             if np.isfinite(high):
                 effect += f", 95 % interval {low:.3g} to {high:.3g}"
             small = found[f"{test}_small_sample_p_adjusted"]
             beside = f"; small-sample test p = {small:.2g}" if found["case"] == INCONCLUSIVE and small == small else ""
-            if found[f"{test}_least_p"] > level:
+            reachable, equivalence_p = found[f"{test}_least_p"] <= level, same[f"{test}_p_adjusted"]
+            differs = reachable and p <= level
+            if equivalence_p <= level:
+                alike = f"the same to within {within} (equivalence p = {equivalence_p:.2g}"
+                tested = f"p = {p:.2g}{beside}; {effect})"
+                words.append(
+                    f"{what} differs and yet is {alike}; {tested}" if differs else f"{what} is {alike}; {tested}"
+                )
+            elif not reachable:
                 words.append(f"{what} not testable by permutation (p = {p:.2g}{beside}; {effect})")
-            elif p <= level:
+            elif differs:
                 words.append(f"{what} differs (p = {p:.2g}; {effect})")
             else:
                 missed = max(high, 1 / low) if low > 0 else np.inf

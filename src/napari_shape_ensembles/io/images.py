@@ -14,6 +14,7 @@ from ..archive import ContentError, StrPath, npy_header, opened
 from ..budget import budget, take_pixels
 from .calibration import Calibration, read_calibration
 from .content import errors_named
+from .image_parts import plane_of
 
 #: Endings of the images that are read.
 ENDINGS = (".tif", ".tiff", ".png", ".jpg", ".jpeg", ".bmp", ".npy")
@@ -21,7 +22,6 @@ ENDINGS = (".tif", ".tiff", ".png", ".jpg", ".jpeg", ".bmp", ".npy")
 _MOST_PAGES = 1000
 # No compression in use packs more closely than this.
 _CLOSEST_PACKING = 2000
-_COLOURS = (3, 4)
 # Inks and transparent greys are no colours yet.
 _READ_AS = {"CMYK": "RGB", "LA": "RGBA", "PA": "RGBA"}
 
@@ -50,14 +50,22 @@ class ImageFile:
     name: str
 
 
-def read_image(path: StrPath, calibration: Calibration | None = None, *, memory: float | None = None) -> ImageFile:
-    """Read a two-dimensional image and the size of its pixels.
+def read_image(
+    path: StrPath,
+    calibration: Calibration | None = None,
+    *,
+    plane: tuple[int, ...] = (),
+    memory: float | None = None,
+) -> ImageFile:
+    """Read a two-dimensional image, or one plane of a stack, and the size of its pixels.
 
     Parameters
     ----------
     path : path
     calibration : Calibration, optional
         In place of what the file states, which is then not looked at.
+    plane : tuple of int
+        Of a stack: the place along each axis before rows and columns, counted from 0.
     memory : float, optional
         GiB that reading it and working on it may take; by default 4.
 
@@ -65,7 +73,7 @@ def read_image(path: StrPath, calibration: Calibration | None = None, *, memory:
     ------
     ValueError
         For an unknown ending, a damaged file, a claim of more pixels than the file can hold or the memory may, or a
-        stack.
+        stack without the place of a plane in it.
     OSError
         When there is no such file, or it cannot be read.
 
@@ -86,10 +94,7 @@ def read_image(path: StrPath, calibration: Calibration | None = None, *, memory:
         size = os.fstat(file.fileno()).st_size
     with errors_named(path, "image"), budget(memory):
         pixels = _pixels(path, ending, size)
-        while pixels.ndim > 2 and 1 in pixels.shape:  # some formats put axes of length 1 around a plane
-            pixels = pixels.squeeze(pixels.shape.index(1))
-        if pixels.ndim != 2 and not (pixels.ndim == 3 and pixels.shape[2] in _COLOURS):
-            raise ContentError(f"holds an image of shape {pixels.shape}: save one plane, in grey or in colour")
+        pixels = plane_of(pixels, plane)
     return ImageFile(pixels, calibration or read_calibration(path), Path(path).stem.removesuffix(".ome"))
 
 

@@ -90,7 +90,7 @@ def experiment_json(result: Experiment, margin: float = 0.1) -> Tree:
     tests |= {f"trend with {name}": result.test(name) for name in result.design.covariates}
     return {
         "summary": result.summary(),
-        "sentences": result.sentences(),
+        "sentences": result.sentences(margin),
         "warnings": list(result.warnings),
         "tests": {
             name: {

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ..archive import ContentError, array_of, is_archive, opened
 from ..budget import budget, take_pixels
-from ..outlines import Ensemble, as_labels
+from ..outlines import Ensemble, as_labels, objects_of_classes
 from .calibration import Calibration
 from .content import errors_named, unpacked
 from .curve_files import FORMATS, read_curves
@@ -21,6 +21,7 @@ from .curve_table import FORMAT
 from .ebsd import ENDINGS as MAPS
 from .ebsd import read_ebsd
 from .grains import find_grains
+from .image_parts import WHOLE, ImagePart
 from .images import ENDINGS, ImageFile, read_image
 from .npz import POINTS, shapes_of
 from .outputs import CURVES, LABELS, is_result
@@ -160,35 +161,46 @@ def distinct_names(paths: Sequence[Path], names: Sequence[str] | None = None) ->
     return found
 
 
-def labelled(path: Path, reading: Reading) -> Labelled:
+def labelled(path: Path, reading: Reading, part: ImagePart = WHOLE) -> Labelled:
     """Labels of an image file: read, or found by segmentation; of a map of orientations, its grains.
+
+    Objects are found in the whole plane and then cut to the region of `part`, so that regions share a threshold.
 
     Raises
     ------
     ValueError
-        When the file is no image or cannot be segmented, naming it.
+        When the file is no image, cannot be segmented or has no such part, naming it.
     """
     reading = reading.of(path)
     outlines = reading.settings.outlines
     given = outlines.pixel_scale and Calibration(outlines.pixel_scale, str(outlines.unit), "as given")
     if path.name.lower().endswith(MAPS):
+        if part.plane or part.value is not None:
+            raise ContentError(f"{path.name}: a map of orientations has regions, but no {part}")
         ebsd = read_ebsd(path, memory=reading.memory)
-        return Labelled(find_grains(ebsd), given or Calibration(ebsd.scale, ebsd.unit, "map"), ebsd.name)
+        with named(path.name):
+            return Labelled(part.cut(find_grains(ebsd)), given or Calibration(ebsd.scale, ebsd.unit, "map"), ebsd.name)
     if not path.name.lower().endswith((*ENDINGS, ".npz")):
         raise ContentError(
             f"{path.name}: the ending is none of {', '.join(ENDINGS)}, .npz (one plane) or, of maps of orientations, "
             f"{', '.join(MAPS)}"
         )
     if path.suffix.lower() == ".npz":
+        if part.plane:
+            raise ContentError(
+                f"{path.name}: an archive holds one plane, so there is no {part}: save the stack as TIFF"
+            )
         image = ImageFile(_only_plane(path, reading), given or Calibration(), path.stem)
     else:
-        image = read_image(path, given, memory=reading.memory)
+        image = read_image(path, given, plane=part.plane, memory=reading.memory)
     pixels, calibration = image.pixels, image.calibration
     with named(path.name):
+        if part.value is not None:
+            return Labelled(part.cut(objects_of_classes(pixels, [part.value])), calibration, image.name)
         found, note = as_labels(pixels, insist=reading.labels)
         if note:
             reading.tell(f"{path.name} {note}")
-        return Labelled(outlines.labels(pixels) if found is None else found, calibration, image.name)
+        return Labelled(part.cut(outlines.labels(pixels) if found is None else found), calibration, image.name)
 
 
 def _holds_a_plane(path: Path, reading: Reading) -> bool:
@@ -230,8 +242,10 @@ def named(what: str) -> Iterator[None]:
         raise ContentError(f"{what}: {error}") from error
 
 
-def ensemble_of_file(path: Path, reading: Reading) -> Ensemble:
+def ensemble_of_file(path: Path, reading: Reading, part: ImagePart = WHOLE) -> Ensemble:
     """The curves of one file: an image, one plane in an archive of NumPy's, a map of orientations or a file of curves.
+
+    Those of a part of an image have the part in their name.
 
     Raises
     ------
@@ -240,7 +254,11 @@ def ensemble_of_file(path: Path, reading: Reading) -> Ensemble:
     """
     ending = path.suffix.lower()
     if path.name.lower().endswith((*ENDINGS, *MAPS)) or (ending == ".npz" and _holds_a_plane(path, reading)):
-        return traced(labelled(path, reading), reading.of(path))
+        found = traced(labelled(path, reading, part), reading.of(path))
+        found.name = f"{found.name} {part}".strip()
+        return found
+    if part:
+        raise ContentError(f"{path.name}: holds curves, so there is no {part}: give one file to a row")
     if ending not in FORMATS:
         raise ContentError(
             f"{path.name}: the ending is none of images ({', '.join(ENDINGS)}), maps of orientations "

@@ -123,3 +123,13 @@ def difference_of_means(values: Real, first: int, counts: Real, coverage: float 
     )
     errors = np.sqrt(of_a / max(first - 1, 1) + of_b / max(len(values) - first - 1, 1))
     return (b - a)[0], *_symmetric(b - a, errors, coverage)
+
+
+def welch(a: Real, b: Real) -> tuple[float, float, float]:
+    """Mean of b less mean of a, its standard error, and Welch's degrees of freedom; 0 of these for a single value."""
+    value = float(b.mean() - a.mean())
+    if min(len(a), len(b)) < 2:
+        return value, float("nan"), 0.0
+    parts = np.array([a.var(ddof=1) / len(a), b.var(ddof=1) / len(b)])
+    freedom = parts.sum() ** 2 / max((parts**2 / [len(a) - 1, len(b) - 1]).sum(), np.finfo(float).tiny)
+    return value, float(np.sqrt(parts.sum())), float(freedom)

@@ -6,7 +6,7 @@ in their pairing alone is seen by neither test.
 """
 
 import warnings
-from collections.abc import Sized
+from collections.abc import Sequence, Sized
 from dataclasses import dataclass
 from itertools import chain
 from typing import Protocol, cast
@@ -176,36 +176,69 @@ def dependence_test(
             f"{len(t)} undulations and {len(l)} scales, {first} of the first sample: give one of each per curve, "
             "and at least two curves of each sample"
         )
-    undulation, scale = (_features(points, first, seed) for points in (t, l))
-    rng, observed = np.random.default_rng(seed), np.arange(len(t))[None]
-    batches = (pairings(rng, first, len(t), size) for size in chunk_sizes(permutations, len(t), _BATCH))
-    hsic = np.concatenate([_cross_covariances(undulation, scale, orders) for orders in chain([observed], batches)])
+    sizes = first, len(t) - first
+    return independence_test([t], [l], sizes, permutations=permutations, significance=significance, seed=seed)
+
+
+def independence_test(
+    one: Sequence[Real],
+    other: Sequence[Real],
+    sizes: Sequence[int],
+    *,
+    permutations: int = PERMUTATIONS,
+    significance: float = SIGNIFICANCE,
+    seed: int = 0,
+) -> DependenceTest:
+    """Test whether two descriptions of N points are independent within each of several groups.
+
+    Parameters
+    ----------
+    one, other : sequence of (N, d) arrays
+        Each description is one or several tables, whose kernels add up.
+    sizes : sequence of int
+        Of the groups, whose rows follow each other. Pairings are permuted, and features centred, within each.
+    permutations, significance, seed
+        As in `mmd_test`.
+
+    Returns
+    -------
+    DependenceTest
+    """
+    left, right = (
+        np.concatenate([_features(table, sizes, seed) for table in tables], axis=1) for tables in (one, other)
+    )
+    total, rng = len(left), np.random.default_rng(seed)
+    batches = (pairings(rng, sizes, size) for size in chunk_sizes(permutations, total, _BATCH))
+    hsic = np.concatenate(
+        [_cross_covariances(left, right, orders) for orders in chain([np.arange(total)[None]], batches)]
+    )
     hsic[np.abs(hsic - hsic[0]) <= 1e-12 * hsic[0]] = hsic[0]
-    largest = np.sqrt(np.prod([((part.T @ part) ** 2).sum() for part in (undulation, scale)])) / len(t) ** 2
+    largest = np.sqrt(np.prod([((part.T @ part) ** 2).sum() for part in (left, right)])) / total**2
     p_value = float(np.mean(hsic >= hsic[0]))
     normalized = float(hsic[0] / largest) if largest > 0 else 0.0
     return DependenceTest(float(hsic[0]), normalized, p_value, p_value <= significance, hsic[1:], significance)
 
 
-def _features(points: Real, first: int, seed: int) -> Real:
-    """Kernel features (N, q), centred within each sample."""
+def _features(points: Real, sizes: Sequence[int], seed: int) -> Real:
+    """Kernel features (N, q), centred within each group."""
     phi = nystrom_features(points, median_distance(points, seed), _FEATURES, seed)
-    return np.concatenate([part - part.mean(axis=0) for part in (phi[:first], phi[first:])])
+    return np.concatenate([part - part.mean(axis=0) for part in np.split(phi, np.cumsum(sizes)[:-1])])
 
 
-def pairings(rng: np.random.Generator, first: int, total: int, count: int) -> NDArray[np.intp]:
-    """Random orders of the rows that keep each sample to itself, (count, N)."""
-    orders = np.tile(np.arange(total), (count, 1))
-    rng.permuted(orders[:, :first], axis=1, out=orders[:, :first])
-    rng.permuted(orders[:, first:], axis=1, out=orders[:, first:])
+def pairings(rng: np.random.Generator, sizes: Sequence[int], count: int) -> NDArray[np.intp]:
+    """Random orders of the rows that keep each of several groups to itself, (count, N)."""
+    orders = np.tile(np.arange(sum(sizes)), (count, 1))
+    for rows in np.split(np.arange(sum(sizes)), np.cumsum(sizes)[:-1]):
+        own = slice(rows[0], rows[-1] + 1)
+        rng.permuted(orders[:, own], axis=1, out=orders[:, own])
     return orders
 
 
-def _cross_covariances(undulation: Real, scale: Real, orders: NDArray[np.intp]) -> Real:
+def _cross_covariances(one: Real, other: Real, orders: NDArray[np.intp]) -> Real:
     """HSIC of each pairing: ‖ΦᵀΨ‖² / N²."""
 
     def some(part: NDArray[np.intp]) -> list[float]:
-        return [float(np.square(undulation.T @ scale[order]).sum()) for order in part]
+        return [float(np.square(one.T @ other[order]).sum()) for order in part]
 
     parts = over_blocks(some, np.array_split(orders, range(_BLOCK, len(orders), _BLOCK)))
-    return np.concatenate(parts) / len(scale) ** 2
+    return np.concatenate(parts) / len(other) ** 2

@@ -17,6 +17,8 @@ from ..comparison import (
     INCONCLUSIVE,
     TRUTH_TABLE,
     Images,
+    Learned,
+    Part,
     Settings,
     comparable,
     form_parts,
@@ -26,8 +28,11 @@ from ..comparison import (
     table_row,
     too_few,
 )
+from ..comparison.compare import exchangeable_images
+from ..comparison.design import cannot_reach
 from ..comparison.parts import FORM, OF_RANK, sides, tests_components
 from ..mmd import MMDTest, combined_mmd_test, nested_mmd_tests
+from ..mmd.replicates import DRAWS, MeanKernels, least_p, mean_kernels, replicate_mmd_test
 from ..outlines import Ensemble, counted
 from ..progress import Listener, Progress, as_part, report, reporting
 from .jobs import run_jobs
@@ -105,6 +110,10 @@ class DecisionLandscape:
     parts : mapping of str to Decisions
         The tests of the coarse form, roughness and concavity; with coordinates "both" those of the raw and of the
         normalized undulation coordinates.
+    images : (int, int), optional
+        Numbers of images of the two ensembles, where whole images were permuted; None where single curves were.
+    of_these_images : bool
+        Whether single curves of several images were permuted: then the landscape speaks of these images alone.
 
     Examples
     --------
@@ -125,6 +134,8 @@ class DecisionLandscape:
     undulation: Decisions
     scale: Decisions
     parts: Mapping[str, Decisions] = field(default_factory=dict)
+    images: tuple[int, int] | None = None
+    of_these_images: bool = False
 
     @property
     def mmd(self) -> Real:
@@ -180,7 +191,10 @@ class DecisionLandscape:
 
     @property
     def inconclusive(self) -> str | None:
-        """Why the curves are too few for a decision, or None."""
+        """Why the curves, or the images that were permuted, are too few for a decision, or None."""
+        if self.images is not None:
+            least, level = least_p(*self.images), self.settings.significance
+            return cannot_reach(*self.images, level, least) if least > level else None
         return too_few(*self.sizes, self.settings.permutations, self.settings.significance)
 
     @property
@@ -223,10 +237,13 @@ class DecisionLandscape:
 
     def summary(self) -> str:
         """Return what the landscape says, in a sentence or two."""
+        of = [f"{counted(count, 'image')}, " for count in self.images] if self.images else ["", ""]
         a, b = (
-            f"{name or side} ({counted(size, 'curve')})"
-            for name, side, size in zip(self.names, "AB", self.sizes, strict=True)
+            f"{name or side} ({own}{counted(size, 'curve')})"
+            for name, side, size, own in zip(self.names, "AB", self.sizes, of, strict=True)
         )
+        if self.of_these_images:
+            b = f"{b}, in these images alone"
         if self.inconclusive:
             return f"{a} and {b}: inconclusive: {self.inconclusive}."
         answers, counts = np.unique(self.case[self.undulation.computed], return_counts=True)
@@ -262,7 +279,7 @@ def decision_landscape(
     Parameters
     ----------
     a, b : Ensemble, or a sequence of them
-        The two samples; several images of one sample are pooled.
+        The two samples. Of several images of one sample whole images are permuted, as `compare` does.
     ranks : sequence of R ints
         Numbers of undulation coordinates.
     landmarks : sequence of L ints
@@ -353,6 +370,10 @@ def landmark_column(item: ColumnItem) -> dict[str, Real]:
     with as_part(0, 0, words):
         learned = learn((item.a, item.b), replace(settings, rank=ranks[-1]))
     of_scale = scale_parts(learned.l, learned.space.scale_mean, settings, learned.known).tested
+    images = exchangeable_images(item.a, item.b, settings)
+    if images is not None:
+        _permute_images(tests, learned, of_scale, images, first, ranks, len(item.ranks), settings, words)
+        return tests
     samples, kernels = sides(of_scale, first)
     test = combined_mmd_test(samples, kernels=kernels, **permutation_options(settings))
     _enter(tests, "scale", slice(len(ranks)), test, len(item.ranks))
@@ -368,6 +389,41 @@ def landmark_column(item: ColumnItem) -> dict[str, Real]:
     return tests
 
 
+def _permute_images(
+    tests: dict[str, Real],
+    learned: Learned,
+    of_scale: Mapping[str, Part],
+    images: NDArray[np.intp],
+    first: int,
+    ranks: Sequence[int],
+    count: int,
+    settings: Settings,
+    words: str,
+) -> None:
+    """The tests of a column with whole images exchangeable; parts that do not depend on the rank are summed once."""
+    factor = settings.bandwidth[0] if isinstance(settings.bandwidth, tuple) else settings.bandwidth
+    draws = max(settings.permutations, DRAWS)
+
+    def kernels(parts: Mapping[str, Part]) -> dict[str, MeanKernels]:
+        options: dict[str, Any] = {"factor": factor, "seed": settings.seed}
+        return {name: mean_kernels(part.points, images, kernel=part.kernel, **options) for name, part in parts.items()}
+
+    def tested(parts: Mapping[str, MeanKernels]) -> MMDTest:
+        own = int(images[:first].max()) + 1
+        return replicate_mmd_test(parts, own, significance=settings.significance, draws=draws, seed=settings.seed)
+
+    _enter(tests, "scale", slice(len(ranks)), tested(kernels(of_scale)), count)
+    of_form = form_parts(learned.t, learned.descriptors, settings).tested
+    whole = kernels({name: part for name, part in of_form.items() if name not in OF_RANK})
+    for index, rank in enumerate(ranks):
+        parts = form_parts(learned.t[:, :rank], learned.descriptors, settings).tested
+        of_rank = kernels({name: part for name, part in parts.items() if name not in whole})
+        test = tested({name: whole.get(name) or of_rank[name] for name in parts})
+        for name, part in {"undulation": test, **test.parts}.items():
+            _enter(tests, name, index, part, count)
+        report(f"{words}rank {rank} tested", result={name: values.copy() for name, values in tests.items()})
+
+
 def _enter(tests: dict[str, Real], name: str, place: int | slice, test: MMDTest, count: int) -> None:
     values = tests.setdefault(name, np.full((count, 4), np.nan))
     values[place] = test.mmd, test.p_value, test.threshold, test.rejected
@@ -380,6 +436,9 @@ class _Cells:
         self, a: Ensemble, b: Ensemble, ranks: NDArray[np.int64], landmarks: NDArray[np.int64], settings: Settings
     ) -> None:
         self._fixed = (ranks, landmarks, settings, (a.name, b.name), (len(a), len(b)))
+        counts = len(set(a.images.tolist())), len(set(b.images.tolist()))
+        by_images = exchangeable_images(a, b, settings) is not None
+        self._images = (counts, False) if by_images else (None, max(counts) > 1)
         both = settings.coordinates == "both" and not isinstance(settings.bandwidth, tuple)
         parts = ("raw", "normalized") if both else FORM if tests_components(settings) else ()
         self._shape = (len(landmarks), len(ranks), 4)
@@ -398,4 +457,4 @@ class _Cells:
         for name, cells in self._tests.items():
             mmd, p_value, threshold, rejected = np.moveaxis(cells, -1, 0).copy()
             tests[name] = Decisions(mmd, p_value, threshold, rejected == 1)
-        return DecisionLandscape(*self._fixed, tests.pop("undulation"), tests.pop("scale"), tests)
+        return DecisionLandscape(*self._fixed, tests.pop("undulation"), tests.pop("scale"), tests, *self._images)

@@ -1,0 +1,172 @@
+"""Does shape depend on where in its image an outline lies?
+
+Where it does (light that falls off, a gradient of the material, a lens), any two parts of an image differ, and two
+images of different places differ for the same reason: a warning light for comparisons of one image a side.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import shapely
+from numpy.typing import NDArray
+
+from ..mmd import DependenceTest
+from ..mmd.dependence import independence_test
+from ..outlines import Ensemble, counted, in_unit
+from .compare import Comparison
+from .effects import image_numbers
+from .learning import learn
+from .parts import form_parts, scale_parts
+from .settings import Settings
+
+# Fewer outlines in every image have hardly any order of their own.
+_LEAST = 8
+
+
+@dataclass(frozen=True, eq=False)
+class PositionDependence:
+    """Whether form and scale depend on position within images.
+
+    Attributes
+    ----------
+    undulation, scale : DependenceTest
+        Of the parts that the comparison tests against the centroids; each at half the level.
+    images : int
+        How many images were looked at.
+
+    Examples
+    --------
+    >>> from napari_shape_ensembles import Settings, position_dependence, samples
+    >>> a, b = samples.powder_outlines().ensembles()
+    >>> found = position_dependence([a, b], Settings(landmarks=60, rank=10))
+    >>> found.images, 0 < found.p_value <= 1
+    (2, True)
+    """
+
+    undulation: DependenceTest
+    scale: DependenceTest
+    images: int
+
+    @property
+    def p_value(self) -> float:
+        """Of either: twice the smaller p-value (Bonferroni)."""
+        return min(2 * min(self.undulation.p_value, self.scale.p_value), 1.0)
+
+    @property
+    def rejected(self) -> bool:
+        """Whether form or scale depends on position."""
+        return self.undulation.rejected or self.scale.rejected
+
+    def sentence(self) -> str:
+        """What was found, and what it means for a comparison of single images."""
+        tests = (("form", self.undulation), ("scale", self.scale))
+        numbers = ", ".join(f"{name} p = {test.p_value:.2g}" for name, test in tests)
+        where = "the image" if self.images == 1 else "the images"
+        if not self.rejected:
+            return f"No dependence of shape on position within {where} was detected ({numbers})."
+        names = " and ".join(name for name, test in tests if test.rejected)
+        depend = "depend" if " and " in names else "depends"
+        return (
+            f"{names.capitalize()} {depend} on position within {where} ({numbers}): images of other places may differ "
+            "for that reason alone. Compare several images of each condition."
+        )
+
+
+def position_dependence(
+    outlines: Comparison | Ensemble | Sequence[Ensemble], settings: Settings | None = None
+) -> PositionDependence:
+    """Test whether shape depends on where in its image an outline lies.
+
+    Parameters
+    ----------
+    outlines : Comparison, Ensemble or a sequence of them
+        A result, whose coordinates are tested as they are; or the outlines of one or several images, of which a shape
+        space is learned.
+    settings : Settings, optional
+        Its permutations, level and seed; by default those of the comparison, or `Settings()`.
+
+    Returns
+    -------
+    PositionDependence
+
+    Raises
+    ------
+    ValueError
+        For anything else (of an experiment, give its ensembles), or where no image has at least 8 outlines.
+
+    See Also
+    --------
+    dependence_test : whether undulation and scale depend on each other.
+
+    Notes
+    -----
+    HSIC (Gretton et al. 2005) of the parts that are tested, their kernels added, against the outlines' centroids;
+    centroids are permuted within each image, so images may differ from each other in anything. The test is exact where
+    outlines of an image are exchangeable. Large outlines touch the border, and are left out, more often near it: with
+    few and large objects in an image that alone is a dependence.
+
+    References
+    ----------
+    A. Gretton, O. Bousquet, A. Smola, B. Schölkopf, "Measuring statistical dependence with Hilbert-Schmidt norms",
+    Algorithmic Learning Theory (2005) 63-77.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from napari_shape_ensembles import Ensemble, Settings, position_dependence
+    >>> u, rng = 2 * np.pi * np.arange(40) / 40, np.random.default_rng(0)
+    >>> places = rng.uniform(20, 480, size=(60, 2))
+    >>> sizes = 5 + places[:, 0] / 100 + rng.normal(size=60)  # larger towards the bottom
+    >>> circle = np.stack([np.sin(u), 1.5 * np.cos(u)], axis=1)
+    >>> outlines = Ensemble([size * circle + place for size, place in zip(sizes, places)])
+    >>> position_dependence(outlines, Settings(landmarks=40, rank=2)).scale.rejected
+    True
+    """
+    if isinstance(outlines, Comparison):
+        sides, settings = [outlines.a, outlines.b], settings or outlines.settings
+        parts = outlines.form_parts(), outlines.scale_parts()
+    else:
+        settings = settings or Settings()
+        sides = (
+            [outlines] if isinstance(outlines, Ensemble) else [*outlines] if isinstance(outlines, list | tuple) else []
+        )
+        if not sides or not all(isinstance(side, Ensemble) for side in sides):
+            raise ValueError(
+                "give a Comparison, an Ensemble or a list of ensembles: of an experiment those it was made of"
+            )
+        sides = [in_unit(side, sides[0].unit) for side in sides]
+        learned = learn(sides, settings)
+        parts = (
+            form_parts(learned.t, learned.descriptors, settings),
+            scale_parts(learned.l, learned.space.scale_mean, settings, learned.known),
+        )
+    image, places = image_numbers(sides), np.concatenate([centroids(side) for side in sides])
+    counts = np.bincount(image)
+    if counts.max() < _LEAST:
+        raise ValueError(
+            f"the largest of {counted(len(counts), 'image')} has {counted(int(counts.max()), 'outline')}: a dependence "
+            f"on position takes at least {_LEAST} in one image"
+        )
+    means = np.stack([np.bincount(image, column) / counts for column in places.T], axis=1)
+    order = np.argsort(image, kind="stable")
+    places = (places - means[image])[order]
+    undulation, scale = (
+        independence_test(
+            [part.points[order] for part in kind.tested.values()],
+            [places],
+            counts.tolist(),
+            permutations=settings.permutations,
+            significance=settings.significance / 2,
+            seed=settings.seed,
+        )
+        for kind in parts
+    )
+    return PositionDependence(undulation, scale, len(counts))
+
+
+def centroids(ensemble: Ensemble) -> NDArray[np.float64]:
+    """Centroids of the areas of all outlines, (N, 2), row and column."""
+    rings = np.repeat(np.arange(len(ensemble)), np.diff(ensemble.offsets))
+    found = shapely.centroid(shapely.polygons(shapely.linearrings(ensemble.vertices, indices=rings)))
+    return np.asarray(shapely.get_coordinates(found))

@@ -1,0 +1,121 @@
+"""Rows of a design that are parts of one image: planes of a stack, regions, classes of a mask."""
+
+import imageio.v3 as iio
+import numpy as np
+import pandas as pd
+import pytest
+import tifffile
+
+from napari_shape_ensembles.io import read_image
+from napari_shape_ensembles.io.design import read_design, take_parts
+from napari_shape_ensembles.io.image_parts import ImagePart
+from napari_shape_ensembles.io.sources import Reading, ensemble_of_file
+
+GRID = np.arange(12, 120, 24)
+
+
+def squares(half, value=1):
+    """Twenty-five squares of 2·half pixels a side."""
+    plane = np.zeros((128, 128), dtype=np.uint8)
+    for row in GRID:
+        for column in GRID:
+            plane[row - half : row + half, column - half : column + half] = value
+    return plane
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """A stack of two time points, and a mask whose left half has objects of class 1 and whose right half of class 2."""
+    tifffile.imwrite(tmp_path / "stack.tif", np.stack([squares(5), squares(8)]), photometric="minisblack")
+    classes = squares(6)
+    classes[:, 72:] *= 2
+    iio.imwrite(tmp_path / "phases.png", classes)
+    return tmp_path
+
+
+def rows(folder, text):
+    (folder / "design.csv").write_text(text, encoding="utf-8")
+    paths, table = read_design(folder / "design.csv")
+    return paths, *take_parts(paths, table, "design.csv")
+
+
+def ensembles(folder, text, **reading):
+    paths, parts, _ = rows(folder, text)
+    return [ensemble_of_file(path, Reading(**reading), part) for path, part in zip(paths, parts, strict=True)]
+
+
+def test_time_points_of_a_stack_are_rows(folder):
+    text = "image,plane,group,time\nstack.tif,0,before,0\nstack.tif,1,after,30\n"
+    before, after = ensembles(folder, text)
+    assert (before.name, after.name) == ("stack plane 0", "stack plane 1")
+    assert (len(before), len(after)) == (25, 25)
+    assert after.features["area"].mean() > 2 * before.features["area"].mean()
+    _, _, table = rows(folder, text)
+    assert table.to_dict("list") == {"group": ["before", "after"], "time": [0, 30], "replicate": ["stack", "stack"]}
+
+
+def test_classes_of_a_mask_are_rows(folder):
+    one, other, both = ensembles(folder, "image,class,group\nphases.png,1,a\nphases.png,2,b\nphases.png,,all\n")
+    assert (len(one), len(other), len(both)) == (15, 10, 25)
+    assert one.name == "phases class 1"
+
+
+def test_regions_are_rows_and_cut_objects_touch_the_border(folder):
+    text = 'image,region,group\nphases.png,"0:128, 0:72",a\nphases.png,0:128 72:128,b\nphases.png,"0:12, 0:128",c\n'
+    left, right, cut = ensembles(folder, text, labels=True)
+    assert (len(left), len(right), len(cut)) == (15, 10, 0)
+    assert sum(cut.dropped.values()) == 5
+    assert left.name == "phases region 0:128, 0:72"
+
+
+def test_planes_of_two_axes_and_of_colours_are_read(tmp_path):
+    stack = np.arange(2 * 3 * 8 * 9, dtype=np.uint16).reshape(2, 3, 8, 9)
+    np.save(tmp_path / "stack.npy", stack)
+    assert (read_image(tmp_path / "stack.npy", plane=(1, 2)).pixels == stack[1, 2]).all()
+    colours = np.zeros((2, 8, 9, 3), dtype=np.uint8)
+    np.save(tmp_path / "colours.npy", colours)
+    assert read_image(tmp_path / "colours.npy", plane=(1,)).pixels.shape == (8, 9, 3)
+    np.save(tmp_path / "four.npy", np.concatenate([stack, stack]))
+    with pytest.raises(ValueError, match=r"no plane 5,0: it is a stack of 2 × 3 planes, counted from 0"):
+        read_image(tmp_path / "stack.npy", plane=(5, 0))
+    with pytest.raises(ValueError, match="a column plane tells which"):
+        read_image(tmp_path / "four.npy")
+
+
+def test_regions_and_classes_in_words_are_factors(folder):
+    text = "image,region,class,group\nstack.tif,cortex,mild,a\nphases.png,stem,severe,b\n"
+    _, parts, table = rows(folder, text)
+    assert not any(parts)
+    assert list(table.columns) == ["region", "class", "group"]
+
+
+def test_a_named_replicate_stays(folder):
+    text = "image,plane,group,replicate\nstack.tif,0,a,m1\nstack.tif,1,a,m2\n"
+    assert rows(folder, text)[2]["replicate"].tolist() == ["m1", "m2"]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("image,plane\nstack.tif,first\n", "row 1 has plane 'first': give whole numbers"),
+        ("image,plane\nstack.tif,-1\n", "row 1 has plane '-1'"),
+        ("image,plane\nstack.tif,0.5\n", "row 1 has plane '0.5'"),
+        ("image,plane\nstack.tif,7\n", "stack.tif: .*no plane 7: it is a stack of 2 planes, counted from 0"),
+        ("image,plane\nphases.png,0\n", "phases.png: .*no plane 0: it is no stack"),
+        ("image,region\nphases.png,9:3 0:5\n", "row 1 has region '9:3 0:5': give top:bottom, left:right"),
+        ("image,region\nphases.png,0:500 0:5\n", "phases.png: region 0:500, 0:5 reaches beyond its 128 × 128"),
+        ("image,class\nphases.png,0\n", "row 1 has class '0': give a whole number above 0"),
+        ("image,class\nphases.png,3\n", "phases.png: there is no class 3: the classes are 1, 2"),
+        ("image,plane,group\nstack.tif,1,a\nstack.tif,1,b\n", "stack.tif, 1 is in more than one row"),
+        ("image,region,group\nstack.tif,cortex,a\nstack.tif,stem,b\n", "stack.tif is in more than one row: a column"),
+    ],
+)
+def test_parts_that_are_not_there_are_named(folder, text, words):
+    with pytest.raises(ValueError, match=words):
+        ensembles(folder, text, labels=True)
+
+
+def test_files_of_curves_have_no_parts(folder):
+    pd.DataFrame({"curve": 0, "x": [0, 4, 4, 0], "y": [0, 0, 3, 3]}).to_csv(folder / "curves.csv", index=False)
+    with pytest.raises(ValueError, match=r"curves\.csv: holds curves, so there is no class 2"):
+        ensemble_of_file(folder / "curves.csv", Reading(), ImagePart(value=2))
