@@ -117,12 +117,15 @@ def summary():
     said = []
     for test in USUAL:
         rows = [row for row in compared(test) if row[2] is not False and max(row[6], row[4][OURS]) >= 0.15]
-        lost = sorted(((power - cell[OURS], case, best) for case, _, _, _, cell, best, power in rows), reverse=True)
+        lost = sorted(
+            ((power - cell[OURS], f"{shown(case)}, {size}", best) for case, size, _, _, cell, best, power in rows),
+            reverse=True,
+        )
         near = sum(loss <= 0.05 for loss, _, _ in lost)
         large = sum(loss > 0.1 for loss, _, _ in lost)
-        worst = "; ".join(f"{shown(case)}: {loss:.2f} less than {best}" for loss, case, best in lost if loss > 0.1)
+        worst = "; ".join(f"{case} a side: {loss:.2f} less than {best}" for loss, case, best in lost if loss > 0.1)
         said.append(
-            f"- *{test.capitalize()}*: of {len(rows)} pairs that some test tells apart, this method is the best or "
+            f"- *{test.capitalize()}*: of {len(rows)} pairs and sizes that some test tells apart, this method is the best or "
             f"within 0.05 of the best of all others in {near}. It loses more than 0.1 in {large}"
             + (f": {worst}." if worst else ".")
         )

@@ -137,7 +137,9 @@ def _answer(result: Comparison, ratios: dict[str, Real]) -> str:
         for name in names:
             ratio, low, high = ratio_words(*ratios[name].tolist())
             directed.append(f"{_WORDS[name][int(ratios[name][0] > 1)]}: {ratio} times A's ({low} to {high})")
-        parts = [name for name, part in found.parts.items() if part.p_value <= level and name not in names]
+        # Parts that a ratio tells of already, such as the size and elongation together, say nothing more.
+        others = {name: part for name, part in found.parts.items() if not any(told in name for told in names)}
+        parts = [name for name, part in others.items() if part.p_value <= level]
         if parts or not names:
             listed = f": {', '.join(parts)}" if parts else ""
             undirected.append(f"{_CALLED[test].capitalize()} {'also ' if names else ''}differs{listed}.")
