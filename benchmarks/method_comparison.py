@@ -125,8 +125,8 @@ def summary():
         large = sum(loss > 0.1 for loss, _, _ in lost)
         worst = "; ".join(f"{case} a side: {loss:.2f} less than {best}" for loss, case, best in lost if loss > 0.1)
         said.append(
-            f"- *{test.capitalize()}*: of {len(rows)} pairs and sizes that some test tells apart, this method is the best or "
-            f"within 0.05 of the best of all others in {near}. It loses more than 0.1 in {large}"
+            f"- *{test.capitalize()}*: of {len(rows)} pairs and sizes that some test tells apart, this method is the "
+            f"best or within 0.05 of the best of all others in {near}. It loses more than 0.1 in {large}"
             + (f": {worst}." if worst else ".")
         )
         for name, key in USUAL[test].items():

@@ -158,6 +158,20 @@ def test_proposals_are_chosen_for_all_images_with_one_object_each_on_request(ses
     assert [finding.check for finding in task.verdict.quality.serious].count("few curves") == 2
 
 
+def test_outlines_drawn_on_a_figure_are_noticed_in_the_preview(session, qtbot):
+    figure = np.random.default_rng(0).integers(60, 200, (90, 90, 1), np.uint8).repeat(3, axis=2)
+    for top in (5, 35, 65):
+        figure[top, 10:31] = figure[top + 20, 10:31] = figure[top : top + 21, 10] = figure[top : top + 21, 30] = (
+            255,
+            0,
+            0,
+        )
+    layer = session.choices.viewer.add_image(figure, name="figure", rgb=True)
+    task = previewed(session, qtbot, lambda: session.segmentation.image.choose(layer))
+    (finding,) = [finding for finding in task.verdict.quality.findings if finding.check == "drawn"]
+    assert finding.text.startswith("figure: 3 closed lines of another color are drawn on it")
+
+
 def test_labels_and_classes_that_are_opened_as_images_are_noticed_and_used(session, qtbot):
     model = session.choices.viewer
     labels = model.add_image(TRUTH[1].astype(np.uint16), name="numbers")

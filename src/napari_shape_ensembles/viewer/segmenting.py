@@ -36,7 +36,7 @@ from ..outlines import (
 )
 from ..outlines.extract import AT_BORDER, has_holes, too_small
 from ..outlines.finders import model_of
-from ..outlines.recognise import Content
+from ..outlines.recognise import Content, drawn_outlines
 from ..outlines.segment import NEIGHBOURS
 from ..palette import OUTLINE
 from ..progress import Progress, as_part, report
@@ -411,7 +411,7 @@ class Verdict:
 
 def verdict_on(sides: Sequence[Sequence[tuple[Source, LabelImage]]], recipe: Outlines) -> Verdict:
     """Trace the labels of two samples of images, one of which may be empty, and judge their outlines."""
-    samples, contents = [], {}
+    samples, contents, drawn = [], {}, []
     for side in sides:
         traced = []
         for source, labels in side:
@@ -419,10 +419,16 @@ def verdict_on(sides: Sequence[Sequence[tuple[Source, LabelImage]]], recipe: Out
             traced.append(recipe.trace(labels, scale=tuple(source.scale), unit=source.unit, name=source.name))
             if (content := content_of(source.data)) in ("labels", "classes"):
                 contents[source.name] = content
+            if count := drawn_outlines(source.data):
+                words = (
+                    f"{source.name}: {count} closed lines of another color are drawn on it, and segmented as part of it"
+                )
+                drawn.append(Finding("drawn", source.name, False, words))
         samples.append(traced)
     pooled = [Ensemble.pooled(side, name=pooled_name([one.name for one in side])) for side in samples if side]
     counts = {one.name: len(one) for side in samples for one in side}
-    return Verdict(quality(*pooled) if pooled else Quality(()), counts, contents)
+    found = quality(*pooled).findings if pooled else ()
+    return Verdict(Quality((*drawn, *found)), counts, contents)
 
 
 def previews(source: Source, recipe: Outlines, features: KnownFeatures | None = None) -> Preview:
