@@ -104,7 +104,7 @@ class SideBySide:
             found.append([])
             for number in range(missing):
                 caption = self.captioned and number == missing - 1
-                name = f"{side} · {cell[0].name}".lstrip() if caption else f"– {place + 1}.{number + 1} –"
+                name = " · ".join(filter(None, [side, cell[0].name])) if caption else f"– {place + 1}.{number + 1} –"
                 layer = kept.pop(name, None)
                 if layer is None:
                     layer = _helper(name, SIDE_COLORS.get(side, _NEITHER) if caption else "", cell[0])
