@@ -79,9 +79,22 @@ def test_escape_cancels_what_a_press_of_the_button_started(ready, qtbot):
     focused(dock)
 
 
+@pytest.mark.parametrize("ready", [DOCKS["segment"]], indirect=True)
+def test_enter_in_a_box_of_segment_curves_adds_no_layers(ready, qtbot):
+    dock, button, control = ready
+    control.setFocus()
+    qtbot.keyClick(control, Qt.Key.Key_Return)
+    assert not dock.busy
+    button.setFocus()
+    qtbot.keyClick(button, Qt.Key.Key_Return)
+    assert dock.busy
+
+
 @pytest.mark.parametrize("key", [Qt.Key.Key_Return, Qt.Key.Key_Enter])
 def test_enter_runs_and_escape_cancels_from_another_control(ready, qtbot, key):
-    dock, _, control = ready
+    dock, button, control = ready
+    if isinstance(dock, SegmentCurves):  # from its button alone
+        control = button
     control.setFocus()
     qtbot.keyClick(control, key)
     assert dock.busy

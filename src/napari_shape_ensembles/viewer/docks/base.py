@@ -45,7 +45,7 @@ class Dock(QWidget):
         self.run_button.clicked.connect(self.run)
         self.stale.button.clicked.connect(self.renew)
         self.cancel_button.clicked.connect(self.cancel)
-        self._escape = run_keys(self, self.run, self.cancel)
+        self._escape = run_keys(self, self.run_by_key, self.cancel)
         self._forms: dict[str, Form[Any]] = {}
         self._chosen: dict[str, Any] = {}  # what the forms were last made to show
         self._was_busy = False
@@ -121,6 +121,10 @@ class Dock(QWidget):
         """Do the work of this dock in the background, unless the forms show what cannot be chosen."""
         if not self._refused:
             self.task.run()
+
+    def run_by_key(self) -> None:
+        """Do what Enter asks for."""
+        self.run()
 
     def cancel(self) -> None:
         self.task.cancel()

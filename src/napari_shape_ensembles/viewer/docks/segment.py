@@ -35,6 +35,7 @@ class SegmentCurves(Dock):
             renewal="",
         )
         self.run_button.setText("&Make labels and outlines")
+        self.run_button.setToolTip(self.run_button.toolTip().removesuffix(" (Enter)"))
         self.layer = LayerChoice(task.image, "The image whose objects are outlined.")
         self.form = OutlinesForm(self.session.choices.recipe, omitted=("pixel_size", "unit"))
         self.live = QCheckBox("L&ive preview")
@@ -65,6 +66,11 @@ class SegmentCurves(Dock):
             for signal in (other.changed, other.progressed, self.session.choices.changed, task.changed):
                 self.link(signal, part.show_state)
         self.attach()
+
+    def run_by_key(self) -> None:
+        """Run from the button alone: Enter in a box settles its number, and every run adds layers."""
+        if self.run_button.hasFocus():
+            self.run()
 
     def lay_out(self) -> None:
         """Put the form above what comes of it, which stays in sight: of the form only a part may fit."""
