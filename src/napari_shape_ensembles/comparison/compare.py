@@ -108,8 +108,8 @@ class Comparison:
     versions : mapping of str to str
         Versions of the software that decided the digits.
     descriptors : (N, k) array
-        What the roughness and the concavity were tested by; see `parts.form_descriptors`. Empty (k = 0) in a
-        comparison that an earlier version saved.
+        What the roughness and the concavity were tested by; see `parts.form_descriptors`. Empty (k = 0)
+        where the settings ask for other parts, and in a comparison that an earlier version saved.
     small_sample : (float, float), optional
         Where images were permuted: p-values of undulation and scale by the small-sample test
         (`mmd.replicates.small_sample_test`), for few images.
