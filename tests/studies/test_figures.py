@@ -111,7 +111,7 @@ def test_a_study_is_drawn_with_its_recommended_range(study):
 def test_pairs_are_drawn_in_the_order_of_the_tree():
     images = [Ensemble(list(blobs(20, 40, seed=s) * size), name=f"n{s}") for s, size in ((1, 1), (2, 3), (3, 1))]
     table = all_pairs(images, Settings(landmarks=30, rank=8, significance=0.05))
-    _, matrix = figures.plot_pairs(table)
+    _, matrix = table.plot()
     names = [text.get_text() for text in matrix.get_xticklabels()]
     assert names == [table.names[i] for i in table.order]
     assert [text.get_text() for text in matrix.texts] == [

@@ -9,7 +9,7 @@ import pytest
 from docks import labels_with_a_fault, spots
 from fault_makers import ODD, faulty
 from napari_shape_ensembles import Outlines, Settings, rank_suspects, segment
-from napari_shape_ensembles.viewer.inputs import source_of
+from napari_shape_ensembles.viewer.inputs import source_of, trace, trace_sides
 from napari_shape_ensembles.viewer.inspecting import AGREE
 from napari_shape_ensembles.viewer.session import Session
 from napari_shape_ensembles.viewer.task import Background
@@ -163,6 +163,18 @@ def test_excluded_shapes_are_left_out_wherever_they_are_used(model):
     source = source_of(layer, model.dims)
     assert len(source.data) == 2
     assert source.left_out == {"excluded by hand": 1}
+
+
+def test_what_is_known_of_an_image_stays_when_one_of_its_curves_is_excluded(model):
+    labels = model.add_labels(labels_with_a_fault(1), name="one", scale=(0.5, 0.5), units=("um", "um"))
+    source = source_of(labels, model.dims)
+    whole = trace(source, Outlines())
+    one, both, _ = trace_sides(([source], [source, source]), Outlines(), [{"1"}])
+    assert len(one) == len(whole) - 1
+    assert one.dropped == whole.dropped | {"excluded by hand": 1}
+    for left in (one, both):
+        assert whole.tracing
+        assert (left.unit, left.pixel_size, left.tracing) == (whole.unit, whole.pixel_size, whole.tracing)
 
 
 @pytest.fixture

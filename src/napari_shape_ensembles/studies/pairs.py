@@ -30,6 +30,7 @@ from .jobs import run_jobs
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.figure import Figure
 
 Real = NDArray[np.float64]
 Flags = NDArray[np.bool_]
@@ -167,6 +168,22 @@ class PairTable:
         names = np.array(self.names)
         fixed = {"a": names[i], "b": names[j], "case": self.case[i, j], "pmmd": self.pmmd[i, j]}
         return pd.DataFrame({**fixed, **numbers})
+
+    def plot(self, figure: "Figure | None" = None) -> "NDArray[Any]":
+        """Draw the tree of the images and the matrix of their distances; see `studies.figures.plot_pairs`.
+
+        Parameters
+        ----------
+        figure : matplotlib Figure, optional
+            To draw on, as the two need axes of their own; by default a new one.
+
+        Returns
+        -------
+        array of two matplotlib Axes
+        """
+        from .figures import plot_pairs
+
+        return plot_pairs(self, figure)
 
     def summary(self) -> str:
         """Return how many pairs differ, and the level that holds for all of them together."""

@@ -267,18 +267,14 @@ def trace_sides(sources: Sources, recipe: Outlines, excluded: Excluded = ()) -> 
             image, ids = trace(source, recipe, steps), next(left_out)
             keep = np.array([str(one) not in ids for one in image.ids.tolist()], dtype=bool)
             gone = {EXCLUDED: int((~keep).sum())}
-            images.append(image if keep.all() else _like(image.subset(keep), dropped=image.dropped | gone))
+            left = image[keep]
+            images.append(image if keep.all() else left.derived(left.curves, dropped=image.dropped | gone))
     several = max(map(len, sides)) > 1
     note = ""
     if several:
         sides[0], sides[1], note = at_one_pixel_size(*sides)
     a, b = (images[0] if len(images) == 1 else _pooled(images) for images in sides)
     return a, b, note
-
-
-def _like(image: Ensemble, **changes: Any) -> Ensemble:
-    kept = {name: getattr(image, name) for name in ("name", "unit", "ids", "dropped", "filled", "pixel_size")}
-    return Ensemble(image.curves, **(kept | changes))
 
 
 def _pooled(images: Sequence[Ensemble]) -> Ensemble:
@@ -295,7 +291,8 @@ def _pooled(images: Sequence[Ensemble]) -> Ensemble:
             member = in_unit(image, images[0].unit)
         except ValueError as error:
             raise ValueError(f"{image.name}: {error}") from error
-        members.append(_like(member, name=image.name, ids=[f"{image.name}:{one}" for one in image.ids.tolist()]))
+        ids = [f"{image.name}:{one}" for one in image.ids.tolist()]
+        members.append(member.derived(member.curves, name=image.name, ids=ids))
     return Ensemble.pooled(members, name=pooled_name([image.name for image in images]))
 
 
