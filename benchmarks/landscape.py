@@ -1,9 +1,10 @@
-"""Prints the figures of docs/studies.md, from the paper's data in ../shared/data.
+"""Measures the figures of docs/studies.md, from the paper's data in ../shared/data.
 
 Run as ``python benchmarks/landscape.py [time] [paper] [carried] [battery] [smoothing] [pictures]``; without a word, all
-but the pictures.
+but the pictures. What was measured is kept in docs/results/studies.json; `tools/write_docs.py` makes the tables of it.
 """
 
+import json
 import os
 import resource
 import sys
@@ -20,6 +21,7 @@ from paper_settings import grains
 
 ROOT = Path(__file__).resolve().parents[1]
 PAPER = ROOT.parent / "shared" / "data" / "paper"
+RESULTS = ROOT / "docs" / "results" / "studies.json"
 RANKS = [*range(4, 26), 30, 35, 40, 50, 75, 100, 125, 150, 175, *range(200, 451, 50), 500, 600, 700, 800, 900]
 LANDMARKS = range(100, 851, 75)
 NARROW = replace(Settings.paper(), bandwidth=0.6)
@@ -30,19 +32,23 @@ def noisy_and_smooth():
     return grains("hlf1_noisy"), grains("hlf1_smooth5")
 
 
-def print_times():
+def times():
     """Seconds, memory, and the longest wait for a sign that a run could be cancelled."""
-    pair = noisy_and_smooth()
-    for name, settings in (("defaults", Settings()), ("paper", Settings.paper())):
+    pair, found = noisy_and_smooth(), {}
+    for name, settings in (("defaults", Settings()), ("`Settings.paper()`", Settings.paper())):
         asked, before = [time.perf_counter()], time.process_time()
         with reporting(stop=lambda asked=asked: asked.append(time.perf_counter())):
-            found = decision_landscape(*pair, ranks=RANKS, landmarks=LANDMARKS, settings=settings)
+            landscape = decision_landscape(*pair, ranks=RANKS, landmarks=LANDMARKS, settings=settings)
         asked.append(time.perf_counter())
-        print(
-            f"{name:9s} {found.feasible.sum()} cells of {len(RANKS)} ranks x {len(LANDMARKS)} landmark counts, B = "
-            f"{settings.permutations}: {asked[-1] - asked[0]:.0f} s ({time.process_time() - before:.0f} s of processor "
-            f"time), longest block {np.diff(asked).max():.2f} s, peak {peak():.2f} GiB, load {os.getloadavg()[0]:.1f}"
-        )
+        found[name] = {
+            "cells": int(landscape.feasible.sum()),
+            "seconds": asked[-1] - asked[0],
+            "processor": time.process_time() - before,
+            "longest": float(np.diff(asked).max()),
+            "memory": peak(),
+            "load": os.getloadavg()[0],
+        }
+    return found
 
 
 def peak():
@@ -56,31 +62,28 @@ def table_of(file):
     return np.genfromtxt(PAPER / file, delimiter=",", names=True)
 
 
-def print_paper_landscape():
-    """MMD of each rank, averaged over landmark counts, beside the paper's."""
+def paper_landscape():
+    """MMD of each rank, averaged over landmark counts, beside the paper's, and in how many of them the tests reject."""
     paper = table_of("landscape_registered_unnormalised.csv")
     pair = noisy_and_smooth()
-    kinds = {"s = median": Settings.paper(), "s = 0.6 median": NARROW}
-    found = {
+    kinds = {"paper": Settings.paper(), "narrow": NARROW, "defaults": Settings()}
+    landscapes = {
         name: decision_landscape(*pair, ranks=RANKS, landmarks=LANDMARKS, settings=settings)
         for name, settings in kinds.items()
     }
-    print(f"{'rank':>5s} {'paper':>8s} " + " ".join(f"{name:>24s}" for name in found))
+    rows = []
     for j, rank in enumerate(RANKS):
         theirs = paper[paper["r"] == rank]
-        line = f"{rank:5d} {theirs['mmd'].mean():8.4f} {int(theirs['reject'].sum()):3d}/{len(theirs):<3d}"
-        for landscape in found.values():
-            test = landscape.undulation
-            cells = test.computed[:, j]
-            line += f" {test.mean_mmd[j]:12.4f} {test.rejected[cells, j].sum():4d}/{cells.sum():<4d}"
-        print(line)
-    theirs = np.array([paper["mmd"][paper["r"] == rank].mean() for rank in RANKS])
-    for name, landscape in found.items():
-        mean = landscape.undulation.mean_mmd
-        print(f"{name}: correlation with the paper's over the ranks {np.corrcoef(mean, theirs)[0, 1]:.4f}")
+        row = {"rank": rank, "published": [float(theirs["mmd"].mean()), int(theirs["reject"].sum()), len(theirs)]}
+        for name, landscape in landscapes.items():
+            test, cells = landscape.undulation, landscape.undulation.computed[:, j]
+            row[name] = [float(test.mean_mmd[j]), int(test.rejected[cells, j].sum()), int(cells.sum())]
+        rows.append(row)
+    means = np.array([[row[name][0] for row in rows] for name in ("published", "paper")])
+    return {"rows": rows, "correlation": float(np.corrcoef(means)[0, 1])}
 
 
-def print_carried():
+def carried():
     """MMD of the 466 pairs of grains, and what it would be for the paper's 933, by the width of the kernel.
 
     The biased MMD² lies above the population's by (1/m + 1/n)(1 - k), k being the mean kernel between two curves.
@@ -90,14 +93,13 @@ def print_carried():
     distances = cdist(points, points)
     median = np.median(distances[np.triu_indices(len(points), 1)])
     weights = np.where(np.arange(len(points)) < m, 1 / m, -1 / (len(points) - m))
-    for factor in (1.0, 0.707, 0.6, 0.5):
+    found = {}
+    for factor in (1.0, 0.71, 0.6, 0.5):
         kernel = np.exp(-(distances**2) / (2 * (factor * median) ** 2))
         squared = weights @ kernel @ weights
         apart = 1 - kernel[np.triu_indices(len(points), 1)].mean()
-        carried = np.sqrt(max(squared - 2 / m * apart, 0) + 2 / 933 * apart)
-        print(
-            f"s = {factor:5.3f} median: MMD {np.sqrt(squared):.4f} of 466 and 466, {carried:.4f} carried to 933 and 933"
-        )
+        found[f"{factor:g}"] = float(np.sqrt(max(squared - 2 / m * apart, 0) + 2 / 933 * apart))
+    return found
 
 
 def battery(sigma, name):
@@ -108,26 +110,31 @@ def battery(sigma, name):
     return Ensemble(np.split(vertices, data[f"{key}_offsets"][1:-1]), name=name)
 
 
-def print_battery():
+def batteries():
     """Battery outlines at sigma 5 and 15 over the paper's own grid, beside the paper's decisions."""
-    study = table_of("battery_study_by_sigma.csv")
+    study, rows = table_of("battery_study_by_sigma.csv"), []
     for sigma in (5, 15):
         theirs = study[study["sigma"] == sigma][0]
-        print(
-            f"sigma {sigma:2d}  paper, 3 image pairs: {theirs['n_new']:.0f} and {theirs['n_used']:.0f} curves, "
-            f"rejects in {theirs['fraction_reject']:.0%}, MMD {theirs['mean_mmd']:.4f}"
-        )
+        row = {
+            "sigma": sigma,
+            "published": {
+                "curves": [int(theirs["n_new"]), int(theirs["n_used"])],
+                "undulation": float(theirs["fraction_reject"]),
+                "mmd": float(theirs["mean_mmd"]),
+            },
+        }
         pair = battery(sigma, "new"), battery(sigma, "old")
-        for kind, settings in (("defaults", Settings()), ("paper", Settings.paper()), ("paper, s = 0.6", NARROW)):
+        for kind, settings in (("defaults", Settings()), ("paper", Settings.paper()), ("narrow", NARROW)):
             landscape = decision_landscape(*pair, ranks=range(5, 101, 5), landmarks=(100, 500, 1000), settings=settings)
-            und, scale = landscape.undulation, landscape.scale
-            single = compare(*pair, replace(settings, rank=50))
-            print(
-                f"          {kind:15s} 1 pair: {landscape.sizes[0]} and {landscape.sizes[1]} curves, rejects in "
-                f"{und.rejected.mean():.0%}, MMD {und.mmd.mean():.4f}, threshold {und.threshold.mean():.4f}; scale "
-                f"rejects in {scale.rejected.mean():.0%}; r = 50, n = 500: {single.case}, p = "
-                f"{single.undulation.p_value:.4f} and {single.scale.p_value:.4f}"
-            )
+            row[kind] = {
+                "curves": list(landscape.sizes),
+                "undulation": float(landscape.undulation.rejected.mean()),
+                "mmd": float(landscape.undulation.mmd.mean()),
+                "scale": float(landscape.scale.rejected.mean()),
+                "case": compare(*pair, replace(settings, rank=50)).case,
+            }
+        rows.append(row)
+    return rows
 
 
 def smoothing():
@@ -136,11 +143,102 @@ def smoothing():
     return smoothing_study(*masks, sigmas=range(9), ranks=range(10, 101, 10), landmarks=(100, 250, 500))
 
 
-def print_smoothing():
+def smoothed():
     """The sweep as a table, and what it recommends."""
     study = smoothing()
-    print(study.table().drop(columns="reason").round(4).to_string(index=False))
-    print(study.summary())
+    table = study.table().drop(columns="reason")
+    return {"rows": json.loads(table.to_json(orient="records")), "summary": study.summary()}
+
+
+# What docs/studies.md shows of it
+
+KINDS = {"defaults": "defaults", "paper": "`Settings.paper()`", "narrow": "with `bandwidth=0.6`"}
+SHOWN_RANKS = (4, 6, 8, 10, 15, 20, 21, 25, 50, 100, 150, 300, 500, 900)
+
+
+def table(heading, rows):
+    """A table of Markdown."""
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in (heading, ["---"] * len(heading), *rows))
+
+
+def time_table(found):
+    """Cost of a landscape."""
+    heading = ["settings", "cells", "time", "processor time", "longest wait until a cancelled run stops", "memory"]
+    rows = [
+        [
+            name,
+            f"{one['cells']}",
+            f"{one['seconds']:.0f} s",
+            f"{one['processor']:.0f} s",
+            f"{one['longest']:.2f} s",
+            f"{one['memory']:.2f} GiB",
+        ]
+        for name, one in found["time"].items()
+    ]
+    return table(heading, rows)
+
+
+def paper_table(found):
+    """Means over the landmark counts, and in how many of them the test rejects."""
+    heading = ["rank", "paper, N = 933 + 933", f"{KINDS['paper']}, 466 + 466", f"the same {KINDS['narrow']}"]
+    rows = [
+        [str(row["rank"]), *("{:.4f}, {} of {}".format(*row[name]) for name in ("published", "paper", "narrow"))]
+        for row in found["paper"]["rows"]
+        if row["rank"] in SHOWN_RANKS
+    ]
+    return table(heading, rows)
+
+
+def paper_words(found):
+    """What the landscapes of the grains say beside the paper's."""
+    rows, carried = found["paper"]["rows"], found["carried"]
+    most = {name: sum(row[name][1] for row in rows) for name in ("paper", "narrow", "defaults")}
+    cells = sum(row["defaults"][2] for row in rows)
+    first = {
+        name: next((row["rank"] for row in rows if row[name][1] > row[name][2] / 2), None)
+        for name in ("published", "paper", "narrow")
+    }
+    return (
+        f"The correlation over the {len(rows)} ranks is {found['paper']['correlation']:.3f}. Carried from 466 to 933 "
+        "curves a side (the biased MMD² has a floor of (1/m + 1/n)(1 − k̄)), MMD at r = 150, n = 500 would be "
+        f"{carried['1']:.3f} at s = median, {carried['0.71']:.3f} at 0.71 and {carried['0.6']:.3f} at 0.6 of it; the "
+        f"paper has {next(row['published'][0] for row in rows if row['rank'] == 150):.4f}. The paper's test rejects at "
+        f"most landmark counts from r = {first['published']} on; with `bandwidth=0.6` that is so from "
+        f"r = {first['narrow']} on. At s = median {most['paper']} of {cells} cells reject, at the defaults "
+        f"{most['defaults']}."
+    )
+
+
+def battery_table(found):
+    """The battery outlines at two amounts of smoothing."""
+    rows = []
+    for row in found["battery"]:
+        cells = [str(row["sigma"])]
+        for name in ("published", *KINDS):
+            one = row[name]
+            text = f"{one['undulation']:.0%}, MMD {one['mmd']:.4f} ({one['curves'][0]} + {one['curves'][1]} curves)"
+            if "case" in one:
+                text += f"; scale {one['scale']:.0%}; r = 50, n = 500: `{one['case']}`"
+            cells.append(text)
+        rows.append(cells)
+    return table(["σ", "paper, three pairs", "defaults, one pair", *list(KINDS.values())[1:]], rows)
+
+
+def smoothing_table(found):
+    """The published masks, smoothed further."""
+    heading = ["further σ (px)", "curves", "mean MMD", "undulation rejects", "scale rejects", "mean ambiguity (range)"]
+    rows = [
+        [
+            f"{one['sigma']:g}",
+            f"{one['curves_a']:.0f} + {one['curves_b']:.0f}",
+            f"{one['mean_mmd']:.4f}",
+            f"{one['share_rejected']:.0%}",
+            f"{one['scale_share_rejected']:.0%}",
+            f"{one['mean_ambiguity']:.2f} ({one['least_ambiguity']:.2f} to {one['largest_ambiguity']:.2f})",
+        ]
+        for one in found["smoothing"]["rows"]
+    ]
+    return table(heading, rows) + f"\n\n> {found['smoothing']['summary']}"
 
 
 def save_pictures():
@@ -160,18 +258,22 @@ def save_pictures():
 
 
 def main():
-    """Print what is asked for."""
+    """Measure what is asked for, and keep it beside what is known."""
     parts = {
-        "time": print_times,
-        "paper": print_paper_landscape,
-        "carried": print_carried,
-        "battery": print_battery,
-        "smoothing": print_smoothing,
-        "pictures": save_pictures,
+        "time": times,
+        "paper": paper_landscape,
+        "carried": carried,
+        "battery": batteries,
+        "smoothing": smoothed,
     }
-    for name in sys.argv[1:] or [name for name in parts if name != "pictures"]:
-        print(f"# {name}")
-        parts[name]()
+    chosen = sys.argv[1:] or list(parts)
+    if "pictures" in chosen:
+        save_pictures()
+    known = json.loads(RESULTS.read_text(encoding="utf-8")) if RESULTS.exists() else {}
+    for name in (name for name in chosen if name != "pictures"):
+        known[name] = parts[name]()
+        print(name, json.dumps(known[name], indent=1, ensure_ascii=False), flush=True)
+        RESULTS.write_text(json.dumps(known, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

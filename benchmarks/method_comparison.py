@@ -1,8 +1,9 @@
-"""Makes the tables of docs/method-comparison.md from benchmarks/power.csv: this method beside four that are usual.
+"""Makes the tables of docs/method-comparison.md from benchmarks/power.csv: this method beside some that are usual.
 
     python benchmarks/method_comparison.py
 
-The rows were measured by `benchmarks/power.py power`, which says how; `tools/write_docs.py` writes them into the page.
+The rows were measured by `benchmarks/power.py power` and `benchmarks/elastic.py`, which say how;
+`tools/write_docs.py` writes them into the page.
 """
 
 import csv
@@ -21,6 +22,7 @@ USUAL = {
         "descriptors": "shape factors, Mann-Whitney, Holm",
         "elliptic Fourier": "elliptic Fourier, PERMANOVA",
         "landmarks": "aligned landmarks, PERMANOVA",
+        "geomstats": "square-root velocity (geomstats), PERMANOVA",
         "classifier": "classifier",
     },
     "scale": {

@@ -285,6 +285,17 @@ def command_line(results):
     return "\n\n".join(parts)
 
 
+def of_studies(name):
+    """What docs/studies.md shows of its benchmark."""
+
+    def block(results):
+        import landscape
+
+        return getattr(landscape, name)(results["studies"])
+
+    return block
+
+
 def paper_power(results):
     """What paper/paper.md says of the power."""
     import method_comparison as page
@@ -327,6 +338,11 @@ BLOCKS = {
     "samples": samples_table,
     "speed": speed_table,
     "speed-words": speed_words,
+    "studies-battery": of_studies("battery_table"),
+    "studies-paper": of_studies("paper_table"),
+    "studies-paper-words": of_studies("paper_words"),
+    "studies-smoothing": of_studies("smoothing_table"),
+    "studies-time": of_studies("time_table"),
 }
 BLOCK = re.compile(
     r"(?P<begin><!-- made by tools/write_docs.py: (?P<name>[\w-]+) -->\n\n)(?P<text>.*?)(?P<end>\n\n<!-- end -->)",
