@@ -180,10 +180,8 @@ def as_part(done: int, total: int, prefix: str = "") -> Iterator[None]:
         yield
 
 
-@cache
-def controller() -> ThreadpoolController:
-    """What limits the threads of linear algebra libraries; it looks through all that are loaded, so only once."""
-    return ThreadpoolController()
+#: What limits the threads of linear algebra libraries; it looks through all that are loaded, so only once.
+controller = cache(ThreadpoolController)
 
 
 class _Limit:

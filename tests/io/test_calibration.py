@@ -10,7 +10,6 @@ from PIL import Image
 
 from napari_shape_ensembles import Ensemble
 from napari_shape_ensembles.io import Calibration, read_calibration, read_image
-from napari_shape_ensembles.outlines import in_unit
 
 IMAGE = np.arange(12, dtype=np.uint16).reshape(3, 4)
 
@@ -137,7 +136,7 @@ def test_a_formula_in_the_place_of_a_unit_is_refused_and_not_worked_out(tmp_path
     with pytest.raises(ValueError, match=r"one\.ome\.tif.*no unit of length"):
         read_calibration(path)
     with pytest.raises(ValueError, match="cannot be compared"):
-        in_unit(Ensemble([[[0, 0], [0, 1], [1, 1]]], unit=unit), "µm")
+        Ensemble([[[0, 0], [0, 1], [1, 1]]], unit=unit).to("µm")
 
 
 @pytest.mark.parametrize("size", [1e300, 1e-300])

@@ -7,7 +7,6 @@ import pytest
 
 from curve_makers import blobs
 from napari_shape_ensembles import Ensemble, Settings, compare
-from napari_shape_ensembles.outlines import in_unit
 
 
 def image(name, seed, count=5, **options):
@@ -45,7 +44,7 @@ def test_the_image_of_a_curve_survives_choosing_converting_and_pickling():
     both = Ensemble.pooled([image("a", 1, unit="um"), image("b", 2, unit="um")])
     chosen = both.subset(np.arange(10) % 4 == 3)
     assert chosen.images.tolist() == ["a", "b"]
-    assert in_unit(chosen, "nm").images.tolist() == ["a", "b"]
+    assert chosen.to("nm").images.tolist() == ["a", "b"]
     again = pickle.loads(pickle.dumps(both))
     assert again.images.tolist() == both.images.tolist()
     np.testing.assert_array_equal(again.vertices, both.vertices)

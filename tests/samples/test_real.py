@@ -25,7 +25,8 @@ COUNTS = {
     samples.nuclei_labels: (60, 47),
     samples.cells: (318, 175),
 }
-each_sample = pytest.mark.parametrize("sample", ROWS, ids=lambda sample: sample.__name__)
+# Tests of one sample follow each other, so that where processes share the tests out, one of them has it.
+each_sample = pytest.mark.parametrize("sample", ROWS, ids=lambda sample: sample.__name__, scope="module")
 
 
 @cache

@@ -16,7 +16,8 @@ ROWS = {
     samples.simulated_treatment: "0∧1",
     samples.simulated_rolling: "0∧0",
 }
-each_sample = pytest.mark.parametrize("sample", ROWS, ids=lambda sample: sample.__name__)
+# Tests of one sample follow each other, so that where processes share the tests out, one of them has it.
+each_sample = pytest.mark.parametrize("sample", ROWS, ids=lambda sample: sample.__name__, scope="module")
 
 
 @cache

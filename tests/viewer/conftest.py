@@ -1,5 +1,6 @@
 """A viewer with the dock in it, small images, and a way to run a comparison by pressing its buttons."""
 
+import gc
 import os
 from functools import cache
 
@@ -12,10 +13,13 @@ from qtpy.QtWidgets import QFileDialog
 from curve_makers import blobs
 from docks import bare, opened, run, spots
 from napari_shape_ensembles import Ensemble, Settings, compare, explain
+from napari_shape_ensembles.viewer.task import Background
 
 # Layers touched from another thread, and widgets left behind, are errors.
 os.environ["NAPARI_ENSURE_PLUGIN_MAIN_THREAD"] = "1"
 os.environ["NAPARI_STRICT_QT"] = "1"
+
+FROZEN = pytest.StashKey[bool]()
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -25,6 +29,24 @@ def manifests_read_once():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(PluginManifest, "from_file", lambda path: read(path).model_copy(deep=True))
         yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def no_pauses():
+    """Let turns follow each other at once: the window still has its turn between two of them, but no time to rest."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Background, "pause", 0)
+        yield
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown(item):
+    """Exempt from garbage collection what the first window has imported: each window collects in full, three times."""
+    yield
+    if "make_napari_viewer" in item.fixturenames and not item.session.stash.get(FROZEN, False):
+        item.session.stash[FROZEN] = True
+        gc.collect()
+        gc.freeze()
 
 
 @pytest.fixture

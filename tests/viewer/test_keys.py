@@ -208,15 +208,15 @@ TITLES = [
 ]
 
 
-@pytest.mark.parametrize("title", TITLES)
-def test_no_letter_of_a_dock_is_taken_twice_or_by_napari(beside, viewer, qtbot, title):
+def test_no_letter_of_a_dock_is_taken_twice_or_by_napari(beside, viewer, qtbot):
     taken = letters_of_napari(viewer)
     assert {"f", "v", "l", "p", "w", "h", "s", "c"} <= taken
-    dock = beside(title)
-    assert_free(letters(dock), taken)
-    if title == "Shape space":  # a button that has another text while it is pressed
-        dock.explorer.play.setChecked(True)
+    for title in TITLES:
+        dock = beside(title)
         assert_free(letters(dock), taken)
+        if title == "Shape space":  # a button that has another text while it is pressed
+            dock.explorer.play.setChecked(True)
+            assert_free(letters(dock), taken)
 
 
 def test_no_letter_of_compare_shapes_and_its_curves_is_taken_twice_or_by_napari(beside, viewer, qtbot):

@@ -170,9 +170,9 @@ def assert_fits(viewer, name, qtbot, most):
 
 def make_narrow(dock, qtbot):
     """As narrow as it can be, or as a narrow dock is."""
-    qtbot.wait(50)
+    qtbot.wait(20)
     dock.parentWidget().setFixedWidth(max(NARROW, dock.minimumSizeHint().width()))
-    qtbot.wait(50)
+    qtbot.wait(20)
 
 
 def assert_narrow(dock, qtbot, most):

@@ -369,11 +369,30 @@ def shown(make_napari_viewer, qtbot):
         settle(dock, qtbot)
 
 
-def test_clicking_a_cell_loads_its_settings_into_compare_shapes(shown, qtbot):
+def assert_nothing_is_cramped(viewer, dock, qtbot):
+    """On a small screen, with a result."""
+    viewer.window.resize(1280, 800)
+    qtbot.wait(100)
+    headings = [section.heading for form in dock.settings.findChildren(Form) for section in form.sections.values()]
+    for part in (dock.sides, *dock.ranges.values(), *headings, dock.run_button):
+        assert part.visibleRegion().boundingRect() == part.rect(), part
+    assert dock.view.height() >= dock.view.minimumSizeHint().height()
+    assert not dock.view.visibleRegion().isEmpty()
+
+
+def test_a_landscape_in_a_window_fits_follows_the_theme_and_hands_a_clicked_cell_to_compare_shapes(shown, qtbot):
     viewer, dock = shown("Decision landscape")
     press(dock.sides.swap, qtbot)
     set_choices(dock.session.choices, measure="arc-length", outline_smoothing=2.0)
     run(dock, qtbot)
+    assert_nothing_is_cramped(viewer, dock, qtbot)
+
+    dark = dock.view.axes[0].get_facecolor()
+    with qtbot.waitSignal(dock.view.drawn, timeout=20_000):
+        viewer.theme = "light"
+    light = dock.view.axes[0].get_facecolor()
+    assert sum(light[:3]) > sum(dark[:3]) + 1
+
     click(dock, qtbot, 1, 2, 0)
     _, compare = viewer.window.add_plugin_dock_widget(PLUGIN, "Compare shapes")
     assert compare.settings_form.value == dock.result.settings_at(24, 10)
@@ -385,42 +404,20 @@ def test_clicking_a_cell_loads_its_settings_into_compare_shapes(shown, qtbot):
     assert compare.result.case == dock.result.case[0, 2]
     assert compare.result.undulation.p_value == pytest.approx(dock.result.p_value[0, 2])
 
-
-def test_clicking_a_sigma_loads_it_into_compare_shapes(shown, qtbot):
-    viewer, dock = shown("Smoothing study")
-    dock.ranges["sigmas"].setText("0, 2.5")
-    run(dock, qtbot)
-    click(dock, qtbot, 0, 2.4, dock.result.mean_mmd()[1])
-    _, compare = viewer.window.add_plugin_dock_widget(PLUGIN, "Compare shapes")
-    assert compare.outlines_form.value.outline_smoothing == 2.5
-    assert [layer.name for layer in compare.sides.pair.chosen()] == ["one", "two"]
-
-
-@pytest.mark.parametrize("name", ["Decision landscape", "Smoothing study"])
-def test_on_a_small_screen_no_control_is_cramped(shown, qtbot, name):
-    viewer, dock = shown(name)
-    viewer.window.resize(1280, 800)
-    qtbot.wait(100)
-    if "sigmas" in dock.ranges:
-        dock.ranges["sigmas"].setText("0, 2.5")
-    run(dock, qtbot)
-    headings = [section.heading for form in dock.settings.findChildren(Form) for section in form.sections.values()]
-    for part in (dock.sides, *dock.ranges.values(), *headings, dock.run_button):
-        assert part.visibleRegion().boundingRect() == part.rect(), part
-    assert dock.view.height() >= dock.view.minimumSizeHint().height()
-    assert not dock.view.visibleRegion().isEmpty()
-
-
-def test_the_plot_follows_the_theme_and_closing_stops_a_run(shown, qtbot):
-    viewer, dock = shown("Decision landscape")
-    run(dock, qtbot)
-    dark = dock.view.axes[0].get_facecolor()
-    with qtbot.waitSignal(dock.view.drawn, timeout=20_000):
-        viewer.theme = "light"
-    light = dock.view.axes[0].get_facecolor()
-    assert sum(light[:3]) > sum(dark[:3]) + 1
+    compare.parentWidget().close()
     dock.ranges["landmarks"].setText("100-2000:50")
     press(dock.run_button, qtbot)
     dock.parentWidget().close()
     qtbot.waitUntil(lambda: not dock.busy, timeout=2000)
-    assert not dock.session.choices.sides.following
+    qtbot.waitUntil(lambda: not dock.session.choices.sides.following, timeout=2000)
+
+
+def test_a_smoothing_study_in_a_window_fits_and_hands_a_clicked_sigma_to_compare_shapes(shown, qtbot):
+    viewer, dock = shown("Smoothing study")
+    dock.ranges["sigmas"].setText("0, 2.5")
+    run(dock, qtbot)
+    assert_nothing_is_cramped(viewer, dock, qtbot)
+    click(dock, qtbot, 0, 2.4, dock.result.mean_mmd()[1])
+    _, compare = viewer.window.add_plugin_dock_widget(PLUGIN, "Compare shapes")
+    assert compare.outlines_form.value.outline_smoothing == 2.5
+    assert [layer.name for layer in compare.sides.pair.chosen()] == ["one", "two"]

@@ -24,7 +24,7 @@ from ..mmd.replicates import (
     replicate_mmd_test,
     small_sample_test,
 )
-from ..outlines import Ensemble, Quality, at_one_pixel_size, counted, exchange, in_unit, quality
+from ..outlines import Ensemble, Quality, at_one_pixel_size, counted, exchange, quality
 from ..parameters import from_tree
 from ..parameters import tree as tree_of
 from ..progress import Listener, duration, one_library_thread, processors, report, reporting
@@ -613,7 +613,7 @@ def comparable(a: Images, b: Images) -> tuple[Ensemble, Ensemble]:
     a, b, _ = at_one_pixel_size(a, b)
     a, b = sample_of(a), sample_of(b)
     require_curves((a, b))
-    return a, in_unit(b, a.unit)
+    return a, b.to(a.unit)
 
 
 def sample_of(side: Images) -> Ensemble:

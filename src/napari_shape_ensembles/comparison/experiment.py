@@ -23,7 +23,7 @@ from ..mmd.replicates import (
     replicate_test,
     small_sample_test,
 )
-from ..outlines import Ensemble, counted, in_unit
+from ..outlines import Ensemble, counted
 from ..progress import Listener, as_part, report, reporting
 from ..shapes.lobes import band_name
 from .compare import permutation_options, sample_of
@@ -778,7 +778,7 @@ def _usable(ensembles: Sequence[Ensemble]) -> list[Ensemble]:
             f"{len(empty)} of {len(ensembles)} images have no usable outline ({', '.join(empty)}): leave them and "
             "their rows of the design out, or check the segmentation and the minimum size"
         )
-    return [in_unit(one, ensembles[0].unit) for one in ensembles]
+    return [one.to(ensembles[0].unit) for one in ensembles]
 
 
 def _equal_draws(replicate: Index, seed: int) -> NDArray[np.bool_]:

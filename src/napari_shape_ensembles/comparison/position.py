@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ..mmd import DependenceTest
 from ..mmd.dependence import independence_test
-from ..outlines import Ensemble, counted, in_unit
+from ..outlines import Ensemble, counted
 from .compare import Comparison
 from .effects import image_numbers
 from .learning import learn
@@ -135,7 +135,7 @@ def position_dependence(
             raise ValueError(
                 "give a Comparison, an Ensemble or a list of ensembles: of an experiment those it was made of"
             )
-        sides = [in_unit(side, sides[0].unit) for side in sides]
+        sides = [side.to(sides[0].unit) for side in sides]
         learned = learn(sides, settings)
         parts = (
             form_parts(learned.t, learned.descriptors, settings),

@@ -1,6 +1,6 @@
 """From images to closed curves: segmented, traced, and cleaned into an ensemble."""
 
-from .ensemble import Ensemble, account_of, conversion_factor, counted, in_unit
+from .ensemble import Ensemble, account_of, conversion_factor, counted
 from .extract import at_one_pixel_size, at_pixel_size, extract_curves, level_curves, trace_mask
 from .finders import segmenters
 from .gate import Finding, Quality, quality
@@ -40,7 +40,6 @@ __all__ = [
     "conversion_factor",
     "counted",
     "extract_curves",
-    "in_unit",
     "learn_objects",
     "level_curves",
     "match_labels",

@@ -792,11 +792,6 @@ def _read_only(array: NDArray[Any]) -> NDArray[Any]:
     return array
 
 
-def in_unit(ensemble: Ensemble, unit: str) -> Ensemble:
-    """Return an ensemble in another unit of length; see `Ensemble.to`."""
-    return ensemble.to(unit)
-
-
 def unit_name(unit: str) -> str:
     """Return a unit as it is kept: every word for pixels as "pixel", all others as they are without blanks around."""
     return "pixel" if unit.strip().lower() in _PIXELS else unit.strip()

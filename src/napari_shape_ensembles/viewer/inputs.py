@@ -17,7 +17,7 @@ from napari.layers import Image, Labels, Layer, Shapes
 from numpy.typing import NDArray
 
 from ..comparison.display import MARK
-from ..outlines import Ensemble, Outlines, at_one_pixel_size, conversion_factor, in_unit
+from ..outlines import Ensemble, Outlines, at_one_pixel_size, conversion_factor
 from ..outlines.ensemble import unit_name
 from ..progress import as_part, report
 
@@ -288,7 +288,7 @@ def _pooled(images: Sequence[Ensemble]) -> Ensemble:
                 "the minimum size, or take the image out of its sample"
             )
         try:
-            member = in_unit(image, images[0].unit)
+            member = image.to(images[0].unit)
         except ValueError as error:
             raise ValueError(f"{image.name}: {error}") from error
         ids = [f"{image.name}:{one}" for one in image.ids.tolist()]

@@ -21,7 +21,6 @@ from ..archive import Tree
 from ..comparison import Comparison
 from ..comparison.display import MARK, LayerData
 from ..explanation import witnesses
-from ..outlines import in_unit
 from ..palette import COLOR_A, COLOR_B, NEUTRAL
 from .choices import preferred
 from .inputs import OWN, Sources
@@ -276,7 +275,7 @@ def curve_layers(result: Comparison, view: Tree, sources: Sources | None = None)
             _, options, _ = next(made)
             options |= source.placement | {"name": f"{source.name} curves"}
             options["features"]["source"] = source.name
-            options["metadata"] = {MARK: {"source": side, "curves": in_unit(own, source.unit)}}
+            options["metadata"] = {MARK: {"source": side, "curves": own.to(source.unit)}}
     get_settings()  # before it is read, napari triangulates in Python, a hundred times more slowly
     layers = [Shapes(curves, **options) for curves, options, _ in data]
     for layer in layers:
