@@ -36,7 +36,8 @@ def paint_steps(painter: QPainter, box: QRectF, heights: Real, pen: QPen, alpha:
     fill.setAlpha(alpha)
     painter.setPen(pen)
     painter.setBrush(fill)
-    (painter.drawPolygon if alpha else painter.drawPolyline)(QPolygonF(map(QPointF, sides.tolist(), tops.tolist())))
+    corners = QPolygonF([QPointF(x, y) for x, y in zip(sides.tolist(), tops.tolist(), strict=True)])
+    (painter.drawPolygon if alpha else painter.drawPolyline)(corners)
 
 
 def paint_labels(painter: QPainter, line: QRectF, labels: Sequence[str]) -> None:
