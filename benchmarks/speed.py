@@ -18,6 +18,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -47,6 +48,14 @@ def blobs(count, seed=0):
     return curves
 
 
+def samples(count):
+    """Two ensembles of blobs, half of `count` each, and nothing else."""
+    curves = blobs(count)
+    first = Ensemble(curves[: count // 2])
+    del curves[: count // 2]
+    return first, Ensemble(curves)
+
+
 def stages(a, b, settings):
     """Seconds of processor time of every stage of one comparison, and seconds on the clock of the whole."""
     begun = time.perf_counter()
@@ -70,9 +79,9 @@ def peak_memory():
 
 def timed(count, settings, runs):
     """Medians over the runs: processor time per stage and of the whole, seconds on the clock."""
-    curves = blobs(count)
-    a, b = Ensemble(curves[: count // 2]), Ensemble(curves[count // 2 :])
-    tables = [stages(a, b, settings) for _ in range(runs)]
+    a, b = samples(count)
+    # Other random numbers in each run: the labels that a test draws are kept for the next one of the same numbers.
+    tables = [stages(a, b, replace(settings, seed=seed)) for seed in range(runs)]
     medians = {name: statistics.median(table[name] for table, _ in tables) for name in tables[0][0]}
     return (
         medians,

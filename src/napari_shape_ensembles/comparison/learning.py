@@ -8,9 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..outlines import Ensemble
-from ..progress import one_library_thread, over_blocks, report
+from ..progress import one_library_thread, report
 from ..shapes import ShapeSpace, to_landmarks
-from ..shapes.decomposition import curve_blocks
 from ..shapes.lobes import lobes_held
 from .parts import form_descriptors, tests_components
 from .settings import Settings
@@ -99,10 +98,9 @@ def learn_landmarks(
         known = known_share(places, scale)
         for coordinates in (t, l):
             coordinates[:, coordinates.std(axis=0) <= known] = 0
-    # Other parts than the named ones do not look at descriptors.
-    blocks = list(curve_blocks(len(undulation))) if tests_components(settings) else []
-    described = over_blocks(lambda block: form_descriptors(undulation[block], known, lobes), blocks)
-    descriptors = np.concatenate(described) if described else np.empty((len(undulation), 0))
+        # Other parts than the named ones do not look at descriptors.
+        described = tests_components(settings)
+        descriptors = form_descriptors(undulation, known, lobes) if described else np.empty((len(t), 0))
     ambiguous = int(np.any([match.ambiguous for match in matches], axis=0).sum())
     no_archetype = any(match.archetype_is_ambiguous for match in matches)
     return Learned(space, t, l, ambiguous, no_archetype, descriptors, known)
