@@ -13,25 +13,55 @@ this process first asked. So a process gives the same digits all along; those of
 
 import os
 import platform
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import cache
 from hashlib import sha256
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, Literal
 
 # Numbers (pixels, coordinates, distances) from which on compiled kernels gain more than numba's import takes.
 _LEAST = 1 << 19
+# Folders of other installations and versions that stay when a new one is made.
+_KEPT = 8
+
+
+Way = Literal["auto", "numpy", "compiled"]
+
+_way: ContextVar[Way] = ContextVar("way", default="auto")
 
 
 def kernels(package: str, size: float) -> Any:
     """Module of the compiled kernels of a package, for work on so many numbers; None where NumPy is to do it."""
-    return _loaded(package) if size >= _LEAST and are_ready() else None
+    way = _way.get()
+    wanted = size >= _LEAST and are_ready() if way == "auto" else way == "compiled"
+    return _loaded(package) if wanted else None
+
+
+@contextmanager
+def taking(way: Way) -> Iterator[None]:
+    """Take one of the two ways within, whatever the size of the work: to compare them.
+
+    Parameters
+    ----------
+    way : {"auto", "numpy", "compiled"}
+        Compiled kernels are compiled first where that is needed.
+    """
+    folder = cache_folder() if way == "compiled" else None
+    if folder is not None and not folder.exists():
+        compile_kernels()
+    before = _way.set(way)
+    try:
+        yield
+    finally:
+        _way.reset(before)
 
 
 @cache
@@ -85,6 +115,9 @@ def compile_kernels() -> None:
                 import_module(f"{__package__}.{path.parent.name}.kernels")
         if not folder.exists():
             os.replace(made, folder)
+    newest = sorted(folder.parent.glob("kernels-*"), key=lambda path: path.stat().st_mtime, reverse=True)
+    for old in newest[_KEPT:]:
+        shutil.rmtree(old, ignore_errors=True)
 
 
 def _sources() -> list[Path]:

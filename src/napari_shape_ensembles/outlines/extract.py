@@ -173,7 +173,7 @@ def outlines_of_labels(
     # Outer contours run the other way round here, holes in the direction of positive area.
     outer = signed < 0
     dropped[EXTRA] += int(np.count_nonzero(outer)) - len(here)
-    ids, curves, hole_ids = [], [], itertools.count(-1, -1)
+    ids, curves, hole_ids, scaled = [], [], itertools.count(-1, -1), vertices * pixel
 
     def keep(contour: int, number: Iterator[int], *, turned: bool) -> None:
         if counts[contour] < recipe.min_vertices:
@@ -181,11 +181,11 @@ def outlines_of_labels(
         elif lengths[contour] < recipe.min_length:
             dropped[f"shorter than {recipe.min_length:g} px"] += 1
         else:
-            curve = vertices[ends[contour] - counts[contour] : ends[contour]]
+            curve = scaled[ends[contour] - counts[contour] : ends[contour]]
             ids.append(next(number))
-            curves.append((curve[::-1] if turned else curve) * pixel)
+            curves.append(curve[::-1] if turned else curve)
 
-    for owner, start, stop in zip(here, first, [*first[1:], len(owners)], strict=True):
+    for owner, start, stop in zip(here, first, np.append(first, len(owners))[1:], strict=True):
         largest = start + int(np.abs(signed[start:stop]).argmax()) if stop > start + 1 else start
         keep(largest, iter(values[wanted[owner] - 1 : wanted[owner]].tolist()), turned=True)
         for hole in start + np.flatnonzero(~outer[start:stop]) if recipe.holes else ():

@@ -30,27 +30,30 @@ def survey(plane, areas, boxes):
 
 
 @njit(cache=True, nogil=True)
+def _add(target, source, weight):
+    for j in range(len(target)):
+        target[j] += weight * source[j]
+
+
+@njit(cache=True, nogil=True)
 def _blurred(plane, label, box, down, across, first, level):
     """Mask of a label with a margin, after a filter along the columns and one along the rows: `level` (H, W).
 
     `first` is an array of the same size for what lies between the two.
     """
-    top, left, r, c = box[0], box[1], len(down) // 2, len(across) // 2
-    rows, columns = level.shape
-    for i in range(rows):
-        for j in range(columns):
-            first[i, j] = level[i, j] = 0.0
-    for i in range(1, rows - 1):  # mask row k lies at row k + r + 1 of the level
-        for k in range(max(i - 2 * r - 1, 0), min(i, box[2] - top)):
-            weight = down[k + 1 + 2 * r - i]
-            for j in range(box[3] - left):
-                if plane[top + k, left + j] == label:
-                    first[i, j + c + 1] += weight
-    for i in range(1, rows - 1):
-        for k in range(2 * c + 1):
-            weight, shift = across[k], k - c
-            for j in range(max(-shift, 0), min(columns - shift, columns)):
-                level[i, j] += weight * first[i, j + shift]
+    r, c = len(down) // 2, len(across) // 2
+    height, width = box[2] - box[0], box[3] - box[1]
+    level[:], first[:] = 0.0, 0.0
+    mask = np.empty(width)
+    for k in range(height):  # adds to the rows that are at most r away: row k of the mask is row k + r + 1 of the level
+        row = plane[box[0] + k, box[1] : box[3]]
+        for j in range(width):
+            mask[j] = 1.0 if row[j] == label else 0.0
+        for tap in range(2 * r + 1):
+            _add(first[k + 1 + tap, c + 1 : c + 1 + width], mask, down[tap])
+    for i in range(1, len(level) - 1):
+        for tap in range(2 * c + 1):
+            _add(level[i, 1 + tap : 1 + tap + width], first[i, c + 1 : c + 1 + width], across[tap])
 
 
 @njit(cache=True, nogil=True)
