@@ -17,7 +17,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from functools import cache
 from hashlib import sha256
@@ -25,16 +25,20 @@ from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from time import time
 from typing import Any, Literal
 
 # Numbers (pixels, coordinates, distances) from which on compiled kernels gain more than numba's import takes.
 _LEAST = 1 << 19
+# Seconds after which a process that was to compile has failed.
+_PATIENCE = 600
 # Folders of other installations and versions that stay when a new one is made.
 _KEPT = 8
 
 
 Way = Literal["auto", "numpy", "compiled"]
 
+_beside: subprocess.Popen[bytes] | None = None
 _way: ContextVar[Way] = ContextVar("way", default="auto")
 
 
@@ -73,9 +77,28 @@ def are_ready() -> bool:
     if wish == "now" and not folder.exists():
         compile_kernels()
     elif not folder.exists():
-        nothing = subprocess.DEVNULL
-        subprocess.Popen([sys.executable, "-m", __name__], stdin=nothing, stdout=nothing, stderr=nothing)
+        with suppress(OSError):  # such as for a home that nobody may write to
+            _compile_beside(folder)
     return folder.exists()
+
+
+def _compile_beside(folder: Path) -> None:
+    """Start a process that compiles, unless one was started a while ago: by a worker of the same cluster, say."""
+    claim = folder.with_name(f"claim-{folder.name}")
+    if claim.exists() and time() - claim.stat().st_mtime < _PATIENCE:
+        return
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    claim.touch()
+    global _beside  # kept, as a process that is forgotten while it runs is warned of
+    nothing = subprocess.DEVNULL
+    _beside = subprocess.Popen(
+        [sys.executable, "-m", "napari_shape_ensembles.compiled"],
+        stdin=nothing,
+        stdout=nothing,
+        stderr=nothing,
+        creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0),  # none, on Windows
+        start_new_session=True,
+    )
 
 
 def cache_folder() -> Path | None:

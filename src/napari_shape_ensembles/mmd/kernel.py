@@ -30,6 +30,8 @@ SUBSET = 2000
 _PROBE, _MARGIN = 20_000, 0.02
 # Columns of the kernel matrix that stay in the cache with the rows of a block.
 _TILE = 512
+# Points of at most so many coordinates are not worth a product of matrices.
+_FLAT = 8
 # Numbers up to here, and down to its inverse, have a square that is a number of full precision.
 _SQUARED = 1e150
 
@@ -297,8 +299,11 @@ def group_sums(distances: Distances, bandwidths: Sequence[float], starts: Index)
         down = np.flatnonzero(np.diff(own, prepend=-1))
         for columns in (rows, *tiles(rows.stop, len(distances))):
             if fast is not None:
-                some = squares[rows], squares[columns], own - own[0], group[columns]
-                fast.add_distances(points[rows] @ points[columns].T, *some, columns is rows, sums[0])
+                where = own - own[0], group[columns], columns is rows, sums[0]
+                if points.shape[1] <= _FLAT:
+                    fast.add_flat_distances(points[rows], np.ascontiguousarray(points[columns].T), *where)
+                else:
+                    fast.add_distances(points[rows] @ points[columns].T, squares[rows], squares[columns], *where)
                 continue
             squared = _expanded(points[rows], points[columns])
             if columns is rows:

@@ -37,3 +37,26 @@ def add_distances(products, rows, columns, down, across, square, sums):
             for j in range(len(columns)):
                 sums[down[i], across[j]] += share * total[j]
                 total[j] = 0.0
+
+
+@njit(
+    types.void(types.float64[:, ::1], types.float64[:, ::1], _groups, _groups, types.boolean, types.float64[:, ::1]),
+    cache=True,
+    nogil=True,
+)
+def add_flat_distances(rows, columns, down, across, square, sums):
+    """As `add_distances`, of points with few coordinates: those of the rows (a, d), those of the columns (d, b)."""
+    total, squared = np.zeros(columns.shape[1]), np.empty(columns.shape[1])
+    for i in range(len(rows)):
+        squared[:] = 0.0
+        for k in range(len(columns)):
+            place, others = rows[i, k], columns[k]
+            for j in range(len(others)):
+                squared[j] += (others[j] - place) * (others[j] - place)
+        for j in range(len(total)):
+            total[j] += np.sqrt(squared[j])
+        if i + 1 == len(rows) or down[i + 1] != down[i]:
+            share = 0.5 if square else 1.0
+            for j in range(len(total)):
+                sums[down[i], across[j]] += share * total[j]
+                total[j] = 0.0
