@@ -189,10 +189,9 @@ def peer_loop(count=2000):
     begun = time.process_time(), time.perf_counter()
     loop([*a.curves, *b.curves], len(a))
     theirs = time.process_time() - begun[0], time.perf_counter() - begun[1]
-    print(
-        f"\n{count} curves, the paper's choices, r = 50: a NumPy loop {theirs[0]:.2f} s of processor time, ours {own[0]:.2f}"
-    )
-    print(f"  {theirs[0] / own[0]:.1f} times as long; on the clock {theirs[1]:.2f} and {own[1]:.2f} s")
+    print(f"\n{count} curves, the paper's choices, r = 50, seconds of processor time (on the clock)")
+    print(f"  a NumPy loop {theirs[0]:.2f} ({theirs[1]:.2f}), ours {own[0]:.2f} ({own[1]:.2f})")
+    print(f"  {theirs[0] / own[0]:.1f} ({theirs[1] / own[1]:.1f}) times as long")
 
 
 def objects(size=4096, count=4900):
@@ -204,10 +203,8 @@ def objects(size=4096, count=4900):
     angle, away = np.arctan2(rows, columns), np.hypot(rows, columns)
     labels = np.zeros((size, size), np.int32)
     for number in range(side * side):
-        waves = sum(
-            a * np.cos(k * angle + p)
-            for k, a, p in zip((2, 3, 4, 5), *rng.normal(0, [[0.06], [3]], (2, 4)), strict=True)
-        )
+        sizes, phases = rng.normal(0, [[0.06], [3]], (2, 4))
+        waves = sum(a * np.cos(k * angle + p) for k, a, p in zip((2, 3, 4, 5), sizes, phases, strict=True))
         row, column = step * (number // side), step * (number % side)
         labels[row : row + step, column : column + step][away < 0.38 * step * (1 + waves)] = number + 1
     return labels

@@ -25,6 +25,7 @@ from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from threading import Thread
 from time import time
 from typing import Any, Literal
 
@@ -38,7 +39,6 @@ _KEPT = 8
 
 Way = Literal["auto", "numpy", "compiled"]
 
-_beside: subprocess.Popen[bytes] | None = None
 _way: ContextVar[Way] = ContextVar("way", default="auto")
 
 
@@ -89,9 +89,8 @@ def _compile_beside(folder: Path) -> None:
         return
     folder.parent.mkdir(parents=True, exist_ok=True)
     claim.touch()
-    global _beside  # kept, as a process that is forgotten while it runs is warned of
     nothing = subprocess.DEVNULL
-    _beside = subprocess.Popen(
+    process = subprocess.Popen(
         [sys.executable, "-m", "napari_shape_ensembles.compiled"],
         stdin=nothing,
         stdout=nothing,
@@ -99,6 +98,7 @@ def _compile_beside(folder: Path) -> None:
         creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0),  # none, on Windows
         start_new_session=True,
     )
+    Thread(target=process.wait, daemon=True).start()  # a process that nobody waits for would be warned of
 
 
 def cache_folder() -> Path | None:
