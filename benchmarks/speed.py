@@ -1,11 +1,15 @@
 """Times a comparison from vertices to row, stage by stage: median of five runs.
 
-    python benchmarks/speed.py [--largest N] [--runs 5] [--peer] [--out docs/results/speed.json]
+    python benchmarks/speed.py [--largest N] [--runs 5] [--peers] [--out docs/results/speed.json]
 
 Stages are told in processor time, of all threads together: that is what a busy machine changes least. `--out` keeps the
 table from which `tools/write_docs.py` makes that of docs/speed.md and the sentence of the README.
 The outlines are star-shaped Fourier blobs of 60 to 400 vertices with noise on their harmonics, turned and started at
-random; what is measured does not depend on how they differ. `--peer` times geomstats (install it first) on the same
+random; what is measured does not depend on how they differ. Kernels are compiled beforehand where numba is installed;
+`SHAPE_ENSEMBLES_KERNELS=never` times NumPy's ways. `--largest 100000` adds the largest case.
+
+`--peers` times in the same run what else there is: a NumPy loop over curves that does what the paper describes; loops
+over labels with scikit-image and, where installed, OpenCV and rasterio; and geomstats, where installed, on the same
 undulations.
 """
 
@@ -18,17 +22,24 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+from scipy.interpolate import CubicSpline
+from scipy.ndimage import find_objects, gaussian_filter
+from scipy.spatial.distance import cdist
+from skimage.measure import find_contours, regionprops
 
-from napari_shape_ensembles import Ensemble, Settings, compare
+from napari_shape_ensembles import Ensemble, Settings, compare, extract_curves
 
 CASES = {
     "paper settings, r = 50": (2000, Settings.paper(rank=50)),
     "defaults": (2000, Settings()),
     "defaults, N of the paper's largest": (5605, Settings()),
     "defaults, N = 20 000": (20_000, Settings()),
+    "defaults, N = 100 000": (100_000, Settings()),
 }
 
 
@@ -45,6 +56,14 @@ def blobs(count, seed=0):
         z = 30 * turn * radius * (aspect * np.cos(angle) + 1j * np.sin(angle) / aspect)
         curves.append(np.stack([z.real, z.imag], axis=-1))
     return curves
+
+
+def samples(count):
+    """Two ensembles of blobs, half of `count` each, and nothing else."""
+    curves = blobs(count)
+    first = Ensemble(curves[: count // 2])
+    del curves[: count // 2]
+    return first, Ensemble(curves)
 
 
 def stages(a, b, settings):
@@ -70,9 +89,9 @@ def peak_memory():
 
 def timed(count, settings, runs):
     """Medians over the runs: processor time per stage and of the whole, seconds on the clock."""
-    curves = blobs(count)
-    a, b = Ensemble(curves[: count // 2]), Ensemble(curves[count // 2 :])
-    tables = [stages(a, b, settings) for _ in range(runs)]
+    a, b = samples(count)
+    # Other random numbers in each run: the labels that a test draws are kept for the next one of the same numbers.
+    tables = [stages(a, b, replace(settings, seed=seed)) for seed in range(runs)]
     medians = {name: statistics.median(table[name] for table, _ in tables) for name in tables[0][0]}
     return (
         medians,
@@ -103,7 +122,146 @@ print(loaded - start, marks[1] - marks[0], marks[2] - marks[1])
     print(f"import {values[0]:.3f} s; first comparison of 400 curves {values[1]:.2f} s, second {values[2]:.2f} s")
 
 
-def peer():
+def loop(curves, first, n=500, rank=50, permutations=1000):
+    """p-values of both tests as one would write them in NumPy: a loop over curves, then linear algebra."""
+    shapes, scales = np.empty((len(curves), n, 2)), np.empty((len(curves), 2, 2))
+    target = None
+    for i, curve in enumerate(curves):
+        closed = np.vstack([curve, curve[:1]])
+        chord = np.r_[0, np.cumsum(np.linalg.norm(np.diff(closed, axis=0), axis=1))]
+        spline = CubicSpline(chord, closed, bc_type="periodic")
+        fine = np.linspace(0, chord[-1], 8 * n + 1)
+        length = np.r_[0, np.cumsum(np.linalg.norm(np.diff(spline(fine), axis=0), axis=1))]
+        points = spline(np.interp(np.arange(n) / n * length[-1], length, fine))
+        points -= points.mean(axis=0)
+        z = points @ [1, 1j]
+        if target is None:
+            target, aim = z, np.fft.fft(z)
+        best = 0.0
+        for candidate in (z, np.conj(z[::-1])):
+            scores = np.fft.ifft(np.fft.fft(candidate) * aim.conj())
+            shift = np.abs(scores).argmax()
+            if np.abs(scores[shift]) > best:
+                best = np.abs(scores[shift])
+                matched = np.roll(candidate, -shift) * np.exp(-1j * np.angle(scores[shift]))
+        u, s, vt = np.linalg.svd(np.stack([matched.real, matched.imag], axis=1) / np.sqrt(n), full_matrices=False)
+        shapes[i], scales[i] = u @ vt, vt.T * s @ vt
+    mean = shapes[0]
+    for _ in range(10):
+        tangents = logarithms(mean, shapes)
+        u, s, vt = np.linalg.svd(tangents.mean(axis=0), full_matrices=False)
+        mean = mean @ vt.T * np.cos(s) @ vt + u * np.sin(s) @ vt
+    flat = logarithms(mean, shapes).reshape(len(shapes), -1)
+    t = flat @ np.linalg.svd(flat, full_matrices=False)[2][:rank].T
+    w, v = np.linalg.eigh(scales)
+    logs = np.einsum("nij,nj,nkj->nik", v, np.log(w), v)[:, [0, 0, 1], [0, 1, 1]]
+    return [permutation_test(points, first, permutations) for points in (t, logs)]
+
+
+def logarithms(mean, shapes):
+    """Tangent vectors at the mean, curve by curve."""
+    found = np.empty_like(shapes)
+    for i, shape in enumerate(shapes):
+        product = mean.T @ shape
+        u, s, vt = np.linalg.svd((shape - mean @ product) @ np.linalg.inv(product), full_matrices=False)
+        found[i] = u * np.arctan(s) @ vt
+    return found
+
+
+def permutation_test(points, first, permutations):
+    """p-value of the MMD with the median distance as width."""
+    rng, squared = np.random.default_rng(0), cdist(points, points, "sqeuclidean")
+    kernel = np.exp(-squared / (2 * np.median(squared[np.triu_indices(len(points), 1)])))
+    weights = np.r_[np.full(first, 1 / first), np.full(len(points) - first, -1 / (len(points) - first))]
+    values = [weights @ kernel @ weights]
+    for _ in range(permutations):
+        shuffled = rng.permutation(weights)
+        values.append(shuffled @ kernel @ shuffled)
+    return np.mean(values >= values[0])
+
+
+def peer_loop(count=2000):
+    """Print the time of the NumPy loop beside ours, with the paper's choices and rank 50."""
+    a, b = samples(count)
+    compare(a, b, Settings.paper(rank=50))
+    tables = [stages(a, b, Settings.paper(rank=50, seed=seed)) for seed in range(5)]
+    own = statistics.median(sum(table.values()) for table, _ in tables), statistics.median(clock for _, clock in tables)
+    begun = time.process_time(), time.perf_counter()
+    loop([*a.curves, *b.curves], len(a))
+    theirs = time.process_time() - begun[0], time.perf_counter() - begun[1]
+    print(f"\n{count} curves, the paper's choices, r = 50, seconds of processor time (on the clock)")
+    print(f"  a NumPy loop {theirs[0]:.2f} ({theirs[1]:.2f}), ours {own[0]:.2f} ({own[1]:.2f})")
+    print(f"  {theirs[0] / own[0]:.1f} ({theirs[1] / own[1]:.1f}) times as long")
+
+
+def objects(size=4096, count=4900):
+    """Labels of `count` waved discs in rows."""
+    rng = np.random.default_rng(0)
+    side = int(np.sqrt(count))
+    step = size // side
+    rows, columns = np.indices((step, step)) - step / 2
+    angle, away = np.arctan2(rows, columns), np.hypot(rows, columns)
+    labels = np.zeros((size, size), np.int32)
+    for number in range(side * side):
+        sizes, phases = rng.normal(0, [[0.06], [3]], (2, 4))
+        waves = sum(a * np.cos(k * angle + p) for k, a, p in zip((2, 3, 4, 5), sizes, phases, strict=True))
+        row, column = step * (number // side), step * (number % side)
+        labels[row : row + step, column : column + step][away < 0.38 * step * (1 + waves)] = number + 1
+    return labels
+
+
+def peer_outlines():
+    """Print the times of outlining labels: ours, and the obvious loops over them."""
+    labels = objects()
+    ways = {"extract_curves": lambda: extract_curves(labels), "scikit-image": lambda: by_skimage(labels)}
+    with suppress(ImportError):
+        import cv2
+
+        ways["OpenCV, no smoothing"] = lambda: by_opencv(labels, cv2)
+    with suppress(ImportError):
+        from rasterio import features
+
+        ways["rasterio, no smoothing"] = lambda: [shape for shape, value in features.shapes(labels, labels > 0)]
+    print(f"\noutlines of {labels.max()} labels in {labels.shape[0]} × {labels.shape[1]}")
+    for name, way in ways.items():
+        way()
+        taken = []
+        for _ in range(3):
+            begun = time.process_time(), time.perf_counter()
+            found = len(way())
+            taken.append((time.process_time() - begun[0], time.perf_counter() - begun[1]))
+        processor, clock = np.median(taken, axis=0)
+        print(f"  {name:24s} {processor:6.2f} s of processor time, {clock:6.2f} s on the clock, {found} outlines")
+
+
+def by_skimage(labels):
+    """The 0.5 level set of every object's mask, smoothed by one pixel."""
+    found = []
+    for region in regionprops(labels):
+        mask = np.pad(region.image.astype(float), 5)
+        contours = find_contours(gaussian_filter(mask, 1), 0.5)
+        found.append(max(contours, key=len) + np.array(region.bbox[:2]) - 5)
+    return found
+
+
+def by_opencv(labels, cv2):
+    """The outermost pixels of every object."""
+    found = []
+    for label, box in enumerate(find_objects(labels), start=1):
+        mask = (labels[box] == label).astype(np.uint8)
+        found.append(max(cv2.findContours(mask, cv2.RETR_EXTERNAL, cv2.CHAIN_APPROX_NONE)[0], key=len))
+    return found
+
+
+def peers():
+    """Print what others take, in the same run."""
+    peer_loop()
+    peer_outlines()
+    with suppress(ImportError):
+        peer_geomstats()
+
+
+def peer_geomstats():
     """Print the times of geomstats and ours for mean and tangent coordinates of the same few, coarse undulations."""
     os.environ["GEOMSTATS_BACKEND"] = "numpy"
     from geomstats.geometry.grassmannian import Grassmannian
@@ -135,9 +293,12 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--largest", type=int, default=20_000)
     parser.add_argument("--runs", type=int, default=5)
-    parser.add_argument("--peer", action="store_true")
+    parser.add_argument("--peers", action="store_true")
     parser.add_argument("--out", type=Path, help="keep the table in this file")
     options = parser.parse_args()
+    # In a process of its own, as compiling takes memory.
+    compiled = subprocess.run([sys.executable, "-m", "napari_shape_ensembles.compiled"], capture_output=True)
+    print("with compiled kernels" if compiled.returncode == 0 else "without compiled kernels")
     start()
     cases = []
     for name, (count, settings) in CASES.items():
@@ -154,8 +315,8 @@ def main():
     if options.out:
         about = {"machine": platform.machine(), "processors": os.cpu_count(), "python": platform.python_version()}
         options.out.write_text(json.dumps(about | {"cases": cases}, indent=1) + "\n", encoding="utf-8")
-    if options.peer:
-        peer()
+    if options.peers:
+        peers()
 
 
 if __name__ == "__main__":

@@ -12,6 +12,8 @@ from hypothesis import settings
 
 # Each process that runs tests keeps to itself. No settings of a person's own napari are read, and none are written.
 os.environ["NAPARI_CONFIG"] = ""
+# What is large enough for compiled kernels is computed by NumPy all the same, but where a test asks for both.
+os.environ.setdefault("SHAPE_ENSEMBLES_KERNELS", "never")
 WORKER = os.environ.get("PYTEST_XDIST_WORKER", "")
 if WORKER:
     # Workers share the processors, so that each has one thread for linear algebra.
@@ -83,6 +85,22 @@ class SharedData:
 def shared_data(pytestconfig):
     """Return the data that the repository cannot hold; `shared_data / "paper"` is a folder."""
     return SharedData(pytestconfig.getoption("require_shared_data"))
+
+
+@pytest.fixture(scope="session")
+def both_ways():
+    """Return what calls a function twice, by NumPy and with compiled kernels, and returns both results."""
+    pytest.importorskip("numba")
+    from napari_shape_ensembles.compiled import taking
+
+    def call(function):
+        results = []
+        for way in ("numpy", "compiled"):
+            with taking(way):
+                results.append(function())
+        return results
+
+    return call
 
 
 @pytest.fixture

@@ -164,7 +164,7 @@ def command(*kinds: type[Any], without: Sequence[str] = ()) -> Callable[[Callabl
         run.__name__, run.__doc__ = function.__name__, function.__doc__
         run.__signature__ = whole  # type: ignore[attr-defined]
         run.__annotations__ = {name: item.annotation for name, item in whole.parameters.items()}
-        app.command()(run)
+        app.command(function.__name__.rstrip("_"))(run)
         return run
 
     return register
@@ -589,6 +589,17 @@ def _executor(address: str | None) -> Iterator[Any]:
         raise ContentError('--dask needs distributed: pip install "napari-shape-ensembles[dask]"') from error
     with Client(address, timeout="10s") as client:  # type: ignore[no-untyped-call]
         yield client
+
+
+@command()
+def compile_() -> None:
+    """Compile what runs many times over, where numba is installed (extra fast), so that no later run has to."""
+    from .compiled import cache_folder, compile_kernels
+
+    folder = cache_folder()
+    if folder is None or not folder.exists():
+        compile_kernels()
+    say(f"compiled: {cache_folder()}")
 
 
 def main() -> None:

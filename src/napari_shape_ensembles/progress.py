@@ -100,8 +100,8 @@ def reporting(listener: Listener | None = None, stop: Callable[[], bool] | None 
     ...     result = compare(a, b, Settings(landmarks=60, rank=10, permutations=199))
     placing landmarks
     choosing the archetype
-    registering undulations
     registering scales
+    registering undulations
     learning the shape space
     testing undulation
     testing scale

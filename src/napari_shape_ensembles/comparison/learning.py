@@ -8,9 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..outlines import Ensemble
-from ..progress import one_library_thread, over_blocks, report
+from ..progress import one_library_thread, report
 from ..shapes import ShapeSpace, to_landmarks
-from ..shapes.decomposition import curve_blocks
 from ..shapes.lobes import lobes_held
 from .parts import form_descriptors, tests_components
 from .settings import Settings
@@ -21,14 +20,16 @@ Real = NDArray[np.float64]
 _KNOWN = 1e-8
 # Conversions between units are powers of ten nearly always; the size of a pixel is known where the reader knew it.
 _GRID = 16
+# Vertices looked at together.
+_SOME = 1 << 14
 _FACTORS = tuple(10.0**power for power in (0, -3, 3, -6, 6))
 
 #: Steps of a comparison, in order.
 STEPS = (
     "placing landmarks",
     "choosing the archetype",
-    "registering undulations",
     "registering scales",
+    "registering undulations",
     "learning the shape space",
     "testing undulation",
     "testing scale",
@@ -61,19 +62,23 @@ def learn(ensembles: Sequence[Ensemble], settings: Settings) -> Learned:
     """
     report_step("placing landmarks")
     options: dict[str, Any] = {"interpolation": settings.interpolation, "measure": settings.measure}
-    landmarks = np.concatenate([to_landmarks(ensemble, settings.landmarks, **options) for ensemble in ensembles])
     places = np.concatenate([coordinate_precision(ensemble) for ensemble in ensembles])
+    landmarks = to_landmarks(ensembles, settings.landmarks, **options)
     around = [one.features["perimeter"] / np.mean(one.pixel_size) for one in ensembles if one.pixel_size is not None]
-    learned = learn_landmarks(landmarks, places, settings, lobes_held(np.concatenate([*around, []])))
+    lobes = lobes_held(np.concatenate([*around, []]))
+    learned = learn_landmarks(landmarks, places, settings, lobes, overwrite=True)
     learned.space.unit_ = ensembles[0].unit
     return learned
 
 
-def learn_landmarks(landmarks: Real, places: Real, settings: Settings, lobes: float = np.inf) -> Learned:
+def learn_landmarks(
+    landmarks: Real, places: Real, settings: Settings, lobes: float = np.inf, *, overwrite: bool = False
+) -> Learned:
     """Register and learn from landmarks (N, n, 2) known to `places` (N,): what `learn` does with them.
 
     Landmarks of a curve do not depend on other curves. Who compares many subsets of the same curves places them once.
-    Bands of more `lobes` than the outlines' pixels hold are no descriptors.
+    Bands of more `lobes` than the outlines' pixels hold are no descriptors. `overwrite` landmarks that are of no more
+    use: undulations then take their place.
     """
     space = ShapeSpace(
         settings.rank,
@@ -85,7 +90,7 @@ def learn_landmarks(landmarks: Real, places: Real, settings: Settings, lobes: fl
         reflections=settings.reflections,
         random_state=settings.seed,
     )
-    undulation, scale, matches = space.fit_landmarks(landmarks, report_step)
+    undulation, scale, matches = space.fit_landmarks(landmarks, report_step, overwrite=overwrite)
     space.rank = len(space.basis_)  # of a comparison, what there is counts
     space.bands_ = tuple(band for band in space.bands_ if band[1] <= lobes)
     with one_library_thread():
@@ -93,10 +98,9 @@ def learn_landmarks(landmarks: Real, places: Real, settings: Settings, lobes: fl
         known = known_share(places, scale)
         for coordinates in (t, l):
             coordinates[:, coordinates.std(axis=0) <= known] = 0
-    # Other parts than the named ones do not look at descriptors.
-    blocks = list(curve_blocks(len(undulation))) if tests_components(settings) else []
-    described = over_blocks(lambda block: form_descriptors(undulation[block], known, lobes), blocks)
-    descriptors = np.concatenate(described) if described else np.empty((len(undulation), 0))
+        # Other parts than the named ones do not look at descriptors.
+        described = tests_components(settings)
+        descriptors = form_descriptors(undulation, known, lobes) if described else np.empty((len(t), 0))
     ambiguous = int(np.any([match.ambiguous for match in matches], axis=0).sum())
     no_archetype = any(match.archetype_is_ambiguous for match in matches)
     return Learned(space, t, l, ambiguous, no_archetype, descriptors, known)
@@ -124,20 +128,29 @@ def coordinate_precision(ensemble: Ensemble) -> Real:
     """
     if not len(ensemble):
         return np.empty(0)
-    largest = np.maximum.reduceat(np.abs(ensemble.vertices).max(axis=1), ensemble.offsets[:-1])
+    rows, columns = np.abs(ensemble.vertices).T
+    largest = np.maximum.reduceat(np.maximum(rows, columns), ensemble.offsets[:-1])
     return largest * np.finfo(np.float32 if is_single(ensemble) else np.float64).eps / 2
 
 
 def is_single(ensemble: Ensemble) -> bool:
     """Whether all coordinates are numbers of single precision, in the unit that they came in."""
-    pixel = np.asarray(ensemble.pixel_size or (1.0, 1.0))
-    for unit in {tuple(size * factor) for size, factor in product((np.ones(2), pixel), _FACTORS)}:
-        vertices = ensemble.vertices / np.array(unit)
-        if (vertices * _GRID == np.rint(vertices * _GRID)).all():
-            continue  # whole pixels and simple fractions are exact in any precision
+    pixel, given = np.asarray(ensemble.pixel_size or (1.0, 1.0)), ensemble.vertices
+    parts = [slice(start, start + _SOME) for start in range(0, len(given), _SOME)]  # the first few tell, as a rule
+
+    def on_grid(vertices: Real) -> bool:
+        return bool((vertices == np.rint(vertices)).all())
+
+    def all_single(vertices: Real) -> bool:
         with np.errstate(over="ignore"):
             error = np.abs(vertices - vertices.astype(np.float32))
-        if (error <= 4 * np.finfo(np.float64).eps * np.abs(vertices)).all():
+        return bool((error <= 4 * np.finfo(np.float64).eps * np.abs(vertices)).all())
+
+    for unit in {tuple(size * factor) for size, factor in product((np.ones(2), pixel), _FACTORS)}:
+        by = np.array(unit)
+        if all(on_grid(given[part] / by * _GRID) for part in parts):
+            continue  # whole pixels and simple fractions are exact in any precision
+        if all(all_single(given[part] / by) for part in parts):
             return True
     return False
 

@@ -10,12 +10,11 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 
 import numpy as np
-import shapely
 from numpy.typing import NDArray
 
 from ..mmd import Kernel
 from ..shapes import spd
-from ..shapes.lobes import BANDS, band_amplitudes
+from ..shapes.lobes import BANDS, band_amplitudes, hull_measures
 from .settings import Settings
 
 Real = NDArray[np.float64]
@@ -80,11 +79,8 @@ def form_descriptors(undulation: Real, known: float, lobes: float = np.inf) -> R
     held = [band for band in BANDS if 2 * (band[1] + 1) < n and band[1] <= lobes]
     floor = max(_AMPLITUDE, 10 * known)
     amplitudes = np.hypot(band_amplitudes(undulation, held), floor)
-    vertices = np.sqrt(n) * undulation
-    outlines, (x, y) = shapely.polygons(vertices), np.moveaxis(vertices, -1, 0)
-    area = np.abs((x * np.roll(y, -1, axis=1) - y * np.roll(x, -1, axis=1)).sum(axis=1) / 2)
-    lacking = 1 - area / shapely.area(shapely.convex_hull(outlines))
-    longer = shapely.length(outlines) ** 2 / (4 * np.pi * area) - 1
+    area, hull, length = hull_measures(undulation).T
+    lacking, longer = 1 - area / hull, length**2 / (4 * np.pi * area) - 1
     floor = max(_CONCAVITY, 10 * known)
     rest = np.maximum(np.stack([lacking, longer], axis=1), 0) + floor
     if lobes < _CONCAVE:

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..checks import unmasked
+from ..compiled import kernels
 from ..progress import each_block
 
 #: What tests do by default: the level, and how often labels are permuted.
@@ -27,6 +28,10 @@ Index = NDArray[np.intp]
 SUBSET = 2000
 # Pairs in the sample that brackets the median, and how far from the middle of it the bracket reaches.
 _PROBE, _MARGIN = 20_000, 0.02
+# Columns of the kernel matrix that stay in the cache with the rows of a block.
+_TILE = 512
+# Points of at most so many coordinates are not worth a product of matrices.
+_FLAT = 8
 # Numbers up to here, and down to its inverse, have a square that is a number of full precision.
 _SQUARED = 1e150
 
@@ -280,24 +285,47 @@ def group_sums(distances: Distances, bandwidths: Sequence[float], starts: Index)
     list of S (U, U) arrays
         Symmetric; the diagonal holds the pairs of points with themselves too.
     """
-    kernel = distances.kind.kernel
-    ends = np.append(starts[1:], len(distances))
+    kernel, fast = distances.kind.kernel, None
+    if distances.kind is EnergyDistances:
+        fast = kernels(__package__, len(distances) ** 2)
+    sizes = np.diff(starts, append=len(distances))
+    group, points = np.repeat(np.arange(len(starts)), sizes), distances.points
+    squares = np.einsum("id,id->i", points, points)
 
-    def share(rows: slice) -> tuple[Index, Index, list[Real]]:
+    def share(rows: slice) -> tuple[int, list[Real]]:
         # The kernel is symmetric: a block of rows meets only the columns from its own on, its own square counts half.
-        squared = distances.block(rows)
-        own = np.flatnonzero((starts < rows.stop) & (ends > rows.start))
-        columns = np.flatnonzero(ends > rows.start)
-        down, across = (np.maximum(starts[groups] - rows.start, 0) for groups in (own, columns))
-        sums = []
-        for s in bandwidths:
-            block = kernel(squared, s)
-            block[:, : len(block)] *= 0.5
-            sums.append(np.add.reduceat(np.add.reduceat(block, across, axis=1), down, axis=0))
-        return own, columns, sums
+        own = group[rows]
+        sums = [np.zeros((own[-1] - own[0] + 1, len(starts))) for _ in bandwidths]
+        down = np.flatnonzero(np.diff(own, prepend=-1))
+        for columns in (rows, *tiles(rows.stop, len(distances))):
+            if fast is not None:
+                where = own - own[0], group[columns], columns is rows, sums[0]
+                if points.shape[1] <= _FLAT:
+                    fast.add_flat_distances(points[rows], np.ascontiguousarray(points[columns].T), *where)
+                else:
+                    fast.add_distances(points[rows] @ points[columns].T, squares[rows], squares[columns], *where)
+                continue
+            squared = _expanded(points[rows], points[columns])
+            if columns is rows:
+                np.fill_diagonal(squared, 0)
+            there = group[columns]
+            across = np.flatnonzero(np.diff(there, prepend=-1))
+            for total, s in zip(sums, bandwidths, strict=True):
+                block = kernel(squared, s)
+                found = np.add.reduceat(np.add.reduceat(block, across, axis=1), down, axis=0)
+                total[:, there[0] : there[-1] + 1] += found * (0.5 if columns is rows else 1)
+        if fast is not None:
+            sums = [sums[0] / -s for s in bandwidths]
+        return own[0], sums
 
     totals = [np.zeros((len(starts), len(starts))) for _ in bandwidths]
-    for own, columns, sums in each_block(share, row_blocks(len(distances))):
+    for first, sums in each_block(share, row_blocks(len(distances))):
         for total, part in zip(totals, sums, strict=True):
-            total[own[0] : own[-1] + 1, columns[0] :] += part
+            total[first : first + len(part)] += part
     return [total + total.T for total in totals]
+
+
+def tiles(start: int, stop: int) -> Iterator[slice]:
+    """Columns of the kernel matrix that are handled together with a block of rows, few enough for the caches."""
+    for first in range(start, stop, _TILE):
+        yield slice(first, min(first + _TILE, stop))

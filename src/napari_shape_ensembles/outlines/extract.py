@@ -2,7 +2,8 @@
 
 import itertools
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -12,9 +13,12 @@ from skimage.draw import polygon2mask
 from skimage.measure import find_contours, points_in_poly
 
 from ..checks import switch, unmasked
+from ..compiled import kernels
 from ..parameters import parameters_of
+from ..progress import over_blocks
 from .ensemble import Ensemble
 from .recipe import Recipe, SmoothingUnit
+from .spline import Index
 
 Real = NDArray[np.float64]
 
@@ -33,6 +37,8 @@ _REACH = 4
 _WIDEST = 1000
 # ... and with narrower ones the next pixel has no weight.
 _NO_FILTER = 0.1
+# Objects traced together.
+_TOGETHER = 128
 # Pixel sizes within this factor are the same: outlines differ by more between two microscopes of one make.
 _ALIKE = 1.1
 
@@ -122,69 +128,74 @@ def outlines_of_labels(
     plane = label_plane(labels)
     pixel = pixel_of(scale)
     sigma, radius = _blur(recipe.outline_smoothing, recipe.smoothing_unit, pixel)
-    margin = radius[0] + 1, radius[1] + 1
     small = too_small(recipe.min_area)
     dropped: Counter[str] = Counter()
-    filled = 0
     if np.asarray(labels).min() < 0:
         below = np.unique(labels)[np.unique(labels) <= 0]
         dropped[FROM_ZERO if below.tolist() == [-1, 0] else NEGATIVE] = int((below < 0).sum())
-    ids, curves, hole_ids = [], [], itertools.count(-1, -1)
     # Label values, and the plane numbered so that no array need be as long as the largest label.
     if plane.max() <= plane.size:
-        values, plane = np.arange(1, plane.max() + 1), plane.astype(np.int64, copy=False)
+        values = np.arange(1, plane.max() + 1)
     else:
         values, numbered = np.unique(plane, return_inverse=True)
         background = int(values[0] == 0)
         values, plane = values[background:], numbered.reshape(plane.shape) + 1 - background
-    areas = np.bincount(plane.ravel(), minlength=len(values) + 1)
-    boxes: Sequence[tuple[slice, ...] | None] = ndimage.find_objects(plane)
-    for index, box in enumerate(boxes, start=1):
-        if box is None:
-            continue
-        if areas[index] < recipe.min_area:
-            dropped[small] += 1
-            continue
-        ends = zip(box, plane.shape, strict=True)
-        if not recipe.keep_border and any(side.start == 0 or side.stop == length for side, length in ends):
-            dropped[AT_BORDER] += 1
-            continue
-        # A filter far wider than the object would take time and memory by its own width.
-        if highest_level([side.stop - side.start for side in box], sigma, radius) <= 0.5:
-            dropped[VANISHED] += 1
-            continue
-        level = np.pad((plane[box] == index).astype(np.float64), [(side, side) for side in margin])
-        if any(radius):
-            level = ndimage.gaussian_filter(level, sigma, radius=radius)
-        contours = [contour[:-1] - margin for contour in find_contours(level, 0.5)]
-        if not contours:
-            dropped[VANISHED] += 1
-            continue
-        # Outer contours run the other way round here, holes in the direction of positive area.
-        signed = np.array([signed_area(contour) for contour in contours])
-        largest = int(np.abs(signed).argmax())
-        outer = signed < 0
-        dropped[EXTRA] += int(outer.sum()) - 1
-        filled += not recipe.holes and has_holes(plane[box] == index)
-        outline = contours[largest][::-1]
-        found = [outline]
-        for place in np.flatnonzero(~outer) if recipe.holes else ():
-            if points_in_poly(contours[place][:1], outline)[0]:
-                if signed[place] >= recipe.min_area:
-                    found.append(contours[place])
-                else:
-                    dropped[small] += 1
-        corner = np.array([side.start for side in box], dtype=np.float64)
-        for curve in found:
-            if len(curve) < recipe.min_vertices:
-                dropped[f"fewer than {recipe.min_vertices} vertices"] += 1
-            elif recipe.min_length and (
-                np.linalg.norm(curve - np.roll(curve, 1, axis=0), axis=1).sum() < recipe.min_length
-            ):
-                dropped[f"shorter than {recipe.min_length:g} px"] += 1
+    fast = kernels(__package__, plane.size)
+    areas, boxes = _survey(plane, len(values), fast)
+    wanted = np.flatnonzero(areas[1:]) + 1
+
+    def leave_out(unusable: NDArray[np.bool_], reason: str) -> None:
+        nonlocal wanted
+        dropped[reason] += int(np.count_nonzero(unusable))
+        wanted = wanted[~unusable]
+
+    leave_out(areas[wanted] < recipe.min_area, small)
+    if not recipe.keep_border:
+        at_border = (boxes[wanted, :2] == 0).any(axis=1) | (boxes[wanted, 2:] == plane.shape).any(axis=1)
+        leave_out(at_border, AT_BORDER)
+    # A filter far wider than the object would take time and memory by its own width.
+    sides = boxes[wanted, 2:] - boxes[wanted, :2]
+    leave_out(np.array([highest_level(side, sigma, radius) <= 0.5 for side in sides.tolist()], dtype=bool), VANISHED)
+    trace = partial(_traced, plane, sigma=sigma, radius=radius, look=not recipe.holes, fast=fast)
+    parts = [slice(start, start + _TOGETHER) for start in range(0, len(wanted), _TOGETHER)]
+    found = over_blocks(lambda part: trace(wanted[part], boxes[wanted[part]]), parts)
+    # All contours, one after the other, and the object of each.
+    vertices = np.concatenate([np.empty((0, 2)), *(one[0] for one in found)])
+    counts = np.concatenate([np.empty(0, np.int64), *(one[1] for one in found)])
+    owners = np.concatenate(
+        [np.empty(0, np.int64), *(part.start + one[2] for part, one in zip(parts, found, strict=True))]
+    )
+    hollow = np.concatenate([np.empty(0, dtype=bool), *(one[3] for one in found)])
+    ends = np.cumsum(counts)
+    signed, lengths = _areas_and_lengths(vertices, ends - counts, counts)
+    here, first = np.unique(owners, return_index=True)
+    dropped[VANISHED] += len(wanted) - len(here)
+    # Outer contours run the other way round here, holes in the direction of positive area.
+    outer = signed < 0
+    dropped[EXTRA] += int(np.count_nonzero(outer)) - len(here)
+    ids, curves, hole_ids, scaled = [], [], itertools.count(-1, -1), vertices * pixel
+
+    def keep(contour: int, number: Iterator[int], *, turned: bool) -> None:
+        if counts[contour] < recipe.min_vertices:
+            dropped[f"fewer than {recipe.min_vertices} vertices"] += 1
+        elif lengths[contour] < recipe.min_length:
+            dropped[f"shorter than {recipe.min_length:g} px"] += 1
+        else:
+            curve = scaled[ends[contour] - counts[contour] : ends[contour]]
+            ids.append(next(number))
+            curves.append(curve[::-1] if turned else curve)
+
+    for owner, start, stop in zip(here, first, np.append(first, len(owners))[1:], strict=True):
+        largest = start + int(np.abs(signed[start:stop]).argmax()) if stop > start + 1 else start
+        keep(largest, iter(values[wanted[owner] - 1 : wanted[owner]].tolist()), turned=True)
+        for hole in start + np.flatnonzero(~outer[start:stop]) if recipe.holes else ():
+            outline = vertices[ends[largest] - counts[largest] : ends[largest]]
+            if not points_in_poly(vertices[ends[hole] - counts[hole]][None], outline)[0]:
+                continue
+            if signed[hole] >= recipe.min_area:
+                keep(hole, hole_ids, turned=False)
             else:
-                ids.append(int(values[index - 1]) if curve is outline else next(hole_ids))
-                curves.append((curve + corner) * pixel)
+                dropped[small] += 1
     return Ensemble(
         curves,
         name=name,
@@ -192,9 +203,73 @@ def outlines_of_labels(
         ids=np.array(ids, dtype=np.int64),
         dropped=dropped,
         pixel_size=pixel,
-        filled=filled,
+        filled=int(np.count_nonzero(hollow[here])),
         tracing={choice: getattr(recipe, choice) for choice in _TRACED},
     )
+
+
+def _survey(plane: NDArray[np.integer], count: int, fast: Any) -> tuple[Index, Index]:
+    """Areas (1 + K,) of the labels 0 to K, and boxes (1 + K, 4): first row and column, and those behind the last."""
+    boxes = np.zeros((1 + count, 4), np.int64)
+    if fast is not None:
+        areas = np.zeros(1 + count, np.int64)
+        fast.survey(np.ascontiguousarray(plane, np.int32), areas, boxes)
+        return areas, boxes
+    for label, box in enumerate(ndimage.find_objects(plane.astype(np.int64, copy=False)), start=1):
+        if box is not None:
+            boxes[label] = [side.start for side in box] + [side.stop for side in box]
+    return np.bincount(plane.ravel(), minlength=1 + count), boxes
+
+
+def _traced(
+    plane: NDArray[np.integer],
+    labels: Index,
+    boxes: Index,
+    sigma: tuple[float, float],
+    radius: tuple[int, int],
+    look: bool,
+    fast: Any,
+) -> tuple[Real, Index, Index, NDArray[np.bool_]]:
+    """Contours of some objects: all vertices in pixels, numbers of vertices, place of each one's object, and holes.
+
+    Objects have holes where these are to be looked for.
+    """
+    if fast is not None:
+        weights = [
+            np.exp(-0.5 * (np.arange(-reach, reach + 1) / max(width, _NO_FILTER)) ** 2)
+            for width, reach in zip(sigma, radius, strict=True)
+        ]
+        found = fast.trace(
+            np.ascontiguousarray(plane, np.int32), labels, boxes, *(one / one.sum() for one in weights), look
+        )
+        vertices, offsets, owners, hollow, exact = found
+        if not exact.any():
+            return vertices, np.diff(offsets), owners, hollow
+    margin = radius[0] + 1, radius[1] + 1
+    contours: list[Real] = []
+    owner, hollow = [], np.zeros(len(labels), dtype=bool)
+    for place, (label, box) in enumerate(zip(labels, boxes, strict=True)):
+        mask = plane[box[0] : box[2], box[1] : box[3]] == label
+        level = np.pad(mask.astype(np.float64), [(side, side) for side in margin])
+        if any(radius):
+            level = ndimage.gaussian_filter(level, sigma, radius=radius)
+        some = [contour[:-1] - margin + box[:2] for contour in find_contours(level, 0.5)]
+        contours += some
+        owner += [place] * len(some)
+        hollow[place] = look and has_holes(mask)
+    counts = np.array([len(contour) for contour in contours], dtype=np.int64)
+    return np.concatenate([np.empty((0, 2)), *contours]), counts, np.array(owner, dtype=np.int64), hollow
+
+
+def _areas_and_lengths(vertices: Real, starts: Index, counts: Index) -> tuple[Real, Real]:
+    """Signed areas and lengths of closed curves of so many vertices."""
+    if not len(counts):
+        return np.empty(0), np.empty(0)
+    after = np.arange(1, len(vertices) + 1)
+    after[starts + counts - 1] = starts
+    x, y = (vertices - np.repeat(vertices[starts], counts, axis=0)).T
+    areas = np.add.reduceat(x * y[after] - x[after] * y, starts) / 2
+    return areas, np.add.reduceat(np.hypot(x[after] - x, y[after] - y), starts)
 
 
 def has_holes(mask: NDArray[np.bool_]) -> bool:
@@ -228,11 +303,13 @@ def label_plane(labels: ArrayLike) -> NDArray[np.integer]:
         labels = labels.astype(np.int64)
     if labels.dtype != bool and not np.issubdtype(labels.dtype, np.integer):
         raise ValueError(f"labels hold {labels.dtype} values: give whole numbers")
-    if labels.max() > np.iinfo(np.int64).max:
-        raise ValueError(f"the highest label is {labels.max()}: label values are below 2⁶³")
-    if labels.dtype != bool:
-        labels = labels.clip(min=0)
-    if labels.dtype == bool or ((labels == 0) | (labels == labels.max())).all():
+    most = labels.max()
+    if most > np.iinfo(np.int64).max:
+        raise ValueError(f"the highest label is {most}: label values are below 2⁶³")
+    if labels.dtype != bool and labels.min() < 0:
+        labels, most = labels.clip(min=0), max(most, 0)
+    # Row by row, as the first few tell of most labels that they are no mask.
+    if labels.dtype == bool or all(((row == 0) | (row == most)).all() for row in labels):
         numbered, count = ndimage.label(labels)
         return numbered if count > 1 or labels.dtype == bool else labels  # a label in one piece is no mask
     return labels
@@ -262,11 +339,18 @@ def highest_level(shape: Sequence[int], sigma: Sequence[float], radius: Sequence
     """Highest value that any mask in a box of some shape has after the Gaussian filter: that of the full box."""
     highest = 1.0
     for length, width, reach in zip(shape, sigma, radius, strict=True):
-        if reach and width > _NO_FILTER:
-            weights = np.exp(-0.5 * (np.arange(-reach, reach + 1) / width) ** 2)
-            inside = weights[max(reach - length // 2, 0) : reach + (length + 1) // 2]
-            highest *= float(inside.sum() / weights.sum())
+        highest *= _highest_along(length, width, reach)
     return highest
+
+
+@cache
+def _highest_along(length: int, width: float, reach: int) -> float:
+    """Highest share of the filter that lies within a run of so many pixels."""
+    if not reach or width <= _NO_FILTER:
+        return 1.0
+    weights = np.exp(-0.5 * (np.arange(-reach, reach + 1) / width) ** 2)
+    inside = weights[max(reach - length // 2, 0) : reach + (length + 1) // 2]
+    return float(inside.sum() / weights.sum())
 
 
 def too_small(min_area: float) -> str:

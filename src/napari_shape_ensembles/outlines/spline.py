@@ -21,7 +21,7 @@ Number = TypeVar("Number", np.float64, np.complex128)
 
 # A polygon turns at no more corners than these, by this angle or more, and with them by this share of its turning.
 # Smooth curves turn at all vertices, the steps of pixels at far more of them.
-_MOST_CORNERS, _CORNER, _SHARE = 24, np.deg2rad(20), 0.95
+MOST_CORNERS, CORNER, SHARE = 24, np.deg2rad(20), 0.95
 # Speeds at three Gauss-Legendre nodes fix a length to the seventh order in the chord: finer than the spline is.
 _NODES, _WEIGHTS = (np.asarray(values) for values in leggauss(3))
 NODES: Real = (_NODES + 1) / 2
@@ -105,10 +105,10 @@ def interpolate(vertices: Complex, offsets: Index, kind: str) -> RaggedSpline:
         coefficients[2], coefficients[3] = 3 * quarter * second, quarter * (second[after] - second)
     if kind == "auto":
         turn = np.abs(np.angle(chord[after] * chord.conj()))
-        sharp = turn > _CORNER
+        sharp = turn > CORNER
         corners = np.add.reduceat(sharp.astype(np.int64), offsets[:-1])
         at_corners, all_of_it = (np.add.reduceat(part, offsets[:-1]) for part in (np.where(sharp, turn, 0), turn))
-        polygonal = (corners <= _MOST_CORNERS) & (at_corners >= _SHARE * all_of_it)
+        polygonal = (corners <= MOST_CORNERS) & (at_corners >= SHARE * all_of_it)
         coefficients[2:, np.repeat(polygonal, np.diff(offsets))] = 0
     coefficients[1] = chord - coefficients[2] - coefficients[3]
     return RaggedSpline(coefficients, offsets)

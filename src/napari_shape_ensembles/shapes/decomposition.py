@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..checks import unmasked
+from ..compiled import kernels
 from ..progress import over_blocks
 
 Real = NDArray[np.float64]
@@ -41,7 +42,8 @@ def check_landmarks(landmarks: NDArray[np.floating]) -> None:
     landmarks = unmasked(landmarks, "the landmarks")
     if landmarks.ndim != 3 or landmarks.shape[-1] != 2 or landmarks.shape[-2] < 3:
         raise ValueError(f"landmarks have shape (curves, landmarks, 2), not {landmarks.shape}")
-    bad = ~np.isfinite(landmarks).all(axis=(1, 2))
+    found = [~np.isfinite(landmarks[part]).all(axis=(1, 2)) for part in curve_blocks(len(landmarks))]
+    bad = np.concatenate([np.empty(0, dtype=bool), *found])
     if bad.any():
         raise ValueError(f"{bad.sum()} curve(s) have NaN or infinite landmarks (first: {np.flatnonzero(bad)[0]})")
 
@@ -93,25 +95,47 @@ def decompose(landmarks: NDArray[np.floating], weights: NDArray[np.floating] | N
     """
     check_landmarks(landmarks)
     points = planes(landmarks)
+    undulation = np.empty(points.shape)
+    return undulation.swapaxes(1, 2), separate(points, undulation, _measure(points, weights))
+
+
+def _measure(points: Real, weights: NDArray[np.floating] | None) -> Real | None:
+    """Checked weights that sum to 1, (1, n) or (N, n); None where all are equal."""
+    if weights is None:
+        return None
     count, _, n = points.shape
-    measure = np.full((1, n), 1 / n)
-    if weights is not None:
-        given = np.atleast_2d(np.asarray(weights, dtype=np.float64))
-        if given.shape not in ((1, n), (count, n)):
-            raise ValueError(f"weights have shape ({n},) or ({count}, {n}) here, not {np.shape(weights)}")
-        if not (np.isfinite(given).all() and (given > 0).all()):
-            raise ValueError("quadrature weights are positive and finite")
-        measure = given / given.sum(axis=-1, keepdims=True)
-    undulation, scale = np.empty(points.shape), np.empty((len(points), 2, 2))
+    given = np.atleast_2d(np.asarray(weights, dtype=np.float64))
+    if given.shape not in ((1, n), (count, n)):
+        raise ValueError(f"weights have shape ({n},) or ({count}, {n}) here, not {np.shape(weights)}")
+    if not (np.isfinite(given).all() and (given > 0).all()):
+        raise ValueError("quadrature weights are positive and finite")
+    return given / given.sum(axis=-1, keepdims=True)
+
+
+def separate(points: Real, undulation: Real, measure: Real | None = None) -> Real:
+    """Write the undulations (N, 2, n) of curves (N, 2, n), be it over the curves, and return their scales (N, 2, 2).
+
+    Raises
+    ------
+    ValueError
+        For curves that lie on a line.
+    """
+    n = points.shape[2]
+    scale = np.empty((len(points), 2, 2))
+    fast = kernels(__package__, points.size) if measure is None else None
+    equal = np.full((1, n), 1 / n)
 
     def work(part: slice) -> None:
-        mu = measure[part] if len(measure) > 1 else measure
+        if fast is not None:
+            fast.separate(points[part], undulation[part], scale[part])
+            return
+        mu = equal if measure is None else measure[part] if len(measure) > 1 else measure
         centred = points[part] - (points[part] * mu[:, None]).sum(axis=-1, keepdims=True)
         undulation[part], scale[part] = _polar(*np.moveaxis(centred * np.sqrt(mu)[:, None], 1, 0))
 
     over_blocks(work, curve_blocks(len(points)))
     _refuse_lines(scale)
-    return undulation.swapaxes(1, 2), scale
+    return scale
 
 
 def affine_standardization(

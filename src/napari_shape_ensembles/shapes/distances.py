@@ -147,7 +147,7 @@ def procrustes_distances(x: Real, y: Real | None = None, *, reflections: bool = 
 
     def fill(part: slice) -> None:
         i, j = rows[part], columns[part]
-        distances[i, j] = match(one[i], other[j], reflections)[4]
+        distances[i, j] = match(one[i], other[j], reflections)[3]
 
     over_blocks(fill, [slice(start, start + _BLOCK) for start in range(0, len(rows), _BLOCK)])
     return distances + distances.T if y is None else distances

@@ -20,6 +20,8 @@ Real = NDArray[np.float64]
 _ROUNDS = 100
 # Closer than this to a right angle the shortest geodesic, and with it the logarithm, is not unique to rounding.
 _CUT = 1e-6
+# Points whose sums are taken together.
+_RUN = 1024
 
 
 def log(base: Real, points: Real) -> Real:
@@ -59,22 +61,41 @@ def log(base: Real, points: Real) -> Real:
     >>> np.allclose(grassmann.exp(x, tangent)[0], y)
     True
     """
-    flat, origin = planes(points), planes(base)
-    toward, back, cosine = _log_factors(origin, flat)
-    far = cosine.min(axis=-1) < np.sin(_CUT)
-    if far.any():
-        raise ValueError(
-            f"{far.sum()} outline(s) stand at a right angle to the mean undulation (first: {np.flatnonzero(far)[0]}), "
-            "where coordinates are not unique: look at them, and leave them out if they are of another kind"
-        )
-    tangents = np.empty_like(flat)
+    tangents = Tangents(base, points)
+    found = np.empty((len(points), 2, len(base)))
 
     def fill(part: slice) -> None:
-        np.matmul(toward[part].swapaxes(1, 2), flat[part], out=tangents[part])
-        tangents[part] -= back[part] @ origin
+        found[part] = tangents[part]
 
-    over_blocks(fill, curve_blocks(len(flat)))
-    return tangents.swapaxes(1, 2)
+    over_blocks(fill, curve_blocks(len(found)))
+    return found.swapaxes(1, 2)
+
+
+class Tangents:
+    """Logarithms of points, as `log` gives them, made a block at a time: `tangents[part]` is a (k, 2, n) array."""
+
+    def __init__(self, base: Real, points: Real) -> None:
+        self.points, self.base = planes(points), planes(base)
+        factors = over_blocks(lambda part: _log_factors(self.base, self.points[part]), runs(len(points)))
+        self.toward, self.back, cosine = map(np.concatenate, zip(*factors, strict=True))
+        far = cosine.min(axis=-1) < np.sin(_CUT)
+        if far.any():
+            raise ValueError(
+                f"{far.sum()} outline(s) stand at a right angle to the mean undulation (first: "
+                f"{np.flatnonzero(far)[0]}), where coordinates are not unique: look at them, and leave them out if "
+                "they are of another kind"
+            )
+
+    def __len__(self) -> int:
+        return len(self.points)
+
+    def __getitem__(self, part: slice) -> Real:
+        return self.toward[part].swapaxes(1, 2) @ self.points[part] - self.back[part] @ self.base
+
+
+def runs(count: int) -> list[slice]:
+    """Longer runs of points than `curve_blocks`, for sums over them; one even of no points."""
+    return [slice(start, start + _RUN) for start in range(0, max(count, 1), _RUN)]
 
 
 def exp(base: Real, tangents: Real) -> Real:
@@ -160,13 +181,19 @@ def frechet_mean(points: Real, *, tolerance: float = 1e-11) -> Real:
     array([0.15, 0.15])
     """
     flat = planes(points)
-    count, _, n = flat.shape
     mean = planes(points[0])
+
+    def pulled(part: slice) -> tuple[Real, Real]:
+        some = flat[part]
+        toward, back, _ = _log_factors(mean, some)
+        rows = 2 * len(some)
+        return toward.transpose(2, 0, 1).reshape(2, rows) @ some.reshape(rows, -1), back.sum(axis=0)
+
     for _ in range(_ROUNDS):
-        # The mean of the logarithms, without forming them: two passes of 2 × 2 algebra and one tall product.
-        toward, back, _ = _log_factors(mean, flat)
-        pulled = toward.transpose(2, 0, 1).reshape(2, 2 * count) @ flat.reshape(2 * count, n)
-        gradient = (pulled - back.sum(axis=0) @ mean) / count
+        # The mean of the logarithms, without forming them: two passes of 2 × 2 algebra and one tall product. Blocks
+        # are added in their order, so the number of threads changes no digit.
+        toward, back = (sum(parts[1:], parts[0]) for parts in zip(*over_blocks(pulled, runs(len(flat))), strict=True))
+        gradient = (toward - back @ mean) / len(flat)
         size = np.linalg.norm(gradient)
         if size <= tolerance:
             return mean.T

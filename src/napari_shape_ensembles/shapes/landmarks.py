@@ -10,12 +10,14 @@ round it runs: curves are first turned to positive signed area in (row, column) 
 put where the lowest non-vanishing Fourier mode of the squared radius says.
 """
 
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import Literal, cast, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..compiled import kernels
 from ..outlines import Ensemble
 from ..outlines.spline import NODES, WEIGHTS, Complex, Index, RaggedSpline, Real, following, interpolate
 from ..progress import over_blocks
@@ -25,16 +27,19 @@ Measure = Literal["affine", "arc-length"]
 
 # A block of curves large enough that threads seldom wait for the interpreter, small enough for the caches.
 _BLOCK = 1 << 16
-_ROUNDS = 60
-_TOLERANCE = 1e-13
+ROUNDS = 60
+TOLERANCE = 1e-13
 # On a circle a plain round overshoots by a quarter of the error; this share of it lands on the fixed point.
-_RELAXATION = 0.8
+RELAXATION = 0.8
+# Modes of the squared radius that mark the first landmark, and the share of its mean that a mode has to reach; rounds
+# of Newton's method for a landmark's place within its segment.
+MODES, FLOOR, NEWTON = 8, 1e-6, 4
 # Primitive of the Lagrange polynomials on the nodes: node speeds -> coefficients of u, u², u³ of length.
-_PRIMITIVE = np.linalg.inv(np.vander(NODES, increasing=True)) / np.arange(1, 4)[:, None]
+PRIMITIVE = np.linalg.inv(np.vander(NODES, increasing=True)) / np.arange(1, 4)[:, None]
 
 
 def to_landmarks(
-    ensemble: Ensemble,
+    ensemble: Ensemble | Sequence[Ensemble],
     n: int = 500,
     *,
     interpolation: Interpolation = "auto",
@@ -44,8 +49,8 @@ def to_landmarks(
 
     Parameters
     ----------
-    ensemble : Ensemble
-        N closed curves.
+    ensemble : Ensemble or sequence of them
+        N closed curves; those of several ensembles one after the other.
     n : int
         Landmarks per curve, at least 8. Products of 2, 3 and 5 make the later Fourier transforms fast.
     interpolation : {"auto", "spline", "polygon"}
@@ -90,43 +95,73 @@ def to_landmarks(
         raise ValueError(f'interpolation is "auto", "spline" or "polygon", not {interpolation!r}')
     if measure not in ("affine", "arc-length"):
         raise ValueError(f'measure is "affine" or "arc-length", not {measure!r}')
-    landmarks = np.empty((len(ensemble), 2, n))
+    ensembles = [ensemble] if isinstance(ensemble, Ensemble) else list(ensemble)
+    ends = np.cumsum([0, *map(len, ensembles)])
+    landmarks = np.empty((ends[-1], 2, n))
+    kind, affine = get_args(Interpolation).index(interpolation), measure == "affine"
+    fast = kernels(__package__, landmarks.size)
+    place = _placed if fast is None else fast.place_landmarks
 
-    def place(part: slice) -> None:
-        ends = ensemble.offsets[part.start : part.stop + 1]
-        offsets, counts = ends - ends[0], np.diff(ends)
-        rows, columns = ensemble.vertices[ends[0] : ends[-1]].T
-        vertices = rows + 1j * columns
-        # Curves of negative signed area are reversed, keeping their first vertex.
-        cross = (vertices.conj() * vertices[following(offsets)]).imag
-        backwards = np.repeat(np.add.reduceat(cross, offsets[:-1]) < 0, counts)
-        index = np.arange(len(vertices))
-        start, stop = np.repeat(offsets[:-1], counts), np.repeat(offsets[1:], counts)
-        vertices = vertices[np.where(backwards & (index != start), start + stop - index, index)]
-        if measure == "arc-length":
-            placed = _equally_spaced(interpolate(vertices, offsets, interpolation), n)
-        else:
-            centre, moment = _fan_moment(vertices, offsets)
-            first = inverse_root(moment)
-            # The chordal parameter must follow the curve under linear maps too: the spline is made after whitening.
-            a, b = (np.repeat(factor, counts) for factor in first)
-            spokes = vertices - np.repeat(centre, counts)
-            curve = interpolate(a * spokes + b * spokes.conj(), offsets, interpolation)
-            second = inverse_root(_fixed_point(curve, ensemble.ids[part]))
-            a, b = (curve.per_segment(factor) for factor in second)
-            whitened = RaggedSpline(a * curve.coefficients + b * curve.coefficients.conj(), offsets)
-            placed = _equally_spaced(whitened, n)
-            for a, b in (second, first):  # back: the z of each a·z + b·z̄
-                a, b = a[:, None], b[:, None]
-                placed = (a.conj() * placed - b * placed.conj()) / (np.abs(a) ** 2 - np.abs(b) ** 2)
-            placed = placed + centre[:, None]
-        landmarks[part, 0], landmarks[part, 1] = placed.real, placed.imag
+    def place_block(block: tuple[Ensemble, int, slice]) -> None:
+        of, start, part = block
+        offsets = of.offsets[part.start : part.stop + 1]
+        settled = np.ones(len(offsets) - 1, dtype=bool)
+        vertices, placed = of.vertices[offsets[0] : offsets[-1]], landmarks[start + part.start : start + part.stop]
+        place(vertices, offsets - offsets[0], kind, affine, placed, settled)
+        if not settled.all():
+            stuck = of.ids[part][~settled]
+            raise ValueError(
+                f"the affine measure of {len(stuck)} curve(s) did not settle in {ROUNDS} rounds "
+                f"(ids {stuck[:5].tolist()}): "
+                'leave them out, or use measure="arc-length"'
+            )
 
-    # Runs of whole curves of about equal work.
+    over_blocks(
+        place_block, [(of, start, part) for of, start in zip(ensembles, ends, strict=False) for part in _parts(of, n)]
+    )
+    return landmarks.swapaxes(1, 2)
+
+
+def _parts(ensemble: Ensemble, n: int) -> list[slice]:
+    """Runs of whole curves of about equal work."""
     block = np.cumsum(np.diff(ensemble.offsets) + n) // _BLOCK
     cuts = [*np.flatnonzero(np.diff(block, prepend=-1)).tolist(), len(block)]
-    over_blocks(place, [slice(start, stop) for start, stop in pairwise(cuts)])
-    return landmarks.swapaxes(1, 2)
+    return [slice(start, stop) for start, stop in pairwise(cuts)]
+
+
+def _placed(given: Real, offsets: Index, kind: int, affine: bool, landmarks: Real, settled: NDArray[np.bool_]) -> None:
+    """Place landmarks (N, 2, n) of a block of curves, all at once; say which affine measures have `settled`.
+
+    What `kernels.place_landmarks` does curve by curve.
+    """
+    n, counts = landmarks.shape[2], np.diff(offsets)
+    vertices = given[:, 0] + 1j * given[:, 1]
+    # Curves of negative signed area are reversed, keeping their first vertex.
+    cross = (vertices.conj() * vertices[following(offsets)]).imag
+    backwards = np.repeat(np.add.reduceat(cross, offsets[:-1]) < 0, counts)
+    index = np.arange(len(vertices))
+    start, stop = np.repeat(offsets[:-1], counts), np.repeat(offsets[1:], counts)
+    vertices = vertices[np.where(backwards & (index != start), start + stop - index, index)]
+    interpolation = get_args(Interpolation)[kind]
+    if not affine:
+        placed = _equally_spaced(interpolate(vertices, offsets, interpolation), n)
+    else:
+        centre, moment = _fan_moment(vertices, offsets)
+        first = inverse_root(moment)
+        # The chordal parameter must follow the curve under linear maps too: the spline is made after whitening.
+        a, b = (np.repeat(factor, counts) for factor in first)
+        spokes = vertices - np.repeat(centre, counts)
+        curve = interpolate(a * spokes + b * spokes.conj(), offsets, interpolation)
+        moment, settled[:] = _fixed_point(curve)
+        second = inverse_root(moment)
+        a, b = (curve.per_segment(factor) for factor in second)
+        whitened = RaggedSpline(a * curve.coefficients + b * curve.coefficients.conj(), offsets)
+        placed = _equally_spaced(whitened, n)
+        for a, b in (second, first):  # back: the z of each a·z + b·z̄
+            a, b = a[:, None], b[:, None]
+            placed = (a.conj() * placed - b * placed.conj()) / (np.abs(a) ** 2 - np.abs(b) ** 2)
+        placed = placed + centre[:, None]
+    landmarks[:, 0], landmarks[:, 1] = placed.real, placed.imag
 
 
 def inverse_root(moment: Real) -> tuple[Complex, Complex]:
@@ -162,8 +197,8 @@ def _products(z: Complex) -> Real:
     return np.stack([z.real * z.real, z.real * z.imag, z.imag * z.imag])
 
 
-def _fixed_point(curve: RaggedSpline, ids: NDArray[np.generic]) -> Real:
-    """Second moment M (3, N) of each curve under the arc-length measure of M^(-½) applied to it.
+def _fixed_point(curve: RaggedSpline) -> tuple[Real, NDArray[np.bool_]]:
+    """Second moment M (3, N) of each curve under the arc-length measure of M^(-½) applied to it; which have settled.
 
     Broyden's method: plain rounds gain a digit each, these double their gain from round to round.
     """
@@ -181,15 +216,15 @@ def _fixed_point(curve: RaggedSpline, ids: NDArray[np.generic]) -> Real:
         measured = [second[0] / total - x * x, second[1] / total - x * y, second[2] / total - y * y]
         return np.stack(measured) - moment
 
-    moment = np.repeat(np.array([[1.0], [0.0], [1.0]]), len(ids), axis=1)
+    moment = np.repeat(np.array([[1.0], [0.0], [1.0]]), len(curve.offsets) - 1, axis=1)
     residual = residual_of(moment)
-    inverse = np.repeat(_RELAXATION * np.eye(3)[:, :, None], len(ids), axis=2)
-    for _ in range(_ROUNDS):
-        if np.abs(residual).max() <= _TOLERANCE:
-            return moment + residual
+    inverse = np.repeat(RELAXATION * np.eye(3)[:, :, None], len(curve.offsets) - 1, axis=2)
+    for _ in range(ROUNDS):
+        if np.abs(residual).max() <= TOLERANCE:
+            break
         step = np.einsum("ijq,jq->iq", inverse, residual)
         xx, xy, yy = moment + step
-        step = np.where((xx > 0) & (xx * yy > xy * xy), step, _RELAXATION * residual)  # which never leaves the cone
+        step = np.where((xx > 0) & (xx * yy > xy * xy), step, RELAXATION * residual)  # which never leaves the cone
         moment = moment + step
         before, residual = residual, residual_of(moment)
         # The smallest correction after which the inverses map the change of the residual to the step taken.
@@ -198,17 +233,12 @@ def _fixed_point(curve: RaggedSpline, ids: NDArray[np.generic]) -> Real:
         scale = (row * change).sum(axis=0)
         mapped = np.einsum("ijq,jq->iq", inverse, change)
         inverse += (step - mapped)[:, None] * (row / np.where(scale != 0, scale, np.inf))
-    stuck = ids[np.abs(residual).max(axis=0) > _TOLERANCE]
-    raise ValueError(
-        f"the affine measure of {len(stuck)} curve(s) did not settle in {_ROUNDS} rounds "
-        f"(ids {stuck[:5].tolist()}): "
-        'leave them out, or use measure="arc-length"'
-    )
+    return moment + residual, np.abs(residual).max(axis=0) <= TOLERANCE
 
 
 def _equally_spaced(curve: RaggedSpline, n: int) -> Complex:
     """N points of equal arc length on each curve, (N, n)."""
-    lengths = _PRIMITIVE @ np.abs(curve.at_nodes()[1])
+    lengths = PRIMITIVE @ np.abs(curve.at_nodes()[1])
     segment = lengths.sum(axis=0)
     after = np.cumsum(segment)
     before = after - segment
@@ -224,12 +254,12 @@ def _equally_spaced(curve: RaggedSpline, n: int) -> Complex:
     weight /= curve.per_segment(2 * total)
     centre = np.add.reduceat(weight * vertex, curve.offsets[:-1])
     radius = weight * np.abs(vertex - curve.per_segment(centre)) ** 2
-    floor = 1e-6 * curve.per_curve(radius)
+    floor = FLOOR * curve.per_curve(radius)
     first = np.zeros(len(total))
     open_ = np.ones(len(total), dtype=bool)
     turn = np.exp(2j * np.pi * place)
     wave = radius.astype(np.complex128)
-    for m in range(1, 9):
+    for m in range(1, MODES + 1):
         wave = wave * turn
         mode = np.add.reduceat(wave, curve.offsets[:-1])
         clear = open_ & (np.abs(mode) > floor)
@@ -244,7 +274,7 @@ def _equally_spaced(curve: RaggedSpline, n: int) -> Complex:
     l1, l2, l3 = lengths[:, found]
     rest = target - before[found]
     u = rest / (l1 + l2 + l3)
-    for _ in range(4):
+    for _ in range(NEWTON):
         excess = ((l3 * u + l2) * u + l1) * u - rest
         speed = (3 * l3 * u + 2 * l2) * u + l1
         u = np.clip(u - excess / speed, 0.0, 1.0)

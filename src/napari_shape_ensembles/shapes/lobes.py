@@ -8,7 +8,12 @@ takes the linear part, k = 1 and -1, away.
 from collections.abc import Sequence
 
 import numpy as np
+import shapely
 from numpy.typing import NDArray
+
+from ..compiled import kernels
+from ..progress import over_blocks
+from .decomposition import curve_blocks, planes
 
 Real = NDArray[np.float64]
 Complex = NDArray[np.complex128]
@@ -92,8 +97,30 @@ def band_amplitudes(undulation: Real, bands: Sequence[tuple[int, int]]) -> Real:
     >>> band_amplitudes(undulation, [(1, 2), (3, 3), (4, 20)]).round(3)
     array([[0. , 0.1, 0. ]])
     """
-    coefficients, lobes = harmonics(undulation)
-    power = np.abs(coefficients) ** 2
-    power[:, linear(len(lobes))] = 0
-    inside = np.stack([(lobes >= low) & (lobes <= high) for low, high in bands], axis=1)
-    return np.sqrt(power @ inside.astype(np.float64))
+
+    def of_block(part: slice) -> Real:
+        coefficients, lobes = harmonics(undulation[part])
+        power = coefficients.real**2 + coefficients.imag**2
+        power[:, linear(len(lobes))] = 0
+        inside = np.stack([(lobes >= low) & (lobes <= high) for low, high in bands], axis=1)
+        return np.sqrt(power @ inside.astype(np.float64))
+
+    return np.concatenate(over_blocks(of_block, list(curve_blocks(len(undulation))) or [slice(0)]))
+
+
+def hull_measures(curves: Real) -> Real:
+    """Area, area of the convex hull, and perimeter of closed curves (N, n, 2): (N, 3)."""
+    points = planes(curves)
+    measures = np.empty((len(points), 3))
+    fast = kernels(__package__, points.size)
+
+    def measure(part: slice) -> None:
+        if fast is not None:
+            fast.hull_measures(points[part], measures[part])
+            return
+        outlines, (x, y) = shapely.polygons(curves[part]), np.moveaxis(points[part], 1, 0)
+        measures[part, 0] = np.abs((x * np.roll(y, -1, axis=1) - y * np.roll(x, -1, axis=1)).sum(axis=1) / 2)
+        measures[part, 1], measures[part, 2] = shapely.area(shapely.convex_hull(outlines)), shapely.length(outlines)
+
+    over_blocks(measure, curve_blocks(len(points)))
+    return measures

@@ -5,10 +5,11 @@ shift p scores |Σ w̄ᵢ zᵢ₊ₚ| and the best reflection of the reversed cu
 inverse Fourier transforms score every shift of a curve, and no singular value decomposition is needed.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from math import factorial
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import numpy as np
 import scipy.fft
@@ -16,6 +17,7 @@ from numpy.polynomial import polynomial
 from numpy.typing import NDArray
 
 from ..checks import switch
+from ..compiled import kernels
 from ..progress import over_blocks
 from .decomposition import check_landmarks, curve_blocks, planes
 
@@ -31,6 +33,8 @@ AMBIGUOUS = 0.02
 _ROUNDING = 1e-12
 # Terms of the Taylor series of the score within one sample of its peak: π²⁰/20! < 4e-9 of the highest modes.
 _TERMS = 20
+# Rounds of Newton's method for the part of a sample, and the step that is the last: the next would be its square.
+TURNS, SETTLED = 6, 1e-9
 # The two best matches of a curve that repeats itself score alike up to interpolation between samples, and give
 # registered curves that agree, at unit norm, up to rounding.
 _TIED = 1e-4
@@ -144,22 +148,46 @@ def register(landmarks: Real, archetype: Real, *, reflections: bool = True) -> R
     switch(reflections, "reflections")
     if landmarks.shape[1:] != archetype.shape:
         raise ValueError(f"curves have {landmarks.shape[1]} landmarks and the archetype {len(archetype)}")
+    points = planes(landmarks)
+    registered = np.empty_like(points)
+    return match_blocks(lambda part: points[part], len(points), archetype, reflections=reflections, out=registered)
+
+
+def match_blocks(
+    curves: Callable[[slice], Real], count: int, archetype: Real, *, reflections: bool, out: Real | None
+) -> Registration:
+    """Match curves that are made, or found, a block at a time; see `register`.
+
+    Parameters
+    ----------
+    curves : callable
+        Planes (k, 2, n) of the curves of a slice.
+    count : int
+        How many there are.
+    archetype, reflections
+        As in `register`.
+    out : (N, 2, n) array or None
+        Where the registered curves go, be it where they come from; None where they are of no use.
+    """
     rows, columns = planes(archetype)
     target = rows + 1j * columns
     target = target - target.mean()
     target = target / np.linalg.norm(target)
-    points = planes(landmarks)
-    registered = np.empty_like(points)
+    fast = kernels(__package__, 2 * count * len(target))
 
     def place(part: slice) -> list[NDArray[Any]]:
-        registered[part], *found = match(points[part, 0] + 1j * points[part, 1], target, reflections)
-        return found
+        points = curves(part)
+        if fast is None:
+            z, registered = points[:, 0] + 1j * points[:, 1], None if out is None else out[part]
+            return list(match(z, target, reflections, registered))
+        return list(_match_fast(fast, points, target, reflections, None if out is None else out[part]))
 
     # One block even of no curves, so that the fields of their registration are there, and empty.
-    matches = over_blocks(place, list(curve_blocks(len(points))) or [slice(0)])
+    matches = over_blocks(place, list(curve_blocks(count)) or [slice(0)])
     shift, rotation, backwards, residual, distinct, ambiguous = map(np.concatenate, zip(*matches, strict=True))
     own = float(distinctness(np.asarray(archetype)[None], reflections=reflections)[0])
-    return Registration(registered.swapaxes(1, 2), shift, rotation, backwards, residual, distinct, ambiguous, own)
+    landmarks = (np.empty((0, 2, len(target))) if out is None else out).swapaxes(1, 2)
+    return Registration(landmarks, shift % len(target), rotation, backwards, residual, distinct, ambiguous, own)
 
 
 def doubled_area(z: Complex) -> Real:
@@ -167,8 +195,10 @@ def doubled_area(z: Complex) -> Real:
     return (z.conj() * np.roll(z, -1, axis=-1)).imag.sum(axis=-1)
 
 
-def match(z: Complex, target: Complex, reflections: bool) -> tuple[Real, Real, Real, Flags, Real, Real, Flags]:
-    """Match one block of curves: the fields of a `Registration`, the landmarks as planes.
+def match(
+    z: Complex, target: Complex, reflections: bool, registered: Real | None = None
+) -> tuple[Real, Real, Flags, Real, Real, Flags]:
+    """Match one block of curves: the fields of a `Registration` but its landmarks.
 
     Parameters
     ----------
@@ -178,17 +208,76 @@ def match(z: Complex, target: Complex, reflections: bool) -> tuple[Real, Real, R
         Centred, of unit norm: one for all curves, or one each.
     reflections : bool
         Also try the mirror images.
+    registered : (N, 2, n) array, optional
+        Where the registered curves go.
     """
-    n = z.shape[-1]
     z = z - z.mean(axis=-1, keepdims=True)
     # Curves that run against the target are reversed, keeping their first landmark.
     against = doubled_area(z) * doubled_area(target) < 0
     z[against] = np.roll(z[against, ::-1], 1, axis=-1)
     spectrum, aim = scipy.fft.fft(z), scipy.fft.fft(target)
     first, second, margin = two_best(squared_scores(spectrum, aim, reflections))
-    registered, shift, turn, mirrored = _aligned(spectrum, aim, first)
-    norm = np.linalg.norm(z, axis=-1, keepdims=True)
-    residual = np.linalg.norm(registered / norm - target, axis=-1)
+    moved, shift, score, mirrored = _aligned(spectrum, aim, first)
+    turn = _turn(score, mirrored)
+    curves = turn[:, None] * scipy.fft.ifft(moved)
+    norm = np.linalg.norm(z, axis=-1)
+    residual = np.linalg.norm(curves / norm[:, None] - target, axis=-1)
+    if registered is not None:
+        registered[:, 0], registered[:, 1] = curves.real, curves.imag
+
+    def apart(tied: Index) -> Real:
+        moved, _, score, mirrored = _aligned(spectrum[tied], aim if aim.ndim == 1 else aim[tied], second[tied])
+        other = _turn(score, mirrored)[:, None] * scipy.fft.ifft(moved)
+        return np.linalg.norm(other - curves[tied], axis=-1) / norm[tied]
+
+    return _judged(shift, turn, mirrored, against, residual, margin, apart)
+
+
+def _match_fast(
+    fast: Any, points: Real, target: Complex, reflections: bool, registered: Real | None
+) -> tuple[Real, Real, Flags, Real, Real, Flags]:
+    """As `match`, of curves (N, 2, n) with one target, by compiled kernels."""
+    count, _, n = points.shape
+    z, norm, against = np.empty((count, n), np.complex128), np.empty(count), np.empty(count, dtype=bool)
+    fast.centre(points, float(doubled_area(target)), z, norm, against)
+    spectrum, aim = scipy.fft.fft(z, overwrite_x=True), scipy.fft.fft(target)
+    first, second, margin = np.empty(count, np.int64), np.empty(count, np.int64), np.empty(count)
+    fast.two_best(_scores(spectrum, aim, reflections), first, second, margin)
+
+    def placed(spectrum: Complex, place: Index) -> tuple[Complex, Real, Complex, Flags]:
+        moved, shift = np.empty_like(spectrum), np.empty(len(place))
+        score, mirrored = np.empty(len(place), np.complex128), np.empty(len(place), dtype=bool)
+        fast.align(spectrum, aim, place, moved, shift, score, mirrored)
+        return moved, shift, _turn(score, mirrored), mirrored
+
+    moved, shift, turn, mirrored = placed(spectrum, first)
+    registered = np.empty_like(points) if registered is None else registered
+    residual = np.empty(count)
+    fast.finish(scipy.fft.ifft(moved, overwrite_x=True), turn, norm, target, residual, registered)
+
+    def apart(tied: Index) -> Real:
+        moved, _, turn, _ = placed(spectrum[tied], second[tied])
+        other = turn[:, None] * scipy.fft.ifft(moved)
+        return np.linalg.norm(other - registered[tied, 0] - 1j * registered[tied, 1], axis=-1) / norm[tied]
+
+    return _judged(shift, turn, mirrored, against, residual, margin, apart)
+
+
+def _turn(score: Complex, mirrored: Flags) -> Complex:
+    """What a curve, or its mirror image, is multiplied with."""
+    return cast("Complex", np.where(mirrored, score, score.conj()) / np.abs(score))
+
+
+def _judged(
+    shift: Real,
+    turn: Complex,
+    mirrored: Flags,
+    against: Flags,
+    residual: Real,
+    margin: Real,
+    apart: Callable[[Index], Real],
+) -> tuple[Real, Real, Flags, Real, Real, Flags]:
+    """Fields of a `Registration`; `apart` tells how far the two best matches of some curves lie from each other."""
     # By what share the best match fits better than the second best; 0 where both vanish, as between circles.
     gained = (2 - residual**2) * margin
     misfit = residual**2 + gained
@@ -196,24 +285,18 @@ def match(z: Complex, target: Complex, reflections: bool) -> tuple[Real, Real, R
     ambiguous = distinct < AMBIGUOUS
     tied = np.flatnonzero(ambiguous & (margin < _TIED))
     if len(tied):
-        other = _aligned(spectrum[tied], aim if aim.ndim == 1 else aim[tied], second[tied])[0]
-        ambiguous[tied] = np.linalg.norm(other - registered[tied], axis=-1) > _SAME * norm[tied, 0]
+        ambiguous[tied] = apart(tied) > _SAME
     # R of z -> turn·z, or of z -> turn·z̄ where mirrored, as real matrices.
     sign = np.where(mirrored, -1.0, 1.0)
     rotation = np.stack([turn.real, -turn.imag * sign, turn.imag, turn.real * sign], axis=-1).reshape(-1, 2, 2)
-    return (
-        np.stack([registered.real, registered.imag], axis=1),
-        np.where(against, -shift, shift) % n,
-        rotation,
-        mirrored ^ against,
-        residual,
-        distinct,
-        ambiguous,
-    )
+    return np.where(against, -shift, shift), rotation, mirrored ^ against, residual, distinct, ambiguous
 
 
 def _aligned(spectrum: Complex, aim: Complex, place: Index) -> tuple[Complex, Real, Complex, Flags]:
-    """Curves moved to their places in `two_best`, with the shift refined, and the turn that goes with it."""
+    """Spectra of curves moved to their places in `two_best`, with the shift refined.
+
+    Those of mirrored curves are conjugate. The phase of the score is that of the turn.
+    """
     n = spectrum.shape[-1]
     shift, mirrored = (place % n).astype(np.float64), place >= n
     products = np.where(mirrored[:, None], aim, aim.conj()) * spectrum / n
@@ -221,21 +304,19 @@ def _aligned(spectrum: Complex, aim: Complex, place: Index) -> tuple[Complex, Re
     terms = (products * _phases(shift, n) @ _taylor_series(n)).T
     derivatives = [polynomial.polyder(terms, times) for times in range(3)]
     offset = np.zeros(len(products))
-    for _ in range(6):
+    for _ in range(TURNS):
         value, first, second = (polynomial.polyval(offset, each, tensor=False) for each in derivatives)
         slope = (value.conj() * first).real
         bend = (value.conj() * second).real + np.abs(first) ** 2
         before = offset
         offset = np.clip(offset - np.where(bend < 0, slope / np.where(bend < 0, bend, 1), 0), -1, 1)
-        # The next step of Newton's method would be the square of this one.
-        if np.abs(offset - before).max(initial=0) < 1e-9:
+        if np.abs(offset - before).max(initial=0) < SETTLED:
             break
     shift = shift + offset
     phases = _phases(shift, n)
     score = (products * phases).sum(axis=-1)
-    turn = np.where(mirrored, score, score.conj()) / np.abs(score)
     moved = spectrum * phases
-    return turn[:, None] * scipy.fft.ifft(np.where(mirrored[:, None], moved.conj(), moved)), shift, turn, mirrored
+    return np.where(mirrored[:, None], moved.conj(), moved), shift, score, mirrored
 
 
 def _phases(shift: Real, n: int) -> Complex:
@@ -277,12 +358,18 @@ def squared_scores(spectrum: Complex, aim: Complex, reflections: bool) -> Real:
     reflections : bool
         Also score the mirror images.
     """
+    scores = _scores(spectrum, aim, reflections)
+    return scores.real**2 + scores.imag**2
+
+
+def _scores(spectrum: Complex, aim: Complex, reflections: bool) -> Complex:
+    """What `squared_scores` squares."""
     products = np.empty((len(spectrum), 1 + reflections, spectrum.shape[-1]), dtype=np.complex128)
     np.multiply(spectrum, aim.conj(), out=products[:, 0])
     if reflections:
         np.multiply(spectrum, aim, out=products[:, 1])
-    score = scipy.fft.ifft(products, overwrite_x=True)
-    return score.real**2 + score.imag**2
+    scores: Complex = scipy.fft.ifft(products, overwrite_x=True)
+    return scores
 
 
 def two_best(scores: Real) -> tuple[Index, Index, Real]:
@@ -355,11 +442,20 @@ def distinctness(landmarks: Real, *, reflections: bool = True) -> Real:
     check_landmarks(landmarks)
     switch(reflections, "reflections")
     points = planes(landmarks)
+    fast = kernels(__package__, points.size)
 
     def of_block(part: slice) -> Real:
-        z = points[part, 0] + 1j * points[part, 1]
-        spectrum = scipy.fft.fft(z - z.mean(axis=-1, keepdims=True))
-        return two_best(squared_scores(spectrum, spectrum, reflections))[2]
+        if fast is None:
+            z = points[part, 0] + 1j * points[part, 1]
+            spectrum = scipy.fft.fft(z - z.mean(axis=-1, keepdims=True))
+            return two_best(squared_scores(spectrum, spectrum, reflections))[2]
+        count, _, n = points[part].shape
+        z, norm, against = np.empty((count, n), np.complex128), np.empty(count), np.empty(count, dtype=bool)
+        fast.centre(points[part], 0.0, z, norm, against)
+        spectrum = scipy.fft.fft(z, overwrite_x=True)
+        first, second, margin = np.empty(count, np.int64), np.empty(count, np.int64), np.empty(count)
+        fast.two_best(_scores(spectrum, spectrum, reflections), first, second, margin)
+        return margin
 
     return np.concatenate(over_blocks(of_block, list(curve_blocks(len(points))) or [slice(0)]))
 

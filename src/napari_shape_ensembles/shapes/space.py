@@ -9,12 +9,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..checks import RandomState, seal, seed_of
 from ..outlines import Ensemble
-from ..progress import each_block, one_library_thread
+from ..progress import each_block, one_library_thread, over_blocks
 from . import grassmann, spd
-from .decomposition import decompose, planes
+from .decomposition import check_landmarks, curve_blocks, planes, separate
 from .landmarks import Interpolation, Measure, to_landmarks
 from .lobes import BANDS, band_amplitudes, band_name, lobes_held
-from .registration import Choice, Registration, archetype_index, choose_archetype, register
+from .registration import Choice, Registration, archetype_index, choose_archetype, match_blocks
 
 if TYPE_CHECKING:
     from sklearn.utils import Tags
@@ -23,8 +23,6 @@ Real = NDArray[np.float64]
 RegistrationKind = Literal["standardized", "raw", "none"]
 Curves = Ensemble | Sequence[Ensemble] | Sequence[ArrayLike]
 
-# Rows of a Gram matrix that are multiplied together.
-_ROWS = 1024
 _PARAMETERS = (
     *("rank", "landmarks", "measure", "interpolation", "registration", "archetype", "reflections", "bands"),
     "random_state",
@@ -217,7 +215,7 @@ class ShapeSpace:
         curves = _pooled(X)
         if len(curves) < 2:
             raise ValueError(f"{len(curves)} curves: a space of shapes takes at least 2")
-        self.fit_landmarks(self._landmarks(curves))
+        self.fit_landmarks(self._landmarks(curves), overwrite=True)
         self.unit_ = curves.unit if curves is X or isinstance(X[0], Ensemble) else None
         if self.unit_ is not None and curves.pixel_size is not None:
             most = lobes_held(np.asarray(curves.features["perimeter"]) / np.mean(curves.pixel_size))
@@ -225,7 +223,7 @@ class ShapeSpace:
         return self
 
     def fit_landmarks(
-        self, landmarks: Real, tell: Callable[[str], None] = lambda step: None
+        self, landmarks: Real, tell: Callable[[str], None] = lambda step: None, *, overwrite: bool = False
     ) -> tuple[Real, Real, list[Registration]]:
         """Learn from landmarks; what `fit` and `compare` do once landmarks are placed.
 
@@ -235,27 +233,31 @@ class ShapeSpace:
             At equal weights.
         tell : callable, optional
             Called with the name of each step before it starts.
+        overwrite : bool
+            The landmarks are of no more use: the undulations may take their place.
 
         Returns
         -------
         undulation, scale : (N, n, 2) and (N, 2, 2) arrays
             Registered.
         matches : list of Registration
-            Of the undulations, and of the scales where they are matched on their own.
+            Of the undulations, and of the scales where they are matched on their own, but for these without landmarks.
         """
         tell("choosing the archetype")
-        undulation, scale = decompose(landmarks)
+        points, scale = self._preshapes(landmarks, overwrite=overwrite)
         self.archetype_ = self.scale_archetype_ = None
         if self.registration != "none":
-            preshapes = undulation if self.registration == "standardized" else landmarks
-            reflections = self.reflections
+            preshapes, reflections = points.swapaxes(1, 2), self.reflections
             seed = seed_of(self.random_state) if self.archetype == "random" else 0
             index = archetype_index(preshapes, self.archetype, reflections=reflections, seed=seed)
             choice: Choice = "mean" if self.archetype == "mean" else index
             self.archetype_ = choose_archetype(preshapes, choice, reflections=reflections)
-            if self.registration == "standardized":
-                self.scale_archetype_ = choose_archetype(landmarks, choice, reflections=reflections)
-        registered = self._registered(landmarks, undulation, scale, tell)
+            if scale is not None:
+                some = slice(None) if choice == "mean" else slice(index, index + 1)
+                curves = _curves(points[some], scale[some]).swapaxes(1, 2)
+                own: Choice = "mean" if choice == "mean" else 0
+                self.scale_archetype_ = choose_archetype(curves, own, reflections=reflections)
+        registered = self._registered(points, scale, tell)
         tell("learning the shape space")
         with one_library_thread():
             self._learn(*registered[:2])
@@ -263,24 +265,42 @@ class ShapeSpace:
         self.bands_ = tuple(band for band in BANDS if 2 * (band[1] + 1) < n)
         return registered
 
+    def _preshapes(self, landmarks: Real, *, overwrite: bool = False) -> tuple[Real, Real | None]:
+        """What is matched with the archetype, (N, 2, n): undulations, with their scales; or landmarks, and None."""
+        check_landmarks(landmarks)
+        points = planes(landmarks)
+        own = points if overwrite else np.empty_like(points)
+        if self.registration == "standardized":
+            return own, separate(points, own)
+        own[:] = points
+        return own, None
+
     def _registered(
-        self, landmarks: Real, undulation: Real, scale: Real, tell: Callable[[str], None] = lambda step: None
+        self, points: Real, scale: Real | None, tell: Callable[[str], None] = lambda step: None
     ) -> tuple[Real, Real, list[Registration]]:
-        """Undulations and scales of landmarks, matched with the archetypes."""
+        """Undulations and scales of `_preshapes`, whose place they take, matched with the archetypes."""
         matches = []
+        tell("registering scales")
+        if scale is not None and self.scale_archetype_ is not None:
+            # Scales are turned into the archetype's frame by the match of the raw landmarks: R* P R*ᵀ.
+            own = scale
+            raw = match_blocks(
+                lambda part: _curves(points[part], own[part]),
+                len(points),
+                self.scale_archetype_,
+                reflections=self.reflections,
+                out=None,
+            )
+            scale = raw.rotation @ own @ raw.rotation.swapaxes(1, 2)
+            matches.append(raw)
         tell("registering undulations")
         if self.archetype_ is not None:
-            preshapes = landmarks if self.scale_archetype_ is None else undulation
-            matches.append(register(preshapes, self.archetype_, reflections=self.reflections))
-            undulation, own = decompose(matches[0].landmarks)
-            if self.scale_archetype_ is None:  # one match serves both
-                scale = own
-        tell("registering scales")
-        if self.scale_archetype_ is not None:
-            # Scales are turned into the archetype's frame by the match of the raw landmarks: R* P R*ᵀ.
-            matches.append(register(landmarks, self.scale_archetype_, reflections=self.reflections))
-            scale = matches[1].rotation @ scale @ matches[1].rotation.swapaxes(1, 2)
-        return undulation, scale, matches
+            own = points
+            matches.append(
+                match_blocks(lambda part: own[part], len(own), self.archetype_, reflections=self.reflections, out=own)
+            )
+        found = separate(points, points)
+        return points.swapaxes(1, 2), found if scale is None else scale, matches
 
     def _learn(self, undulation: Real, scale: Real) -> None:
         if not len(undulation) or len(undulation) != len(scale):
@@ -288,23 +308,24 @@ class ShapeSpace:
         if self.rank < 1:
             raise ValueError(f"rank {self.rank}: take at least 1 undulation coordinate (150 is the default)")
         mean = grassmann.frechet_mean(undulation)
-        tangents = planes(grassmann.log(mean, undulation)).reshape(len(undulation), -1)
-        rank = min(self.rank, max(len(undulation) - 1, 1), 2 * (len(mean) - 2))
+        tangents = grassmann.Tangents(mean, undulation)
+        count, size = len(undulation), 2 * len(mean)
+        rank = min(self.rank, max(count - 1, 1), size - 4)
         # Singular values and the first right singular vectors (rank, 2n) through the smaller Gram matrix.
-        wide = len(tangents) < tangents.shape[1]
+        wide = count < size
         if wide:
-            gram = tangents @ tangents.T
+            rows = tangents[:].reshape(count, size)
+            gram = rows @ rows.T
         else:  # in blocks side by side, added in their order whatever the threads
-            gram = np.zeros((tangents.shape[1],) * 2)
-            blocks = np.split(tangents, range(_ROWS, len(tangents), _ROWS))
-            for part in each_block(lambda rows: rows.T @ rows, blocks):
+            gram = np.zeros((size, size))
+            for part in each_block(lambda part: _gram(tangents[part].reshape(-1, size)), grassmann.runs(count)):
                 gram += part
         # np.linalg rather than scipy.linalg: it lets other threads, such as a window's, go on meanwhile.
         squared, vectors = np.linalg.eigh(gram)
         values = np.sqrt(np.maximum(squared[::-1], 0))
         directions = vectors[:, : -rank - 1 : -1].T
         if wide:  # nearly orthogonal: made orthonormal, vanishing ones in arbitrary directions
-            q, r = np.linalg.qr((directions @ tangents).T)
+            q, r = np.linalg.qr((directions @ rows).T)
             directions = (q * np.where(np.diag(r) < 0, -1, 1)).T
         strongest = directions[np.arange(len(directions)), np.abs(directions).argmax(axis=1)]
         directions = directions * np.sign(strongest)[:, None]
@@ -345,7 +366,7 @@ class ShapeSpace:
             For a space without an archetype: one made by `learn`, or saved by an earlier version.
         """
         self._require_fit()
-        return self._registered(landmarks, *decompose(landmarks))[:2]
+        return self._registered(*self._preshapes(landmarks))[:2]
 
     def transform(self, X: Curves) -> Any:
         """Coordinates of curves in the learned space.
@@ -429,9 +450,15 @@ class ShapeSpace:
         l : (N, 3) array
             Scale, without unit; see `spd.coordinates`.
         """
-        tangents = planes(grassmann.log(self.undulation_mean_, undulation)).reshape(len(undulation), -1)
+        tangents = grassmann.Tangents(self.undulation_mean_, undulation)
         flat = planes(self.basis_).reshape(len(self.basis_), -1)
-        return tangents @ flat.T, spd.coordinates(self.scale_mean_, scale)
+        t = np.empty((len(undulation), len(flat)))
+
+        def project(part: slice) -> None:
+            np.matmul(tangents[part].reshape(-1, flat.shape[1]), flat.T, out=t[part])
+
+        over_blocks(project, curve_blocks(len(t)))
+        return t, spd.coordinates(self.scale_mean_, scale)
 
     def reconstruct(self, t: Real, l: Real) -> Real:
         """Curves of given coordinates: landmarks √n · X̃(t) P(l), centred at the origin.
@@ -515,6 +542,15 @@ class ShapeSpace:
         default = type(self)().get_params()
         changed = [f"{name}={value!r}" for name, value in self.get_params().items() if value != default[name]]
         return f"ShapeSpace({', '.join(changed)})"
+
+
+def _curves(undulation: Real, scale: Real) -> Real:
+    """Curves (N, 2, n) of undulations (N, 2, n) and scales: √n X̃ P, as planes P X̃ᵀ since P is symmetric."""
+    return np.sqrt(undulation.shape[2]) * scale @ undulation
+
+
+def _gram(rows: Real) -> Real:
+    return rows.T @ rows
 
 
 def _pooled(curves: Curves) -> Ensemble:

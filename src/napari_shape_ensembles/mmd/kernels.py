@@ -1,0 +1,62 @@
+"""Loops over pairs of points that are compiled; see `compiled`."""
+
+import numpy as np
+from numba import njit, types
+
+_real, _groups = types.float64[::1], types.int64[::1]
+
+
+@njit(
+    types.void(types.float64[:, ::1], _real, _real, _groups, _groups, types.boolean, types.float64[:, ::1]),
+    cache=True,
+    nogil=True,
+)
+def add_distances(products, rows, columns, down, across, square, sums):
+    """Add the distances between the points of a tile to sums over the groups of both; of `kernel.group_sums`.
+
+    Parameters
+    ----------
+    products : (a, b) array
+        Of the points of the rows with those of the columns.
+    rows, columns : (a,) and (b,) arrays
+        Squares of the points' norms.
+    down, across : (a,) and (b,) arrays of int
+        Place in `sums` of the group of each; those of a group next to each other.
+    square : bool
+        Both are the same points: each distance counts half, as it is there twice, and that of a point from itself is 0.
+    sums : (U, V) array
+    """
+    total = np.zeros(len(columns))  # over the rows of one group, so that the inner loop runs along the columns
+    for i in range(len(rows)):
+        for j in range(len(columns)):
+            total[j] += np.sqrt(max(rows[i] + columns[j] - 2 * products[i, j], 0.0))
+        if square:
+            total[i] -= np.sqrt(max(rows[i] + columns[i] - 2 * products[i, i], 0.0))
+        if i + 1 == len(rows) or down[i + 1] != down[i]:
+            share = 0.5 if square else 1.0
+            for j in range(len(columns)):
+                sums[down[i], across[j]] += share * total[j]
+                total[j] = 0.0
+
+
+@njit(
+    types.void(types.float64[:, ::1], types.float64[:, ::1], _groups, _groups, types.boolean, types.float64[:, ::1]),
+    cache=True,
+    nogil=True,
+)
+def add_flat_distances(rows, columns, down, across, square, sums):
+    """As `add_distances`, of points with few coordinates: those of the rows (a, d), those of the columns (d, b)."""
+    total, squared = np.zeros(columns.shape[1]), np.empty(columns.shape[1])
+    for i in range(len(rows)):
+        squared[:] = 0.0
+        for k in range(len(columns)):
+            place, others = rows[i, k], columns[k]
+            for j in range(len(others)):
+                squared[j] += (others[j] - place) * (others[j] - place)
+        for j in range(len(total)):
+            total[j] += np.sqrt(squared[j])
+        if i + 1 == len(rows) or down[i + 1] != down[i]:
+            share = 0.5 if square else 1.0
+            for j in range(len(total)):
+                sums[down[i], across[j]] += share * total[j]
+                total[j] = 0.0

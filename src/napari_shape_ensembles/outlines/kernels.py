@@ -1,0 +1,231 @@
+"""Loops over the pixels of labels that are compiled; see `compiled`."""
+
+import numpy as np
+from numba import njit, types
+
+_plane, _index = types.int32[:, ::1], types.int64[::1]
+
+
+@njit(types.void(_plane, _index, types.int64[:, ::1]), cache=True, nogil=True)
+def survey(plane, areas, boxes):
+    """Pixels of every label, (1 + K,), and its box (1 + K, 4): first row, first column, and those behind the last.
+
+    Both start at zero. Pixels of one label in a row are counted together.
+    """
+    rows, columns = plane.shape
+    for i in range(rows):
+        start = 0
+        while start < columns:
+            label = plane[i, start]
+            stop = start + 1
+            while stop < columns and plane[i, stop] == label:
+                stop += 1
+            if label > 0:
+                box = boxes[label]
+                if areas[label] == 0:
+                    box[0], box[1] = i, start
+                box[1], box[2], box[3] = min(box[1], start), i + 1, max(box[3], stop)
+                areas[label] += stop - start
+            start = stop
+
+
+@njit(cache=True, nogil=True)
+def _add(target, source, weight):
+    for j in range(len(target)):
+        target[j] += weight * source[j]
+
+
+@njit(cache=True, nogil=True)
+def _blurred(plane, label, box, down, across, first, level):
+    """Mask of a label with a margin, after a filter along the columns and one along the rows: `level` (H, W).
+
+    `first` is an array of the same size for what lies between the two.
+    """
+    r, c = len(down) // 2, len(across) // 2
+    height, width = box[2] - box[0], box[3] - box[1]
+    level[:], first[:] = 0.0, 0.0
+    mask = np.empty(width)
+    for k in range(height):  # adds to the rows that are at most r away: row k of the mask is row k + r + 1 of the level
+        row = plane[box[0] + k, box[1] : box[3]]
+        for j in range(width):
+            mask[j] = 1.0 if row[j] == label else 0.0
+        for tap in range(2 * r + 1):
+            _add(first[k + 1 + tap, c + 1 : c + 1 + width], mask, down[tap])
+    for i in range(1, len(level) - 1):
+        for tap in range(2 * c + 1):
+            _add(level[i, 1 + tap : 1 + tap + width], first[i, c + 1 : c + 1 + width], across[tap])
+
+
+@njit(cache=True, nogil=True)
+def _has_holes(plane, label, box, seen, stack):
+    """Whether background, connected by sides, is enclosed; as `extract.has_holes`."""
+    rows, columns = box[2] - box[0] + 2, box[3] - box[1] + 2
+    width = columns
+    outside = 0
+    for place in range(rows * columns):
+        i, j = place // width, place % width
+        inside = 0 < i < rows - 1 and 0 < j < columns - 1 and plane[box[0] + i - 1, box[1] + j - 1] == label
+        seen[place] = inside
+        outside += not inside
+    stack[0], seen[0], height = 0, True, 1
+    while height:
+        height -= 1
+        outside -= 1
+        place = stack[height]
+        i, j = place // width, place % width
+        for step in range(4):
+            if (step == 0 and i == 0) or (step == 1 and i == rows - 1):
+                continue
+            if (step == 2 and j == 0) or (step == 3 and j == columns - 1):
+                continue
+            other = place + (-width if step == 0 else width if step == 1 else -1 if step == 2 else 1)
+            if not seen[other]:
+                seen[other] = True
+                stack[height] = other
+                height += 1
+    return outside > 0
+
+
+@njit(cache=True, nogil=True)
+def _segments(level, begins, ends, starting):
+    """Marching squares at 0.5: the edges that every segment leads from and to, in the order of the cells.
+
+    Edge 2(i·W + j) lies between a pixel and the one to its right, edge 2(i·W + j) + 1 between it and the one below; a
+    segment has the high side to its left. `starting` tells which segment starts at an edge. Opposite corners of a cell
+    are not connected. The number of segments is negative where a pixel has the value 0.5 itself.
+    """
+    rows, columns = level.shape
+    count, exact = 0, False
+    for i in range(rows - 1):
+        for j in range(columns - 1):
+            a, b, c, d = level[i, j], level[i, j + 1], level[i + 1, j], level[i + 1, j + 1]
+            exact |= d == 0.5
+            case = (a > 0.5) + 2 * (b > 0.5) + 4 * (c > 0.5) + 8 * (d > 0.5)
+            if case == 0 or case == 15:
+                continue
+            top, left = 2 * (i * columns + j), 2 * (i * columns + j) + 1
+            bottom, right = top + 2 * columns, left + 2
+            second = -1, -1
+            if case == 1:
+                one = top, left
+            elif case == 2:
+                one = right, top
+            elif case == 3:
+                one = right, left
+            elif case == 4:
+                one = left, bottom
+            elif case == 5:
+                one = top, bottom
+            elif case == 6:
+                one, second = (right, top), (left, bottom)
+            elif case == 7:
+                one = right, bottom
+            elif case == 8:
+                one = bottom, right
+            elif case == 9:
+                one, second = (top, left), (bottom, right)
+            elif case == 10:
+                one = bottom, top
+            elif case == 11:
+                one = bottom, left
+            elif case == 12:
+                one = left, right
+            elif case == 13:
+                one = top, right
+            else:
+                one = left, top
+            begins[count], ends[count] = one
+            starting[one[0]] = count
+            count += 1
+            if second[0] >= 0:
+                begins[count], ends[count] = second
+                starting[second[0]] = count
+                count += 1
+    return -count if exact else count
+
+
+@njit(
+    (_plane, _index, types.int64[:, ::1], types.float64[::1], types.float64[::1], types.boolean),
+    cache=True,
+    nogil=True,
+)
+def trace(plane, labels, boxes, down, across, holes):
+    """Contours at 0.5 of the smoothed masks of some labels, as scikit-image's `find_contours` gives them, but open.
+
+    Parameters
+    ----------
+    plane : (rows, columns) array of int32
+    labels, boxes : (K,) and (K, 4) arrays
+        Of `survey`.
+    down, across : arrays of odd length
+        Weights of the filter along the columns, and along the rows.
+    holes : bool
+        Look for holes of the masks.
+
+    Returns
+    -------
+    vertices : (M, 2) array
+        Of all contours, in pixels of the plane; each starts where the last of its segments, in the order of the cells,
+        ends.
+    offsets : (C + 1,) array
+    owners : (C,) array
+        Place in `labels`.
+    has_holes, exact : (K,) bool arrays
+        Whether the mask has holes; whether a pixel has the value 0.5, so that contours may touch.
+    """
+    r, c = len(down) // 2, len(across) // 2
+    most = 0
+    for box in boxes:
+        most = max(most, (box[2] - box[0] + 2 * r + 2) * (box[3] - box[1] + 2 * c + 2))
+    first, second, starting = np.empty(most), np.empty(most), np.empty(2 * most, dtype=np.int64)
+    begins, ends, seen = np.empty(2 * most, np.int64), np.empty(2 * most, np.int64), np.empty(most, dtype=np.bool_)
+    vertices = np.empty((256 * len(labels) + 2 * most, 2))
+    offsets, owners = np.zeros(4 * len(labels) + 2 * most + 1, np.int64), np.empty(4 * len(labels) + 2 * most, np.int64)
+    has_holes, exact = np.zeros(len(labels), dtype=np.bool_), np.zeros(len(labels), dtype=np.bool_)
+    count = 0
+    for q in range(len(labels)):
+        box = boxes[q]
+        rows, columns = box[2] - box[0] + 2 * r + 2, box[3] - box[1] + 2 * c + 2
+        size = rows * columns
+        level = second[:size].reshape(rows, columns)
+        _blurred(plane, labels[q], box, down, across, first[:size].reshape(rows, columns), level)
+        if holes:
+            has_holes[q] = _has_holes(plane, labels[q], box, seen, starting)
+        found = _segments(level, begins, ends, starting)
+        exact[q], found = found < 0, abs(found)
+        if offsets[count] + found > len(vertices):
+            more = np.empty((2 * len(vertices) + found, 2))
+            more[: len(vertices)] = vertices
+            vertices = more
+        if count + found > len(owners):
+            longer, further = (
+                np.empty(2 * len(owners) + found + 1, np.int64),
+                np.empty(2 * len(owners) + found, np.int64),
+            )
+            longer[: len(offsets)], further[: len(owners)] = offsets, owners
+            offsets, owners = longer, further
+        for segment in range(found):
+            if begins[segment] < 0:
+                continue
+            last, place = segment, segment
+            while begins[place] >= 0:  # once around
+                begins[place] = -1
+                place = starting[ends[place]]
+                last = max(last, place)
+            at, place = offsets[count], last
+            while True:
+                edge = ends[place]
+                i, j = (edge // 2) // columns, (edge // 2) % columns
+                down_edge = edge % 2
+                here, there = level[i, j], level[i + 1, j] if down_edge else level[i, j + 1]
+                share = (0.5 - here) / (there - here)
+                vertices[at, 0] = box[0] + (i + share * down_edge - (r + 1))
+                vertices[at, 1] = box[1] + (j + share * (1 - down_edge) - (c + 1))
+                at += 1
+                place = starting[edge]
+                if place == last:
+                    break
+            owners[count] = q
+            count += 1
+            offsets[count] = at
+    return vertices[: offsets[count]], offsets[: count + 1], owners[:count], has_holes, exact

@@ -1,0 +1,633 @@
+"""Loops over curves that are compiled: landmarks, registration, decomposition and convex hulls, one curve at a time.
+
+Each function says which one of NumPy's it stands for; that one has the formula's reasons. See `compiled`.
+"""
+
+import numpy as np
+from numba import njit, types
+
+from ..outlines.spline import CORNER, MOST_CORNERS, NODES, SHARE, WEIGHTS
+from .landmarks import FLOOR, MODES, NEWTON, PRIMITIVE, RELAXATION, ROUNDS, TOLERANCE
+from .registration import SETTLED, TURNS
+
+_AT, _BY = (NODES[0], NODES[1], NODES[2]), (WEIGHTS[0], WEIGHTS[1], WEIGHTS[2])
+_L1, _L2, _L3 = (tuple(row) for row in PRIMITIVE)
+_REAL, _PLANE, _INDEX = types.float64[::1], types.float64[:, ::1], types.int64[::1]
+_given = types.Array(types.float64, 2, "C", readonly=True)
+_ends = types.Array(types.int64, 1, "C", readonly=True)
+# Sums may be taken in any order, and products added in one step.
+_FAST = {"reassoc", "contract", "nsz"}
+
+
+@njit(cache=True, nogil=True)
+def _inverse_root(xx, xy, yy):
+    """M^(-½) = [[p, q], [q, r]] of a symmetric matrix; as `landmarks.inverse_root`."""
+    root = np.sqrt(xx * yy - xy * xy)
+    scale = 1 / (root * np.sqrt(xx + yy + 2 * root))
+    return scale * (yy + root), -scale * xy, scale * (xx + root)
+
+
+@njit(cache=True, nogil=True)
+def _oriented(given, x, y):
+    """Vertices of a curve in the order of positive area, as x and y; the first stays the first."""
+    m = len(given)
+    area = 0.0
+    for i in range(m):
+        j = i + 1 if i + 1 < m else 0
+        area += given[i, 0] * given[j, 1] - given[i, 1] * given[j, 0]
+    for i in range(m):
+        j = i if area >= 0 or i == 0 else m - i
+        x[i], y[i] = given[j, 0], given[j, 1]
+
+
+@njit(cache=True, nogil=True)
+def _fan_moment(x, y):
+    """Centre, and second moment of the fan of triangles; as `landmarks._fan_moment`."""
+    m = len(x)
+    cx, cy = 0.0, 0.0
+    for i in range(m):
+        cx += x[i]
+        cy += y[i]
+    cx, cy = cx / m, cy / m
+    total, xx, xy, yy = 0.0, 0.0, 0.0, 0.0
+    for i in range(m):
+        j = i + 1 if i + 1 < m else 0
+        px, py, qx, qy = x[i] - cx, y[i] - cy, x[j] - cx, y[j] - cy
+        sx, sy = px + qx, py + qy
+        weight = abs(px * qy - py * qx)
+        total += weight
+        xx += weight * (px * px + qx * qx + sx * sx)
+        xy += weight * (px * py + qx * qy + sx * sy)
+        yy += weight * (py * py + qy * qy + sy * sy)
+    return cx, cy, xx / (12 * total), xy / (12 * total), yy / (12 * total)
+
+
+@njit(cache=True, nogil=True)
+def _is_polygonal(x, y):
+    """Whether a curve turns at a few corners alone; as `spline.interpolate` tells."""
+    m = len(x)
+    near = np.cos(0.99 * CORNER)
+    corners, sharp, rest = 0, 0.0, 0.0
+    for exact in (False, True):  # angles take long: first a sine, which is less, stands for those of no corner
+        corners, sharp, rest = 0, 0.0, 0.0
+        for i in range(m):
+            j = i + 1 if i + 1 < m else 0
+            k = j + 1 if j + 1 < m else 0
+            ax, ay, bx, by = x[j] - x[i], y[j] - y[i], x[k] - x[j], y[k] - y[j]
+            dot, cross = ax * bx + ay * by, ax * by - ay * bx
+            size = np.sqrt((ax * ax + ay * ay) * (bx * bx + by * by))
+            if not exact and dot > near * size:
+                rest += abs(cross) / size
+                continue
+            turn = abs(np.arctan2(cross, dot))
+            if turn > CORNER:
+                corners += 1
+                sharp += turn
+            else:
+                rest += turn
+        if corners > MOST_CORNERS or sharp < SHARE * (sharp + rest):
+            return False
+    return True
+
+
+@njit(cache=True, nogil=True)
+def _second_derivatives(x, y, length, diagonal, q, u, v):
+    """Second derivatives (u, v) of the periodic cubic spline at the vertices; as `spline.interpolate`.
+
+    Gauss's elimination of the tridiagonal matrix, for both coordinates and the column q that the corner entries need.
+    """
+    m = len(x)
+    for i in range(m):
+        j = i + 1 if i + 1 < m else 0
+        length[i] = np.sqrt((x[j] - x[i]) ** 2 + (y[j] - y[i]) ** 2)
+    corner = length[m - 1]
+    bx, by = (x[0] - x[m - 1]) / corner, (y[0] - y[m - 1]) / corner
+    before = corner
+    for i in range(m):
+        j = i + 1 if i + 1 < m else 0
+        ax, ay = (x[j] - x[i]) / length[i], (y[j] - y[i]) / length[i]
+        u[i], v[i] = 6 * (ax - bx), 6 * (ay - by)
+        diagonal[i] = 2 * (length[i] + before)
+        q[i] = 0.0
+        bx, by, before = ax, ay, length[i]
+    q[0] = q[m - 1] = 1.0
+    diagonal[0] -= corner
+    diagonal[m - 1] -= corner
+    for i in range(1, m):
+        share = length[i - 1] / diagonal[i - 1]
+        diagonal[i] -= share * length[i - 1]
+        u[i] -= share * u[i - 1]
+        v[i] -= share * v[i - 1]
+        q[i] -= share * q[i - 1]
+    for i in range(m - 1, -1, -1):
+        back = length[i] if i + 1 < m else 0.0
+        j = i + 1 if i + 1 < m else 0
+        u[i] = (u[i] - back * u[j]) / diagonal[i]
+        v[i] = (v[i] - back * v[j]) / diagonal[i]
+        q[i] = (q[i] - back * q[j]) / diagonal[i]
+    share = corner / (1 + corner * (q[0] + q[m - 1]))
+    su, sv = share * (u[0] + u[m - 1]), share * (v[0] + v[m - 1])
+    for i in range(m):
+        u[i] -= su * q[i]
+        v[i] -= sv * q[i]
+
+
+@njit(cache=True, nogil=True)
+def _coefficients(x, y, kind, work, c):
+    """Coefficients c (8, m), x's four and then y's, of the curve through the vertices; as `spline.interpolate`.
+
+    `kind` is 0 for either, 1 for a spline, 2 for a polygon.
+    """
+    m = len(x)
+    length, u, v = work[0], work[3], work[4]
+    straight = kind == 2 or (kind == 0 and _is_polygonal(x, y))
+    if not straight:
+        _second_derivatives(x, y, length, work[1], work[2], u, v)
+    for i in range(m):
+        j = i + 1 if i + 1 < m else 0
+        quarter = 0.0 if straight else length[i] * length[i] / 6
+        c[0, i], c[4, i] = x[i], y[i]
+        c[2, i], c[6, i] = 3 * quarter * u[i], 3 * quarter * v[i]
+        c[3, i], c[7, i] = quarter * (u[j] - u[i]), quarter * (v[j] - v[i])
+        c[1, i], c[5, i] = x[j] - x[i] - c[2, i] - c[3, i], y[j] - y[i] - c[6, i] - c[7, i]
+
+
+@njit(cache=True, nogil=True)
+def _at_nodes(c, f):
+    """Weighted at the nodes: f (8, 3 m) holds x, y, then the products of the derivatives, xx, xy and yy."""
+    m = c.shape[1]
+    for k in range(3):
+        t, weight = _AT[k], _BY[k]
+        for i in range(m):
+            place = k * m + i
+            f[0, place] = ((c[3, i] * t + c[2, i]) * t + c[1, i]) * t + c[0, i]
+            f[1, place] = ((c[7, i] * t + c[6, i]) * t + c[5, i]) * t + c[4, i]
+            dx = (3 * c[3, i] * t + 2 * c[2, i]) * t + c[1, i]
+            dy = (3 * c[7, i] * t + 2 * c[6, i]) * t + c[5, i]
+            f[2, place] = weight * weight * dx * dx
+            f[3, place] = weight * weight * dx * dy
+            f[4, place] = weight * weight * dy * dy
+
+
+@njit(cache=True, nogil=True, fastmath=_FAST)
+def _residual(f, xx, xy, yy):
+    """Second central moment, the points weighted by length in the metric moment⁻¹, less the moment."""
+    total, sx, sy, sxx, sxy, syy = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+    for i in range(f.shape[1]):
+        x, y = f[0, i], f[1, i]
+        length = np.sqrt(yy * f[2, i] - 2 * xy * f[3, i] + xx * f[4, i])
+        total += length
+        sx += length * x
+        sy += length * y
+        sxx += length * x * x
+        sxy += length * x * y
+        syy += length * y * y
+    sx, sy = sx / total, sy / total
+    return sxx / total - sx * sx - xx, sxy / total - sx * sy - xy, syy / total - sy * sy - yy
+
+
+@njit(cache=True, nogil=True)
+def _fixed_point(f):
+    """Second moment of a curve under the arc-length measure of M^(-½) applied to it; as `landmarks._fixed_point`.
+
+    The last number tells whether it has settled.
+    """
+    moment, residual = np.array([1.0, 0.0, 1.0]), np.empty(3)
+    step, mapped, row, change = np.empty(3), np.empty(3), np.empty(3), np.empty(3)
+    inverse = RELAXATION * np.eye(3)
+    residual[0], residual[1], residual[2] = _residual(f, 1.0, 0.0, 1.0)
+    for _ in range(ROUNDS):
+        if max(abs(residual[0]), abs(residual[1]), abs(residual[2])) <= TOLERANCE:
+            return moment[0] + residual[0], moment[1] + residual[1], moment[2] + residual[2], True
+        for i in range(3):
+            step[i] = inverse[i, 0] * residual[0] + inverse[i, 1] * residual[1] + inverse[i, 2] * residual[2]
+        xx, xy, yy = moment[0] + step[0], moment[1] + step[1], moment[2] + step[2]
+        if not (xx > 0 and xx * yy > xy * xy):
+            for i in range(3):
+                step[i] = RELAXATION * residual[i]
+        for i in range(3):
+            moment[i] += step[i]
+            change[i] = residual[i]
+        residual[0], residual[1], residual[2] = _residual(f, moment[0], moment[1], moment[2])
+        scale = 0.0
+        for i in range(3):
+            change[i] -= residual[i]
+        for i in range(3):
+            row[i] = step[0] * inverse[0, i] + step[1] * inverse[1, i] + step[2] * inverse[2, i]
+            mapped[i] = inverse[i, 0] * change[0] + inverse[i, 1] * change[1] + inverse[i, 2] * change[2]
+            scale += row[i] * change[i]
+        if scale != 0:
+            for i in range(3):
+                for j in range(3):
+                    inverse[i, j] += (step[i] - mapped[i]) * row[j] / scale
+    return moment[0], moment[1], moment[2], False
+
+
+@njit(cache=True, nogil=True)
+def _lengths(c, lengths, before):
+    """Coefficients (3, m) of u, u² and u³ of the length along each segment; what lies before; and the whole."""
+    m = c.shape[1]
+    s = np.empty(3)
+    total = 0.0
+    for i in range(m):
+        for k in range(3):
+            t = _AT[k]
+            dx = (3 * c[3, i] * t + 2 * c[2, i]) * t + c[1, i]
+            dy = (3 * c[7, i] * t + 2 * c[6, i]) * t + c[5, i]
+            s[k] = np.sqrt(dx * dx + dy * dy)
+        lengths[0, i] = _L1[0] * s[0] + _L1[1] * s[1] + _L1[2] * s[2]
+        lengths[1, i] = _L2[0] * s[0] + _L2[1] * s[1] + _L2[2] * s[2]
+        lengths[2, i] = _L3[0] * s[0] + _L3[1] * s[1] + _L3[2] * s[2]
+        before[i] = total
+        total += lengths[0, i] + lengths[1, i] + lengths[2, i]
+    return total
+
+
+@njit(cache=True, nogil=True)
+def _first_place(c, lengths, before, total):
+    """Where the first landmark goes, as a share of the length; as `landmarks._equally_spaced`."""
+    m = c.shape[1]
+    weight = np.empty(m)
+    cx, cy = 0.0, 0.0
+    last = total - before[m - 1]
+    for i in range(m):
+        own = lengths[0, i] + lengths[1, i] + lengths[2, i]
+        weight[i] = (own + last) / (2 * total)
+        last = own
+        cx += weight[i] * c[0, i]
+        cy += weight[i] * c[4, i]
+    whole = 0.0
+    wave, turn = np.empty(m, dtype=np.complex128), np.empty(m, dtype=np.complex128)
+    for i in range(m):
+        radius = weight[i] * ((c[0, i] - cx) ** 2 + (c[4, i] - cy) ** 2)
+        angle = 2 * np.pi * before[i] / total
+        turn[i] = complex(np.cos(angle), np.sin(angle))
+        wave[i] = radius
+        whole += radius
+    for order in range(1, MODES + 1):
+        mode = 0j
+        for i in range(m):
+            wave[i] *= turn[i]
+            mode += wave[i]
+        if abs(mode) > FLOOR * whole:
+            return np.arctan2(mode.imag, mode.real) / (2 * np.pi * order)
+    return 0.0
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _equally_spaced(c, lengths, before, total, first, work, x, y):
+    """Points of equal arc length; as `landmarks._equally_spaced`. `work` (12, n) takes what each point needs."""
+    m, n = c.shape[1], len(x)
+    segment = -1
+    for i in range(n):
+        target = total * ((first + i / n) % 1.0)
+        if segment < 0 or target < before[segment]:
+            segment = 0
+        while segment + 1 < m and before[segment + 1] <= target:
+            segment += 1
+        for k in range(3):
+            work[k, i] = lengths[k, segment]
+        work[3, i] = target - before[segment]
+        for k in range(8):
+            work[4 + k, i] = c[k, segment]
+    for i in range(n):
+        l1, l2, l3, rest = work[0, i], work[1, i], work[2, i], work[3, i]
+        u = rest / (l1 + l2 + l3)
+        for _ in range(NEWTON):
+            excess = ((l3 * u + l2) * u + l1) * u - rest
+            speed = (3 * l3 * u + 2 * l2) * u + l1
+            u = min(max(u - excess / speed, 0.0), 1.0)
+        x[i] = ((work[7, i] * u + work[6, i]) * u + work[5, i]) * u + work[4, i]
+        y[i] = ((work[11, i] * u + work[10, i]) * u + work[9, i]) * u + work[8, i]
+
+
+@njit(
+    types.void(_given, _ends, types.int64, types.boolean, types.float64[:, :, ::1], types.boolean[::1]),
+    cache=True,
+    nogil=True,
+)
+def place_landmarks(vertices, offsets, kind, affine, landmarks, settled):
+    """Landmarks (N, 2, n) of N curves, and whether the affine measure of each has settled; as `to_landmarks`.
+
+    `vertices` (M, 2) are those of the curves, which `offsets` (N + 1,) divides; `kind` as `_coefficients` has it.
+    """
+    most = 0
+    for q in range(len(offsets) - 1):
+        most = max(most, offsets[q + 1] - offsets[q])
+    n = landmarks.shape[2]
+    flat, nodes, points = np.empty(15 * most), np.empty(15 * most), np.empty((12, n))
+    for q in range(len(offsets) - 1):
+        given = vertices[offsets[q] : offsets[q + 1]]
+        m = len(given)
+        # Rows of the curve's own length, so that they lie next to each other whatever the longest curve is.
+        work = flat[: 7 * m].reshape(7, m)
+        c = flat[7 * most : 7 * most + 8 * m].reshape(8, m)
+        x, y = work[5], work[6]
+        _oriented(given, x, y)
+        settled[q] = True
+        cx, cy, p, r, s = 0.0, 0.0, 1.0, 0.0, 1.0
+        if affine:
+            cx, cy, xx, xy, yy = _fan_moment(x, y)
+            p, r, s = _inverse_root(xx, xy, yy)
+            for i in range(m):
+                a, b = x[i] - cx, y[i] - cy
+                x[i], y[i] = p * a + r * b, r * a + s * b
+        _coefficients(x, y, kind, work, c)
+        # The whole map from the given curve to the whitened one: A = M^(-½) of the second moment, times the first.
+        a11, a12, a21, a22 = p, r, r, s
+        if affine:
+            f = nodes[: 15 * m].reshape(5, 3 * m)
+            _at_nodes(c, f)
+            xx, xy, yy, settled[q] = _fixed_point(f)
+            t, u, v = _inverse_root(xx, xy, yy)
+            for k in range(4):
+                for i in range(m):
+                    a, b = c[k, i], c[4 + k, i]
+                    c[k, i], c[4 + k, i] = t * a + u * b, u * a + v * b
+            a11, a12, a21, a22 = t * p + u * r, t * r + u * s, u * p + v * r, u * r + v * s
+        lengths, before = work[0:3], work[3]
+        total = _lengths(c, lengths, before)
+        first = _first_place(c, lengths, before, total)
+        ox, oy = landmarks[q, 0], landmarks[q, 1]
+        _equally_spaced(c, lengths, before, total, first, points, ox, oy)
+        if affine:
+            scale = 1 / (a11 * a22 - a12 * a21)
+            for i in range(n):
+                a, b = ox[i], oy[i]
+                ox[i] = scale * (a22 * a - a12 * b) + cx
+                oy[i] = scale * (a11 * b - a21 * a) + cy
+
+
+_block, _waves = types.float64[:, :, ::1], types.complex128[:, ::1]
+
+
+@njit(types.void(_block, _block, types.float64[:, :, ::1]), cache=True, nogil=True, fastmath=_FAST, error_model="numpy")
+def separate(points, undulation, scale):
+    """Polar factors of centred curves, all (N, 2, n), and scale (N, 2, 2); as `decomposition._polar`.
+
+    `undulation` may be the points themselves.
+    """
+    n = points.shape[2]
+    for q in range(len(points)):
+        x, y, u, v = points[q, 0], points[q, 1], undulation[q, 0], undulation[q, 1]
+        cx, cy = 0.0, 0.0
+        for i in range(n):
+            cx += x[i]
+            cy += y[i]
+        cx, cy, root = cx / n, cy / n, np.sqrt(1 / n)
+        r11 = 0.0
+        for i in range(n):
+            u[i] = (x[i] - cx) * root
+            v[i] = (y[i] - cy) * root
+            r11 += u[i] * u[i]
+        r11 = np.sqrt(r11)
+        unit = 1 / r11 if r11 > 0 else 1.0
+        r12 = 0.0
+        for i in range(n):
+            u[i] *= unit
+            r12 += u[i] * v[i]
+        slip = 0.0
+        for i in range(n):
+            v[i] -= r12 * u[i]
+            slip += u[i] * v[i]
+        r22 = 0.0
+        for i in range(n):
+            v[i] -= slip * u[i]
+            r22 += v[i] * v[i]
+        r12, r22 = r12 + slip, np.sqrt(r22)
+        unit = 1 / r22 if r22 > 0 else 1.0
+        size = np.sqrt((r11 + r22) ** 2 + r12 * r12)
+        size = size if size > 0 else 1.0
+        c, s = (r11 + r22) / size, -r12 / size
+        for i in range(n):
+            first, second = u[i], v[i] * unit
+            u[i] = first * c + second * s
+            v[i] = second * c - first * s
+        scale[q, 0, 0], scale[q, 1, 1] = c * r11, c * r22 - s * r12
+        scale[q, 0, 1] = scale[q, 1, 0] = c * r12 + s * r22
+
+
+@njit(types.void(_block, types.float64, _waves, types.float64[::1], types.boolean[::1]), cache=True, nogil=True)
+def centre(points, direction, z, norm, against):
+    """Curves (N, 2, n) as complex z (N, n), centred, with their norms; reversed where they run `against` a direction.
+
+    As `registration.match` begins. The direction is any number of the sign of an area, or 0.
+    """
+    n = points.shape[2]
+    for q in range(len(points)):
+        x, y = points[q, 0], points[q, 1]
+        cx, cy, area = 0.0, 0.0, 0.0
+        for i in range(n):
+            cx += x[i]
+            cy += y[i]
+        cx, cy = cx / n, cy / n
+        for i in range(n):
+            j = i + 1 if i + 1 < n else 0
+            area += (x[i] - cx) * (y[j] - cy) - (y[i] - cy) * (x[j] - cx)
+        against[q] = area * direction < 0
+        square = 0.0
+        for i in range(n):
+            j = n - i if against[q] and i > 0 else i
+            z[q, i] = complex(x[j] - cx, y[j] - cy)
+            square += z[q, i].real ** 2 + z[q, i].imag ** 2
+        norm[q] = np.sqrt(square)
+
+
+@njit(types.float64(types.float64[:, ::1], types.int64), cache=True, nogil=True)
+def _peak_height(scores, place):
+    """Height of the parabola through a sample and its two neighbours; as `registration._peak_height`."""
+    n = scores.shape[1]
+    way, shift = place // n, place % n
+    at = scores[way, shift]
+    before, after = scores[way, shift - 1], scores[way, shift + 1 if shift + 1 < n else 0]
+    bend = 2 * at - before - after
+    return at + (after - before) ** 2 / (8 * bend) if bend > 0 else at
+
+
+@njit(
+    types.void(types.complex128[:, :, ::1], types.int64[::1], types.int64[::1], types.float64[::1]),
+    cache=True,
+    nogil=True,
+    error_model="numpy",
+)
+def two_best(waves, first, second, margin):
+    """Places of the two highest peaks of the scores' squares, and their distinctness; as `registration.two_best`."""
+    ways, n = waves.shape[1], waves.shape[2]
+    scores = np.empty((ways, n))
+    for q in range(len(waves)):
+        for way in range(ways):
+            for i in range(n):
+                scores[way, i] = waves[q, way, i].real ** 2 + waves[q, way, i].imag ** 2
+        places = (-1, -1)
+        for best in range(2):
+            highest, found = 0.0, -1
+            way, shift = places[0] // n, places[0] % n
+            for place in range(ways * n):
+                w, i = place // n, place % n
+                score = scores[w, i]
+                if score <= highest:
+                    continue
+                apart = abs(i - shift)
+                if best == 1 and w == way and (apart <= 1 or apart == n - 1):
+                    continue  # a neighbour of the best is no match of its own
+                if score >= scores[w, i - 1] and score >= scores[w, i + 1 if i + 1 < n else 0]:
+                    highest, found = score, place
+            places = (found, -1) if best == 0 else (places[0], found)
+        first[q], second[q] = max(places[0], 0), max(places[1], 0)
+        ratio = _peak_height(scores, second[q]) if places[1] >= 0 else 0.0
+        ratio /= _peak_height(scores, first[q])
+        margin[q] = 1 - np.sqrt(min(ratio, 1.0))
+
+
+@njit(cache=True, nogil=True)
+def _phases(angle, cosine, sine, fine):
+    """Cosine and sine of k·angle for all k, as products of a short list of them with another one."""
+    width = len(fine)
+    for b in range(width):
+        fine[b] = complex(np.cos(angle * b), np.sin(angle * b))
+    for start in range(0, len(cosine), width):
+        c, s = np.cos(angle * start), np.sin(angle * start)
+        for b in range(min(width, len(cosine) - start)):
+            cosine[start + b] = c * fine[b].real - s * fine[b].imag
+            sine[start + b] = s * fine[b].real + c * fine[b].imag
+
+
+@njit(cache=True, nogil=True, fastmath=_FAST)
+def _waved(sums, cosine, sine, rate):
+    """Value and first two derivatives of Σ S cos + i D sin over the modes; `sums` holds S and D as four real rows."""
+    a, b, c, d, e, f = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+    for k in range(len(cosine)):
+        x = sums[0, k] * cosine[k] - sums[3, k] * sine[k]
+        y = sums[1, k] * cosine[k] + sums[2, k] * sine[k]
+        a += x
+        b += y
+        c -= rate[k] * (sums[3, k] * cosine[k] + sums[0, k] * sine[k])
+        d += rate[k] * (sums[2, k] * cosine[k] - sums[1, k] * sine[k])
+        e -= rate[k] * rate[k] * x
+        f -= rate[k] * rate[k] * y
+    return complex(a, b), complex(c, d), complex(e, f)
+
+
+@njit(
+    types.void(
+        _waves,
+        types.complex128[::1],
+        types.int64[::1],
+        _waves,
+        types.float64[::1],
+        types.complex128[::1],
+        types.boolean[::1],
+    ),
+    cache=True,
+    nogil=True,
+)
+def align(spectra, aim, place, moved, shift, score, mirrored):
+    """Spectra (N, n) of the curves moved to their places, with the shift refined; as `registration._aligned`.
+
+    Mirrored ones are conjugate already. The phase of the `score`, Σ aim · spectrum · phases, is that of the turn.
+    """
+    n = spectra.shape[1]
+    half = n // 2 + 1
+    rate = np.arange(half) * (2 * np.pi / n)
+    sums, cosine, sine, fine = np.zeros((4, half)), np.empty(half), np.empty(half), np.empty(16, dtype=np.complex128)
+    for q in range(len(spectra)):
+        shift[q], mirrored[q] = place[q] % n, place[q] >= n
+        for k in range(half):  # modes k and -k together; the highest of even n has no partner, and is a cosine
+            product = spectra[q, k] * (aim[k] if mirrored[q] else aim[k].conjugate()) / n
+            partner = 0j
+            if k > 0 and 2 * k < n:
+                partner = spectra[q, n - k] * (aim[n - k] if mirrored[q] else aim[n - k].conjugate()) / n
+            sums[0, k], sums[1, k] = product.real + partner.real, product.imag + partner.imag
+            sums[2, k], sums[3, k] = product.real - partner.real, product.imag - partner.imag
+        if n % 2 == 0:
+            sums[2, half - 1] = sums[3, half - 1] = 0.0
+        whole = shift[q]
+        for _ in range(TURNS):
+            _phases(rate[1] * shift[q], cosine, sine, fine)
+            value, first, second = _waved(sums, cosine, sine, rate)
+            slope = value.real * first.real + value.imag * first.imag
+            bend = value.real * second.real + value.imag * second.imag + first.real**2 + first.imag**2
+            before = shift[q]
+            if bend < 0:
+                shift[q] = min(max(shift[q] - slope / bend, whole - 1), whole + 1)
+            if abs(shift[q] - before) < SETTLED:
+                break
+        _phases(rate[1] * shift[q], cosine, sine, fine)
+        score[q] = _waved(sums, cosine, sine, rate)[0]
+        for k in range(n):
+            j = k if k < half else n - k
+            imaginary = 0.0 if 2 * j == n else sine[j] if k < half else -sine[j]
+            one = spectra[q, k] * complex(cosine[j], imaginary)
+            moved[q, k] = one.conjugate() if mirrored[q] else one
+
+
+@njit(
+    types.void(_waves, types.complex128[::1], _REAL, types.complex128[::1], _REAL, _block),
+    cache=True,
+    nogil=True,
+    fastmath=_FAST,
+)
+def finish(moved, turn, norm, target, residual, registered):
+    """Registered curves (N, 2, n) of curves moved to their places, and residuals at unit norm."""
+    n = moved.shape[1]
+    for q in range(len(moved)):
+        unit, misfit = 1 / norm[q], 0.0
+        for i in range(n):
+            x = turn[q].real * moved[q, i].real - turn[q].imag * moved[q, i].imag
+            y = turn[q].real * moved[q, i].imag + turn[q].imag * moved[q, i].real
+            registered[q, 0, i], registered[q, 1, i] = x, y
+            misfit += (x * unit - target[i].real) ** 2 + (y * unit - target[i].imag) ** 2
+        residual[q] = np.sqrt(misfit)
+
+
+@njit(types.void(_block, types.float64[:, ::1]), cache=True, nogil=True)
+def hull_measures(points, measures):
+    """Area, area of the convex hull, and perimeter of closed curves (N, 2, n): (N, 3); as `lobes.hull_measures`.
+
+    Graham's scan around the mean point, by the angle, along which the points of an outline are in order nearly.
+    """
+    n = points.shape[2]
+    angle, order, stack = np.empty(n), np.empty(n, dtype=np.int64), np.empty(n + 1, dtype=np.int64)
+    for q in range(len(points)):
+        x, y = points[q, 0], points[q, 1]
+        cx, cy, area, length = 0.0, 0.0, 0.0, 0.0
+        for i in range(n):
+            j = i + 1 if i + 1 < n else 0
+            cx += x[i]
+            cy += y[i]
+            area += x[i] * y[j] - y[i] * x[j]
+            length += np.sqrt((x[j] - x[i]) ** 2 + (y[j] - y[i]) ** 2)
+        cx, cy = cx / n, cy / n
+        top, farthest = 0, -1.0
+        for i in range(n):
+            away = (x[i] - cx) ** 2 + (y[i] - cy) ** 2
+            if away > farthest:
+                top, farthest = i, away
+        fx, fy = x[top] - cx, y[top] - cy
+        for i in range(n):  # from the farthest point on, which is a corner of the hull
+            k = (top + i) % n if area >= 0 else (top - i) % n
+            px, py = x[k] - cx, y[k] - cy
+            dot, cross = fx * px + fy * py, fx * py - fy * px
+            size = abs(dot) + abs(cross)
+            turn = 0.0 if size == 0 or i == 0 else 1 - dot / size
+            turn = 4 - turn if cross < 0 else turn
+            j = i
+            while j > 0 and angle[j - 1] > turn:
+                angle[j], order[j] = angle[j - 1], order[j - 1]
+                j -= 1
+            angle[j], order[j] = turn, k
+        height = 0
+        for i in range(n + 1):
+            k = order[i] if i < n else top
+            while height > 1:
+                a, b = stack[height - 2], stack[height - 1]
+                if (x[b] - x[a]) * (y[k] - y[b]) - (y[b] - y[a]) * (x[k] - x[b]) > 0:
+                    break
+                height -= 1
+            stack[height] = k
+            height += 1
+        hull = 0.0
+        for i in range(height - 1):
+            a, b = stack[i], stack[i + 1]
+            hull += (x[a] - cx) * (y[b] - cy) - (y[a] - cy) * (x[b] - cx)
+        measures[q, 0], measures[q, 1], measures[q, 2] = abs(area) / 2, hull / 2, length

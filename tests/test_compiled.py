@@ -1,0 +1,32 @@
+"""Compiled kernels appear complete or not at all, and nobody waits for them."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+CODE = """
+import sys
+import numpy as np
+from napari_shape_ensembles import Ensemble, compiled, to_landmarks
+angle = np.linspace(0, 6, 90)
+curves = Ensemble([np.stack([np.cos(angle), (1 + i / 99) * np.sin(angle)], axis=1) for i in range(1100)])
+assert "numba" not in sys.modules
+to_landmarks(curves[:10])
+assert "numba" not in sys.modules
+to_landmarks(curves)
+print("numba" in sys.modules, compiled.cache_folder().exists())
+"""
+
+
+def run(folder, wish="auto"):
+    caches = {"XDG_CACHE_HOME": str(folder), "LOCALAPPDATA": str(folder), "HOME": str(folder)}
+    environment = os.environ | caches | {"SHAPE_ENSEMBLES_KERNELS": wish}
+    return subprocess.run([sys.executable, "-c", CODE], env=environment, capture_output=True, text=True, check=True)
+
+
+def test_nothing_is_imported_or_compiled_where_that_is_not_wanted(tmp_path):
+    pytest.importorskip("numba")
+    assert run(tmp_path, "never").stdout.split() == ["False", "False"]
+    assert not list(tmp_path.iterdir())
