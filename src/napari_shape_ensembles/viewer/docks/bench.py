@@ -9,6 +9,7 @@ from qtpy.QtCore import QEvent, Qt
 from qtpy.QtGui import QKeyEvent, QKeySequence, QShortcut
 from qtpy.QtWidgets import QButtonGroup, QHBoxLayout, QPushButton, QSizePolicy, QStackedWidget, QTabWidget, QWidget
 
+from ..curves.over_canvas import OverCanvas
 from ..panels.widgets import button, column, once, row
 from ..session import Session
 from ..steps import STATES, STEPS, Step, steps_of
@@ -86,6 +87,11 @@ class Bench(QWidget):
         changed = choices.changed, choices.sides.changed, session.design.changed, session.segmentation.changed
         for signal in (*changed, *(task.changed for task in tasks), session.comparison.progressed):
             self._tie.links.append((signal, weakref.WeakMethod(self._ask)))
+        self.over_canvas = OverCanvas(self, session.comparison)
+        selection = session.comparison.selection
+        shown = (selection.changed, "pick"), (selection.sought, "seek"), (selection.drawing, "draw")
+        for signal, does in shown:
+            self._tie.links.append((signal, weakref.WeakMethod(getattr(self.over_canvas, does))))
         self._attach()
         self.turn(0)
 
@@ -124,15 +130,19 @@ class Bench(QWidget):
 
     def go_on(self) -> None:
         """Go on to the next step; from the outlines by comparing them, unless the answer is known and holds."""
-        compares = self.step == "Outlines"
-        after = "Answer" if self.step == "Trust" else STEPS[STEPS.index(self.step) + 1]
-        self.turn(STEPS.index(after))
-        if compares:
-            answer = self.pages["Answer"]
-            assert isinstance(answer, TabbedPage)
-            page = answer.turn(int(self.session.design.is_experiment))
-            if isinstance(page, Dock) and page.state in ("ready", "stale", "error"):
-                page.run()
+        if self.step == "Outlines":
+            self.compare()
+        else:
+            self.turn(STEPS.index("Answer") if self.step == "Trust" else STEPS.index(self.step) + 1)
+
+    def compare(self) -> None:
+        """Turn up the answer, and find it unless it is known and holds."""
+        self.show_answer()
+        answer = self.pages["Answer"]
+        assert isinstance(answer, TabbedPage)
+        page = answer.turn(int(self.session.design.is_experiment))
+        if isinstance(page, Dock) and page.state in ("ready", "stale", "error"):
+            page.run()
 
     def show_answer(self) -> None:
         """Turn up the answer of A and B."""

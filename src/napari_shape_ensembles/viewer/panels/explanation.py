@@ -1,5 +1,7 @@
 """Why two samples differ, as the dock *Shape space* shows it: sentences, shares, modes, and typical curves."""
 
+import re
+
 import numpy as np
 from numpy.typing import NDArray
 from qtpy.QtCore import QSignalBlocker, Qt, Signal
@@ -25,6 +27,7 @@ _HEADINGS = {
     "goes with": "Property with a rank correlation of at least 0.6 with the mode; for fine waves, how many lobes",
 }
 _SHOWN = 8
+_INTERVAL = re.compile(r", 95 % interval (\S+) to ([\d.]+\d)")
 _TYPICAL = "The curves most typical of each side and not of the other. Click one to see it above."
 _ROOMY = {"var.": 23, "sd B/A": 16}  # columns that give way where the table is fewer heights of a line wide
 
@@ -39,6 +42,7 @@ class ExplanationPanel(QTabWidget):
         super().__init__(parent)
         self.explanation: Explanation | None = None
         self.sentences, self.mode_words = wrapped(), wrapped()
+        self.sentences.setToolTip("In brackets: 95 % intervals. p: adjusted for all that is tested.")
         self.shares, self.densities, self.gallery = ShareBar(), PairedHistogram(), Thumbnails()
         self.table = ModeTable()
         self.table.itemSelectionChanged.connect(self._choose_mode)
@@ -46,6 +50,7 @@ class ExplanationPanel(QTabWidget):
         self.mode_canvas.setMinimumHeight(130)
         kinds = {"undulation": "by form (undulation)", "scale": "by size and elongation (scale)"}
         self.kind = NarrowList("Which of the two tests' witness functions ranks the curves", kinds)
+        self.kind.setAccessibleName("Typical by")
         self.kind.currentIndexChanged.connect(lambda _: self._show_typical())
         self.gallery.chosen.connect(self.curve_chosen)
         for title, parts in (
@@ -72,7 +77,8 @@ class ExplanationPanel(QTabWidget):
     def judge_anew(self, explanation: Explanation) -> None:
         """Explain the same comparison, of which something else has become known."""
         self.explanation = explanation
-        self.sentences.setText("\n".join(f"• {sentence}" for sentence in explanation.sentences()))
+        brief = (_INTERVAL.sub(r" (\1 to \2)", sentence) for sentence in explanation.sentences())
+        self.sentences.setText("\n".join(f"• {sentence}" for sentence in brief).replace("adjusted p", "p"))
 
     def clear_explanation(self) -> None:
         """Show nothing: another comparison came."""
@@ -131,6 +137,7 @@ class ModeTable(PickTable):
             self.horizontalHeaderItem(place).setToolTip(tooltip)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.setMinimumHeight(150)
+        self.setAccessibleName("Modes of undulation")
         self.setToolTip("Choose a mode to see it below, and on the first slider above")
 
     def show_modes(self, modes: Modes) -> None:
