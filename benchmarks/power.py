@@ -12,9 +12,9 @@ permutations. The other tests see the same outlines. Draws are numbered, and don
 to the file. A run that was stopped, or is to have more draws, goes on where the file ends.
 
 The parts of the tests were searched for on `CHOSEN`, with prototypes; figures of most other cases were seen by then
-too. Only "cells: dlm8, control, cytd" and "made: handedness" were not looked at before. The parts of scale were chosen
-once more on `CHOSEN`, on other draws and other made outlines than those here; the weights of the elongations in the
-registered frame were set back after a figure of the hearts.
+too. Only "cells: dlm8, control, cytd" and "made: handedness" were not looked at before. The parts of scale, and the
+concavity, were chosen once more on `CHOSEN`, on other draws and other made outlines than those here; the weights of the
+elongations in the registered frame were set back after a figure of the hearts.
 Other tests of form see standardized
 outlines, so that none can mistake elongation for form. Elliptic Fourier coefficients come from pyefd and the classifier
 from scikit-learn; MMDAgg and MMD-FUSE are written here after their papers, as the authors' packages are on no index.
@@ -39,6 +39,8 @@ from napari_shape_ensembles.shapes.lobes import lobes_held
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 LEVEL = 0.05
+#: Power of the best other test from which a pair counts as one that differs.
+SOMETHING = 0.2
 SETTINGS = {"defaults": Settings(), "defaults before": Settings(coordinates="both")}
 FIELDS = ("case", "test", "method", "size", "level", "draws", "rejected")
 #: Cases that the parts of the tests were chosen on.
@@ -460,43 +462,68 @@ def found_by(cell):
     return best, others[best]
 
 
+def lost(known, test, chosen, least):
+    """Cells in which a test finds something, and what the defaults lose there; the largest loss first."""
+    rows = []
+    for (case, of, size), cell in known.items():
+        best, share = found_by(cell)
+        if of == test and (case in CHOSEN) == chosen and size in (20, 40, 80) and share >= least:
+            rows.append((share - cell["defaults"], cell["defaults before"] - cell["defaults"], case, size, best, cell))
+    return sorted(rows, key=lambda row: -row[0])
+
+
 def regret(options):
     """Print what the defaults lose to the best of the other tests wherever one of them finds something."""
     known = shares(options.out)
+    print(regret_table(known, options.something))
     for test in ("form", "scale"):
-        for chosen, words in ((True, "chosen on"), (False, "reported on")):
-            rows = []
-            for (case, of, size), cell in known.items():
-                best, share = found_by(cell)
-                if of == test and (case in CHOSEN) == chosen and size in (20, 40, 80) and share >= options.something:
-                    lost, before = share - cell["defaults"], cell["defaults before"] - cell["defaults"]
-                    rows.append((lost, before, case, size, best, share, cell["defaults"], cell["defaults before"]))
+        for chosen in (True, False):
+            rows = lost(known, test, chosen, options.something)
+            for by, order in (("best of the others", 0), ("defaults before", 1)):
+                print(f"\n{test}, {'searched on' if chosen else 'starred'}: most below the {by}")
+                for row in sorted(rows, key=lambda row: -row[order])[: options.show]:
+                    regret, below, case, size, best, cell = row
+                    line = f"   {regret:.2f} ({below:+.2f})  {case}, {size}: {best} {regret + cell['defaults']:.2f}, "
+                    print(line + f"defaults {cell['defaults']:.2f}, before {cell['defaults before']:.2f}")
+
+
+def regret_table(known, least=SOMETHING):
+    """The same in one row for each test and kind of pair."""
+    lines = ["| test | pairs | cells | at most | on average | below the defaults before by at most |"]
+    lines.append("|---" * 6 + "|")
+    for test in ("form", "scale"):
+        for chosen, words in ((True, "searched on"), (False, "starred")):
+            rows = lost(known, test, chosen, least)
             if rows:
-                lost, before = np.array([row[:2] for row in rows]).T
-                print(f"{test}, {words}: {len(rows)} cells, regret at most {lost.max():.2f}, mean {lost.mean():.3f};")
-                print(f"   below the defaults before by at most {before.max():.2f}")
-                line = "   {:.2f} ({:+.2f})  {}, {}: {} {:.2f}, defaults {:.2f}, before {:.2f}"
-                for row in sorted(rows, reverse=True)[: options.show]:
-                    print(line.format(*row))
-                for row in sorted(rows, key=lambda row: -row[1])[:3]:
-                    print("   before" + line.format(*row))
+                most, below = rows[0], max(rows, key=lambda row: row[1])
+                mean = np.mean([row[0] for row in rows]) + 0.0
+                named = f" (*{below[2]}*, {below[3]})" if below[1] > 0.005 else ""
+                lines.append(
+                    f"| {test} | {words} | {len(rows)} | {most[0]:.2f} (*{most[2]}*, {most[3]}) | {mean:.3f} | "
+                    f"{max(below[1], 0):.2f}{named} |"
+                )
+    return "\n".join(lines)
 
 
-def tables(options):
-    """Print the tables of docs/two-sample-tests.md."""
-    known, levels = shares(options.out), rows_of(options.out.with_name("level.csv"))
-    print("| pair | test | a side | found | each part by itself | before | best of the other tests |")
-    print("|---|---|---|---|---|---|---|")
+def power_table(known, least=SOMETHING):
+    """Shares found at 40 outlines a side, wherever some test found something."""
+    lines = ["| pair | test | a side | found | each part by itself | before | best of the other tests |"]
+    lines.append("|---" * 7 + "|")
     for (case, test, size), cell in sorted(known.items(), key=lambda one: (one[0][1], list(CASES).index(one[0][0]))):
         best, share = found_by(cell)
-        if size == 40 and max(share, cell["defaults"]) >= options.something:
+        if size == 40 and max(share, cell["defaults"]) >= least:
             parts = "; ".join(f"{m[6:]} {p:.2f}" for m, p in cell.items() if m.startswith("part"))
             name = case + ("" if case in CHOSEN else " *")
             both = f"{cell['defaults']:.2f} | {parts} | {cell['defaults before']:.2f}"
-            print(f"| {name} | {test} | {size} | {both} | {share:.2f} ({best}) |")
-    print("\n| nothing differs | m, n | runs | test | level 0.05 | level 0.01 |\n|---|---|---|---|---|---|")
+            lines.append(f"| {name} | {test} | {size} | {both} | {share:.2f} ({best}) |")
+    return "\n".join(lines)
+
+
+def level_table(rows):
+    """Shares rejected where nothing differs, with Wilson's intervals."""
+    lines = ["| nothing differs | m, n | runs | test | level 0.05 | level 0.01 |", "|---" * 6 + "|"]
     counts = {}
-    for row in levels:
+    for row in rows:
         if row["method"] == "defaults":
             cell = counts.setdefault((row["case"], row["size"], row["test"]), {})
             hits, draws = cell.get(row["level"], (0, 0))
@@ -507,7 +534,36 @@ def tables(options):
             low, high = binomtest(hits, draws).proportion_ci(method="wilson")
             inside = "" if low <= float(level) <= high else " **outside**"
             columns.append(f"{hits / draws:.4f} ({low:.4f} to {high:.4f}){inside}")
-        print(f"| {case} | {size} | {draws} | {test} | {' | '.join(columns)} |")
+        lines.append(f"| {case} | {size} | {draws} | {test} | {' | '.join(columns)} |")
+    return "\n".join(lines)
+
+
+def numbers_of_draws(path):
+    """How many draws there are at each size, in words."""
+    counts = {}
+    for row in rows_of(path):
+        if row["method"] == "defaults":
+            counts.setdefault(int(row["size"]), set()).add(int(row["draws"]))
+    words = [
+        f"{' to '.join(map(str, sorted({min(draws), max(draws)})))} at {size}" for size, draws in sorted(counts.items())
+    ]
+    return f"Draws of each pair, by outlines a side: {', '.join(words)}. A share of 100 is known to ± 0.10."
+
+
+def tables_of(folder):
+    """Blocks of docs/two-sample-tests.md by name, from power.csv and level.csv."""
+    known = shares(folder / "power.csv")
+    return {
+        "power-draws": numbers_of_draws(folder / "power.csv"),
+        "power": power_table(known),
+        "power-regret": regret_table(known),
+        "power-level": level_table(rows_of(folder / "level.csv")),
+    }
+
+
+def tables(options):
+    """Print the tables of docs/two-sample-tests.md, which tools/write_docs.py writes."""
+    print("\n\n".join(tables_of(options.out.parent).values()))
 
 
 #: Learning curves that are drawn; all are in the file.
@@ -584,7 +640,7 @@ def main():
     parser.add_argument("--sizes", nargs="*", type=int, default=[10, 20, 40, 80, 160])
     parser.add_argument("--only", nargs="*", help="sizes of nulls, such as '20, 20'")
     parser.add_argument("--draws", type=int, default=100)
-    parser.add_argument("--something", type=float, default=0.2, help="least power of the best other test")
+    parser.add_argument("--something", type=float, default=SOMETHING, help="least power of the best other test")
     parser.add_argument("--show", type=int, default=6, help="cells with the largest regret that are listed")
     parser.add_argument("--seconds", type=float, default=np.inf, help="end after so many, with code 3")
     parser.add_argument("--out", type=Path, help="power.csv or level.csv beside this file")

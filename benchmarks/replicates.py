@@ -126,7 +126,7 @@ def levels(designs, only):
 
 
 def small(designs, only):
-    """Läuter's test away from Gaussian replicates of one size: 3 and 3, and 4 and 4."""
+    """Läuter's test away from Gaussian replicates of one size: 3 and 3, 4 and 4, 15 and 15."""
     rng = np.random.default_rng(2)
     kinds = {
         "Gaussian": {},
@@ -136,7 +136,7 @@ def small(designs, only):
         "unequal numbers 5 to 45": {"unequal": True},
         "5 against 45 outlines": {"unequal": "sides"},
     }
-    for m in (3, 4):
+    for m in (3, 4, 15):
         hypothesis = Hypothesis(np.arange(2 * m) >= m)
         for name, options in kinds.items():
             if only and only != name:

@@ -303,6 +303,17 @@ def paper_power(results):
     return page.summary()
 
 
+def of_power(name):
+    """One of the tables of docs/two-sample-tests.md."""
+
+    def table(results):
+        import power
+
+        return power.tables_of(ROOT / "benchmarks")[name]
+
+    return table
+
+
 def dock_table(results):
     """The docks with the menus in which the manifest puts them."""
     manifest = yaml.safe_load(MANIFEST.read_text(encoding="utf-8"))["contributions"]
@@ -334,6 +345,7 @@ BLOCKS = {
     "paper": paper_table,
     "paper-power": paper_power,
     "pictures": picture_table,
+    **{name: of_power(name) for name in ("power", "power-draws", "power-level", "power-regret")},
     "real-data": real_rows,
     "samples": samples_table,
     "speed": speed_table,

@@ -110,6 +110,19 @@ def test_the_size_is_hotellings_statistic_of_the_logarithm_and_its_square():
     assert 2 * squared * 20 * 30 / 50 / 50 == pytest.approx(t2 / (t2 + 48))
 
 
+def test_the_concavity_is_hotellings_statistic_and_half_of_the_squares():
+    rng = np.random.default_rng(0)
+    lacking = rng.normal(size=50)
+    rest = np.stack([lacking, 0.9 * lacking + 0.1 * rng.normal(size=50)], axis=1)  # nearly one and the same
+    points = form_parts(np.empty((50, 0)), np.hstack([np.zeros((50, 3)), rest]), Settings()).tested["concavity"].points
+    apart = points[:20].mean(axis=0) - points[20:].mean(axis=0)
+
+    z = (rest - rest.mean(axis=0)) / rest.std(axis=0)
+    squares = (z**2 - 1) / (z**2).std(axis=0)
+    means, wider = (x[:20].mean(axis=0) - x[20:].mean(axis=0) for x in (z, squares))
+    assert apart @ apart == pytest.approx(means @ np.linalg.solve(z.T @ z / 50, means) + wider @ wider / 2)
+
+
 def test_the_other_parts_of_scale_are_differences_of_means_and_an_energy_distance():
     l = np.random.default_rng(0).normal(size=(50, 3)) * 0.2
     base = np.diag([2.0, 3.0])

@@ -106,16 +106,19 @@ def form_parts(t: Real, descriptors: Real, settings: Settings, *, any_rank: bool
     Parts
         With coordinates "components": the coarse form, by the energy distance of the raw coordinates; the roughness,
         by that of the amplitudes of all bands of modes and their squares, hence of their levels and spreads; and the
-        concavity, by its mean and spread. Otherwise raw coordinates, normalized ones, or both.
+        concavity, by Hotelling's T² of its two numbers and half as much of the difference between the means of their
+        squares. Otherwise raw coordinates, normalized ones, or both.
     """
     if not tests_components(settings):
         return _coordinates(t, settings, any_rank=any_rank)
     varying = descriptors.std(axis=0) > _STILL
     bands, rest = descriptors[:, :-2][:, varying[:-2]], descriptors[:, -2:][:, varying[-2:]]
+    # An outline that lacks more of its hull is longer, too. What is longer than that explains is rough.
+    both, squares = _uncorrelated(standardized(rest)), standardized(standardized(rest) ** 2)
     parts = {
         "coarse form": Part(t if t.any() else t[:, :0], "energy"),
         "roughness": Part(_with_squares(bands), "energy"),
-        "concavity": Part(_with_squares(rest), "mean"),
+        "concavity": Part(np.concatenate([both, squares / np.sqrt(2)], axis=1), "mean"),
     }
     # Neither is exactly 0 but where `form_descriptors` has found too few pixels.
     coarse = {"roughness": descriptors.shape[1] <= 2, "concavity": not descriptors[:, -2:].any()}
@@ -153,10 +156,7 @@ def scale_parts(l: Real, scale_mean: Real, settings: Settings, known: float = 1e
     limit = _FARTHEST * np.median(np.abs(size - middle), axis=0)
     limit = np.where(limit > known, limit, np.inf)
     levels = _with_squares(np.clip(size, middle - limit, middle + limit))
-    # Turned and stretched until no column tells of another, a difference between means is Hotelling's T.
-    variances, directions = np.linalg.eigh(levels.T @ levels / len(levels))
-    kept = variances > 1e-6 * variances.max(initial=0)
-    both = levels @ directions[:, kept] / np.sqrt(variances[kept])
+    both = _uncorrelated(levels)
     parts = {
         "mean size": Part(levels[:, : size.shape[1]], "mean"),
         "size": Part(both, "mean"),
@@ -198,6 +198,13 @@ def _with_squares(values: Real) -> Real:
     """Standardized columns and their standardized squares: the means of both tell of levels and of spreads."""
     levels = standardized(values)
     return np.concatenate([levels, standardized(levels**2)], axis=1)
+
+
+def _uncorrelated(values: Real) -> Real:
+    """Centred columns, turned and stretched until none tells of another: then a difference of means is Hotelling's T."""
+    variances, directions = np.linalg.eigh(values.T @ values / len(values))
+    kept = variances > 1e-6 * variances.max(initial=0)
+    return np.asarray(values @ directions[:, kept] / np.sqrt(variances[kept]))
 
 
 def _visible(parts: dict[str, Part], reasons: Mapping[str, str] = MappingProxyType({})) -> Parts:
