@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from ..comparison import Comparison, Settings, compare
 from ..comparison.display import MARK, simplified
 from ..inspection import CorrectedLabels, Entry, Inspection, Review, Ticks, disagreement, inspect_curves
+from ..inspection.ranking import disputed
 from ..io import Calibration, save_corrected
 from ..outlines import Outlines
 from ..palette import EXCLUDED, OUTLINE, RANKED
@@ -28,8 +29,12 @@ from .layers import ColorFeature, OwnLayers
 from .task import Background, Basis, Soon, Steps, Task
 
 #: The questions, in words.
-SUSPICIOUS, AGREE = "suspicious", "agree"
-QUESTIONS = {SUSPICIOUS: "Which curves are suspicious?", AGREE: "Do two segmentations agree?"}
+SUSPICIOUS, AGREE, ANNOTATORS = "suspicious", "agree", "annotators"
+QUESTIONS = {
+    SUSPICIOUS: "Which curves are suspicious?",
+    AGREE: "Do two segmentations agree?",
+    ANNOTATORS: "Where do several annotators differ?",
+}
 #: How suspicious curves are filled.
 SCORE = ColorFeature("score", "score")
 # A curve is shown with this many times its size around it.
@@ -101,8 +106,26 @@ class InspectionTask(Task[Inspection]):
 
     # The run.
 
+    def label_sets(self) -> list[Labels]:
+        """The visible labels layers of one plane of the size and place of A, whose annotators are compared."""
+        a = self.a.chosen()
+        return [
+            layer
+            for layer in self.a.offered()
+            if isinstance(layer, Labels)
+            and isinstance(a, Labels)
+            and (layer.visible or layer is a)
+            and not layer.multiscale
+            and layer.data.shape == a.data.shape
+            and np.allclose(layer.scale, a.scale)
+        ]
+
     def chosen(self) -> Basis:
         """A and B, where they are chosen, and the question; all curves are inspected, those too that are left out."""
+        if self.question == ANNOTATORS:
+            sets = tuple(weakref.ref(layer) for layer in self.label_sets())
+            none, question = (frozenset[str](),) * len(sets), {"the question": self.question}
+            return Basis((sets, ()), self.choices.recipe, self.choices.settings, none, question)
         a, b = (() if (layer := one.chosen()) is None else (weakref.ref(layer),) for one in (self.a, self.b))
         choices, more = self.choices, {"the question": self.question}
         return Basis((a, b), choices.recipe, choices.settings, (frozenset(),) * len(a + b), more)
@@ -111,6 +134,9 @@ class InspectionTask(Task[Inspection]):
         a, b = self.a.chosen(), self.b.chosen()
         if a is None:
             return "Open an image, labels or shapes to inspect."
+        if self.question == ANNOTATORS:
+            several = len(self.label_sets()) > 1
+            return "" if several else "Show two labels layers or more, each by one annotator of the same image."
         if a == b:
             return "Choose two different layers, or none for B."
         if self.question == AGREE and (b is None or isinstance(a, Shapes) or isinstance(b, Shapes)):
@@ -121,6 +147,8 @@ class InspectionTask(Task[Inspection]):
         assert self._next is not None
         both = tuple(itertools.chain(*sources))
         chosen = both, self._next.recipe, self._next.settings
+        if self.question == ANNOTATORS:
+            return partial(consented, both, self._next.recipe, self._image_under(both[0]), by=self.by)
         if self.question != SUSPICIOUS:
             return partial(disagreed, *chosen)
         layers = [ref() for ref in itertools.chain(*self._next.layers)]
@@ -145,7 +173,8 @@ class InspectionTask(Task[Inspection]):
         self.excluded_curves = [np.zeros(len(one), dtype=bool) for one in outcome.review.inspection.ensembles]
         self.again = self.current = None
         self.review, self._sources, self._copies = outcome.review, outcome.sources, {}
-        for image, ref in enumerate(itertools.chain(*self.basis.layers) if self.basis is not None else ()):
+        proposed = self.basis is None or self.basis.more["the question"] == ANNOTATORS  # labels of no layer
+        for image, ref in enumerate(() if proposed else itertools.chain(*self.basis.layers)):
             layer = ref()
             if isinstance(layer, Labels) and layer in self._corrected:
                 self._copies[image] = weakref.ref(layer)
@@ -487,6 +516,17 @@ def disagreed(sources: tuple[Source, ...], recipe: Outlines, settings: Settings)
     result = disagreement((one, other), settings, outlines=recipe, scale=scale, unit=unit)
     review = Review(result)
     return Inspected(review, sources, *both_layers(review, sources))
+
+
+def consented(sources: tuple[Source, ...], recipe: Outlines, image: Any = None, *, by: str = "") -> Inspected:
+    """Rank what several annotators of one image marked by how far they differ, on the consensus they propose."""
+    first = sources[0]
+    names = [source.name for source in sources]
+    labels = {name if names.count(name) == 1 else f"{name} [{k}]": source.data for k, (name, source) in enumerate(zip(names, sources, strict=True), 1)}
+    result, plane = disputed(labels, outlines=recipe, scale=tuple(first.scale), unit=first.unit)
+    review = Review(result, (plane,), (image,), outlines=recipe, by=by)
+    consensus = (replace(first, name="consensus", data=plane, path=""),)
+    return Inspected(review, consensus, *both_layers(review, consensus))
 
 
 def both_layers(review: Review, sources: tuple[Source, ...]) -> tuple[list[Shapes], dict[int, Shapes]]:

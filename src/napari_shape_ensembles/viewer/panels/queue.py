@@ -113,7 +113,7 @@ class Queue(QWidget):
         words = FIXES[review.suggestion(entry)] if entry is not None else ""
         self.fix_button.setText(f"Fix: {words}  Q" if words else "Fix  Q")
         self.fix_button.setToolTip(f"{words.capitalize() or 'Correct it'}, on a copy of the labels (Q)")
-        self.save_button.setEnabled(any(own is not None and own.changes for own in review.corrected))
+        self.save_button.setEnabled(any(map(review.to_save, range(len(review.corrected)))))
 
     def _look(self, *_: object) -> None:
         for chosen in self.table.selectionModel().selectedRows():
@@ -122,8 +122,8 @@ class Queue(QWidget):
     def _save(self) -> None:
         """Ask for a name for every image that was corrected."""
         review = self._task.review
-        for image, own in enumerate(review.corrected if review is not None else ()):
-            if own is not None and own.changes and review is not None:
+        for image in range(len(review.corrected) if review is not None else 0):
+            if review is not None and review.to_save(image):
                 name = f"{review.inspection.ensembles[image].name} corrected.tif"
                 kinds = "TIFF (*.tif *.tiff);;PNG (*.png);;NumPy array (*.npy)"
                 chosen, _ = QFileDialog.getSaveFileName(self, "Save corrected labels", name, kinds)
