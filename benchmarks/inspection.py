@@ -7,8 +7,10 @@ the package.
 
 Three kinds of label sets: masks as first annotated (wrong: modified or deleted later), automatic segmentations (wrong:
 the best IoU with the reference is below 0.7), and references with made faults in a tenth of their objects, for
-training and for the case where little is wrong. Trees are also trained on references with small slips of annotators,
-and the scale of the score is fitted to what trees of other development images say.
+training and for the case where little is wrong. Automatic segmentations are by thresholds, and by models learned from
+five objects of the reference. Trees are also trained on references with small slips of annotators, on automatic
+segmentations by more methods than are judged,
+and the scale of the score is fitted to what trees of other development images say about automatic segmentations.
 
 Run as ``python benchmarks/inspection.py [--data FOLDER] [--cache FOLDER] [--write] [--figure FILE] [--speed]``.
 """
@@ -25,12 +27,13 @@ import numpy as np
 import pandas as pd
 from scipy import ndimage
 from skimage.draw import polygon2mask
+from skimage.filters import threshold_otsu
 from skimage.io import imread
 from sklearn.ensemble import HistGradientBoostingClassifier, IsolationForest
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 
-from napari_shape_ensembles import segment
+from napari_shape_ensembles import learn_objects, missing_objects, segment
 from napari_shape_ensembles.inspection import suspects
 from napari_shape_ensembles.inspection.evidence import evidence
 
@@ -45,7 +48,30 @@ METHODS = {
     "local, none": {"method": "local", "split_touching": "none"},
     "li, distance": {"method": "li", "split_touching": "distance"},
 }
+# Only trained on, at other thresholds than those of the methods that are judged.
+MORE_METHODS = {
+    "li, none": {"method": "li", "split_touching": "none"},
+    "li, distance": {"method": "li", "split_touching": "distance"},
+    "local, none": {"method": "local", "split_touching": "none"},
+    "local, intensity": {"method": "local", "split_touching": "intensity", "smoothing": 2.0},
+    "triangle, distance": {"method": "triangle", "split_touching": "distance"},
+    "low": {"method": "manual", "split_touching": "distance"},
+    "high": {"method": "manual", "split_touching": "intensity"},
+}
+# Thresholds of the last two, as shares of the way from the ground to Otsu's.
+LEVELS = {"low": 0.6, "high": 1.5}
+EXAMPLE = "example"
 FAULTS = ("merge", "split", "leak", "cut", "shift", "stray", "erode", "dilate", "hole")
+# Which reason names which of them.
+NAMED = {
+    "hole:": ("hole",),
+    "two objects in one": ("merge",),
+    "one object in two": ("split",),
+    "leak": ("leak", "dilate"),
+    "cut": ("cut", "erode"),
+    "shifted": ("shift",),
+    "stray": ("stray",),
+}
 # Columns that say where an object is, or how large in pixels.
 PLACES = ("row", "column", "area", "perimeter", "hole_pixels", "partner")
 LABELS_ONLY = (
@@ -53,8 +79,18 @@ LABELS_ONLY = (
     *("border_share", "neck", "neck_share", "contact", "join_gain", "join_solid", "contacts", "partner_size", "sliver"),
     *("spurs", "crevices", "gaps", "spurs_wide", "crevices_wide", "gaps_wide", "thickness"),
 )
+# Measures of which more is never a sign of less, and of more, that is wrong: few images would teach other exceptions.
+MORE_WRONG = (
+    *("holes", "hole_share", "pieces", "loose_share", "spurs", "crevices", "spurs_wide", "crevices_wide", "valley"),
+    *("no_edge", "edge_off", "edge_spread", "edge_offset_abs", "shift", "leak_share", "missed_share"),
+)
+LESS_WRONG = (
+    *("solidity", "ellipse_fit", "neck", "contrast", "level", "fit", "fit_low", "fit_high", "sharpness", "snap_iou"),
+    *("edge_here", "edge_best", "edge_share", "alike_otsu", "alike_local", "alike_li", "alike_triangle"),
+    *("alike_parts", "alike_local_parts"),
+)
 # Labels of a set that are trained on at most, and how much the kinds of sets weigh.
-MOST = 200
+MOST = 80
 WEIGHTS = {"annotated": 2.0, "slips": 0.5}
 Case = tuple[str, np.ndarray, np.ndarray, pd.Series]
 
@@ -79,6 +115,8 @@ def main() -> None:
         trees = calibrated(table[~test].reset_index(drop=True), kind)
         print(f"\nTest images, {'mask and image' if kind == 'image' else 'mask alone'}")
         tables(table[test].reset_index(drop=True), trees, kind)
+        if kind == "image":
+            reason_tables(table[test].reset_index(drop=True), options.data, test_images(options.data))
         if kind == "image" and options.figure:
             draw_costs(table[test].reset_index(drop=True), trees, options.figure)
         if options.write:
@@ -138,23 +176,42 @@ def references(data: Path) -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
 
 def automatic(data: Path) -> Iterator[Case]:
     """Automatic segmentations, told bright or dark, and the best IoU of each object with the reference."""
+    test = test_images(data)
     for name, image, reference in references(data):
-        grey = image[..., :3].mean(axis=-1) if image.ndim == 3 else image
+        grey = image[..., :3].mean(axis=-1) if image.ndim == 3 else image.astype(float)
         dark = grey[reference > 0].mean() < grey[reference == 0].mean()
         sizes = np.bincount(reference.ravel())[1:]
         radius = np.sqrt(np.median(sizes[sizes > 0]) / np.pi)
+        ground = float(np.median(grey[reference == 0]))
+        told = {"objects": "dark" if dark else "bright", "window": max(51, 2 * int(3 * radius) + 1)}
         few = 3 if name[0] == "c" else len(METHODS)
-        for method, choices in list(METHODS.items())[:few]:
-            window = max(51, 2 * int(3 * radius) + 1)
-            labels = segment(image, objects="dark" if dark else "bright", window=window, **choices)
+        methods = dict(list(METHODS.items())[:few])
+        if name not in test and name[0] in "cs":  # nuclei
+            methods |= {method: choices for method, choices in MORE_METHODS.items() if method not in methods}
+        for method, choices in methods.items():
+            level = ground + LEVELS.get(method, 0) * (threshold_otsu(grey) - ground)
+            labels = segment(image, threshold=level, **told, **choices)
             if 5 <= labels.max() <= 1500:
                 yield f"{name}/{method}", image, labels, best_iou(labels, reference)
+        # It takes long: the varied images, and half of the corrected ones.
+        if name[0] == "s" or name == "nuclei" or (name[0] == "c" and int(name[1:]) % 4 < 2):
+            labels = by_example(image, reference)
+            if 5 <= labels.max() <= 1500:
+                yield f"{name}/{EXAMPLE}", image, labels, best_iou(labels, reference)
+
+
+def by_example(image: np.ndarray, reference: np.ndarray) -> np.ndarray:
+    """Labels of a model learned from five objects of the reference, drawn at random."""
+    sizes = np.bincount(reference.ravel())
+    own = 1 + np.flatnonzero(sizes[1:] > 20)
+    chosen = np.random.default_rng(0).choice(own, min(5, len(own)), replace=False)
+    return learn_objects(image, np.where(np.isin(reference, chosen), reference, 0), random_state=0).labels(image)
 
 
 def made(data: Path) -> Iterator[Case]:
     """References with faults in a tenth of their objects, and the best IoU of each object with the reference."""
     for name, image, reference in references(data):
-        labels = with_faults(reference, np.random.default_rng(zlib.crc32(name.encode())))
+        labels, _ = with_faults(reference, np.random.default_rng(zlib.crc32(name.encode())))
         yield f"{name}/made", image, labels, best_iou(labels, reference)
 
 
@@ -183,9 +240,11 @@ def best_iou(labels: np.ndarray, reference: np.ndarray) -> pd.Series:
     return pd.Series(iou.max(axis=1)[own], index=own)
 
 
-def with_faults(reference: np.ndarray, rng: np.random.Generator, share: float = 0.1) -> np.ndarray:
-    """A reference with faults of all kinds in a share of its objects."""
-    found, number = reference.copy(), int(reference.max()) + 1
+def with_faults(
+    reference: np.ndarray, rng: np.random.Generator, share: float = 0.1
+) -> tuple[np.ndarray, dict[int, str]]:
+    """A reference with faults of all kinds in a share of its objects, and the fault of each label that has one."""
+    found, number, concerned = reference.copy(), int(reference.max()) + 1, dict[int, str]()
     rows, columns = np.indices(reference.shape)
     objects = np.unique(reference[reference > 0])
     for label in rng.permutation(objects)[: max(3, int(share * len(objects)))]:
@@ -195,7 +254,7 @@ def with_faults(reference: np.ndarray, rng: np.random.Generator, share: float = 
         fault, radius, angle = rng.choice(FAULTS), np.sqrt(own.sum() / np.pi), rng.uniform(0, 2 * np.pi)
         row, column = (places.mean() for places in np.nonzero(own))
         side = (rows - row) * np.cos(angle) + (columns - column) * np.sin(angle)
-        free = found == 0
+        free, before, first = found == 0, found.copy(), number
         if fault == "merge":
             near = np.unique(found[ndimage.binary_dilation(own, iterations=3)])
             near = near[(near > 0) & (near != label)]
@@ -228,7 +287,14 @@ def with_faults(reference: np.ndarray, rng: np.random.Generator, share: float = 
             found[free & (ndimage.distance_transform_edt(~own) < radius * rng.uniform(0.2, 0.5))] = label
         else:
             found[np.hypot(rows - row, columns - column) < max(1, radius * rng.uniform(0.1, 0.4))] = 0
-    return found
+        changed = found != before
+        if changed.any():
+            new = [first] if number > first else []
+            concerned |= dict.fromkeys({"split": [label, *new], "stray": new}.get(fault, [label]), str(fault))
+            # What lost pixels to it is no longer the object that it was.
+            lost = np.unique(before[changed])
+            concerned |= {int(n): "other" for n in lost[lost > 0] if n not in concerned}
+    return found, concerned
 
 
 def with_slips(reference: np.ndarray, rng: np.random.Generator, share: float = 0.08) -> tuple[np.ndarray, list[int]]:
@@ -349,14 +415,16 @@ def trained(table: pd.DataFrame, kind: str) -> suspects.Trees:
     doubled, share = np.concatenate([weight * soft, weight * (1 - soft)]), 0.02 * weight[weight > 0].mean()
     used = doubled > share
     rows = relative(table, spread)
+    measure = [name.removesuffix(" here") for name in rows]
     model = HistGradientBoostingClassifier(
-        max_iter=250,
-        learning_rate=0.05,
-        max_leaf_nodes=12,
+        max_iter=200,
+        learning_rate=0.06,
+        max_leaf_nodes=6,
         min_samples_leaf=40,
         l2_regularization=5,
         max_features=0.2,
         max_bins=64,
+        monotonic_cst=[(name in MORE_WRONG) - (name in LESS_WRONG) for name in measure],
         early_stopping=False,
         random_state=0,
     ).fit(
@@ -377,16 +445,24 @@ def calibrated(table: pd.DataFrame, kind: str, folds: int = 3) -> suspects.Trees
         other, own = (table[part].reset_index(drop=True) for part in (fold != number, fold == number))
         trees = trained(other, kind)
         odds[fold == number], _ = ranked_as_shipped(own, relative(own, dict(trees.spread)), trees, kind)
-    judged = (table["kind"] != "slips").to_numpy()
+    judged = is_judged(table)
     print(f"\nTraining images, each by trees of the others, {kind}")
     parts = {"corrected masks": "annotated", "automatic": "automatic", "made faults": "made"}
     for words, name in parts.items():
-        print(f"{words}: {within(table[table['kind'] == name], odds).mean():.3f}")
+        part = table[judged] if name == "automatic" else table[table["kind"] == name]
+        print(f"{words}: {within(part, odds).mean():.3f}")
     whole = (table["kind"] == "annotated") & (table["holes"] == 0) & (table["pieces"] == 1)
     print(f"corrected, without holes: {within(table[whole], odds).mean():.3f}", flush=True)
     weight = (1 / np.sqrt(table.groupby(["kind", "set"])["label"].transform("size"))).to_numpy()
     scaling = LogisticRegression(C=1e6).fit(odds[judged, None], table["wrong"][judged], weight[judged])
     return replace(trained(table, kind), slope=float(scaling.coef_[0, 0]), offset=float(scaling.intercept_[0]))
+
+
+def is_judged(table: pd.DataFrame) -> np.ndarray:
+    """Automatic label sets by the methods of the tables; the others are for training alone."""
+    method = table["set"].str.split("/").str[1]
+    few = table["source"].str[0].eq("c") & ~method.isin(list(METHODS)[:3])
+    return ((table["kind"] == "automatic") & (method.eq(EXAMPLE) | (method.isin(METHODS) & ~few))).to_numpy()
 
 
 def relative(table: pd.DataFrame, spread: dict[str, float]) -> pd.DataFrame:
@@ -443,12 +519,15 @@ def tables(table: pd.DataFrame, trees: suspects.Trees, kind: str) -> None:
     ranked, flagged = ranked_as_shipped(table, rows, trees, kind)
     methods = {"rank_suspects": ranked, **baselines(table)}
     annotations, automatics = (table["kind"] == name for name in ("annotated", "automatic"))
+    example = automatics & table["set"].str.endswith(f"/{EXAMPLE}")
     shares = table.groupby(["kind", "set"])["wrong"].transform("mean")
     parts = {
         "corrected masks": annotations,
         "corrected, without holes": annotations & ~broken,
-        "automatic": automatics,
-        "automatic, 3 or more of each": automatics & several(table, 3),
+        "by thresholds": automatics & ~example,
+        "3 or more of each": automatics & ~example & several(table, 3),
+        "by example": example,
+        "of these 3 or more of each": example & several(table, 3),
         "made faults": table["kind"] == "made",
         "at most a tenth wrong": ~annotations & (shares <= 0.1),
     }
@@ -495,6 +574,53 @@ def tables(table: pd.DataFrame, trees: suspects.Trees, kind: str) -> None:
         print(
             f"| {ticks} | {len(results)} | " + " | ".join(f"{mean:.3f}" for mean in np.nanmean(results, axis=0)) + " |"
         )
+
+
+def reason_tables(table: pd.DataFrame, data: Path, test: set[str]) -> None:
+    """How often the reasons name the fault that was made, and what is found missing where objects were taken away."""
+    made = table[table["kind"] == "made"]
+    fault, words = pd.Series("", index=made.index), pd.Series("", index=made.index)
+    missed = np.zeros(3, dtype=int)
+    for name, image, reference in references(data):
+        if name not in test:
+            continue
+        own = made[made["source"] == name]
+        _, concerned = with_faults(reference, np.random.default_rng(zlib.crc32(name.encode())))
+        fault[own.index] = own["label"].map(concerned).fillna("")
+        words[own.index] = suspects.reasons(own.select_dtypes("number"), True)
+        missed += found_missing(image, reference)
+    whole = fault == ""
+    print("\nReasons on made faults")
+    print("| reason | faults made | of these named so | any reason | given to made faults | right | to untouched |")
+    print("|---|---|---|---|---|---|---|")
+    for reason, faults in NAMED.items():
+        given, own = words.str.contains(reason), fault.isin(faults)
+        among = given & ~whole & (fault != "other")
+        print(
+            f"| {reason} | {own.sum()} | {given[own].mean():.0%} | {(words[own] != '').mean():.0%} | {among.sum()} | "
+            f"{own[among].mean():.0%} | {given[whole].mean():.1%} of {whole.sum()} |"
+        )
+    taken, found, listed = missed
+    print(
+        f"Missing: {taken} objects taken away, {found / taken:.0%} found; {listed} listed, {found / listed:.0%} right"
+    )
+
+
+def found_missing(image: np.ndarray, reference: np.ndarray, share: float = 0.1) -> np.ndarray:
+    """Objects taken away from a reference, those found again where they were, and all that are listed (3,).
+
+    What is listed in the whole reference already does not count.
+    """
+    own = np.unique(reference[reference > 0])
+    taken = np.random.default_rng(0).permutation(own)[: max(1, int(share * len(own)))]
+    left = np.where(np.isin(reference, taken), 0, reference)
+    places, before = (
+        {(int(row), int(column)) for row, column in missing_objects(one, image)[["row", "column"]].to_numpy()}
+        for one in (left, reference)
+    )
+    new = places - before
+    found = {int(reference[place]) for place in new} & set(taken.tolist())
+    return np.array([len(taken), len(found), len(new)])
 
 
 def ranked_as_shipped(
@@ -575,7 +701,8 @@ def after_ticks(
     """AUC of a set before and after ticks, of all and of the others; and wrong in the order of review, both."""
     before, wrong = np.asarray(odds)[own.index], own["wrong"].to_numpy()
     order = np.argsort(-before, kind="stable")
-    first = np.array(suspects.review_order(pd.DataFrame({"label": order}), ticks)[:ticks], dtype=int)
+    score = 1 / (1 + np.exp(-(trees.slope * before[order] + trees.offset)))
+    first = np.array(suspects.review_order(pd.DataFrame({"label": order, "score": score}), ticks)[:ticks], dtype=int)
     here = rows.loc[own.index].reset_index(drop=True)
     after = before + suspects.learned(here, here.loc[first].assign(wrong=wrong[first]), trees)
     others = np.setdiff1d(np.arange(len(own)), first)

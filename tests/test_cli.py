@@ -18,7 +18,7 @@ import napari_shape_ensembles
 from curve_makers import blobs
 from napari_shape_ensembles import Comparison, Ensemble, Outlines, Settings, compare
 from napari_shape_ensembles.cli import app
-from napari_shape_ensembles.io import read_image, read_curves, save_settings, write_curves
+from napari_shape_ensembles.io import read_curves, read_image, save_settings, write_curves
 from napari_shape_ensembles.parameters import parameters_of
 
 SPACING = 36
@@ -640,7 +640,9 @@ def test_annotators_are_compared_and_a_consensus_is_written(tmp_path):
     row, column = (int(places.min()) for places in np.nonzero(plane == 8))
     larger[row - 1 : row + 8, column - 1 : column + 8] = 8
     for name, one in (("ada", plane), ("ben", fewer), ("cem", larger)):
-        tifffile.imwrite(tmp_path / f"{name}.tif", one.astype(np.uint16), resolution=(2, 2), metadata={"unit": "um"}, imagej=True)
+        tifffile.imwrite(
+            tmp_path / f"{name}.tif", one.astype(np.uint16), resolution=(2, 2), metadata={"unit": "um"}, imagej=True
+        )
     files = [tmp_path / f"{name}.tif" for name in ("ada", "ben", "cem")]
     done = run("annotators", *files, "--out", tmp_path / "r")
     assert done.exit_code == 0, done.stderr

@@ -412,7 +412,9 @@ def annotators(
     _refuse_overwriting(out, [path.name for path in written], labels, force)
     planes = [read_image(path, memory=memory) for path in labels]
     with progress_bar("comparing annotators"):
-        found = compared(dict(zip(distinct_names(labels), [one.pixels for one in planes], strict=True)), min_iou=min_iou)
+        found = compared(
+            dict(zip(distinct_names(labels), [one.pixels for one in planes], strict=True)), min_iou=min_iou
+        )
         _, disputed = found.differences()
     out.mkdir(parents=True, exist_ok=True)
     for path, table in zip(written, (found.pairs, found.objects, found.tendencies, disputed), strict=False):

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from fault_makers import COLUMN, ODD, ROW, SAID, faulty, photographed, scene
+from fault_makers import COLUMN, ODD, ROW, SAID, faulty, photographed, scene, with_every_fault
 from napari_shape_ensembles import missing_objects, rank_suspects
 from napari_shape_ensembles.inspection import Ticks
 
@@ -21,6 +21,20 @@ def test_a_made_fault_comes_first_and_is_named(kind):
         assert SAID[kind] in said
         others = {words for name, words in SAID.items() if name != kind}
         assert not any(words in said for words in others), said
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_every_reason_is_right_where_faults_of_all_kinds_are_in_one_image(seed):
+    labels, image, concerned = with_every_fault(seed)
+    gone = labels == 36
+    labels[gone] = 0
+    ranking = rank_suspects(labels, image).set_index("label")["reasons"]
+    expected = {label: SAID[kind].split(" of ")[0] for kind, all_of in concerned.items() for label in all_of}
+    for label, said in ranking.items():
+        first = said.split("; ")[0]
+        assert first.startswith(expected[label]) if label in expected else not said, (label, said)
+    (found,) = missing_objects(labels, image).itertuples()
+    assert gone[int(found.row), int(found.column)]
 
 
 @pytest.mark.parametrize("kind", ["hole", "pieces", "merge", "split"])

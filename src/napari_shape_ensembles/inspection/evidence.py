@@ -487,211 +487,35 @@ def snapped(plane: Plane, grey: Real) -> dict[str, Real]:
 
 
 def alternatives(plane: Plane, grey: Real) -> dict[str, Real]:
-    """How far each label is an object of other segmentations of the image, and of those that look most like one.
-
-    Candidates are the objects of six recipes and the components above nine levels. A candidate is more like an object
-    the better it fills an ellipse, the stronger the edge along its outline, and the closer it is to the median area.
-    """
+    """IoU with objects of other segmentations of the image."""
     radius = _radius(plane)
     step = 2 if radius >= _COARSE else 1
-    smooth = ndimage.gaussian_filter(grey, float(np.clip(0.12 * radius, 0.7, 3)))[::step, ::step]
-    slope = np.hypot(*np.gradient(smooth))
     plane, grey, radius = Plane(plane.values, plane.labels[::step, ::step]), grey[::step, ::step], radius / step
-    labels, count, area = plane.labels, len(plane), np.maximum(plane.area, 1)
-    inside, typical = labels > 0, float(np.median(np.maximum(plane.area, 1)))
-    strong = max(float(np.percentile(slope[plane.edge], 75)) if plane.edge.any() else 0.0, 1e-9)
-    out: dict[str, Real] = {}
-    like, like_iou, stable, agreed, weight = (np.zeros(count) for _ in range(5))
-    low = float(np.median(smooth[~inside])) if not inside.all() else float(smooth.min())
-    high = float(np.percentile(smooth[inside], 95)) if inside.any() else low
-    recipes = {
-        "alike_otsu": {"method": "otsu"},
-        "alike_local": {"method": "local", "window": 2.0 * int(3 * radius) + 21},
-        "alike_li": {"method": "li"},
-        "alike_triangle": {"method": "triangle"},
-        "alike_parts": {"method": "otsu", "split_touching": "distance"},
-        "alike_local_parts": {"method": "local", "window": 2.0 * int(3 * radius) + 21, "split_touching": "distance"},
-    }
-    at_levels = np.zeros(count)
-    for name in (*recipes, *np.linspace(0.1, 0.9, 9).tolist()):
-        if isinstance(name, float):
-            found = connected(smooth > low + name * (high - low), background=0, connectivity=1).astype(np.int32)
-        elif np.ptp(grey) > 0:
-            found = segment(grey, min_size=10, **recipes[name])
-        else:
-            found = np.zeros(labels.shape, np.int32)
-        best = np.zeros(count)
-        n = int(found.max()) + 1
-        both = np.bincount((labels.astype(np.int64) * n + found).ravel(), minlength=(count + 1) * n)
+    labels = plane.labels
+    out = {}
+    for name, choices in (
+        ("alike_otsu", {"method": "otsu"}),
+        ("alike_local", {"method": "local", "window": 2.0 * int(3 * radius) + 21}),
+        ("alike_li", {"method": "li"}),
+        ("alike_triangle", {"method": "triangle"}),
+        ("alike_parts", {"method": "otsu", "split_touching": "distance"}),
+        ("alike_local_parts", {"method": "local", "window": 2.0 * int(3 * radius) + 21, "split_touching": "distance"}),
+    ):
+        other = segment(grey, min_size=10, **choices) if np.ptp(grey) > 0 else np.zeros(labels.shape, np.int32)
+        n = int(other.max()) + 1
+        both = np.bincount((labels.astype(np.int64) * n + other).ravel(), minlength=(len(plane) + 1) * n)
         used = np.flatnonzero(both)
         i, j = np.divmod(used, n)
+        size = np.bincount(other.ravel(), minlength=n)
         ok = (i > 0) & (j > 0)
-        i, j, shared = i[ok] - 1, j[ok], both[used[ok]].astype(float)
-        alikeness, size = _object_like(found, n, slope / strong, typical)
-        iou = shared / (area[i] + size[j] - shared)
+        i, j, used = i[ok], j[ok], used[ok]
+        iou = both[used] / (plane.area[i - 1] + size[j] - both[used])  # no label of `i` is empty
+        best = np.zeros(len(plane) + 1)
         np.maximum.at(best, i, iou)
-        # A small chip of an object says little against it.
-        worth = alikeness[j] * np.sqrt(np.minimum(1.0, 2 * shared / area[i])) * (2 * shared > np.minimum(area[i], size[j]))
-        order = np.argsort(worth, kind="stable")
-        i, iou, worth = i[order], iou[order], worth[order]
-        here, iou_here = np.zeros(count), np.zeros(count)
-        here[i], iou_here[i] = worth, iou  # the largest comes last
-        agreed += here**4 * iou_here
-        weight += here**4
-        better = here > like
-        like[better], like_iou[better] = here[better], iou_here[better]
-        if isinstance(name, float):
-            stable += best**4 / 9
-            at_levels = np.maximum(at_levels, best)
-        else:
-            out[name], out[name + "_in"] = best, plane.mean(labels, found > 0)
-    own, _ = _object_like(labels, count + 1, slope / strong, typical)
-    return out | {
-        "tree_iou": at_levels,
-        "tree_stable": stable,
-        "tree_like": like,
-        "tree_like_iou": like_iou,
-        "tree_agreed": agreed / np.maximum(weight, 1e-9),
-        "like_own": own[1:],
-        "like_gain": like - own[1:],
-    }
-
-
-def _object_like(found: NDArray[np.integer], n: int, slope: Real, typical: float) -> tuple[Real, Real]:
-    """How much each of n - 1 numbered regions looks like an object, 0 for the background; and their areas (n,)."""
-    rows, columns = np.nonzero(found)
-    own = found[rows, columns]
-    size = np.bincount(own, minlength=n).astype(float)
-    each = np.maximum(size, 1)
-    y = rows - (np.bincount(own, rows, n) / each)[own]
-    x = columns - (np.bincount(own, columns, n) / each)[own]
-    yy, xx, xy = (np.bincount(own, values, n) / each for values in (y * y, x * x, x * y))
-    fit = size / (4 * np.pi * np.sqrt(np.maximum((yy + 1 / 12) * (xx + 1 / 12) - xy * xy, 1e-9)))
-    edge = np.zeros(found.shape, dtype=bool)
-    for here, there in map(_beside, (0, 1)):
-        differs = found[here] != found[there]
-        edge[here] |= differs
-        edge[there] |= differs
-    edge &= found > 0
-    along = np.bincount(found[edge], slope[edge], n) / np.maximum(np.bincount(found[edge], minlength=n), 1)
-    like = np.clip(fit, 0, 1) ** 6 * np.sqrt(np.minimum(along, 1.5)) * np.exp(-np.abs(np.log(each / typical)) / 4)
-    like[0] = 0
-    return like, size
-
-
-def level_sets(plane: Plane, grey: Real) -> dict[str, Real]:
-    """What the level lines of the image around every object say: where they are steepest, how round they are there.
-
-    Levels run from the surroundings of an object, 0, to its inside, 1. By the coarea formula the length of a level line
-    is the sum of the slope over the pixels between two levels, and the mean slope along it is that of the squares.
-    """
-    radius, width = _radius(plane), _around(plane) / 2
-    smooth = ndimage.gaussian_filter(grey, float(np.clip(0.1 * radius, 1, 3)))
-    slope = np.hypot(*np.gradient(smooth))
-    coarse = (slice(None, None, 2 if radius >= _COARSE else 1),) * 2
-    distance, nearest = (part[coarse] for part in plane.outside)
-    depth, smooth, slope = plane.depth[coarse], smooth[coarse], slope[coarse]
-    deepest = _deepest(plane)
-    plane = Plane(plane.values, plane.labels[coarse])
-    labels, count, area = plane.labels, len(plane), np.maximum(plane.area, 1)
-    here = np.where(labels > 0, labels, np.where(distance <= width, nearest, 0))
-    surely = labels * (depth > np.minimum(2.0, 0.4 * np.append(0, deepest)[labels]))
-    inner = plane.mean(surely, smooth, np.nan)
-    inner = np.where(np.isnan(inner), plane.mean(labels, smooth), inner)
-    ground = (labels == 0) & (distance > 2)
-    common = float(np.median(smooth[ground])) if ground.any() else float(smooth.min())
-    outer = plane.mean(np.where((labels == 0) & (distance > 2), here, 0), smooth, common)
-    typical = max(float(np.median(inner - outer)), 1e-9)
-    step = np.append(1.0, np.maximum(inner - outer, 0.05 * typical))
-    value = (smooth - np.append(0, outer)[here]) / step[here]
-    slope = slope / step[here]
-    edges = np.linspace(0.05, 0.95, 10)
-    used = here > 0
-    bin_of = np.clip(np.digitize(value[used], edges), 0, len(edges))
-    at = (here[used] - 1) * (len(edges) + 1) + bin_of
-    shape_ = count, len(edges) + 1
-    number = np.bincount(at, minlength=count * shape_[1]).reshape(shape_).astype(float)
-    length = np.bincount(at, slope[used], count * shape_[1]).reshape(shape_)
-    steep = np.bincount(at, slope[used] ** 2, count * shape_[1]).reshape(shape_)
-    band = slice(1, len(edges))
-    mean_slope = steep[:, band] / np.maximum(length[:, band], 1e-9)
-    area_above = number[:, ::-1].cumsum(axis=1)[:, ::-1][:, band] - number[:, band] / 2
-    round_ = 4 * np.pi * area_above / np.maximum(length[:, band] / 0.1, 1e-9) ** 2
-    steepest = ndimage.uniform_filter1d(mean_slope, 3, axis=1, mode="nearest").argmax(axis=1)
-    one = np.arange(count)
-    middle = (edges[:-1] + edges[1:]) / 2
-    rim = labels * (depth < 1)
-    level = plane.mean(rim, value)
-    spread = np.sqrt(np.maximum(plane.mean(rim, value**2) - level**2, 0))
-    near = np.where((labels == 0) & (distance < 1.5), nearest, 0)
-    level_out = plane.mean(near, value, level)
-    return {
-        "steep_level": middle[steepest],
-        "steep_area": np.log((area_above[one, steepest] + 1) / area),
-        "steep_round": np.minimum(round_[one, steepest], 2),
-        "round_best": np.minimum(round_.max(axis=1), 2),
-        "steepness": mean_slope.max(axis=1) * np.sqrt(area),
-        "outline_level": (level + level_out) / 2,
-        "outline_spread": spread,
-        "outline_off": (level + level_out) / 2 - middle[steepest],
-        "area_slope": np.log((area_above[:, 1] + 1) / (area_above[:, -2] + 1)),
-    }
-
-
-def self_taught(plane: Plane, grey: Real, image: ArrayLike) -> dict[str, Real]:
-    """What a classifier of pixels, taught by all labels together, says about each of them."""
-    radius = _radius(plane)
-    step = 2 if radius >= _COARSE else 1
-    coarse = (slice(None, None, step),) * 2
-    pixels = np.asarray(image)
-    channels = [pixels[..., k].astype(float) for k in range(3)] if pixels.ndim == 3 else []
-    near, wide = 1.0 / step, max(1.5, 0.3 * radius) / step
-    grey = ndimage.uniform_filter(grey, step)[coarse] if step > 1 else grey
-    maps = [ndimage.gaussian_filter(one[coarse] if one.shape != grey.shape else one, near) for one in (grey, *channels)]
-    blurred = ndimage.gaussian_filter(grey, wide)
-    varied = np.sqrt(np.maximum(ndimage.gaussian_filter(grey**2, wide) - blurred**2, 0))
-    maps += [blurred, np.hypot(*np.gradient(maps[0])), varied]
-    stack = np.stack([m.ravel() for m in maps], axis=1)
-    stack = (stack - stack.mean(axis=0)) / (stack.std(axis=0) + 1e-9)
-    labels = plane.labels[coarse]
-    distance, nearest = plane.outside
-    distance, nearest = distance[coarse], nearest[coarse]
-    width = _around(plane)
-    inside = (labels > 0).ravel()
-    rng = np.random.default_rng(0)
-    fg = np.flatnonzero(inside)
-    weights = 1 / np.sqrt(plane.area[labels.ravel()[fg] - 1])
-    fg = rng.choice(fg, min(4000, len(fg)), p=weights / weights.sum(), replace=True)
-    bg = np.flatnonzero(~inside)
-    if len(bg) < 50 or len(fg) < 50:
-        zero = np.zeros(len(plane))
-        return {k: zero for k in ("taught_in", "taught_rim", "taught_out", "taught_iou", "taught_area")}
-    close = np.flatnonzero(~inside & (distance.ravel() <= width))
-    bg = np.concatenate([rng.choice(bg, 2000), rng.choice(close if len(close) else bg, 2000)])
-    score = np.zeros(len(stack))
-    for chosen, sign in ((fg, 1), (bg, -1)):
-        x = stack[chosen]
-        mean = x.mean(axis=0)
-        cov = np.cov(x.T) + 0.02 * np.eye(x.shape[1])
-        chol = np.linalg.cholesky(np.linalg.inv(cov))
-        d = ((stack - mean) @ chol) ** 2
-        score += sign * (-0.5 * d.sum(axis=1) - 0.5 * np.linalg.slogdet(cov)[1])
-    p = (1 / (1 + np.exp(-np.clip(score, -20, 20)))).reshape(labels.shape)
-    small = Plane(plane.values, labels)
-    ring = np.where((labels == 0) & (distance <= max(2.5, 0.25 * radius)), nearest, 0)
-    here = np.where(labels > 0, labels, np.where(distance <= width / 2, nearest, 0))
-    region = np.where(p > 0.5, here, 0)
-    own = small.total(np.where(labels > 0, region, 0))
-    other = small.total(region)
-    area = np.maximum(small.area, 1)
-    depth = plane.depth[coarse]
-    return {
-        "taught_in": small.mean(labels, p),
-        "taught_rim": small.mean(labels * (depth < 2.3), p),
-        "taught_out": small.mean(ring, p),
-        "taught_iou": own / np.maximum(area + other - own, 1),
-        "taught_area": np.log((other + 1) / area),
-    }
+        out[name] = best[1:]
+        foreground = other > 0
+        out[name + "_in"] = plane.mean(labels, foreground)
+    return out
 
 
 def padded_touch(labels: NDArray[np.int32]) -> Mask:
@@ -783,8 +607,6 @@ def evidence(labels: ArrayLike, image: ArrayLike | None = None) -> "pd.DataFrame
         leave()
         found |= snapped(plane, grey)
         found |= alternatives(plane, grey)
-        found |= level_sets(plane, grey)
-        found |= self_taught(plane, grey, image)
         smooth = ndimage.gaussian_filter(grey, float(np.clip(0.2 * radius, 1, 4)))
         above = np.where(plane.labels > 0, smooth - smooth.min() + 1e-6, 0)
         _, drop, lesser = necks(plane, above, max(3, radius / 3))

@@ -35,6 +35,8 @@ QUESTIONS = {
     AGREE: "Do two segmentations agree?",
     ANNOTATORS: "Where do several annotators differ?",
 }
+#: What is looked at next, in words.
+ORDERS = {False: "most suspicious", True: "most uncertain"}
 #: How suspicious curves are filled.
 SCORE = ColorFeature("score", "score")
 # A curve is shown with this many times its size around it.
@@ -66,6 +68,9 @@ class InspectionTask(Task[Inspection]):
         The list, as `Review.table`.
     current : Entry or None
         The label that is looked at.
+    uncertain_first : bool
+        Whether the next label is the one with the score closest to 0.5, from which most is learned, instead of the most
+        suspicious.
     copies : dict of int to Labels
         The layers on which labels are corrected, by image: 0 for A and 1 for B.
     ticks : Ticks
@@ -84,6 +89,7 @@ class InspectionTask(Task[Inspection]):
         self.excluded_curves: list[NDArray[np.bool_]] = []
         self.again: Comparison | None = None
         self.question = SUSPICIOUS
+        self.uncertain_first = False
         self.review: Review | None = None
         self.rows = pd.DataFrame({name: [] for name in ("image", "label", "index", "score", "reasons", "mark")})
         self.current: Entry | None = None
@@ -273,11 +279,14 @@ class InspectionTask(Task[Inspection]):
         self.changed.emit()
 
     def next(self) -> None:
-        """Look at the next label that nothing was said about, the most suspicious one."""
-        waiting, here = np.flatnonzero(self.rows["mark"] == ""), self.row
-        beyond = waiting[waiting > here] if here in waiting else waiting  # one that is waiting is passed over
+        """Look at the next label that nothing was said about, the most suspicious or the most uncertain one."""
+        waiting = np.flatnonzero(self.rows["mark"] == "")
+        if self.uncertain_first:
+            score = self.rows["score"].to_numpy(dtype=np.float64)[waiting]
+            waiting = waiting[np.argsort(np.abs(score - 0.5), kind="stable")]
         if len(waiting):
-            self.zoom(int(next(iter(beyond), waiting[0])))
+            (here,) = np.nonzero(waiting == self.row)  # one that is waiting is passed over
+            self.zoom(int(waiting[(here[0] + 1) % len(waiting) if len(here) else 0]))
 
     def tick(self, wrong: bool) -> None:
         """Say that the current label is wrong, or right, and look at the next one."""
@@ -520,9 +529,11 @@ def disagreed(sources: tuple[Source, ...], recipe: Outlines, settings: Settings)
 
 def consented(sources: tuple[Source, ...], recipe: Outlines, image: Any = None, *, by: str = "") -> Inspected:
     """Rank what several annotators of one image marked by how far they differ, on the consensus they propose."""
-    first = sources[0]
-    names = [source.name for source in sources]
-    labels = {name if names.count(name) == 1 else f"{name} [{k}]": source.data for k, (name, source) in enumerate(zip(names, sources, strict=True), 1)}
+    first, names = sources[0], [source.name for source in sources]
+    labels = {
+        name if names.count(name) == 1 else f"{name} [{number}]": source.data
+        for number, (name, source) in enumerate(zip(names, sources, strict=True), start=1)
+    }
     result, plane = disputed(labels, outlines=recipe, scale=tuple(first.scale), unit=first.unit)
     review = Review(result, (plane,), (image,), outlines=recipe, by=by)
     consensus = (replace(first, name="consensus", data=plane, path=""),)
