@@ -1,11 +1,13 @@
 """The ranking of labels: made faults are found with the right reason, corrections are learned from, speed."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from fault_makers import COLUMN, ODD, ROW, SAID, faulty, photographed, scene, with_every_fault
 from napari_shape_ensembles import missing_objects, rank_suspects
 from napari_shape_ensembles.inspection import Ticks
+from napari_shape_ensembles.inspection.suspects import review_order
 
 
 @pytest.mark.parametrize("kind", SAID)
@@ -134,6 +136,12 @@ def test_odd_label_images_are_ranked_too(labels):
     for ranking in (rank_suspects(labels), rank_suspects(labels, image)):
         assert ranking["label"].tolist() == np.unique(labels[labels > 0]).tolist()
         assert np.isfinite(ranking["score"]).all()
+
+
+def test_the_most_uncertain_labels_are_asked_about_first_and_the_rest_from_the_top():
+    ranking = pd.DataFrame({"label": [9, 8, 7, 6, 5], "score": [0.99, 0.7, 0.45, 0.2, 0.01]})
+    assert review_order(ranking, 2) == [7, 8, 9, 6, 5]
+    assert sorted(review_order(ranking, 20)) == [5, 6, 7, 8, 9]
 
 
 def test_a_thousand_objects_are_all_ranked():

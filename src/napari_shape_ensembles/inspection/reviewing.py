@@ -212,9 +212,15 @@ class Review:
         return rows, outlines
 
     def counts(self) -> dict[str, int]:
-        """How many labels are there, and how many of them are right, wrong, and corrected."""
-        marks = self.table["mark"].value_counts()
-        return {"all": int(marks.sum())} | {mark: int(marks.get(mark, 0)) for mark in ("right", "wrong", "corrected")}
+        """How many labels are there, and how many of them are right, wrong, and corrected; those deleted are, too."""
+        marks = self.table["mark"].value_counts().to_dict()
+        gone = sum(
+            len(np.setdiff1d(self._touched(image), own.labels))
+            for image, own in enumerate(self.corrected)
+            if own is not None
+        )
+        marks["corrected"] = marks.get("corrected", 0) + gone
+        return {"all": sum(marks.values())} | {mark: marks.get(mark, 0) for mark in ("right", "wrong", "corrected")}
 
     def pixels(self, entry: Entry) -> NDArray[np.bool_]:
         """Where a label, or what looks like an object without one, is in its image."""

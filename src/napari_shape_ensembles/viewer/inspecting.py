@@ -33,10 +33,10 @@ SUSPICIOUS, AGREE, ANNOTATORS = "suspicious", "agree", "annotators"
 QUESTIONS = {
     SUSPICIOUS: "Which curves are suspicious?",
     AGREE: "Do two segmentations agree?",
-    ANNOTATORS: "Where do several annotators differ?",
+    ANNOTATORS: "Where do annotators differ?",
 }
 #: What is looked at next, in words.
-ORDERS = {False: "most suspicious", True: "most uncertain"}
+ORDERS = {False: "suspicious", True: "uncertain"}
 #: How suspicious curves are filled.
 SCORE = ColorFeature("score", "score")
 # A curve is shown with this many times its size around it.
