@@ -214,8 +214,6 @@ def test_annotators_of_one_image_are_compared_and_their_consensus_is_corrected_a
     assert text(dock, 0, "why") == "marked by 1 of 3: Cem"
     assert text(dock, 1, "why") == "marked by 2 of 3: Ada, Cem"
     assert [layer.name for layer in viewer.layers][:4] == ["Ada", "Ben", "Cem", "hidden"]
-    viewer.layers["Ben"].visible = False
-    assert dock.sets.text() == "Ada, Cem"
     dock.queue.table.selectRow(0)
     monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_: (str(tmp_path / "consensus.tif"), ""))
     pressed(dock.queue.save_button, dock, qtbot)  # a proposal is new without any correction
@@ -224,6 +222,12 @@ def test_annotators_of_one_image_are_compared_and_their_consensus_is_corrected_a
     dock.inspection.fix("delete")
     qtbot.waitUntil(lambda: dock.queue.model.rowCount() == listed - 1, timeout=30_000)
     assert text(dock, 0, "why") == "marked by 2 of 3: Ada, Cem"
+    assert "consensus corrected" in viewer.layers
+    assert dock.sets.text() == "Ada, Ben, Cem"  # which no annotator made
+    assert dock.inspection.state == "done"
+    viewer.layers["Ben"].visible = False
+    assert dock.sets.text() == "Ada, Cem"
+    assert dock.inspection.state == "stale"
 
 
 def test_shapes_are_no_segmentation_to_be_matched(viewer, qtbot):

@@ -98,6 +98,7 @@ class InspectionTask(Task[Inspection]):
         self.renewing = Background()
         self._copies: dict[int, weakref.ref[Labels]] = {}
         self._corrected: weakref.WeakKeyDictionary[Labels, CorrectedLabels] = weakref.WeakKeyDictionary()
+        self._proposals: weakref.WeakSet[Labels] = weakref.WeakSet()  # copies of a consensus, which no annotator made
         self._unlisted_images: list[int] = []  # that have a layer of what has no curve
         self._bound: dict[str, Any] = {}
         self._keyed = weakref.ref(choices.viewer)
@@ -121,6 +122,7 @@ class InspectionTask(Task[Inspection]):
             if isinstance(layer, Labels)
             and isinstance(a, Labels)
             and (layer.visible or layer is a)
+            and layer not in self._proposals
             and not layer.multiscale
             and layer.data.shape == a.data.shape
             and np.allclose(layer.scale, a.scale)
@@ -179,11 +181,12 @@ class InspectionTask(Task[Inspection]):
         self.excluded_curves = [np.zeros(len(one), dtype=bool) for one in outcome.review.inspection.ensembles]
         self.again = self.current = None
         self.review, self._sources, self._copies = outcome.review, outcome.sources, {}
-        proposed = self.basis is None or self.basis.more["the question"] == ANNOTATORS  # labels of no layer
-        for image, ref in enumerate(() if proposed else itertools.chain(*self.basis.layers)):
-            layer = ref()
-            if isinstance(layer, Labels) and layer in self._corrected:
-                self._copies[image] = weakref.ref(layer)
+        basis = self.basis
+        if basis is not None and basis.more["the question"] != ANNOTATORS:  # a consensus is the label set of no layer
+            for image, ref in enumerate(itertools.chain(*basis.layers)):
+                layer = ref()
+                if isinstance(layer, Labels) and layer in self._corrected:
+                    self._copies[image] = weakref.ref(layer)
         self._reviewed()
         yield from self._show_unlisted(outcome.unlisted)
 
@@ -387,6 +390,8 @@ class InspectionTask(Task[Inspection]):
         if self.current is not None and self.current.label > 0:
             layer.selected_label = self.current.label
         self._copies[image], self._corrected[layer] = weakref.ref(layer), own
+        if self.basis is not None and self.basis.more["the question"] == ANNOTATORS:
+            self._proposals.add(layer)
         for event in (layer.events.paint, layer.events.labels_update, layer.events.data):
             event.connect(self._strokes.start)
         active = self.choices.layers.selection.active
