@@ -7,12 +7,13 @@ the package.
 
 Three kinds of label sets: masks as first annotated (wrong: modified or deleted later), automatic segmentations (wrong:
 the best IoU with the reference is below 0.7), and references with made faults in a tenth of their objects, for
-training and for the case where little is wrong. Automatic segmentations are by thresholds, and by models learned from
-five objects of the reference. Trees are also trained on references with small slips of annotators, on automatic
-segmentations by more methods than are judged,
-and the scale of the score is fitted to what trees of other development images say about automatic segmentations.
+training and for the case where little is wrong. Trees are also trained on references with small slips of annotators,
+and the scale of the score is fitted to what trees of other development images say.
 
-Run as ``python benchmarks/inspection.py [--data FOLDER] [--cache FOLDER] [--write] [--figure FILE] [--speed]``.
+With --sample only the automatic segmentations of some test images are ranked, by the trees that are shipped.
+
+Run as ``python benchmarks/inspection.py [--data FOLDER] [--cache FOLDER] [--write] [--figure FILE]`` or with one of
+``--speed``, ``--reasons``, ``--sample 13``.
 """
 
 import argparse
@@ -27,13 +28,12 @@ import numpy as np
 import pandas as pd
 from scipy import ndimage
 from skimage.draw import polygon2mask
-from skimage.filters import threshold_otsu
 from skimage.io import imread
 from sklearn.ensemble import HistGradientBoostingClassifier, IsolationForest
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 
-from napari_shape_ensembles import learn_objects, missing_objects, segment
+from napari_shape_ensembles import missing_objects, segment
 from napari_shape_ensembles.inspection import suspects
 from napari_shape_ensembles.inspection.evidence import evidence
 
@@ -48,19 +48,6 @@ METHODS = {
     "local, none": {"method": "local", "split_touching": "none"},
     "li, distance": {"method": "li", "split_touching": "distance"},
 }
-# Only trained on, at other thresholds than those of the methods that are judged.
-MORE_METHODS = {
-    "li, none": {"method": "li", "split_touching": "none"},
-    "li, distance": {"method": "li", "split_touching": "distance"},
-    "local, none": {"method": "local", "split_touching": "none"},
-    "local, intensity": {"method": "local", "split_touching": "intensity", "smoothing": 2.0},
-    "triangle, distance": {"method": "triangle", "split_touching": "distance"},
-    "low": {"method": "manual", "split_touching": "distance"},
-    "high": {"method": "manual", "split_touching": "intensity"},
-}
-# Thresholds of the last two, as shares of the way from the ground to Otsu's.
-LEVELS = {"low": 0.6, "high": 1.5}
-EXAMPLE = "example"
 FAULTS = ("merge", "split", "leak", "cut", "shift", "stray", "erode", "dilate", "hole")
 # Which reason names which of them.
 NAMED = {
@@ -79,18 +66,8 @@ LABELS_ONLY = (
     *("border_share", "neck", "neck_share", "contact", "join_gain", "join_solid", "contacts", "partner_size", "sliver"),
     *("spurs", "crevices", "gaps", "spurs_wide", "crevices_wide", "gaps_wide", "thickness"),
 )
-# Measures of which more is never a sign of less, and of more, that is wrong: few images would teach other exceptions.
-MORE_WRONG = (
-    *("holes", "hole_share", "pieces", "loose_share", "spurs", "crevices", "spurs_wide", "crevices_wide", "valley"),
-    *("no_edge", "edge_off", "edge_spread", "edge_offset_abs", "shift", "leak_share", "missed_share"),
-)
-LESS_WRONG = (
-    *("solidity", "ellipse_fit", "neck", "contrast", "level", "fit", "fit_low", "fit_high", "sharpness", "snap_iou"),
-    *("edge_here", "edge_best", "edge_share", "alike_otsu", "alike_local", "alike_li", "alike_triangle"),
-    *("alike_parts", "alike_local_parts"),
-)
 # Labels of a set that are trained on at most, and how much the kinds of sets weigh.
-MOST = 80
+MOST = 200
 WEIGHTS = {"annotated": 2.0, "slips": 0.5}
 Case = tuple[str, np.ndarray, np.ndarray, pd.Series]
 
@@ -105,7 +82,15 @@ def main() -> None:
     parser.add_argument("--write", action="store_true", help="write the trees into the package")
     parser.add_argument("--figure", type=Path, help="where to draw the cost curves")
     parser.add_argument("--speed", action="store_true", help="only time the ranking of 1024 objects")
+    parser.add_argument("--sample", type=int, help="rank automatic segmentations of so many test images only")
+    parser.add_argument("--reasons", action="store_true", help="only check the reasons on made faults")
     options = parser.parse_args()
+    if options.sample:
+        sample(options.data, options.cache, options.sample, options.figure)
+        return
+    if options.reasons:
+        reason_table(options.data)
+        return
     if options.speed:
         speed()
         return
@@ -115,8 +100,6 @@ def main() -> None:
         trees = calibrated(table[~test].reset_index(drop=True), kind)
         print(f"\nTest images, {'mask and image' if kind == 'image' else 'mask alone'}")
         tables(table[test].reset_index(drop=True), trees, kind)
-        if kind == "image":
-            reason_tables(table[test].reset_index(drop=True), options.data, test_images(options.data))
         if kind == "image" and options.figure:
             draw_costs(table[test].reset_index(drop=True), trees, options.figure)
         if options.write:
@@ -174,38 +157,21 @@ def references(data: Path) -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
         yield f"powder {number}", image, labels
 
 
-def automatic(data: Path) -> Iterator[Case]:
+def automatic(data: Path, only: set[str] | None = None) -> Iterator[Case]:
     """Automatic segmentations, told bright or dark, and the best IoU of each object with the reference."""
-    test = test_images(data)
     for name, image, reference in references(data):
-        grey = image[..., :3].mean(axis=-1) if image.ndim == 3 else image.astype(float)
+        if only is not None and name not in only:
+            continue
+        grey = image[..., :3].mean(axis=-1) if image.ndim == 3 else image
         dark = grey[reference > 0].mean() < grey[reference == 0].mean()
         sizes = np.bincount(reference.ravel())[1:]
         radius = np.sqrt(np.median(sizes[sizes > 0]) / np.pi)
-        ground = float(np.median(grey[reference == 0]))
-        told = {"objects": "dark" if dark else "bright", "window": max(51, 2 * int(3 * radius) + 1)}
         few = 3 if name[0] == "c" else len(METHODS)
-        methods = dict(list(METHODS.items())[:few])
-        if name not in test and name[0] in "cs":  # nuclei
-            methods |= {method: choices for method, choices in MORE_METHODS.items() if method not in methods}
-        for method, choices in methods.items():
-            level = ground + LEVELS.get(method, 0) * (threshold_otsu(grey) - ground)
-            labels = segment(image, threshold=level, **told, **choices)
+        for method, choices in list(METHODS.items())[:few]:
+            window = max(51, 2 * int(3 * radius) + 1)
+            labels = segment(image, objects="dark" if dark else "bright", window=window, **choices)
             if 5 <= labels.max() <= 1500:
                 yield f"{name}/{method}", image, labels, best_iou(labels, reference)
-        # It takes long: the varied images, and half of the corrected ones.
-        if name[0] == "s" or name == "nuclei" or (name[0] == "c" and int(name[1:]) % 4 < 2):
-            labels = by_example(image, reference)
-            if 5 <= labels.max() <= 1500:
-                yield f"{name}/{EXAMPLE}", image, labels, best_iou(labels, reference)
-
-
-def by_example(image: np.ndarray, reference: np.ndarray) -> np.ndarray:
-    """Labels of a model learned from five objects of the reference, drawn at random."""
-    sizes = np.bincount(reference.ravel())
-    own = 1 + np.flatnonzero(sizes[1:] > 20)
-    chosen = np.random.default_rng(0).choice(own, min(5, len(own)), replace=False)
-    return learn_objects(image, np.where(np.isin(reference, chosen), reference, 0), random_state=0).labels(image)
 
 
 def made(data: Path) -> Iterator[Case]:
@@ -370,18 +336,25 @@ def measured(data: Path, cache: Path | None) -> pd.DataFrame:
         for name, image, labels, target in cases(data):
             if kind == "slips" and name.split("/")[0] in test:
                 continue
-            kept = cache / (re.sub(r"\W+", "-", f"{kind} {name}") + ".pkl") if cache else None
-            if kept and kept.exists():
-                tables.append(pd.read_pickle(kept))
-                continue
-            found = evidence(labels, image).rename_axis("label").reset_index()
-            tables.append(found.assign(set=name, kind=kind, target=target.reindex(found["label"]).to_numpy()))
-            if kept:
-                cache.mkdir(parents=True, exist_ok=True)
-                tables[-1].to_pickle(kept)
+            tables.append(measured_set(kind, name, image, labels, target, cache))
     if complete:
         complete.touch()
     return labelled(pd.concat(tables, ignore_index=True))
+
+
+def measured_set(
+    kind: str, name: str, image: np.ndarray, labels: np.ndarray, target: pd.Series, cache: Path | None
+) -> pd.DataFrame:
+    """Evidence of one label set, out of the cache where it holds it."""
+    kept = cache / (re.sub(r"\W+", "-", f"{kind} {name}") + ".pkl") if cache else None
+    if kept and kept.exists():
+        return pd.read_pickle(kept)
+    found = evidence(labels, image).rename_axis("label").reset_index()
+    found = found.assign(set=name, kind=kind, target=target.reindex(found["label"]).to_numpy())
+    if kept:
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        found.to_pickle(kept)
+    return found
 
 
 def labelled(table: pd.DataFrame) -> pd.DataFrame:
@@ -415,16 +388,14 @@ def trained(table: pd.DataFrame, kind: str) -> suspects.Trees:
     doubled, share = np.concatenate([weight * soft, weight * (1 - soft)]), 0.02 * weight[weight > 0].mean()
     used = doubled > share
     rows = relative(table, spread)
-    measure = [name.removesuffix(" here") for name in rows]
     model = HistGradientBoostingClassifier(
-        max_iter=200,
-        learning_rate=0.06,
-        max_leaf_nodes=6,
+        max_iter=250,
+        learning_rate=0.05,
+        max_leaf_nodes=12,
         min_samples_leaf=40,
         l2_regularization=5,
         max_features=0.2,
         max_bins=64,
-        monotonic_cst=[(name in MORE_WRONG) - (name in LESS_WRONG) for name in measure],
         early_stopping=False,
         random_state=0,
     ).fit(
@@ -445,24 +416,16 @@ def calibrated(table: pd.DataFrame, kind: str, folds: int = 3) -> suspects.Trees
         other, own = (table[part].reset_index(drop=True) for part in (fold != number, fold == number))
         trees = trained(other, kind)
         odds[fold == number], _ = ranked_as_shipped(own, relative(own, dict(trees.spread)), trees, kind)
-    judged = is_judged(table)
+    judged = (table["kind"] != "slips").to_numpy()
     print(f"\nTraining images, each by trees of the others, {kind}")
     parts = {"corrected masks": "annotated", "automatic": "automatic", "made faults": "made"}
     for words, name in parts.items():
-        part = table[judged] if name == "automatic" else table[table["kind"] == name]
-        print(f"{words}: {within(part, odds).mean():.3f}")
+        print(f"{words}: {within(table[table['kind'] == name], odds).mean():.3f}")
     whole = (table["kind"] == "annotated") & (table["holes"] == 0) & (table["pieces"] == 1)
     print(f"corrected, without holes: {within(table[whole], odds).mean():.3f}", flush=True)
     weight = (1 / np.sqrt(table.groupby(["kind", "set"])["label"].transform("size"))).to_numpy()
     scaling = LogisticRegression(C=1e6).fit(odds[judged, None], table["wrong"][judged], weight[judged])
     return replace(trained(table, kind), slope=float(scaling.coef_[0, 0]), offset=float(scaling.intercept_[0]))
-
-
-def is_judged(table: pd.DataFrame) -> np.ndarray:
-    """Automatic label sets by the methods of the tables; the others are for training alone."""
-    method = table["set"].str.split("/").str[1]
-    few = table["source"].str[0].eq("c") & ~method.isin(list(METHODS)[:3])
-    return ((table["kind"] == "automatic") & (method.eq(EXAMPLE) | (method.isin(METHODS) & ~few))).to_numpy()
 
 
 def relative(table: pd.DataFrame, spread: dict[str, float]) -> pd.DataFrame:
@@ -519,15 +482,12 @@ def tables(table: pd.DataFrame, trees: suspects.Trees, kind: str) -> None:
     ranked, flagged = ranked_as_shipped(table, rows, trees, kind)
     methods = {"rank_suspects": ranked, **baselines(table)}
     annotations, automatics = (table["kind"] == name for name in ("annotated", "automatic"))
-    example = automatics & table["set"].str.endswith(f"/{EXAMPLE}")
     shares = table.groupby(["kind", "set"])["wrong"].transform("mean")
     parts = {
         "corrected masks": annotations,
         "corrected, without holes": annotations & ~broken,
-        "by thresholds": automatics & ~example,
-        "3 or more of each": automatics & ~example & several(table, 3),
-        "by example": example,
-        "of these 3 or more of each": example & several(table, 3),
+        "automatic": automatics,
+        "automatic, 3 or more of each": automatics & several(table, 3),
         "made faults": table["kind"] == "made",
         "at most a tenth wrong": ~annotations & (shares <= 0.1),
     }
@@ -565,40 +525,62 @@ def tables(table: pd.DataFrame, trees: suspects.Trees, kind: str) -> None:
             if (place == k).any()
         ]
         print(f"| {words} | " + " | ".join(cells) + " |")
+    ticks_table(table, rows, methods["rank_suspects"], trees)
+
+
+def ticks_table(table: pd.DataFrame, rows: pd.DataFrame, odds: np.ndarray, trees: suspects.Trees) -> None:
+    """Print the area under the curve before and after ticks."""
     print("\nAutomatic, after ticks in review order (all labels, ticked ones settled; the others alone)")
     print("| ticks | sets | before | after | others before | others after |\n|---|---|---|---|---|---|")
     for ticks in (5, 10, 20):
-        results = np.array(
-            [after_ticks(own, rows, methods["rank_suspects"], ticks, trees)[:4] for own in learnable(table)]
-        )
+        results = np.array([after_ticks(own, rows, odds, ticks, trees)[:4] for own in learnable(table)])
         print(
             f"| {ticks} | {len(results)} | " + " | ".join(f"{mean:.3f}" for mean in np.nanmean(results, axis=0)) + " |"
         )
 
 
-def reason_tables(table: pd.DataFrame, data: Path, test: set[str]) -> None:
-    """How often the reasons name the fault that was made, and what is found missing where objects were taken away."""
-    made = table[table["kind"] == "made"]
-    fault, words = pd.Series("", index=made.index), pd.Series("", index=made.index)
-    missed = np.zeros(3, dtype=int)
+def sample(data: Path, cache: Path | None, count: int, figure: Path | None) -> None:
+    """Rank automatic segmentations of so many test images of nuclei, drawn at random, by the trees that are shipped."""
+    test = test_images(data)
+    names = [name for name, *_ in references(data) if name in test and name[0] in "cs"]
+    drawn = {names[place] for place in np.random.default_rng(5).permutation(len(names))[:count]}
+    cases = automatic(data, drawn)
+    table = labelled(pd.concat([measured_set("automatic", *case, cache) for case in cases], ignore_index=True))
+    trees = suspects.trees_of("image")
+    rows = relative(table, dict(trees.spread))
+    odds, _ = ranked_as_shipped(table, rows, trees, "image")
+    areas, of_several = (within(part, odds) for part in (table, table[several(table, 3)]))
+    print(f"{len(areas)} sets {areas.mean():.3f}; 3 or more of each: {len(of_several)} sets {of_several.mean():.3f}")
+    ticks_table(table, rows, odds, trees)
+    if figure:
+        draw_costs(table, trees, figure)
+
+
+def reason_table(data: Path, share: float = 0.25, most: int = 400_000) -> None:
+    """Print how often reasons name the fault that was made, and what is found missing where objects were taken away.
+
+    Test images of at most `most` pixels, with faults made in a share of the objects.
+    """
+    rows, missed, test = [], np.zeros(3, dtype=int), test_images(data)
     for name, image, reference in references(data):
-        if name not in test:
+        if name not in test or reference.size > most:
             continue
-        own = made[made["source"] == name]
-        _, concerned = with_faults(reference, np.random.default_rng(zlib.crc32(name.encode())))
-        fault[own.index] = own["label"].map(concerned).fillna("")
-        words[own.index] = suspects.reasons(own.select_dtypes("number"), True)
+        labels, concerned = with_faults(reference, np.random.default_rng(zlib.crc32(name.encode())), share)
+        measured = evidence(labels, image)
+        said = suspects.reasons(measured, True)
+        rows += [(name, concerned.get(label, ""), words) for label, words in zip(measured.index, said, strict=True)]
         missed += found_missing(image, reference)
-    whole = fault == ""
-    print("\nReasons on made faults")
-    print("| reason | faults made | of these named so | any reason | given to made faults | right | to untouched |")
+    table = pd.DataFrame(rows, columns=["image", "fault", "said"])
+    whole, count = table["fault"] == "", table["image"].nunique()
+    print(f"{count} test images, {len(table)} labels, {whole.sum()} of them untouched")
+    print("| reason | faults | of these named so | with any reason | given to faults | right | given to untouched |")
     print("|---|---|---|---|---|---|---|")
     for reason, faults in NAMED.items():
-        given, own = words.str.contains(reason), fault.isin(faults)
-        among = given & ~whole & (fault != "other")
+        given, own = table["said"].str.contains(reason), table["fault"].isin(faults)
+        among = given & ~whole & (table["fault"] != "other")
         print(
-            f"| {reason} | {own.sum()} | {given[own].mean():.0%} | {(words[own] != '').mean():.0%} | {among.sum()} | "
-            f"{own[among].mean():.0%} | {given[whole].mean():.1%} of {whole.sum()} |"
+            f"| {reason} | {own.sum()} | {given[own].mean():.0%} | {(table['said'][own] != '').mean():.0%} | "
+            f"{among.sum()} | {own[among].mean():.0%} | {given[whole].sum()} |"
         )
     taken, found, listed = missed
     print(
