@@ -201,7 +201,7 @@ def _with_squares(values: Real) -> Real:
 
 
 def _uncorrelated(values: Real) -> Real:
-    """Centred columns, turned and stretched until none tells of another: then a difference of means is Hotelling's T."""
+    """Centred columns, turned and stretched until none tells of another: a mean difference is Hotelling's T."""
     variances, directions = np.linalg.eigh(values.T @ values / len(values))
     kept = variances > 1e-6 * variances.max(initial=0)
     return np.asarray(values @ directions[:, kept] / np.sqrt(variances[kept]))
