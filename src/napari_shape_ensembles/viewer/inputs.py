@@ -266,9 +266,10 @@ def trace_sides(sources: Sources, recipe: Outlines, excluded: Excluded = ()) -> 
         for source in side:
             image, ids = trace(source, recipe, steps), next(left_out)
             keep = np.array([str(one) not in ids for one in image.ids.tolist()], dtype=bool)
-            gone = {EXCLUDED: int((~keep).sum())}
-            left = image[keep]
-            images.append(image if keep.all() else left.derived(left.curves, dropped=image.dropped | gone))
+            if not keep.all():
+                left, gone = image[keep], {EXCLUDED: int((~keep).sum())}
+                image = left.derived(left.curves, dropped=image.dropped | gone)
+            images.append(image)
     several = max(map(len, sides)) > 1
     note = ""
     if several:

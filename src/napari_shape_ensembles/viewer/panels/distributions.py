@@ -36,6 +36,7 @@ def paint_steps(painter: QPainter, box: QRectF, heights: Real, pen: QPen, alpha:
     fill.setAlpha(alpha)
     painter.setPen(pen)
     painter.setBrush(fill)
+    # PySide6 takes no iterator, and an error while something is painted ends the process there.
     corners = QPolygonF([QPointF(x, y) for x, y in zip(sides.tolist(), tops.tolist(), strict=True)])
     (painter.drawPolygon if alpha else painter.drawPolyline)(corners)
 
