@@ -24,6 +24,7 @@ import time
 from collections import Counter
 from contextlib import suppress
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -47,23 +48,19 @@ def blobs(count, seed=0):
     """`count` ragged closed curves of 60 to 400 vertices, the same for the same seed."""
     rng = np.random.default_rng(seed)
     order = np.arange(2, 13)
-    curves = []
     for vertices in rng.integers(60, 401, count):
         angle = np.sort(rng.uniform(0, 2 * np.pi) + np.arange(vertices) * 2 * np.pi / vertices)
         waves = rng.normal(0, 0.25, (2, len(order), 1)) / order[:, None] ** 1.3
         radius = 1 + (waves[0] * np.cos(order[:, None] * angle) + waves[1] * np.sin(order[:, None] * angle)).sum(axis=0)
         aspect, turn = np.exp(rng.normal(0, 0.25)), np.exp(1j * rng.uniform(0, 2 * np.pi))
         z = 30 * turn * radius * (aspect * np.cos(angle) + 1j * np.sin(angle) / aspect)
-        curves.append(np.stack([z.real, z.imag], axis=-1))
-    return curves
+        yield np.stack([z.real, z.imag], axis=-1)
 
 
 def samples(count):
-    """Two ensembles of blobs, half of `count` each, and nothing else."""
+    """Two ensembles of blobs, half of `count` each."""
     curves = blobs(count)
-    first = Ensemble(curves[: count // 2])
-    del curves[: count // 2]
-    return first, Ensemble(curves)
+    return Ensemble(list(islice(curves, count // 2))), Ensemble(list(curves))
 
 
 def stages(a, b, settings):
@@ -79,17 +76,24 @@ def stages(a, b, settings):
 
 
 def peak_memory():
-    """Largest memory this process has held, in GiB; None where the system does not say."""
-    if sys.platform == "win32":
-        return None
-    import resource
+    """Largest memory this process has held since `forget_peak`, in GiB; nan where the system does not say."""
+    try:
+        status = Path("/proc/self/status").read_text(encoding="ascii")
+    except OSError:
+        return float("nan")
+    return int(status.partition("VmHWM:")[2].split()[0]) / (1 << 20)
 
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (1 << 20 if sys.platform == "linux" else 1 << 30)
+
+def forget_peak():
+    """Count the largest memory anew, where the system can."""
+    with suppress(OSError):
+        Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
 
 
 def timed(count, settings, runs):
     """Medians over the runs: processor time per stage and of the whole, seconds on the clock."""
     a, b = samples(count)
+    forget_peak()
     # Other random numbers in each run: the labels that a test draws are kept for the next one of the same numbers.
     tables = [stages(a, b, replace(settings, seed=seed)) for seed in range(runs)]
     medians = {name: statistics.median(table[name] for table, _ in tables) for name in tables[0][0]}
@@ -271,7 +275,7 @@ def peer_geomstats():
     from napari_shape_ensembles import ShapeSpace, decompose, to_landmarks
 
     count, n = 2000, 100
-    undulation, scale = decompose(to_landmarks(Ensemble(blobs(count)), n))
+    undulation, scale = decompose(to_landmarks(Ensemble(list(blobs(count))), n))
     space = Grassmannian(n, 2)
     begun = time.perf_counter()
     projectors = undulation @ undulation.swapaxes(1, 2)
@@ -304,9 +308,9 @@ def main():
     for name, (count, settings) in CASES.items():
         if count <= options.largest:
             parts, total, clock = timed(count, settings, options.runs if count < 10_000 else min(options.runs, 3))
-            memory = peak_memory() or float("nan")
+            memory = peak_memory()
             print(f"\n{name}: N = {count}, {total:.2f} s of processor time, {clock:.2f} s on the clock")
-            print(f"  largest memory so far {memory:.2f} GiB")
+            print(f"  largest memory {memory:.2f} GiB")
             print("\n".join(f"  {stage:28s} {seconds:7.3f}" for stage, seconds in parts.items()))
             cases.append(
                 {"settings": name.partition(", N")[0], "count": count, "processor": total, "seconds": clock}

@@ -62,9 +62,8 @@ _PIXELLED, _APART = 50, 1.15
 _BLURRED = 1e-5
 # Seconds from which on the time a comparison takes is said beforehand.
 LONG = 10.0
-# Multiplications per pair of curves beside the permutations, and per curve; rows of the product that the speed is
-# measured by. Compiled kernels take less.
-_PER_PAIR, _PER_CURVE, _PROBE = 100, 2e7, 256
+# Multiplications per pair of curves beside the permutations; rows of the product that the speed is measured by.
+_PER_PAIR, _PROBE = 100, 256
 # Below this many curves on one side a missed difference says little.
 _FEW = 30
 
@@ -575,14 +574,14 @@ def compare(
 def expected_seconds(a: Ensemble, b: Ensemble, settings: Settings) -> float:
     """Seconds that comparing two samples is likely to take on this computer, to a factor of about two.
 
-    The sums of kernels over permutations have a known number of multiplications; how fast these are is measured on one
-    product of matrices.
+    Nearly all of it goes into sums of kernels over permutations, whose number of multiplications is known; how fast
+    they are is measured on one product of matrices.
     """
     total, parts = len(a) + len(b), 5 if settings.coordinates == "components" else 3
     widths = len(settings.bandwidth) if isinstance(settings.bandwidth, tuple) else 1
     units = settings.bins if settings.bins and total >= 4 * settings.bins else total
     drawn = 0 if exchangeable_images(a, b, settings) is not None or settings.null != "permutation" else 1
-    count = parts * widths * (drawn * settings.permutations * units**2 / 2 + _PER_PAIR * total**2) + _PER_CURVE * total
+    count = parts * widths * (drawn * settings.permutations * units**2 / 2 + _PER_PAIR * total**2)
     left, right = np.ones((_PROBE, _PROBE), np.float32), np.ones((_PROBE, 4 * _PROBE), np.float32)
     with one_library_thread():
         took = min(timeit.repeat(lambda: left @ right, number=1, repeat=3))

@@ -26,6 +26,8 @@ _SAME = 1e-12
 _FLAT = 1e-12
 # ... and encloses nothing when its loops cancel to this share of the squared perimeter.
 _NOTHING = 1e-12
+# Vertices cleaned together.
+_TOGETHER = 1 << 18
 # Products of eight lengths are taken; beyond these sizes, in any unit, they would overflow or vanish.
 _SMALLEST, _LARGEST = 1e-30, 1e30
 # Units come from files, and pint would work out whatever formula stands in the place of one, for ever if need be.
@@ -725,7 +727,24 @@ def _pooled_ids(ids: Sequence[NDArray[Any]], names: list[str]) -> NDArray[Any]:
 
 
 def _cleaned(vertices: Complex, offsets: Index, counts: Counter[str]) -> tuple[Complex, Index, Index]:
-    """Leave out what cannot be used, adding to `counts`; also return the places of the curves kept."""
+    """Leave out what cannot be used, adding to `counts`; also return the places of the curves kept.
+
+    A block of curves after the other, as it takes several times their memory.
+    """
+    block = offsets[:-1] // _TOGETHER
+    cuts = [*np.flatnonzero(np.diff(block, prepend=-1)).tolist(), len(block)]
+    parts = []
+    for start, stop in itertools.pairwise(cuts):
+        ends = offsets[start : stop + 1]
+        some, own, kept = _cleaned_block(vertices[ends[0] : ends[-1]], ends - ends[0], counts)
+        parts.append((some, np.diff(own), kept + start))
+    if not parts:
+        return vertices, offsets, np.arange(0)
+    found, sizes, places = (np.concatenate(values) for values in zip(*parts, strict=True))
+    return found, _running(sizes), places
+
+
+def _cleaned_block(vertices: Complex, offsets: Index, counts: Counter[str]) -> tuple[Complex, Index, Index]:
     kept = np.arange(len(offsets) - 1)
 
     def keep(usable: Mask, reason: str) -> None:
