@@ -1,14 +1,16 @@
-"""Uses the dock as a busy day would, and prints whether anything grows: listeners, windows, memory.
+"""Uses the bench as a busy day would, and prints whether anything grows: listeners, windows, layers, memory.
 
     xvfb-run -a -s "-screen 0 1600x1200x24" python benchmarks/soak.py [--minutes 30]
 
-Each round opens the dock, runs, switches what is painted, picks curves, cancels, deletes layers, runs again and closes
-the dock. The first rounds fill caches; growth is counted from the fifth on.
+Each round opens the bench on two images, looks at the outlines, compares, switches what is painted, picks curves here
+and there, turns every page, cancels a run, deletes a layer, compares again and closes the bench. The first rounds fill
+caches; growth is counted from the fifth on.
 """
 
 import argparse
 import gc
 import time
+from dataclasses import replace
 
 import napari
 import psutil
@@ -26,36 +28,47 @@ def wait(milliseconds):
     loop.exec()
 
 
-def compared(dock):
-    """Press Run and wait for the end."""
-    loop = QEventLoop()
-    dock.finished.connect(loop.quit)
-    dock.run_button.click()
-    if dock.busy:
-        loop.exec()
-    dock.finished.disconnect(loop.quit)
+def until(condition):
+    """Let the event loop run until something holds."""
+    start = time.monotonic()
+    while not condition() and time.monotonic() < start + 300:
+        wait(20)
+    assert condition()
 
 
 def one_round(viewer, images):
-    """Open, run, look around, cancel, delete, run again, close."""
+    """Open, look, compare, look around, cancel, delete, compare again, close."""
     for name, pixels in images.items():
         viewer.add_image(pixels, name=name)
-    frame, dock = viewer.window.add_plugin_dock_widget(PLUGIN, "Compare shapes")
-    dock.controls["permutations"].setValue(199)
-    dock.controls["landmarks"].setValue(100)
-    compared(dock)
-    dock.results.explore.click()
-    for index in range(dock.color_by.choice.count()):
-        dock.color_by.choice.setCurrentIndex(index)
-        dock.comparison.selection.pick([index])
+    frame, bench = viewer.window.add_plugin_dock_widget(PLUGIN, "Shape bench")
+    session = bench.session
+    choices, task = session.choices, session.comparison
+    choices.set(settings=replace(choices.settings, permutations=199, landmarks=100))
+    bench.next.click()
+    until(lambda: len(session.segmentation.verdict.counts) == 2)
+    bench.next.click()
+    until(lambda: task.result is not None and not task.busy and session.explanation.result is not None)
+    page = bench.pages["Answer"].turn(0)
+    page.results.explore.click()
+    for index in range(page.color_by.choice.count()):
+        page.color_by.choice.setCurrentIndex(index)
+        task.selection.hover(index + 1)
+        (task.selection.seek if index % 2 else task.selection.pick)([index])
         wait(20)
-    dock.run_button.click()
+    for place in range(5):
+        bench.turn(place)
+        wait(20)
+    bench.turn(2)
+    page.run()
     wait(50)
-    dock.cancel_button.click()
-    viewer.layers.remove(viewer.layers[0])
-    wait(20)
+    page.cancel()
+    until(lambda: not task.threads)
+    viewer.layers.remove(viewer.layers["one"])
+    wait(200)
     viewer.add_image(images["one"], name="one")
-    compared(dock)
+    wait(200)
+    page.run()
+    until(lambda: not task.busy and task.result is not None)
     frame.close()
     wait(50)
     viewer.window.remove_dock_widget("all")

@@ -10,6 +10,7 @@ by the processor.
 
 import argparse
 import time
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -22,7 +23,7 @@ from qtpy.QtWidgets import QApplication
 from napari_shape_ensembles import Ensemble, Settings, compare
 from napari_shape_ensembles.viewer.comparing import Outcome
 from napari_shape_ensembles.viewer.docks.compare import CompareShapes
-from napari_shape_ensembles.viewer.inputs import Source
+from napari_shape_ensembles.viewer.inputs import Source, fingerprint
 from napari_shape_ensembles.viewer.layers import curve_layers
 from napari_shape_ensembles.viewer.shown import Shown
 
@@ -81,7 +82,9 @@ def adding(dock, result, sources):
     """From a finished comparison to curves on the screen."""
     built, blocked, whole = [], [], []
     task = dock.comparison
-    shown = Shown.of_run(result, task.chosen(), sources)
+    layers = [layer for side in task.choices.sides.chosen() for layer in side]
+    prints = tuple(fingerprint(layer, dock.viewer.dims) for layer in layers)
+    shown = Shown.of_run(result, replace(task.chosen(), prints=prints), sources)
     for _ in range(3):
         start = now()
         layers = curve_layers(result, shown.view, sources)

@@ -3,13 +3,19 @@
 Needs xdotool and a screen; without one a virtual one, as of ``xvfb-run -s "-screen 0 1280x800x24"``.
 The powder pair goes from two images to a folder for a paper; with ``--experiment`` nine images of three groups from
 their names to the table of contrasts. Prints a line for each action, and saves a picture after each with ``--out``.
+
+Where the window stood still for longer than a tenth of a second, the functions are named in which it did: of the
+plugin the innermost one, and the innermost one at all; and what the worker did, as both share one interpreter.
 """
 
 import argparse
+import gc
 import subprocess
 import sys
 import tempfile
+import threading
 import time
+from collections import Counter
 from pathlib import Path
 
 import napari
@@ -30,23 +36,90 @@ from screenshots import fields
 PLUGIN = "napari-shape-ensembles"
 CONTROLS = (QAbstractButton, QComboBox, QAbstractSpinBox, QSlider, QLineEdit)
 BEAT, LONG = 10, 0.5  # milliseconds between two looks at the event loop; seconds that count as a wait
+STILL = 0.1  # seconds that the window may stand still
+OWN = "napari_shape_ensembles"
+
+
+class Watch(threading.Thread):
+    """Notes what the window's thread does whenever it has not come to its event loop for a while."""
+
+    def __init__(self):
+        super().__init__(daemon=True)
+        self.last, self.window = time.perf_counter(), threading.main_thread().ident
+        self.seen, self.collecting, self.collected = Counter(), 0.0, 0.0
+        gc.callbacks.append(self.count)
+        self.start()
+
+    def count(self, phase, _):
+        """Take the time of a garbage collection, which goes over all objects of all packages."""
+        now = time.perf_counter()
+        self.collecting, self.collected = now, self.collected + (now - self.collecting) * (phase == "stop")
+
+    def run(self):
+        """Look 200 times a second."""
+        before = time.perf_counter()
+        while threading.main_thread().is_alive():
+            time.sleep(0.005)
+            now = time.perf_counter()
+            if now - self.last > 0.03 and (frames := sys._current_frames()).get(self.window):
+                beside = {own for one, frame in frames.items() if one != self.window and (own := named(frame)[0])}
+                # A sample that had to wait for the interpreter stands for all of that time.
+                self.seen[(*named(frames[self.window]), ", ".join(sorted(beside)))] += now - before
+            before = now
+
+    def forget(self):
+        """Begin anew."""
+        self.seen, self.collected = Counter(), 0.0
+        self.last = time.perf_counter()
+
+    def said(self):
+        """The functions in which the window stood still, with the milliseconds seen in each."""
+        own = Counter()
+        for (name, _, _), seconds in self.seen.items():
+            own[name] += seconds
+        lines = [f"    {1000 * self.collected:4.0f} ms: garbage collection"] if self.collected > 0.01 else []
+        for name, seconds in own.most_common(3):
+            parts = Counter()
+            for (other, inner, beside), part in self.seen.items():
+                parts[f"{inner}{f' beside {beside}' if beside else ''}"] += part * (other == name)
+            inside = ", ".join(f"{inner} {1000 * part:.0f}" for inner, part in parts.most_common(3))
+            lines.append(f"    {1000 * seconds:4.0f} ms: {name or 'napari, Qt'} > {inside}")
+        return "\n".join(lines)
+
+
+def named(frame):
+    """The innermost function of the plugin in a stack, "" for none, and the innermost of napari or of anybody."""
+    inner, own, deep = "", "", False
+    while frame is not None and not own:
+        code = frame.f_code
+        name = f"{'/'.join(Path(code.co_filename).parts[-2:])}:{frame.f_lineno} {code.co_qualname}"
+        inner = name if not inner or ("/napari/" in code.co_filename and not deep) else inner
+        deep = deep or "/napari/" in code.co_filename
+        own = name if OWN in code.co_filename else ""
+        frame = frame.f_back
+    return own, inner
 
 
 class Walk:
     """Presses what a person would press, and measures what a person would feel."""
 
-    def __init__(self, viewer, bench, out):
-        self.viewer, self.bench, self.out = viewer, bench, out
-        self.clicks, self.keys, self.waits, self.worst = 0, 0, [], 0.0
-        self.last = time.perf_counter()
+    bench = None
+
+    def __init__(self, viewer, out):
+        self.viewer, self.out = viewer, out
+        self.clicks, self.keys, self.waits, self.stalls = 0, 0, [], []
+        self.watch, self.worked = Watch(), time.thread_time()
         self.pulse = QTimer()
         self.pulse.timeout.connect(self.beat)
         self.pulse.start(BEAT)
 
     def beat(self):
-        """Note how long the event loop has stood still."""
-        now = time.perf_counter()
-        self.worst, self.last = max(self.worst, now - self.last - BEAT / 1000), now
+        """Note how long the event loop has stood still, and how much of it this thread has worked."""
+        now, worked = time.perf_counter(), time.thread_time()
+        still = now - self.watch.last - BEAT / 1000
+        self.stalls.append((still, worked - self.worked, self.watch.said() if still > STILL else ""))
+        self.watch.forget()
+        self.worked = worked
 
     def loop(self, milliseconds):
         """Let the window work."""
@@ -67,7 +140,7 @@ class Walk:
 
     def act(self, words, until, *command):
         """Do something by xdotool; print what came of it."""
-        self.worst, self.last = 0.0, time.perf_counter()
+        self.stalls.clear()
         process = subprocess.Popen(["xdotool", *map(str, command)])
         start = time.perf_counter()
         while process.poll() is None:
@@ -76,13 +149,20 @@ class Walk:
             self.loop(10)
         waited = time.perf_counter() - start
         self.waits += [(words, waited)] if waited > LONG else []
+        self.settle(words, waited)
+
+    def settle(self, words, waited):
+        """Print what came of an action, after what follows from it."""
         self.loop(700)
         controls, count = seen(self.bench)
-        print(
-            f"{words:32} {waited:6.2f} s, stood still {self.worst * 1000:4.0f} ms; {controls} controls, {count} words"
-        )
+        still = max(self.stalls)[0]
+        print(f"{words:32} {waited:6.2f} s, stood still {still * 1000:4.0f} ms; {controls} controls, {count} words")
+        for one, worked, said in sorted(self.stalls, reverse=True)[:3]:
+            if said:
+                print(f"  {one * 1000:.0f} ms, of which {worked * 1000:.0f} ms of work:\n{said}")
         if self.out:
             self.viewer.screenshot(str(self.out / f"{self.clicks + self.keys:02d}.png"), canvas_only=False, flash=False)
+            self.watch.forget()
 
 
 def seen(page):
@@ -101,9 +181,7 @@ def powder(walk):
     bench, session = walk.bench, walk.bench.session
     folder = tempfile.mkdtemp()
     QFileDialog.getExistingDirectory = staticmethod(lambda *_: folder)  # a dialog of the system
-    print(f"images: {seen(bench)}")
-    previews = lambda: sum(layer.name.endswith("preview") for layer in walk.viewer.layers) == 2  # noqa: E731
-    walk.click(bench.next, previews, "look at the outlines")
+    walk.click(bench.next, lambda: len(session.segmentation.verdict.counts) == 2, "look at the outlines")
     walk.click(bench.next, lambda: session.comparison.result is not None, "compare: the row")
     start = time.perf_counter()
     while session.explanation.headline is None:
@@ -126,7 +204,7 @@ def experiment(walk):
     fold = next(one for one in page.findChildren(QAbstractButton) if "Fill in" in one.text())
     walk.click(fold, words="unfold")
     walk.click(page.fill, lambda: len(session.design.groups()) == 3, "fill from names")
-    walk.key("alt+2", lambda: bench.step == "Outlines", "outlines (Alt+2)")
+    walk.key("alt+2", lambda: len(session.segmentation.verdict.counts) == 6, "outlines (Alt+2)")
     walk.click(bench.next, lambda: session.experiment.result is not None, "compare all groups")
     print("\n".join(session.experiment.result.sentences))
 
@@ -142,11 +220,14 @@ def main():
     viewer = napari.Viewer(title="Shape ensembles")
     viewer.window.resize(1280, 800)
     fields(viewer) if options.experiment else viewer.open_sample(PLUGIN, "powder")
-    bench = viewer.window.add_plugin_dock_widget(PLUGIN, "Shape bench")[1]
+    walk = Walk(viewer, options.out)
+    walk.loop(500)
+    start = time.perf_counter()
+    walk.stalls.clear()
+    bench = walk.bench = viewer.window.add_plugin_dock_widget(PLUGIN, "Shape bench")[1]
     bench.window().move(0, 0)
     bench.window().activateWindow()
-    walk = Walk(viewer, bench, options.out)
-    walk.loop(2000)
+    walk.settle("open the bench", time.perf_counter() - start)
     subprocess.run(["xdotool", "windowfocus", str(int(bench.window().winId()))], check=True)
     (experiment if options.experiment else powder)(walk)
     print(f"{walk.clicks} clicks, {walk.keys} keys; waits above {LONG} s: {len(walk.waits)}")

@@ -202,7 +202,7 @@ def test_images_that_are_there_twice_and_labels_among_images_are_noticed(qtbot):
     qtbot.addWidget(bench)
     page = bench.pages["Images"]
     page.look()
-    assert "one and two show the same" in page.found.text()
+    qtbot.waitUntil(lambda: "one and two show the same" in page.found.text(), timeout=5000)
     assert "one looks like labels" in page.found.text()
 
 

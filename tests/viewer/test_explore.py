@@ -15,7 +15,9 @@ from napari_shape_ensembles.explanation.single_curves import (
 )
 from napari_shape_ensembles.progress import report
 from napari_shape_ensembles.viewer import comparing
-from napari_shape_ensembles.viewer.layers import COLOR_FEATURES
+from napari_shape_ensembles.viewer.docks.bench import Bench
+from napari_shape_ensembles.viewer.flying import camera_of
+from napari_shape_ensembles.viewer.layers import COLOR_FEATURES, OwnLayers
 
 
 @pytest.fixture
@@ -41,14 +43,27 @@ def marked_in_table(explorer):
     return sorted(explorer.table.curves.order[places].tolist())
 
 
-def click(layer, position, *, drag=False, modifiers=()):
-    """What napari does when the mouse is pressed and let go on a layer."""
-    event = SimpleNamespace(position=position, type="mouse_press", modifiers=modifiers)
-    steps = [callback(layer, event) for callback in layer.mouse_drag_callbacks]
-    for kind in (["mouse_press"] + ["mouse_move"] * drag + ["mouse_release"])[0:]:
-        event.type = kind
+def press_on_canvas(model, *positions, modifiers=()):
+    """What napari does when the mouse is pressed on the canvas, moved, and let go."""
+    event = SimpleNamespace(position=positions[0], type="mouse_press", modifiers=modifiers)
+    steps = [callback(model, event) for callback in own_callbacks(model.mouse_drag_callbacks)]
+    for kind, position in zip(["mouse_press", *["mouse_move"] * (len(positions) - 1)], positions, strict=True):
+        event.type, event.position = kind, position
         for step in steps:
             next(step, None)
+    event.type = "mouse_release"
+    for step in steps:
+        next(step, None)
+
+
+def move_on_canvas(model, position):
+    """What napari does when the mouse is moved."""
+    for callback in own_callbacks(model.mouse_move_callbacks):
+        callback(model, SimpleNamespace(position=position, type="mouse_move", modifiers=()))
+
+
+def own_callbacks(callbacks):
+    return [one for one in callbacks if isinstance(getattr(one, "__self__", None), OwnLayers)]
 
 
 def inside(layer, index):
@@ -114,11 +129,12 @@ def test_a_lasso_picks_what_is_inside(done, explorer, qtbot):
     drag(plot, [(x0, y0), (x0 + 30, y0 + 1), (x0 + 1, y0 + 2)])
 
 
-def drag(widget, corners):
+def drag(widget, corners, kind=None):
     from qtpy.QtWidgets import QApplication
 
     kinds = [QMouseEvent.Type.MouseButtonPress, *[QMouseEvent.Type.MouseMove] * (len(corners) - 2)]
-    for kind, (x, y) in zip([*kinds, QMouseEvent.Type.MouseButtonRelease], corners, strict=True):
+    kinds = [*kinds, QMouseEvent.Type.MouseButtonRelease] if kind is None else [kind]
+    for kind, (x, y) in zip(kinds, corners, strict=True):
         button = Qt.MouseButton.LeftButton
         place = QPointF(float(x), float(y))
         event = QMouseEvent(kind, place, place, button, button, Qt.KeyboardModifier.NoModifier)
@@ -128,17 +144,76 @@ def drag(widget, corners):
 def test_a_curve_clicked_in_the_viewer_is_picked_whichever_layer_is_active(done, model):
     one, two = curves_of(model, "one"), curves_of(model, "two")
     two.visible = False
-    click(two, inside(one, 4))
+    press_on_canvas(model, inside(one, 4))
     assert picked(done) == [4]
-    click(one, inside(one, 9), modifiers=("Shift",))
+    model.layers.selection.active = model.layers["one"]
+    press_on_canvas(model, inside(one, 9), modifiers=("Shift",))
     assert picked(done) == [4, 9]
-    click(one, inside(one, 5), drag=True)
+    press_on_canvas(model, inside(one, 5), inside(one, 4))
     assert picked(done) == [4, 9]
-    click(one, (-1000, -1000))
+    press_on_canvas(model, (-1000, -1000))
     assert picked(done) == []
     two.visible = True
-    click(one, inside(two, 6))
+    press_on_canvas(model, inside(two, 6))
     assert picked(done) == [len(done.result.a) + 6]
+    model.add_labels(np.zeros((9, 9), int), name="painted")
+    press_on_canvas(model, inside(two, 5))
+    assert picked(done) == [len(done.result.a) + 6]
+
+
+def test_a_line_drawn_with_shift_on_the_canvas_picks_what_is_inside(done, model):
+    one, two = curves_of(model, "one"), curves_of(model, "two")
+    two.visible = False
+    centres = np.array([one.data_to_world(curve.mean(axis=0)) for curve in one.data])
+    (low_y, low_x), (high_y, high_x) = centres.min(axis=0) - 1, np.median(centres, axis=0)
+    corners = [(low_y, low_x), (low_y, high_x), (high_y, high_x), (high_y, low_x)]
+    drawn = []
+    done.comparison.selection.drawing.connect(drawn.append)
+    press_on_canvas(model, *corners, modifiers=("Shift",))
+    expected = np.flatnonzero((centres < (high_y, high_x)).all(axis=1)).tolist()
+    assert 1 < len(expected) < len(centres)
+    assert picked(done) == expected
+    assert drawn == [True] * 3 + [False]
+
+
+def test_the_curve_under_the_mouse_lights_up_in_every_view(done, explorer, model, qtbot):
+    selection, one = done.comparison.selection, curves_of(model, "one")
+    curves_of(model, "two").visible = False
+    move_on_canvas(model, inside(one, 4))
+    assert selection.under_mouse == 4
+    move_on_canvas(model, (-1000, -1000))
+    assert selection.under_mouse == -1
+    table, first = explorer.table, explorer.gallery.buttons[0]
+    first.hovered.emit(first.row)
+    assert set(one.selected_data) == {first.row}
+    place = table.curves.index(int(np.flatnonzero(table.curves.order == first.row)[0]), 0)
+    assert table.curves.data(place, Qt.ItemDataRole.BackgroundRole) is not None
+    table.entered.emit(table.curves.index(7, 0))
+    assert selection.under_mouse == table.curves.order[7]
+    assert picked(done) == []
+    plot = explorer.scatter
+    plot.resize(400, 300)
+    drag(plot, [plot.places()[9]], kind=QMouseEvent.Type.MouseMove)
+    near = np.linalg.norm(plot.places()[selection.under_mouse] - plot.places()[9])
+    assert near < 2
+    assert set(one.selected_data) | set(curves_of(model, "two").selected_data)
+
+
+def test_the_camera_flies_to_a_curve_picked_beside_the_canvas_not_to_one_on_it(done, explorer, model, qtbot):
+    bench = Bench(model)
+    qtbot.addWidget(bench)
+    one = curves_of(model, "one")
+    model.layers.selection.active = one
+    move, zoom = camera_of(model).center, camera_of(model).zoom
+    press_on_canvas(model, inside(one, 4))
+    qtbot.wait(50)
+    assert (camera_of(model).center, camera_of(model).zoom) == (move, zoom)
+    explorer.table.selectRow(0)
+    row = int(explorer.table.curves.order[0])
+    outline = done.comparison.curves.outline(row)
+    middle = (outline.min(axis=0) + outline.max(axis=0)) / 2
+    qtbot.waitUntil(lambda: np.allclose(camera_of(model).center[-2:], middle), timeout=5000)
+    assert camera_of(model).zoom > zoom
 
 
 def test_curves_cannot_be_dragged(done, model):
@@ -158,7 +233,7 @@ def test_another_result_empties_the_selection_and_links_once(done, explorer, mod
     run(done, qtbot)
     assert picked(done) == []
     assert marked_in_table(explorer) == []
-    assert len(curves_of(model, "one").mouse_drag_callbacks) == 1
+    assert len(own_callbacks(model.mouse_drag_callbacks)) == 1
     assert explorer.table.curves.rowCount() == len(done.result.a) + len(done.result.b)
 
 
@@ -166,10 +241,11 @@ def test_opening_again_links_once(done, model, qtbot):
     done.show()
     done.hide()
     qtbot.waitUntil(lambda: not done.session.choices.sides.following, timeout=2000)
-    assert curves_of(model, "one").mouse_drag_callbacks == []
+    assert own_callbacks(model.mouse_drag_callbacks) == []
+    assert own_callbacks(model.mouse_move_callbacks) == []
     done.show()
     done.show()
-    assert len(curves_of(model, "one").mouse_drag_callbacks) == 1
+    assert len(own_callbacks(model.mouse_drag_callbacks)) == 1
 
 
 def test_the_axes_offer_distances_descriptors_and_coordinates(done, explorer):

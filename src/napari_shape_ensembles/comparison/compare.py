@@ -294,7 +294,7 @@ class Comparison:
         ids = [*self.a.ids.tolist(), *self.b.ids.tolist()]  # numbers and words stay apart, as in the ensembles
         return pd.DataFrame({"source": source, "id": ids, **sizes, **shares})
 
-    @property
+    @cached_property
     def warnings(self) -> tuple[str, ...]:
         """What a reader should know before trusting the row, in plain sentences."""
         found = [f"{words}." for words in (self.note, *(finding.text for finding in self.quality.findings)) if words]

@@ -389,6 +389,7 @@ def compared(sources: Sources, basis: Basis) -> Outcome:
     result = replace(result, note=note or result.note)
     report("finding typical curves", total - 2, total)
     witness_values(result)
+    _ = result.warnings  # kept there: found here, as it takes longer than the window may stand still
     report("drawing curves", total - 1, total)
     shown = Shown.of_run(result, basis, sources)
     return Outcome(shown, curve_layers(result, shown.view, sources))
@@ -406,6 +407,7 @@ def restoring(shown: Shown, layers: list[Shapes] | None = None) -> Outcome:
     """Find what is not in the file of a result, and make its layers where there are none yet."""
     report("finding typical curves", 1, 3)
     witness_values(shown.result)
+    _ = shown.result.warnings
     report("drawing curves", 2, 3)
     return Outcome(shown, layers or curve_layers(shown.result, shown.view), new=not layers)
 

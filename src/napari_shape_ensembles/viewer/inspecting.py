@@ -23,8 +23,9 @@ from ..io import Calibration, save_corrected
 from ..outlines import Outlines
 from ..palette import EXCLUDED, OUTLINE, RANKED
 from .choices import Choices, ChosenLayer
+from .flying import camera_of, view_of
 from .inputs import ACCEPTED, OWN, Source, Sources, fingerprint, is_own, trace
-from .layers import ColorFeature, OwnLayers
+from .layers import ColorFeature, OwnLayers, in_world
 from .task import Background, Basis, Soon, Steps, Task
 
 #: The questions, in words.
@@ -32,8 +33,6 @@ SUSPICIOUS, AGREE = "suspicious", "agree"
 QUESTIONS = {SUSPICIOUS: "Which curves are suspicious?", AGREE: "Do two segmentations agree?"}
 #: How suspicious curves are filled.
 SCORE = ColorFeature("score", "score")
-# A curve is shown with this many times its size around it.
-_AROUND = 3.0
 # Milliseconds after the last stroke of a brush at which it is taken over.
 _STROKE = 150
 #: Keys on the canvas and in the dock, none of them one of napari's, and what they do.
@@ -231,13 +230,9 @@ class InspectionTask(Task[Inspection]):
             copy.selected_label = label
         if layer is not None:
             shape = index if index >= 0 else layer.features["id"].tolist().index(label)
-            world = np.array([layer.data_to_world(point) for point in layer.data[shape]])[:, -2:]
-            viewer.reset_view()
-            whole = np.ptp(np.asarray(viewer.layers.extent.world)[:, -2:], axis=0)
-            size = np.maximum(np.ptp(world, axis=0), 1e-9)
-            camera = getattr(viewer, "scene", viewer).camera  # in the scene since napari 0.9
-            camera.center = (0.0, *((world.min(axis=0) + world.max(axis=0)) / 2))
-            camera.zoom *= max(float((whole / (_AROUND * size)).min()), 1.0)
+            world = in_world(layer, np.asarray(layer.data[shape]))
+            camera = camera_of(viewer)
+            camera.center, camera.zoom = view_of(viewer, world)
             if viewer.layers.selection.active is not copy or copy is None:  # else what is painted on stays at hand
                 viewer.layers.selection.active = layer
             layer.selected_data = {shape}

@@ -1,21 +1,24 @@
 """The plugin's own layers of curves: how they are made, colored, put into the viewer, and picked in."""
 
+import gc
 import itertools
 import weakref
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import pandas as pd
-from napari.components import ViewerModel
-from napari.layers import Layer, Shapes
+from napari.components import LayerList, ViewerModel
+from napari.layers import Image, Layer, Shapes
 from napari.settings import get_settings
 from napari.utils import Colormap
 from napari.utils.colormaps import ensure_colormap
 from numpy.typing import ArrayLike, NDArray
 from psygnal import Signal
+from skimage.measure import points_in_poly
 
 from ..archive import Tree
 from ..comparison import Comparison
@@ -132,12 +135,28 @@ COLOR_FEATURES: dict[str, ColorFeature] = {
 
 
 class CurveSelection:
-    """The pooled rows picked, A's first; sorted."""
+    """The pooled rows picked, A's first, sorted; and the one under the mouse, in whatever view."""
 
     changed = Signal()
+    lit = Signal()  #: another curve is under the mouse, or none
+    sought = Signal(int)  #: a single curve was picked where its place in the image is not seen: its row
+    drawing = Signal(bool)  #: a lasso is drawn on the canvas: at each of its points, and False at its end
 
     def __init__(self) -> None:
         self.rows: Index = np.empty(0, dtype=np.int64)
+        self.under_mouse = -1
+
+    def hover(self, row: int) -> None:
+        """Light up a curve in all views; -1 for none."""
+        if row != self.under_mouse:
+            self.under_mouse = row
+            self.lit.emit()
+
+    def seek(self, rows: ArrayLike) -> None:
+        """Pick curves in a view beside the images; of a single one, its place in the image is wanted."""
+        self.pick(rows)
+        if len(self.rows) == 1:
+            self.sought.emit(int(self.rows[0]))
 
     def pick(self, rows: ArrayLike) -> None:
         """Pick these curves and no others."""
@@ -147,11 +166,33 @@ class CurveSelection:
             self.changed.emit()
 
 
+@contextmanager
+def at_once(layers: LayerList, *, removing: bool = False) -> Iterator[None]:
+    """Change the layer list in many ways, of which the canvas hears once.
+
+    napari lays the canvas out anew for every layer that comes or goes, in a time that grows with the cube of their
+    number in a grid; and it collects garbage for every layer that goes, a fifth of a second each time. Here it does so
+    once, and where layers are only added looks at nothing but what is new.
+    """
+    batch = getattr(layers, "batched_update", nullcontext)  # since napari 0.9
+    try:
+        if removing:
+            gc.freeze()
+        with batch():
+            try:
+                yield
+            finally:
+                (gc.unfreeze if removing else gc.freeze)()
+    finally:
+        gc.unfreeze()
+
+
 class OwnLayers:
     """The layers that one dock has put into the viewer, as far as they are still there.
 
     Held weakly: what the user deletes is gone. Curves can be picked, not moved: the layers are not editable. While
-    they are tied to a selection, a click picks a curve there, and what is picked is selected in the layers.
+    they are tied to a selection, a click on the canvas picks a curve there, a line drawn with Shift several; and what
+    is picked or under the mouse in any view is marked in the layers.
     """
 
     def __init__(self, viewer: ViewerModel, selection: CurveSelection | None = None) -> None:
@@ -161,6 +202,7 @@ class OwnLayers:
         self._silent = False
         self._selection = selection or CurveSelection()
         self._selection.changed.connect(self._show)
+        self._selection.lit.connect(self._show)
 
     def __iter__(self) -> Iterator[Shapes]:
         return iter([layer for layer, _ in self.with_first_rows()])
@@ -191,35 +233,72 @@ class OwnLayers:
         napari takes a tenth of a second for thousands of curves, and longer to draw them for the first time. Layers
         that are not new are in the viewer, unless they were deleted.
         """
-        for before in [ref() for ref, _ in self._refs]:
-            if before is not None and before in self._layers and before not in layers:
-                self._layers.remove(before)
-                yield
+        gone = [layer for layer in self if layer not in layers]
+        if gone:
+            with at_once(self._layers, removing=True):
+                for layer in gone:
+                    self._layers.remove(layer)
+            yield
+        del gone
         first_rows = itertools.accumulate((len(layer.features) for layer in layers), initial=0)
         self._refs = [(weakref.ref(layer), row) for layer, row in zip(layers, first_rows, strict=False)]
-        for layer in layers if new else ():
-            if layer not in self._layers:
-                self._layers.append(layer)
-            yield
+        coming = [layer for layer in layers if new and layer not in self._layers]
+        if coming:
+            with at_once(self._layers):
+                for layer in coming:
+                    self._layers.append(layer)
+                    yield
 
     def tie(self) -> None:
         for layer in [ref() for ref, _ in self._refs]:
             if layer is not None and layer not in self._tied:
                 self._tied.add(layer)
                 layer.selected_data.events.items_changed.connect(self._layer_changed)
-                layer.mouse_drag_callbacks.append(self._clicked)
+        viewer = self._viewer()
+        if viewer is not None and self._refs and self._moved not in viewer.mouse_move_callbacks:
+            viewer.mouse_move_callbacks.append(self._moved)
+            viewer.mouse_drag_callbacks.append(self._pressed)
 
     def untie(self) -> None:
         for layer in list(self._tied):
             layer.selected_data.events.items_changed.disconnect(self._layer_changed)
-            layer.mouse_drag_callbacks.remove(self._clicked)
         self._tied.clear()
+        viewer = self._viewer()
+        if viewer is not None and self._moved in viewer.mouse_move_callbacks:
+            viewer.mouse_move_callbacks.remove(self._moved)
+            viewer.mouse_drag_callbacks.remove(self._pressed)
+
+    def outline(self, row: int) -> Real | None:
+        """Vertices (n, 2) in the world of a curve as it is drawn; None where its layer was deleted."""
+        for layer, start in self.with_first_rows():
+            if start <= row < start + len(layer.features):
+                return in_world(layer, np.asarray(layer.data[row - start]))
+        return None
+
+    def cell_of(self, row: int) -> tuple[float, float, float, float]:
+        """The part of the canvas that the image of a curve is shown in: top, left, bottom and right, from 0 to 1."""
+        viewer = self._viewer()
+        for layer, start in self.with_first_rows():
+            if viewer is not None and start <= row < start + len(layer.features):
+                (down, across), (rows, columns) = self._cell(viewer, layer)
+                return down / rows, across / columns, (down + 1) / rows, (across + 1) / columns
+        return 0.0, 0.0, 1.0, 1.0
+
+    def _cell(self, viewer: ViewerModel, layer: Layer) -> tuple[tuple[int, int], tuple[int, int]]:
+        """Row and column of a layer in the grid, and the numbers of rows and columns."""
+        grid, layers = getattr(viewer, "canvas", viewer).grid, viewer.layers
+        # What napari asks for: the layers, in older versions their number.
+        several = layers if hasattr(grid, "iter_viewboxes") and hasattr(viewer, "canvas") else len(layers)
+        down, across = grid.position(layers.index(layer), several)
+        return (int(down), int(across)), grid.actual_shape(several)
 
     def _show(self) -> None:
         self._silent = True
+        lit = self._selection.under_mouse
+        wanted = np.union1d(self._selection.rows, [] if lit < 0 else [lit])
         for layer, start in self.with_first_rows():
-            inside = self._selection.rows - start
-            rows = set(inside[(inside >= 0) & (inside < len(layer.features))].tolist())
+            inside = wanted - start
+            rows = set(inside[(inside >= 0) & (inside < len(layer.features))].astype(int).tolist())
             if set(layer.selected_data) != rows:
                 select(layer, rows)
         self._silent = False
@@ -230,36 +309,71 @@ class OwnLayers:
                 [row + start for layer, start in self.with_first_rows() for row in layer.selected_data]
             )
 
-    def _clicked(self, layer: Shapes, event: Any) -> Iterator[None]:
-        """Pick the curve under the mouse, unless it is dragged; with Shift add it, or take it out."""
-        where, moved = event.position, False
+    def _reads(self, viewer: ViewerModel) -> bool:
+        """Whether the mouse on the canvas means curves: not while something else is painted or edited."""
+        active = viewer.layers.selection.active
+        return active is None or isinstance(active, Image) or active in OWN
+
+    def _moved(self, viewer: ViewerModel, event: Any) -> None:
+        """Light up the curve under the mouse."""
+        row = self._row_at(event.position) if self._reads(viewer) else None
+        self._selection.hover(-1 if row is None else row)
+
+    def _pressed(self, viewer: ViewerModel, event: Any) -> Iterator[None]:
+        """Pick the curve under the mouse, or with Shift those that a line is drawn around; a drag moves the view.
+
+        With Shift and a click one is added, or taken out.
+        """
+        line, shift = [event.position], "Shift" in event.modifiers
+        if not self._reads(viewer):
+            return
         yield
         while event.type == "mouse_move":
-            moved = True
+            line.append(event.position)
+            if shift:
+                self._selection.drawing.emit(True)
             yield
-        if not moved:
-            row = self._row_at(where)
-            if "Shift" in event.modifiers:
-                self._selection.pick(np.setxor1d(self._selection.rows, [] if row is None else [row]))
-            else:
-                self._selection.pick([] if row is None else [row])
+        picked = self._selection.rows
+        if len(line) == 1:
+            row = self._row_at(line[0])
+            rows = np.array([] if row is None else [row])
+            self._selection.pick(np.setxor1d(picked, rows) if shift else rows)
+        elif shift:
+            self._selection.drawing.emit(False)
+            self._selection.pick(np.union1d(picked, self._rows_in(np.array(line)[:, -2:])))
 
-    def _row_at(self, position: Iterable[float]) -> int | None:
-        """The topmost visible curve at a place of the viewer; in a grid only of the layers shown there."""
+    def _rows_in(self, lasso: Real) -> list[int]:
+        """The curves whose centre lies within a line on the canvas."""
+        found: list[int] = []
+        for layer, start in self._under_mouse():
+            centres = in_world(layer, np.array([np.mean(shape, axis=0) for shape in layer.data]))
+            found += (np.flatnonzero(points_in_poly(centres, lasso)) + start).tolist()
+        return found
+
+    def _under_mouse(self) -> Iterator[tuple[Shapes, int]]:
+        """The visible layers, the topmost first; in a grid only those in the cell that the mouse is in."""
         viewer = self._viewer()
         for layer, start in reversed(self.with_first_rows()):
-            if viewer is None or not layer.visible:
-                continue
-            grid, layers = getattr(viewer, "canvas", viewer).grid, viewer.layers
-            # What `position` asks for: the layers, in older napari their number.
-            several = layers if hasattr(grid, "iter_viewboxes") and hasattr(viewer, "canvas") else len(layers)
-            cell = tuple(grid.position(layers.index(layer), several))
-            if grid.enabled and tuple(getattr(viewer.cursor, "viewbox", None) or cell) != cell:
-                continue
+            if viewer is not None and layer.visible:
+                grid, (cell, _) = getattr(viewer, "canvas", viewer).grid, self._cell(viewer, layer)
+                if not grid.enabled or tuple(getattr(viewer.cursor, "viewbox", None) or cell) == cell:
+                    yield layer, start
+
+    def _row_at(self, position: Iterable[float]) -> int | None:
+        """The topmost visible curve at a place of the viewer."""
+        for layer, start in self._under_mouse():
             index = layer.get_value(position, world=True)
             if index is not None and index[0] is not None:
                 return int(index[0]) + start
         return None
+
+
+def in_world(layer: Layer, points: Real) -> Real:
+    """Points (n, d) of a layer in the two last axes of the world, all at once."""
+    corner = np.asarray(layer.data_to_world(np.zeros(layer.ndim)))
+    steps = np.stack([np.asarray(layer.data_to_world(step)) - corner for step in np.eye(layer.ndim)])
+    world: Real = (points @ steps + corner)[:, -2:]
+    return world
 
 
 def curve_layers(result: Comparison, view: Tree, sources: Sources | None = None) -> list[Shapes]:

@@ -42,6 +42,7 @@ from ..palette import OUTLINE
 from ..progress import Progress, as_part, report
 from .choices import Choices, ChosenLayer
 from .inputs import OWN, Refs, Source, Sources, is_own, pooled_name, source_of
+from .layers import at_once
 from .task import Background, Basis, Soon, Steps, Task
 
 LabelImage = NDArray[np.integer]
@@ -195,6 +196,31 @@ class SegmentationTask(Task[list[Ensemble]]):
         image = self.image.chosen()
         shown = None if image is None else weakref.ref(image)
         del image
+        others = [ref for side in samples for ref in side if ref != shown]
+        for gone in [layer for layer in self._others if weakref.ref(layer) not in others]:
+            self._remove(self._others.pop(gone))
+        gone = layer = lines = None  # hold none while images are segmented
+        sources: dict[weakref.ref[Layer], Source] = {}
+        failed: list[Finding] = []
+        with at_once(layers):  # first of all, as the window and the worker would wait for each other
+            if self._lines is None or self._lines not in layers:
+                self._lines = self._laid_over(None, _blank(source), source.placement, "segmentation preview")
+                yield None
+            for ref in others:
+                if (layer := ref()) is None or layer not in layers:
+                    continue
+                try:
+                    other = sources[ref] = source_of(layer, self.choices.dims).calibrated(recipe)
+                except ValueError as error:
+                    failed.append(Finding("failed", layer.name, True, f"{layer.name}: {error}"))
+                    self._remove(self._others.pop(layer, None))
+                    continue
+                if (lines := self._others.get(layer)) is None or lines not in layers:
+                    name, place = f"{layer.name} preview", other.placement
+                    lines = self._others[layer] = self._laid_over(None, _blank(other), place, name, above=layer)
+                    lines.visible = layer.visible
+                    layer = lines = None
+                    yield None
         found: dict[weakref.ref[Layer], tuple[Source, LabelImage]] = {}
         try:
             preview = yield partial(previews, source, recipe, self.features)
@@ -207,32 +233,23 @@ class SegmentationTask(Task[list[Ensemble]]):
             if shown is not None:
                 found[shown] = source, preview.labels
         self.previewed.emit()
-        others = [ref for side in samples for ref in side if ref != shown]
-        for gone in [layer for layer in self._others if weakref.ref(layer) not in others]:
-            self._remove(self._others.pop(gone))
-        failed: list[Finding] = []
-        for ref in others:
-            gone = layer = None  # hold none while others are segmented
+        for ref, other in sources.items():
             try:
-                if (layer := ref()) is None:
-                    continue
-                name = layer.name
-                other = source_of(layer, self.choices.dims).calibrated(recipe)
-                layer = None
                 preview = yield partial(exact, other, recipe, self.features)
             except ValueError as error:
-                failed.append(Finding("failed", name, True, f"{name}: {error}"))
+                failed.append(Finding("failed", other.name, True, f"{other.name}: {error}"))
                 if (layer := ref()) is not None:
                     self._remove(self._others.pop(layer, None))
                 continue
+            finally:
+                layer = None
             found[ref] = other, preview.labels
             if (layer := ref()) is not None and layer in layers:
-                lines = self._laid_over(
-                    self._others.get(layer), preview, other.placement, f"{name} preview", above=layer
-                )
+                name = f"{layer.name} preview"
+                lines = self._laid_over(self._others.get(layer), preview.lines, other.placement, name, above=layer)
                 lines.visible = layer.visible
                 self._others[layer] = lines
-        gone = layer = lines = None
+            layer = lines = None
         sides = [[found[ref] for ref in side if ref in found] for side in samples]
         if shown in found and not any(shown in side for side in samples):
             sides = [[found[shown]]]
@@ -245,13 +262,13 @@ class SegmentationTask(Task[list[Ensemble]]):
         """Lay the outlines over the image, in one layer that every preview uses again."""
         assert self.source is not None
         self.preview, self.preview_error = preview, ""
-        self._lines = self._laid_over(self._lines, preview, self.source.placement, "segmentation preview")
+        self._lines = self._laid_over(self._lines, preview.lines, self.source.placement, "segmentation preview")
         self.changed.emit()
 
     def _laid_over(
         self,
         lines: Image | None,
-        preview: "Preview",
+        pixels: NDArray[np.uint8],
         placement: Mapping[str, Any],
         name: str,
         above: Layer | None = None,
@@ -262,11 +279,11 @@ class SegmentationTask(Task[list[Ensemble]]):
             for field, value in placement.items():
                 if not np.array_equal(getattr(lines, field), value):
                     setattr(lines, field, value)
-            lines.data = preview.lines
+            lines.data = pixels
             return lines
         selected = set(layers.selection)
         look = {"colormap": _COLORS, "contrast_limits": (0, 2), "blending": "translucent"}
-        lines = Image(preview.lines, name=name, **look, **placement)
+        lines = Image(pixels, name=name, **look, **placement)
         OWN.add(lines)
         layers.insert(len(layers) if above is None else layers.index(above) + 1, lines)
         layers.selection = selected
@@ -278,8 +295,11 @@ class SegmentationTask(Task[list[Ensemble]]):
 
     def _remove_lines(self) -> None:
         self.previewer.cancel()
-        for lines in (self._lines, *self._others.values()):
-            self._remove(lines)
+        here = [one for one in (self._lines, *self._others.values()) if one is not None and one in self.choices.layers]
+        if here:
+            with at_once(self.choices.layers, removing=True):
+                for lines in here:
+                    self._remove(lines)
         self._lines = None
         self._others.clear()
 
@@ -354,6 +374,11 @@ class SegmentationTask(Task[list[Ensemble]]):
     def changed_since(self) -> list[str]:
         """Nothing: what was added to the viewer is not renewed."""
         return []
+
+
+def _blank(source: Source) -> NDArray[np.uint8]:
+    """The lines of a preview that is still to come."""
+    return np.zeros(source.data.shape[:2], dtype=np.uint8)
 
 
 def grey_levels(source: Source) -> dict[str, Any]:

@@ -18,17 +18,20 @@ Index = NDArray[np.int64]
 
 _NARROW, _GAP, _MARGINS = 230, 3, 20  # pixels
 _LONG = 80  # letters
+_BRIEF = ("product", "equivalent_diameter", "circularity")  # columns
 
 
 class CurveCard(QWidget):
     """Shows one curve, or says how to pick one."""
 
     picked = Signal(object)  #: array of one pooled row: a neighbour was clicked
+    hovered = Signal(int)  #: the pooled row of the neighbour under the mouse, or -1
     excluded = Signal(int)  #: int: the curve of this pooled row is to be excluded, or included again
 
-    def __init__(self, parent: QWidget | None = None) -> None:
+    def __init__(self, parent: QWidget | None = None, *, brief: bool = False) -> None:
         super().__init__(parent)
         self.row = -1
+        self._brief = brief  # a few numbers, without neighbours
         self.numbers = wrapped(rich=True)
         self.outline = ShapeCanvas()
         self.outline.setMinimumSize(120, 140)
@@ -39,8 +42,9 @@ class CurveCard(QWidget):
         self.exclude.clicked.connect(lambda: self.excluded.emit(self.row))
         self._nearest = QGridLayout()
         self._nearest.setHorizontalSpacing(_GAP)
-        parts = self.numbers, self.outline, self.exclude, QLabel("Nearest in A, and in B"), self._nearest
-        column(*parts, page=self, margins=(9, 9, 9, 9)).layout().addStretch(1)
+        parts = self.numbers, self.outline, self.exclude
+        beside = () if brief else (QLabel("Nearest in A, and in B"), self._nearest)
+        column(*parts, *beside, page=self, margins=(9, 9, 9, 9)).layout().addStretch(1)
         self.buttons: list[OutlineButton] = []
 
     def show_curve(self, result: Comparison, rows: Index, excluded: frozenset[int]) -> None:
@@ -60,16 +64,18 @@ class CurveCard(QWidget):
                 name = f"{name[: _LONG // 2]}…{name[-_LONG // 2 :]}"
             lines = [f"<b>{side}</b> {escape(name)}, curve {escape(str(result.distances['id'].iloc[self.row]))}"]
             for feature in COLOR_FEATURES.values():
-                if feature.numeric:
+                if feature.numeric and (feature.column in _BRIEF or not self._brief):
                     value, unit = feature.values(result)[self.row], escape(feature.unit.format(result.a.unit))
                     lines.append(f"{feature.label}: {value:.4g} {unit}".strip())
             self.numbers.setText("<br>".join(lines))
-            rows = np.concatenate([[self.row], *nearest_curves(result, self.row)])
+            others = () if self._brief else nearest_curves(result, self.row)
+            rows = np.concatenate([[self.row], *others])
             outlines, mean = aligned(result, rows), mean_outline(result)
             reach = radius(outlines)
             for row, outline in list(zip(rows.tolist(), outlines, strict=True))[1:]:
                 nearest = OutlineButton(row, "A" if row < len(result.a) else "B", outline, reach)
                 nearest.clicked.connect(lambda _=False, row=row: self.picked.emit(np.array([row])))
+                nearest.hovered.connect(self.hovered)
                 self.buttons.append(nearest)
             self._arrange()
             own = StyledOutline(outlines[0], side, filled=True)
@@ -91,3 +97,8 @@ class CurveCard(QWidget):
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
         self._arrange()
+
+    def light(self, row: int) -> None:
+        """Mark the neighbour that is under the mouse somewhere; -1 for none."""
+        for one in self.buttons:
+            one.light(row)

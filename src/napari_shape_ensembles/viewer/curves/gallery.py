@@ -17,6 +17,7 @@ class CurveGallery(QWidget):
     """A above B: the most typical and the most unusual curves, aligned and at one scale."""
 
     picked = Signal(object)  #: array of one pooled row: an outline was clicked
+    hovered = Signal(int)  #: the pooled row under the mouse, or -1
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -38,8 +39,14 @@ class CurveGallery(QWidget):
                 for place, (row, outline) in zip(range(left, left + len(group)), pictures, strict=False):
                     button = OutlineButton(row, letter, outline, reach, _SIZE)
                     button.clicked.connect(lambda _=False, row=row: self.picked.emit(np.array([row])))
+                    button.hovered.connect(self.hovered)
                     self._grid.addWidget(button, 2 * line + 1, place)
                     self.buttons.append(button)
         self._grid.setColumnMinimumWidth(count, _GAP)
         self._grid.setRowStretch(4, 1)
         self._grid.setColumnStretch(2 * count + 2, 1)
+
+    def light(self, row: int) -> None:
+        """Mark the curve that is under the mouse somewhere; -1 for none."""
+        for button in self.buttons:
+            button.light(row)

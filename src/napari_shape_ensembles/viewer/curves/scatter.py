@@ -24,6 +24,7 @@ class ScatterPlot(Drawing):
     """Points to look at, to click, and to draw a lasso around."""
 
     picked = Signal(object)  #: array of pooled rows: by a click or a lasso; Shift adds to what is picked
+    hovered = Signal(int)  #: the pooled row under the mouse, or -1
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -32,8 +33,11 @@ class ScatterPlot(Drawing):
         self._first = 0
         self._names = self._sides = ("", "")
         self._lasso: list[QPointF] = []
+        self._lit = -1
         self._picture: QPixmap | None = None
         self.setMinimumSize(220, 180)
+        self.setMouseTracking(True)
+        self.setAccessibleName("Scatter plot of the curves")
         self.setToolTip("● A   ▲ B.  Click a curve, or draw a line around several; Shift adds.")
 
     def show_points(self, points: Real, first: int, names: tuple[str, str], sides: tuple[str, str] = ("", "")) -> None:
@@ -44,6 +48,11 @@ class ScatterPlot(Drawing):
 
     def mark(self, rows: Index) -> None:
         self.rows = rows
+        self.update()
+
+    def light(self, row: int) -> None:
+        """Mark the curve that is under the mouse somewhere; -1 for none."""
+        self._lit = row
         self.update()
 
     def sizeHint(self) -> QSize:
@@ -82,6 +91,18 @@ class ScatterPlot(Drawing):
         if self._lasso:
             self._lasso.append(event.position())
             self.update()
+        else:
+            found = self._at(np.array([event.position().x(), event.position().y()]))
+            self.hovered.emit(int(found[0]) if len(found) else -1)
+
+    def leaveEvent(self, event: QEvent) -> None:
+        super().leaveEvent(event)
+        self.hovered.emit(-1)
+
+    def _at(self, place: Real) -> Index:
+        """The row of the point nearest to a place of the widget, if one is near."""
+        distance = np.nan_to_num(np.linalg.norm(self.places() - place, axis=1), nan=np.inf)
+        return np.argsort(distance)[:1][np.sort(distance)[:1] <= _REACH]
 
     def mouseReleaseEvent(self, event: QMouseEvent) -> None:
         if not self._lasso:
@@ -91,8 +112,7 @@ class ScatterPlot(Drawing):
         if np.ptp(lasso, axis=0).max() > _REACH:
             rows = np.flatnonzero(points_in_poly(np.nan_to_num(self.places(), nan=-1e6), lasso))
         else:
-            distance = np.nan_to_num(np.linalg.norm(self.places() - lasso[-1], axis=1), nan=np.inf)
-            rows = np.argsort(distance)[:1][np.sort(distance)[:1] <= _REACH]
+            rows = self._at(lasso[-1])
         if event.modifiers() & Qt.KeyboardModifier.ShiftModifier:
             rows = np.union1d(self.rows, rows)
         self.picked.emit(rows)
@@ -114,6 +134,8 @@ class ScatterPlot(Drawing):
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         ink = self.palette().windowText().color()
         _put(painter, _circle(_RING), self.places()[self.rows[self.rows < len(self.points)]], QPen(ink, 2))
+        if 0 <= self._lit < len(self.points):
+            _put(painter, _circle(_RING), self.places()[[self._lit]], QPen(ink, 1))
         painter.setPen(QPen(ink, 1, Qt.PenStyle.DashLine))
         painter.drawPolyline(QPolygonF(self._lasso))
         painter.end()

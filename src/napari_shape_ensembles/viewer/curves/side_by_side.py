@@ -11,6 +11,7 @@ from psygnal import Signal
 
 from ...palette import SIDE_COLORS
 from ..inputs import OWN
+from ..layers import at_once
 from ..task import Soon
 
 #: What is shown in one cell, the lowest first, and the side it belongs to, "" for none.
@@ -18,8 +19,9 @@ Cell = tuple[str, Sequence[Layer]]
 
 _NEITHER = "gray"  # captions of images that are neither A nor B
 _GAP = 6  # pixels between cells
+_ROOM, _SIZE = 0.06, 12  # of a caption: share of the height of an image, times cells above each other; points
 _SETTLED = 400  # ms until docks that have just been opened have their size
-_PAUSE = 60  # ms after a row of changes of the list until it is arranged anew: the window takes its time for each
+_PAUSE = 120  # ms after a row of changes of the list until it is arranged anew: the window takes its time for each
 
 
 class SideBySide:
@@ -59,19 +61,26 @@ class SideBySide:
         cells = [(side, cell) for side, cell in cells if cell]
         # A grid shows all cells in one frame: images apart from each other would leave most of it empty.
         apart = self.captioned and all(side for side, _ in cells) and lie_apart([cell[0] for _, cell in cells])
-        size = max((len(cell) for _, cell in cells), default=1) + self.captioned
-        needed = [(side, cell, int(self.captioned) if apart else size - len(cell)) for side, cell in cells]
-        helpers = self._with_helpers(needed, apart)
-        groups = [[*cell, *helpers[place]] for place, (_, cell, _) in enumerate(needed)]
+        size = max((len(cell) for _, cell in cells), default=1)
+        known = self._alive(self._helpers)
+        helpers = self._helpers_of(cells, 0 if apart else size)
+        groups = [[*cell, *own] for (_, cell), own in zip(cells, helpers, strict=True)]
         last = list(itertools.chain.from_iterable(reversed(groups)))
-        self._reorder([*(layer for layer in self._layers if layer not in last), *last])
+        used = list(itertools.chain.from_iterable(helpers))
+        self._helpers = list(map(weakref.ref, used))
+        new, spare = [one for one in used if one not in known], [one for one in known if one not in used]
+        order = [*(layer for layer in self._layers if layer not in last and layer not in spare), *last]
+        stride = self._grid.stride if apart else -(size + self.captioned)
+        if order != list(self._layers) or (self._grid.stride, self._grid.enabled) != (stride, not apart):
+            with at_once(self._layers, removing=bool(spare)), self._grid.events.enabled.blocker(self._switched):
+                selected = set(self._layers.selection)
+                for layer in spare:
+                    self._layers.remove(layer)
+                self._layers.extend(new)
+                self._layers.selection = {layer for layer in selected if layer in self._layers}
+                self._reorder(order)
+                self._grid.stride, self._grid.enabled = stride, not apart
         self._arranged = list(map(weakref.ref, self._layers))
-        if apart:
-            with self._grid.events.enabled.blocker(self._switched):
-                self._grid.enabled = False
-        elif (self._grid.stride, self._grid.enabled) != (-size, True):
-            self._grid.stride = -size
-            self._grid.enabled = True
         if hasattr(self._grid, "spacing"):
             self._grid.spacing = _GAP
         if len(groups) != self._count:
@@ -92,32 +101,24 @@ class SideBySide:
         camera = None if viewer is None else getattr(viewer, "scene", viewer).camera  # in the scene since napari 0.9
         return None if camera is None else (tuple(camera.center), camera.zoom)
 
-    def _with_helpers(self, needed: Sequence[tuple[str, list[Layer], int]], apart: bool) -> list[list[Layer]]:
-        """Layers without contents that fill up each cell, the last of them its caption; those of before are used.
+    def _helpers_of(self, cells: Sequence[Cell], size: int) -> list[list[Layer]]:
+        """Layers that fill each cell up to a size, and its caption; as far as they go, those of before with new words.
 
-        Where images lie apart, the captions of A are on the left and those of B on the right of the one cell.
+        For every layer that comes or goes napari lays out its whole canvas anew.
         """
-        kept = {layer.name: layer for layer in self._alive(self._helpers)}
+        kept = self._alive(self._helpers)
+        known = [[one for one in kept if bool(len(one.data)) == caption] for caption in (False, True)]
+        room = _ROOM * np.ceil(np.sqrt(len(cells)))
         found: list[list[Layer]] = []
-        used = []
-        for place, (side, cell, missing) in enumerate(needed):
+        for place, (side, cell) in enumerate(cells):
+            needed = [("", f"– {place + 1}.{number + 1} –") for number in range(size - len(cell))]
+            needed += [(side or _NEITHER, " · ".join(filter(None, [side, cell[0].name])))] * self.captioned
             found.append([])
-            for number in range(missing):
-                caption = self.captioned and number == missing - 1
-                name = " · ".join(filter(None, [side, cell[0].name])) if caption else f"– {place + 1}.{number + 1} –"
-                layer = kept.pop(name, None)
-                if layer is None:
-                    layer = _helper(name, SIDE_COLORS.get(side, _NEITHER) if caption else "", cell[0])
-                    selected = set(self._layers.selection)
-                    self._layers.append(layer)
-                    self._layers.selection = selected
-                if caption and hasattr(layer, "name_overlay"):
-                    layer.name_overlay.position = "top_right" if apart and side == "B" else "top_left"
+            for kind, words in needed:
+                pool = known[bool(kind)]
+                layer = pool.pop(0) if pool else _helper(caption=bool(kind))
+                _say(layer, words, SIDE_COLORS.get(kind, kind), cell[0], room)
                 found[-1].append(layer)
-                used.append(layer)
-        for layer in kept.values():
-            self._layers.remove(layer)
-        self._helpers = list(map(weakref.ref, used))
         return found
 
     def renew(self) -> None:
@@ -138,15 +139,16 @@ class SideBySide:
         self._grid.events.enabled.disconnect(self._switched)
         for event in (self._layers.events.inserted, self._layers.events.removed):
             event.disconnect(self._again.start)
-        for name, value in self._before.items():
-            setattr(self._grid, name, value)
         kept = self._alive(self._arranged) == [layer for layer in self._layers if weakref.ref(layer) in self._arranged]
-        for layer in self._alive(self._helpers):
-            self._layers.remove(layer)
-        self._helpers = []
-        if kept:
-            first = self._alive(self._order)
-            self._reorder([*first, *(layer for layer in self._layers if layer not in first)])
+        helpers, self._helpers = self._alive(self._helpers), []
+        with at_once(self._layers, removing=bool(helpers)):
+            for name, value in self._before.items():
+                setattr(self._grid, name, value)
+            for layer in helpers:
+                self._layers.remove(layer)
+            if kept:
+                first = self._alive(self._order)
+                self._reorder([*first, *(layer for layer in self._layers if layer not in first)])
 
     def _reorder(self, layers: Sequence[Layer]) -> None:
         """Tell of it once: the window takes tens of milliseconds each time."""
@@ -176,11 +178,29 @@ def lie_apart(layers: Sequence[Layer]) -> bool:
     )
 
 
-def _helper(name: str, color: str, image: Layer) -> Points:
-    """A layer without contents in the units of an image: hidden, or one whose name is a caption in some color."""
-    layer = Points(np.empty((0, 2)), name=name, visible=bool(color), units=image.units[-2:])
-    if color and hasattr(layer, "name_overlay"):
-        layer.name_overlay.color = color
-        layer.name_overlay.visible = True
+def _helper(*, caption: bool) -> Points:
+    """A hidden layer without contents, or one of a point that is not seen, for the words beside it."""
+    layer = Points(np.zeros((int(caption), 2)), visible=caption, face_color="transparent", border_width=0)
     OWN.add(layer)
     return layer
+
+
+def _say(layer: Points, words: str, color: str, image: Layer, room: float) -> None:
+    """Let a caption stand over the upper left corner of an image, which it keeps free by a share of the image.
+
+    napari has overlays for names, but looks for the place of each in a grid by going over all cells and layers.
+    """
+    if layer.name != words:
+        layer.name = words
+    if tuple(layer.units) != tuple(image.units[-2:]):
+        layer.units = image.units[-2:]
+    if not len(layer.data):
+        return
+    low, high = np.asarray(image.extent.world)[:, -2:]
+    place = [[low[0] - room * (high[0] - low[0]), low[1]]]
+    if not np.allclose(layer.data, place):
+        layer.data = place
+    said = layer.text.string.constant if hasattr(layer.text.string, "constant") else ""
+    if (said, layer.metadata.get("color")) != (words, color):
+        layer.metadata["color"] = color
+        layer.text = {"string": {"constant": words}, "color": color, "size": _SIZE, "anchor": "lower_left"}

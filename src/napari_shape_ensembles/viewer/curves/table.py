@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 from qtpy.QtCore import QAbstractTableModel, QEvent, QItemSelection, QItemSelectionModel, QModelIndex, Qt, Signal
-from qtpy.QtWidgets import QAbstractItemView, QTableView, QWidget
+from qtpy.QtWidgets import QAbstractItemView, QApplication, QTableView, QWidget
 
 from ..panels.fonts import with_label_font
 
@@ -22,6 +22,7 @@ class CurveTableModel(QAbstractTableModel):
     def __init__(self) -> None:
         super().__init__()
         self._frame = pd.DataFrame()
+        self.lit = -1  #: the pooled row under the mouse somewhere
         self._shape = 0, 0  # Qt asks for it thousands of times while rows are marked
         self.order: NDArray[np.integer] = np.empty(0, dtype=np.int64)
 
@@ -38,6 +39,8 @@ class CurveTableModel(QAbstractTableModel):
         return 0 if parent.isValid() else self._shape[1]
 
     def data(self, index: AnyIndex, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
+        if role == Qt.ItemDataRole.BackgroundRole and self.order[index.row()] == self.lit:
+            return QApplication.palette().highlight()
         if role != Qt.ItemDataRole.DisplayRole:
             return None
         value = self._frame.iat[int(self.order[index.row()]), index.column()]
@@ -61,6 +64,7 @@ class CurveTableView(QTableView):
     """Shows the table; rows are picked whole."""
 
     picked = Signal(object)  #: array of pooled rows: by a person, not by `mark`
+    hovered = Signal(int)  #: the pooled row under the mouse, or -1
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -68,6 +72,9 @@ class CurveTableView(QTableView):
         self.curves = CurveTableModel()
         self._silent = False
         self.setModel(self.curves)
+        self.setMouseTracking(True)
+        self.setAccessibleName("Table of the curves")
+        self.entered.connect(self._enter)
         self.setSortingEnabled(True)
         self.sortByColumn(-1, Qt.SortOrder.AscendingOrder)
         self.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
@@ -95,6 +102,20 @@ class CurveTableView(QTableView):
         self.curves.show_frame(frame)
         self._rows = np.empty(0, dtype=np.int64)
         self._silent = False
+
+    def light(self, row: int) -> None:
+        """Mark the row of the curve that is under the mouse somewhere; -1 for none."""
+        before, self.curves.lit = self.curves.lit, row
+        last = self.curves.columnCount() - 1
+        for place in np.flatnonzero(np.isin(self.curves.order, [before, row])).tolist():
+            self.curves.dataChanged.emit(self.curves.index(place, 0), self.curves.index(place, last))
+
+    def _enter(self, index: QModelIndex) -> None:
+        self.hovered.emit(int(self.curves.order[index.row()]))
+
+    def leaveEvent(self, event: QEvent) -> None:
+        super().leaveEvent(event)
+        self.hovered.emit(-1)
 
     def mark(self, rows: Index) -> None:
         """Mark the rows of picked curves."""

@@ -52,10 +52,12 @@ class CurveExplorer(QWidget):
         self.tabs.addTab(gallery, "Gallery")
         column(row(self.tabs, ScrollColumn(self.card), grows=self.tabs), page=self, margins=(4, 4, 4, 4))
         for view in (self.scatter, self.table, self.gallery, self.card):
-            view.picked.connect(selection.pick)
+            view.picked.connect(selection.seek)
+            view.hovered.connect(selection.hover)
         for axis in (self.x, self.y):
             axis.currentIndexChanged.connect(self._draw)
         selection.changed.connect(self._show_selection)
+        selection.lit.connect(self._show_lit)
         self.card.excluded.connect(self.excluded)
 
     def follow(self, comparison: ComparisonTask) -> None:
@@ -106,6 +108,11 @@ class CurveExplorer(QWidget):
         self.scatter.mark(self.selection.rows)
         self.table.mark(self.selection.rows)
         self._show_card()
+
+    def _show_lit(self) -> None:
+        if isalive(self):
+            for view in (self.scatter, self.table, self.gallery, self.card):
+                view.light(self.selection.under_mouse)
 
     def _show_card(self) -> None:
         if self._result is not None:

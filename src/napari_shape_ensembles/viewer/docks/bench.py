@@ -9,6 +9,7 @@ from qtpy.QtCore import QEvent, Qt
 from qtpy.QtGui import QKeyEvent, QKeySequence, QShortcut
 from qtpy.QtWidgets import QButtonGroup, QHBoxLayout, QPushButton, QSizePolicy, QStackedWidget, QTabWidget, QWidget
 
+from ..curves.over_canvas import OverCanvas
 from ..panels.widgets import button, column, once, row
 from ..session import Session
 from ..steps import STATES, STEPS, Step, steps_of
@@ -86,6 +87,11 @@ class Bench(QWidget):
         changed = choices.changed, choices.sides.changed, session.design.changed, session.segmentation.changed
         for signal in (*changed, *(task.changed for task in tasks), session.comparison.progressed):
             self._tie.links.append((signal, weakref.WeakMethod(self._ask)))
+        self.over_canvas = OverCanvas(self, session.comparison)
+        selection = session.comparison.selection
+        shown = (selection.changed, "pick"), (selection.sought, "seek"), (selection.drawing, "draw")
+        for signal, does in shown:
+            self._tie.links.append((signal, weakref.WeakMethod(getattr(self.over_canvas, does))))
         self._attach()
         self.turn(0)
 

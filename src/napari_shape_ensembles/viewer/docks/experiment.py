@@ -1,10 +1,11 @@
 """The page of an experiment: what was found of all groups of the design table."""
 
 from functools import partial
+from typing import Any
 
 from napari.components import ViewerModel
 
-from ...studies.superplot import draw_superplot
+from ...comparison import Experiment
 from ..panels.plot_view import PlotView
 from ..panels.widgets import PickTable, Section, column, scrolling, wrapped
 from ..session import Session
@@ -54,4 +55,10 @@ class ExperimentPage(Dock):
             self.contrasts.setText("\n".join(found.contrasts))
             self.notes.setText("\n".join(f"⚠ {note}" for note in found.notes))
             self.table.show_rows(found.rows)
-            self.view.show_plot(partial(draw_superplot, result=found.experiment, quantities=_QUANTITIES))
+            self.view.show_plot(partial(_drawn, found.experiment))
+
+
+def _drawn(result: Experiment, figure: Any) -> Any:
+    from ...studies.superplot import draw_superplot  # loads Matplotlib, here in a thread of its own
+
+    return draw_superplot(figure, result, _QUANTITIES)

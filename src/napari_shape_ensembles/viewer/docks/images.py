@@ -3,7 +3,6 @@
 import re
 import weakref
 from functools import partial
-from itertools import combinations
 
 import numpy as np
 from napari.components import ViewerModel
@@ -28,6 +27,7 @@ from ..inputs import fingerprint
 from ..panels.fonts import with_label_font
 from ..panels.widgets import Section, button, column, once, row, scrolling, tip, wrapped
 from ..session import Session
+from ..task import Background, Steps
 from .base import Tie, is_closed
 from .pixel_size import PixelSize, calibrate, calibration_of
 
@@ -77,7 +77,7 @@ class ImagesPage(QWidget):
             self._tie.links.append((signal, weakref.WeakMethod(self._ask)))
         self.destroyed.connect(partial(self._tie.loosen, gone=True))
         self._closing, self._soon = once(self, self._leave_if_closed), once(self, self.refresh)
-        self._looking = once(self, self.look)
+        self._looker, self._looking = Background(), once(self, self.look)
         self._looking.setInterval(_LOOK)
         self._tie.fasten()
         self.refresh()
@@ -111,17 +111,28 @@ class ImagesPage(QWidget):
 
     def look(self) -> None:
         """Look for images that are there twice, and for labels among the images."""
-        layers = [layer for own in self.design.groups().values() for layer in own]
+        self._looker.begin(
+            self._look_at([weakref.ref(layer) for own in self.design.groups().values() for layer in own])
+        )
+
+    def _look_at(self, refs: "list[weakref.ref[Layer]]") -> Steps:
         dims, words = self.session.choices.dims, []
-        prints = {layer: fingerprint(layer, dims) for layer in layers}
-        same = [(a.name, b.name) for a, b in combinations(layers, 2) if prints[a] == prints[b]]
-        words += [f"⚠ {a} and {b} show the same." for a, b in same[:3]]
-        for layer in layers:
+        prints: dict[str, str] = {}
+        for ref in refs:
+            layer = data = None  # hold none while the window draws
+            yield None
+            if (layer := ref()) is None:
+                continue
+            name, mark = layer.name, fingerprint(layer, dims)
+            if mark in prints:
+                words.append(f"⚠ {prints[mark]} and {name} show the same.")
+            prints.setdefault(mark, name)
             if isinstance(layer, Image) and isinstance(layer.data, np.ndarray) and layer.ndim == 2 and not layer.rgb:
-                kind = content_of(layer.data)
+                data, layer = layer.data, None
+                kind = yield partial(content_of, data)
                 if kind in ("labels", "mask", "classes"):
                     remedy = "Convert to Labels in the layer's menu, so that it is not segmented."
-                    words.append(f"⚠ {layer.name} looks like {kind}. {remedy}")
+                    words.append(f"⚠ {name} looks like {kind}. {remedy}")
         self.found.setText("\n".join(words))
         self.found.setVisible(bool(words))
 
@@ -181,6 +192,7 @@ class ImagesPage(QWidget):
 
     def _leave_if_closed(self) -> None:
         if is_closed(self):
+            self._looker.cancel()
             self._tie.loosen()
 
 

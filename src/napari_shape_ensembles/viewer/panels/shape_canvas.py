@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from qtpy.QtCore import QPointF, QRectF, QSize, Qt, Signal
+from qtpy.QtCore import QEvent, QPointF, QRectF, QSize, Qt, Signal
 from qtpy.QtGui import QBrush, QColor, QPainter, QPaintEvent, QPen, QPolygonF
 from qtpy.QtWidgets import QGridLayout, QPushButton, QSizePolicy, QWidget
 
@@ -105,15 +105,32 @@ class ShapeCanvas(Drawing):
 class OutlineButton(QPushButton):
     """An outline to click, with the letter of its side in the corner."""
 
+    hovered = Signal(int)  #: its row where the mouse comes to it, -1 where it goes
+
     def __init__(self, row: int, side: str, outline: Real, reach: float, size: int = 52) -> None:
         super().__init__()
         self.row, self.side = row, side
         self.outline = StyledOutline(outline, side, filled=True, width=1.2)
         self._scale = (size / 2 - 4) / reach
+        self._lit = False
         self.setFixedSize(size, size)
         self.setStyleSheet("padding: 0px;")
         self.setToolTip(f"A curve of {side}: click to pick it")
         self.setAccessibleName(f"curve {row} of {side}")
+
+    def light(self, row: int) -> None:
+        """Mark it while its curve is under the mouse somewhere."""
+        if self._lit != (row == self.row):
+            self._lit = row == self.row
+            self.update()
+
+    def enterEvent(self, event: QEvent) -> None:
+        super().enterEvent(event)
+        self.hovered.emit(self.row)
+
+    def leaveEvent(self, event: QEvent) -> None:
+        super().leaveEvent(event)
+        self.hovered.emit(-1)
 
     def paintEvent(self, event: QPaintEvent) -> None:
         super().paintEvent(event)
@@ -123,6 +140,10 @@ class OutlineButton(QPushButton):
         painter.setPen(ink)
         painter.drawText(self.rect().adjusted(4, 1, 0, 0), Qt.AlignmentFlag.AlignLeft, self.side)
         paint_outline(painter, self.outline, QRectF(self.rect()).center(), self._scale, ink)
+        if self._lit:
+            painter.setPen(QPen(ink, 2))
+            painter.setBrush(Qt.BrushStyle.NoBrush)
+            painter.drawRect(self.rect().adjusted(1, 1, -1, -1))
         painter.end()
 
 

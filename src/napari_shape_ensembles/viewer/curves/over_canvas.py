@@ -1,0 +1,148 @@
+"""What stands over the canvas: the card beside the curve that is picked, and the line of a lasso while it is drawn."""
+
+from functools import partial
+from typing import Any
+
+from qtpy.compat import isalive
+from qtpy.QtCore import QPoint, QPointF, QRect, Qt
+from qtpy.QtGui import QCursor, QPainter, QPaintEvent, QPen, QPolygonF
+from qtpy.QtWidgets import QFrame, QMainWindow, QWidget
+
+from ..comparing import ComparisonTask
+from ..flying import Flight
+from ..panels.widgets import button, column, once, row
+from .card import CurveCard
+from .window import CurveExplorer
+
+_AROUND = 6.0  # how much more than a curve is in view where it is flown to
+_BESIDE = 24  # pixels between the curve and its card
+_WIDTH = 240
+
+
+class OverCanvas:
+    """Shows the card and the lasso of a comparison in the window that a page is in."""
+
+    def __init__(self, page: QWidget, comparison: ComparisonTask) -> None:
+        self._page, self._comparison = page, comparison
+        self._flight = Flight(comparison.choices.viewer)
+        self._flown = False
+        self.card: FloatingCard | None = None
+        self.line: LassoLine | None = None
+        self._soon = once(page, self.show_card)
+        page.destroyed.connect(partial(_dismiss, self))
+
+    def seek(self, row: int) -> None:
+        """Fly to a curve that was picked elsewhere."""
+        if (outline := self._comparison.curves.outline(row)) is not None:
+            self._flown = True
+            self._flight.to(outline, _AROUND)
+            self._soon.start()
+
+    def pick(self) -> None:
+        """Show the card of the one curve that is picked, after what else is under way."""
+        self._soon.start()
+
+    def show_card(self) -> None:
+        """Put the card beside the curve; where the window of the curves shows one, that is enough."""
+        comparison, canvas = self._comparison, self._canvas()
+        rows, result = comparison.selection.rows, comparison.result
+        flown, self._flown = self._flown, False
+        elsewhere = canvas is not None and any(one.isVisible() for one in canvas.window().findChildren(CurveExplorer))
+        if canvas is None or result is None or len(rows) != 1 or elsewhere:
+            if self.card is not None and isalive(self.card):
+                self.card.hide()
+            return
+        if self.card is None or not isalive(self.card):
+            self.card = FloatingCard(canvas, comparison)
+        self.card.card.show_curve(result, rows, comparison.excluded_rows())
+        top, left, bottom, right = comparison.curves.cell_of(int(rows[0]))
+        width, height = canvas.width(), canvas.height()
+        around = min((right - left) * width, (bottom - top) * height) / _AROUND
+        centre = QPoint(round((left + right) / 2 * width), round((top + bottom) / 2 * height))
+        beside = centre + QPoint(round(around), 0) if flown else canvas.mapFromGlobal(QCursor.pos())
+        self.card.stand_at(beside)
+
+    def draw(self, drawing: bool) -> None:
+        """Draw the line of a lasso on to the mouse, or take it away."""
+        canvas = self._canvas()
+        if self.line is None or not isalive(self.line):
+            self.line = None if canvas is None else LassoLine(canvas)
+        if self.line is not None:
+            self.line.draw(drawing)
+
+    def _canvas(self) -> QWidget | None:
+        window = self._page.window() if isalive(self._page) else None
+        return window.centralWidget() if isinstance(window, QMainWindow) else None
+
+
+def _dismiss(over: OverCanvas, _: Any = None) -> None:
+    """Take away what belongs to a page that is gone."""
+    for part in (over.card, over.line):
+        if part is not None and isalive(part):
+            part.deleteLater()
+    over.card = over.line = None
+
+
+class FloatingCard(QFrame):
+    """The card of one curve over the canvas."""
+
+    def __init__(self, canvas: QWidget, comparison: ComparisonTask) -> None:
+        super().__init__(canvas)
+        self._selection = comparison.selection
+        self.setFrameShape(QFrame.Shape.StyledPanel)
+        self.setAutoFillBackground(True)
+        self.setFixedWidth(_WIDTH)
+        self.card = CurveCard(brief=True)
+        self.card.excluded.connect(comparison.exclude)
+        self.close_button = button("✕", "Close the card; the curve is not picked any longer")
+        self.close_button.setAccessibleName("Close the card")
+        self.close_button.setFixedWidth(28)
+        self.close_button.clicked.connect(self._close)
+        above = row(self.close_button)
+        above.insertStretch(0)
+        column(above, self.card, page=self, margins=(2, 2, 2, 2)).layout().setSpacing(0)
+
+    def _close(self) -> None:
+        self._selection.pick([])
+
+    def stand_at(self, place: QPoint) -> None:
+        """Stand beside a place of the canvas, to the right where there is room."""
+        self.adjustSize()
+        canvas = self.parentWidget()
+        room = QRect(0, 0, canvas.width() - self.width(), canvas.height() - self.height())
+        right = place.x() + _BESIDE
+        left = right if right <= room.right() else place.x() - _BESIDE - self.width()
+        self.move(max(left, 0), min(max(place.y() - self.height() // 3, 0), max(room.bottom(), 0)))
+        self.show()
+        self.raise_()
+
+
+class LassoLine(QWidget):
+    """The line of a lasso, which follows the mouse and lets it through."""
+
+    def __init__(self, canvas: QWidget) -> None:
+        super().__init__(canvas)
+        self.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
+        self.points: list[QPointF] = []
+
+    def draw(self, drawing: bool) -> None:
+        """Add the place of the mouse, or end."""
+        if drawing:
+            self.points.append(QPointF(self.parentWidget().mapFromGlobal(QCursor.pos())))
+            self.setGeometry(self.parentWidget().rect())
+        else:
+            self.points.clear()
+        self.setVisible(drawing)
+        self.raise_()
+        self.update()
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        for color, style in (
+            (Qt.GlobalColor.black, Qt.PenStyle.SolidLine),
+            (Qt.GlobalColor.white, Qt.PenStyle.DashLine),
+        ):
+            painter.setPen(QPen(color, 2, style))
+            painter.drawPolygon(QPolygonF(self.points))
+        painter.end()

@@ -1,0 +1,70 @@
+"""The camera goes to a curve: at once, or in a flight that the eye can follow."""
+
+import time
+import weakref
+from typing import TYPE_CHECKING
+
+import numpy as np
+from napari.components import ViewerModel
+from numpy.typing import NDArray
+
+from .task import Soon
+
+if TYPE_CHECKING:
+    from napari.components import Camera
+
+Real = NDArray[np.float64]
+
+_SECONDS, _FRAME = 0.3, 25  # of a flight; milliseconds of a frame at least
+_AROUND = 3.0  # how much more than a curve is in view
+
+
+def camera_of(viewer: ViewerModel) -> "Camera":
+    """The camera of a viewer."""
+    return getattr(viewer, "scene", viewer).camera  # in the scene since napari 0.9
+
+
+def view_of(viewer: ViewerModel, world: Real, around: float = _AROUND) -> tuple[Real, float]:
+    """Centre and zoom that show an outline (n, 2) large, in a window of any size; the camera stays as it is."""
+    camera = camera_of(viewer)
+    before = camera.center, camera.zoom
+    viewer.reset_view()
+    whole = np.ptp(np.asarray(viewer.layers.extent.world)[:, -2:], axis=0)
+    size = np.maximum(np.ptp(world, axis=0), 1e-9)
+    zoom = float(camera.zoom) * max(float((whole / (around * size)).min()), 1.0)
+    camera.center, camera.zoom = before
+    return np.array([0.0, *((world.min(axis=0) + world.max(axis=0)) / 2)]), zoom
+
+
+class Flight:
+    """Moves the camera of a viewer, in as many frames as the canvas can draw meanwhile."""
+
+    def __init__(self, viewer: ViewerModel) -> None:
+        self._viewer = weakref.ref(viewer)
+        self._ends: tuple[tuple[Real, float], tuple[Real, float]] | None = None
+        self._began = 0.0
+        self._next = Soon(self._frame, _FRAME)
+
+    def to(self, world: Real, around: float) -> None:
+        """Fly to an outline (n, 2) in the world; what is nearer already stays as near."""
+        if (viewer := self._viewer()) is not None:
+            camera = camera_of(viewer)
+            start = np.asarray(camera.center, dtype=np.float64), float(camera.zoom)
+            centre, zoom = view_of(viewer, world, around)
+            self._ends, self._began = (start, (centre, max(zoom, start[1]))), time.perf_counter()
+            self._frame()
+
+    def _frame(self) -> None:
+        viewer = self._viewer()
+        if viewer is None or self._ends is None:
+            return
+        (centre, zoom), (last, nearest) = self._ends
+        share = min((time.perf_counter() - self._began) / _SECONDS, 1.0)
+        eased = share * share * (3 - 2 * share)
+        camera = camera_of(viewer)
+        camera.center = tuple(centre + eased * (last - centre))
+        camera.zoom = zoom * (nearest / zoom) ** eased
+        if share < 1:
+            self._next.start()
+        else:
+            self._ends = None
