@@ -1,28 +1,36 @@
 """The bench as a person uses it: from two images to an answer, its reasons and how far it can be trusted."""
 
+import napari
 import numpy as np
 import pytest
 from napari.components import ViewerModel
 from qtpy.QtCore import QPointF, Qt
 from qtpy.QtGui import QWheelEvent
 from qtpy.QtWidgets import (
+    QAbstractButton,
+    QAbstractItemView,
     QAbstractSpinBox,
     QApplication,
     QComboBox,
     QDialog,
     QFileDialog,
     QLabel,
+    QLineEdit,
     QMainWindow,
+    QSlider,
+    QTabBar,
     QVBoxLayout,
 )
 
 from docks import PLUGIN, ended, labels_of, press, put, set_choices, spots
-from napari_shape_ensembles.viewer.docks.bench import Bench
+from napari_shape_ensembles.viewer.curves.over_canvas import FloatingCard
+from napari_shape_ensembles.viewer.docks.bench import Bench, TabbedPage
 from napari_shape_ensembles.viewer.docks.segment import SegmentCurves
 from napari_shape_ensembles.viewer.inputs import is_own
 from napari_shape_ensembles.viewer.leaving import UNSAVED, AsksBeforeLeaving
 from napari_shape_ensembles.viewer.session import Session
 from napari_shape_ensembles.viewer.steps import STEPS, steps_of
+from napari_shape_ensembles.viewer.tour import Tour, take_tour
 
 QUICK = {"permutations": 199, "landmarks": 50, "rank": 10}
 
@@ -233,6 +241,79 @@ def test_a_preview_lies_on_its_image_when_images_are_side_by_side(model, qtbot):
     qtbot.waitUntil(lambda: [layer.name for layer in model.layers] == ["two", "one"], timeout=5000)
     session.comparison.arrange(False)
     assert [layer.name for layer in model.layers] == ["one", "two"]
+
+
+CONTROLS = (QAbstractButton, QAbstractSpinBox, QComboBox, QSlider, QLineEdit, QAbstractItemView, QTabBar)
+
+
+def unnamed(page):
+    """Controls of a page that a screen reader has no name for; their inner parts are read with them."""
+    found = []
+    for control in page.findChildren(CONTROLS):
+        inner = isinstance(control.parentWidget(), QAbstractSpinBox | QComboBox | QAbstractItemView | QTabBar)
+        popup = control.window() is not page.window()
+        texts = [label.text() for label in page.findChildren(QLabel) if label.buddy() is control]
+        texts += [control.text()] if isinstance(control, QAbstractButton) else []
+        texts += map(control.tabText, range(control.count())) if isinstance(control, QTabBar) else []
+        if not (inner or popup or control.accessibleName() or any(texts)):
+            found.append((type(control).__name__, control.objectName(), control.toolTip()[:60]))
+    return found
+
+
+def test_every_control_of_every_page_has_a_name_for_screen_readers(model, comparison, qtbot):
+    for name in ("one", "two"):
+        model.add_image(spots(1, rows=3), name=name)
+    put(comparison, model)
+    bench = Bench(model)
+    qtbot.addWidget(bench)
+    for place, name in enumerate(STEPS):
+        bench.turn(place)
+        page = bench.pages[name]
+        for tab in range(page.count() if isinstance(page, TabbedPage) else 0):
+            page.turn(tab)
+        assert page.findChildren(CONTROLS)
+    assert unnamed(bench) == []
+    bench.over_canvas.show_card()  # needs a window
+    card = FloatingCard(bench, bench.session.comparison)
+    card.card.show_curve(comparison, np.array([3]), frozenset())
+    assert unnamed(card) == []
+
+
+def test_a_tour_goes_through_all_pages_by_keys_and_compares_on_the_way(viewer, qtbot, monkeypatch):
+    for seed, size in ((1, 9), (2, 13)):
+        viewer.add_labels(labels_of(seed, size=size), name=f"{size} large")
+    monkeypatch.setattr(napari, "current_viewer", lambda: viewer)
+    viewer.window._qt_window.show()
+    set_choices(Session.of(viewer).choices, **QUICK)
+    take_tour()
+    bench = viewer.window.add_plugin_dock_widget(PLUGIN, "Shape bench")[1]
+    (tour,) = bench.window().findChildren(Tour)
+    seen = []
+    for _ in STEPS:
+        seen.append(bench.step)
+        assert tour.title.text() == bench.step
+        assert len(tour.words.text().split()) <= 40
+        qtbot.keyClick(tour, Qt.Key.Key_Right)
+    assert seen == list(STEPS)
+    qtbot.waitUntil(lambda: not bench.window().findChildren(Tour), timeout=5000)
+    ended(bench.session.comparison, qtbot)
+    assert bench.session.comparison.result is not None
+    take_tour()
+    (tour,) = bench.window().findChildren(Tour)
+    qtbot.keyClick(tour, Qt.Key.Key_Escape)
+    qtbot.waitUntil(lambda: not bench.window().findChildren(Tour), timeout=5000)
+
+
+def test_outlines_lie_in_the_cell_of_the_image_that_they_are_drawn_on(model, qtbot):
+    for place, name in enumerate(("left", "right")):
+        model.add_image(np.zeros((60, 60)), name=name, translate=(0, 80 * place))
+        square = np.array([[10.0, 10], [10, 40], [40, 40], [40, 10]]) + np.array([0, 80 * place])
+        model.add_shapes([square], shape_type="polygon", name=f"{name} drawn")
+    Session.of(model).choices.sides.choose([model.layers["left drawn"]], [model.layers["right drawn"]])
+    bench = Bench(model)
+    qtbot.addWidget(bench)
+    side_by_side = [[layer.name for layer in cell] for _, cell in bench.session.comparison.cells()]
+    assert side_by_side == [["left", "left drawn"], ["right", "right drawn"]]
 
 
 class ConfirmCloseDialog(QDialog):

@@ -26,7 +26,7 @@ from ..io import CurveTable, write_curves
 from ..mmd import DependenceTest, dependence_test
 from ..progress import as_part, report
 from .choices import Choices, by_name
-from .curves.side_by_side import Cell, SideBySide
+from .curves.side_by_side import Cell, SideBySide, lies_on
 from .inputs import Sources, own_ids, trace_sides
 from .layers import (
     CLIPPED,
@@ -217,14 +217,17 @@ class ComparisonTask(Task[Comparison]):
             found = [("AB"[place > 0], None, own) for place, own in enumerate(curves)]
         known = [layer for _, layer, _ in found]
         found += [(s, layer, None) for s, own in zip("AB", sides, strict=True) for layer in own if layer not in known]
+        below: dict[Layer, Layer] = {}
         if self.side_by_side.captioned:  # the bench gives a cell to what takes no part, too
             shown = [layer for _, layer, _ in found if layer is not None]
             shown += [over for layer in shown for over in self.over(layer)]
-            found += [("", layer, None) for layer in by_name(self.choices.sides.offered()) if layer not in shown]
-        return [
-            (side, [one for one in (layer, *(() if layer is None else self.over(layer)), own) if one is not None])
-            for side, layer, own in found
+            others = [layer for layer in by_name(self.choices.sides.offered()) if layer not in shown]
+            below = lies_on([layer for _, layer, _ in found if layer is not None], others)
+            found += [("", layer, None) for layer in others if layer not in below.values()]
+        parts = [
+            (side, (below.get(layer), layer, *self.over(layer), own) if layer else (own,)) for side, layer, own in found
         ]
+        return [(side, [one for one in cell if one is not None]) for side, cell in parts]
 
     # Curves left out.
 

@@ -1,4 +1,4 @@
-"""Opens napari, compares a pair of images through the dock, and shows or saves the answer.
+"""Opens napari with the bench, compares a pair of images there, and shows or saves the answer.
 
 Run as ``python -m napari_shape_ensembles.viewer.demo [--a ONE --b TWO] [--out PICTURE]``.
 """
@@ -12,6 +12,7 @@ from qtpy.QtCore import QEventLoop, QTimer
 
 from ..comparison import Comparison
 from ..outlines import counted
+from .steps import STEPS
 
 PLUGIN = "napari-shape-ensembles"
 IMAGES, OUTLINES = "powder", "powder_outlines"
@@ -39,13 +40,12 @@ def main(arguments: list[str] | None = None) -> int:
                 if not path.is_file():
                     raise ValueError(f"there is no file {path}")
                 viewer.open(path)
-            viewer.grid.enabled = True
         result = _compared(viewer)
     except ValueError as error:
         print(f"error: {error}", file=sys.stderr)
         viewer.close()
         return 1
-    _wait(500)  # the dock becomes as wide as the answer needs, and takes it from the canvas
+    _wait(1000)  # the bench becomes as wide as the answer needs, and takes it from the canvas
     viewer.reset_view()
     print(f"row: {result.case}\n{result.summary()}")
     for side, ensemble in (("A", result.a), ("B", result.b)):
@@ -61,18 +61,20 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _compared(viewer: napari.Viewer) -> Comparison:
-    """Press Run in the dock and wait for its answer."""
-    _, dock = viewer.window.add_plugin_dock_widget(PLUGIN, "Compare shapes")
-    if not dock.run_button.isEnabled():
-        raise ValueError(dock.reason.text())
-    loop = QEventLoop()
-    dock.finished.connect(loop.quit)
-    dock.run_button.click()
-    if dock.busy:
-        loop.exec()
-    if dock.result is None:
-        raise ValueError(dock.results.answer.text().removeprefix("⚠ "))
-    return dock.result
+    """Go through the bench up to the answer, as a person would, and wait for it."""
+    bench = viewer.window.add_plugin_dock_widget(PLUGIN, "Shape bench")[1]
+    task, explanation = bench.session.comparison, bench.session.explanation
+    if reason := task.why_not():
+        raise ValueError(reason)
+    bench.turn(STEPS.index("Outlines"))
+    bench.go_on()
+    while task.busy:
+        _wait(50)
+    if task.result is None:
+        raise ValueError(task.message.removeprefix("⚠ "))
+    while explanation.headline is None and not explanation.failed:
+        _wait(50)
+    return task.result
 
 
 def _wait(milliseconds: int) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 from napari.components import ViewerModel
-from napari.layers import Layer, Points
+from napari.layers import Image, Layer, Points
 from psygnal import Signal
 
 from ...palette import SIDE_COLORS
@@ -176,6 +176,18 @@ def lie_apart(layers: Sequence[Layer]) -> bool:
     return len(boxes) > 1 and all(
         ((one[1] <= other[0]) | (other[1] <= one[0])).any() for one, other in itertools.combinations(boxes, 2)
     )
+
+
+def lies_on(layers: Sequence[Layer], images: Sequence[Layer]) -> dict[Layer, Layer]:
+    """The image under outlines or labels, for those that lie on a single one of these images."""
+    boxes = {image: np.asarray(image.extent.world)[:, -2:] for image in images if isinstance(image, Image)}
+    found = {}
+    for layer in layers:
+        box = np.asarray(layer.extent.world)[:, -2:]
+        under = [one for one, (low, high) in boxes.items() if (low <= box[0]).all() and (box[1] <= high).all()]
+        if len(under) == 1 and not isinstance(layer, Image):
+            found[layer] = under[0]
+    return found
 
 
 def _helper(*, caption: bool) -> Points:

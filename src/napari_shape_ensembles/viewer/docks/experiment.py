@@ -33,6 +33,7 @@ class ExperimentPage(Dock):
         self.sentences.setFont(font)
         self.table = PickTable("contrast", "row", "p form", "p scale", "size")
         self.table.setMinimumHeight(120)
+        self.table.setAccessibleName("Contrasts")
         self.table.setToolTip("One line per pair of groups; adjusted p-values; size: ratio of the means.")
         self.view = PlotView()
         self.view.setMinimumHeight(220)

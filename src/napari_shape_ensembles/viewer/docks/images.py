@@ -7,6 +7,7 @@ from functools import partial
 import numpy as np
 from napari.components import ViewerModel
 from napari.layers import Image, Layer
+from qtpy.compat import isalive
 from qtpy.QtCore import QEvent, QSignalBlocker, Qt, Signal
 from qtpy.QtGui import QKeySequence
 from qtpy.QtWidgets import (
@@ -65,13 +66,15 @@ class ImagesPage(QWidget):
         self.fill.clicked.connect(self._fill)
         self.add = button("A&dd column …", "Add a covariate, such as dose or day; numbers are tested as a trend")
         self.add.clicked.connect(self._add)
+        self.tour = button("Take a &tour", "Go through the five pages on a sample pair, in two minutes")
+        self.tour.clicked.connect(_take_tour)
         self.swap = button("⇅ A and B", "Swap A and B")
         self.swap.clicked.connect(self.session.choices.sides.swap)
         self.reason, self.found, self.said = wrapped(), wrapped(), wrapped()
         names = Section("Fill in, add columns", column(row(self.pattern, self.fill, grows=self.pattern), row(self.add)))
         self.pixels = Section("Pixel size from a file", PixelSize(napari_viewer))
         said = self.reason, self.said, self.found
-        scrolling(self, self.table, row(self.swap), *said, names, self.pixels, grows=self.table)
+        scrolling(self, self.table, row(self.swap), *said, self.tour, names, self.pixels, grows=self.table)
         self._tie = Tie(self.session)
         for signal in (self.design.changed, self.session.choices.sides.changed):
             self._tie.links.append((signal, weakref.WeakMethod(self._ask)))
@@ -106,6 +109,8 @@ class ImagesPage(QWidget):
         reason = task.why_not()
         self.reason.setText(reason or (f"{named}." if named else ""))
         self.reason.setVisible(bool(self.reason.text()))
+        self.tour.setVisible(not layers)
+        self.swap.setVisible(bool(layers))
         self.said.setVisible(bool(self.said.text()))
         self._looking.start()
 
@@ -133,8 +138,9 @@ class ImagesPage(QWidget):
                 if kind in ("labels", "mask", "classes"):
                     remedy = "Convert to Labels in the layer's menu, so that it is not segmented."
                     words.append(f"⚠ {name} looks like {kind}. {remedy}")
-        self.found.setText("\n".join(words))
-        self.found.setVisible(bool(words))
+        if isalive(self):
+            self.found.setText("\n".join(words))
+            self.found.setVisible(bool(words))
 
     # What a person writes.
 
@@ -194,6 +200,12 @@ class ImagesPage(QWidget):
         if is_closed(self):
             self._looker.cancel()
             self._tie.loosen()
+
+
+def _take_tour() -> None:
+    from ..tour import take_tour  # which has need of the whole bench
+
+    take_tour()
 
 
 class DesignView(QTableWidget):

@@ -35,6 +35,7 @@ class ShapeSpaceDock(Dock):
         self.explorer, self.panel = ShapeExplorer(), ExplanationPanel()
         self.panel.mode_chosen.connect(lambda mode: self.explorer.choose_modes([mode]))
         self.panel.curve_chosen.connect(self.explorer.show_curve)
+        self.panel.curve_chosen.connect(self._seek)
         self.explorer.wants_selected.connect(self._take_selected)
         self.explorer.wants_layer.connect(self.add_layer)
         self.save_report = button(
@@ -77,6 +78,12 @@ class ShapeSpaceDock(Dock):
                 self.explorer.choose_modes(explanation.modes.to_look_at()[:4])
         elif shown is not explanation:
             self.panel.judge_anew(explanation)
+
+    def _seek(self, row: int) -> None:
+        """Pick a typical curve in all views, and fly to it in its image."""
+        comparison = self.explanation.comparison
+        if comparison.result is self.explanation.explored:
+            comparison.selection.seek([row])
 
     def _take_selected(self, combo: QComboBox) -> None:
         row = self.explanation.selected_row()

@@ -66,6 +66,7 @@ class StudyDock(SamplesDock):
         self.excluded.button.clicked.connect(self.session.choices.exclusions.clear)
         self.answer, self.picked = wrapped(), wrapped(_CLICK)
         shown = self.shown = NarrowList("Which of the tests is drawn", TESTS)
+        shown.setAccessibleName("Test that is drawn")
         shown.currentIndexChanged.connect(lambda _: study.draw(shown.currentData()))
         self.shown_row = column(row(QLabel("Test drawn"), shown, grows=shown))
         self.view = PlotView()

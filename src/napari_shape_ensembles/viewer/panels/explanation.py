@@ -1,5 +1,7 @@
 """Why two samples differ, as the dock *Shape space* shows it: sentences, shares, modes, and typical curves."""
 
+import re
+
 import numpy as np
 from numpy.typing import NDArray
 from qtpy.QtCore import QSignalBlocker, Qt, Signal
@@ -25,6 +27,7 @@ _HEADINGS = {
     "goes with": "Property with a rank correlation of at least 0.6 with the mode; for fine waves, how many lobes",
 }
 _SHOWN = 8
+_INTERVAL = re.compile(r", 95 % interval (\S+) to ([\d.]+\d)")
 _TYPICAL = "The curves most typical of each side and not of the other. Click one to see it above."
 _ROOMY = {"var.": 23, "sd B/A": 16}  # columns that give way where the table is fewer heights of a line wide
 
@@ -39,6 +42,7 @@ class ExplanationPanel(QTabWidget):
         super().__init__(parent)
         self.explanation: Explanation | None = None
         self.sentences, self.mode_words = wrapped(), wrapped()
+        self.sentences.setToolTip("In brackets: 95 % intervals. p: adjusted for all that is tested.")
         self.shares, self.densities, self.gallery = ShareBar(), PairedHistogram(), Thumbnails()
         self.table = ModeTable()
         self.table.itemSelectionChanged.connect(self._choose_mode)
@@ -46,6 +50,7 @@ class ExplanationPanel(QTabWidget):
         self.mode_canvas.setMinimumHeight(130)
         kinds = {"undulation": "by form (undulation)", "scale": "by size and elongation (scale)"}
         self.kind = NarrowList("Which of the two tests' witness functions ranks the curves", kinds)
+        self.kind.setAccessibleName("Typical by")
         self.kind.currentIndexChanged.connect(lambda _: self._show_typical())
         self.gallery.chosen.connect(self.curve_chosen)
         for title, parts in (
@@ -57,6 +62,8 @@ class ExplanationPanel(QTabWidget):
             page.layout().addStretch(1)
             self.addTab(page, title)
         self.setEnabled(False)
+        self._filled: set[int] = set()
+        self.currentChanged.connect(self._fill)
 
     def show_explanation(self, explanation: Explanation) -> None:
         self.setEnabled(True)
@@ -65,14 +72,25 @@ class ExplanationPanel(QTabWidget):
         parts = zip(COMPONENTS, found.share, found.share_interval.T, strict=True)
         self.shares.show_shares([(name, float(share), (float(i[0]), float(i[1]))) for name, share, i in parts])
         self.shares.setVisible(bool(found.differing(explanation.comparison.settings.significance)))
-        self.table.show_modes(explanation.modes)
-        self._show_mode()
-        self._show_typical()
+        self._filled = set()
+        self._fill(self.currentIndex())
+
+    def _fill(self, place: int) -> None:
+        """Fill a page when it is turned up: that of the modes takes as long as all else."""
+        if self.explanation is None or place in self._filled:
+            return
+        self._filled.add(place)
+        if self.widget(place).isAncestorOf(self.table):
+            self.table.show_modes(self.explanation.modes)
+            self._show_mode()
+        elif self.widget(place).isAncestorOf(self.gallery):
+            self._show_typical()
 
     def judge_anew(self, explanation: Explanation) -> None:
         """Explain the same comparison, of which something else has become known."""
         self.explanation = explanation
-        self.sentences.setText("\n".join(f"• {sentence}" for sentence in explanation.sentences()))
+        brief = (_INTERVAL.sub(r" (\1 to \2)", sentence) for sentence in explanation.sentences())
+        self.sentences.setText("\n".join(f"• {sentence}" for sentence in brief).replace("adjusted p", "p"))
 
     def clear_explanation(self) -> None:
         """Show nothing: another comparison came."""
@@ -131,6 +149,7 @@ class ModeTable(PickTable):
             self.horizontalHeaderItem(place).setToolTip(tooltip)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.setMinimumHeight(150)
+        self.setAccessibleName("Modes of undulation")
         self.setToolTip("Choose a mode to see it below, and on the first slider above")
 
     def show_modes(self, modes: Modes) -> None:

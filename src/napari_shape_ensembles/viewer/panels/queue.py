@@ -46,6 +46,7 @@ class Queue(QWidget):
         header.setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
         header.setSectionResizeMode(len(_HEADINGS) - 1, QHeaderView.ResizeMode.Stretch)
         self.table.setMinimumHeight(220)
+        self.table.setAccessibleName("Labels, the most suspicious first")
         self.table.setToolTip(
             "Click a label to look at it; tick it to exclude its curve from the comparison. Nothing is deleted.\n"
             "✓ right, ✗ wrong, ✎ corrected; on the canvas and here: N next, K right (keep), W wrong, Q fix, U undo."
@@ -76,6 +77,7 @@ class Queue(QWidget):
         self.by = QLineEdit(task.by)
         with_label_font(self.by)
         self.by.setToolTip("Who reviews: written into the log of every correction.")
+        self.by.setAccessibleName("Reviewed by")
         self.by.textChanged.connect(task.sign)
         said = row(self.next_button, self.right_button, self.wrong_button)
         done = row(self.fix_button, self.fixes, self.undo_button, grows=self.fix_button)

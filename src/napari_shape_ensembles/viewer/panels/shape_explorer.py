@@ -45,7 +45,8 @@ class ShapeExplorer(QWidget):
         self.tabs = QTabWidget()
         grid = self._page("Sliders")
         self.mode_boxes, self.sliders = [WholeBox() for _ in range(_MODES)], []
-        for box in self.mode_boxes:
+        for place, box in enumerate(self.mode_boxes, 1):
+            box.setAccessibleName(f"Mode of slider {place}")
             box.setPrefix("mode ")
             pass_wheel(box)
             box.setToolTip("Which mode of undulation this slider moves, 1 = the one that varies most")
@@ -53,7 +54,8 @@ class ShapeExplorer(QWidget):
             box.valueChanged.connect(self._note_moved)
         for place, head in enumerate((*self.mode_boxes, *map(QLabel, SCALE_AXES))):
             end = _TENTHS * _SIGMAS
-            slider = self._slider(-end, end, "Standard deviations from the mean of all curves")
+            name = head.text() if isinstance(head, QLabel) else f"Mode slider {place + 1}"
+            slider = self._slider(name, -end, end, "Standard deviations from the mean of all curves")
             value = SteadyLabel("0.0 sd", longest="−3.0 sd ")
             slider.valueChanged.connect(lambda tenths, value=value: value.setText(f"{tenths / _TENTHS:.1f} sd"))
             slider.valueChanged.connect(partial(self._use, place))
@@ -68,13 +70,15 @@ class ShapeExplorer(QWidget):
             self._curve_list(grid, row, words, f"Where the path goes {words}: a mean, or a curve by its image and id")
             for row, words in enumerate(("from", "to"))
         ]
-        self.time = self._slider(0, _HUNDREDTHS, "Position on the geodesic, in hundredths of its length")
+        self.time = self._slider(
+            "Position on the path", 0, _HUNDREDTHS, "Position on the geodesic, in hundredths of its length"
+        )
         grid.addWidget(self.time, 2, 0, 1, 3)
         grid.setRowStretch(3, 1)
         grid = self._page("Rank")
         tooltip = "The curve to draw from few undulation coordinates, by its image and id"
         self.curve = self._curve_list(grid, 0, "curve", tooltip)
-        self.rank = self._slider(1, 1, "Number of undulation coordinates used; fewer make a smoother curve")
+        self.rank = self._slider("Rank", 1, 1, "Number of undulation coordinates used; fewer make a smoother curve")
         self.lipschitz = wrapped()
         self.lipschitz.setToolTip("Greatest speed along the outline over the mean speed; 1 for a circle. Without unit.")
         grid.addWidget(QLabel("rank"), 1, 0)
@@ -97,9 +101,10 @@ class ShapeExplorer(QWidget):
         self.tabs.addTab(page, title)
         return grid
 
-    def _slider(self, low: int, high: int, tooltip: str) -> QSlider:
+    def _slider(self, name: str, low: int, high: int, tooltip: str) -> QSlider:
         slider = QSlider(Qt.Orientation.Horizontal)
         slider.setRange(low, high)
+        slider.setAccessibleName(name)
         slider.setToolTip(tooltip)
         pass_wheel(slider)
         slider.setMinimumWidth(_SHORTEST)
@@ -116,6 +121,7 @@ class ShapeExplorer(QWidget):
     def _curve_list(self, grid: QGridLayout, place: int, words: str, tooltip: str) -> QComboBox:
         """A list of curves in a row of its own, with a button for the one that is selected in the viewer."""
         combo = NarrowList(tooltip)
+        combo.setAccessibleName(words.capitalize())
         take = button("Selected", "Take the curve that is selected in the viewer's curve layers")
         combo.currentIndexChanged.connect(self._redraw)
         take.clicked.connect(lambda: self.wants_selected.emit(combo))

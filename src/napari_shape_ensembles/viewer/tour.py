@@ -1,0 +1,136 @@
+"""A tour of the bench: five stops on a real pair of images, one for each page.
+
+napari's own tours (*Help > Take a tour*) are not open to plugins, so this one has a menu entry beside the bench.
+"""
+
+import napari
+from qtpy.QtCore import QEvent, QPoint, Qt
+from qtpy.QtGui import QKeyEvent
+from qtpy.QtWidgets import QFrame, QLabel, QWidget
+
+from .docks.bench import Bench
+from .panels.widgets import button, column, once, row, wrapped
+from .steps import STEPS
+
+PLUGIN, PAIR = "napari-shape-ensembles", "powder"
+_WIDTH, _GAP = 300, 16  # pixels
+_SETTLED = 400  # ms until a page that was turned up has its width
+_STOPS = {
+    "Images": "Each row is an image. The first two groups are A and B; replicates and the size of a pixel are columns. "
+    "Click a cell to change it.",
+    "Outlines": "Yellow: what would be compared. Dotted: left out. Settings and proposals hold for all images at once.",
+    "Answer": "Both mean outlines at one scale, and what differs, which way and by how much. Click a curve in an "
+    "image: its card appears. With Shift, draw a line around several.",
+    "Why": "What carries the difference: size, elongation, coarse form or roughness; further tabs hold the modes and "
+    "the most typical curves.",
+    "Trust": "Try other choices compares again under about thirty settings, and says whether the answer stays. "
+    "It takes a minute.",
+}
+
+
+def take_tour() -> None:
+    """Open the bench, on a sample pair where there is nothing to compare yet, and go through its pages."""
+    viewer = napari.current_viewer()
+    if viewer is None:
+        return
+    if not len(viewer.layers):
+        viewer.open_sample(PLUGIN, PAIR)
+    frame, bench = viewer.window.add_plugin_dock_widget(PLUGIN, "Shape bench")
+    frame.show()
+    frame.raise_()
+    Tour(bench).start()
+
+
+class Tour(QFrame):
+    """Words beside the bench for each of its pages; right and left arrow or Enter go on and back, Esc ends."""
+
+    def __init__(self, bench: Bench) -> None:
+        super().__init__(bench.window())
+        self.setObjectName("tour")
+        self.bench, self.place = bench, 0
+        self.setFrameShape(QFrame.Shape.StyledPanel)
+        self.setAutoFillBackground(True)
+        self.setFixedWidth(_WIDTH)
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.title, self.words, self.count = QLabel(), wrapped(), QLabel()
+        font = self.title.font()
+        font.setBold(True)
+        self.title.setFont(font)
+        self.end = button("End", "End the tour (Esc)")
+        self.back = button("‹", "The page before (left arrow)")
+        self.back.setAccessibleName("Back")
+        self.next = button("Next ›", "The next page (right arrow, Enter)")
+        for part, action in ((self.end, self.close), (self.back, self.go_back), (self.next, self.go_on)):
+            part.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+            part.clicked.connect(action)
+        foot = row(self.count, self.end, self.back, self.next, grows=self.count)
+        column(self.title, self.words, foot, page=self, margins=(12, 10, 12, 10))
+        self._settled = once(self, self.stand)
+        self._settled.setInterval(_SETTLED)
+        bench.destroyed.connect(self.deleteLater)
+
+    def start(self) -> None:
+        """Begin, in place of a tour that is under way."""
+        for before in self.parentWidget().findChildren(QWidget, "tour"):
+            if before is not self:
+                before.close()
+        self.stop_at(0)
+
+    def stop_at(self, place: int) -> None:
+        """Turn up a page and say what it is for; compare before there is talk of an answer."""
+        self.place = place
+        name = STEPS[place]
+        if name == "Answer" and self.bench.session.comparison.result is None:
+            self.bench.turn(place - 1)
+            self.bench.go_on()
+        else:
+            self.bench.turn(place)
+        self.title.setText(name)
+        self.words.setText(_STOPS[name])
+        self.count.setText(f"{place + 1} of {len(STEPS)}")
+        self.back.setVisible(place > 0)
+        self.end.setVisible(place < len(STEPS) - 1)
+        self.next.setText("Next ›" if place < len(STEPS) - 1 else "Done")
+        self.setAccessibleName(f"Tour, {name}: {_STOPS[name]}")
+        self.stand()
+        self._settled.start()
+        self.setFocus()
+
+    def stand(self) -> None:
+        """Stand to the left of the bench, or over it where that is not in the same window."""
+        self.setFixedHeight(self.layout().totalHeightForWidth(_WIDTH))
+        window = self.parentWidget()
+        inside = self.bench.window() is window
+        corner = self.bench.mapTo(window, QPoint(0, 0)) if inside else QPoint(window.width() // 2, _GAP)
+        self.move(max(corner.x() - self.width() - _GAP, 0), max(corner.y() + 2 * _GAP, 0))
+        self.show()
+        self.raise_()
+
+    def go_on(self) -> None:
+        """Go to the next page; after the last one, end."""
+        if self.place + 1 < len(STEPS):
+            self.stop_at(self.place + 1)
+        else:
+            self.close()
+
+    def go_back(self) -> None:
+        self.stop_at(max(self.place - 1, 0))
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """Go on, back, or end."""
+        does = {
+            Qt.Key.Key_Right: self.go_on,
+            Qt.Key.Key_Return: self.go_on,
+            Qt.Key.Key_Enter: self.go_on,
+            Qt.Key.Key_Left: self.go_back,
+            Qt.Key.Key_Escape: self.close,
+        }
+        if event.key() in does:
+            does[event.key()]()
+        else:
+            super().keyPressEvent(event)
+
+    def closeEvent(self, event: QEvent) -> None:
+        """Leave nothing behind."""
+        super().closeEvent(event)
+        self.deleteLater()
