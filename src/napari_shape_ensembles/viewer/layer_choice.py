@@ -90,6 +90,7 @@ class PairLists(QWidget):
         grid.setContentsMargins(0, 0, 0, 0)
         grid.setColumnStretch(1, 1)
         for row, (name, combo) in enumerate((("A", self.a), ("B", self.b))):
+            combo.setAccessibleName(f"Sample {name}")
             grid.addWidget(QLabel(f"<b>{name}</b>"), row, 0)
             grid.addWidget(combo, row, 1)
             combo.currentIndexChanged.connect(self._choose)
