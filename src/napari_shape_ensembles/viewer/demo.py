@@ -12,7 +12,6 @@ from qtpy.QtCore import QEventLoop, QTimer
 
 from ..comparison import Comparison
 from ..outlines import counted
-from .steps import STEPS
 
 PLUGIN = "napari-shape-ensembles"
 IMAGES, OUTLINES = "powder", "powder_outlines"
@@ -66,8 +65,7 @@ def _compared(viewer: napari.Viewer) -> Comparison:
     task, explanation = bench.session.comparison, bench.session.explanation
     if reason := task.why_not():
         raise ValueError(reason)
-    bench.turn(STEPS.index("Outlines"))
-    bench.go_on()
+    bench.compare()
     while task.busy:
         _wait(50)
     if task.result is None:

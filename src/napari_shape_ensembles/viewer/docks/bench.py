@@ -130,15 +130,19 @@ class Bench(QWidget):
 
     def go_on(self) -> None:
         """Go on to the next step; from the outlines by comparing them, unless the answer is known and holds."""
-        compares = self.step == "Outlines"
-        after = "Answer" if self.step == "Trust" else STEPS[STEPS.index(self.step) + 1]
-        self.turn(STEPS.index(after))
-        if compares:
-            answer = self.pages["Answer"]
-            assert isinstance(answer, TabbedPage)
-            page = answer.turn(int(self.session.design.is_experiment))
-            if isinstance(page, Dock) and page.state in ("ready", "stale", "error"):
-                page.run()
+        if self.step == "Outlines":
+            self.compare()
+        else:
+            self.turn(STEPS.index("Answer") if self.step == "Trust" else STEPS.index(self.step) + 1)
+
+    def compare(self) -> None:
+        """Turn up the answer, and find it unless it is known and holds."""
+        self.show_answer()
+        answer = self.pages["Answer"]
+        assert isinstance(answer, TabbedPage)
+        page = answer.turn(int(self.session.design.is_experiment))
+        if isinstance(page, Dock) and page.state in ("ready", "stale", "error"):
+            page.run()
 
     def show_answer(self) -> None:
         """Turn up the answer of A and B."""

@@ -62,8 +62,6 @@ class ExplanationPanel(QTabWidget):
             page.layout().addStretch(1)
             self.addTab(page, title)
         self.setEnabled(False)
-        self._filled: set[int] = set()
-        self.currentChanged.connect(self._fill)
 
     def show_explanation(self, explanation: Explanation) -> None:
         self.setEnabled(True)
@@ -72,19 +70,9 @@ class ExplanationPanel(QTabWidget):
         parts = zip(COMPONENTS, found.share, found.share_interval.T, strict=True)
         self.shares.show_shares([(name, float(share), (float(i[0]), float(i[1]))) for name, share, i in parts])
         self.shares.setVisible(bool(found.differing(explanation.comparison.settings.significance)))
-        self._filled = set()
-        self._fill(self.currentIndex())
-
-    def _fill(self, place: int) -> None:
-        """Fill a page when it is turned up: that of the modes takes as long as all else."""
-        if self.explanation is None or place in self._filled:
-            return
-        self._filled.add(place)
-        if self.widget(place).isAncestorOf(self.table):
-            self.table.show_modes(self.explanation.modes)
-            self._show_mode()
-        elif self.widget(place).isAncestorOf(self.gallery):
-            self._show_typical()
+        self.table.show_modes(explanation.modes)
+        self._show_mode()
+        self._show_typical()
 
     def judge_anew(self, explanation: Explanation) -> None:
         """Explain the same comparison, of which something else has become known."""

@@ -46,6 +46,7 @@ _PART_LETTERS = 16
 _LETTERS = 8  # that a list shows at least
 _COMFORTABLE = 370  # pixels of a dock, at first
 _EDGE = 4  # pixels beside the text of a list
+_MEASURED = 20  # rows of a table that its columns are fitted to: of hundreds it would take a tenth of a second
 
 
 class ScrollColumn(QScrollArea):
@@ -369,6 +370,7 @@ class PickTable(QTableWidget):
         self.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
         self.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
         self.verticalHeader().hide()
+        self.horizontalHeader().setResizeContentsPrecision(_MEASURED)
         self.horizontalHeader().setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
         self.horizontalHeader().setSectionResizeMode(len(headings) - 1, QHeaderView.ResizeMode.Stretch)
 
