@@ -19,7 +19,7 @@ Cell = tuple[str, Sequence[Layer]]
 
 _NEITHER = "gray"  # captions of images that are neither A nor B
 _GAP = 6  # pixels between cells
-_ROOM, _SIZE = 0.06, 12  # of a caption: share of the height of an image, times cells above each other; points
+_ROOM, _SIZE = 0.045, 10  # of a caption: share of the width of an image, times cells beside each other; points
 _SETTLED = 400  # ms until docks that have just been opened have their size
 _PAUSE = 120  # ms after a row of changes of the list until it is arranged anew: the window takes its time for each
 
@@ -192,13 +192,13 @@ def lies_on(layers: Sequence[Layer], images: Sequence[Layer]) -> dict[Layer, Lay
 
 def _helper(*, caption: bool) -> Points:
     """A hidden layer without contents, or one of a point that is not seen, for the words beside it."""
-    layer = Points(np.zeros((int(caption), 2)), visible=caption, face_color="transparent", border_width=0)
+    layer = Points(np.zeros((int(caption), 2)), visible=caption, face_color="transparent", border_color="transparent")
     OWN.add(layer)
     return layer
 
 
 def _say(layer: Points, words: str, color: str, image: Layer, room: float) -> None:
-    """Let a caption stand over the upper left corner of an image, which it keeps free by a share of the image.
+    """Let a caption stand over the upper left corner of an image.
 
     napari has overlays for names, but looks for the place of each in a grid by going over all cells and layers.
     """
@@ -209,7 +209,7 @@ def _say(layer: Points, words: str, color: str, image: Layer, room: float) -> No
     if not len(layer.data):
         return
     low, high = np.asarray(image.extent.world)[:, -2:]
-    place = [[low[0] - room * (high[0] - low[0]), low[1]]]
+    place = [[low[0] - room * (high[1] - low[1]), low[1]]]
     if not np.allclose(layer.data, place):
         layer.data = place
     said = layer.text.string.constant if hasattr(layer.text.string, "constant") else ""
