@@ -45,13 +45,12 @@ class Flight:
         self._began = 0.0
         self._next = Soon(self._frame, _FRAME)
 
-    def to(self, world: Real, around: float) -> None:
-        """Fly to an outline (n, 2) in the world; what is nearer already stays as near."""
+    def to(self, centre: Real, zoom: float) -> None:
+        """Fly to a centre (depth, row, column) in the world, and a zoom."""
         if (viewer := self._viewer()) is not None:
             camera = camera_of(viewer)
             start = np.asarray(camera.center, dtype=np.float64), float(camera.zoom)
-            centre, zoom = view_of(viewer, world, around)
-            self._ends, self._began = (start, (centre, max(zoom, start[1]))), time.perf_counter()
+            self._ends, self._began = (start, (centre, zoom)), time.perf_counter()
             self._frame()
 
     def _frame(self) -> None:

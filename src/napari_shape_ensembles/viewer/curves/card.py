@@ -18,7 +18,7 @@ Index = NDArray[np.int64]
 
 _NARROW, _GAP, _MARGINS = 230, 3, 20  # pixels
 _LONG = 80  # letters
-_BRIEF = ("product", "equivalent_diameter", "circularity")  # columns
+_BRIEF = {"product": "from the mean", "equivalent_diameter": "diameter", "circularity": "circularity"}
 
 
 class CurveCard(QWidget):
@@ -34,7 +34,9 @@ class CurveCard(QWidget):
         self._brief = brief  # a few numbers, without neighbours
         self.numbers = wrapped(rich=True)
         self.outline = ShapeCanvas()
-        self.outline.setMinimumSize(120, 140)
+        self.outline.setMinimumSize(120, 90 if brief else 140)
+        if brief:
+            self.outline.setMaximumHeight(110)
         self.outline.setToolTip("Solid: this curve. Dashed: the mean shape. Aligned, same scale.")
         self.exclude = button(
             "Excl&ude", "Exclude this curve from the next run, or include it again; the image is not changed"
@@ -66,7 +68,8 @@ class CurveCard(QWidget):
             for feature in COLOR_FEATURES.values():
                 if feature.numeric and (feature.column in _BRIEF or not self._brief):
                     value, unit = feature.values(result)[self.row], escape(feature.unit.format(result.a.unit))
-                    lines.append(f"{feature.label}: {value:.4g} {unit}".strip())
+                    label = _BRIEF[feature.column] if self._brief else feature.label
+                    lines.append(f"{label}: {value:.4g} {unit}".strip())
             self.numbers.setText("<br>".join(lines))
             others = () if self._brief else nearest_curves(result, self.row)
             rows = np.concatenate([[self.row], *others])

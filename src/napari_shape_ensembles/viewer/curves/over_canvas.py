@@ -3,20 +3,21 @@
 from functools import partial
 from typing import Any
 
+import numpy as np
 from qtpy.compat import isalive
 from qtpy.QtCore import QPoint, QPointF, QRect, Qt
 from qtpy.QtGui import QCursor, QPainter, QPaintEvent, QPen, QPolygonF
 from qtpy.QtWidgets import QFrame, QMainWindow, QWidget
 
 from ..comparing import ComparisonTask
-from ..flying import Flight
+from ..flying import Flight, view_of
 from ..panels.widgets import button, column, once, row
 from .card import CurveCard
 from .window import CurveExplorer
 
 _AROUND = 6.0  # how much more than a curve is in view where it is flown to
-_BESIDE = 24  # pixels between the curve and its card
-_WIDTH = 240
+_BESIDE = 16  # pixels between the curve and its card
+_WIDTH = 190
 
 
 class OverCanvas:
@@ -33,10 +34,21 @@ class OverCanvas:
 
     def seek(self, row: int) -> None:
         """Fly to a curve that was picked elsewhere."""
-        if (outline := self._comparison.curves.outline(row)) is not None:
+        outline, canvas = self._comparison.curves.outline(row), self._canvas()
+        if outline is not None:
+            centre, zoom = view_of(self._comparison.choices.viewer, outline, _AROUND)
+            if canvas is not None:
+                zoom = self._room(canvas, row)[1] / max(float(np.ptp(outline, axis=0).max()), 1e-9)
             self._flown = True
-            self._flight.to(outline, _AROUND)
+            self._flight.to(centre, zoom)
             self._soon.start()
+
+    def _room(self, canvas: QWidget, row: int) -> tuple[QPoint, float]:
+        """The middle of the cell that a curve is shown in, and the pixels that it has there after a flight."""
+        top, left, bottom, right = self._comparison.curves.cell_of(row)
+        width, height = canvas.width(), canvas.height()
+        middle = QPoint(round((left + right) / 2 * width), round((top + bottom) / 2 * height))
+        return middle, min((right - left) * width, (bottom - top) * height) / _AROUND
 
     def pick(self) -> None:
         """Show the card of the one curve that is picked, after what else is under way."""
@@ -55,12 +67,11 @@ class OverCanvas:
         if self.card is None or not isalive(self.card):
             self.card = FloatingCard(canvas, comparison)
         self.card.card.show_curve(result, rows, comparison.excluded_rows())
-        top, left, bottom, right = comparison.curves.cell_of(int(rows[0]))
-        width, height = canvas.width(), canvas.height()
-        around = min((right - left) * width, (bottom - top) * height) / _AROUND
-        centre = QPoint(round((left + right) / 2 * width), round((top + bottom) / 2 * height))
-        beside = centre + QPoint(round(around), 0) if flown else canvas.mapFromGlobal(QCursor.pos())
-        self.card.stand_at(beside)
+        if flown:
+            middle, size = self._room(canvas, int(rows[0]))
+            self.card.stand_at(middle, round(size / 2) + _BESIDE)
+        else:
+            self.card.stand_at(canvas.mapFromGlobal(QCursor.pos()), 2 * _BESIDE)
 
     def draw(self, drawing: bool) -> None:
         """Draw the line of a lasso on to the mouse, or take it away."""
@@ -105,14 +116,14 @@ class FloatingCard(QFrame):
     def _close(self) -> None:
         self._selection.pick([])
 
-    def stand_at(self, place: QPoint) -> None:
-        """Stand beside a place of the canvas, to the right where there is room."""
+    def stand_at(self, place: QPoint, aside: int) -> None:
+        """Stand so many pixels beside a place of the canvas, to the right where there is room."""
         self.adjustSize()
         canvas = self.parentWidget()
         room = QRect(0, 0, canvas.width() - self.width(), canvas.height() - self.height())
-        right = place.x() + _BESIDE
-        left = right if right <= room.right() else place.x() - _BESIDE - self.width()
-        self.move(max(left, 0), min(max(place.y() - self.height() // 3, 0), max(room.bottom(), 0)))
+        right = place.x() + aside
+        left = right if right <= room.right() else place.x() - aside - self.width()
+        self.move(max(left, 0), min(max(place.y() - self.height() // 2, 0), max(room.bottom(), 0)))
         self.show()
         self.raise_()
 
