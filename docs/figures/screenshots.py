@@ -172,7 +172,7 @@ def draw_bench(out):
 
         keep("images")
         bench.next.click()
-        while sum(layer.name.endswith("preview") for layer in viewer.layers) < 2:
+        while len(session.segmentation.verdict.counts) < 2:
             wait(milliseconds=100)
         wait(milliseconds=1500)
         keep("outlines")
