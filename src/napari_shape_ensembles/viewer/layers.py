@@ -165,6 +165,9 @@ class CurveSelection:
             self.changed.emit()
 
 
+_changing: set[int] = set()  # identities of lists that are changed at once
+
+
 @contextmanager
 def at_once(layers: LayerList, *, removing: bool = False) -> Iterator[None]:
     """Change the layer list in many ways, of which the canvas hears once.
@@ -174,6 +177,10 @@ def at_once(layers: LayerList, *, removing: bool = False) -> Iterator[None]:
     once, and where layers are only added looks at nothing but what is new.
     """
     batch = getattr(layers, "batched_update", nullcontext)  # since napari 0.9
+    if is_changing(layers):
+        yield
+        return
+    _changing.add(id(layers))
     try:
         if removing:
             gc.freeze()
@@ -184,6 +191,12 @@ def at_once(layers: LayerList, *, removing: bool = False) -> Iterator[None]:
                 (gc.unfreeze if removing else gc.freeze)()
     finally:
         gc.unfreeze()
+        _changing.discard(id(layers))
+
+
+def is_changing(layers: LayerList) -> bool:
+    """Whether a layer list is being changed at once, which may take several turns."""
+    return id(layers) in _changing
 
 
 class OwnLayers:

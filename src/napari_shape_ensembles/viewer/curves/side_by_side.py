@@ -11,7 +11,7 @@ from psygnal import Signal
 
 from ...palette import SIDE_COLORS
 from ..inputs import OWN
-from ..layers import at_once
+from ..layers import at_once, is_changing
 from ..task import Soon
 
 #: What is shown in one cell, the lowest first, and the side it belongs to, "" for none.
@@ -128,7 +128,9 @@ class SideBySide:
 
     def _arrange_again(self) -> None:
         """Find the cells of layers that came; those that made room for others that are gone go too."""
-        if self.on:
+        if is_changing(self._layers):
+            self._again.start()
+        elif self.on:
             self.arrange()
 
     def restore(self) -> None:
