@@ -3,6 +3,8 @@
 F1 of objects at an intersection over union of 0.5, image by image, on the 21 images of ``segmentation`` in the shared
 data. By example: five objects of each image, drawn at random from its labels and painted whole; F1 of the rest. Then
 one model per kind, learned from five objects of one image, on the other two of that kind.
+``--only weights`` prints the weights of the candidates' measures, fitted to the images of ``mask_corrections``;
+``--only time`` the processor time of a draft of 1024 × 1024 pixels.
 Run as ``python benchmarks/learning.py [--data FOLDER] [--draws N] [--images 0,1,…] [--only WHAT]``.
 """
 
@@ -26,7 +28,7 @@ def main() -> None:
     parser.add_argument("--data", type=Path, default=Path(__file__).resolve().parents[2] / "shared" / "data")
     parser.add_argument("--draws", type=int, default=3)
     parser.add_argument("--images", default=",".join(map(str, range(COUNT))))
-    parser.add_argument("--only", choices=("methods", "examples", "transfer"))
+    parser.add_argument("--only", choices=("methods", "examples", "transfer", "time", "weights"))
     options = parser.parse_args()
     folder, numbers = options.data / "segmentation", [int(number) for number in options.images.split(",")]
     if options.only in (None, "methods"):
@@ -40,6 +42,10 @@ def main() -> None:
     if options.only in (None, "transfer"):
         kinds = sorted({number // PER_KIND for number in numbers})
         table([f"from {place}" for place in range(PER_KIND)], transfer(folder, kinds))
+    if options.only in (None, "time"):
+        print(draft_time(folder))
+    if options.only == "weights":
+        print(weights(options.data / "mask_corrections"))
 
 
 def read(folder: Path, numbers: list[int]) -> list[tuple[np.ndarray, np.ndarray]]:
@@ -97,6 +103,66 @@ def transfer(folder: Path, kinds: list[int]) -> list[list[float]]:
             row.append(float(np.mean([f1(images[other][1], model.labels(features[other])) for other in others])))
         rows.append(row)
     return rows
+
+
+def draft_time(folder: Path, times: int = 5) -> str:
+    """Least time from a stroke to a draft of 1024 × 1024 pixels, features known; and to the exact labels."""
+    (image, truth), *_ = read(folder, [12])
+    features, painted = PixelFeatures.of(image), drawn(truth, (12, 0))
+    spent = []
+    for _ in range(times):
+        marks = [(time.perf_counter(), time.process_time())]
+        model = learn_objects(features, painted)
+        for step in (3, 1):
+            model.labels(features, step=step)
+            marks.append((time.perf_counter(), time.process_time()))
+        spent.append(np.diff(marks, axis=0).cumsum(axis=0))
+    draft, exact = np.min(spent, axis=0)
+    return "draft {:.2f} s elapsed, {:.2f} s processor; exact {:.2f} s, {:.2f} s".format(*draft, *exact)
+
+
+def weights(folder: Path, draws: int = 2) -> str:
+    """Slopes of the measures and of their squares: logistic regression of whether a candidate is an object."""
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.preprocessing import StandardScaler
+
+    terms, right, weight, names = [], [], [], []
+    for path in sorted(folder.glob("*_image.png")):
+        image, truth = imread(path), imread(path.with_name(path.name.replace("_image", "_after"))).astype(int)
+        features = PixelFeatures.of(image)
+        for draw in range(draws):
+            painted = drawn(truth, (int(path.name[:2]), draw))
+            found = learn_objects(features, painted).candidates(features)
+            iou, known = overlaps(found.basins, found.children, truth, painted)
+            used = found.possible & ~known
+            terms.append(found.terms[:, used].T)
+            right.append(iou[used] > 0.5)
+            weight.append(np.full(used.sum(), 1 / np.sqrt(max(used.sum(), 1))))
+            names = list(found.measures)
+    both = np.concatenate(terms)
+    scaler = StandardScaler().fit(both := np.concatenate([both, both**2], axis=1))
+    model = LogisticRegression(C=0.1, max_iter=2000)
+    model.fit(scaler.transform(both), np.concatenate(right), sample_weight=np.concatenate(weight))
+    slopes = model.coef_[0] / scaler.scale_
+    rows = [
+        f'    "{name}": ({one:.3f}, {two:.4f}),' for name, one, two in zip(names, *slopes.reshape(2, -1), strict=True)
+    ]
+    return "\n".join([*rows, f"constant {model.intercept_[0] - slopes @ scaler.mean_:.3f}"])
+
+
+def overlaps(
+    basins: np.ndarray, children: np.ndarray, truth: np.ndarray, painted: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Largest IoU of every candidate with an object of the reference; whether it lies on a painted one."""
+    count, kinds = int(basins.max()), int(truth.max()) + 1
+    shared = np.zeros((len(children), kinds), dtype=np.int64)
+    joint = np.bincount(basins.ravel().astype(np.int64) * kinds + truth.ravel(), minlength=(count + 1) * kinds)
+    shared[:count] = joint.reshape(-1, kinds)[1:]
+    for node in range(count, len(children)):
+        shared[node] = shared[children[node]].sum(axis=0)
+    sizes, pixels = shared.sum(axis=1, keepdims=True), np.bincount(truth.ravel())
+    iou = shared[:, 1:] / (sizes + pixels[1:] - shared[:, 1:])
+    return iou.max(axis=1), shared[:, np.unique(painted[painted > 0])].sum(axis=1) > 0.5 * sizes[:, 0]
 
 
 def drawn(truth: np.ndarray, seed: tuple[int, int]) -> np.ndarray:

@@ -1,5 +1,6 @@
 """From pixel probabilities to objects: a tree of watershed basins, cut where the objects resemble the examples."""
 
+import itertools
 from dataclasses import dataclass
 
 import numpy as np
@@ -8,141 +9,301 @@ from scipy import ndimage
 from scipy.spatial import ConvexHull
 from skimage.segmentation import watershed
 
-from .segment import passes
+from .segment import NEIGHBOURS, passes
 
 Real = NDArray[np.floating]
-Labels = NDArray[np.int64]
+Labels = NDArray[np.integer]
 
-# All of these were chosen on images whose labels play no part in the figures of docs/segmentation.md.
-# Pixels are foreground above this probability; objects need this mean probability.
-_CUT, _SURE = 0.45, 0.56
-# How much more probable objects need to be whose size or shape is unlike that of the examples.
-_DOUBT = 0.1
-# Objects of less than this share of the smallest example are noise.
-_LEAST = 0.2
-# Spread of log area that the examples are taken to have at least, and how many spreads from their mean cost nothing.
-_SPREAD, _FREE = 0.8, 1.0
-# What is missing from the convex hull counts in units of this share of it.
-_CONCAVE = 0.06
+# Pixels are foreground above this probability.
+_CUT = 0.45
 # Smoothing of the relief, and how far from the edge depth stops to count, in radii of the examples.
 _SMOOTH, _DEEPEST = 0.25, 1.5
-# Two objects need to be better than one by this, where no valley lies between them.
-_WHOLE = 0.1
+# Candidates of less than this share of the smallest example, or more than this multiple of the largest, are none.
+_LEAST, _MOST = 0.1, 12.0
+# Standard deviations that the examples are taken to have at least, of log area, concavity, texture and edge; and in
+# terms of their median.
+_LEAST_SPREAD, _LEAST_SHARE = np.array([0.4, 0.02, 0.02, 0.01]), np.array([0, 0, 0.2, 0.2])
+# Weights of the measures and of their squares, and the constant, of a logistic regression on candidates in the images
+# of mask_corrections in the shared data: `python benchmarks/learning.py --only weights`.
+_WEIGHTS = {
+    "size": (0.027, -0.0320),
+    "off size": (-0.220, -0.0320),
+    "dents": (-0.032, -0.0435),
+    "texture": (0.022, -0.0169),
+    "edge": (0.222, -0.0974),
+    "concavity": (-4.275, -5.9214),
+    "inside": (4.979, 2.8011),
+    "rim": (-2.703, -4.2442),
+    "joined": (0.747, 1.4937),
+    "joins": (-0.462, -1.5234),
+    "at border": (0.066, 0.0660),
+}
+_CONSTANT = -2.166
+# Measures count up to so many standard deviations.
+_FAR = 4.0
+# An object raises F1 if it is right with more than half of F1 as its probability; F1 is estimated, and at most this is
+# asked for. How often it is estimated anew.
+_WORTH, _ROUNDS = 0.4, 3
 
 
-def objects_like(inside: Real, core: Real, areas: Real) -> Labels:
-    """Divide the foreground into objects of about the sizes of the examples, as convex as can be.
+@dataclass(frozen=True, eq=False)
+class Candidates:
+    """What may be objects: a binary tree whose leaves are watershed basins, and whose nodes are unions of two others.
 
     The relief (distance to the background, plus half the evidence for cores) is divided by a watershed into one basin
-    per peak. Neighbouring basins are merged from the highest pass down, which makes a binary tree; each node is a
-    candidate, with a quality from its area and its convexity. Of all sets of candidates without overlap the one with
-    the largest sum of area times quality is kept.
+    per peak. Neighbouring basins are merged from the highest pass down.
 
-    Parameters
+    Attributes
     ----------
-    inside : (rows, columns) array
-        Probability that a pixel belongs to an object.
-    core : (rows, columns) array
-        Evidence for the inner part of objects, between -1 and 1.
-    areas : (K,) array
-        Of the examples, in pixels.
-
-    Returns
-    -------
-    (rows, columns) int array
-        Labels 1, 2, …; 0 for the background.
+    basins : (rows, columns) int array
+        Numbers of the leaves, from 1; 0 for the background.
+    children : (N, 2) int array
+        Of each node; -1 for the leaves, which come first.
+    measures : mapping of str to (N,) array
+        What a candidate looks like. In standard deviations of the examples from their median: `size`, the logarithm
+        of its area, and `off size`, the absolute value; `dents`, one minus its solidity; `texture`, the standard
+        deviation of its grey levels; `edge`, the mean gradient along its boundary. As they are: `concavity`, one minus
+        solidity; `inside`, the mean probability of its pixels, and `rim` of those along its boundary; `joined`, the
+        pass between its parts, and `joins`, that to its neighbour, in terms of the lower peak, and of its own;
+        `at border`, whether the image cuts it.
+    possible : (N,) bool array
+        Whether its area is in the range of the examples.
 
     References
     ----------
     P. Salembier, L. Garrido, "Binary partition tree as an efficient representation for image processing,
     segmentation, and information retrieval", IEEE Transactions on Image Processing 9 (2000) 561-576.
     """
-    radius = float(np.sqrt(np.median(areas) / np.pi))
-    mask = ndimage.gaussian_filter(inside, min(1.0, 0.1 * radius)) > _CUT
-    depth = ndimage.distance_transform_edt(np.pad(mask, 1, mode="edge"))[1:-1, 1:-1] / radius
-    smooth = max(0.7, _SMOOTH * radius)
-    relief = ndimage.gaussian_filter(np.minimum(depth, _DEEPEST), smooth)
-    relief += 0.5 * np.maximum(ndimage.gaussian_filter(core, max(0.7, 0.15 * radius)), 0)
-    peaks = ndimage.label((relief == ndimage.maximum_filter(relief, 3)) & mask, np.ones((3, 3)))[0]
-    basins = watershed(-relief, peaks, mask=mask)
-    if not basins.any():
-        return np.zeros(mask.shape, dtype=np.int64)
-    found, quality = _best_of_tree(basins, relief, areas)
-    labels = found[basins]
-    pixels = np.bincount(labels.ravel())
-    sure = np.bincount(labels.ravel(), inside.ravel()) / np.maximum(pixels, 1)
-    kept = (pixels >= _LEAST * areas.min()) & (sure > _SURE + _DOUBT * (1 - quality[: len(pixels)]))
-    kept[0] = False
-    return _filled(np.where(kept, np.cumsum(kept), 0)[labels])
+
+    basins: Labels
+    children: NDArray[np.int64]
+    measures: dict[str, NDArray[np.float64]]
+    possible: NDArray[np.bool_]
+
+    @classmethod
+    def of(cls, inside: Real, core: Real, levels: Real, edges: Real, examples: Real) -> "Candidates":
+        """Divide the foreground.
+
+        Parameters
+        ----------
+        inside : (rows, columns) array
+            Probability that a pixel belongs to an object.
+        core : (rows, columns) array
+            Evidence for the inner part of objects, between -1 and 1.
+        levels, edges : (rows, columns) array
+            Grey levels, and the magnitude of their gradient.
+        examples : (K, 4) array
+            As `described` returns it.
+        """
+        radius = float(np.sqrt(np.median(examples[:, 0]) / np.pi))
+        mask = ndimage.gaussian_filter(inside, min(1.0, 0.1 * radius)) > _CUT
+        depth = ndimage.distance_transform_edt(np.pad(mask, 1, mode="edge"))[1:-1, 1:-1] / radius
+        relief = ndimage.gaussian_filter(np.minimum(depth, _DEEPEST), max(0.7, _SMOOTH * radius))
+        relief += 0.5 * np.maximum(ndimage.gaussian_filter(core, max(0.7, 0.15 * radius)), 0)
+        peaks = ndimage.label((relief == ndimage.maximum_filter(relief, 3)) & mask, np.ones((3, 3)))[0]
+        basins = watershed(-relief, peaks, mask=mask)
+        tree = _Tree.of(basins, relief, _Regions.of(basins, (levels, levels**2, inside), (edges, inside)))
+        shapes = _shapes(tree.sums, tree.around, tree.hulls)
+        median, spread = _usual(examples)
+        possible = (shapes[:, 0] >= _LEAST * examples[:, 0].min()) & (shapes[:, 0] <= _MOST * examples[:, 0].max())
+        size, dents, texture, edge = ((_with_log_area(shapes) - median) / spread).T
+        measures = {
+            "size": size,
+            "off size": np.abs(size),
+            "dents": dents,
+            "texture": texture,
+            "edge": edge,
+            "concavity": shapes[:, 1],
+            "inside": tree.sums[:, 3] / tree.sums[:, 0],
+            "rim": tree.around[:, 2] / np.maximum(tree.around[:, 0], 1),
+            "joined": tree.joined,
+            "joins": tree.joins,
+            "at border": tree.at_border.astype(np.float64),
+        }
+        return cls(basins, tree.children, measures, possible)
+
+    def objects(self) -> NDArray[np.int64]:
+        """Labels of the candidates without overlap for which the expected F1 is about largest.
+
+        References
+        ----------
+        Z. C. Lipton, C. Elkan, B. Naryanaswamy, "Optimal thresholding of classifiers to maximize F1 measure", ECML
+        PKDD (2014) 225-239.
+        """
+        probability, worth = self.probability, _WORTH
+        expected = probability[self.best(probability)].sum()
+        for _ in range(_ROUNDS):
+            chosen = self.best(probability - worth)
+            f1 = 2 * probability[chosen].sum() / max(len(chosen) + expected, 1)
+            worth = min(_WORTH, f1 / 2)
+        chosen = self.best(probability - worth)
+        number = np.zeros(len(self.children), dtype=np.int64)
+        number[chosen] = np.arange(1, len(chosen) + 1)
+        for node in range(len(number) - 1, -1, -1):
+            if number[node] and self.children[node, 0] >= 0:
+                number[self.children[node]] = number[node]
+        return _filled(np.append(0, number[: int(self.basins.max(initial=0))])[self.basins])
+
+    @property
+    def probability(self) -> NDArray[np.float64]:
+        """How probable it is that a candidate is an object, (N,)."""
+        terms = [one * term + two * term**2 for term, (one, two) in zip(self.terms, _WEIGHTS.values(), strict=True)]
+        return np.where(self.possible, 1 / (1 + np.exp(-(np.sum(terms, axis=0) + _CONSTANT))), 0)
+
+    @property
+    def terms(self) -> NDArray[np.float64]:
+        """The measures (M, N), none of them beyond 4 in absolute value."""
+        return np.clip(np.array(list(self.measures.values())), -_FAR, _FAR)
+
+    def best(self, gain: Real) -> NDArray[np.int64]:
+        """Return the nodes without overlap whose sum of `gain` (N,) is largest, none with a gain of 0 or less."""
+        best, whole = np.maximum(gain, 0), np.asarray(gain > 0)
+        for node in np.flatnonzero(self.children[:, 0] >= 0):
+            apart = best[self.children[node]].sum()
+            whole[node] = gain[node] > apart
+            best[node] = max(gain[node], apart)
+        free = np.ones(len(gain), dtype=bool)
+        for node in range(len(gain) - 1, -1, -1):
+            if self.children[node, 0] >= 0 and (whole[node] or not free[node]):
+                free[self.children[node]] = False
+        return np.flatnonzero(whole & free)
 
 
-@dataclass
-class _Node:
-    """A union of basins: its pixels, the corners of its hull, its highest point, and how it is best divided."""
+def described(labels: Labels, levels: Real, edges: Real) -> NDArray[np.float64]:
+    """Return what is known of every object of a label image, in the order of the labels.
 
-    basins: list[int]
-    area: float
-    hull: Real
-    cut: bool
-    top: float
-    best: float = 0.0
-    parts: tuple[tuple[list[int], float], ...] = ()  #: basins of each object, and its quality
+    Returns
+    -------
+    (K, 4) array
+        Area in pixels, one minus solidity, standard deviation of the grey levels, and mean gradient along the boundary.
+    """
+    numbers = np.searchsorted(np.unique(labels[labels > 0]), labels) + (labels > 0)
+    regions = _Regions.of(numbers, (levels, levels**2), (edges,))
+    hulls = np.array([_hull(corners)[1] for corners in _corners(numbers)])
+    return _shapes(regions.inside, regions.around(), hulls)
 
 
-def _best_of_tree(basins: Labels, relief: Real, areas: Real) -> tuple[Labels, Real]:
-    """The object that each basin belongs to, (basins + 1,), 0 for the background; the quality of each object."""
-    center, spread = float(np.log(areas).mean()), max(float(np.log(areas).std()), _SPREAD)
+@dataclass(frozen=True, eq=False)
+class _Regions:
+    """Sums over the regions 1, 2, … of a plane, and over steps from their pixels to neighbours in other regions.
 
-    def judged(node: _Node, hull_area: float, apart: float, parts: tuple[tuple[list[int], float], ...]) -> _Node:
-        from_mean = (np.log(node.area) - center) / spread
-        if node.cut and from_mean < 0:  # the border of the image hides the rest
-            from_mean *= 0.3
-        unusual = max(abs(from_mean) - _FREE, 0.0)
-        concave = (1 - min(node.area / hull_area, 1.0)) / _CONCAVE
-        quality = float(np.exp(-(unusual**2 + concave**2) / 2))
-        whole = node.area * quality
-        node.best, node.parts = (whole, ((node.basins, quality),)) if whole >= apart else (apart, parts)
-        return node
+    Sums over a union are those of its parts; over its boundary, without the steps between the parts.
+    """
 
-    count, nodes = int(basins.max()), {}
-    edge = np.ones(basins.shape, dtype=bool)
+    inside: NDArray[np.float64]  #: (regions, 1 + K): pixels, and sums of K planes
+    pairs: NDArray[np.int64]  #: (P, 2) regions before and after a step, counted from 0; -1 for the background
+    across: NDArray[np.float64]  #: (P, 1 + I): steps, and sums of I planes before them
+
+    @classmethod
+    def of(cls, regions: Labels, planes: tuple[Real, ...], before: tuple[Real, ...]) -> "_Regions":
+        count = int(regions.max(initial=0)) + 1
+        places = np.flatnonzero(regions)
+        flat = regions.ravel()[places]
+        weights = [None, *(plane.ravel()[places] for plane in planes)]
+        inside = np.column_stack([np.bincount(flat, weight, minlength=count) for weight in weights]).astype(np.float64)
+        codes, values = [], []
+        for sides in NEIGHBOURS:
+            for one, other in (sides, sides[::-1]):
+                steps = (regions[one] != regions[other]) & (regions[one] > 0)
+                codes.append(regions[one][steps].astype(np.int64) * count + regions[other][steps])
+                values.append([np.ones(len(codes[-1])), *(plane[one][steps] for plane in before)])
+        known, index = np.unique(np.concatenate(codes), return_inverse=True)
+        columns = np.concatenate([np.array(part) for part in values], axis=1)
+        across = np.column_stack([np.bincount(index, column, minlength=len(known)) for column in columns])
+        return cls(inside[1:], np.column_stack(np.divmod(known, count)) - 1, across)
+
+    def around(self) -> NDArray[np.float64]:
+        """Sums along the boundary of every region, (regions, 1 + I)."""
+        total = np.zeros((len(self.inside), self.across.shape[1]))
+        np.add.at(total, self.pairs[:, 0], self.across)
+        return total
+
+
+@dataclass(frozen=True, eq=False)
+class _Tree:
+    """Sums over all nodes, the areas of their convex hulls, and the passes that join them."""
+
+    children: NDArray[np.int64]
+    sums: NDArray[np.float64]
+    around: NDArray[np.float64]
+    hulls: NDArray[np.float64]
+    joined: NDArray[np.float64]
+    joins: NDArray[np.float64]
+    at_border: NDArray[np.bool_]
+
+    @classmethod
+    def of(cls, basins: Labels, relief: Real, regions: _Regions) -> "_Tree":
+        """Merge basins from the highest pass down."""
+        count = int(basins.max(initial=0))
+        size = max(2 * count - 1, 0)
+        children, joined, joins = np.full((size, 2), -1), np.ones(size), np.zeros(size)
+        sums, around = np.zeros((size, regions.inside.shape[1])), np.zeros((size, regions.across.shape[1]))
+        tops, at_border = np.zeros(size), np.zeros(size, dtype=bool)
+        if count:
+            sums[:count], around[:count] = regions.inside, regions.around()
+            tops[:count] = ndimage.maximum(relief, basins, np.arange(1, count + 1))
+            cut = np.unique(np.concatenate([basins[0], basins[-1], basins[:, 0], basins[:, -1]]))
+            at_border[cut[cut > 0] - 1] = True
+        hulls = [_hull(corners) for corners in _corners(basins)]
+        shared: list[dict[int, Real]] = [{} for _ in range(size)]  # sums over steps from a node to another
+        for (one, other), across in zip(regions.pairs.tolist(), regions.across, strict=True):
+            if other >= 0:
+                shared[one][other] = across
+        owner, node = np.arange(size), count
+        for a, b, level in passes(basins, relief):
+            one, other = _root(owner, a - 1), _root(owner, b - 1)
+            if one == other:
+                continue
+            owner[[one, other]] = node
+            children[node] = one, other
+            sums[node] = sums[one] + sums[other]
+            around[node] = around[one] + around[other] - shared[one].pop(other) - shared[other].pop(one)
+            for part in (one, other):
+                for neighbour, across in shared[part].items():
+                    shared[node][neighbour] = shared[node].get(neighbour, 0) + across
+                    shared[neighbour][node] = shared[neighbour].get(node, 0) + shared[neighbour].pop(part)
+                shared[part] = {}
+            hulls.append(_hull(np.concatenate([hulls[one][0], hulls[other][0]])))
+            joined[node] = max(level, 0.0) / max(min(tops[one], tops[other]), 1e-6)
+            joins[[one, other]] = max(level, 0.0) / np.maximum(tops[[one, other]], 1e-6)
+            tops[node], at_border[node] = max(tops[one], tops[other]), at_border[one] or at_border[other]
+            node += 1
+        areas = np.array([area for _, area in hulls])
+        return cls(*(part[:node] for part in (children, sums, around, areas, joined, joins, at_border)))
+
+
+def _shapes(inside: Real, around: Real, hulls: Real) -> NDArray[np.float64]:
+    """What is known of regions, (regions, 4), from their sums and the areas of their convex hulls; see `described`."""
+    pixels = inside[:, 0]
+    level, square = inside[:, 1] / pixels, inside[:, 2] / pixels
+    solidity = np.minimum(pixels / hulls, 1)
+    spread = np.sqrt(np.maximum(square - level**2, 0))
+    return np.column_stack([pixels, 1 - solidity, spread, around[:, 1] / np.maximum(around[:, 0], 1)])
+
+
+def _with_log_area(shapes: Real) -> NDArray[np.float64]:
+    return np.column_stack([np.log(shapes[:, 0]), shapes[:, 1:]])
+
+
+def _usual(examples: Real) -> tuple[Real, Real]:
+    """Median and standard deviation of what is known of the examples."""
+    known = _with_log_area(examples)
+    median = np.median(known, axis=0)
+    return median, np.maximum(known.std(axis=0), np.maximum(_LEAST_SPREAD, _LEAST_SHARE * median))
+
+
+def _corners(regions: Labels) -> list[NDArray[np.float64]]:
+    """Corners of the pixels along the boundary of each region 1, 2, …"""
+    edge = np.ones(regions.shape, dtype=bool)
     edge[1:-1, 1:-1] = False
-    rim = (ndimage.minimum_filter(basins, 3) != ndimage.maximum_filter(basins, 3)) | edge
-    order = np.argsort(basins[rim], kind="stable")
+    rim = (ndimage.minimum_filter(regions, 3) != ndimage.maximum_filter(regions, 3)) | edge
+    order = np.argsort(regions[rim], kind="stable")
     places = np.argwhere(rim)[order]
-    starts = np.searchsorted(basins[rim][order], np.arange(1, count + 2))
-    pixels, at_edge = np.bincount(basins.ravel()), np.bincount(basins[edge], minlength=count + 1) > 0
-    tops = ndimage.maximum(relief, basins, np.arange(count + 1))
+    starts = np.searchsorted(regions[rim][order], np.arange(1, int(regions.max(initial=0)) + 2))
     corners = np.array([(-0.5, -0.5), (-0.5, 0.5), (0.5, -0.5), (0.5, 0.5)])
-    for i in range(1, count + 1):
-        around = places[starts[i - 1] : starts[i]]
-        hull, hull_area = _hull((around[:, None] + corners).reshape(-1, 2))
-        node = _Node([i], float(pixels[i]), hull, bool(at_edge[i]), float(tops[i]))
-        nodes[i] = judged(node, hull_area, 0.0, ())
-    owner = np.arange(count + 1)
-    for a, b, height in passes(basins, relief):
-        one, other = _root(owner, a), _root(owner, b)
-        if one == other:
-            continue
-        first, second = nodes[one], nodes.pop(other)
-        owner[other] = one
-        hull, hull_area = _hull(np.concatenate([first.hull, second.hull]))
-        valley = max(height, 0.0) / max(min(first.top, second.top), 1e-6)
-        node = _Node(
-            first.basins + second.basins,
-            first.area + second.area,
-            hull,
-            first.cut or second.cut,
-            max(first.top, second.top),
-        )
-        apart = (first.best + second.best) * (1 - _WHOLE * valley)
-        nodes[one] = judged(node, hull_area, apart, first.parts + second.parts)
-        if len(nodes[one].parts) > 1:  # the price of dividing is for this choice alone
-            nodes[one].best = first.best + second.best
-    found, qualities = np.zeros(count + 1, dtype=np.int64), np.ones(count + 1)
-    for number, (part, quality) in enumerate((part for node in nodes.values() for part in node.parts), start=1):
-        found[part], qualities[number] = number, quality
-    return found, qualities
+    return [
+        (places[one:other, None] + corners).reshape(-1, 2) for one, other in zip(starts[:-1], starts[1:], strict=True)
+    ]
 
 
 def _hull(points: Real) -> tuple[Real, float]:
@@ -151,14 +312,14 @@ def _hull(points: Real) -> tuple[Real, float]:
     return points[hull.vertices], float(hull.volume)
 
 
-def _root(owner: Labels, basin: int) -> int:
-    while owner[basin] != basin:
-        owner[basin] = owner[owner[basin]]
-        basin = int(owner[basin])
-    return basin
+def _root(owner: NDArray[np.int64], node: int) -> int:
+    while owner[node] != node:
+        owner[node] = owner[owner[node]]
+        node = int(owner[node])
+    return node
 
 
-def _filled(labels: Labels) -> Labels:
+def _filled(labels: NDArray[np.int64]) -> NDArray[np.int64]:
     """Labels without holes."""
     for number, box in enumerate(ndimage.find_objects(labels), start=1):
         part = labels[box]

@@ -14,7 +14,7 @@ from ..archive import ContentError, StrPath, Tree, read_archive, write_archive
 from ..checks import RandomState, seed_of
 from ..progress import over_blocks, report
 from .ensemble import counted
-from .hierarchy import objects_like
+from .hierarchy import Candidates, described
 from .segment import plane_of
 
 if TYPE_CHECKING:
@@ -113,6 +113,11 @@ class PixelFeatures:
         """Rows and columns of the image."""
         return self.values.shape[0], self.values.shape[1]
 
+    def levels_and_edges(self) -> tuple[Real, Real]:
+        """Return the mean of the channels, and the magnitude of its gradient under the narrowest filter."""
+        levels, smooth = (self.values[..., place::_GREY].mean(axis=-1) for place in (0, 1))
+        return levels, np.hypot(_slope(smooth, 0), _slope(smooth, 1))
+
 
 def _filtered(plane: NDArray[Any]) -> list[Real]:
     """The plane and its responses to all filters, by scales."""
@@ -206,6 +211,9 @@ class ObjectModel:
         Their classes: 0 outside, 1 just outside, 2 just inside, 3 inside.
     areas : (K,) array
         Of the painted objects, in pixels.
+    looks : (K, 3) array
+        One minus the solidity of each, the standard deviation of its grey levels, and the mean gradient along its
+        boundary.
     sources : tuple of TrainingImage
         The images it was learned from.
     seed : int
@@ -228,6 +236,7 @@ class ObjectModel:
     features: Real
     classes: NDArray[np.int8]
     areas: NDArray[np.float64]
+    looks: NDArray[np.float64]
     sources: tuple[TrainingImage, ...]
     seed: int = 0
     versions: dict[str, str] = field(default_factory=lambda: _versions())
@@ -246,6 +255,14 @@ class ObjectModel:
         ValueError
             For an image that has no features, or a grey one where the model was learned from color.
         """
+        found = PixelFeatures.of(image)
+        labels = self.candidates(found, step=step).objects()
+        if step > 1:
+            labels = np.repeat(np.repeat(labels, step, axis=0), step, axis=1)[: found.shape[0], : found.shape[1]]
+        return labels.astype(np.int32)
+
+    def candidates(self, image: "ArrayLike | PixelFeatures", *, step: int = 1) -> Candidates:
+        """Return what may be objects, before some of it is chosen; parameters and errors are those of `labels`."""
         found = PixelFeatures.of(image)
         if found.values.shape[-1] != self.features.shape[1]:
             kinds = {_GREY: "grey", 3 * _GREY: "color"}
@@ -267,10 +284,9 @@ class ObjectModel:
         inside = of[_RIM] + of.get(_CORE, 0)
         core = of.get(_CORE, 0) + 0.5 * of[_RIM] - 0.5 * of[_AROUND]
         report("separating objects")
-        labels = objects_like(inside, core, self.areas / step**2)
-        if step > 1:
-            labels = np.repeat(np.repeat(labels, step, axis=0), step, axis=1)[: found.shape[0], : found.shape[1]]
-        return labels.astype(np.int32)
+        levels, edges = found.levels_and_edges()
+        examples = np.column_stack([self.areas / step**2, self.looks])
+        return Candidates.of(inside, core, levels[::step, ::step], edges[::step, ::step], examples)
 
     __call__ = labels
 
@@ -294,6 +310,7 @@ class ObjectModel:
             "features": self.features,
             "classes": self.classes,
             "areas": self.areas,
+            "looks": self.looks,
             "seed": self.seed,
             "sources": [[item.name, list(item.shape), item.objects, item.digest] for item in self.sources],
             "versions": dict(self.versions),
@@ -329,6 +346,7 @@ class ObjectModel:
             For anything that a model cannot have been learned from.
         """
         features, classes, areas = (tree[name] for name in ("features", "classes", "areas"))
+        looks = tree.get("looks")
         fits = (
             features.dtype == np.float32
             and features.ndim == 2
@@ -340,17 +358,18 @@ class ObjectModel:
             and areas.dtype.kind == "f"
             and len(areas)
             and (areas >= 1).all()
+            and (looks is None or (looks.shape == (len(areas), 3) and np.isfinite(looks).all()))
         )
         if not fits:
             raise ContentError("its examples are not what a model is learned from")
-        if features.shape[1] not in (_GREY, 3 * _GREY):
+        if features.shape[1] not in (_GREY, 3 * _GREY) or looks is None:
             raise ContentError("it was learned by another version, which saw other features: learn it again")
         sources = tuple(
             TrainingImage(str(name), (int(shape[0]), int(shape[1])), int(objects), str(digest))
             for name, shape, objects, digest in tree["sources"]
         )
         versions = {str(name): str(version) for name, version in tree["versions"].items()}
-        return cls(features, classes, areas, sources, int(tree["seed"]), versions)
+        return cls(features, classes, areas, looks, sources, int(tree["seed"]), versions)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, ObjectModel) and self._key == other._key
@@ -361,7 +380,7 @@ class ObjectModel:
     @cached_property
     def _key(self) -> str:
         """The same for models that find the same objects."""
-        content = b"".join(array.tobytes() for array in (self.features, self.classes, self.areas))
+        content = b"".join(array.tobytes() for array in (self.features, self.classes, self.areas, self.looks))
         return hashlib.sha256(content + str(self.seed).encode()).hexdigest()
 
     def __str__(self) -> str:
@@ -417,8 +436,8 @@ def learn_objects(
     Notes
     -----
     Pixels are described by `PixelFeatures` and classified by extremely randomized trees, as outside, just outside,
-    just inside and inside. Objects are divided by a tree of watershed basins, so that each is about as large as the
-    examples and convex.
+    just inside and inside. Objects are nodes of a tree of watershed basins. How probable it is that a node is one,
+    given its size, shape, edge and probabilities and those of the examples, was learned from other images.
 
     References
     ----------
@@ -447,7 +466,7 @@ def learn_objects(
             f"{len(masks)}, {len(grounds)} and {len(seen if names is None else names)}"
         )
     rng = np.random.default_rng(seed)
-    features, classes, areas, sources = [], [], [], []
+    features, classes, examples, sources = [], [], [], []
     for number, (image, mask, ground) in enumerate(zip(seen, masks, grounds, strict=True)):
         name = names[number] if names is not None else f"image {number + 1}" if len(seen) > 1 else "image"
         plane = _painted(mask, name)
@@ -455,22 +474,23 @@ def learn_objects(
         for what, other in (("painted labels", plane), ("background", ground)):
             if other is not None and other.shape != found.shape:
                 raise ValueError(f"{name}: {what} of shape {other.shape} on an image of {found.shape}")
-        values, pixels = np.unique(plane[plane > 0], return_counts=True)
+        values = np.unique(plane[plane > 0])
         if ground is not None and (ground & (plane > 0)).any():
             raise ValueError(f"{name}: {(ground & (plane > 0)).sum()} pixels are painted as object and as background")
         if len(values) or (ground is not None and ground.any()):
             places, kinds = _examples(plane, values, ground, rng)
             features.append(found.values.reshape(-1, found.values.shape[-1])[places])
             classes.append(kinds)
-        areas.append(pixels)
+            examples.append(described(plane, *found.levels_and_edges()))
         sources.append(TrainingImage(str(name), found.shape, len(values), found.digest))
-    if not sum(map(len, areas)):
+    if not sum(map(len, examples)):
         raise ValueError("no object is painted: paint about five, whole, each with a number of its own")
     if len({block.shape[1] for block in features}) > 1:
         raise ValueError("some images are grey and some in color: learn one model for each kind")
     report("learning")
     learned = _without_doubtful(np.concatenate(features), np.concatenate(classes), seed)
-    return ObjectModel(*learned, np.concatenate(areas).astype(np.float64), tuple(sources), seed)
+    areas, *looks = np.concatenate(examples).T
+    return ObjectModel(*learned, areas.copy(), np.column_stack(looks), tuple(sources), seed)
 
 
 def _as_lists(images: Any, painted: Any, background: Any) -> tuple[list[Any], list[Any], list[Any]]:

@@ -3,7 +3,7 @@
 import itertools
 import re
 import weakref
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -87,6 +87,7 @@ class Sides(FollowsLayers):
     """The layers of sample A and those of sample B; `several` where a sample may be several images."""
 
     opened = Signal()  #: a layer of a comparison out of a file has come, or may have been there before
+    replaced = Signal(object, object)  #: a layer takes the place of another, with all that is written beside it
 
     def __init__(self, viewer: ViewerModel) -> None:
         super().__init__(viewer)
@@ -119,6 +120,13 @@ class Sides(FollowsLayers):
     def tick(self, a: Iterable[Layer], b: Iterable[Layer]) -> None:
         """Choose these layers, several for each sample."""
         self.several = self._ticked = True
+        self._put(a, b)
+
+    def replace(self, places: Mapping[Layer, Layer]) -> None:
+        """Let layers take the places of others."""
+        for before, after in places.items():
+            self.replaced.emit(before, after)
+        a, b = ([places.get(layer, layer) for layer in side] for side in self.chosen())
         self._put(a, b)
 
     def swap(self) -> None:

@@ -36,6 +36,7 @@ class DesignTable:
         self.names = list(_SIDES)  #: of the groups that are A and B
         self._silent = False
         sides.changed.connect(self._take_sides)
+        sides.replaced.connect(self._hand_over)
 
     def layers(self) -> list[Layer]:
         """The layers that can be compared, in the order of their names: that of the list changes."""
@@ -146,6 +147,11 @@ class DesignTable:
             self._silent = True
             self._sides.choose(a, b) if max(len(a), len(b)) < 2 else self._sides.tick(a, b)
             self._silent = False
+
+    def _hand_over(self, before: Layer, after: Layer) -> None:
+        """Give the cells of a layer to the one in its place."""
+        if before in self._cells:
+            self._cells[after] = self._cells.pop(before)
 
     def _take_sides(self) -> None:
         """Take over what was chosen as A and as B elsewhere."""

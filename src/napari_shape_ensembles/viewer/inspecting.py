@@ -271,7 +271,7 @@ class InspectionTask(Task[Inspection]):
             if action == "redraw":
                 self.choices.layers.selection.active = copy
                 copy.selected_label, copy.mode = max(entry.label, 0) or int(copy.data.max()) + 1, "paint"
-                self.message = "Paint, erase or fill on the layer that is selected; what you draw is logged."
+                self.message += " Paint, erase or fill on the layer that is selected; what you draw is logged."
             else:
                 review.fix(entry, action, other)
                 self._corrected_now(entry.image)
@@ -354,7 +354,16 @@ class InspectionTask(Task[Inspection]):
         active = self.choices.layers.selection.active
         self.choices.layers.append(layer)
         self.choices.layers.selection.active = active
+        self._compare_in_place(image, layer)
         return layer
+
+    def _compare_in_place(self, image: int, copy: Labels) -> None:
+        """Let corrected labels be compared in place of the layer that they were made of."""
+        refs = () if self.basis is None else tuple(itertools.chain(*self.basis.layers))
+        layer = refs[image]() if image < len(refs) else None
+        if layer is not None:
+            self.choices.sides.replace({layer: copy})
+            self.message = f"{copy.name} is compared in place of {layer.name}."
 
     def _take_strokes(self) -> None:
         """Take over what was painted on the copies."""

@@ -19,6 +19,7 @@ from napari.utils.colormaps import Colormap
 from numpy.typing import NDArray
 from psygnal import Signal
 from scipy import ndimage
+from skimage.segmentation import relabel_sequential
 
 from ..outlines import (
     TILINGS,
@@ -34,7 +35,7 @@ from ..outlines import (
     objects_of_classes,
     quality,
 )
-from ..outlines.extract import AT_BORDER, has_holes, too_small
+from ..outlines.extract import AT_BORDER, has_holes, label_plane, too_small
 from ..outlines.finders import model_of
 from ..outlines.recognise import Content, drawn_outlines
 from ..outlines.segment import NEIGHBOURS
@@ -172,9 +173,9 @@ class SegmentationTask(Task[list[Ensemble]]):
             self.ask()
 
     def _samples(self) -> tuple[Refs, Refs]:
-        """Images of both samples, weakly: a preview under way must keep no layer alive."""
+        """Images and labels of both samples, weakly: a preview under way must keep no layer alive."""
         sides = self.choices.sides.chosen()
-        a, b = (tuple(weakref.ref(layer) for layer in side if isinstance(layer, Image)) for side in sides)
+        a, b = (tuple(weakref.ref(layer) for layer in side if isinstance(layer, Image | Labels)) for side in sides)
         return a, b
 
     def _start_preview(self) -> None:
@@ -234,9 +235,8 @@ class SegmentationTask(Task[list[Ensemble]]):
                 self._others[layer] = lines
         gone = layer = lines = None
         sides = [[found[ref] for ref in side if ref in found] for side in samples]
-        if shown in found and not any(shown in side for side in samples):
-            sides = [[found[shown]]]
-        verdict = yield partial(verdict_on, sides, recipe)
+        beside = [found[shown]] if shown in found and not any(shown in side for side in samples) else []
+        verdict = yield partial(verdict_on, sides, recipe, beside)
         self.verdict = replace(verdict, quality=Quality((*failed, *verdict.quality.findings)))
         self.judged.emit()
         self.changed.emit()
@@ -302,9 +302,9 @@ class SegmentationTask(Task[list[Ensemble]]):
 
         With `classes_apart`, components of the first class of the chosen image are A, those of the second B.
         """
-        sides: list[list[Layer]] = [[*side] for side in self.choices.sides.chosen()]
-        shown = self.image.chosen()
-        for image in dict.fromkeys([*([shown] if shown is not None else []), *sides[0], *sides[1]]):
+        a, b = self.choices.sides.chosen()
+        shown, places = self.image.chosen(), dict[Layer, Layer]()
+        for image in dict.fromkeys([*([shown] if shown is not None else []), *a, *b]):
             if not isinstance(image, Image) or image.name not in self.verdict.contents:
                 continue
             source, made = source_of(image, self.choices.dims), []
@@ -317,10 +317,10 @@ class SegmentationTask(Task[list[Ensemble]]):
                 made.append(self.choices.viewer.add_labels(data, name=f"{image.name} {words}", **source.placement))
             image.visible = False
             if classes_apart:
-                sides = [[made[0]], [made[1]]]
-                break
-            sides = [[made[0] if layer is image else layer for layer in side] for side in sides]
-        self.choices.sides.choose(*sides)
+                self.choices.sides.choose([made[0]], [made[1]])
+                return
+            places[image] = made[0]
+        self.choices.sides.replace(places)
 
     # The run.
 
@@ -395,7 +395,9 @@ class KnownFeatures:
 
 
 def exact(source: Source, recipe: Outlines, features: KnownFeatures) -> Preview:
-    """Return the exact preview of an image; a model looks at features that are remembered."""
+    """Return the exact preview of an image, or of labels; a model looks at features that are remembered."""
+    if source.kind == "labels":
+        return preview_of(relabel_sequential(label_plane(source.data))[0], source, recipe)
     image: Any = source.data if model_of(recipe.find) is None else features.of(source.data)
     return preview_of(recipe.labels(image), source, recipe)
 
@@ -409,15 +411,19 @@ class Verdict:
     contents: Mapping[str, Content] = field(default_factory=dict)  #: of images that hold labels or classes
 
 
-def verdict_on(sides: Sequence[Sequence[tuple[Source, LabelImage]]], recipe: Outlines) -> Verdict:
-    """Trace the labels of two samples of images, one of which may be empty, and judge their outlines."""
+def verdict_on(
+    sides: Sequence[Sequence[tuple[Source, LabelImage]]],
+    recipe: Outlines,
+    beside: Sequence[tuple[Source, LabelImage]] = (),
+) -> Verdict:
+    """Trace the labels of two samples of images, which may be empty, and of others beside; judge their outlines."""
     samples, contents, drawn = [], {}, []
-    for side in sides:
+    for side in (*sides, beside):
         traced = []
         for source, labels in side:
             report(f"checking {source.name}")
             traced.append(recipe.trace(labels, scale=tuple(source.scale), unit=source.unit, name=source.name))
-            if (content := content_of(source.data)) in ("labels", "classes"):
+            if source.kind == "image" and (content := content_of(source.data)) in ("labels", "classes"):
                 contents[source.name] = content
             if count := drawn_outlines(source.data):
                 words = (
@@ -425,9 +431,12 @@ def verdict_on(sides: Sequence[Sequence[tuple[Source, LabelImage]]], recipe: Out
                 )
                 drawn.append(Finding("drawn", source.name, False, words))
         samples.append(traced)
-    pooled = [Ensemble.pooled(side, name=pooled_name([one.name for one in side])) for side in samples if side]
+    *pooled, other = (
+        Ensemble.pooled(side, name=pooled_name([one.name for one in side])) if side else None for side in samples
+    )
     counts = {one.name: len(one) for side in samples for one in side}
-    found = quality(*pooled).findings if pooled else ()
+    compared = [sample for sample in pooled if sample is not None]
+    found = [finding for group in (compared, [other] if other else []) if group for finding in quality(*group).findings]
     return Verdict(Quality((*drawn, *found)), counts, contents)
 
 

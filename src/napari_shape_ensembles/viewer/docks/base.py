@@ -89,15 +89,19 @@ class Dock(QWidget):
         """Run and Cancel beside each other, and more."""
         return row(self.run_button, self.cancel_button, *more, grows=self.run_button)
 
-    def bring_compare(self, **options: Any) -> None:
-        """Show the answer: in the bench its page, else the dock *Compare shapes*, where there is a window."""
+    def bring(self, show: str, name: str, **options: Any) -> None:
+        """Show another page: that which a frame around this one shows by a method, else a dock, where there is one."""
         frame = self.parentWidget()
-        while frame is not None and not hasattr(frame, "show_answer"):
+        while frame is not None and not hasattr(frame, show):
             frame = frame.parentWidget()
         if frame is not None:
-            frame.show_answer()
+            getattr(frame, show)()
         elif (window := getattr(self.viewer, "window", None)) is not None:
-            window.add_plugin_dock_widget("napari-shape-ensembles", "Compare shapes", **options)[0].show()
+            window.add_plugin_dock_widget("napari-shape-ensembles", name, **options)[0].show()
+
+    def bring_compare(self, **options: Any) -> None:
+        """Show the answer: in the bench its page, else the dock *Compare shapes*."""
+        self.bring("show_answer", "Compare shapes", **options)
 
     @abstractmethod
     def show_result(self) -> None:

@@ -138,6 +138,13 @@ class Bench(QWidget):
         """Turn up the answer of A and B."""
         self.turn(STEPS.index("Answer"))
 
+    def show_inspection(self) -> None:
+        """Turn up the list of what deserves a second look, where objects are corrected."""
+        self.turn(STEPS.index("Outlines"))
+        page = self.pages["Outlines"]
+        assert isinstance(page, TabbedPage)
+        page.turn(1)
+
     def tear_off(self) -> None:
         """Show this page in a dock of its own, where there is a window."""
         if (window := getattr(self.viewer, "window", None)) is not None and self.step in _TORN_OFF:

@@ -9,6 +9,7 @@ from qtpy.QtWidgets import QCheckBox, QWidget
 from ...outlines import account_of, counted
 from ..dialogs import Dialogs
 from ..form import OutlinesForm
+from ..inspecting import SUSPICIOUS
 from ..layer_choice import LayerChoice
 from ..panels.by_example import ByExample, Proposals
 from ..panels.distributions import SizeHistogram
@@ -57,6 +58,7 @@ class SegmentCurves(Dock):
         self.files = menu_button("Setti&ngs …", tooltip, self.dialogs.settings())
         self.proposals = Proposals(self.session)
         self.by_example = ByExample(self.session, self.dialogs)
+        self.by_example.corrected.connect(self._correct)
         self.lay_out()
         self.bind(self.form, "recipe")
         self.link(task.image.changed, self.layer.refresh)
@@ -88,6 +90,15 @@ class SegmentCurves(Dock):
 
     def _compare_classes(self) -> None:
         self.segmentation.use_as_labels(classes_apart=True)
+
+    def _correct(self) -> None:
+        """Go through what is found in the image, in the list of what deserves a second look."""
+        inspection = self.session.inspection
+        self.bring("show_inspection", "Inspect curves")
+        inspection.a.choose(self.segmentation.image.chosen())
+        inspection.b.choose(None)
+        inspection.ask(SUSPICIOUS)
+        inspection.run()
 
     def _tell_previewed(self) -> None:
         self.previewed.emit()

@@ -2,7 +2,7 @@
 
 import numpy as np
 from numpy.typing import NDArray
-from qtpy.QtCore import QSignalBlocker, QSize, Qt
+from qtpy.QtCore import QSignalBlocker, QSize, Qt, Signal
 from qtpy.QtGui import QIcon, QImage, QPixmap
 from qtpy.QtWidgets import QCheckBox, QListView, QListWidget, QListWidgetItem, QWidget
 
@@ -19,6 +19,8 @@ _PICTURES_HEIGHT = 2 * (_SIDE + 30)
 
 class ByExample(QWidget):
     """Paint a few objects, learn, look at the outlines, correct, and learn again."""
+
+    corrected = Signal()  #: the objects found in the image are to be corrected one by one
 
     def __init__(self, session: Session, dialogs: Dialogs) -> None:
         super().__init__()
@@ -38,15 +40,21 @@ class ByExample(QWidget):
         self.live = QCheckBox("After every stroke")
         self.live.setToolTip("Learn again after every stroke. Default off.")
         self.models = menu_button("Model", "Save or load what was learned, or use a method again", dialogs.models())
+        self.correct = button(
+            "&Correct found …",
+            "Go through the objects found in this image: split, merge, delete, add, redraw by brush; with undo.\n"
+            "Done on a copy, which is compared in place of the image.",
+        )
         self.painted, self.said = wrapped(), wrapped()
         self.paint.clicked.connect(self._paint_object)
         self.background.clicked.connect(self._paint_background)
         self.click.clicked.connect(task.click)
         self.learn.clicked.connect(task.run)
         self.live.toggled.connect(self._set_live)
+        self.correct.clicked.connect(self.corrected)
         brushes, beside = row(self.paint, self.background), row(self.click, self.live)
         learn = row(self.learn, self.models, grows=self.learn)
-        column(brushes, beside, self.painted, learn, self.said, page=self)
+        column(brushes, beside, self.painted, learn, self.said, row(self.correct), page=self)
         self.show_state()
 
     def _paint_object(self) -> None:
@@ -63,7 +71,7 @@ class ByExample(QWidget):
         task = self._task
         reason, changed = task.why_not(), task.changed_since()
         has_image = task.segmentation.image.chosen() is not None
-        for brush in (self.paint, self.background, self.click):
+        for brush in (self.paint, self.background, self.click, self.correct):
             brush.setEnabled(has_image)
         self.learn.setEnabled(not (reason or task.busy))
         with QSignalBlocker(self.live):
