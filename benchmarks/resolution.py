@@ -2,7 +2,7 @@
 
 Grains of the paper's map and nuclei of wild-type fibroblasts; one half is traced from labels of which every second, or
 fourth, row and column is kept. Prints the share of rejections, with and without bringing both to the same pixel size,
-and where they differ: the half with large pixels is of grains stretched by 15 %, and of nuclei of the knock-out.
+and where they differ: the half with large pixels is of grains stretched by half, and of nuclei of the knock-out.
 Run as ``python benchmarks/resolution.py [--data FOLDER] [--splits N] [--factor 2] [--only grains]``.
 """
 
@@ -16,7 +16,7 @@ from napari_shape_ensembles import Ensemble, Settings, at_pixel_size, compare, e
 
 # Splits that are also compared as they are, and with what differs, which both show at once.
 FEW = 10
-STRETCH = 1.15
+STRETCH = 1.5
 SETTINGS = Settings(landmarks=100, rank=30, permutations=300)
 
 

@@ -7,6 +7,7 @@ from skimage.measure import label
 
 from docks import press, spots
 from napari_shape_ensembles import Comparison, ObjectModel, Outlines, Settings, match_labels
+from napari_shape_ensembles.viewer.docks.bench import Bench
 from napari_shape_ensembles.viewer.learning import BACKGROUND, pieces
 from napari_shape_ensembles.viewer.session import Session
 
@@ -144,6 +145,37 @@ def test_a_comparison_by_a_model_is_saved_with_it_and_says_what_it_was_made_with
     ended(task, qtbot, lambda: task.open(tmp_path / "pair.comparison.npz"))
     assert session.choices.recipe.find == model
     assert Comparison.load(tmp_path / "pair.comparison.npz").case == task.result.case
+
+
+def test_what_is_found_is_corrected_one_by_one_and_compared_in_place_of_the_image(model, qtbot):
+    one, two = (model.add_image(spots(seed, noise=0.2), name=name) for seed, name in ((1, "one"), (2, "two")))
+    qtbot.addWidget(bench := Bench(model))
+    session = bench.session
+    session.design.write([(one, "replicate", "m1"), (two, "replicate", "m2")])
+    bench.turn(1)
+    outlines, inspection = bench.pages["Outlines"].turn(0), session.inspection
+    outlines.layer.setCurrentIndex(outlines.layer.findText("one"))
+    qtbot.waitUntil(lambda: session.segmentation.verdict.counts.keys() == {"one", "two"}, timeout=30_000)
+    found = session.segmentation.verdict.counts["one"]
+
+    ended(inspection, qtbot, lambda: press(outlines.by_example.correct, qtbot))
+    assert bench.pages["Outlines"].currentIndex() == 1
+    page = bench.pages["Outlines"].turn(1)
+    assert inspection.a.chosen() is one
+    label = int(inspection.rows.loc[inspection.rows["index"] >= 0, "label"].iloc[0])
+    inspection.zoom(int(np.flatnonzero(inspection.rows["label"] == label)[0]))
+    inspection.fix("delete")
+    qtbot.waitUntil(lambda: not inspection.renewing.busy, timeout=30_000)
+    copy = model.layers["one corrected"]
+    assert page.message.text() == "one corrected is compared in place of one."
+    assert session.choices.sides.chosen() == ((copy,), (two,))
+    assert [session.design.cell(copy, name) for name in ("group", "replicate")] == ["A", "m1"]
+    assert session.design.cell(one, "group") == ""
+    # The outlines that would be compared are the corrected ones, also after another change.
+    qtbot.waitUntil(lambda: session.segmentation.verdict.counts.get("one corrected") == found - 1, timeout=30_000)
+    press(page.queue.undo_button, qtbot)
+    qtbot.waitUntil(lambda: session.segmentation.verdict.counts.get("one corrected") == found, timeout=30_000)
+    qtbot.waitUntil(lambda: not (inspection.renewing.busy or session.segmentation.previewer.busy), timeout=30_000)
 
 
 def test_proposals_are_chosen_for_all_images_with_one_object_each_on_request(session, qtbot):

@@ -163,9 +163,9 @@ class Candidates:
             whole[node] = gain[node] > apart
             best[node] = max(gain[node], apart)
         free = np.ones(len(gain), dtype=bool)
-        for node in range(len(gain) - 1, -1, -1):
-            if self.children[node, 0] >= 0 and (whole[node] or not free[node]):
-                free[self.children[node]] = False
+        for parent in range(len(gain) - 1, -1, -1):
+            if self.children[parent, 0] >= 0 and (whole[parent] or not free[parent]):
+                free[self.children[parent]] = False
         return np.flatnonzero(whole & free)
 
 
@@ -209,8 +209,8 @@ class _Regions:
                 values.append([np.ones(len(codes[-1])), *(plane[one][steps] for plane in before)])
         known, index = np.unique(np.concatenate(codes), return_inverse=True)
         columns = np.concatenate([np.array(part) for part in values], axis=1)
-        across = np.column_stack([np.bincount(index, column, minlength=len(known)) for column in columns])
-        return cls(inside[1:], np.column_stack(np.divmod(known, count)) - 1, across)
+        sums = [np.bincount(index, column, minlength=len(known)).astype(np.float64) for column in columns]
+        return cls(inside[1:], np.column_stack(np.divmod(known, count)) - 1, np.column_stack(sums))
 
     def around(self) -> NDArray[np.float64]:
         """Sums along the boundary of every region, (regions, 1 + I)."""
@@ -269,7 +269,7 @@ class _Tree:
             tops[node], at_border[node] = max(tops[one], tops[other]), at_border[one] or at_border[other]
             node += 1
         areas = np.array([area for _, area in hulls])
-        return cls(*(part[:node] for part in (children, sums, around, areas, joined, joins, at_border)))
+        return cls(children[:node], sums[:node], around[:node], areas, joined[:node], joins[:node], at_border[:node])
 
 
 def _shapes(inside: Real, around: Real, hulls: Real) -> NDArray[np.float64]:
@@ -301,9 +301,7 @@ def _corners(regions: Labels) -> list[NDArray[np.float64]]:
     places = np.argwhere(rim)[order]
     starts = np.searchsorted(regions[rim][order], np.arange(1, int(regions.max(initial=0)) + 2))
     corners = np.array([(-0.5, -0.5), (-0.5, 0.5), (0.5, -0.5), (0.5, 0.5)])
-    return [
-        (places[one:other, None] + corners).reshape(-1, 2) for one, other in zip(starts[:-1], starts[1:], strict=True)
-    ]
+    return [(places[one:other, None] + corners).reshape(-1, 2) for one, other in itertools.pairwise(starts)]
 
 
 def _hull(points: Real) -> tuple[Real, float]:

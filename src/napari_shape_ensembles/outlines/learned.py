@@ -276,8 +276,10 @@ class ObjectModel:
         height = max(1, _BLOCK // columns)
 
         def probabilities(start: int) -> Real:
+            # Tree by tree: the forest's own way resets the warning filters of all threads while it runs.
             block = np.ascontiguousarray(pixels[start : start + height]).reshape(-1, pixels.shape[-1])
-            return self._classifier.predict_proba(block).astype(np.float32)
+            votes = sum(tree.predict_proba(block, check_input=False) for tree in self._classifier.estimators_)
+            return np.asarray(votes / _TREES, dtype=np.float32)
 
         known = np.concatenate(over_blocks(probabilities, range(0, rows, height))).reshape(rows, columns, -1)
         of = dict(zip(self._classifier.classes_.tolist(), np.moveaxis(known, -1, 0), strict=True))

@@ -56,6 +56,7 @@ _COLORS = Colormap([[0, 0, 0, 0], [1, 0.83, 0, 1], [1, 0.2, 0.4, 1]], name="segm
 # Milliseconds that further changes are waited for before a preview starts.
 _PAUSE = 25
 _TOLD = ("data", "scale", "units", "translate")
+_EDITED = ("paint", "labels_update", "data")
 
 
 class SegmentationTask(Task[list[Ensemble]]):
@@ -85,6 +86,7 @@ class SegmentationTask(Task[list[Ensemble]]):
         self._made: weakref.WeakKeyDictionary[Layer, list[weakref.ref[Layer]]] = weakref.WeakKeyDictionary()
         self._lines: Image | None = None
         self._seen: tuple[Refs, Refs] = ((), ())
+        self._watched_labels: list[Any] = []  # events of labels in the samples
         self._asked = Soon(self._start_preview, _PAUSE)
         self.image.changed.connect(self._choose_image)
         choices.changed.connect(self._recipe_changed)
@@ -119,6 +121,7 @@ class SegmentationTask(Task[list[Ensemble]]):
         if self.image.following:
             self.image.rest()
             self._listen_to(None)
+            self._watch_labels(((), ()))
             self.source, self._copy_error = None, ""
             self._asked.stop()
             self._clear_preview()
@@ -178,8 +181,21 @@ class SegmentationTask(Task[list[Ensemble]]):
         a, b = (tuple(weakref.ref(layer) for layer in side if isinstance(layer, Image | Labels)) for side in sides)
         return a, b
 
+    def _watch_labels(self, samples: tuple[Refs, Refs]) -> None:
+        """Preview anew when labels in the samples are edited."""
+        for event in self._watched_labels:
+            event.disconnect(self._labels_edited)
+        layers = [layer for side in samples for ref in side if isinstance(layer := ref(), Labels)]
+        self._watched_labels = [getattr(layer.events, name) for layer in layers for name in _EDITED]
+        for event in self._watched_labels:
+            event.connect(self._labels_edited)
+
+    def _labels_edited(self, event: object = None) -> None:
+        self.ask()
+
     def _start_preview(self) -> None:
         self._seen = self._samples()
+        self._watch_labels(self._seen)
         if self.source is None or not self.live:
             self._clear_preview()
             self.changed.emit()
