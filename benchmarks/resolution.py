@@ -2,7 +2,7 @@
 
 Grains of the paper's map and nuclei of wild-type fibroblasts; one half is traced from labels of which every second, or
 fourth, row and column is kept. Prints the share of rejections, with and without bringing both to the same pixel size,
-and where they differ: the half with large pixels is of grains stretched by half, and of nuclei of the knock-out.
+and where they differ: the curves with large pixels are stretched by half, and given three lobes.
 Run as ``python benchmarks/resolution.py [--data FOLDER] [--splits N] [--factor 2] [--only grains]``.
 """
 
@@ -16,7 +16,7 @@ from napari_shape_ensembles import Ensemble, Settings, at_pixel_size, compare, e
 
 # Splits that are also compared as they are, and with what differs, which both show at once.
 FEW = 10
-STRETCH = 1.5
+STRETCH, LOBES = 1.5, 0.15
 SETTINGS = Settings(landmarks=100, rank=30, permutations=300)
 
 
@@ -32,29 +32,25 @@ def main() -> None:
     print("|---|---|---|---|---|---|---|")
     for name in ("grains", "nuclei"):
         if options.only in (None, name):
-            planes, others, stretch = populations(options.data, name)
+            planes = populations(options.data)[name]
             for factor in (2, 4) if options.factor is None else (options.factor,):
-                print(row(name, planes, (others, stretch), factor, options.splits), flush=True)
+                print(row(name, planes, factor, options.splits), flush=True)
 
 
-def populations(data: Path, name: str) -> tuple[list[np.ndarray], list[np.ndarray], float]:
-    """Label images of a population, those of another one, and the factor by which these are stretched."""
-    if name == "grains":
-        grains = [imread(data / "paper" / "pil184_hlf1_noisy_labels.png").astype(int)]
-        return grains, grains, STRETCH
-    nuclei: dict[str, list[np.ndarray]] = {"wt": [], "ko": []}
-    for kind, planes in nuclei.items():
-        for path in sorted((data / "replicates" / "mef_nuclei").glob(f"{kind}_*.png")):
-            labels = imread(path)
-            small = np.bincount(labels.ravel()) < 600
-            planes.append(np.where(small[labels], 0, labels).astype(int))
-    return nuclei["wt"], nuclei["ko"], 1.0
+def populations(data: Path) -> dict[str, list[np.ndarray]]:
+    """Label images of two populations."""
+    nuclei = []
+    for path in sorted((data / "replicates" / "mef_nuclei").glob("wt_*.png")):
+        labels = imread(path)
+        small = np.bincount(labels.ravel()) < 600
+        nuclei.append(np.where(small[labels], 0, labels).astype(int))
+    return {"grains": [imread(data / "paper" / "pil184_hlf1_noisy_labels.png").astype(int)], "nuclei": nuclei}
 
 
-def row(name: str, planes: list[np.ndarray], other: tuple[list[np.ndarray], float], factor: int, splits: int) -> str:
+def row(name: str, planes: list[np.ndarray], factor: int, splits: int) -> str:
     """Rejections of form and of scale."""
     fine, coarse = pooled(planes, 1), pooled(planes, factor)
-    different = stretched(pooled(other[0], factor), other[1])
+    different = changed(coarse)
     brought = at_pixel_size(fine, float(factor))
     rejected, done = np.zeros((3, 2)), np.zeros(3, dtype=int)
     for split in range(splits):
@@ -86,11 +82,15 @@ def pooled(planes: list[np.ndarray], factor: int) -> Ensemble:
     )
 
 
-def stretched(ensemble: Ensemble, factor: float) -> Ensemble:
-    """Elongated curves, of the same areas."""
-    curves = [curve * (factor**0.5, factor**-0.5) for curve in ensemble.curves]
-    known = {"name": ensemble.name, "unit": ensemble.unit, "ids": ensemble.ids, "pixel_size": ensemble.pixel_size}
-    return Ensemble(curves, **known)
+def changed(ensemble: Ensemble) -> Ensemble:
+    """The same curves, elongated and with three lobes."""
+    curves = []
+    for curve in ensemble.curves:
+        center = curve.mean(axis=0)
+        around = curve - center
+        lobes = 1 + LOBES * np.cos(3 * np.arctan2(*around.T))
+        curves.append(center + around * lobes[:, None] * (STRETCH**0.5, STRETCH**-0.5))
+    return Ensemble(curves, name=ensemble.name, unit=ensemble.unit, ids=ensemble.ids, pixel_size=ensemble.pixel_size)
 
 
 def without_pixel_size(ensemble: Ensemble) -> Ensemble:

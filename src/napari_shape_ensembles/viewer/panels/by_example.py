@@ -41,7 +41,7 @@ class ByExample(QWidget):
         self.live.setToolTip("Learn again after every stroke. Default off.")
         self.models = menu_button("Model", "Save or load what was learned, or use a method again", dialogs.models())
         self.correct = button(
-            "&Correct found …",
+            "Correct found …",
             "Go through the objects found in this image: split, merge, delete, add, redraw by brush; with undo.\n"
             "Done on a copy, which is compared in place of the image.",
         )
