@@ -7,6 +7,7 @@ Run as ``python benchmarks/resolution.py [--data FOLDER] [--splits N] [--factor 
 """
 
 import argparse
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -49,16 +50,15 @@ def populations(data: Path) -> dict[str, list[np.ndarray]]:
 
 def row(name: str, planes: list[np.ndarray], factor: int, splits: int) -> str:
     """Rejections of form and of scale."""
-    fine, coarse = pooled(planes, 1), pooled(planes, factor)
-    different = changed(coarse)
-    brought = at_pixel_size(fine, float(factor))
+    fine, coarse, different = pooled(planes, 1), pooled(planes, factor), pooled(planes, factor, changed)
+    brought, unsized = at_pixel_size(fine, float(factor)), pooled(planes, 1, without_pixel_size)
     rejected, done = np.zeros((3, 2)), np.zeros(3, dtype=int)
     for split in range(splits):
         sides = np.random.default_rng(split).permutation(len(fine)) % 2 == 0
         # A curve is on one side only, whichever resolution lost it.
         side = dict(zip(fine.ids.tolist(), sides, strict=True))
         for which, (one, two) in enumerate(
-            ((without_pixel_size(fine), coarse), (brought, coarse), (brought, different))
+            ((unsized, coarse), (brought, coarse), (brought, different))
         ):
             if which != 1 and split >= FEW:
                 continue
@@ -71,15 +71,13 @@ def row(name: str, planes: list[np.ndarray], factor: int, splits: int) -> str:
     return f"| {name} | 1 : {factor} | {splits} | {len(fine)}, {len(coarse)} | {' | '.join(shares)} |"
 
 
-def pooled(planes: list[np.ndarray], factor: int) -> Ensemble:
-    """All objects of all images, at every `factor`-th row and column."""
-    return Ensemble.pooled(
-        [
-            extract_curves(plane[::factor, ::factor], scale=(factor, factor), unit="µm", name=f"{index}")
-            for index, plane in enumerate(planes)
-        ],
-        name="all",
-    )
+def pooled(planes: list[np.ndarray], factor: int, change: Callable[[Ensemble], Ensemble] | None = None) -> Ensemble:
+    """All objects of all images, at every `factor`-th row and column; changed, where that is asked for."""
+    images = [
+        extract_curves(plane[::factor, ::factor], scale=(factor, factor), unit="µm", name=f"{index}")
+        for index, plane in enumerate(planes)
+    ]
+    return Ensemble.pooled(images if change is None else [change(image) for image in images], name="all")
 
 
 def changed(ensemble: Ensemble) -> Ensemble:

@@ -177,7 +177,7 @@ class QueueModel(QAbstractTableModel):
         return flags | Qt.ItemFlag.ItemIsUserCheckable if own else flags
 
     def data(self, index: QModelIndex | QPersistentModelIndex, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
-        if not index.isValid() or index.row() >= len(self._rows):
+        if not index.isValid() or index.row() >= min(len(self._rows), len(self._task.rows)):  # a list yet to be shown
             return None
         row, heading = self._rows.iloc[index.row()], _HEADINGS[index.column()]
         if heading == "exclude":
