@@ -32,34 +32,53 @@ ROW, COLUMN = 3 * STEP + 25, 3 * STEP + 25
 def faulty(kind):
     """Labels and image with one fault, and the labels it concerns."""
     labels, clean = scene()
+    clean, concerned = put(kind, labels, clean, ODD)
+    return labels, photographed(clean), concerned
+
+
+def with_every_fault(seed):
+    """Labels and image with a fault of every kind far from each other, and the labels that each concerns."""
+    labels, clean = scene(seed)
+    places = np.random.default_rng(seed).permutation([10, 13, 27, 30, 42, 45, 51, 54])
+    concerned = {}
+    for kind, number in zip(SAID, places.tolist(), strict=True):
+        clean, concerned[kind] = put(kind, labels, clean, number, new=100 + number)
+    return labels, photographed(clean, seed + 1), concerned
+
+
+def put(kind, labels, clean, number, new=100):
+    """Put a fault at a label, in place; the clean image where the fault is one of the image, and what it concerns."""
     rows, columns = np.indices(labels.shape)
-    own, free = labels == ODD, labels == 0
-    concerned = {ODD}
+    row, column = (STEP * place + 25 for place in divmod(number - 1, 8))
+    own, free = labels == number, labels == 0
+    concerned = {number}
     if kind == "hole":
-        labels[np.hypot(rows - ROW, columns - COLUMN) < 3] = 0
+        labels[np.hypot(rows - row, columns - column) < 3] = 0
     elif kind == "pieces":
-        labels[own & (np.abs(columns - COLUMN) < 2)] = 0
+        labels[own & (np.abs(columns - column) < 2)] = 0
     elif kind == "merge":
-        clean = np.where(np.isin(labels, (ODD, ODD + 1)), 20, clean)
-        for number, shift in ((ODD, 13), (ODD + 1, -13)):
-            here = np.roll(labels == number, shift, axis=1)
-            clean[here] = 100
-        labels[np.isin(labels, (ODD, ODD + 1))] = 0
-        labels[(clean > 50) & (labels == 0)] = ODD
+        both = np.isin(labels, (number, number + 1))
+        clean = np.where(both, 20, clean)
+        pair = np.zeros(labels.shape, bool)
+        for one, shift in ((number, 13), (number + 1, -13)):
+            pair |= np.roll(labels == one, shift, axis=1)
+        clean[pair] = 100
+        labels[both] = 0
+        labels[pair] = number
     elif kind == "split":
-        labels[own & (rows > ROW)] = 100
-        concerned = {ODD, 100}
+        labels[own & (rows > row)] = new
+        concerned = {number, new}
     elif kind == "leak":
-        labels[free & (np.hypot(rows - ROW, columns - COLUMN - 14) < 12)] = ODD
+        labels[free & (np.hypot(rows - row, columns - column - 14) < 12)] = number
     elif kind == "cut":
-        labels[own & (rows > ROW)] = 0
+        labels[own & (rows > row)] = 0
     elif kind == "shift":
         labels[own] = 0
-        labels[np.roll(own, 8, axis=0)] = ODD
+        labels[np.roll(own, 8, axis=0)] = number
     elif kind == "stray":
-        labels[np.hypot(rows - 3.5 * STEP - 25, columns - 3.5 * STEP - 25) < 9] = 100
-        concerned = {100}
-    return labels, photographed(clean), concerned
+        labels[np.hypot(rows - row - STEP / 2, columns - column - STEP / 2) < 9] = new
+        concerned = {new}
+    return clean, concerned
 
 
 SAID = {

@@ -18,7 +18,7 @@ import napari_shape_ensembles
 from curve_makers import blobs
 from napari_shape_ensembles import Comparison, Ensemble, Outlines, Settings, compare
 from napari_shape_ensembles.cli import app
-from napari_shape_ensembles.io import read_curves, save_settings, write_curves
+from napari_shape_ensembles.io import read_curves, read_image, save_settings, write_curves
 from napari_shape_ensembles.parameters import parameters_of
 
 SPACING = 36
@@ -631,6 +631,32 @@ def test_inspect_ranks_labels_lists_what_is_missing_and_learns_from_ticks(tmp_pa
     assert again.exit_code == 0, again.stderr
     table = pd.read_csv(tmp_path / "s" / "mask.suspects.csv", keep_default_na=False)
     assert (table["label"].iloc[0], table["label"].iloc[-1]) == (1, 8)
+
+
+def test_annotators_are_compared_and_a_consensus_is_written(tmp_path):
+    plane = labels(3)
+    fewer, larger = plane.copy(), plane.copy()
+    fewer[plane == 8] = 0
+    row, column = (int(places.min()) for places in np.nonzero(plane == 8))
+    larger[row - 1 : row + 8, column - 1 : column + 8] = 8
+    for name, one in (("ada", plane), ("ben", fewer), ("cem", larger)):
+        tifffile.imwrite(
+            tmp_path / f"{name}.tif", one.astype(np.uint16), resolution=(2, 2), metadata={"unit": "um"}, imagej=True
+        )
+    files = [tmp_path / f"{name}.tif" for name in ("ada", "ben", "cem")]
+    done = run("annotators", *files, "--out", tmp_path / "r")
+    assert done.exit_code == 0, done.stderr
+    assert "3 annotators" in done.stdout.splitlines()[0]
+    assert done.stdout.splitlines()[1].startswith("8: ")
+    assert "marked by 2 of 3: ada, cem" in done.stdout.splitlines()[1]
+    consensus = read_image(tmp_path / "r" / "consensus.tif")
+    assert len(np.unique(consensus.pixels)) == len(np.unique(plane))
+    assert (consensus.calibration.scale, consensus.calibration.unit) == ((0.5, 0.5), "µm")
+    objects = pd.read_csv(tmp_path / "r" / "objects.csv")
+    assert objects.loc[objects["ada"] == 8, "ben"].tolist() == [0]
+    for table in ("pairs", "tendencies", "disputed"):
+        assert len(pd.read_csv(tmp_path / "r" / f"{table}.csv"))
+    assert run("annotators", files[0], "--out", tmp_path / "s").exit_code == 2
 
 
 def test_labels_are_recognized_and_grey_levels_refused_as_labels(tmp_path, real_data):

@@ -391,6 +391,43 @@ def inspect(
         say(f"{counted(len(tables[1]), 'object')} without a label")
 
 
+@command()
+def annotators(
+    labels: Annotated[list[Path], typer.Argument(help="Labels of one image, a file per annotator, at least two.")],
+    out: Out,
+    min_iou: Annotated[float, typer.Option(help="Objects that overlap by less are not the same object.")] = 0.5,
+    first: Annotated[int, typer.Option(min=0, help="How many disputed objects to print.")] = 10,
+    memory: Memory = None,
+    force: Force = False,
+) -> None:
+    """Compare several label sets of one image: agreement, consensus, and who differs in which way."""
+    import numpy as np
+
+    from .inspection import annotators as compared
+    from .io.corrected import write_labels
+    from .io.images import read_image
+
+    written = [out / name for name in ("pairs.csv", "objects.csv", "tendencies.csv", "disputed.csv", "consensus.tif")]
+    check_folder(out)
+    _refuse_overwriting(out, [path.name for path in written], labels, force)
+    planes = [read_image(path, memory=memory) for path in labels]
+    with progress_bar("comparing annotators"):
+        found = compared(
+            dict(zip(distinct_names(labels), [one.pixels for one in planes], strict=True)), min_iou=min_iou
+        )
+        _, disputed = found.differences()
+    out.mkdir(parents=True, exist_ok=True)
+    for path, table in zip(written, (found.pairs, found.objects, found.tendencies, disputed), strict=False):
+        table.to_csv(path, index=False)
+    smallest = np.uint16 if found.consensus.max(initial=0) < 2**16 else np.uint32
+    write_labels(written[-1], found.consensus.astype(smallest), planes[0].calibration)
+    _say_written(written)
+    say(found.summary())
+    for label, score, reasons in disputed.head(first).itertuples(index=False):
+        if score > 0:
+            say(f"{label}: {score:.2f} {reasons}".rstrip())
+
+
 @command(Outlines, Settings)
 def pairs(
     folder: Annotated[Path, typer.Argument(help="Folder of images or files of curves, at least two.")],

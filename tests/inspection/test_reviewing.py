@@ -6,6 +6,7 @@ import pytest
 from fault_makers import COLUMN, ODD, ROW, SAID, faulty
 from napari_shape_ensembles import Outlines
 from napari_shape_ensembles.inspection import Entry, Review, Ticks, inspect_curves
+from napari_shape_ensembles.inspection.ranking import disputed
 
 RECIPE = Outlines(min_area=20)
 
@@ -130,6 +131,26 @@ def test_undoing_a_correction_gives_labels_outlines_and_ranking_back():
         np.testing.assert_array_equal(one, other)
 
 
+def test_a_consensus_is_reviewed_in_the_order_of_disagreement_which_corrections_keep():
+    labels, _, _ = faulty("hole")
+    fewer, larger = labels.copy(), np.maximum(labels, np.roll(labels, 4, axis=0))
+    fewer[fewer == 5] = 0
+    result, plane = disputed({"Ada": labels, "Ben": fewer, "Cem": larger}, outlines=RECIPE)
+    review = Review(result, (plane,), outlines=RECIPE)
+    assert review.table["reasons"].iloc[0].startswith("marked by 2 of 3: Ada, Cem")
+    (five,) = np.unique(plane[labels == 5])
+    assert review.table["label"].iloc[0] == five
+    before = review.table.set_index("label")["score"]
+    review.fix(Entry(0, int(five)), "delete")
+    review.tick(Entry(0, int(before.index[1])), wrong=False)
+    measured(review)
+    assert five not in review.table["label"].tolist()
+    now = review.table.set_index("label")["score"]
+    assert now.to_dict() == before.drop(five).to_dict()
+    assert review.counts() == {"all": 64, "right": 1, "wrong": 0, "corrected": 1}
+    assert review.to_save(0)
+
+
 def test_corrections_go_on_with_their_log():
     labels, image, _ = faulty("hole")
     review = reviewed(labels, image)
@@ -140,6 +161,8 @@ def test_corrections_go_on_with_their_log():
     measured(again)
     assert own.log["action"].tolist() == ["fill holes", "delete"]
     assert 7 not in again.inspection.ensembles[0].ids
+    # Where one was deleted the image still shows an object, which is listed as missing.
+    assert again.counts() == {"all": 65, "right": 0, "wrong": 0, "corrected": 2}
 
 
 def test_what_cannot_be_corrected_is_said():

@@ -1,11 +1,13 @@
 """The ranking of labels: made faults are found with the right reason, corrections are learned from, speed."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
-from fault_makers import COLUMN, ODD, ROW, SAID, faulty, photographed, scene
+from fault_makers import COLUMN, ODD, ROW, SAID, faulty, photographed, scene, with_every_fault
 from napari_shape_ensembles import missing_objects, rank_suspects
 from napari_shape_ensembles.inspection import Ticks
+from napari_shape_ensembles.inspection.suspects import review_order
 
 
 @pytest.mark.parametrize("kind", SAID)
@@ -21,6 +23,20 @@ def test_a_made_fault_comes_first_and_is_named(kind):
         assert SAID[kind] in said
         others = {words for name, words in SAID.items() if name != kind}
         assert not any(words in said for words in others), said
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_every_reason_is_right_where_faults_of_all_kinds_are_in_one_image(seed):
+    labels, image, concerned = with_every_fault(seed)
+    gone = labels == 36
+    labels[gone] = 0
+    ranking = rank_suspects(labels, image).set_index("label")["reasons"]
+    expected = {label: SAID[kind].split(" of ")[0] for kind, all_of in concerned.items() for label in all_of}
+    for label, said in ranking.items():
+        first = said.split("; ")[0]
+        assert first.startswith(expected[label]) if label in expected else not said, (label, said)
+    (found,) = missing_objects(labels, image).itertuples()
+    assert gone[int(found.row), int(found.column)]
 
 
 @pytest.mark.parametrize("kind", ["hole", "pieces", "merge", "split"])
@@ -120,6 +136,12 @@ def test_odd_label_images_are_ranked_too(labels):
     for ranking in (rank_suspects(labels), rank_suspects(labels, image)):
         assert ranking["label"].tolist() == np.unique(labels[labels > 0]).tolist()
         assert np.isfinite(ranking["score"]).all()
+
+
+def test_the_most_uncertain_labels_are_asked_about_first_and_the_rest_from_the_top():
+    ranking = pd.DataFrame({"label": [9, 8, 7, 6, 5], "score": [0.99, 0.7, 0.45, 0.2, 0.01]})
+    assert review_order(ranking, 2) == [7, 8, 9, 6, 5]
+    assert sorted(review_order(ranking, 20)) == [5, 6, 7, 8, 9]
 
 
 def test_a_thousand_objects_are_all_ranked():

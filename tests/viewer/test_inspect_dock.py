@@ -193,6 +193,43 @@ def test_two_segmentations_of_one_image_are_matched_object_by_object(viewer, qtb
     assert "1 merged in B" in dock.verdict.text()
 
 
+def test_annotators_of_one_image_are_compared_and_their_consensus_is_corrected_and_saved(
+    viewer, qtbot, tmp_path, monkeypatch
+):
+    one = segment(spots(1), split_touching=False)
+    added, fewer = one.copy(), one.copy()
+    added[0:9, 0:9] = np.where(one[0:9, 0:9] == 0, one.max() + 1, one[0:9, 0:9])
+    fewer[fewer == 3] = 0
+    viewer.add_labels(one, name="Ada", scale=(0.5, 0.5), units=("um", "um"))
+    dock = opened(viewer, qtbot)
+    dock.question.setCurrentIndex(2)
+    assert "two labels layers or more" in dock.reason.text()
+    for name, labels in (("Ben", fewer), ("Cem", added)):
+        viewer.add_labels(labels, name=name, scale=(0.5, 0.5), units=("um", "um"))
+    viewer.add_labels(one, name="hidden", scale=(0.5, 0.5), units=("um", "um"), visible=False)
+    dock.inspection.a.choose(viewer.layers["Ada"])
+    assert dock.sets.text() == "Ada, Ben, Cem"
+    pressed(dock.run_button, dock, qtbot)
+    assert dock.verdict.text().startswith("3 annotators")
+    assert text(dock, 0, "why") == "marked by 1 of 3: Cem"
+    assert text(dock, 1, "why") == "marked by 2 of 3: Ada, Cem"
+    assert [layer.name for layer in viewer.layers][:4] == ["Ada", "Ben", "Cem", "hidden"]
+    dock.queue.table.selectRow(0)
+    monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_: (str(tmp_path / "consensus.tif"), ""))
+    pressed(dock.queue.save_button, dock, qtbot)  # a proposal is new without any correction
+    assert np.array_equal(read_image(tmp_path / "consensus.tif").pixels > 0, (one > 0) | (added > 0))
+    listed = dock.queue.model.rowCount()
+    dock.inspection.fix("delete")
+    qtbot.waitUntil(lambda: dock.queue.model.rowCount() == listed - 1, timeout=30_000)
+    assert text(dock, 0, "why") == "marked by 2 of 3: Ada, Cem"
+    assert "consensus corrected" in viewer.layers
+    assert dock.sets.text() == "Ada, Ben, Cem"  # which no annotator made
+    assert dock.inspection.state == "done"
+    viewer.layers["Ben"].visible = False
+    assert dock.sets.text() == "Ada, Cem"
+    assert dock.inspection.state == "stale"
+
+
 def test_shapes_are_no_segmentation_to_be_matched(viewer, qtbot):
     viewer.add_labels(segment(spots(1)), name="one")
     viewer.add_shapes([np.array([[0, 0], [0, 9], [9, 9]])], shape_type="polygon", name="shapes")

@@ -236,6 +236,21 @@ def test_a_copy_that_was_deleted_comes_back_with_its_corrections_and_can_be_insp
     assert reviewed.changed_since() == []
 
 
+def test_the_most_uncertain_label_can_come_next(reviewed, model, qtbot):
+    task = reviewed
+    task.uncertain_first = True
+    far = (task.rows["score"] - 0.5).abs()
+    looked_at = []
+    for _ in range(3):
+        task.next()
+        looked_at.append(task.row)
+    assert looked_at == np.argsort(far.to_numpy(), kind="stable")[:3].tolist()
+    task.tick(wrong=False)
+    assert task.rows["mark"].iloc[task.row] == ""
+    waiting = task.rows[task.rows["mark"] == ""]
+    assert abs(task.rows["score"].iloc[task.row] - 0.5) == (waiting["score"] - 0.5).abs().min()
+
+
 def test_ticks_are_kept_for_what_is_inspected_later(reviewed, model, qtbot):
     reviewed.tick(wrong=True)
     for _ in range(3):

@@ -20,6 +20,8 @@ Real = NDArray[np.float64]
 
 # An adjusted p-value below this counts as a tendency.
 _LEVEL = 0.05
+# Objects that agree by this IoU are not told apart in words, nor are areas of less than this ratio.
+_ALIKE, _LARGER = 0.8, 1.25
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,6 +62,66 @@ class Annotators:
     objects: "pd.DataFrame"
     tendencies: "pd.DataFrame"
     consensus: NDArray[np.int32]
+    _planes: Mapping[str, NDArray[np.integer]]
+
+    def differences(self) -> "tuple[NDArray[np.int32], pd.DataFrame]":
+        """Labels of all objects that anyone marked, and how far the annotators differ about each.
+
+        Returns
+        -------
+        labels : (rows, columns) int32 array
+            The consensus, and on what it leaves free the objects that no majority marked, with higher numbers.
+        table : DataFrame
+            One row per label, the most disputed first: label, score (1 - mean IoU over all pairs of annotators, 0 where
+            one of them has no such object), reasons. An object of a minority that lies mostly on other labels has none
+            of its own and is named in their reasons.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from napari_shape_ensembles import annotators
+        >>> one = np.zeros((20, 40), int)
+        >>> one[5:15, 5:15] = 1
+        >>> two = one.copy()
+        >>> two[5:15, 25:35] = 2
+        >>> labels, table = annotators({"Ada": one, "Ben": one, "Cem": two}).differences()
+        >>> table.values.tolist()
+        [[2, 1.0, 'marked by 1 of 3: Cem'], [1, 0.0, '']]
+        """
+        import pandas as pd  # heavy, and not needed for a comparison
+
+        labels, number, count = self.consensus.copy(), int(self.consensus.max(initial=0)), len(self.names)
+        found, notes = dict[int, tuple[float, list[str]]](), dict[int, list[str]]()
+        for row in self.objects.to_dict("records"):
+            own = {name: self._planes[name] == row[name] for name in self.names if row[name]}
+            words = [f"marked by {row['votes']} of {count}: {', '.join(own)}"] if row["votes"] < count else []
+            label = int(row["label"])
+            if not label:
+                marked = next(iter(own.values()))
+                under, pixels = np.unique(labels[marked], return_counts=True)
+                if pixels[under > 0].sum() * 2 > marked.sum():
+                    other = int(under[under > 0][pixels[under > 0].argmax()])
+                    notes.setdefault(other, []).append(f"{', '.join(own)} divided or outlined otherwise here")
+                    continue
+                label = number = number + 1
+                labels[marked & (labels == 0)] = label
+            iou = float(np.nan_to_num(row["iou"]))
+            if row["votes"] > 1:
+                words += [f"mean IoU {iou:.2f}"] if iou < _ALIKE else []
+                areas = {name: float(mask.sum()) for name, mask in own.items()}
+                for name, area in areas.items():
+                    others = np.median([value for other, value in areas.items() if other != name])
+                    if row["votes"] > 2 and abs(np.log(area / others)) > np.log(_LARGER):
+                        words.append(f"{name} outlines {area / others:.2g} times the area of the others")
+            share = row["votes"] * (row["votes"] - 1) / (count * (count - 1))
+            found[label] = 1 - share * iou, words
+        rows = [
+            (label, score, "; ".join([*dict.fromkeys(notes.get(label, [])), *words]))
+            for label, (score, words) in found.items()
+            if (labels == label).any()
+        ]
+        table = pd.DataFrame(rows, columns=["label", "score", "reasons"])
+        return labels, table.sort_values("score", ascending=False, kind="stable", ignore_index=True)
 
     def summary(self) -> str:
         """Say it in a few sentences."""
@@ -144,7 +206,9 @@ def annotators(labels: Mapping[str, ArrayLike] | Sequence[ArrayLike], *, min_iou
         for place, name in enumerate(names)
     }
     objects = pd.DataFrame({"label": numbers, "votes": votes, "iou": _mean_iou(groups, overlaps), **members})
-    return Annotators(names, table, objects, _tendencies(names, list(planes.values()), groups, divided), consensus)
+    tendencies = _tendencies(names, list(planes.values()), groups, divided)
+    given = {name: np.append(0, plane.values)[plane.labels] for name, plane in planes.items()}
+    return Annotators(names, table, objects, tendencies, consensus, given)
 
 
 def _groups(planes: list[Plane], overlaps: list[tuple[int, int, int, int, float]]) -> NDArray[np.int64]:

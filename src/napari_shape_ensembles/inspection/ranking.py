@@ -14,6 +14,7 @@ from ..progress import report
 from ..shapes import ShapeSpace, decompose, register, to_landmarks
 from ..shapes.registration import choose_archetype
 from .agreement import Agreement, agreement
+from .annotators import annotators
 from .quality import suspicious
 from .suspects import Suspects, Ticks
 
@@ -58,6 +59,31 @@ class Inspection:
             before = self.ranking[self.ranking["source"] == source]
             tables.append(before if own is None else _labels_ranked(own, ensemble, source, ticks, said))
         return replace(self, ranking=_together(tables))
+
+    def renewed(self, place: int, ensemble: Ensemble, suspects: Suspects | None, labels: ArrayLike) -> "Inspection":
+        """The same after the labels of one image were corrected.
+
+        Parameters
+        ----------
+        place : int
+            0 for A, 1 for B.
+        ensemble, suspects
+            Of the corrected labels; None where these are ranked by something else, which then stays as it is.
+        labels : array
+            As corrected.
+        """
+        ensembles, known = list(self.ensembles), list(self.suspects)
+        ensembles[place], known[place] = ensemble, suspects
+        changed = replace(self, ensembles=tuple(ensembles), suspects=tuple(known))
+        if suspects is not None:  # and ranked again
+            return changed
+        source = "AB"[place]
+        own, there = self.ranking[self.ranking["source"] == source], np.unique(labels)
+        new = np.setdiff1d(there, [0, *own["id"]])
+        table = own.set_index("id").reindex([*own["id"][own["id"].isin(there)], *new.tolist()]).rename_axis("id")
+        table = table.fillna({"score": 0.0, "reasons": ""}).reset_index()
+        others = self.ranking[self.ranking["source"] != source]
+        return replace(changed, ranking=_together([_placed_in(table, ensemble, source), others]))
 
     def without(self, excluded: tuple[ArrayLike, ...]) -> tuple[Ensemble, ...]:
         """The ensembles without the curves where `excluded` (one boolean per curve) is true; they are counted."""
@@ -127,8 +153,12 @@ def _labels_ranked(
     verdicts: Mapping[int, bool] | None = None,
 ) -> "pd.DataFrame":
     """All labels of one image, those too that no curve was traced from."""
+    return _placed_in(suspects.ranked(ticks, verdicts).rename(columns={"label": "id"}), ensemble, source)
+
+
+def _placed_in(table: "pd.DataFrame", ensemble: Ensemble, source: str) -> "pd.DataFrame":
+    """A ranking with the place of every label in its ensemble, -1 for those without a curve."""
     places = {label: index for index, label in enumerate(ensemble.ids.tolist())}
-    table = suspects.ranked(ticks, verdicts).rename(columns={"label": "id"})
     return table.assign(source=source, index=[places.get(label, -1) for label in table["id"].tolist()])
 
 
@@ -173,6 +203,26 @@ def disagreement(
     result = agreement(*labels, settings, outlines=outlines, scale=scale, unit=unit)
     ensembles = result.comparison.a, result.comparison.b
     return Inspection(ensembles, _disagreements(result), result.comparison, result.summary())
+
+
+def disputed(
+    labels: Mapping[str, ArrayLike],
+    *,
+    outlines: Outlines = Outlines(),
+    scale: Sequence[float] | None = None,
+    unit: str | None = None,
+) -> tuple[Inspection, NDArray[np.int32]]:
+    """Rank the objects of several label sets of one image by how far these differ; see `Annotators.differences`.
+
+    Returns the ranking and the labels it speaks of: the consensus, and what a minority marked. Further parameters as
+    for `agreement`.
+    """
+    found = annotators(labels)
+    report("tracing outlines")
+    plane, table = found.differences()
+    ensemble = outlines.trace(plane, scale=scale, unit=unit, name="consensus")
+    ranking = _placed_in(table.rename(columns={"label": "id"}), ensemble, "A")
+    return Inspection((ensemble,), ranking, None, found.summary(), (None,)), plane
 
 
 def _disagreements(result: Agreement) -> "pd.DataFrame":

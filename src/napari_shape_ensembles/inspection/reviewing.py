@@ -1,7 +1,7 @@
 """Labels reviewed one after the other: what was said about each, how it was corrected, and what is next."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -49,7 +49,7 @@ class Entry(NamedTuple):
 class Renewed:
     """What is known about one image after it was corrected."""
 
-    suspects: Suspects
+    suspects: Suspects | None
     ensemble: Ensemble
     missing: "pd.DataFrame"
     regions: NDArray[np.integer]
@@ -212,9 +212,15 @@ class Review:
         return rows, outlines
 
     def counts(self) -> dict[str, int]:
-        """How many labels are there, and how many of them are right, wrong, and corrected."""
-        marks = self.table["mark"].value_counts()
-        return {"all": int(marks.sum())} | {mark: int(marks.get(mark, 0)) for mark in ("right", "wrong", "corrected")}
+        """How many labels are there, and how many of them are right, wrong, and corrected; those deleted are, too."""
+        marks = self.table["mark"].value_counts().to_dict()
+        gone = sum(
+            len(np.setdiff1d(self._touched(image), own.labels))
+            for image, own in enumerate(self.corrected)
+            if own is not None
+        )
+        marks["corrected"] = marks.get("corrected", 0) + gone
+        return {"all": sum(marks.values())} | {mark: marks.get(mark, 0) for mark in ("right", "wrong", "corrected")}
 
     def pixels(self, entry: Entry) -> NDArray[np.bool_]:
         """Where a label, or what looks like an object without one, is in its image."""
@@ -318,19 +324,24 @@ class Review:
             assert traced is not None
             copy = CorrectedLabels(traced[0])
             copy.labels = own.labels.copy()
-            jobs[image] = copy, traced[1], self.images[image]
+            ranked = self.inspection.suspects[image] is not None
+            jobs[image] = copy, traced[1], self.images[image], ranked
         return partial(_renewed, jobs, self._outlines)
 
     def take(self, renewed: dict[int, Renewed]) -> None:
         """Rank by what was measured again."""
-        ensembles, suspects = list(self.inspection.ensembles), list(self.inspection.suspects)
         for image, new in renewed.items():
-            ensembles[image], suspects[image] = new.ensemble, new.suspects
+            labels = self._labels(image).labels
+            self.inspection = self.inspection.renewed(image, new.ensemble, new.suspects, labels)
             if self.images[image] is not None:
                 self.regions[image] = new.missing, new.regions
             self._unmeasured.discard(image)
-        self.inspection = replace(self.inspection, ensembles=tuple(ensembles), suspects=tuple(suspects))
         self._rank()
+
+    def to_save(self, image: int) -> bool:
+        """Whether the labels of an image are none that came from a file: corrected, or a proposal of several."""
+        own = self.corrected[image]
+        return own is not None and (bool(own.changes) or self.inspection.suspects[image] is None)
 
     # Helpers.
 
@@ -386,10 +397,11 @@ class Review:
 
 
 def _renewed(
-    jobs: dict[int, tuple[CorrectedLabels, Ensemble, ArrayLike | None]], outlines: Outlines
+    jobs: dict[int, tuple[CorrectedLabels, Ensemble, ArrayLike | None, bool]], outlines: Outlines
 ) -> dict[int, Renewed]:
     found = {}
-    for image, (own, traced, seen) in jobs.items():
+    for image, (own, traced, seen, ranked) in jobs.items():
         missing: Any = (None, None) if seen is None else unlabelled(own.labels, seen)
-        found[image] = Renewed(Suspects.of(own.labels, seen), own.retrace(traced, outlines), *missing)
+        suspects = Suspects.of(own.labels, seen) if ranked else None
+        found[image] = Renewed(suspects, own.retrace(traced, outlines), *missing)
     return found

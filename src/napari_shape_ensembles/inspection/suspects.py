@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
-from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -271,8 +270,8 @@ class Suspects:
 def review_order(ranking: "pd.DataFrame", count: int = 20) -> list[int]:
     """Labels in the order to look at them when the first are to be learned from.
 
-    Of the first `count` every second is the next most suspicious one, the others lie at even steps over the rest of
-    the list: from labels that are all wrong nothing can be learned. Then the list goes on from the top.
+    The first `count` are those whose score is closest to 0.5, the most uncertain before: of the others the order is
+    mostly right already. Then the list goes on from the top.
 
     Parameters
     ----------
@@ -285,13 +284,9 @@ def review_order(ranking: "pd.DataFrame", count: int = 20) -> list[int]:
     list of int
         All labels.
     """
-    labels = ranking["label"].tolist()
-    half = min(count // 2, len(labels))
-    spread = np.linspace(half, len(labels) - 1, min(count - half, len(labels) - half)).astype(int).tolist()
-    first = [place for pair in zip_longest(range(half), spread) for place in pair if place is not None]
-    first = list(dict.fromkeys(first))
-    rest = sorted(set(range(len(labels))) - set(first))
-    return [labels[place] for place in (*first, *rest)]
+    uncertain = np.argsort(np.abs(ranking["score"].to_numpy(dtype=np.float64) - 0.5), kind="stable")[:count]
+    labels = ranking["label"].to_numpy()
+    return [*labels[uncertain].tolist(), *np.delete(labels, uncertain).tolist()]
 
 
 def verdicts_of(corrections: Any) -> dict[int, bool]:

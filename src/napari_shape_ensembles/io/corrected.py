@@ -4,6 +4,7 @@ from io import BytesIO
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..archive import ContentError, StrPath, write_bytes
 from ..inspection import CorrectedLabels
@@ -52,12 +53,20 @@ def save_corrected(
     >>> read_image(labels).pixels.dtype, log.name
     (dtype('uint16'), 'mask.log.csv')
     """
-    path, labels = Path(path), corrected.labels
+    path = Path(path)
+    if calibration is None and original is not None:
+        calibration = read_calibration(original)
+    write_labels(path, corrected.labels, calibration)
+    log = path.with_name(f"{path.name.removesuffix(path.suffix).removesuffix('.ome')}.log.csv")
+    write_bytes(log, corrected.log.to_csv(index=False).encode())
+    return path, log
+
+
+def write_labels(path: Path, labels: NDArray[np.integer], calibration: Calibration | None = None) -> None:
+    """Write labels of the type they have, with the size of a pixel where it is known; errors as of `save_corrected`."""
     ending = path.suffix.lower()
     if ending not in _WRITTEN:
         raise ContentError(f"{path.name}: labels are written as {', '.join(_WRITTEN)}")
-    if calibration is None and original is not None:
-        calibration = read_calibration(original)
     sized = calibration is not None and calibration.unit != "pixel"
     if sized and ending not in (".tif", ".tiff"):
         raise ContentError(f"{ending} cannot hold the size of a pixel, {calibration}: save the labels as .tif")
@@ -82,7 +91,4 @@ def save_corrected(
         if sized and not ome:
             raise ContentError(f"OME-TIFF holds no {labels.dtype} labels: convert them to 32 bits before correcting")
         tifffile.imwrite(file, labels, ome=ome, compression="zlib", metadata=metadata if ome else None)
-    log = path.with_name(f"{path.name.removesuffix(path.suffix).removesuffix('.ome')}.log.csv")
     write_bytes(path, file.getvalue())
-    write_bytes(log, corrected.log.to_csv(index=False).encode())
-    return path, log

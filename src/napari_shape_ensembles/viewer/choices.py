@@ -75,7 +75,7 @@ class ChosenLayer(FollowsLayers):
 
     def refresh(self, event: Event | None = None) -> None:
         """Keep what is chosen where it is still there; else take the active layer or the first one offered."""
-        if event is None or event.type in _FOLLOWED:
+        if event is None or event.type in (*_FOLLOWED, "visible"):
             chosen = self.chosen()
             if chosen is None and not self._optional:
                 offered, active = self.offered(), self._layers.selection.active

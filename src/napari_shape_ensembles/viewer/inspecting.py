@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from ..comparison import Comparison, Settings, compare
 from ..comparison.display import MARK, simplified
 from ..inspection import CorrectedLabels, Entry, Inspection, Review, Ticks, disagreement, inspect_curves
+from ..inspection.ranking import disputed
 from ..io import Calibration, save_corrected
 from ..outlines import Outlines
 from ..palette import EXCLUDED, OUTLINE, RANKED
@@ -28,8 +29,14 @@ from .layers import ColorFeature, OwnLayers
 from .task import Background, Basis, Soon, Steps, Task
 
 #: The questions, in words.
-SUSPICIOUS, AGREE = "suspicious", "agree"
-QUESTIONS = {SUSPICIOUS: "Which curves are suspicious?", AGREE: "Do two segmentations agree?"}
+SUSPICIOUS, AGREE, ANNOTATORS = "suspicious", "agree", "annotators"
+QUESTIONS = {
+    SUSPICIOUS: "Which curves are suspicious?",
+    AGREE: "Do two segmentations agree?",
+    ANNOTATORS: "Where do annotators differ?",
+}
+#: What is looked at next, in words.
+ORDERS = {False: "suspicious", True: "uncertain"}
 #: How suspicious curves are filled.
 SCORE = ColorFeature("score", "score")
 # A curve is shown with this many times its size around it.
@@ -61,6 +68,9 @@ class InspectionTask(Task[Inspection]):
         The list, as `Review.table`.
     current : Entry or None
         The label that is looked at.
+    uncertain_first : bool
+        Whether the next label is the one with the score closest to 0.5, from which most is learned, instead of the most
+        suspicious.
     copies : dict of int to Labels
         The layers on which labels are corrected, by image: 0 for A and 1 for B.
     ticks : Ticks
@@ -79,6 +89,7 @@ class InspectionTask(Task[Inspection]):
         self.excluded_curves: list[NDArray[np.bool_]] = []
         self.again: Comparison | None = None
         self.question = SUSPICIOUS
+        self.uncertain_first = False
         self.review: Review | None = None
         self.rows = pd.DataFrame({name: [] for name in ("image", "label", "index", "score", "reasons", "mark")})
         self.current: Entry | None = None
@@ -87,6 +98,7 @@ class InspectionTask(Task[Inspection]):
         self.renewing = Background()
         self._copies: dict[int, weakref.ref[Labels]] = {}
         self._corrected: weakref.WeakKeyDictionary[Labels, CorrectedLabels] = weakref.WeakKeyDictionary()
+        self._proposals: weakref.WeakSet[Labels] = weakref.WeakSet()  # copies of a consensus, which no annotator made
         self._unlisted_images: list[int] = []  # that have a layer of what has no curve
         self._bound: dict[str, Any] = {}
         self._keyed = weakref.ref(choices.viewer)
@@ -101,8 +113,27 @@ class InspectionTask(Task[Inspection]):
 
     # The run.
 
+    def label_sets(self) -> list[Labels]:
+        """The visible labels layers of one plane of the size and place of A, whose annotators are compared."""
+        a = self.a.chosen()
+        return [
+            layer
+            for layer in self.a.offered()
+            if isinstance(layer, Labels)
+            and isinstance(a, Labels)
+            and (layer.visible or layer is a)
+            and layer not in self._proposals
+            and not layer.multiscale
+            and layer.data.shape == a.data.shape
+            and np.allclose(layer.scale, a.scale)
+        ]
+
     def chosen(self) -> Basis:
         """A and B, where they are chosen, and the question; all curves are inspected, those too that are left out."""
+        if self.question == ANNOTATORS:
+            sets = tuple(weakref.ref(layer) for layer in self.label_sets())
+            none, question = (frozenset[str](),) * len(sets), {"the question": self.question}
+            return Basis((sets, ()), self.choices.recipe, self.choices.settings, none, question)
         a, b = (() if (layer := one.chosen()) is None else (weakref.ref(layer),) for one in (self.a, self.b))
         choices, more = self.choices, {"the question": self.question}
         return Basis((a, b), choices.recipe, choices.settings, (frozenset(),) * len(a + b), more)
@@ -111,6 +142,9 @@ class InspectionTask(Task[Inspection]):
         a, b = self.a.chosen(), self.b.chosen()
         if a is None:
             return "Open an image, labels or shapes to inspect."
+        if self.question == ANNOTATORS:
+            several = len(self.label_sets()) > 1
+            return "" if several else "Show two labels layers or more, each by one annotator of the same image."
         if a == b:
             return "Choose two different layers, or none for B."
         if self.question == AGREE and (b is None or isinstance(a, Shapes) or isinstance(b, Shapes)):
@@ -121,6 +155,8 @@ class InspectionTask(Task[Inspection]):
         assert self._next is not None
         both = tuple(itertools.chain(*sources))
         chosen = both, self._next.recipe, self._next.settings
+        if self.question == ANNOTATORS:
+            return partial(consented, both, self._next.recipe, self._image_under(both[0]), by=self.by)
         if self.question != SUSPICIOUS:
             return partial(disagreed, *chosen)
         layers = [ref() for ref in itertools.chain(*self._next.layers)]
@@ -145,10 +181,12 @@ class InspectionTask(Task[Inspection]):
         self.excluded_curves = [np.zeros(len(one), dtype=bool) for one in outcome.review.inspection.ensembles]
         self.again = self.current = None
         self.review, self._sources, self._copies = outcome.review, outcome.sources, {}
-        for image, ref in enumerate(itertools.chain(*self.basis.layers) if self.basis is not None else ()):
-            layer = ref()
-            if isinstance(layer, Labels) and layer in self._corrected:
-                self._copies[image] = weakref.ref(layer)
+        basis = self.basis
+        if basis is not None and basis.more["the question"] != ANNOTATORS:  # a consensus is the label set of no layer
+            for image, ref in enumerate(itertools.chain(*basis.layers)):
+                layer = ref()
+                if isinstance(layer, Labels) and layer in self._corrected:
+                    self._copies[image] = weakref.ref(layer)
         self._reviewed()
         yield from self._show_unlisted(outcome.unlisted)
 
@@ -244,11 +282,14 @@ class InspectionTask(Task[Inspection]):
         self.changed.emit()
 
     def next(self) -> None:
-        """Look at the next label that nothing was said about, the most suspicious one."""
-        waiting, here = np.flatnonzero(self.rows["mark"] == ""), self.row
-        beyond = waiting[waiting > here] if here in waiting else waiting  # one that is waiting is passed over
+        """Look at the next label that nothing was said about, the most suspicious or the most uncertain one."""
+        waiting = np.flatnonzero(self.rows["mark"] == "")
+        if self.uncertain_first:
+            score = self.rows["score"].to_numpy(dtype=np.float64)[waiting]
+            waiting = waiting[np.argsort(np.abs(score - 0.5), kind="stable")]
         if len(waiting):
-            self.zoom(int(next(iter(beyond), waiting[0])))
+            (here,) = np.nonzero(waiting == self.row)  # one that is waiting is passed over
+            self.zoom(int(waiting[(here[0] + 1) % len(waiting) if len(here) else 0]))
 
     def tick(self, wrong: bool) -> None:
         """Say that the current label is wrong, or right, and look at the next one."""
@@ -349,6 +390,8 @@ class InspectionTask(Task[Inspection]):
         if self.current is not None and self.current.label > 0:
             layer.selected_label = self.current.label
         self._copies[image], self._corrected[layer] = weakref.ref(layer), own
+        if self.basis is not None and self.basis.more["the question"] == ANNOTATORS:
+            self._proposals.add(layer)
         for event in (layer.events.paint, layer.events.labels_update, layer.events.data):
             event.connect(self._strokes.start)
         active = self.choices.layers.selection.active
@@ -487,6 +530,19 @@ def disagreed(sources: tuple[Source, ...], recipe: Outlines, settings: Settings)
     result = disagreement((one, other), settings, outlines=recipe, scale=scale, unit=unit)
     review = Review(result)
     return Inspected(review, sources, *both_layers(review, sources))
+
+
+def consented(sources: tuple[Source, ...], recipe: Outlines, image: Any = None, *, by: str = "") -> Inspected:
+    """Rank what several annotators of one image marked by how far they differ, on the consensus they propose."""
+    first, names = sources[0], [source.name for source in sources]
+    labels = {
+        name if names.count(name) == 1 else f"{name} [{number}]": source.data
+        for number, (name, source) in enumerate(zip(names, sources, strict=True), start=1)
+    }
+    result, plane = disputed(labels, outlines=recipe, scale=tuple(first.scale), unit=first.unit)
+    review = Review(result, (plane,), (image,), outlines=recipe, by=by)
+    consensus = (replace(first, name="consensus", data=plane, path=""),)
+    return Inspected(review, consensus, *both_layers(review, consensus))
 
 
 def both_layers(review: Review, sources: tuple[Source, ...]) -> tuple[list[Shapes], dict[int, Shapes]]:

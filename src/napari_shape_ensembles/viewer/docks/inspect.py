@@ -7,7 +7,7 @@ from qtpy.QtCore import QSignalBlocker
 from qtpy.QtWidgets import QLabel
 
 from ..form import OutlinesForm
-from ..inspecting import QUESTIONS, SCORE, score_limits, scores
+from ..inspecting import ANNOTATORS, QUESTIONS, SCORE, score_limits, scores
 from ..layer_choice import LayerChoice
 from ..panels.color_by import ColorBar
 from ..panels.queue import Queue
@@ -31,7 +31,10 @@ class InspectCurves(Dock):
         )
         self.run_button.setText("&Inspect")
         self._listed: pd.DataFrame | None = None
-        tooltip = "Single curves with a fault or far from the others; or two label layers of one image."
+        tooltip = (
+            "Single curves with a fault or far from the others; two label layers of one image; or all visible label "
+            "layers of one image, each by one annotator, with a consensus to be corrected and saved."
+        )
         question = self.question = NarrowList(tooltip, QUESTIONS)
         question.currentIndexChanged.connect(lambda _: task.ask(question.currentData()))
         self.a = LayerChoice(task.a, "Image, labels or shapes to inspect.")
@@ -47,8 +50,10 @@ class InspectCurves(Dock):
         )
         self.again_button.clicked.connect(task.compare_again)
         top = form()
-        for label, control in (("Question", question), ("A", self.a), ("B", self.b)):
+        self.sets = wrapped()
+        for label, control in (("Question", question), ("A", self.a), ("B", self.b), ("Label sets", self.sets)):
             top.addRow(label, control)
+        self._top = top
         state = self.reason, self.step, self.progress, self.stale, self.verdict
         found = self.queue, self.message, self.score_row, self.again_button, self.verdict_again
         scrolling(self, top, self.form, self.buttons(), *state, *found, grows=self.queue)
@@ -62,6 +67,10 @@ class InspectCurves(Dock):
         task, result = self.inspection, self.inspection.result
         with QSignalBlocker(self.question):
             self.question.setCurrentIndex(self.question.findData(task.question))
+        several = task.question == ANNOTATORS
+        self.sets.setText(", ".join(layer.name for layer in task.label_sets()) if several else "")
+        self._top.setRowVisible(self.sets, several)
+        self._top.setRowVisible(self.b, not several)
         self.message.setText(task.message)
         self.message.setVisible(bool(task.message))
         for part in (self.queue, self.score_row):

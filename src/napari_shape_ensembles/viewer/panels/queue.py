@@ -8,9 +8,9 @@ from qtpy.QtGui import QKeySequence, QShortcut
 from qtpy.QtWidgets import QAbstractItemView, QFileDialog, QHeaderView, QLabel, QLineEdit, QTableView, QWidget
 
 from ...inspection.reviewing import FIXES
-from ..inspecting import KEYS, InspectionTask
+from ..inspecting import KEYS, ORDERS, InspectionTask
 from .fonts import with_label_font
-from .widgets import button, column, menu_button, row, tip, with_clear_boxes, wrapped
+from .widgets import NarrowList, button, column, menu_button, row, tip, with_clear_boxes, wrapped
 
 _HEADINGS = ("exclude", "label", "score", "why")
 _MARKS = {"right": "✓ ", "wrong": "✗ ", "corrected": "✎ ", "": ""}
@@ -54,7 +54,14 @@ class Queue(QWidget):
         self.table.selectionModel().selectionChanged.connect(self._look)
         self.table.clicked.connect(self._look)
         self.progress, self.reasons = wrapped(), wrapped()
-        self.next_button = button("Next  N", "Look at the most suspicious label that nothing was said about (N)")
+        self.next_button = button("Next  N", "Look at the next label that nothing was said about (N)")
+        self.order = NarrowList(
+            "What comes next: the most suspicious label, which finds most errors per look; or the one whose score is "
+            "closest to 0.5, from which the ranking learns most.",
+            ORDERS,
+        )
+        self.order.setCurrentIndex(self.order.findData(task.uncertain_first))
+        self.order.currentIndexChanged.connect(self._ordered)
         self.right_button = button("Right  K", "This label is right: keep it. The others are ranked again (K)")
         self.wrong_button = button("Wrong  W", "This label is wrong. The others are ranked again (W)")
         self.fix_button = button("Fix  Q", "Correct it, on a copy of the labels (Q)")
@@ -77,7 +84,7 @@ class Queue(QWidget):
         with_label_font(self.by)
         self.by.setToolTip("Who reviews: written into the log of every correction.")
         self.by.textChanged.connect(task.sign)
-        said = row(self.next_button, self.right_button, self.wrong_button)
+        said = row(self.next_button, self.order, self.right_button, self.wrong_button)
         done = row(self.fix_button, self.fixes, self.undo_button, grows=self.fix_button)
         kept = row(QLabel("By"), self.by, self.save_button, grows=self.by)
         column(self.progress, self.table, self.reasons, said, done, kept, page=self, grows=self.table)
@@ -113,7 +120,10 @@ class Queue(QWidget):
         words = FIXES[review.suggestion(entry)] if entry is not None else ""
         self.fix_button.setText(f"Fix: {words}  Q" if words else "Fix  Q")
         self.fix_button.setToolTip(f"{words.capitalize() or 'Correct it'}, on a copy of the labels (Q)")
-        self.save_button.setEnabled(any(own is not None and own.changes for own in review.corrected))
+        self.save_button.setEnabled(any(map(review.to_save, range(len(review.corrected)))))
+
+    def _ordered(self, *_: object) -> None:
+        self._task.uncertain_first = bool(self.order.currentData())
 
     def _look(self, *_: object) -> None:
         for chosen in self.table.selectionModel().selectedRows():
@@ -122,8 +132,8 @@ class Queue(QWidget):
     def _save(self) -> None:
         """Ask for a name for every image that was corrected."""
         review = self._task.review
-        for image, own in enumerate(review.corrected if review is not None else ()):
-            if own is not None and own.changes and review is not None:
+        for image in range(len(review.corrected) if review is not None else 0):
+            if review is not None and review.to_save(image):
                 name = f"{review.inspection.ensembles[image].name} corrected.tif"
                 kinds = "TIFF (*.tif *.tiff);;PNG (*.png);;NumPy array (*.npy)"
                 chosen, _ = QFileDialog.getSaveFileName(self, "Save corrected labels", name, kinds)
