@@ -10,7 +10,10 @@ the best IoU with the reference is below 0.7), and references with made faults i
 training and for the case where little is wrong. Trees are also trained on references with small slips of annotators,
 and the scale of the score is fitted to what trees of other development images say.
 
-Run as ``python benchmarks/inspection.py [--data FOLDER] [--cache FOLDER] [--write] [--figure FILE] [--speed]``.
+With --sample only the automatic segmentations of some test images are ranked, by the trees that are shipped.
+
+Run as ``python benchmarks/inspection.py [--data FOLDER] [--cache FOLDER] [--write] [--figure FILE]`` or with one of
+``--speed``, ``--reasons``, ``--sample 13``.
 """
 
 import argparse
@@ -30,7 +33,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier, IsolationForest
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 
-from napari_shape_ensembles import segment
+from napari_shape_ensembles import missing_objects, segment
 from napari_shape_ensembles.inspection import suspects
 from napari_shape_ensembles.inspection.evidence import evidence
 
@@ -46,6 +49,16 @@ METHODS = {
     "li, distance": {"method": "li", "split_touching": "distance"},
 }
 FAULTS = ("merge", "split", "leak", "cut", "shift", "stray", "erode", "dilate", "hole")
+# Which reason names which of them.
+NAMED = {
+    "hole:": ("hole",),
+    "two objects in one": ("merge",),
+    "one object in two": ("split",),
+    "leak": ("leak", "dilate"),
+    "cut": ("cut", "erode"),
+    "shifted": ("shift",),
+    "stray": ("stray",),
+}
 # Columns that say where an object is, or how large in pixels.
 PLACES = ("row", "column", "area", "perimeter", "hole_pixels", "partner")
 LABELS_ONLY = (
@@ -69,7 +82,15 @@ def main() -> None:
     parser.add_argument("--write", action="store_true", help="write the trees into the package")
     parser.add_argument("--figure", type=Path, help="where to draw the cost curves")
     parser.add_argument("--speed", action="store_true", help="only time the ranking of 1024 objects")
+    parser.add_argument("--sample", type=int, help="rank automatic segmentations of so many test images only")
+    parser.add_argument("--reasons", action="store_true", help="only check the reasons on made faults")
     options = parser.parse_args()
+    if options.sample:
+        sample(options.data, options.cache, options.sample, options.figure)
+        return
+    if options.reasons:
+        reason_table(options.data)
+        return
     if options.speed:
         speed()
         return
@@ -136,9 +157,11 @@ def references(data: Path) -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
         yield f"powder {number}", image, labels
 
 
-def automatic(data: Path) -> Iterator[Case]:
+def automatic(data: Path, only: set[str] | None = None) -> Iterator[Case]:
     """Automatic segmentations, told bright or dark, and the best IoU of each object with the reference."""
     for name, image, reference in references(data):
+        if only is not None and name not in only:
+            continue
         grey = image[..., :3].mean(axis=-1) if image.ndim == 3 else image
         dark = grey[reference > 0].mean() < grey[reference == 0].mean()
         sizes = np.bincount(reference.ravel())[1:]
@@ -154,7 +177,7 @@ def automatic(data: Path) -> Iterator[Case]:
 def made(data: Path) -> Iterator[Case]:
     """References with faults in a tenth of their objects, and the best IoU of each object with the reference."""
     for name, image, reference in references(data):
-        labels = with_faults(reference, np.random.default_rng(zlib.crc32(name.encode())))
+        labels, _ = with_faults(reference, np.random.default_rng(zlib.crc32(name.encode())))
         yield f"{name}/made", image, labels, best_iou(labels, reference)
 
 
@@ -183,9 +206,11 @@ def best_iou(labels: np.ndarray, reference: np.ndarray) -> pd.Series:
     return pd.Series(iou.max(axis=1)[own], index=own)
 
 
-def with_faults(reference: np.ndarray, rng: np.random.Generator, share: float = 0.1) -> np.ndarray:
-    """A reference with faults of all kinds in a share of its objects."""
-    found, number = reference.copy(), int(reference.max()) + 1
+def with_faults(
+    reference: np.ndarray, rng: np.random.Generator, share: float = 0.1
+) -> tuple[np.ndarray, dict[int, str]]:
+    """A reference with faults of all kinds in a share of its objects, and the fault of each label that has one."""
+    found, number, concerned = reference.copy(), int(reference.max()) + 1, dict[int, str]()
     rows, columns = np.indices(reference.shape)
     objects = np.unique(reference[reference > 0])
     for label in rng.permutation(objects)[: max(3, int(share * len(objects)))]:
@@ -195,7 +220,7 @@ def with_faults(reference: np.ndarray, rng: np.random.Generator, share: float = 
         fault, radius, angle = rng.choice(FAULTS), np.sqrt(own.sum() / np.pi), rng.uniform(0, 2 * np.pi)
         row, column = (places.mean() for places in np.nonzero(own))
         side = (rows - row) * np.cos(angle) + (columns - column) * np.sin(angle)
-        free = found == 0
+        free, before, first = found == 0, found.copy(), number
         if fault == "merge":
             near = np.unique(found[ndimage.binary_dilation(own, iterations=3)])
             near = near[(near > 0) & (near != label)]
@@ -228,7 +253,14 @@ def with_faults(reference: np.ndarray, rng: np.random.Generator, share: float = 
             found[free & (ndimage.distance_transform_edt(~own) < radius * rng.uniform(0.2, 0.5))] = label
         else:
             found[np.hypot(rows - row, columns - column) < max(1, radius * rng.uniform(0.1, 0.4))] = 0
-    return found
+        changed = found != before
+        if changed.any():
+            new = [first] if number > first else []
+            concerned |= dict.fromkeys({"split": [label, *new], "stray": new}.get(fault, [label]), str(fault))
+            # What lost pixels to it is no longer the object that it was.
+            lost = np.unique(before[changed])
+            concerned |= {int(n): "other" for n in lost[lost > 0] if n not in concerned}
+    return found, concerned
 
 
 def with_slips(reference: np.ndarray, rng: np.random.Generator, share: float = 0.08) -> tuple[np.ndarray, list[int]]:
@@ -304,18 +336,25 @@ def measured(data: Path, cache: Path | None) -> pd.DataFrame:
         for name, image, labels, target in cases(data):
             if kind == "slips" and name.split("/")[0] in test:
                 continue
-            kept = cache / (re.sub(r"\W+", "-", f"{kind} {name}") + ".pkl") if cache else None
-            if kept and kept.exists():
-                tables.append(pd.read_pickle(kept))
-                continue
-            found = evidence(labels, image).rename_axis("label").reset_index()
-            tables.append(found.assign(set=name, kind=kind, target=target.reindex(found["label"]).to_numpy()))
-            if kept:
-                cache.mkdir(parents=True, exist_ok=True)
-                tables[-1].to_pickle(kept)
+            tables.append(measured_set(kind, name, image, labels, target, cache))
     if complete:
         complete.touch()
     return labelled(pd.concat(tables, ignore_index=True))
+
+
+def measured_set(
+    kind: str, name: str, image: np.ndarray, labels: np.ndarray, target: pd.Series, cache: Path | None
+) -> pd.DataFrame:
+    """Evidence of one label set, out of the cache where it holds it."""
+    kept = cache / (re.sub(r"\W+", "-", f"{kind} {name}") + ".pkl") if cache else None
+    if kept and kept.exists():
+        return pd.read_pickle(kept)
+    found = evidence(labels, image).rename_axis("label").reset_index()
+    found = found.assign(set=name, kind=kind, target=target.reindex(found["label"]).to_numpy())
+    if kept:
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        found.to_pickle(kept)
+    return found
 
 
 def labelled(table: pd.DataFrame) -> pd.DataFrame:
@@ -486,15 +525,84 @@ def tables(table: pd.DataFrame, trees: suspects.Trees, kind: str) -> None:
             if (place == k).any()
         ]
         print(f"| {words} | " + " | ".join(cells) + " |")
+    ticks_table(table, rows, methods["rank_suspects"], trees)
+
+
+def ticks_table(table: pd.DataFrame, rows: pd.DataFrame, odds: np.ndarray, trees: suspects.Trees) -> None:
+    """Print the area under the curve before and after ticks."""
     print("\nAutomatic, after ticks in review order (all labels, ticked ones settled; the others alone)")
     print("| ticks | sets | before | after | others before | others after |\n|---|---|---|---|---|---|")
     for ticks in (5, 10, 20):
-        results = np.array(
-            [after_ticks(own, rows, methods["rank_suspects"], ticks, trees)[:4] for own in learnable(table)]
-        )
+        results = np.array([after_ticks(own, rows, odds, ticks, trees)[:4] for own in learnable(table)])
         print(
             f"| {ticks} | {len(results)} | " + " | ".join(f"{mean:.3f}" for mean in np.nanmean(results, axis=0)) + " |"
         )
+
+
+def sample(data: Path, cache: Path | None, count: int, figure: Path | None) -> None:
+    """Rank automatic segmentations of so many test images of nuclei, drawn at random, by the trees that are shipped."""
+    test = test_images(data)
+    names = [name for name, *_ in references(data) if name in test and name[0] in "cs"]
+    drawn = {names[place] for place in np.random.default_rng(5).permutation(len(names))[:count]}
+    cases = automatic(data, drawn)
+    table = labelled(pd.concat([measured_set("automatic", *case, cache) for case in cases], ignore_index=True))
+    trees = suspects.trees_of("image")
+    rows = relative(table, dict(trees.spread))
+    odds, _ = ranked_as_shipped(table, rows, trees, "image")
+    areas, of_several = (within(part, odds) for part in (table, table[several(table, 3)]))
+    print(f"{len(areas)} sets {areas.mean():.3f}; 3 or more of each: {len(of_several)} sets {of_several.mean():.3f}")
+    ticks_table(table, rows, odds, trees)
+    if figure:
+        draw_costs(table, trees, figure)
+
+
+def reason_table(data: Path, share: float = 0.25, most: int = 400_000) -> None:
+    """Print how often reasons name the fault that was made, and what is found missing where objects were taken away.
+
+    Test images of at most `most` pixels, with faults made in a share of the objects.
+    """
+    rows, missed, test = [], np.zeros(3, dtype=int), test_images(data)
+    for name, image, reference in references(data):
+        if name not in test or reference.size > most:
+            continue
+        labels, concerned = with_faults(reference, np.random.default_rng(zlib.crc32(name.encode())), share)
+        measured = evidence(labels, image)
+        said = suspects.reasons(measured, True)
+        rows += [(name, concerned.get(label, ""), words) for label, words in zip(measured.index, said, strict=True)]
+        missed += found_missing(image, reference)
+    table = pd.DataFrame(rows, columns=["image", "fault", "said"])
+    whole, count = table["fault"] == "", table["image"].nunique()
+    print(f"{count} test images, {len(table)} labels, {whole.sum()} of them untouched")
+    print("| reason | faults | of these named so | with any reason | given to faults | right | given to untouched |")
+    print("|---|---|---|---|---|---|---|")
+    for reason, faults in NAMED.items():
+        given, own = table["said"].str.contains(reason), table["fault"].isin(faults)
+        among = given & ~whole & (table["fault"] != "other")
+        print(
+            f"| {reason} | {own.sum()} | {given[own].mean():.0%} | {(table['said'][own] != '').mean():.0%} | "
+            f"{among.sum()} | {own[among].mean():.0%} | {given[whole].sum()} |"
+        )
+    taken, found, listed = missed
+    print(
+        f"Missing: {taken} objects taken away, {found / taken:.0%} found; {listed} listed, {found / listed:.0%} right"
+    )
+
+
+def found_missing(image: np.ndarray, reference: np.ndarray, share: float = 0.1) -> np.ndarray:
+    """Objects taken away from a reference, those found again where they were, and all that are listed (3,).
+
+    What is listed in the whole reference already does not count.
+    """
+    own = np.unique(reference[reference > 0])
+    taken = np.random.default_rng(0).permutation(own)[: max(1, int(share * len(own)))]
+    left = np.where(np.isin(reference, taken), 0, reference)
+    places, before = (
+        {(int(row), int(column)) for row, column in missing_objects(one, image)[["row", "column"]].to_numpy()}
+        for one in (left, reference)
+    )
+    new = places - before
+    found = {int(reference[place]) for place in new} & set(taken.tolist())
+    return np.array([len(taken), len(found), len(new)])
 
 
 def ranked_as_shipped(
@@ -575,7 +683,8 @@ def after_ticks(
     """AUC of a set before and after ticks, of all and of the others; and wrong in the order of review, both."""
     before, wrong = np.asarray(odds)[own.index], own["wrong"].to_numpy()
     order = np.argsort(-before, kind="stable")
-    first = np.array(suspects.review_order(pd.DataFrame({"label": order}), ticks)[:ticks], dtype=int)
+    score = 1 / (1 + np.exp(-(trees.slope * before[order] + trees.offset)))
+    first = np.array(suspects.review_order(pd.DataFrame({"label": order, "score": score}), ticks)[:ticks], dtype=int)
     here = rows.loc[own.index].reset_index(drop=True)
     after = before + suspects.learned(here, here.loc[first].assign(wrong=wrong[first]), trees)
     others = np.setdiff1d(np.arange(len(own)), first)
