@@ -37,8 +37,8 @@ def reader_of(path):
     return Comparison.load if "comparison" in path.name else READERS.get(path.suffix, read_curves)
 
 
-def read_apart(path, *, seconds=20, **options):
-    """What a process of its own says of a file, the processor time, and the memory it took beyond this one's."""
+def read_apart(path, *, seconds=10, **options):
+    """What a process of its own, ended after `seconds`, says of a file, and the memory it took beyond this one's."""
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:
@@ -54,8 +54,7 @@ def read_apart(path, *, seconds=20, **options):
             except (ValueError, OSError) as error:
                 said = f"{type(error).__name__}: {error}"
             after = resource.getrusage(resource.RUSAGE_SELF)
-            took = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-            answer = json.dumps([said, took, (after.ru_maxrss - before.ru_maxrss) * 1024])
+            answer = json.dumps([said, (after.ru_maxrss - before.ru_maxrss) * 1024])
             os.write(writing, answer.encode()[:60_000])
         finally:
             os._exit(0)
@@ -64,8 +63,8 @@ def read_apart(path, *, seconds=20, **options):
         answer = pipe.read()
     status = os.waitpid(child, 0)[1]
     assert answer, f"{path.name}: the reader was ended by the system (status {status}): no end, or too much memory"
-    said, took, memory = json.loads(answer)
-    return said, took, memory
+    said, memory = json.loads(answer)
+    return said, memory
 
 
 def npy(shape, dtype):
@@ -199,17 +198,16 @@ def test_a_small_file_that_asks_for_much_is_refused_at_once(tmp_path, name):
     path = tmp_path / name
     write(path)
     size = path.stat().st_blocks * 512
-    said, took, memory = read_apart(path)
+    said, memory = read_apart(path)
     assert re.search(expected, said), said
     assert said == "read" or f"{name}:" in said or f"{name} " in said
-    assert took < 5, f"{took:.1f} s"
     assert memory < 0.5 * GIB + 3 * size, f"{memory / GIB:.2f} GiB for {size / 2**20:.1f} MiB"
 
 
 @pytest.mark.parametrize("name", ["x.csv", "x.tif", "x.npz", "x.json", "x.toml", "x.h5", "x.comparison.npz", "x.zip"])
 def test_a_named_pipe_is_not_waited_for(tmp_path, name):
     os.mkfifo(tmp_path / name)
-    said, _, _ = read_apart(tmp_path / name, seconds=5)
+    said, _ = read_apart(tmp_path / name, seconds=5)
     assert "a pipe or a device, no file" in said
 
 
@@ -234,9 +232,9 @@ def many_curves(path):
 def test_what_is_counted_is_what_reading_takes(tmp_path, ending):
     path = tmp_path / f"x{ending}"
     many_curves(path)
-    said, _, memory = read_apart(path)
+    said, memory = read_apart(path)
     assert said == "read"
-    said, _, spent = read_apart(path, memory=0.8 * memory / GIB)
+    said, spent = read_apart(path, memory=0.8 * memory / GIB)
     assert "would take" in said, f"{memory / 2**20:.0f} MiB were taken, less were counted"
     assert spent <= memory + 2**24
 
