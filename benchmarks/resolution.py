@@ -57,9 +57,7 @@ def row(name: str, planes: list[np.ndarray], factor: int, splits: int) -> str:
         sides = np.random.default_rng(split).permutation(len(fine)) % 2 == 0
         # A curve is on one side only, whichever resolution lost it.
         side = dict(zip(fine.ids.tolist(), sides, strict=True))
-        for which, (one, two) in enumerate(
-            ((unsized, coarse), (brought, coarse), (brought, different))
-        ):
+        for which, (one, two) in enumerate(((unsized, coarse), (brought, coarse), (brought, different))):
             if which != 1 and split >= FEW:
                 continue
             a = one.subset([side[label] for label in one.ids.tolist()])
