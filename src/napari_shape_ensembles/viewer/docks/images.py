@@ -77,13 +77,13 @@ class ImagesPage(QWidget):
         self.swap.clicked.connect(self.session.choices.sides.swap)
         self.dialogs = Dialogs(self, self.session, self.session.design_work.say)
         self.split = button(
-            "S&plit into …", "Make rows of the planes, regions, classes or kinds of objects of one image"
+            "Spl&it into …", "Make rows of the planes, regions, classes or kinds of objects of one image"
         )
         self.split.setMenu(QMenu(self.split))
         self.split.menu().aboutToShow.connect(self._offer_parts)
         self.split.menu().triggered.connect(self._split)
         self.split.setStyleSheet("padding: 3px 18px 3px 6px;")
-        self.files = menu_button("&Table", "Open the table from a file, or save it", self.dialogs.tables())
+        self.files = menu_button("Ta&ble", "Open the table from a file, or save it", self.dialogs.tables())
         self.reason, self.found, self.said = wrapped(), wrapped(), wrapped()
         names = Section("Fill in, add columns", column(row(self.pattern, self.fill, grows=self.pattern), row(self.add)))
         self.pixels = Section("Pixel size from a file", PixelSize(napari_viewer))
