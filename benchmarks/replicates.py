@@ -1,10 +1,11 @@
 """Levels and power of the tests of replicates, by simulation; figures of docs/experiment.md.
 
-python benchmarks/replicates.py levels | small | power | family | equivalence | position | outlines | real
+python benchmarks/replicates.py levels | given | small | power | family | equivalence | position | outlines | real
     [--designs N] [--only NAME]
 
 `levels`: permutation tests and Läuter's test on null designs of each kind, with variation between replicates.
-`small`: Läuter's test where its assumption fails. `power`: beside an oracle's t-test of the component that was shifted.
+`given`: covariates taken out, interactions, and images within replicates. `small`: Läuter's test where its assumption
+fails. `power`: beside an oracle's t-test of the component that was shifted, and the best test that does not know it.
 `family`: family-wise error of several contrasts. `equivalence`: how often groups that differ by exactly the margin are
 called the same. `position`: dependence of shape on position, where there is none and along a gradient. `outlines`:
 whole experiments on drawn outlines, from images to the table. `real`: draws of real fields and persons, of one
@@ -17,7 +18,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 from imageio.v3 import imread
-from scipy import stats
+from scipy import optimize, stats
 
 from napari_shape_ensembles import Experiment, Outlines, Settings, compare, experiment, position_dependence
 from napari_shape_ensembles.comparison import checked_design
@@ -69,6 +70,27 @@ DESIGNS = {
 }
 
 
+def covariate(m):
+    """Two groups, and a covariate that differs between them and changes every component."""
+    length = np.random.default_rng(0).normal(size=2 * m) + 0.5 * (np.arange(2 * m) >= m)
+    return np.arange(2 * m) >= m, length
+
+
+def interaction(m):
+    """Two factors crossed, m replicates of each combination, both of which change every component."""
+    one, other = np.repeat([0.0, 0, 1, 1], m), np.repeat([0.0, 1, 0, 1], m)
+    return (one - 0.5) * (other - 0.5), np.stack([one, other], axis=1)
+
+
+# Columns that are tested, and covariates that are taken out first.
+GIVEN = {
+    "8 and 8, given a length": covariate(8),
+    "5 and 5, given a length": covariate(5),
+    "interaction, 4 of 5": interaction(5),
+    "interaction, 4 of 3": interaction(3),
+}
+
+
 def drawn(rng, blocks, total, icc, shift=None, counts=None, draw=None):
     """Outlines' components, and the replicate of each; blocks add variation of their own."""
     counts = np.full(total, OUTLINES) if counts is None else counts
@@ -83,7 +105,7 @@ def drawn(rng, blocks, total, icc, shift=None, counts=None, draw=None):
 
 
 def tested(points, replicate, hypothesis, blocks, seed):
-    """p-values by permutation and by Läuter's test."""
+    """p-values by permutation and by Läuter's test; where covariates are taken out, of means."""
     means, within = replicate_means(points, replicate)
     if blocks is not None:
         points = (
@@ -91,10 +113,13 @@ def tested(points, replicate, hypothesis, blocks, seed):
             - np.stack([np.bincount(blocks, x) / np.bincount(blocks) for x in means.T], axis=1)[blocks[replicate]]
         )
     # Widths near the median distance, which for single experiments would cost more than the test.
-    kernels = {
-        "all": mean_kernels(points, replicate, bandwidth=2.7),
-        "first": mean_kernels(points[:, :1], replicate, bandwidth=1.0),
-    }
+    if hypothesis.covariates is not None:
+        kernels = {"means": mean_kernels(means / within, np.arange(len(means)), kernel="mean")}
+    else:
+        kernels = {
+            "all": mean_kernels(points, replicate, bandwidth=2.7),
+            "first": mean_kernels(points[:, :1], replicate, bandwidth=1.0),
+        }
     permuted = replicate_test(kernels, hypothesis, draws=DRAWS, seed=seed)
     return permuted.p_value, small_sample_test(means, within, hypothesis).p_value, permuted.least_p
 
@@ -123,6 +148,34 @@ def levels(designs, only):
             ]
             permuted, small, least = np.array(found).T
             said(name, icc, {"permuted": permuted, "small sample": small}, least[0])
+
+
+def given(designs, only):
+    """Shares of null designs rejected where covariates are taken out (Freedman and Lane), and of nested images."""
+    for name, (columns, known) in GIVEN.items():
+        if only and only != name:
+            continue
+        hypothesis = Hypothesis(columns, None, known)
+        shift = known.reshape(len(columns), -1).sum(axis=1, keepdims=True) * np.ones(COMPONENTS)
+        for icc in ICC:
+            rng = np.random.default_rng(1)
+            found = [
+                tested(*drawn(rng, None, len(columns), icc, 0.5 * shift), hypothesis, None, seed)
+                for seed in range(designs)
+            ]
+            permuted, small_sample, least = np.array(found).T
+            said(name, icc, {"permuted": permuted, "small sample": small_sample}, least[0])
+    if only and not only.startswith("nested"):
+        return
+    for icc in ICC:  # images of a replicate differ as much as replicates do
+        rng, found = np.random.default_rng(1), {"replicates": [], "images": []}
+        for seed in range(designs):
+            image = np.repeat(np.arange(30), OUTLINES)
+            points, replicate = drawn(rng, None, 10, icc, counts=np.full(10, 3 * OUTLINES))
+            points += np.sqrt(icc) * rng.standard_normal((30, COMPONENTS))[image]
+            found["replicates"].append(tested(points, replicate, Hypothesis(two(5, 5)[0]), None, seed)[0])
+            found["images"].append(tested(points, image, Hypothesis(two(15, 15)[0]), None, seed)[0])
+        said("nested: 5 and 5 replicates of 3 images", icc, found, least_p(5, 5))
 
 
 def small(designs, only):
@@ -163,7 +216,7 @@ def power(designs, only):
     """Share found at 0.05 of a shift of one component, and of all four, beside the oracle's t-test of the first."""
     for m, shift in ((3, 1.0), (6, 0.6), (12, 0.4)):
         group = np.arange(2 * m) >= m
-        for name, direction in (("one", np.eye(COMPONENTS)[0]), ("all", np.full(COMPONENTS, 0.5))):
+        for name, direction in (("one", np.eye(COMPONENTS)[0]), ("all", np.full(COMPONENTS, COMPONENTS**-0.5))):
             rng, found = np.random.default_rng(3), []
             for seed in range(designs):
                 points, replicate = drawn(rng, None, 2 * m, 0.1, shift * group[:, None] * direction)
@@ -171,10 +224,13 @@ def power(designs, only):
                 oracle = stats.ttest_ind(means[group], means[~group]).pvalue
                 found.append((*tested(points, replicate, Hypothesis(group), None, seed)[:2], oracle))
             permuted, small_sample, oracle = (np.array(found) <= 0.05).mean(axis=0)
-            print(
-                f"| {m} and {m} | {name} by {shift} sd | {permuted:.2f} | {small_sample:.2f} | {oracle:.2f} |",
-                flush=True,
+            # What the best test finds that does not know which component: chi-squared of all, for the same shift.
+            noncentrality = optimize.brentq(
+                lambda x, p=oracle: stats.ncx2.sf(stats.chi2.isf(0.05, 1), 1, x) - p, 1e-9, 99
             )
+            bound = stats.ncx2.sf(stats.chi2.isf(0.05, COMPONENTS), COMPONENTS, noncentrality)
+            row = f"| {m} and {m} | {name} by {shift} sd | {permuted:.2f} | {small_sample:.2f} | {oracle:.2f} |"
+            print(f"{row} {bound:.2f} |" if name == "one" else row, flush=True)
 
 
 def family(designs, only):
@@ -323,11 +379,12 @@ def real(designs, only):
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument(
-        "what", choices=["levels", "small", "power", "family", "equivalence", "position", "outlines", "real"]
+        "what", choices=["levels", "given", "small", "power", "family", "equivalence", "position", "outlines", "real"]
     )
     parser.add_argument("--designs", type=int, default=2000)
     parser.add_argument("--only", default="", help="name of one kind of design; of `real`, the folder of data")
+    parser.add_argument("--components", type=int, default=COMPONENTS, help="of which each outline is made")
     parser.add_argument("--icc", type=float, default=ICC, nargs="+", help="intraclass correlations")
-    given = parser.parse_args()
-    ICC[:] = given.icc
-    globals()[given.what](given.designs, given.only)
+    chosen = parser.parse_args()
+    ICC[:], COMPONENTS = chosen.icc, chosen.components
+    globals()[chosen.what](chosen.designs, chosen.only)

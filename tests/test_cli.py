@@ -564,8 +564,10 @@ def test_an_experiment_is_written_as_tables_figures_and_json(tmp_path, quick):
     assert "b against a: " in done.stdout
     assert {path.name for path in (tmp_path / "r").iterdir() if path.name[0] != "."} == {
         *("experiment.csv", "effects.csv", "variance.csv", "planning.csv", "replicates.csv", "experiment.json"),
-        *("superplot.png", "superplot.svg"),
+        *("superplot.png", "superplot.svg", "trend_with_dose.png", "trend_with_dose.svg"),
     }
+    assert "With dose: " in done.stdout
+    assert "with probability 0.8" in done.stdout
     row = pd.read_csv(tmp_path / "r" / "experiment.csv").iloc[0]
     assert (row["case"], row["scale_p"]) == ("inconclusive", pytest.approx(0.1))
     assert row["scale_low"] < 2 < row["scale_high"]

@@ -247,7 +247,7 @@ def experiment(
     from .comparison import checked_design
     from .comparison import experiment as run_experiment
     from .io.design import design_of_folder, read_design, take_parts, take_pixel_sizes
-    from .io.results import EXPERIMENT, write_experiment
+    from .io.results import EXPERIMENT, trend_figures, write_experiment
 
     parts = None
     if pattern is None:
@@ -257,8 +257,8 @@ def experiment(
         parts, table = take_parts(paths, table, design.name)
     else:
         paths, table = design_of_folder(design, pattern, labels=bool(reading.labels))
-    _refuse_overwriting(out, EXPERIMENT, [design, *paths], force)
     checked = checked_design(table, len(paths), control)
+    _refuse_overwriting(out, (*EXPERIMENT, *trend_figures(checked.covariates)), [design, *paths], force)
     before = (*checked.notes, *checked.forecast(reading.settings.analysis.significance))
     for sentence in before:
         say_beside(f"note: {sentence}")
@@ -268,7 +268,7 @@ def experiment(
         written = write_experiment(out, result, margin)
     _say_written(written)
     say(result.summary())
-    for sentence in result.sentences(margin):
+    for sentence in (*result.overall(), *result.sentences(margin)):
         say(sentence)
     for warning in result.warnings:
         if warning not in before:
@@ -529,7 +529,7 @@ def smoothing(
         say(study.summary())
 
 
-def _pixel_sizes(path: Path) -> dict[Path, tuple[float, str]]:
+def _pixel_sizes(path: Path) -> dict[Path, tuple[float | tuple[float, float], str]]:
     from .io.design import read_design, take_pixel_sizes
 
     sizes, _ = take_pixel_sizes(*read_design(path), path.name)

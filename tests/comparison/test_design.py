@@ -68,12 +68,40 @@ def test_what_a_level_asks_of_a_design_is_said_before():
         (frame(group=["a", None]), 2, None, "column 'group' of the design is empty in row 2"),
         (frame(group=["a", "b"], dose=[1, np.nan]), 2, None, "column 'dose' of the design is empty in row 2"),
         (frame(group=["a", "b"]), 2, "c", "control 'c' is none of the groups: a, b"),
+        (frame(group=["a", " "]), 2, None, "column 'group' of the design is empty in row 2"),
+        (frame(group=["a", "b"], dose=[1, np.inf]), 2, None, "column 'dose' of the design holds an infinite number"),
+        (frame(group=["a", "a"]), 2, None, r"there is one group only \(a\), and no covariate that varies"),
+        (frame(group=["a", "a", "b", "b"], block=[1, 1, 2, 2]), 4, None, "no block holds two groups.*leave the column"),
+        (pd.DataFrame([["a", 1, 2]], columns=["group", "dose", "dose"]), 1, None, "'dose' is in the design twice"),
         ([{"group": "a"}], 1, None, "a DataFrame with one row per image, not list"),
     ],
 )
 def test_a_design_that_does_not_fit_is_refused(table, images, control, words):
     with pytest.raises(ValueError, match=words):
         checked_design(table, images, control)
+
+
+def test_doubtful_designs_are_taken_with_a_word():
+    said = checked_design(
+        frame(
+            group=["ctrl", "Ctrl"] * 4,
+            replicate=["m1", "m1", "m2", "m2"] * 2,
+            block=["d1"] * 4 + ["d2"] * 4,
+            dose=["0 nM", "3 nM"] * 4,
+            time=[4] * 8,
+        ),
+        8,
+    ).notes
+    for words in (
+        "Groups ctrl and Ctrl differ by capital letters only",
+        "Replicates m1, m2 occur in several blocks, and count as different ones",
+        "dose is words, such as '0 nM', hence a factor without an order",
+        "time is the same in all replicates: there is no trend",
+    ):
+        assert any(note.startswith(words) for note in said), words
+    alone = checked_design(frame(group=["a", "b", "a", "a"], block=[1, 1, 2, 2]), 4)
+    assert alone.notes[0].endswith("between groups: blocks 2.")
+    assert checked_design(frame(group=["a", "b"], dose=["1", "2.5"]), 2).covariates == ("dose",)
 
 
 def test_names_become_a_design():

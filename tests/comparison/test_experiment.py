@@ -150,6 +150,40 @@ def test_power_grows_with_replicates_and_ratio(three):
         three.power(1.1, 4, "area")
 
 
+def test_the_whole_is_said_in_sentences(three):
+    groups, dose, plan = three.overall()
+    assert groups.startswith("Over all 3 groups: form does not differ detectably")
+    assert "scale differs between groups" in groups
+    assert dose.startswith("With dose: form does not change detectably")
+    ratio = three.planning((6, 12))["size"]
+    assert plan == (
+        f"6 a side find a size ratio of {ratio[0]:.2f} with probability 0.8, 12 a side one of {ratio[1]:.2f}."
+    )
+    images, design = groups_of((1, 1, 1), (1, 1, 1))
+    assert "not testable (3 replicates for 3 groups" in experiment(images, design, QUICK).overall()[0]
+
+
+def test_an_image_counts_once():
+    images, design = groups_of((3, 3), (1, 1))
+    with pytest.raises(ValueError, match=r"image 1 and image 1 \(rows 2 and 4\) hold the same outlines"):
+        experiment([*images[:3], images[1], *images[4:]], design, QUICK)
+
+
+def test_effects_that_add_up_are_no_interaction():
+    """Both factors change the size, by so much that a kernel of outlines saturates."""
+    rejected = 0
+    for seed in range(5):
+        images = [
+            image(100 * seed + i, size=10 * 1.3 ** (i % 2) * 1.3 ** (i // 8), between=0.01, count=8) for i in range(16)
+        ]
+        design = pd.DataFrame({"group": np.tile(["a", "b"], 8), "sex": np.repeat(["f", "m"], 8)})
+        rejected += experiment(images, design, QUICK).interaction("group", "sex").scale.p_value <= 0.05
+    assert rejected <= 2
+    empty = pd.DataFrame({"group": ["a"] * 4 + ["b"] * 4, "sex": ["f", "f", "m", "m"] + ["f"] * 4})
+    with pytest.raises(ValueError, match="cannot be tested: no replicate is b with m"):
+        experiment(images[:8], empty, QUICK).interaction("group", "sex")
+
+
 def test_doses_without_groups_have_a_trend_and_no_contrasts():
     images = [image(i, size=10 * (1 + 0.08 * i)) for i in range(8)]
     result = experiment(images, pd.DataFrame({"group": ["all"] * 8, "dose": np.arange(8.0)}), QUICK)

@@ -32,6 +32,13 @@ def test_pixels_of_each_image_have_the_size_that_its_row_states(images):
     assert coarse.features["area"][0] == pytest.approx(16 * fine.features["area"][0], rel=1e-6)
 
 
+def test_pixels_may_be_higher_than_wide(images):
+    sizes, _ = written(images, "image,group,pixel_size,unit\nfine.png,a,0.5 × 0.25,µm\ncoarse.png,b,2,µm\n")
+    assert sizes[(images / "fine.png").resolve()] == ((0.5, 0.25), "µm")
+    found = ensemble_of_file(images / "fine.png", Reading(labels=True, pixel_sizes=sizes))
+    np.testing.assert_allclose(np.ptp(found.curves[0], axis=0), (10, 5), rtol=0.02)
+
+
 def test_a_row_without_a_size_leaves_it_to_the_image(images):
     sizes, _ = written(images, "image,group,pixel_size,unit\nfine.png,a,0.5,µm\ncoarse.png,b,,\n")
     assert [path.name for path in sizes] == ["fine.png"]

@@ -1,12 +1,15 @@
 """Rows of a design that are parts of one image: planes of a stack, regions, classes of a mask."""
 
+import shutil
+
 import imageio.v3 as iio
 import numpy as np
 import pandas as pd
 import pytest
 import tifffile
 
-from napari_shape_ensembles.io import read_image
+from napari_shape_ensembles import Ensemble
+from napari_shape_ensembles.io import CurveTable, read_image, write_curves
 from napari_shape_ensembles.io.design import read_design, take_parts
 from napari_shape_ensembles.io.image_parts import ImagePart
 from napari_shape_ensembles.io.sources import Reading, ensemble_of_file
@@ -68,6 +71,50 @@ def test_regions_are_rows_and_cut_objects_touch_the_border(folder):
     assert left.name == "phases region 0:128, 0:72"
 
 
+def test_a_polygon_is_a_region(folder):
+    text = 'image,region,group\nphases.png,"POLYGON ((-1 -1, 71 -1, 71 71, -1 71, -1 -1))",a\nphases.png,,b\n'
+    part, whole = ensembles(folder, text, labels=True)
+    assert part.name == "phases region within -1:72, -1:72"
+    assert len(part) == sum(curve.max() < 71 for curve in whole.curves) == 9
+    cut = 'image,region,group\nphases.png,"POLYGON ((-1 -1, 84 -1, 84 71, -1 71, -1 -1))",a\n'
+    (part,) = ensembles(folder, cut, labels=True)
+    assert (len(part), part.dropped) == (9, {"touching the image border": 3})
+
+
+def test_curves_of_one_kind_are_rows(folder):
+    squares = Ensemble([np.array([[0, 0], [0, 4], [4, 4], [4, 0]]) + 9 * i for i in range(6)])
+    kinds = pd.DataFrame({"kind": list("ababab"), "stage": [1, 2, 1, 2, 2, 2]})
+    write_curves(folder / "cells.csv", CurveTable(squares, kinds))
+    one, other = ensembles(folder, "image,feature,group\ncells.csv,kind = a,x\ncells.csv,stage=2,y\n")
+    assert (one.name, len(one), other.name, len(other)) == ("cells kind = a", 3, "cells stage = 2", 4)
+    for cell, words in (
+        ("kind = c", "no curve has kind = c: the values are a, b"),
+        ("x = 1", "no feature 'x', but kind"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            ensembles(folder, f"image,feature,group\ncells.csv,{cell},x\n")
+    with pytest.raises(ValueError, match="an image has no features"):
+        ensembles(folder, "image,feature,group\nphases.png,kind = a,x\n")
+
+
+def test_phases_of_a_map_are_rows(tmp_path, real_data):
+    pytest.importorskip("orix")
+    shutil.copy(real_data / "ebsd_sdss" / "sdss_ferrite_austenite.ang.gz", tmp_path / "steel.ang.gz")
+    text = "image,phase,group\nsteel.ang.gz,{},a\nsteel.ang.gz,2,b\nsteel.ang.gz,,c\n"
+    with pytest.raises(ValueError, match=r"no phase sigma: the map holds 1 \(aus.*\), 2 \(fer.*\)") as error:
+        ensembles(tmp_path, text.format("sigma"))
+    name = str(error.value).split("holds 1 (")[1].split(")")[0]
+    one, other, whole = ensembles(tmp_path, text.format(name))
+    assert len(one) + len(other) == len(whole)
+    assert min(len(one), len(other)) > 5
+
+
+def test_a_phase_of_an_image_is_a_factor(folder):
+    _, parts, table = rows(folder, "image,phase,group\nphases.png,liquid,a\nstack.tif,solid,b\n")
+    assert not any(parts)
+    assert "phase" in table
+
+
 def test_planes_of_two_axes_and_of_colours_are_read(tmp_path):
     stack = np.arange(2 * 3 * 8 * 9, dtype=np.uint16).reshape(2, 3, 8, 9)
     np.save(tmp_path / "stack.npy", stack)
@@ -104,6 +151,12 @@ def test_a_named_replicate_stays(folder):
         ("image,plane\nphases.png,0\n", "phases.png: .*no plane 0: it is no stack"),
         ("image,region\nphases.png,9:3 0:5\n", "row 1 has region '9:3 0:5': give top:bottom, left:right"),
         ("image,region\nphases.png,0:500 0:5\n", "phases.png: region 0:500, 0:5 reaches beyond its 128 × 128"),
+        ('image,region\nphases.png,"POLYGON ((0 0, 9 9))"\n', "row 1 has region 'POLYGON .* is no polygon"),
+        (
+            'image,region\nphases.png,"POLYGON ((500 500, 600 500, 600 600, 500 500))"\n',
+            "the region lies outside its 128",
+        ),
+        ("image,feature\nphases.png,= 3\n", "row 1 has feature '= 3': give a name and a value"),
         ("image,class\nphases.png,0\n", "row 1 has class '0': give a whole number above 0"),
         ("image,class\nphases.png,3\n", "phases.png: there is no class 3: the classes are 1, 2"),
         ("image,plane,group\nstack.tif,1,a\nstack.tif,1,b\n", "stack.tif, 1 is in more than one row"),

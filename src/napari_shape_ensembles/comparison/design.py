@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..mmd.replicates import Hypothesis, labellings, replicates_needed
+from ..outlines import counted
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -21,6 +22,8 @@ GROUP, REPLICATE, BLOCK, IMAGE = "group", "replicate", "block", "image"
 _PARTS = 3
 # Below so many replicates a side permutations say little, and a small-sample test stands beside them.
 FEW = 5
+# A number with a word after it, such as a dose with its unit.
+_WITH_UNIT = re.compile(r"\s*[-+]?\d+([.,]\d+)?\s*[^\d\s]+\s*$")
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,8 +64,8 @@ class Design:
 
     @property
     def covariates(self) -> tuple[str, ...]:
-        """Names of the numeric columns."""
-        return tuple(self._named("f"))
+        """Names of the numeric columns that vary."""
+        return tuple(name for name in self._named("f") if self.replicates[name].nunique() > 1)
 
     @property
     def factors(self) -> tuple[str, ...]:
@@ -107,10 +110,8 @@ class Design:
             if alike / count > significance:
                 words = cannot_reach(m, n, significance, alike / count, self._unit, within is not None)
                 said.setdefault(words, []).append(f"{self.groups[i]} and {self.groups[j]}")
-        return [
-            f"{pairs[0]}{f' and {len(pairs) - 1} more contrasts' if len(pairs) > 1 else ''}: {words}"
-            for words, pairs in said.items()
-        ]
+        more = [f" and {counted(len(pairs) - 1, 'more contrast')}" if len(pairs) > 1 else "" for pairs in said.values()]
+        return [f"{pairs[0]}{others}: {words}" for (words, pairs), others in zip(said.items(), more, strict=True)]
 
     @property
     def _unit(self) -> str:
@@ -158,14 +159,22 @@ def checked_design(table: "pd.DataFrame", images: int, control: str | None = Non
         )
     if GROUP not in table:
         raise ValueError(f"the design has no column {GROUP!r}, but {', '.join(map(repr, table.columns))}")
+    if twice := table.columns[table.columns.duplicated()].tolist():
+        raise ValueError(f"column {twice[0]!r} is in the design twice: keep one of them, or rename it")
     for name in table.columns:
-        missing = table.index[table[name].isna()].tolist()
+        if pd.api.types.is_numeric_dtype(table[name]) and np.isinf(table[name].to_numpy(dtype=float)).any():
+            raise ValueError(f"column {name!r} of the design holds an infinite number: correct it, or leave it out")
+        missing = table.index[table[name].isna() | (table[name].astype(str).str.strip() == "")].tolist()
         if missing:
             raise ValueError(
                 f"column {name!r} of the design is empty in row {missing[0] + 1}"
                 + (f" and {len(missing) - 1} more" if len(missing) > 1 else "")
                 + ": fill it in, or leave the image or the column out"
             )
+    for name in table.columns:
+        if name not in (GROUP, REPLICATE, BLOCK, IMAGE) and table[name].dtype == object:
+            numbers = pd.to_numeric(table[name], errors="coerce")  # numbers as text
+            table[name] = table[name] if numbers.isna().any() else numbers
     table[GROUP] = table[GROUP].map(_text)
     groups = list(dict.fromkeys(table[GROUP]))
     control = None if control is None else _text(control)
@@ -174,7 +183,33 @@ def checked_design(table: "pd.DataFrame", images: int, control: str | None = Non
             raise ValueError(f"control {control!r} is none of the groups: {', '.join(groups)}")
         groups.remove(control)
         groups.insert(0, control)
-    return _collected(table, tuple(groups), control)
+    design = _collected(table, tuple(groups), control)
+    if len(groups) == 1 and not design.covariates and len(design.factors) == 1:
+        raise ValueError(
+            f"there is one group only ({groups[0]}), and no covariate that varies: there is nothing to test"
+        )
+    if len(groups) > 1 and design.blocks is not None and not _groups_meet(design.group, design.blocks):
+        raise ValueError(
+            "no block holds two groups, so that a difference between groups cannot be told from one between blocks: "
+            "leave the column block out, and name dishes or animals in the column replicate"
+        )
+    return design
+
+
+def _groups_meet(group: Index, blocks: Index) -> bool:
+    return len(np.unique(np.stack([group, blocks]), axis=1).T) > len(np.unique(blocks))
+
+
+def _doubts(groups: Sequence[str]) -> list[str]:
+    """Groups that may be one and the same."""
+    spelled: dict[str, list[str]] = {}
+    for name in groups:
+        spelled.setdefault(name.casefold(), []).append(name)
+    return [
+        f"Groups {' and '.join(alike)} differ by capital letters only, and count as different ones."
+        for alike in spelled.values()
+        if len(alike) > 1
+    ]
 
 
 def _text(value: Any) -> str:
@@ -186,11 +221,26 @@ def _collected(table: "pd.DataFrame", groups: tuple[str, ...], control: str | No
     """Replicates of a table: one per combination of group, block and replicate."""
     import pandas as pd
 
-    notes = []
+    notes = _doubts(groups)
     names = table[REPLICATE].map(_text) if REPLICATE in table else pd.Series([str(i + 1) for i in range(len(table))])
     keys = pd.DataFrame({GROUP: table[GROUP], REPLICATE: names})
     if BLOCK in table:
         keys[BLOCK] = table[BLOCK].map(_text)
+        held = keys.groupby(BLOCK, sort=False)[GROUP].nunique()
+        alone = held.index[held < 2].tolist()
+        if alone and len(groups) > 1:
+            listed = f"{', '.join(alone[:3])}{' ...' if len(alone) > 3 else ''}"
+            notes.append(
+                f"With one group only, so that they say nothing of a difference between groups: blocks {listed}."
+            )
+        if REPLICATE in table:
+            shared = keys.drop_duplicates().duplicated([GROUP, REPLICATE], keep=False)
+            again = sorted(set(keys.drop_duplicates()[REPLICATE][shared]))
+            if again:
+                notes.append(
+                    f"Replicates {', '.join(again[:3])}{' ...' if len(again) > 3 else ''} occur in several blocks, and "
+                    "count as different ones in each."
+                )
     elif REPLICATE in table:
         shared = keys.drop_duplicates()[REPLICATE].duplicated(keep=False)
         again = sorted(set(keys.drop_duplicates()[REPLICATE][shared]))
@@ -213,7 +263,14 @@ def _collected(table: "pd.DataFrame", groups: tuple[str, ...], control: str | No
             rows[name] = by_replicate.mean().to_numpy(dtype=np.float64)
             if varies:
                 notes.append(f"{name} differs between images of one replicate: its mean counts.")
+            if rows[name].nunique() < 2:
+                notes.append(f"{name} is the same in all replicates: there is no trend to test.")
         elif not varies:  # what differs within a replicate, such as the field, is no property of it
+            if table[name].map(lambda value: bool(_WITH_UNIT.match(str(value)))).all() and table[name].nunique() > 1:
+                notes.append(
+                    f"{name} is words, such as {table[name].iloc[0]!r}, hence a factor without an order: write numbers "
+                    "alone to test a trend."
+                )
             rows[name] = by_replicate.first().map(_text).to_numpy(dtype=object)
     return Design(rows, number, groups, control, tuple(notes))
 

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 # Undulation coordinates that hold this share of the pooled variance are the coarse form; the rest is roughness.
 _COARSE = 0.9
-# Of fewer images a side the bootstrap covers too little: 80 to 86 % with 3 in simulations, 93 to 95 % with 4.
-_LEAST_IMAGES = 4
+#: Of fewer images a side the bootstrap covers too little: 80 to 86 % with 3 in simulations, 93 to 95 % with 4.
+LEAST_IMAGES = 4
 
 
 @dataclass(frozen=True)
@@ -207,7 +207,7 @@ def effect_sizes(
     shares = {
         name: np.divide(standardized[name], total, out=np.full_like(total, np.nan), where=total > 0) for name in parts
     }
-    few = image is not None and min(own, units - own) < _LEAST_IMAGES
+    few = image is not None and min(own, units - own) < LEAST_IMAGES
     ends = None if few else percentile_ends(own, units - own)
     return EffectSizes(
         {name: _estimate(np.sqrt(np.maximum(values, 0)), ends) for name, values in squared.items()},

@@ -1,5 +1,6 @@
 """Experiments: several images of several groups, compared with the replicate as what is exchangeable."""
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -168,7 +169,8 @@ class Experiment:
         column : str
             The group, another factor, or a covariate (as a linear and a monotone trend).
         given : sequence of str
-            Columns taken out first (allometry: form given size). Permuting is then approximate.
+            Columns taken out first (allometry: form given size). Then means of named quantities are tested (bands of
+            lobes; size and elongation), in place of whole distributions, and permuting is approximate.
 
         Returns
         -------
@@ -178,6 +180,42 @@ class Experiment:
         if column in self.design.covariates:
             columns.append(_ranks(columns[0]))
         return self._tests([self.design.hypothesis(one, given) for one in columns])
+
+    def overall(self) -> list[str]:
+        """Sentences on all groups at once, on a trend with every covariate, and on what more replicates would find.
+
+        What cannot be tested with so few replicates says so.
+        """
+        said = []
+        if len(self.design.groups) > 2:
+            words = "differs between groups", "does not differ detectably"
+            said.append(f"Over all {len(self.design.groups)} groups: {self._joint_words('group', *words)}.")
+        said += [
+            f"With {name}: {self._joint_words(name, 'changes', 'does not change detectably')}."
+            for name in self.design.covariates
+        ]
+        if not self.variance["between"].isna().any():
+            least = max(int(np.bincount(self.design.group).min()), FEW + 1)
+            plans = self.planning((least, 2 * least))
+            first, more = (f"{ratio:.2f}" if ratio > 1.005 else f"{ratio:.4f}" for ratio in plans["size"])
+            said.append(
+                f"{least} a side find a size ratio of {first} with probability 0.8, {2 * least} a side one of {more}."
+            )
+        return said
+
+    def _joint_words(self, column: str, differs: str, alike: str) -> str:
+        try:
+            found = self.test(column)
+        except ValueError as error:
+            return f"not testable ({error})"
+        words = []
+        for what, test in (("form", found.undulation), ("scale", found.scale)):
+            if test.least_p > self.settings.significance:
+                words.append(f"{what} not testable by permutation (p = {test.p_value:.2g})")
+            else:
+                rejected = test.p_value <= self.settings.significance
+                words.append(f"{what} {differs if rejected else alike} (p = {test.p_value:.2g})")
+        return "; ".join(words)
 
     @property
     def omnibus(self) -> Joint:
@@ -196,18 +234,43 @@ class Experiment:
         return self.test(column, given).p_values
 
     def interaction(self, first: str, second: str) -> HypothesisTests:
-        """Test whether the effect of one factor or covariate depends on another; both effects themselves taken out."""
+        """Test whether the effect of one factor or covariate depends on another; both effects themselves taken out.
+
+        As with `test` and `given`, of means of named quantities: there two effects that add up are no interaction.
+        """
         one, other = self.design.column(first), self.design.column(second)
+        if {first, second} <= set(self.design.factors):
+            empty = np.argwhere(one.T @ other == 0)
+            levels = [np.unique(self.design.replicates[name].to_numpy(dtype=str)) for name in (first, second)]
+            if len(empty) and (one.shape[1] - 1) * (other.shape[1] - 1) <= len(empty):
+                missing = f"{levels[0][empty[0][0]]} with {levels[1][empty[0][1]]}"
+                raise ValueError(
+                    f"whether the effect of {first} depends on {second} cannot be tested: no replicate is {missing}"
+                )
         products = np.einsum("ui,uj->uij", one - one.mean(axis=0), other - other.mean(axis=0)).reshape(len(one), -1)
         return self._tests([self.design.hypothesis(products, (first, second))])
 
     def _tests(self, hypotheses: Sequence[Hypothesis]) -> HypothesisTests:
+        taken_out = any(one.covariates is not None for one in hypotheses)
+        kernels = {test: self._kernel_of_means(test) for test in TESTS} if taken_out else self.kernels
         return HypothesisTests(
-            replicate_test(self.kernels["undulation"], *hypotheses, **self._options),
-            replicate_test(self.kernels["scale"], *hypotheses, **self._options),
+            replicate_test(kernels["undulation"], *hypotheses, **self._options),
+            replicate_test(kernels["scale"], *hypotheses, **self._options),
             self._small_sample("undulation", hypotheses[0]),
             self._small_sample("scale", hypotheses[0]),
         )
+
+    def _kernel_of_means(self, test: str) -> dict[str, MeanKernels]:
+        """Inner products of the replicates' means in the quantities of a test, in deviations of outlines.
+
+        Effects that add up in these means do not in embeddings of whole distributions: a kernel of outlines would take
+        two additive effects for an interaction.
+        """
+        names = list(TESTS[test])
+        within = np.asarray(self._within[names], dtype=np.float64)
+        values = self.means[names].to_numpy() / np.where(within > 0, within, 1)
+        gram = (values - values.mean(axis=0)) @ (values - values.mean(axis=0)).T
+        return {"means": MeanKernels(gram, np.ones(len(gram), dtype=np.intp), 1.0, np.diag(gram))}
 
     def _small_sample(self, test: str, hypothesis: Hypothesis, chosen: Index | slice = slice(None)) -> SmallSampleTest:
         names = list(TESTS[test])
@@ -495,14 +558,10 @@ class Experiment:
             Of a two-sided t-test of replicates at the level of the settings, with the variation between replicates
             found here.
         """
-        from scipy.stats import nct
-
         spread = self._spread_of_means(quantity)
         if not ratio > 0 or replicates < 2:
             raise ValueError(f"ratio {ratio}, {replicates} replicates: give a positive ratio and at least 2 a side")
-        freedom, shift = 2 * replicates - 2, abs(np.log(ratio)) / max(spread * np.sqrt(2 / replicates), 1e-12)
-        cut = float(stdtrit(freedom, 1 - self.settings.significance / 2))
-        return float(np.nan_to_num(nct.sf(cut, freedom, shift) + nct.cdf(-cut, freedom, shift), nan=1.0))
+        return _power(abs(float(np.log(ratio))) / max(spread, 1e-12), replicates, self.settings.significance)
 
     def planning(self, replicates: Sequence[int] = (3, 4, 5, 6, 8, 10, 12, 20), power: float = 0.8) -> "pd.DataFrame":
         """Smallest ratio of each quantity that so many replicates a side find with a given probability.
@@ -519,11 +578,9 @@ class Experiment:
         rows = []
         for count in replicates:
             found: dict[str, float] = {"replicates": count, "least_p": least_p(count, count)}
-            for quantity in map(str, self.means):
-                most = 200 * max(self._spread_of_means(quantity), 1e-9)
-                found[quantity] = float(
-                    np.exp(brentq(lambda x, n=count, q=quantity: self.power(np.exp(x), n, q) - power, 0, most))
-                )
+            # The difference in standard deviations of replicates' means is the same for all quantities.
+            shift = brentq(lambda x, n=count: _power(x, n, self.settings.significance) - power, 0, 200)
+            found |= {str(name): float(np.exp(shift * self._spread_of_means(str(name)))) for name in self.means}
             rows.append(found)
         return pd.DataFrame(rows)
 
@@ -633,6 +690,8 @@ class Experiment:
         rows = ", ".join(f"{case} {count} ×" for case, count in cases.items())
         kind = "family-wise" if self.correction == "family" else "false discovery rate"
         head = f"{counted(len(sizes), 'group')} of replicates: {groups}"
+        if self.table.empty:
+            return f"{head}; 0 contrasts."
         return f"{head}; {counted(len(self.table), 'contrast')}: {rows} ({self.settings.significance:g}, {kind})."
 
     def to_dataframe(self) -> "pd.DataFrame":
@@ -769,6 +828,15 @@ def experiment(
     return Experiment(checked, settings, coordinates, kernels, outlines, correction, ensembles[0].unit)
 
 
+def _power(shift: float, replicates: int, significance: float) -> float:
+    """Power of a two-sided t-test of so many replicates a side, `shift` in standard deviations of their means."""
+    from scipy.stats import nct  # slow to import
+
+    freedom, apart = 2 * replicates - 2, shift / np.sqrt(2 / replicates)
+    cut = float(stdtrit(freedom, 1 - significance / 2))
+    return float(np.nan_to_num(nct.sf(cut, freedom, apart) + nct.cdf(-cut, freedom, apart), nan=1.0))
+
+
 def _usable(ensembles: Sequence[Ensemble]) -> list[Ensemble]:
     """All ensembles in the unit of the first; refuses all those without outlines at once, and what is no ensemble."""
     ensembles = [sample_of(one) for one in ensembles]
@@ -778,6 +846,12 @@ def _usable(ensembles: Sequence[Ensemble]) -> list[Ensemble]:
             f"{len(empty)} of {len(ensembles)} images have no usable outline ({', '.join(empty)}): leave them and "
             "their rows of the design out, or check the segmentation and the minimum size"
         )
+    seen: dict[bytes, int] = {}
+    for place, one in enumerate(ensembles, start=1):
+        first = seen.setdefault(hashlib.sha256(one.vertices.tobytes()).digest(), place)
+        if first != place:
+            names = f"{ensembles[first - 1].name or f'image {first}'} and {one.name or f'image {place}'}"
+            raise ValueError(f"{names} (rows {first} and {place}) hold the same outlines: an image counts once")
     return [one.to(ensembles[0].unit) for one in ensembles]
 
 

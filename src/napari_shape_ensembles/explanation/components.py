@@ -4,12 +4,22 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import stdtrit
 
 from ..checks import seal
+from ..comparison.effects import LEAST_IMAGES, resample, unbiased_of_images
 from ..mmd import PERMUTATIONS, SIGNIFICANCE, median_distance
-from ..mmd.contrasts import bootstrap_counts, difference_of_means, percentile_ends, spread_interval, spread_ratio
+from ..mmd.contrasts import (
+    bootstrap_counts,
+    difference_of_means,
+    percentile_ends,
+    spread_interval,
+    spread_ratio,
+    welch,
+)
 from ..mmd.family import FamilyTests, family_tests
-from ..mmd.kernel import gaussian
+from ..mmd.kernel import Index, gaussian
+from ..mmd.replicates import mean_kernels
 from ..progress import one_library_thread, over_blocks
 from ..shapes import ShapeSpace, grassmann, spd
 from .properties import coarse_coordinates, fine_amplitude
@@ -42,7 +52,7 @@ class Components:
         Unbiased MMD² of each component, none below zero, over their sum: the parts of the MMD² of the sum of
         their kernels. All zero where no component shows any.
     share_interval : (2, 4) array
-        95 % bootstrap interval of the shares.
+        95 % bootstrap interval of the shares; NaN where images are too few for one.
     ratio : (4,) array
         B over A: geometric means of size, elongation (ratio of the RMS extents) and fine amplitude; NaN for
         the coarse form, which no single number describes.
@@ -86,6 +96,16 @@ class Components:
             )
         parts += self._spread_words(i)
         return f"{'; '.join(parts) or f'The distribution of {component} differs'} ({p})."
+
+    def ratio_sentence(self) -> str:
+        """Ratios of all components that have one, without a word on whether they differ."""
+        listed = []
+        for name in _WORDS:
+            i = COMPONENTS.index(name)
+            ratio, low, high = self.ratio[i], *self.ratio_interval[:, i]
+            interval = f" ({low:.2f} to {high:.2f})" if np.isfinite([low, high]).all() else ""
+            listed.append(f"{name} {ratio:.2f}{interval}")
+        return f"Ratios of the means of images, B over A, with 95 % intervals: {', '.join(listed)}."
 
     def _spread_words(self, i: int) -> list[str]:
         ratio, interval = self.spread[i], self.spread_interval[:, i]
@@ -140,7 +160,13 @@ def components(space: ShapeSpace, t: Real, l: Real) -> dict[str, Real]:
 
 @one_library_thread()
 def component_tests(
-    parts: dict[str, Real], first: int, *, permutations: int = PERMUTATIONS, rounds: int = 500, seed: int = 0
+    parts: dict[str, Real],
+    first: int,
+    *,
+    image: Index | None = None,
+    permutations: int = PERMUTATIONS,
+    rounds: int = 500,
+    seed: int = 0,
 ) -> Components:
     """Test the four components jointly, and say how much of the difference each carries.
 
@@ -150,10 +176,14 @@ def component_tests(
         Of `components`, A's rows first.
     first : int
         Number of curves in A.
+    image : (N,) array of int, optional
+        Image of each curve, those of A numbered first: then images are permuted and redrawn, each weighs the same, and
+        ratios have Student's interval (Welch) over the images' means, spreads over the logarithms of the deviations
+        within images. With fewer than 4 images a side shares have no interval.
     permutations : int
         Random relabellings.
     rounds : int
-        Bootstrap rounds, each redrawing the curves of each sample.
+        Bootstrap rounds, each redrawing the curves, or the images, of each sample.
     seed : int
 
     Returns
@@ -165,6 +195,8 @@ def component_tests(
     The MMD of a sum of kernels, each on its own component, is exactly the sum of the components' MMD²: that is what
     makes them shares. It is blind to how components depend on each other.
     """
+    if image is not None:
+        return _over_images(parts, first, image, permutations, rounds, seed)
     total = len(parts["size"])
     counts = bootstrap_counts(first, total, rounds, seed)
     weights = np.concatenate([np.ones((1, total)), counts])
@@ -177,6 +209,45 @@ def component_tests(
         np.quantile(shares[1:], percentile_ends(first, total - first), axis=0),
         *ratios,
     )
+
+
+def _over_images(
+    parts: dict[str, Real], first: int, image: Index, permutations: int, rounds: int, seed: int
+) -> Components:
+    """The same with images in place of curves."""
+    own, total = int(image[:first].max()) + 1, int(image.max()) + 1
+    counts = resample(own, total, rounds, seed)
+    squared = []
+    for name in COMPONENTS:
+        points = parts[name].reshape(len(image), -1)
+        between = mean_kernels(points, image, bandwidth=median_distance(points)).between
+        squared.append(np.nan_to_num(unbiased_of_images(between, counts, own)[0]))
+    shares = _shares(np.stack(squared, axis=1))
+    interval = np.full((2, 4), np.nan)
+    if min(own, total - own) >= LEAST_IMAGES:
+        interval = np.quantile(shares[1:], percentile_ends(own, total - own), axis=0)
+    of_means, of_spreads = np.full((3, 4), np.nan), np.full((3, 4), np.nan)
+    sizes = np.bincount(image)
+    for place, name in enumerate(COMPONENTS):
+        values = parts[name]
+        if values.ndim > 1:
+            continue
+        means = np.bincount(image, values) / sizes
+        of_means[:, place] = _welch_ratio(means, own)
+        if sizes.min() > 1:
+            deviations = np.sqrt(np.bincount(image, (values - means[image]) ** 2) / (sizes - 1))
+            if deviations.min() > 0:
+                of_spreads[:, place] = _welch_ratio(np.log(deviations), own)
+    tests = family_tests(parts, first, image=image, permutations=permutations, seed=seed)
+    return Components(tests, shares[0], interval, of_means[0], of_means[1:], of_spreads[0], of_spreads[1:])
+
+
+def _welch_ratio(logarithms: Real, own: int) -> Real:
+    """Ratio of the geometric means of two groups of logarithms, with Student's interval; 0 to infinity of one."""
+    value, error, freedom = welch(logarithms[:own], logarithms[own:])
+    reach = float(stdtrit(freedom, 0.975)) * error if freedom > 0 else np.inf
+    with np.errstate(over="ignore"):
+        return np.exp([value, value - reach, value + reach])
 
 
 def _shares(squared: Real) -> Real:

@@ -1,14 +1,16 @@
 """Why two ensembles differ: all explanations of one comparison."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..comparison import INCONCLUSIVE, Comparison
+from ..comparison.effects import image_numbers
 from ..mmd.contrasts import standardised_difference
 from ..mmd.family import FamilyTests, family_tests
+from ..mmd.replicates import DRAWS
 from ..mmd.witness import witness
 from ..progress import Listener, report, reporting
 from .components import COMPONENTS, OF_FORM, OF_SCALE, Components, component_tests, components
@@ -26,9 +28,9 @@ _INCONCLUSIVE = (
     "The comparison is inconclusive: what follows describes these curves, and is no result about the images."
 )
 
-_THESE_IMAGES = (
-    "The comparison permuted whole images. What follows permutes single outlines: it describes these images, and is no "
-    "result about the conditions."
+_NO_P_VALUES = (
+    "The comparison is inconclusive: so few images reach no p-value at the level. What follows are means and intervals "
+    "over the images."
 )
 
 #: Steps of an explanation, in order.
@@ -114,12 +116,19 @@ class Explanation:
 
     def sentences(self) -> tuple[str, ...]:
         """The explanation in plain sentences, strongest statements first."""
-        level = self.comparison.settings.significance
+        level, by_images = self.comparison.settings.significance, self.comparison.permuted == "images"
         said = [self.components.sentence(name) for name in self.components.differing(level)]
+        if self.comparison.case == INCONCLUSIVE and by_images:
+            return (_NO_P_VALUES, self.components.ratio_sentence())
+        counts = " and ".join(map(str, self.comparison.image_counts))
         return (
             *([_INCONCLUSIVE] if self.comparison.case == INCONCLUSIVE else []),
-            *([_THESE_IMAGES] if self.comparison.permuted == "images" else []),
             *(said or [self._nothing_named(level)]),
+            *(
+                [f"P-values and intervals are over images ({counts}), each of which weighs the same."]
+                if by_images
+                else []
+            ),
             *self._unseen(level),
             *self._form_sentences(level),
         )
@@ -179,6 +188,11 @@ def explain(comparison: Comparison, *, progress: Listener | None = None) -> Expl
     ValueError
         When a sample has fewer than 2 curves.
 
+    Notes
+    -----
+    Where the comparison permuted images, so do all tests here, exactly where there are at most 20 000 labellings; each
+    image weighs the same, and intervals are over images. The witness compares curves.
+
     References
     ----------
     A. Gretton, K. M. Borgwardt, M. J. Rasch, B. Schölkopf, A. Smola, "A kernel two-sample test", Journal of Machine
@@ -196,7 +210,8 @@ def explain(comparison: Comparison, *, progress: Listener | None = None) -> Expl
     """
     space, t, l, first = comparison.space, comparison.t, comparison.l, len(comparison.a)
     _enough(comparison)
-    draws = {"permutations": comparison.settings.permutations, "seed": comparison.settings.seed}
+    image = image_numbers((comparison.a, comparison.b)) if comparison.permuted == "images" else None
+    draws = _draws(comparison, image)
     level = comparison.settings.significance
     with reporting(progress):
         _report_step("measuring curves")
@@ -210,8 +225,20 @@ def explain(comparison: Comparison, *, progress: Listener | None = None) -> Expl
         _report_step("looking along the outline")
         form = outline_difference(space, t, np.zeros_like(l), first, significance=level, **draws)
         _report_step("testing descriptors")
-        descriptors = descriptor_tests(comparison)
+        descriptors = descriptor_tests(comparison, image)
     return Explanation(comparison, typical, measured, parts, modes, form, descriptors)
+
+
+class _Draws(TypedDict):
+    image: NDArray[np.intp] | None
+    permutations: int
+    seed: int
+
+
+def _draws(comparison: Comparison, image: NDArray[np.intp] | None) -> _Draws:
+    """What is permuted, how often: images at least ten thousand times, as that costs next to nothing."""
+    permutations, seed = comparison.settings.permutations, comparison.settings.seed
+    return {"image": image, "permutations": permutations if image is None else max(permutations, DRAWS), "seed": seed}
 
 
 def _report_step(name: str) -> None:
@@ -243,13 +270,16 @@ def witnesses(comparison: Comparison) -> "pd.DataFrame":
     return table
 
 
-def descriptor_tests(comparison: Comparison) -> Descriptors:
-    """Test every column of `Ensemble.features` by its own MMD, jointly: what hand-picked numbers would have said."""
+def descriptor_tests(comparison: Comparison, image: NDArray[np.intp] | None = None) -> Descriptors:
+    """Test every column of `Ensemble.features` by its own MMD, jointly: what hand-picked numbers would have said.
+
+    With the images of the pooled curves, A's first, these are permuted.
+    """
     tables = [ensemble.features.drop(columns="id") for ensemble in (comparison.a, comparison.b)]
     columns = [name for name in tables[0] if all(np.isfinite(table[name]).all() for table in tables)]
     values = {str(name): np.concatenate([table[name] for table in tables]).astype(float) for name in columns}
-    first, settings = len(comparison.a), comparison.settings
-    tests = family_tests(values, first, permutations=settings.permutations, seed=settings.seed)
+    first = len(comparison.a)
+    tests = family_tests(values, first, **_draws(comparison, image))
     stacked = np.stack(list(values.values()), axis=1)
     medians = np.stack([np.median(side, axis=0) for side in (stacked[:first], stacked[first:])])
-    return Descriptors(tests, standardised_difference(stacked, first), medians)
+    return Descriptors(tests, standardised_difference(stacked, first, image), medians)

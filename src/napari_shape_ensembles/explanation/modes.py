@@ -46,7 +46,7 @@ class Modes:
     property_difference : (k,) array
         Of the properties themselves, B less A, in standard deviations of their ranks.
     sizes : (m, n)
-        Curves in A and B.
+        Curves in A and B; where images were permuted, how many independent curves their images are worth.
     bands : (r, 2) int array
         Fewest and most lobes of the waves that each mode consists of; see `properties.bands`. 0 where not known.
     """
@@ -57,7 +57,7 @@ class Modes:
     spread_ratio: Real
     correlation: Real
     property_difference: Real
-    sizes: tuple[int, int]
+    sizes: tuple[float, float]
     bands: NDArray[np.intp]
 
     def __post_init__(self) -> None:
@@ -162,6 +162,7 @@ def mode_tests(
     first: int,
     measured: dict[str, Real],
     *,
+    image: NDArray[np.intp] | None = None,
     bands: NDArray[np.intp] | None = None,
     permutations: int = PERMUTATIONS,
     seed: int = 0,
@@ -176,6 +177,8 @@ def mode_tests(
         Number of curves in A.
     measured : dict of str to (N,) array
         `properties` of the same curves, which may name modes.
+    image : (N,) array of int, optional
+        Image of each curve, those of A numbered first: then images are permuted, and each weighs the same.
     bands : (r, 2) int array, optional
         `properties.bands` of the modes, which may name those that no property names.
     permutations, seed
@@ -191,18 +194,18 @@ def mode_tests(
     miss changes of spread.
     """
     tests = family_tests(
-        {f"mode {j + 1}": t[:, j] for j in range(t.shape[1])}, first, permutations=permutations, seed=seed
+        {f"mode {j + 1}": t[:, j] for j in range(t.shape[1])}, first, image=image, permutations=permutations, seed=seed
     )
     variances = t.var(axis=0)
     ranked = _ranks(np.stack([measured[one.name] for one in PROPERTIES], axis=1))
     return Modes(
         tests,
         variances / (variances.sum() or 1),
-        standardised_difference(t, first),
+        standardised_difference(t, first, image),
         spread_ratio(t, first),
         _correlation(_ranks(t), ranked),
-        standardised_difference(ranked, first),
-        (first, len(t) - first),
+        standardised_difference(ranked, first, image),
+        (first, len(t) - first) if image is None else _worth(np.concatenate([t, ranked], axis=1), first, image),
         np.zeros((t.shape[1], 2), dtype=np.intp) if bands is None else bands,
     )
 
@@ -236,6 +239,23 @@ def exaggeration(space: ShapeSpace, t: Real, mode: int, visible: float = 0.08) -
     moved = np.linalg.norm(high - low, axis=1).max() / 2
     radius = np.linalg.norm(mean, axis=1).mean()
     return int(np.clip(np.ceil(visible * radius / max(moved, 1e-12)), 1, 50))
+
+
+def _worth(values: Real, first: int, image: NDArray[np.intp]) -> tuple[float, float]:
+    """How many independent curves the images of A, and of B, are worth: by the mean intraclass correlation of columns.
+
+    No fewer than there are images, and no more than there are curves.
+    """
+    counts = np.bincount(image)
+    own, total = int(image[:first].max()) + 1, len(counts)
+    means = np.stack([np.bincount(image, column) / counts for column in values.T], axis=1)
+    within = ((values - means[image]) ** 2).sum(axis=0) / max(len(image) - total, 1)
+    of_sides = [part - part.mean(axis=0) for part in (means[:own], means[own:])]
+    between = sum((part**2).sum(axis=0) for part in of_sides) / max(total - 2, 1) - within * (1 / counts).mean()
+    between = np.maximum(between, 0)
+    icc = float((between / np.maximum(between + within, np.finfo(float).tiny)).mean())
+    worth = [float((part / (1 + (part - 1) * icc)).sum()) for part in (counts[:own], counts[own:])]
+    return worth[0], worth[1]
 
 
 def _ranks(values: Real) -> Real:

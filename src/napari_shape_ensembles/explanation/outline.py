@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from ..checks import seal
 from ..mmd import PERMUTATIONS, SIGNIFICANCE
-from ..mmd.family import label_weights
+from ..mmd.family import image_label_weights, label_weights
 from ..progress import one_library_thread
 from ..shapes import ShapeSpace
 
@@ -15,6 +15,8 @@ Real = NDArray[np.float64]
 
 # No outline is known better than this share of its size; and statistics nearer than this share of them are equal.
 _KNOWN, _TIE = 1e-7, 1e-9
+# Labellings at a time: of images there may be 20 000.
+_LABELLINGS = 2000
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,6 +69,7 @@ def outline_difference(
     l: Real,
     first: int,
     *,
+    image: NDArray[np.intp] | None = None,
     permutations: int = PERMUTATIONS,
     significance: float = SIGNIFICANCE,
     seed: int = 0,
@@ -82,6 +85,8 @@ def outline_difference(
         Scale coordinates. Zeros put every curve at the mean scale, so that only the form is left to differ.
     first : int
         Number of curves in A.
+    image : (N,) array of int, optional
+        Image of each curve, those of A numbered first: then images are permuted, and each weighs the same.
     permutations, significance, seed
         Of the two thresholds, which hold for the outline as a whole (largest value over all landmarks).
 
@@ -93,11 +98,24 @@ def outline_difference(
     mean = curves.mean(axis=0)
     normal = outward_normals(mean)
     along = np.einsum("qnk,nk->qn", curves - mean, normal)
-    mean_a, mean_b = curves[:first].mean(axis=0), curves[first:].mean(axis=0)
     floor = _KNOWN * float(np.linalg.norm(mean, axis=1).mean())
-    in_a = label_weights(first, len(along), permutations, seed) > 0
-    effects, spread_a, spread_b = _compared(along, in_a, floor)
-    ratios = np.abs(np.log(spread_b / spread_a)).max(axis=1)
+    if image is None:
+        moments, lost = (along, along**2), 2
+        in_a = label_weights(first, len(along), permutations, seed) > 0
+        mean_a, mean_b = curves[:first].mean(axis=0), curves[first:].mean(axis=0)
+    else:  # each image by its own mean and mean square
+        share = (image == np.arange(image.max() + 1)[:, None]) / np.bincount(image)[:, None]
+        moments, lost = (share @ along, share @ along**2), 0
+        in_a = image_label_weights(image, first, permutations, seed) > 0
+        of_images = np.tensordot(share, curves, axes=1)
+        mean_a, mean_b = of_images[in_a[0]].mean(axis=0), of_images[~in_a[0]].mean(axis=0)
+    largest = [
+        (np.abs(effects).max(axis=1), np.abs(np.log(of_b / of_a)).max(axis=1))
+        for start in range(0, len(in_a), _LABELLINGS)
+        for effects, of_a, of_b in [_compared(*moments, in_a[start : start + _LABELLINGS], floor, lost)]
+    ]
+    effects, spread_a, spread_b = _compared(*moments, in_a[:1], floor, lost)
+    shifts, ratios = (np.concatenate(kind) for kind in zip(*largest, strict=True))
     return OutlineDifference(
         mean,
         mean_a,
@@ -106,7 +124,7 @@ def outline_difference(
         effects[0],
         spread_a[0],
         spread_b[0],
-        _threshold(np.abs(effects).max(axis=1), significance),
+        _threshold(shifts, significance),
         _threshold(ratios, significance),
     )
 
@@ -124,12 +142,11 @@ def outward_normals(curve: Real) -> Real:
     return np.stack([normal.real, normal.imag], axis=-1)
 
 
-def _compared(along: Real, in_a: NDArray[np.bool_], floor: float) -> tuple[Real, Real, Real]:
+def _compared(along: Real, squared: Real, in_a: NDArray[np.bool_], floor: float, lost: int) -> tuple[Real, Real, Real]:
     """Effect, and spreads of A and of B, at every landmark for every labelling: (labellings, n) each.
 
     The observed labelling is one of them, so that it is rounded as the others are.
     """
-    squared = along**2
     moments = []
     for chosen in (in_a, ~in_a):
         size = int(chosen[0].sum())
@@ -137,7 +154,7 @@ def _compared(along: Real, in_a: NDArray[np.bool_], floor: float) -> tuple[Real,
         mean = share @ along
         moments.append((size, mean, np.maximum(share @ squared - mean**2, floor**2)))
     (m, mean_a, variance_a), (n, mean_b, variance_b) = moments
-    pooled = np.sqrt((m * variance_a + n * variance_b) / max(m + n - 2, 1))
+    pooled = np.sqrt((m * variance_a + n * variance_b) / max(m + n - lost, 1))
     return (mean_b - mean_a) / pooled, np.sqrt(variance_a), np.sqrt(variance_b)
 
 

@@ -136,12 +136,24 @@ def paragraphs(explanation: Explanation) -> tuple[str, ...]:
         f"({result.b.name or 'unnamed'}) were compared, in {result.a.unit}."
     )
     exact = result.settings.null == "permutation"
+    if result.permuted == "images":
+        images = " and ".join(map(str, result.image_counts))
+        rests = (
+            f"Each p-value of this explanation rests on relabellings of whole images ({images}), all where they are few"
+        )
+        alone = "Each image weighs the same."
+    else:
+        rests = (
+            f"Each p-value {'' if exact else 'of this explanation '}rests on {result.settings.permutations} random "
+            f"relabellings (seed {result.settings.seed})"
+        )
+        alone = (
+            "Outlines count as independent here: several images of each sample say more about the samples than many "
+            "outlines of one image."
+        )
     method = (
-        f"Each p-value {'' if exact else 'of this explanation '}rests on {result.settings.permutations} random "
-        f"relabellings (seed {result.settings.seed}). The "
-        "components, the modes and the descriptors are each a family of tests; their adjusted p-values hold for the "
-        f"family as a whole, at the level {result.settings.significance:g}. Outlines count as independent here: "
-        "several images of each sample say more about the samples than many outlines of one image."
+        f"{rests}. The components, the modes and the descriptors are each a family of tests; their adjusted p-values "
+        f"hold for the family as a whole, at the level {result.settings.significance:g}. {alone}"
     )
     return (counts, *explanation.sentences(), method)
 

@@ -153,8 +153,12 @@ class _Mixer:
 def _adjusted(result: Comparison, names: tuple[str, ...]) -> Real:
     """p-values of some components, joint over them."""
     parts = components(result.space, result.t, result.l)
-    draws = {"permutations": result.settings.permutations, "seed": result.settings.seed}
-    return family_tests({name: parts[name] for name in names}, len(result.a), **draws).adjusted
+    return family_tests(
+        {name: parts[name] for name in names},
+        len(result.a),
+        permutations=result.settings.permutations,
+        seed=result.settings.seed,
+    ).adjusted
 
 
 def polar_factors(comparison: Comparison) -> tuple[Real, Real]:

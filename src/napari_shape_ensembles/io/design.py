@@ -1,13 +1,16 @@
 """Tables of designs: images with their group, replicate, block and covariates, from a CSV or from names of files."""
 
+import os
 import re
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..archive import ContentError
+from ..archive import ContentError, write_bytes
 from ..comparison import design_from_names
-from .image_parts import ImagePart
-from .sources import distinct_names, files_of
+from .ebsd import ENDINGS as MAPS
+from .image_parts import Box, ImagePart, polygon_of
+from .sources import distinct_names, feature_text, files_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -15,7 +18,7 @@ if TYPE_CHECKING:
 
 def take_pixel_sizes(
     paths: list[Path], table: "pd.DataFrame", name: str
-) -> tuple[dict[Path, tuple[float, str]], "pd.DataFrame"]:
+) -> tuple[dict[Path, tuple[float | tuple[float, float], str]], "pd.DataFrame"]:
     """Take the sizes of pixels out of a table of images.
 
     Parameters
@@ -29,8 +32,8 @@ def take_pixel_sizes(
 
     Returns
     -------
-    sizes : mapping of Path to (float, str)
-        Side of a pixel and its unit, by resolved paths.
+    sizes : mapping of Path to (float or (float, float), str)
+        Side, or height and width ("0.5 × 0.4"), of a pixel and its unit, by resolved paths.
     table : DataFrame
         The other columns.
 
@@ -45,13 +48,17 @@ def take_pixel_sizes(
         return {}, table
     if "unit" not in table:
         raise ContentError(f"{name} has a column pixel_size and no column unit: say µm, nm, mm, …")
-    sizes = {}
+    sizes: dict[Path, tuple[float | tuple[float, float], str]] = {}
     for path, size, unit in zip(paths, table["pixel_size"], table["unit"], strict=True):
         if pd.isna(size):
             continue
-        if not isinstance(size, int | float) or not 0 < size < float("inf") or not isinstance(unit, str):
+        try:
+            height, *width = (float(side) for side in re.split("[×x*]", str(size)))
+        except ValueError:
+            height, width = 0.0, []
+        if len(width) > 1 or not all(0 < side < float("inf") for side in (height, *width)) or not isinstance(unit, str):
             raise ContentError(f"{name}: the pixels of {path.name} are {size!r} {unit!r}, not a size and its unit")
-        sizes[path.resolve()] = float(size), unit.strip()
+        sizes[path.resolve()] = (height, width[0]) if width else height, unit.strip()
     return sizes, table.drop(columns=["pixel_size", "unit"])
 
 
@@ -100,13 +107,13 @@ def read_design(path: Path) -> tuple[list[Path], "pd.DataFrame"]:
         first = own[again].iloc[0]
         raise ContentError(
             f"{path.name}: {', '.join(str(value) for value in first)} is in more than one row: one row per image, or "
-            "columns plane, region or class that differ"
+            "columns plane, region, class, phase or feature that differ"
         )
     return [file for one in paths for file in files_of(one, groups=False)], table.drop(columns="image")
 
 
 #: Columns that tell which part of an image a row is.
-PARTS = ("plane", "region", "class")
+PARTS = ("plane", "region", "class", "phase", "feature")
 
 
 def take_parts(paths: list[Path], table: "pd.DataFrame", name: str) -> tuple[list[ImagePart], "pd.DataFrame"]:
@@ -118,8 +125,10 @@ def take_parts(paths: list[Path], table: "pd.DataFrame", name: str) -> tuple[lis
         Of the images, one per row.
     table : DataFrame
         With or without columns plane (of a stack, counted from 0; of several axes separated by commas), region
-        (top:bottom, left:right in pixels) and class (value in a mask of classes). An empty cell is all of the image.
-        A region or a class in words is a factor of the design and stays.
+        (top:bottom, left:right in pixels, or a POLYGON as well-known text), class (value in a mask of classes), phase
+        (name, of a map of orientations) and feature (of a file of curves, such as "kind = round"). An empty cell is all
+        of the image. A region, a class or a feature in words, and a phase of what is no map, is a factor of the design
+        and stays.
     name : str
         Of the table, for errors.
 
@@ -139,34 +148,25 @@ def take_parts(paths: list[Path], table: "pd.DataFrame", name: str) -> tuple[lis
     import pandas as pd
 
     columns = {column: table[column] for column in PARTS if column in table}
-    if "region" in columns and not columns["region"].astype(str).str.contains(":").any():
+    if "region" in columns and not columns["region"].astype(str).str.contains(r":|POLYGON", case=False).any():
         del columns["region"]
     if "class" in columns and pd.to_numeric(columns["class"], errors="coerce").isna().all():
         del columns["class"]
+    if "phase" in columns and not any(path.name.lower().endswith(MAPS) for path in paths):
+        del columns["phase"]
+    if "feature" in columns and not columns["feature"].astype(str).str.contains("=").any():
+        del columns["feature"]
     parts = []
     for place in range(len(table)):
         cells = {column: _cell(values.iloc[place]) for column, values in columns.items()}
-        if not re.fullmatch(r"(\d+([,; ]+\d+)*)?", cells.get("plane", "")):
-            raise ContentError(f"{name}: row {place + 1} has plane {cells['plane']!r}: give whole numbers from 0 on")
-        region = re.fullmatch(r"(?:(\d+):(\d+)[,; ]+(\d+):(\d+))?", cells.get("region", ""))
-        top, bottom, left, right = map(int, region.groups("0")) if region else (0, 0, 0, 0)
-        if cells.get("region") and not (top < bottom and left < right):
-            raise ContentError(
-                f"{name}: row {place + 1} has region {cells['region']!r}: give top:bottom, left:right in pixels, such "
-                "as 0:512, 512:1024"
-            )
-        if not re.fullmatch(r"([1-9]\d*)?", value := cells.get("class", "")):
-            raise ContentError(
-                f"{name}: row {place + 1} has class {value!r}: give a whole number above 0, as in the mask"
-            )
-        plane = tuple(map(int, re.findall(r"\d+", cells.get("plane", ""))))
-        parts.append(
-            ImagePart(plane, (top, bottom, left, right) if cells.get("region") else None, int(value) if value else None)
-        )
+        try:
+            parts.append(_part(cells))
+        except ValueError as error:
+            raise ContentError(f"{name}: row {place + 1} has {error}") from error
     table, seen = table.drop(columns=list(columns)), set()
     for path, part in zip(paths, parts, strict=True):
         if (path, part) in seen:
-            columns_said = "a column plane, region or class tells its parts apart"
+            columns_said = "a column plane, region, class, phase or feature tells its parts apart"
             raise ContentError(f"{name}: {path.name} {part}".rstrip() + f" is in more than one row: {columns_said}")
         seen.add((path, part))
     if len(set(paths)) < len(paths) and "replicate" not in table:
@@ -174,11 +174,90 @@ def take_parts(paths: list[Path], table: "pd.DataFrame", name: str) -> tuple[lis
     return parts, table
 
 
+def _part(cells: dict[str, str]) -> ImagePart:
+    """The part that the cells of a row name; a ValueError says which of them cannot be read."""
+    plane, value = cells.get("plane", ""), cells.get("class", "")
+    if not re.fullmatch(r"(\d+([,; ]+\d+)*)?", plane):
+        raise ValueError(f"plane {plane!r}: give whole numbers from 0 on")
+    if not re.fullmatch(r"([1-9]\d*)?", value):
+        raise ValueError(f"class {value!r}: give a whole number above 0, as in the mask")
+    feature = cells.get("feature", "")
+    name, sign, wanted = (word.strip() for word in feature.partition("="))
+    if feature and not (name and sign and wanted):
+        raise ValueError(f"feature {feature!r}: give a name and a value, such as kind = round")
+    return ImagePart(
+        tuple(map(int, re.findall(r"\d+", plane))),
+        _region(cells.get("region", "")),
+        int(value) if value else None,
+        cells.get("phase") or None,
+        (name, wanted) if feature else None,
+    )
+
+
+def _region(text: str) -> Box | str | None:
+    if not text:
+        return None
+    if "POLYGON" in text.upper():
+        polygon_of(text)
+        return text
+    match = re.fullmatch(r"(\d+):(\d+)[,; ]+(\d+):(\d+)", text)
+    top, bottom, left, right = map(int, match.groups()) if match else (0, 0, 0, 0)
+    if not (top < bottom and left < right):
+        raise ValueError(
+            f"region {text!r}: give top:bottom, left:right in pixels, such as 0:512, 512:1024, or a POLYGON as "
+            "well-known text"
+        )
+    return top, bottom, left, right
+
+
 def _cell(value: object) -> str:
     """A cell as text: nothing where it is empty, and whole numbers in a column with gaps without their ".0"."""
-    if isinstance(value, float):
-        return "" if value != value else f"{value:g}"
-    return str(value).strip()
+    return "" if value is None or value != value else feature_text(value)
+
+
+def write_design(path: Path, rows: Sequence[tuple[Path, ImagePart, Mapping[str, str]]]) -> None:
+    """Write a table of a design as `read_design` and `take_parts` read it, complete or not at all.
+
+    Parameters
+    ----------
+    path : Path
+        CSV.
+    rows : sequence of (path, part, cells)
+        File of an image, written relative to the table; the part of it; and the other cells by their columns.
+
+    Raises
+    ------
+    ValueError
+        For a column of a name that tells parts of images apart, where there are such parts.
+    """
+    import pandas as pd
+
+    lines = []
+    for image, part, cells in rows:
+        place = os.path.relpath(image.resolve(), path.parent.resolve())
+        line = {"image": Path(place).as_posix(), **_cells_of(part)}
+        if both := sorted({*line} & {*cells}):
+            raise ContentError(f"a column {both[0]} tells parts of images apart in a table: rename that of the design")
+        lines.append({**line, **cells})
+    columns = list(dict.fromkeys(name for line in lines for name in line))
+    columns.sort(key=lambda name: ("image", *PARTS).index(name) if name in ("image", *PARTS) else len(PARTS) + 1)
+    text = pd.DataFrame(lines, columns=columns).fillna("").to_csv(index=False, lineterminator="\n")
+    write_bytes(path, text.encode())
+
+
+def _cells_of(part: ImagePart) -> dict[str, str]:
+    """The cells that name a part: what `_part` reads."""
+    found = {"plane": ",".join(map(str, part.plane))} if part.plane else {}
+    if part.region is not None:
+        top, bottom, left, right = (0, 0, 0, 0) if isinstance(part.region, str) else part.region
+        found["region"] = part.region if isinstance(part.region, str) else f"{top}:{bottom}, {left}:{right}"
+    if part.value is not None:
+        found["class"] = str(part.value)
+    if part.phase is not None:
+        found["phase"] = part.phase
+    if part.feature is not None:
+        found["feature"] = " = ".join(part.feature)
+    return found
 
 
 def design_of_folder(folder: Path, pattern: str, *, labels: bool = False) -> tuple[list[Path], "pd.DataFrame"]:

@@ -113,6 +113,21 @@ class EBSDMap:
         """Phase of each pixel, 0 where not indexed."""
         return self.image(np.maximum(self.phase, 0)).astype(np.int32)
 
+    def key_of(self, name: str) -> int:
+        """Key of the phase of a name, or with a key written out that key.
+
+        Raises
+        ------
+        ValueError
+            For a phase that is not in the map, with those that are.
+        """
+        known = {key: self.phases[key].name for key in np.unique(self.phase[self.phase >= 0]).tolist()}
+        for key, called in known.items():
+            if name.strip().lower() in (called.lower(), str(key)):
+                return int(key)
+        listed = ", ".join(f"{key} ({called})" for key, called in known.items()) or "none"
+        raise ContentError(f"there is no phase {name}: the map holds {listed}")
+
     @property
     def quality_image(self) -> NDArray[np.float32]:
         """Quality of each pixel."""

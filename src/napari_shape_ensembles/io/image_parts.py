@@ -1,11 +1,16 @@
-"""Parts of images: a plane of a stack, a region of a plane, the objects of one class."""
+"""Parts of images: a plane of a stack, a region of a plane, the objects of one class or phase, curves by a feature."""
 
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+import shapely
 from numpy.typing import NDArray
 
 from ..archive import ContentError
+
+Box = tuple[int, int, int, int]
+Mask = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
@@ -16,10 +21,15 @@ class ImagePart:
     ----------
     plane : tuple of int
         Of a stack: the place along each axis before rows and columns, counted from 0. Empty for an image of one plane.
-    region : (int, int, int, int), optional
+    region : (int, int, int, int) or str, optional
         Top, bottom, left and right in pixels, of which bottom and right are the first left out, as in slices of arrays.
+        Or a polygon as well-known text (WKT), x the column and y the row, the centre of the first pixel at (0, 0).
     value : int, optional
         The image is a mask of classes: value of the class whose connected components are the objects.
+    phase : str, optional
+        The image is a map of orientations: name of the phase whose grains are the objects.
+    feature : (str, str), optional
+        The file holds curves: those whose feature of this name has this value.
 
     Examples
     --------
@@ -31,34 +41,102 @@ class ImagePart:
     """
 
     plane: tuple[int, ...] = ()
-    region: tuple[int, int, int, int] | None = None
+    region: Box | str | None = None
     value: int | None = None
+    phase: str | None = None
+    feature: tuple[str, str] | None = None
 
     def __str__(self) -> str:
         said = [f"plane {','.join(map(str, self.plane))}"] if self.plane else []
-        if self.region is not None:
+        if isinstance(self.region, str):
+            left, top, right, bottom = shapely.bounds(polygon_of(self.region)).round().astype(int).tolist()
+            said.append(f"region within {top}:{bottom + 1}, {left}:{right + 1}")
+        elif self.region is not None:
             top, bottom, left, right = self.region
             said.append(f"region {top}:{bottom}, {left}:{right}")
-        return ", ".join([*said, *([] if self.value is None else [f"class {self.value}"])])
+        said += [] if self.value is None else [f"class {self.value}"]
+        said += [] if self.phase is None else [f"phase {self.phase}"]
+        return ", ".join([*said, *([] if self.feature is None else [f"{self.feature[0]} = {self.feature[1]}"])])
 
     def __bool__(self) -> bool:
         return self != WHOLE
 
     def cut(self, plane: NDArray[Any]) -> NDArray[Any]:
-        """The region of a plane.
+        """The region of a plane, where it is given by rows and columns; else all of the plane.
 
         Raises
         ------
         ValueError
             For a region that is not within the plane.
         """
-        if self.region is None:
+        if self.region is None or isinstance(self.region, str):
             return plane
         top, bottom, left, right = self.region
         rows, columns = plane.shape[:2]
         if bottom > rows or right > columns:
             raise ContentError(f"region {top}:{bottom}, {left}:{right} reaches beyond its {rows} × {columns} pixels")
         return plane[top:bottom, left:right]
+
+
+def polygon_of(text: str) -> shapely.Geometry:
+    """The polygon, or polygons, of a well-known text.
+
+    Raises
+    ------
+    ValueError
+        For anything else.
+    """
+    try:
+        found = shapely.from_wkt(text)
+    except shapely.errors.GEOSException as error:
+        raise ContentError(f"region {text!r} is no polygon: {error}") from error
+    if found.geom_type not in ("Polygon", "MultiPolygon") or not shapely.is_valid(found) or not found.area:
+        raise ContentError(f"region {text!r} is no polygon, or its sides cross each other")
+    return found
+
+
+def objects_inside(labels: NDArray[Any], region: Box | str, *, keep_cut: bool) -> tuple[NDArray[Any], int]:
+    """Labels of the objects in a region, others 0; and how many objects its border cuts.
+
+    Parameters
+    ----------
+    labels : (rows, columns) array
+    region : (int, int, int, int) or str
+        See `ImagePart`. Pixels belong to a polygon by their centres.
+    keep_cut : bool
+        Keep what lies inside of the objects that it cuts; else they are left out. Rows and columns cut what touches
+        the last of them, as the border of an image does.
+
+    Raises
+    ------
+    ValueError
+        For a region without a pixel.
+    """
+    inside = _inside(labels.shape, region)
+    if not inside.any():
+        raise ContentError(f"the region lies outside its {labels.shape[0]} × {labels.shape[1]} pixels")
+    found = np.where(inside, labels, 0)
+    outside = labels[~inside]
+    if not isinstance(region, str):
+        top, bottom, left, right = region
+        edges = np.zeros_like(inside)
+        edges[[top, bottom - 1], left:right] = edges[top:bottom, [left, right - 1]] = True
+        outside = labels[edges]
+    cut = np.setdiff1d(np.intersect1d(found, outside), 0)
+    if len(cut) and not keep_cut:
+        found[np.isin(found, cut)] = 0
+    return found, 0 if keep_cut else len(cut)
+
+
+def _inside(shape: tuple[int, ...], region: Box | str) -> Mask:
+    if isinstance(region, str):
+        polygon = polygon_of(region)
+        shapely.prepare(polygon)
+        rows, columns = np.indices(shape)
+        return np.asarray(shapely.intersects_xy(polygon, columns, rows), dtype=np.bool_)
+    found = np.zeros(shape, dtype=np.bool_)
+    found[region[0] : region[1], region[2] : region[3]] = True
+    return found
 
 
 #: All of an image.

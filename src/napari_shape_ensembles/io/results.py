@@ -1,7 +1,8 @@
 """What a run leaves in its folder: the answer as JSON, tables as CSV, the whole comparison as one file."""
 
 import json
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Mapping, Sequence
 from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -76,33 +77,33 @@ def write_comparison(folder: Path, result: Comparison) -> list[Path]:
     return paths
 
 
-#: Files of an experiment; the last two only of a plate.
+#: Files of an experiment; figures only where they say something.
 EXPERIMENT = (
-    *(f"{name}.csv" for name in ("experiment", "effects", "variance", "planning", "replicates")),
-    *("experiment.json", "superplot.png", "superplot.svg", "plate.png", "plate.svg"),
+    *(f"{name}.csv" for name in ("experiment", "effects", "variance", "planning", "replicates", "distance")),
+    "experiment.json",
+    *(f"{name}.{form}" for name in ("superplot", "plate", "distances") for form in ("png", "svg")),
 )
+
+
+def trend_figures(covariates: Sequence[str]) -> list[str]:
+    """Names of the figures of trends, beside `EXPERIMENT`."""
+    return [f"{_file_name(f'Trend with {name}')}.{form}" for name in covariates for form in ("png", "svg")]
+
+
+def _file_name(title: str) -> str:
+    return re.sub(r"\W+", "_", title.lower())
 
 
 def experiment_json(result: Experiment, margin: float = 0.1) -> Tree:
     """The answers of an experiment, without the outlines; numbers that JSON lacks are null."""
-    omnibus = result.test() if len(result.design.groups) > 1 else None
-    tests = {"omnibus": omnibus} if omnibus else {}
-    tests |= {f"trend with {name}": result.test(name) for name in result.design.covariates}
+    columns = {"omnibus": "group"} if len(result.design.groups) > 1 else {}
+    columns |= {f"trend with {name}": name for name in result.design.covariates}
     return {
         "summary": result.summary(),
+        "overall": result.overall(),
         "sentences": result.sentences(margin),
         "warnings": list(result.warnings),
-        "tests": {
-            name: {
-                "undulation": {"p": test.undulation.p_value, "parts": dict(test.undulation.parts)},
-                "scale": {"p": test.scale.p_value, "parts": dict(test.scale.parts)},
-                "small sample": {
-                    "undulation": test.undulation_small_sample.p_value,
-                    "scale": test.scale_small_sample.p_value,
-                },
-            }
-            for name, test in tests.items()
-        },
+        "tests": {name: _tests_json(result, column) for name, column in columns.items()},
         "table": _records(result.table),
         "effects": _records(result.effects),
         "equivalence": {"margin": margin, "table": _records(result.equivalence(margin))},
@@ -110,6 +111,22 @@ def experiment_json(result: Experiment, margin: float = 0.1) -> Tree:
         "replicates": _records(result.design.replicates),
         "settings": tree_of(result.settings),
         "versions": software_versions(),
+    }
+
+
+def _tests_json(result: Experiment, column: str) -> Tree:
+    """Both tests of a column, or why there are none."""
+    try:
+        test = result.test(column)
+    except ValueError as error:
+        return {"not tested": str(error)}
+    return {
+        "undulation": {"p": test.undulation.p_value, "parts": dict(test.undulation.parts)},
+        "scale": {"p": test.scale.p_value, "parts": dict(test.scale.parts)},
+        "small sample": {
+            "undulation": test.undulation_small_sample.p_value,
+            "scale": test.scale_small_sample.p_value,
+        },
     }
 
 
@@ -123,8 +140,8 @@ def write_experiment(folder: Path, result: Experiment, margin: float = 0.1) -> l
     """Write the answers of an experiment; returns the paths.
 
     experiment.csv holds one row per contrast, effects.csv, variance.csv, planning.csv and replicates.csv the plain
-    quantities, experiment.json all of them; superplot.png and .svg, and a plate.png where groups are named as wells,
-    where matplotlib is installed.
+    quantities, experiment.json all of them, and distance.csv the distances of three groups or more. Where matplotlib is
+    installed, superplot.png and .svg, distances, trend_with_<covariate>, and plate where groups are named as wells.
     """
     import pandas as pd
 
@@ -135,6 +152,8 @@ def write_experiment(folder: Path, result: Experiment, margin: float = 0.1) -> l
         "variance": result.variance,
         "replicates": pd.concat([result.design.replicates, result.means.reset_index(drop=True)], axis=1),
     }
+    if len(result.design.groups) > 2:
+        tables["distance"] = result.distance.rename_axis("group").reset_index()
     if not result.variance["between"].isna().any():
         tables["planning"] = result.planning()
     paths = [folder / f"{name}.csv" for name in tables]
@@ -143,12 +162,19 @@ def write_experiment(folder: Path, result: Experiment, margin: float = 0.1) -> l
     paths.append(folder / "experiment.json")
     write_json(paths[-1], experiment_json(result, margin))
     try:
-        from ..studies.superplot import plate_of, plot_plate, superplot
+        from matplotlib.figure import Figure
+
+        from ..studies.superplot import figures_of, plate_of, plot_plate, superplot
     except ImportError:
         return paths
     figures = {"superplot": superplot(result)}
     if plate_of(result.design.groups) is not None:
         figures["plate"] = plot_plate(result)
+    for title, draw in figures_of(result).items():
+        if title.startswith(("Trend", "Distances")):
+            name = _file_name(title)
+            figures[name] = Figure(figsize=(7, 6 if title == "Distances" else 3), layout="constrained")
+            draw(figures[name])
     for name, figure in figures.items():
         for form in ("png", "svg"):
             content = BytesIO()

@@ -2,11 +2,14 @@
 
 from io import BytesIO
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..archive import write_bytes
 from ..outlines import Ensemble
+from .calibration import Calibration
 from .curve_files import write_curves
 from .curve_table import CurveTable
 from .outputs import CURVES, LABELS
@@ -27,15 +30,9 @@ def write_segmented(
     numbered anew, and <name>.ids.csv says which was which. `name` is by default that of the image.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    import tifffile
-
     curves, labels, ids = segmented_files(folder, name or found.name, form)
     measured = ensemble.features.drop(columns="id")
     write_curves(curves, CurveTable(ensemble, measured, found.calibration.scale, {"image": found.name}))
-    metadata: dict[str, object] = {"axes": "YX"}
-    if found.calibration.unit != "pixel":
-        for axis, size in zip("YX", found.calibration.scale, strict=True):
-            metadata |= {f"PhysicalSize{axis}": size, f"PhysicalSize{axis}Unit": found.calibration.unit}
     plane, written = found.labels, [curves, labels]
     if plane.max(initial=0) >= 2**32:
         values, plane = np.unique(plane, return_inverse=True)
@@ -44,8 +41,19 @@ def write_segmented(
         lines = [f"{new},{int(old)}\n" for new, old in zip(numbers, values, strict=True) if old]
         write_bytes(ids, "".join(["label,id\n", *lines]).encode())
         written.append(ids)
-    smallest = np.uint16 if plane.max(initial=0) < 2**16 else np.uint32
-    file = BytesIO()
-    tifffile.imwrite(file, plane.astype(smallest), ome=True, compression="zlib", metadata=metadata)
-    write_bytes(labels, file.getvalue())
+    write_plane(labels, plane.astype(np.uint16 if plane.max(initial=0) < 2**16 else np.uint32), found.calibration)
     return written
+
+
+def write_plane(path: Path, plane: NDArray[Any], calibration: Calibration) -> None:
+    """Write an image as OME-TIFF with the size of a pixel where it is known, complete or not at all."""
+    import tifffile
+
+    metadata: dict[str, object] = {"axes": "YX" if plane.ndim == 2 else "YXS"}
+    if calibration.unit != "pixel":
+        for axis, size in zip("YX", calibration.scale, strict=True):
+            metadata |= {f"PhysicalSize{axis}": size, f"PhysicalSize{axis}Unit": calibration.unit}
+    file = BytesIO()
+    colours = {"photometric": "rgb"} if plane.ndim == 3 else {"photometric": "minisblack"}
+    tifffile.imwrite(file, plane, ome=True, compression="zlib", metadata=metadata, **colours)
+    write_bytes(path, file.getvalue())

@@ -9,11 +9,13 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from ..archive import ContentError, array_of, is_archive, opened
 from ..budget import budget, take_pixels
 from ..outlines import Ensemble, as_labels, objects_of_classes
+from ..outlines.extract import AT_BORDER
 from .calibration import Calibration
 from .content import errors_named, unpacked
 from .curve_files import FORMATS, read_curves
@@ -21,7 +23,7 @@ from .curve_table import FORMAT
 from .ebsd import ENDINGS as MAPS
 from .ebsd import read_ebsd
 from .grains import find_grains
-from .image_parts import WHOLE, ImagePart
+from .image_parts import WHOLE, ImagePart, objects_inside
 from .images import ENDINGS, ImageFile, read_image
 from .npz import POINTS, shapes_of
 from .outputs import CURVES, LABELS, is_result
@@ -47,8 +49,9 @@ class Reading:
         GiB that reading one file may take; see `budget`.
     curve_column : str, optional
         Of tables: the column that tells curves apart.
-    pixel_sizes : mapping of Path to (float, str)
-        Side of a pixel and its unit, of single images by their resolved paths, in place of anything else.
+    pixel_sizes : mapping of Path to (float or (float, float), str)
+        Side, or height and width, of a pixel and its unit, of single images by their resolved paths, in place of
+        anything else.
     tell : callable
         Is told in a sentence what was recognized in a file.
     """
@@ -57,7 +60,7 @@ class Reading:
     labels: bool | None = None
     memory: float | None = None
     curve_column: str | None = None
-    pixel_sizes: Mapping[Path, tuple[float, str]] = field(default_factory=dict)
+    pixel_sizes: Mapping[Path, tuple[float | tuple[float, float], str]] = field(default_factory=dict)
     tell: Callable[[str], None] = lambda _: None
 
     def of(self, path: Path) -> "Reading":
@@ -75,6 +78,7 @@ class Labelled:
     labels: NDArray[Any]
     calibration: Calibration
     name: str
+    cut: int = 0  #: objects left out as they lie on the border of a region
 
 
 def files_of(path: Path, *, groups: bool, labels: bool = False, images: bool = False) -> list[Path]:
@@ -174,12 +178,19 @@ def labelled(path: Path, reading: Reading, part: ImagePart = WHOLE) -> Labelled:
     reading = reading.of(path)
     outlines = reading.settings.outlines
     given = outlines.pixel_scale and Calibration(outlines.pixel_scale, str(outlines.unit), "as given")
+    if part.feature is not None:
+        raise ContentError(f"{path.name}: an image has no features: name a file of curves for {part}")
     if path.name.lower().endswith(MAPS):
         if part.plane or part.value is not None:
-            raise ContentError(f"{path.name}: a map of orientations has regions, but no {part}")
+            raise ContentError(f"{path.name}: a map of orientations has regions and phases, but no {part}")
         ebsd = read_ebsd(path, memory=reading.memory)
         with named(path.name):
-            return Labelled(part.cut(find_grains(ebsd)), given or Calibration(ebsd.scale, ebsd.unit, "map"), ebsd.name)
+            grains = find_grains(ebsd)
+            found = grains if part.phase is None else np.where(ebsd.phase_image == ebsd.key_of(part.phase), grains, 0)
+            calibration = given or Calibration(ebsd.scale, ebsd.unit, "map")
+            return _within(part, Labelled(found, calibration, ebsd.name), reading)
+    if part.phase is not None:
+        raise ContentError(f"{path.name}: only a map of orientations has phases: there is no {part}")
     if not path.name.lower().endswith((*ENDINGS, ".npz")):
         raise ContentError(
             f"{path.name}: the ending is none of {', '.join(ENDINGS)}, .npz (one plane) or, of maps of orientations, "
@@ -196,11 +207,22 @@ def labelled(path: Path, reading: Reading, part: ImagePart = WHOLE) -> Labelled:
     pixels, calibration = image.pixels, image.calibration
     with named(path.name):
         if part.value is not None:
-            return Labelled(part.cut(objects_of_classes(pixels, [part.value])), calibration, image.name)
-        found, note = as_labels(pixels, insist=reading.labels)
+            return _within(part, Labelled(objects_of_classes(pixels, [part.value]), calibration, image.name), reading)
+        # What `segment` has written holds labels, also where a single object looks like a mask.
+        insist = True if reading.labels is None and path.name.lower().endswith(LABELS) else reading.labels
+        given_labels, note = as_labels(pixels, insist=insist)
         if note:
             reading.tell(f"{path.name} {note}")
-        return Labelled(part.cut(outlines.labels(pixels) if found is None else found), calibration, image.name)
+        labels = outlines.labels(pixels) if given_labels is None else given_labels
+        return _within(part, Labelled(labels, calibration, image.name), reading)
+
+
+def _within(part: ImagePart, found: Labelled, reading: Reading) -> Labelled:
+    """The objects in the region of a part."""
+    if not isinstance(part.region, str):
+        return replace(found, labels=part.cut(found.labels))
+    labels, cut = objects_inside(found.labels, part.region, keep_cut=reading.settings.outlines.keep_border)
+    return replace(found, labels=labels, cut=cut)
 
 
 def _holds_a_plane(path: Path, reading: Reading) -> bool:
@@ -228,9 +250,18 @@ def _only_plane(path: Path, reading: Reading) -> NDArray[Any]:
 def traced(found: Labelled, reading: Reading) -> Ensemble:
     """The outlines of labels, in the unit of their image."""
     with named(found.name):
-        return reading.settings.outlines.trace(
+        ensemble = reading.settings.outlines.trace(
             found.labels, scale=found.calibration.scale, unit=found.calibration.unit, name=found.name
         )
+    return also_left_out(ensemble, AT_BORDER, found.cut)
+
+
+def also_left_out(ensemble: Ensemble, reason: str, count: int) -> Ensemble:
+    """The same, with so many more objects counted as left out."""
+    if not count:
+        return ensemble
+    dropped = {**ensemble.dropped, reason: ensemble.dropped.get(reason, 0) + count}
+    return ensemble.derived(ensemble.curves, dropped=dropped)
 
 
 @contextmanager
@@ -257,7 +288,7 @@ def ensemble_of_file(path: Path, reading: Reading, part: ImagePart = WHOLE) -> E
         found = traced(labelled(path, reading, part), reading.of(path))
         found.name = f"{found.name} {part}".strip()
         return found
-    if part:
+    if part and (part.feature is None or part != ImagePart(feature=part.feature)):
         raise ContentError(f"{path.name}: holds curves, so there is no {part}: give one file to a row")
     if ending not in FORMATS:
         raise ContentError(
@@ -265,4 +296,23 @@ def ensemble_of_file(path: Path, reading: Reading, part: ImagePart = WHOLE) -> E
             f"({', '.join(MAPS)}) or curves ({', '.join(FORMATS)})"
         )
     column = reading.curve_column if ending in (".csv", ".parquet") else None
-    return read_curves(path, memory=reading.memory, curve_column=column).ensemble
+    table = read_curves(path, memory=reading.memory, curve_column=column)
+    if part.feature is None:
+        return table.ensemble
+    name, value = part.feature
+    if name not in table.features:
+        known = ", ".join(map(str, table.features)) or "none"
+        raise ContentError(f"{path.name}: its curves have no feature {name!r}, but {known}")
+    values = table.features[name].map(feature_text)
+    chosen = (values == value).to_numpy(dtype=bool)
+    if not chosen.any():
+        known = ", ".join(dict.fromkeys(values.head(1000)))
+        raise ContentError(f"{path.name}: no curve has {part}: the values are {known[:200]}")
+    found = table.ensemble.subset(chosen)
+    found.name = f"{found.name} {part}"
+    return found
+
+
+def feature_text(value: object) -> str:
+    """Value of a feature as text: whole numbers without their ".0"."""
+    return f"{value:g}" if isinstance(value, float) else str(value).strip()

@@ -10,7 +10,7 @@ Real = NDArray[np.float64]
 _STILL = 1e-9
 
 
-def standardised_difference(values: Real, first: int) -> Real:
+def standardised_difference(values: Real, first: int, image: NDArray[np.intp] | None = None) -> Real:
     """Mean of B less mean of A over the pooled within-sample standard deviation (Cohen's d).
 
     Parameters
@@ -19,6 +19,8 @@ def standardised_difference(values: Real, first: int) -> Real:
         A's rows first.
     first : int
         Number m of A's rows.
+    image : (N,) array of int, optional
+        Image of each row, numbered from 0: each image weighs the same in the means.
 
     Returns
     -------
@@ -28,7 +30,12 @@ def standardised_difference(values: Real, first: int) -> Real:
     a, b = values[:first], values[first:]
     freedom = max(len(values) - 2, 1)
     spread = np.sqrt((len(a) * a.var(axis=0) + len(b) * b.var(axis=0)) / freedom)
-    return np.where(spread > 0, b.mean(axis=0) - a.mean(axis=0), 0) / np.where(spread > 0, spread, 1)
+    if image is None:
+        difference = b.mean(axis=0) - a.mean(axis=0)
+    else:
+        share = 1 / np.bincount(image)[image]
+        difference = np.average(b, axis=0, weights=share[first:]) - np.average(a, axis=0, weights=share[:first])
+    return np.where(spread > 0, difference, 0) / np.where(spread > 0, spread, 1)
 
 
 def spread_ratio(values: Real, first: int) -> Real:

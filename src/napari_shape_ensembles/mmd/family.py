@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 
 from ..checks import seal
 from ..progress import leaver, over_blocks
-from .kernel import PERMUTATIONS, SIGNIFICANCE, gaussian, median_distance
+from .kernel import PERMUTATIONS, SIGNIFICANCE, Index, gaussian, median_distance
+from .replicates import mean_kernels, rearrangements
 
 Real = NDArray[np.float64]
 
@@ -55,7 +56,12 @@ class FamilyTests:
 
 
 def family_tests(
-    descriptions: Mapping[str, Real], first: int, *, permutations: int = PERMUTATIONS, seed: int = 0
+    descriptions: Mapping[str, Real],
+    first: int,
+    *,
+    image: Index | None = None,
+    permutations: int = PERMUTATIONS,
+    seed: int = 0,
 ) -> FamilyTests:
     """Test every description of the pooled sample for a difference between its two parts.
 
@@ -65,6 +71,9 @@ def family_tests(
         Of the same N curves, A's first.
     first : int
         Number of curves m in A.
+    image : (N,) array of int, optional
+        Image of each curve, numbered from 0, those of A first: then whole images are permuted, and each weighs the
+        same. All labellings of images are taken where there are at most 20 000.
     permutations : int
         Random relabellings B, shared by all.
     seed : int
@@ -86,9 +95,13 @@ def family_tests(
     """
     values = {name: np.asarray(x, dtype=np.float64).reshape(len(x), -1) for name, x in descriptions.items()}
     total = _check(values, first)
-    labels = label_weights(first, total, permutations, seed)
     leave = leaver()
-    squared = np.stack(over_blocks(lambda x: _squared_mmd(x, labels, leave), values.values()))
+    if image is None:
+        labels = label_weights(first, total, permutations, seed)
+        squared = np.stack(over_blocks(lambda x: _squared_mmd(x, labels, leave), values.values()))
+    else:
+        labels = image_label_weights(image, first, permutations, seed)
+        squared = np.stack(over_blocks(lambda x: _squared_mmd_of_images(x, image, labels), values.values()))
     spread = squared.std(axis=1, keepdims=True)
     statistics = (squared - squared.mean(axis=1, keepdims=True)) / np.where(spread > 0, spread, 1)
     p_values = np.mean(statistics >= statistics[:, :1], axis=1)
@@ -116,6 +129,23 @@ def label_weights(first: int, total: int, permutations: int, seed: int) -> Real:
     labels[:, :first] = 1
     np.random.default_rng(seed).permuted(labels[1:], axis=1, out=labels[1:])
     return (labels - first / total) * (1 / first + 1 / (total - first))
+
+
+def image_label_weights(image: Index, first: int, permutations: int, seed: int) -> Real:
+    """Weights 1/m on A's images and -1/n on B's of every labelling, (1 + B, U); row 0 is as observed."""
+    own, total = int(image[:first].max()) + 1, int(image.max()) + 1
+    in_a = np.arange(total) < own
+    orders = rearrangements(in_a[:, None].astype(np.float64), draws=permutations, seed=seed).orders
+    return np.asarray((in_a[orders] - own / total) * (1 / own + 1 / (total - own)))
+
+
+def _squared_mmd_of_images(x: Real, image: Index, weights: Real) -> Real:
+    """MMD² between the mean embeddings of two groups of images, for every labelling of these, (1 + B,)."""
+    width = median_gap(x[:, 0]) if x.shape[1] == 1 else median_distance(x)
+    kernel = mean_kernels(x, image, bandwidth=width).between
+    squared = np.einsum("bu,bu->b", weights @ kernel, weights)
+    squared[np.abs(squared - squared[0]) <= _TIE] = squared[0]
+    return squared
 
 
 def _squared_mmd(x: Real, weights: Real, leave: Callable[[], None]) -> Real:

@@ -1,7 +1,8 @@
-"""Figures of an experiment: replicates over their outlines, and the wells of a plate."""
+"""Figures of an experiment: replicates over their outlines, distances of groups, doses, and the wells of a plate."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 
 import matplotlib as mpl
 import numpy as np
@@ -17,6 +18,7 @@ Real = NDArray[np.float64]
 # Quantities drawn, outlines drawn of each replicate at most, and replicates of a group with a mark of their own.
 _DRAWN, _OUTLINES = ("size", "elongation", "lobes 3", "lobes 4", "roughness"), 200
 _MARKS = "osD^vP*Xhp"
+_GROUPS = 20  # whose replicates are drawn one by one
 _WELL = re.compile(r"([A-Pa-p])0?(\d{1,2})")
 
 
@@ -101,6 +103,101 @@ def plate_of(groups: Sequence[str]) -> dict[str, tuple[int, int]] | None:
     return {name: (ord(match[1].upper()) - ord("A"), int(match[2]) - 1) for name, match in found.items()}
 
 
+def draw_groups(figure: Figure, result: Experiment) -> list[Axes]:
+    """Draw the distances between all pairs of groups as a matrix, in the order of the tree (average linkage) above it.
+
+    Parameters
+    ----------
+    figure : matplotlib Figure
+    result : Experiment
+        Of three groups or more.
+
+    Returns
+    -------
+    list of Axes
+        That of the tree, and that of the matrix.
+    """
+    from scipy.cluster.hierarchy import dendrogram, linkage
+    from scipy.spatial.distance import squareform
+
+    distances, names = result.distance.to_numpy(), list(result.design.groups)
+    above, below = figure.subplots(2, 1, height_ratios=(1, 3))
+    ink = mpl.rcParams["text.color"]
+    tree = linkage(squareform(distances, checks=False), "average")
+    order = dendrogram(tree, ax=above, no_labels=True, link_color_func=lambda _: ink)["leaves"]
+    above.set_ylabel("distance")
+    for side in ("top", "right", "bottom"):
+        above.spines[side].set_visible(False)
+    picture = below.imshow(distances[np.ix_(order, order)], cmap="viridis", aspect="auto")
+    shown = [names[place] for place in order]
+    below.set_xticks(
+        range(len(shown)), shown, rotation=45 if len(shown) > 3 else 0, ha="right" if len(shown) > 3 else "center"
+    )
+    below.set_yticks(range(len(shown)), shown)
+    figure.colorbar(picture, ax=below, label="distance (MMD)")
+    return [above, below]
+
+
+def draw_dose(
+    figure: Figure, result: Experiment, column: str, quantities: Sequence[str] = ("size", "elongation", "roughness")
+) -> list[Axes]:
+    """Draw the means of replicates over a covariate, with the line of least squares and its slope.
+
+    Parameters
+    ----------
+    figure : matplotlib Figure
+    result : Experiment
+    column : str
+        A covariate.
+    quantities : sequence of str
+        Rows of `Experiment.slopes`.
+
+    Returns
+    -------
+    list of Axes
+        One per quantity, on a logarithmic axis.
+    """
+    x, slopes = result.design.column(column)[:, 0], result.slopes(column).set_index("quantity")
+    axes, ink = list(figure.subplots(1, len(quantities), squeeze=False)[0]), mpl.rcParams["text.color"]
+    for axis, quantity in zip(axes, quantities, strict=True):
+        y, found = result.means[quantity].to_numpy(), slopes.loc[quantity]
+        for place, name in enumerate(result.design.groups):
+            own = result.design.group == place
+            axis.plot(x[own], np.exp(y[own]), _MARKS[place % len(_MARKS)], color="C0", markeredgecolor=ink, label=name)
+        ends = np.array([x.min(), x.max()])
+        axis.plot(ends, np.exp(y.mean() + np.log(found["ratio"]) * (ends - x.mean())), color=ink)
+        axis.set_yscale("log")
+        axis.yaxis.set_major_locator(LogLocator(subs=(1, 1.5, 2, 3, 5)))
+        axis.yaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
+        axis.yaxis.set_minor_formatter(NullFormatter())
+        axis.set_xlabel(column)
+        name = f"{quantity}, {result.unit}" if quantity == "size" else quantity
+        interval = f"\n{found['low']:.3g} to {found['high']:.3g}" if np.isfinite(found["high"]) else ""
+        axis.set_title(f"{name}\n×{found['ratio']:.3g} per unit{interval}", fontsize=8)
+    if 1 < len(result.design.groups) <= len(_MARKS):
+        handles, names = axes[0].get_legend_handles_labels()
+        figure.legend(handles, names, loc="outside lower center", ncols=4, fontsize=7)
+    return axes
+
+
+def figures_of(result: Experiment) -> dict[str, Callable[[Figure], list[Axes]]]:
+    """The figures that say something of an experiment, by their names, the first to be shown first."""
+    groups = len(result.design.groups)
+    found: dict[str, Callable[[Figure], list[Axes]]] = {}
+    if plate_of(result.design.groups) is not None and len(result.table):
+        found |= {
+            "Plate, form": partial(draw_plate, result=result, value="undulation_p_adjusted"),
+            "Plate, scale": partial(draw_plate, result=result, value="scale_p_adjusted"),
+        }
+    if groups <= _GROUPS:
+        found["SuperPlot"] = partial(draw_superplot, result=result, quantities=("size", "elongation", "roughness"))
+    for column in result.design.covariates:
+        found[f"Trend with {column}"] = partial(draw_dose, result=result, column=column)
+    if 2 < groups <= 2 * _GROUPS:
+        found["Distances"] = partial(draw_groups, result=result)
+    return found
+
+
 def plot_plate(result: Experiment, value: str = "undulation_p_adjusted") -> Figure:
     """Draw a screen as a map of its plate: one cell per well, by a column of the table.
 
@@ -116,6 +213,25 @@ def plot_plate(result: Experiment, value: str = "undulation_p_adjusted") -> Figu
     ValueError
         Where groups are not named as wells.
     """
+    rows, columns = _plate_values(result, value).shape
+    figure = Figure(figsize=(columns / 2.2 + 1.5, rows / 2.2 + 0.6), layout="constrained")
+    draw_plate(figure, result, value)
+    return figure
+
+
+def draw_plate(figure: Figure, result: Experiment, value: str = "undulation_p_adjusted") -> list[Axes]:
+    """Draw what `plot_plate` does on a figure; cells without a well stay empty."""
+    plate = _plate_values(result, value)
+    rows, columns = plate.shape
+    axis = figure.subplots()
+    picture = axis.imshow(plate, cmap="viridis")
+    axis.set_xticks(range(columns), [str(i + 1) for i in range(columns)], fontsize=7)
+    axis.set_yticks(range(rows), [chr(ord("A") + i) for i in range(rows)], fontsize=7)
+    figure.colorbar(picture, label=f"-log₁₀ {value}" if "_p" in value else value, shrink=0.8)
+    return [axis]
+
+
+def _plate_values(result: Experiment, value: str) -> Real:
     places = plate_of(result.design.groups)
     if places is None:
         raise ValueError('the groups are not named as wells of a plate, such as "B07"')
@@ -125,10 +241,4 @@ def plot_plate(result: Experiment, value: str = "undulation_p_adjusted") -> Figu
     for name, number in zip(result.table["b"], result.table[value], strict=True):
         if name in places:
             plate[places[name]] = -np.log10(max(number, 1e-300)) if "_p" in value else number
-    figure = Figure(figsize=(columns / 2.2 + 1.5, rows / 2.2 + 0.6), layout="constrained")
-    axis = figure.subplots()
-    picture = axis.imshow(plate, cmap="viridis")
-    axis.set_xticks(range(columns), [str(i + 1) for i in range(columns)], fontsize=7)
-    axis.set_yticks(range(rows), [chr(ord("A") + i) for i in range(rows)], fontsize=7)
-    figure.colorbar(picture, label=f"-log₁₀ {value}" if "_p" in value else value, shrink=0.8)
-    return figure
+    return plate

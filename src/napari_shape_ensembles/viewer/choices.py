@@ -15,7 +15,7 @@ from psygnal import Signal
 from ..comparison import Settings
 from ..comparison.display import MARK
 from ..outlines import Outlines
-from .inputs import ACCEPTED, Excluded, Ids, LayersOfSides, is_own
+from .inputs import ACCEPTED, PARTS, Excluded, Ids, LayersOfSides, is_own
 
 PLUGIN = "napari-shape-ensembles"
 #: Settings whose first value napari's preferences may say.
@@ -102,8 +102,11 @@ class Sides(FollowsLayers):
         self._put(a, b) if several else self._put(*_pair((a[:1], b[:1]), [], self.offered()))
 
     def offered(self) -> list[Layer]:
-        """The layers that can be compared, in the order of the viewer's list."""
-        return [layer for layer in self._layers if isinstance(layer, ACCEPTED) and not is_own(layer)]
+        """The layers that can be compared, in the order of the viewer's list; without those that are there in parts."""
+        split = {PARTS[layer].whole for layer in self._layers if layer in PARTS}
+        return [
+            layer for layer in self._layers if isinstance(layer, ACCEPTED) and not (is_own(layer) or layer in split)
+        ]
 
     def chosen(self) -> LayersOfSides:
         """The layers of A and those of B that are in the viewer; of several, in the order of their names."""

@@ -16,7 +16,7 @@ import pandas as pd
 from napari.layers import Layer, Shapes
 from psygnal import Signal
 
-from ..archive import replacing, write_bytes
+from ..archive import Tree, replacing, write_bytes
 from ..comparison import INCONCLUSIVE, ArchetypeSensitivity, Comparison, archetype_sensitivity, compare, read_view
 from ..comparison import STEPS as OF_COMPARISON
 from ..comparison.display import MARK
@@ -105,6 +105,9 @@ class ComparisonTask(Task[Comparison]):
         self.curves = OwnLayers(viewer, self.selection)
         self.side_by_side = SideBySide(viewer, self.cells)
         self.over: Callable[[Layer], Sequence[Layer]] = lambda _: ()  #: further layers that lie over an image
+        self.opened: Callable[[], Sequence[Layer]] = lambda: ()  #: further images, which take no part
+        self.design: Callable[[], Tree] = dict  #: the design table, to be saved with a result
+        self.put_design: Callable[[Tree], None] = lambda _: None  #: takes one up that was
         self._seen: weakref.WeakSet[Comparison] = weakref.WeakSet()
         self._opened = Soon(self.look)
         choices.exclusions.changed.connect(self._show_excluded)
@@ -223,7 +226,7 @@ class ComparisonTask(Task[Comparison]):
             shown += [over for layer in shown for over in self.over(layer)]
             others = [layer for layer in by_name(self.choices.sides.offered()) if layer not in shown]
             below = lies_on([layer for _, layer, _ in found if layer is not None], others)
-            found += [("", layer, None) for layer in others if layer not in below.values()]
+            found += [("", layer, None) for layer in (*others, *self.opened()) if layer not in below.values()]
         parts = [
             (side, (below.get(layer), layer, *self.over(layer), own) if layer else (own,)) for side, layer, own in found
         ]
@@ -265,6 +268,7 @@ class ComparisonTask(Task[Comparison]):
 
     def save(self, path: Path) -> None:
         if self.shown is not None:
+            self.shown.view["design"] = self.design()
             self.start(partial(saving, self.shown, self.color_by, path), partial(self.written, saved=True))
 
     def export(self, path: Path) -> None:
@@ -283,6 +287,7 @@ class ComparisonTask(Task[Comparison]):
     def everything(self, folder: Path) -> None:
         """Write all that a paper needs into a folder."""
         if self.shown is not None:
+            self.shown.view["design"] = self.design()
             self.start(
                 partial(writing_everything, self.shown, self.color_by, folder), partial(self.written, saved=True)
             )
@@ -369,6 +374,8 @@ class ComparisonTask(Task[Comparison]):
         if shown.basis is not None and sides is not None:
             self.choices.sides.choose(*sides)
             self.choices.exclusions.put(sides, shown.excluded, shown.basis.recipe)
+        if isinstance(table := shown.view.get("design"), dict):
+            self.put_design(table)
 
 
 def written(paths: list[Path]) -> tuple[str, str]:

@@ -1,15 +1,21 @@
-"""The design table of a viewer: the group, the replicate, the block and the covariates of every image."""
+"""The design table of a viewer: the group, the replicate, the block and the covariates of every image.
+
+Rows are layers, parts of layers that are layers themselves (`splitting`), and images that are read when needed.
+"""
 
 import weakref
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, TypeAlias
 
 from napari.layers import Layer
 from psygnal import Signal
 
+from ..archive import Tree
 from ..comparison import design_from_names
 from ..comparison.design import BLOCK, GROUP, IMAGE, REPLICATE
 from .choices import Sides, by_name
+from .inputs import PARTS, ImageRow
+from .splitting import root_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -17,6 +23,8 @@ if TYPE_CHECKING:
 #: Columns that are always there, beside the image.
 OWN_COLUMNS = (GROUP, REPLICATE, BLOCK)
 _SIDES = ("A", "B")
+
+Row: TypeAlias = Layer | ImageRow
 
 
 class DesignTable:
@@ -30,30 +38,32 @@ class DesignTable:
 
     def __init__(self, sides: Sides) -> None:
         self._sides = sides
-        self._cells: weakref.WeakKeyDictionary[Layer, dict[str, str]] = weakref.WeakKeyDictionary()
+        self._cells: weakref.WeakKeyDictionary[Row, dict[str, str]] = weakref.WeakKeyDictionary()
+        self.files: list[ImageRow] = []  #: images that are not open as layers
         self.columns: list[str] = list(OWN_COLUMNS)
         self.pattern = "{group}_{replicate}"  #: by which names were last read
         self.names = list(_SIDES)  #: of the groups that are A and B
+        self.control = ""  #: the group that all others are compared with; empty for all pairs
         self._silent = False
         sides.changed.connect(self._take_sides)
         sides.replaced.connect(self._hand_over)
 
-    def layers(self) -> list[Layer]:
-        """The layers that can be compared, in the order of their names: that of the list changes."""
-        return list(by_name(self._sides.offered()))
+    def layers(self) -> list[Row]:
+        """What can be compared: layers in the order of their names (that of the list changes), then files."""
+        return [*by_name(self._sides.offered()), *self.files]
 
-    def cell(self, layer: Layer, column: str) -> str:
+    def cell(self, layer: Row, column: str) -> str:
         return self._cells.get(layer, {}).get(column, "")
 
-    def groups(self) -> dict[str, list[Layer]]:
-        """The layers of each group; A's first, then B's, then others as they come."""
-        found: dict[str, list[Layer]] = {name: [] for name in self.names}
+    def groups(self) -> dict[str, list[Row]]:
+        """The rows of each group; A's first, then B's, then others as they come."""
+        found: dict[str, list[Row]] = {name: [] for name in self.names}
         for layer in self.layers():
             if name := self.cell(layer, GROUP):
                 found.setdefault(name, []).append(layer)
         return {name: own for name, own in found.items() if own}
 
-    def write(self, rows: Iterable[tuple[Layer, str, str]]) -> None:
+    def write(self, rows: Iterable[tuple[Row, str, str]]) -> None:
         """Write cells: a layer, a column and a text each; other columns than before are added."""
         for layer, column, text in rows:
             if column not in self.columns:
@@ -99,6 +109,56 @@ class DesignTable:
             for layer, value in zip(layers, table[name].tolist(), strict=True)
         )
 
+    def put_in_parts(self, whole: Layer, labels: Sequence[str], parts: Sequence[Layer]) -> None:
+        """Take parts of a layer for rows: each a group of its own, or in the group that a person gave to the whole.
+
+        They are no independent images, so the image is their replicate.
+        """
+        given = {name: self.cell(whole, name) for name in self.columns}
+        given[GROUP] = "" if given[GROUP] in _SIDES else given[GROUP]
+        given[REPLICATE] = given[REPLICATE] or root_of(whole)[0].name
+        self.names = [*(name for name in self.names if name not in _SIDES), *labels]
+        self.write(
+            (part, name, text or (label if name == GROUP else ""))
+            for label, part in zip(labels, parts, strict=True)
+            for name, text in given.items()
+        )
+
+    def put(self, rows: Sequence[tuple[Row, Mapping[str, str]]]) -> None:
+        """Take a whole table in place of the one before: rows with their cells by columns."""
+        self.files = [row for row, _ in rows if isinstance(row, ImageRow)]
+        self._cells.clear()
+        self.columns, self.names = list(OWN_COLUMNS), list(dict.fromkeys(cells.get(GROUP, "") for _, cells in rows))
+        self.write((row, name, text) for row, cells in rows for name, text in cells.items())
+
+    def to_tree(self) -> Tree:
+        """The table as a file keeps it: the cells of every layer by its name."""
+        layers = [layer for layer in self.layers() if isinstance(layer, Layer)]
+        cells = [[layer.name, *(self.cell(layer, name) for name in self.columns)] for layer in layers]
+        return {"columns": self.columns, "rows": cells, "groups": list(self.groups()), "control": self.control}
+
+    def take_tree(self, tree: Tree) -> None:
+        """Take up a table that a file has kept, for the layers that are there; nothing of what is none."""
+        kept = [tree.get(name) for name in ("columns", "rows", "groups")]
+        columns, rows, groups = (one if isinstance(one, list) else [] for one in kept)
+        if not columns or not all(isinstance(row, list) and len(row) == len(columns) + 1 for row in rows):
+            return
+        named = {layer.name: layer for layer in self.layers() if isinstance(layer, Layer)}
+        self.columns = [*OWN_COLUMNS, *(str(name) for name in columns if name not in OWN_COLUMNS)]
+        self.names, self.control = [str(name) for name in groups], str(tree.get("control", ""))
+        self.write(
+            (named[name], str(column), str(text))
+            for name, *cells in rows
+            if name in named
+            for column, text in zip(columns, cells, strict=True)
+        )
+
+    def compare_with(self, control: str) -> None:
+        """Compare all groups with one, or all pairs."""
+        if control != self.control:
+            self.control = control
+            self.changed.emit()
+
     def add_column(self, name: str) -> None:
         if name and name not in (*self.columns, IMAGE):
             self.columns.append(name)
@@ -114,7 +174,8 @@ class DesignTable:
         more = any(self.cell(layer, name) for layer in layers for name in self.columns if name not in OWN_COLUMNS)
         blocks = any(self.cell(layer, BLOCK) for layer in layers)
         replicates = [(self.cell(layer, GROUP), name) for layer in layers if (name := self.cell(layer, REPLICATE))]
-        return len(groups) > 2 or blocks or more or len(set(replicates)) < len(replicates)
+        files = any(isinstance(layer, ImageRow) for layer in layers)
+        return len(groups) > 2 or blocks or more or files or len(set(replicates)) < len(replicates)
 
     def why_not(self) -> str:
         """Why it cannot be compared; empty when it can."""
@@ -122,7 +183,7 @@ class DesignTable:
         if len(groups) < 2:
             return "Write at least two groups into the table."
         layers = [layer for own in groups.values() for layer in own]
-        for name in self.columns:
+        for name in (name for name in self.columns if name != REPLICATE):
             empty = [layer.name for layer in layers if not self.cell(layer, name)]
             if empty and len(empty) < len(layers):
                 return f'"{empty[0]}" has no {name}: fill the column, or leave it empty for all.'
@@ -132,7 +193,19 @@ class DesignTable:
         """The cells of the layers that take part, as they are written, under the names of columns that are used."""
         layers = [layer for own in self.groups().values() for layer in own]
         used = [name for name in self.columns if any(self.cell(layer, name) for layer in layers)]
-        return (tuple(used), *(tuple(self.cell(layer, name) for name in used) for layer in layers))
+        images = [layer.name if isinstance(layer, ImageRow) else root_of(layer)[0].name for layer in layers]
+        if REPLICATE in used:  # what is empty is the image
+            own = {
+                layer: {REPLICATE: self.cell(layer, REPLICATE) or name}
+                for layer, name in zip(layers, images, strict=True)
+            }
+        elif any(layer in PARTS for layer in layers) and len(set(images)) < len(images):
+            used.insert(1, REPLICATE)
+            own = {layer: {REPLICATE: name} for layer, name in zip(layers, images, strict=True)}
+        else:
+            own = {}
+        lines = (tuple(own.get(layer, {}).get(name) or self.cell(layer, name) for name in used) for layer in layers)
+        return (tuple(used), *lines)
 
     def frame(self) -> "pd.DataFrame":
         """The same as a table for `experiment`, columns of numbers numeric but for groups, replicates and blocks."""
@@ -141,8 +214,9 @@ class DesignTable:
     # A and B.
 
     def _choose_sides(self) -> None:
-        """Make the first two groups A and B."""
-        a, b = (*list(self.groups().values())[:2], [], [])[:2]
+        """Make the first two groups A and B, as far as they are open as layers."""
+        groups = [[row for row in own if isinstance(row, Layer)] for own in self.groups().values()]
+        a, b = (*groups[:2], [], [])[:2]
         if tuple(map(set, (a, b))) != tuple(map(set, self._sides.chosen())):
             self._silent = True
             self._sides.choose(a, b) if max(len(a), len(b)) < 2 else self._sides.tick(a, b)

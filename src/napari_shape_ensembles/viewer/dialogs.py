@@ -25,6 +25,7 @@ _NEEDS = {".zip": "roifile", ".parquet": "pyarrow"}
 _REPORTS = {"Web page (*.html)": ".html", "PDF (*.pdf)": ".pdf"}
 _MODELS = {"Models (*.npz)": ".npz"}
 _SETTINGS = {"Settings (*.toml)": ".toml"}
+_TABLES = {"Tables (*.csv)": ".csv"}
 
 
 class Dialogs:
@@ -53,6 +54,29 @@ class Dialogs:
             "&Load settings …": (self.load_settings, "Set all controls by a file"),
             "&Save settings …": (self.save_settings, "Save all controls, for the command line too"),
         }
+
+    def tables(self) -> Entries:
+        return {
+            "&Open table …": (self.open_table, "Take a table (CSV) in place of this one: column image, and those here"),
+            "&Save table …": (
+                self.save_table,
+                "Write the table (CSV) and the settings, as shape-ensembles experiment reads them",
+            ),
+        }
+
+    def save_table(self) -> None:
+        if (path := self._asked("Save table", "design.csv", _TABLES)) is not None:
+            self._session.design_work.save(path)
+
+    def open_table(self) -> None:
+        if (path := self._chosen("Open table", _TABLES)) is not None:
+            self._session.design_work.open(path)
+
+    def export_experiment(self) -> None:
+        """Ask for a folder for the results of the experiment."""
+        if folder := QFileDialog.getExistingDirectory(self._parent(), "Folder for results", str(self._folder)):
+            self._folder = Path(folder)
+            self._session.experiment.export(self._folder)
 
     def models(self) -> Entries:
         """For what has been learned by example."""

@@ -133,5 +133,9 @@ def map_layers(ebsd: EBSDMap) -> list[LayerData]:
         layers.append((ebsd.quality_image, quality, "image"))
     phases = {"name": f"{ebsd.name} phases", "visible": False, "metadata": {"phases": names}, **place}
     layers.append((ebsd.phase_image, phases, "labels"))
-    grains = {"name": f"{ebsd.name} grains", "opacity": 0.4, **place}
-    return [*layers, (find_grains(ebsd), grains, "labels")]
+    grains = find_grains(ebsd)
+    ids, first = np.unique(grains, return_index=True)
+    own = [names.get(int(key), "") for key in ebsd.phase_image.ravel()[first].tolist()]
+    features = pd.DataFrame({"index": ids, "phase": own})[ids > 0]
+    look = {"name": f"{ebsd.name} grains", "opacity": 0.4, "features": features, **place}
+    return [*layers, (grains, look, "labels")]

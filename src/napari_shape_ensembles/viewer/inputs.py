@@ -10,6 +10,7 @@ import weakref
 import zlib
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
@@ -17,14 +18,18 @@ from napari.layers import Image, Labels, Layer, Shapes
 from numpy.typing import NDArray
 
 from ..comparison.display import MARK
+from ..io.image_parts import Box, ImagePart, objects_inside
+from ..io.settings_file import SettingsFile
+from ..io.sources import Reading, also_left_out, ensemble_of_file
 from ..outlines import Ensemble, Outlines, at_one_pixel_size, conversion_factor
 from ..outlines.ensemble import unit_name
+from ..outlines.extract import AT_BORDER
 from ..progress import as_part, report
 
 if TYPE_CHECKING:
     from napari.components import Dims
 
-Kind = Literal["image", "labels", "shapes"]
+Kind = Literal["image", "labels", "shapes", "file"]
 
 ACCEPTED = (Image, Labels, Shapes)
 _CORNERS_PER_ELLIPSE = 200
@@ -49,6 +54,36 @@ _NAMED = 2
 OWN: "weakref.WeakSet[Layer]" = weakref.WeakSet()
 
 
+@dataclass(frozen=True, eq=False)
+class PartOf:
+    """What a layer is a part of, and which part: of another layer, or of a file."""
+
+    whole: Layer | None
+    part: ImagePart
+    path: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class ImageRow:
+    """An image of the design table, or a part of one, that is not open as a layer: it is read when needed."""
+
+    name: str
+    path: Path
+    part: ImagePart
+    pixel: tuple[float | tuple[float, float], str] | None = None  #: size and unit, in place of what the file states
+
+    def ensemble(self, recipe: Outlines) -> Ensemble:
+        """Its outlines."""
+        sizes = {} if self.pixel is None else {self.path.resolve(): self.pixel}
+        found = ensemble_of_file(self.path, Reading(SettingsFile(outlines=recipe), pixel_sizes=sizes), self.part)
+        found.name = self.name
+        return found
+
+
+#: Layers that are parts of others, which stand aside for them as long as they are in the viewer.
+PARTS: "weakref.WeakKeyDictionary[Layer, PartOf]" = weakref.WeakKeyDictionary()
+
+
 def is_own(layer: Layer) -> bool:
     """Whether a layer was made by this plugin, or belongs to a comparison that was opened from a file."""
     known = layer.metadata.get(MARK)
@@ -71,6 +106,7 @@ class Source:
     #: (2,) where the centre of the first pixel lies, in `unit`
     origin: NDArray[np.float64] = field(default_factory=lambda: np.zeros(2))
     mirrored: bool = False  #: the viewer shows its mirror image; outlines are those of the data
+    region: Box | str | None = None  #: only objects in it count; see `ImagePart`
 
     def calibrated(self, recipe: Outlines) -> "Source":
         """The same with pixels of the size that a recipe states in place of the layer, where it states one."""
@@ -80,8 +116,13 @@ class Source:
         return replace(self, scale=scale, unit=recipe.unit or self.unit, origin=self.origin / self.scale * scale)
 
 
-def source_of(layer: Layer, dims: "Dims") -> Source:
+def source_of(layer: "Layer | ImageRow", dims: "Dims") -> Source:
     """Copy what a layer shows in a viewer; a ValueError says what to do with one that does not show a plane."""
+    if isinstance(layer, ImageRow):
+        return Source("file", layer, layer.name, np.ones(2), "pixel", {}, "", {}, str(layer.path))
+    known = PARTS.get(layer)
+    if known is not None and known.whole is not None and known.part.region:  # objects are found in the whole plane
+        return replace(source_of(known.whole, dims), name=layer.name, region=known.part.region)
     axes, point, scale, unit, pixels, place = _view(layer, dims)
     kind: Kind = "image" if isinstance(layer, Image) else "labels" if isinstance(layer, Labels) else "shapes"
     left_out: dict[str, int] = {}
@@ -119,12 +160,18 @@ def source_of(layer: Layer, dims: "Dims") -> Source:
     return Source(kind, data, layer.name, scale, unit, placement, plane, left_out, path, origin, mirrored)
 
 
-def fingerprint(layer: Layer, dims: "Dims") -> str:
+def fingerprint(layer: "Layer | ImageRow", dims: "Dims") -> str:
     """What decides the outlines that a layer gives: the same as long as nothing changed, or was changed back.
 
     Pixels are told apart by the quickest checksum at hand, as this runs between two events of the window; those of
     arrays that are not in memory by the array alone.
     """
+    if isinstance(layer, ImageRow):
+        stat = layer.path.stat() if layer.path.exists() else None
+        return f"{layer.path} {layer.part} {stat and (stat.st_mtime_ns, stat.st_size)}"
+    known = PARTS.get(layer)
+    if known is not None and known.whole is not None and known.part.region:
+        return f"{fingerprint(known.whole, dims)} {known.part.region}"
     try:
         axes, point, scale, unit, data, place = _view(layer, dims)
     except ValueError as error:
@@ -236,6 +283,9 @@ def trace(source: Source, recipe: Outlines, steps: Iterator[int] | None = None) 
     """
     steps = steps or itertools.count()
     try:
+        if source.kind == "file":
+            report(f"reading {source.name}", next(steps))
+            return source.data.ensemble(recipe)
         if source.kind == "shapes":
             curves = [outline * source.scale for outline in source.data]
             return Ensemble(curves, name=source.name, unit=source.unit, dropped=source.left_out)
@@ -244,7 +294,11 @@ def trace(source: Source, recipe: Outlines, steps: Iterator[int] | None = None) 
             with as_part(next(steps), 0, f"segmenting {source.name}: "):
                 labels = recipe.labels(source.data)
         report(f"tracing {source.name}", next(steps))
-        return recipe.trace(labels, scale=tuple(source.scale), unit=source.unit, name=source.name)
+        cut = 0
+        if source.region is not None:
+            labels, cut = objects_inside(labels, source.region, keep_cut=recipe.keep_border)
+        found = recipe.trace(labels, scale=tuple(source.scale), unit=source.unit, name=source.name)
+        return also_left_out(found, AT_BORDER, cut) if cut else found
     except ValueError as error:
         raise ValueError(f"{source.name}: {error}") from error
 

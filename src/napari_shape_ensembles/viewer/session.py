@@ -2,17 +2,21 @@
 
 import weakref
 from collections import Counter
+from functools import partial
 from typing import Any
 
 from napari.components import ViewerModel
+from napari.layers import Layer
 
 from .choices import Choices
 from .comparing import ComparisonTask
+from .design_files import DesignWork
 from .designing import DesignTable
 from .experimenting import ExperimentTask
 from .explaining import ExplanationTask
 from .inspecting import InspectionTask
 from .learning import LearningTask, ProposingTask
+from .position import PositionLight
 from .segmenting import SegmentationTask
 from .studying import ChoiceTask, LandscapeTask, SmoothingTask
 from .task import Task
@@ -35,9 +39,13 @@ class Session:
         self.landscape = LandscapeTask(self.choices)
         self.smoothing = SmoothingTask(self.choices)
         self.trust = ChoiceTask(self.choices)
+        self.position = PositionLight(self.comparison)
         self.design = DesignTable(self.choices.sides)
+        self.design_work = DesignWork(self.choices, self.design)
         self.experiment = ExperimentTask(self.choices, self.design)
-        self.comparison.over = self.segmentation.over
+        self.comparison.over = partial(_over, self.segmentation, self.experiment)
+        self.comparison.design, self.comparison.put_design = self.design.to_tree, self.design.take_tree
+        self.comparison.opened = self.experiment.opened
         self._open, self._pages = 0, Counter[Task[Any]]()
 
     @classmethod
@@ -66,5 +74,12 @@ class Session:
         if not self._open:
             self.choices.sides.rest()
             self.learning.rest()
+            self.position.cancel()
+            self.design_work.cancel()
             self.proposing.rest()
             self.comparison.rest()  # which *Shape space* may have run after its own dock was closed
+
+
+def _over(segmentation: SegmentationTask, experiment: ExperimentTask, layer: Layer) -> list[Layer]:
+    """All that lies over an image."""
+    return [*segmentation.over(layer), *experiment.over(layer)]

@@ -68,7 +68,7 @@ class Shown:
         if self.recipe is not None and isinstance(self.recipe.find, ObjectModel):
             told["segmentation"]["find"] = self.recipe.find.to_tree()
         return {
-            **{key: self.view[key] for key in "ab" if key in self.view},
+            **{key: self.view[key] for key in ("a", "b", "design") if key in self.view},
             **told,
             "painted": painted,
             "notes": list(self.notes),

@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from typing import Any
 
+from napari.layers import Layer
+
 from ..comparison import INCONCLUSIVE
 from ..outlines import conversion_factor, counted
 from .inputs import pixel_size_of
@@ -54,8 +56,10 @@ def steps_of(session: Session) -> dict[str, Step]:
 
 def _images(session: Session) -> Step:
     """Whether the images can be compared: their pixels are of one size, or known at all."""
-    layers = [layer for own in session.design.groups().values() for layer in own]
-    sizes = []
+    rows = [row for own in session.design.groups().values() for row in own]
+    layers, sizes = [row for row in rows if isinstance(row, Layer)], []
+    if not layers:
+        return Step("done", f"{counted(len(rows), 'image')}.")
     for layer in layers:
         try:
             sizes.append(pixel_size_of(layer, [layer.ndim - 2, layer.ndim - 1]))
@@ -69,7 +73,7 @@ def _images(session: Session) -> Step:
             return Step("look", f"{layer.name}: {error}")
         if abs(size * factor / first - 1).max() > _ALIKE:
             return Step("look", f"Pixel sizes differ: {layer.name} has {size[0]:g} × {size[1]:g} {other}.")
-    return Step("done", f"{counted(len(layers), 'image')}.")
+    return Step("done", f"{counted(len(rows), 'image')}.")
 
 
 def _task(task: Task[Any]) -> Step:

@@ -407,7 +407,7 @@ class Task(Background, ABC, Generic[Result]):
             event.disconnect(self._looking.start)
         self._following = True
         refs = () if self.basis is None else itertools.chain(*self.basis.layers)
-        layers = dict.fromkeys(layer for ref in refs if (layer := ref()) is not None)
+        layers = dict.fromkeys(layer for ref in refs if isinstance(layer := ref(), Layer))
         dims = self.choices.dims.events
         self._watched = [dims.point, dims.order] if layers else []
         for events in (layer.events for layer in layers):

@@ -1,17 +1,18 @@
 """The page of an experiment: what was found of all groups of the design table."""
 
-from functools import partial
 from typing import Any
 
 from napari.components import ViewerModel
+from qtpy.QtCore import QSignalBlocker
 
-from ...comparison import Experiment
+from ..dialogs import Dialogs
 from ..panels.plot_view import PlotView
-from ..panels.widgets import PickTable, Section, column, scrolling, wrapped
+from ..panels.widgets import NarrowList, PickTable, Section, button, column, row, scrolling, wrapped
 from ..session import Session
 from .base import Dock
 
-_QUANTITIES = ("size", "elongation", "roughness")
+_PAIRS = "all pairs of groups"
+_LISTED = 50  # contrasts in words
 
 
 class ExperimentPage(Dock):
@@ -27,6 +28,7 @@ class ExperimentPage(Dock):
         )
         self.run_button.setText("&Compare")
         self._drawn: object = None
+        self._figures: dict[str, Any] = {}
         self.sentences, self.contrasts, self.notes, self.message = wrapped(), wrapped(), wrapped(), wrapped()
         font = self.sentences.font()
         font.setBold(True)
@@ -35,31 +37,76 @@ class ExperimentPage(Dock):
         self.table.setMinimumHeight(120)
         self.table.setAccessibleName("Contrasts")
         self.table.setToolTip("One line per pair of groups; adjusted p-values; size: ratio of the means.")
+        self.table.setToolTip(f"{self.table.toolTip()} Double click: open the group with its outlines.")
+        self.table.cellDoubleClicked.connect(self._open_row)
+        self.control = NarrowList("Compare all pairs of groups, or all with one control")
+        self.control.activated.connect(self._choose_control)
+        self.figure = NarrowList("Which figure is shown")
+        self.figure.currentIndexChanged.connect(self._draw)
+        self.files = button("&Export …", "Write all tables and figures into a folder")
+        self.dialogs = Dialogs(self, self.session, self.session.design_work.say)
+        self.files.clicked.connect(self.dialogs.export_experiment)
         self.view = PlotView()
         self.view.setMinimumHeight(220)
-        self.view.setToolTip("Grey: outlines. Marks: replicates. Lines: means of groups with 95 % intervals.")
+        self.view.setToolTip(
+            "SuperPlot: grey outlines, a mark for each replicate, lines for means of groups with 95 % intervals. "
+            "Plate: click a well to open it."
+        )
+        self.view.clicked.connect(self._open_well)
         self.numbers = Section("In words, and notes", column(self.contrasts, self.notes))
         state = self.reason, self.step, self.progress, self.stale, self.message
-        scrolling(self, self.buttons(), *state, self.sentences, self.view, self.table, self.numbers)
+        drawn = row(self.figure, self.files, grows=self.figure)
+        buttons = self.buttons(), row(self.control)
+        scrolling(self, *buttons, *state, self.sentences, drawn, self.view, self.table, self.numbers)
         self.attach()
 
     def show_result(self) -> None:
         found = self.result
         self.message.setText(self.task.message)
         self.message.setVisible(bool(self.task.message))
-        for part in (self.sentences, self.view, self.table, self.numbers):
+        for part in (self.sentences, self.view, self.figure, self.files, self.table, self.numbers):
             part.setVisible(found is not None)
         self.run_button.setVisible(self.state != "done")
+        self._offer_controls()
         if found is not None and found is not self._drawn:
             self._drawn = found
             self.sentences.setText("\n".join(found.sentences))
-            self.contrasts.setText("\n".join(found.contrasts))
+            self.contrasts.setText("\n".join(found.contrasts[:_LISTED]))
             self.notes.setText("\n".join(f"⚠ {note}" for note in found.notes))
             self.table.show_rows(found.rows)
-            self.view.show_plot(partial(_drawn, found.experiment))
+            self._figures = found.figures
+            with QSignalBlocker(self.figure):
+                self.figure.clear()
+                self.figure.addItems(list(self._figures))
+            self._draw()
 
+    def _draw(self, _: int = 0) -> None:
+        if (draw := self._figures.get(self.figure.currentText())) is not None:
+            self.view.show_plot(draw)
 
-def _drawn(result: Experiment, figure: Any) -> Any:
-    from ...studies.superplot import draw_superplot  # loads Matplotlib, here in a thread of its own
+    def _offer_controls(self) -> None:
+        task = Session.of(self.viewer).experiment
+        names = list(task.design.groups())
+        words = [_PAIRS, *(f"all with {name}" for name in names)]
+        with QSignalBlocker(self.control):
+            if words != [self.control.itemText(place) for place in range(self.control.count())]:
+                self.control.clear()
+                for text, name in zip(words, ["", *names], strict=True):
+                    self.control.addItem(text, name)
+            self.control.setCurrentIndex(max(self.control.findData(task.control), 0))
+        self.control.setVisible(len(names) > 2)
 
-    return draw_superplot(figure, result, _QUANTITIES)
+    def _choose_control(self, _: int) -> None:
+        self.session.design.compare_with(self.control.currentData())
+
+    def _open_row(self, place: int, _: int) -> None:
+        if self.result is not None:
+            self.session.experiment.show_group(self.result.groups[place])
+
+    def _open_well(self, _: int, x: float, y: float) -> None:
+        found = self.result
+        wells = {} if found is None else found.wells
+        if self.figure.currentText().startswith("Plate"):
+            for name, well in wells.items():
+                if well == (round(y), round(x)):
+                    self.session.experiment.show_group(name)

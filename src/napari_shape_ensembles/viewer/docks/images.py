@@ -9,13 +9,14 @@ from napari.components import ViewerModel
 from napari.layers import Image, Layer
 from qtpy.compat import isalive
 from qtpy.QtCore import QEvent, QSignalBlocker, Qt, Signal
-from qtpy.QtGui import QKeySequence
+from qtpy.QtGui import QAction, QKeySequence
 from qtpy.QtWidgets import (
     QAbstractItemView,
     QApplication,
     QHeaderView,
     QInputDialog,
     QLineEdit,
+    QMenu,
     QTableWidget,
     QTableWidgetItem,
     QWidget,
@@ -24,10 +25,13 @@ from qtpy.QtWidgets import (
 from ...comparison.design import GROUP
 from ...io.calibration import Calibration
 from ...outlines.recognise import content_of
-from ..inputs import fingerprint
+from ..designing import Row
+from ..dialogs import Dialogs
+from ..inputs import ImageRow, fingerprint
 from ..panels.fonts import with_label_font
-from ..panels.widgets import Section, button, column, once, row, scrolling, tip, wrapped
+from ..panels.widgets import Section, button, column, menu_button, once, row, scrolling, tip, wrapped
 from ..session import Session
+from ..splitting import Way, ways_to_split
 from ..task import Background, Steps
 from .base import Tie, is_closed
 from .pixel_size import PixelSize, calibrate, calibration_of
@@ -41,6 +45,7 @@ _TIPS = {
     _PIXELS: "Height and width of a pixel with a unit, such as 0.5 µm or 0.5 × 0.4 µm. Sets the layer's scale.",
 }
 _SIZE = re.compile(r"\s*([\d.eE+-]+)\s*(?:[×x*]\s*([\d.eE+-]+))?\s*([^\d\s].*?)?\s*")
+_WIDEST = 170  # pixels of a column; longer names leave out their middle
 _LOOK = 400  # ms after a change of the list until images are looked at
 
 
@@ -70,14 +75,25 @@ class ImagesPage(QWidget):
         self.tour.clicked.connect(_take_tour)
         self.swap = button("⇅ A and B", "Swap A and B")
         self.swap.clicked.connect(self.session.choices.sides.swap)
+        self.dialogs = Dialogs(self, self.session, self.session.design_work.say)
+        self.split = button(
+            "Spl&it into …", "Make rows of the planes, regions, classes or kinds of objects of one image"
+        )
+        self.split.setMenu(QMenu(self.split))
+        self.split.menu().aboutToShow.connect(self._offer_parts)
+        self.split.menu().triggered.connect(self._split)
+        self.split.setStyleSheet("padding: 3px 18px 3px 6px;")
+        self.files = menu_button("Ta&ble", "Open the table from a file, or save it", self.dialogs.tables())
         self.reason, self.found, self.said = wrapped(), wrapped(), wrapped()
         names = Section("Fill in, add columns", column(row(self.pattern, self.fill, grows=self.pattern), row(self.add)))
         self.pixels = Section("Pixel size from a file", PixelSize(napari_viewer))
         said = self.reason, self.said, self.found
-        scrolling(self, self.table, row(self.swap), *said, self.tour, names, self.pixels, grows=self.table)
+        buttons = row(self.swap, self.split, self.files)
+        scrolling(self, self.table, buttons, *said, self.tour, names, self.pixels, grows=self.table)
         self._tie = Tie(self.session)
         for signal in (self.design.changed, self.session.choices.sides.changed):
             self._tie.links.append((signal, weakref.WeakMethod(self._ask)))
+        self._tie.links.append((self.session.design_work.noted, weakref.WeakMethod(self._say)))
         self.destroyed.connect(partial(self._tie.loosen, gone=True))
         self._closing, self._soon = once(self, self._leave_if_closed), once(self, self.refresh)
         self._looker, self._looking = Background(), once(self, self.look)
@@ -86,6 +102,10 @@ class ImagesPage(QWidget):
         self.refresh()
 
     def _ask(self) -> None:
+        self._soon.start()
+
+    def _say(self, words: str) -> None:
+        self.said.setText(words)
         self._soon.start()
 
     def refresh(self) -> None:
@@ -97,9 +117,7 @@ class ImagesPage(QWidget):
         cells = []
         for layer in layers:
             try:
-                size = calibration_of(layer)
-                height, width = size.scale
-                pixels = f"{height:g} {size.unit}" if height == width else f"{height:g} × {width:g} {size.unit}"
+                pixels = _pixels_of(layer)
             except ValueError as error:
                 pixels = f"⚠ {error}"
             cells.append([layer.name, *(design.cell(layer, name) for name in design.columns), pixels])
@@ -117,7 +135,14 @@ class ImagesPage(QWidget):
     def look(self) -> None:
         """Look for images that are there twice, and for labels among the images."""
         self._looker.begin(
-            self._look_at([weakref.ref(layer) for own in self.design.groups().values() for layer in own])
+            self._look_at(
+                [
+                    weakref.ref(layer)
+                    for own in self.design.groups().values()
+                    for layer in own
+                    if isinstance(layer, Layer)
+                ]
+            )
         )
 
     def _look_at(self, refs: "list[weakref.ref[Layer]]") -> Steps:
@@ -150,7 +175,8 @@ class ImagesPage(QWidget):
             return
         self.said.setText("")
         if name == _PIXELS:
-            self._calibrate(layer, item.text())
+            if isinstance(layer, Layer):
+                self._calibrate(layer, item.text())
             self._soon.start()
         else:
             self.design.write([(layer, name, item.text())])
@@ -178,6 +204,29 @@ class ImagesPage(QWidget):
         except ValueError as error:
             self.said.setText(f"⚠ {error}")
         self._soon.start()
+
+    def _ways(self) -> list[Way]:
+        """The ways in which the image of the current row can be split."""
+        layer, choices = self.table.layer(self.table.currentRow()), self.session.choices
+        return ways_to_split(layer, choices.layers, choices.dims) if isinstance(layer, Layer) else []
+
+    def _offer_parts(self) -> None:
+        """Fill the menu; its entries hold words alone, so that no layer is kept by them."""
+        menu, ways = self.split.menu(), self._ways()
+        menu.clear()
+        for way in ways:
+            menu.addAction(way.title.replace("&", "&&"))
+        if not ways:
+            chosen = self.table.currentRow() >= 0
+            words = "Nothing to split: no stack, classes or regions" if chosen else "Select a row of the table first"
+            menu.addAction(words).setEnabled(False)
+
+    def _split(self, entry: QAction) -> None:
+        layer, title = self.table.layer(self.table.currentRow()), entry.text().replace("&&", "&")
+        for way in self._ways():
+            if way.title == title and isinstance(layer, Layer):
+                self.session.design_work.split(layer, way)
+                return
 
     def _add(self) -> None:
         name, chosen = QInputDialog.getText(self, "Add column", "Name, such as dose")
@@ -208,6 +257,19 @@ def _take_tour() -> None:
     take_tour()
 
 
+def _pixels_of(row: Row) -> str:
+    """The size of a row's pixels in words; of an image that is not open what the table states."""
+    if isinstance(row, ImageRow):
+        if row.pixel is None:
+            return "as in the file"
+        sides, unit = row.pixel
+        height, width = sides if isinstance(sides, tuple) else (sides, sides)
+    else:
+        calibration = calibration_of(row)
+        (height, width), unit = calibration.scale, calibration.unit
+    return f"{height:g} {unit}" if height == width else f"{height:g} × {width:g} {unit}"
+
+
 class DesignView(QTableWidget):
     """The table as it is written; Ctrl+V pastes from a spreadsheet, Delete empties what is selected."""
 
@@ -218,20 +280,21 @@ class DesignView(QTableWidget):
         with_label_font(self)
         self.verticalHeader().hide()
         self.setTextElideMode(Qt.TextElideMode.ElideMiddle)  # names differ at their ends
+        self.setWordWrap(False)
         self.setEditTriggers(QAbstractItemView.EditTrigger.AllEditTriggers)
         self.setSelectionMode(QAbstractItemView.SelectionMode.ContiguousSelection)
         self.setMinimumHeight(150)
         self.setAccessibleName("Design table")
         self._headings: list[str] = []
-        self._layers: list[weakref.ref[Layer]] = []
+        self._layers: list[weakref.ref[Row]] = []
 
     def heading(self, place: int) -> str:
         return self._headings[place]
 
-    def layer(self, row: int) -> Layer | None:
-        return self._layers[row]() if row < len(self._layers) else None
+    def layer(self, row: int) -> Row | None:
+        return self._layers[row]() if 0 <= row < len(self._layers) else None
 
-    def show_cells(self, headings: list[str], cells: list[list[str]], layers: list[Layer]) -> None:
+    def show_cells(self, headings: list[str], cells: list[list[str]], layers: list[Row]) -> None:
         """Show other texts, without a signal; what has not changed is left alone, as it may be under the cursor."""
         with QSignalBlocker(self):
             self._layers = list(map(weakref.ref, layers))
@@ -241,9 +304,10 @@ class DesignView(QTableWidget):
                 self.setHorizontalHeaderLabels(headings)
                 for place, name in enumerate(headings):
                     self.horizontalHeaderItem(place).setToolTip(_TIPS.get(name, f"A covariate: {name}"))
-                    narrow = QHeaderView.ResizeMode.ResizeToContents if place else QHeaderView.ResizeMode.Stretch
-                    self.horizontalHeader().setSectionResizeMode(place, narrow)
+                    self.horizontalHeader().setSectionResizeMode(place, QHeaderView.ResizeMode.ResizeToContents)
                 self.horizontalHeader().setMinimumSectionSize(44)
+                self.horizontalHeader().setMaximumSectionSize(_WIDEST)
+                self.horizontalHeader().setStretchLastSection(True)
             self.setRowCount(len(cells))
             for row_, texts in enumerate(cells):
                 for place, text in enumerate(texts):

@@ -26,13 +26,23 @@ class TrustPage(Dock):
         font.setBold(True)
         self.sentence.setFont(font)
         self.picture = ChoicePicture()
+        self.position = wrapped()
+        self.position.setToolTip("Where shape depends on position, images of two places differ for that reason alone.")
         self.comparison = self.session.comparison
+        self.link(self.session.position.changed, self._show_position)
         self.link(self.comparison.changed, self.show_result)
         state = self.reason, self.step, self.progress, self.stale, self.message
-        scrolling(self, self.sentence, self.buttons(), *state, self.picture, self.notes)
+        scrolling(self, self.sentence, self.buttons(), *state, self.picture, self.position, self.notes)
         self.attach()
 
+    def _show_position(self) -> None:
+        words = self.session.position.words
+        self.position.setText(words)
+        self.position.setVisible(bool(words))
+
     def show_result(self) -> None:
+        self.session.position.look()
+        self._show_position()
         result = self.result
         self.sentence.setText("" if result is None else result.summary())
         self.sentence.setVisible(result is not None)

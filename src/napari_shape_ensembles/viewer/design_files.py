@@ -1,0 +1,278 @@
+"""The design table as a file, and layers in parts: what takes long of it, in the background."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from napari.layers import Layer
+from numpy.typing import NDArray
+from psygnal import Signal
+
+from ..comparison.display import LayerData
+from ..io import CurveTable, SettingsFile, read_image, save_settings, write_curves
+from ..io.calibration import Calibration
+from ..io.curve_files import FORMATS
+from ..io.design import read_design, take_parts, take_pixel_sizes, write_design
+from ..io.ebsd import ENDINGS as MAPS
+from ..io.image_parts import WHOLE, ImagePart
+from ..io.outputs import LABELS
+from ..io.segmented import write_plane
+from ..io.sources import Reading, ensemble_of_file, labelled
+from ..outlines import Ensemble, as_labels, counted
+from ..palette import OUTLINE
+from ..progress import report
+from .choices import Choices
+from .designing import DesignTable, Row
+from .inputs import PARTS, ImageRow, PartOf, Source, source_of
+from .splitting import Way, layers_of, region_layer, root_of, said_of
+from .task import Background, Steps, in_words
+
+#: Of a table of more images none is opened as a layer: napari shows tens of them, not hundreds.
+OPENED = 30
+_PLAIN = re.compile(r"[^\w.+-]+")
+
+
+class DesignWork(Background):
+    """Splits layers into rows, and opens and saves the table; says in `noted` what came of it."""
+
+    noted = Signal(str)
+
+    def __init__(self, choices: Choices, design: DesignTable) -> None:
+        super().__init__()
+        self.choices, self.design = choices, design
+
+    def say(self, words: str, _: str = "") -> None:
+        """Say what became of a file."""
+        self.noted.emit(words)
+
+    def _begin(self, steps: Steps) -> None:
+        if not self.busy:
+            self.begin(self._saying_errors(steps))
+
+    def _saying_errors(self, steps: Steps) -> Steps:
+        self.noted.emit("Working …")
+        try:
+            yield from steps
+        except (ValueError, OSError) as error:
+            self.noted.emit(f"⚠ {in_words(error) if isinstance(error, ValueError) else error}")
+
+    # Parts.
+
+    def split(self, whole: Layer, way: Way) -> None:
+        """Split a layer into parts, which become rows in its place."""
+        self._begin(self._split(whole, way))
+
+    def _split(self, whole: Layer, way: Way) -> Steps:
+        pieces = yield way.pieces
+        parts = layers_of(whole, pieces)
+        for layer in parts:
+            self.choices.viewer.add_layer(layer)
+            yield None
+        whole.visible = False
+        self.design.put_in_parts(whole, [piece.label for piece in pieces], parts)
+        alone = (
+            "Parts of one image are one replicate. To compare them within images, name the image in the column block "
+            "too. Delete the parts to have the whole again."
+        )
+        self.noted.emit(" ".join(filter(None, [said_of(pieces), alone])))
+
+    # Saving.
+
+    def save(self, path: Path) -> None:
+        """Write the table and the settings; images that no file holds as they are, are written beside it."""
+        self._begin(self._save(path))
+
+    def _save(self, path: Path) -> Steps:
+        design, dims, written = self.design, self.choices.dims, {}
+        rows: list[tuple[Path, ImagePart, Mapping[str, str]]] = []
+        names, *cells = design.rows()
+        layers = [row for own in design.groups().values() for row in own]
+        for row, texts in zip(layers, cells, strict=True):
+            told = dict(zip(names, texts, strict=True))
+            if isinstance(row, ImageRow):
+                pixel = {} if row.pixel is None else _pixel_cells(*row.pixel)
+                rows.append((row.path, row.part, {**pixel, **told}))
+                continue
+            known, source = PARTS.get(row), source_of(row, dims)
+            region = source.region
+            holder = row if region is None or known is None or known.whole is None else known.whole
+            if holder not in written:
+                written[holder] = yield partial(_kept_in, holder, replace(source, region=None, name=holder.name), path)
+            file, of_file = written[holder]
+            pixel = {} if source.kind == "shapes" else _pixel_cells(_sides(source), source.unit)
+            rows.append(
+                (file, replace(of_file, region=region if region is not None else of_file.region), {**pixel, **told})
+            )
+        settings = path.with_suffix(".toml")
+        yield partial(write_design, path, rows)
+        note = ""
+        try:
+            save_settings(settings, SettingsFile(self.choices.settings, self.choices.recipe))
+            note = f", the settings in {settings.name}"
+        except ValueError as error:
+            note = f". The settings are not: {error}"
+        out = [row for row in design.layers() if row not in layers]
+        left = f"; {counted(len(out), 'image')} without a group left out" if out else ""
+        self.noted.emit(f"Saved {counted(len(rows), 'row')} in {path.name}{left}{note}.")
+
+    # Opening.
+
+    def open(self, path: Path) -> None:
+        """Take the table in a file in place of this one; its images become layers, of many of them rows alone."""
+        self._begin(self._open(path))
+
+    def _open(self, path: Path) -> Steps:
+        table = yield partial(_read, path)
+        design, made = self.design, {}
+        rows: list[tuple[Row, Mapping[str, str]]] = []
+        known = {_key(layer): layer for layer in design.layers() if isinstance(layer, Layer)}
+        for one, cells in table:
+            row: Row = one
+            if (one.path.resolve(), one.part) in known:
+                row = known[one.path.resolve(), one.part]
+            elif len(table) <= OPENED:
+                whole = replace(one, part=replace(one.part, region=None))
+                key = whole.path, whole.part
+                if key not in made or one.part.region is None:
+                    data = yield partial(layer_data, whole)
+                    made[key] = _layer(data, whole)
+                row = made[key]
+                if one.part.region is not None:
+                    data = region_layer(row, one.part.region, self.choices.dims)
+                    row = Layer.create(data[0], {**data[1], "name": one.name}, data[2])
+                    PARTS[row] = PartOf(made[key], ImagePart(region=one.part.region))
+                self.choices.viewer.add_layer(row)
+            rows.append((row, cells))
+            yield None
+        design.put(rows)
+        said = f"{path.name}: {counted(len(rows), 'row')}."
+        if any(isinstance(row, ImageRow) for row, _ in rows):
+            said += f" More than {OPENED} images are not opened as layers, but read when needed."
+        self.noted.emit(said)
+
+
+class _Table(NamedTuple):
+    row: ImageRow
+    cells: dict[str, str]
+
+
+def _key(layer: Layer) -> tuple[Path, ImagePart | None]:
+    """The file and the part that a layer holds."""
+    root, part = root_of(layer)
+    return Path(path_of(root)).resolve(), part
+
+
+def path_of(layer: Layer) -> str:
+    """The file that a layer was opened from; empty for none."""
+    known = PARTS.get(layer)
+    return known.path if known is not None and known.path else str(layer.source.path or "")
+
+
+def _read(path: Path) -> list[_Table]:
+    """The rows of a table, and their cells as texts."""
+    from ..io.sources import feature_text
+
+    paths, table = read_design(path)
+    sizes, table = take_pixel_sizes(paths, table, path.name)
+    parts, table = take_parts(paths, table, path.name)
+    found = []
+    for place, (image, part) in enumerate(zip(paths, parts, strict=True)):
+        name = f"{image.stem.removesuffix('.ome').removesuffix('.labels')} {part}".strip()
+        cells = {str(column): table[column].iloc[place] for column in table}
+        told = {column: feature_text(value) for column, value in cells.items() if value == value}
+        found.append(_Table(ImageRow(name, image, part, sizes.get(image.resolve())), told))
+    return found
+
+
+def layer_data(row: ImageRow) -> LayerData:
+    """What a row shows, as the data of a layer."""
+    report(f"reading {row.name}")
+    ending, pixel = row.path.name.lower(), row.pixel
+    if ending.endswith(MAPS) or row.part.value is not None or (ending.endswith(LABELS) and row.part == WHOLE):
+        found = labelled(row.path, Reading(labels=True if ending.endswith(LABELS) else None), row.part)
+        return _plane(found.labels, _calibration(pixel, found.calibration), row.name, "labels")
+    if row.path.suffix.lower() in FORMATS:
+        curves = ensemble_of_file(row.path, Reading(), row.part)
+        look = {"shape_type": "polygon", "face_color": "transparent", "edge_color": OUTLINE}
+        width = max(float(curves.features["equivalent_diameter"].median()) / 40, 1e-9)
+        place = {"units": (curves.unit,) * 2, "edge_width": width, "name": row.name}
+        return curves.curves, {**look, **place, "features": curves.features[["id"]]}, "shapes"
+    image = read_image(row.path, plane=row.part.plane)
+    labels, _ = as_labels(image.pixels)
+    pixels, kind = (image.pixels, "image") if labels is None else (labels.astype(np.int32), "labels")
+    return _plane(pixels, _calibration(pixel, image.calibration), row.name, kind)
+
+
+def _plane(pixels: NDArray[Any], calibration: Calibration, name: str, kind: str) -> LayerData:
+    options = {"name": name, "scale": calibration.scale, "units": (calibration.unit,) * 2}
+    return pixels, options | ({"rgb": pixels.ndim == 3} if kind == "image" else {}), kind
+
+
+def _calibration(pixel: Any, stated: Calibration) -> Calibration:
+    if pixel is None:
+        return stated
+    size, unit = pixel
+    return Calibration(size if isinstance(size, tuple) else (size, size), unit, "table")
+
+
+def _layer(data: LayerData, row: ImageRow) -> Layer:
+    layer = Layer.create(*data)
+    PARTS[layer] = PartOf(None, row.part, str(row.path))
+    return layer
+
+
+def _sides(source: Source) -> float | tuple[float, float]:
+    height, width = source.scale.tolist()
+    return height if height == width else (height, width)
+
+
+def _pixel_cells(size: float | tuple[float, float], unit: str) -> dict[str, str]:
+    said = f"{size[0]!r} × {size[1]!r}" if isinstance(size, tuple) else repr(float(size))
+    return {"pixel_size": said, "unit": unit}
+
+
+def _kept_in(layer: Layer, source: Source, table: Path) -> tuple[Path, ImagePart]:
+    """The file that holds what a layer shows, and the part of the file; written beside the table where none does."""
+    report(f"saving {source.name}")
+    root, part = root_of(layer)
+    path = Path(path_of(root)) if path_of(root) else None
+    if path is not None and part is not None and not source.plane:
+        of_file = PARTS[root].part if root in PARTS else WHOLE
+        part = of_file if part == WHOLE else part
+        try:
+            if path.is_file() and _holds(path, part, source):
+                return path, part
+        except ValueError:  # a file that this package does not read, or reads as something else
+            pass
+    folder = table.parent / f"{table.stem}_images"
+    folder.mkdir(parents=True, exist_ok=True)
+    name = _PLAIN.sub("_", source.name).strip("_.") or "image"
+    height, width = source.scale.tolist()
+    if source.kind == "shapes":
+        file = folder / f"{name}.curves.npz"
+        curves = Ensemble([outline * source.scale for outline in source.data], name=source.name, unit=source.unit)
+        write_curves(file, CurveTable(curves, scale=(height, width)))
+    else:
+        file = folder / (f"{name}{LABELS}" if source.kind == "labels" else f"{name}.ome.tif")
+        plane = source.data
+        if source.kind == "labels":
+            plane = plane.astype(np.uint16 if plane.max(initial=0) < 2**16 else np.uint32)
+        write_plane(file, plane, Calibration((height, width), source.unit))
+    return file, WHOLE
+
+
+def _holds(path: Path, part: ImagePart, source: Source) -> bool:
+    """Whether a file, read by the command line, is what a layer shows."""
+    if source.kind == "shapes":
+        curves = ensemble_of_file(path, Reading(), part)
+        shown = [outline * source.scale for outline in source.data]
+        same = Ensemble(shown, unit=source.unit)
+        return curves.unit == same.unit and len(curves) == len(same) and np.allclose(curves.vertices, same.vertices)
+    if source.kind == "image":
+        pixels = read_image(path, plane=part.plane).pixels
+        return as_labels(pixels)[0] is None and np.array_equal(pixels, source.data)
+    return np.array_equal(labelled(path, Reading(), part).labels, source.data)

@@ -1,0 +1,324 @@
+"""Parts of one layer as layers of their own, hence rows of the design table of their own.
+
+Planes and regions are views: what is painted in one is painted in the whole. Objects of a region are found in the whole
+plane, so that regions share a threshold (`inputs.PARTS`).
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import shapely
+from napari.layers import Image, Labels, Layer, Shapes
+from numpy.typing import NDArray
+
+from ..comparison.display import LayerData
+from ..io.image_parts import WHOLE, Box, ImagePart, polygon_of
+from ..io.sources import feature_text
+from ..outlines import conversion_factor, objects_of_classes
+from ..outlines.extract import AT_BORDER
+from ..palette import OUTLINE
+from .inputs import PARTS, PartOf, source_of, symbol
+
+if TYPE_CHECKING:
+    from napari.components import Dims
+
+Real = NDArray[np.float64]
+
+# Rows that one layer is split into at most, and values of what is a class or a feature rather than a number.
+_MOST, _VALUES = 200, 20
+_PLACE = ("scale", "translate", "rotate", "shear", "affine", "units")
+_LOOK = ("colormap", "contrast_limits", "gamma", "rgb")
+_NUMBERS = ("id", "index")
+
+
+class Piece(NamedTuple):
+    """A part to be: what tells it from others, what of the whole it is, and its layer; and what was left out."""
+
+    label: str
+    part: ImagePart
+    layer: LayerData
+    left_out: int = 0
+
+
+@dataclass(frozen=True)
+class Way:
+    """A way to split a layer."""
+
+    title: str
+    pieces: Callable[[], list[Piece]]  #: takes a while: to be called in the background
+
+
+def ways_to_split(layer: Layer, others: Iterable[Layer], dims: "Dims") -> list[Way]:
+    """Ways in which a layer can be split: along its axes that are not shown, by regions, classes and features."""
+    try:
+        source = source_of(layer, dims)
+    except ValueError:  # it shows no plane
+        return []
+    hidden = _hidden(layer, dims)
+    found = [
+        Way(f"Planes along {_axis_name(layer, axis)} ({len(places)})", partial(_planes, layer, dims, axis, places))
+        for axis in hidden
+        if 1 < len(places := _places(layer, axis)) <= _MOST
+    ]
+    if not isinstance(layer, Shapes) and (classes := _classes(source.data)):
+        names = layer.metadata.get("phases", {})
+        named = {value: str(names.get(value, f"class {value}")) for value in classes}
+        plane = tuple(int(place) for axis, place in hidden.items())
+        found.append(Way(f"Classes ({len(classes)})", partial(_of_classes, layer, source, named, plane)))
+    for column in _features(layer):
+        values = list(dict.fromkeys(layer.features[column].map(feature_text)))
+        found.append(Way(f"Values of {column} ({len(values)})", partial(_of_values, layer, str(column), values)))
+    if not hidden:
+        regions = [one for one in others if one is not layer and isinstance(one, Shapes | Labels) and one.ndim >= 2]
+        found += [Way(f"Regions of {one.name}", partial(_of_regions, layer, one, dims)) for one in regions]
+    return found
+
+
+def layers_of(whole: Layer, pieces: Sequence[Piece]) -> list[Layer]:
+    """Make the layers of parts, which are known as such from then on."""
+    found = []
+    for piece in pieces:
+        data, options, kind = piece.layer
+        layer = Layer.create(data, {**options, "name": f"{whole.name} {piece.label}"}, kind)
+        PARTS[layer] = PartOf(whole, piece.part)
+        found.append(layer)
+    return found
+
+
+def root_of(layer: Layer) -> tuple[Layer, ImagePart | None]:
+    """The layer that was split, maybe several times over, and which part of it this is; None where no one says."""
+    part: ImagePart | None = WHOLE
+    while (known := PARTS.get(layer)) is not None:
+        given, inner = (
+            {name: value for name, value in vars(one).items() if value not in ((), None)}
+            for one in (known.part, part or WHOLE)
+        )
+        named = known.part != WHOLE or known.whole is None
+        part = replace(part, **given) if part is not None and named and not {*given} & {*inner} else None
+        if known.whole is None:
+            break
+        layer = known.whole
+    return layer, part
+
+
+# Where a layer lies -----------------------------------------------------------------------------------------------
+
+
+def _array(layer: Layer) -> Any:
+    return layer.data[0] if getattr(layer, "multiscale", False) else layer.data
+
+
+def _shown(layer: Layer, dims: "Dims") -> list[int]:
+    return [axis - (dims.ndim - layer.ndim) for axis in dims.order[-2:]]
+
+
+def _hidden(layer: Layer, dims: "Dims") -> dict[int, int]:
+    """Axes of several places that are not shown, and the place on each that is."""
+    shown = _shown(layer, dims)
+    point = np.round(np.atleast_1d(layer.world_to_data(dims.point[-layer.ndim :]))).astype(int)
+    return {
+        axis: int(max(point[axis], 0))
+        for axis in range(layer.ndim)
+        if axis not in shown and (isinstance(layer, Shapes) or _array(layer).shape[axis] > 1)
+    }
+
+
+def _places(layer: Layer, axis: int) -> list[int]:
+    if isinstance(layer, Shapes):
+        return sorted({round(float(np.asarray(shape)[0, axis])) for shape in layer.data})
+    return list(range(_array(layer).shape[axis]))
+
+
+def _axis_name(layer: Layer, axis: int) -> str:
+    name = str(layer.axis_labels[axis])
+    return f"axis {axis}" if name.lstrip("-").isdigit() else name
+
+
+def _look(layer: Layer) -> dict[str, Any]:
+    return {name: getattr(layer, name) for name in _LOOK} if isinstance(layer, Image) else {}
+
+
+def _kind(layer: Layer) -> str:
+    return "image" if isinstance(layer, Image) else "labels" if isinstance(layer, Labels) else "shapes"
+
+
+def _some_shapes(layer: Shapes, rows: Sequence[int]) -> tuple[list[Any], dict[str, Any]]:
+    """Some shapes of a layer with their kinds and features."""
+    features = layer.features.iloc[list(rows)].reset_index(drop=True)
+    kinds = [layer.shape_type[row] for row in rows]
+    look = {"face_color": "transparent", "edge_color": OUTLINE, "edge_width": layer.edge_width[0]}
+    options = {"shape_type": kinds or "polygon", "features": features, "ndim": layer.ndim, **look}
+    return [np.asarray(layer.data[row]) for row in rows], options
+
+
+# Ways to split ----------------------------------------------------------------------------------------------------
+
+
+def _planes(layer: Layer, dims: "Dims", axis: int, places: Sequence[int]) -> list[Piece]:
+    """Planes along one axis; along others that are not shown the place stays that of now."""
+    source, hidden, pieces = source_of(layer, dims), _hidden(layer, dims), []
+    shown = _shown(layer, dims)
+    for place in places:
+        at = {**hidden, axis: place}
+        part = ImagePart(plane=tuple(at[one] for one in sorted(at)))
+        if isinstance(layer, Shapes):
+            on_plane = [
+                row
+                for row, shape in enumerate(layer.data)
+                if all((np.round(np.asarray(shape)[:, one]) == where).all() for one, where in at.items())
+            ]
+            data, options = _some_shapes(layer, on_plane)
+            data, options = [shape[:, shown] for shape in data], {**options, "ndim": 2}
+        else:
+            whole = _array(layer)
+            data = whole[tuple(slice(None) if one in shown else at.get(one, 0) for one in range(layer.ndim))]
+            data, options = data.swapaxes(0, 1) if shown[0] > shown[1] else data, _look(layer)
+        pieces.append(Piece(str(part), part, (data, {**options, **source.placement}, _kind(layer))))
+    return pieces
+
+
+def _classes(plane: NDArray[Any]) -> list[int]:
+    """The values of a mask of classes; none of anything else."""
+    if not isinstance(plane, np.ndarray) or plane.ndim != 2 or plane.dtype.kind not in "iu" or not plane.size:
+        return []
+    if plane.min() < 0 or plane.max() > 255:
+        return []
+    values = np.flatnonzero(np.bincount(plane.ravel()))
+    values = values[values > 0].tolist()
+    return values if 1 < len(values) <= _VALUES else []
+
+
+def _of_classes(layer: Layer, source: Any, names: dict[int, str], plane: tuple[int, ...]) -> list[Piece]:
+    return [
+        Piece(
+            name,
+            ImagePart(plane=plane, value=value),
+            (objects_of_classes(source.data, [value]), dict(source.placement), "labels"),
+        )
+        for value, name in names.items()
+    ]
+
+
+def _features(layer: Layer) -> list[str]:
+    """Features with a few values, each of several objects: such as a kind, not a measure."""
+    table = getattr(layer, "features", None)
+    if table is None or isinstance(layer, Image) or not len(table):
+        return []
+    found = []
+    for name in table:
+        if name in _NUMBERS or (table[name].dtype.kind == "f" and (table[name].dropna() % 1 != 0).any()):
+            continue
+        if 1 < table[name].nunique(dropna=False) <= min(_VALUES, len(table) / 2):
+            found.append(str(name))
+    return found
+
+
+def _of_values(layer: Layer, column: str, values: Sequence[str]) -> list[Piece]:
+    texts, place = layer.features[column].map(feature_text), {name: getattr(layer, name) for name in _PLACE}
+    pieces = []
+    for value in values:
+        if isinstance(layer, Shapes):
+            part = ImagePart(feature=(column, value))
+        else:  # a map of orientations knows the phase of each grain by itself
+            part = ImagePart(phase=value) if column == "phase" else WHOLE
+        rows = np.flatnonzero(texts == value)
+        if isinstance(layer, Shapes):
+            data, options = _some_shapes(layer, rows.tolist())
+            pieces.append(Piece(value, part, (data, {**options, **place}, "shapes")))
+        else:
+            ids = layer.features["index"].to_numpy()[rows] if "index" in layer.features else rows
+            ids = ids[ids > 0]
+            if not len(ids):
+                continue
+            whole = np.asarray(_array(layer))
+            labels = np.where(np.isin(whole, ids), whole, 0)
+            pieces.append(Piece(value, part, (labels, place, "labels")))
+    return pieces
+
+
+def _of_regions(layer: Layer, drawn: Layer, dims: "Dims") -> list[Piece]:
+    """The parts of a layer that lie in the shapes, or under the labels, of another."""
+    polygons = _polygons(drawn, dims)
+    if not polygons:
+        raise ValueError(f'"{drawn.name}" holds no closed region')
+    if len(polygons) > _MOST:
+        raise ValueError(f'"{drawn.name}" holds {len(polygons)} regions: at most {_MOST} become rows')
+    to_pixels = _onto(drawn, layer, dims)
+    pieces = []
+    for number, polygon in polygons.items():
+        region = shapely.transform(polygon, lambda xy: to_pixels(xy[:, ::-1])[:, ::-1])
+        if not region.is_valid:
+            raise ValueError(f'region {number} of "{drawn.name}" has sides that cross each other: draw it anew')
+        label, part = f"region {number}", ImagePart(region=shapely.to_wkt(region, rounding_precision=3))
+        if isinstance(layer, Shapes):
+            shapely.prepare(region)
+            closed = shapely.polygons([np.asarray(shape)[:, ::-1] for shape in layer.data])
+            inside, touched = shapely.contains_properly(region, closed), shapely.intersects(region, closed)
+            data, options = _some_shapes(layer, np.flatnonzero(inside).tolist())
+            place = {name: getattr(layer, name) for name in _PLACE}
+            cut = int((touched & ~inside).sum())
+            pieces.append(Piece(label, WHOLE, (data, {**options, **place}, "shapes"), cut))
+            continue
+        pieces.append(Piece(label, part, region_layer(layer, str(part.region), dims, label)))
+    return pieces
+
+
+def region_layer(layer: Layer, region: Box | str, dims: "Dims", label: str = "") -> LayerData:
+    """The part of an image, or of labels, that a region lies in: a view of its pixels, where it is."""
+    source = source_of(layer, dims)
+    if isinstance(region, str):
+        left, top, right, bottom = shapely.bounds(polygon_of(region)).tolist()
+        box = np.array([[np.floor(top), np.ceil(bottom) + 1], [np.floor(left), np.ceil(right) + 1]])
+    else:
+        box = np.reshape(region, (2, 2))
+    shape = np.array(source.data.shape[:2])
+    low, high = np.clip(box.T.astype(int), 0, shape)
+    if (high <= low).any():
+        raise ValueError(f'{label or "the region"} lies outside "{layer.name}"')
+    shown, whole = _shown(layer, dims), _array(layer)
+    plane = whole[tuple(slice(None) if axis in shown else 0 for axis in range(layer.ndim))]
+    plane = plane.swapaxes(0, 1) if shown[0] > shown[1] else plane
+    linear = source.placement["rotate"] * source.placement["scale"]
+    moved = {**source.placement, "translate": source.placement["translate"] + linear @ low}
+    return plane[low[0] : high[0], low[1] : high[1]], {**_look(layer), **moved}, _kind(layer)
+
+
+def _polygons(drawn: Layer, dims: "Dims") -> dict[int, shapely.Geometry]:
+    """The regions of a layer by their numbers, x the column and y the row in its own pixels."""
+    source = source_of(drawn, dims)
+    if source.kind == "shapes":
+        return {number: shapely.polygons(shape[:, ::-1]) for number, shape in enumerate(source.data, 1)}
+    found = {}
+    values = np.unique(source.data)
+    for value in values[values > 0][: _MOST + 1].tolist():
+        mask = np.pad(source.data == value, ((0, 0), (1, 1))).astype(np.int8)
+        rows, starts = np.nonzero(np.diff(mask, axis=1) == 1)
+        _, ends = np.nonzero(np.diff(mask, axis=1) == -1)
+        boxes = shapely.box(starts - 0.5, rows - 0.5, ends - 0.5, rows + 0.5)
+        found[int(value)] = shapely.simplify(shapely.union_all(boxes), 0)
+    return found
+
+
+def _onto(one: Layer, other: Layer, dims: "Dims") -> Callable[[Real], Real]:
+    """Map from the pixels of one layer to those of another, on the plane that is shown."""
+    maps = []
+    for layer in (one, other):
+        shown = _shown(layer, dims)
+        corner, *ends = (
+            np.asarray(layer.data_to_world(place))[shown]
+            for place in [np.zeros(layer.ndim), *np.eye(layer.ndim)[shown]]
+        )
+        units = [conversion_factor(symbol(layer.units[axis]), symbol(other.units[-1])) for axis in shown]
+        matrix = np.stack([end - corner for end in ends], axis=1) * np.array(units)[:, None]
+        maps.append((matrix, corner * units))
+    (into, start), (own, origin) = maps
+    return lambda points: np.linalg.solve(own, (points @ into.T + start - origin).T).T
+
+
+def said_of(pieces: Sequence[Piece]) -> str:
+    """What was left out of regions, in words."""
+    cut = sum(piece.left_out for piece in pieces)
+    return f"{cut} outlines left out: {AT_BORDER}." if cut else ""

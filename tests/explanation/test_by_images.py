@@ -1,0 +1,112 @@
+"""Explanations over images: exact permutations of whole images, intervals over their means."""
+
+import itertools
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from napari_shape_ensembles import Ensemble, Settings, compare, explain
+from napari_shape_ensembles.explanation.components import component_tests, components
+from napari_shape_ensembles.explanation.report import paragraphs
+from napari_shape_ensembles.mmd.family import family_tests
+from napari_shape_ensembles.samples.synthetic import draw_forms, draw_scales
+
+QUICK = Settings(landmarks=60, rank=8, significance=0.05, permutations=199)
+
+
+def image(rng, *, size=10.0, between=0.1, count=10, name=""):
+    forms = draw_forms(rng, count, roughness=0.03, waves=(6, 10), vertices=60)
+    return Ensemble(
+        forms @ draw_scales(rng, count, size=size * np.exp(between * rng.normal()), spread=0.1, elongation=1.4),
+        name=name,
+        unit="µm",
+    )
+
+
+def sides(seed, m, n, factor=1.0, **more):
+    rng = np.random.default_rng(seed)
+    return [
+        [image(rng, size=10 * f, name=f"{s}{i}", **more) for i in range(k)]
+        for s, k, f in (("a", m, 1), ("b", n, factor))
+    ]
+
+
+def test_p_values_are_those_of_all_labellings_of_images():
+    rng = np.random.default_rng(0)
+    counts = np.array([3, 5, 4, 6, 2, 7, 5])
+    numbers = np.repeat(np.arange(7), counts)
+    points = rng.normal(size=(len(numbers), 2)) + numbers[:, None] / 3
+    first = int(counts[:3].sum())
+    found = family_tests({"both": points, "one": points[:, 0]}, first, image=numbers)
+    for place, x in enumerate((points, points[:, :1])):
+        squares = ((x[:, None] - x[None]) ** 2).sum(axis=-1)
+        width = np.median(np.sqrt(squares[np.triu_indices(len(x), 1)]))
+        kernel = np.exp(-squares / (2 * width**2))
+        between = np.array([[kernel[numbers == i][:, numbers == j].mean() for j in range(7)] for i in range(7)])
+        for i, count in enumerate(counts):
+            own = kernel[numbers == i][:, numbers == i]
+            between[i, i] = (own.sum() - count) / (count * (count - 1))
+        statistics = []
+        for chosen in itertools.combinations(range(7), 3):
+            weights = np.where(np.isin(np.arange(7), chosen), 1 / 3, -1 / 4)
+            statistics.append(weights @ between @ weights)
+        assert len(statistics) == 35
+        assert found.p_values[place] == pytest.approx(np.mean(np.array(statistics) >= statistics[0] - 1e-10))
+
+
+def test_with_one_curve_an_image_nothing_but_the_unit_changes():
+    x = np.random.default_rng(1).normal(size=(8, 3))
+    one = family_tests({"x": x}, 4, image=np.arange(8))
+    other = family_tests({"x": x}, 4, permutations=20)
+    np.testing.assert_allclose(one.mmd, other.mmd)
+    assert one.p_values[0] * 70 == pytest.approx(round(one.p_values[0] * 70))
+
+
+def test_ratios_have_students_interval_over_means_of_images():
+    a, b = sides(2, 4, 5, 1.3)
+    result = compare(a, b, QUICK)
+    assert result.permuted == "images"
+    numbers = np.repeat(np.arange(9), 10)
+    parts = components(result.space, result.t, result.l)
+    found = component_tests(parts, 40, image=numbers, rounds=100)
+    means = np.array([parts["size"][numbers == i].mean() for i in range(9)])
+    test = stats.ttest_ind(means[4:], means[:4], equal_var=False)
+    assert found.ratio[0] == pytest.approx(np.exp(means[4:].mean() - means[:4].mean()))
+    np.testing.assert_allclose(found.ratio_interval[:, 0], np.exp(test.confidence_interval()))
+    assert found.share.sum() == pytest.approx(1)
+    assert np.isfinite(found.share_interval).all()
+    assert np.isnan(found.ratio[2])
+
+
+def test_an_explanation_speaks_of_what_was_replicated():
+    explanation = explain(compare(*sides(3, 5, 5, 1.4), QUICK))
+    said = explanation.sentences()
+    assert said[0].startswith("B's outlines are larger: size 1.")
+    assert "P-values and intervals are over images (5 and 5)" in " ".join(said)
+    assert "whole images (5 and 5)" in paragraphs(explanation)[-1]
+    least = 2 / 252
+    families = (explanation.components.tests, explanation.modes.tests, explanation.descriptors.tests)
+    for p_values in (tests.p_values for tests in families):
+        np.testing.assert_allclose(p_values / least * 2, np.round(p_values / least * 2), atol=1e-6)
+
+
+def test_images_of_one_condition_are_not_explained_away():
+    """With variation between images a curve-level test says that their sizes differ; the images do not."""
+    differing = {"images": 0, "curves": 0}
+    for seed in range(6):
+        a, b = sides(10 + seed, 4, 4, between=0.15, count=20)
+        for kind in differing:
+            found = compare(a, b, QUICK, permute=kind, permutations=99)
+            differing[kind] += "size" in explain(found).components.differing(0.05)
+    assert differing["images"] <= 1
+    assert differing["curves"] >= 4
+
+
+def test_too_few_images_have_ratios_and_no_p_value():
+    explanation = explain(compare(*sides(4, 2, 2, 1.4), QUICK))
+    first, second = explanation.sentences()
+    assert "so few images reach no p-value" in first
+    assert "size 1." in second
+    assert replace(explanation).components.tests.adjusted.min() > 0.05

@@ -1,0 +1,187 @@
+"""Parts of one layer as rows of the design table, and the table as a file; without a window."""
+
+import imageio.v3 as iio
+import numpy as np
+import pandas as pd
+import pytest
+import tifffile
+from napari.layers import Shapes
+from typer.testing import CliRunner
+
+from docks import ended, labels_of, spots
+from napari_shape_ensembles.cli import app
+from napari_shape_ensembles.io.design import read_design, take_parts, take_pixel_sizes
+from napari_shape_ensembles.io.sources import Reading, ensemble_of_file
+from napari_shape_ensembles.viewer.docks.images import ImagesPage
+from napari_shape_ensembles.viewer.inputs import ensemble_of
+from napari_shape_ensembles.viewer.session import Session
+from napari_shape_ensembles.viewer.splitting import ways_to_split
+
+
+@pytest.fixture
+def session(model):
+    session = Session.of(model)
+    session.attach()
+    yield session
+    session.detach()
+
+
+def split(session, layer, title, qtbot):
+    """Split a layer in the way whose title begins so, and return the layers of the parts."""
+    model = session.choices.viewer
+    (way,) = [one for one in ways_to_split(layer, model.layers, model.dims) if one.title.startswith(title)]
+    before = list(model.layers)
+    session.design_work.split(layer, way)
+    ended(session.design_work, qtbot)
+    return [one for one in model.layers if one not in before]
+
+
+def outlines(session, layer):
+    return ensemble_of(layer, session.choices.dims, session.choices.recipe)
+
+
+def test_planes_of_a_stack_are_rows_in_its_place(session, model, qtbot):
+    stack = model.add_image(np.stack([spots(1, rows=3, size=9.0), spots(2, rows=3)]), name="dish", scale=(1, 0.5, 0.5),
+                            units=("pixel", "um", "um"))  # fmt: skip
+    first, second = split(session, stack, "Planes along axis 0 (2)", qtbot)
+    assert [first.name, second.name] == ["dish plane 0", "dish plane 1"]
+    assert session.design.layers() == [first, second]
+    assert session.design.rows() == (
+        ("group", "replicate"),
+        ("plane 0", "dish"),
+        ("plane 1", "dish"),
+    )
+    assert list(map(list, session.choices.sides.chosen())) == [[first], [second]]
+    np.testing.assert_allclose(second.scale, (0.5, 0.5))
+    model.dims.set_current_step(0, 1)
+    assert outlines(session, second).curves[0].tolist() == outlines(session, stack).curves[0].tolist()
+    stack.data[1] = 0  # a view: what is changed in the whole is changed in the part
+    assert not second.data.any()
+    model.layers.remove(first)
+    model.layers.remove(second)
+    assert session.design.layers() == [stack]
+
+
+def test_objects_of_a_region_are_found_in_the_whole_plane(session, model, qtbot):
+    plane = spots(1, rows=4)
+    plane[:, 90:] *= 0.5  # a threshold of its own would find more on the right
+    image = model.add_image(plane, name="slide", scale=(0.5, 0.5), units=("um", "um"))
+    whole = outlines(session, image)
+    box = np.array([[-0.5, -0.5], [-0.5, 90], [181, 90], [181, -0.5]])
+    drawn = model.add_shapes([box / 2, box / 2 + (0, 45.25)], name="zones", scale=(1, 1), units=("um", "um"))
+    left, right = split(session, image, "Regions of zones", qtbot)
+    np.testing.assert_allclose(right.translate, (0, 45.0))
+    assert right.data.base is not None
+    found = outlines(session, left)
+    kept = {one for one, curve in zip(whole.ids.tolist(), whole.curves, strict=True) if curve[:, 1].max() < 45}
+    assert set(found.ids.tolist()) == kept
+    cut = len(whole) - len(found) - len(outlines(session, right))
+    assert cut == 0 or found.dropped["touching the image border"] >= cut
+    assert drawn in session.design.layers()
+    zones = model.add_labels(np.repeat(np.repeat([[0, 3]], 180, axis=0), 90, axis=1), name="side", scale=(0.5, 0.5),
+                             units=("um", "um"))  # fmt: skip
+    model.layers.remove(left)
+    model.layers.remove(right)
+    (part,) = split(session, image, "Regions of side", qtbot)
+    assert part.name == "slide region 3"
+    assert set(outlines(session, part).ids.tolist()) == {
+        one for one, curve in zip(whole.ids.tolist(), whole.curves, strict=True) if curve[:, 1].min() > 44.75
+    }
+    assert zones.visible
+
+
+def test_classes_and_kinds_are_rows(session, model, qtbot):
+    classes = (labels_of(1) > 0).astype(np.uint8)
+    classes[:, 90:] *= 2
+    mask = model.add_labels(classes, name="steel", metadata={"phases": {1: "ferrite"}})
+    ferrite, other = split(session, mask, "Classes (2)", qtbot)
+    assert [ferrite.name, other.name] == ["steel ferrite", "steel class 2"]
+    assert list(session.design.groups()) == ["ferrite", "class 2"]
+    assert ferrite.data.max() == 8
+    squares = [np.array([[0, 0], [0, 4], [4, 4], [4, 0]]) + 9 * i for i in range(6)]
+    cells = model.add_shapes(squares, shape_type="polygon", features={"kind": list("ababab"), "area": np.arange(6.0)})
+    assert [one.title for one in ways_to_split(cells, [], model.dims)] == ["Values of kind (2)"]
+    a, b = split(session, cells, "Values of kind", qtbot)
+    assert (len(a.data), len(b.data)) == (3, 3)
+    assert b.features["kind"].tolist() == ["b"] * 3
+    assert isinstance(b, Shapes)
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """A stack, a mask of classes and curves with a kind each."""
+    tifffile.imwrite(tmp_path / "stack.tif", np.stack([spots(1, rows=3), spots(2, rows=3)]).astype(np.float32))
+    classes = (labels_of(1) > 0).astype(np.uint8)
+    classes[:, 90:] *= 2
+    iio.imwrite(tmp_path / "steel.png", classes)
+    return tmp_path
+
+
+def test_a_table_is_saved_run_by_the_command_line_and_opened_again(session, model, folder, qtbot):
+    stack = model.open(folder / "stack.tif", plugin="napari")[0]
+    stack.scale, stack.units = (1, 0.5, 0.5), ("pixel", "um", "um")
+    planes = split(session, stack, "Planes", qtbot)
+    painted = model.add_labels(labels_of(3, size=15.0), name="painted one", scale=(0.5, 0.25), units=("um", "um"))
+    um = {"scale": (0.5, 0.5), "units": ("um", "um")}
+    image = model.add_image(spots(4, rows=4), name="memory", **um)
+    model.add_shapes([[[0, 0], [0, 89], [179, 89], [179, 0]]], name="zone", shape_type="polygon", **um)
+    (part,) = split(session, image, "Regions of zone", qtbot)
+    for row, group in ((planes[0], "a"), (planes[1], "a"), (painted, "b"), (part, "b")):
+        session.design.write([(row, "group", group), (row, "dose", "1.5")])
+    session.design.write([(model.layers["zone"], "group", "")])
+    rows = session.design.rows()
+    said = []
+    session.design_work.noted.connect(said.append)
+    session.design_work.save(folder / "design.csv")
+    ended(session.design_work, qtbot)
+    assert said[-1].startswith(
+        "Saved 4 rows in design.csv; 1 image without a group left out, the settings in design.toml"
+    )
+    table = pd.read_csv(folder / "design.csv")
+    assert table["image"].tolist() == [
+        "stack.tif", "stack.tif", "design_images/memory.ome.tif", "design_images/painted_one.labels.ome.tif",
+    ]  # fmt: skip
+    assert table["plane"].tolist()[:2] == [0, 1]
+    paths, read = read_design(folder / "design.csv")
+    sizes, read = take_pixel_sizes(paths, read, "")
+    parts, _ = take_parts(paths, read, "")
+    layers = [row for own in session.design.groups().values() for row in own]
+    for path, own, layer in zip(paths, parts, layers, strict=True):
+        one, other = ensemble_of_file(path, Reading(pixel_sizes=sizes), own), outlines(session, layer)
+        assert all(np.allclose(x, y) for x, y in zip(one.curves, other.curves, strict=True))
+    given = ["experiment", folder / "design.csv", "--out", folder / "out", "--settings", folder / "design.toml"]
+    done = CliRunner().invoke(app, [*map(str, given), "--landmarks", "60", "--rank", "5"])
+    assert done.exit_code == 0, done.output
+    assert (folder / "out" / "experiment.csv").is_file()
+
+    model.layers.clear()
+    session.design_work.open(folder / "design.csv")
+    ended(session.design_work, qtbot)
+    assert said[-1] == "design.csv: 4 rows."
+    assert session.design.rows() == rows
+    again = [row for own in session.design.groups().values() for row in own]
+    for path, own, layer in zip(paths, parts, again, strict=True):
+        one, other = ensemble_of_file(path, Reading(pixel_sizes=sizes), own), outlines(session, layer)
+        assert all(np.allclose(x, y) for x, y in zip(one.curves, other.curves, strict=True))
+    before = list(model.layers)
+    session.design_work.open(folder / "design.csv")
+    ended(session.design_work, qtbot)
+    assert list(model.layers) == before
+
+
+def test_the_menu_of_a_row_splits_its_image(session, model, qtbot):
+    page = ImagesPage(model)
+    qtbot.addWidget(page)
+    model.add_image(np.stack([spots(1, rows=3), spots(2, rows=3)]), name="dish")
+    page.refresh()
+    menu = page.split.menu()
+    menu.aboutToShow.emit()
+    assert [entry.text() for entry in menu.actions()] == ["Select a row of the table first"]
+    page.table.setCurrentCell(0, 0)
+    menu.aboutToShow.emit()
+    (entry,) = menu.actions()
+    entry.trigger()
+    ended(session.design_work, qtbot)
+    page.refresh()
+    assert [page.table.item(row, 0).text() for row in range(page.table.rowCount())] == ["dish plane 0", "dish plane 1"]
+    assert "Parts of one image are one replicate" in page.said.text()
