@@ -20,7 +20,7 @@ Cell = tuple[str, Sequence[Layer]]
 _NEITHER = "gray"  # captions of images that are neither A nor B
 _GAP = 6  # pixels between cells
 _ROOM, _SIZE = 0.045, 10  # of a caption: share of the width of an image, times cells beside each other; points
-_SETTLED = 400  # ms until docks that have just been opened have their size
+_SETTLED, _AT_LAST = 400, 1500  # ms until docks that have just been opened have their size, and until they all have
 _PAUSE = 120  # ms after a row of changes of the list until it is arranged anew: the window takes its time for each
 
 
@@ -41,7 +41,8 @@ class SideBySide:
         self._arranged: list[weakref.ref[Layer]] = []
         self._helpers: list[weakref.ref[Layer]] = []
         self._count, self._fitted = 0, object()
-        self._again, self._settled = Soon(self._arrange_again, _PAUSE), Soon(self._fit, _SETTLED)
+        self._again, self._settled = Soon(self._arrange_again, _PAUSE), Soon(self._fit_settled, _SETTLED)
+        self._at_last = Soon(self._fit_settled, _AT_LAST)
 
     def arrange(self) -> None:
         """Bring the layers to the end of the list, A's last, each cell from the end.
@@ -88,6 +89,12 @@ class SideBySide:
             self._fit()
         if self._place() == self._fitted:  # nobody has moved it: docks may take more room of the canvas than before
             self._settled.start()
+            self._at_last.start()
+
+    def _fit_settled(self) -> None:
+        """Fit the view to the canvas as it is now, unless somebody has moved it."""
+        if self._place() == self._fitted:
+            self._fit()
 
     def _fit(self) -> None:
         """Show all of every cell."""
@@ -193,8 +200,8 @@ def lies_on(layers: Sequence[Layer], images: Sequence[Layer]) -> dict[Layer, Lay
 
 
 def _helper(*, caption: bool) -> Points:
-    """A hidden layer without contents, or one of a point that is not seen, for the words beside it."""
-    layer = Points(np.zeros((int(caption), 2)), visible=caption, face_color="transparent", border_color="transparent")
+    """A hidden layer without contents, or one of two points that are not seen: of the words, and of their height."""
+    layer = Points(np.zeros((2 * caption, 2)), visible=caption, face_color="transparent", border_color="transparent")
     OWN.add(layer)
     return layer
 
@@ -211,10 +218,9 @@ def _say(layer: Points, words: str, color: str, image: Layer, room: float) -> No
     if not len(layer.data):
         return
     low, high = np.asarray(image.extent.world)[:, -2:]
-    place = [[low[0] - room * (high[1] - low[1]), low[1]]]
+    place = [[low[0], low[1]], [low[0] - room * (high[1] - low[1]), low[1]]]
     if not np.allclose(layer.data, place):
         layer.data = place
-    said = layer.text.string.constant if hasattr(layer.text.string, "constant") else ""
-    if (said, layer.metadata.get("color")) != (words, color):
-        layer.metadata["color"] = color
-        layer.text = {"string": {"constant": words}, "color": color, "size": _SIZE, "anchor": "lower_left"}
+    if layer.metadata.get("said") != (words, color):
+        layer.metadata["said"] = words, color
+        layer.text = {"string": [words, ""], "color": color, "size": _SIZE, "anchor": "upper_left"}
