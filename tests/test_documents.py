@@ -88,7 +88,8 @@ def test_docks_are_in_the_menus_that_the_documents_name():
     manifest = yaml.safe_load((ROOT / "src" / "napari_shape_ensembles" / "napari.yaml").read_text(encoding="utf-8"))[
         "contributions"
     ]
-    names = {widget["command"]: widget["display_name"] for widget in manifest["widgets"]}
+    names = {command["id"]: command["title"] for command in manifest["commands"]}
+    names |= {widget["command"]: widget["display_name"] for widget in manifest["widgets"]}
     menus = {
         (menu.rpartition("/")[2].capitalize(), names[item["command"]])
         for menu, items in manifest["menus"].items()

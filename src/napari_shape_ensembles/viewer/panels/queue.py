@@ -61,6 +61,7 @@ class Queue(QWidget):
             "closest to 0.5, from which the ranking learns most.",
             ORDERS,
         )
+        self.order.setAccessibleName("What comes next")
         self.order.setCurrentIndex(self.order.findData(task.uncertain_first))
         self.order.currentIndexChanged.connect(self._ordered)
         self.right_button = button("Right  K", "This label is right: keep it. The others are ranked again (K)")
