@@ -420,7 +420,10 @@ def level(options):
 
 def rows_of(path):
     """Rows of the file that there is."""
-    return list(csv.DictReader(path.open(newline=""))) if path.exists() else []
+    if not path.exists():
+        return []
+    with path.open(newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file))
 
 
 def write(path, case, size, found, levels):

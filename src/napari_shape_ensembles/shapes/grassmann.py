@@ -94,7 +94,14 @@ class Tangents:
 
 
 def runs(count: int) -> list[slice]:
-    """Longer runs of points than `curve_blocks`, for sums over them; one even of no points."""
+    """Longer runs of points than `curve_blocks`, for sums over them; one even of no points.
+
+    Examples
+    --------
+    >>> from napari_shape_ensembles.shapes import grassmann
+    >>> grassmann.runs(1500)
+    [slice(0, 1024, None), slice(1024, 2048, None)]
+    """
     return [slice(start, start + _RUN) for start in range(0, max(count, 1), _RUN)]
 
 
