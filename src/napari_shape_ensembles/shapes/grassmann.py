@@ -99,8 +99,8 @@ def runs(count: int) -> list[slice]:
     Examples
     --------
     >>> from napari_shape_ensembles.shapes import grassmann
-    >>> grassmann.runs(1500)
-    [slice(0, 1024, None), slice(1024, 2048, None)]
+    >>> grassmann.runs(600)
+    [slice(0, 512, None), slice(512, 1024, None)]
     """
     return [slice(start, start + _RUN) for start in range(0, max(count, 1), _RUN)]
 
