@@ -200,10 +200,12 @@ def compare(
     from .comparison import compare as compare_ensembles
     from .comparison import position_dependence
     from .comparison.compare import LONG, expected_seconds
+    from .io.rerun import inputs_of
     from .io.results import COMPARISON, write_comparison
 
     if out is not None:
         _refuse_overwriting(out, COMPARISON, (a, b), force)
+    files = [files_of(place, groups=groups, labels=bool(reading.labels)) for place in (a, b)]
     samples = _samples((a, b), reading, groups)
     if (expected := expected_seconds(*samples, reading.settings.analysis)) > LONG:
         say_beside(f"note: {duration(expected)} expected for the comparison")
@@ -215,7 +217,7 @@ def compare(
     with progress_bar("comparing"):
         result = compare_ensembles(*samples, reading.settings.analysis)
     if out is not None:
-        _say_written(write_comparison(out, result))
+        _say_written(write_comparison(out, replace(result, inputs=inputs_of(files, reading))))
     say(result.summary())
     for warning in result.warnings:
         say_beside(f"note: {warning}")
@@ -247,6 +249,7 @@ def experiment(
     from .comparison import checked_design
     from .comparison import experiment as run_experiment
     from .io.design import design_of_folder, read_design, take_parts, take_pixel_sizes
+    from .io.rerun import inputs_of
     from .io.results import EXPERIMENT, trend_figures, write_experiment
 
     parts = None
@@ -265,7 +268,8 @@ def experiment(
     ensembles = _told_apart(paths, _ensembles(paths, reading, parts))
     with progress_bar("experiment"):
         result = run_experiment(ensembles, table, reading.settings.analysis, control=control, correction=correction)
-        written = write_experiment(out, result, margin)
+        inputs = inputs_of([[path] for path in paths], reading, parts)
+        written = write_experiment(out, result, margin, design=table, inputs=inputs)
     _say_written(written)
     say(result.summary())
     for sentence in (*result.overall(), *result.sentences(margin)):
@@ -273,6 +277,34 @@ def experiment(
     for warning in result.warnings:
         if warning not in before:
             say_beside(f"note: {warning}")
+
+
+@command()
+def rerun(
+    result: Annotated[
+        Path,
+        typer.Argument(help="A saved comparison (.comparison.npz), or the result.experiment.npz of an experiment."),
+    ],
+    inputs: Annotated[
+        Path | None,
+        typer.Option(help="Folder in which files that are not where they were are found by their checksums."),
+    ] = None,
+    memory: Memory = None,
+) -> None:
+    """Run a saved result again and say of every number whether it comes out again; exit with 1 where one does not."""
+    from .io.rerun import DIFFERS
+    from .io.rerun import rerun as run_again
+
+    with progress_bar("running again"):
+        found = run_again(result, folder=inputs, memory=memory)
+    for note in found.notes:
+        say_beside(f"note: {note}")
+    for number in found.numbers:
+        now = f", now {number.again}" if number.verdict == DIFFERS else ""
+        where = f" ({number.where})" if number.where else ""
+        say(f"{number.name}: {number.verdict}: {number.saved}{now}{where}")
+    say(found.summary())
+    raise typer.Exit(0 if found.same else _DIFFERS)
 
 
 @command()

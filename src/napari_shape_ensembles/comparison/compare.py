@@ -34,6 +34,7 @@ from .design import cannot_reach
 from .display import MARK, LayerData, curve_layer_data, summary_html
 from .effects import EffectSizes, effect_sizes, image_numbers
 from .figures import plot_comparison
+from .inputs import Inputs
 from .learning import STEPS, Learned, coordinate_precision, known_share, learn, report_step
 from .parts import Parts, form_parts, scale_parts, sides
 from .quantities import Quantities, quantities
@@ -74,7 +75,7 @@ _version = cache(version)
 
 def software_versions() -> dict[str, str]:
     """Versions of the software that decides the digits."""
-    packages = ("napari-shape-ensembles", "numpy", "scipy")
+    packages = ("napari-shape-ensembles", "numpy", "scipy", "scikit-image")
     return {"python": platform.python_version()} | {name: _version(name) for name in packages}
 
 
@@ -115,6 +116,8 @@ class Comparison:
         (`mmd.replicates.small_sample_test`), for few images.
     note : str
         What was done to the outlines before: those of smaller pixels brought to the size of the larger.
+    inputs : Inputs, optional
+        The files that the outlines came from, with their checksums, and how they were read, where this is known.
 
     References
     ----------
@@ -147,6 +150,7 @@ class Comparison:
     descriptors: Real = field(default_factory=lambda: np.empty((0, 0)))
     small_sample: tuple[float, float] | None = None
     note: str = ""
+    inputs: Inputs | None = None
 
     def __post_init__(self) -> None:
         seal(self)
@@ -380,6 +384,27 @@ class Comparison:
         """
         write_archive(path, FORMAT, LAYOUT, {**self._tree(), "view": view or {}})
 
+    def numbers(self) -> dict[str, Any]:
+        """Every number of the result by its name: what it rests on, the coordinates, and both tests with their parts.
+
+        Returns
+        -------
+        dict
+            Numbers, texts and arrays, such as "undulation.parts.roughness.p_value".
+
+        Examples
+        --------
+        >>> from napari_shape_ensembles import Settings, compare, samples
+        >>> a, b = samples.powder_outlines().ensembles()
+        >>> numbers = compare(a, b, Settings(landmarks=60, rank=10, permutations=199)).numbers()
+        >>> numbers["case"], numbers["scale.p_value"], numbers["coordinates.t"].shape
+        ('1∧0', 0.005, (469, 10))
+        """
+        tree = self._tree()
+        known = ("space", "coordinates", "undulation", "scale", "matches")
+        small = {"small_sample": np.array(tree.get("small_sample", []))}
+        return {"case": self.case} | records.flattened({name: tree[name] for name in known} | small)
+
     def to_layers(self, viewer: Any) -> list[Any]:
         """Add one painted Shapes layer per image to a napari viewer, and return the two."""
         return [viewer.add_shapes(curves, **options) for curves, options, _ in self.layer_data()]
@@ -434,6 +459,7 @@ class Comparison:
             "versions": dict(self.versions),
             **({} if self.small_sample is None else {"small_sample": list(self.small_sample)}),
             "note": self.note,
+            **({} if self.inputs is None else {"inputs": self.inputs.to_tree()}),
         }
 
     @classmethod
@@ -458,6 +484,7 @@ class Comparison:
             descriptors=records.descriptors_of(parts["coordinates"], count),
             small_sample=None if small is None else (float(small[0]), float(small[1])),
             note=str(tree.get("note", "")),
+            inputs=Inputs.of_tree(records.value(tree, "inputs", dict)) if "inputs" in tree else None,
             # Earlier versions did not keep that archetypes were found to agree.
             **{name: records.value({"archetypes_agree": False, **parts["matches"]}, name, bool) for name in _FLAGS},
         )

@@ -8,22 +8,27 @@ from .curve_table import CurveTable
 from .ebsd import EBSDMap, read_ebsd
 from .grains import find_grains
 from .images import ImageFile, read_image
+from .rerun import Agreement, Rerun, find_inputs, rerun
 from .settings_file import SettingsFile, load_settings, save_settings
 
 __all__ = [
     "FORMATS",
+    "Agreement",
     "Calibration",
     "CurveTable",
     "EBSDMap",
     "ImageFile",
+    "Rerun",
     "SettingsFile",
     "find_grains",
+    "find_inputs",
     "load_settings",
     "read_calibration",
     "read_comparison_view",
     "read_curves",
     "read_ebsd",
     "read_image",
+    "rerun",
     "save_corrected",
     "save_settings",
     "write_curves",
