@@ -94,6 +94,13 @@ PixelSizes = Annotated[
         help="Table (CSV) with columns image, pixel_size and unit: pixel sizes of single images.",
     ),
 ]
+Table = Annotated[
+    Path | None,
+    typer.Option(
+        "--table",
+        help="Table of outlines: .csv, .parquet, .geoparquet, .geojson (QuPath), .h5ad (AnnData), .zarr (SpatialData).",
+    ),
+]
 Dask = Annotated[str | None, typer.Option("--dask", help="Address of a Dask scheduler that does the work.")]
 Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")]
 Ranks = Annotated[str, typer.Option(help="Ranks: numbers and ranges, such as 5,10,20 or 2-20:2 or 5:150:5.")]
@@ -193,6 +200,7 @@ def compare(
     position: Annotated[
         bool, typer.Option("--position", help="Also test whether shape depends on position within the images.")
     ] = False,
+    table: Table = None,
     fail_on: FailOn = None,
     force: Force = False,
 ) -> None:
@@ -205,6 +213,7 @@ def compare(
 
     if out is not None:
         _refuse_overwriting(out, COMPARISON, (a, b), force)
+    _check_table(table, (a, b), force)
     files = [files_of(place, groups=groups, labels=bool(reading.labels)) for place in (a, b)]
     samples = _samples((a, b), reading, groups)
     if (expected := expected_seconds(*samples, reading.settings.analysis)) > LONG:
@@ -218,6 +227,7 @@ def compare(
         result = compare_ensembles(*samples, reading.settings.analysis)
     if out is not None:
         _say_written(write_comparison(out, replace(result, inputs=inputs_of(files, reading))))
+    _write_table(table, result)
     say(result.summary())
     for warning in result.warnings:
         say_beside(f"note: {warning}")
@@ -243,6 +253,7 @@ def experiment(
     ] = None,
     correction: Annotated[str, typer.Option(help="Of several contrasts: auto, family or fdr.")] = "auto",
     margin: Annotated[float, typer.Option(help="Ratio of size that counts as the same: 0.1 is 10 %.")] = 0.1,
+    table: Table = None,
     force: Force = False,
 ) -> None:
     """Compare groups of images by a table of the design, with the replicate as what is exchangeable."""
@@ -254,23 +265,25 @@ def experiment(
 
     parts = None
     if pattern is None:
-        paths, table = read_design(design)
-        sizes, table = take_pixel_sizes(paths, table, design.name)
+        paths, rows = read_design(design)
+        sizes, rows = take_pixel_sizes(paths, rows, design.name)
         reading = replace(reading, pixel_sizes={**reading.pixel_sizes, **sizes})
-        parts, table = take_parts(paths, table, design.name)
+        parts, rows = take_parts(paths, rows, design.name)
     else:
-        paths, table = design_of_folder(design, pattern, labels=bool(reading.labels))
-    checked = checked_design(table, len(paths), control)
+        paths, rows = design_of_folder(design, pattern, labels=bool(reading.labels))
+    checked = checked_design(rows, len(paths), control)
     _refuse_overwriting(out, (*EXPERIMENT, *trend_figures(checked.covariates)), [design, *paths], force)
+    _check_table(table, [design, *paths], force)
     before = (*checked.notes, *checked.forecast(reading.settings.analysis.significance))
     for sentence in before:
         say_beside(f"note: {sentence}")
     ensembles = _told_apart(paths, _ensembles(paths, reading, parts))
     with progress_bar("experiment"):
-        result = run_experiment(ensembles, table, reading.settings.analysis, control=control, correction=correction)
+        result = run_experiment(ensembles, rows, reading.settings.analysis, control=control, correction=correction)
         inputs = inputs_of([[path] for path in paths], reading, parts)
-        written = write_experiment(out, result, margin, design=table, inputs=inputs)
+        written = write_experiment(out, result, margin, design=rows, inputs=inputs)
     _say_written(written)
+    _write_table(table, *_objects_of(ensembles, result.to_dataframe()))
     say(result.summary())
     for sentence in (*result.overall(), *result.sentences(margin)):
         say(sentence)
@@ -357,7 +370,10 @@ def segment(
     out: Out,
     *,
     reading: Reading,
-    form: Annotated[str, typer.Option("--format", help="Of the curves: csv, parquet, geojson, zip or npz.")] = "csv",
+    form: Annotated[
+        str, typer.Option("--format", help="Of the curves: csv, parquet, geojson, geoparquet, zip or npz.")
+    ] = "csv",
+    table: Table = None,
     force: Force = False,
 ) -> None:
     """Segment images: labels as TIFF, and their outlines as files of curves."""
@@ -370,6 +386,8 @@ def segment(
     names = [name.replace("/", "-").replace("\\", "-") for name in distinct_names(paths)]
     planned = [path for name in names for path in segmented_files(out, name, form)]
     refuse_overwriting(planned, inputs=paths, force=force)
+    _check_table(table, paths, force)
+    traced_ones = []
     with progress_bar("segmenting"):
         for index, path in enumerate(paths):
             with reading_file(path, index, len(paths)):
@@ -377,6 +395,9 @@ def segment(
                 ensemble = traced(found, reading)
             keep_list(write_segmented(out, found, ensemble, form, names[index]))
             say(f"{path.name}: {_counted(ensemble)}; {found.calibration}")
+            traced_ones += [ensemble] if table else []
+    if table:
+        _write_table(table, *_objects_of(_told_apart(paths, traced_ones)))
     say_beside(f"written to {out}")
 
 
@@ -466,6 +487,7 @@ def pairs(
     out: Out,
     *,
     reading: Reading,
+    table: Table = None,
     dask: Dask = None,
     force: Force = False,
 ) -> None:
@@ -476,13 +498,15 @@ def pairs(
 
     with _executor(dask) as executor:
         _refuse_overwriting(out, [f"pairs.{ending}" for ending in STUDY], (folder,), force)
+        _check_table(table, (folder,), force)
         paths = files_of(folder, groups=True, labels=bool(reading.labels))
         ensembles = _told_apart(paths, _ensembles(paths, reading))
         with progress_bar("all pairs"):
-            table = all_pairs(ensembles, reading.settings.analysis, executor=executor)
-        sizes = dict(zip(table.names, table.sizes, strict=True))
-        _say_written(write_study(out, "pairs", table, plot_pairs, {"curves": sizes}))
-        say(table.summary())
+            found = all_pairs(ensembles, reading.settings.analysis, executor=executor)
+        sizes = dict(zip(found.names, found.sizes, strict=True))
+        _say_written(write_study(out, "pairs", found, plot_pairs, {"curves": sizes}))
+        _write_table(table, *_objects_of(ensembles))
+        say(found.summary())
 
 
 @command(Outlines, Settings, without=("rank", "landmarks"))
@@ -495,6 +519,7 @@ def landscape(
     *,
     reading: Reading,
     groups: Groups = False,
+    table: Table = None,
     dask: Dask = None,
     force: Force = False,
 ) -> None:
@@ -506,6 +531,7 @@ def landscape(
     with _executor(dask) as executor:
         grid = _numbers_of("--ranks", ranks), _numbers_of("--landmarks", landmarks, least=8)
         _refuse_overwriting(out, [f"landscape.{ending}" for ending in STUDY], (a, b), force)
+        _check_table(table, (a, b), force)
         samples = _samples((a, b), reading, groups)
         if groups:
             say_beside("note: curves of all images of a folder are pooled and count as independent")
@@ -519,6 +545,7 @@ def landscape(
             )
         sizes = dict(zip("ab", found.sizes, strict=True))
         _say_written(write_study(out, "landscape", found, plot_landscape, {"curves": sizes}))
+        _write_table(table, *_objects_of(samples))
         say(found.summary())
 
 
@@ -580,6 +607,42 @@ def _refuse_overwriting(out: Path, names: Iterable[str], inputs: Sequence[Path],
     files = [file for place in inputs for file in (place.iterdir() if place.is_dir() else [place])]
     files = [file for file in files if file in inputs or (file.is_file() and not is_result(file))]
     refuse_overwriting([out / name for name in names], inputs=files, force=force)
+
+
+def _check_table(table: Path | None, inputs: Sequence[Path], force: bool) -> None:
+    """Refuse a table of outlines that cannot be written, before the work."""
+    if table is not None:
+        from .io.object_table import check_ending
+
+        check_folder(table.parent)
+        check_ending(table)
+        _refuse_overwriting(table.parent, [table.name], inputs, force)
+
+
+def _write_table(table: Path | None, source: Any, rows: Any = None) -> None:
+    """Write the table of outlines where one was asked for."""
+    if table is not None:
+        from .io.object_table import write_objects
+
+        written = write_objects(table, source, rows)
+        say_written([written]) if written.is_dir() else _say_written([written])
+
+
+def _objects_of(ensembles: Sequence[Any], known: Any = None) -> tuple[Any, Any]:
+    """All outlines as one ensemble, and what is known of each: of an experiment its design and its measures too."""
+    import pandas as pd
+
+    from .outlines import Ensemble
+
+    pooled = Ensemble.pooled(list(ensembles))
+    rows = pd.concat([ensemble.to(pooled.unit).to_dataframe() for ensemble in ensembles], ignore_index=True)
+    rows["image"] = pooled.images
+    if known is not None:
+        further = known.drop(columns=["id", "image"]).rename(
+            columns=lambda name: f"design {name}" if name in rows else name
+        )
+        rows = pd.concat([rows, further], axis=1)
+    return pooled, rows
 
 
 def _say_written(paths: Sequence[Path]) -> None:

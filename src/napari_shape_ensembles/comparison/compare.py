@@ -255,11 +255,27 @@ class Comparison:
     def to_anndata(self) -> Any:
         """Annotated data for scanpy and squidpy: coordinates as X, all else that is known of a curve as obs.
 
-        `uns["shape_ensembles"]` also holds case, p_undulation and p_scale; see `Ensemble.to_anndata`.
+        obs tells id, image, sample and group (the name of the sample), features and distances;
+        `obsm["undulation"]` and `obsm["scale"]` hold the coordinates t and l, `obsm["spatial"]` the centres (x, y);
+        `uns["shape_ensembles"]` also case, p_undulation and p_scale; see `Ensemble.to_anndata`.
         """
         table, names = self.to_dataframe(), self._names
-        answer = {"case": self.case, "p_undulation": self.undulation.p_value, "p_scale": self.scale.p_value}
-        return exchange.anndata(table[names], table.drop(columns=names), self._both, **answer)
+        answer: dict[str, Any] = {
+            "case": self.case,
+            "p_undulation": self.undulation.p_value,
+            "p_scale": self.scale.p_value,
+        }
+        known = table.drop(columns=names)
+        if "group" not in known:
+            groups = [side.name or letter for side, letter in ((self.a, "A"), (self.b, "B"))]
+            known.insert(3, "group", np.repeat(groups, [len(self.a), len(self.b)]).astype(object))
+            answer["grouped"] = True  # the column is made here, and no metadata of the curves
+        coordinates = {"undulation": np.array(self.t), "scale": np.array(self.l)}
+        return exchange.anndata(table[names], known, self._both, coordinates, **answer)
+
+    def to_spatialdata(self) -> Any:
+        """SpatialData: the polygons of each image, with `to_anndata` as their table; see `Ensemble.to_spatialdata`."""
+        return exchange.spatialdata(self.to_anndata(), self.to_dataframe(), self._both)
 
     @property
     def _both(self) -> Ensemble:

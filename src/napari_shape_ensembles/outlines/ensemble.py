@@ -460,6 +460,19 @@ class Ensemble:
         measured = list(self.features.columns.drop("id"))
         return exchange.anndata(known[measured], known.drop(columns=measured), self)
 
+    def to_spatialdata(self) -> Any:
+        """SpatialData: the polygons of each image as a shapes element, annotated by a table as of `to_anndata`.
+
+        Shapes are in the ensemble's unit, the coordinate system "global", and where the size of a pixel is known also
+        in "pixels", counted from the outer corner of the first pixel.
+
+        Raises
+        ------
+        ImportError
+            Without spatialdata, saying how to install it.
+        """
+        return exchange.spatialdata(self.to_anndata(), self.to_dataframe(), self)
+
     @classmethod
     def from_anndata(cls, data: Any) -> "Ensemble":
         """Return the outlines of the observations that `to_anndata` wrote, also of a selection of them.
