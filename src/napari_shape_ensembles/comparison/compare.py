@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..archive import StrPath, Tree, read_archive, write_archive
 from ..checks import seal
-from ..mmd import MMDTest, combined_mmd_test, gretton_test
+from ..mmd import MMDTest, gretton_test
 from ..mmd.replicates import (
     DRAWS,
     Hypothesis,
@@ -24,6 +24,7 @@ from ..mmd.replicates import (
     replicate_mmd_test,
     small_sample_test,
 )
+from ..mmd.two_sample import pooled_mmd_test
 from ..outlines import Ensemble, Quality, at_one_pixel_size, counted, exchange, quality
 from ..parameters import from_tree
 from ..parameters import tree as tree_of
@@ -596,7 +597,7 @@ def compare(
         learned = learn((a, b), settings)
         images = exchangeable_images(a, b, settings)
         undulation, scale = tests_of_learned(learned, len(a), settings, images)
-        small_sample = None if images is None else _small_sample(quantities((a, b), settings), images, len(a))
+        small_sample = None if images is None else small_sample_p_values(quantities((a, b), settings), images, len(a))
     return Comparison(
         a,
         b,
@@ -639,7 +640,7 @@ def exchangeable_images(a: Ensemble, b: Ensemble, settings: Settings) -> NDArray
     return image_numbers((a, b))
 
 
-def _small_sample(measured: Quantities, images: NDArray[np.intp], first: int) -> tuple[float, float] | None:
+def small_sample_p_values(measured: Quantities, images: NDArray[np.intp], first: int) -> tuple[float, float] | None:
     """p-values of undulation and scale by the small-sample test; None of two images."""
     count = int(images[:first].max()) + 1
     group = np.arange(images.max() + 1) >= count
@@ -719,7 +720,6 @@ def tests_of_learned(
         ("testing scale", scale_parts(learned.l, learned.space.scale_mean, settings, learned.known)),
     ):
         report_step(name)
-        samples, kernels = sides(parts.tested, first)
         level, seed, bandwidth = settings.significance, settings.seed, settings.bandwidth
         if images is not None:  # whole images are exchangeable
             factor = bandwidth[0] if isinstance(bandwidth, tuple) else bandwidth
@@ -730,9 +730,12 @@ def tests_of_learned(
             count, draws = int(images[:first].max()) + 1, max(settings.permutations, DRAWS)
             test = replicate_mmd_test(means, count, significance=level, draws=draws, seed=seed)
         elif settings.null != "permutation":
+            samples, _ = sides(parts.tested, first)
             test = gretton_test(samples, settings.null, significance=level, factor=bandwidth, seed=seed)
         else:
-            test = combined_mmd_test(samples, kernels=kernels, **permutation_options(settings))
+            points = {name: part.points for name, part in parts.tested.items()}
+            kernels = {name: part.kernel for name, part in parts.tested.items()}
+            test = pooled_mmd_test(points, first, kernels=kernels, **permutation_options(settings))
         only = {part: test for part in parts.tested if part and parts.left_out and not test.parts}
         tests.append(replace(test, parts=test.parts or only, left_out=parts.left_out))
     return tests[0], tests[1]

@@ -39,6 +39,8 @@ class ZarrImage:
     calibration : Calibration
     name : str
         Of the store, without its endings.
+    is_labels : bool
+        Whether the store says that these are labels.
 
     Examples
     --------
@@ -52,6 +54,7 @@ class ZarrImage:
     array: Any
     calibration: Calibration
     name: str
+    is_labels: bool = False
 
 
 def open_ome_zarr(path: StrPath, *, labels: bool | None = None) -> ZarrImage:
@@ -100,7 +103,7 @@ def open_ome_zarr(path: StrPath, *, labels: bool | None = None) -> ZarrImage:
         scales = own["multiscales"][0]
         first = scales["datasets"][0]
         array = group[first["path"]]
-        return ZarrImage(array, _calibration(scales, first, array.ndim), _name(Path(path)))
+        return ZarrImage(array, _calibration(scales, first, array.ndim), _name(Path(path)), "image-label" in own)
 
 
 def read_ome_zarr(

@@ -16,6 +16,7 @@ from ..archive import ContentError, array_of, is_archive, opened
 from ..budget import budget, take_pixels
 from ..outlines import Ensemble, as_labels, objects_of_classes
 from ..outlines.extract import AT_BORDER
+from ..outlines.tiles import outlines_in_tiles
 from .calibration import Calibration
 from .content import errors_named, unpacked
 from .curve_files import FORMATS, read_curves
@@ -25,6 +26,7 @@ from .ebsd import read_ebsd
 from .grains import find_grains
 from .image_parts import WHOLE, ImagePart, objects_inside
 from .images import ENDINGS, ImageFile, read_image
+from .lazy_labels import lazy_labels
 from .npz import POINTS, shapes_of
 from .ome_zarr import ENDING as ZARR
 from .ome_zarr import is_ome_zarr, read_ome_zarr
@@ -267,6 +269,17 @@ def also_left_out(ensemble: Ensemble, reason: str, count: int) -> Ensemble:
         return ensemble
     dropped = {**ensemble.dropped, reason: ensemble.dropped.get(reason, 0) + count}
     return ensemble.derived(ensemble.curves, dropped=dropped)
+
+
+def _traced_in_tiles(path: Path, reading: Reading) -> Ensemble | None:
+    """The outlines of labels that are read a tile at a time; None for any other file."""
+    lazy = lazy_labels(path, reading)
+    if lazy is None:
+        return None
+    recipe = reading.settings.outlines
+    scale, unit = recipe.pixel_scale or lazy.calibration.scale, recipe.unit or lazy.calibration.unit
+    with named(path.name):
+        return outlines_in_tiles(lazy.array, recipe, scale=scale, unit=unit, name=lazy.name)
 
 
 @contextmanager
