@@ -30,6 +30,7 @@ from .console import (
     with_options,
 )
 from .io.image_parts import WHOLE, ImagePart
+from .io.ome_zarr import is_ome_zarr
 from .io.outputs import is_result, keep_list, refuse_overwriting
 from .io.settings_file import SettingsFile, load_settings
 from .io.sources import Reading, distinct_names, ensemble_of_file, files_of, labelled, named, traced
@@ -101,7 +102,19 @@ Table = Annotated[
         help="Table of outlines: .csv, .parquet, .geoparquet, .geojson (QuPath), .h5ad (AnnData), .zarr (SpatialData).",
     ),
 ]
-Dask = Annotated[str | None, typer.Option("--dask", help="Address of a Dask scheduler that does the work.")]
+Dask = Annotated[
+    str | None,
+    typer.Option("--dask", help='Address of a Dask scheduler that does the work; "local" for one on this computer.'),
+]
+Pieces = Annotated[
+    Path | None,
+    typer.Option(
+        "--pieces",
+        metavar="FOLDER",
+        help="Compare in pieces, where all outlines together outgrow the memory: what is done is kept in FOLDER until "
+        "the end, and a run that was stopped goes on from there.",
+    ),
+]
 Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")]
 Ranks = Annotated[str, typer.Option(help="Ranks: numbers and ranges, such as 5,10,20 or 2-20:2 or 5:150:5.")]
 Landmarks = Annotated[str, typer.Option(help="Landmarks per curve: numbers and ranges.")]
@@ -201,6 +214,8 @@ def compare(
         bool, typer.Option("--position", help="Also test whether shape depends on position within the images.")
     ] = False,
     table: Table = None,
+    pieces: Pieces = None,
+    dask: Dask = None,
     fail_on: FailOn = None,
     force: Force = False,
 ) -> None:
@@ -214,7 +229,15 @@ def compare(
     if out is not None:
         _refuse_overwriting(out, COMPARISON, (a, b), force)
     _check_table(table, (a, b), force)
+    if pieces is None and dask is not None:
+        raise ContentError("--dask needs --pieces: a comparison in memory is one piece of work")
     files = [files_of(place, groups=groups, labels=bool(reading.labels)) for place in (a, b)]
+    if pieces is not None:
+        if position:
+            raise ContentError("--position needs all outlines in memory: leave out --pieces")
+        names = _names_of((a, b))
+        found = _compare_in_pieces(files, names, reading, pieces, dask, out, table)
+        raise typer.Exit(_DIFFERS if hit(found, fail_on or []) else 0)
     samples = _samples((a, b), reading, groups)
     if (expected := expected_seconds(*samples, reading.settings.analysis)) > LONG:
         say_beside(f"note: {duration(expected)} expected for the comparison")
@@ -235,6 +258,43 @@ def compare(
         say_beside(f"note: {position_dependence(result).sentence()}")
     code = _DIFFERS if hit(result, fail_on or []) else 0
     raise typer.Exit(code)
+
+
+def _compare_in_pieces(
+    files: Sequence[Sequence[Path]],
+    names: tuple[str, str],
+    reading: Reading,
+    folder: Path,
+    dask: str | None,
+    out: Path | None,
+    table: Path | None,
+) -> Any:
+    """Compare files a piece at a time, write and say the result."""
+    from .io.rerun import inputs_of
+    from .streaming import compare_in_pieces
+    from .streaming.results import write_streamed
+
+    check_folder(folder)
+    a, b = files
+    with _executor(dask) as executor, progress_bar("comparing"):
+        result = compare_in_pieces(
+            a,
+            b,
+            reading.settings.analysis,
+            reading=reading,
+            folder=folder,
+            memory=reading.memory or MEMORY,
+            executor=executor,
+            names=names,
+        )
+    if out is not None:
+        _say_written(write_streamed(out, result, inputs_of(files, reading)))
+    if table is not None:
+        _write_table(table, None, result.to_dataframe())
+    say(result.summary())
+    for warning in result.warnings:
+        say_beside(f"note: {warning}")
+    return result
 
 
 @command(Outlines, Settings)
@@ -355,7 +415,8 @@ def hit(result: Any, fail_on: Sequence[Answer]) -> bool:
     from .comparison import INCONCLUSIVE
 
     case = result.case
-    if Answer.quality in fail_on and result.quality.serious:
+    quality = getattr(result, "quality", None)  # outlines in pieces are not checked
+    if Answer.quality in fail_on and quality is not None and quality.serious:
         return True
     if case == INCONCLUSIVE:
         return Answer.inconclusive in fail_on
@@ -659,9 +720,15 @@ def _samples(places: tuple[Path, Path], reading: Reading, groups: bool) -> tuple
     a, b = (_ensembles(paths, reading) for paths in files)
     if not groups:
         return tuple(_told_apart(files[0] + files[1], a + b))
-    own = [place.resolve().name if place.is_dir() else place.stem for place in places]
-    one, other = distinct_names([place.resolve() for place in places], own)
+    one, other = _names_of(places)
     return Ensemble.pooled(a, name=one), Ensemble.pooled(b, name=other)
+
+
+def _names_of(places: tuple[Path, Path]) -> tuple[str, str]:
+    """Names of two samples, by their files or folders."""
+    own = [place.stem if is_ome_zarr(place) or not place.is_dir() else place.resolve().name for place in places]
+    one, other = distinct_names([place.resolve() for place in places], own)
+    return one, other
 
 
 def _ensembles(paths: Sequence[Path], reading: Reading, parts: Sequence[ImagePart] | None = None) -> list[Any]:
@@ -719,6 +786,14 @@ def _executor(address: str | None) -> Iterator[Any]:
         from distributed import Client
     except ImportError as error:
         raise ContentError('--dask needs distributed: pip install "napari-shape-ensembles[dask]"') from error
+    if address == "local":
+        from distributed import LocalCluster
+
+        # One thread each: what a piece does in Python would hold up the other pieces of a process.
+        local = LocalCluster(processes=True, threads_per_worker=1, dashboard_address=None)  # type: ignore[no-untyped-call]
+        with local as cluster, Client(cluster) as client:  # type: ignore[no-untyped-call]
+            yield client
+        return
     with Client(address, timeout="10s") as client:  # type: ignore[no-untyped-call]
         yield client
 

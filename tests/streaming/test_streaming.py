@@ -116,7 +116,8 @@ def test_a_run_that_was_stopped_goes_on_where_it_was(whole, tmp_path):
         compare_in_pieces(*samples(pixel_size=0.02), SETTINGS, rows=40, folder=folder, progress=stop)
     placed = {path: path.stat().st_mtime_ns for path in folder.glob("*.placed.npz")}
     registered = {path: path.stat().st_mtime_ns for path in folder.glob("*.registered.npz")}
-    assert (len(placed), len(registered)) == (9, 3)
+    assert len(placed) == 9
+    assert 3 <= len(registered) < 9
     with pytest.raises(ValueError, match="a run of other inputs, settings"):
         compare_in_pieces(*samples(pixel_size=0.02), SETTINGS, rows=40, folder=folder, rank=7)
 

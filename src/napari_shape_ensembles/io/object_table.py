@@ -41,7 +41,7 @@ def check_ending(path: Path) -> None:
         raise ContentError(f"{path} is there already: choose another name")
 
 
-def write_objects(path: Path, source: Comparison | Ensemble, rows: "pd.DataFrame | None" = None) -> Path:
+def write_objects(path: Path, source: Comparison | Ensemble | None, rows: "pd.DataFrame | None" = None) -> Path:
     """Write one row an outline; returns the path.
 
     Parameters
@@ -50,6 +50,7 @@ def write_objects(path: Path, source: Comparison | Ensemble, rows: "pd.DataFrame
         .csv and .parquet hold the columns of `to_dataframe`; .geoparquet the polygons beside them; .geojson annotations
         of QuPath in pixels; .h5ad is AnnData, .zarr SpatialData.
     source : Comparison or Ensemble
+        None where there are but `rows`, for .csv and .parquet.
     rows : DataFrame, optional
         What is known of each outline, in place of `source.to_dataframe()`; for tables alone.
 
@@ -73,15 +74,22 @@ def write_objects(path: Path, source: Comparison | Ensemble, rows: "pd.DataFrame
     """
     check_ending(path)
     path.parent.mkdir(parents=True, exist_ok=True)
-    ending, table = path.suffix.lower(), source.to_dataframe() if rows is None else rows
-    ensemble = source if isinstance(source, Ensemble) else Ensemble.pooled([source.a, source.b])
+    ending = path.suffix.lower()
+    if source is None and (rows is None or ENDINGS[ending] != "table"):
+        raise ContentError(f"{path.name}: without the outlines in memory a table ends in .csv or .parquet")
+    table = source.to_dataframe() if rows is None and source is not None else rows
+    assert table is not None
     if ending == ".csv":
         write_table(path, table)
-    elif ending == ".parquet":
+        return path
+    if ending == ".parquet":
         pyarrow, parquet = pyarrow_modules()
         with replacing(path) as file:
             parquet.write_table(pyarrow.Table.from_pandas(table, preserve_index=False), file)
-    elif ending == ".geoparquet":
+        return path
+    assert source is not None
+    ensemble = source if isinstance(source, Ensemble) else Ensemble.pooled([source.a, source.b])
+    if ending == ".geoparquet":
         write_bytes(path, polygons_bytes(table, ensemble))
     elif ending == ".geojson":
         known = table.drop(columns="id")

@@ -32,8 +32,8 @@ def comparison_json(result: Comparison) -> Tree:
         "summary": result.summary(),
         "warnings": list(result.warnings),
         "quality": [vars(finding) for finding in result.quality.findings],
-        "undulation": _test_json(result.undulation),
-        "scale": _test_json(result.scale),
+        "undulation": test_json(result.undulation),
+        "scale": test_json(result.scale),
         "pmmd": {"mmd": result.pmmd, "threshold": records.json_number(result.pmmd_threshold)},
         "a": _ensemble_json(result.a),
         "b": _ensemble_json(result.b),
@@ -42,10 +42,11 @@ def comparison_json(result: Comparison) -> Tree:
     }
 
 
-def _test_json(test: MMDTest) -> Tree:
+def test_json(test: MMDTest) -> Tree:
+    """A test and its parts, without their null distributions."""
     tree = records.mmd_test_tree(test)
     del tree["null"]
-    return {**tree, "parts": {name: _test_json(part) for name, part in test.parts.items()}}
+    return {**tree, "parts": {name: test_json(part) for name, part in test.parts.items()}}
 
 
 def _ensemble_json(ensemble: Ensemble) -> Tree:

@@ -265,8 +265,7 @@ def nystrom_statistics(
     for s in bandwidths:
         kernel, root = projection(distances.some, len(distances), s, features, seed, distances.kind)
         if labels.sizes is None:
-            blocks = over_blocks(lambda rows: kernel(distances.some(rows)) @ root, row_blocks(len(distances)))
-            sums = _weighted_sums(labels, np.concatenate(blocks))
+            sums = _weighted_sums(labels, _projected(distances.some, len(distances), kernel, root))
         else:
             sums = _sums_of_bins(labels, _binned(distances, kernel, labels.starts) @ root)
         found.append(_settled(distances, labels, s, np.einsum("bq,bq->b", sums, sums)))
@@ -332,7 +331,11 @@ def nystrom_features(
     A kernel such as -d, positive only for weights that sum to 0, is first centred at one of those points.
     """
     kernel, root = projection(lambda rows: points[rows], len(points), bandwidth, features, seed, kind)
-    return np.concatenate(over_blocks(lambda rows: kernel(points[rows]) @ root, row_blocks(len(points))))
+    return _projected(lambda rows: points[rows], len(points), kernel, root)
+
+
+def _projected(points: Callable[[slice | Index], Real], count: int, kernel: Callable[[Real], Real], root: Real) -> Real:
+    return np.concatenate(over_blocks(lambda rows: kernel(points(rows)) @ root, row_blocks(count)))
 
 
 def projection(

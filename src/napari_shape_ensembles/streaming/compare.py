@@ -4,6 +4,8 @@ import shutil
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -35,7 +37,7 @@ from ..mmd import MMDTest
 from ..outlines import Ensemble, at_one_pixel_size, counted
 from ..outlines.ensemble import distinct
 from ..parameters import tree as tree_of
-from ..progress import Listener, duration, one_library_thread, report, reporting
+from ..progress import Listener, duration, one_library_thread, processors, report, reporting
 from ..shapes import Registration, ShapeSpace, choose_archetype, decompose, grassmann, spd
 from ..shapes.lobes import BANDS, lobes_held
 from ..shapes.registration import ROUNDS, archetype_index
@@ -282,8 +284,8 @@ def compare_in_pieces(
         }
         pieces = [piece for side in sides for piece in side]
         store.begin(key_of(key), len(pieces))
-        run = _Run(store, settings, pieces, len(sides[0]), executor)
-        result = run.result(names)
+        with ThreadPoolExecutor(processors()) if executor is None else nullcontext(executor) as workers:
+            result = _Run(store, settings, pieces, len(sides[0]), workers).result(names)
         if folder is not None:
             shutil.rmtree(store.folder)
     return result
@@ -301,24 +303,26 @@ class _Run:
         if settings.archetype != "mean":
             del self.planned["settling the mean archetype"]
 
-    def over(self, name: str, stage: Callable[[Task], Any], **task: Any) -> list[Any]:
-        """Do a stage for all pieces, here or by the executor; results in their order."""
-        found: list[Any] = [None] * len(self.pieces)
+    def over(self, name: str, stage: Callable[[Task], Any], fold: Callable[[Any], object], **task: Any) -> None:
+        """Do a stage for all pieces, here or by the executor, and hand its results to `fold` in their order."""
+        early: dict[int, Any] = {}  # results whose turn has not come
         weight = _WEIGHTS[name] / len(self.pieces)
         if self.planned[name]:
             self.planned[name] -= 1
         rest = sum(_WEIGHTS[stage] * times for stage, times in self.planned.items()) + _WEIGHTS[name]
-        count = 0
+        count = folded = 0
 
         def take(index: int, step: Any) -> None:
-            nonlocal count
+            nonlocal count, folded
             if step.name:
                 return
-            found[index] = step.result
+            early[index] = step.result
+            while folded in early:
+                fold(early.pop(folded))
+                folded += 1
             count += 1
             self.done += weight
-            passed = monotonic() - self.begun
-            left = passed / self.done * (rest - count * weight)
+            left = (monotonic() - self.begun) / self.done * (rest - count * weight)
             report(f"{name}, {duration(left)} left", count, len(self.pieces))
 
         report(name, 0, len(self.pieces))
@@ -326,14 +330,15 @@ class _Run:
         if stage in (stages.trace, stages.place):
             tasks = [replace(one, piece=piece) for one, piece in zip(tasks, self.pieces, strict=True)]
         run_jobs(stage, tasks, take, self.executor)
-        return found
 
     def result(self, names: tuple[str, str]) -> StreamedComparison:
         """All stages."""
         settings = self.settings
-        common = _common(self.pieces, self.over("reading outlines", stages.trace), self.first, settings)
+        measures: list[stages.Measures] = []
+        self.over("reading outlines", stages.trace, measures.append)
+        common = _common(self.pieces, measures, self.first, settings)
         unit, several = common.unit, common.several
-        self.over("placing landmarks", stages.place, unit=unit, pixel=common.pixel, several=several)
+        self.over("placing landmarks", stages.place, _nothing, unit=unit, pixel=common.pixel, several=several)
         placed = _joined(self.store, PLACED, len(self.pieces))
         counts = placed.counts
         total, first = int(counts.sum()), int(counts[: self.first].sum())
@@ -345,6 +350,7 @@ class _Run:
         self.over(
             "registering",
             partial(stages.register_piece, archetype=space.archetype_, scale_archetype=space.scale_archetype_),
+            _nothing,
         )
         registered = _joined(self.store, REGISTERED, len(self.pieces))
         scale = registered.arrays["scale"]
@@ -452,10 +458,9 @@ class _Run:
         before: tuple[Real, NDArray[np.bool_]] | None = None
         n = self.settings.landmarks
         for _ in range(ROUNDS):
-            found = self.over(
-                "settling the mean archetype",
-                partial(stages.match, archetype=archetype, standardized=standardized),
-            )
+            found: list[stages.Matched] = []
+            stage = partial(stages.match, archetype=archetype, standardized=standardized)
+            self.over("settling the mean archetype", stage, found.append)
             shift, reverse = (np.concatenate([getattr(one, name) for one in found]) for name in ("shift", "reversed"))
             if before is not None:
                 moved = np.abs((before[0] - shift + n / 2) % n - n / 2)
@@ -474,7 +479,9 @@ class _Run:
         first = next(index for index in range(len(self.pieces)) if self.store.shape(index, UNDULATION)[0])
         mean = self.store.row(first, UNDULATION, 0).T
         for _ in range(_MEAN_ROUNDS):
-            gradient = sum(self.over("finding the mean", partial(stages.pull, mean=mean))) / total
+            pulled: list[Real] = []
+            self.over("finding the mean", partial(stages.pull, mean=mean), pulled.append)
+            gradient: Real = np.sum(pulled, axis=0) / total
             size = float(np.linalg.norm(gradient))
             if size <= _TOLERANCE:
                 self.store.save(0, MEAN, {"mean": mean})
@@ -492,12 +499,15 @@ class _Run:
         n = len(mean)
         described = tests_components(self.settings)
         stage = partial(stages.spread, mean=mean, known=known, lobes=lobes, described=described)
-        found = self.over("learning the shape space", stage)
-        gram = np.zeros((2 * n, 2 * n))
-        for one in found:
-            gram += one.gram
-        some = [one.descriptors for one in found if len(one.descriptors)]
-        descriptors = np.concatenate(some) if some else np.empty((total, 0))
+        gram, described_ones = np.zeros((2 * n, 2 * n)), [np.empty((0, 0))]
+
+        def add(found: stages.Spread) -> None:
+            np.add(gram, found.gram, out=gram)
+            if len(found.descriptors):
+                described_ones.append(found.descriptors)
+
+        self.over("learning the shape space", stage, add)
+        descriptors = np.concatenate(described_ones[1:]) if len(described_ones) > 1 else np.empty((total, 0))
         rank = min(self.settings.rank, max(total - 1, 1), 2 * (n - 2))
         with one_library_thread():
             squared, vectors = np.linalg.eigh(gram)
@@ -510,13 +520,20 @@ class _Run:
         space.basis_ = directions.reshape(rank, 2, n).swapaxes(1, 2)
         space.bands_ = tuple(band for band in BANDS if 2 * (band[1] + 1) < n and band[1] <= lobes)
         space.rank = rank
-        t = np.empty((total, rank))
-        start = 0
-        for part in self.over("placing in the shape space", partial(stages.coordinates, mean=mean, basis=space.basis_)):
-            t[start : start + len(part)] = part
-            start += len(part)
+        t, filled = np.empty((total, rank)), 0
+
+        def fill(found: Real) -> None:
+            nonlocal filled
+            t[filled : filled + len(found)] = found
+            filled += len(found)
+
+        self.over("placing in the shape space", partial(stages.coordinates, mean=mean, basis=space.basis_), fill)
         seal(space)
         return t, descriptors
+
+
+def _nothing(_: object) -> None:
+    """What is done with the results of stages that leave them in the folder."""
 
 
 # --------------------------------------------------------------------------------------- what pieces have in common
