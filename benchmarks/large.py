@@ -2,10 +2,12 @@
 
     python benchmarks/large.py curves 20000 100000 [--images 1000] [--landmarks 500] [--rank 150] [--workers 2]
     python benchmarks/large.py labels 10000 40000 [--objects 200000]
+    python benchmarks/large.py tests 1000000 [--rank 150]
 
 Outlines and labels are drawn where they are needed, a piece or a band of rows at a time; nothing holds all of them.
 Each size runs in a process of its own: processor time (user and system, of all threads), the clock, and the largest
 memory it has held. Stages are told in processor time; drawing the outlines is one of them ("reading outlines").
+`tests` are those of a comparison alone, of coordinates drawn at random: what so many curves take at the end.
 `--workers` compares on a Dask LocalCluster of so many processes of one thread, whose processor time is told beside.
 """
 
@@ -23,10 +25,13 @@ from pathlib import Path
 
 import numpy as np
 
-from napari_shape_ensembles import Ensemble, Outlines, Settings
+from napari_shape_ensembles import Ensemble, Outlines, Settings, ShapeSpace
+from napari_shape_ensembles.comparison import Learned
+from napari_shape_ensembles.comparison.compare import tests_of_learned
 from napari_shape_ensembles.io import Calibration, open_ome_zarr, write_ome_zarr_labels
 from napari_shape_ensembles.outlines.tiles import outlines_in_tiles
 from napari_shape_ensembles.streaming import compare_in_pieces
+from napari_shape_ensembles.streaming.compare import EXACT
 from speed import blobs
 
 _PIECE, _TEMPLATES, _CELL = 5000, 64, 89
@@ -158,10 +163,28 @@ def labels(side, options):
     return {"stages": {"tracing": time.process_time() - begun}, "answer": f"{len(ensemble)} outlines"}
 
 
+def tests(count, options):
+    """Test the coordinates of so many curves; what it took."""
+    rng = np.random.default_rng(0)
+    t, l = np.empty((count, options.rank)), rng.normal(0, 0.2, (count, 3))
+    for start in range(0, count, 10_000):
+        part = t[start : start + 10_000]
+        part[:] = rng.normal(size=part.shape) * 0.1 / np.arange(1, options.rank + 1) ** 0.7
+    descriptors = rng.normal(0, 0.3, (count, 11))
+    space = ShapeSpace(options.rank)
+    space.scale_mean_ = np.eye(2)
+    begun = time.process_time()
+    found = tests_of_learned(
+        Learned(space, t, l, 0, False, descriptors, 1e-8), count // 2, Settings(approximate_above=EXACT), None
+    )
+    p_values = ", ".join(f"p = {test.p_value:.2g}" for test in found)
+    return {"stages": {"testing": time.process_time() - begun}, "answer": p_values}
+
+
 def measured(kind, size, options):
     """Run one size in this process, and print what it took as JSON."""
     begun = time.perf_counter()
-    found = {"curves": curves, "labels": labels}[kind](size, options)
+    found = {"curves": curves, "labels": labels, "tests": tests}[kind](size, options)
     usage = resource.getrusage(resource.RUSAGE_SELF)
     peak = usage.ru_maxrss / (2**20 if sys.platform == "linux" else 2**30)
     print(
@@ -182,7 +205,7 @@ def measured(kind, size, options):
 def main():
     """Run all sizes that were asked for, each in a process of its own."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("kind", choices=["curves", "labels"])
+    parser.add_argument("kind", choices=["curves", "labels", "tests"])
     parser.add_argument("sizes", type=int, nargs="+")
     parser.add_argument("--images", type=int, default=0, help="images of both samples together; 0: one each")
     parser.add_argument("--landmarks", type=int, default=500)

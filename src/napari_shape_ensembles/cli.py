@@ -726,7 +726,11 @@ def _samples(places: tuple[Path, Path], reading: Reading, groups: bool) -> tuple
 
 def _names_of(places: tuple[Path, Path]) -> tuple[str, str]:
     """Names of two samples, by their files or folders."""
-    own = [place.stem if is_ome_zarr(place) or not place.is_dir() else place.resolve().name for place in places]
+    folders = [place.is_dir() and not is_ome_zarr(place) for place in places]
+    own = [
+        place.resolve().name if folder else distinct_names([place])[0]
+        for place, folder in zip(places, folders, strict=True)
+    ]
     one, other = distinct_names([place.resolve() for place in places], own)
     return one, other
 

@@ -467,7 +467,7 @@ class _Run:
                 if (before[1] == reverse).all() and (moved < 0.5).all():
                     return archetype
             before = shift, reverse
-            archetype = sum(one.total for one in found) / len(shift)
+            archetype = np.sum([one.total for one in found], axis=0) / len(shift)
         raise ValueError(
             f'the mean archetype did not settle in {ROUNDS} rounds: use archetype="asymmetric" for these curves'
         )
