@@ -23,7 +23,7 @@ from .recipe import Recipe
 Index = NDArray[np.int64]
 
 #: Side of a tile in pixels.
-TILE = 4096
+TILE = 2048
 # Highest label up to which labels are looked up in a table rather than searched for.
 _TABLE = 1 << 26
 
