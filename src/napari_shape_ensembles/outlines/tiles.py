@@ -161,7 +161,8 @@ def trace_window(
         own[0, 0] = 2
         beside.update(outlines_of_labels(np.pad([[1]], 1), whole).dropped)
     traced = outlines_of_labels(own, whole)
-    traced = traced[traced.ids <= len(window.values)]
+    if len(window.values) == 1:
+        traced = traced[traced.ids < 2]
     pixel = pixel_of(scale)
     ids = traced.ids.copy()
     ids[ids > 0] = window.values[ids[ids > 0] - 1]

@@ -16,6 +16,7 @@ from ..comparison.learning import is_single
 from ..comparison.parts import form_descriptors
 from ..comparison.quantities import Quantities, quantities
 from ..outlines import Ensemble, at_pixel_size
+from ..outlines.spline import following
 from ..progress import one_library_thread
 from ..shapes import decompose, distinctness, grassmann, register, to_landmarks
 from .pieces import Piece, Rows
@@ -100,12 +101,12 @@ def place(task: Task) -> None:
     store.put_rows(index, LANDMARKS, (len(ensemble), 2, settings.landmarks), landmarks())
     empty = not len(ensemble)
     vertices = np.empty(0) if empty else np.abs(ensemble.vertices).max(axis=1)
-    features = None if empty else ensemble.features
+    areas, perimeters = _areas(ensemble)
     known = {
         "ids": ensemble.ids,
         "images": ensemble.images,
-        "area": np.empty(0) if features is None else features["area"].to_numpy(),
-        "perimeter": np.empty(0) if features is None else features["perimeter"].to_numpy(),
+        "area": areas,
+        "perimeter": perimeters,
         "largest": np.empty(0) if empty else np.maximum.reduceat(vertices, ensemble.offsets[:-1]),
         "distinct": np.concatenate(distinct),
         "raw_distinct": np.concatenate(raw_distinct),
@@ -116,6 +117,17 @@ def place(task: Task) -> None:
     }
     store.save(index, PLACED, known)
     store.forget(index, OUTLINES)
+
+
+def _areas(ensemble: Ensemble) -> tuple[Real, Real]:
+    """Area and perimeter of every outline; `Ensemble.features` measures more, which takes longer than its landmarks."""
+    if not len(ensemble):
+        return np.empty(0), np.empty(0)
+    starts, after = ensemble.offsets[:-1], following(ensemble.offsets)
+    vertices = ensemble.vertices.view(np.complex128)[:, 0]
+    here = vertices - np.repeat(vertices[starts], np.diff(ensemble.offsets))
+    areas = np.abs(np.add.reduceat((here.conj() * here[after]).imag, starts)) / 2
+    return areas, np.add.reduceat(np.abs(vertices[after] - vertices), starts)
 
 
 def _measured(ensemble: Ensemble, settings: Settings) -> Real:
