@@ -28,8 +28,8 @@ import numpy as np
 from napari_shape_ensembles import Ensemble, Outlines, Settings, ShapeSpace
 from napari_shape_ensembles.comparison import Learned
 from napari_shape_ensembles.comparison.compare import tests_of_learned
-from napari_shape_ensembles.io import Calibration, open_ome_zarr, write_ome_zarr_labels
-from napari_shape_ensembles.outlines.tiles import outlines_in_tiles
+from napari_shape_ensembles.io import Calibration, CurveTable, open_ome_zarr, write_curves, write_ome_zarr_labels
+from napari_shape_ensembles.outlines.tiles import outlines_by_tile
 from napari_shape_ensembles.streaming import compare_in_pieces
 from napari_shape_ensembles.streaming.compare import EXACT
 from speed import blobs
@@ -158,9 +158,13 @@ def store(side, options):
 def labels(side, options):
     """Trace the labels of a plane of so many pixels a side; what it took."""
     found = open_ome_zarr(store(side, options))
-    begun = time.process_time()
-    ensemble = outlines_in_tiles(found.array, Outlines(), scale=found.calibration.scale, unit="µm")
-    return {"stages": {"tracing": time.process_time() - begun}, "answer": f"{len(ensemble)} outlines"}
+    begun, count = time.process_time(), 0
+    with tempfile.TemporaryDirectory() as folder:
+        tiles = outlines_by_tile(found.array, Outlines(), scale=found.calibration.scale, unit="µm")
+        for place, ensemble in enumerate(tiles):
+            write_curves(Path(folder) / f"{place}.npz", CurveTable(ensemble))
+            count += len(ensemble)
+    return {"stages": {"tracing and writing": time.process_time() - begun}, "answer": f"{count} outlines"}
 
 
 def tests(count, options):

@@ -6,7 +6,7 @@ a window that holds all of them whole. An object's outline depends on its own pi
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
@@ -133,6 +133,8 @@ def windows_of(boxes: Boxes, shape: Sequence[int], recipe: Recipe, tile: int = T
                 box = (int(low[0]), int(low[1]), int(high[0]), int(high[1])) if len(some) else (0, 0, 0, 0)
                 windows.append(Window(box, np.sort(boxes.values[some]), dropped))
                 dropped = Counter()
+    if boxes.negative:
+        windows.append(Window((0, 0, 0, 0), boxes.values[:0], Counter({NEGATIVE: boxes.negative})))
     return windows
 
 
@@ -222,28 +224,37 @@ def outlines_in_tiles(
     1   1  671.0
     0   2  476.0
     """
+    each = list(outlines_by_tile(labels, recipe, scale=scale, unit=unit, name=name, tile=tile))
+    return joined(each, name=name, unit=unit, scale=scale)
+
+
+def outlines_by_tile(
+    labels: Any,
+    recipe: Recipe,
+    *,
+    scale: Sequence[float] = (1, 1),
+    unit: str = "pixel",
+    name: str = "",
+    tile: int = TILE,
+) -> Iterator[Ensemble]:
+    """The same, an ensemble per tile as soon as it is traced, so that all of them need not be in memory."""
     tiles = tiles_of(labels.shape, tile)
     found = []
     for place, boxes in enumerate(each_block(lambda one: boxes_in(labels, one), tiles)):
         report("finding objects", place, 2 * len(tiles))
         found.append(boxes)
-    boxes = Boxes.joined(found)
-    windows = windows_of(boxes, labels.shape, recipe, tile)
-    traced = []
+    windows = windows_of(Boxes.joined(found), labels.shape, recipe, tile)
     trace = each_block(lambda one: trace_window(labels, one, recipe, scale=scale, unit=unit, name=name), windows)
     for place, ensemble in enumerate(trace):
         report("tracing outlines", len(tiles) + place * len(tiles) // max(len(windows), 1), 2 * len(tiles))
-        traced.append(ensemble)
-    return joined(traced, boxes, name=name, unit=unit, scale=scale)
+        yield ensemble
 
 
-def joined(parts: Sequence[Ensemble], boxes: Boxes, *, name: str, unit: str, scale: Sequence[float]) -> Ensemble:
+def joined(parts: Sequence[Ensemble], *, name: str, unit: str, scale: Sequence[float]) -> Ensemble:
     """The outlines of all windows as those of one image; holes are numbered anew."""
     ids = np.concatenate([part.ids for part in parts]) if parts else np.empty(0, np.int64)
     ids[ids < 0] = -1 - np.arange(np.count_nonzero(ids < 0))
     dropped = sum((Counter(part.dropped) for part in parts), Counter[str]())
-    if boxes.negative:
-        dropped[NEGATIVE] += boxes.negative
     return Ensemble(
         [curve for part in parts for curve in part.curves],
         name=name,
