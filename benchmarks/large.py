@@ -101,7 +101,7 @@ class workers:  # noqa: N801 - used like a function
         import distributed
 
         self.cluster = distributed.LocalCluster(
-            n_workers=self.count, threads_per_worker=1, dashboard_address=None, host="127.0.0.1", silence_logs=50
+            n_workers=self.count, threads_per_worker=1, dashboard_address=":0", host="127.0.0.1", silence_logs=50
         )
         self.client = distributed.Client(self.cluster)
         return self.client

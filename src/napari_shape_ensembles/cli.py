@@ -794,7 +794,7 @@ def _executor(address: str | None) -> Iterator[Any]:
         from distributed import LocalCluster
 
         # One thread each: what a piece does in Python would hold up the other pieces of a process.
-        local = LocalCluster(processes=True, threads_per_worker=1, dashboard_address=None)  # type: ignore[no-untyped-call]
+        local = LocalCluster(processes=True, threads_per_worker=1, dashboard_address=":0")  # type: ignore[no-untyped-call]
         with local as cluster, Client(cluster) as client:  # type: ignore[no-untyped-call]
             yield client
         return
