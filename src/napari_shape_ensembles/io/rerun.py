@@ -234,8 +234,8 @@ def _traced_again(inputs: Inputs, paths: Sequence[Path], memory: float | None) -
         report(path.name, place, len(paths))
         own = recipe if file.pixel_size is None else replace(recipe, pixel_size=file.pixel_size, unit=file.unit)
         reading = Reading(SettingsFile(outlines=own), file.labels, memory, inputs.curve_column)
-        known: dict[str, Any] = {key: tuple(one) if isinstance(one, list) else one for key, one in file.part.items()}
-        part = ImagePart(**known)
+        kept: dict[str, Any] = {key: tuple(one) if isinstance(one, list) else one for key, one in file.part.items()}
+        part = ImagePart(**kept)
         ensemble = ensemble_of_file(path, reading, part)
         if file.excluded:
             ensemble = ensemble.subset(~np.isin(ensemble.ids.astype(str), file.excluded))
