@@ -146,13 +146,15 @@ def inputs_of(
         for path in paths:
             part = {} if parts is None else vars(parts[len(files)])
             known = reading.pixel_sizes.get(path.resolve())
+            side = None if known is None else known[0]
+            sides = side if side is None or isinstance(side, tuple) else (side, side)
             files.append(
                 InputFile(
                     path=str(path.resolve()),
                     sha256=checksum(path),
                     sample=sample,
                     part={name: value for name, value in part.items() if value not in ((), None)},
-                    pixel_size=None if known is None else (known[0], known[0]),
+                    pixel_size=sides,
                     unit="" if known is None else known[1],
                     labels=reading.labels,
                 )
