@@ -564,7 +564,7 @@ def test_an_experiment_is_written_as_tables_figures_and_json(tmp_path, quick):
     assert "b against a: " in done.stdout
     assert {path.name for path in (tmp_path / "r").iterdir() if path.name[0] != "."} == {
         *("experiment.csv", "effects.csv", "variance.csv", "planning.csv", "replicates.csv", "experiment.json"),
-        *("superplot.png", "superplot.svg", "trend_with_dose.png", "trend_with_dose.svg"),
+        *("superplot.png", "superplot.svg", "trend_with_dose.png", "trend_with_dose.svg", "result.experiment.npz"),
     }
     assert "With dose: " in done.stdout
     assert "with probability 0.8" in done.stdout

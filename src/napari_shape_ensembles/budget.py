@@ -88,4 +88,9 @@ def take_json(content: bytes) -> None:
 
 def take_pixels(count: int, size: int) -> None:
     """Count so many pixels of `size` bytes that are about to be read and worked on."""
-    take(count * (size + _PIXEL))
+    take(pixel_bytes(count, size))
+
+
+def pixel_bytes(count: int, size: int) -> int:
+    """Bytes that so many pixels of `size` bytes take while they are worked on."""
+    return count * (size + _PIXEL)

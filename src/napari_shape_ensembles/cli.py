@@ -30,6 +30,7 @@ from .console import (
     with_options,
 )
 from .io.image_parts import WHOLE, ImagePart
+from .io.ome_zarr import is_ome_zarr
 from .io.outputs import is_result, keep_list, refuse_overwriting
 from .io.settings_file import SettingsFile, load_settings
 from .io.sources import Reading, distinct_names, ensemble_of_file, files_of, labelled, named, traced
@@ -94,7 +95,26 @@ PixelSizes = Annotated[
         help="Table (CSV) with columns image, pixel_size and unit: pixel sizes of single images.",
     ),
 ]
-Dask = Annotated[str | None, typer.Option("--dask", help="Address of a Dask scheduler that does the work.")]
+Table = Annotated[
+    Path | None,
+    typer.Option(
+        "--table",
+        help="Table of outlines: .csv, .parquet, .geoparquet, .geojson (QuPath), .h5ad (AnnData), .zarr (SpatialData).",
+    ),
+]
+Dask = Annotated[
+    str | None,
+    typer.Option("--dask", help='Address of a Dask scheduler that does the work; "local" for one on this computer.'),
+]
+Pieces = Annotated[
+    Path | None,
+    typer.Option(
+        "--pieces",
+        metavar="FOLDER",
+        help="Compare in pieces, where all outlines together outgrow the memory: what is done is kept in FOLDER until "
+        "the end, and a run that was stopped goes on from there.",
+    ),
+]
 Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")]
 Ranks = Annotated[str, typer.Option(help="Ranks: numbers and ranges, such as 5,10,20 or 2-20:2 or 5:150:5.")]
 Landmarks = Annotated[str, typer.Option(help="Landmarks per curve: numbers and ranges.")]
@@ -193,6 +213,9 @@ def compare(
     position: Annotated[
         bool, typer.Option("--position", help="Also test whether shape depends on position within the images.")
     ] = False,
+    table: Table = None,
+    pieces: Pieces = None,
+    dask: Dask = None,
     fail_on: FailOn = None,
     force: Force = False,
 ) -> None:
@@ -200,10 +223,21 @@ def compare(
     from .comparison import compare as compare_ensembles
     from .comparison import position_dependence
     from .comparison.compare import LONG, expected_seconds
+    from .io.rerun import inputs_of
     from .io.results import COMPARISON, write_comparison
 
     if out is not None:
         _refuse_overwriting(out, COMPARISON, (a, b), force)
+    _check_table(table, (a, b), force)
+    if pieces is None and dask is not None:
+        raise ContentError("--dask needs --pieces: a comparison in memory is one piece of work")
+    files = [files_of(place, groups=groups, labels=bool(reading.labels)) for place in (a, b)]
+    if pieces is not None:
+        if position:
+            raise ContentError("--position needs all outlines in memory: leave out --pieces")
+        names = _names_of((a, b))
+        found = _compare_in_pieces(files, names, reading, pieces, dask, out, table)
+        raise typer.Exit(_DIFFERS if hit(found, fail_on or []) else 0)
     samples = _samples((a, b), reading, groups)
     if (expected := expected_seconds(*samples, reading.settings.analysis)) > LONG:
         say_beside(f"note: {duration(expected)} expected for the comparison")
@@ -215,7 +249,8 @@ def compare(
     with progress_bar("comparing"):
         result = compare_ensembles(*samples, reading.settings.analysis)
     if out is not None:
-        _say_written(write_comparison(out, result))
+        _say_written(write_comparison(out, replace(result, inputs=inputs_of(files, reading))))
+    _write_table(table, result)
     say(result.summary())
     for warning in result.warnings:
         say_beside(f"note: {warning}")
@@ -223,6 +258,43 @@ def compare(
         say_beside(f"note: {position_dependence(result).sentence()}")
     code = _DIFFERS if hit(result, fail_on or []) else 0
     raise typer.Exit(code)
+
+
+def _compare_in_pieces(
+    files: Sequence[Sequence[Path]],
+    names: tuple[str, str],
+    reading: Reading,
+    folder: Path,
+    dask: str | None,
+    out: Path | None,
+    table: Path | None,
+) -> Any:
+    """Compare files a piece at a time, write and say the result."""
+    from .io.rerun import inputs_of
+    from .streaming import compare_in_pieces
+    from .streaming.results import write_streamed
+
+    check_folder(folder)
+    a, b = files
+    with _executor(dask) as executor, progress_bar("comparing"):
+        result = compare_in_pieces(
+            a,
+            b,
+            reading.settings.analysis,
+            reading=reading,
+            folder=folder,
+            memory=reading.memory or MEMORY,
+            executor=executor,
+            names=names,
+        )
+    if out is not None:
+        _say_written(write_streamed(out, result, inputs_of(files, reading)))
+    if table is not None:
+        _write_table(table, None, result.to_dataframe())
+    say(result.summary())
+    for warning in result.warnings:
+        say_beside(f"note: {warning}")
+    return result
 
 
 @command(Outlines, Settings)
@@ -241,38 +313,71 @@ def experiment(
     ] = None,
     correction: Annotated[str, typer.Option(help="Of several contrasts: auto, family or fdr.")] = "auto",
     margin: Annotated[float, typer.Option(help="Ratio of size that counts as the same: 0.1 is 10 %.")] = 0.1,
+    table: Table = None,
     force: Force = False,
 ) -> None:
     """Compare groups of images by a table of the design, with the replicate as what is exchangeable."""
     from .comparison import checked_design
     from .comparison import experiment as run_experiment
     from .io.design import design_of_folder, read_design, take_parts, take_pixel_sizes
+    from .io.rerun import inputs_of
     from .io.results import EXPERIMENT, trend_figures, write_experiment
 
     parts = None
     if pattern is None:
-        paths, table = read_design(design)
-        sizes, table = take_pixel_sizes(paths, table, design.name)
+        paths, rows = read_design(design)
+        sizes, rows = take_pixel_sizes(paths, rows, design.name)
         reading = replace(reading, pixel_sizes={**reading.pixel_sizes, **sizes})
-        parts, table = take_parts(paths, table, design.name)
+        parts, rows = take_parts(paths, rows, design.name)
     else:
-        paths, table = design_of_folder(design, pattern, labels=bool(reading.labels))
-    checked = checked_design(table, len(paths), control)
+        paths, rows = design_of_folder(design, pattern, labels=bool(reading.labels))
+    checked = checked_design(rows, len(paths), control)
     _refuse_overwriting(out, (*EXPERIMENT, *trend_figures(checked.covariates)), [design, *paths], force)
+    _check_table(table, [design, *paths], force)
     before = (*checked.notes, *checked.forecast(reading.settings.analysis.significance))
     for sentence in before:
         say_beside(f"note: {sentence}")
     ensembles = _told_apart(paths, _ensembles(paths, reading, parts))
     with progress_bar("experiment"):
-        result = run_experiment(ensembles, table, reading.settings.analysis, control=control, correction=correction)
-        written = write_experiment(out, result, margin)
+        result = run_experiment(ensembles, rows, reading.settings.analysis, control=control, correction=correction)
+        inputs = inputs_of([[path] for path in paths], reading, parts)
+        written = write_experiment(out, result, margin, design=rows, inputs=inputs)
     _say_written(written)
+    _write_table(table, *_objects_of(ensembles, result.to_dataframe()))
     say(result.summary())
     for sentence in (*result.overall(), *result.sentences(margin)):
         say(sentence)
     for warning in result.warnings:
         if warning not in before:
             say_beside(f"note: {warning}")
+
+
+@command()
+def rerun(
+    result: Annotated[
+        Path,
+        typer.Argument(help="A saved comparison (.comparison.npz), or the result.experiment.npz of an experiment."),
+    ],
+    inputs: Annotated[
+        Path | None,
+        typer.Option(help="Folder in which files that are not where they were are found by their checksums."),
+    ] = None,
+    memory: Memory = None,
+) -> None:
+    """Run a saved result again and say of every number whether it comes out again; exit with 1 where one does not."""
+    from .io.rerun import DIFFERS
+    from .io.rerun import rerun as run_again
+
+    with progress_bar("running again"):
+        found = run_again(result, folder=inputs, memory=memory)
+    for note in found.notes:
+        say_beside(f"note: {note}")
+    for number in found.numbers:
+        now = f", now {number.again}" if number.verdict == DIFFERS else ""
+        where = f" ({number.where})" if number.where else ""
+        say(f"{number.name}: {number.verdict}: {number.saved}{now}{where}")
+    say(found.summary())
+    raise typer.Exit(0 if found.same else _DIFFERS)
 
 
 @command()
@@ -310,7 +415,8 @@ def hit(result: Any, fail_on: Sequence[Answer]) -> bool:
     from .comparison import INCONCLUSIVE
 
     case = result.case
-    if Answer.quality in fail_on and result.quality.serious:
+    quality = getattr(result, "quality", None)  # outlines in pieces are not checked
+    if Answer.quality in fail_on and quality is not None and quality.serious:
         return True
     if case == INCONCLUSIVE:
         return Answer.inconclusive in fail_on
@@ -325,7 +431,10 @@ def segment(
     out: Out,
     *,
     reading: Reading,
-    form: Annotated[str, typer.Option("--format", help="Of the curves: csv, parquet, geojson, zip or npz.")] = "csv",
+    form: Annotated[
+        str, typer.Option("--format", help="Of the curves: csv, parquet, geojson, geoparquet, zip or npz.")
+    ] = "csv",
+    table: Table = None,
     force: Force = False,
 ) -> None:
     """Segment images: labels as TIFF, and their outlines as files of curves."""
@@ -338,6 +447,8 @@ def segment(
     names = [name.replace("/", "-").replace("\\", "-") for name in distinct_names(paths)]
     planned = [path for name in names for path in segmented_files(out, name, form)]
     refuse_overwriting(planned, inputs=paths, force=force)
+    _check_table(table, paths, force)
+    traced_ones = []
     with progress_bar("segmenting"):
         for index, path in enumerate(paths):
             with reading_file(path, index, len(paths)):
@@ -345,6 +456,9 @@ def segment(
                 ensemble = traced(found, reading)
             keep_list(write_segmented(out, found, ensemble, form, names[index]))
             say(f"{path.name}: {_counted(ensemble)}; {found.calibration}")
+            traced_ones += [ensemble] if table else []
+    if table:
+        _write_table(table, *_objects_of(_told_apart(paths, traced_ones)))
     say_beside(f"written to {out}")
 
 
@@ -434,6 +548,7 @@ def pairs(
     out: Out,
     *,
     reading: Reading,
+    table: Table = None,
     dask: Dask = None,
     force: Force = False,
 ) -> None:
@@ -444,13 +559,15 @@ def pairs(
 
     with _executor(dask) as executor:
         _refuse_overwriting(out, [f"pairs.{ending}" for ending in STUDY], (folder,), force)
+        _check_table(table, (folder,), force)
         paths = files_of(folder, groups=True, labels=bool(reading.labels))
         ensembles = _told_apart(paths, _ensembles(paths, reading))
         with progress_bar("all pairs"):
-            table = all_pairs(ensembles, reading.settings.analysis, executor=executor)
-        sizes = dict(zip(table.names, table.sizes, strict=True))
-        _say_written(write_study(out, "pairs", table, plot_pairs, {"curves": sizes}))
-        say(table.summary())
+            found = all_pairs(ensembles, reading.settings.analysis, executor=executor)
+        sizes = dict(zip(found.names, found.sizes, strict=True))
+        _say_written(write_study(out, "pairs", found, plot_pairs, {"curves": sizes}))
+        _write_table(table, *_objects_of(ensembles))
+        say(found.summary())
 
 
 @command(Outlines, Settings, without=("rank", "landmarks"))
@@ -463,6 +580,7 @@ def landscape(
     *,
     reading: Reading,
     groups: Groups = False,
+    table: Table = None,
     dask: Dask = None,
     force: Force = False,
 ) -> None:
@@ -474,6 +592,7 @@ def landscape(
     with _executor(dask) as executor:
         grid = _numbers_of("--ranks", ranks), _numbers_of("--landmarks", landmarks, least=8)
         _refuse_overwriting(out, [f"landscape.{ending}" for ending in STUDY], (a, b), force)
+        _check_table(table, (a, b), force)
         samples = _samples((a, b), reading, groups)
         if groups:
             say_beside("note: curves of all images of a folder are pooled and count as independent")
@@ -487,6 +606,7 @@ def landscape(
             )
         sizes = dict(zip("ab", found.sizes, strict=True))
         _say_written(write_study(out, "landscape", found, plot_landscape, {"curves": sizes}))
+        _write_table(table, *_objects_of(samples))
         say(found.summary())
 
 
@@ -550,6 +670,42 @@ def _refuse_overwriting(out: Path, names: Iterable[str], inputs: Sequence[Path],
     refuse_overwriting([out / name for name in names], inputs=files, force=force)
 
 
+def _check_table(table: Path | None, inputs: Sequence[Path], force: bool) -> None:
+    """Refuse a table of outlines that cannot be written, before the work."""
+    if table is not None:
+        from .io.object_table import check_ending
+
+        check_folder(table.parent)
+        check_ending(table)
+        _refuse_overwriting(table.parent, [table.name], inputs, force)
+
+
+def _write_table(table: Path | None, source: Any, rows: Any = None) -> None:
+    """Write the table of outlines where one was asked for."""
+    if table is not None:
+        from .io.object_table import write_objects
+
+        written = write_objects(table, source, rows)
+        say_written([written]) if written.is_dir() else _say_written([written])
+
+
+def _objects_of(ensembles: Sequence[Any], known: Any = None) -> tuple[Any, Any]:
+    """All outlines as one ensemble, and what is known of each: of an experiment its design and its measures too."""
+    import pandas as pd
+
+    from .outlines import Ensemble
+
+    pooled = Ensemble.pooled(list(ensembles))
+    rows = pd.concat([ensemble.to(pooled.unit).to_dataframe() for ensemble in ensembles], ignore_index=True)
+    rows["image"] = pooled.images
+    if known is not None:
+        further = known.drop(columns=["id", "image"]).rename(
+            columns=lambda name: f"design {name}" if name in rows else name
+        )
+        rows = pd.concat([rows, further], axis=1)
+    return pooled, rows
+
+
 def _say_written(paths: Sequence[Path]) -> None:
     """Say which files were written, and list them as such."""
     keep_list(paths)
@@ -564,9 +720,19 @@ def _samples(places: tuple[Path, Path], reading: Reading, groups: bool) -> tuple
     a, b = (_ensembles(paths, reading) for paths in files)
     if not groups:
         return tuple(_told_apart(files[0] + files[1], a + b))
-    own = [place.resolve().name if place.is_dir() else place.stem for place in places]
-    one, other = distinct_names([place.resolve() for place in places], own)
+    one, other = _names_of(places)
     return Ensemble.pooled(a, name=one), Ensemble.pooled(b, name=other)
+
+
+def _names_of(places: tuple[Path, Path]) -> tuple[str, str]:
+    """Names of two samples, by their files or folders."""
+    folders = [place.is_dir() and not is_ome_zarr(place) for place in places]
+    own = [
+        place.resolve().name if folder else distinct_names([place])[0]
+        for place, folder in zip(places, folders, strict=True)
+    ]
+    one, other = distinct_names([place.resolve() for place in places], own)
+    return one, other
 
 
 def _ensembles(paths: Sequence[Path], reading: Reading, parts: Sequence[ImagePart] | None = None) -> list[Any]:
@@ -624,6 +790,14 @@ def _executor(address: str | None) -> Iterator[Any]:
         from distributed import Client
     except ImportError as error:
         raise ContentError('--dask needs distributed: pip install "napari-shape-ensembles[dask]"') from error
+    if address == "local":
+        from distributed import LocalCluster
+
+        # One thread each: what a piece does in Python would hold up the other pieces of a process.
+        local = LocalCluster(processes=True, threads_per_worker=1, dashboard_address=":0")  # type: ignore[no-untyped-call]
+        with local as cluster, Client(cluster) as client:  # type: ignore[no-untyped-call]
+            yield client
+        return
     with Client(address, timeout="10s") as client:  # type: ignore[no-untyped-call]
         yield client
 

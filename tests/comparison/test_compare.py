@@ -149,7 +149,7 @@ def test_the_parts_of_the_result_fit_together():
     assert result.l.shape == (80, 3)
     assert result.pmmd == pytest.approx(np.hypot(result.undulation.mmd, result.scale.mmd))
     assert result.pmmd_threshold == pytest.approx(np.hypot(result.undulation.threshold, result.scale.threshold))
-    assert set(result.versions) == {"python", "napari-shape-ensembles", "numpy", "scipy"}
+    assert set(result.versions) == {"python", "napari-shape-ensembles", "numpy", "scipy", "scikit-image"}
 
 
 def test_distances_from_the_mean_are_norms_of_the_coordinates():

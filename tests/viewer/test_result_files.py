@@ -1,26 +1,30 @@
 """Results that leave the dock and come back: its own menus are used, the dialogs answer by themselves."""
 
 import time
+import weakref
 from typing import get_args
 
 import npe2
 import numpy as np
 import pandas as pd
 import pytest
+import tifffile
 from matplotlib.colors import to_rgba_array
 from napari.components import ViewerModel
 from qtpy.QtCore import Qt
 from qtpy.QtWidgets import QApplication, QMessageBox
+from skimage import measure
 
 from docks import bare, choose, curves_of, executed, opened, press, reopened, run, saved, spots
 from napari_shape_ensembles import ArchetypeSensitivity, Comparison, Outlines, Settings
 from napari_shape_ensembles.comparison.display import MARK
-from napari_shape_ensembles.io import SettingsFile, load_settings, read_curves, save_settings
+from napari_shape_ensembles.io import SettingsFile, load_settings, read_curves, rerun, save_settings
 from napari_shape_ensembles.outlines import Method
 from napari_shape_ensembles.palette import COLOR_A, COLOR_B
 from napari_shape_ensembles.progress import report
-from napari_shape_ensembles.viewer import comparing, layers
+from napari_shape_ensembles.viewer import comparing, inputs, layers
 from napari_shape_ensembles.viewer.layers import COLOR_FEATURES, witness_values
+from napari_shape_ensembles.viewer.task import Basis
 
 PLUGIN = "napari-shape-ensembles"
 
@@ -567,3 +571,26 @@ def test_files_saved_before_there_was_a_view_open_too(done, qtbot, tmp_path, ans
     assert dock.result.summary() == done.result.summary()
     assert isinstance(dock.result, Comparison)
     assert all(MARK in layer.metadata for layer in dock.comparison.curves)
+
+
+def test_a_result_of_opened_files_is_saved_with_them_says_where_they_are_and_comes_out_again(tmp_path):
+    viewer, paths = ViewerModel(), [tmp_path / f"{name}.tif" for name in ("one", "two")]
+    for seed, path in enumerate(paths):
+        tifffile.imwrite(path, measure.label(spots(seed) > 0.5).astype(np.uint16))
+        viewer.open(path, plugin="napari", layer_type="labels")
+    layers = list(viewer.layers)
+    sources = tuple((inputs.source_of(layer, viewer.dims),) for layer in layers)
+    refs = tuple((weakref.ref(layer),) for layer in layers)
+    first = str(inputs.trace(sources[0][0], Outlines()).ids[0])
+    left_out = frozenset([first]), frozenset[str]()
+    basis = Basis(refs, Outlines(), Settings(landmarks=40, rank=5, permutations=99), left_out)
+    path = tmp_path / "pair.comparison.npz"
+    comparing.saving(comparing.compared(sources, basis).shown, "product", path)
+    assert [file.excluded for file in Comparison.load(path).inputs.files] == [(first,), ()]
+    again = rerun(path)
+    assert (again.same, again.notes) == (True, ())
+    assert "Its files are where they were: one.tif, two.tif." in comparing.opening(path).shown.origin
+    paths[0].unlink()
+    origin = comparing.opening(path).shown.origin
+    assert "Its files are where they were: two.tif." in origin
+    assert f"{paths[0]} is not there." in origin

@@ -14,6 +14,7 @@ from .design import Design, checked_design, design_from_names
 from .detectable import Detectable, detectable_differences, planned_power
 from .effects import EffectSizes, Estimate, aspects, effect_sizes
 from .experiment import Experiment, experiment
+from .inputs import InputFile, Inputs
 from .learning import STEPS, Learned, learn
 from .parts import Part, Parts, form_parts, scale_parts
 from .position import PositionDependence, position_dependence
@@ -33,6 +34,8 @@ __all__ = [
     "Estimate",
     "Experiment",
     "Images",
+    "InputFile",
+    "Inputs",
     "Learned",
     "Part",
     "Parts",

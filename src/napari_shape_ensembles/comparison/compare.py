@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..archive import StrPath, Tree, read_archive, write_archive
 from ..checks import seal
-from ..mmd import MMDTest, combined_mmd_test, gretton_test
+from ..mmd import MMDTest, gretton_test
 from ..mmd.replicates import (
     DRAWS,
     Hypothesis,
@@ -24,6 +24,7 @@ from ..mmd.replicates import (
     replicate_mmd_test,
     small_sample_test,
 )
+from ..mmd.two_sample import pooled_mmd_test
 from ..outlines import Ensemble, Quality, at_one_pixel_size, counted, exchange, quality
 from ..parameters import from_tree
 from ..parameters import tree as tree_of
@@ -34,6 +35,7 @@ from .design import cannot_reach
 from .display import MARK, LayerData, curve_layer_data, summary_html
 from .effects import EffectSizes, effect_sizes, image_numbers
 from .figures import plot_comparison
+from .inputs import Inputs
 from .learning import STEPS, Learned, coordinate_precision, known_share, learn, report_step
 from .parts import Parts, form_parts, scale_parts, sides
 from .quantities import Quantities, quantities
@@ -74,7 +76,7 @@ _version = cache(version)
 
 def software_versions() -> dict[str, str]:
     """Versions of the software that decides the digits."""
-    packages = ("napari-shape-ensembles", "numpy", "scipy")
+    packages = ("napari-shape-ensembles", "numpy", "scipy", "scikit-image")
     return {"python": platform.python_version()} | {name: _version(name) for name in packages}
 
 
@@ -115,6 +117,8 @@ class Comparison:
         (`mmd.replicates.small_sample_test`), for few images.
     note : str
         What was done to the outlines before: those of smaller pixels brought to the size of the larger.
+    inputs : Inputs, optional
+        The files that the outlines came from, with their checksums, and how they were read, where this is known.
 
     References
     ----------
@@ -147,6 +151,7 @@ class Comparison:
     descriptors: Real = field(default_factory=lambda: np.empty((0, 0)))
     small_sample: tuple[float, float] | None = None
     note: str = ""
+    inputs: Inputs | None = None
 
     def __post_init__(self) -> None:
         seal(self)
@@ -251,11 +256,27 @@ class Comparison:
     def to_anndata(self) -> Any:
         """Annotated data for scanpy and squidpy: coordinates as X, all else that is known of a curve as obs.
 
-        `uns["shape_ensembles"]` also holds case, p_undulation and p_scale; see `Ensemble.to_anndata`.
+        obs tells id, image, sample and group (the name of the sample), features and distances;
+        `obsm["undulation"]` and `obsm["scale"]` hold the coordinates t and l, `obsm["spatial"]` the centres (x, y);
+        `uns["shape_ensembles"]` also case, p_undulation and p_scale; see `Ensemble.to_anndata`.
         """
         table, names = self.to_dataframe(), self._names
-        answer = {"case": self.case, "p_undulation": self.undulation.p_value, "p_scale": self.scale.p_value}
-        return exchange.anndata(table[names], table.drop(columns=names), self._both, **answer)
+        answer: dict[str, Any] = {
+            "case": self.case,
+            "p_undulation": self.undulation.p_value,
+            "p_scale": self.scale.p_value,
+        }
+        known = table.drop(columns=names)
+        if "group" not in known:
+            groups = [side.name or letter for side, letter in ((self.a, "A"), (self.b, "B"))]
+            known.insert(3, "group", np.repeat(groups, [len(self.a), len(self.b)]).astype(object))
+            answer["grouped"] = True  # the column is made here, and no metadata of the curves
+        coordinates = {"undulation": np.array(self.t), "scale": np.array(self.l)}
+        return exchange.anndata(table[names], known, self._both, coordinates, **answer)
+
+    def to_spatialdata(self) -> Any:
+        """SpatialData: the polygons of each image, with `to_anndata` as their table; see `Ensemble.to_spatialdata`."""
+        return exchange.spatialdata(self.to_anndata(), self.to_dataframe(), self._both)
 
     @property
     def _both(self) -> Ensemble:
@@ -380,6 +401,27 @@ class Comparison:
         """
         write_archive(path, FORMAT, LAYOUT, {**self._tree(), "view": view or {}})
 
+    def numbers(self) -> dict[str, Any]:
+        """Every number of the result by its name: what it rests on, the coordinates, and both tests with their parts.
+
+        Returns
+        -------
+        dict
+            Numbers, texts and arrays, such as "undulation.parts.roughness.p_value".
+
+        Examples
+        --------
+        >>> from napari_shape_ensembles import Settings, compare, samples
+        >>> a, b = samples.powder_outlines().ensembles()
+        >>> numbers = compare(a, b, Settings(landmarks=60, rank=10, permutations=199)).numbers()
+        >>> numbers["case"], numbers["scale.p_value"], numbers["coordinates.t"].shape
+        ('1∧0', 0.005, (469, 10))
+        """
+        tree = self._tree()
+        known = ("space", "coordinates", "undulation", "scale", "matches")
+        small = {"small_sample": np.array(tree.get("small_sample", []))}
+        return {"case": self.case} | records.flattened({name: tree[name] for name in known} | small)
+
     def to_layers(self, viewer: Any) -> list[Any]:
         """Add one painted Shapes layer per image to a napari viewer, and return the two."""
         return [viewer.add_shapes(curves, **options) for curves, options, _ in self.layer_data()]
@@ -434,6 +476,7 @@ class Comparison:
             "versions": dict(self.versions),
             **({} if self.small_sample is None else {"small_sample": list(self.small_sample)}),
             "note": self.note,
+            **({} if self.inputs is None else {"inputs": self.inputs.to_tree()}),
         }
 
     @classmethod
@@ -458,6 +501,7 @@ class Comparison:
             descriptors=records.descriptors_of(parts["coordinates"], count),
             small_sample=None if small is None else (float(small[0]), float(small[1])),
             note=str(tree.get("note", "")),
+            inputs=Inputs.of_tree(records.value(tree, "inputs", dict)) if "inputs" in tree else None,
             # Earlier versions did not keep that archetypes were found to agree.
             **{name: records.value({"archetypes_agree": False, **parts["matches"]}, name, bool) for name in _FLAGS},
         )
@@ -553,7 +597,7 @@ def compare(
         learned = learn((a, b), settings)
         images = exchangeable_images(a, b, settings)
         undulation, scale = tests_of_learned(learned, len(a), settings, images)
-        small_sample = None if images is None else _small_sample(quantities((a, b), settings), images, len(a))
+        small_sample = None if images is None else small_sample_p_values(quantities((a, b), settings), images, len(a))
     return Comparison(
         a,
         b,
@@ -596,7 +640,7 @@ def exchangeable_images(a: Ensemble, b: Ensemble, settings: Settings) -> NDArray
     return image_numbers((a, b))
 
 
-def _small_sample(measured: Quantities, images: NDArray[np.intp], first: int) -> tuple[float, float] | None:
+def small_sample_p_values(measured: Quantities, images: NDArray[np.intp], first: int) -> tuple[float, float] | None:
     """p-values of undulation and scale by the small-sample test; None of two images."""
     count = int(images[:first].max()) + 1
     group = np.arange(images.max() + 1) >= count
@@ -676,7 +720,6 @@ def tests_of_learned(
         ("testing scale", scale_parts(learned.l, learned.space.scale_mean, settings, learned.known)),
     ):
         report_step(name)
-        samples, kernels = sides(parts.tested, first)
         level, seed, bandwidth = settings.significance, settings.seed, settings.bandwidth
         if images is not None:  # whole images are exchangeable
             factor = bandwidth[0] if isinstance(bandwidth, tuple) else bandwidth
@@ -687,9 +730,12 @@ def tests_of_learned(
             count, draws = int(images[:first].max()) + 1, max(settings.permutations, DRAWS)
             test = replicate_mmd_test(means, count, significance=level, draws=draws, seed=seed)
         elif settings.null != "permutation":
+            samples, _ = sides(parts.tested, first)
             test = gretton_test(samples, settings.null, significance=level, factor=bandwidth, seed=seed)
         else:
-            test = combined_mmd_test(samples, kernels=kernels, **permutation_options(settings))
+            points = {name: part.points for name, part in parts.tested.items()}
+            kernels = {name: part.kernel for name, part in parts.tested.items()}
+            test = pooled_mmd_test(points, first, kernels=kernels, **permutation_options(settings))
         only = {part: test for part in parts.tested if part and parts.left_out and not test.parts}
         tests.append(replace(test, parts=test.parts or only, left_out=parts.left_out))
     return tests[0], tests[1]

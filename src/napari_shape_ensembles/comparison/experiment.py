@@ -798,7 +798,7 @@ def experiment(
             report(f"note: {sentence}", 0, len(_STEPS))
         image = np.repeat(np.arange(len(ensembles)), [len(ensemble) for ensemble in ensembles])
         replicate = checked.of_image[image]
-        chosen = _equal_draws(replicate, settings.seed)
+        chosen = equal_draws(replicate, settings.seed)
         with as_part(0, len(_STEPS)):
             learned = learn(_drawn(ensembles, image, chosen), settings)
         report(_STEPS[-3], len(_STEPS) - 3, len(_STEPS))
@@ -855,7 +855,7 @@ def _usable(ensembles: Sequence[Ensemble]) -> list[Ensemble]:
     return [one.to(ensembles[0].unit) for one in ensembles]
 
 
-def _equal_draws(replicate: Index, seed: int) -> NDArray[np.bool_]:
+def equal_draws(replicate: Index, seed: int) -> NDArray[np.bool_]:
     """Which outlines the shape space is learned from: all, or of very many equally many of each replicate."""
     counts = np.bincount(replicate)
     if len(replicate) <= LEARNED:

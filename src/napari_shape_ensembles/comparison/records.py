@@ -161,6 +161,17 @@ def json_number(number: float) -> float | str:
     return float(number) if isfinite(number) else str(float(number))
 
 
+def flattened(tree: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """The leaves of a tree by their names, joined by points: all that a result consists of."""
+    found: dict[str, Any] = {}
+    for key, leaf in tree.items():
+        if isinstance(leaf, Mapping):
+            found |= flattened(leaf, f"{prefix}{leaf.get('name', key)}.")
+        else:
+            found[f"{prefix}{key}"] = leaf
+    return found
+
+
 def _number(tree: Mapping[str, Any], name: str) -> float:
     found = tree.get(name)
     if isinstance(found, bool) or not (isinstance(found, int | float) or found in ("inf", "-inf", "nan")):

@@ -8,23 +8,35 @@ from .curve_table import CurveTable
 from .ebsd import EBSDMap, read_ebsd
 from .grains import find_grains
 from .images import ImageFile, read_image
+from .object_table import write_objects
+from .ome_zarr import ZarrImage, open_ome_zarr, read_ome_zarr, write_ome_zarr_labels
+from .rerun import Agreement, Rerun, find_inputs, rerun
 from .settings_file import SettingsFile, load_settings, save_settings
 
 __all__ = [
     "FORMATS",
+    "Agreement",
     "Calibration",
     "CurveTable",
     "EBSDMap",
     "ImageFile",
+    "Rerun",
     "SettingsFile",
+    "ZarrImage",
     "find_grains",
+    "find_inputs",
     "load_settings",
+    "open_ome_zarr",
     "read_calibration",
     "read_comparison_view",
     "read_curves",
     "read_ebsd",
     "read_image",
+    "read_ome_zarr",
+    "rerun",
     "save_corrected",
     "save_settings",
     "write_curves",
+    "write_objects",
+    "write_ome_zarr_labels",
 ]

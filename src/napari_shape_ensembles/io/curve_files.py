@@ -1,23 +1,24 @@
 """Curves in and out, whatever the format: the ending of a file's name decides."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 
-from ..archive import ContentError, StrPath, write_bytes
+from ..archive import ContentError, StrPath, replacing, write_bytes
 from ..budget import budget
 from ..outlines import Ensemble
 from .annotations import read_json
 from .content import errors_named
 from .curve_table import CurveTable, Found, assembled, plain, with_features
-from .geojson import geojson_bytes, read_geojson
+from .geojson import geojson_parts, read_geojson
+from .geoparquet import geoparquet_bytes, read_geoparquet
 from .imagej import read_roi, roi_zip_bytes
 from .morphometrics import read_chain_codes, read_coordinates, read_tps
 from .npz import read_npz, write_npz
 from .rda import read_rda
-from .tables import csv_bytes, parquet_bytes, read_csv, read_parquet
+from .tables import csv_parts, parquet_bytes, read_csv, read_parquet
 
 
 @dataclass(frozen=True)
@@ -33,13 +34,24 @@ def _written(content: Callable[[CurveTable], bytes]) -> Callable[[StrPath, Curve
     return lambda path, table: write_bytes(path, content(table))
 
 
+def _streamed(parts: Callable[[CurveTable], Iterator[bytes]]) -> Callable[[StrPath, CurveTable], None]:
+    """Write a curve at a time: the text of all of them is never in memory."""
+
+    def write(path: StrPath, table: CurveTable) -> None:
+        with replacing(path) as file:
+            file.writelines(parts(table))
+
+    return write
+
+
 #: Formats by the ending of a file's name.
 FORMATS: Mapping[str, Format] = MappingProxyType(
     {
-        ".csv": Format("CSV table of vertices", read_csv, _written(csv_bytes)),
+        ".csv": Format("CSV table of vertices", read_csv, _streamed(csv_parts)),
         ".parquet": Format("Parquet table of vertices", read_parquet, _written(parquet_bytes)),
-        ".geojson": Format("GeoJSON", read_geojson, _written(geojson_bytes)),
+        ".geojson": Format("GeoJSON", read_geojson, _streamed(geojson_parts)),
         ".json": Format("JSON of annotations (GeoJSON, COCO or VIA)", read_json),
+        ".geoparquet": Format("GeoParquet", read_geoparquet, _written(geoparquet_bytes)),
         ".zip": Format("zip of ImageJ regions", read_roi, _written(roi_zip_bytes)),
         ".roi": Format("ImageJ region", read_roi),
         ".npz": Format("NumPy archive of curves", read_npz, write_npz),
@@ -59,8 +71,8 @@ def read_curves(path: StrPath, *, memory: float | None = None, curve_column: str
     Parameters
     ----------
     path : path
-        .csv, .parquet, .geojson, .json (GeoJSON, COCO, VIA), .zip or .roi (ImageJ), .npz, .chc, .tps, .rda, .RData or
-        .rds (R) or .txt.
+        .csv, .parquet, .geojson, .geoparquet, .json (GeoJSON, COCO, VIA), .zip or .roi (ImageJ), .npz, .chc, .tps,
+        .rda, .RData or .rds (R) or .txt.
     memory : float, optional
         GiB that reading may take; by default 4.
     curve_column : str, optional

@@ -3,6 +3,8 @@
 import json
 import uuid
 from collections import Counter
+from collections.abc import Iterator
+from itertools import repeat
 from typing import Any
 
 import numpy as np
@@ -20,14 +22,18 @@ _QUPATH = ("objectType", "name", "color", "isLocked")
 _NAMESPACE = uuid.UUID("6f1c9b2e-58a4-4d0b-9a55-3a3c0f3a7f10")
 
 
-def geojson_bytes(table: CurveTable) -> bytes:
-    """A FeatureCollection of annotations; numbers become measurements, words metadata."""
-    features = [
-        _feature(name, curve, row, table.ensemble.name)
-        for name, curve, row in zip(table.ensemble.ids.tolist(), table.pixels, table.rows, strict=True)
-    ]
-    collection = {"type": "FeatureCollection", FORMAT: metadata(table), "features": features}
-    return json.dumps(collection, ensure_ascii=False, allow_nan=False).encode()
+def geojson_parts(table: CurveTable) -> Iterator[bytes]:
+    """A FeatureCollection of annotations, a line for each; numbers become measurements, words metadata."""
+    head = json.dumps({"type": "FeatureCollection", FORMAT: metadata(table)}, ensure_ascii=False, allow_nan=False)
+    yield f'{head[:-1]}, "features": ['.encode()
+    ensemble, columns = table.ensemble, [str(name) for name in table.features]
+    rows = table.features.itertuples(index=False, name=None) if columns else repeat(())
+    for place, (name, curve, values) in enumerate(zip(ensemble.ids.tolist(), ensemble.curves, rows, strict=False)):
+        row = dict(zip(columns, values, strict=True))
+        feature = _feature(name, curve / table.scale, row, ensemble.name)
+        text = json.dumps(feature, ensure_ascii=False, allow_nan=False)
+        yield f"{',' if place else ''}\n{text}".encode()
+    yield b"\n]}\n"
 
 
 def _feature(name: Any, curve: Real, row: Tree, image: str) -> Tree:

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..archive import Tree, write_bytes
-from ..comparison import Comparison, Experiment, records, software_versions
+from ..comparison import Comparison, Experiment, Inputs, records, software_versions
 from ..mmd import MMDTest
 from ..outlines import Ensemble
 from ..parameters import tree as tree_of
+from .rerun import save_experiment
 from .tables import plain_cell
 
 if TYPE_CHECKING:
@@ -31,8 +32,8 @@ def comparison_json(result: Comparison) -> Tree:
         "summary": result.summary(),
         "warnings": list(result.warnings),
         "quality": [vars(finding) for finding in result.quality.findings],
-        "undulation": _test_json(result.undulation),
-        "scale": _test_json(result.scale),
+        "undulation": test_json(result.undulation),
+        "scale": test_json(result.scale),
         "pmmd": {"mmd": result.pmmd, "threshold": records.json_number(result.pmmd_threshold)},
         "a": _ensemble_json(result.a),
         "b": _ensemble_json(result.b),
@@ -41,10 +42,11 @@ def comparison_json(result: Comparison) -> Tree:
     }
 
 
-def _test_json(test: MMDTest) -> Tree:
+def test_json(test: MMDTest) -> Tree:
+    """A test and its parts, without their null distributions."""
     tree = records.mmd_test_tree(test)
     del tree["null"]
-    return {**tree, "parts": {name: _test_json(part) for name, part in test.parts.items()}}
+    return {**tree, "parts": {name: test_json(part) for name, part in test.parts.items()}}
 
 
 def _ensemble_json(ensemble: Ensemble) -> Tree:
@@ -77,10 +79,12 @@ def write_comparison(folder: Path, result: Comparison) -> list[Path]:
     return paths
 
 
+#: What an experiment was made from, and all its numbers: what `rerun` takes.
+RECORD = "result.experiment.npz"
 #: Files of an experiment; figures only where they say something.
 EXPERIMENT = (
     *(f"{name}.csv" for name in ("experiment", "effects", "variance", "planning", "replicates", "distance")),
-    "experiment.json",
+    *("experiment.json", RECORD),
     *(f"{name}.{form}" for name in ("superplot", "plate", "distances") for form in ("png", "svg")),
 )
 
@@ -130,18 +134,51 @@ def _tests_json(result: Experiment, column: str) -> Tree:
     }
 
 
+def experiment_numbers(result: Experiment) -> dict[str, Any]:
+    """Every number of an experiment by its name: the columns of its tables, and the p-values of its tests."""
+    tables = {
+        "table": result.table,
+        "effects": result.effects,
+        "equivalence": result.equivalence(),
+        "variance": result.variance,
+        "means": result.means,
+    }
+    found = {f"{name}.{column}": table[column] for name, table in tables.items() for column in table}
+    tests = ["group"] if len(result.design.groups) > 1 else []
+    for column in [*tests, *result.design.covariates]:
+        try:
+            test = result.test(column)
+        except ValueError:  # a column that cannot be tested
+            continue
+        for name in ("undulation", "scale"):
+            permuted = getattr(test, name)
+            found[f"test of {column}.{name}.p"] = permuted.p_value
+            found |= {f"test of {column}.{name}.parts.{part}": value for part, value in permuted.parts.items()}
+            found[f"test of {column}.{name}.small sample"] = getattr(test, f"{name}_small_sample").p_value
+    return found
+
+
 def _records(table: "pd.DataFrame") -> Tree:
     """Rows of a table; infinite and missing numbers become null."""
     found: Tree = json.loads(table.to_json(orient="records", double_precision=15))
     return found
 
 
-def write_experiment(folder: Path, result: Experiment, margin: float = 0.1) -> list[Path]:
+def write_experiment(
+    folder: Path,
+    result: Experiment,
+    margin: float = 0.1,
+    *,
+    design: "pd.DataFrame | None" = None,
+    inputs: Inputs | None = None,
+) -> list[Path]:
     """Write the answers of an experiment; returns the paths.
 
     experiment.csv holds one row per contrast, effects.csv, variance.csv, planning.csv and replicates.csv the plain
     quantities, experiment.json all of them, and distance.csv the distances of three groups or more. Where matplotlib is
     installed, superplot.png and .svg, distances, trend_with_<covariate>, and plate where groups are named as wells.
+    With the `design` as it was given, result.experiment.npz holds it with the `inputs`, settings, versions and all
+    numbers.
     """
     import pandas as pd
 
@@ -161,6 +198,9 @@ def write_experiment(folder: Path, result: Experiment, margin: float = 0.1) -> l
         write_table(path, table)
     paths.append(folder / "experiment.json")
     write_json(paths[-1], experiment_json(result, margin))
+    if design is not None:
+        paths.append(folder / RECORD)
+        save_experiment(paths[-1], result, design, inputs, experiment_numbers(result))
     try:
         from matplotlib.figure import Figure
 

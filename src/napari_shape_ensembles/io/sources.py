@@ -16,6 +16,7 @@ from ..archive import ContentError, array_of, is_archive, opened
 from ..budget import budget, take_pixels
 from ..outlines import Ensemble, as_labels, objects_of_classes
 from ..outlines.extract import AT_BORDER
+from ..outlines.tiles import outlines_in_tiles
 from .calibration import Calibration
 from .content import errors_named, unpacked
 from .curve_files import FORMATS, read_curves
@@ -25,14 +26,17 @@ from .ebsd import read_ebsd
 from .grains import find_grains
 from .image_parts import WHOLE, ImagePart, objects_inside
 from .images import ENDINGS, ImageFile, read_image
+from .lazy_labels import lazy_labels
 from .npz import POINTS, shapes_of
+from .ome_zarr import ENDING as ZARR
+from .ome_zarr import is_ome_zarr, read_ome_zarr
 from .outputs import CURVES, LABELS, is_result
 from .settings_file import SettingsFile
 
 # In a folder these are more often notes, settings and data of other kinds than outlines.
 _AMBIGUOUS = (".txt", ".json", ".npy", ".h5", ".hdf5")
 _IMAGES = tuple(ending for ending in (*ENDINGS, *MAPS) if ending not in _AMBIGUOUS)
-_IN_FOLDERS = (*_IMAGES, *(ending for ending in FORMATS if ending not in _AMBIGUOUS))
+_IN_FOLDERS = (*_IMAGES, ZARR, *(ending for ending in FORMATS if ending not in _AMBIGUOUS))
 
 
 @dataclass(frozen=True)
@@ -110,11 +114,11 @@ def files_of(path: Path, *, groups: bool, labels: bool = False, images: bool = F
         raise ContentError(f"the name of {path.name!r} is no text that can be written down: rename it") from error
     if not path.exists():
         raise FileNotFoundError(f"there is no file or folder {path}")
-    if not path.is_dir():
+    if not path.is_dir() or is_ome_zarr(path):
         return [path]
     if not groups:
         raise ContentError(f"{path} is a folder: with --groups each folder is one sample of several images")
-    endings = _IMAGES if images else _IN_FOLDERS
+    endings = (*_IMAGES, ZARR) if images else _IN_FOLDERS
     readable = [item for item in path.iterdir() if item.name.lower().endswith(endings) and item.name[0] != "."]
     forms: dict[str, list[Path]] = {}
     for item in sorted(item for item in readable if not is_result(item)):
@@ -191,10 +195,10 @@ def labelled(path: Path, reading: Reading, part: ImagePart = WHOLE) -> Labelled:
             return _within(part, Labelled(found, calibration, ebsd.name), reading)
     if part.phase is not None:
         raise ContentError(f"{path.name}: only a map of orientations has phases: there is no {part}")
-    if not path.name.lower().endswith((*ENDINGS, ".npz")):
+    if not path.name.lower().endswith((*ENDINGS, ".npz")) and not is_ome_zarr(path):
         raise ContentError(
-            f"{path.name}: the ending is none of {', '.join(ENDINGS)}, .npz (one plane) or, of maps of orientations, "
-            f"{', '.join(MAPS)}"
+            f"{path.name}: the ending is none of {', '.join(ENDINGS)}, {ZARR}, .npz (one plane) or, of maps of "
+            f"orientations, {', '.join(MAPS)}"
         )
     if path.suffix.lower() == ".npz":
         if part.plane:
@@ -202,6 +206,9 @@ def labelled(path: Path, reading: Reading, part: ImagePart = WHOLE) -> Labelled:
                 f"{path.name}: an archive holds one plane, so there is no {part}: save the stack as TIFF"
             )
         image = ImageFile(_only_plane(path, reading), given or Calibration(), path.stem)
+    elif is_ome_zarr(path):
+        image = read_ome_zarr(path, plane=part.plane, labels=reading.labels, memory=reading.memory)
+        image = replace(image, calibration=given or image.calibration)
     else:
         image = read_image(path, given, plane=part.plane, memory=reading.memory)
     pixels, calibration = image.pixels, image.calibration
@@ -264,6 +271,17 @@ def also_left_out(ensemble: Ensemble, reason: str, count: int) -> Ensemble:
     return ensemble.derived(ensemble.curves, dropped=dropped)
 
 
+def _traced_in_tiles(path: Path, reading: Reading) -> Ensemble | None:
+    """The outlines of labels that are read a tile at a time; None for any other file."""
+    lazy = lazy_labels(path, reading)
+    if lazy is None:
+        return None
+    recipe = reading.settings.outlines
+    scale, unit = recipe.pixel_scale or lazy.calibration.scale, recipe.unit or lazy.calibration.unit
+    with named(path.name):
+        return outlines_in_tiles(lazy.array, recipe, scale=scale, unit=unit, name=lazy.name)
+
+
 @contextmanager
 def named(what: str) -> Iterator[None]:
     """Errors name what was being read."""
@@ -284,7 +302,11 @@ def ensemble_of_file(path: Path, reading: Reading, part: ImagePart = WHOLE) -> E
         When it cannot be read, segmented or traced, naming it.
     """
     ending = path.suffix.lower()
-    if path.name.lower().endswith((*ENDINGS, *MAPS)) or (ending == ".npz" and _holds_a_plane(path, reading)):
+    if (
+        path.name.lower().endswith((*ENDINGS, *MAPS))
+        or is_ome_zarr(path)
+        or (ending == ".npz" and _holds_a_plane(path, reading))
+    ):
         found = traced(labelled(path, reading, part), reading.of(path))
         found.name = f"{found.name} {part}".strip()
         return found
@@ -292,7 +314,7 @@ def ensemble_of_file(path: Path, reading: Reading, part: ImagePart = WHOLE) -> E
         raise ContentError(f"{path.name}: holds curves, so there is no {part}: give one file to a row")
     if ending not in FORMATS:
         raise ContentError(
-            f"{path.name}: the ending is none of images ({', '.join(ENDINGS)}), maps of orientations "
+            f"{path.name}: the ending is none of images ({', '.join(ENDINGS)}, {ZARR}), maps of orientations "
             f"({', '.join(MAPS)}) or curves ({', '.join(FORMATS)})"
         )
     column = reading.curve_column if ending in (".csv", ".parquet") else None

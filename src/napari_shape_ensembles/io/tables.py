@@ -4,7 +4,7 @@ import csv
 import json
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from io import BytesIO, StringIO
 from itertools import repeat
 from typing import TYPE_CHECKING, Any
@@ -56,17 +56,16 @@ def _is_number(word: str) -> bool:
     return True
 
 
-def csv_bytes(table: CurveTable) -> bytes:
-    """A CSV file; its first line is a comment with the metadata."""
+def csv_parts(table: CurveTable) -> Iterator[bytes]:
+    """A CSV file, a curve at a time; its first line is a comment with the metadata."""
     _refuse_clashes(table)
     rows = table.features.itertuples(index=False) if table.features.shape[1] else repeat(())
     first_lines = (f"# {json.dumps(metadata(table), ensure_ascii=False)}", _cells([*_PLACES, *table.features.columns]))
-    parts = ["\n".join([*first_lines, ""]).encode()]  # small pieces: a long one would hold up all other threads
+    yield "\n".join([*first_lines, ""]).encode()  # small pieces: a long one would hold up all other threads
     for name, curve, row in zip(table.ensemble.ids.tolist(), table.ensemble.curves, rows, strict=False):
         first, last = _cells([name]), "".join(f",{cell}" for cell in [_cells(list(row))] if row)
         lines = [f"{first},{place},{y!r},{x!r}{last}\n" for place, (y, x) in enumerate(curve.tolist())]
-        parts.append("".join(lines).encode())
-    return b"".join(parts)
+        yield "".join(lines).encode()
 
 
 def _cells(values: Sequence[Any]) -> str:
@@ -112,7 +111,7 @@ def read_csv(path: StrPath, curve_column: str | None = None) -> Found:
 
 def parquet_bytes(table: CurveTable) -> bytes:
     """A Parquet file with the metadata in its schema."""
-    pyarrow, parquet = _pyarrow()
+    pyarrow, parquet = pyarrow_modules()
     rows = pyarrow.Table.from_pandas(_frame(table), preserve_index=False)
     rows = rows.replace_schema_metadata({**(rows.schema.metadata or {}), FORMAT.encode(): json.dumps(metadata(table))})
     file = BytesIO()
@@ -122,7 +121,7 @@ def parquet_bytes(table: CurveTable) -> bytes:
 
 def read_parquet(path: StrPath, curve_column: str | None = None) -> Found:
     """Curves of a Parquet file of the same columns."""
-    pyarrow, parquet = _pyarrow()
+    pyarrow, parquet = pyarrow_modules()
     try:
         content = BytesIO(bytes_of(path))
         file = parquet.ParquetFile(content)
@@ -140,7 +139,14 @@ def read_parquet(path: StrPath, curve_column: str | None = None) -> Found:
         raise ValueError(str(error)) from error
 
 
-def _pyarrow() -> tuple[Any, Any]:
+def pyarrow_modules() -> tuple[Any, Any]:
+    """PyArrow and its module for Parquet.
+
+    Raises
+    ------
+    ValueError
+        Without PyArrow, saying how to install it.
+    """
     try:
         import pyarrow
         from pyarrow import parquet

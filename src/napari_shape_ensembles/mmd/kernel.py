@@ -5,6 +5,7 @@ or exp(-γd²) are meant elsewhere: their s is √2 times ours, and γ = 1/(2s²
 """
 
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 from types import MappingProxyType
 from typing import Literal
 
@@ -148,13 +149,22 @@ class Distances:
     has_widths = True
 
     def __init__(self, points: Real, order: Index | None = None) -> None:
-        centred = points - points.mean(axis=0)
-        self.points = centred if order is None else centred[order]
+        self.given, self.centre = points, points.mean(axis=0)
         self.order = order
         self.kind = type(self)
 
     def __len__(self) -> int:
-        return len(self.points)
+        return len(self.given)
+
+    @cached_property
+    def points(self) -> Real:
+        """The points around the origin, in their order."""
+        centred = self.given - self.centre
+        return centred if self.order is None else centred[self.order]
+
+    def some(self, rows: slice | Index) -> Real:
+        """The same of some rows, where all of them would be too many to be copied."""
+        return self.given[rows if self.order is None else self.order[rows]] - self.centre
 
     def block(self, rows: slice) -> Real:
         """Distances of some rows from all points from their first on."""
@@ -164,11 +174,7 @@ class Distances:
 
     def median(self, seed: int) -> float:
         """As `median_distance` of the points in the order they came in: what a width is measured with."""
-        points = self.points
-        if self.order is not None:
-            points = np.empty_like(points)
-            points[self.order] = self.points
-        return median_distance(points, seed)
+        return median_distance(median_subset(self.given, seed) - self.centre, seed)
 
     @staticmethod
     def kernel(squared: Real, width: float) -> Real:
@@ -197,7 +203,7 @@ class MeanDistances(Distances):
 
     def median(self, seed: int) -> float:
         """The root of the number of coordinates: standardized ones give the RMS of their differences."""
-        return float(np.sqrt(self.points.shape[1]))
+        return float(np.sqrt(self.given.shape[1]))
 
     @staticmethod
     def kernel(squared: Real, width: float) -> Real:

@@ -6,14 +6,14 @@ precision; values that lie as near to a cut as single precision errs are then ma
 so ranks and p-values are those of double precision.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..checks import whole
-from ..progress import leaver, one_library_thread, over_blocks, timed
+from ..progress import each_block, leaver, one_library_thread, over_blocks, timed
 from .kernel import (
     Distances,
     Index,
@@ -263,16 +263,40 @@ def nystrom_statistics(
         return permuted_statistics(distances, labels, bandwidths)
     found = []
     for s in bandwidths:
-        sums = _weighted_sums(labels, nystrom_features(distances.points, s, features, seed, distances.kind))
+        kernel, root = projection(distances.some, len(distances), s, features, seed, distances.kind)
+        if labels.sizes is None:
+            sums = _weighted_sums(labels, _projected(distances.some, len(distances), kernel, root))
+        else:
+            sums = _sums_of_bins(labels, _binned(distances, kernel, labels.starts) @ root)
         found.append(_settled(distances, labels, s, np.einsum("bq,bq->b", sums, sums)))
     return found
 
 
+def _binned(distances: Distances, kernel: Callable[[Real], Real], starts: Index) -> Real:
+    """Sums of a kernel over bins, (U, q): never are the values of all points in memory."""
+    ends = np.append(starts[1:], len(distances))
+
+    def share(rows: slice) -> tuple[int, Real]:
+        own = np.flatnonzero((starts < rows.stop) & (ends > rows.start))
+        inside = np.maximum(starts[own] - rows.start, 0)
+        return int(own[0]), np.add.reduceat(kernel(distances.some(rows)), inside, axis=0)
+
+    total: Real = np.empty((0, 0))
+    for first, sums in each_block(share, row_blocks(len(distances))):
+        if not total.size:
+            total = np.zeros((len(starts), sums.shape[1]))
+        total[first : first + len(sums)] += sums
+    return total
+
+
 def _weighted_sums(labels: Labellings, features: Real) -> Real:
     """Σ w φ of every labelling, (1 + B, q), for features φ (N, q)."""
-    if labels.sizes is not None:
-        features = np.add.reduceat(features, labels.starts)
-    return np.concatenate([weights @ features for weights in _all_weights(labels)])
+    return _sums_of_bins(labels, features if labels.sizes is None else np.add.reduceat(features, labels.starts))
+
+
+def _sums_of_bins(labels: Labellings, sums: Real) -> Real:
+    """The same for the sums of φ over bins, (U, q)."""
+    return np.concatenate([weights @ sums for weights in _all_weights(labels)])
 
 
 def _forms(labels: Labellings, sums: Real) -> Real:
@@ -306,11 +330,29 @@ def nystrom_features(
 
     A kernel such as -d, positive only for weights that sum to 0, is first centred at one of those points.
     """
-    if len(points) > features:
-        # A stream of its own: the permutations come from the seed itself.
-        chosen = np.random.default_rng([seed, 1]).choice(points, features, replace=False, axis=0)
-    else:
-        chosen = points
+    kernel, root = projection(lambda rows: points[rows], len(points), bandwidth, features, seed, kind)
+    return _projected(lambda rows: points[rows], len(points), kernel, root)
+
+
+def _projected(points: Callable[[slice | Index], Real], count: int, kernel: Callable[[Real], Real], root: Real) -> Real:
+    return np.concatenate(over_blocks(lambda rows: kernel(points(rows)) @ root, row_blocks(count)))
+
+
+def projection(
+    points: Callable[[slice | Index], Real],
+    count: int,
+    bandwidth: float,
+    features: int,
+    seed: int,
+    kind: type[Distances] = Distances,
+) -> tuple[Callable[[Real], Real], Real]:
+    """The kernel between any points and the seeded ones, and what makes features of it; see `nystrom_features`.
+
+    `points` gives some of so many points by their rows.
+    """
+    # A stream of its own: the permutations come from the seed itself.
+    rows = np.random.default_rng([seed, 1]).choice(count, features, replace=False) if count > features else slice(None)
+    chosen = points(rows)
 
     def kernel(some: Real) -> Real:
         found = kind.kernel(squared_distances(some, chosen), bandwidth)
@@ -323,4 +365,4 @@ def nystrom_features(
         values, vectors = np.linalg.eigh(kernel(chosen))
         kept = values > 1e-12 * values[-1]
         root = vectors[:, kept] / np.sqrt(values[kept])
-    return np.concatenate(over_blocks(lambda rows: kernel(points[rows]) @ root, row_blocks(len(points))))
+    return kernel, root

@@ -200,11 +200,39 @@ def combined_mmd_test(
         p-value, and `threshold` is that part's joint one. `parts` holds every part with its own p-value, under
         the name of its description; with several widths under "name, s = 2 × median" or "name, s = 2".
     """
-    kinds = {name: KERNELS[(kernels or {}).get(name, "gaussian")] for name in samples}
     points = {name: pooled(x, y) for name, (x, y) in samples.items()}
-    m, n = common_sizes(samples)
+    first, _ = common_sizes(samples)
+    return pooled_mmd_test(
+        points,
+        first,
+        kernels=kernels,
+        permutations=permutations,
+        significance=significance,
+        bandwidth=bandwidth,
+        factor=factor,
+        approximate_above=approximate_above,
+        bins=bins,
+        seed=seed,
+    )
+
+
+def pooled_mmd_test(
+    points: Mapping[str, Real],
+    first: int,
+    *,
+    kernels: Mapping[str, Kernel] | None = None,
+    permutations: int = PERMUTATIONS,
+    significance: float = SIGNIFICANCE,
+    bandwidth: Widths | None = None,
+    factor: Widths = 1.0,
+    approximate_above: int | None = None,
+    bins: int = 0,
+    seed: int = 0,
+) -> MMDTest:
+    """Do as `combined_mmd_test`, with descriptions (N, d) of both samples, the first of so many points, not copied."""
+    kinds = {name: KERNELS[(kernels or {}).get(name, "gaussian")] for name in points}
     check_level(significance)
-    labels = permuted_labels(m, m + n, permutations, seed, bins)
+    labels = permuted_labels(first, len(next(iter(points.values()))), permutations, seed, bins)
     descriptions = {name: kinds[name](z, labels.order) for name, z in points.items()}
     return Procedure(labels, significance, bandwidth, factor, approximate_above, seed).test(descriptions)
 

@@ -231,7 +231,7 @@ class Ensemble:
         if len(ensembles) == 1 and not name:
             return ensembles[0]
         members = [ensemble.to(ensembles[0].unit) for ensemble in ensembles]
-        names = _distinct([member.name for member in members])
+        names = distinct([member.name for member in members])
         return cls(
             [curve for member in members for curve in member.curves],
             name=name or " + ".join(names),
@@ -460,6 +460,19 @@ class Ensemble:
         measured = list(self.features.columns.drop("id"))
         return exchange.anndata(known[measured], known.drop(columns=measured), self)
 
+    def to_spatialdata(self) -> Any:
+        """SpatialData: the polygons of each image as a shapes element, annotated by a table as of `to_anndata`.
+
+        Shapes are in the ensemble's unit, the coordinate system "global", and where the size of a pixel is known also
+        in "pixels", counted from the outer corner of the first pixel.
+
+        Raises
+        ------
+        ImportError
+            Without spatialdata, saying how to install it.
+        """
+        return exchange.spatialdata(self.to_anndata(), self.to_dataframe(), self)
+
     @classmethod
     def from_anndata(cls, data: Any) -> "Ensemble":
         """Return the outlines of the observations that `to_anndata` wrote, also of a selection of them.
@@ -654,25 +667,25 @@ def _common(sizes: Sequence[tuple[float, float] | None]) -> tuple[float, float] 
     return known[0] if alike else None
 
 
-def _distinct(names: list[str]) -> list[str]:
-    """Names made different from one another by a number that makes no name of another."""
+def distinct(names: list[str]) -> list[str]:
+    """Names of images made different from one another by a number that makes no name of another."""
     whole = [name or "image" for name in names]
     taken, found = set(whole), set[str]()
-    distinct = []
+    apart = []
     for name in whole:
         if name in found:
             name = next(new for new in (f"{name} ({number})" for number in itertools.count(2)) if new not in taken)
             taken.add(name)
         found.add(name)
-        distinct.append(name)
-    return distinct
+        apart.append(name)
+    return apart
 
 
 def _pooled_images(images: Sequence[NDArray[np.str_]]) -> NDArray[np.str_]:
     """Names of the images of several ensembles, each of which stands for images of its own."""
     own = [list(dict.fromkeys(names.tolist())) for names in images]
-    distinct = iter(_distinct([name for names in own for name in names]))
-    renamed = [{name: next(distinct) for name in names} for names in own]
+    apart = iter(distinct([name for names in own for name in names]))
+    renamed = [{name: next(apart) for name in names} for names in own]
     return np.array([new[name] for new, names in zip(renamed, images, strict=True) for name in names.tolist()], np.str_)
 
 
@@ -723,7 +736,7 @@ def _pooled_ids(ids: Sequence[NDArray[Any]], names: list[str]) -> NDArray[Any]:
     if alike and len(set(together)) == len(together):
         return np.array(together)
     groups = zip(ids, names, strict=True)
-    return np.array(_distinct([f"{name}:{value}" for group, name in groups for value in group.tolist()]))
+    return np.array(distinct([f"{name}:{value}" for group, name in groups for value in group.tolist()]))
 
 
 def _cleaned(vertices: Complex, offsets: Index, counts: Counter[str]) -> tuple[Complex, Index, Index]:

@@ -3,9 +3,11 @@
 What takes outlines in returns the parameters of an `Ensemble`. (x, y) becomes (row, column).
 """
 
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from importlib import import_module
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -151,7 +153,13 @@ def geodataframe(table: "pd.DataFrame", ensemble: "Ensemble") -> Any:
     return frame
 
 
-def anndata(values: "pd.DataFrame", known: "pd.DataFrame", ensemble: "Ensemble", **more: Any) -> Any:
+def anndata(
+    values: "pd.DataFrame",
+    known: "pd.DataFrame",
+    ensemble: "Ensemble",
+    obsm: Mapping[str, NDArray[Any]] = MappingProxyType({}),
+    **more: Any,
+) -> Any:
     """Annotated data: numbers and what else is known of every curve, its centre, and the outlines.
 
     Parameters
@@ -160,6 +168,8 @@ def anndata(values: "pd.DataFrame", known: "pd.DataFrame", ensemble: "Ensemble",
         One row per curve: X, and obs.
     ensemble : Ensemble
         The curves.
+    obsm : mapping of str to (N, d) arrays
+        Beside "spatial", the centres.
     **more
         Further entries of `uns["shape_ensembles"]`: arrays, numbers and texts.
     """
@@ -173,7 +183,58 @@ def anndata(values: "pd.DataFrame", known: "pd.DataFrame", ensemble: "Ensemble",
     pixel = {} if ensemble.pixel_size is None else {"pixel_size": np.array(ensemble.pixel_size)}
     centres = np.array([curve.mean(axis=0)[::-1] for curve in ensemble.curves]).reshape(-1, 2)
     uns = {KEY: {**outlines, **words, **pixel, **more}}
-    return package.AnnData(X=x, obs=obs, var=var, obsm={"spatial": centres}, uns=uns)
+    return package.AnnData(X=x, obs=obs, var=var, obsm={"spatial": centres, **obsm}, uns=uns)
+
+
+def spatialdata(data: Any, table: "pd.DataFrame", ensemble: "Ensemble") -> Any:
+    """SpatialData: the polygons of every image as a shapes element, and annotated data as the table of all of them.
+
+    Parameters
+    ----------
+    data : AnnData
+        Of `anndata`, one row per curve.
+    table : DataFrame
+        Columns of the shapes.
+    ensemble : Ensemble
+
+    Returns
+    -------
+    SpatialData
+        Shapes are in the ensemble's unit, which is the coordinate system "global"; where the size of a pixel is known
+        they have another one, "pixels", which counts from the outer corner of the first pixel as SpatialData does.
+    """
+    package = needed("spatialdata", "spatialdata", "to_spatialdata")
+    models, transformations = package.models, package.transformations
+    systems: Options = {"global": transformations.Identity()}
+    if ensemble.pixel_size is not None:
+        height, width = ensemble.pixel_size
+        to_pixels = transformations.Scale([1 / width, 1 / height], axes=("x", "y"))
+        corner = transformations.Translation([0.5, 0.5], axes=("x", "y"))
+        systems["pixels"] = transformations.Sequence([to_pixels, corner])
+    images = ensemble.images
+    regions = _region_names(list(dict.fromkeys(images.tolist())))
+    frame = geodataframe(table, ensemble)
+    shapes = {
+        region: models.ShapesModel.parse(frame[images == image], transformations=dict(systems))
+        for image, region in regions.items()
+    }
+    data.obs["region"] = np.array([regions[image] for image in images.tolist()])
+    data.obs["region"] = data.obs["region"].astype("category")
+    data.obs["instance"] = np.arange(len(ensemble))
+    annotated = models.TableModel.parse(
+        data, region=list(regions.values()), region_key="region", instance_key="instance"
+    )
+    return package.SpatialData(shapes=shapes, tables={"outlines": annotated})
+
+
+def _region_names(images: list[str]) -> dict[str, str]:
+    """Names of images as SpatialData allows them: letters, digits, points, hyphens and underscores."""
+    found: dict[str, str] = {}
+    for place, image in enumerate(images):
+        plain = re.sub(r"[^A-Za-z0-9._-]+", "_", image).strip("_.") or "outlines"
+        lower = {name.lower() for name in found.values()}
+        found[image] = plain if plain.lower() not in (*lower, "outlines") or not place else f"{plain}_{place}"
+    return found
 
 
 def of_anndata(data: Any) -> Options:
@@ -187,7 +248,9 @@ def of_anndata(data: Any) -> Options:
     curves = np.split(np.asarray(kept["vertices"]), np.asarray(kept["offsets"])[1:-1])
     ids = data.obs["id"].to_numpy()
     repeated = len(set(ids.tolist())) < len(ids)  # both samples of a comparison may count from 0
-    own = [str(name) for name in data.obs if name not in TAKEN and not str(name).endswith("_normalized")]
+    made = ("outline", "region", "instance", *(["group"] if kept.get("grouped") else []))
+    left_out = {*TAKEN, *made}
+    own = [str(name) for name in data.obs if name not in left_out and not str(name).endswith("_normalized")]
     return {
         "curves": [curves[row] for row in rows],
         "ids": rows if repeated else _plain(data.obs["id"]),

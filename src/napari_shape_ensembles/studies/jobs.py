@@ -8,6 +8,7 @@ elsewhere, side by side, and each is seen when it is complete. The numbers are t
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, wait
 from functools import partial
+from time import sleep
 from typing import Any, TypeVar
 
 from ..progress import Listener, Progress, leaver, reporting
@@ -48,7 +49,8 @@ def run_jobs(
                 "executor is None, a concurrent.futures executor or a dask.distributed.Client, not "
                 f"{type(executor).__name__}"
             )
-        executor = executor.get_executor(pure=False)  # a Dask client offers itself as one of the standard library
+        _run_on_dask(job, items, take, executor)
+        return
     leave = leaver()
     waiting = {_submitted(executor, job, item): index for index, item in enumerate(items)}
     try:
@@ -62,6 +64,33 @@ def run_jobs(
                     result = _done_here(job, items[index], partial(take, index))
                 take(index, Progress("", result=result))
             leave()
+    finally:
+        for future in waiting:
+            future.cancel()
+
+
+def _run_on_dask(
+    job: Job[Item, Result], items: Sequence[Item], take: Callable[[int, Progress], object], client: Any
+) -> None:
+    """Do the jobs on a Dask cluster, and look at its own futures.
+
+    Of those that it offers as futures of the standard library one can stay open for ever: that of a result which was
+    lost with a worker before it was fetched, and is made again.
+    """
+    leave = leaver()
+    waiting = {client.submit(job, item, pure=False): index for index, item in enumerate(items)}
+    try:
+        while waiting:
+            done = [future for future in waiting if future.status in ("finished", "error", "cancelled")]
+            for future in sorted(done, key=waiting.__getitem__):
+                index = waiting.pop(future)
+                if future.status == "cancelled":  # with the scheduler's memory of it
+                    waiting[client.submit(job, items[index], pure=False)] = index
+                else:
+                    take(index, Progress("", result=future.result()))
+            leave()
+            if not done:
+                sleep(_PULSE)
     finally:
         for future in waiting:
             future.cancel()

@@ -419,6 +419,7 @@ def restoring(shown: Shown, layers: list[Shapes] | None = None) -> Outcome:
     witness_values(shown.result)
     _ = shown.result.warnings
     report("drawing curves", 2, 3)
+    shown = shown.with_files()
     return Outcome(shown, layers or curve_layers(shown.result, shown.view), new=not layers)
 
 
@@ -428,7 +429,7 @@ def saving(shown: Shown, painted: str, path: Path) -> list[Path]:
     if path.suffix != ".npz":  # napari would not know it again
         raise ValueError(f"{path.name}: a comparison is saved under a name that ends in {ENDING}")
     with files_named(path):
-        shown.result.save(path, view=shown.to_view(painted))
+        replace(shown.result, inputs=shown.inputs()).save(path, view=shown.to_view(painted))
     return [path]
 
 

@@ -10,11 +10,12 @@ from pathlib import Path
 from napari.components import ViewerModel
 
 from ..archive import ContentError, Tree
-from ..comparison import Comparison, Settings
+from ..comparison import Comparison, InputFile, Inputs, Settings
 from ..comparison.display import image_names
+from ..io.rerun import checksum, find_inputs, recipe_of, recipe_tree
 from ..mmd import MMDTest
-from ..outlines import Ensemble, ObjectModel, Outlines, account_of, conversion_factor, counted
-from ..parameters import from_tree, matters, tree
+from ..outlines import Ensemble, Outlines, account_of, conversion_factor, counted
+from ..parameters import matters, tree
 from .inputs import ACCEPTED, Excluded, Sources, fingerprint, source_of
 from .task import Basis
 
@@ -56,17 +57,14 @@ class Shown:
             f"{_origin(path)} The layers it was made from are not in the viewer as they were, so it is shown as it was "
             "found then. Run makes a new comparison of the layers chosen above."
         )
-        if isinstance(known, dict) and isinstance(known.get("find"), dict):
-            known = {**known, "find": ObjectModel.of_tree(known["find"])}
-        recipe = None if known is None else from_tree(Outlines, known)
+        recipe = None if known is None else recipe_of(known)
         notes, prints = (tuple(_words(view, name)) for name in ("notes", "prints"))
         return cls(result, recipe, view, notes, _excluded(view), prints, path=path, origin=origin)
 
     def to_view(self, painted: str) -> Tree:
         """What a file is told to keep."""
-        told = {} if self.recipe is None else {"segmentation": tree(self.recipe)}
-        if self.recipe is not None and isinstance(self.recipe.find, ObjectModel):
-            told["segmentation"]["find"] = self.recipe.find.to_tree()
+        known = None if self.recipe is None else recipe_tree(self.recipe)
+        told = {} if known is None else {"segmentation": known}
         return {
             **{key: self.view[key] for key in ("a", "b", "design") if key in self.view},
             **told,
@@ -75,6 +73,39 @@ class Shown:
             "prints": list(self.prints),
             "excluded": [sorted(ids) for ids in self.excluded],
         }
+
+    def inputs(self) -> Inputs | None:
+        """The files behind the layers with their checksums, where every layer was opened from one."""
+        if self.sources is None or self.recipe is None:
+            return self.result.inputs
+        recipe, places = recipe_tree(self.recipe), list(itertools.chain(*self.sources))
+        if recipe is None or not all(source.path and Path(source.path).exists() for source in places):
+            return None
+        excluded = [*self.excluded, *itertools.repeat(frozenset[str](), len(places))]
+        files: list[InputFile] = []
+        for source, ids in zip(places, excluded, strict=False):
+            stated = self.recipe.pixel_scale is None and source.unit != "pixel" and source.kind != "shapes"
+            files.append(
+                InputFile(
+                    path=str(Path(source.path).resolve()),
+                    sha256=checksum(Path(source.path)),
+                    sample=int(len(files) >= len(self.sources[0])),
+                    pixel_size=(float(source.scale[0]), float(source.scale[1])) if stated else None,
+                    unit=source.unit if stated else "",
+                    excluded=tuple(sorted(ids)),
+                    labels=None if source.kind == "shapes" else source.kind == "labels",
+                )
+            )
+        return Inputs(tuple(files), recipe)
+
+    def with_files(self) -> "Shown":
+        """The same, telling which of the files that it was made from are where they were; files are read for that."""
+        if self.result.inputs is None:
+            return self
+        found, notes = find_inputs(self.result.inputs)
+        there = [path.name for path in found if path is not None]
+        words = [f"Its files are where they were: {', '.join(there)}."] if there else []
+        return replace(self, origin=" ".join([self.origin, *words, *(f"{note}." for note in notes)]).strip())
 
     def tied(self, viewer: ViewerModel) -> "Shown":
         """The same, resting on the layers of a viewer that hold what it was made from, where they are there."""

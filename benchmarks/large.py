@@ -1,0 +1,244 @@
+"""Samples beyond the memory: outlines compared in pieces, and labels of a large OME-Zarr traced in tiles.
+
+    python benchmarks/large.py curves 20000 100000 [--images 1000] [--landmarks 500] [--rank 150] [--workers 2]
+    python benchmarks/large.py labels 10000 40000 [--objects 200000]
+    python benchmarks/large.py tests 1000000 [--rank 150]
+
+Outlines and labels are drawn where they are needed, a piece or a band of rows at a time; nothing holds all of them.
+Each size runs in a process of its own: processor time (user and system, of all threads), the clock, and the largest
+memory it has held. Stages are told in processor time; drawing the outlines is one of them ("reading outlines").
+`tests` are those of a comparison alone, of coordinates drawn at random: what so many curves take at the end.
+`--workers` compares on a Dask LocalCluster of so many processes of one thread, whose processor time is told beside.
+"""
+
+import argparse
+import json
+import os
+import resource
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+
+from napari_shape_ensembles import Ensemble, Outlines, Settings, ShapeSpace
+from napari_shape_ensembles.comparison import Learned
+from napari_shape_ensembles.comparison.compare import tests_of_learned
+from napari_shape_ensembles.io import Calibration, CurveTable, open_ome_zarr, write_curves, write_ome_zarr_labels
+from napari_shape_ensembles.outlines.tiles import outlines_by_tile
+from napari_shape_ensembles.streaming import compare_in_pieces
+from napari_shape_ensembles.streaming.compare import EXACT
+from speed import blobs
+
+_PIECE, _TEMPLATES, _CELL = 5000, 64, 89
+
+
+class Drawn:
+    """So many outlines of one image, drawn when they are asked for."""
+
+    def __init__(self, count, seed, source):
+        self.count, self.seed, self.source = count, seed, source
+        self.name, self.key = f"image {source}", f"{count} {seed}"
+
+    def load(self):
+        """Return the outlines."""
+        ids = np.arange(self.count) + 10**9 * (self.seed + 1)
+        return Ensemble(blobs(self.count, self.seed), name=self.name, unit="µm", ids=ids, pixel_size=1.0)
+
+
+def drawn(count, images, first_seed):
+    """A sample of so many outlines from so many images."""
+    if images:
+        sizes = np.diff(np.linspace(0, count, images + 1).astype(int))
+        return [Drawn(int(size), first_seed + place, place) for place, size in enumerate(sizes)]
+    starts = range(0, count, _PIECE)
+    return [Drawn(min(_PIECE, count - start), first_seed + place, 0) for place, start in enumerate(starts)]
+
+
+def curves(count, options):
+    """Compare two samples of so many outlines together; what it took."""
+    taken, last = Counter(), ["looking at the inputs", time.process_time()]
+
+    def note(step):
+        name = step.name.split(",")[0]
+        if name != last[0]:
+            now = time.process_time()
+            taken[last[0]] += now - last[1]
+            last[:] = [name, now]
+
+    settings = Settings(
+        landmarks=options.landmarks, rank=options.rank, permute="images" if options.images else "curves"
+    )
+    half = options.images // 2
+    with tempfile.TemporaryDirectory() as folder, workers(options.workers) as client:
+        place = Path(folder) / "run"
+        result = compare_in_pieces(
+            drawn(count // 2, half, 0), drawn(count - count // 2, half, 10**6), settings,
+            folder=place, executor=client, progress=note,
+        )  # fmt: skip
+        taken[last[0]] += time.process_time() - last[1]
+        if client is not None:
+            spent = client.run(time.process_time)
+            taken["workers"] = sum(spent.values())
+            own = client.run(lambda: resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20)
+            taken["largest worker GiB"] = max(own.values())
+    return {"stages": taken, "answer": result.summary()}
+
+
+class workers:  # noqa: N801 - used like a function
+    """A Dask cluster of so many processes here, or none."""
+
+    def __init__(self, count):
+        self.count = count
+
+    def __enter__(self):
+        if not self.count:
+            return None
+        import distributed
+
+        self.cluster = distributed.LocalCluster(
+            n_workers=self.count, threads_per_worker=1, dashboard_address=":0", host="127.0.0.1", silence_logs=50
+        )
+        self.client = distributed.Client(self.cluster)
+        return self.client
+
+    def __exit__(self, *_):
+        if self.count:
+            self.client.close()
+            self.cluster.close()
+
+
+class Field:
+    """Labels of a field of objects on a grid, drawn when rows are asked for."""
+
+    dtype = np.dtype(np.int32)
+
+    def __init__(self, side, objects):
+        self.across = int(np.sqrt(objects))
+        self.cell = side // self.across
+        self.shape = side, side
+        templates, step = [], self.cell / _CELL
+        for curve in blobs(_TEMPLATES, seed=7):
+            from skimage.draw import polygon2mask
+
+            size = np.ptp(curve, axis=0).max()
+            templates.append(
+                polygon2mask((self.cell,) * 2, (curve - curve.min(axis=0)) / size * (80 * step) + 4 * step)
+            )
+        self.templates = np.stack(templates)
+        self.choice = np.random.default_rng(0).integers(_TEMPLATES, size=(self.across, self.across))
+
+    def __getitem__(self, rows):
+        found = np.zeros((rows.stop - rows.start, self.shape[1]), self.dtype)
+        for row in range(rows.start // self.cell, min(-(-rows.stop // self.cell), self.across)):
+            top, bottom = max(row * self.cell, rows.start), min((row + 1) * self.cell, rows.stop)
+            labels = row * self.across + 1 + np.arange(self.across, dtype=np.int32)
+            inside = self.templates[self.choice[row], top - row * self.cell : bottom - row * self.cell]
+            strip = (inside * labels[:, None, None]).swapaxes(0, 1).reshape(bottom - top, -1)
+            found[top - rows.start : bottom - rows.start, : strip.shape[1]] = strip
+        return found
+
+
+def store(side, options):
+    """Where the labels of this size are, written if they are not there yet; by a process of its own."""
+    objects = options.objects * side * side // 40_000**2
+    place = Path(options.folder) / f"labels-{side}-{objects}.ome.zarr"
+    if not place.exists():
+        draft = place.with_name(f"draft-{place.name}")
+        shutil.rmtree(draft, ignore_errors=True)
+        write_ome_zarr_labels(draft, Field(side, objects), Calibration((0.5, 0.5), "µm"), levels=1)
+        draft.rename(place)
+    return place
+
+
+def labels(side, options):
+    """Trace the labels of a plane of so many pixels a side; what it took."""
+    found = open_ome_zarr(store(side, options))
+    begun, count = time.process_time(), 0
+    with tempfile.TemporaryDirectory() as folder:
+        tiles = outlines_by_tile(found.array, Outlines(), scale=found.calibration.scale, unit="µm")
+        for place, ensemble in enumerate(tiles):
+            write_curves(Path(folder) / f"{place}.npz", CurveTable(ensemble))
+            count += len(ensemble)
+    return {"stages": {"tracing and writing": time.process_time() - begun}, "answer": f"{count} outlines"}
+
+
+def tests(count, options):
+    """Test the coordinates of so many curves; what it took."""
+    rng = np.random.default_rng(0)
+    t, l = np.empty((count, options.rank)), rng.normal(0, 0.2, (count, 3))
+    for start in range(0, count, 10_000):
+        part = t[start : start + 10_000]
+        part[:] = rng.normal(size=part.shape) * 0.1 / np.arange(1, options.rank + 1) ** 0.7
+    descriptors = rng.normal(0, 0.3, (count, 11))
+    space = ShapeSpace(options.rank)
+    space.scale_mean_ = np.eye(2)
+    begun = time.process_time()
+    found = tests_of_learned(
+        Learned(space, t, l, 0, False, descriptors, 1e-8), count // 2, Settings(approximate_above=EXACT), None
+    )
+    p_values = ", ".join(f"p = {test.p_value:.2g}" for test in found)
+    return {"stages": {"testing": time.process_time() - begun}, "answer": p_values}
+
+
+def measured(kind, size, options):
+    """Run one size in this process, and print what it took as JSON."""
+    begun = time.perf_counter()
+    found = {"curves": curves, "labels": labels, "tests": tests}[kind](size, options)
+    usage = resource.getrusage(resource.RUSAGE_SELF)
+    peak = usage.ru_maxrss / (2**20 if sys.platform == "linux" else 2**30)
+    print(
+        json.dumps(
+            {
+                "kind": kind,
+                "size": size,
+                "clock": time.perf_counter() - begun,
+                "processor": usage.ru_utime + usage.ru_stime,
+                "GiB": peak,
+                "load": os.getloadavg()[0],
+                **found,
+            }
+        )
+    )
+
+
+def main():
+    """Run all sizes that were asked for, each in a process of its own."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("kind", choices=["curves", "labels", "tests"])
+    parser.add_argument("sizes", type=int, nargs="+")
+    parser.add_argument("--images", type=int, default=0, help="images of both samples together; 0: one each")
+    parser.add_argument("--landmarks", type=int, default=500)
+    parser.add_argument("--rank", type=int, default=150)
+    parser.add_argument("--workers", type=int, default=0)
+    parser.add_argument("--objects", type=int, default=200_000, help="in 40 000 × 40 000 pixels, fewer in fewer")
+    parser.add_argument("--folder", default=tempfile.gettempdir(), help="where label images are kept")
+    parser.add_argument("--here", action="store_true", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.here:
+        measured(options.kind, options.sizes[0], options)
+        return
+    for size in options.sizes:
+        if options.kind == "labels":
+            store(size, options)
+        rest = [word for word in sys.argv[2:] if word not in map(str, options.sizes)]
+        words = [sys.executable, __file__, options.kind, str(size), *rest, "--here"]
+        done = subprocess.run(words, capture_output=True, text=True, check=False)
+        if done.returncode:
+            print(done.stderr, file=sys.stderr)
+            raise SystemExit(done.returncode)
+        found = json.loads(done.stdout.splitlines()[-1])
+        print(
+            f"{size}: {found['processor']:.1f} s of processor, {found['clock']:.1f} s on the clock (load "
+            f"{found['load']:.1f}), {found['GiB']:.2f} GiB; {found['answer']}"
+        )
+        for stage, seconds in found["stages"].items():
+            print(f"    {stage}: {seconds:.2f}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,124 @@
+"""What went into a result: files with their checksums, and how they were read."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from ..archive import ContentError, Tree
+
+_CHECKSUM = 64
+
+
+@dataclass(frozen=True)
+class InputFile:
+    """A file that outlines came from.
+
+    Attributes
+    ----------
+    path : str
+        Where it was, absolute.
+    sha256 : str
+        Checksum of its bytes, in hexadecimal digits.
+    sample : int
+        Of a comparison: 0 for A, 1 for B. Of an experiment: the row of its design, counted from 0.
+    part : mapping
+        Plane, region or class of the image, as far as it is not all of it.
+    pixel_size, unit : (float, float) or None, str
+        In place of what the file states; None and "" where that counted.
+    excluded : tuple of str
+        Ids of outlines that were left out by hand.
+    labels : bool, optional
+        Whether the image holds labels; None where it was told by looking.
+
+    Examples
+    --------
+    >>> from napari_shape_ensembles.comparison import InputFile
+    >>> InputFile("/data/field 1.tif", 64 * "0").sample
+    0
+    """
+
+    path: str
+    sha256: str
+    sample: int = 0
+    part: Mapping[str, Any] = field(default_factory=dict)
+    pixel_size: tuple[float, float] | None = None
+    unit: str = ""
+    excluded: tuple[str, ...] = ()
+    labels: bool | None = None
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """The files of a result, and the recipe that made outlines of them.
+
+    Attributes
+    ----------
+    files : tuple of InputFile
+        In the order of the images, A's before B's.
+    recipe : mapping
+        Parameters of `Outlines` by name.
+    curve_column : str, optional
+        Of tables of curves: the column that tells them apart.
+
+    Examples
+    --------
+    >>> from napari_shape_ensembles.comparison import InputFile, Inputs
+    >>> Inputs((InputFile("/data/field 1.tif", 64 * "0"),)).paths
+    ('/data/field 1.tif',)
+    """
+
+    files: tuple[InputFile, ...]
+    recipe: Mapping[str, Any] = field(default_factory=dict)
+    curve_column: str | None = None
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """Where the files were."""
+        return tuple(file.path for file in self.files)
+
+    def to_tree(self) -> Tree:
+        """As an archive keeps it."""
+        return {
+            "files": [asdict(file) for file in self.files],
+            "recipe": dict(self.recipe),
+            "curve_column": self.curve_column,
+        }
+
+    @classmethod
+    def of_tree(cls, tree: Mapping[str, Any]) -> "Inputs":
+        """Return what `to_tree` wrote.
+
+        Raises
+        ------
+        ValueError
+            For anything else.
+        """
+        files, recipe = tree.get("files"), tree.get("recipe")
+        if not isinstance(files, list) or not isinstance(recipe, Mapping):
+            raise ContentError("its inputs are no list of files with a recipe")
+        column = tree.get("curve_column")
+        return cls(tuple(map(_file, files)), dict(recipe), None if column is None else str(column))
+
+
+def _file(known: Any) -> InputFile:
+    try:
+        size, labels = known["pixel_size"], known["labels"]
+        found = InputFile(
+            path=str(known["path"]),
+            sha256=str(known["sha256"]),
+            sample=int(known["sample"]),
+            part=dict(known["part"]),
+            pixel_size=None if size is None else (float(size[0]), float(size[1])),
+            unit=str(known["unit"]),
+            excluded=_texts(known["excluded"]),
+            labels=None if labels is None else bool(labels),
+        )
+    except (TypeError, KeyError, ValueError, IndexError) as error:
+        raise ContentError(f"one of its inputs is no file with a checksum ({error!r})") from error
+    if len(found.sha256) != _CHECKSUM or found.sample < 0:
+        raise ContentError(f"{found.sha256[:80]!r} is no SHA-256 checksum of {found.path[:200]!r}")
+    return found
+
+
+def _texts(values: Sequence[Any]) -> tuple[str, ...]:
+    return tuple(map(str, values))

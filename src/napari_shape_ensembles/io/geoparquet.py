@@ -1,0 +1,107 @@
+"""Outlines as polygons in GeoParquet, one row an outline: x rightwards, y downwards, in the ensemble's unit.
+
+Written by the specification (version 1.0.0) with PyArrow and Shapely alone, so that GeoPandas, DuckDB, QGIS and others
+read it. There is no system of coordinates on the globe (`crs` is null).
+"""
+
+import json
+from collections import Counter
+from io import BytesIO
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import shapely
+
+from ..archive import ContentError, StrPath
+from ..budget import take, take_curves
+from ..outlines import Ensemble
+from .content import bytes_of
+from .curve_table import FORMAT, CurveTable, Found, largest_ring, metadata
+from .tables import pyarrow_modules
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_GEOMETRY = "geometry"
+# Bytes of a vertex in well-known binary.
+_POINT = 16
+
+
+def geoparquet_bytes(table: CurveTable) -> bytes:
+    """A GeoParquet file of ids, features and polygons, with the metadata in its schema."""
+    rows = table.features.copy()
+    rows.insert(0, "id", table.ensemble.ids)
+    return polygons_bytes(rows, table.ensemble, {FORMAT: metadata(table)})
+
+
+def polygons_bytes(rows: "pd.DataFrame", ensemble: Ensemble, more: dict[str, Any] | None = None) -> bytes:
+    """A GeoParquet file of a table with the polygons of its curves; `more` goes into the schema as JSON."""
+    pyarrow, parquet = pyarrow_modules()
+    counts = np.diff(ensemble.offsets)
+    rings = shapely.linearrings(ensemble.vertices[:, ::-1], indices=np.repeat(np.arange(len(ensemble)), counts))
+    arrow = pyarrow.Table.from_pandas(rows, preserve_index=False)
+    binary = pyarrow.array(shapely.to_wkb(shapely.polygons(rings)).tolist(), pyarrow.binary())
+    arrow = arrow.append_column(_GEOMETRY, binary)
+    column: dict[str, Any] = {"encoding": "WKB", "geometry_types": ["Polygon"], "crs": None}
+    if len(ensemble):
+        low, high = ensemble.vertices.min(axis=0)[::-1], ensemble.vertices.max(axis=0)[::-1]
+        column["bbox"] = [*low.tolist(), *high.tolist()]
+    geo = {"version": "1.0.0", "primary_column": _GEOMETRY, "columns": {_GEOMETRY: column}}
+    words = {name: json.dumps(value) for name, value in {"geo": geo, **(more or {})}.items()}
+    arrow = arrow.replace_schema_metadata({**(arrow.schema.metadata or {}), **words})
+    file = BytesIO()
+    parquet.write_table(arrow, file)
+    return file.getvalue()
+
+
+def read_geoparquet(path: StrPath) -> Found:
+    """Polygons of a GeoParquet file, ours or another's, with the columns beside them as features."""
+    pyarrow, parquet = pyarrow_modules()
+    try:
+        file = parquet.ParquetFile(BytesIO(bytes_of(path)))
+        layout, claims = file.schema_arrow, file.metadata
+        known = layout.metadata or {}
+        if b"geo" not in known:
+            raise ContentError("has no geometry: a table of vertices has the ending .parquet")
+        geo = json.loads(known[b"geo"])
+        name = geo["primary_column"]
+        about = geo["columns"][name]
+        if about.get("encoding") != "WKB":
+            raise ContentError(f"its geometry is kept as {about.get('encoding')!r}: save it as well-known binary (WKB)")
+        meta = json.loads(known.get(FORMAT.encode(), b"{}"))
+        system = about.get("crs") or {}
+        if str(system.get("type", "")).startswith("Geographic"):
+            raise ContentError("its coordinates are geographic: export the outlines in pixels or a unit of length")
+        size = sum(claims.row_group(group).total_byte_size for group in range(claims.num_row_groups))
+        take(size)
+        take_curves(size // _POINT, claims.num_rows)
+        plain = [field.name for field in layout if field.name != name and not pyarrow.types.is_nested(field.type)]
+        geometries = shapely.from_wkb(file.read(columns=[name]).column(name).to_pylist())
+        frame = file.read(columns=plain).to_pandas()
+    except pyarrow.ArrowException as error:  # not all of which are errors of values
+        raise ValueError(str(error)) from error
+    except shapely.errors.ShapelyError as error:
+        raise ContentError(f"its polygons are damaged ({str(error)[:200]})") from error
+    found = Found(meta=meta, calibrated=bool(meta))
+    kept = []
+    for place, geometry in enumerate(geometries):
+        ring = _outline(geometry, found.dropped)
+        if ring is not None:
+            found.curves.append(ring)
+            kept.append(place)
+    frame = frame.iloc[kept]
+    found.ids = frame["id"].tolist() if "id" in frame else kept
+    found.features = {str(name): frame[name].tolist() for name in frame if name != "id"}
+    return found
+
+
+def _outline(geometry: Any, dropped: Counter[str]) -> np.ndarray | None:
+    """The outer ring, as rows and columns, of a polygon's largest piece; what cannot be kept is counted."""
+    parts = [] if geometry is None else shapely.get_parts(geometry).tolist()
+    polygons = [part for part in parts if part.geom_type == "Polygon" and not part.is_empty]
+    if not polygons:
+        dropped["not a polygon"] += 1
+        return None
+    dropped["extra pieces of an object"] += len(polygons) - 1
+    dropped["holes"] += sum(len(polygon.interiors) for polygon in polygons)
+    return largest_ring([shapely.get_coordinates(polygon.exterior)[:-1, ::-1] for polygon in polygons])

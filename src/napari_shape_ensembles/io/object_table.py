@@ -1,0 +1,111 @@
+"""The table of a run, one row an outline, in the format that the ending of its name says."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..archive import ContentError, replacing, write_bytes
+from ..comparison import Comparison
+from ..outlines import Ensemble
+from .curve_files import write_curves
+from .curve_table import CurveTable
+from .geoparquet import polygons_bytes
+from .results import write_table
+from .tables import pyarrow_modules
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+#: Endings of object tables, and what each is.
+ENDINGS = {
+    ".csv": "table",
+    ".parquet": "table",
+    ".geoparquet": "table with polygons",
+    ".geojson": "QuPath's annotations",
+    ".h5ad": "AnnData",
+    ".zarr": "SpatialData",
+}
+
+
+def check_ending(path: Path) -> None:
+    """Refuse a name that says no format, before the work.
+
+    Raises
+    ------
+    ValueError
+        Naming the endings that there are.
+    """
+    if path.suffix.lower() not in ENDINGS:
+        known = ", ".join(f"{ending} ({what})" for ending, what in ENDINGS.items())
+        raise ContentError(f"{path.name}: a table of outlines ends in {known}")
+    if path.suffix.lower() == ".zarr" and path.exists():
+        raise ContentError(f"{path} is there already: choose another name")
+
+
+def write_objects(path: Path, source: Comparison | Ensemble | None, rows: "pd.DataFrame | None" = None) -> Path:
+    """Write one row an outline; returns the path.
+
+    Parameters
+    ----------
+    path : Path
+        .csv and .parquet hold the columns of `to_dataframe`; .geoparquet the polygons beside them; .geojson annotations
+        of QuPath in pixels; .h5ad is AnnData, .zarr SpatialData.
+    source : Comparison or Ensemble
+        None where there are but `rows`, for .csv and .parquet.
+    rows : DataFrame, optional
+        What is known of each outline, in place of `source.to_dataframe()`; for tables alone.
+
+    Raises
+    ------
+    ValueError
+        For another ending.
+    ImportError
+        Where a format needs a package that is not installed, saying how to install it.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> import pandas as pd
+    >>> from napari_shape_ensembles import Ensemble
+    >>> from napari_shape_ensembles.io import write_objects
+    >>> squares = Ensemble([[(0, 0), (0, 2), (2, 2), (2, 0)]], name="field 1", unit="µm")
+    >>> pd.read_csv(write_objects(Path("squares.csv"), squares))[["id", "image", "area"]]
+       id    image  area
+    0   0  field 1   4.0
+    """
+    check_ending(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    ending = path.suffix.lower()
+    if source is None and (rows is None or ENDINGS[ending] != "table"):
+        raise ContentError(f"{path.name}: without the outlines in memory a table ends in .csv or .parquet")
+    table = source.to_dataframe() if rows is None and source is not None else rows
+    assert table is not None
+    if ending == ".csv":
+        write_table(path, table)
+        return path
+    if ending == ".parquet":
+        pyarrow, parquet = pyarrow_modules()
+        with replacing(path) as file:
+            parquet.write_table(pyarrow.Table.from_pandas(table, preserve_index=False), file)
+        return path
+    assert source is not None
+    ensemble = source if isinstance(source, Ensemble) else Ensemble.pooled([source.a, source.b])
+    if ending == ".geoparquet":
+        write_bytes(path, polygons_bytes(table, ensemble))
+    elif ending == ".geojson":
+        known = table.drop(columns="id")
+        write_curves(path, CurveTable(ensemble, known, ensemble.pixel_size or (1.0, 1.0)))
+    elif ending == ".h5ad":
+        _write_whole(path, source.to_anndata().write_h5ad)
+    else:
+        source.to_spatialdata().write(path)
+    return path
+
+
+def _write_whole(path: Path, write: Any) -> None:
+    """Let a library write a file beside the place, and put it there only once it is complete."""
+    draft = path.with_name(f".{path.name}.part")
+    try:
+        write(draft)
+        draft.replace(path)
+    finally:
+        draft.unlink(missing_ok=True)

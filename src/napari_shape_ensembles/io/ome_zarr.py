@@ -1,0 +1,247 @@
+"""OME-Zarr: planes of images and labels read in blocks, and labels written, with the size of their pixels.
+
+Versions 0.4 (Zarr 2) and 0.5 (Zarr 3) of the format are read; 0.4 is written, which more programs read.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..archive import ContentError, StrPath
+from ..budget import budget, take_pixels
+from ..outlines.exchange import needed
+from ..progress import report
+from .calibration import Calibration
+from .content import errors_named
+from .image_parts import plane_of
+from .images import ImageFile
+
+#: Ending of the folders that are read as one image.
+ENDING = ".zarr"
+# Side of the chunks that are written, and of the smallest copy.
+_CHUNK = 1024
+_UNITS = {"micrometer": "µm", "nanometer": "nm", "millimeter": "mm", "centimeter": "cm", "meter": "m"}
+
+
+@dataclass(frozen=True, eq=False)
+class ZarrImage:
+    """An image in an OME-Zarr store, of which nothing is read until it is sliced.
+
+    Attributes
+    ----------
+    array : zarr.Array
+        The copy of full size, all axes.
+    calibration : Calibration
+    name : str
+        Of the store, without its endings.
+    is_labels : bool
+        Whether the store says that these are labels.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from napari_shape_ensembles.io import open_ome_zarr, write_ome_zarr_labels
+    >>> write_ome_zarr_labels("cells.ome.zarr", np.eye(8, dtype=np.int32))
+    >>> open_ome_zarr("cells.ome.zarr").array.shape
+    (8, 8)
+    """
+
+    array: Any
+    calibration: Calibration
+    name: str
+    is_labels: bool = False
+
+
+def open_ome_zarr(path: StrPath, *, labels: bool | None = None) -> ZarrImage:
+    """Open an image or labels in an OME-Zarr store.
+
+    Parameters
+    ----------
+    path : path
+        A folder: an image, or a label image such as "field.ome.zarr/labels/cells".
+    labels : bool, optional
+        True takes the labels of an image, which has to have one set of them; by default these are taken where the
+        folder holds nothing else.
+
+    Raises
+    ------
+    ValueError
+        For a folder that is no such store, or an image with none or several sets of labels, naming them.
+    ImportError
+        Without zarr, saying how to install it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from napari_shape_ensembles.io import Calibration, open_ome_zarr, write_ome_zarr_labels
+    >>> write_ome_zarr_labels("um.ome.zarr", np.eye(8, dtype=np.int32), Calibration((0.5, 0.5), "µm"))
+    >>> open_ome_zarr("um.ome.zarr").calibration
+    Calibration(scale=(0.5, 0.5), unit='µm', source='OME-Zarr')
+    """
+    zarr = needed("zarr", "zarr", "OME-Zarr")
+    if not Path(path).is_dir():
+        raise FileNotFoundError(f"there is no folder {path}")
+    with errors_named(path, "OME-Zarr image"):
+        group = zarr.open_group(str(path), mode="r")
+        own = _metadata(group)
+        inside = list(_metadata(group["labels"]).get("labels", [])) if "labels" in group else []
+        if inside and "image-label" not in own and (labels or "multiscales" not in own):
+            if len(inside) > 1:
+                names = ", ".join(inside)
+                raise ContentError(f"holds several sets of labels ({names}): name one, as in labels/{inside[0]}")
+            group = group[f"labels/{inside[0]}"]
+            own = _metadata(group)
+        elif labels and "image-label" not in own and "multiscales" not in own:
+            raise ContentError("holds no labels")
+        if "multiscales" not in own:
+            raise ContentError("is no OME-Zarr image: its metadata have no multiscales")
+        scales = own["multiscales"][0]
+        first = scales["datasets"][0]
+        array = group[first["path"]]
+        return ZarrImage(array, _calibration(scales, first, array.ndim), _name(Path(path)), "image-label" in own)
+
+
+def read_ome_zarr(
+    path: StrPath, *, plane: tuple[int, ...] = (), labels: bool | None = None, memory: float | None = None
+) -> ImageFile:
+    """Read a plane of an OME-Zarr image, or of labels, whole; parameters as for `read_image` and `open_ome_zarr`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from napari_shape_ensembles.io import read_ome_zarr, write_ome_zarr_labels
+    >>> write_ome_zarr_labels("diagonal.ome.zarr", np.eye(4, dtype=np.int32))
+    >>> read_ome_zarr("diagonal.ome.zarr").pixels.sum().item()
+    4
+    """
+    found = open_ome_zarr(path, labels=labels)
+    with errors_named(path, "OME-Zarr image"), budget(memory):
+        take_pixels(math.prod(found.array.shape), found.array.dtype.itemsize)
+        return ImageFile(plane_of(np.asarray(found.array[...]), plane, ()), found.calibration, found.name)
+
+
+def write_ome_zarr_labels(
+    path: StrPath, labels: Any, calibration: Calibration | None = None, *, levels: int | None = None
+) -> None:
+    """Write a plane of labels as OME-Zarr, with smaller copies, a band of rows at a time.
+
+    Parameters
+    ----------
+    path : path
+        A folder that is not there yet.
+    labels : (rows, columns) array
+        Whole numbers: a NumPy, Dask or Zarr array, or anything with shape, dtype and slices.
+    calibration : Calibration, optional
+        Size of a pixel; by default it is not stated.
+    levels : int, optional
+        Copies, each half as large as the one before; by default until one fits a chunk of 1024 pixels a side.
+
+    Raises
+    ------
+    ValueError
+        For what is no plane of whole numbers, or a folder that is there already.
+    ImportError
+        Without zarr, saying how to install it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from napari_shape_ensembles.io import read_ome_zarr, write_ome_zarr_labels
+    >>> labels = np.arange(12, dtype=np.int32).reshape(3, 4)
+    >>> write_ome_zarr_labels("twelve.ome.zarr", labels)
+    >>> bool((read_ome_zarr("twelve.ome.zarr").pixels == labels).all())
+    True
+    """
+    zarr = needed("zarr", "zarr", "OME-Zarr")
+    shape, dtype = tuple(labels.shape), np.dtype(labels.dtype)
+    if len(shape) != 2 or dtype.kind not in "iu":
+        raise ContentError(f"labels are a plane of whole numbers, not {dtype} values of shape {shape}")
+    if Path(path).exists():
+        raise ContentError(f"{path} is there already: choose another name")
+    if levels is None:
+        levels = max(0, math.ceil(math.log2(max(*shape, 1) / _CHUNK))) + 1
+    group = zarr.open_group(str(path), mode="w", zarr_format=2)
+    copies = [
+        group.create_array(
+            str(level),
+            shape=tuple(-(-side // 2**level) for side in shape),
+            chunks=(_CHUNK, _CHUNK),
+            dtype=dtype,
+            chunk_key_encoding={"name": "v2", "separator": "/"},
+        )
+        for level in range(levels)
+    ]
+    band = _CHUNK * 2 ** (levels - 1)  # whole chunks of every copy
+    band = min(band, -(-shape[0] // _CHUNK) * _CHUNK)
+    for start in range(0, shape[0], band):
+        report(f"writing {Path(path).name}", start, shape[0])
+        for top in range(start, min(start + band, shape[0]), _CHUNK):
+            rows = np.asarray(labels[top : min(top + _CHUNK, shape[0])])
+            for level, copy in enumerate(copies):
+                step = 2**level
+                first = -(-top // step)
+                thinned = rows[first * step - top :: step, ::step]
+                copy[first : first + len(thinned)] = thinned
+    calibration = calibration or Calibration()
+    height, width = calibration.scale
+    unit = {short: long for long, short in _UNITS.items()}.get(calibration.unit, calibration.unit)
+    known = {} if unit == "pixel" else {"unit": unit}
+    group.attrs["multiscales"] = [
+        {
+            "version": "0.4",
+            "name": _name(Path(path)),
+            "axes": [{"name": axis, "type": "space", **known} for axis in "yx"],
+            "datasets": [
+                {
+                    "path": str(level),
+                    "coordinateTransformations": [{"type": "scale", "scale": [height * 2**level, width * 2**level]}],
+                }
+                for level in range(levels)
+            ],
+        }
+    ]
+    group.attrs["image-label"] = {"version": "0.4"}
+
+
+def is_ome_zarr(path: Path) -> bool:
+    """Whether a folder is one image, by its name or that of one it lies in: "x.ome.zarr", "x.zarr/labels/cells"."""
+    return path.is_dir() and any(part.lower().endswith(ENDING) for part in path.parts[-3:])
+
+
+def _metadata(group: Any) -> Mapping[str, Any]:
+    attributes = dict(group.attrs)
+    known = attributes.get("ome", attributes)  # of version 0.5, and of earlier ones
+    return known if isinstance(known, Mapping) else {}
+
+
+def _name(path: Path) -> str:
+    """Of "field.ome.zarr/labels/cells", "field cells"."""
+    parts = [part for part in path.parts[-3:] if part != "labels"]
+    start = next((place for place, part in enumerate(parts) if part.lower().endswith(ENDING)), len(parts) - 1)
+    return " ".join(part.removesuffix(ENDING).removesuffix(".ome") for part in parts[start:])
+
+
+def _calibration(scales: Mapping[str, Any], first: Mapping[str, Any], axes: int) -> Calibration:
+    """Height and width of a pixel by the scale transformations of an image and its first copy."""
+    size = np.ones(axes)
+    for transformation in (*first.get("coordinateTransformations", ()), *scales.get("coordinateTransformations", ())):
+        if transformation.get("type") == "scale":
+            size = size * np.asarray(_numbers(transformation["scale"], axes))
+    known = [axis for axis in scales.get("axes", ()) if isinstance(axis, Mapping)]
+    units = [str(axis.get("unit") or "") for axis in known[-2:]] or [""]
+    unit = _UNITS.get(units[-1], units[-1])
+    if not unit or len(set(units)) > 1:
+        return Calibration()
+    return Calibration((float(size[-2]), float(size[-1])), unit, "OME-Zarr")
+
+
+def _numbers(values: Sequence[Any], count: int) -> NDArray[np.float64]:
+    numbers = np.array(values, dtype=np.float64)
+    if numbers.shape != (count,):
+        raise ContentError(f"a scale of {numbers.shape} numbers does not fit its {count} axes")
+    return numbers

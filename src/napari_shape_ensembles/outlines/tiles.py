@@ -1,0 +1,267 @@
+"""Outlines of labels too large for the memory: tile by tile, every object once and whole, wherever seams lie.
+
+First the box of every label is found, a tile at a time. Then each tile traces the objects whose boxes start in it, from
+a window that holds all of them whole. An object's outline depends on its own pixels alone, so it is the one that
+`extract_curves` finds in the whole plane.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import product
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..budget import take_pixels
+from ..progress import each_block, report
+from .ensemble import Ensemble
+from .extract import AT_BORDER, NEGATIVE, outlines_of_labels, pixel_of, too_small
+from .recipe import Recipe
+
+Index = NDArray[np.int64]
+
+#: Side of a tile in pixels.
+TILE = 2048
+# Highest label up to which labels are looked up in a table rather than searched for.
+_TABLE = 1 << 26
+
+
+@dataclass(frozen=True, eq=False)
+class Boxes:
+    """Where the labels of a plane are.
+
+    Attributes
+    ----------
+    values : (K,) array of int
+        Labels above 0, rising.
+    corners : (K, 4) array of int
+        Top, left, bottom and right of each, the last two being the first row and column left out.
+    areas : (K,) array of int
+        Numbers of pixels.
+    negative : int
+        How many tiles hold labels below 0.
+    """
+
+    values: Index
+    corners: Index
+    areas: Index
+    negative: int = 0
+
+    @classmethod
+    def joined(cls, parts: Sequence["Boxes"]) -> "Boxes":
+        """The boxes of several tiles as those of one plane."""
+        values = np.concatenate([part.values for part in parts])
+        order = np.argsort(values, kind="stable")
+        values, starts = np.unique(values[order], return_index=True)
+        negative = sum(part.negative for part in parts)
+        if not len(values):
+            return cls(values, np.empty((0, 4), np.int64), np.empty(0, np.int64), negative)
+        corners = np.concatenate([part.corners for part in parts])[order]
+        first, last = np.minimum.reduceat(corners[:, :2], starts), np.maximum.reduceat(corners[:, 2:], starts)
+        areas = np.add.reduceat(np.concatenate([part.areas for part in parts])[order], starts)
+        return cls(values, np.concatenate([first, last], axis=1), areas, negative)
+
+
+@dataclass(frozen=True, eq=False)
+class Window:
+    """Objects that are traced together, and the part of the plane that holds them whole.
+
+    Attributes
+    ----------
+    box : (int, int, int, int)
+        Top, left, bottom, right.
+    values : (k,) array of int
+        Their labels, rising.
+    dropped : mapping of str to int
+        Objects of this tile that are not traced, by reason.
+    """
+
+    box: tuple[int, int, int, int]
+    values: Index
+    dropped: Counter[str]
+
+
+def tiles_of(shape: Sequence[int], tile: int = TILE) -> list[tuple[int, int, int, int]]:
+    """Top, left, bottom and right of all tiles of a plane, row by row."""
+    rows, columns = shape
+    starts = product(range(0, rows, tile), range(0, columns, tile))
+    return [(top, left, min(top + tile, rows), min(left + tile, columns)) for top, left in starts]
+
+
+def boxes_in(labels: Any, tile: tuple[int, int, int, int]) -> Boxes:
+    """Boxes of the labels in one tile, from the runs of equal pixels in its rows."""
+    top, left, bottom, right = tile
+    plane = np.asarray(labels[top:bottom, left:right])
+    if plane.ndim != 2 or plane.dtype.kind not in "iu":
+        raise ValueError(f"labels are a plane of whole numbers, not {plane.dtype} values of shape {plane.shape}")
+    width = right - left
+    starts_here = np.ones(plane.shape, dtype=np.bool_)
+    np.not_equal(plane[:, 1:], plane[:, :-1], out=starts_here[:, 1:])
+    starts = np.flatnonzero(starts_here)
+    del starts_here
+    values = plane.ravel()[starts].astype(np.int64)
+    lengths = np.diff(starts, append=plane.size)
+    negative = int((values < 0).any())
+    kept = values > 0
+    values, starts, lengths = values[kept], starts[kept], lengths[kept]
+    rows, columns = np.divmod(starts, width)
+    corners = np.stack([rows + top, columns + left, rows + top + 1, columns + left + lengths], axis=1)
+    return Boxes.joined([Boxes(values, corners, lengths, negative)])
+
+
+def windows_of(boxes: Boxes, shape: Sequence[int], recipe: Recipe, tile: int = TILE) -> list[Window]:
+    """Which objects each tile traces: those whose box starts in it. Objects larger than a tile stand alone."""
+    top, left, bottom, right = boxes.corners.T
+    small = boxes.areas < recipe.min_area
+    at_border = (top == 0) | (left == 0) | (bottom == shape[0]) | (right == shape[1])
+    cut = at_border & ~small & (not recipe.keep_border)
+    across = -(-shape[1] // tile)
+    owner = (top // tile) * across + left // tile
+    large = np.maximum(bottom - top, right - left) > tile
+    windows = []
+    order = np.argsort(owner, kind="stable")
+    for group in np.split(order, np.flatnonzero(np.diff(owner[order])) + 1) if len(order) else ():
+        dropped = Counter({too_small(recipe.min_area): int(small[group].sum()), AT_BORDER: int(cut[group].sum())})
+        traced = group[~small[group] & ~cut[group]]
+        together = traced[~large[traced]]
+        for some in (together, *traced[large[traced]][:, None]):
+            if len(some) or dropped.total():
+                low = boxes.corners[some, :2].min(axis=0, initial=np.iinfo(np.int64).max)
+                high = boxes.corners[some, 2:].max(axis=0, initial=0)
+                box = (int(low[0]), int(low[1]), int(high[0]), int(high[1])) if len(some) else (0, 0, 0, 0)
+                windows.append(Window(box, np.sort(boxes.values[some]), dropped))
+                dropped = Counter()
+    if boxes.negative:
+        windows.append(Window((0, 0, 0, 0), boxes.values[:0], Counter({NEGATIVE: boxes.negative})))
+    return windows
+
+
+def trace_window(
+    labels: Any, window: Window, recipe: Recipe, *, scale: Sequence[float] = (1, 1), unit: str = "pixel", name: str = ""
+) -> Ensemble:
+    """Outlines of the objects of one window, in the coordinates of the whole plane; holes have ids below 0."""
+    top, left, bottom, right = window.box
+    take_pixels((bottom - top) * (right - left), np.dtype(labels.dtype).itemsize)
+    plane = np.asarray(labels[top:bottom, left:right])
+    highest = int(plane.max(initial=0))
+    if highest < _TABLE:
+        table = np.zeros(highest + 1, np.int32)
+        known = window.values <= highest
+        table[window.values[known]] = np.flatnonzero(known) + 1
+        own = table[np.maximum(plane, 0)] if plane.dtype.kind == "i" else table[plane]
+    else:
+        place = np.minimum(np.searchsorted(window.values, plane), max(len(window.values) - 1, 0))
+        own = np.where(window.values[place] == plane, place + 1, 0)
+    # Background around it: no object touches the border of the window.
+    own, whole = np.pad(own, 1), replace(recipe, keep_border=True)
+    beside: Counter[str] = Counter()
+    if (
+        len(window.values) == 1
+    ):  # would be taken for a mask, whose pieces are objects; with a pixel of another it is not
+        own[0, 0] = 2
+        beside.update(outlines_of_labels(np.pad([[1]], 1), whole).dropped)
+    traced = outlines_of_labels(own, whole)
+    if len(window.values) == 1:
+        traced = traced[traced.ids < 2]
+    pixel = pixel_of(scale)
+    ids = traced.ids.copy()
+    ids[ids > 0] = window.values[ids[ids > 0] - 1]
+    offset = np.array([top - 1, left - 1], dtype=np.float64)
+    return traced.derived(
+        [(curve + offset) * pixel for curve in traced.curves],
+        ids=ids,
+        name=name,
+        unit=unit,
+        dropped=Counter(traced.dropped) + window.dropped - beside,
+        pixel_size=pixel,
+        tracing=traced.tracing | {"keep_border": recipe.keep_border},
+    )
+
+
+def outlines_in_tiles(
+    labels: Any,
+    recipe: Recipe,
+    *,
+    scale: Sequence[float] = (1, 1),
+    unit: str = "pixel",
+    name: str = "",
+    tile: int = TILE,
+) -> Ensemble:
+    """Trace labels of any size, a tile at a time; the outlines of `outlines_of_labels`.
+
+    Parameters
+    ----------
+    labels : (rows, columns) array
+        A Zarr, Dask or memory-mapped array, or anything with shape, dtype and slices; each value one object.
+    recipe : Recipe
+        Its choices of tracing.
+    scale, unit, name
+        As in `extract_curves`.
+    tile : int
+        Side of a tile in pixels.
+
+    Returns
+    -------
+    Ensemble
+        In the order of the tiles in which the objects' boxes start, within each by label.
+
+    Raises
+    ------
+    ValueError
+        For what is no plane of whole numbers, or an object larger than the memory.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from napari_shape_ensembles import Outlines
+    >>> from napari_shape_ensembles.outlines.tiles import outlines_in_tiles
+    >>> labels = np.zeros((60, 60), int)
+    >>> labels[10:25, 5:50], labels[30:50, 20:44] = 1, 2
+    >>> outlines_in_tiles(labels, Outlines(), tile=32).to_dataframe()[["id", "area"]].sort_values("id").round()
+       id   area
+    1   1  671.0
+    0   2  476.0
+    """
+    each = list(outlines_by_tile(labels, recipe, scale=scale, unit=unit, name=name, tile=tile))
+    return joined(each, name=name, unit=unit, scale=scale)
+
+
+def outlines_by_tile(
+    labels: Any,
+    recipe: Recipe,
+    *,
+    scale: Sequence[float] = (1, 1),
+    unit: str = "pixel",
+    name: str = "",
+    tile: int = TILE,
+) -> Iterator[Ensemble]:
+    """The same, an ensemble per tile as soon as it is traced, so that all of them need not be in memory."""
+    tiles = tiles_of(labels.shape, tile)
+    found = []
+    for place, boxes in enumerate(each_block(lambda one: boxes_in(labels, one), tiles)):
+        report("finding objects", place, 2 * len(tiles))
+        found.append(boxes)
+    windows = windows_of(Boxes.joined(found), labels.shape, recipe, tile)
+    trace = each_block(lambda one: trace_window(labels, one, recipe, scale=scale, unit=unit, name=name), windows)
+    for place, ensemble in enumerate(trace):
+        report("tracing outlines", len(tiles) + place * len(tiles) // max(len(windows), 1), 2 * len(tiles))
+        yield ensemble
+
+
+def joined(parts: Sequence[Ensemble], *, name: str, unit: str, scale: Sequence[float]) -> Ensemble:
+    """The outlines of all windows as those of one image; holes are numbered anew."""
+    ids = np.concatenate([part.ids for part in parts]) if parts else np.empty(0, np.int64)
+    ids[ids < 0] = -1 - np.arange(np.count_nonzero(ids < 0))
+    dropped = sum((Counter(part.dropped) for part in parts), Counter[str]())
+    return Ensemble(
+        [curve for part in parts for curve in part.curves],
+        name=name,
+        unit=unit,
+        ids=ids,
+        dropped=dropped,
+        filled=sum(part.filled for part in parts),
+        pixel_size=pixel_of(scale),
+        tracing=parts[0].tracing if parts else None,
+    )

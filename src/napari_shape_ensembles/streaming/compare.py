@@ -1,0 +1,671 @@
+"""Two samples of any size compared: what `compare` does, a piece at a time, resumable, here or on a cluster."""
+
+import shutil
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from time import monotonic
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..archive import StrPath
+from ..budget import MEMORY
+from ..checks import seal
+from ..comparison import (
+    INCONCLUSIVE,
+    TRUTH_TABLE,
+    Learned,
+    Settings,
+    inconclusive,
+    records,
+    software_versions,
+    table_row,
+)
+from ..comparison.compare import small_sample_p_values, tests_of_learned
+from ..comparison.experiment import equal_draws
+from ..comparison.learning import known_share
+from ..comparison.parts import tests_components
+from ..io.sources import Reading
+from ..mmd import MMDTest
+from ..outlines import Ensemble, at_one_pixel_size, counted
+from ..outlines.ensemble import distinct
+from ..parameters import tree as tree_of
+from ..progress import Listener, duration, one_library_thread, processors, report, reporting
+from ..shapes import Registration, ShapeSpace, choose_archetype, decompose, grassmann, spd
+from ..shapes.lobes import BANDS, lobes_held
+from ..shapes.registration import ROUNDS, archetype_index
+from ..studies.jobs import run_jobs
+from . import stages
+from .pieces import Piece, Sample, pieces_of
+from .stages import ARCHETYPES, LANDMARKS, MEAN, PLACED, REGISTERED, UNDULATION, Task
+from .store import Store, key_of
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Real = NDArray[np.float64]
+
+#: More curves than this are tested by the projected kernel where the settings do not say from which number on.
+EXACT = 100_000
+# Bytes of a landmark with the copies that registration makes, and the share of the memory that a block may take.
+_LANDMARK, _SHARE = 160, 16
+_FEWEST_ROWS, _MOST_ROWS = 64, 1024
+# As in `grassmann.frechet_mean`, whose steps are taken here over pieces.
+_TOLERANCE, _MEAN_ROUNDS = 1e-11, 100
+# What a curve takes in each stage, beside the others: a guess that the time left is told by.
+_WEIGHTS = {"reading outlines": 3.0, "placing landmarks": 10.0, "settling the mean archetype": 3.0, "registering": 6.0,
+            "finding the mean": 0.6, "learning the shape space": 2.0, "placing in the shape space": 1.0}  # fmt: skip
+_ROUNDS_EXPECTED = {"finding the mean": 7, "settling the mean archetype": 4}
+
+
+@dataclass(frozen=True, eq=False)
+class StreamedComparison:
+    """Result of `compare_in_pieces`: what `Comparison` tells, without the outlines.
+
+    Attributes
+    ----------
+    names, counts : (str, str), (int, int)
+        Of the two samples.
+    settings : Settings
+    space : ShapeSpace
+        Learned from the pooled curves.
+    t, l : (N, r) and (N, 3) arrays
+        Undulation and scale coordinates, A's rows first.
+    undulation, scale : MMDTest
+        The two tests.
+    curves : DataFrame
+        One row per curve: id, image, sample, area, perimeter.
+    unit : str
+        Of all lengths.
+    dropped : mapping of str to int
+        What was left out of both samples, by reason.
+    descriptors : (N, k) array
+        As those of `Comparison`.
+    ambiguous : int
+        Curves with an ambiguous match.
+    archetype_is_ambiguous : bool
+    permuted : str
+        "curves" or "images".
+    small_sample, note
+        As those of `Comparison`.
+    versions : mapping of str to str
+    """
+
+    names: tuple[str, str]
+    counts: tuple[int, int]
+    settings: Settings
+    space: ShapeSpace
+    t: Real
+    l: Real
+    undulation: MMDTest
+    scale: MMDTest
+    curves: "pd.DataFrame"
+    unit: str
+    dropped: Mapping[str, int]
+    descriptors: Real
+    ambiguous: int = 0
+    archetype_is_ambiguous: bool = False
+    permuted: str = "curves"
+    small_sample: tuple[float, float] | None = None
+    note: str = ""
+    versions: Mapping[str, str] = field(default_factory=software_versions)
+
+    def __post_init__(self) -> None:
+        seal(self)
+
+    @property
+    def case(self) -> str:
+        """Row of the truth table, as `Comparison.case`; outlines are not looked at for faults."""
+        return INCONCLUSIVE if self._inconclusive else table_row(self.undulation.rejected, self.scale.rejected)
+
+    @property
+    def _inconclusive(self) -> str | None:
+        settings = self.settings
+        if self.permuted == "images":
+            from ..comparison.design import cannot_reach
+            from ..mmd.replicates import least_p
+
+            images = self.image_counts
+            least = least_p(*images)
+            return cannot_reach(*images, settings.significance, least) if least > settings.significance else None
+        return inconclusive(*self.counts, settings.permutations, settings.significance, null=settings.null)
+
+    @property
+    def image_counts(self) -> tuple[int, int]:
+        """Numbers of images of A and of B."""
+        counts = self.curves.groupby("sample", observed=True)["image"].nunique()
+        return int(counts["A"]), int(counts["B"])
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What a reader should know before trusting the row, in plain sentences."""
+        found = [f"{self.note}."] if self.note else []
+        found.append("The outlines were not checked for faults, as a comparison in memory does.")
+        if self.unit == "pixel":
+            found.append("Sizes are compared in pixels: make sure both images have the same pixel size.")
+        if self.permuted == "curves" and max(self.image_counts) > 1:
+            found.append("Single outlines were permuted: the row speaks of these images alone, not of the conditions.")
+        for test in (self.undulation, self.scale):
+            for reason in dict.fromkeys(test.left_out.values()):
+                parts = [part for part in test.left_out if test.left_out[part] == reason]
+                found.append(f"Not tested: {', '.join(parts)} ({reason}).")
+        if self.undulation.approximation:
+            found.append(f"The tests are approximate: {self.undulation.approximation}.")
+        return tuple(found)
+
+    def summary(self) -> str:
+        """Return the answer as one sentence."""
+        names = " and ".join(
+            f"{name or side} ({counted(count, 'curve')})"
+            for name, side, count in zip(self.names, "AB", self.counts, strict=True)
+        )
+        if self._inconclusive:
+            return f"{names}: inconclusive: {self._inconclusive}."
+        numbers = f"undulation p = {self.undulation.p_value:.2g}, scale p = {self.scale.p_value:.2g}"
+        return f"{names}: {TRUTH_TABLE[self.case]} ({self.case}; {numbers})."
+
+    def numbers(self) -> dict[str, Any]:
+        """Every number of the result by its name, as `Comparison.numbers` has them."""
+        tree = {
+            "space": records.space_tree(self.space),
+            "coordinates": {"t": self.t, "l": self.l, "descriptors": self.descriptors},
+            "undulation": records.mmd_test_tree(self.undulation),
+            "scale": records.mmd_test_tree(self.scale),
+            "matches": {"ambiguous": self.ambiguous, "archetype_is_ambiguous": self.archetype_is_ambiguous},
+            "small_sample": np.array([] if self.small_sample is None else self.small_sample),
+        }
+        return {"case": self.case} | records.flattened(tree)
+
+    def to_dataframe(self) -> "pd.DataFrame":
+        """One row per curve: id, image, sample, area, perimeter, distances from the mean shape, scale coordinates."""
+        form, scale = np.linalg.norm(self.t, axis=1), np.linalg.norm(self.l, axis=1)
+        return self.curves.assign(
+            product=np.hypot(form, scale),
+            undulation=form,
+            scale=scale,
+            l1=self.l[:, 0],
+            l2=self.l[:, 1],
+            l3=self.l[:, 2],
+        )
+
+    def __repr__(self) -> str:
+        return f"StreamedComparison({self.summary()})"
+
+
+def compare_in_pieces(
+    a: Sample | Sequence[Piece],
+    b: Sample | Sequence[Piece],
+    settings: Settings = Settings(),
+    *,
+    reading: Reading | None = None,
+    folder: StrPath | None = None,
+    memory: float = MEMORY,
+    rows: int = 8192,
+    executor: Any | None = None,
+    progress: Listener | None = None,
+    names: tuple[str, str] = ("", ""),
+    **changes: Any,
+) -> StreamedComparison:
+    """Compare two samples of any size: the numbers of `compare`, whatever the number of pieces and of workers.
+
+    Parameters
+    ----------
+    a, b : Ensemble, path, sequence of them, or of pieces
+        A path is an image, a file of curves, or labels in OME-Zarr, which are read a tile at a time. See `pieces_of`.
+    settings : Settings
+        Of more than 100 000 curves the kernel is projected (`approximate_above`), unless another number is given.
+    reading : Reading, optional
+        How files become outlines.
+    folder : path, optional
+        Where arrays of pieces are kept until the run has ended: about 8 kB per curve at 500 landmarks. A run that was
+        stopped goes on where it was when it is given the same folder, inputs and settings. With an `executor` all
+        workers have to see it. By default a temporary one.
+    memory : float
+        GiB that arrays of a piece may take together.
+    rows : int
+        Curves of a piece of an ensemble.
+    executor : None, concurrent.futures.Executor or dask.distributed.Client
+        None works here. Work lost with a worker is done again by another.
+    progress : callable, optional
+        Called with the `Progress` of each step; its name tells how long the rest takes.
+    names : (str, str)
+        Of the samples.
+    **changes
+        Single settings, in place of those of `settings`.
+
+    Returns
+    -------
+    StreamedComparison
+
+    Raises
+    ------
+    ValueError
+        As `compare`; for a folder that holds another run.
+
+    See Also
+    --------
+    compare : the same with all outlines in memory; also looks for faults of the outlines.
+
+    Notes
+    -----
+    Each piece is read, traced, and its landmarks are placed; the archetype is chosen; each piece is registered. The
+    Fréchet mean takes a pass over all pieces for each step, the principal directions one for the sum of their Gram
+    matrices, the coordinates another. Only sums and coordinates leave a piece. Settings other than the archetype
+    "mean" need no further passes.
+
+    Examples
+    --------
+    >>> from napari_shape_ensembles import Settings, compare, samples
+    >>> from napari_shape_ensembles.streaming import compare_in_pieces
+    >>> a, b = samples.powder_outlines().ensembles()
+    >>> settings = Settings(landmarks=60, rank=10, permutations=199)
+    >>> streamed = compare_in_pieces(a, b, settings, rows=100)
+    >>> streamed.case == compare(a, b, settings).case, streamed.t.shape
+    (True, (469, 10))
+    """
+    settings = replace(settings, **changes)
+    reading = reading or Reading()
+    with reporting(progress), tempfile.TemporaryDirectory(prefix="shape-ensembles-") as temporary:
+        report("looking at the inputs")
+        sides = [pieces_of(side, rows=rows, reading=reading, executor=executor) for side in (a, b)]
+        block = int(memory * 2**30 / _SHARE / (settings.landmarks * _LANDMARK))
+        store = Store(Path(folder or temporary), max(_FEWEST_ROWS, min(block, _MOST_ROWS)))
+        key = {
+            "pieces": [[piece.key for piece in side] for side in sides],
+            "settings": tree_of(settings),
+            "versions": software_versions(),
+        }
+        pieces = [piece for side in sides for piece in side]
+        store.begin(key_of(key), len(pieces))
+        with ThreadPoolExecutor(processors()) if executor is None else nullcontext(executor) as workers:
+            result = _Run(store, settings, pieces, len(sides[0]), workers).result(names)
+        if folder is not None:
+            shutil.rmtree(store.folder)
+    return result
+
+
+class _Run:
+    """One run over all pieces: its stages one after the other."""
+
+    def __init__(
+        self, store: Store, settings: Settings, pieces: Sequence[Piece], first: int, executor: Any | None
+    ) -> None:
+        self.store, self.settings, self.pieces, self.first, self.executor = store, settings, pieces, first, executor
+        self.begun, self.done, self.fresh = monotonic(), 0.0, 0.0
+        self.planned = Counter({name: _ROUNDS_EXPECTED.get(name, 1) for name in _WEIGHTS})
+        if settings.archetype != "mean":
+            del self.planned["settling the mean archetype"]
+
+    def over(self, name: str, stage: Callable[[Task], Any], fold: Callable[[Any], object], **task: Any) -> None:
+        """Do a stage for all pieces, here or by the executor, and hand its results to `fold` in their order."""
+        early: dict[int, Any] = {}  # results whose turn has not come
+        weight = _WEIGHTS[name] / len(self.pieces)
+        if self.planned[name]:
+            self.planned[name] -= 1
+        rest = sum(_WEIGHTS[stage] * times for stage, times in self.planned.items()) + _WEIGHTS[name]
+        count = folded = 0
+
+        def take(index: int, step: Any) -> None:
+            nonlocal count, folded
+            if step.name:
+                return
+            early[index] = step.result
+            while folded in early:
+                fold(early.pop(folded))
+                folded += 1
+            count += 1
+            self.done += weight
+            left = (monotonic() - self.begun) / self.done * (rest - count * weight)
+            report(f"{name}, {duration(left)} left", count, len(self.pieces))
+
+        report(name, 0, len(self.pieces))
+        tasks = [Task(self.store, self.settings, index, **task) for index in range(len(self.pieces))]
+        if stage in (stages.trace, stages.place):
+            tasks = [replace(one, piece=piece) for one, piece in zip(tasks, self.pieces, strict=True)]
+        run_jobs(stage, tasks, take, self.executor)
+
+    def result(self, names: tuple[str, str]) -> StreamedComparison:
+        """All stages."""
+        settings = self.settings
+        measures: list[stages.Measures] = []
+        self.over("reading outlines", stages.trace, measures.append)
+        common = _common(self.pieces, measures, self.first, settings)
+        unit, several = common.unit, common.several
+        self.over("placing landmarks", stages.place, _nothing, unit=unit, pixel=common.pixel, several=several)
+        placed = _joined(self.store, PLACED, len(self.pieces))
+        counts = placed.counts
+        total, first = int(counts.sum()), int(counts[: self.first].sum())
+        for side, count in zip("AB", (first, total - first), strict=True):
+            if not count:
+                words = "; ".join(f"{count} {reason}" for reason, count in placed.dropped.items())
+                raise ValueError(f"{side} has no usable outline" + (f" ({words})" if words else ""))
+        space = self._space(placed, total)
+        self.over(
+            "registering",
+            partial(stages.register_piece, archetype=space.archetype_, scale_archetype=space.scale_archetype_),
+            _nothing,
+        )
+        registered = _joined(self.store, REGISTERED, len(self.pieces))
+        scale = registered.arrays["scale"]
+        eps = np.where(_by_side(placed, self.first), np.finfo(np.float32).eps, np.finfo(np.float64).eps)
+        known = known_share(placed.arrays["largest"] * eps / 2, scale)
+        around = placed.arrays["perimeter"] / np.repeat(common.pixels, [first, total - first])
+        lobes = lobes_held(around[~np.isnan(around)])
+        space.unit_ = unit
+        t, descriptors = self._learn(space, scale, total, known, lobes)
+        with one_library_thread():
+            l = spd.coordinates(space.scale_mean_, scale)
+        _still(t, known)
+        _still(l, known)
+        report("testing", 0, 2)
+        names_of = _image_names(self.pieces, placed, common.images, self.first)
+        images = _image_numbers(names_of, first) if several else None
+        learned = Learned(
+            space, t, l, int(registered.arrays["ambiguous"].sum()), _ambiguous(registered), descriptors, known
+        )
+        tested = settings
+        if settings.approximate_above is None and settings.null == "permutation":
+            tested = replace(settings, approximate_above=EXACT)
+        if images is not None and total > EXACT:  # the kernel between images is summed over all pairs of curves
+            chosen = equal_draws(images, settings.seed)
+            drawn, where = learned._replace(t=t[chosen], l=l[chosen], descriptors=descriptors[chosen]), images[chosen]
+            undulation, of_scale = tests_of_learned(drawn, int(chosen[:first].sum()), tested, where)
+            words = f"of {total} curves {counted(int(chosen.sum()), 'curve')}, equally many of each image, are compared"
+            undulation, of_scale = (replace(test, approximation=words) for test in (undulation, of_scale))
+        else:
+            undulation, of_scale = tests_of_learned(learned, first, tested, images)
+        small = None
+        if images is not None:
+            small = small_sample_p_values(stages.quantities_of(placed.arrays["measured"]), images, first)
+        return StreamedComparison(
+            names,
+            (first, total - first),
+            settings,
+            space,
+            t,
+            l,
+            undulation,
+            of_scale,
+            _table(placed, names_of, first),
+            unit,
+            dict(placed.dropped),
+            descriptors,
+            learned.ambiguous,
+            learned.archetype_is_ambiguous,
+            "images" if several else "curves",
+            small,
+            common.note,
+        )
+
+    def _space(self, placed: "_Joined", total: int) -> ShapeSpace:
+        """A shape space with its archetypes, as `ShapeSpace.fit_landmarks` chooses them."""
+        settings = self.settings
+        space = ShapeSpace(
+            settings.rank,
+            landmarks=settings.landmarks,
+            measure=settings.measure,
+            interpolation=settings.interpolation,
+            registration=settings.registration,
+            archetype=settings.archetype,
+            reflections=settings.reflections,
+            random_state=settings.seed,
+        )
+        space.archetype_ = space.scale_archetype_ = None
+        if settings.registration == "none":
+            return space
+        if (kept := self.store.load(0, ARCHETYPES)) is not None:
+            space.archetype_, space.scale_archetype_ = kept.get("archetype"), kept.get("scale_archetype")
+            return space
+        standardized, options = settings.registration == "standardized", {"reflections": settings.reflections}
+        if settings.archetype == "mean":
+            space.archetype_ = self._settled(placed.arrays["distinct"], placed.counts, standardized)
+            if standardized:
+                space.scale_archetype_ = self._settled(placed.arrays["raw_distinct"], placed.counts, False)
+        else:
+            index = self._archetype_index(placed, total)
+            landmarks = self._landmarks_of(index, placed.counts)
+            preshapes = decompose(landmarks)[0] if standardized else landmarks
+            space.archetype_ = choose_archetype(preshapes, 0, **options)
+            if standardized:
+                space.scale_archetype_ = choose_archetype(landmarks, 0, **options)
+        kept = {"archetype": space.archetype_, "scale_archetype": space.scale_archetype_}
+        self.store.save(0, ARCHETYPES, {name: array for name, array in kept.items() if array is not None})
+        return space
+
+    def _archetype_index(self, placed: "_Joined", total: int) -> int:
+        if self.settings.archetype == "asymmetric":
+            return int(np.argmax(placed.arrays["distinct"]))
+        return archetype_index(np.empty((total, 0, 2)), self.settings.archetype, seed=self.settings.seed)
+
+    def _landmarks_of(self, index: int, counts: NDArray[np.intp]) -> Real:
+        """Landmarks (1, n, 2) of a curve by its place among all."""
+        ends = np.cumsum(counts)
+        piece = int(np.searchsorted(ends, index, side="right"))
+        return self.store.row(piece, LANDMARKS, index - int(ends[piece] - counts[piece])).T[None]
+
+    def _settled(self, distinct: Real, counts: NDArray[np.intp], standardized: bool) -> Real:
+        """The mean archetype, as `choose_archetype` has it, a pass over all pieces for each round."""
+        landmarks = self._landmarks_of(int(np.argmax(distinct)), counts)
+        preshape = decompose(landmarks)[0] if standardized else landmarks
+        archetype = choose_archetype(preshape, 0, reflections=self.settings.reflections)
+        before: tuple[Real, NDArray[np.bool_]] | None = None
+        n = self.settings.landmarks
+        for _ in range(ROUNDS):
+            found: list[stages.Matched] = []
+            stage = partial(stages.match, archetype=archetype, standardized=standardized)
+            self.over("settling the mean archetype", stage, found.append)
+            shift, reverse = (np.concatenate([getattr(one, name) for one in found]) for name in ("shift", "reversed"))
+            if before is not None:
+                moved = np.abs((before[0] - shift + n / 2) % n - n / 2)
+                if (before[1] == reverse).all() and (moved < 0.5).all():
+                    return archetype
+            before = shift, reverse
+            archetype = np.sum([one.total for one in found], axis=0) / len(shift)
+        raise ValueError(
+            f'the mean archetype did not settle in {ROUNDS} rounds: use archetype="asymmetric" for these curves'
+        )
+
+    def _mean(self, total: int) -> Real:
+        """The Fréchet mean of the undulations: the steps of `grassmann.frechet_mean`, each a pass over all pieces."""
+        if (known := self.store.load(0, MEAN)) is not None:
+            return np.array(known["mean"])
+        first = next(index for index in range(len(self.pieces)) if self.store.shape(index, UNDULATION)[0])
+        mean = self.store.row(first, UNDULATION, 0).T
+        for _ in range(_MEAN_ROUNDS):
+            pulled: list[Real] = []
+            self.over("finding the mean", partial(stages.pull, mean=mean), pulled.append)
+            gradient: Real = np.sum(pulled, axis=0) / total
+            size = float(np.linalg.norm(gradient))
+            if size <= _TOLERANCE:
+                self.store.save(0, MEAN, {"mean": mean})
+                return mean
+            point = grassmann.exp(mean, gradient[None])[0]
+            mean = point @ (1.5 * np.eye(2) - 0.5 * point.T @ point)
+        raise ValueError(
+            f"the mean undulation did not settle in {_MEAN_ROUNDS} rounds (remaining step {size:.1e}): "
+            "the outlines are spread too widely; look for outlines of another kind among them and leave them out"
+        )
+
+    def _learn(self, space: ShapeSpace, scale: Real, total: int, known: float, lobes: float) -> tuple[Real, Real]:
+        """Learn mean and principal directions, and return the coordinates (N, r) and the descriptors (N, k)."""
+        mean = self._mean(total)
+        n = len(mean)
+        described = tests_components(self.settings)
+        stage = partial(stages.spread, mean=mean, known=known, lobes=lobes, described=described)
+        gram, described_ones = np.zeros((2 * n, 2 * n)), [np.empty((0, 0))]
+
+        def add(found: stages.Spread) -> None:
+            np.add(gram, found.gram, out=gram)
+            if len(found.descriptors):
+                described_ones.append(found.descriptors)
+
+        self.over("learning the shape space", stage, add)
+        descriptors = np.concatenate(described_ones[1:]) if len(described_ones) > 1 else np.empty((total, 0))
+        rank = min(self.settings.rank, max(total - 1, 1), 2 * (n - 2))
+        with one_library_thread():
+            squared, vectors = np.linalg.eigh(gram)
+            space.scale_mean_ = spd.frechet_mean(scale)
+        directions = vectors[:, : -rank - 1 : -1].T
+        strongest = directions[np.arange(rank), np.abs(directions).argmax(axis=1)]
+        directions = directions * np.sign(strongest)[:, None]
+        space.undulation_mean_ = mean
+        space.singular_values_ = np.sqrt(np.maximum(squared[::-1], 0))[: min(total, 2 * n)]
+        space.basis_ = directions.reshape(rank, 2, n).swapaxes(1, 2)
+        space.bands_ = tuple(band for band in BANDS if 2 * (band[1] + 1) < n and band[1] <= lobes)
+        space.rank = rank
+        t, filled = np.empty((total, rank)), 0
+
+        def fill(found: Real) -> None:
+            nonlocal filled
+            t[filled : filled + len(found)] = found
+            filled += len(found)
+
+        self.over("placing in the shape space", partial(stages.coordinates, mean=mean, basis=space.basis_), fill)
+        seal(space)
+        return t, descriptors
+
+
+def _nothing(_: object) -> None:
+    """What is done with the results of stages that leave them in the folder."""
+
+
+# --------------------------------------------------------------------------------------- what pieces have in common
+
+
+@dataclass(frozen=True, eq=False)
+class _Joined:
+    """What was saved of all pieces, their arrays one after the other, with the number of curves of each piece."""
+
+    arrays: dict[str, NDArray[Any]]
+    counts: NDArray[np.intp]
+    trees: list[Mapping[str, Any]]
+
+    @property
+    def dropped(self) -> Counter[str]:
+        """What was left out, by reason."""
+        found: Counter[str] = Counter()
+        for tree in self.trees:
+            found.update({str(reason): int(count) for reason, count in tree["dropped"]})
+        return found
+
+
+def _joined(store: Store, name: str, count: int) -> _Joined:
+    trees = [records.value({"tree": store.load(index, name)}, "tree", dict) for index in range(count)]
+    columns = ("scale", "ambiguous") if name == REGISTERED else (
+        "ids", "images", "area", "perimeter", "largest", "distinct", "raw_distinct", "measured")  # fmt: skip
+    counts = np.array([len(tree[columns[0]]) for tree in trees], dtype=np.intp)
+    kept = [tree for tree, size in zip(trees, counts, strict=True) if size]
+    arrays = {}
+    for column in columns:
+        parts = [tree[column] for tree in kept]
+        if column == "ids" and len({part.dtype.kind for part in parts}) > 1:
+            parts = [part.astype(np.str_) for part in parts]
+        arrays[column] = np.concatenate(parts) if parts else np.empty(0)
+    if name == REGISTERED:
+        matched = [tree["residuals"] for tree in kept if tree["residuals"].size]
+        arrays["residuals"] = np.concatenate(matched, axis=1) if matched else np.empty((0, 0))
+        arrays["archetype_distinctness"] = kept[0]["archetype_distinctness"] if kept else np.empty(0)
+    return _Joined(arrays, counts, trees)
+
+
+@dataclass(frozen=True, eq=False)
+class _Common:
+    """What all pieces are brought to: see `_common`."""
+
+    unit: str
+    pixel: float | None
+    pixels: tuple[float, float]
+    note: str
+    several: bool
+    images: list[tuple[str, ...]]
+
+
+def _common(pieces: Sequence[Piece], measures: Sequence[stages.Measures], first: int, settings: Settings) -> _Common:
+    """The unit, the side of the pixels and what is exchangeable, by the rules of `compare` for whole ensembles."""
+    sides = []
+    for some in (slice(0, first), slice(first, None)):
+        members = {piece.source: one for piece, one in zip(pieces[some], measures[some], strict=True)}
+        sides.append([Ensemble([], unit=one.unit, pixel_size=one.pixel_size) for one in members.values()])
+    a, b, note = at_one_pixel_size(*sides)
+    unit = a[0].unit
+    pooled = [Ensemble.pooled([one.to(unit) for one in side]).pixel_size for side in (a, b)]
+    sizes = [np.nan if size is None else float(np.mean(size)) for size in pooled]
+    pixel = None if not note else float(a[0].pixel_size[0])
+    images = [one.images for one in measures]
+    counts = [
+        len({(piece.source, name) for piece, names in zip(pieces[some], images[some], strict=True) for name in names})
+        for some in (slice(0, first), slice(first, None))
+    ]
+    several = settings.permute == "images" or (settings.permute == "auto" and max(counts) > 1)
+    return _Common(unit, pixel, (sizes[0], sizes[1]), note, several, images)
+
+
+def _image_names(
+    pieces: Sequence[Piece], placed: _Joined, images: Sequence[tuple[str, ...]], first: int
+) -> NDArray[np.str_]:
+    """Name of the image of each curve; images of one name are told apart as in `Ensemble.pooled`."""
+    found = []
+    ends = np.concatenate([[0], np.cumsum(placed.counts)])
+    for some in (range(first), range(first, len(pieces))):
+        own = list(dict.fromkeys((pieces[index].source, name) for index in some for name in images[index]))
+        names = (
+            distinct([name for _, name in own]) if len({source for source, _ in own}) > 1 else [one for _, one in own]
+        )
+        new = dict(zip(own, names, strict=True))
+        for index in some:
+            part = placed.arrays["images"][ends[index] : ends[index + 1]]
+            values, place = np.unique(part, return_inverse=True)
+            renamed = np.array([new[pieces[index].source, str(value)] for value in values], np.str_)
+            found.append(renamed[place] if len(part) else part.astype(np.str_))
+    return np.concatenate(found)
+
+
+def _by_side(placed: _Joined, first: int) -> NDArray[np.bool_]:
+    """Whether the curves of each piece are known to single precision: where all of its side are."""
+    single = [bool(tree["single"]) for tree in placed.trees]
+    return np.repeat(np.repeat([all(single[:first]), all(single[first:])], [first, len(single) - first]), placed.counts)
+
+
+def _still(values: Real, known: float) -> None:
+    """Set columns to 0 that vary by no more than the outlines are known; without a copy of all of them."""
+    for column in values.T:
+        if column.std() <= known:
+            column[:] = 0
+
+
+def _ambiguous(registered: _Joined) -> bool:
+    """Whether an archetype is ambiguous; see `Registration.archetype_is_ambiguous`."""
+    none, flags = np.empty(0), np.empty(0, np.bool_)
+    empty = np.empty((0, 2, 2))
+    return any(
+        Registration(empty, none, empty, flags, residual, none, flags, float(own)).archetype_is_ambiguous
+        for residual, own in zip(
+            registered.arrays["residuals"], registered.arrays["archetype_distinctness"], strict=True
+        )
+    )
+
+
+def _table(placed: _Joined, images: NDArray[np.str_], first: int) -> "pd.DataFrame":
+    import pandas as pd
+
+    arrays, total = placed.arrays, int(placed.counts.sum())
+    table = pd.DataFrame({"id": arrays["ids"], "image": pd.Categorical(images)})
+    table["sample"] = pd.Categorical(np.where(np.arange(total) < first, "A", "B"))
+    return table.assign(area=arrays["area"], perimeter=arrays["perimeter"])
+
+
+def _image_numbers(names: NDArray[np.str_], first: int) -> NDArray[np.intp]:
+    """Image of each outline, numbered over both samples, as `effects.image_numbers` does."""
+    numbers, count = [], 0
+    for side in (names[:first], names[first:]):
+        own, place = np.unique(side, return_inverse=True)
+        numbers.append(count + place)
+        count += len(own)
+    return np.concatenate(numbers).astype(np.intp)

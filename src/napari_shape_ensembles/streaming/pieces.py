@@ -1,0 +1,217 @@
+"""Pieces of a sample: what can be read, traced and registered by itself, wherever that is done."""
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol, cast
+
+from ..archive import ContentError
+from ..io.image_parts import WHOLE, ImagePart
+from ..io.lazy_labels import lazy_labels
+from ..io.rerun import checksum
+from ..io.sources import Reading, ensemble_of_file
+from ..outlines import Ensemble, Outlines
+from ..outlines.tiles import TILE, Boxes, Window, boxes_in, tiles_of, trace_window, windows_of
+from ..parameters import tree
+from ..studies.jobs import run_jobs
+
+Sample = Ensemble | str | Path | Sequence[Any]
+
+
+class Piece(Protocol):
+    """Some of the outlines of a sample; it can be sent to another process.
+
+    Attributes
+    ----------
+    name : str
+        Of what it is part of, for messages.
+    key : str
+        Checksum of all that its outlines depend on.
+    source : int
+        Number of the image or file within the sample: pieces of one have the same.
+    """
+
+    @property
+    def name(self) -> str:
+        """Of what it is part of."""
+
+    @property
+    def key(self) -> str:
+        """Checksum of all that its outlines depend on."""
+
+    @property
+    def source(self) -> int:
+        """Number of the image or file."""
+
+    def load(self) -> Ensemble:
+        """Return the outlines."""
+
+
+class Rows:
+    """Some of the curves of an ensemble."""
+
+    def __init__(self, ensemble: Ensemble, start: int, stop: int, source: int = 0) -> None:
+        self.ensemble, self.start, self.stop, self.source = ensemble, start, stop, source
+        self.name = ensemble.name
+        first, last = ensemble.offsets[[start, stop]]
+        content = hashlib.sha256(ensemble.vertices[first:last].tobytes())
+        content.update(f"{ensemble.name} {ensemble.unit} {ensemble.pixel_size} {start} {stop}".encode())
+        content.update(str(ensemble.ids[start:stop].tolist()).encode())
+        self.key = content.hexdigest()
+
+    def load(self) -> Ensemble:
+        """Return the outlines."""
+        return self.ensemble if (self.start, self.stop) == (0, len(self.ensemble)) else self._own()
+
+    def _own(self) -> Ensemble:
+        """These curves alone; what was left out of the ensemble is counted once, with its first ones."""
+        own = self.ensemble[self.start : self.stop]
+        return own if not self.start else own.derived(own.curves, dropped={}, filled=0)
+
+    def __reduce__(self) -> Any:
+        own = self.load()  # what is not needed stays here
+        return Rows, (own, 0, len(own), self.source)
+
+
+@dataclass(frozen=True)
+class File:
+    """All outlines of a file, or of a part of an image."""
+
+    path: Path
+    reading: Reading
+    part: ImagePart = WHOLE
+    source: int = 0
+
+    @property
+    def name(self) -> str:
+        """Name of the file."""
+        return self.path.name
+
+    @property
+    def key(self) -> str:
+        """Checksum of the file and of how it is read."""
+        reading = self.reading.of(self.path)
+        words = f"{checksum(self.path)} {self.part} {_words(reading)}"
+        return hashlib.sha256(words.encode()).hexdigest()
+
+    def load(self) -> Ensemble:
+        """Return the outlines."""
+        return ensemble_of_file(self.path, self.reading, self.part)
+
+
+@dataclass(frozen=True, eq=False)
+class LabelWindow:
+    """The objects of one tile of a large label image."""
+
+    path: Path
+    reading: Reading
+    window: Window
+    key: str
+    source: int = 0
+
+    @property
+    def name(self) -> str:
+        """Name of the file, and where in it."""
+        return f"{self.path.name} at {self.window.box[0]}, {self.window.box[1]}"
+
+    def load(self) -> Ensemble:
+        """Return the outlines."""
+        found = _opened(self.path, self.reading)
+        recipe, own = self.reading.settings.outlines, found.calibration
+        scale, unit = recipe.pixel_scale or own.scale, recipe.unit or own.unit
+        return trace_window(found.array, self.window, recipe, scale=scale, unit=unit, name=found.name)
+
+
+def _words(reading: Reading) -> str:
+    """What of a reading the outlines depend on."""
+    return f"{sorted(tree(reading.settings.outlines).items(), key=str)} {reading.labels} {reading.curve_column}"
+
+
+def _opened(path: Path, reading: Reading) -> Any:
+    found = lazy_labels(path, reading)
+    if found is None:
+        raise ContentError(f"{path.name} cannot be read in tiles any more: it was changed meanwhile")
+    return found
+
+
+def pieces_of(
+    sample: Sample, *, rows: int = 8192, reading: Reading | None = None, tile: int = TILE, executor: Any | None = None
+) -> list[Piece]:
+    """Cut a sample into pieces.
+
+    Parameters
+    ----------
+    sample : Ensemble, path, or a sequence of them
+        Of an ensemble so many curves are a piece; a file is one, and of labels in OME-Zarr, or in a TIFF larger than
+        the memory, every tile.
+    rows : int
+        Curves of a piece of an ensemble.
+    reading : Reading, optional
+        How files become outlines.
+    tile : int
+        Side of a tile in pixels.
+    executor : optional
+        Who looks for the labels in the tiles; see `compare_in_pieces`.
+
+    Raises
+    ------
+    ValueError
+        For anything else, or a sample without a piece.
+
+    Examples
+    --------
+    >>> from napari_shape_ensembles import samples
+    >>> from napari_shape_ensembles.streaming import pieces_of
+    >>> a, b = samples.powder_outlines().ensembles()
+    >>> [len(piece.load()) for piece in pieces_of(a, rows=100)]
+    [100, 74]
+    """
+    reading = reading or Reading()
+    parts = list(sample) if isinstance(sample, list | tuple) else [sample]
+    found: list[Piece] = []
+    for source, part in enumerate(parts):
+        if isinstance(part, Ensemble):
+            starts = range(0, max(len(part), 1), rows)
+            found += [Rows(part, start, min(start + rows, len(part)), source) for start in starts]
+        elif isinstance(part, str | Path):
+            path = Path(part)
+            lazy = lazy_labels(path, reading)
+            if lazy is None:
+                found.append(File(path, reading, source=source))
+            else:
+                found += _windows(path, reading, lazy.array, tile, executor, source)
+        elif all(hasattr(part, name) for name in ("load", "key", "name", "source")):
+            found.append(cast("Piece", part))
+        else:
+            raise ValueError(f"a sample is an ensemble, a path, or a list of them, not {type(part).__name__}")
+    if not found:
+        raise ValueError("a sample needs at least one outline: it is empty")
+    return found
+
+
+@dataclass(frozen=True)
+class _Look:
+    """Finds the labels in a tile of a file: a function that can be sent to another process."""
+
+    path: Path
+    reading: Reading
+
+    def __call__(self, tile: tuple[int, int, int, int]) -> Boxes:
+        return boxes_in(_opened(self.path, self.reading).array, tile)
+
+
+def _windows(path: Path, reading: Reading, array: Any, tile: int, executor: Any | None, source: int) -> list[Piece]:
+    recipe: Outlines = reading.settings.outlines
+    tiles = tiles_of(array.shape, tile)
+    boxes: list[Boxes | None] = [None] * len(tiles)
+
+    def take(index: int, step: Any) -> None:
+        if step.result is not None:
+            boxes[index] = step.result
+
+    run_jobs(_Look(path, reading), tiles, take, executor)
+    windows = windows_of(Boxes.joined([one for one in boxes if one is not None]), array.shape, recipe, tile)
+    whole = f"{checksum(path)} {_words(reading)}"
+    keys = [hashlib.sha256(f"{whole} {one.box} {one.values.tolist()}".encode()).hexdigest() for one in windows]
+    return [LabelWindow(path, reading, window, key, source) for window, key in zip(windows, keys, strict=True)]

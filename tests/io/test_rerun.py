@@ -1,0 +1,195 @@
+"""A saved result is run again: files found by path or checksum, every number compared with the one that was saved."""
+
+import json
+import shutil
+import zipfile
+
+import numpy as np
+import pandas as pd
+import pytest
+import tifffile
+from skimage.draw import disk, ellipse
+from typer.testing import CliRunner
+
+from curve_makers import blobs
+from napari_shape_ensembles import Comparison, Ensemble, Settings, compare
+from napari_shape_ensembles.cli import app
+from napari_shape_ensembles.io import find_inputs, rerun, save_settings, write_curves
+
+QUICK = Settings(landmarks=40, rank=6, permutations=99)
+
+
+def run(*arguments):
+    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+
+
+def image(seed, *, stretch=1.0):
+    """Twenty-five bright ellipses on a dark ground."""
+    rng, plane = np.random.default_rng(seed), np.zeros((210, 210), np.uint8)
+    for row in range(5):
+        for column in range(5):
+            size = rng.uniform(8, 11)
+            centre = 25 + 40 * row, 25 + 40 * column
+            plane[ellipse(*centre, size * stretch, size, rotation=rng.uniform(0, 3))] = 200
+            plane[disk((centre[0] + size * 0.8, centre[1]), size / 2)] = 200
+    return plane
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Two images, a comparison of them by the command line, and an experiment of six."""
+    place = tmp_path_factory.mktemp("rerun")
+    save_settings(place / "s.toml", QUICK)
+    (place / "images").mkdir()
+    for number in range(6):
+        plane = image(number, stretch=1 + 0.3 * (number > 2))
+        tifffile.imwrite(place / "images" / f"{number}.tif", plane)
+    images = [place / "images" / f"{number}.tif" for number in (0, 5)]
+    done = run("compare", *images, "--settings", place / "s.toml", "--out", place / "pair")
+    assert done.exit_code == 0, done.stderr
+    rows = [{"image": f"images/{number}.tif", "group": "ab"[number > 2], "dose": number} for number in range(6)]
+    pd.DataFrame(rows).to_csv(place / "design.csv", index=False)
+    done = run("experiment", place / "design.csv", "--settings", place / "s.toml", "--out", place / "all")
+    assert done.exit_code == 0, done.stderr
+    return place
+
+
+@pytest.fixture
+def copied(folder, tmp_path):
+    """The same elsewhere, so that its files can be moved and changed; results still tell of the first place."""
+    shutil.copytree(folder, tmp_path / "copy")
+    return tmp_path / "copy"
+
+
+def test_a_comparison_comes_out_again_from_its_images(folder):
+    done = run("rerun", folder / "pair" / "result.comparison.npz")
+    assert done.exit_code == 0, done.output
+    lines = done.stdout.strip().splitlines()
+    assert lines[0].startswith("case: same: ")
+    assert any(line.startswith("outlines.a: same: ") for line in lines)
+    assert any(line.startswith("undulation.parts.roughness.p_value: same: ") for line in lines)
+    assert lines[-1] == f"All {len(lines) - 1} numbers come out again."
+    assert done.stderr == ""
+
+
+def test_what_went_in_is_kept_with_checksums_recipe_and_versions(folder):
+    result = Comparison.load(folder / "pair" / "result.comparison.npz")
+    assert [file.sample for file in result.inputs.files] == [0, 1]
+    assert result.inputs.recipe["method"] == "otsu"
+    assert {"numpy", "scipy", "scikit-image", "napari-shape-ensembles"} <= set(result.versions)
+    found, notes = find_inputs(result.inputs)
+    assert [path.name for path in found] == ["0.tif", "5.tif"]
+    assert notes == []
+
+
+def test_moved_images_are_found_by_their_checksums_and_others_are_named(copied, folder):
+    saved = copied / "pair" / "result.comparison.npz"
+    result = Comparison.load(saved)
+    moved = folder.with_name("moved")
+    folder.rename(moved)
+    try:
+        (copied / "images" / "0.tif").rename(copied / "images" / "renamed.tif")
+        again = rerun(saved, folder=copied / "images")
+        assert again.same
+        assert f"0.tif was found by its checksum: {copied / 'images' / 'renamed.tif'}" in again.notes
+        (copied / "images" / "renamed.tif").unlink()
+        found, notes = find_inputs(result.inputs, copied)
+        assert found[0] is None
+        assert notes[0] == f"{folder / 'images' / '0.tif'} is not there"
+        again = rerun(saved, folder=copied)
+        assert again.same  # of the outlines in the file
+        assert "compared as they are in the saved comparison" in again.notes[-1]
+        done = run("rerun", copied / "all" / "result.experiment.npz", "--inputs", copied)
+        assert done.exit_code == 2
+        assert "1 of its 6 files are not found" in done.stderr
+        assert "0.tif" in done.stderr
+    finally:
+        moved.rename(folder)
+
+
+def test_an_image_that_was_changed_is_not_taken_for_the_one_that_went_in(folder, copied):
+    path = folder / "images" / "5.tif"
+    kept = path.read_bytes()
+    try:
+        tifffile.imwrite(path, image(77))
+        again = rerun(folder / "pair" / "result.comparison.npz")
+        assert any("its checksum differs" in note for note in again.notes)
+        assert again.same
+    finally:
+        path.write_bytes(kept)
+
+
+def test_an_experiment_comes_out_again_from_its_design_and_images(folder):
+    done = run("rerun", folder / "all" / "result.experiment.npz")
+    assert done.exit_code == 0, done.output
+    assert "table.undulation_p: same: " in done.stdout
+    assert "test of dose.scale.p: same: " in done.stdout
+
+
+def edited(path, name, change):
+    """Change an array in an archive."""
+    with zipfile.ZipFile(path) as archive:
+        entries = {entry: archive.read(entry) for entry in archive.namelist()}
+    entries[name] = change(entries[name])
+    with zipfile.ZipFile(path, "w") as archive:
+        for entry, content in entries.items():
+            archive.writestr(entry, content)
+
+
+def test_a_number_that_differs_is_named_with_its_place(copied):
+    saved = copied / "pair" / "result.comparison.npz"
+
+    def another(content):
+        return content[:-8] + np.array(7.5).tobytes()
+
+    edited(saved, "coordinates/l.npy", another)
+    done = run("rerun", saved)
+    assert done.exit_code == 1
+    (line,) = [line for line in done.stdout.splitlines() if line.startswith("coordinates.l")]
+    assert "coordinates.l: differs: " in line
+    assert "1 of 150 values, most at [49, 2]: 7.5, now" in line
+    assert done.stdout.strip().endswith("numbers differ from those that were saved.")
+
+    def rounded(content):
+        last = np.frombuffer(content[-8:])
+        return content[:-8] + (last * (1 + 1e-12)).tobytes()
+
+    edited(saved, "coordinates/t.npy", rounded)
+    verdicts = {number.name: number.verdict for number in rerun(saved).numbers}
+    assert verdicts["coordinates.t"] == "same to rounding"
+
+
+def test_versions_that_are_not_the_same_are_said(copied):
+    saved = copied / "pair" / "result.comparison.npz"
+
+    def older(content):
+        manifest = json.loads(content)
+        manifest["data"]["versions"]["numpy"] = "1.0"
+        return json.dumps(manifest).encode()
+
+    edited(saved, "manifest.json", older)
+    assert any(note.startswith("numpy was 1.0 and is ") for note in rerun(saved).notes)
+
+
+def test_arrays_in_memory_and_folders_of_curves_come_out_again_too(tmp_path):
+    a, b = (Ensemble(list(blobs(12, 40, seed=seed)), unit="µm") for seed in (1, 2))
+    compare(a, b, QUICK).save(tmp_path / "one.comparison.npz")
+    again = rerun(tmp_path / "one.comparison.npz")
+    assert again.same
+    assert "does not say what its outlines were made from" in again.notes[0]
+    for side, seeds in (("a", (1, 2)), ("b", (3, 4))):
+        (tmp_path / side).mkdir()
+        for seed in seeds:
+            write_curves(tmp_path / side / f"{seed}.csv", Ensemble(list(blobs(12, 40, seed=seed)), unit="µm"))
+    save_settings(tmp_path / "s.toml", QUICK)
+    done = run("compare", tmp_path / "a", tmp_path / "b", "--groups", "--settings", tmp_path / "s.toml",
+               "-o", tmp_path / "r")  # fmt: skip
+    assert done.exit_code == 0, done.stderr
+    assert rerun(tmp_path / "r" / "result.comparison.npz").same
+
+
+def test_a_file_of_no_result_is_refused(tmp_path):
+    (tmp_path / "x.npz").write_bytes(b"nothing")
+    done = run("rerun", tmp_path / "x.npz")
+    assert done.exit_code == 2
+    assert "x.npz" in done.stderr
