@@ -474,8 +474,8 @@ def test_each_outline_is_interpolated_as_it_is(measure):
 def test_the_time_of_a_long_comparison_is_said_before_its_first_step(monkeypatch):
     a, b = (Ensemble(list(blobs(30, 60, seed=seed))) for seed in (1, 2))
     assert expected_seconds(a, b, Settings()) < 1
-    long = expected_seconds(a, b, Settings(permutations=10**8, bins=0))
-    assert long > 100 * expected_seconds(a, b, Settings(bins=0))
+    long = expected_seconds(a, b, Settings(permutations=10**7, bins=0))
+    assert long > 30 * expected_seconds(a, b, Settings(bins=0))  # what every curve costs does not grow with them
     seen, module = [], import_module("napari_shape_ensembles.comparison.compare")
     monkeypatch.setattr(module, "expected_seconds", lambda *_: 240.0)
     compare(a, b, Settings(**QUICK), progress=seen.append)

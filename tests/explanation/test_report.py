@@ -126,7 +126,7 @@ def test_a_resolution_below_1_is_refused(explanation, tmp_path):
 
 @pytest.mark.usefixtures("blank_figures")
 def test_a_comparison_without_a_difference_says_so():
-    a, b = (Ensemble(list(blobs(20, 60, seed=seed)), name="") for seed in (1, 2))
+    a, b = (Ensemble(list(blobs(20, 60, seed=seed)), name="") for seed in (3, 4))
     text = " ".join(Parsed(report_html(explain(compare(a, b, QUICK)))).text)
     assert "No component of shape differs detectably." in text
     assert "20 outlines of A (unnamed)" in text

@@ -87,10 +87,11 @@ class Queue(QWidget):
         self.by.setToolTip("Who reviews: written into the log of every correction.")
         self.by.setAccessibleName("Reviewed by")
         self.by.textChanged.connect(task.sign)
-        said = row(self.next_button, self.order, self.right_button, self.wrong_button)
+        order = row(self.progress, self.order, grows=self.progress)
+        said = row(self.next_button, self.right_button, self.wrong_button)
         done = row(self.fix_button, self.fixes, self.undo_button, grows=self.fix_button)
         kept = row(QLabel("By"), self.by, self.save_button, grows=self.by)
-        column(self.progress, self.table, self.reasons, said, done, kept, page=self, grows=self.table)
+        column(order, self.table, self.reasons, said, done, kept, page=self, grows=self.table)
         for key, does in KEYS.items():
             shortcut = QShortcut(QKeySequence(key), self)
             shortcut.setContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
