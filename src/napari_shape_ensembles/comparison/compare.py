@@ -587,7 +587,7 @@ def compare(
             f"the third argument is Settings(...), not {type(settings).__name__}: compare takes two samples, and "
             "experiment compares several groups"
         )
-    settings = replace(settings, **changes)
+    settings = replace(settings, **changes) if changes else settings
     a, b, note = at_one_pixel_size(a, b)
     a, b = comparable(a, b)
     with reporting(progress):

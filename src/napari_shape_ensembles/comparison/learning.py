@@ -20,6 +20,7 @@ Real = NDArray[np.float64]
 _KNOWN = 1e-8
 # Conversions between units are powers of ten nearly always; the size of a pixel is known where the reader knew it.
 _GRID = 16
+_EPS = np.finfo(np.float64).eps
 # Vertices looked at together.
 _SOME = 1 << 14
 _FACTORS = tuple(10.0**power for power in (0, -3, 3, -6, 6))
@@ -138,20 +139,15 @@ def is_single(ensemble: Ensemble) -> bool:
     pixel, given = np.asarray(ensemble.pixel_size or (1.0, 1.0)), ensemble.vertices
     parts = [slice(start, start + _SOME) for start in range(0, len(given), _SOME)]  # the first few tell, as a rule
 
-    def on_grid(vertices: Real) -> bool:
-        return bool((vertices == np.rint(vertices)).all())
-
-    def all_single(vertices: Real) -> bool:
-        with np.errstate(over="ignore"):
-            error = np.abs(vertices - vertices.astype(np.float32))
-        return bool((error <= 4 * np.finfo(np.float64).eps * np.abs(vertices)).all())
-
     for unit in {tuple(size * factor) for size, factor in product((np.ones(2), pixel), _FACTORS)}:
         by = np.array(unit)
-        if all(on_grid(given[part] / by * _GRID) for part in parts):
+        places = (given[part] / by * _GRID for part in parts)
+        if all(np.array_equal(some, np.rint(some)) for some in places):
             continue  # whole pixels and simple fractions are exact in any precision
-        if all(all_single(given[part] / by) for part in parts):
-            return True
+        places = (given[part] / by for part in parts)
+        with np.errstate(over="ignore"):
+            if all(np.allclose(some.astype(np.float32), some, rtol=4 * _EPS, atol=0) for some in places):
+                return True
     return False
 
 

@@ -74,7 +74,8 @@ def segment(image: ArrayLike, recipe: Recipe | None = None, **changes: Any) -> L
     >>> np.bincount(segment(image).ravel())
     array([5242,  705, 1253])
     """
-    settings = replace(recipe or Recipe(), **changes)
+    settings = recipe or Recipe()
+    settings = replace(settings, **changes) if changes else settings
     if settings.find is not None:
         from .finders import labels_by  # which uses this module
 
