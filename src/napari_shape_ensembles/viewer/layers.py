@@ -177,7 +177,7 @@ def at_once(layers: LayerList, *, removing: bool = False) -> Iterator[None]:
     once, and where layers are only added looks at nothing but what is new.
     """
     batch = getattr(layers, "batched_update", nullcontext)  # since napari 0.9
-    if is_changing(layers):
+    if id(layers) in _changing:
         yield
         return
     _changing.add(id(layers))
@@ -245,7 +245,7 @@ class OwnLayers:
         napari takes a tenth of a second for thousands of curves, and longer to draw them for the first time. Layers
         that are not new are in the viewer, unless they were deleted.
         """
-        gone = [layer for layer in self if layer not in layers]
+        gone = [layer for layer, _ in self.with_first_rows() if layer not in layers]
         if gone:
             with at_once(self._layers, removing=True):
                 for layer in gone:

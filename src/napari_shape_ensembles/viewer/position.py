@@ -20,7 +20,6 @@ class PositionLight(Background):
         self.comparison = comparison
         self.words = ""  #: what was found; empty for none, and where images are replicated
         self._seen: weakref.ref[Comparison] | None = None
-        comparison.changed.connect(self._compared)
 
     def look(self) -> None:
         """Test what is shown, unless that has been done."""
@@ -28,6 +27,7 @@ class PositionLight(Background):
         if result is None or self.comparison.busy or (self._seen is not None and self._seen() is result):
             return
         self._seen = weakref.ref(result)
+        self.comparison.changed.connect(self._compared, unique=True)
         if max(result.image_counts) == 1:
             self.begin(self._tested(result))
 

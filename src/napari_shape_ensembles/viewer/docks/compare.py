@@ -76,6 +76,7 @@ class CompareShapes(SamplesDock):
     def show_result(self) -> None:
         """Show the answer, what it was made from, and what can be done with it."""
         task, results = self.comparison, self.results
+        result = None if task.running else task.result
         count, kept = sum(map(len, task.chosen().excluded)), task.kept
         self.excluded.say(f"✂ {counted(count, 'curve')} left out by hand." if count else "")
         names = "" if kept is None else f"{kept.result.a.name} and {kept.result.b.name}"
@@ -86,10 +87,9 @@ class CompareShapes(SamplesDock):
         if (task.shown, task.message, task.running) != self._shown:
             self._shown = task.shown, task.message, task.running
             results.show_result(None if task.running else task.shown, "" if task.running else task.message)
-            serious = () if task.running or self.result is None else self.result.quality.serious
-            withheld = serious and not self.result.settings.overrule
+            withheld = result is not None and result.quality.serious and not result.settings.overrule
             self.faults.say("⚠ No row before somebody has looked at the outlines (Segment curves)." if withheld else "")
-        colored = None if task.running else task.result, task.color_by, task.percentile
+        colored = result, task.color_by, task.percentile
         if colored != self._colored:
             self._colored = colored
             self.color_by.setVisible(colored[0] is not None)
