@@ -95,7 +95,7 @@ def unmasked(values: ArrayLike, what: str) -> NDArray[Any]:
 
 
 def seal(instance: Any) -> None:
-    """Make the arrays of a frozen dataclass read-only, in `__post_init__`: what a result says stays what was found."""
+    """Make the arrays of an instance read-only, such as in `__post_init__`: what a result says stays what was found."""
     for name, value in vars(instance).items():
         if isinstance(value, np.ndarray) and value.flags.writeable:
             view = value.view()

@@ -11,7 +11,7 @@ import numpy as np
 import shapely
 from numpy.typing import ArrayLike, NDArray
 
-from ..checks import text
+from ..checks import seal, text
 from . import exchange
 from .spline import Complex, Index, Real, following
 
@@ -191,18 +191,19 @@ class Ensemble:
                     f"{len(arrays)} curves need {len(arrays)} names of images, not names of shape {self._images.shape}"
                 )
             text("".join(self._images.tolist()), "a name of an image")
-            self._images = _read_only(self._images[kept])
+            self._images = self._images[kept]
         self._metadata: dict[str, NDArray[Any]] = {}
         columns: Any = {} if metadata is None else metadata
         for column in columns:
-            values = _column(text(column, "a column of metadata"), columns[column], len(arrays))
-            self._metadata[column] = _read_only(values[kept])
+            values = _column(text(column, "a column of metadata"), columns[column], len(arrays))[kept]
+            values.flags.writeable = False
+            self._metadata[column] = values
         self._tracing = dict(tracing or {})
         self.filled = filled
         self._dropped = {reason: count for reason, count in counts.items() if count}
-        self.vertices, self.offsets = _read_only(vertices.view(np.float64).reshape(-1, 2)), _read_only(offsets)
-        self.ids = _read_only(names[kept])
+        self.vertices, self.offsets, self.ids = vertices.view(np.float64).reshape(-1, 2), offsets, names[kept]
         self._features: pd.DataFrame | None = None
+        seal(self)
 
     @classmethod
     def pooled(cls, ensembles: Sequence["Ensemble"], *, name: str = "") -> "Ensemble":
@@ -628,8 +629,9 @@ class Ensemble:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
-        for array in (self.vertices, self.offsets, self.ids, *self._metadata.values()):
-            _read_only(array)
+        seal(self)
+        for array in self._metadata.values():
+            array.flags.writeable = False
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
@@ -744,55 +746,48 @@ def _cleaned(vertices: Complex, offsets: Index, counts: Counter[str]) -> tuple[C
 
     A block of curves after the other, as it takes several times their memory.
     """
+    some, own, kept = vertices, offsets, np.arange(0)  # of the block at hand
+
+    def keep(usable: Mask, reason: str) -> None:
+        nonlocal some, own, kept
+        if not usable.all():
+            counts[reason] += int(np.count_nonzero(~usable))
+            some = some[np.repeat(usable, np.diff(own))]
+            own = _running(np.diff(own)[usable])
+            kept = kept[usable]
+
     block = offsets[:-1] // _TOGETHER
     cuts = [*np.flatnonzero(np.diff(block, prepend=-1)).tolist(), len(block)]
     parts = []
     for start, stop in itertools.pairwise(cuts):
         ends = offsets[start : stop + 1]
-        some, own, kept = _cleaned_block(vertices[ends[0] : ends[-1]], ends - ends[0], counts)
-        parts.append((some, np.diff(own), kept + start))
+        some, own, kept = vertices[ends[0] : ends[-1]], ends - ends[0], np.arange(start, stop)
+        for beyond, reason in ((np.inf, "NaN or infinite vertices"), (_LARGEST, f"vertices beyond {_LARGEST:g}")):
+            within = np.maximum(np.abs(some.real), np.abs(some.imag)) < beyond  # NaN is within nothing
+            lost_before = _running(~within)[own]
+            keep(lost_before[1:] == lost_before[:-1], reason)
+        for _ in range(2):  # the second time without repeats
+            keep(np.diff(own) >= 3, "fewer than 3 distinct vertices")
+            largest = np.maximum.reduceat(np.abs(some), own[:-1])
+            gap = np.abs(some[following(own)] - some)
+            new = gap > _SAME * np.repeat(largest, np.diff(own))
+            some, own = some[new], _running(new)[own]
+        spokes, after = _centred(some, own), following(own)
+        # Twice the angle of the longest extent is that of Σz²; moments along it lose no digits to cancellation.
+        turn = np.exp(-0.5j * np.angle(np.add.reduceat(spokes * spokes, own[:-1])))
+        across = np.add.reduceat((spokes * np.repeat(turn, np.diff(own))).imag ** 2, own[:-1])
+        spread = across > _FLAT * np.add.reduceat(np.abs(spokes) ** 2, own[:-1])
+        lengths = np.add.reduceat(np.abs(some[after] - some), own[:-1])
+        areas = np.add.reduceat((spokes.conj() * spokes[after]).imag / 2, own[:-1])
+        long, encloses = lengths > _SMALLEST, np.abs(areas) > _NOTHING * lengths**2
+        keep(long, f"shorter than {_SMALLEST:g}")
+        keep(spread[long], "collinear")
+        keep(encloses[long & spread], "zero area")
+        parts.append((some, np.diff(own), kept))
     if not parts:
-        return vertices, offsets, np.arange(0)
+        return vertices, offsets, kept
     found, sizes, places = (np.concatenate(values) for values in zip(*parts, strict=True))
     return found, _running(sizes), places
-
-
-def _cleaned_block(vertices: Complex, offsets: Index, counts: Counter[str]) -> tuple[Complex, Index, Index]:
-    kept = np.arange(len(offsets) - 1)
-
-    def keep(usable: Mask, reason: str) -> None:
-        nonlocal vertices, offsets, kept
-        if not usable.all():
-            counts[reason] += int(np.count_nonzero(~usable))
-            vertices = vertices[np.repeat(usable, np.diff(offsets))]
-            offsets = _running(np.diff(offsets)[usable])
-            kept = kept[usable]
-
-    def everywhere(holds: Mask) -> Mask:
-        lost_before = _running(~holds)[offsets]
-        return lost_before[1:] == lost_before[:-1]
-
-    keep(everywhere(np.isfinite(vertices)), "NaN or infinite vertices")
-    within = np.maximum(np.abs(vertices.real), np.abs(vertices.imag)) < _LARGEST
-    keep(everywhere(within), f"vertices beyond {_LARGEST:g}")
-    for _ in range(2):  # the second time without repeats
-        keep(np.diff(offsets) >= 3, "fewer than 3 distinct vertices")
-        largest = np.maximum.reduceat(np.abs(vertices), offsets[:-1])
-        gap = np.abs(vertices[following(offsets)] - vertices)
-        new = gap > _SAME * np.repeat(largest, np.diff(offsets))
-        vertices, offsets = vertices[new], _running(new)[offsets]
-    spokes, after = _centred(vertices, offsets), following(offsets)
-    # Twice the angle of the longest extent is that of Σz²; moments along it lose no digits to cancellation.
-    turn = np.exp(-0.5j * np.angle(np.add.reduceat(spokes * spokes, offsets[:-1])))
-    across = np.add.reduceat((spokes * np.repeat(turn, np.diff(offsets))).imag ** 2, offsets[:-1])
-    spread = across > _FLAT * np.add.reduceat(np.abs(spokes) ** 2, offsets[:-1])
-    lengths = np.add.reduceat(np.abs(vertices[after] - vertices), offsets[:-1])
-    areas = np.add.reduceat((spokes.conj() * spokes[after]).imag / 2, offsets[:-1])
-    long, encloses = lengths > _SMALLEST, np.abs(areas) > _NOTHING * lengths**2
-    keep(long, f"shorter than {_SMALLEST:g}")
-    keep(spread[long], "collinear")
-    keep(encloses[long & spread], "zero area")
-    return vertices, offsets, kept
 
 
 def _centred(vertices: Complex, offsets: Index) -> Complex:
@@ -817,11 +812,6 @@ def account_of(dropped: Mapping[str, int], filled: int = 0) -> list[str]:
 def counted(count: int, noun: str) -> str:
     """A number with its noun: "1 curve", "2 curves"."""
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
-
-
-def _read_only(array: NDArray[Any]) -> NDArray[Any]:
-    array.flags.writeable = False
-    return array
 
 
 def unit_name(unit: str) -> str:

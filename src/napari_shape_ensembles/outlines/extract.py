@@ -2,8 +2,8 @@
 
 import itertools
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from functools import cache, partial
+from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,7 @@ from ..parameters import parameters_of
 from ..progress import over_blocks
 from .ensemble import Ensemble
 from .recipe import Recipe, SmoothingUnit
-from .spline import Index
+from .spline import Index, following
 
 Real = NDArray[np.float64]
 
@@ -141,7 +141,16 @@ def outlines_of_labels(
         background = int(values[0] == 0)
         values, plane = values[background:], numbered.reshape(plane.shape) + 1 - background
     fast = kernels(__package__, plane.size)
-    areas, boxes = _survey(plane, len(values), fast)
+    # Areas of the background and all labels, and their boxes: first row and column, and those behind the last.
+    boxes = np.zeros((1 + len(values), 4), np.int64)
+    if fast is not None:
+        areas = np.zeros(1 + len(values), np.int64)
+        fast.survey(np.ascontiguousarray(plane, np.int32), areas, boxes)
+    else:
+        areas = np.bincount(plane.ravel(), minlength=1 + len(values))
+        for label, box in enumerate(ndimage.find_objects(plane.astype(np.int64, copy=False)), start=1):
+            if box is not None:
+                boxes[label] = [side.start for side in box] + [side.stop for side in box]
     wanted = np.flatnonzero(areas[1:]) + 1
 
     def leave_out(unusable: NDArray[np.bool_], reason: str) -> None:
@@ -155,7 +164,7 @@ def outlines_of_labels(
         leave_out(at_border, AT_BORDER)
     # A filter far wider than the object would take time and memory by its own width.
     sides = boxes[wanted, 2:] - boxes[wanted, :2]
-    leave_out(np.array([highest_level(side, sigma, radius) <= 0.5 for side in sides.tolist()], dtype=bool), VANISHED)
+    leave_out(highest_level(sides, sigma, radius) <= 0.5, VANISHED)
     trace = partial(_traced, plane, sigma=sigma, radius=radius, look=not recipe.holes, fast=fast)
     parts = [slice(start, start + _TOGETHER) for start in range(0, len(wanted), _TOGETHER)]
     found = over_blocks(lambda part: trace(wanted[part], boxes[wanted[part]]), parts)
@@ -166,36 +175,37 @@ def outlines_of_labels(
         [np.empty(0, np.int64), *(part.start + one[2] for part, one in zip(parts, found, strict=True))]
     )
     hollow = np.concatenate([np.empty(0, dtype=bool), *(one[3] for one in found)])
-    ends = np.cumsum(counts)
-    signed, lengths = _areas_and_lengths(vertices, ends - counts, counts)
+    offsets = np.concatenate([[0], np.cumsum(counts)])
+    starts, ends, after = offsets[:-1], offsets[1:], following(offsets)
+    x, y = (vertices - np.repeat(vertices[starts], counts, axis=0)).T
+    signed = np.add.reduceat(x * y[after] - x[after] * y, starts) / 2
+    lengths = np.add.reduceat(np.hypot(x[after] - x, y[after] - y), starts)
     here, first = np.unique(owners, return_index=True)
     dropped[VANISHED] += len(wanted) - len(here)
     # Outer contours run the other way round here, holes in the direction of positive area.
     outer = signed < 0
     dropped[EXTRA] += int(np.count_nonzero(outer)) - len(here)
+    chosen = []  # contours, with the labels that they are the outlines of; 0 for holes
+    for owner, start, stop in zip(here, first, np.append(first, len(owners))[1:], strict=True):
+        largest = start + int(np.abs(signed[start:stop]).argmax()) if stop > start + 1 else start
+        chosen.append((largest, int(values[wanted[owner] - 1])))
+        for hole in start + np.flatnonzero(~outer[start:stop]) if recipe.holes else ():
+            if not points_in_poly(vertices[starts[hole]][None], vertices[starts[largest] : ends[largest]])[0]:
+                continue
+            if signed[hole] >= recipe.min_area:
+                chosen.append((hole, 0))
+            else:
+                dropped[small] += 1
     ids, curves, hole_ids, scaled = [], [], itertools.count(-1, -1), vertices * pixel
-
-    def keep(contour: int, number: Iterator[int], *, turned: bool) -> None:
+    for contour, label in chosen:
         if counts[contour] < recipe.min_vertices:
             dropped[f"fewer than {recipe.min_vertices} vertices"] += 1
         elif lengths[contour] < recipe.min_length:
             dropped[f"shorter than {recipe.min_length:g} px"] += 1
         else:
-            curve = scaled[ends[contour] - counts[contour] : ends[contour]]
-            ids.append(next(number))
-            curves.append(curve[::-1] if turned else curve)
-
-    for owner, start, stop in zip(here, first, np.append(first, len(owners))[1:], strict=True):
-        largest = start + int(np.abs(signed[start:stop]).argmax()) if stop > start + 1 else start
-        keep(largest, iter(values[wanted[owner] - 1 : wanted[owner]].tolist()), turned=True)
-        for hole in start + np.flatnonzero(~outer[start:stop]) if recipe.holes else ():
-            outline = vertices[ends[largest] - counts[largest] : ends[largest]]
-            if not points_in_poly(vertices[ends[hole] - counts[hole]][None], outline)[0]:
-                continue
-            if signed[hole] >= recipe.min_area:
-                keep(hole, hole_ids, turned=False)
-            else:
-                dropped[small] += 1
+            curve = scaled[starts[contour] : ends[contour]]
+            ids.append(label or next(hole_ids))
+            curves.append(curve[::-1] if label else curve)
     return Ensemble(
         curves,
         name=name,
@@ -206,19 +216,6 @@ def outlines_of_labels(
         filled=int(np.count_nonzero(hollow[here])),
         tracing={choice: getattr(recipe, choice) for choice in _TRACED},
     )
-
-
-def _survey(plane: NDArray[np.integer], count: int, fast: Any) -> tuple[Index, Index]:
-    """Areas (1 + K,) of the labels 0 to K, and boxes (1 + K, 4): first row and column, and those behind the last."""
-    boxes = np.zeros((1 + count, 4), np.int64)
-    if fast is not None:
-        areas = np.zeros(1 + count, np.int64)
-        fast.survey(np.ascontiguousarray(plane, np.int32), areas, boxes)
-        return areas, boxes
-    for label, box in enumerate(ndimage.find_objects(plane.astype(np.int64, copy=False)), start=1):
-        if box is not None:
-            boxes[label] = [side.start for side in box] + [side.stop for side in box]
-    return np.bincount(plane.ravel(), minlength=1 + count), boxes
 
 
 def _traced(
@@ -259,17 +256,6 @@ def _traced(
         hollow[place] = look and has_holes(mask)
     counts = np.array([len(contour) for contour in contours], dtype=np.int64)
     return np.concatenate([np.empty((0, 2)), *contours]), counts, np.array(owner, dtype=np.int64), hollow
-
-
-def _areas_and_lengths(vertices: Real, starts: Index, counts: Index) -> tuple[Real, Real]:
-    """Signed areas and lengths of closed curves of so many vertices."""
-    if not len(counts):
-        return np.empty(0), np.empty(0)
-    after = np.arange(1, len(vertices) + 1)
-    after[starts + counts - 1] = starts
-    x, y = (vertices - np.repeat(vertices[starts], counts, axis=0)).T
-    areas = np.add.reduceat(x * y[after] - x[after] * y, starts) / 2
-    return areas, np.add.reduceat(np.hypot(x[after] - x, y[after] - y), starts)
 
 
 def has_holes(mask: NDArray[np.bool_]) -> bool:
@@ -335,22 +321,17 @@ def _blur(smoothing: float, unit: SmoothingUnit, pixel: Real) -> tuple[tuple[flo
     return (rows, columns), (int(np.ceil(_REACH * rows)), int(np.ceil(_REACH * columns)))
 
 
-def highest_level(shape: Sequence[int], sigma: Sequence[float], radius: Sequence[int]) -> float:
-    """Highest value that any mask in a box of some shape has after the Gaussian filter: that of the full box."""
-    highest = 1.0
-    for length, width, reach in zip(shape, sigma, radius, strict=True):
-        highest *= _highest_along(length, width, reach)
+def highest_level(shapes: ArrayLike, sigma: Sequence[float], radius: Sequence[int]) -> Real:
+    """Highest values (...) of any masks in boxes of shapes (..., 2) after the Gaussian filter: of the full boxes."""
+    sides = np.asarray(shapes)
+    highest = np.ones(sides.shape[:-1])
+    for lengths, width, reach in zip(np.moveaxis(sides, -1, 0), sigma, radius, strict=True):
+        if reach and width > _NO_FILTER:
+            weights = np.exp(-0.5 * (np.arange(-reach, reach + 1) / width) ** 2)
+            runs, place = np.unique(lengths, return_inverse=True)
+            inside = [weights[max(reach - run // 2, 0) : reach + (run + 1) // 2].sum() for run in runs.tolist()]
+            highest *= (np.array(inside) / weights.sum())[place.reshape(lengths.shape)]
     return highest
-
-
-@cache
-def _highest_along(length: int, width: float, reach: int) -> float:
-    """Highest share of the filter that lies within a run of so many pixels."""
-    if not reach or width <= _NO_FILTER:
-        return 1.0
-    weights = np.exp(-0.5 * (np.arange(-reach, reach + 1) / width) ** 2)
-    inside = weights[max(reach - length // 2, 0) : reach + (length + 1) // 2]
-    return float(inside.sum() / weights.sum())
 
 
 def too_small(min_area: float) -> str:
@@ -567,7 +548,7 @@ def at_pixel_size(ensemble: Ensemble, size: float, *, smoothing: float = Recipe.
         raise ValueError(f"the size of a pixel is a positive number, not {size!r}")
     if ensemble.pixel_size is None:
         raise ValueError(f"the pixel size of {ensemble.name or 'the ensemble'} is not known: give it")
-    own = _side(ensemble)
+    own = float(np.sqrt(np.prod(ensemble.pixel_size)))  # the side of a square as large as a pixel
     if size <= own * _ALIKE:
         return ensemble
     left = smoothing * float(np.sqrt(1 - (own / size) ** 2))
@@ -598,7 +579,8 @@ def at_one_pixel_size(a: Any, b: Any) -> tuple[Any, Any, str]:
     if not all(isinstance(image, Ensemble) and image.pixel_size and image.unit != "pixel" for image in images):
         return a, b, ""
     sides = [[image.to(images[0].unit) for image in side] for side in sides]
-    sizes = [_side(image) for side in sides for image in side]
+    # Sides of squares as large as the pixels.
+    sizes = [float(np.sqrt(np.prod(image.pixel_size))) for side in sides for image in side]
     if not sizes or max(sizes) <= _ALIKE * min(sizes):
         return a, b, ""
     words = (
@@ -607,9 +589,3 @@ def at_one_pixel_size(a: Any, b: Any) -> tuple[Any, Any, str]:
     )
     sides = [[at_pixel_size(image, max(sizes)) for image in side] for side in sides]
     return sides[0], sides[1], words
-
-
-def _side(image: Ensemble) -> float:
-    """Side of a square as large as a pixel."""
-    assert image.pixel_size is not None
-    return float(np.sqrt(np.prod(image.pixel_size)))

@@ -3,12 +3,14 @@
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .ensemble import Ensemble, counted
+from .spline import following
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -157,7 +159,20 @@ def _of_side(name: str, ensemble: Ensemble) -> Iterator[Finding]:
     features = ensemble.features
     area, circularity = features["area"].to_numpy(), features["circularity"].to_numpy()
     solidity, usual = features["solidity"].to_numpy(), float(np.median(area))
-    straight, gaping = _straight_and_open(ensemble)
+    # Share of each outline in its longest run along a row or column; whether its closing edge is far too long.
+    offsets = ensemble.offsets
+    edges = ensemble.vertices[following(offsets)] - ensemble.vertices  # a curve's closing edge is its last
+    curve, length = np.repeat(np.arange(len(ensemble)), np.diff(offsets)), np.linalg.norm(edges, axis=1)
+    longest = np.zeros(len(ensemble))
+    for axis in (0, 1):
+        along = np.abs(edges[:, axis]) <= 1e-9 * length
+        starts = np.flatnonzero(np.diff(np.concatenate([[-1], np.where(along, curve, -1 - np.arange(len(along)))])))
+        np.maximum.at(longest, curve[starts], np.add.reduceat(np.where(along, length, 0), starts))
+    straight = longest / np.bincount(curve, length, minlength=len(ensemble))
+    gaping = np.zeros(len(ensemble), dtype=bool)
+    for index, (start, stop) in enumerate(pairwise(offsets.tolist())):
+        *others, closing = length[start:stop]
+        gaping[index] = closing > max(_GAP * np.median(others), _LONGEST * max(others))
     bad: Mapping[str, tuple[NDArray[np.bool_], float, bool, str]] = {
         "specks": (area < _SPECK * usual, _SPECKS, False, "are specks, of less than a twentieth of the median area"),
         "merged": (
@@ -203,26 +218,6 @@ def _of_side(name: str, ensemble: Ensemble) -> Iterator[Finding]:
                     f"standard deviations {'above' if distance > 0 else 'below'} theirs"
                 )
                 yield Finding("stands out", image, abs(distance) > _TOO_FAR, text)
-
-
-def _straight_and_open(ensemble: Ensemble) -> tuple[Real, NDArray[np.bool_]]:
-    """Share of each outline (N,) in its longest run along a row or column; whether its closing edge is far too long."""
-    after = np.arange(1, len(ensemble.vertices) + 1)
-    after[ensemble.offsets[1:] - 1] = ensemble.offsets[:-1]  # each curve's closing edge is its last
-    curve = np.repeat(np.arange(len(ensemble)), np.diff(ensemble.offsets))
-    edges = ensemble.vertices[after] - ensemble.vertices
-    length = np.linalg.norm(edges, axis=1)
-    longest = np.zeros(len(ensemble))
-    for axis in (0, 1):
-        along = np.abs(edges[:, axis]) <= 1e-9 * length
-        starts = np.flatnonzero(np.diff(np.concatenate([[-1], np.where(along, curve, -1 - np.arange(len(along)))])))
-        runs = np.add.reduceat(np.where(along, length, 0), starts)
-        np.maximum.at(longest, curve[starts], runs)
-    gaping = np.zeros(len(ensemble), dtype=bool)
-    for index in range(len(ensemble)):
-        *others, closing = length[ensemble.offsets[index] : ensemble.offsets[index + 1]]
-        gaping[index] = closing > max(_GAP * np.median(others), _LONGEST * max(others))
-    return longest / np.bincount(curve, length, minlength=len(ensemble)), gaping
 
 
 def _duplicates(sides: Mapping[str, Ensemble]) -> Iterator[Finding]:
