@@ -114,9 +114,18 @@ def permuted_labels(first: int, total: int, permutations: int, seed: int, bins: 
     key = first, total, permutations, seed, bins
     if (known := drawn.get(key)) is not None:
         return known
+    # The labelling as observed, with the bins that are permuted.
+    labels = Labellings(np.packbits(np.arange(total)[None] < first, axis=1), first, total)
+    movable: slice | Index = slice(None)
+    size = min(total // bins, min(first, total - first) // _FEWEST_BINS) if bins and total >= _MANY * bins else 1
+    if size >= 2 and total // size <= 2 * bins:
+        rng = np.random.default_rng([seed, 2])  # another stream than the permutations and the subsets have
+        order = np.concatenate([rng.permutation(first), first + rng.permutation(total - first)])
+        numbers = [[size] * (count // size) + [count % size] * (count % size > 0) for count in (first, total - first)]
+        bits = np.packbits(np.arange(sum(map(len, numbers)))[None] < len(numbers[0]), axis=1)
+        labels = Labellings(bits, first, total, np.concatenate(numbers), order)
+        movable = np.flatnonzero(labels.sizes == size)
     rng, leave = np.random.default_rng(seed), leaver()
-    labels = _observed(first, total, seed, bins)
-    movable = slice(None) if labels.sizes is None else np.flatnonzero(labels.sizes == labels.sizes[0])
     observed = labels.indicators(slice(None))
     chunks = [labels.bits]
     sizes = chunk_sizes(permutations, observed.shape[1])
@@ -129,18 +138,6 @@ def permuted_labels(first: int, total: int, permutations: int, seed: int, bins: 
     drawn.clear()
     drawn[key] = labels
     return labels
-
-
-def _observed(first: int, total: int, seed: int, bins: int) -> Labellings:
-    """The labelling as observed, with the bins that are permuted."""
-    size = min(total // bins, min(first, total - first) // _FEWEST_BINS) if bins and total >= _MANY * bins else 1
-    if size < 2 or total // size > 2 * bins:
-        return Labellings(np.packbits(np.arange(total)[None] < first, axis=1), first, total)
-    rng = np.random.default_rng([seed, 2])  # another stream than the permutations and the subsets have
-    order = np.concatenate([rng.permutation(first), first + rng.permutation(total - first)])
-    sizes = [[size] * (count // size) + [count % size] * (count % size > 0) for count in (first, total - first)]
-    bits = np.packbits(np.arange(sum(map(len, sizes)))[None] < len(sizes[0]), axis=1)
-    return Labellings(bits, first, total, np.concatenate(sizes), order)
 
 
 def chunk_sizes(count: int, total: int, numbers: int = 2**22) -> list[int]:
