@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from ..progress import one_library_thread
 from ..shapes import decompose
-from ..shapes.lobes import Complex, harmonics, linear
+from ..shapes.lobes import LINEAR, Complex, harmonics
 
 Real = NDArray[np.float64]
 
@@ -66,7 +66,9 @@ def bands(mean: Real, directions: Real) -> NDArray[np.intp]:
 def coarse_coordinates(undulation: Real) -> Real:
     """Real and imaginary parts of the coarse waves, (N, d): their pattern, in the registered frame."""
     coefficients, lobes = harmonics(undulation)
-    chosen = coefficients[:, (lobes > 0) & (lobes <= COARSE) & ~linear(len(lobes))]
+    coarse = (lobes > 0) & (lobes <= COARSE)
+    coarse[LINEAR] = False
+    chosen = coefficients[:, coarse]
     return np.concatenate([chosen.real, chosen.imag], axis=1)
 
 
@@ -101,7 +103,8 @@ def properties(landmarks: Real) -> dict[str, Real]:
         "squareness": lobes == 4,
         "asymmetry": (lobes % 2 == 1) & (lobes <= COARSE),
     }
-    nonlinear = ~linear(len(lobes))
+    nonlinear = np.ones(len(lobes), dtype=bool)
+    nonlinear[LINEAR] = False
     return {
         "size": np.sqrt(extents[:, 0] * extents[:, 1]),
         "elongation": extents[:, 1] / extents[:, 0],

@@ -47,10 +47,6 @@ class RaggedSpline:
         """Repeat one value per curve for each of its segments, along the last axis."""
         return np.repeat(values, np.diff(self.offsets), axis=-1)
 
-    def per_curve(self, values: Real) -> Real:
-        """Sum values per segment over each curve, along the last axis."""
-        return np.add.reduceat(values, self.offsets[:-1], axis=-1)
-
     def at_nodes(self) -> tuple[Complex, Complex]:
         """Positions and derivatives dz/du at the Gauss-Legendre nodes, each (3, M)."""
         powers = NODES[:, None] ** np.arange(4)

@@ -25,10 +25,10 @@ def planes(points: NDArray[np.floating]) -> Real:
     return np.ascontiguousarray(np.swapaxes(points, -1, -2), dtype=np.float64)
 
 
-def curve_blocks(count: int) -> Iterator[slice]:
+def curve_blocks(count: int, size: int = _BLOCK) -> Iterator[slice]:
     """Runs of curves that are handled together."""
-    for start in range(0, count, _BLOCK):
-        yield slice(start, start + _BLOCK)
+    for start in range(0, count, size):
+        yield slice(start, start + size)
 
 
 def check_landmarks(landmarks: NDArray[np.floating]) -> None:

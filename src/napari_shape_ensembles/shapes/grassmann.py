@@ -20,8 +20,8 @@ Real = NDArray[np.float64]
 _ROUNDS = 100
 # Closer than this to a right angle the shortest geodesic, and with it the logarithm, is not unique to rounding.
 _CUT = 1e-6
-# Points whose sums are taken together.
-_RUN = 512
+#: Points whose sums are taken together.
+RUN = 512
 
 
 def log(base: Real, points: Real) -> Real:
@@ -76,7 +76,8 @@ class Tangents:
 
     def __init__(self, base: Real, points: Real) -> None:
         self.points, self.base = planes(points), planes(base)
-        factors = over_blocks(lambda part: _log_factors(self.base, self.points[part]), runs(len(points)))
+        runs = curve_blocks(max(len(points), 1), RUN)  # one even of no points
+        factors = over_blocks(lambda part: _log_factors(self.base, self.points[part]), runs)
         self.toward, self.back, cosine = map(np.concatenate, zip(*factors, strict=True))
         far = cosine.min(axis=-1) < np.sin(_CUT)
         if far.any():
@@ -91,18 +92,6 @@ class Tangents:
 
     def __getitem__(self, part: slice) -> Real:
         return self.toward[part].swapaxes(1, 2) @ self.points[part] - self.back[part] @ self.base
-
-
-def runs(count: int) -> list[slice]:
-    """Longer runs of points than `curve_blocks`, for sums over them; one even of no points.
-
-    Examples
-    --------
-    >>> from napari_shape_ensembles.shapes import grassmann
-    >>> grassmann.runs(600)
-    [slice(0, 512, None), slice(512, 1024, None)]
-    """
-    return [slice(start, start + _RUN) for start in range(0, max(count, 1), _RUN)]
 
 
 def exp(base: Real, tangents: Real) -> Real:
@@ -199,7 +188,8 @@ def frechet_mean(points: Real, *, tolerance: float = 1e-11) -> Real:
     for _ in range(_ROUNDS):
         # The mean of the logarithms, without forming them: two passes of 2 × 2 algebra and one tall product. Blocks
         # are added in their order, so the number of threads changes no digit.
-        toward, back = (sum(parts[1:], parts[0]) for parts in zip(*over_blocks(pulled, runs(len(flat))), strict=True))
+        pulls = over_blocks(pulled, curve_blocks(len(flat), RUN))
+        toward, back = (sum(parts[1:], parts[0]) for parts in zip(*pulls, strict=True))
         gradient = (toward - back @ mean) / len(flat)
         size = np.linalg.norm(gradient)
         if size <= tolerance:

@@ -116,17 +116,13 @@ def to_landmarks(
                 'leave them out, or use measure="arc-length"'
             )
 
-    over_blocks(
-        place_block, [(of, start, part) for of, start in zip(ensembles, ends, strict=False) for part in _parts(of, n)]
-    )
+    blocks = []  # runs of whole curves of about equal work
+    for of, start in zip(ensembles, ends, strict=False):
+        block = np.cumsum(np.diff(of.offsets) + n) // _BLOCK
+        cuts = [*np.flatnonzero(np.diff(block, prepend=-1)).tolist(), len(block)]
+        blocks += [(of, start, slice(*part)) for part in pairwise(cuts)]
+    over_blocks(place_block, blocks)
     return landmarks.swapaxes(1, 2)
-
-
-def _parts(ensemble: Ensemble, n: int) -> list[slice]:
-    """Runs of whole curves of about equal work."""
-    block = np.cumsum(np.diff(ensemble.offsets) + n) // _BLOCK
-    cuts = [*np.flatnonzero(np.diff(block, prepend=-1)).tolist(), len(block)]
-    return [slice(start, stop) for start, stop in pairwise(cuts)]
 
 
 def _placed(given: Real, offsets: Index, kind: int, affine: bool, landmarks: Real, settled: NDArray[np.bool_]) -> None:
@@ -146,12 +142,19 @@ def _placed(given: Real, offsets: Index, kind: int, affine: bool, landmarks: Rea
     if not affine:
         placed = _equally_spaced(interpolate(vertices, offsets, interpolation), n)
     else:
-        centre, moment = _fan_moment(vertices, offsets)
-        first = inverse_root(moment)
+        # The fixed point starts from the second moment of each polygon's fan of triangles: it moves exactly with every
+        # linear map. Triangles count by absolute area, so that the moment of a curve that crosses itself is positive
+        # too; one of corners (0, p, q) has second moment (pp + qq + (p + q)(p + q)) / 12 per unit of area.
+        centre = cast("Complex", np.add.reduceat(vertices, offsets[:-1])) / counts
+        spoke = vertices - np.repeat(centre, counts)
+        other = spoke[following(offsets)]
+        weight = np.abs((spoke.conj() * other).imag)
+        terms = [_products(part) for part in (spoke, other, spoke + other)]
+        moment = np.add.reduceat(weight * sum(terms), offsets[:-1], axis=-1)
+        first = inverse_root(moment / (12 * np.add.reduceat(weight, offsets[:-1])))
         # The chordal parameter must follow the curve under linear maps too: the spline is made after whitening.
         a, b = (np.repeat(factor, counts) for factor in first)
-        spokes = vertices - np.repeat(centre, counts)
-        curve = interpolate(a * spokes + b * spokes.conj(), offsets, interpolation)
+        curve = interpolate(a * spoke + b * spoke.conj(), offsets, interpolation)
         moment, settled[:] = _fixed_point(curve)
         second = inverse_root(moment)
         a, b = (curve.per_segment(factor) for factor in second)
@@ -174,24 +177,6 @@ def inverse_root(moment: Real) -> tuple[Complex, Complex]:
     return a.astype(np.complex128), b
 
 
-def _fan_moment(vertices: Complex, offsets: Index) -> tuple[Complex, Real]:
-    """Centre and second moment of each polygon's fan of triangles: moves exactly with every linear map.
-
-    It only starts the fixed point; triangles count by absolute area so that the moment of a curve that
-    crosses itself is positive too.
-    """
-    counts = np.diff(offsets)
-    centre = cast("Complex", np.add.reduceat(vertices, offsets[:-1])) / counts
-    spoke = vertices - np.repeat(centre, counts)
-    other = spoke[following(offsets)]
-    weight = np.abs((spoke.conj() * other).imag)
-    pair = spoke + other
-    # A triangle (0, p, q) has second moment (pp + qq + (p + q)(p + q)) / 12 per unit of area.
-    terms = [_products(part) for part in (spoke, other, pair)]
-    summed = np.add.reduceat(weight * sum(terms), offsets[:-1], axis=-1)
-    return centre, summed / (12 * np.add.reduceat(weight, offsets[:-1]))
-
-
 def _products(z: Complex) -> Real:
     """Components xx, xy, yy of the outer product of z with itself."""
     return np.stack([z.real * z.real, z.real * z.imag, z.imag * z.imag])
@@ -203,36 +188,32 @@ def _fixed_point(curve: RaggedSpline) -> tuple[Real, NDArray[np.bool_]]:
     Broyden's method: plain rounds gain a digit each, these double their gain from round to round.
     """
     position, derivative = curve.at_nodes()
-    speeds = _products(derivative)
+    speeds, starts = _products(derivative), curve.offsets[:-1]
     x, y = position.real, position.imag
     features = np.stack([np.ones_like(x), x, y, x * x, x * y, y * y])
-
-    def residual_of(moment: Real) -> Real:
-        """Second central moment, the points weighted by length in the metric moment⁻¹, less the moment."""
+    moment = np.repeat(np.array([[1.0], [0.0], [1.0]]), len(starts), axis=1)
+    inverse = np.repeat(RELAXATION * np.eye(3)[:, :, None], len(starts), axis=2)
+    step = before = np.zeros_like(moment)
+    for done in range(ROUNDS + 1):
+        # The residual: the second central moment, points weighted by length in the metric moment⁻¹, less the moment.
         xx, xy, yy = curve.per_segment(moment)[:, None]
         length = np.sqrt(yy * speeds[0] - 2 * xy * speeds[1] + xx * speeds[2]) * WEIGHTS[:, None]
-        total, x, y, *second = curve.per_curve(np.einsum("km,fkm->fm", length, features))
+        total, x, y, *second = np.add.reduceat(np.einsum("km,fkm->fm", length, features), starts, axis=1)
         x, y = x / total, y / total
         measured = [second[0] / total - x * x, second[1] / total - x * y, second[2] / total - y * y]
-        return np.stack(measured) - moment
-
-    moment = np.repeat(np.array([[1.0], [0.0], [1.0]]), len(curve.offsets) - 1, axis=1)
-    residual = residual_of(moment)
-    inverse = np.repeat(RELAXATION * np.eye(3)[:, :, None], len(curve.offsets) - 1, axis=2)
-    for _ in range(ROUNDS):
-        if np.abs(residual).max() <= TOLERANCE:
-            break
-        step = np.einsum("ijq,jq->iq", inverse, residual)
-        xx, xy, yy = moment + step
-        step = np.where((xx > 0) & (xx * yy > xy * xy), step, RELAXATION * residual)  # which never leaves the cone
-        moment = moment + step
-        before, residual = residual, residual_of(moment)
-        # The smallest correction after which the inverses map the change of the residual to the step taken.
+        residual = np.stack(measured) - moment
+        # The smallest correction after which the inverses map the change of the residual to the step taken, if any.
         change = before - residual
         row = np.einsum("iq,ijq->jq", step, inverse)
         scale = (row * change).sum(axis=0)
         mapped = np.einsum("ijq,jq->iq", inverse, change)
         inverse += (step - mapped)[:, None] * (row / np.where(scale != 0, scale, np.inf))
+        if done == ROUNDS or np.abs(residual).max() <= TOLERANCE:
+            break
+        step = np.einsum("ijq,jq->iq", inverse, residual)
+        xx, xy, yy = moment + step
+        step = np.where((xx > 0) & (xx * yy > xy * xy), step, RELAXATION * residual)  # which never leaves the cone
+        moment, before = moment + step, residual
     return moment + residual, np.abs(residual).max(axis=0) <= TOLERANCE
 
 
@@ -242,7 +223,7 @@ def _equally_spaced(curve: RaggedSpline, n: int) -> Complex:
     segment = lengths.sum(axis=0)
     after = np.cumsum(segment)
     before = after - segment
-    total = curve.per_curve(segment)
+    total = np.add.reduceat(segment, curve.offsets[:-1])
     start = before[curve.offsets[:-1]]
     # The first landmark goes where the phase of the first Fourier mode of the squared radius says, which turns with the
     # curve, whatever vertex that starts at. A curve whose radius repeats m times around (an ellipse: m = 2) has no
@@ -254,7 +235,7 @@ def _equally_spaced(curve: RaggedSpline, n: int) -> Complex:
     weight /= curve.per_segment(2 * total)
     centre = np.add.reduceat(weight * vertex, curve.offsets[:-1])
     radius = weight * np.abs(vertex - curve.per_segment(centre)) ** 2
-    floor = FLOOR * curve.per_curve(radius)
+    floor = FLOOR * np.add.reduceat(radius, curve.offsets[:-1])
     first = np.zeros(len(total))
     open_ = np.ones(len(total), dtype=bool)
     turn = np.exp(2j * np.pi * place)

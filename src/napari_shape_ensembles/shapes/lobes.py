@@ -21,6 +21,9 @@ Complex = NDArray[np.complex128]
 #: Fewest and most lobes of the bands of Fourier modes whose amplitudes are compared.
 BANDS = ((1, 1), (2, 2), (3, 3), (4, 4), (5, 5), (6, 8), (9, 13), (14, 24), (25, 60))
 
+#: Places of the coefficients that are position and linear part: k = 0, 1 and -1.
+LINEAR = [0, 1, -1]
+
 # Pixels of the shortest wave whose amplitude is compared. What is shorter is the noise of the pixels themselves, whose
 # share of an outline's size, and so its roughness, grows as outlines get smaller.
 _WAVE = 8
@@ -66,13 +69,6 @@ def harmonics(undulation: Real) -> tuple[Complex, NDArray[np.intp]]:
     return coefficients, np.abs(k - 1)
 
 
-def linear(n: int) -> NDArray[np.bool_]:
-    """Which of n coefficients are position and linear part: k = 0, 1 and -1."""
-    found = np.zeros(n, dtype=bool)
-    found[[0, 1, -1]] = True
-    return found
-
-
 def band_amplitudes(undulation: Real, bands: Sequence[tuple[int, int]]) -> Real:
     """RMS amplitudes (N, b) of bands of modes, relative to the RMS radius.
 
@@ -101,7 +97,7 @@ def band_amplitudes(undulation: Real, bands: Sequence[tuple[int, int]]) -> Real:
     def of_block(part: slice) -> Real:
         coefficients, lobes = harmonics(undulation[part])
         power = coefficients.real**2 + coefficients.imag**2
-        power[:, linear(len(lobes))] = 0
+        power[:, LINEAR] = 0
         inside = np.stack([(lobes >= low) & (lobes <= high) for low, high in bands], axis=1)
         return np.sqrt(power @ inside.astype(np.float64))
 

@@ -217,8 +217,7 @@ def match(
     z[against] = np.roll(z[against, ::-1], 1, axis=-1)
     spectrum, aim = scipy.fft.fft(z), scipy.fft.fft(target)
     first, second, margin = two_best(squared_scores(spectrum, aim, reflections))
-    moved, shift, score, mirrored = _aligned(spectrum, aim, first)
-    turn = _turn(score, mirrored)
+    moved, shift, turn, mirrored = _aligned(spectrum, aim, first)
     curves = turn[:, None] * scipy.fft.ifft(moved)
     norm = np.linalg.norm(z, axis=-1)
     residual = np.linalg.norm(curves / norm[:, None] - target, axis=-1)
@@ -226,8 +225,8 @@ def match(
         registered[:, 0], registered[:, 1] = curves.real, curves.imag
 
     def apart(tied: Index) -> Real:
-        moved, _, score, mirrored = _aligned(spectrum[tied], aim if aim.ndim == 1 else aim[tied], second[tied])
-        other = _turn(score, mirrored)[:, None] * scipy.fft.ifft(moved)
+        moved, _, turn, _ = _aligned(spectrum[tied], aim if aim.ndim == 1 else aim[tied], second[tied])
+        other = turn[:, None] * scipy.fft.ifft(moved)
         return np.linalg.norm(other - curves[tied], axis=-1) / norm[tied]
 
     return _judged(shift, turn, mirrored, against, residual, margin, apart)
@@ -248,7 +247,8 @@ def _match_fast(
         moved, shift = np.empty_like(spectrum), np.empty(len(place))
         score, mirrored = np.empty(len(place), np.complex128), np.empty(len(place), dtype=bool)
         fast.align(spectrum, aim, place, moved, shift, score, mirrored)
-        return moved, shift, _turn(score, mirrored), mirrored
+        turn = cast("Complex", np.where(mirrored, score, score.conj()) / np.abs(score))
+        return moved, shift, turn, mirrored
 
     moved, shift, turn, mirrored = placed(spectrum, first)
     registered = np.empty_like(points) if registered is None else registered
@@ -261,11 +261,6 @@ def _match_fast(
         return np.linalg.norm(other - registered[tied, 0] - 1j * registered[tied, 1], axis=-1) / norm[tied]
 
     return _judged(shift, turn, mirrored, against, residual, margin, apart)
-
-
-def _turn(score: Complex, mirrored: Flags) -> Complex:
-    """What a curve, or its mirror image, is multiplied with."""
-    return cast("Complex", np.where(mirrored, score, score.conj()) / np.abs(score))
 
 
 def _judged(
@@ -293,9 +288,9 @@ def _judged(
 
 
 def _aligned(spectrum: Complex, aim: Complex, place: Index) -> tuple[Complex, Real, Complex, Flags]:
-    """Spectra of curves moved to their places in `two_best`, with the shift refined.
+    """Spectra of curves moved to their places in `two_best`, the refined shift, the turn, and which are mirrored.
 
-    Those of mirrored curves are conjugate. The phase of the score is that of the turn.
+    Spectra of mirrored curves are conjugate. The turn is what a curve, or its mirror image, is multiplied with.
     """
     n = spectrum.shape[-1]
     shift, mirrored = (place % n).astype(np.float64), place >= n
@@ -315,8 +310,9 @@ def _aligned(spectrum: Complex, aim: Complex, place: Index) -> tuple[Complex, Re
     shift = shift + offset
     phases = _phases(shift, n)
     score = (products * phases).sum(axis=-1)
+    turn = np.where(mirrored, score, score.conj()) / np.abs(score)
     moved = spectrum * phases
-    return np.where(mirrored[:, None], moved.conj(), moved), shift, score, mirrored
+    return np.where(mirrored[:, None], moved.conj(), moved), shift, turn, mirrored
 
 
 def _phases(shift: Real, n: int) -> Complex:

@@ -14,7 +14,7 @@ from . import grassmann, spd
 from .decomposition import check_landmarks, curve_blocks, planes, separate
 from .landmarks import Interpolation, Measure, to_landmarks
 from .lobes import BANDS, band_amplitudes, band_name, lobes_held
-from .registration import Choice, Registration, archetype_index, choose_archetype, match_blocks
+from .registration import Choice, Registration, archetype_index, choose_archetype, match_blocks, posed
 
 if TYPE_CHECKING:
     from sklearn.utils import Tags
@@ -248,15 +248,20 @@ class ShapeSpace:
         self.archetype_ = self.scale_archetype_ = None
         if self.registration != "none":
             preshapes, reflections = points.swapaxes(1, 2), self.reflections
-            seed = seed_of(self.random_state) if self.archetype == "random" else 0
-            index = archetype_index(preshapes, self.archetype, reflections=reflections, seed=seed)
-            choice: Choice = "mean" if self.archetype == "mean" else index
-            self.archetype_ = choose_archetype(preshapes, choice, reflections=reflections)
+            if by_mean := self.archetype == "mean":
+                self.archetype_, some = choose_archetype(preshapes, "mean", reflections=reflections), slice(None)
+            else:
+                seed = seed_of(self.random_state) if self.archetype == "random" else 0
+                index = archetype_index(preshapes, self.archetype, reflections=reflections, seed=seed)
+                self.archetype_, some = posed(preshapes[index], reflections), slice(index, index + 1)
             if scale is not None:
-                some = slice(None) if choice == "mean" else slice(index, index + 1)
-                curves = _curves(points[some], scale[some]).swapaxes(1, 2)
-                own: Choice = "mean" if choice == "mean" else 0
-                self.scale_archetype_ = choose_archetype(curves, own, reflections=reflections)
+                # The curves √n X̃ P, as planes √n P X̃ᵀ since P is symmetric.
+                curves = (np.sqrt(points.shape[2]) * scale[some] @ points[some]).swapaxes(1, 2)
+                self.scale_archetype_ = (
+                    choose_archetype(curves, "mean", reflections=reflections)
+                    if by_mean
+                    else posed(curves[0], reflections)
+                )
         registered = self._registered(points, scale, tell)
         tell("learning the shape space")
         with one_library_thread():
@@ -283,9 +288,9 @@ class ShapeSpace:
         tell("registering scales")
         if scale is not None and self.scale_archetype_ is not None:
             # Scales are turned into the archetype's frame by the match of the raw landmarks: R* P R*ᵀ.
-            own = scale
+            own, root = scale, np.sqrt(points.shape[2])
             raw = match_blocks(
-                lambda part: _curves(points[part], own[part]),
+                lambda part: root * own[part] @ points[part],
                 len(points),
                 self.scale_archetype_,
                 reflections=self.reflections,
@@ -318,7 +323,8 @@ class ShapeSpace:
             gram = rows @ rows.T
         else:  # in blocks side by side, added in their order whatever the threads
             gram = np.zeros((size, size))
-            for part in each_block(lambda part: _gram(tangents[part].reshape(-1, size)), grassmann.runs(count)):
+            runs = curve_blocks(count, grassmann.RUN)
+            for part in each_block(lambda part: _gram(tangents[part].reshape(-1, size)), runs):
                 gram += part
         # np.linalg rather than scipy.linalg: it lets other threads, such as a window's, go on meanwhile.
         squared, vectors = np.linalg.eigh(gram)
@@ -542,11 +548,6 @@ class ShapeSpace:
         default = type(self)().get_params()
         changed = [f"{name}={value!r}" for name, value in self.get_params().items() if value != default[name]]
         return f"ShapeSpace({', '.join(changed)})"
-
-
-def _curves(undulation: Real, scale: Real) -> Real:
-    """Curves (N, 2, n) of undulations (N, 2, n) and scales: √n X̃ P, as planes P X̃ᵀ since P is symmetric."""
-    return np.sqrt(undulation.shape[2]) * scale @ undulation
 
 
 def _gram(rows: Real) -> Real:
