@@ -220,7 +220,7 @@ def speed_words(results):
 def speed_table(results):
     """Stages of comparisons of several sizes."""
     cases = results["speed"]["cases"]
-    names = list(dict.fromkeys(stage for case in cases for stage in case["stages"]))
+    names = list(dict.fromkeys(stage for case in cases for stage in case["stages"] if "comparing" not in stage))
     lines = ["| | " + " | ".join(f"{case['settings']}, N = {case['count']}" for case in cases) + " |"]
     lines.append("|---" * (1 + len(cases)) + "|")
     lines += [
