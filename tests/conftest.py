@@ -12,6 +12,9 @@ from hypothesis import settings
 
 # Each process that runs tests keeps to itself. No settings of a person's own napari are read, and none are written.
 os.environ["NAPARI_CONFIG"] = ""
+# Processes share what they have compiled: each would need seconds to do so again, where it may not keep it.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 # What is large enough for compiled kernels is computed by NumPy all the same, but where a test asks for both.
 os.environ.setdefault("SHAPE_ENSEMBLES_KERNELS", "never")
 WORKER = os.environ.get("PYTEST_XDIST_WORKER", "")

@@ -46,7 +46,6 @@ demo() {
 # windows of several processes would share one screen, and take the focus from each other.
 tests() {
     export NAPARI_ENSURE_PLUGIN_MAIN_THREAD=1 NAPARI_STRICT_QT=1
-    unset PYTHONDONTWRITEBYTECODE # each process would compile napari with pytest's assertions again, for 4 seconds
     has_screen || needs_virtual_screen
     if [ "$(uname)" = Linux ] && has_virtual_screen; then
         unset DISPLAY WAYLAND_DISPLAY
