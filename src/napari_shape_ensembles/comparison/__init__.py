@@ -1,5 +1,6 @@
 """Two ensembles compared: learning, two tests, and one row of the truth table."""
 
+from ..mmd.contrasts import Estimate
 from .compare import (
     Comparison,
     Images,
@@ -12,7 +13,7 @@ from .compare import (
 )
 from .design import Design, checked_design, design_from_names
 from .detectable import Detectable, detectable_differences, planned_power
-from .effects import EffectSizes, Estimate, aspects, effect_sizes
+from .effects import EffectSizes, aspects, effect_sizes
 from .experiment import Experiment, experiment
 from .inputs import InputFile, Inputs
 from .learning import STEPS, Learned, learn

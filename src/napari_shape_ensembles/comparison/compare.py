@@ -284,7 +284,7 @@ class Comparison:
         return Ensemble.pooled([self.a, self.b])
 
     def plot(self, ax: "Axes | None" = None) -> "Axes":
-        """Draw both tests and their parts, observed and under permuted labels; see `figures.plot_comparison`.
+        """Draw both tests and their parts, observed and under permuted labels.
 
         Examples
         --------
@@ -294,7 +294,7 @@ class Comparison:
         >>> ax.get_title(loc="left")
         '1∧0'
         """
-        return plot_comparison(self, ax)
+        return plot_comparison(self.undulation, self.scale, self.case, ax)
 
     @cached_property
     def effects(self) -> EffectSizes:
@@ -588,8 +588,7 @@ def compare(
             "experiment compares several groups"
         )
     settings = replace(settings, **changes) if changes else settings
-    a, b, note = at_one_pixel_size(a, b)
-    a, b = comparable(a, b)
+    a, b, note = comparable(a, b)
     with reporting(progress):
         expected = expected_seconds(a, b, settings)
         if expected > LONG:  # said before the first step, as this may be the time to choose something else
@@ -652,12 +651,15 @@ def small_sample_p_values(measured: Quantities, images: NDArray[np.intp], first:
     return undulation, scale
 
 
-def comparable(a: Images, b: Images) -> tuple[Ensemble, Ensemble]:
-    """Pool the images of each side at one pixel size; return b in a's unit; refuse ensembles without curves."""
-    a, b, _ = at_one_pixel_size(a, b)
+def comparable(a: Images, b: Images) -> tuple[Ensemble, Ensemble, str]:
+    """Pool the images of each side at one pixel size, b in a's unit, and say so where pixels had to change.
+
+    Ensembles without curves are refused.
+    """
+    a, b, note = at_one_pixel_size(a, b)
     a, b = sample_of(a), sample_of(b)
     require_curves((a, b))
-    return a, b.to(a.unit)
+    return a, b.to(a.unit), note
 
 
 def sample_of(side: Images) -> Ensemble:

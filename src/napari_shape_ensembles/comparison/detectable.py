@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 import numpy as np
 from scipy.special import ndtr
@@ -14,11 +14,9 @@ from ..mmd.kernel import Distances, Real, squared_distances
 from ..mmd.two_sample import joint_thresholds
 from ..progress import report
 from ..shapes import spd
+from .compare import Comparison
 from .parts import scale_measures, scale_parts, sides
 from .settings import Settings
-
-if TYPE_CHECKING:
-    from .compare import Comparison
 
 # Kernels of the parts, where not the Gaussian one.
 _KINDS: dict[str, Kernel] = {"coarse form": "energy", "mean size": "mean", "elongation": "mean"}
@@ -49,7 +47,7 @@ class Detectable:
 
 
 def detectable_differences(
-    t: "Real | Comparison",
+    t: Real | Comparison,
     l: Real | None = None,
     first: int | None = None,
     undulation: MMDTest | None = None,
@@ -151,7 +149,7 @@ def detectable_differences(
 
 
 def planned_power(
-    result: "Comparison",
+    result: Comparison,
     count: int | tuple[int, int],
     *,
     size_ratio: float = 1.0,

@@ -10,7 +10,7 @@ from scipy.special import stdtrit
 
 from ..checks import RandomState, seed_of
 from ..mmd import median_distance
-from ..mmd.contrasts import difference_of_means, percentile_ends, welch
+from ..mmd.contrasts import Estimate, difference_of_means, percentile_ends, welch
 from ..mmd.dependence import Compared, coordinates_of
 from ..mmd.kernel import Distances, Real, quadratic_forms
 from ..mmd.replicates import mean_kernels
@@ -25,15 +25,6 @@ if TYPE_CHECKING:
 _COARSE = 0.9
 #: Of fewer images a side the bootstrap covers too little: 80 to 86 % with 3 in simulations, 93 to 95 % with 4.
 LEAST_IMAGES = 4
-
-
-@dataclass(frozen=True)
-class Estimate:
-    """A value with its interval of 95 % coverage; NaN at both ends where images are too few for one."""
-
-    value: float
-    low: float
-    high: float
 
 
 @dataclass(frozen=True)
@@ -89,7 +80,7 @@ class EffectSizes:
 
     def plot(self, ax: "Axes | None" = None) -> "Axes":
         """Draw the standardized size of every aspect with its interval; returns the Matplotlib axes."""
-        return plot_effects(self, ax)
+        return plot_effects(self.standardized, self.size_ratio, ax)
 
 
 def aspects(t: Real, l: Real) -> dict[str, Real]:

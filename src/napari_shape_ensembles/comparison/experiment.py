@@ -708,11 +708,11 @@ class Experiment:
         return pd.concat([known, rows, pd.DataFrame(np.exp(measured))], axis=1)
 
     def plot(self, ax: "Axes | None" = None) -> "Axes":
-        """Draw the ratios of size and roughness of every contrast with their intervals; see `figures.plot_experiment`.
+        """Draw the ratios of size and roughness of every contrast with their intervals.
 
         `studies.superplot.superplot` draws the replicates over their outlines.
         """
-        return plot_experiment(self, ax)
+        return plot_experiment(self.table, self.effects, self.settings.significance, ax)
 
     def __repr__(self) -> str:
         return f"Experiment({self.summary()})"

@@ -1,34 +1,35 @@
-"""Figures of a comparison, its effect sizes and an experiment: functions that draw on Matplotlib axes and return them.
+"""What a comparison, its effect sizes and an experiment draw of themselves, on Matplotlib axes that are returned.
 
 Nothing is told by colour alone, and no state of pyplot is used: without axes, a figure of its own is made, which is
 `ax.figure`.
 """
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ..mmd import MMDTest
+from ..mmd.contrasts import Estimate
 from ..palette import axes_of
 
 if TYPE_CHECKING:
+    import pandas as pd
     from matplotlib.axes import Axes
-
-    from .compare import Comparison
-    from .effects import EffectSizes
-    from .experiment import Experiment
 
 # Height of a null distribution, in rows.
 _HIGH = 0.7
 _QUANTITIES = (("size", "o"), ("roughness", "s"))
 
 
-def plot_comparison(result: "Comparison", ax: "Axes | None" = None) -> "Axes":
+def plot_comparison(undulation: MMDTest, scale: MMDTest, case: str, ax: "Axes | None" = None) -> "Axes":
     """Draw the two tests and their parts: the MMD observed, and under permuted labels, over the threshold.
 
     Parameters
     ----------
-    result : Comparison
+    undulation, scale : MMDTest
+    case : str
+        Row of the truth table, such as "1∧0".
     ax : matplotlib Axes, optional
         By default those of a new figure.
 
@@ -38,7 +39,7 @@ def plot_comparison(result: "Comparison", ax: "Axes | None" = None) -> "Axes":
         One row per test and part. Beyond the line at 1 a difference is detected (filled diamonds).
     """
     rows: list[tuple[str, MMDTest]] = []
-    for name, test in (("undulation", result.undulation), ("scale", result.scale)):
+    for name, test in (("undulation", undulation), ("scale", scale)):
         rows.append((name, test))
         rows += [(part, found) for part, found in test.parts.items() if part]
     ax = axes_of(ax, height=0.9 + 0.45 * len(rows))
@@ -61,17 +62,20 @@ def plot_comparison(result: "Comparison", ax: "Axes | None" = None) -> "Axes":
     for tick in ax.get_yticklabels():
         tick.set_fontweight("bold" if tick.get_text() in ("undulation", "scale") else "normal")
     ax.set(xlabel="MMD / threshold", ylim=(-0.15, len(rows)), xlim=(0, None))
-    ax.set_title(result.case, loc="left")
+    ax.set_title(case, loc="left")
     ax.legend(loc="upper right", bbox_to_anchor=(1, 1.02), ncols=3, frameon=False, fontsize="x-small")
     return ax
 
 
-def plot_effects(effects: "EffectSizes", ax: "Axes | None" = None) -> "Axes":
+def plot_effects(standardized: Mapping[str, Estimate], ratio: Estimate, ax: "Axes | None" = None) -> "Axes":
     """Draw the standardized size of every aspect of a difference, with its 95 % interval.
 
     Parameters
     ----------
-    effects : EffectSizes
+    standardized : mapping of str to Estimate
+        Of every aspect.
+    ratio : Estimate
+        Length of B's outlines over that of A's.
     ax : matplotlib Axes, optional
         By default those of a new figure.
 
@@ -79,25 +83,28 @@ def plot_effects(effects: "EffectSizes", ax: "Axes | None" = None) -> "Axes":
     -------
     matplotlib Axes
     """
-    names = list(effects.standardized)
+    names = list(standardized)
     ax = axes_of(ax, height=1.0 + 0.35 * len(names))
     for place, name in enumerate(reversed(names)):
-        found = effects.standardized[name]
+        found = standardized[name]
         ax.plot([found.low, found.high], [place, place], color="0.4")
         ax.plot(found.value, place, "o", color="C0")
     ax.set_yticks(range(len(names)), list(reversed(names)))
     ax.set(xlabel="standardized difference (bars: 95 % bootstrap intervals)", xlim=(0, None))
-    ratio = effects.size_ratio
     ax.set_title(f"size B / A: {ratio.value:.3g} ({ratio.low:.3g} to {ratio.high:.3g})", loc="left", fontsize="medium")
     return ax
 
 
-def plot_experiment(result: "Experiment", ax: "Axes | None" = None) -> "Axes":
+def plot_experiment(
+    table: "pd.DataFrame", effects: "pd.DataFrame", significance: float, ax: "Axes | None" = None
+) -> "Axes":
     """Draw the ratio of size and of roughness of every contrast, with its 95 % interval over replicates.
 
     Parameters
     ----------
-    result : Experiment
+    table, effects : DataFrame
+        Of an `Experiment`.
+    significance : float
     ax : matplotlib Axes, optional
         By default those of a new figure.
 
@@ -109,12 +116,12 @@ def plot_experiment(result: "Experiment", ax: "Axes | None" = None) -> "Axes":
     """
     from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 
-    contrasts, level = result.table["contrast"].tolist(), result.settings.significance
+    contrasts = table["contrast"].tolist()
     ax = axes_of(ax, height=1.2 + 0.5 * len(contrasts))
-    effects = result.effects.set_index(["contrast", "quantity"])
+    effects = effects.set_index(["contrast", "quantity"])
     ax.axvline(1, color="0.3", linestyle=":")
     for shift, ((quantity, mark), test) in enumerate(zip(_QUANTITIES, ("scale", "undulation"), strict=True)):
-        rejected = (result.table[f"{test}_p_adjusted"] <= level).tolist()
+        rejected = (table[f"{test}_p_adjusted"] <= significance).tolist()
         for place, contrast in enumerate(reversed(contrasts)):
             found, y = effects.loc[(contrast, quantity)], place + 0.15 - 0.3 * shift
             style = "full" if rejected[len(contrasts) - 1 - place] else "none"

@@ -97,19 +97,14 @@ def position_dependence(
 
     See Also
     --------
-    dependence_test : whether undulation and scale depend on each other.
+    dependence_test : whether undulation and scale depend on each other; the source of the HSIC.
 
     Notes
     -----
-    HSIC (Gretton et al. 2005) of the parts that are tested, their kernels added, against the outlines' centroids;
+    HSIC of the parts that are tested, their kernels added, against the outlines' centroids;
     centroids are permuted within each image, so images may differ from each other in anything. The test is exact where
     outlines of an image are exchangeable. Large outlines touch the border, and are left out, more often near it: with
     few and large objects in an image that alone is a dependence.
-
-    References
-    ----------
-    A. Gretton, O. Bousquet, A. Smola, B. Schölkopf, "Measuring statistical dependence with Hilbert-Schmidt norms",
-    Algorithmic Learning Theory (2005) 63-77.
 
     Examples
     --------

@@ -108,7 +108,7 @@ def archetype_sensitivity(
     """
     if archetypes < 2:
         raise ValueError(f"{archetypes} archetypes: take at least 2 to see whether they agree")
-    a, b = comparable(a, b)
+    a, b, _ = comparable(a, b)
     drawn = np.random.default_rng(settings.seed).permutation(len(a) + len(b)).tolist()
     others = [index for index in drawn if index != settings.archetype][: archetypes - 1]
     count, results = 1 + len(others), []

@@ -322,7 +322,7 @@ def _comparison_again(saved: Comparison, folders: Sequence[Path], memory: float 
                 own = [one for one, file in zip(traced, saved.inputs.files, strict=True) if file.sample == sample]
                 sides.append(own[0] if len(own) == 1 else Ensemble.pooled(own, name=name))
             a, b = sides
-            outlines = {side: one.vertices for side, one in zip("ab", comparable(a, b), strict=True)}
+            outlines = {side: one.vertices for side, one in zip("ab", comparable(a, b)[:2], strict=True)}
     with as_part(1, 2):
         again = compare(a, b, saved.settings)
     # What was learned about other archetypes later is no part of the comparison itself.

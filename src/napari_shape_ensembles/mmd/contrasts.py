@@ -1,5 +1,7 @@
 """How large a difference is: in standard deviations, as a ratio of spreads, as a ratio with its interval."""
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr, stdtrit
@@ -8,6 +10,15 @@ Real = NDArray[np.float64]
 
 # A standard deviation below this is rounding.
 _STILL = 1e-9
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A value with its interval of 95 % coverage; NaN at both ends where images are too few for one."""
+
+    value: float
+    low: float
+    high: float
 
 
 def standardised_difference(values: Real, first: int, image: NDArray[np.intp] | None = None) -> Real:

@@ -45,11 +45,6 @@ class DependenceTest:
         HSIC under permuted pairings.
     significance : float
 
-    References
-    ----------
-    A. Gretton, O. Bousquet, A. Smola, B. Schölkopf, "Measuring statistical dependence with Hilbert-Schmidt norms",
-    Algorithmic Learning Theory (2005) 63-77.
-
     Examples
     --------
     >>> import numpy as np

@@ -34,10 +34,6 @@ _SMALLEST, _LARGEST = 1e-30, 1e30
 _NAME = re.compile(r"[^\W\d]\w*")
 # "px" is a ninety-sixth of an inch to pint, as in style sheets.
 _PIXELS = ("px", "pix", "pixel", "pixels")
-#: Columns of `Ensemble.features`, and all names that tables of results give to measured columns.
-MEASURED = ("area", "perimeter", "equivalent_diameter", "circularity", "aspect_ratio", "solidity")
-DISTANCES = ("product", "undulation", "scale")
-TAKEN = frozenset(("id", "image", "sample", "source", "geometry", "outline", *MEASURED, *DISTANCES))
 
 
 class Ensemble:
@@ -544,7 +540,12 @@ class Ensemble:
         >>> found.ids, found.dropped, found.metadata["score"].tolist()
         (array([0, 1]), {'empty masks': 1}, [0.9, 0.8])
         """
-        return cls(**exchange.of_masks(masks, metadata or {}, options))
+        from .extract import extract_curves
+
+        def trace(mask: NDArray[np.bool_]) -> Ensemble:
+            return extract_curves(mask, **options)
+
+        return cls(**exchange.of_masks(masks, trace, metadata or {}, name=options.get("name", "")))
 
     @classmethod
     def from_polygons(cls, polygons: Any, *, order: str = "xy", **options: Any) -> "Ensemble":
@@ -693,7 +694,7 @@ def _pooled_images(images: Sequence[NDArray[np.str_]]) -> NDArray[np.str_]:
 
 def _column(name: str, given: Any, count: int) -> NDArray[Any]:
     """One value per curve, (N,), of what is given as N values or as one."""
-    if name in TAKEN:
+    if name in exchange.TAKEN:
         raise ValueError(f"metadata cannot be called {name!r}, a measured column has that name: rename it")
     values = np.asarray(given)
     if values.dtype.kind in "OT":  # texts, or numbers with gaps

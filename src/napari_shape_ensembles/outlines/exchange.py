@@ -5,10 +5,10 @@ What takes outlines in returns the parameters of an `Ensemble`. (x, y) becomes (
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import shapely
@@ -16,8 +16,6 @@ from numpy.typing import ArrayLike, NDArray
 
 if TYPE_CHECKING:
     import pandas as pd
-
-    from .ensemble import Ensemble
 
 Options = dict[str, Any]
 
@@ -27,6 +25,36 @@ _EMPTY, _PIECES, _NOT_POLYGON, _OPEN = (
 )
 #: Under which name outlines are kept in AnnData's `uns`.
 KEY = "shape_ensembles"
+#: Columns of `Ensemble.features`, and all names that tables of results give to measured columns.
+MEASURED = ("area", "perimeter", "equivalent_diameter", "circularity", "aspect_ratio", "solidity")
+DISTANCES = ("product", "undulation", "scale")
+TAKEN = frozenset(("id", "image", "sample", "source", "geometry", "outline", *MEASURED, *DISTANCES))
+
+
+class Outlined(Protocol):
+    """What is read of an `Ensemble`, which this module knows nothing else of."""
+
+    name: str
+    unit: str
+    pixel_size: tuple[float, float] | None
+    vertices: NDArray[np.float64]
+    offsets: NDArray[np.int64]
+
+    @property
+    def curves(self) -> tuple[NDArray[np.float64], ...]:
+        """The curves, each an (m, 2) array."""
+
+    @property
+    def images(self) -> NDArray[np.str_]:
+        """Name of the image of each curve."""
+
+    @property
+    def dropped(self) -> dict[str, int]:
+        """What was left out."""
+
+    @property
+    def tracing(self) -> dict[str, Any]:
+        """How the outlines were traced."""
 
 
 def needed(package: str, extra: str, what: str) -> Any:
@@ -54,10 +82,10 @@ def rows_first(curves: Sequence[ArrayLike], order: str) -> list[NDArray[Any]]:
     return [array[:, ::-1] for array in arrays] if order == "xy" else arrays
 
 
-def of_masks(masks: Any, metadata: Mapping[str, Any], options: Options) -> Options:
-    """Parameters of an ensemble of one object per mask."""
-    from .extract import extract_curves
-
+def of_masks(
+    masks: Any, trace: Callable[[NDArray[np.bool_]], Outlined], metadata: Mapping[str, Any], *, name: str
+) -> Options:
+    """Parameters of an ensemble of one object per mask, each traced by itself."""
     planes = [np.asarray(mask) for mask in masks]
     if not planes or any(plane.ndim != 2 for plane in planes):
         raise ValueError("masks are planes of pixels, one per object, in a list or an (N, rows, columns) array")
@@ -68,23 +96,19 @@ def of_masks(masks: Any, metadata: Mapping[str, Any], options: Options) -> Optio
         if not inside.any():
             dropped[_EMPTY] += 1
             continue
-        traced = extract_curves(inside, **options)
-        if len(traced):
-            largest = int(np.argmax(traced.features["area"]))
-            curves.append(traced[largest])
+        traced = trace(inside)
+        if traced.curves:
+            curves.append(max(traced.curves, key=lambda curve: shapely.Polygon(curve).area))
             kept.append(place)
-            dropped[_PIECES] += len(traced) - 1
+            dropped[_PIECES] += len(traced.curves) - 1
         dropped.update(traced.dropped)
     known = {} if traced is None else {"unit": traced.unit, "pixel_size": traced.pixel_size, "tracing": traced.tracing}
     columns = {name: np.asarray(value)[kept] if np.ndim(value) else value for name, value in metadata.items()}
-    name = options.get("name", "")
     return {"curves": curves, "ids": kept, "dropped": dropped, "metadata": columns, "name": name, **known}
 
 
 def of_polygons(polygons: Any, order: str, options: Options) -> Options:
     """Parameters of an ensemble of shapely polygons, or of a GeoSeries or GeoDataFrame of them."""
-    from .ensemble import TAKEN
-
     known: Options = {"metadata": {}}
     frame = polygons if hasattr(polygons, "columns") and hasattr(polygons, "geometry") else None
     if frame is not None:
@@ -144,7 +168,7 @@ def _selected(known: Options, kept: list[int]) -> Options:
     return {**known, "metadata": cut, "ids": ids, "images": images}
 
 
-def geodataframe(table: "pd.DataFrame", ensemble: "Ensemble") -> Any:
+def geodataframe(table: "pd.DataFrame", ensemble: Outlined) -> Any:
     """A table with the polygons of its curves."""
     geopandas = needed("geopandas", "geo", "to_geodataframe")
     polygons = [shapely.Polygon(curve[:, ::-1]) for curve in ensemble.curves]
@@ -156,7 +180,7 @@ def geodataframe(table: "pd.DataFrame", ensemble: "Ensemble") -> Any:
 def anndata(
     values: "pd.DataFrame",
     known: "pd.DataFrame",
-    ensemble: "Ensemble",
+    ensemble: Outlined,
     obsm: Mapping[str, NDArray[Any]] = MappingProxyType({}),
     **more: Any,
 ) -> Any:
@@ -186,7 +210,7 @@ def anndata(
     return package.AnnData(X=x, obs=obs, var=var, obsm={"spatial": centres, **obsm}, uns=uns)
 
 
-def spatialdata(data: Any, table: "pd.DataFrame", ensemble: "Ensemble") -> Any:
+def spatialdata(data: Any, table: "pd.DataFrame", ensemble: Outlined) -> Any:
     """SpatialData: the polygons of every image as a shapes element, and annotated data as the table of all of them.
 
     Parameters
@@ -220,7 +244,7 @@ def spatialdata(data: Any, table: "pd.DataFrame", ensemble: "Ensemble") -> Any:
     }
     data.obs["region"] = np.array([regions[image] for image in images.tolist()])
     data.obs["region"] = data.obs["region"].astype("category")
-    data.obs["instance"] = np.arange(len(ensemble))
+    data.obs["instance"] = np.arange(len(ensemble.curves))
     annotated = models.TableModel.parse(
         data, region=list(regions.values()), region_key="region", instance_key="instance"
     )
@@ -239,8 +263,6 @@ def _region_names(images: list[str]) -> dict[str, str]:
 
 def of_anndata(data: Any) -> Options:
     """Parameters of the ensemble of the observations that there are."""
-    from .ensemble import TAKEN
-
     kept = getattr(data, "uns", {}).get(KEY)
     if kept is None or "outline" not in data.obs:
         raise ValueError("these data hold no outlines: those that Ensemble.to_anndata or Comparison.to_anndata made do")

@@ -314,7 +314,7 @@ def decision_landscape(
     >>> landscape.case.tolist()
     [['1∧0', '1∧0', '1∧0'], ['1∧0', '1∧0', '1∧0']]
     """
-    a, b = comparable(a, b)
+    a, b, _ = comparable(a, b)
     permutation_options(settings)  # refuses what nested tests cannot do, before any work
     grid = distinct_counts("ranks", ranks, 1), distinct_counts("landmarks", landmarks, 8)
     cells = _Cells(a, b, *grid, settings)
