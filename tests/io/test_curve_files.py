@@ -318,6 +318,8 @@ def polygon(points):
 
 
 NEWER = {"format": "shape-ensembles curves", "version": 2, "scale": [1, 1], "unit": "µm"}
+TIMED = {"format": "shape-ensembles curves", "version": 1, "scale": [1, 1], "unit": "second"}
+THREE = "id,row,column\n1,0,0\n1,0,9\n1,9,9\n"
 BAD = {
     "unknown ending": ("x.xyz", b"", "the ending is none of .csv"),
     "empty": ("x.csv", b"", "damaged, or no CSV"),
@@ -326,6 +328,7 @@ BAD = {
     "NaN vertices": ("x.csv", b"id,row,column\n1,0,0\n1,nan,1\n1,2,2\n", "1 of 1 curves have NaN"),
     "three axes": ("x.csv", b"index,axis-0,axis-1,axis-2\n0,0,0,0\n", "three axes"),
     "a newer table": ("x.csv", f"# {json.dumps(NEWER)}\nid,row,column\n1,0,0\n".encode(), "newer version"),
+    "a unit that is no length": ("x.csv", f"# {json.dumps(TIMED)}\n{THREE}".encode(), 'of length .*, not "second"'),
     "bytes that are no text": ("x.csv", b"\xff\xfe\x00", "damaged, or no CSV"),
     "no parquet": ("x.parquet", b"PAR1nothing", "damaged, or no Parquet"),
     "cut JSON": ("x.geojson", b'{"type": "FeatureColl', "damaged, or no GeoJSON"),

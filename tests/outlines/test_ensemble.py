@@ -112,7 +112,9 @@ def test_whatever_is_given_is_kept_or_counted(curves):
         ([[["a", "b"]]], {}, "curve 0"),
         ([SQUARE], {"ids": [1, 2]}, "ids"),
         ([SQUARE, SQUARE], {"ids": [1, 1]}, "ids"),
-        ([SQUARE], {"unit": ""}, "unit"),
+        ([SQUARE], {"unit": ""}, 'unit is "pixel" or a unit of length such as "µm", not ""'),
+        ([SQUARE], {"unit": "second"}, 'not "second": state the one that coordinates are in'),
+        ([SQUARE], {"unit": "arbitrary units"}, "a unit of length"),
     ],
 )
 def test_malformed_input_is_refused(curves, options, message):

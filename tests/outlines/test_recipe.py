@@ -65,6 +65,11 @@ def test_each_bad_value_names_its_field(name, value):
         Outlines(**{name: value})
 
 
+def test_a_pixel_size_is_a_length():
+    with pytest.raises(ValueError, match='a unit of length such as "µm", not "second"'):
+        Outlines(pixel_size=0.5, unit="second")
+
+
 def test_a_pixel_size_needs_a_unit():
     for half in ({"pixel_size": 0.5}, {"unit": "µm"}):
         with pytest.raises(ValueError, match="pixel_size and unit go together"):

@@ -60,7 +60,7 @@ def test_a_size_typed_is_given_to_the_layer(viewer, widget, qtbot):
 
 
 @pytest.mark.parametrize(
-    ("height", "unit", "message"), [(0, "nm", "above 0"), (1, "second", "cannot be compared"), (1, "", "")]
+    ("height", "unit", "message"), [(0, "nm", "above 0"), (1, "second", "a unit of length"), (1, "", "")]
 )
 def test_nonsense_is_refused_in_place(viewer, widget, qtbot, height, unit, message):
     layer = viewer.add_image(IMAGE)

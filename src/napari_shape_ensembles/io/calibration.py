@@ -10,7 +10,7 @@ from typing import Any
 
 from ..archive import ContentError, StrPath, opened
 from ..outlines import conversion_factor
-from ..outlines.ensemble import unit_name
+from ..outlines.ensemble import length_unit, unit_name
 from .content import errors_named
 
 Stated = tuple[float, float, str]
@@ -64,9 +64,7 @@ class Calibration:
             raise ValueError(f"a pixel has a height and a width above 0, not {self.scale!r}")
         if not _SMALLEST < min(self.scale) <= max(self.scale) < 1 / _SMALLEST:
             raise ValueError(f"no pixel measures {self.scale[0]:g} × {self.scale[1]:g} {self.unit}: give its size")
-        object.__setattr__(self, "unit", unit_name(self.unit))
-        if self.unit != "pixel":
-            conversion_factor(self.unit, "m")
+        object.__setattr__(self, "unit", length_unit(self.unit))
 
     def __str__(self) -> str:
         height, width = self.scale
@@ -131,7 +129,7 @@ def read_calibration(path: StrPath) -> Calibration:
 def _unit(stated: str) -> str:
     unit = _SPELLINGS.get(stated.strip().lower(), stated.strip())
     try:
-        conversion_factor(unit, "m")
+        length_unit(unit)
     except ValueError as error:
         raise ContentError(
             f'states its pixel size in "{stated[:40]}", which is no unit of length: give the pixel size and its unit '

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from ..archive import ContentError, write_bytes
 from ..comparison import design_from_names
+from ..outlines.ensemble import length_unit
 from .ebsd import ENDINGS as MAPS
 from .image_parts import Box, ImagePart, polygon_of
 from .sources import distinct_names, feature_text, files_of
@@ -58,7 +59,10 @@ def take_pixel_sizes(
             height, width = 0.0, []
         if len(width) > 1 or not all(0 < side < float("inf") for side in (height, *width)) or not isinstance(unit, str):
             raise ContentError(f"{name}: the pixels of {path.name} are {size!r} {unit!r}, not a size and its unit")
-        sizes[path.resolve()] = (height, width[0]) if width else height, unit.strip()
+        try:
+            sizes[path.resolve()] = (height, width[0]) if width else height, length_unit(unit)
+        except ContentError as error:
+            raise ContentError(f"{name}: of {path.name} the {error}") from error
     return sizes, table.drop(columns=["pixel_size", "unit"])
 
 

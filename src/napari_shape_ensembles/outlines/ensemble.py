@@ -11,7 +11,7 @@ import numpy as np
 import shapely
 from numpy.typing import ArrayLike, NDArray
 
-from ..checks import seal, text
+from ..checks import ContentError, seal, text
 from . import exchange
 from .spline import Complex, Index, Real, following
 
@@ -32,6 +32,8 @@ _TOGETHER = 1 << 18
 _SMALLEST, _LARGEST = 1e-30, 1e30
 # Units come from files, and pint would work out whatever formula stands in the place of one, for ever if need be.
 _NAME = re.compile(r"[^\W\d]\w*")
+# What most units are: known as lengths without pint, which is heavy.
+_LENGTHS = frozenset(("µm", "um", "nm", "mm", "cm", "m"))
 # "px" is a ninety-sixth of an inch to pint, as in style sheets.
 _PIXELS = ("px", "pix", "pixel", "pixels")
 
@@ -83,7 +85,7 @@ class Ensemble:
     ------
     ValueError
         For a curve that is not an (m, 2) array of numbers, ids or metadata that do not match the curves one to one,
-        an empty unit, a negative count, or ids and words that no file could hold.
+        a unit that is no length, a negative count, or ids and words that no file could hold.
 
     See Also
     --------
@@ -131,8 +133,6 @@ class Ensemble:
         metadata: "pd.DataFrame | Mapping[str, Any] | None" = None,
         tracing: Mapping[str, Any] | None = None,
     ) -> None:
-        if not isinstance(unit, str) or not unit.strip():
-            raise ValueError(f'unit is "pixel" or a unit of length such as "µm", not {unit!r}')
         arrays: list[NDArray[Any]] = []
         for index, curve in enumerate(curves):
             try:
@@ -157,7 +157,7 @@ class Ensemble:
         offsets = np.cumsum([0, *(len(array) for array in arrays)], dtype=np.int64)
         vertices = np.concatenate([np.empty((0, 2)), *arrays], dtype=np.float64).view(np.complex128)[:, 0]
         vertices, offsets, kept = _cleaned(vertices, offsets, counts)
-        self.name, self.unit = text(name, "the name of an ensemble"), unit_name(text(unit, "a unit"))
+        self.name, self.unit = text(name, "the name of an ensemble"), length_unit(unit)
         self.pixel_size = None
         if pixel_size is not None:
             sides = np.atleast_1d(np.asarray(pixel_size, dtype=np.float64))
@@ -818,6 +818,26 @@ def counted(count: int, noun: str) -> str:
 def unit_name(unit: str) -> str:
     """Return a unit as it is kept: every word for pixels as "pixel", all others as they are without blanks around."""
     return "pixel" if unit.strip().lower() in _PIXELS else unit.strip()
+
+
+def length_unit(unit: str) -> str:
+    """Return a unit as it is kept; refuse what is neither pixels nor a length.
+
+    Raises
+    ------
+    ContentError
+        For any other unit, saying which there are.
+    """
+    name = unit_name(text(unit, "a unit"))
+    if name in ("pixel", *_LENGTHS):
+        return name
+    try:
+        conversion_factor(name, "m")
+    except ValueError:
+        raise ContentError(
+            f'unit is "pixel" or a unit of length such as "µm", not "{name[:40]}": state the one that coordinates are in'
+        ) from None
+    return name
 
 
 def conversion_factor(source: str, target: str) -> float:

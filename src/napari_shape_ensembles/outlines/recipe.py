@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from .. import parameters
 from ..parameters import documented, parameter, parameters_of
+from .ensemble import length_unit
 
 Objects = Literal["bright", "dark"]
 Method = Literal[
@@ -365,6 +366,8 @@ class Recipe:
             raise ValueError('method "level" needs either a threshold, in the values of the field, or a quantile')
         if (self.pixel_size is None) != (self.unit is None):
             raise ValueError("pixel_size and unit go together: give both, or neither")
+        if self.unit is not None:
+            length_unit(self.unit)
 
     @property
     def is_tiling(self) -> bool:
