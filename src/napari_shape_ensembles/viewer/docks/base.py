@@ -23,7 +23,51 @@ from ..task import Task
 _MANY = 3  # changes that are listed
 
 
-class Dock(QWidget):
+class Page(QWidget):
+    """A page that follows the session and its tasks while it is open; a closed one that is shown again catches up."""
+
+    def __init__(self, session: Session, *tasks: Task[Any], leaving: Callable[[], object] | None = None) -> None:
+        super().__init__()
+        self.session = session
+        self._tie = Tie(session, *tasks, leaving=leaving)
+        self.destroyed.connect(partial(self._tie.loosen, gone=True))
+        self._closing = once(self, self._leave_if_closed)
+
+    def link(self, signal: SignalInstance, slot: Callable[..., Any]) -> None:
+        """Listen to a signal of the session as long as the page is open."""
+        self._tie.links.append((signal, weakref.WeakMethod(slot)))
+
+    def attach(self) -> None:
+        """Follow the session, and show what has changed while the page did not."""
+        if self._tie.fasten():
+            self.catch_up()
+
+    @abstractmethod
+    def catch_up(self) -> None:
+        """Show what the session holds now."""
+
+    def showEvent(self, event: QEvent | None) -> None:
+        """Follow the session again after the page was closed."""
+        self._closing.stop()
+        self.attach()
+        AsksBeforeLeaving.watch(self, self.session)
+        super().showEvent(event)
+
+    def hideEvent(self, event: QEvent | None) -> None:
+        """Closing a page hides it: leave then, but not for another tab or a minimised window."""
+        self._closing.start()
+        super().hideEvent(event)
+
+    def _leave_if_closed(self) -> None:
+        frame = self.parentWidget()
+        while frame is not None and not frame.isHidden():
+            frame = frame.parentWidget()
+        # What holds the page is hidden: a dock that was closed, or another page was turned up in its place.
+        if frame is not None or self.parentWidget() is None:
+            self._tie.loosen()
+
+
+class Dock(Page):
     """A page that shows a task of the session; `run` and `renewal` say what *Run* and *Run again* do.
 
     Subclasses make their controls and lay them out after `__init__` of this class, which makes the buttons and the
@@ -33,9 +77,8 @@ class Dock(QWidget):
     finished = Signal()  #: what was under way has ended: completely, by an error, or by being cancelled
 
     def __init__(self, viewer: ViewerModel, task: Task[Any], *, run: str, renewal: str) -> None:
-        super().__init__()
+        super().__init__(Session.of(viewer), task)
         self.viewer, self.task = viewer, task
-        self.session = Session.of(viewer)
         self.run_button = button("&Run", f"{run} (Enter)")
         self.cancel_button = button("Cancel", "Stop; layers and results stay as they are (Esc)")
         self.reason, self.step = wrapped(), wrapped()
@@ -50,16 +93,9 @@ class Dock(QWidget):
         self._chosen: dict[str, Any] = {}  # what the forms were last made to show
         self._was_busy = False
         self._refused = ""  # why what they show cannot be chosen
-        self._tie = Tie(self.session, task)
-        self.destroyed.connect(partial(self._tie.loosen, gone=True))
-        self._closing = once(self, self._leave_if_closed)
         self.link(self.session.choices.changed, self._show_choices)
         self.link(task.changed, self.show_state)
         self.link(task.progressed, self.show_progress)
-
-    def link(self, signal: SignalInstance, slot: Callable[..., Any]) -> None:
-        """Listen to a signal of the session as long as the dock is open."""
-        self._tie.links.append((signal, weakref.WeakMethod(slot)))
 
     def bind(self, form: Form[Any], name: Literal["recipe", "settings"]) -> None:
         """Let a form show the recipe or the settings, which all docks share, and change them."""
@@ -175,34 +211,10 @@ class Dock(QWidget):
 
     def attach(self) -> None:
         self._show_choices()
-        if self._tie.fasten():
-            self.show_state()
+        super().attach()
 
-    def showEvent(self, event: QEvent | None) -> None:
-        """Follow the session again after the dock was closed, and see what has changed meanwhile."""
-        self._closing.stop()
-        self.attach()
-        AsksBeforeLeaving.watch(self, self.session)
-        super().showEvent(event)
-
-    def hideEvent(self, event: QEvent | None) -> None:
-        """Closing a dock hides it: leave then, but not for another tab or a minimised window."""
-        self._closing.start()
-        super().hideEvent(event)
-
-    def _leave_if_closed(self) -> None:
-        if is_closed(self):
-            self._tie.loosen()
-
-
-def is_closed(page: QWidget) -> bool:
-    """Whether what holds a page has been hidden: a dock that was closed, or another page turned up in its place."""
-    frame = page.parentWidget()
-    if frame is None:
-        return True
-    while frame is not None and not frame.isHidden():
-        frame = frame.parentWidget()
-    return frame is not None
+    def catch_up(self) -> None:
+        self.show_state()
 
 
 class SamplesDock(Dock):
@@ -235,10 +247,10 @@ class Tie:
     Apart from the page, so that it can be loosened after Qt has destroyed that.
     """
 
-    def __init__(self, session: Session, *tasks: Task[Any]) -> None:
+    def __init__(self, session: Session, *tasks: Task[Any], leaving: Callable[[], object] | None) -> None:
         # Slots are held weakly, or the tie would keep the page that Qt tells it of.
         self.links: list[tuple[SignalInstance, weakref.WeakMethod[Callable[..., Any]]]] = []
-        self._session, self._tasks, self._fast = session, tasks, False
+        self._session, self._tasks, self._leaving, self._fast = session, tasks, leaving, False
 
     def fasten(self) -> bool:
         """Follow the session; whether that was news."""
@@ -256,6 +268,8 @@ class Tie:
         if not self._fast:
             return
         self._fast = False
+        if self._leaving is not None:
+            self._leaving()
         if not gone:
             self._session.detach(*self._tasks)
         for signal, ref in self.links:

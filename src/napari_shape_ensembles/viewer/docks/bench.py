@@ -1,11 +1,10 @@
 """The dock *Bench*: the whole way from images to an answer that can be trusted, one page for each step."""
 
-import weakref
 from collections.abc import Callable, Mapping
 from functools import partial
 
 from napari.components import ViewerModel
-from qtpy.QtCore import QEvent, Qt
+from qtpy.QtCore import Qt
 from qtpy.QtGui import QKeyEvent, QKeySequence, QShortcut
 from qtpy.QtWidgets import QButtonGroup, QHBoxLayout, QPushButton, QSizePolicy, QStackedWidget, QTabWidget, QWidget
 
@@ -14,7 +13,7 @@ from ..panels.widgets import button, column, once, row
 from ..session import Session
 from ..steps import STATES, STEPS, Step, steps_of
 from .answer import AnswerPage
-from .base import Dock, Tie, is_closed
+from .base import Dock, Page
 from .experiment import ExperimentPage
 from .images import ImagesPage
 from .inspect import InspectCurves
@@ -41,14 +40,16 @@ _NEXT = {
 _PAUSE = 100  # ms after a burst of events until the headings are made anew: they look at the layers
 
 
-class Bench(QWidget):
+class Bench(Page):
     """Images, Outlines, Answer, Why and Trust: pages of one dock, each with its state in its heading."""
 
     def __init__(self, napari_viewer: ViewerModel) -> None:
-        super().__init__()
+        session = Session.of(napari_viewer)
+        studies = session.landscape, session.smoothing, session.trust
+        tasks = session.comparison, session.explanation, session.experiment, *studies
+        super().__init__(session, *tasks, leaving=partial(_hand_back, session))
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Expanding)
         self.viewer = napari_viewer
-        session = self.session = Session.of(napari_viewer)
         self.headings = {name: Heading(name, place) for place, name in enumerate(STEPS, 1)}
         group = QButtonGroup(self)
         for place, heading in enumerate(self.headings.values()):
@@ -76,23 +77,18 @@ class Bench(QWidget):
             heads.addWidget(heading, 1)
         foot = row(self.tear, self.next, grows=self.next)
         column(heads, self.stack, foot, page=self, margins=(4, 4, 4, 4), grows=self.stack)
-        studies = session.landscape, session.smoothing, session.trust
-        tasks = session.comparison, session.explanation, session.experiment, *studies
-        self._tie = Tie(session, *tasks)
-        self.destroyed.connect(partial(_hand_back, session))
-        self.destroyed.connect(partial(self._tie.loosen, gone=True))
-        self._soon, self._closing = once(self, self.show_steps), once(self, self._leave_if_closed)
+        self._soon = once(self, self.show_steps)
         self._soon.setInterval(_PAUSE)
         choices = session.choices
         changed = choices.changed, choices.sides.changed, session.design.changed, session.segmentation.changed
         for signal in (*changed, *(task.changed for task in tasks), session.comparison.progressed):
-            self._tie.links.append((signal, weakref.WeakMethod(self._ask)))
+            self.link(signal, self._ask)
         self.over_canvas = OverCanvas(self, session.comparison)
         selection = session.comparison.selection
-        shown = (selection.changed, "pick"), (selection.sought, "seek"), (selection.drawing, "draw")
-        for signal, does in shown:
-            self._tie.links.append((signal, weakref.WeakMethod(getattr(self.over_canvas, does))))
-        self._attach()
+        self.link(selection.changed, self.over_canvas.pick)
+        self.link(selection.sought, self.over_canvas.seek)
+        self.link(selection.drawing, self.over_canvas.draw)
+        self.attach()
         self.turn(0)
 
     def _ask(self, _: object = None) -> None:
@@ -167,27 +163,10 @@ class Bench(QWidget):
         if isinstance(answer := self.pages.get("Answer"), TabbedPage):
             answer.tabBar().setVisible(self.session.design.is_experiment)
 
-    # Opening and closing.
-
-    def _attach(self) -> None:
-        if self._tie.fasten():
-            _take_over(self.session)
-            self._ask()
-
-    def showEvent(self, event: QEvent | None) -> None:
-        self._closing.stop()
-        self._attach()
-        super().showEvent(event)
-
-    def hideEvent(self, event: QEvent | None) -> None:
-        """Closing a dock hides it; see `Dock.hideEvent`."""
-        self._closing.start()
-        super().hideEvent(event)
-
-    def _leave_if_closed(self) -> None:
-        if is_closed(self):
-            _hand_back(self.session)
-            self._tie.loosen()
+    def catch_up(self) -> None:
+        """Take the canvas over, and show how far every step has come."""
+        _take_over(self.session)
+        self._ask()
 
 
 def _take_over(session: Session) -> None:
@@ -196,7 +175,7 @@ def _take_over(session: Session) -> None:
     session.explanation.explain_unasked(True)
 
 
-def _hand_back(session: Session, _: object = None) -> None:
+def _hand_back(session: Session) -> None:
     """Put the canvas back as it was."""
     session.comparison.arrange(False)
     session.explanation.explain_unasked(False)

@@ -19,7 +19,6 @@ from qtpy.QtWidgets import (
     QMenu,
     QTableWidget,
     QTableWidgetItem,
-    QWidget,
 )
 
 from ...comparison.design import GROUP
@@ -33,7 +32,7 @@ from ..panels.widgets import Section, button, column, menu_button, once, row, sc
 from ..session import Session
 from ..splitting import Way, ways_to_split
 from ..task import Background, Steps
-from .base import Tie, is_closed
+from .base import Page
 from .pixel_size import PixelSize, calibrate, calibration_of
 
 _PIXELS = "pixel size"
@@ -49,12 +48,13 @@ _WIDEST = 170  # pixels of a column; longer names leave out their middle
 _LOOK = 400  # ms after a change of the list until images are looked at
 
 
-class ImagesPage(QWidget):
+class ImagesPage(Page):
     """Images in rows, with their group, replicate, block, covariates and pixel size in columns."""
 
     def __init__(self, napari_viewer: ViewerModel) -> None:
-        super().__init__()
-        self.session = Session.of(napari_viewer)
+        looker = Background()
+        super().__init__(Session.of(napari_viewer), leaving=looker.cancel)
+        self._looker = looker
         self.design = self.session.design
         self.table = DesignView()
         self.table.itemChanged.connect(self._write)
@@ -90,15 +90,19 @@ class ImagesPage(QWidget):
         said = self.reason, self.said, self.found
         buttons = row(self.swap, self.split, self.files)
         scrolling(self, self.table, buttons, *said, self.tour, names, self.pixels, grows=self.table)
-        self._tie = Tie(self.session)
         for signal in (self.design.changed, self.session.choices.sides.changed):
-            self._tie.links.append((signal, weakref.WeakMethod(self._ask)))
-        self._tie.links.append((self.session.design_work.noted, weakref.WeakMethod(self._say)))
-        self.destroyed.connect(partial(self._tie.loosen, gone=True))
-        self._closing, self._soon = once(self, self._leave_if_closed), once(self, self.refresh)
-        self._looker, self._looking = Background(), once(self, self.look)
+            self.link(signal, self._ask)
+        self.link(self.session.design_work.noted, self._say)
+        self._soon, self._looking = once(self, self.refresh), once(self, self.look)
         self._looking.setInterval(_LOOK)
-        self._tie.fasten()
+        self.attach()
+
+    def catch_up(self) -> None:
+        self.refresh()
+
+    def showEvent(self, event: QEvent | None) -> None:
+        """Show the table of now: nothing tells that pixels have got another size."""
+        super().showEvent(event)
         self.refresh()
 
     def _ask(self) -> None:
@@ -232,23 +236,6 @@ class ImagesPage(QWidget):
         name, chosen = QInputDialog.getText(self, "Add column", "Name, such as dose")
         if chosen:
             self.design.add_column(name.strip())
-
-    # Opening and closing.
-
-    def showEvent(self, event: QEvent | None) -> None:
-        self._closing.stop()
-        self._tie.fasten()
-        self.refresh()
-        super().showEvent(event)
-
-    def hideEvent(self, event: QEvent | None) -> None:
-        self._closing.start()
-        super().hideEvent(event)
-
-    def _leave_if_closed(self) -> None:
-        if is_closed(self):
-            self._looker.cancel()
-            self._tie.loosen()
 
 
 def _take_tour() -> None:
