@@ -78,13 +78,25 @@ def test_a_layer_twice_as_large_by_affine_differs_in_scale_as_by_scale(model):
 
 
 @pytest.mark.parametrize(
-    ("name", "value"), [("affine", DOUBLE), ("shear", [0.4]), ("scale", (3, 3)), ("affine", SHEAR)], ids=str
+    ("name", "value"),
+    [
+        ("affine", DOUBLE),
+        ("shear", [0.4]),
+        ("scale", (3, 3)),
+        ("scale", (-1, 1)),
+        ("affine", np.diag([1.0, -1.0, 1.0])),
+        ("affine", SHEAR),
+    ],
+    ids=str,
 )
 def test_an_edit_of_the_transform_is_a_change(model, name, value):
     for layer in layers(model):
         before = fingerprint(layer, model.dims)
+        as_before = getattr(layer, name)
         setattr(layer, name, value)
         assert fingerprint(layer, model.dims) != before
+        setattr(layer, name, as_before)
+        assert fingerprint(layer, model.dims) == before
 
 
 def test_a_layer_turned_out_of_its_plane_is_refused(model):
@@ -172,7 +184,9 @@ def test_without_reflections_a_mirrored_layer_beside_a_plain_one_is_refused_and_
 
     assert said() == said(reflections=False) == "1∧1"
     other.affine = flipped
+    assert session.comparison.changed_since() == ["two was changed"]
     assert said() == "1∧1"  # mirror images match
+    assert session.comparison.state == "done"
     assert '"two" is shown mirrored' in said(reflections=False)
     one.scale = (-1, 1)
     assert said(reflections=False) == "1∧1"

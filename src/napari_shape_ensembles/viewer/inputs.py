@@ -123,7 +123,7 @@ def source_of(layer: "Layer | ImageRow", dims: "Dims") -> Source:
     known = PARTS.get(layer)
     if known is not None and known.whole is not None and known.part.region:  # objects are found in the whole plane
         return replace(source_of(known.whole, dims), name=layer.name, region=known.part.region)
-    axes, point, scale, unit, pixels, place = _view(layer, dims)
+    axes, point, scale, unit, mirrored, pixels, place = _view(layer, dims)
     kind: Kind = "image" if isinstance(layer, Image) else "labels" if isinstance(layer, Labels) else "shapes"
     left_out: dict[str, int] = {}
     if kind == "shapes":
@@ -143,8 +143,6 @@ def source_of(layer: "Layer | ImageRow", dims: "Dims") -> Source:
         data = np.array(pixels[place])
         data = data.swapaxes(0, 1) if axes[0] > axes[1] else data
     origin = np.asarray(layer.data_to_world(np.zeros(layer.ndim)))[axes] * (1.0, scale_of_columns(layer, axes))
-    corner, *ends = (np.asarray(layer.data_to_world(end)) for end in [np.zeros(layer.ndim), *np.eye(layer.ndim)[axes]])
-    mirrored = bool(np.linalg.det(np.stack([end - corner for end in ends])[:, axes]) < 0)
     matrix = [*axes, layer.ndim]
     placement = {
         "affine": np.asarray(layer.affine.affine_matrix)[np.ix_(matrix, matrix)],
@@ -173,7 +171,7 @@ def fingerprint(layer: "Layer | ImageRow", dims: "Dims") -> str:
     if known is not None and known.whole is not None and known.part.region:
         return f"{fingerprint(known.whole, dims)} {known.part.region}"
     try:
-        axes, point, scale, unit, data, place = _view(layer, dims)
+        axes, point, scale, unit, mirrored, data, place = _view(layer, dims)
     except ValueError as error:
         return str(error)
     shown: Hashable
@@ -188,7 +186,8 @@ def fingerprint(layer: "Layer | ImageRow", dims: "Dims") -> str:
     else:
         shown = id(data)
     hidden = tuple((axis, int(point[axis])) for axis in range(layer.ndim) if axis not in axes)
-    return hashlib.sha256(repr((tuple(axes), hidden, tuple(scale.tolist()), unit, shown)).encode()).hexdigest()
+    turned = ("mirrored",) if mirrored else ()
+    return hashlib.sha256(repr((tuple(axes), hidden, tuple(scale.tolist()), unit, shown, *turned)).encode()).hexdigest()
 
 
 class _View(NamedTuple):
@@ -198,6 +197,7 @@ class _View(NamedTuple):
     point: NDArray[np.int64]  #: on all axes
     scale: NDArray[np.float64]  #: size of a step along rows and columns, in `unit`
     unit: str
+    mirrored: bool
     data: Any
     place: tuple[Any, ...]  #: index of the plane in the data
 
@@ -211,13 +211,15 @@ def _view(layer: Layer, dims: "Dims") -> _View:
             f'"{layer.name}" is not shown as a plane: put its rows and columns last (Ctrl+E rolls the axes)'
         )
     scale, unit = pixel_size_of(layer, axes)
+    corner, *ends = (np.asarray(layer.data_to_world(end)) for end in [np.zeros(layer.ndim), *np.eye(layer.ndim)[axes]])
+    mirrored = bool(np.linalg.det(np.stack([end - corner for end in ends])[:, axes]) < 0)
     point = np.round(np.atleast_1d(layer.world_to_data(dims.point[-layer.ndim :]))).astype(int)
     data = layer.data[0] if getattr(layer, "multiscale", False) else layer.data
     if isinstance(layer, Shapes):
-        return _View(axes, point, scale, unit, data, ())
+        return _View(axes, point, scale, unit, mirrored, data, ())
     point = np.clip(point, 0, np.array(data.shape[: layer.ndim]) - 1)
     place = tuple(slice(None) if axis in axes else int(point[axis]) for axis in range(layer.ndim))
-    return _View(axes, point, scale, unit, data, place)
+    return _View(axes, point, scale, unit, mirrored, data, place)
 
 
 def pixel_size_of(layer: Layer, axes: Sequence[int]) -> tuple[NDArray[np.float64], str]:
