@@ -246,6 +246,7 @@ class Choices:
         self.settings = replace(default, **{name: preferred(name, getattr(default, name)) for name in PREFERRED})
         self.sides = Sides(viewer)
         self.exclusions = Exclusions()
+        self.rearranging = False  #: the layer list is changed in many ways at once, which may take several turns
 
     @property
     def viewer(self) -> ViewerModel:

@@ -94,7 +94,6 @@ class ComparisonTask(Task[Comparison]):
 
     def __init__(self, choices: Choices) -> None:
         super().__init__(choices)
-        viewer = choices.viewer
         self.shown: Shown | None = None  #: the result with all that is known of it
         self.kept: Shown | None = None  #: an unsaved result that another has replaced
         self.last: Comparison | None = None  #: the last result there was, which a failing run does not take away
@@ -102,8 +101,8 @@ class ComparisonTask(Task[Comparison]):
         self.arrived = False  #: it is new, and has not been brought into view yet
         self.color_by, self.percentile = "product", CLIPPED
         self.selection = CurveSelection()
-        self.curves = OwnLayers(viewer, self.selection)
-        self.side_by_side = SideBySide(viewer, self.cells)
+        self.curves = OwnLayers(choices, self.selection)
+        self.side_by_side = SideBySide(choices, self.cells)
         self.over: Callable[[Layer], Sequence[Layer]] = lambda _: ()  #: further layers that lie over an image
         self.opened: Callable[[], Sequence[Layer]] = lambda: ()  #: further images, which take no part
         self.design: Callable[[], Tree] = dict  #: the design table, to be saved with a result

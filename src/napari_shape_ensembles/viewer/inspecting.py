@@ -84,7 +84,7 @@ class InspectionTask(Task[Inspection]):
             ChosenLayer(choices.viewer, lambda one: isinstance(one, ACCEPTED) and not is_own(one), optional=optional)
             for optional in (False, True)
         )
-        self.curves = OwnLayers(choices.viewer)
+        self.curves = OwnLayers(choices)
         self.excluded_curves: list[NDArray[np.bool_]] = []
         self.again: Comparison | None = None
         self.question = SUSPICIOUS
@@ -93,7 +93,7 @@ class InspectionTask(Task[Inspection]):
         self.rows = pd.DataFrame({name: [] for name in ("image", "label", "index", "score", "reasons", "mark")})
         self.current: Entry | None = None
         self.ticks, self.by = Ticks(), _user()
-        self.unlisted = OwnLayers(choices.viewer)
+        self.unlisted = OwnLayers(choices)
         self.renewing = Background()
         self._copies: dict[int, weakref.ref[Labels]] = {}
         self._corrected: weakref.WeakKeyDictionary[Labels, CorrectedLabels] = weakref.WeakKeyDictionary()

@@ -219,7 +219,7 @@ class SegmentationTask(Task[list[Ensemble]]):
         gone = layer = lines = None  # hold none while images are segmented
         sources: dict[weakref.ref[Layer], Source] = {}
         failed: list[Finding] = []
-        with at_once(layers):  # first of all, as the window and the worker would wait for each other
+        with at_once(self.choices):  # first of all, as the window and the worker would wait for each other
             if self._lines is None or self._lines not in layers:
                 self._lines = self._laid_over(None, _blank(source), source.placement, "segmentation preview")
                 yield None
@@ -313,7 +313,7 @@ class SegmentationTask(Task[list[Ensemble]]):
         self.previewer.cancel()
         here = [one for one in (self._lines, *self._others.values()) if one is not None and one in self.choices.layers]
         if here:
-            with at_once(self.choices.layers, removing=True):
+            with at_once(self.choices, removing=True):
                 for lines in here:
                     self._remove(lines)
         self._lines = None

@@ -5,13 +5,13 @@ import weakref
 from collections.abc import Callable, Sequence
 
 import numpy as np
-from napari.components import ViewerModel
 from napari.layers import Image, Layer, Points
 from psygnal import Signal
 
 from ...palette import SIDE_COLORS
+from ..choices import Choices
 from ..inputs import OWN
-from ..layers import at_once, is_changing
+from ..layers import at_once
 from ..task import Soon
 
 #: What is shown in one cell, the lowest first, and the side it belongs to, "" for none.
@@ -32,7 +32,8 @@ class SideBySide:
 
     left = Signal()  #: the grid was switched off by other means
 
-    def __init__(self, viewer: ViewerModel, cells: Callable[[], Sequence[Cell]]) -> None:
+    def __init__(self, choices: Choices, cells: Callable[[], Sequence[Cell]]) -> None:
+        viewer, self._choices = choices.viewer, choices
         self._viewer, self._layers, self._cells = weakref.ref(viewer), viewer.layers, weakref.WeakMethod(cells)
         self._grid = getattr(viewer, "canvas", viewer).grid
         self.on = self.captioned = False  #: whether the grid is arranged so, and each cell has a caption
@@ -73,7 +74,7 @@ class SideBySide:
         order = [*(layer for layer in self._layers if layer not in last and layer not in spare), *last]
         stride = self._grid.stride if apart else -(size + self.captioned)
         if order != list(self._layers) or (self._grid.stride, self._grid.enabled) != (stride, not apart):
-            with at_once(self._layers, removing=bool(spare)), self._grid.events.enabled.blocker(self._switched):
+            with at_once(self._choices, removing=bool(spare)), self._grid.events.enabled.blocker(self._switched):
                 selected = set(self._layers.selection)
                 for layer in spare:
                     self._layers.remove(layer)
@@ -135,7 +136,7 @@ class SideBySide:
 
     def _arrange_again(self) -> None:
         """Find the cells of layers that came; those that made room for others that are gone go too."""
-        if is_changing(self._layers):
+        if self._choices.rearranging:
             self._again.start()
         elif self.on:
             self.arrange()
@@ -150,7 +151,7 @@ class SideBySide:
             event.disconnect(self._again.start)
         kept = self._alive(self._arranged) == [layer for layer in self._layers if weakref.ref(layer) in self._arranged]
         helpers, self._helpers = self._alive(self._helpers), []
-        with at_once(self._layers, removing=bool(helpers)):
+        with at_once(self._choices, removing=bool(helpers)):
             for name, value in self._before.items():
                 setattr(self._grid, name, value)
             for layer in helpers:
