@@ -46,6 +46,20 @@ def test_the_canvas_draws_outlines_at_scale_with_a_scale_bar(shown):
     assert 100 < np.ptp(rows) < 145
 
 
+def test_an_error_while_something_is_painted_is_told_and_the_next_time_it_is_painted(shown, qtbot):
+    """A painter that is not ended by then ends the process, with PySide6 at once."""
+    canvas = shown(ShapeCanvas(), 300, 300)
+    with qtbot.capture_exceptions() as errors:
+        canvas.show_shapes([StyledOutline(np.array([["no", "number"]]))])
+        canvas.grab()
+    assert errors
+    assert not canvas.paintingActive()
+    frames = canvas.frames
+    canvas.show_shapes([StyledOutline(SQUARE, "A")])
+    canvas.grab()
+    assert canvas.frames > frames
+
+
 def test_the_radius_of_nothing_is_one():
     assert radius([]) == 1
     assert radius([SQUARE, 3 * SQUARE]) == pytest.approx(3 * np.sqrt(2))

@@ -11,6 +11,7 @@ from qtpy.QtWidgets import QFrame, QMainWindow, QWidget
 
 from ..comparing import ComparisonTask
 from ..flying import Flight, view_of
+from ..panels.fonts import painting
 from ..panels.widgets import button, column, once, row
 from .card import CurveCard
 from .window import CurveExplorer
@@ -148,12 +149,11 @@ class LassoLine(QWidget):
         self.update()
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        painter = QPainter(self)
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        for color, style in (
-            (Qt.GlobalColor.black, Qt.PenStyle.SolidLine),
-            (Qt.GlobalColor.white, Qt.PenStyle.DashLine),
-        ):
-            painter.setPen(QPen(color, 2, style))
-            painter.drawPolygon(QPolygonF(self.points))
-        painter.end()
+        with painting(self) as painter:
+            painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+            for color, style in (
+                (Qt.GlobalColor.black, Qt.PenStyle.SolidLine),
+                (Qt.GlobalColor.white, Qt.PenStyle.DashLine),
+            ):
+                painter.setPen(QPen(color, 2, style))
+                painter.drawPolygon(QPolygonF(self.points))

@@ -3,13 +3,13 @@
 import numpy as np
 from numpy.typing import NDArray
 from qtpy.QtCore import QEvent, QPointF, QRectF, QSize, Qt, Signal
-from qtpy.QtGui import QColor, QMouseEvent, QPainter, QPainterPath, QPaintEvent, QPen, QPixmap, QPolygonF, QResizeEvent
+from qtpy.QtGui import QColor, QMouseEvent, QPainter, QPainterPath, QPen, QPixmap, QPolygonF, QResizeEvent
 from qtpy.QtWidgets import QWidget
 from skimage.measure import points_in_poly
 
 from ...palette import COLOR_A, COLOR_B
 from ..panels.distributions import paint_labels
-from ..panels.fonts import Drawing, elided
+from ..panels.fonts import Drawing, elided, painting
 
 Real = NDArray[np.float64]
 Index = NDArray[np.int64]
@@ -125,11 +125,12 @@ class ScatterPlot(Drawing):
         super().changeEvent(event)
         self._picture = None
 
-    def paintEvent(self, event: QPaintEvent) -> None:
+    def draw(self, painter: QPainter) -> None:
         """Draw the points once, and on top what is picked."""
         if self._picture is None:
-            self._picture = self._painted()
-        painter = QPainter(self)
+            self._picture = _blank(self.size(), self.devicePixelRatioF())
+            with painting(self._picture) as once:
+                self._draw_points(once)
         painter.drawPixmap(0, 0, self._picture)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         ink = self.palette().windowText().color()
@@ -138,12 +139,9 @@ class ScatterPlot(Drawing):
             _put(painter, _circle(_RING), self.places()[[self._lit]], QPen(ink, 1))
         painter.setPen(QPen(ink, 1, Qt.PenStyle.DashLine))
         painter.drawPolyline(QPolygonF(self._lasso))
-        painter.end()
 
-    def _painted(self) -> QPixmap:
+    def _draw_points(self, painter: QPainter) -> None:
         metrics = self.fontMetrics()
-        picture = _blank(self.size(), self.devicePixelRatioF())
-        painter = QPainter(picture)
         painter.setFont(self.font())  # a picture does not know what it is shown on
         ink, box, line = self.palette().windowText().color(), self._box(), metrics.height() + 2
         (left, bottom), (right, top) = (tuple(f"{value:.2g}" for value in ends) for ends in self.span())
@@ -172,8 +170,6 @@ class ScatterPlot(Drawing):
             legend = [(key + _RADIUS + 1, metrics.height() / 2 + 1)]
             _put(painter, mark, np.concatenate([legend, finite]), QPen(Qt.PenStyle.NoPen), QColor(color))
             key += 2 * _SIGN + metrics.horizontalAdvance(words)
-        painter.end()
-        return picture
 
 
 def _circle(radius: float) -> QPainterPath:
@@ -185,13 +181,12 @@ def _circle(radius: float) -> QPainterPath:
 def _put(painter: QPainter, mark: QPainterPath, places: Real, pen: QPen, fill: QColor | None = None) -> None:
     """Draw a mark at each of many places: painted once, put down thousands of times."""
     stamp = _blank(QSize(int(2 * _STAMP), int(2 * _STAMP)), painter.device().devicePixelRatioF())
-    once = QPainter(stamp)
-    once.setRenderHint(QPainter.RenderHint.Antialiasing)
-    once.translate(_STAMP, _STAMP)
-    once.setPen(pen)
-    once.setBrush(Qt.BrushStyle.NoBrush if fill is None else fill)
-    once.drawPath(mark)
-    once.end()
+    with painting(stamp) as once:
+        once.setRenderHint(QPainter.RenderHint.Antialiasing)
+        once.translate(_STAMP, _STAMP)
+        once.setPen(pen)
+        once.setBrush(Qt.BrushStyle.NoBrush if fill is None else fill)
+        once.drawPath(mark)
     for x, y in (places - _STAMP).tolist():
         painter.drawPixmap(QPointF(x, y), stamp)
 

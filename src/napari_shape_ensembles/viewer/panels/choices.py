@@ -1,7 +1,7 @@
 """The row of the truth table under one changed choice at a time, in one picture."""
 
 from qtpy.QtCore import QEvent, QRectF, QSize, Qt
-from qtpy.QtGui import QColor, QHelpEvent, QPainter, QPaintEvent, QPen
+from qtpy.QtGui import QColor, QHelpEvent, QPainter, QPen
 from qtpy.QtWidgets import QSizePolicy, QToolTip, QWidget
 
 from ...comparison import INCONCLUSIVE, Settings
@@ -70,10 +70,9 @@ class ChoicePicture(Drawing):
             return f"{named}: no answer{f' ({one.reason})' if one.reason else ''}."
         return f"{named}: {one.case} (undulation p = {one.undulation_p:.2g}, scale p = {one.scale_p:.2g})."
 
-    def paintEvent(self, event: QPaintEvent) -> None:
+    def draw(self, painter: QPainter) -> None:
         if self.study is None:
             return
-        painter = QPainter(self)
         ink, metrics = self.palette().windowText().color(), self.fontMetrics()
         line, top = metrics.height(), 0.0
         painter.setPen(ink)
@@ -97,4 +96,3 @@ class ChoicePicture(Drawing):
                 place = QRectF(box.left() + 2, box.top() + 1 + half * line, box.width() - 4, line)
                 short = metrics.elidedText(words, Qt.TextElideMode.ElideRight, int(place.width()))
                 painter.drawText(place, Qt.AlignmentFlag.AlignCenter, short)
-        painter.end()

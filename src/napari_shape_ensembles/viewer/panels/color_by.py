@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 from qtpy.QtCore import QRectF, QSignalBlocker, QSize, Qt, Signal
-from qtpy.QtGui import QImage, QPainter, QPaintEvent, QPen
+from qtpy.QtGui import QImage, QPainter, QPen
 from qtpy.QtWidgets import QSizePolicy, QWidget
 
 from ...comparison import Comparison
@@ -99,8 +99,7 @@ class ColorBar(Drawing):
 
     minimumSizeHint = sizeHint
 
-    def paintEvent(self, event: QPaintEvent) -> None:
-        painter = QPainter(self)
+    def draw(self, painter: QPainter) -> None:
         ink = QPen(self.palette().windowText().color(), 1)
         # A side's letter stands beside its distribution.
         margin, height = self.fontMetrics().horizontalAdvance("B") + _BESIDE, self.fontMetrics().height() + _ABOVE
@@ -114,4 +113,3 @@ class ColorBar(Drawing):
         painter.setPen(ink)
         line = QRectF(margin, bar.bottom() + 2, bar.width(), self.fontMetrics().height() + 2)
         paint_labels(painter, line, self.labels)
-        painter.end()

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from qtpy.QtCore import QPointF, QRect, QRectF, QSize, Qt
-from qtpy.QtGui import QBrush, QColor, QPainter, QPaintEvent, QPen, QPolygonF
+from qtpy.QtGui import QBrush, QColor, QPainter, QPen, QPolygonF
 from qtpy.QtWidgets import QSizePolicy, QWidget
 
 from ...mmd import MMDTest
@@ -100,8 +100,7 @@ class Histogram(Drawing):
         caption = font.boundingRect(QRect(0, 0, width, 10 * _PLOT), _WRAP, self.caption).height() + _MARGIN
         return (caption if self.caption else 0) + _PLOT + lines * font.height() + _MARK
 
-    def paintEvent(self, event: QPaintEvent) -> None:
-        painter = QPainter(self)
+    def draw(self, painter: QPainter) -> None:
         ink, line = self.palette().windowText().color(), self.fontMetrics().height()
         counts = self.counts()
         caption = self.fontMetrics().boundingRect(QRect(0, 0, self.width(), 10 * _PLOT), _WRAP, self.caption)
@@ -124,7 +123,6 @@ class Histogram(Drawing):
             painter.setBrush(ink)
             corners = [QPointF(-_MARK, -_MARK), QPointF(_MARK, -_MARK), QPointF(0, _MARK)]
             painter.drawPolygon(QPolygonF([top + corner for corner in corners]))
-        painter.end()
 
 
 class SizeHistogram(Histogram):
@@ -173,7 +171,7 @@ class NullPlot(Histogram):
         self.show_distribution(test.null, (low, high), labels, caption, test.mmd, test.threshold)
 
 
-class PairedHistogram(QWidget):
+class PairedHistogram(Drawing):
     """Two histograms over each other: A filled, B as a bold dashed line."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
@@ -191,13 +189,11 @@ class PairedHistogram(QWidget):
     def shares(self) -> list[Real]:
         return self._shares
 
-    def paintEvent(self, event: QPaintEvent) -> None:
-        painter = QPainter(self)
+    def draw(self, painter: QPainter) -> None:
         top = max(*(share.max() for share in self._shares), 1e-12)
         pens = QPen(QColor(COLOR_A), 1), QPen(QColor(COLOR_B), 2, Qt.PenStyle.DashLine)
         for share, pen, alpha in zip(self._shares, pens, (110, 0), strict=True):
             paint_steps(painter, QRectF(self.rect()).adjusted(1, 2, -1, -2), share / top, pen, alpha)
-        painter.end()
 
 
 class ShareBar(Drawing):
@@ -233,8 +229,7 @@ class ShareBar(Drawing):
 
     minimumSizeHint = sizeHint
 
-    def paintEvent(self, event: QPaintEvent) -> None:
-        painter = QPainter(self)
+    def draw(self, painter: QPainter) -> None:
         ink = self.palette().windowText().color()
         left, line = 1.0, self.fontMetrics().height() + 2
         for i, ((_, share, _), words) in enumerate(zip(self._parts, self.lines(), strict=True)):
@@ -245,4 +240,3 @@ class ShareBar(Drawing):
             top = 24 + i * line
             painter.drawRect(QRectF(1, top + 3, 14, line - 6))
             painter.drawText(QRectF(22, top, self.width() - 22, line), Qt.AlignmentFlag.AlignVCenter, words)
-        painter.end()

@@ -1,18 +1,40 @@
 """Text as large as napari is set to: its style sheet gives that size to labels, buttons and lists, not to all there is.
 
-Neither does it give spin boxes the width that their text needs.
+Neither does it give spin boxes the width that their text needs. And what is painted, whose text is that of labels.
 """
 
+from abc import abstractmethod
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from qtpy.QtCore import QEvent, Qt
-from qtpy.QtGui import QFontMetrics, QResizeEvent
+from qtpy.QtGui import QFontMetrics, QPaintDevice, QPainter, QPaintEvent, QResizeEvent
 from qtpy.QtWidgets import QDoubleSpinBox, QLabel, QSizePolicy, QSpinBox, QTableView, QWidget
 
 _STYLED = (QEvent.Type.Polish, QEvent.Type.StyleChange, QEvent.Type.FontChange)
 _ROW, _AROUND = 30, 8  # pixels of a row of a table at least, and around its text
 
 
+@contextmanager
+def painting(device: QPaintDevice) -> Iterator[QPainter]:
+    """Give a painter that ends with the block, also by an error: one that outlives its event ends the process."""
+    painter = QPainter(device)
+    try:
+        yield painter
+    finally:
+        painter.end()
+
+
 class Drawing(QLabel):
     """A base of painted widgets whose text is as large as that of labels."""
+
+    @abstractmethod
+    def draw(self, painter: QPainter) -> None:
+        """Paint all there is to see."""
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        with painting(self) as painter:
+            self.draw(painter)
 
 
 class _FontFollower:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 from qtpy.QtCore import QEvent, QPoint, QSize, Qt, Signal
-from qtpy.QtGui import QImage, QMouseEvent, QPainter, QPaintEvent
+from qtpy.QtGui import QImage, QMouseEvent, QPainter
 from qtpy.QtWidgets import QSizePolicy, QToolTip, QWidget
 
 from ..task import Background, Steps
@@ -128,15 +128,13 @@ class PlotView(Drawing):
             self._settled.start()
         return done
 
-    def paintEvent(self, event: QPaintEvent) -> None:
-        painter = QPainter(self)
+    def draw(self, painter: QPainter) -> None:
         if self._drawn is not None:
             painter.setRenderHint(QPainter.RenderHint.SmoothPixmapTransform)
             painter.drawImage(self.rect(), self._drawn.image)
         elif self.failure:
             painter.setPen(self.palette().windowText().color())
             painter.drawText(self.rect(), _CENTRED, self.failure)
-        painter.end()
 
     def sizeHint(self) -> QSize:
         return QSize(*_READABLE)

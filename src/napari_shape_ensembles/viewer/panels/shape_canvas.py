@@ -10,7 +10,7 @@ from qtpy.QtGui import QBrush, QColor, QPainter, QPaintEvent, QPen, QPolygonF
 from qtpy.QtWidgets import QGridLayout, QPushButton, QSizePolicy, QWidget
 
 from ...palette import SIDE_COLORS
-from .fonts import Drawing
+from .fonts import Drawing, painting
 from .widgets import emptied
 
 Real = NDArray[np.float64]
@@ -76,8 +76,7 @@ class ShapeCanvas(Drawing):
     def sizeHint(self) -> QSize:
         return QSize(260, 240)
 
-    def paintEvent(self, event: QPaintEvent) -> None:
-        painter = QPainter(self)
+    def draw(self, painter: QPainter) -> None:
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         line = painter.fontMetrics().height() + 4
         whole = self.rect().adjusted(_MARGIN, _MARGIN, -_MARGIN, -_MARGIN)
@@ -98,7 +97,6 @@ class ShapeCanvas(Drawing):
             painter.setPen(QPen(ink, 2))
             right = QPointF(bar.right() - painter.fontMetrics().horizontalAdvance(label) - 6, bar.center().y())
             painter.drawLine(right - QPointF(length * scale, 0), right)
-        painter.end()
         self.frames += 1
 
 
@@ -134,17 +132,16 @@ class OutlineButton(QPushButton):
 
     def paintEvent(self, event: QPaintEvent) -> None:
         super().paintEvent(event)
-        painter = QPainter(self)
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         ink = self.palette().windowText().color()
-        painter.setPen(ink)
-        painter.drawText(self.rect().adjusted(4, 1, 0, 0), Qt.AlignmentFlag.AlignLeft, self.side)
-        paint_outline(painter, self.outline, QRectF(self.rect()).center(), self._scale, ink)
-        if self._lit:
-            painter.setPen(QPen(ink, 2))
-            painter.setBrush(Qt.BrushStyle.NoBrush)
-            painter.drawRect(self.rect().adjusted(1, 1, -1, -1))
-        painter.end()
+        with painting(self) as painter:
+            painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+            painter.setPen(ink)
+            painter.drawText(self.rect().adjusted(4, 1, 0, 0), Qt.AlignmentFlag.AlignLeft, self.side)
+            paint_outline(painter, self.outline, QRectF(self.rect()).center(), self._scale, ink)
+            if self._lit:
+                painter.setPen(QPen(ink, 2))
+                painter.setBrush(Qt.BrushStyle.NoBrush)
+                painter.drawRect(self.rect().adjusted(1, 1, -1, -1))
 
 
 class Thumbnails(QWidget):

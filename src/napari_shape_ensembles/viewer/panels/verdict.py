@@ -2,7 +2,7 @@
 
 import numpy as np
 from qtpy.QtCore import QPointF, QRectF, QSize, Qt
-from qtpy.QtGui import QColor, QPainter, QPaintEvent, QPen
+from qtpy.QtGui import QColor, QPainter, QPen
 from qtpy.QtWidgets import QSizePolicy, QWidget
 
 from ...comparison import Comparison
@@ -85,8 +85,7 @@ class ImageDots(Drawing):
 
     minimumSizeHint = sizeHint
 
-    def paintEvent(self, event: QPaintEvent) -> None:
-        painter = QPainter(self)
+    def draw(self, painter: QPainter) -> None:
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         ink, left = self.palette().windowText().color(), self.fontMetrics().horizontalAdvance("B") + 10.0
         room = self.width() - left - 10
@@ -107,4 +106,3 @@ class ImageDots(Drawing):
                 painter.drawLine(QPointF(mean, middle - _LINE / 2 + 2), QPointF(mean, middle + _LINE / 2 - 2))
         painter.setPen(ink)
         paint_labels(painter, QRectF(left, 2 * _LINE + 2, room, self.fontMetrics().height() + 2), self.labels)
-        painter.end()
