@@ -1,12 +1,14 @@
 """Small images, and ways to use the docks as a person does: by their own buttons, menus and dialogs."""
 
 import contextlib
+import gc
 import io
 from dataclasses import replace
 from functools import cache
 
 import npe2
 import numpy as np
+from qtpy.compat import isalive
 from qtpy.QtCore import Qt
 from skimage.draw import disk, polygon2mask
 from skimage.measure import label
@@ -143,3 +145,19 @@ def ended(task, qtbot):
     """Wait until nothing of a task is under way."""
     qtbot.waitUntil(lambda: not task.busy, timeout=60_000)
     return task
+
+
+def destroy(widget, qtbot):
+    """Let Qt destroy a widget; with PySide6, pytest-qt cannot wait for its signal, from which it disconnects."""
+    widget.deleteLater()
+    qtbot.waitUntil(lambda: not isalive(widget), timeout=5000)
+
+
+def let_go(qtbot, *refs):
+    """Wait until nothing keeps what these refer to weakly; to collect garbage takes a quarter of a second each time."""
+    for _ in range(50):
+        gc.collect()
+        if not any(ref() for ref in refs):
+            return
+        qtbot.wait(50)
+    raise AssertionError([ref() for ref in refs])

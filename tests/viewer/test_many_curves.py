@@ -3,7 +3,6 @@
 The tests named B1 to B12 hold traps of napari's Shapes layer; B0 is one of a binding that no code here can avoid.
 """
 
-import gc
 import threading
 import time
 import weakref
@@ -16,7 +15,7 @@ from napari.components import ViewerModel
 from qtpy.QtCore import QTimer
 
 from curve_makers import blobs
-from docks import run
+from docks import let_go, run
 from napari_shape_ensembles import Comparison, Ensemble, Settings, compare
 from napari_shape_ensembles.comparison.display import MARK, edge_width, simplified
 from napari_shape_ensembles.progress import report
@@ -190,7 +189,7 @@ def test_b7_b8_errors_are_returned_and_workers_are_freed(qtbot):
     del failing
     qtbot.waitUntil(lambda: bool(ended), timeout=5000)
     assert "the reason" in ended[0]
-    qtbot.waitUntil(lambda: gc.collect() >= 0 and alive() is None, timeout=20_000)
+    let_go(qtbot, alive)
 
 
 def test_b9_areas_come_from_the_curves_not_from_the_mesh(layers, compared):
@@ -226,7 +225,7 @@ def test_b11_replaced_curves_are_freed(bare_dock, model, qtbot):
     before = [weakref.ref(layer) for layer in bare_dock.comparison.curves]
     run(bare_dock, qtbot)
     qtbot.wait(200)
-    qtbot.waitUntil(lambda: gc.collect() >= 0 and not any(ref() for ref in before), timeout=20_000)
+    let_go(qtbot, *before)
 
 
 def test_b12_curves_that_cannot_be_drawn_never_reach_a_layer():

@@ -121,6 +121,11 @@ def test_what_is_previewed_is_what_is_committed(dock, viewer, qtbot):
     assert PREVIEW not in viewer.layers
     assert "36 outlines made" in dock.message.text()
     assert result[0].unit == "µm"
+    with qtbot.assertNotEmitted(dock.previewed, wait=500):  # what was committed asks for no preview of its own
+        pass
+    assert {layer.name for layer in viewer.layers} == {"one", "one labels", "one outlines"}
+    turn(dock, qtbot, "method", "otsu")
+    assert PREVIEW in viewer.layers
 
 
 def test_a_threshold_by_hand_starts_within_the_image(dock, viewer, qtbot):

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from napari.components import ViewerModel
 
-from docks import curves_of, ended, opened, press, run, spots
+from docks import curves_of, destroy, ended, let_go, opened, press, run, spots
 from napari_shape_ensembles import Settings
 from napari_shape_ensembles.viewer.session import Session
 
@@ -380,8 +380,7 @@ def test_a_dock_destroyed_by_its_x_and_opened_again_shows_what_was_there(dock, v
     comparison.exclude(3)
     words, excluded = dock.results.text(), dock.excluded.words.text()
     press(dock.parentWidget().title.close_button, qtbot)
-    with qtbot.waitSignal(dock.destroyed, timeout=5000):
-        dock.deleteLater()
+    destroy(dock, qtbot)
     again = opened(viewer, qtbot)
     assert again is not dock
     assert again.results.text() == words
@@ -399,8 +398,7 @@ def test_the_window_of_curves_follows_the_dock_that_is_opened_again(dock, viewer
     press(dock.results.explore, qtbot)
     explorer = dock.curve_window.explorer
     viewer.window.remove_dock_widget(dock)
-    with qtbot.waitSignal(dock.destroyed, timeout=5000):
-        dock.deleteLater()
+    destroy(dock, qtbot)
     again = opened(viewer, qtbot)
     assert again.curve_window.explorer is explorer
     again.comparison.exclude(3)
@@ -424,8 +422,7 @@ def test_a_dock_closed_by_its_x_during_a_run_cancels_it_and_listens_no_more(dock
     assert "Cancelled" in again.results.text()
     run(again, qtbot)
     assert again.result is not None
-    with qtbot.waitSignal(dock.destroyed, timeout=5000):
-        dock.deleteLater()
+    destroy(dock, qtbot)
 
 
 def test_a_dock_closed_by_its_x_is_let_go_of(viewer, qtbot):
@@ -442,4 +439,4 @@ def test_a_dock_closed_by_its_x_is_let_go_of(viewer, qtbot):
         button = frame.title.close_button
         del dock, frame
         press(button, qtbot)
-        qtbot.waitUntil(lambda gone=gone: gc.collect() >= 0 and gone() is None, timeout=5000)
+        let_go(qtbot, gone)

@@ -1,6 +1,5 @@
 """Several images per sample: ticked in the dock, pooled, and shown as a layer of curves each."""
 
-import gc
 import weakref
 
 import napari
@@ -10,7 +9,7 @@ from napari.components import ViewerModel
 from qtpy.QtCore import Qt
 from qtpy.QtWidgets import QApplication
 
-from docks import bare, choose, executed, press, reopened, run, same, saved, set_choices, spots
+from docks import bare, choose, executed, let_go, press, reopened, run, same, saved, set_choices, spots
 from napari_shape_ensembles import Comparison, compare, decision_landscape
 from napari_shape_ensembles.viewer import task
 from napari_shape_ensembles.viewer.docks.study import LandscapeDock
@@ -241,7 +240,7 @@ def test_the_lists_that_are_hidden_let_go_of_deleted_layers(model, qtbot, severa
     dock.sides.several.click()
     ref = weakref.ref(model.layers["one"])
     del model.layers["one"]
-    qtbot.waitUntil(lambda: gc.collect() >= 0 and ref() is None, timeout=3000)
+    let_go(qtbot, ref)
 
 
 def test_ticks_do_not_come_back_by_themselves(dock, model):

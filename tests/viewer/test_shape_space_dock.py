@@ -10,7 +10,7 @@ from qtpy.QtWidgets import QPushButton, QSlider
 from scipy.spatial.distance import pdist
 
 from curve_makers import blobs
-from docks import bare, press, put, run, spots
+from docks import bare, destroy, press, put, run, spots
 from napari_shape_ensembles import Ensemble, Settings, compare
 from napari_shape_ensembles.explanation.shape_paths import ShapePlaces
 from napari_shape_ensembles.progress import report
@@ -416,8 +416,7 @@ def test_a_dock_that_is_closed_and_opened_again_shows_the_explanation_without_fi
     assert explained.panel.sentences.text() == sentences
     press(frame.title.close_button, qtbot)
     assert opened_space(viewer) is not explained
-    with qtbot.waitSignal(explained.destroyed, timeout=5000):
-        explained.deleteLater()
+    destroy(explained, qtbot)
     again = opened_space(viewer)
     assert again.panel.sentences.text() == sentences
     assert again.panel.table.rowCount() == modes

@@ -43,18 +43,17 @@ class ChoiceList(NarrowList):
     def __init__(self, declared: Parameter) -> None:
         super().__init__(choices=declared.choices)
         self.turned = self.currentIndexChanged
-        self._label = declared.label
+        self._label, self._values = declared.label, list(declared.choices or {})  # PySide6 holds no integer of any size
 
     def read(self) -> Any:
-        return self.currentData()
+        return self._values[self.currentIndex()]
 
     def show_value(self, value: Any) -> None:
         """Show another value."""
-        values = [self.itemData(index) for index in range(self.count())]
-        if value not in values:
-            self.addItem(f"{self._label} {value}", value)
-            values.append(value)
-        self.setCurrentIndex(values.index(value))
+        if value not in self._values:
+            self._values.append(value)
+            self.addItem(f"{self._label} {value}")
+        self.setCurrentIndex(self._values.index(value))
 
 
 class NumberBox(DecimalBox):

@@ -172,8 +172,9 @@ class SegmentationTask(Task[list[Ensemble]]):
             self.ask()
 
     def _images_changed(self) -> None:
-        """Preview the images of other samples; renamed ones need nothing."""
-        if self._following and self.live and self.source is not None and self._samples() != self._seen:
+        """Preview the images of other samples; renamed ones need nothing, nor does what is just being committed."""
+        watching = self._following and self.live and self.source is not None and not self.arriving
+        if watching and self._samples() != self._seen:
             self.ask()
 
     def _samples(self) -> tuple[Refs, Refs]:
@@ -379,6 +380,7 @@ class SegmentationTask(Task[list[Ensemble]]):
         for layer in (outcome.labels, outcome.curves):
             yield
             self.choices.layers.append(layer)
+        self._seen = self._samples()
         self._put(outcome.ensembles)
         self.say(outcome.account())
 

@@ -49,13 +49,17 @@ def test_the_canvas_draws_outlines_at_scale_with_a_scale_bar(shown):
 def test_an_error_while_something_is_painted_is_told_and_the_next_time_it_is_painted(shown, qtbot):
     """A painter that is not ended by then ends the process, with PySide6 at once."""
     canvas = shown(ShapeCanvas(), 300, 300)
+    frames = canvas.frames
     with qtbot.capture_exceptions() as errors:
         canvas.show_shapes([StyledOutline(np.array([["no", "number"]]))])
-        canvas.grab()
+        try:
+            canvas.grab()
+        except TypeError as error:  # PySide6 hands it on
+            errors.append(error)
+        canvas.show_shapes([StyledOutline(SQUARE, "A")])
     assert errors
     assert not canvas.paintingActive()
-    frames = canvas.frames
-    canvas.show_shapes([StyledOutline(SQUARE, "A")])
+    assert canvas.frames == frames
     canvas.grab()
     assert canvas.frames > frames
 
