@@ -1,7 +1,7 @@
 """Levels and power of the tests of replicates, by simulation; figures of docs/experiment.md.
 
 python benchmarks/replicates.py levels | given | small | power | family | equivalence | position | outlines | real
-    [--designs N] [--only NAME]
+    [--designs N] [--seed S] [--only NAME] [--out benchmarks/replicates.csv]
 
 `levels`: permutation tests and Läuter's test on null designs of each kind, with variation between replicates.
 `given`: covariates taken out, interactions, and images within replicates. `small`: Läuter's test where its assumption
@@ -9,16 +9,20 @@ fails. `power`: beside an oracle's t-test of the component that was shifted, and
 `family`: family-wise error of several contrasts. `equivalence`: how often groups that differ by exactly the margin are
 called the same. `position`: dependence of shape on position, where there is none and along a gradient. `outlines`:
 whole experiments on drawn outlines, from images to the table. `real`: draws of real fields and persons, of one
-condition and of two (data beside the repository: docs/data.md).
+condition and of two (data beside the repository: docs/data.md). With `--out` the counts are kept in a file, from which
+tools/write_docs.py writes the tables of levels; cells that are there with the same seed are not run again.
 """
 
 import argparse
+import zlib
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 from imageio.v3 import imread
 from scipy import optimize, stats
+from scipy.stats import rankdata
 
 from napari_shape_ensembles import Experiment, Outlines, Settings, compare, experiment, position_dependence
 from napari_shape_ensembles.comparison import checked_design
@@ -39,6 +43,9 @@ ICC = [0.0, 0.05, 0.2]
 LEVELS = (0.05, 0.01)
 # Outlines of a replicate, components, permutations drawn where they are not listed.
 OUTLINES, COMPONENTS, DRAWS = 10, 4, 299
+# Where counts are kept, and what they are counts of.
+KEPT: dict = {"out": None, "what": "", "seed": 1}
+COUNTS = ["what", "name", "icc", "test", "level", "seed", "designs", "rejected"]
 
 
 def two(m, n):
@@ -63,6 +70,7 @@ DESIGNS = {
     },
     "6 pairs": pairs(6),
     "10 pairs": pairs(10),
+    "3 blocks of 2 and 2": (np.tile([0, 0, 1, 1], 3), np.repeat(np.arange(3), 4)),
     "3 groups of 5": several(3, 5),
     "5 groups of 4": several(5, 4),
     "trend of 8": (np.arange(8.0), None),
@@ -104,8 +112,25 @@ def drawn(rng, blocks, total, icc, shift=None, counts=None, draw=None):
     return means[replicate] + np.sqrt(1 - icc) * rng.standard_normal((len(replicate), COMPONENTS)), replicate
 
 
+def stream(name, icc):
+    """Random numbers of one cell, independent of those of all others."""
+    return np.random.default_rng([KEPT["seed"], zlib.crc32(f"{KEPT['what']} {name} {icc:g}".encode())])
+
+
+def is_kept(name, icc):
+    """Whether the file has the counts of a cell already."""
+    if KEPT["out"] is None or not KEPT["out"].exists():
+        return False
+    known = pd.read_csv(KEPT["out"])
+    mine = (known["what"] == KEPT["what"]) & (known["name"] == name) & (known["seed"] == KEPT["seed"])
+    return bool((mine & np.isclose(known["icc"], icc)).any())
+
+
 def tested(points, replicate, hypothesis, blocks, seed):
-    """p-values by permutation and by Läuter's test; where covariates are taken out, of means."""
+    """p-values by permutation and by Läuter's test; where covariates are taken out, of means.
+
+    A trend is tested with the dose and with its ranks, as `Experiment.trend` does.
+    """
     means, within = replicate_means(points, replicate)
     if blocks is not None:
         points = (
@@ -120,19 +145,24 @@ def tested(points, replicate, hypothesis, blocks, seed):
             "all": mean_kernels(points, replicate, bandwidth=2.7),
             "first": mean_kernels(points[:, :1], replicate, bandwidth=1.0),
         }
-    permuted = replicate_test(kernels, hypothesis, draws=DRAWS, seed=seed)
+    columns = np.asarray(hypothesis.columns)
+    ranks = [] if columns.ndim > 1 or len(np.unique(columns)) < 3 else [replace(hypothesis, columns=rankdata(columns))]
+    permuted = replicate_test(kernels, hypothesis, *ranks, draws=DRAWS, seed=seed)
     return permuted.p_value, small_sample_test(means, within, hypothesis).p_value, permuted.least_p
 
 
 def said(name, icc, p_values, least):
-    """A row: shares rejected with their Wilson intervals."""
-    cells = []
+    """A row: shares rejected with their Wilson intervals; counts into the file."""
+    cells, counts = [], []
     for level in LEVELS:
         for kind, values in p_values.items():
             count = int(np.sum(np.asarray(values) <= level + 1e-12))
+            counts.append((KEPT["what"], name, icc, kind, level, KEPT["seed"], len(values), count))
             low, high = stats.binomtest(count, len(values)).proportion_ci(0.95, "wilson")
             cells.append(f"{kind} {level:g}: {count / len(values):.3f} ({low:.3f}-{high:.3f})")
     print(f"| {name} | {icc:g} | {least:.2g} | {' | '.join(cells)} |", flush=True)
+    if (path := KEPT["out"]) is not None:
+        pd.DataFrame(counts, columns=COUNTS).to_csv(path, mode="a", header=not path.exists(), index=False)
 
 
 def levels(designs, only):
@@ -142,7 +172,9 @@ def levels(designs, only):
             continue
         hypothesis = Hypothesis(columns, blocks)
         for icc in ICC:
-            rng = np.random.default_rng(1)
+            if is_kept(name, icc):
+                continue
+            rng = stream(name, icc)
             found = [
                 tested(*drawn(rng, blocks, len(columns), icc), hypothesis, blocks, seed) for seed in range(designs)
             ]
@@ -158,7 +190,9 @@ def given(designs, only):
         hypothesis = Hypothesis(columns, None, known)
         shift = known.reshape(len(columns), -1).sum(axis=1, keepdims=True) * np.ones(COMPONENTS)
         for icc in ICC:
-            rng = np.random.default_rng(1)
+            if is_kept(name, icc):
+                continue
+            rng = stream(name, icc)
             found = [
                 tested(*drawn(rng, None, len(columns), icc, 0.5 * shift), hypothesis, None, seed)
                 for seed in range(designs)
@@ -168,14 +202,16 @@ def given(designs, only):
     if only and not only.startswith("nested"):
         return
     for icc in ICC:  # images of a replicate differ as much as replicates do
-        rng, found = np.random.default_rng(1), {"replicates": [], "images": []}
+        if is_kept(nested := "nested: 5 and 5 replicates of 3 images", icc):
+            continue
+        rng, found = stream(nested, icc), {"replicates": [], "images": []}
         for seed in range(designs):
             image = np.repeat(np.arange(30), OUTLINES)
             points, replicate = drawn(rng, None, 10, icc, counts=np.full(10, 3 * OUTLINES))
             points += np.sqrt(icc) * rng.standard_normal((30, COMPONENTS))[image]
             found["replicates"].append(tested(points, replicate, Hypothesis(two(5, 5)[0]), None, seed)[0])
             found["images"].append(tested(points, image, Hypothesis(two(15, 15)[0]), None, seed)[0])
-        said("nested: 5 and 5 replicates of 3 images", icc, found, least_p(5, 5))
+        said(nested, icc, found, least_p(5, 5))
 
 
 def small(designs, only):
@@ -238,7 +274,9 @@ def family(designs, only):
     group, every = np.repeat(np.arange(4), 4), [(i, j) for i in range(4) for j in range(i + 1, 4)]
     for name, differs in (("none differs", 0.0), ("one differs", 2.0)):
         for icc in ICC:
-            rng, wrong = np.random.default_rng(4), []
+            if is_kept(f"4 groups of 4, {name}", icc):
+                continue
+            rng, wrong = stream(name, icc), []
             for seed in range(designs):
                 points, replicate = drawn(rng, None, 16, icc, differs * (group == 3)[:, None])
                 kernel = mean_kernels(points, replicate)
@@ -385,6 +423,9 @@ if __name__ == "__main__":
     parser.add_argument("--only", default="", help="name of one kind of design; of `real`, the folder of data")
     parser.add_argument("--components", type=int, default=COMPONENTS, help="of which each outline is made")
     parser.add_argument("--icc", type=float, default=ICC, nargs="+", help="intraclass correlations")
+    parser.add_argument("--seed", type=int, default=1, help="of the designs of levels, given and family")
+    parser.add_argument("--out", type=Path, help="file the counts are kept in, such as benchmarks/replicates.csv")
     chosen = parser.parse_args()
     ICC[:], COMPONENTS = chosen.icc, chosen.components
+    KEPT.update(out=chosen.out, what=chosen.what, seed=chosen.seed)
     globals()[chosen.what](chosen.designs, chosen.only)
