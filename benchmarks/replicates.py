@@ -1,6 +1,6 @@
 """Levels and power of the tests of replicates, by simulation; figures of docs/experiment.md.
 
-python benchmarks/replicates.py levels | given | small | power | family | equivalence | position | outlines | real
+python benchmarks/replicates.py levels | given | small | power | family | equivalence | position | outlines | cost | real
     [--designs N] [--seed S] [--only NAME] [--out benchmarks/replicates.csv]
 
 `levels`: permutation tests and Läuter's test on null designs of each kind, with variation between replicates.
@@ -8,15 +8,17 @@ python benchmarks/replicates.py levels | given | small | power | family | equiva
 fails. `power`: beside an oracle's t-test of the component that was shifted, and the best test that does not know it.
 `family`: family-wise error of several contrasts. `equivalence`: how often groups that differ by exactly the margin are
 called the same. `position`: dependence of shape on position, where there is none and along a gradient. `outlines`:
-whole experiments on drawn outlines, from images to the table. `real`: draws of real fields and persons, of one
-condition and of two (data beside the repository: docs/data.md). With `--out` the counts are kept in a file, from which
-tools/write_docs.py writes the tables of levels; cells that are there with the same seed are not run again.
+whole experiments on drawn outlines, from images to the table. `cost`: of permutations. `real`: draws of real fields and
+persons, of one condition and of two (data beside the repository: docs/data.md). With `--out` the counts are kept in a
+file, from which tools/write_docs.py writes the tables of levels; cells that are there with the same seed are not run
+again.
 """
 
 import argparse
 import zlib
 from dataclasses import replace
 from pathlib import Path
+from time import process_time
 
 import numpy as np
 import pandas as pd
@@ -374,6 +376,32 @@ def outlines(designs, only):
         said(f"{m} and {m} images", between, p_values, row["scale_least_p"])
 
 
+def cost(designs, only):
+    """Processor time of 10 000 permutations of 60 replicates beside that of the kernel of their outlines; the least."""
+
+    def least(work, times=60):
+        taken = []
+        for seed in range(times):
+            start = process_time()
+            work(seed)
+            taken.append(process_time() - start)
+        return min(taken)
+
+    hypothesis = Hypothesis(two(30, 30)[0])
+    for outlines in (6000, 20_000):
+        points = np.random.default_rng(0).standard_normal((outlines, 150))
+        replicate = np.arange(outlines) % 60
+        kernels = {"": mean_kernels(points, replicate, kernel="energy")}
+        summed = least(lambda seed: mean_kernels(points, replicate, kernel="energy"), 5)  # noqa: B023
+        first = least(lambda seed: replicate_test(kernels, hypothesis, draws=9999, seed=seed))  # noqa: B023
+        more = least(lambda seed: replicate_test(kernels, hypothesis, draws=9999))  # noqa: B023
+        print(
+            f"{outlines} outlines: kernel {summed:.3f} s, 10 000 permutations {first:.4f} s ({summed / first:.0f} times "
+            f"less), of another part on the same {more:.4f} s ({summed / more:.0f} times less)",
+            flush=True,
+        )
+
+
 def real(designs, only):
     """Draws of m and m real fields and persons: of one condition, and of two."""
     folder = Path(only or "../shared/data") / "replicates"
@@ -417,7 +445,10 @@ def real(designs, only):
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument(
-        "what", choices=["levels", "given", "small", "power", "family", "equivalence", "position", "outlines", "real"]
+        "what",
+        choices=[
+            *("levels", "given", "small", "power", "family", "equivalence", "position", "outlines", "cost", "real")
+        ],
     )
     parser.add_argument("--designs", type=int, default=2000)
     parser.add_argument("--only", default="", help="name of one kind of design; of `real`, the folder of data")

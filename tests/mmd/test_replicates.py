@@ -14,6 +14,7 @@ from napari_shape_ensembles.mmd.replicates import (
     closed_p_values,
     closure,
     explained,
+    joint_p_values,
     least_p,
     mean_kernels,
     rearrangements,
@@ -206,6 +207,52 @@ def test_many_labellings_are_drawn_at_random():
     assert orders.least_p == pytest.approx(1 / 501)
     within = rearrangements(np.arange(20.0), np.arange(20) % 2, draws=50).orders
     assert (within % 2 == np.arange(20) % 2).all()
+
+
+@given(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 1)), min_size=2, max_size=7))
+def test_every_distinct_labelling_is_listed_once(rows):
+    labels, blocks = np.transpose(rows)
+    found = rearrangements(labels.astype(float), blocks)
+    within = [order for order in permutations(range(len(labels))) if (blocks[list(order)] == blocks).all()]
+    assert (np.sort(found.orders, axis=1) == np.arange(len(labels))).all()
+    assert {tuple(labels[order]) for order in found.orders} == {tuple(labels[list(order)]) for order in within}
+    assert len(found.orders) == found.labellings == len({tuple(labels[order]) for order in found.orders})
+    assert labels[found.orders[0]].tolist() == labels.tolist()
+
+
+@pytest.mark.parametrize("covariates", [None, np.linspace(-1, 1, 30) ** 3])
+def test_many_draws_of_many_replicates_are_those_of_one_at_a_time(covariates):
+    groups = np.arange(30) % 4
+    points, replicate = drawn((3,) * 30, d=3, shift=groups)
+    kernel = mean_kernels(points, replicate, kernel="energy")
+    blocks = None if covariates is not None else np.arange(30) // 10
+    hypothesis = Hypothesis(np.eye(4)[groups], blocks, covariates)
+    orders = hypothesis.rearrangements(draws=2500, seed=3).orders  # of several blocks of labellings
+    rest = np.eye(30) - hypothesis.nuisance @ hypothesis.nuisance.T
+    gram = rest @ (kernel.between if covariates is None else kernel.gram) @ rest
+    brute = []
+    for order in orders:
+        x, z = hypothesis.tested[order], hypothesis.nuisance[order]
+        square = sum(x[:, k] @ gram @ x[:, k] for k in range(3))
+        left = np.trace(gram) - sum(column @ gram @ column for column in z.T) - square
+        brute.append(square if covariates is None else square / left)
+    found = explained(kernel, hypothesis, orders)
+    np.testing.assert_allclose(found, brute, rtol=0, atol=1e-12 * np.abs(brute).max())
+    shares = [np.mean(found >= value) for value in found]
+    np.testing.assert_array_equal(joint_p_values(found[None])[0][0], shares)
+
+
+def test_draws_of_one_design_are_drawn_once_and_nobody_can_change_them():
+    first, again = (rearrangements(np.arange(20.0), draws=100, seed=7).orders for _ in range(2))
+    other = rearrangements(np.arange(20.0), draws=100, seed=8).orders
+    assert first is again
+    assert not (first == other).all()
+    with pytest.raises(ValueError, match="read-only"):
+        first[0] = 0
+    # Each replicate comes to each place equally often: 6 standard deviations of a binomial share.
+    many = rearrangements(np.arange(12.0), draws=9_000).orders[1:]
+    shares = (many[:, :, None] == np.arange(12)).mean(axis=0)
+    assert np.abs(shares - 1 / 12).max() < 6 * np.sqrt(11 / 144 / 9_000)
 
 
 def test_covariates_are_taken_out():

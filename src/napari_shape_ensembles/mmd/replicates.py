@@ -11,7 +11,7 @@ data first (blocks, covariates) is another. So two groups, several groups, trend
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from math import comb, factorial, prod
 
 import numpy as np
@@ -29,8 +29,8 @@ ENUMERATED, DRAWS = 20_000, 9_999
 MANY, _FEATURES = 20_000, 512
 # Statistics nearer than this share of the largest are equal to rounding.
 _TIE = 1e-10
-# Numbers in one product of labellings and kernel.
-_CHUNK = 2**22
+# Numbers in one product of labellings and kernel: what the processor's cache holds.
+_CHUNK = 2**16
 
 
 @dataclass(frozen=True, eq=False)
@@ -176,60 +176,87 @@ def rearrangements(columns: Real, blocks: Index | None = None, *, draws: int = D
     -------
     Rearrangements
     """
-    labels, members = _labels(columns, blocks)
     count, alike = labellings(columns, blocks)
-    if count <= ENUMERATED:
-        return Rearrangements(_all_orders(labels, members), True, count, alike)
-    rng = np.random.default_rng(seed)
-    orders = np.tile(np.arange(len(columns)), (1 + draws, 1))
-    for rows in members:
-        orders[1:, rows] = rng.permuted(orders[1:, rows], axis=1)
-    return Rearrangements(orders, False, count, alike)
+    labels, own = _labels(columns, blocks)
+    complete = count <= ENUMERATED
+    orders = _orders(labels.tobytes(), own.tobytes(), 0 if complete else draws, 0 if complete else seed)
+    return Rearrangements(orders, complete, count, alike)
 
 
 def labellings(columns: Real, blocks: Index | None = None) -> tuple[int, int]:
     """Number of distinct labellings of a design, and of those that no test can tell from the observed one."""
-    labels, members = _labels(columns, blocks)
+    labels, own = _labels(columns, blocks)
+    members = _members(own)
     sizes = [np.unique(labels[rows], return_counts=True)[1].tolist() for rows in members]
     count = prod(factorial(sum(size)) // prod(map(factorial, size)) for size in sizes)
     return count, _alike(np.reshape(columns, (len(columns), -1)), labels, members)
 
 
-def _labels(columns: Real, blocks: Index | None) -> tuple[Index, list[Index]]:
-    """Label of each row, equal rows one label, and the rows of each block."""
+def _labels(columns: Real, blocks: Index | None) -> tuple[Index, Index]:
+    """Label of each row, equal rows one label, and its block."""
     rows = np.asarray(columns, dtype=np.float64).reshape(len(columns), -1)
-    labels = np.unique(rows, axis=0, return_inverse=True)[1].ravel()
-    own = np.zeros(len(rows), dtype=np.intp) if blocks is None else blocks
-    return labels, [np.flatnonzero(own == block) for block in np.unique(own)]
+    labels = np.unique(rows, axis=0, return_inverse=True)[1].ravel().astype(np.intp)
+    return labels, np.zeros(len(rows), dtype=np.intp) if blocks is None else np.asarray(blocks, dtype=np.intp)
+
+
+def _members(own: Index) -> list[Index]:
+    """Rows of each block."""
+    return [np.flatnonzero(own == block) for block in np.unique(own)]
+
+
+# All parts of both tests, and of a screen all contrasts of one size, are tested on the same orders.
+@lru_cache(maxsize=2)
+def _orders(labels: bytes, own: bytes, draws: int, seed: int) -> Index:
+    """Orders of the rows with these labels and blocks: so many drawn, or for 0 every distinct one; as observed first."""
+    kinds, blocks = np.frombuffer(labels, dtype=np.intp), np.frombuffer(own, dtype=np.intp)
+    if draws:
+        # A block's number, random bits (none in the first row), and the number of the row in one integer: to sort these
+        # is much faster than to shuffle one labelling after another.
+        low = len(kinds).bit_length()
+        high = 63 - 2 * low
+        orders = np.random.default_rng(seed).integers(1 << high, size=(1 + draws, len(kinds)), dtype=np.intp)
+        orders[0] = 0
+        orders += np.unique(blocks, return_inverse=True)[1] << high
+        orders <<= low
+        orders |= np.arange(len(kinds))
+        orders.sort(axis=1)
+        orders &= (1 << low) - 1
+        places = np.argsort(blocks, kind="stable")
+        if (places[1:] < places[:-1]).any():
+            orders = orders[:, np.argsort(places)]
+    else:
+        orders = _all_orders(kinds, _members(blocks))
+    orders.flags.writeable = False
+    return orders
 
 
 def _all_orders(labels: Index, members: Sequence[Index]) -> Index:
     """Every distinct labelling as an order of the rows, the observed one first."""
-    choices = [list(_arranged(labels[rows], rows)) for rows in members]
-    orders = np.empty((prod(map(len, choices)), len(labels)), dtype=np.intp)
-    for place, parts in enumerate(itertools.product(*choices)):
-        for rows, part in zip(members, parts, strict=True):
-            orders[place, rows] = part
+    choices = [_arranged(labels[rows], rows) for rows in members]
+    combined = np.unravel_index(np.arange(prod(map(len, choices))), [len(choice) for choice in choices])
+    orders = np.empty((len(combined[0]), len(labels)), dtype=np.intp)
+    for rows, choice, which in zip(members, choices, combined, strict=True):
+        orders[:, rows] = choice[which]
     observed = np.flatnonzero((labels[orders] == labels).all(axis=1))[0]
     orders[[0, observed]] = orders[[observed, 0]]
     return orders
 
 
-def _arranged(labels: Index, rows: Index) -> Iterator[Index]:
+def _arranged(labels: Index, rows: Index) -> Index:
     """Distinct arrangements of labels over the places of one block, each as the rows that come to these places."""
-
-    def fill(kinds: list[int], places: tuple[int, ...]) -> Iterator[dict[int, int]]:
-        if not kinds:
-            yield {}
-            return
-        own = rows[labels == kinds[0]].tolist()
-        for chosen in itertools.combinations(places, len(own)):
-            rest = tuple(place for place in places if place not in chosen)
-            for others in fill(kinds[1:], rest):
-                yield dict(zip(chosen, own, strict=True)) | others
-
-    for placed in fill(np.unique(labels).tolist(), tuple(range(len(rows)))):
-        yield np.array([placed[place] for place in range(len(rows))], dtype=np.intp)
+    arranged = np.empty((1, len(rows)), dtype=np.intp)
+    free = np.arange(len(rows))[None]  # places that no label has been put in yet
+    for kind in np.unique(labels):
+        own = rows[labels == kind]
+        left = free.shape[1]
+        chosen = np.array(list(itertools.combinations(range(left), len(own))), dtype=np.intp)
+        rest = np.ones((len(chosen), left), dtype=np.bool_)
+        np.put_along_axis(rest, chosen, values=False, axis=1)
+        others = np.nonzero(rest)[1].reshape(len(chosen), left - len(own))
+        arranged = np.repeat(arranged, len(chosen), axis=0)
+        np.put_along_axis(arranged, free[:, chosen].reshape(len(arranged), -1), own, axis=1)
+        free = free[:, others].reshape(len(arranged), -1)
+    return arranged
 
 
 def _alike(columns: Real, labels: Index, members: Sequence[Index]) -> int:
@@ -413,7 +440,12 @@ def joint_p_values(statistics: Real) -> tuple[Real, Real]:
 
 def _shares_as_large(values: Real) -> Real:
     """Share of values at least as large as each."""
-    return np.asarray((len(values) - np.searchsorted(np.sort(values), values, side="left")) / len(values))
+    total, order = len(values), np.argsort(values)
+    ascending = values[order]
+    ties = np.append(False, ascending[1:] == ascending[:-1])
+    shares = np.empty(total)
+    shares[order] = (total - np.maximum.accumulate(np.where(ties, 0, np.arange(total)))) / total
+    return shares
 
 
 def replicate_test(
