@@ -313,12 +313,21 @@ def experiment(
     ] = None,
     correction: Annotated[str, typer.Option(help="Of several contrasts: auto, family or fdr.")] = "auto",
     margin: Annotated[float, typer.Option(help="Ratio of size that counts as the same: 0.1 is 10 %.")] = 0.1,
+    given: Annotated[
+        list[str] | None,
+        typer.Option(help="Covariate or factor that is taken out of the groups and the trends; may be given again."),
+    ] = None,
+    interaction: Annotated[
+        list[str] | None,
+        typer.Option(help="Does the effect of one column depend on another, such as group:sex? May be given again."),
+    ] = None,
     table: Table = None,
     force: Force = False,
 ) -> None:
     """Compare groups of images by a table of the design, with the replicate as what is exchangeable."""
     from .comparison import checked_design
     from .comparison import experiment as run_experiment
+    from .comparison.design import Asked
     from .io.design import design_of_folder, read_design, take_parts, take_pixel_sizes
     from .io.rerun import inputs_of
     from .io.results import EXPERIMENT, trend_figures, write_experiment
@@ -332,6 +341,7 @@ def experiment(
     else:
         paths, rows = design_of_folder(design, pattern, labels=bool(reading.labels))
     checked = checked_design(rows, len(paths), control)
+    asked = Asked.of_words(checked, given or (), interaction or ())
     _refuse_overwriting(out, (*EXPERIMENT, *trend_figures(checked.covariates)), [design, *paths], force)
     _check_table(table, [design, *paths], force)
     before = (*checked.notes, *checked.forecast(reading.settings.analysis.significance))
@@ -341,11 +351,11 @@ def experiment(
     with progress_bar("experiment"):
         result = run_experiment(ensembles, rows, reading.settings.analysis, control=control, correction=correction)
         inputs = inputs_of([[path] for path in paths], reading, parts)
-        written = write_experiment(out, result, margin, design=rows, inputs=inputs)
+        written = write_experiment(out, result, margin, asked, design=rows, inputs=inputs)
     _say_written(written)
     _write_table(table, *_objects_of(ensembles, result.to_dataframe()))
     say(result.summary())
-    for sentence in (*result.overall(), *result.sentences(margin)):
+    for sentence in (*result.overall(asked.given, asked.interactions), *result.sentences(margin)):
         say(sentence)
     for warning in result.warnings:
         if warning not in before:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from imageio.v3 import imread
 from scipy import stats
 
-from napari_shape_ensembles import Comparison, Ensemble, Outlines, Settings, compare, experiment
+from napari_shape_ensembles import Comparison, Ensemble, Experiment, Outlines, Settings, compare, experiment
 from napari_shape_ensembles.archive import read_archive, write_archive
 from napari_shape_ensembles.comparison.compare import FORMAT, LAYOUT
 from napari_shape_ensembles.comparison.quantities import quantities
@@ -161,6 +161,70 @@ def test_the_whole_is_said_in_sentences(three):
     )
     images, design = groups_of((1, 1, 1), (1, 1, 1))
     assert "not testable (3 replicates for 3 groups" in experiment(images, design, QUICK).overall()[0]
+
+
+def test_covariates_and_interactions_are_said_where_they_are_asked_for():
+    images, design = groups_of((5, 5), (1.0, 1.3))
+    design = design.assign(length=np.arange(10) % 4, sex=list("mfmfmmfmfm"), field=list("abcdefghij"))
+    result = experiment(images, design, QUICK)
+    known = result.overall()
+    said = result.overall(given=["length"], interactions=[("group", "sex"), ("group", "field"), ("group", "age")])
+    assert [one for one in said if one in known] == known  # as without asking
+    given, interaction, field, age = (one for one in said if one not in known)
+    p_values = result.test("group", given=["length"]).p_values
+    assert f"scale differs between groups (p = {p_values.scale:.2g}); roughness ratio" in given
+    assert given.startswith("Given length: form does not differ detectably")
+    p_values = result.interaction("group", "sex").p_values
+    assert interaction == (
+        f"Interaction group × sex: in form not detected (p = {p_values.undulation:.2g}); "
+        f"in scale not detected (p = {p_values.scale:.2g})."
+    )
+    assert "not testable (whether the effect of group depends on field cannot be tested" in field
+    assert "not testable (the design has no column 'age' with one value per replicate: choose one of group, " in age
+    # The ratio given a length that is orthogonal to the groups is that without it.
+    crossed = experiment(images, design.assign(length=[0, 1, 2, 3, 4] * 2), QUICK)
+    ratio = np.exp(crossed.means["size"][5:].mean() - crossed.means["size"][:5].mean())
+    assert f"size ratio {ratio:.3g}, 95 % interval" in crossed.overall(given=["length"])[0]
+    assert (
+        "not testable (length is the same in all replicates"
+        in experiment(images, design.assign(length=3), QUICK).overall(given=["length"])[0]
+    )
+
+
+def test_a_whole_experiment_comes_back_from_a_file(three, tmp_path):
+    write_archive(tmp_path / "e.npz", "experiment", 1, three.to_tree())
+    again = read_archive(tmp_path / "e.npz", "experiment", 1, Experiment.of_tree)
+    for name in ("table", "effects", "variance", "outlines", "means", "distance"):
+        pd.testing.assert_frame_equal(getattr(again, name), getattr(three, name), check_exact=True)
+    pd.testing.assert_frame_equal(again.design.replicates, three.design.replicates)
+    assert (again.overall(), again.sentences(), again.warnings) == (three.overall(), three.sentences(), three.warnings)
+    assert again.settings == three.settings
+
+
+@pytest.mark.parametrize(
+    ("place", "wrong", "words"),
+    [
+        (("design", "groups"), ["a", "x"], "design does not fit its groups"),
+        (("design", "control"), "c", "control 'c' is not the first"),
+        (("outlines", "image"), np.full(1, 0), "image holds int64 values of shape"),
+        (("outlines", "quantities"), ["size"], "values holds float64 values"),
+        (("parts", "scale"), {}, "parts of its tests are missing"),
+        (("correction",), "none", "how they are adjusted"),
+        (("parts", "undulation", "part_0", "kernel"), "sinc", "no kernel 'sinc'"),
+    ],
+)
+def test_what_no_experiment_has_written_is_refused(three, place, wrong, words):
+    tree = branch = three.to_tree()
+    for name in place[:-1]:
+        branch[name] = dict(branch[name])
+        branch = branch[name]
+    branch[place[-1]] = wrong
+    with pytest.raises(ValueError, match=words):
+        Experiment.of_tree(tree)
+    tree["outlines"] = {**three.to_tree()["outlines"], "replicate": np.full(len(three.outlines), 99)}
+    tree["design"] = three.design.to_tree()
+    with pytest.raises(ValueError, match="replicate holds numbers that are not 0 to"):
+        Experiment.of_tree(tree)
 
 
 def test_an_image_counts_once():

@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 import tifffile
 from napari.components import ViewerModel
+from qtpy.QtCore import Qt
 from qtpy.QtWidgets import QFileDialog
 
 from docks import ended, labels_of, press, set_choices, spots
@@ -13,9 +14,22 @@ from napari_shape_ensembles.viewer.docks.experiment import ExperimentPage
 from napari_shape_ensembles.viewer.docks.images import ImagesPage
 from napari_shape_ensembles.viewer.docks.trust import TrustPage
 from napari_shape_ensembles.viewer.inputs import ImageRow, is_own
+from napari_shape_ensembles.viewer.leaving import unsaved
 from napari_shape_ensembles.viewer.session import Session
 
 WELLS = [f"{row}{column:02d}" for row in "AB" for column in range(1, 6)]
+
+
+def entry(button, words):
+    """An entry of the menu of a button."""
+    return next(one for one in button.menu().actions() if words in one.text())
+
+
+def tick(ticked, words):
+    """Tick, or untick, a line of a list as a click does."""
+    (item,) = ticked.findItems(words, Qt.MatchFlag.MatchExactly)
+    on = item.checkState() == Qt.CheckState.Checked
+    item.setCheckState(Qt.CheckState.Unchecked if on else Qt.CheckState.Checked)
 
 
 @pytest.fixture
@@ -75,11 +89,104 @@ def test_a_screen_is_read_from_files_and_a_well_is_opened(model, plate, qtbot, m
     written = []
     monkeypatch.setattr(experimenting, "write_experiment", lambda *given: written.append(given) or [plate / "x"])
     monkeypatch.setattr(QFileDialog, "getExistingDirectory", lambda *_: str(plate / "out"))
-    press(page.files, qtbot)
+    entry(page.files, "Export").trigger()
     ended(session.experiment, qtbot)
     assert written == [(plate / "out", page.result.experiment)]
     session.design.compare_with("B05")
     assert session.experiment.changed_since() == ["the control was changed"]
+    session.design.compare_with("A02")
+    monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_: (str(plate / "screen.experiment.npz"), ""))
+    entry(page.files, "Save").trigger()
+    ended(session.experiment, qtbot)
+
+    # Another day: neither table nor images are open.
+    again = Session.of(viewer := ViewerModel())
+    other = ExperimentPage(viewer)
+    qtbot.addWidget(other)
+    monkeypatch.setattr(QFileDialog, "getOpenFileName", lambda *_: (str(plate / "screen.experiment.npz"), ""))
+    entry(other.files, "Open").trigger()
+    ended(again.experiment, qtbot)
+    assert again.design.rows() == session.design.rows()
+    assert [vars(row) for row in again.design.layers()] == [vars(row) for row in session.design.layers()]
+    assert other.message.text() == "Opened from screen.experiment.npz."
+    assert (other.result.rows, other.result.wells) == (page.result.rows, page.result.wells)
+    assert other.state == "done"
+    other.table.cellDoubleClicked.emit(0, 0)
+    ended(again.experiment, qtbot)
+    assert [layer.name for layer in viewer.layers] == ["A01_f0 outlines"]
+    (plate / "A01_f0.labels.ome.tif").unlink()
+    entry(other.files, "Open").trigger()
+    ended(again.experiment, qtbot)
+    assert "not in the viewer as they were then" in other.message.text()
+    assert other.sentences.text() == page.sentences.text()
+
+
+def test_covariates_and_interactions_are_asked_for_and_an_answer_outlives_its_page(model, qtbot, tmp_path, monkeypatch):
+    """Ten images of two groups, of two sexes, of lengths that nothing depends on."""
+    session = Session.of(model)
+    page = ExperimentPage(model)
+    qtbot.addWidget(page)
+    set_choices(session.choices, landmarks=40, rank=5, significance=0.05)
+    cells = []
+    for place in range(10):
+        layer = model.add_labels(labels_of(place, size=11.0 if place % 2 else 10.0), name=f"image {place}")
+        cells += [(layer, "group", "ab"[place % 2]), (layer, "length", str(place // 3))]
+        cells += [(layer, "sex", "mf"[place // 2 % 2]), (layer, "cage", str(place % 2))]
+    session.design.write(cells)
+    entry(page.files, "Save").trigger()
+    assert page.message.text() == "⚠ There is nothing to save yet: compare first."
+    assert not page.asked.isHidden()
+    page.asked.heading.click()
+    assert [page.given.item(place).text() for place in range(page.given.count())] == ["length", "sex", "cage"]
+    for words in ("length", "cage"):
+        tick(page.given, words)
+    tick(page.given, "cage")
+    tick(page.interactions, "group × sex")
+    tick(page.interactions, "group × cage")
+    assert page.asked.heading.text().endswith("(3)")
+    press(page.run_button, qtbot)
+    ended(session.experiment, qtbot)
+    result = page.result.experiment
+    said = page.sentences.text()
+    assert (
+        f"Given length: form {'differs' if result.test('group', ['length']).undulation.p_value < 0.05 else ''}" in said
+    )
+    assert f"in scale not detected (p = {result.interaction('group', 'sex').scale.p_value:.2g})" in said
+    assert "Interaction group × cage: not testable (nothing is left to test" in said
+    tick(page.interactions, "group × cage")
+    assert page.stale.words.text() == "<b>↻ Out of date:</b> the choice of covariates and interactions was changed."
+    tick(page.interactions, "group × cage")
+    assert page.state == "done"
+
+    # The page is closed and made anew; then the file of the comparison brings all of it into another viewer.
+    page.hide()
+    second = ExperimentPage(model)
+    qtbot.addWidget(second)
+    assert (second.sentences.text(), second.state) == (said, "done")
+    assert second.given.findItems("length", Qt.MatchFlag.MatchExactly)[0].checkState() == Qt.CheckState.Checked
+    assert unsaved(session) == "The experiment is not saved: it would be lost."
+    session.attach(session.comparison)
+    session.comparison.run()
+    ended(session.comparison, qtbot)
+    session.comparison.save(tmp_path / "all.comparison.npz")
+    ended(session.comparison, qtbot)
+    again = Session.of(other := ViewerModel())
+    for layer in [layer for layer in model.layers if layer.name.startswith("image") and not is_own(layer)]:
+        other.add_labels(layer.data, name=layer.name)
+    third = ExperimentPage(other)
+    qtbot.addWidget(third)
+    again.attach(again.comparison)
+    again.comparison.open(tmp_path / "all.comparison.npz")
+    ended(again.comparison, qtbot)
+    ended(again.experiment, qtbot)
+    assert (third.sentences.text(), third.state) == (said, "done")
+    assert third.message.text() == "Opened with the comparison."
+    other.layers["image 3"].data[:20] = 0
+    other.layers["image 3"].refresh()
+    other.layers["image 3"].events.data()
+    qtbot.waitUntil(lambda: "image 3 was changed" in third.stale.words.text(), timeout=5000)
+    session.detach(session.comparison)
+    again.detach(again.comparison)
 
 
 def test_position_shows_beside_a_comparison_of_two_images(model, qtbot):

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..archive import ContentError, Tree
 from ..mmd.replicates import Hypothesis, labellings, replicates_needed
 from ..outlines import counted
+from . import records
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -89,8 +91,12 @@ class Design:
         if name in self.covariates:
             return self.replicates[name].to_numpy(dtype=np.float64)[:, None]
         if name not in self.factors:
-            known = ", ".join((*self.factors, *self.covariates))
-            raise ValueError(f"the design has no column {name!r}: choose one of {known}")
+            known = f"choose one of {', '.join((*self.factors, *self.covariates))}"
+            if name == BLOCK:
+                raise ValueError(f"blocks are taken out of every test as they are: {known}")
+            if name in self.replicates and name not in (REPLICATE, "images"):
+                raise ValueError(f"{name} is the same in all replicates: {known}")
+            raise ValueError(f"the design has no column {name!r} with one value per replicate: {known}")
         values = self.replicates[name].to_numpy(dtype=str)
         return (values[:, None] == np.unique(values)).astype(np.float64)
 
@@ -113,9 +119,82 @@ class Design:
         more = [f" and {counted(len(pairs) - 1, 'more contrast')}" if len(pairs) > 1 else "" for pairs in said.values()]
         return [f"{pairs[0]}{others}: {words}" for (words, pairs), others in zip(said.items(), more, strict=True)]
 
+    def to_tree(self) -> Tree:
+        """The same as arrays, numbers and words, for `archive`."""
+        table = self.replicates
+        columns = {f"column{place}": np.asarray(table[name].tolist()) for place, name in enumerate(table)}
+        return {
+            "replicates": {"names": [str(name) for name in table], **columns},
+            "of_image": self.of_image,
+            "groups": list(self.groups),
+            "control": self.control,
+            "notes": list(self.notes),
+        }
+
+    @classmethod
+    def of_tree(cls, tree: Tree) -> "Design":
+        """The design that `to_tree` wrote; a ValueError for what cannot have been written by it."""
+        import pandas as pd
+
+        kept = records.value(tree, "replicates", dict)
+        table = pd.DataFrame(
+            {
+                str(name): records.array(kept, f"column{place}", "biufU", (None,)).tolist()
+                for place, name in enumerate(records.value(kept, "names", list))
+            },
+        )
+        for name in table:  # as words are kept in a design
+            table[name] = table[name].astype(object) if isinstance(table[name].iloc[0], str) else table[name]
+        groups = tuple(str(name) for name in records.value(tree, "groups", list))
+        if not {GROUP, REPLICATE, "images"} <= set(table) or set(table[GROUP]) != set(groups):
+            raise ContentError("its design does not fit its groups")
+        images = records.array(tree, "of_image", "iu", (None,))
+        of_image = numbers_below(tree, "of_image", len(table), len(images))
+        control = tree.get("control")
+        if control is not None and control != groups[0]:
+            raise ContentError(f"its control {control!r} is not the first of its groups")
+        return cls(table, of_image, groups, control, tuple(map(str, records.value(tree, "notes", list))))
+
     @property
     def _unit(self) -> str:
         return "images" if (self.replicates["images"] == 1).all() else "replicates"
+
+
+@dataclass(frozen=True)
+class Asked:
+    """Tests of a design that a person asks for, beside those of groups and trends.
+
+    Attributes
+    ----------
+    given : tuple of str
+        Covariates and factors that are taken out of the groups and the trends.
+    interactions : tuple of (str, str)
+        Pairs of columns, of which the effect of one may depend on the other.
+    """
+
+    given: tuple[str, ...] = ()
+    interactions: tuple[tuple[str, str], ...] = ()
+
+    @classmethod
+    def of_words(cls, design: Design, given: Sequence[str], interactions: Sequence[str]) -> "Asked":
+        """Of names, and of pairs such as "group:sex"; a ValueError names what the design does not have."""
+        pairs = []
+        for words in interactions:
+            one, _, other = (part.strip() for part in words.partition(":"))
+            if not other or one == other:
+                raise ValueError(f"interaction {words!r}: name two columns, such as group:sex")
+            pairs.append((one, other))
+        for name in (*given, *(name for pair in pairs for name in pair)):
+            design.column(name)
+        return cls(tuple(dict.fromkeys(given)), tuple(dict.fromkeys(pairs)))
+
+
+def numbers_below(tree: Tree, name: str, total: int, count: int) -> Index:
+    """An array in an archive that numbers things, each below their total."""
+    found = records.array(tree, name, "iu", (count,)).astype(np.intp)
+    if count and not (found.min() >= 0 and found.max() < total):
+        raise ContentError(f"{name} holds numbers that are not 0 to {total - 1}")
+    return found
 
 
 def cannot_reach(m: int, n: int, significance: float, least: float, unit: str = "images", blocked: bool = False) -> str:

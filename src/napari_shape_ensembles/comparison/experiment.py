@@ -1,15 +1,17 @@
 """Experiments: several images of several groups, compared with the replicate as what is exchangeable."""
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
+from functools import cached_property, partial
+from itertools import chain
+from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import stdtr, stdtrit
 
+from ..archive import ContentError, Tree
 from ..mmd import Kernel, combined_mmd_test
 from ..mmd.contrasts import welch
 from ..mmd.replicates import (
@@ -25,10 +27,13 @@ from ..mmd.replicates import (
     small_sample_test,
 )
 from ..outlines import Ensemble, counted
+from ..parameters import from_tree
+from ..parameters import tree as tree_of
 from ..progress import Listener, as_part, report, reporting
 from ..shapes.lobes import band_name
+from . import records
 from .compare import permutation_options, sample_of
-from .design import FEW, Design, cannot_reach, checked_design
+from .design import FEW, Design, cannot_reach, checked_design, numbers_below
 from .figures import plot_experiment
 from .learning import STEPS, learn
 from .parts import form_parts, scale_parts
@@ -55,6 +60,8 @@ _STEPS = (*STEPS[:-2], "measuring outlines", "kernels between replicates", "done
 _COVERAGE = 0.95
 # Columns of the table of outlines that tell one from another.
 _PLACES = ("id", "image", "replicate")
+# Arrays of mean kernels.
+_OF_KERNELS = ("between", "counts", "own")
 _KINDS = ("p", "p_adjusted", "small_sample_p", "small_sample_p_adjusted")
 _NUMBERS = (*_KINDS, "statistic", "effect", "low", "high", "n_replicates", "least_p")
 _COLUMNS = (
@@ -181,19 +188,38 @@ class Experiment:
             columns.append(_ranks(columns[0]))
         return self._tests([self.design.hypothesis(one, given) for one in columns])
 
-    def overall(self) -> list[str]:
+    def overall(self, given: Sequence[str] = (), interactions: Sequence[tuple[str, str]] = ()) -> list[str]:
         """Sentences on all groups at once, on a trend with every covariate, and on what more replicates would find.
 
-        What cannot be tested with so few replicates says so.
+        What cannot be tested with so few replicates, or such a design, says so.
+
+        Parameters
+        ----------
+        given : sequence of str
+            Columns that are taken out of the groups and the trends (see `test`), which are said without that, too.
+        interactions : sequence of (str, str)
+            Pairs of columns, of which the effect of one may depend on the other; see `interaction`.
         """
+        between, trend = (
+            ("differs between groups", "does not differ detectably"),
+            ("changes", "does not change detectably"),
+        )
+        groups, known = len(self.design.groups), ", ".join(given)
         said = []
-        if len(self.design.groups) > 2:
-            words = "differs between groups", "does not differ detectably"
-            said.append(f"Over all {len(self.design.groups)} groups: {self._joint_words('group', *words)}.")
-        said += [
-            f"With {name}: {self._joint_words(name, 'changes', 'does not change detectably')}."
-            for name in self.design.covariates
-        ]
+        if groups > 2:
+            said.append(f"Over all {groups} groups: {self._joint_words(partial(self.test, 'group'), *between)}.")
+        if given and groups > 1 and "group" not in given:
+            adjusted = self._joint_words(partial(self.test, "group", given), *between)
+            said.append(f"Given {known}: {adjusted}{self._adjusted_ratios(given)}.")
+        for name in self.design.covariates:
+            said.append(f"With {name}: {self._joint_words(partial(self.test, name), *trend)}.")
+            if given and name not in given:
+                said.append(
+                    f"With {name}, given {known}: {self._joint_words(partial(self.test, name, given), *trend)}."
+                )
+        for one, other in interactions:
+            words = self._joint_words(partial(self.interaction, one, other), "detected", "not detected", " in")
+            said.append(f"Interaction {one} × {other}:{words}.")
         if not self.variance["between"].isna().any():
             least = max(int(np.bincount(self.design.group).min()), FEW + 1)
             plans = self.planning((least, 2 * least))
@@ -203,19 +229,36 @@ class Experiment:
             )
         return said
 
-    def _joint_words(self, column: str, differs: str, alike: str) -> str:
+    def _joint_words(self, tested: Callable[[], HypothesisTests], differs: str, alike: str, before: str = "") -> str:
         try:
-            found = self.test(column)
+            found = tested()
         except ValueError as error:
-            return f"not testable ({error})"
+            return f"{before and ' '}not testable ({error})"
         words = []
         for what, test in (("form", found.undulation), ("scale", found.scale)):
+            what = f"{before} {what}" if before else what
             if test.least_p > self.settings.significance:
                 words.append(f"{what} not testable by permutation (p = {test.p_value:.2g})")
             else:
                 rejected = test.p_value <= self.settings.significance
                 words.append(f"{what} {differs if rejected else alike} (p = {test.p_value:.2g})")
-        return "; ".join(words)
+        return ";".join(words) if before else "; ".join(words)
+
+    def _adjusted_ratios(self, given: Sequence[str]) -> str:
+        """The ratios of two groups with columns taken out, in words."""
+        if len(self.design.groups) > 2:
+            return ""
+        second, words = (self.design.group == 1).astype(np.float64), ""
+        try:
+            hypothesis = self.design.hypothesis(second[:, None], given)
+        except ValueError:  # an unknown column, which the test has named
+            return ""
+        for quantity in EFFECTS.values():
+            ratio = _slope(second, self.means[quantity].to_numpy(), hypothesis)
+            if ratio.freedom > 0:
+                low, high = (float(np.exp(end)) for end in ratio.interval())
+                words += f"; {quantity} ratio {np.exp(ratio.value):.3g}, 95 % interval {low:.3g} to {high:.3g}"
+        return words
 
     @property
     def omnibus(self) -> Joint:
@@ -706,6 +749,71 @@ class Experiment:
         rows = design.iloc[self.outlines["replicate"]].reset_index(drop=True)
         known, measured = self.outlines[list(_PLACES)], self.outlines.drop(columns=list(_PLACES))
         return pd.concat([known, rows, pd.DataFrame(np.exp(measured))], axis=1)
+
+    def to_tree(self) -> Tree:
+        """The whole result as arrays, numbers and words, for `archive` (docs/files.md)."""
+        outlines = self.outlines
+        quantities = [name for name in outlines if name not in _PLACES]
+        return {
+            "design": self.design.to_tree(),
+            "settings": tree_of(self.settings),
+            "parts": {
+                test: {
+                    f"part_{place}": {
+                        "name": name,
+                        "kernel": points.kernel,
+                        "values": points.values,
+                        "replicate": points.replicate,
+                        **{kept: getattr(self.kernels[test][name], kept) for kept in _OF_KERNELS},
+                        "bandwidth": self.kernels[test][name].bandwidth,
+                    }
+                    for place, (name, points) in enumerate(parts.items())
+                }
+                for test, parts in self.coordinates.items()
+            },
+            "outlines": {
+                "quantities": quantities,
+                "values": outlines[quantities].to_numpy(dtype=np.float64),
+                **{name: np.asarray(outlines[name].tolist()) for name in _PLACES},
+            },
+            "correction": self.correction,
+            "unit": self.unit,
+        }
+
+    @classmethod
+    def of_tree(cls, tree: Tree) -> "Experiment":
+        """The result that `to_tree` wrote, to the same digits; a ValueError for what cannot have been written by it."""
+        import pandas as pd
+
+        design = Design.of_tree(records.value(tree, "design", dict))
+        kept, total = records.value(tree, "outlines", dict), len(design.replicates)
+        names = [str(name) for name in records.value(kept, "quantities", list)]
+        values = records.real(kept, "values", (None, len(names)))
+        outlines = pd.DataFrame(values, columns=names)
+        outlines.insert(0, "replicate", numbers_below(kept, "replicate", total, len(values)))
+        outlines.insert(0, "image", numbers_below(kept, "image", len(design.of_image), len(values)))
+        outlines.insert(0, "id", records.array(kept, "id", "biufU", (len(values),)).tolist())
+        if not set(chain(*TESTS.values(), EFFECTS.values())) <= set(names):
+            raise ContentError("its quantities are not those of an experiment")
+        coordinates: dict[str, dict[str, Points]] = {}
+        kernels: dict[str, dict[str, MeanKernels]] = {}
+        parts = records.value(tree, "parts", dict)
+        for test in TESTS:
+            for part in records.value(parts, test, dict).values():
+                points, name = records.real(part, "values", (None, None)), records.value(part, "name", str)
+                if (kernel := part.get("kernel")) not in get_args(Kernel):
+                    raise ContentError(f"there is no kernel {kernel!r}")
+                replicate = numbers_below(part, "replicate", total, len(points))
+                coordinates.setdefault(test, {})[name] = Points(points, replicate, kernel)
+                counts = records.array(part, "counts", "iu", (total,)).astype(np.intp)
+                between, own = records.real(part, "between", (total, total)), records.real(part, "own", (total,))
+                bandwidth = float(records.value(part, "bandwidth", float))
+                kernels.setdefault(test, {})[name] = MeanKernels(between, counts, bandwidth, own)
+        correction = records.value(tree, "correction", str)
+        if set(kernels) != set(TESTS) or correction not in ("family", "fdr"):
+            raise ContentError("parts of its tests are missing, or how they are adjusted")
+        settings = from_tree(Settings, records.value(tree, "settings", dict))
+        return cls(design, settings, coordinates, kernels, outlines, correction, records.value(tree, "unit", str))
 
     def plot(self, ax: "Axes | None" = None) -> "Axes":
         """Draw the ratios of size and roughness of every contrast with their intervals.

@@ -164,7 +164,7 @@ def take_parts(paths: list[Path], table: "pd.DataFrame", name: str) -> tuple[lis
     for place in range(len(table)):
         cells = {column: _cell(values.iloc[place]) for column, values in columns.items()}
         try:
-            parts.append(_part(cells))
+            parts.append(part_of(cells))
         except ValueError as error:
             raise ContentError(f"{name}: row {place + 1} has {error}") from error
     table, seen = table.drop(columns=list(columns)), set()
@@ -178,7 +178,7 @@ def take_parts(paths: list[Path], table: "pd.DataFrame", name: str) -> tuple[lis
     return parts, table
 
 
-def _part(cells: dict[str, str]) -> ImagePart:
+def part_of(cells: dict[str, str]) -> ImagePart:
     """The part that the cells of a row name; a ValueError says which of them cannot be read."""
     plane, value = cells.get("plane", ""), cells.get("class", "")
     if not re.fullmatch(r"(\d+([,; ]+\d+)*)?", plane):
@@ -239,7 +239,7 @@ def write_design(path: Path, rows: Sequence[tuple[Path, ImagePart, Mapping[str, 
     lines = []
     for image, part, cells in rows:
         place = os.path.relpath(image.resolve(), path.parent.resolve())
-        line = {"image": Path(place).as_posix(), **_cells_of(part)}
+        line = {"image": Path(place).as_posix(), **cells_of(part)}
         if both := sorted({*line} & {*cells}):
             raise ContentError(f"a column {both[0]} tells parts of images apart in a table: rename that of the design")
         lines.append({**line, **cells})
@@ -249,7 +249,7 @@ def write_design(path: Path, rows: Sequence[tuple[Path, ImagePart, Mapping[str, 
     write_bytes(path, text.encode())
 
 
-def _cells_of(part: ImagePart) -> dict[str, str]:
+def cells_of(part: ImagePart) -> dict[str, str]:
     """The cells that name a part: what `_part` reads."""
     found = {"plane": ",".join(map(str, part.plane))} if part.plane else {}
     if part.region is not None:

@@ -334,9 +334,14 @@ def _comparison_again(saved: Comparison, folders: Sequence[Path], memory: float 
 
 
 def save_experiment(
-    path: Path, result: Experiment, design: "pd.DataFrame", inputs: Inputs | None, numbers: Mapping[str, Any]
+    path: Path,
+    result: Experiment,
+    design: "pd.DataFrame",
+    inputs: Inputs | None,
+    numbers: Mapping[str, Any],
+    view: Tree | None = None,
 ) -> None:
-    """Write what an experiment was made from, and all its numbers, to one file.
+    """Write an experiment, what it was made from, and all its numbers, to one file.
 
     Parameters
     ----------
@@ -348,17 +353,39 @@ def save_experiment(
         The files, one per row of the design.
     numbers : mapping
         Of `results.experiment_numbers`.
+    view : dict, optional
+        What a viewer needs to show it as it was.
     """
     tree = {
-        "settings": tree_of(result.settings),
+        **result.to_tree(),
         "control": result.design.control,
-        "correction": result.correction,
-        "design": _columns_tree(design),
+        "table": _columns_tree(design),
         "inputs": None if inputs is None else inputs.to_tree(),
         "numbers": _columns_tree(numbers),
         "versions": software_versions(),
+        "view": view or {},
     }
     write_archive(path, EXPERIMENT, LAYOUT, tree)
+
+
+def load_experiment(path: StrPath, memory: float | None = None) -> tuple[Experiment, Tree]:
+    """Read an experiment that `save_experiment` wrote, to the same digits, and its view.
+
+    Raises
+    ------
+    ValueError
+        For a file of another kind, a damaged one, one of an earlier version (which kept numbers alone), or one that
+        takes more memory than it may.
+    OSError
+        When there is no such file, or it cannot be read.
+    """
+
+    def built(tree: Tree) -> tuple[Experiment, Tree]:
+        if "parts" not in tree:
+            raise ContentError("written by an earlier version, which kept numbers alone: run the experiment again")
+        return Experiment.of_tree(tree), records.value(tree, "view", dict)
+
+    return read_archive(path, EXPERIMENT, LAYOUT, built, memory)
 
 
 def _columns_tree(columns: Any) -> Tree:
@@ -396,7 +423,7 @@ def _experiment_again(tree: Tree, folders: Sequence[Path], memory: float | None)
         )
     with as_part(0, 2):
         traced = _traced_again(inputs, known, memory)
-    columns = _columns_of(records.value(tree, "design", dict))
+    columns = _columns_of(records.value(tree, "table" if "table" in tree else "design", dict))
     design = pd.DataFrame({name: column.tolist() for name, column in columns.items()})
     control = tree.get("control")
     with as_part(1, 2):

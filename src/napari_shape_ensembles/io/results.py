@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,6 +12,8 @@ import numpy as np
 
 from ..archive import Tree, write_bytes
 from ..comparison import Comparison, Experiment, Inputs, records, software_versions
+from ..comparison.design import Asked
+from ..comparison.experiment import HypothesisTests
 from ..mmd import MMDTest
 from ..outlines import Ensemble
 from ..parameters import tree as tree_of
@@ -98,16 +101,27 @@ def _file_name(title: str) -> str:
     return re.sub(r"\W+", "_", title.lower())
 
 
-def experiment_json(result: Experiment, margin: float = 0.1) -> Tree:
+def experiment_json(result: Experiment, margin: float = 0.1, asked: Asked = Asked()) -> Tree:
     """The answers of an experiment, without the outlines; numbers that JSON lacks are null."""
     columns = {"omnibus": "group"} if len(result.design.groups) > 1 else {}
     columns |= {f"trend with {name}": name for name in result.design.covariates}
+    tests = {title: partial(result.test, column) for title, column in columns.items()}
+    if asked.given:
+        known = ", ".join(asked.given)
+        tests |= {
+            f"{title} given {known}": partial(result.test, column, asked.given)
+            for title, column in columns.items()
+            if column not in asked.given
+        }
+    tests |= {
+        f"interaction {one} × {other}": partial(result.interaction, one, other) for one, other in asked.interactions
+    }
     return {
         "summary": result.summary(),
-        "overall": result.overall(),
+        "overall": result.overall(asked.given, asked.interactions),
         "sentences": result.sentences(margin),
         "warnings": list(result.warnings),
-        "tests": {name: _tests_json(result, column) for name, column in columns.items()},
+        "tests": {title: _tests_json(test) for title, test in tests.items()},
         "table": _records(result.table),
         "effects": _records(result.effects),
         "equivalence": {"margin": margin, "table": _records(result.equivalence(margin))},
@@ -118,10 +132,10 @@ def experiment_json(result: Experiment, margin: float = 0.1) -> Tree:
     }
 
 
-def _tests_json(result: Experiment, column: str) -> Tree:
-    """Both tests of a column, or why there are none."""
+def _tests_json(tested: Callable[[], HypothesisTests]) -> Tree:
+    """Both tests of a hypothesis, or why there are none."""
     try:
-        test = result.test(column)
+        test = tested()
     except ValueError as error:
         return {"not tested": str(error)}
     return {
@@ -168,6 +182,7 @@ def write_experiment(
     folder: Path,
     result: Experiment,
     margin: float = 0.1,
+    asked: Asked = Asked(),
     *,
     design: "pd.DataFrame | None" = None,
     inputs: Inputs | None = None,
@@ -197,7 +212,7 @@ def write_experiment(
     for path, table in zip(paths, tables.values(), strict=True):
         write_table(path, table)
     paths.append(folder / "experiment.json")
-    write_json(paths[-1], experiment_json(result, margin))
+    write_json(paths[-1], experiment_json(result, margin, asked))
     if design is not None:
         paths.append(folder / RECORD)
         save_experiment(paths[-1], result, design, inputs, experiment_numbers(result))

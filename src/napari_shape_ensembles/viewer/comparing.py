@@ -105,8 +105,8 @@ class ComparisonTask(Task[Comparison]):
         self.side_by_side = SideBySide(choices, self.cells)
         self.over: Callable[[Layer], Sequence[Layer]] = lambda _: ()  #: further layers that lie over an image
         self.opened: Callable[[], Sequence[Layer]] = lambda: ()  #: further images, which take no part
-        self.design: Callable[[], Tree] = dict  #: the design table, to be saved with a result
-        self.put_design: Callable[[Tree], None] = lambda _: None  #: takes one up that was
+        self.beside: Callable[[], Tree] = dict  #: what is saved with a result: the design table, and its experiment
+        self.put_beside: Callable[[Tree], None] = lambda _: None  #: takes up what was
         self._seen: weakref.WeakSet[Comparison] = weakref.WeakSet()
         self._opened = Soon(self.look)
         choices.exclusions.changed.connect(self._show_excluded)
@@ -267,7 +267,7 @@ class ComparisonTask(Task[Comparison]):
 
     def save(self, path: Path) -> None:
         if self.shown is not None:
-            self.shown.view["design"] = self.design()
+            self.shown.view.update(self.beside())
             self.start(partial(saving, self.shown, self.color_by, path), partial(self.written, saved=True))
 
     def export(self, path: Path) -> None:
@@ -286,7 +286,7 @@ class ComparisonTask(Task[Comparison]):
     def everything(self, folder: Path) -> None:
         """Write all that a paper needs into a folder."""
         if self.shown is not None:
-            self.shown.view["design"] = self.design()
+            self.shown.view.update(self.beside())
             self.start(
                 partial(writing_everything, self.shown, self.color_by, folder), partial(self.written, saved=True)
             )
@@ -373,8 +373,7 @@ class ComparisonTask(Task[Comparison]):
         if shown.basis is not None and sides is not None:
             self.choices.sides.choose(*sides)
             self.choices.exclusions.put(sides, shown.excluded, shown.basis.recipe)
-        if isinstance(table := shown.view.get("design"), dict):
-            self.put_design(table)
+        self.put_beside(shown.view)
 
 
 def written(paths: list[Path]) -> tuple[str, str]:

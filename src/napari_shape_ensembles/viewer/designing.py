@@ -5,14 +5,16 @@ Rows are layers, parts of layers that are layers themselves (`splitting`), and i
 
 import weakref
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, TypeAlias
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from napari.layers import Layer
 from psygnal import Signal
 
 from ..archive import Tree
-from ..comparison import design_from_names
-from ..comparison.design import BLOCK, GROUP, IMAGE, REPLICATE
+from ..comparison import design_from_names, records
+from ..comparison.design import BLOCK, GROUP, IMAGE, REPLICATE, Asked
+from ..io.design import cells_of, part_of
 from .choices import Sides, by_name
 from .inputs import PARTS, ImageRow
 from .splitting import root_of
@@ -43,6 +45,7 @@ class DesignTable:
         self.columns: list[str] = list(OWN_COLUMNS)
         self.pattern = "{group}_{replicate}"  #: by which names were last read
         self.names = list(_SIDES)  #: of the groups that are A and B
+        self.asked = Asked()  #: what is tested beside groups and trends
         self.control = ""  #: the group that all others are compared with; empty for all pairs
         self._silent = False
         sides.changed.connect(self._take_sides)
@@ -135,7 +138,18 @@ class DesignTable:
         """The table as a file keeps it: the cells of every layer by its name."""
         layers = [layer for layer in self.layers() if isinstance(layer, Layer)]
         cells = [[layer.name, *(self.cell(layer, name) for name in self.columns)] for layer in layers]
-        return {"columns": self.columns, "rows": cells, "groups": list(self.groups()), "control": self.control}
+        files = [
+            {
+                "name": row.name,
+                "path": str(row.path),
+                "part": cells_of(row.part),
+                "pixel": row.pixel and [row.pixel[0], row.pixel[1]],
+                "cells": [self.cell(row, name) for name in self.columns],
+            }
+            for row in self.files
+        ]
+        chosen = {"groups": list(self.groups()), "control": self.control, "asked": asked_tree(self.asked)}
+        return {"columns": self.columns, "rows": cells, "files": files, **chosen}
 
     def take_tree(self, tree: Tree) -> None:
         """Take up a table that a file has kept, for the layers that are there; nothing of what is none."""
@@ -146,10 +160,14 @@ class DesignTable:
         named = {layer.name: layer for layer in self.layers() if isinstance(layer, Layer)}
         self.columns = [*OWN_COLUMNS, *(str(name) for name in columns if name not in OWN_COLUMNS)]
         self.names, self.control = [str(name) for name in groups], str(tree.get("control", ""))
+        self.asked = asked_of(tree.get("asked"))
+        found = [(named[name], cells) for name, *cells in rows if name in named]
+        kept = [(row, cells) for row, cells in map(_file_of, tree.get("files", [])) if len(cells) == len(columns)]
+        if kept:
+            self.files = [row for row, _ in kept]
         self.write(
-            (named[name], str(column), str(text))
-            for name, *cells in rows
-            if name in named
+            (row, str(column), str(text))
+            for row, cells in [*found, *kept]
             for column, text in zip(columns, cells, strict=True)
         )
 
@@ -158,6 +176,18 @@ class DesignTable:
         if control != self.control:
             self.control = control
             self.changed.emit()
+
+    def ask(self, asked: Asked) -> None:
+        """Ask for columns to be taken out, and for interactions."""
+        if asked != self.asked:
+            self.asked = asked
+            self.changed.emit()
+
+    def more_columns(self) -> list[str]:
+        """Covariates and factors: the columns beside those that are always there, as far as they are written in."""
+        layers = [layer for own in self.groups().values() for layer in own]
+        more = (name for name in self.columns if name not in OWN_COLUMNS)
+        return [name for name in more if any(self.cell(layer, name) for layer in layers)]
 
     def add_column(self, name: str) -> None:
         if name and name not in (*self.columns, IMAGE):
@@ -243,6 +273,28 @@ class DesignTable:
             if name or (layer not in chosen and self.cell(layer, GROUP) in before):
                 self._cells.setdefault(layer, {})[GROUP] = name
         self.changed.emit()
+
+
+def _file_of(tree: Tree) -> tuple[ImageRow, list[str]]:
+    """An image that is not open, and its cells, as `to_tree` has them; a ValueError for what it cannot have written."""
+    part = part_of({str(name): str(cell) for name, cell in records.value(tree, "part", dict).items()})
+    pixel = tree.get("pixel")
+    if pixel is not None:
+        sides, unit = pixel
+        pixel = (tuple(map(float, sides)) if isinstance(sides, list) else float(sides)), str(unit)
+    path = Path(records.value(tree, "path", str))
+    return ImageRow(records.value(tree, "name", str), path, part, pixel), records.value(tree, "cells", list)
+
+
+def asked_tree(asked: Asked) -> Tree:
+    """What was asked for, as a file keeps it."""
+    return {"given": list(asked.given), "interactions": [list(pair) for pair in asked.interactions]}
+
+
+def asked_of(tree: Any) -> Asked:
+    """What was asked for, as far as a file says."""
+    given, pairs = ((tree or {}).get(name, []) for name in ("given", "interactions"))
+    return Asked(tuple(map(str, given)), tuple((str(one), str(other)) for one, other in pairs))
 
 
 def frame_of(rows: Sequence[Sequence[str]]) -> "pd.DataFrame":

@@ -10,10 +10,12 @@ from qtpy.QtWidgets import QFileDialog, QMessageBox, QWidget
 
 from ..io import SettingsFile, load_settings, save_settings
 from .comparing import ENDING, exported, files_named, written
+from .experimenting import ENDING as _ENDING
 from .panels.widgets import Entries, tip
 from .session import Session
 
 _COMPARISONS = {"Comparison (*.npz)": ENDING}
+_EXPERIMENTS = {"Experiment (*.npz)": _ENDING}
 _CURVES = {
     "CSV tables (*.csv)": ".csv",
     "GeoJSON, for QuPath (*.geojson)": ".geojson",
@@ -72,9 +74,30 @@ class Dialogs:
         if (path := self._chosen("Open table", _TABLES)) is not None:
             self._session.design_work.open(path)
 
+    def experiment(self) -> Entries:
+        """For the experiment."""
+        return {
+            "&Save experiment …": (self.save_experiment, "Everything in one file, to be opened again here"),
+            "&Export tables and figures …": (self.export_experiment, "Write all tables and figures into a folder"),
+            "&Open experiment …": (self.open_experiment, "Show an experiment that was saved"),
+        }
+
+    def save_experiment(self) -> None:
+        """Ask for a file for the experiment, once there is one."""
+        if self._session.experiment.result is None:
+            self._say("⚠ There is nothing to save yet: compare first.", "")
+        elif (path := self._asked("Save experiment", f"result{_ENDING}", _EXPERIMENTS)) is not None:
+            self._session.experiment.save(path)
+
+    def open_experiment(self) -> None:
+        if (path := self._chosen("Open experiment", _EXPERIMENTS)) is not None:
+            self._session.experiment.open(path)
+
     def export_experiment(self) -> None:
-        """Ask for a folder for the results of the experiment."""
-        if folder := QFileDialog.getExistingDirectory(self._parent(), "Folder for results", str(self._folder)):
+        """Ask for a folder for the results of the experiment, once there are any."""
+        if self._session.experiment.result is None:
+            self._say("⚠ There is nothing to export yet: compare first.", "")
+        elif folder := QFileDialog.getExistingDirectory(self._parent(), "Folder for results", str(self._folder)):
             self._folder = Path(folder)
             self._session.experiment.export(self._folder)
 

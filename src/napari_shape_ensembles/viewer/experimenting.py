@@ -1,7 +1,7 @@
 """The experiment: all groups of the design table compared, with the replicate as what is exchangeable."""
 
 import weakref
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
@@ -12,20 +12,28 @@ import numpy as np
 import pandas as pd
 from napari.layers import Layer
 
-from ..comparison import Experiment, Settings, experiment, position_dependence
+from ..archive import Tree
+from ..comparison import Experiment, experiment, position_dependence, records
+from ..comparison.design import GROUP, Asked
 from ..comparison.display import LayerData, simplified
-from ..io.results import write_experiment
+from ..io.rerun import load_experiment, recipe_of, recipe_tree, save_experiment
+from ..io.results import experiment_numbers, write_experiment
 from ..outlines import Outlines
 from ..outlines.extract import at_one_pixel_size
 from ..progress import as_part, report
 from .choices import Choices
+from .comparing import files_named, written
 from .design_files import layer_data
-from .designing import DesignTable, frame_of
-from .inputs import OWN, Excluded, ImageRow, Source, Sources, source_of, trace
+from .designing import DesignTable, Row, asked_of, asked_tree, frame_of
+from .inputs import OWN, ImageRow, Source, Sources, fingerprint, source_of, trace
 from .task import Basis, Task
 
 # Groups whose pairs are all compared; contrasts that are a screen; images of a group that are opened at once.
 _ALL_PAIRS, _SCREEN, _IMAGES = 7, 20, 12
+_ASKED = "the choice of covariates and interactions"
+
+
+ENDING = ".experiment.npz"
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,9 +41,11 @@ class ExperimentAnswer:
     """An experiment with what the page shows of it: finding it takes longer than a window may stand still."""
 
     experiment: Experiment
+    asked: Asked  #: covariates that are taken out, and interactions
     sentences: tuple[str, ...]  #: whether groups differ at all, and trends
     contrasts: tuple[str, ...]  #: a sentence for each pair of groups
     notes: tuple[str, ...]
+    found: tuple[str, ...]  #: those of the notes that the experiment itself does not know
     rows: tuple[tuple[str, ...], ...]  #: contrast, row of the truth table, p of form and of scale, ratio of size
     groups: tuple[str, ...]  #: of each row, the one that is compared
     figures: Mapping[str, Callable[[Any], Any]]  #: by their names; each draws on an empty Matplotlib figure
@@ -48,6 +58,8 @@ class ExperimentTask(Task[ExperimentAnswer]):
     def __init__(self, choices: Choices, design: DesignTable) -> None:
         super().__init__(choices)
         self.design = design
+        self.unsaved = False  #: the result can be found nowhere else
+        self._view: Tree = {}  #: of a result from a file: what it was made from, as the file says
         self._painted: list[weakref.ref[Layer]] = []  #: layers of the group that is shown
         self._over: weakref.WeakKeyDictionary[Layer, weakref.ref[Layer]] = weakref.WeakKeyDictionary()
         design.changed.connect(self._look)
@@ -59,7 +71,11 @@ class ExperimentTask(Task[ExperimentAnswer]):
         """All layers that have a group, as if of one sample, and the table."""
         choices, layers = self.choices, [layer for own in self.design.groups().values() for layer in own]
         excluded = choices.exclusions.of(layers, choices.recipe)
-        more = {"the design table": self.design.rows(), "the control": self.control}
+        more = {
+            "the design table": self.design.rows(),
+            "the control": self.control,
+            _ASKED: self._asked,
+        }
         return Basis((tuple(map(weakref.ref, layers)), ()), choices.recipe, choices.settings, excluded, more)
 
     @property
@@ -69,17 +85,27 @@ class ExperimentTask(Task[ExperimentAnswer]):
         chosen = self.design.control if self.design.control in groups else ""
         return chosen or (groups[0] if len(groups) > _ALL_PAIRS else "")
 
+    @property
+    def _asked(self) -> Asked:
+        """What is asked for of columns that the table has."""
+        known = {GROUP, *self.design.more_columns()}
+        asked = self.design.asked
+        return Asked(
+            tuple(name for name in asked.given if name in known),
+            tuple(pair for pair in asked.interactions if known.issuperset(pair)),
+        )
+
     def work(self, sources: Sources) -> Callable[[], ExperimentAnswer]:
         assert self._next is not None
         rows = self._next.more["the design table"]
         assert isinstance(rows, tuple)
-        control = str(self._next.more["the control"]) or None
-        return partial(
-            experimented, sources, self._next.recipe, self._next.settings, self._next.excluded, rows, control
-        )
+        control, asked = str(self._next.more["the control"]) or None, self._next.more[_ASKED]
+        assert isinstance(asked, Asked)
+        return partial(experimented, sources, self._next, rows, control, asked)
 
     def take(self, outcome: ExperimentAnswer) -> Iterable[None]:
         self._put(outcome)
+        self.unsaved, self._view = True, {}
         return ()
 
     def fail_beside(self, reason: str) -> None:
@@ -93,8 +119,85 @@ class ExperimentTask(Task[ExperimentAnswer]):
             self.start(partial(exported, self.result.experiment, folder), self._exported)
 
     def _exported(self, paths: list[Path]) -> Iterable[None]:
-        self.message = f"Saved {len(paths)} files in {paths[0].absolute().parent}"
+        self.message, _ = written(paths)
         return ()
+
+    # Files.
+
+    def say(self, words: str, _: str = "") -> None:
+        """Say something beside the result."""
+        self.message = words
+        self.changed.emit()
+
+    def save(self, path: Path) -> None:
+        """Write the result with all that it rests on to one file."""
+        if self.result is not None:
+            self.message = ""
+            self.start(partial(saving, self.result.experiment, self.to_view(), path), self._saved)
+
+    def _saved(self, paths: list[Path]) -> Iterable[None]:
+        self.unsaved = False
+        return self._exported(paths)
+
+    def open(self, path: Path) -> None:
+        """Show a result that was saved."""
+        self.message = ""
+        self.start(partial(opening, path), self.take_up)
+
+    def to_view(self) -> Tree:
+        """What a file keeps beside the result: the table, and what the result rests on."""
+        view = {**self._view, "design": self.design.to_tree()}
+        if self.result is None or self.basis is None:
+            return view
+        basis = self.basis
+        rows = [ref() for ref in basis.layers[0]]
+        recipe = recipe_tree(basis.recipe)
+        return view | {
+            **({} if recipe is None else {"segmentation": recipe}),
+            "images": ["" if row is None else row.name for row in rows],
+            "prints": list(basis.prints),
+            "excluded": [sorted(ids) for ids in basis.excluded],
+            "notes": list(self.result.found),
+            "asked": asked_tree(self.result.asked),
+        }
+
+    def to_tree(self) -> Tree:
+        """What the file of a comparison keeps beside it: the table, and the result, if there is one."""
+        kept = {} if self.result is None else {**self.result.experiment.to_tree(), "view": self.to_view()}
+        return {"design": self.design.to_tree(), "experiment": kept}
+
+    def take_tree(self, tree: Tree) -> None:
+        """Take up what the file of a comparison has kept."""
+        if isinstance(table := tree.get("design"), dict):
+            self.design.take_tree(table)
+        if tree.get("experiment"):
+            self.start(partial(restoring, tree["experiment"]), self.take_up)
+
+    def take_up(self, opened: "Opened") -> Iterable[None]:
+        """Show a result from a file, resting on the images in the viewer where these are as they were."""
+        view = opened.view
+        if isinstance(table := view.get("design"), dict):
+            self.design.take_tree(table)
+        yield
+        recipe = recipe_of(view["segmentation"]) if "segmentation" in view else None
+        self.choices.set(recipe or self.choices.recipe, opened.answer.experiment.settings)
+        self.result, self.basis, self._view = opened.answer, None, view
+        rows = self._rows_of(view)
+        if recipe is not None and rows:
+            excluded = tuple(frozenset(map(str, ids)) for ids in view["excluded"])
+            self.choices.exclusions.put((tuple(rows), ()), excluded, recipe)
+            self.basis = replace(self.chosen(), prints=tuple(view["prints"]))
+        self.failed = self.unsaved = False
+        gone = "" if self.basis is not None else " Its images are not in the viewer as they were then."
+        self.message = f"{opened.said}{gone}"
+
+    def _rows_of(self, view: Tree) -> list[Row]:
+        """The rows of the table with the names and the contents that a file tells; none where any is missing."""
+        dims, names, prints = self.choices.dims, view.get("images", []), view.get("prints", [])
+        chosen = [row for own in self.design.groups().values() for row in own]
+        if [row.name for row in chosen] != names or [fingerprint(row, dims) for row in chosen] != prints:
+            return []
+        return chosen if len(view.get("excluded", ())) == len(chosen) else []
 
     # The images of a group.
 
@@ -105,8 +208,7 @@ class ExperimentTask(Task[ExperimentAnswer]):
         found, basis = self.result.experiment, self.basis
         rows = [ref() for ref in basis.layers[0]]
         if None in rows or name not in found.design.groups:
-            self.message = "⚠ Images of this result are not in the table any more: compare again."
-            self.changed.emit()
+            self.say("⚠ Images of this result are not in the table any more: compare again.")
             return
         wanted = found.design.groups.index(name)
         places = np.flatnonzero(found.design.group[found.design.of_image] == wanted)[:_IMAGES].tolist()
@@ -153,15 +255,15 @@ class ExperimentTask(Task[ExperimentAnswer]):
 
 def experimented(
     sources: Sources,
-    recipe: Outlines,
-    settings: Settings,
-    excluded: Excluded,
+    basis: Basis,
     rows: tuple[tuple[str, ...], ...],
-    control: str | None = None,
+    control: str | None,
+    asked: Asked,
 ) -> ExperimentAnswer:
     """Trace the copied images, compare their groups, and put into words what was found."""
+    recipe, settings = basis.recipe, basis.settings
     images, ensembles, total = list(chain(*sources)), [], 2 * len(list(chain(*sources))) + 10
-    for place, (source, ids) in enumerate(zip(images, excluded, strict=True)):
+    for place, (source, ids) in enumerate(zip(images, basis.excluded, strict=True)):
         with as_part(2 * place, total):
             found = trace(source, recipe)
         ensembles.append(found.subset(np.array([str(one) not in ids for one in found.ids.tolist()], dtype=bool)))
@@ -169,14 +271,19 @@ def experimented(
     ensembles = [*first, *rest]
     with as_part(2 * len(images), total):
         result = experiment(ensembles, frame_of(rows), settings, control=control)
-        table = result.table
-    notes = [*([f"{note}."] if note else []), *result.warnings]
-    if (table["permuted"] == "curves").all():  # of single images: the light of the page Trust
+    notes = [f"{note}."] if note else []
+    if (result.table["permuted"] == "curves").all():  # of single images: the light of the page Trust
         try:
             notes.append(position_dependence(ensembles, settings).sentence())
         except ValueError as error:  # too few outlines
             notes.append(f"Position within the images is not tested: {error}.")
-    said, contrasts = result.overall(), result.sentences()
+    return answer_of(result, asked, notes)
+
+
+def answer_of(result: Experiment, asked: Asked, notes: Sequence[str]) -> ExperimentAnswer:
+    """Put an experiment into words, with notes on what it was made from."""
+    table = result.table
+    said, contrasts = result.overall(asked.given, asked.interactions), result.sentences()
     lines = tuple(
         (
             str(one["contrast"]),
@@ -192,7 +299,8 @@ def experimented(
 
     figures, wells = figures_of(result), plate_of(result.design.groups) or {}
     order = tuple(ranked(table)["b"])
-    return ExperimentAnswer(result, tuple(said), tuple(contrasts), tuple(notes), lines, order, figures, wells)
+    found, notes = tuple(notes), (*notes, *result.warnings)
+    return ExperimentAnswer(result, asked, tuple(said), tuple(contrasts), notes, found, lines, order, figures, wells)
 
 
 def ranked(table: pd.DataFrame) -> pd.DataFrame:
@@ -201,6 +309,45 @@ def ranked(table: pd.DataFrame) -> pd.DataFrame:
         return table
     smallest = table[["undulation_p_adjusted", "scale_p_adjusted"]].min(axis=1)
     return table.assign(smallest=smallest).sort_values(["smallest", "undulation_p", "scale_p"], kind="stable")
+
+
+@dataclass(frozen=True, eq=False)
+class Opened:
+    """A result from a file, and what the file says of what it was made from."""
+
+    answer: ExperimentAnswer
+    view: Tree
+    said: str
+
+
+def opening(path: Path) -> Opened:
+    """Read a saved experiment, and put it into words."""
+    report(f"opening {path.name}", 0, 2)
+    with files_named(path, "opened"):
+        result, view = load_experiment(path)
+    return opened_of(result, view, f"Opened from {path.name}.")
+
+
+def restoring(tree: Tree) -> Opened:
+    """Take an experiment out of the file of a comparison."""
+    report("restoring the experiment", 0, 2)
+    return opened_of(Experiment.of_tree(tree), records.value(tree, "view", dict), "Opened with the comparison.")
+
+
+def opened_of(result: Experiment, view: Tree, said: str) -> Opened:
+    """Put an experiment from a file into words."""
+    notes = tuple(map(str, view.get("notes", [])))
+    return Opened(answer_of(result, asked_of(view.get("asked")), notes), view, said)
+
+
+def saving(result: Experiment, view: Tree, path: Path) -> list[Path]:
+    """Write an experiment to one file, as the command line does."""
+    report(f"saving {path.name}")
+    design = result.design
+    rows = design.replicates.drop(columns="images").iloc[design.of_image].reset_index(drop=True)
+    with files_named(path):
+        save_experiment(path, result, rows, None, experiment_numbers(result), view)
+    return [path]
 
 
 def exported(result: Experiment, folder: Path) -> list[Path]:

@@ -33,7 +33,7 @@ class AsksBeforeLeaving(QObject):
     def eventFilter(self, window: QObject | None, event: QEvent | None) -> bool:
         """Look for napari's question when the window gets a child; ask where a person closes it and napari does not."""
         session = self._session()
-        if event is None or session is None or not (session.comparison.unsaved and session.comparison.shown):
+        if event is None or session is None or not (lost := unsaved(session)):
             return False
         if event.type() == QEvent.Type.ChildAdded:
             QTimer.singleShot(0, self.look)
@@ -42,17 +42,26 @@ class AsksBeforeLeaving(QObject):
         if event.type() != QEvent.Type.Close or not event.spontaneous() or napari_asks:
             return False
         buttons = QMessageBox.StandardButton.Close | QMessageBox.StandardButton.Cancel
-        chosen = QMessageBox.question(self.parent(), "Not saved", UNSAVED, buttons)
+        chosen = QMessageBox.question(self.parent(), "Not saved", lost, buttons)
         event.setAccepted(chosen == QMessageBox.StandardButton.Close)
         return not event.isAccepted()
 
     def look(self) -> None:
         """Say in napari's question, where it is asked, what would be lost."""
-        window = self.parent()
+        window, session = self.parent(), self._session()
+        lost = "" if session is None else unsaved(session)
         for dialog in window.findChildren(QDialog) if isinstance(window, QWidget) else ():
             layout = dialog.layout()
             asks = type(dialog).__name__ == "ConfirmCloseDialog" and dialog.isVisible()
-            if asks and layout is not None and not dialog.findChild(QLabel, UNSAVED):
-                words = QLabel(f"⚠ {UNSAVED}")
+            if lost and asks and layout is not None and not dialog.findChild(QLabel, UNSAVED):
+                words = QLabel(f"⚠ {lost}")
                 words.setObjectName(UNSAVED)
                 layout.insertWidget(0, words)
+
+
+def unsaved(session: Session) -> str:
+    """What would be lost, in words; empty for nothing."""
+    comparison, experiment = session.comparison, session.experiment
+    words = [UNSAVED] if comparison.unsaved and comparison.shown is not None else []
+    words += [UNSAVED.replace("comparison", "experiment")] if experiment.unsaved else []
+    return "\n".join(words)

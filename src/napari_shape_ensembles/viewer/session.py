@@ -44,7 +44,7 @@ class Session:
         self.design_work = DesignWork(self.choices, self.design)
         self.experiment = ExperimentTask(self.choices, self.design)
         self.comparison.over = partial(_over, self.segmentation, self.experiment)
-        self.comparison.design, self.comparison.put_design = self.design.to_tree, self.design.take_tree
+        self.comparison.beside, self.comparison.put_beside = self.experiment.to_tree, self.experiment.take_tree
         self.comparison.opened = self.experiment.opened
         self._open, self._pages = 0, Counter[Task[Any]]()
 

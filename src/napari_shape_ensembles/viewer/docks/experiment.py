@@ -1,18 +1,33 @@
 """The page of an experiment: what was found of all groups of the design table."""
 
+from itertools import combinations
 from typing import Any
 
 from napari.components import ViewerModel
-from qtpy.QtCore import QSignalBlocker
+from qtpy.QtCore import QSignalBlocker, Qt
+from qtpy.QtWidgets import QListWidget, QListWidgetItem
 
+from ...comparison.design import GROUP, Asked
 from ..dialogs import Dialogs
 from ..panels.plot_view import PlotView
-from ..panels.widgets import NarrowList, PickTable, Section, button, column, row, scrolling, wrapped
+from ..panels.widgets import (
+    NarrowList,
+    PickTable,
+    Section,
+    column,
+    menu_button,
+    row,
+    scrolling,
+    with_clear_boxes,
+    wrapped,
+)
 from ..session import Session
 from .base import Dock
 
 _PAIRS = "all pairs of groups"
 _LISTED = 50  # contrasts in words
+_TICKS = 5  # lines of a list of columns
+_TICKED = Qt.CheckState.Checked
 
 
 class ExperimentPage(Dock):
@@ -45,9 +60,27 @@ class ExperimentPage(Dock):
         self.figure = NarrowList("Which figure is shown")
         self.figure.setAccessibleName("Figure")
         self.figure.currentIndexChanged.connect(self._draw)
-        self.files = button("&Export …", "Write all tables and figures into a folder")
-        self.dialogs = Dialogs(self, self.session, self.session.design_work.say)
-        self.files.clicked.connect(self.dialogs.export_experiment)
+        self.dialogs = Dialogs(self, self.session, task.say)
+        self.files = menu_button("Fi&les", "Save, export, or open an experiment", self.dialogs.experiment())
+        self.given, self.interactions = QListWidget(), QListWidget()
+        self.asked = Section(
+            "Covariates and interactions",
+            column(
+                wrapped("Taken out of groups and trends:"),
+                self.given,
+                wrapped("Interactions, where the effect of one may depend on the other:"),
+                self.interactions,
+                wrapped("A trend is tested with every column of numbers."),
+            ),
+        )
+        for ticked, name in ((self.given, "Taken out"), (self.interactions, "Interactions")):
+            with_clear_boxes(ticked)
+            ticked.setAccessibleName(name)
+            ticked.itemChanged.connect(self._ask)
+        self.given.setToolTip(
+            "Form and scale given these columns: means of named quantities, residuals permuted (Freedman and Lane)"
+        )
+        self.interactions.setToolTip("Both effects are taken out first; means of named quantities are tested")
         self.view = PlotView()
         self.view.setMinimumHeight(220)
         self.view.setToolTip(
@@ -57,19 +90,19 @@ class ExperimentPage(Dock):
         self.view.clicked.connect(self._open_well)
         self.numbers = Section("In words, and notes", column(self.contrasts, self.notes))
         state = self.reason, self.step, self.progress, self.stale, self.message
-        drawn = row(self.figure, self.files, grows=self.figure)
-        buttons = self.buttons(), row(self.control)
-        scrolling(self, *buttons, *state, self.sentences, drawn, self.view, self.table, self.numbers)
+        buttons = self.buttons(self.files), row(self.control), self.asked
+        scrolling(self, *buttons, *state, self.sentences, row(self.figure), self.view, self.table, self.numbers)
         self.attach()
 
     def show_result(self) -> None:
         found = self.result
         self.message.setText(self.task.message)
         self.message.setVisible(bool(self.task.message))
-        for part in (self.sentences, self.view, self.figure, self.files, self.table, self.numbers):
+        for part in (self.sentences, self.view, self.figure, self.table, self.numbers):
             part.setVisible(found is not None)
         self.run_button.setVisible(self.state != "done")
         self._offer_controls()
+        self._offer_questions()
         if found is not None and found is not self._drawn:
             self._drawn = found
             self.sentences.setText("\n".join(found.sentences))
@@ -97,6 +130,37 @@ class ExperimentPage(Dock):
                     self.control.addItem(text, name)
             self.control.setCurrentIndex(max(self.control.findData(task.control), 0))
         self.control.setVisible(len(names) > 2)
+
+    def _offer_questions(self) -> None:
+        """Show the columns that can be taken out, and the pairs that can interact, with ticks at what is asked for."""
+        design = self.session.design
+        more, asked = design.more_columns(), design.asked
+        offered = (
+            (self.given, {name: name in asked.given for name in more}),
+            (
+                self.interactions,
+                {" × ".join(pair): pair in asked.interactions for pair in combinations((GROUP, *more), 2)},
+            ),
+        )
+        for ticked, entries in offered:
+            with QSignalBlocker(ticked):
+                if list(entries) != [ticked.item(place).text() for place in range(ticked.count())]:
+                    ticked.clear()
+                    ticked.addItems(list(entries))
+                    ticked.setFixedHeight(ticked.sizeHintForRow(0) * min(max(len(entries), 1), _TICKS) + 6)
+                for place, wanted in enumerate(entries.values()):
+                    ticked.item(place).setCheckState(Qt.CheckState.Checked if wanted else Qt.CheckState.Unchecked)
+        self.asked.setVisible(bool(more))
+        count = len(asked.given) + len(asked.interactions)
+        self.asked.rename(f"Covariates and interactions{f' ({count})' if count else ''}")
+
+    def _ask(self, _: QListWidgetItem) -> None:
+        given, interactions = (
+            [ticked.item(place).text() for place in range(ticked.count()) if ticked.item(place).checkState() == _TICKED]
+            for ticked in (self.given, self.interactions)
+        )
+        pairs = combinations((GROUP, *self.session.design.more_columns()), 2)
+        self.session.design.ask(Asked(tuple(given), tuple(pair for pair in pairs if " × ".join(pair) in interactions)))
 
     def _choose_control(self, _: int) -> None:
         self.session.design.compare_with(self.control.currentData())
