@@ -6,6 +6,7 @@ import pytest
 
 from napari_shape_ensembles import design_from_names
 from napari_shape_ensembles.comparison import checked_design
+from napari_shape_ensembles.comparison.design import Asked
 
 
 def frame(**columns):
@@ -113,3 +114,55 @@ def test_names_become_a_design():
     for pattern in ("group", "{group}_{group}"):
         with pytest.raises(ValueError, match="name each column once"):
             design_from_names(["a_b"], pattern)
+
+
+@pytest.mark.parametrize(
+    ("dose", "expected"),
+    [
+        (["0,5", "1,5", "2", "3,25"], [0.5, 1.5, 2, 3.25]),  # as Excel writes them in most of Europe
+        (["1e-3", "2", "3.5", " 4 "], [0.001, 2, 3.5, 4]),
+        (pd.array([1, 2, 3, 4], dtype="Int64"), [1, 2, 3, 4]),
+    ],
+)
+def test_numbers_are_read_as_a_person_writes_them(dose, expected):
+    design = checked_design(frame(group=["a", "a", "b", "b"], dose=dose), 4)
+    assert design.column("dose")[:, 0].tolist() == expected
+
+
+@pytest.mark.parametrize(
+    ("dose", "words"),
+    [
+        (["1,500", "2,000", "3", "4"], "its commas may group thousands"),
+        (["1", "2", "much", "4"], "dose is numbers but for 'much' in row 3"),
+        (["0,5", "2", "much", "4"], "dose is numbers but for 'much' in row 3"),
+        (["1 nM", "2 nM", "3 nM", "4 nM"], "write numbers alone to test a trend"),
+    ],
+)
+def test_numbers_that_cannot_be_read_are_a_factor_and_said_to_be(dose, words):
+    design = checked_design(frame(group=["a", "a", "b", "b"], dose=dose), 4)
+    assert (design.covariates, design.factors) == ((), ("group", "dose"))
+    assert any(words in note for note in design.notes)
+
+
+def test_names_are_the_same_whatever_their_spaces_and_accents_are_made_of():
+    table = frame(group=["te\u0301moin", "t\u00e9moin ", "b", "b"], replicate=["mouse  1", "mouse 1", "x", "y"])
+    design = checked_design(table, 4)
+    assert design.groups == ("t\u00e9moin", "b")
+    assert design.of_image.tolist() == [0, 0, 1, 2]
+    categories = pd.Categorical(["a", "a", "b", "b"], categories=["a", "b", "unused"])
+    assert checked_design(frame(group=categories), 4).groups == ("a", "b")
+
+
+def test_what_is_asked_for_is_read_from_words():
+    design = checked_design(frame(group=["a", "a", "b", "b"], sex=["m", "f", "m", "f"], block=[1, 2, 1, 2]), 4)
+    asked = Asked.of_words(design, ["sex", "sex"], ["group:sex", "group : sex"])
+    assert asked == Asked(("sex",), (("group", "sex"),))
+    for given, interactions, words in (
+        (["age"], [], "no column 'age': choose one of group, sex, which have one value per replicate"),
+        (["block"], [], "blocks are taken out of every test"),
+        ([], ["group"], "interaction 'group': name two columns, such as group:sex"),
+        ([], ["sex:sex"], "name two columns"),
+        ([], ["group:age"], "no column 'age'"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            Asked.of_words(design, given, interactions)

@@ -180,7 +180,7 @@ def test_covariates_and_interactions_are_said_where_they_are_asked_for():
         f"in scale not detected (p = {p_values.scale:.2g})."
     )
     assert "not testable (whether the effect of group depends on field cannot be tested" in field
-    assert "not testable (the design has no column 'age' with one value per replicate: choose one of group, " in age
+    assert "not testable (the design has no column 'age': choose one of group, " in age
     # The ratio given a length that is orthogonal to the groups is that without it.
     crossed = experiment(images, design.assign(length=[0, 1, 2, 3, 4] * 2), QUICK)
     ratio = np.exp(crossed.means["size"][5:].mean() - crossed.means["size"][:5].mean())
@@ -189,6 +189,29 @@ def test_covariates_and_interactions_are_said_where_they_are_asked_for():
         "not testable (length is the same in all replicates"
         in experiment(images, design.assign(length=3), QUICK).overall(given=["length"])[0]
     )
+
+
+def test_groups_that_share_no_block_are_said_to_and_others_are_tested():
+    images, design = groups_of((4, 4, 2), (1.0, 1.3, 1.0))
+    result = experiment(images, design.assign(block=[1, 2, 3, 4, 1, 2, 3, 4, 5, 5]), QUICK)
+    assert result.table["scale_p"].round(3).tolist() == [0.125, 1, 1]
+    assert result.table["scale_small_sample_p"].isna().tolist() == [False, True, True]
+    assert "not testable by permutation (p = 1; the two are in no block together)" in result.sentences()[1]
+    with pytest.raises(ValueError, match=r"depends on dose cannot be tested: each has to vary while the other"):
+        experiment(images[:8], design[:8].assign(dose=[0, 0, 0, 0, 1, 1, 3, 3]), QUICK).interaction("group", "dose")
+
+
+def test_few_outlines_and_names_that_stand_for_something_are_said():
+    images, design = groups_of((4, 4), (1.0, 1.0))
+    few = [images[0].subset(np.arange(12) < 2), *images[1:]]
+    result = experiment(few, design.assign(size=range(8)), QUICK)
+    assert "also those with few outlines: 1 of g0 (2 at most; the median is 12)." in " ".join(result.warnings)
+    assert result.to_dataframe().columns.is_unique
+    assert result.to_dataframe()["size of the design"].tolist()[:3] == [0, 0, 1]
+    with pytest.raises(ValueError, match="column 'images' stands for"):
+        experiment(images, design.assign(images=range(8)), QUICK)
+    with pytest.raises(ValueError, match=r'image 100 \(row 5\): lengths in "pixel" cannot be compared'):
+        experiment([*images[:4], *groups_of((0, 4), (1, 1), unit="pixel")[0]], design, QUICK)
 
 
 def test_a_whole_experiment_comes_back_from_a_file(three, tmp_path):

@@ -4,6 +4,7 @@ import imageio.v3 as iio
 import numpy as np
 import pytest
 
+from napari_shape_ensembles.comparison import checked_design
 from napari_shape_ensembles.io.design import read_design, take_pixel_sizes
 from napari_shape_ensembles.io.sources import Reading, ensemble_of_file
 
@@ -64,3 +65,18 @@ def test_a_table_without_sizes_stays_as_it_is(images):
     sizes, table = written(images, "image,unit\nfine.png,a\n")
     assert sizes == {}
     assert list(table.columns) == ["unit"]
+
+
+@pytest.mark.parametrize("encoded", ["utf-8-sig", "cp1252", "utf-16"])
+def test_a_table_is_read_as_excel_saves_it(tmp_path, encoded):
+    names = [f"{number:03d}" for number in range(4)]
+    for name in names:
+        (tmp_path / name).touch()
+    groups = ["témoin", "traité"] * 2
+    rows = [f"{name};{group};{number},5" for number, (name, group) in enumerate(zip(names, groups, strict=True))]
+    lines = ["sep=;", "Image;Group;Dose", *rows, ";;", ";;", ""]
+    (tmp_path / "design.csv").write_bytes("\r\n".join(lines).encode(encoded))
+    paths, table = read_design(tmp_path / "design.csv")
+    assert [path.name for path in paths] == names
+    assert table["group"].tolist() == groups
+    assert checked_design(table, 4).column("Dose")[:, 0].tolist() == [0.5, 1.5, 2.5, 3.5]

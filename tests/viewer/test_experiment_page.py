@@ -147,7 +147,7 @@ def test_covariates_and_interactions_are_asked_for_and_an_answer_outlives_its_pa
     press(page.run_button, qtbot)
     ended(session.experiment, qtbot)
     result = page.result.experiment
-    said = page.sentences.text()
+    said = page.sentences.text().replace("\xa0", " ")
     assert (
         f"Given length: form {'differs' if result.test('group', ['length']).undulation.p_value < 0.05 else ''}" in said
     )
@@ -162,7 +162,7 @@ def test_covariates_and_interactions_are_asked_for_and_an_answer_outlives_its_pa
     page.hide()
     second = ExperimentPage(model)
     qtbot.addWidget(second)
-    assert (second.sentences.text(), second.state) == (said, "done")
+    assert (second.sentences.text(), second.state) == (page.sentences.text(), "done")
     assert second.given.findItems("length", Qt.MatchFlag.MatchExactly)[0].checkState() == Qt.CheckState.Checked
     assert unsaved(session) == "The experiment is not saved: it would be lost."
     session.attach(session.comparison)
@@ -179,7 +179,7 @@ def test_covariates_and_interactions_are_asked_for_and_an_answer_outlives_its_pa
     again.comparison.open(tmp_path / "all.comparison.npz")
     ended(again.comparison, qtbot)
     ended(again.experiment, qtbot)
-    assert (third.sentences.text(), third.state) == (said, "done")
+    assert (third.sentences.text(), third.state) == (page.sentences.text(), "done")
     assert third.message.text() == "Opened with the comparison."
     other.layers["image 3"].data[:20] = 0
     other.layers["image 3"].refresh()

@@ -4,6 +4,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+from unicodedata import normalize
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +26,8 @@ _PARTS = 3
 # Below so many replicates a side permutations say little, and a small-sample test stands beside them.
 FEW = 5
 # A number with a word after it, such as a dose with its unit.
+# A number with a decimal point, a decimal comma, or thousands in groups.
+_NUMBER = re.compile(r"[-+]?(\d+(,\d+)*(\.\d*)?|\.\d+)(e[-+]?\d+)?$", re.IGNORECASE)
 _WITH_UNIT = re.compile(r"\s*[-+]?\d+([.,]\d+)?\s*[^\d\s]+\s*$")
 
 
@@ -96,7 +99,7 @@ class Design:
                 raise ValueError(f"blocks are taken out of every test as they are: {known}")
             if name in self.replicates and name not in (REPLICATE, "images"):
                 raise ValueError(f"{name} is the same in all replicates: {known}")
-            raise ValueError(f"the design has no column {name!r} with one value per replicate: {known}")
+            raise ValueError(f"the design has no column {name!r}: {known}, which have one value per replicate")
         values = self.replicates[name].to_numpy(dtype=str)
         return (values[:, None] == np.unique(values)).astype(np.float64)
 
@@ -189,6 +192,10 @@ class Asked:
         return cls(tuple(dict.fromkeys(given)), tuple(dict.fromkeys(pairs)))
 
 
+#: Groups and trends alone.
+NOTHING = Asked()
+
+
 def numbers_below(tree: Tree, name: str, total: int, count: int) -> Index:
     """An array in an archive that numbers things, each below their total."""
     found = records.array(tree, name, "iu", (count,)).astype(np.intp)
@@ -240,7 +247,11 @@ def checked_design(table: "pd.DataFrame", images: int, control: str | None = Non
         raise ValueError(f"the design has no column {GROUP!r}, but {', '.join(map(repr, table.columns))}")
     if twice := table.columns[table.columns.duplicated()].tolist():
         raise ValueError(f"column {twice[0]!r} is in the design twice: keep one of them, or rename it")
+    if "images" in table:
+        raise ValueError("column 'images' stands for the number of images of a replicate in the results: rename it")
     for name in table.columns:
+        if isinstance(table[name].dtype, pd.CategoricalDtype):
+            table[name] = table[name].astype(object)
         if pd.api.types.is_numeric_dtype(table[name]) and np.isinf(table[name].to_numpy(dtype=float)).any():
             raise ValueError(f"column {name!r} of the design holds an infinite number: correct it, or leave it out")
         missing = table.index[table[name].isna() | (table[name].astype(str).str.strip() == "")].tolist()
@@ -251,9 +262,8 @@ def checked_design(table: "pd.DataFrame", images: int, control: str | None = Non
                 + ": fill it in, or leave the image or the column out"
             )
     for name in table.columns:
-        if name not in (GROUP, REPLICATE, BLOCK, IMAGE) and table[name].dtype == object:
-            numbers = pd.to_numeric(table[name], errors="coerce")  # numbers as text
-            table[name] = table[name] if numbers.isna().any() else numbers
+        if name not in (GROUP, REPLICATE, BLOCK, IMAGE):
+            table[name] = with_numbers(table[name])
     table[GROUP] = table[GROUP].map(_text)
     groups = list(dict.fromkeys(table[GROUP]))
     control = None if control is None else _text(control)
@@ -275,6 +285,23 @@ def checked_design(table: "pd.DataFrame", images: int, control: str | None = Non
     return design
 
 
+def with_numbers(column: "pd.Series[Any]") -> "pd.Series[Any]":
+    """A column of numbers as text as numbers, with a decimal point or a decimal comma; any other as it is.
+
+    Where all numbers with a comma have three digits after it, it may group thousands: they stay text.
+    """
+    import pandas as pd
+
+    if pd.api.types.is_numeric_dtype(column) or pd.api.types.is_datetime64_any_dtype(column):
+        return column
+    text = column.astype(str).str.strip()
+    commas = text[text.str.contains(",", regex=False)]
+    if len(commas) and text.map(lambda cell: bool(_NUMBER.match(cell))).all():
+        text = text if commas.str.match(r"^[-+]?\d{1,3}(,\d{3})+$").all() else text.str.replace(",", ".", regex=False)
+    numbers = pd.to_numeric(text, errors="coerce")
+    return column if numbers.isna().any() else numbers
+
+
 def _groups_meet(group: Index, blocks: Index) -> bool:
     return len(np.unique(np.stack([group, blocks]), axis=1).T) > len(np.unique(blocks))
 
@@ -292,8 +319,10 @@ def _doubts(groups: Sequence[str]) -> list[str]:
 
 
 def _text(value: Any) -> str:
-    """A name as text: 1.0, as a table with gaps has whole numbers, is "1"."""
-    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value).strip()
+    """A name as text: 1.0, as a table with gaps has whole numbers, is "1"; accents and spaces are of one kind."""
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    return normalize("NFC", " ".join(str(value).split()))
 
 
 def _collected(table: "pd.DataFrame", groups: tuple[str, ...], control: str | None) -> Design:
@@ -345,7 +374,20 @@ def _collected(table: "pd.DataFrame", groups: tuple[str, ...], control: str | No
             if rows[name].nunique() < 2:
                 notes.append(f"{name} is the same in all replicates: there is no trend to test.")
         elif not varies:  # what differs within a replicate, such as the field, is no property of it
-            if table[name].map(lambda value: bool(_WITH_UNIT.match(str(value)))).all() and table[name].nunique() > 1:
+            several = table[name].nunique() > 1
+            text = table[name].astype(str).str.strip()
+            words = text[~text.map(lambda cell: bool(_NUMBER.match(cell)))]
+            if several and not len(words):
+                notes.append(
+                    f"{name} is words, such as {text.iloc[0]!r}, hence a factor without an order: its commas may group "
+                    "thousands; write numbers without them."
+                )
+            elif several and 2 * len(words) < len(table):
+                notes.append(
+                    f"{name} is numbers but for {words.iloc[0]!r} in row {words.index[0] + 1}, hence a factor without "
+                    "an order: write a number there, or leave the image out."
+                )
+            if several and table[name].map(lambda value: bool(_WITH_UNIT.match(str(value)))).all():
                 notes.append(
                     f"{name} is words, such as {table[name].iloc[0]!r}, hence a factor without an order: write numbers "
                     "alone to test a trend."
@@ -405,6 +447,5 @@ def design_from_names(names: Sequence[str], pattern: str = "{group}_{replicate}_
     table = pd.DataFrame(rows, columns=[IMAGE, *columns])
     for name in columns:
         if name not in (GROUP, REPLICATE, BLOCK):
-            numbers = pd.to_numeric(table[name], errors="coerce")
-            table[name] = table[name] if numbers.isna().any() else numbers
+            table[name] = with_numbers(table[name])
     return table

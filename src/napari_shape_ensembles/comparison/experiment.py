@@ -56,6 +56,8 @@ EFFECTS = {"undulation": "roughness", "scale": "size"}
 _SCREEN = 20
 # Of more outlines than this the shape space is learned from equally many of each replicate.
 LEARNED = 20_000
+# Outlines of a replicate, below which its mean is noted to say little.
+_FEW_OUTLINES = 10
 _STEPS = (*STEPS[:-2], "measuring outlines", "kernels between replicates", "done")
 _COVERAGE = 0.95
 # Columns of the table of outlines that tell one from another.
@@ -291,7 +293,13 @@ class Experiment:
                     f"whether the effect of {first} depends on {second} cannot be tested: no replicate is {missing}"
                 )
         products = np.einsum("ui,uj->uij", one - one.mean(axis=0), other - other.mean(axis=0)).reshape(len(one), -1)
-        return self._tests([self.design.hypothesis(products, (first, second))])
+        hypothesis = self.design.hypothesis(products, (first, second))
+        if not hypothesis.tested.shape[1]:
+            raise ValueError(
+                f"whether the effect of {first} depends on {second} cannot be tested: each has to vary while the other "
+                "stays as it is, at two of its values at least"
+            )
+        return self._tests([hypothesis])
 
     def _tests(self, hypotheses: Sequence[Hypothesis]) -> HypothesisTests:
         taken_out = any(one.covariates is not None for one in hypotheses)
@@ -380,17 +388,18 @@ class Experiment:
         found["permuted"] = "curves" if by_curves else "replicates"
         blocks = None if design.blocks is None else design.blocks[chosen]
         hypothesis = Hypothesis(design.group[chosen] == j, blocks)
+        # Not of two groups that share no block.
+        enough = hypothesis.tested.shape[1] > 0 and len(chosen) > hypothesis.nuisance.shape[1] + 1
         for test in TESTS:
             if by_curves:
                 p_value, statistic, least = self._curve_test(test, i, j)
-            elif len(chosen) < 3:
+            elif not enough:
                 p_value, statistic, least = 1.0, np.nan, 1.0
             else:
                 kernels = {name: kernel.subset(chosen) for name, kernel in self.kernels[test].items()}
                 permuted = replicate_test(kernels, hypothesis, **self._options)
                 p_value, statistic, least = permuted.p_value, permuted.statistic, permuted.least_p
                 statistic *= np.sqrt(1 / sizes[0] + 1 / sizes[1])
-            enough = len(chosen) > 2 and len(chosen) > hypothesis.nuisance.shape[1] + 1
             ratio = self._difference(EFFECTS[test], i, j)
             low, high = ratio.interval()
             values = {
@@ -667,6 +676,14 @@ class Experiment:
                 "The small-sample test assumes that means of replicates are Gaussian: one deviant replicate lowers its "
                 "power, and unequal numbers of outlines disturb its level somewhat."
             )
+        counts = np.bincount(self.outlines["replicate"])
+        if (few := np.flatnonzero((counts < _FEW_OUTLINES) & (counts < np.median(counts) / 2))).size:
+            names = [" of ".join(self.design.replicates[["replicate", "group"]].iloc[place]) for place in few[:3]]
+            listed = f"{', '.join(names)}{' ...' if len(few) > 3 else ''}"
+            found.append(
+                f"Each replicate weighs the same, also those with few outlines: {listed} ({counts[few].max()} at most; "
+                f"the median is {np.median(counts):g})."
+            )
         if (self.table["permuted"] == "curves").any():
             found.append(
                 "Where no side has a replicate, outlines were permuted: those rows speak of these images alone."
@@ -702,7 +719,9 @@ class Experiment:
         ):
             p, low, high = (found[f"{test}_{name}"] for name in ("p_adjusted", "low", "high"))
             effect = f"{EFFECTS[test]} ratio {found[f'{test}_effect']:.3g}"
-            if np.isfinite(high):
+            if np.isnan(found[f"{test}_effect"]):
+                effect = "the two are in no block together"
+            elif np.isfinite(high):
                 effect += f", 95 % interval {low:.3g} to {high:.3g}"
             small = found[f"{test}_small_sample_p_adjusted"]
             beside = f"; small-sample test p = {small:.2g}" if found["case"] == INCONCLUSIVE and small == small else ""
@@ -748,6 +767,7 @@ class Experiment:
         design = self.design.replicates.drop(columns=["replicate", "images"], errors="ignore")
         rows = design.iloc[self.outlines["replicate"]].reset_index(drop=True)
         known, measured = self.outlines[list(_PLACES)], self.outlines.drop(columns=list(_PLACES))
+        rows = rows.rename(columns={name: f"{name} of the design" for name in rows if name in self.outlines})
         return pd.concat([known, rows, pd.DataFrame(np.exp(measured))], axis=1)
 
     def to_tree(self) -> Tree:
@@ -960,7 +980,15 @@ def _usable(ensembles: Sequence[Ensemble]) -> list[Ensemble]:
         if first != place:
             names = f"{ensembles[first - 1].name or f'image {first}'} and {one.name or f'image {place}'}"
             raise ValueError(f"{names} (rows {first} and {place}) hold the same outlines: an image counts once")
-    return [one.to(ensembles[0].unit) for one in ensembles]
+    return [_in_unit(one, ensembles[0].unit, place) for place, one in enumerate(ensembles, start=1)]
+
+
+def _in_unit(one: Ensemble, unit: str, place: int) -> Ensemble:
+    """An image in another unit; a ValueError names it."""
+    try:
+        return one.to(unit)
+    except ValueError as error:
+        raise ValueError(f"{one.name or 'image'} (row {place}): {error}") from error
 
 
 def equal_draws(replicate: Index, seed: int) -> NDArray[np.bool_]:

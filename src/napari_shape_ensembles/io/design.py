@@ -1,8 +1,11 @@
 """Tables of designs: images with their group, replicate, block and covariates, from a CSV or from names of files."""
 
+import codecs
+import csv
 import os
 import re
 from collections.abc import Mapping, Sequence
+from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -73,6 +76,7 @@ def read_design(path: Path) -> tuple[list[Path], "pd.DataFrame"]:
     ----------
     path : Path
         CSV, separated by commas, semicolons or tabs, with a column image: files, relative to the table's folder.
+        As Excel saves it, too: as Unicode or as Western European text, with decimal commas, and with empty rows.
 
     Returns
     -------
@@ -93,11 +97,17 @@ def read_design(path: Path) -> tuple[list[Path], "pd.DataFrame"]:
 
     if not path.is_file():
         raise FileNotFoundError(f"there is no table {path}")
+    text = _text_of(path)
     try:
-        table = pd.read_csv(path, sep=None, engine="python", encoding="utf-8-sig", dtype={"image": str})
-    except (ValueError, UnicodeDecodeError) as error:
+        heads = pd.read_csv(StringIO(text), sep=None, engine="python", nrows=0).columns
+        named = {name: str for name in heads if str(name).strip().lower() == "image"}  # 001 is a name
+        table = pd.read_csv(StringIO(text), sep=None, engine="python", dtype=named).dropna(how="all", ignore_index=True)
+    except (ValueError, csv.Error) as error:
         raise ContentError(f"{path.name} is no table of comma-separated values: {error}") from error
     table.columns = table.columns.str.strip()
+    written = {name: name.lower() for name in table.columns if name.lower() in _KNOWN}  # Excel begins with a capital
+    if len({*written.values()}) == len(written):
+        table = table.rename(columns=written)
     if "image" not in table:
         raise ContentError(f"{path.name} has no column 'image', but {', '.join(map(repr, table.columns))}")
     if not len(table) or table["image"].isna().any():
@@ -116,8 +126,24 @@ def read_design(path: Path) -> tuple[list[Path], "pd.DataFrame"]:
     return [file for one in paths for file in files_of(one, groups=False)], table.drop(columns="image")
 
 
+def _text_of(path: Path) -> str:
+    """A table as text, in Unicode or as Excel saves it in Western Europe, without the line that names its separator."""
+    content = path.read_bytes()
+    if content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        text = content.decode("utf-16", errors="replace")
+    else:
+        try:
+            text = content.decode("utf-8-sig")
+        except UnicodeDecodeError:
+            text = content.decode("cp1252", errors="replace")
+    first, _, rest = text.partition("\n")
+    return rest if re.fullmatch(r"sep=.\r?", first) else text
+
+
 #: Columns that tell which part of an image a row is.
 PARTS = ("plane", "region", "class", "phase", "feature")
+# Columns that are known whatever their case.
+_KNOWN = ("image", "group", "replicate", "block", "pixel_size", "unit", *PARTS)
 
 
 def take_parts(paths: list[Path], table: "pd.DataFrame", name: str) -> tuple[list[ImagePart], "pd.DataFrame"]:

@@ -12,7 +12,7 @@ import numpy as np
 
 from ..archive import Tree, write_bytes
 from ..comparison import Comparison, Experiment, Inputs, records, software_versions
-from ..comparison.design import Asked
+from ..comparison.design import NOTHING, Asked
 from ..comparison.experiment import HypothesisTests
 from ..mmd import MMDTest
 from ..outlines import Ensemble
@@ -101,7 +101,7 @@ def _file_name(title: str) -> str:
     return re.sub(r"\W+", "_", title.lower())
 
 
-def experiment_json(result: Experiment, margin: float = 0.1, asked: Asked = Asked()) -> Tree:
+def experiment_json(result: Experiment, margin: float = 0.1, asked: Asked = NOTHING) -> Tree:
     """The answers of an experiment, without the outlines; numbers that JSON lacks are null."""
     columns = {"omnibus": "group"} if len(result.design.groups) > 1 else {}
     columns |= {f"trend with {name}": name for name in result.design.covariates}
@@ -182,7 +182,7 @@ def write_experiment(
     folder: Path,
     result: Experiment,
     margin: float = 0.1,
-    asked: Asked = Asked(),
+    asked: Asked = NOTHING,
     *,
     design: "pd.DataFrame | None" = None,
     inputs: Inputs | None = None,

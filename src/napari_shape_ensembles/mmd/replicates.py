@@ -207,7 +207,7 @@ def _members(own: Index) -> list[Index]:
 # All parts of both tests, and of a screen all contrasts of one size, are tested on the same orders.
 @lru_cache(maxsize=2)
 def _orders(labels: bytes, own: bytes, draws: int, seed: int) -> Index:
-    """Orders of the rows with these labels and blocks: so many drawn, or for 0 every distinct one; as observed first."""
+    """Orders of rows with these labels and blocks, as observed first: so many drawn, or for 0 every distinct one."""
     kinds, blocks = np.frombuffer(labels, dtype=np.intp), np.frombuffer(own, dtype=np.intp)
     if draws:
         # A block's number, random bits (none in the first row), and the number of the row in one integer: to sort these
@@ -583,7 +583,7 @@ def require_testable(hypothesis: Hypothesis) -> None:
     tested, nuisance = hypothesis.tested.shape[1], hypothesis.nuisance.shape[1]
     if not tested:
         raise ValueError(
-            "nothing is left to test: there is one group only, or blocks and covariates already determine the groups"
+            "nothing is left to test: there is one group only, or blocks and covariates already determine it"
         )
     if len(hypothesis.columns) <= tested + nuisance:
         raise ValueError(

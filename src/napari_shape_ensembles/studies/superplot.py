@@ -173,7 +173,8 @@ def draw_dose(
         axis.set_xlabel(column)
         name = f"{quantity}, {result.unit}" if quantity == "size" else quantity
         interval = f"\n{found['low']:.3g} to {found['high']:.3g}" if np.isfinite(found["high"]) else ""
-        axis.set_title(f"{name}\n×{found['ratio']:.3g} per unit{interval}", fontsize=8)
+        axis.set_title(f"{name}\n×{found['ratio']:.3g}{interval}", fontsize=8)
+    figure.suptitle(f"Ratio per unit of {column}, 95 % interval", fontsize=8)
     if 1 < len(result.design.groups) <= len(_MARKS):
         handles, names = axes[0].get_legend_handles_labels()
         figure.legend(handles, names, loc="outside lower center", ncols=4, fontsize=7)

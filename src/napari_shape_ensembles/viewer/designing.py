@@ -13,7 +13,7 @@ from psygnal import Signal
 
 from ..archive import Tree
 from ..comparison import design_from_names, records
-from ..comparison.design import BLOCK, GROUP, IMAGE, REPLICATE, Asked
+from ..comparison.design import BLOCK, GROUP, IMAGE, NOTHING, REPLICATE, Asked, with_numbers
 from ..io.design import cells_of, part_of
 from .choices import Sides, by_name
 from .inputs import PARTS, ImageRow
@@ -45,7 +45,7 @@ class DesignTable:
         self.columns: list[str] = list(OWN_COLUMNS)
         self.pattern = "{group}_{replicate}"  #: by which names were last read
         self.names = list(_SIDES)  #: of the groups that are A and B
-        self.asked = Asked()  #: what is tested beside groups and trends
+        self.asked = NOTHING  #: what is tested beside groups and trends
         self.control = ""  #: the group that all others are compared with; empty for all pairs
         self._silent = False
         sides.changed.connect(self._take_sides)
@@ -305,6 +305,5 @@ def frame_of(rows: Sequence[Sequence[str]]) -> "pd.DataFrame":
     table = pd.DataFrame(cells, columns=list(names))
     for name in names:
         if name not in OWN_COLUMNS:
-            numbers = pd.to_numeric(table[name], errors="coerce")
-            table[name] = table[name] if numbers.isna().any() else numbers
+            table[name] = with_numbers(table[name])
     return table

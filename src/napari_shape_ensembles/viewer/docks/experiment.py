@@ -5,7 +5,7 @@ from typing import Any
 
 from napari.components import ViewerModel
 from qtpy.QtCore import QSignalBlocker, Qt
-from qtpy.QtWidgets import QListWidget, QListWidgetItem
+from qtpy.QtWidgets import QListWidget, QListWidgetItem, QSizePolicy
 
 from ...comparison.design import GROUP, Asked
 from ..dialogs import Dialogs
@@ -26,7 +26,7 @@ from .base import Dock
 
 _PAIRS = "all pairs of groups"
 _LISTED = 50  # contrasts in words
-_TICKS = 5  # lines of a list of columns
+_TICKS = 6  # lines of a list of columns
 _TICKED = Qt.CheckState.Checked
 
 
@@ -90,7 +90,8 @@ class ExperimentPage(Dock):
         self.view.clicked.connect(self._open_well)
         self.numbers = Section("In words, and notes", column(self.contrasts, self.notes))
         state = self.reason, self.step, self.progress, self.stale, self.message
-        buttons = self.buttons(self.files), row(self.control), self.asked
+        self.files.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
+        buttons = self.buttons(), row(self.control, self.files, grows=self.control), self.asked
         scrolling(self, *buttons, *state, self.sentences, row(self.figure), self.view, self.table, self.numbers)
         self.attach()
 
@@ -105,8 +106,8 @@ class ExperimentPage(Dock):
         self._offer_questions()
         if found is not None and found is not self._drawn:
             self._drawn = found
-            self.sentences.setText("\n".join(found.sentences))
-            self.contrasts.setText("\n".join(found.contrasts[:_LISTED]))
+            for words, said in ((self.sentences, found.sentences), (self.contrasts, found.contrasts[:_LISTED])):
+                words.setText("\n".join(said).replace("p = ", "p\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}"))
             self.notes.setText("\n".join(f"⚠ {note}" for note in found.notes))
             self.table.show_rows(found.rows)
             self._figures = found.figures
