@@ -177,6 +177,17 @@ def test_what_is_found_is_corrected_one_by_one_and_compared_in_place_of_the_imag
     qtbot.waitUntil(lambda: session.segmentation.verdict.counts.get("one corrected") == found, timeout=30_000)
     qtbot.waitUntil(lambda: not (inspection.renewing.busy or session.segmentation.previewer.busy), timeout=30_000)
 
+    # Without them the image is compared again, as what it was in the table.
+    bench.show()
+    bench.turn(0)
+    model.layers.remove(copy)
+    said = "one corrected was deleted: one is compared again."
+    assert session.choices.sides.chosen() == ((one,), (two,))
+    assert [session.design.cell(one, name) for name in ("group", "replicate")] == ["A", "m1"]
+    assert page.message.text() == said
+    assert bench.pages["Images"].said.text() == said
+    qtbot.waitUntil(lambda: session.segmentation.verdict.counts.keys() == {"one", "two"}, timeout=30_000)
+
 
 def test_proposals_are_chosen_for_all_images_with_one_object_each_on_request(session, qtbot):
     ended(session.proposing, qtbot, session.proposing.run)

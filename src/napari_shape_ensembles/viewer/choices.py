@@ -88,10 +88,12 @@ class Sides(FollowsLayers):
 
     opened = Signal()  #: a layer of a comparison out of a file has come, or may have been there before
     replaced = Signal(object, object)  #: a layer takes the place of another, with all that is written beside it
+    restored = Signal(str)  #: a layer was deleted, and the one that it had replaced is back in its place: in words
 
     def __init__(self, viewer: ViewerModel) -> None:
         super().__init__(viewer)
         self._chosen: tuple[list[weakref.ref[Layer]], list[weakref.ref[Layer]]] = ([], [])
+        self._instead: weakref.WeakKeyDictionary[Layer, weakref.ref[Layer]] = weakref.WeakKeyDictionary()
         self._told: tuple[Any, ...] = ()
         self.several = self._ticked = False
 
@@ -126,11 +128,23 @@ class Sides(FollowsLayers):
         self._put(a, b)
 
     def replace(self, places: Mapping[Layer, Layer]) -> None:
-        """Let layers take the places of others."""
+        """Let layers take the places of others, until they are deleted."""
+        self._instead.update({after: weakref.ref(before) for before, after in places.items()})
+        self._hand_over(places)
+
+    def _restore(self) -> None:
+        """Give the places of deleted layers back to those that they were taken from."""
+        for layer in [layer for layer in self._instead if layer not in self._layers]:
+            before = self._instead.pop(layer)()
+            if before is not None and before in self._layers:
+                self._hand_over({layer: before})
+                self.restored.emit(f"{layer.name} was deleted: {before.name} is compared again.")
+
+    def _hand_over(self, places: Mapping[Layer, Layer]) -> None:
         for before, after in places.items():
             self.replaced.emit(before, after)
-        a, b = ([places.get(layer, layer) for layer in side] for side in self.chosen())
-        self._put(a, b)
+        sides = ([layer for ref in side if (layer := ref())] for side in self._chosen)
+        self._put(*([places.get(layer, layer) for layer in side] for side in sides))
 
     def swap(self) -> None:
         a, b = self.chosen()
@@ -143,6 +157,7 @@ class Sides(FollowsLayers):
         """
         if event is not None and event.type not in (*_FOLLOWED, "changed"):
             return
+        self._restore()
         (a, b), offered = self.chosen(), self.offered()
         selected = [layer for layer in offered if layer in self._layers.selection]
         if self.several:

@@ -44,6 +44,7 @@ class DesignWork(Background):
     def __init__(self, choices: Choices, design: DesignTable) -> None:
         super().__init__()
         self.choices, self.design = choices, design
+        choices.sides.restored.connect(self.say)
 
     def say(self, words: str, _: str = "") -> None:
         """Say what became of a file."""

@@ -105,6 +105,7 @@ class InspectionTask(Task[Inspection]):
         self._sources: tuple[Source, ...] = ()
         for layer in (self.a, self.b):
             layer.changed.connect(self._sides_changed)
+        choices.sides.restored.connect(self._restored)
 
     def ask(self, question: str) -> None:
         self.question = question
@@ -402,6 +403,10 @@ class InspectionTask(Task[Inspection]):
         if layer is not None:
             self.choices.sides.replace({layer: copy})
             self.message = f"{copy.name} is compared in place of {layer.name}."
+
+    def _restored(self, words: str) -> None:
+        self.message = words
+        self.changed.emit()
 
     def _take_strokes(self) -> None:
         """Take over what was painted on the copies."""
