@@ -189,7 +189,11 @@ def test_an_installed_segmenter_is_found_by_its_name(tmp_path, monkeypatch):
         ({"painted": np.ones((16, 16), int)}, r"painted labels of shape \(16, 16\) on an image of \(160, 160\)"),
         ({"painted": np.ones((160, 160))}, "painted objects are a plane of whole numbers"),
         ({"background": np.ones((160, 160), bool)}, "painted as object and as background"),
+        ({"painted": np.ones((160, 160), int)}, "leave no ground beside them"),
         ({"images": np.full((160, 160), 3.0)}, "every pixel is 3"),
+        ({"images": np.full((160, 160, 3), 3, np.uint8)}, "every pixel is 3"),
+        ({"images": np.zeros((160, 160), bool)}, "every pixel is 0"),
+        ({"images": np.ma.array(np.eye(160), mask=np.eye(160) > 0)}, "160 values of the image are masked"),
         ({"images": np.full((160, 160), np.nan)}, "NaN or infinite"),
         ({"images": [np.eye(160)], "painted": []}, "1 images need as many planes of painted objects"),
     ],
@@ -209,6 +213,49 @@ def test_a_color_image_needs_a_model_learned_from_color():
         model.labels(colours)
     assert np.array_equal(model.labels(np.stack([image] * 3, axis=-1)), model.labels(image))
     assert len(match_labels(truth, learn_objects(colours, first(truth, 3)).labels(colours)).pairs) == truth.max()
+
+
+@pytest.mark.parametrize(("radius", "spacing"), [(5, 20), (22, 70)])
+def test_objects_of_another_size_are_found_in_an_image_that_was_not_painted_in(radius, spacing):
+    image, truth = discs(radius=11)
+    model = learn_objects(image, first(truth, 4))
+    other, wanted = discs(side=4 * spacing, spacing=spacing, radius=radius, seed=3)
+    matching = match_labels(wanted, model.labels(other), min_iou=0.7)
+    assert len(matching.pairs) == wanted.max()
+    assert not matching.only_b
+
+
+DISC = np.hypot(*(np.indices((48, 48)) - 24)) < 9
+
+
+@pytest.mark.parametrize(
+    "image",
+    [
+        DISC,
+        np.where(DISC, 255, np.clip(np.random.default_rng(0).normal(240, 10, DISC.shape), 0, 255)).astype(np.uint8),
+        DISC * 1e300,
+        DISC * 1e-300,
+        np.where(DISC, np.uint64(2**63), np.uint64(0)),
+        np.stack([200 * DISC, 90 * DISC, 250 * ~DISC, 0 * DISC + 255], axis=-1).astype(np.uint8),
+    ],
+    ids=["mask", "saturated", "huge", "tiny", "large numbers", "RGBA"],
+)
+@pytest.mark.filterwarnings("error")
+def test_one_object_is_learned_and_found_whatever_its_values(image):
+    model = learn_objects(image, DISC.astype(int))
+    for step in (1, 2):
+        assert len(match_labels(DISC.astype(int), model.labels(image, step=step), min_iou=0.8).pairs) == 1
+    assert len(match_labels(DISC.astype(int), segment(image, method="auto"), min_iou=0.8).pairs) == 1
+
+
+@pytest.mark.parametrize("shape", [(8, 8), (3, 3), (2, 9), (1, 50)])
+@pytest.mark.filterwarnings("error")
+def test_tiny_images_are_no_error(shape):
+    image = np.random.default_rng(0).normal(size=shape)
+    painted = np.zeros(shape, dtype=int)
+    painted[:2, :2] = 1
+    assert learn_objects(image, painted).labels(image).shape == shape
+    assert segment(image, method="auto").shape == shape
 
 
 def test_an_object_cut_by_the_border_is_learned_from_without_an_edge_there():

@@ -2,6 +2,7 @@
 
 import itertools
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -130,13 +131,7 @@ class Candidates:
         Z. C. Lipton, C. Elkan, B. Naryanaswamy, "Optimal thresholding of classifiers to maximize F1 measure", ECML
         PKDD (2014) 225-239.
         """
-        probability, worth = self.probability, _WORTH
-        expected = probability[self.best(probability)].sum()
-        for _ in range(_ROUNDS):
-            chosen = self.best(probability - worth)
-            f1 = 2 * probability[chosen].sum() / max(len(chosen) + expected, 1)
-            worth = min(_WORTH, f1 / 2)
-        chosen = self.best(probability - worth)
+        chosen = self.best(self.probability - min(_WORTH, self.expected_f1 / 2))
         number = np.zeros(len(self.children), dtype=np.int64)
         number[chosen] = np.arange(1, len(chosen) + 1)
         for node in range(len(number) - 1, -1, -1):
@@ -144,7 +139,17 @@ class Candidates:
                 number[self.children[node]] = number[node]
         return _filled(np.append(0, number[: int(self.basins.max(initial=0))])[self.basins])
 
-    @property
+    @cached_property
+    def expected_f1(self) -> float:
+        """F1 that is expected of `objects`, if the probabilities are right."""
+        probability, f1 = self.probability, 2 * _WORTH
+        expected = probability[self.best(probability)].sum()
+        for _ in range(_ROUNDS):
+            chosen = self.best(probability - min(_WORTH, f1 / 2))
+            f1 = float(2 * probability[chosen].sum() / max(len(chosen) + expected, 1))
+        return f1
+
+    @cached_property
     def probability(self) -> NDArray[np.float64]:
         """How probable it is that a candidate is an object, (N,)."""
         terms = [one * term + two * term**2 for term, (one, two) in zip(self.terms, _WEIGHTS.values(), strict=True)]

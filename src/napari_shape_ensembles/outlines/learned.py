@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import ndimage
 
 from ..archive import ContentError, StrPath, Tree, read_archive, write_archive
-from ..checks import RandomState, seed_of
+from ..checks import RandomState, seed_of, unmasked
 from ..progress import over_blocks, report
 from .ensemble import counted
 from .hierarchy import Candidates, described
@@ -48,6 +48,9 @@ _DENSE = 0.3
 _CROWDED = 0.1
 # How often doubtful pixels of the ground are taken out and the classifier is trained anew.
 _ROUNDS = 2
+# Diameters of objects in an image that nothing was painted in, in terms of the examples; and the expected F1 that each
+# doubling or halving must add.
+_SIZES, _PER_OCTAVE = (1.0, 0.5, 0.71, 1.41, 2.0), 0.02
 # Pixels that a thread classifies at once.
 _BLOCK = 2**16
 
@@ -94,7 +97,9 @@ class PixelFeatures:
         """
         if isinstance(image, PixelFeatures):
             return image
-        pixels = np.asarray(image)
+        pixels = unmasked(image, "the image")
+        if pixels.dtype == bool:
+            pixels = pixels.astype(np.uint8)
         if pixels.ndim == 3 and pixels.shape[-1] in (3, 4):
             pixels = pixels[..., :3]
             if (pixels == pixels[..., :1]).all():  # grey, stored as color
@@ -287,8 +292,12 @@ class ObjectModel:
         core = of.get(_CORE, 0) + 0.5 * of[_RIM] - 0.5 * of[_AROUND]
         report("separating objects")
         levels, edges = found.levels_and_edges()
-        examples = np.column_stack([self.areas / step**2, self.looks])
-        return Candidates.of(inside, core, levels[::step, ::step], edges[::step, ::step], examples)
+        planes = inside, core, levels[::step, ::step], edges[::step, ::step]
+        sizes = (1.0,) if any(found.digest == source.digest for source in self.sources) else _SIZES
+        examples = [np.column_stack([self.areas * size**2 / step**2, self.looks]) for size in sizes]
+        tried = over_blocks(lambda known: Candidates.of(*planes, known), examples)
+        worth = [one.expected_f1 - _PER_OCTAVE * abs(np.log2(size)) for one, size in zip(tried, sizes, strict=True)]
+        return tried[int(np.argmax(worth))]
 
     __call__ = labels
 
@@ -433,7 +442,7 @@ def learn_objects(
     ------
     ValueError
         For numbers or shapes of images and painted labels that differ, where nothing was painted, or an object that
-        is painted as background too.
+        is painted as background too; and where the objects leave no ground.
 
     Notes
     -----
@@ -487,6 +496,8 @@ def learn_objects(
         sources.append(TrainingImage(str(name), found.shape, len(values), found.digest))
     if not sum(map(len, examples)):
         raise ValueError("no object is painted: paint about five, whole, each with a number of its own")
+    if not {_AROUND, _RIM} <= {kind for kinds in classes for kind in np.unique(kinds).tolist()}:
+        raise ValueError("the painted objects leave no ground beside them: leave some of the image unpainted")
     if len({block.shape[1] for block in features}) > 1:
         raise ValueError("some images are grey and some in color: learn one model for each kind")
     report("learning")

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import ndimage
 
+from ..checks import unmasked
 from ..progress import over_blocks, report
 from .matching import match_labels
 from .recipe import Recipe
@@ -129,7 +130,7 @@ def propose(image: ArrayLike, recipe: Any = None) -> list[Proposal]:
     ('dark', 9)
     """
     start = recipe or Recipe()
-    plane = plane_of(np.asarray(image), start.channel).astype(np.float64)
+    plane = plane_of(unmasked(image, "the image"), start.channel).astype(np.float64)
     if plane.min() == plane.max():
         raise ValueError(f"every pixel is {plane.flat[0]:g}: there is nothing to tell objects from background")
     factor = max(1, -(-max(plane.shape) // _LARGEST))
