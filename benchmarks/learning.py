@@ -5,11 +5,14 @@ data. By example: five objects of each image, drawn at random from its labels an
 one model per kind, learned from five objects of one image, on the other two of that kind.
 ``--only weights`` prints the weights of the candidates' measures, fitted to the images of ``mask_corrections``;
 ``--only time`` the processor time of a draft of 1024 × 1024 pixels.
-Run as ``python benchmarks/learning.py [--data FOLDER] [--draws N] [--images 0,1,…] [--only WHAT]``.
+Run as ``python benchmarks/learning.py [--data FOLDER] [--draws N] [--images 0,1,…] [--only WHAT] [--out FILE]``; the file
+keeps the F1 as JSON, from which ``tools/write_docs.py`` fills docs/segmentation.md.
 """
 
 import argparse
+import json
 import time
+from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
@@ -29,23 +32,26 @@ def main() -> None:
     parser.add_argument("--draws", type=int, default=3)
     parser.add_argument("--images", default=",".join(map(str, range(COUNT))))
     parser.add_argument("--only", choices=("methods", "examples", "transfer", "time", "weights"))
+    parser.add_argument("--out", type=Path)
     options = parser.parse_args()
     folder, numbers = options.data / "segmentation", [int(number) for number in options.images.split(",")]
+    found = {}
     if options.only in (None, "methods"):
         ways = {"defaults": {}, "auto": {"method": "auto"}, "local": {"method": "local"}}
-        table(
-            ways,
-            [[f1(truth, segment(image, **way)) for way in ways.values()] for image, truth in read(folder, numbers)],
-        )
+        rows = [[f1(truth, segment(image, **way)) for way in ways.values()] for image, truth in read(folder, numbers)]
+        found["methods"] = table(ways, rows)
     if options.only in (None, "examples"):
-        table([f"draw {draw}" for draw in range(options.draws)], by_example(folder, numbers, options.draws))
+        rows = by_example(folder, numbers, options.draws)
+        found["examples"] = table([f"draw {draw}" for draw in range(options.draws)], rows)
     if options.only in (None, "transfer"):
         kinds = sorted({number // PER_KIND for number in numbers})
-        table([f"from {place}" for place in range(PER_KIND)], transfer(folder, kinds))
+        found["transfer"] = table([f"from {place}" for place in range(PER_KIND)], transfer(folder, kinds))
     if options.only in (None, "time"):
         print(draft_time(folder))
     if options.only == "weights":
         print(weights(options.data / "mask_corrections"))
+    if options.out:
+        options.out.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
 
 
 def read(folder: Path, numbers: list[int]) -> list[tuple[np.ndarray, np.ndarray]]:
@@ -56,15 +62,25 @@ def read(folder: Path, numbers: list[int]) -> list[tuple[np.ndarray, np.ndarray]
     ]
 
 
-def table(columns: object, rows: list[list[float]]) -> None:
-    """Print rows of F1 as Markdown, with the mean of each column and the least mean of a row."""
-    names = list(columns)  # type: ignore[call-overload]
+def table(columns: Iterable[str], rows: list[list[float]]) -> dict[str, object]:
+    """Print rows of F1 as Markdown, with the mean of each column and the least mean of a row; the same as figures."""
+    names = list(columns)
     print("| | " + " | ".join(names) + " |\n|---|" + "---|" * len(names))
     for index, row in enumerate(rows):
         print(f"| {index:02} | " + " | ".join(f"{value:.2f}" for value in row) + " |")
     means = np.mean(rows, axis=0)
     print("| mean | " + " | ".join(f"{value:.3f}" for value in means) + " |")
     print(f"mean {np.mean(rows):.3f}, least mean of a row {np.mean(rows, axis=1).min():.3f}\n", flush=True)
+    figures = np.round(rows, 4)
+    return {
+        "rows": np.round(np.mean(rows, axis=1), 4).tolist(),
+        "least": figures.min(axis=1).tolist(),
+        "columns": dict(zip(names, np.round(means, 4).tolist(), strict=True)),
+        "mean": round(float(np.mean(rows)), 4),
+        "even": round(float(np.mean(rows[::2])), 4),
+        "odd": round(float(np.mean(rows[1::2])), 4),
+        "all": figures.tolist(),
+    }
 
 
 def by_example(folder: Path, numbers: list[int], draws: int) -> list[list[float]]:

@@ -71,7 +71,7 @@ def test_generated_pages_are_up_to_date_with_the_results_that_are_kept():
     results = tool.kept()
     faults = [*tool.undrawn()]
     for path, text in tool.written(results, run=False).items():
-        faults += tool.lines_that_differ(path, path.read_text(encoding="utf-8"), text)
+        faults += tool.lines_that_differ(path, path.read_text(encoding="utf-8"), text, exactly=True)
     assert not faults, "run python tools/write_docs.py"
 
 
@@ -82,6 +82,25 @@ def test_results_that_differ_beyond_tolerance_are_told():
     assert len([*differences(old, {"p": 0.56, "words": "scale p = 0.01 (1∧0)", "counts": [174, 240]})]) == 3
     assert [*differences("size 1.75 times A's", "size 1.55 times A's")]
     assert [*differences("no difference", "a difference")]
+
+
+def test_text_is_filled_from_results_and_a_wrong_digit_is_told():
+    tool = load("write_docs")
+    results = {"found": {"of ten": [0.5, 0.25], "least": 0.125}, "printed": "| a | b |"}
+    page = (
+        "<!-- filled by tools/write_docs.py:\nShares {found[of ten]:.2f}, the least {found[least]:.1%}, "
+        "{found[of ten][1]:g}.\n-->\n\nold words\n\n<!-- end -->\n\n"
+        "<!-- made by tools/write_docs.py: printed -->\n\nold table\n\n<!-- end -->\n"
+    )
+    filled = tool.with_results(page, results)
+    words = "Shares 0.50, 0.25, the least 12.5%, 0.25."
+    assert filled == page.replace("old words", words).replace("old table", "| a | b |")
+    assert tool.with_results(filled, results) == filled
+    wrong = filled.replace(", the least 12.5%, 0.25.", ", the least 12.6%, 0.25.")
+    assert not [*tool.lines_that_differ(ROOT / "page", wrong, filled)]
+    assert len([*tool.lines_that_differ(ROOT / "page", wrong, filled, exactly=True)]) == 1
+    with pytest.raises(KeyError, match="missing"):
+        tool.with_results(page.replace("[least]", "[missing]"), results)
 
 
 def test_docks_are_in_the_menus_that_the_documents_name():

@@ -5,8 +5,14 @@
     python tools/write_docs.py --measure           measure the results again first, and draw their pictures
     python tools/write_docs.py --check --measure   measure again what the data that are here allow, and compare
 
-Names of results (`--only samples gallery`) restrict what is measured. Compared are words exactly, p-values to ±0.03
-(two processors may draw a permutation differently in the last digit of a statistic), other numbers to 5 %. Speed is
+Three kinds of places in a page are written. `<!-- made by tools/write_docs.py: NAME -->`: by the function that BLOCKS
+has for the name, or with what a benchmark printed into `docs/results/NAME.txt`. `<!-- filled by tools/write_docs.py:`:
+by the template that follows in the comment, whose `{result[key]:.2f}` is looked up in `docs/results/result.json`. And
+the output under a block of code.
+
+A page is compared with the results that are kept to the digit. What is measured again, and what code prints, may
+differ: words not at all, p-values by ±0.03 (two processors may draw a permutation differently in the last digit of a
+statistic), other numbers by 5 %. Names of results (`--only samples gallery`) restrict what is measured. Speed is
 measured by `benchmarks/speed.py --out docs/results/speed.json` on a quiet machine, and never compared.
 """
 
@@ -19,6 +25,7 @@ import re
 import sys
 import tempfile
 from importlib.util import module_from_spec, spec_from_file_location
+from operator import itemgetter
 from pathlib import Path
 
 import matplotlib as mpl
@@ -360,8 +367,40 @@ BLOCK = re.compile(
     r"(?P<begin><!-- made by tools/write_docs.py: (?P<name>[\w-]+) -->\n\n)(?P<text>.*?)(?P<end>\n\n<!-- end -->)",
     re.DOTALL,
 )
+FILLED = re.compile(
+    r"(?P<begin><!-- filled by tools/write_docs.py:\n(?P<template>.*?)\n-->\n\n)(?P<text>.*?)(?P<end>\n\n<!-- end -->)",
+    re.DOTALL,
+)
 # A block of code, and the output right under it.
 OUTPUT = re.compile(r"```python\n(?P<code>.*?)```\n(?P<between>\n```text\n)?(?(between)(?P<text>.*?)```)", re.DOTALL)
+
+
+class Looked:
+    """A result as a template looks into it: by keys and places, the end of which is formatted."""
+
+    def __init__(self, value):
+        self.value = value
+
+    def __getitem__(self, key):
+        """One of a table, by its key, or of a list, by its place."""
+        return Looked(self.value[key])
+
+    def __format__(self, specification):
+        """Of a list every item, with commas between."""
+        items = self.value if isinstance(self.value, list) else [self.value]
+        return ", ".join(format(item, specification) for item in items)
+
+
+def with_results(text, results):
+    """A page with its blocks made, and its templates filled."""
+
+    def made(match):
+        return match["begin"] + (BLOCKS.get(match["name"]) or itemgetter(match["name"]))(results) + match["end"]
+
+    looked = {name: Looked(result) for name, result in results.items()}
+    return FILLED.sub(
+        lambda match: match["begin"] + match["template"].format_map(looked) + match["end"], BLOCK.sub(made, text)
+    )
 
 
 def with_outputs(text):
@@ -391,7 +430,7 @@ def written(results, *, run):
     made = {path: page(results) for path, page in pages.items()}
     for path in (ROOT / "README.md", ROOT / "paper" / "paper.md", *sorted(DOCS.rglob("*.md"))):
         text = made.get(path, path.read_text(encoding="utf-8"))
-        new = BLOCK.sub(lambda match: match["begin"] + BLOCKS[match["name"]](results) + match["end"], text)
+        new = with_results(text, results)
         if run and "```\n\n```text\n" in new:
             new = with_outputs(new)
         if new != text or path in pages:
@@ -443,18 +482,23 @@ def differences(old, new, where=""):
         yield f"{where}: {old} is {new} now"
 
 
-def lines_that_differ(path, old, new):
-    """The first lines of a page that are not what they should be."""
+def lines_that_differ(path, old, new, *, exactly=False):
+    """The lines of a page that are not what they should be: to the digit, or within tolerance."""
     pairs = list(zip(old.splitlines(), new.splitlines(), strict=False))
     if len(old.splitlines()) != len(new.splitlines()):
         yield f"{path.relative_to(ROOT)}: {len(old.splitlines())} lines, should be {len(new.splitlines())}"
-    for place, pair in enumerate(pairs, 1):
-        yield from differences(*pair, f"{path.relative_to(ROOT)}:{place}")
+    for place, (line, wanted) in enumerate(pairs, 1):
+        where = f"{path.relative_to(ROOT)}:{place}"
+        if exactly and line != wanted:
+            yield f"{where}: {line!r} should be {wanted!r}"
+        elif not exactly:
+            yield from differences(line, wanted, where)
 
 
 def kept():
     """Results as they were measured last."""
-    return {path.stem: json.loads(path.read_text(encoding="utf-8")) for path in RESULTS.glob("*.json")}
+    measured = {path.stem: json.loads(path.read_text(encoding="utf-8")) for path in RESULTS.glob("*.json")}
+    return measured | {path.stem: path.read_text(encoding="utf-8").strip() for path in RESULTS.glob("*.txt")}
 
 
 def main():
@@ -476,10 +520,12 @@ def main():
                 results[name] = new
                 text = json.dumps(new, indent=1, ensure_ascii=False) + "\n"
                 (RESULTS / f"{name}.json").write_text(text, encoding="utf-8")
-    for path, text in written(results, run=True).items():
-        if options.check:
-            faults += lines_that_differ(path, path.read_text(encoding="utf-8"), text)
-        elif path.read_text(encoding="utf-8") != text:
+    if options.check:  # what is made of kept results to the digit, what code prints within tolerance
+        for run in (False, True):
+            for path, text in written(results, run=run).items():
+                faults += lines_that_differ(path, path.read_text(encoding="utf-8"), text, exactly=not run)
+    for path, text in {} if options.check else written(results, run=True).items():
+        if path.read_text(encoding="utf-8") != text:
             path.write_text(text, encoding="utf-8")
             print(f"written: {path.relative_to(ROOT)}")
     faults += undrawn()
