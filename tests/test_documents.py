@@ -2,6 +2,7 @@
 
 import importlib.util
 import re
+from itertools import pairwise
 from pathlib import Path
 
 import matplotlib as mpl
@@ -121,6 +122,15 @@ def test_docks_are_in_the_menus_that_the_documents_name():
     }
     assert named
     assert named <= menus
+
+
+def test_headings_of_the_documents_go_down_one_level_at_a_time():
+    for page in DOCS.rglob("*.md"):
+        if "_build" not in page.parts:
+            text = re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
+            levels = [len(found) for found in re.findall(r"^(#+) ", text, flags=re.MULTILINE)]
+            assert levels[0] == 1, page.name
+            assert all(below <= above + 1 for above, below in pairwise(levels)), page.name
 
 
 def test_links_between_documents_lead_somewhere():
