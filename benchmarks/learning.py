@@ -5,8 +5,8 @@ data. By example: five objects of each image, drawn at random from its labels an
 one model per kind, learned from five objects of one image, on the other two of that kind.
 ``--only weights`` prints the weights of the candidates' measures, fitted to the images of ``mask_corrections``;
 ``--only time`` the processor time of a draft of 1024 × 1024 pixels.
-Run as ``python benchmarks/learning.py [--data FOLDER] [--draws N] [--images 0,1,…] [--only WHAT] [--out FILE]``; the file
-keeps the F1 as JSON, from which ``tools/write_docs.py`` fills docs/segmentation.md.
+Run as ``python benchmarks/learning.py [--data FOLDER] [--draws N] [--images 0,1,…] [--only WHAT] [--out FILE]``; the
+file keeps the F1 as JSON, from which ``tools/write_docs.py`` fills docs/segmentation.md.
 """
 
 import argparse

@@ -70,7 +70,7 @@ def test_tutorials_run_from_files_to_a_figure_and_a_sentence(page, capsys, tmp_p
 def test_generated_pages_are_up_to_date_with_the_results_that_are_kept():
     tool = load("write_docs")
     results = tool.kept()
-    faults = [*tool.undrawn()]
+    faults = [*tool.undrawn(), *tool.outdated(results)]
     for path, text in tool.written(results, run=False).items():
         faults += tool.lines_that_differ(path, path.read_text(encoding="utf-8"), text, exactly=True)
     assert not faults, "run python tools/write_docs.py"

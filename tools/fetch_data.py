@@ -48,7 +48,8 @@ def fetch(sets, base, into=SHARED):
             where = {"path": str(into), "fname": f"{name}.zip"}
             pooch.retrieve(f"{base}/{name}.zip", f"sha256:{about['sha256']}", processor=unpack, **where)
         except (OSError, ValueError) as error:  # no network, no such file, or another content
-            print(f"{name}: not fetched from {base}/{name}.zip ({type(error).__name__}); tests that need it are skipped")
+            why = type(error).__name__
+            print(f"{name}: not fetched from {base}/{name}.zip ({why}); tests that need it are skipped")
             missing.append(name)
         else:
             print(f"{name}: fetched; {about['licence']}, {about['source']}")

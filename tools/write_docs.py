@@ -38,8 +38,10 @@ MANIFEST = ROOT / "src" / "napari_shape_ensembles" / "napari.yaml"
 sys.path[:0] = [str(DOCS / "figures"), str(ROOT / "benchmarks")]
 
 import gallery
+import overview
 import typer
 import yaml
+from PIL import Image
 from real_data import PAIRS
 
 from napari_shape_ensembles import Outlines, Settings, cli, compare, explain, samples
@@ -448,6 +450,16 @@ def undrawn():
             yield f"{path.name}: no page shows it"
 
 
+def outdated(results):
+    """Pictures that say something else than the results that are kept."""
+    found = results["samples"]["`powder_outlines`"]
+    said = overview.words(found["case"], found["scale"], found["undulation"])
+    for path in sorted((DOCS / "images").glob("overview-*.png")):
+        with Image.open(path) as picture:
+            if picture.info.get("Description") != said:
+                yield f"{path.name} says {picture.info.get('Description')!r}, should be {said!r}: draw it anew"
+
+
 # Comparing
 
 
@@ -528,7 +540,7 @@ def main():
         if path.read_text(encoding="utf-8") != text:
             path.write_text(text, encoding="utf-8")
             print(f"written: {path.relative_to(ROOT)}")
-    faults += undrawn()
+    faults += [*undrawn(), *outdated(results)]
     print("\n".join(faults) or "Everything is up to date.")
     return bool(faults) and options.check
 

@@ -1,6 +1,7 @@
 """Draws docs/images/overview-light.png and -dark.png: a real comparison, readable at a width of 680 pixels.
 
-Run as ``python docs/figures/overview.py``.
+Run as ``python docs/figures/overview.py``. What is said in a picture is its description, too, which tools/write_docs.py
+compares with the results that are kept.
 """
 
 from pathlib import Path
@@ -17,7 +18,16 @@ from napari_shape_ensembles import compare, samples
 IMAGES = Path(__file__).resolve().parents[1] / "images"
 # Background and text of both themes of the site.
 THEMES = {"light": ("#ffffff", "#1a1c1e"), "dark": ("#131416", "#d0d4d8")}
-WORDS = {True: "differs", False: "no difference detected"}
+WORDS = {"0": "differs", "1": "no difference detected"}
+
+
+def words(case, scale, undulation):
+    """What is said below the micrographs, of the row and both p-values."""
+    form_digit, scale_digit = case.split("∧")
+    return (
+        f"size and elongation (scale): {WORDS[scale_digit]}, p = {scale:.2g}\n"
+        f"form (undulation): {WORDS[form_digit]}, p = {undulation:.2g}\nrow {case}"
+    )
 
 
 def draw(result, pictures, theme):
@@ -37,10 +47,9 @@ def draw(result, pictures, theme):
         axis.axis("off")
     bar = figure.colorbar(filled, ax=axes, label="distance from the mean shape", shrink=0.85)
     bar.outline.set_visible(False)
-    tests = (("size and elongation (scale)", result.scale), ("form (undulation)", result.undulation))
-    said = "\n".join(f"{name}: {WORDS[bool(test.rejected)]}, p = {test.p_value:.2g}" for name, test in tests)
-    figure.supxlabel(f"{said}\nrow {result.case}", fontsize=11)
-    figure.savefig(IMAGES / f"overview-{theme}.png", dpi=150, facecolor=ground)
+    said = words(result.case, result.scale.p_value, result.undulation.p_value)
+    figure.supxlabel(said, fontsize=11)
+    figure.savefig(IMAGES / f"overview-{theme}.png", dpi=150, facecolor=ground, metadata={"Description": said})
     plt.close(figure)
 
 

@@ -14,6 +14,7 @@ from matplotlib.figure import Figure
 from curve_makers import blobs, ragged_blobs, rotation
 from napari_shape_ensembles import (
     Ensemble,
+    Outlines,
     Settings,
     compare,
     decision_landscape,
@@ -112,14 +113,18 @@ def test_every_result_draws_itself_on_axes_and_leaves_pyplot_alone(result):
     images = [side[np.arange(len(side)) % 3 == i] for side in (result.a, result.b) for i in range(3)]
     design = pd.DataFrame({"group": ["a"] * 3 + ["b"] * 3})
     labels, few = np.zeros((60, 60), int), Settings(permutations=19)
+    bound = compare(result.a, result.b, null="bound", **QUICK)
     for i, place in enumerate(np.ndindex(4, 4)):
         row, column = 3 + 14 * np.array(place)
         labels[row : row + 7 + i % 3, column : column + 9] = i + 1
     results = {
         "comparison": result,
         "raw": compare(result.a, result.b, coordinates="raw", **QUICK),
-        "no permutations": compare(result.a, result.b, null="bound", **QUICK),
+        "no permutations": bound,
         "effects": result.effects,
+        "test": result.scale,
+        "test without permutations": bound.scale,
+        "dependence": dependence_test(result),
         "experiment": experiment(images, design, **QUICK),
         "no replicates": experiment(images[2:4], design[2:4], **QUICK),
         "explanation": explain(result),
@@ -127,7 +132,7 @@ def test_every_result_draws_itself_on_axes_and_leaves_pyplot_alone(result):
         "smoothing": smoothing_study(labels, labels.T, sigmas=(0.5, 1.0), ranks=(2,), landmarks=(20,), settings=few),
     }
     figure = Figure()
-    for (name, one), ax in zip(results.items(), figure.subplots(3, 3).flat, strict=True):
+    for (name, one), ax in zip(results.items(), figure.subplots(4, 3).flat, strict=True):
         assert one.plot(ax) is ax, name
         own = one.plot()
         assert own.figure is not figure
@@ -157,6 +162,7 @@ LABELS = np.zeros((30, 40), np.int32)
         (([LABELS], [LABELS]), ValueError, r"extract_curves\(labels\) traces"),
         ((LABELS > 0, LABELS > 0), ValueError, r"extract_curves\(labels\) traces"),
         ((LABELS / 2, LABELS), ValueError, r"Outlines\(\)\(image\) traces an image"),
+        ((LABELS.astype(np.uint8), LABELS), ValueError, r"Outlines\(\)\(image\) traces an image"),
         (("a.csv", "b.csv"), ValueError, r"not the path 'a.csv': io.read_curves\(path\)"),
         ((Path("a.tif"), Path("b.tif")), ValueError, r"not the path 'a.tif'"),
         ((["a.csv"], ["b.csv"]), ValueError, r"not the path 'a.csv'"),
@@ -168,6 +174,15 @@ LABELS = np.zeros((30, 40), np.int32)
 def test_what_is_no_sample_is_told_what_to_do(sides, kind, words):
     with pytest.raises(kind, match=words):
         compare(*sides)
+
+
+def test_what_is_no_image_no_curves_or_no_comparison_is_told_what_to_do(result):
+    with pytest.raises(ValueError, match=r"not 'a.tif': io.read_image\(path\).pixels reads one"):
+        Outlines()("a.tif")
+    with pytest.raises(ValueError, match=r"Ensemble.from_labels traces labels, io.read_curves reads a file"):
+        Ensemble("a.csv")
+    with pytest.raises(TypeError, match="explain takes the Comparison that compare returns, not Ensemble"):
+        explain(result.a)
 
 
 def test_a_third_sample_is_sent_to_experiment(result):

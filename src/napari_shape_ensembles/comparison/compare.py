@@ -686,10 +686,9 @@ def sample_of(side: Images) -> Ensemble:
                 "and Outlines()(io.read_image(path).pixels) traces an image"
             )
         if isinstance(part, np.ndarray) and part.ndim > 1 and part.shape[1:] != (2,):
-            traced = "extract_curves(labels) traces labels or a mask"
             raise ValueError(
-                f"a sample is an Ensemble of outlines, not an array of shape {np.shape(given)}: "
-                + (traced if part.dtype.kind in "biu" else f"Outlines()(image) traces an image, {traced}")
+                f"a sample is an Ensemble of outlines, not an array of shape {np.shape(given)}: extract_curves(labels) "
+                "traces labels or a mask, Outlines()(image) traces an image"
             )
     images = [part for part in parts if isinstance(part, Ensemble)]
     if images and len(images) < len(parts):

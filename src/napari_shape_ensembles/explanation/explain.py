@@ -187,6 +187,8 @@ def explain(comparison: Comparison, *, progress: Listener | None = None) -> Expl
     ------
     ValueError
         When a sample has fewer than 2 curves.
+    TypeError
+        For anything but a Comparison.
 
     Notes
     -----
@@ -208,6 +210,8 @@ def explain(comparison: Comparison, *, progress: Listener | None = None) -> Expl
     >>> explanation.components.differing(0.05)
     ('size',)
     """
+    if not isinstance(comparison, Comparison):
+        raise TypeError(f"explain takes the Comparison that compare returns, not {type(comparison).__name__}")
     space, t, l, first = comparison.space, comparison.t, comparison.l, len(comparison.a)
     _enough(comparison)
     image = image_numbers((comparison.a, comparison.b)) if comparison.permuted == "images" else None

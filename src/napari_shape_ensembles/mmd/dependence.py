@@ -9,16 +9,20 @@ import warnings
 from collections.abc import Sequence, Sized
 from dataclasses import dataclass
 from itertools import chain
-from typing import Protocol, cast
+from typing import TYPE_CHECKING, Protocol, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..checks import RandomState, seal, seed_of
 from ..progress import over_blocks
+from .figures import plot_null
 from .kernel import PERMUTATIONS, SIGNIFICANCE, Real, median_distance
 from .permutations import chunk_sizes, nystrom_features
 from .two_sample import check_level
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 # Points the kernels are projected on, and rows shuffled between two stops.
 _FEATURES, _BATCH = 100, 2**20
@@ -65,6 +69,10 @@ class DependenceTest:
 
     def __post_init__(self) -> None:
         seal(self)
+
+    def plot(self, ax: "Axes | None" = None) -> "Axes":
+        """Draw the HSIC of permuted pairings as a histogram, and the observed one; returns the Matplotlib axes."""
+        return plot_null(self.null, self.hsic, self.p_value, "HSIC", ax)
 
     @property
     def normalised(self) -> float:

@@ -3,12 +3,17 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ..checks import RandomState, seal, seed_of
+from .figures import plot_null
 from .kernel import KERNELS, PERMUTATIONS, SIGNIFICANCE, Distances, Kernel, Real, pooled
 from .permutations import Labellings, Statistics, nystrom_statistics, permuted_labels, permuted_statistics
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 #: Points the approximation projects on.
 FEATURES = 512
@@ -77,6 +82,10 @@ class MMDTest:
 
     def __post_init__(self) -> None:
         seal(self)
+
+    def plot(self, ax: "Axes | None" = None) -> "Axes":
+        """Draw the MMD under permuted labels as a histogram, and the observed one; returns the Matplotlib axes."""
+        return plot_null(self.null, self.mmd, self.p_value, "MMD", ax)
 
 
 def mmd_test(

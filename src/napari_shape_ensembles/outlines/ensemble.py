@@ -142,7 +142,7 @@ class Ensemble:
             if array.ndim != 2 or array.shape[1] != 2:
                 raise ValueError(
                     f"curve {index} has shape {array.shape}: curves are a sequence of (m, 2) arrays, rows and columns "
-                    "of their vertices"
+                    "of their vertices (Ensemble.from_labels traces labels, io.read_curves reads a file)"
                 )
             if array.dtype.kind not in "iuf":
                 raise ValueError(f"curve {index} holds {array.dtype} values: vertices are real numbers")

@@ -178,6 +178,8 @@ def plane_of(image: NDArray[Any], channel: str | int = "luminance") -> NDArray[A
             image = image[..., int(channel)]
         else:  # what is no number stays to be refused
             image = image[..., :3].astype(np.float64) @ _LUMINANCE if image.dtype.kind in "biuf" else image[..., 0]
+    if image.ndim == 0:
+        raise ValueError(f"an image is an array, not {image.item()!r:.80}: io.read_image(path).pixels reads one")
     if image.ndim != 2:
         raise ValueError(f"the image has shape {image.shape}: give one plane (rows, columns), not a stack")
     if np.iscomplexobj(image) or not (np.issubdtype(image.dtype, np.number) or image.dtype == bool):

@@ -1,0 +1,35 @@
+"""Figures of single tests, on Matplotlib axes; without axes, on those of a new figure, which is `ax.figure`."""
+
+from typing import TYPE_CHECKING
+
+from ..palette import axes_of
+from .kernel import Real
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+def plot_null(null: Real, observed: float, p_value: float, name: str, ax: "Axes | None" = None) -> "Axes":
+    """Draw a statistic under permuted labels as a histogram, and the observed value as a line.
+
+    Parameters
+    ----------
+    null : (B,) array
+        Values under permuted labels; may be empty.
+    observed, p_value : float
+    name : str
+        Of the statistic.
+    ax : matplotlib Axes, optional
+        By default those of a new figure.
+
+    Returns
+    -------
+    matplotlib Axes
+    """
+    ax = axes_of(ax, height=3.0)
+    if len(null):
+        ax.hist(null, bins=30, color="0.75", label="permuted labels")
+    ax.axvline(observed, color="C3", label=f"observed, p = {p_value:.2g}")
+    ax.set(xlabel=name, ylabel="permutations")
+    ax.legend(frameon=False, fontsize="small")
+    return ax
