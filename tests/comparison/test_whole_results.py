@@ -59,6 +59,11 @@ def test_a_result_goes_to_other_libraries(result):
     assert data.var_names.tolist()[-4:] == ["t6", "l1", "l2", "l3"]
     assert data.uns["shape_ensembles"]["case"] == result.case
     assert Ensemble.from_anndata(data[data.obs["sample"] == "B"]).vertices.tobytes() == result.b.vertices.tobytes()
+    both = result.a + result.b  # whose ids repeat, and one of which has no well
+    for again in (Ensemble.from_anndata(data), Ensemble.from_polygons(result.to_geodataframe())):
+        assert again.vertices.tobytes() == both.vertices.tobytes()
+        assert [*again.ids] == [*both.ids]
+        pd.testing.assert_frame_equal(again.metadata, both.metadata)
 
 
 def test_functions_that_explain_a_result_take_it(result):

@@ -114,8 +114,12 @@ def of_polygons(polygons: Any, order: str, options: Options) -> Options:
     if frame is not None:
         known |= {name: frame.attrs[name] for name in ("name", "unit", "pixel_size") if frame.attrs.get(name)}
         known |= {key: frame[name].to_numpy() for name, key in (("id", "ids"), ("image", "images")) if name in frame}
+        if {"ids", "images"} <= known.keys():
+            known["ids"] = _told_apart(known["ids"], known["images"])
         own = [name for name in frame.columns if name not in TAKEN and name != frame.geometry.name]
-        known["metadata"] = {str(name): frame[name].to_numpy() for name in own}
+        if "sample" in frame:  # of a comparison, whose distances and coordinates are no metadata
+            own = [name for name in own if not re.fullmatch(r".*_normalized|t\d+|l\d+", str(name))]
+        known["metadata"] = {str(name): _without_gaps(frame[name]).to_numpy() for name in own}
     elif hasattr(polygons, "geom_type") and not hasattr(polygons, "index"):
         polygons = [polygons]  # a single geometry
     dropped: Counter[str] = Counter(options.pop("dropped", {}))
@@ -268,15 +272,14 @@ def of_anndata(data: Any) -> Options:
         raise ValueError("these data hold no outlines: those that Ensemble.to_anndata or Comparison.to_anndata made do")
     rows = data.obs["outline"].to_numpy().astype(int)
     curves = np.split(np.asarray(kept["vertices"]), np.asarray(kept["offsets"])[1:-1])
-    ids = data.obs["id"].to_numpy()
-    repeated = len(set(ids.tolist())) < len(ids)  # both samples of a comparison may count from 0
+    images = [str(name) for name in data.obs["image"]]
     made = ("outline", "region", "instance", *(["group"] if kept.get("grouped") else []))
     left_out = {*TAKEN, *made}
     own = [str(name) for name in data.obs if name not in left_out and not str(name).endswith("_normalized")]
     return {
         "curves": [curves[row] for row in rows],
-        "ids": rows if repeated else _plain(data.obs["id"]),
-        "images": [str(name) for name in data.obs["image"]],
+        "ids": _told_apart(_plain(data.obs["id"]), images),
+        "images": images,
         "name": str(kept["name"]),
         "unit": str(kept["unit"]),
         "pixel_size": [float(side) for side in kept["pixel_size"]] if "pixel_size" in kept else None,
@@ -286,4 +289,17 @@ def of_anndata(data: Any) -> Options:
 
 def _plain(column: "pd.Series") -> NDArray[Any]:
     """A column as NumPy has it; AnnData makes categories of texts."""
-    return column.to_numpy() if column.dtype.kind in "biuf" else column.astype(str).to_numpy()
+    return column.to_numpy() if column.dtype.kind in "biuf" else _without_gaps(column).astype(str).to_numpy()
+
+
+def _without_gaps(column: "pd.Series") -> "pd.Series":
+    """A column of texts whose gaps are empty texts, as in the metadata of several ensembles together."""
+    return column if column.dtype.kind in "biuf" else column.astype(object).where(column.notna(), "")
+
+
+def _told_apart(ids: NDArray[Any], images: Sequence[str] | NDArray[Any]) -> NDArray[Any]:
+    """Ids with their images where they repeat, as both samples of a comparison may count from 0; else numbers."""
+    if len(set(ids.tolist())) == len(ids):
+        return ids
+    named = [f"{image}:{value}" for image, value in zip(images, ids.tolist(), strict=True)]
+    return np.array(named) if len(set(named)) == len(named) else np.arange(len(ids))
