@@ -32,26 +32,27 @@ def main() -> None:
     parser.add_argument("--draws", type=int, default=3)
     parser.add_argument("--images", default=",".join(map(str, range(COUNT))))
     parser.add_argument("--only", choices=("methods", "examples", "transfer", "time", "weights"))
-    parser.add_argument("--out", type=Path)
+    parser.add_argument("--out", type=Path, help="keep the figures of one table (--only) as JSON")
     options = parser.parse_args()
     folder, numbers = options.data / "segmentation", [int(number) for number in options.images.split(",")]
     found = {}
     if options.only in (None, "methods"):
         ways = {"defaults": {}, "auto": {"method": "auto"}, "local": {"method": "local"}}
         rows = [[f1(truth, segment(image, **way)) for way in ways.values()] for image, truth in read(folder, numbers)]
-        found["methods"] = table(ways, rows)
+        found |= table(ways, rows)
     if options.only in (None, "examples"):
         rows = by_example(folder, numbers, options.draws)
-        found["examples"] = table([f"draw {draw}" for draw in range(options.draws)], rows)
+        found |= table([f"draw {draw}" for draw in range(options.draws)], rows)
     if options.only in (None, "transfer"):
         kinds = sorted({number // PER_KIND for number in numbers})
-        found["transfer"] = table([f"from {place}" for place in range(PER_KIND)], transfer(folder, kinds))
+        found |= table([f"from {place}" for place in range(PER_KIND)], transfer(folder, kinds))
     if options.only in (None, "time"):
         print(draft_time(folder))
     if options.only == "weights":
         print(weights(options.data / "mask_corrections"))
     if options.out:
-        options.out.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+        lines = [f" {json.dumps(name)}: {json.dumps(figure)}" for name, figure in found.items()]
+        options.out.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
 
 
 def read(folder: Path, numbers: list[int]) -> list[tuple[np.ndarray, np.ndarray]]:
@@ -71,15 +72,24 @@ def table(columns: Iterable[str], rows: list[list[float]]) -> dict[str, object]:
     means = np.mean(rows, axis=0)
     print("| mean | " + " | ".join(f"{value:.3f}" for value in means) + " |")
     print(f"mean {np.mean(rows):.3f}, least mean of a row {np.mean(rows, axis=1).min():.3f}\n", flush=True)
-    figures = np.round(rows, 4)
+    kinds = [rows[start : start + PER_KIND] for start in range(0, len(rows), PER_KIND)]
+    found = {
+        "columns": dict(zip(names, means, strict=True)),
+        "rows": np.mean(rows, axis=1),
+        "kinds": [np.mean(kind, axis=1) for kind in kinds],
+        "mean of a kind": [np.mean(kind) for kind in kinds],
+        "least of a kind": [np.min(kind) for kind in kinds],
+        "mean": np.mean(rows),
+        "even": np.mean(rows[::2]),
+        "odd": np.mean(rows[1::2]),
+        "least": np.min(rows),
+        "all": rows,
+    }
     return {
-        "rows": np.round(np.mean(rows, axis=1), 4).tolist(),
-        "least": figures.min(axis=1).tolist(),
-        "columns": dict(zip(names, np.round(means, 4).tolist(), strict=True)),
-        "mean": round(float(np.mean(rows)), 4),
-        "even": round(float(np.mean(rows[::2])), 4),
-        "odd": round(float(np.mean(rows[1::2])), 4),
-        "all": figures.tolist(),
+        name: {key: round(float(value), 6) for key, value in figure.items()}
+        if isinstance(figure, dict)
+        else np.round(figure, 6).tolist()
+        for name, figure in found.items()
     }
 
 
