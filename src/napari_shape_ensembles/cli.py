@@ -1,6 +1,6 @@
 """The command line: what the docks do, for scripts and clusters. Answers go to standard output, all else beside it.
 
-Exit codes: 0 for every answer, 1 when the answer is one that `--fail-on` names, 2 for an error.
+Exit codes: 0 for every result, 1 when the result is one that `--fail-on` names, 2 for an error.
 """
 
 import sys
@@ -594,7 +594,7 @@ def landscape(
     dask: Dask = None,
     force: Force = False,
 ) -> None:
-    """Decision landscape: the answer at every rank and number of landmarks."""
+    """Decision landscape: the row at every rank and number of landmarks."""
     from .io.results import STUDY, write_study
     from .studies import decision_landscape
     from .studies.figures import plot_landscape

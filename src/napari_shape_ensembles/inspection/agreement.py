@@ -28,7 +28,7 @@ class Agreement:
         largest distance of the outlines in their unit; shape, undulation and scale, the distances of their
         coordinates in the common shape space.
     comparison : Comparison
-        Of the two ensembles: the verdict on the pair. The curves of one image are not independent of those of the
+        Of the two ensembles. The curves of one image are not independent of those of the
         other here, so "no difference detected" is weaker than between two images.
 
     Examples

@@ -41,7 +41,7 @@ class Inspection:
     comparison : Comparison or None
         Of the two ensembles.
     sentence : str
-        The verdict in words; empty for one ensemble.
+        The result in words; empty for one ensemble.
     suspects : tuple of Suspects or None
         The evidence about the labels of each ensemble; None for one that was ranked by its outlines alone.
     """
