@@ -76,21 +76,25 @@ def table(columns: Iterable[str], rows: list[list[float]]) -> dict[str, object]:
     found = {
         "columns": dict(zip(names, means, strict=True)),
         "rows": np.mean(rows, axis=1),
-        "kinds": [np.mean(kind, axis=1) for kind in kinds],
-        "mean of a kind": [np.mean(kind) for kind in kinds],
-        "least of a kind": [np.min(kind) for kind in kinds],
         "mean": np.mean(rows),
-        "even": np.mean(rows[::2]),
-        "odd": np.mean(rows[1::2]),
         "least": np.min(rows),
         "all": rows,
     }
-    return {
-        name: {key: round(float(value), 6) for key, value in figure.items()}
-        if isinstance(figure, dict)
-        else np.round(figure, 6).tolist()
-        for name, figure in found.items()
-    }
+    if len(rows) == COUNT:  # image by image
+        found |= {
+            "kinds": [np.mean(kind, axis=1) for kind in kinds],
+            "least of a kind": [np.min(kind) for kind in kinds],
+            "even": np.mean(rows[::2]),
+            "odd": np.mean(rows[1::2]),
+        }
+    return plain(found)
+
+
+def plain(value: object) -> object:
+    """Figures as JSON has them, to six digits."""
+    if isinstance(value, dict):
+        return {name: plain(one) for name, one in value.items()}
+    return [plain(one) for one in value] if isinstance(value, list | np.ndarray) else round(float(value), 6)
 
 
 def by_example(folder: Path, numbers: list[int], draws: int) -> list[list[float]]:

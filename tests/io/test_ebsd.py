@@ -2,20 +2,23 @@
 
 import gzip
 
-import h5py
 import imageio.v3 as imageio
 import numpy as np
-import orix.io
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from orix.crystal_map import CrystalMap, Phase, PhaseList
-from orix.quaternion import Orientation, Rotation, symmetry
 
 from napari_shape_ensembles import extract_curves
 from napari_shape_ensembles.io.ebsd import CrystalPhase, EBSDMap, laid_out, read_ebsd
 from napari_shape_ensembles.io.grains import find_grains, misorientations
 
+h5py = pytest.importorskip("h5py", reason="reads EBSD maps")
+orix = pytest.importorskip("orix", reason="reads EBSD maps")
+crystal_map = pytest.importorskip("orix.crystal_map")
+quaternion = pytest.importorskip("orix.quaternion")
+pytest.importorskip("orix.io")
+CrystalMap, Phase, PhaseList = crystal_map.CrystalMap, crystal_map.Phase, crystal_map.PhaseList
+Orientation, Rotation, symmetry = quaternion.Orientation, quaternion.Rotation, quaternion.symmetry
 CUBIC, HEXAGONAL = symmetry.Oh, symmetry.D6h
 
 
