@@ -270,6 +270,7 @@ def test_it_runs_as_a_module_and_its_help_names_every_command():
         assert command in done.stdout
 
 
+@pytest.mark.usefixtures("blank_figures")  # in the report; those saved beside it are drawn
 def test_report_explains_a_saved_comparison(tmp_path):
     a, b = (Ensemble(list(blobs(30, 60, seed=seed) * seed), name=str(seed)) for seed in (1, 2))
     saved = tmp_path / "saved.npz"

@@ -75,8 +75,8 @@ def npy(shape, dtype):
 
 
 def packed(path, entries):
-    """A zip whose entries, made of repeated bytes, pack to a thousandth."""
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
+    """A zip whose entries, made of repeated bytes, pack to less than a hundredth."""
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
         for name, head, count in entries:
             with archive.open(name, "w", force_zip64=True) as file:
                 file.write(head)
@@ -85,7 +85,7 @@ def packed(path, entries):
 
 
 def npz(path):
-    count = 10**9
+    count = 6 * 10**8  # eight bytes each when read
     offsets = np.array([0, count], np.int64)
     packed(path, [("vertices.npy", npy((count // 2, 2), "|i1"), count)])
     with zipfile.ZipFile(path, "a") as archive:
@@ -96,7 +96,7 @@ def parquet(path):
     pyarrow = pytest.importorskip("pyarrow")
     from pyarrow import parquet
 
-    same = pyarrow.array(np.zeros(20_000_000, np.int8))
+    same = pyarrow.array(np.zeros(5_000_000, np.int8))
     parquet.write_table(pyarrow.table(dict.fromkeys(("id", "row", "column", "a", "b", "c"), same)), path)
 
 
@@ -132,7 +132,7 @@ def regions(path):
     roifile = pytest.importorskip("roifile")
     roi = roifile.ImagejRoi.frompoints(np.zeros((65_535, 2), np.int16)).tobytes()
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
-        for number in range(1500):
+        for number in range(400):
             archive.writestr(f"{number}.roi", roi)
 
 
@@ -152,13 +152,13 @@ def geojson_of_names(path):
 
 
 def json_of_lists(path):
-    path.write_text('{"annotations": [' + ",".join(["[]"] * 40_000_000) + "]}")
+    path.write_text('{"annotations": [' + ",".join(["[]"] * 10_000_000) + "]}")
 
 
 def comparison_of_lists(path):
     """A comparison whose manifest becomes thirty times its size."""
     with zipfile.ZipFile(path, "w") as archive:
-        text = '{"format": "shape-ensembles comparison", "version": 1, "data": {"a": [' + ",".join(["[]"] * 40_000_000)
+        text = '{"format": "shape-ensembles comparison", "version": 1, "data": {"a": [' + ",".join(["[]"] * 10_000_000)
         archive.writestr("manifest.json", text + "]}}")
 
 
@@ -185,11 +185,15 @@ HOSTILE = {
     "lists.comparison.npz": (comparison_of_lists, "would take .* GiB of memory"),
     "lists.json": (json_of_lists, "would take .* GiB of memory"),
     "deep.json": (lambda path: path.write_text("[" * 500_000), "damaged"),
-    "long.chc": (lambda path: path.write_text("a 1 1 1 1 " + "0 " * 30_000_000), "would take .* GiB of memory"),
-    "cells.csv": (lambda path: path.write_text("id,row,column\n" + "," * 90_000_000), "would take .* GiB of memory"),
-    "lines.ang": (lambda path: path.write_text("# x\n" + "\n" * 20_000_000), "would take .* GiB of memory"),
+    "long.chc": (lambda path: path.write_text("a 1 1 1 1 " + "0 " * 7_500_000), "would take .* GiB of memory"),
+    "cells.csv": (lambda path: path.write_text("id,row,column\n" + "," * 22_500_000), "would take .* GiB of memory"),
+    "lines.ang": (lambda path: path.write_text("# x\n" + "\n" * 5_000_000), "would take .* GiB of memory"),
     "keys.toml": (lambda path: path.write_text("a." * 400_000 + "a=1"), "no TOML|has no|there is no|no table"),
 }  # fmt: skip
+
+
+# Read with a quarter of the memory that a file may take by default, so that files of a quarter do.
+SMALLER = {"numbers.parquet", "regions.zip", "lists.comparison.npz", "lists.json", "long.chc", "cells.csv", "lines.ang"}
 
 
 @pytest.mark.parametrize("name", HOSTILE)
@@ -198,7 +202,7 @@ def test_a_small_file_that_asks_for_much_is_refused_at_once(tmp_path, name):
     path = tmp_path / name
     write(path)
     size = path.stat().st_blocks * 512
-    said, memory = read_apart(path)
+    said, memory = read_apart(path, **({"memory": 1} if name in SMALLER else {}))
     assert re.search(expected, said), said
     assert said == "read" or f"{name}:" in said or f"{name} " in said
     assert memory < 0.5 * GIB + 3 * size, f"{memory / GIB:.2f} GiB for {size / 2**20:.1f} MiB"

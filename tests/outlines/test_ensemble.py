@@ -113,7 +113,7 @@ def test_whatever_is_given_is_kept_or_counted(curves):
         ([SQUARE], {"ids": [1, 2]}, "ids"),
         ([SQUARE, SQUARE], {"ids": [1, 1]}, "ids"),
         ([SQUARE], {"unit": ""}, 'unit is "pixel" or a unit of length such as "µm", not ""'),
-        ([SQUARE], {"unit": "second"}, 'not "second": state the one that coordinates are in'),
+        ([SQUARE], {"unit": "second"}, 'not "second": state that of the coordinates'),
         ([SQUARE], {"unit": "arbitrary units"}, "a unit of length"),
     ],
 )

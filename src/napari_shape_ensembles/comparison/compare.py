@@ -1,12 +1,12 @@
 """The comparison of two ensembles: registration, learning, two tests and one row of the truth table."""
 
 import platform
-import timeit
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from importlib.metadata import version
 from os import PathLike
+from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -617,18 +617,27 @@ def compare(
 def expected_seconds(a: Ensemble, b: Ensemble, settings: Settings) -> float:
     """Seconds that comparing two samples is likely to take on this computer, to a factor of about two.
 
-    Nearly all of it goes into sums of kernels over permutations, whose number of multiplications is known; how fast
-    they are is measured on one product of matrices.
+    Nearly all of it goes into sums of kernels over permutations, whose number of multiplications is known.
     """
     total, parts = len(a) + len(b), 5 if settings.coordinates == "components" else 3
     widths = len(settings.bandwidth) if isinstance(settings.bandwidth, tuple) else 1
     units = settings.bins if settings.bins and total >= 4 * settings.bins else total
     drawn = 0 if exchangeable_images(a, b, settings) is not None or settings.null != "permutation" else 1
     count = parts * widths * (drawn * settings.permutations * units**2 / 2 + _PER_PAIR * total**2)
+    return _seconds_per_multiplication() * count / processors()
+
+
+@cache
+def _seconds_per_multiplication() -> float:
+    """Of one thread, in a product of matrices; measured once, as that takes as long as comparing ten curves."""
     left, right = np.ones((_PROBE, _PROBE), np.float32), np.ones((_PROBE, 4 * _PROBE), np.float32)
+    took = []
     with one_library_thread():
-        took = min(timeit.repeat(lambda: left @ right, number=1, repeat=3))
-    return took * count / (4 * _PROBE**3) / processors()
+        for _ in range(3):
+            start = perf_counter()
+            left @ right
+            took.append(perf_counter() - start)
+    return min(took) / (4 * _PROBE**3)
 
 
 def exchangeable_images(a: Ensemble, b: Ensemble, settings: Settings) -> NDArray[np.intp] | None:

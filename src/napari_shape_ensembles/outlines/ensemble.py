@@ -835,7 +835,7 @@ def length_unit(unit: str) -> str:
         conversion_factor(name, "m")
     except ValueError:
         raise ContentError(
-            f'unit is "pixel" or a unit of length such as "µm", not "{name[:40]}": state the one that coordinates are in'
+            f'unit is "pixel" or a unit of length such as "µm", not "{name[:40]}": state that of the coordinates'
         ) from None
     return name
 
