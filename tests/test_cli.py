@@ -211,7 +211,7 @@ ERRORS = {
     "pixel size without unit": (["{a}", "{a}", "--pixel-size", "1"], "go together"),
     "pixel size of words": (["{a}", "{a}", "--pixel-size", "small", "--unit", "nm"], "--pixel-size is a number above"),
     "pixel size of 0": (["{a}", "{a}", "--pixel-size", "0", "--unit", "nm"], "--pixel-size is a number above"),
-    "a unit of time": (["{a}", "{a}", "--pixel-size", "1", "--unit", "second"], 'a unit of length such as "µm", not "second"'),
+    "a unit of time": (["{a}", "{a}", "--pixel-size", "1", "--unit", "second"], 'of length such as "µm", not "second"'),
     "no settings file": (["{a}", "{a}", "--settings", "{tmp}/none.toml"], "No such file"),
     "a bad setting": (["{a}", "{a}", "--settings", "{tmp}/bad.toml"], "rank is a whole number"),
     "an unknown option": (["{a}", "{a}", "--settings", "{tmp}/odd.toml"], "[outlines] has no option 'smooth'"),

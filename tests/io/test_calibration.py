@@ -86,7 +86,7 @@ def test_a_calibration_says_itself_in_words_and_refuses_nonsense():
     assert str(Calibration()) == "pixels (not stated)"
     with pytest.raises(ValueError, match="above 0"):
         Calibration((0, 1), "µm")
-    with pytest.raises(ValueError, match='a unit of length .* not "second"'):
+    with pytest.raises(ValueError, match=r'a unit of length .* not "second"'):
         Calibration((1, 1), "second")
 
 

@@ -183,7 +183,7 @@ def shape(plane: Plane) -> dict[str, Real]:
     }
 
 
-def roughness(plane: Plane) -> dict[str, Real]:
+def spurs_and_crevices(plane: Plane) -> dict[str, Real]:
     """Spurs and crevices of every label: what an opening takes from it and a closing adds, as shares of its area.
 
     Beyond the frame lies no background, so that a notch at the border of the image counts as one.
@@ -595,7 +595,7 @@ def evidence(labels: ArrayLike, image: ArrayLike | None = None) -> "pd.DataFrame
         return pd.DataFrame(index=pd.Index(given.values, name="label"))
     found, plane = topology(given)
     found |= shape(plane)
-    found |= roughness(plane)
+    found |= spurs_and_crevices(plane)
     radius = _radius(plane)
     ratio, _, lesser = necks(plane, ndimage.gaussian_filter(plane.depth, 1.0), 3)
     found |= {"neck": ratio, "neck_share": lesser}

@@ -257,7 +257,7 @@ class Suspects:
         odds = self._odds
         if len(odds) and ticks is not None and ticks.table is not None:
             report("learning from corrections")
-            odds = odds + learned(self.table, ticks.table)
+            odds = odds + odds_of_corrections(self.table, ticks.table)
         trees = trees_of(_kind(self.table))
         score = 1 / (1 + np.exp(-(trees.slope * odds + trees.offset)))
         for label, wrong in (verdicts or {}).items():
@@ -414,7 +414,7 @@ def emphasis(size: Real, words: list[str]) -> Real:
     return _REASON * np.array([bool(said) for said in words], dtype=float) + far
 
 
-def learned(table: "pd.DataFrame", ticks: "pd.DataFrame", trees: Trees | None = None) -> Real:
+def odds_of_corrections(table: "pd.DataFrame", ticks: "pd.DataFrame", trees: Trees | None = None) -> Real:
     """What corrections of a project add to the log-odds: a logistic regression on evidence relative to each image."""
     from sklearn.linear_model import LogisticRegression  # heavy, and used with corrections only
 

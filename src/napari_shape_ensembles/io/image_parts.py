@@ -143,7 +143,7 @@ def _inside(shape: tuple[int, ...], region: Box | str) -> Mask:
 WHOLE = ImagePart()
 
 
-def plane_of(pixels: NDArray[Any], plane: tuple[int, ...], colours: tuple[int, ...] = (3, 4)) -> NDArray[Any]:
+def plane_of_stack(pixels: NDArray[Any], plane: tuple[int, ...], colours: tuple[int, ...] = (3, 4)) -> NDArray[Any]:
     """One plane of a stack, whose axes of length 1 do not count; without `plane` the image has to be a single plane.
 
     Raises

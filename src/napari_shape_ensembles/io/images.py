@@ -14,7 +14,7 @@ from ..archive import ContentError, StrPath, npy_header, opened
 from ..budget import budget, take_pixels
 from .calibration import Calibration, read_calibration
 from .content import errors_named
-from .image_parts import plane_of
+from .image_parts import plane_of_stack
 
 #: Endings of the images that are read.
 ENDINGS = (".tif", ".tiff", ".png", ".jpg", ".jpeg", ".bmp", ".npy")
@@ -94,7 +94,7 @@ def read_image(
         size = os.fstat(file.fileno()).st_size
     with errors_named(path, "image"), budget(memory):
         pixels = _pixels(path, ending, size)
-        pixels = plane_of(pixels, plane)
+        pixels = plane_of_stack(pixels, plane)
     return ImageFile(pixels, calibration or read_calibration(path), Path(path).stem.removesuffix(".ome"))
 
 

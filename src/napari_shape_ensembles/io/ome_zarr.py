@@ -18,7 +18,7 @@ from ..outlines.exchange import needed
 from ..progress import report
 from .calibration import Calibration
 from .content import errors_named
-from .image_parts import plane_of
+from .image_parts import plane_of_stack
 from .images import ImageFile
 
 #: Ending of the folders that are read as one image.
@@ -122,7 +122,7 @@ def read_ome_zarr(
     found = open_ome_zarr(path, labels=labels)
     with errors_named(path, "OME-Zarr image"), budget(memory):
         take_pixels(math.prod(found.array.shape), found.array.dtype.itemsize)
-        return ImageFile(plane_of(np.asarray(found.array[...]), plane, ()), found.calibration, found.name)
+        return ImageFile(plane_of_stack(np.asarray(found.array[...]), plane, ()), found.calibration, found.name)
 
 
 def write_ome_zarr_labels(

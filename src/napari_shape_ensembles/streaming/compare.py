@@ -44,7 +44,7 @@ from ..shapes.registration import ROUNDS, archetype_index
 from ..studies.jobs import run_jobs
 from . import stages
 from .pieces import Piece, Sample, pieces_of
-from .stages import ARCHETYPES, LANDMARKS, MEAN, PLACED, REGISTERED, UNDULATION, Task
+from .stages import ARCHETYPES, LANDMARKS, MEAN, PLACED, REGISTERED, UNDULATION, PieceTask
 from .store import Store, key_of
 
 if TYPE_CHECKING:
@@ -303,7 +303,7 @@ class _Run:
         if settings.archetype != "mean":
             del self.planned["settling the mean archetype"]
 
-    def over(self, name: str, stage: Callable[[Task], Any], fold: Callable[[Any], object], **task: Any) -> None:
+    def over(self, name: str, stage: Callable[[PieceTask], Any], fold: Callable[[Any], object], **task: Any) -> None:
         """Do a stage for all pieces, here or by the executor, and hand its results to `fold` in their order."""
         early: dict[int, Any] = {}  # results whose turn has not come
         weight = _WEIGHTS[name] / len(self.pieces)
@@ -326,8 +326,8 @@ class _Run:
             report(f"{name}, {duration(left)} left", count, len(self.pieces))
 
         report(name, 0, len(self.pieces))
-        tasks = [Task(self.store, self.settings, index, **task) for index in range(len(self.pieces))]
-        if stage in (stages.trace, stages.place):
+        tasks = [PieceTask(self.store, self.settings, index, **task) for index in range(len(self.pieces))]
+        if stage in (stages.read_outlines, stages.place):
             tasks = [replace(one, piece=piece) for one, piece in zip(tasks, self.pieces, strict=True)]
         run_jobs(stage, tasks, take, self.executor)
 
@@ -335,7 +335,7 @@ class _Run:
         """All stages."""
         settings = self.settings
         measures: list[stages.Measures] = []
-        self.over("reading outlines", stages.trace, measures.append)
+        self.over("reading outlines", stages.read_outlines, measures.append)
         common = _common(self.pieces, measures, self.first, settings)
         unit, several = common.unit, common.several
         self.over("placing landmarks", stages.place, _nothing, unit=unit, pixel=common.pixel, several=several)

@@ -31,7 +31,7 @@ MEASURES, OUTLINES, PLACED, REGISTERED = "measures", "outlines", "placed", "regi
 
 
 @dataclass(frozen=True)
-class Task:
+class PieceTask:
     """A piece, and what is done with all of them."""
 
     store: Store
@@ -51,7 +51,7 @@ class Measures(NamedTuple):
     images: tuple[str, ...]
 
 
-def trace(task: Task) -> Measures:
+def read_outlines(task: PieceTask) -> Measures:
     """Read the outlines of a piece, and keep them unless they are in memory."""
     assert task.piece is not None
     known = task.store.load(task.index, MEASURES)
@@ -67,7 +67,7 @@ def trace(task: Task) -> Measures:
     return Measures(known["unit"], None if size is None else (size[0], size[1]), tuple(known["images"]))
 
 
-def place(task: Task) -> None:
+def place(task: PieceTask) -> None:
     """Place the landmarks of a piece, and save what else is to be known of each of its N curves.
 
     `distinct` are of what is registered, `raw_distinct` of the landmarks: both empty where the archetype is not chosen
@@ -153,7 +153,7 @@ class Matched(NamedTuple):
     total: Real
 
 
-def match(task: Task, archetype: Real, standardized: bool) -> Matched:
+def match(task: PieceTask, archetype: Real, standardized: bool) -> Matched:
     """Register the curves of a piece with what may become the mean archetype, and add them up at unit size."""
     shifts, flags, total = [np.empty(0)], [np.empty(0, np.bool_)], np.zeros(archetype.shape)
     for block in task.store.blocks(task.index, LANDMARKS):
@@ -167,7 +167,7 @@ def match(task: Task, archetype: Real, standardized: bool) -> Matched:
     return Matched(np.concatenate(shifts), np.concatenate(flags), total)
 
 
-def register_piece(task: Task, archetype: Real | None, scale_archetype: Real | None) -> None:
+def register_piece(task: PieceTask, archetype: Real | None, scale_archetype: Real | None) -> None:
     """Register the curves of a piece: their undulations take the place of their landmarks in the folder.
 
     As `ShapeSpace` does it: undulations with the archetype, scales in the frame of the other archetype's match. Scales,
@@ -210,7 +210,7 @@ def register_piece(task: Task, archetype: Real | None, scale_archetype: Real | N
     store.drop(index, LANDMARKS)
 
 
-def pull(task: Task, mean: Real) -> Real:
+def pull(task: PieceTask, mean: Real) -> Real:
     """Sum of the tangent vectors from a mean to the undulations of a piece."""
     total = np.zeros(mean.shape)
     with one_library_thread():
@@ -226,7 +226,7 @@ class Spread(NamedTuple):
     descriptors: Real
 
 
-def spread(task: Task, mean: Real, known: float, lobes: float, described: bool) -> Spread:
+def spread(task: PieceTask, mean: Real, known: float, lobes: float, described: bool) -> Spread:
     """Sum the products of tangent vectors at the mean over a piece, and describe the forms."""
     size = mean.size
     gram, descriptors = np.zeros((size, size)), []
@@ -241,7 +241,7 @@ def spread(task: Task, mean: Real, known: float, lobes: float, described: bool) 
     return Spread(gram, found)
 
 
-def coordinates(task: Task, mean: Real, basis: Real) -> Real:
+def coordinates(task: PieceTask, mean: Real, basis: Real) -> Real:
     """Undulation coordinates (N, r) of a piece."""
     flat = np.ascontiguousarray(basis.swapaxes(1, 2)).reshape(len(basis), -1)
     found = [np.empty((0, len(basis)))]

@@ -34,7 +34,7 @@ _LOOK = ("colormap", "contrast_limits", "gamma", "rgb")
 _NUMBERS = ("id", "index")
 
 
-class Piece(NamedTuple):
+class NewPart(NamedTuple):
     """A part to be: what tells it from others, what of the whole it is, and its layer; and what was left out."""
 
     label: str
@@ -48,7 +48,7 @@ class Way:
     """A way to split a layer."""
 
     title: str
-    pieces: Callable[[], list[Piece]]  #: takes a while: to be called in the background
+    pieces: Callable[[], list[NewPart]]  #: takes a while: to be called in the background
 
 
 def ways_to_split(layer: Layer, others: Iterable[Layer], dims: "Dims") -> list[Way]:
@@ -77,7 +77,7 @@ def ways_to_split(layer: Layer, others: Iterable[Layer], dims: "Dims") -> list[W
     return found
 
 
-def layers_of(whole: Layer, pieces: Sequence[Piece]) -> list[Layer]:
+def layers_of(whole: Layer, pieces: Sequence[NewPart]) -> list[Layer]:
     """Make the layers of parts, which are known as such from then on."""
     found = []
     for piece in pieces:
@@ -157,7 +157,7 @@ def _some_shapes(layer: Shapes, rows: Sequence[int]) -> tuple[list[Any], dict[st
 # Ways to split ----------------------------------------------------------------------------------------------------
 
 
-def _planes(layer: Layer, dims: "Dims", axis: int, places: Sequence[int]) -> list[Piece]:
+def _planes(layer: Layer, dims: "Dims", axis: int, places: Sequence[int]) -> list[NewPart]:
     """Planes along one axis; along others that are not shown the place stays that of now."""
     source, hidden, pieces = source_of(layer, dims), _hidden(layer, dims), []
     shown = _shown(layer, dims)
@@ -176,7 +176,7 @@ def _planes(layer: Layer, dims: "Dims", axis: int, places: Sequence[int]) -> lis
             whole = _array(layer)
             data = whole[tuple(slice(None) if one in shown else at.get(one, 0) for one in range(layer.ndim))]
             data, options = data.swapaxes(0, 1) if shown[0] > shown[1] else data, _look(layer)
-        pieces.append(Piece(str(part), part, (data, {**options, **source.placement}, _kind(layer))))
+        pieces.append(NewPart(str(part), part, (data, {**options, **source.placement}, _kind(layer))))
     return pieces
 
 
@@ -191,9 +191,9 @@ def _classes(plane: NDArray[Any]) -> list[int]:
     return values if 1 < len(values) <= _VALUES else []
 
 
-def _of_classes(layer: Layer, source: Any, names: dict[int, str], plane: tuple[int, ...]) -> list[Piece]:
+def _of_classes(layer: Layer, source: Any, names: dict[int, str], plane: tuple[int, ...]) -> list[NewPart]:
     return [
-        Piece(
+        NewPart(
             name,
             ImagePart(plane=plane, value=value),
             (objects_of_classes(source.data, [value]), dict(source.placement), "labels"),
@@ -216,7 +216,7 @@ def _features(layer: Layer) -> list[str]:
     return found
 
 
-def _of_values(layer: Layer, column: str, values: Sequence[str]) -> list[Piece]:
+def _of_values(layer: Layer, column: str, values: Sequence[str]) -> list[NewPart]:
     texts, place = layer.features[column].map(feature_text), {name: getattr(layer, name) for name in _PLACE}
     pieces = []
     for value in values:
@@ -227,7 +227,7 @@ def _of_values(layer: Layer, column: str, values: Sequence[str]) -> list[Piece]:
         rows = np.flatnonzero(texts == value)
         if isinstance(layer, Shapes):
             data, options = _some_shapes(layer, rows.tolist())
-            pieces.append(Piece(value, part, (data, {**options, **place}, "shapes")))
+            pieces.append(NewPart(value, part, (data, {**options, **place}, "shapes")))
         else:
             ids = layer.features["index"].to_numpy()[rows] if "index" in layer.features else rows
             ids = ids[ids > 0]
@@ -235,11 +235,11 @@ def _of_values(layer: Layer, column: str, values: Sequence[str]) -> list[Piece]:
                 continue
             whole = np.asarray(_array(layer))
             labels = np.where(np.isin(whole, ids), whole, 0)
-            pieces.append(Piece(value, part, (labels, place, "labels")))
+            pieces.append(NewPart(value, part, (labels, place, "labels")))
     return pieces
 
 
-def _of_regions(layer: Layer, drawn: Layer, dims: "Dims") -> list[Piece]:
+def _of_regions(layer: Layer, drawn: Layer, dims: "Dims") -> list[NewPart]:
     """The parts of a layer that lie in the shapes, or under the labels, of another."""
     polygons = _polygons(drawn, dims)
     if not polygons:
@@ -260,9 +260,9 @@ def _of_regions(layer: Layer, drawn: Layer, dims: "Dims") -> list[Piece]:
             data, options = _some_shapes(layer, np.flatnonzero(inside).tolist())
             place = {name: getattr(layer, name) for name in _PLACE}
             cut = int((touched & ~inside).sum())
-            pieces.append(Piece(label, WHOLE, (data, {**options, **place}, "shapes"), cut))
+            pieces.append(NewPart(label, WHOLE, (data, {**options, **place}, "shapes"), cut))
             continue
-        pieces.append(Piece(label, part, region_layer(layer, str(part.region), dims, label)))
+        pieces.append(NewPart(label, part, region_layer(layer, str(part.region), dims, label)))
     return pieces
 
 
@@ -318,7 +318,7 @@ def _onto(one: Layer, other: Layer, dims: "Dims") -> Callable[[Real], Real]:
     return lambda points: np.linalg.solve(own, (points @ into.T + start - origin).T).T
 
 
-def said_of(pieces: Sequence[Piece]) -> str:
+def said_of(pieces: Sequence[NewPart]) -> str:
     """What was left out of regions, in words."""
     cut = sum(piece.left_out for piece in pieces)
     return f"{cut} outlines left out: {AT_BORDER}." if cut else ""
