@@ -240,11 +240,10 @@ def test_units_are_converted_into_those_of_a():
     np.testing.assert_allclose(result.l, compare(a, b, Settings(**QUICK)).l, atol=1e-9)
 
 
-@pytest.mark.parametrize("unit", ["pixel", "furlongs per fortnight", "second"])
-def test_units_that_do_not_fit_together_stop_with_the_remedy(unit):
+def test_units_that_do_not_fit_together_stop_with_the_remedy():
     a, b = pair(5)
     with pytest.raises(ValueError, match="give both images a pixel size"):
-        compare(a, Ensemble(b.curves, unit=unit))
+        compare(a, Ensemble(b.curves, unit="pixel"))
 
 
 def test_an_ensemble_without_curves_says_what_was_left_out():

@@ -114,7 +114,7 @@ def test_whatever_is_given_is_kept_or_counted(curves):
         ([SQUARE, SQUARE], {"ids": [1, 1]}, "ids"),
         ([SQUARE], {"unit": ""}, 'unit is "pixel" or a unit of length such as "µm", not ""'),
         ([SQUARE], {"unit": "second"}, 'not "second": state that of the coordinates'),
-        ([SQUARE], {"unit": "arbitrary units"}, "a unit of length"),
+        ([SQUARE], {"unit": "furlongs per fortnight"}, "a unit of length"),
     ],
 )
 def test_malformed_input_is_refused(curves, options, message):
