@@ -431,9 +431,9 @@ def test_a_dock_closed_by_its_x_is_let_go_of(viewer, qtbot):
     Session.of(viewer).choices.set(settings=QUICK)
     Session.of(viewer).choices.sides.follow()
     compared(Session.of(viewer).comparison, qtbot)
-    for title in ("Compare shapes", "Shape space", "Pixel size"):
+    for title in ("Compare shapes", "Shape space", "Pixel size", "Shape bench", "Segment curves", "Inspect curves"):
         frame, dock = viewer.window.add_plugin_dock_widget("napari-shape-ensembles", title)
-        if hasattr(dock, "run_button"):
+        if title in ("Compare shapes", "Shape space"):
             run_anew(dock, qtbot)
         gone = weakref.ref(dock)
         button = frame.title.close_button

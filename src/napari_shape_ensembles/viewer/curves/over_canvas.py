@@ -1,5 +1,6 @@
 """What stands over the canvas: the card beside the curve that is picked, and the line of a lasso while it is drawn."""
 
+import weakref
 from functools import partial
 from typing import Any
 
@@ -25,7 +26,7 @@ class OverCanvas:
     """Shows the card and the lasso of a comparison in the window that a page is in."""
 
     def __init__(self, page: QWidget, comparison: ComparisonTask) -> None:
-        self._page, self._comparison = page, comparison
+        self._page, self._comparison = weakref.ref(page), comparison
         self._flight = Flight(comparison.choices.viewer)
         self._flown = False
         self.card: FloatingCard | None = None
@@ -83,7 +84,8 @@ class OverCanvas:
             self.line.draw(drawing)
 
     def _canvas(self) -> QWidget | None:
-        window = self._page.window() if isalive(self._page) else None
+        page = self._page()
+        window = page.window() if page is not None and isalive(page) else None
         return window.centralWidget() if isinstance(window, QMainWindow) else None
 
 

@@ -31,9 +31,9 @@ class ShapeSpaceDock(Dock):
         self.run_button.setText("&Explain the difference")
         self.status = wrapped()
         self.open_compare = button("&Open Compare shapes", "Open the dock that compares two layers")
-        self.open_compare.clicked.connect(lambda: self.bring_compare())
+        self.open_compare.clicked.connect(self.bring_compare)
         self.explorer, self.panel = ShapeExplorer(), ExplanationPanel()
-        self.panel.mode_chosen.connect(lambda mode: self.explorer.choose_modes([mode]))
+        self.panel.mode_chosen.connect(self._show_mode)
         self.panel.curve_chosen.connect(self.explorer.show_curve)
         self.panel.curve_chosen.connect(self._seek)
         self.explorer.wants_selected.connect(self._take_selected)
@@ -50,6 +50,9 @@ class ShapeSpaceDock(Dock):
         above = self.reason, self.status, self.stale, self.open_compare, self.explorer
         below = self.step, self.progress, self.save_report, self.panel
         scrolling(self, *above, self.buttons(), *below, grows=self.explorer)
+
+    def _show_mode(self, mode: int) -> None:
+        self.explorer.choose_modes([mode])
 
     def renew(self) -> None:
         """Make the comparison anew, in sight of its progress."""
