@@ -199,8 +199,10 @@ class Dock(Page):
             self.finished.emit()
 
     def show_progress(self, step: Progress) -> None:
+        self.progress.setUpdatesEnabled(False)  # else Qt paints the whole window at every step, canvas and all
         self.progress.setRange(0, step.total)
         self.progress.setValue(step.done)
+        self.progress.setUpdatesEnabled(True)
         first = step.name[:1]  # a σ is no letter to begin a sentence with
         self.step.setText(f"{first.upper() if first.isascii() else first}{step.name[1:]} …")
         if not (self.task.running or self.task.arriving):
