@@ -1,6 +1,5 @@
 """Fixtures that tests in every room use, and what every process that runs tests needs of its own."""
 
-import gc
 import os
 import shutil
 import subprocess
@@ -50,12 +49,6 @@ def virtual_screen(config):
     if not number:
         raise pytest.UsageError("Xvfb does not start")
     return f":{number}"
-
-
-def pytest_collection_finish():
-    """Exempt what has been imported from garbage collection: napari collects in full whenever layers are removed."""
-    gc.collect()
-    gc.freeze()
 
 
 # The same examples every time, so that a change is judged by what it changes. `--hypothesis-profile=thorough` searches
