@@ -1,5 +1,7 @@
 """The bench as a person uses it: from two images to an answer, its reasons and how far it can be trusted."""
 
+import weakref
+
 import napari
 import numpy as np
 import pytest
@@ -23,7 +25,7 @@ from qtpy.QtWidgets import (
     QWidget,
 )
 
-from docks import PLUGIN, ended, labels_of, press, put, set_choices, spots
+from docks import PLUGIN, ended, labels_of, let_go, press, put, set_choices, spots
 from napari_shape_ensembles.viewer.curves.over_canvas import FloatingCard
 from napari_shape_ensembles.viewer.docks.bench import Bench, TabbedPage
 from napari_shape_ensembles.viewer.docks.segment import SegmentCurves
@@ -140,6 +142,9 @@ def test_a_page_is_torn_off_as_a_dock_and_closing_it_stops_nothing_of_the_bench(
     viewer.window.remove_dock_widget(dock)
     ended(bench.session.comparison, qtbot)
     assert bench.session.comparison.shown is not None
+    gone = weakref.ref(dock)
+    del dock
+    let_go(qtbot, gone)
 
 
 @pytest.fixture

@@ -131,7 +131,7 @@ def values(declared):
     if declared.kind is bool:
         return st.booleans()
     if declared.name == "unit":
-        return st.text(max_size=5)
+        return st.sampled_from(["pixel", "µm", "um", "micrometer", "nm", "mm", "m", "inch"])
     if declared.name == "find":
         return st.none() | st.from_regex(r"[a-z]{1,5}(\.npz)?", fullmatch=True)
     if declared.name == "pixel_size":
