@@ -589,7 +589,7 @@ def compare(
         )
     settings = replace(settings, **changes) if changes else settings
     a, b, note = comparable(a, b)
-    with reporting(progress):
+    with reporting(progress), one_library_thread():
         expected = expected_seconds(a, b, settings)
         if expected > LONG:  # said before the first step, as this may be the time to choose something else
             report(f"comparing {counted(len(a) + len(b), 'curve')}, {duration(expected)} expected", 0, len(STEPS))

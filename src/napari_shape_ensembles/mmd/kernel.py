@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from ..checks import unmasked
 from ..compiled import kernels
-from ..progress import each_block
+from ..progress import each_block, over_blocks
 
 #: What tests do by default: the level, and how often labels are permuted.
 SIGNIFICANCE, PERMUTATIONS = 0.01, 1000
@@ -31,6 +31,8 @@ SUBSET = 2000
 _PROBE, _MARGIN = 20_000, 0.02
 # Columns of the kernel matrix that stay in the cache with the rows of a block.
 _TILE = 512
+# Distances looked at together for their median.
+_RUN = 1 << 17
 # Points of at most so many coordinates are not worth a product of matrices.
 _FLAT = 8
 # Numbers up to here, and down to its inverse, have a square that is a number of full precision.
@@ -62,10 +64,10 @@ def squared_distances(x: Real, y: Real) -> Real:
 
 def _expanded(x: Real, y: Real) -> Real:
     """Squared distances as |x|² - 2xy + |y|²: for points around the origin, since the squares must not outgrow them."""
-    squared = x @ y.T
-    squared *= -2
-    squared += np.einsum("id,id->i", x, x)[:, None]
-    squared += np.einsum("id,id->i", y, y)
+    # The squares are coordinates of one product: three passes over what it makes take as long as a product of few.
+    rows = np.column_stack([-2 * x, np.einsum("id,id->i", x, x), np.ones(len(x))])
+    columns = np.column_stack([y, np.ones(len(y)), np.einsum("id,id->i", y, y)])
+    squared = rows @ columns.T
     return np.maximum(squared, 0, out=squared)
 
 
@@ -112,8 +114,15 @@ def _median(squared: Real) -> float:
     first, second = (len(squared) - 1) // 2, len(squared) // 2
     probe = np.sort(squared[:: max(1, len(squared) // _PROBE)])
     low, high = probe[[int((0.5 - _MARGIN) * len(probe)), int((0.5 + _MARGIN) * len(probe))]]
-    below = int(np.count_nonzero(squared < low))
-    inside = squared[(squared >= low) & (squared <= high)]
+
+    def bracketed(part: slice) -> tuple[int, Real]:
+        some = squared[part]
+        rest = some[some >= low]
+        return len(some) - len(rest), rest[rest <= high]
+
+    parts = [slice(start, start + _RUN) for start in range(0, len(squared), _RUN)]
+    counts, middles = zip(*over_blocks(bracketed, parts), strict=True)
+    below, inside = sum(counts), np.concatenate(middles)
     if not below <= first <= second < below + len(inside):
         below, inside = 0, squared
     middle = np.partition(inside, [first - below, second - below])[[first - below, second - below]]
@@ -126,7 +135,7 @@ def pairs(points: Real) -> Real:
 
     def right_of_diagonal(rows: slice) -> Real:
         squared = distances.block(rows)
-        return squared[np.arange(len(squared))[:, None] < np.arange(squared.shape[1])]
+        return np.concatenate([row[place:] for place, row in enumerate(squared, start=1)])
 
     return np.concatenate(list(each_block(right_of_diagonal, row_blocks(len(points)))))
 

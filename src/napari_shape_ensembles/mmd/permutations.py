@@ -6,8 +6,9 @@ precision; values that lie as near to a cut as single precision errs are then ma
 so ranks and p-values are those of double precision.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +25,7 @@ from .kernel import (
     quadratic_forms,
     row_blocks,
     squared_distances,
+    tiles,
 )
 
 # Squared statistics nearer than this are equal to rounding.
@@ -126,21 +128,21 @@ def permuted_labels(first: int, total: int, permutations: int, seed: int, bins: 
         labels = Labellings(bits, first, total, np.concatenate(numbers), order)
         movable = np.flatnonzero(labels.sizes == size)
     rng, leave = np.random.default_rng(seed), leaver()
-    observed = labels.indicators(slice(None))
+    observed = labels.indicators(slice(None)).astype(np.intp)  # NumPy shuffles words faster than bytes
     chunks = [labels.bits]
     sizes = chunk_sizes(permutations, observed.shape[1])
     for size in timed(sizes, len(sizes)):
         leave()
         shuffled = np.repeat(observed, size, axis=0)
         shuffled[:, movable] = rng.permuted(shuffled[:, movable], axis=1)
-        chunks.append(np.packbits(shuffled, axis=1))
+        chunks.append(np.packbits(shuffled.astype(np.uint8), axis=1))
     labels = replace(labels, bits=np.concatenate(chunks))
     drawn.clear()
     drawn[key] = labels
     return labels
 
 
-def chunk_sizes(count: int, total: int, numbers: int = 2**22) -> list[int]:
+def chunk_sizes(count: int, total: int, numbers: int = 2**17) -> list[int]:
     """Sizes of chunks of `count` rows of length `total` that hold about so many numbers each."""
     size = max(1, numbers // total)
     return [min(size, count - start) for start in range(0, count, size)]
@@ -293,7 +295,7 @@ def _weighted_sums(labels: Labellings, features: Real) -> Real:
 
 def _sums_of_bins(labels: Labellings, sums: Real) -> Real:
     """The same for the sums of φ over bins, (U, q)."""
-    return np.concatenate([weights @ sums for weights in _all_weights(labels)])
+    return np.concatenate(over_blocks(lambda some: labels.weights(some) @ sums, _chunks(labels)))
 
 
 def _forms(labels: Labellings, sums: Real) -> Real:
@@ -301,16 +303,23 @@ def _forms(labels: Labellings, sums: Real) -> Real:
     # The weights of all points sum to 0, so a constant off the kernel changes nothing but what rounding can reach.
     sizes = np.diff(labels.starts, append=labels.total)
     sums = sums - np.outer(sizes, sizes) * (sums.sum() / labels.total**2)
-    return np.concatenate([np.einsum("bu,bu->b", weights @ sums, weights) for weights in _all_weights(labels)])
+    # S is symmetric: what lies right of its diagonal counts twice, and what lies left of it not at all.
+    sums = 2 * np.triu(sums) - np.diag(np.diag(sums))
+
+    def share(some: slice) -> Real:
+        weights, forms = labels.weights(some), np.zeros(some.stop - some.start)
+        for columns in tiles(0, len(sums)):
+            left = weights[:, : columns.stop] @ sums[: columns.stop, columns]
+            forms += np.einsum("bu,bu->b", left, weights[:, columns])
+        return forms
+
+    return np.concatenate(over_blocks(share, _chunks(labels)))
 
 
-def _all_weights(labels: Labellings) -> Iterator[Real]:
-    """Weights of all labellings, in chunks."""
-    leave, start = leaver(), 0
-    for size in chunk_sizes(len(labels), len(labels.starts)):
-        leave()
-        yield labels.weights(slice(start, start + size))
-        start += size
+def _chunks(labels: Labellings) -> list[slice]:
+    """Runs of labellings whose weights fit the caches."""
+    ends = np.cumsum(chunk_sizes(len(labels), len(labels.starts))).tolist()
+    return [slice(*ends_of) for ends_of in pairwise([0, *ends])]
 
 
 def _settled(distances: Distances, labels: Labellings, bandwidth: float, values: Real) -> Statistics:

@@ -20,8 +20,8 @@ Real = NDArray[np.float64]
 _ROUNDS = 100
 # Closer than this to a right angle the shortest geodesic, and with it the logarithm, is not unique to rounding.
 _CUT = 1e-6
-#: Points whose sums are taken together.
-RUN = 512
+#: Points whose products are summed together: many, as a sum of products is a large matrix.
+RUN = 1024
 
 
 def log(base: Real, points: Real) -> Real:
@@ -76,7 +76,7 @@ class Tangents:
 
     def __init__(self, base: Real, points: Real) -> None:
         self.points, self.base = planes(points), planes(base)
-        runs = curve_blocks(max(len(points), 1), RUN)  # one even of no points
+        runs = curve_blocks(max(len(points), 1))  # one even of no points
         factors = over_blocks(lambda part: _log_factors(self.base, self.points[part]), runs)
         self.toward, self.back, cosine = map(np.concatenate, zip(*factors, strict=True))
         far = cosine.min(axis=-1) < np.sin(_CUT)
@@ -188,7 +188,7 @@ def frechet_mean(points: Real, *, tolerance: float = 1e-11) -> Real:
     for _ in range(_ROUNDS):
         # The mean of the logarithms, without forming them: two passes of 2 × 2 algebra and one tall product. Blocks
         # are added in their order, so the number of threads changes no digit.
-        pulls = over_blocks(pulled, curve_blocks(len(flat), RUN))
+        pulls = over_blocks(pulled, curve_blocks(len(flat)))
         toward, back = (sum(parts[1:], parts[0]) for parts in zip(*pulls, strict=True))
         gradient = (toward - back @ mean) / len(flat)
         size = np.linalg.norm(gradient)
