@@ -49,12 +49,14 @@ def add_flat_distances(rows, columns, down, across, square, sums):
     total, squared = np.zeros(columns.shape[1]), np.empty(columns.shape[1])
     for i in range(len(rows)):
         squared[:] = 0.0
-        for k in range(len(columns)):
+        last = len(columns) - 1
+        for k in range(last):
             place, others = rows[i, k], columns[k]
             for j in range(len(others)):
                 squared[j] += (others[j] - place) * (others[j] - place)
+        place, others = rows[i, last], columns[last]
         for j in range(len(total)):
-            total[j] += np.sqrt(squared[j])
+            total[j] += np.sqrt(squared[j] + (others[j] - place) * (others[j] - place))
         if i + 1 == len(rows) or down[i + 1] != down[i]:
             share = 0.5 if square else 1.0
             for j in range(len(total)):

@@ -407,7 +407,12 @@ def separate(points, undulation, scale):
         scale[q, 0, 1] = scale[q, 1, 0] = c * r12 + s * r22
 
 
-@njit(types.void(_block, types.float64, _waves, types.float64[::1], types.boolean[::1]), cache=True, nogil=True)
+@njit(
+    types.void(_block, types.float64, _waves, types.float64[::1], types.boolean[::1]),
+    cache=True,
+    nogil=True,
+    fastmath=_FAST,
+)
 def centre(points, direction, z, norm, against):
     """Curves (N, 2, n) as complex z (N, n), centred, with their norms; reversed where they run `against` a direction.
 
@@ -416,14 +421,14 @@ def centre(points, direction, z, norm, against):
     n = points.shape[2]
     for q in range(len(points)):
         x, y = points[q, 0], points[q, 1]
-        cx, cy, area = 0.0, 0.0, 0.0
+        cx, cy = 0.0, 0.0
         for i in range(n):
             cx += x[i]
             cy += y[i]
         cx, cy = cx / n, cy / n
-        for i in range(n):
-            j = i + 1 if i + 1 < n else 0
-            area += (x[i] - cx) * (y[j] - cy) - (y[i] - cy) * (x[j] - cx)
+        area = (x[n - 1] - cx) * (y[0] - cy) - (y[n - 1] - cy) * (x[0] - cx)
+        for i in range(n - 1):
+            area += (x[i] - cx) * (y[i + 1] - cy) - (y[i] - cy) * (x[i + 1] - cx)
         against[q] = area * direction < 0
         square = 0.0
         for i in range(n):
@@ -461,17 +466,17 @@ def two_best(waves, first, second, margin):
         places = (-1, -1)
         for best in range(2):
             highest, found = 0.0, -1
-            way, shift = places[0] // n, places[0] % n
-            for place in range(ways * n):
-                w, i = place // n, place % n
-                score = scores[w, i]
-                if score <= highest:
-                    continue
-                apart = abs(i - shift)
-                if best == 1 and w == way and (apart <= 1 or apart == n - 1):
-                    continue  # a neighbour of the best is no match of its own
-                if score >= scores[w, i - 1] and score >= scores[w, i + 1 if i + 1 < n else 0]:
-                    highest, found = score, place
+            for way in range(ways):
+                for i in range(n):
+                    score = scores[way, i]
+                    if score <= highest:
+                        continue
+                    place = way * n + i
+                    apart = abs(place - places[0])
+                    if best == 1 and place // n == places[0] // n and (apart <= 1 or apart == n - 1):
+                        continue  # a neighbour of the best is no match of its own
+                    if score >= scores[way, i - 1] and score >= scores[way, i + 1 if i + 1 < n else 0]:
+                        highest, found = score, place
             places = (found, -1) if best == 0 else (places[0], found)
         first[q], second[q] = max(places[0], 0), max(places[1], 0)
         ratio = _peak_height(scores, second[q]) if places[1] >= 0 else 0.0
@@ -479,17 +484,16 @@ def two_best(waves, first, second, margin):
         margin[q] = 1 - np.sqrt(min(ratio, 1.0))
 
 
-@njit(cache=True, nogil=True)
-def _phases(angle, cosine, sine, fine):
-    """Cosine and sine of k·angle for all k, as products of a short list of them with another one."""
-    width = len(fine)
-    for b in range(width):
-        fine[b] = complex(np.cos(angle * b), np.sin(angle * b))
-    for start in range(0, len(cosine), width):
-        c, s = np.cos(angle * start), np.sin(angle * start)
-        for b in range(min(width, len(cosine) - start)):
-            cosine[start + b] = c * fine[b].real - s * fine[b].imag
-            sine[start + b] = s * fine[b].real + c * fine[b].imag
+@njit(cache=True, nogil=True, fastmath=_FAST)
+def _phases(angle, cosine, sine):
+    """Cosine and sine of k·angle for all k: those that are known, turned by as many, until there are enough."""
+    cosine[0], sine[0] = 1.0, 0.0
+    c, s, known = np.cos(angle), np.sin(angle), 1
+    while known < len(cosine):
+        for k in range(min(known, len(cosine) - known)):
+            cosine[known + k] = cosine[k] * c - sine[k] * s
+            sine[known + k] = sine[k] * c + cosine[k] * s
+        c, s, known = c * c - s * s, 2 * c * s, 2 * known
 
 
 @njit(cache=True, nogil=True, fastmath=_FAST)
@@ -520,6 +524,7 @@ def _waved(sums, cosine, sine, rate):
     ),
     cache=True,
     nogil=True,
+    fastmath=_FAST,
 )
 def align(spectra, aim, place, moved, shift, score, mirrored):
     """Spectra (N, n) of the curves moved to their places, with the shift refined; as `registration._aligned`.
@@ -527,23 +532,28 @@ def align(spectra, aim, place, moved, shift, score, mirrored):
     Mirrored ones are conjugate already. The phase of the `score`, Σ aim · spectrum · phases, is that of the turn.
     """
     n = spectra.shape[1]
-    half = n // 2 + 1
+    half, pairs = n // 2 + 1, (n + 1) // 2  # modes k and -k together; the highest of even n has no partner
     rate = np.arange(half) * (2 * np.pi / n)
-    sums, cosine, sine, fine = np.zeros((4, half)), np.empty(half), np.empty(half), np.empty(16, dtype=np.complex128)
+    sums, cosine, sine = np.zeros((4, half)), np.empty(half), np.empty(half)
     for q in range(len(spectra)):
         shift[q], mirrored[q] = place[q] % n, place[q] >= n
-        for k in range(half):  # modes k and -k together; the highest of even n has no partner, and is a cosine
-            product = spectra[q, k] * (aim[k] if mirrored[q] else aim[k].conjugate()) / n
-            partner = 0j
-            if k > 0 and 2 * k < n:
-                partner = spectra[q, n - k] * (aim[n - k] if mirrored[q] else aim[n - k].conjugate()) / n
-            sums[0, k], sums[1, k] = product.real + partner.real, product.imag + partner.imag
-            sums[2, k], sums[3, k] = product.real - partner.real, product.imag - partner.imag
-        if n % 2 == 0:
+        sign = 1.0 if mirrored[q] else -1.0
+        for k in range(half):
+            z, w = spectra[q, k], aim[k]
+            x, y = (z.real * w.real - sign * z.imag * w.imag) / n, (z.imag * w.real + sign * z.real * w.imag) / n
+            sums[0, k], sums[1, k], sums[2, k], sums[3, k] = x, y, x, y
+        for k in range(1, pairs):
+            z, w = spectra[q, n - k], aim[n - k]
+            x, y = (z.real * w.real - sign * z.imag * w.imag) / n, (z.imag * w.real + sign * z.real * w.imag) / n
+            sums[0, k] += x
+            sums[1, k] += y
+            sums[2, k] -= x
+            sums[3, k] -= y
+        if n % 2 == 0:  # a cosine
             sums[2, half - 1] = sums[3, half - 1] = 0.0
         whole = shift[q]
         for _ in range(TURNS):
-            _phases(rate[1] * shift[q], cosine, sine, fine)
+            _phases(rate[1] * shift[q], cosine, sine)
             value, first, second = _waved(sums, cosine, sine, rate)
             slope = value.real * first.real + value.imag * first.imag
             bend = value.real * second.real + value.imag * second.imag + first.real**2 + first.imag**2
@@ -552,13 +562,16 @@ def align(spectra, aim, place, moved, shift, score, mirrored):
                 shift[q] = min(max(shift[q] - slope / bend, whole - 1), whole + 1)
             if abs(shift[q] - before) < SETTLED:
                 break
-        _phases(rate[1] * shift[q], cosine, sine, fine)
+        _phases(rate[1] * shift[q], cosine, sine)
         score[q] = _waved(sums, cosine, sine, rate)[0]
-        for k in range(n):
-            j = k if k < half else n - k
-            imaginary = 0.0 if 2 * j == n else sine[j] if k < half else -sine[j]
-            one = spectra[q, k] * complex(cosine[j], imaginary)
-            moved[q, k] = one.conjugate() if mirrored[q] else one
+        if n % 2 == 0:
+            sine[half - 1] = 0.0
+        for k in range(half):
+            z, c, s = spectra[q, k], cosine[k], sine[k]
+            moved[q, k] = complex(z.real * c - z.imag * s, -sign * (z.imag * c + z.real * s))
+        for k in range(1, pairs):
+            z, c, s = spectra[q, n - k], cosine[k], sine[k]
+            moved[q, n - k] = complex(z.real * c + z.imag * s, -sign * (z.imag * c - z.real * s))
 
 
 @njit(
