@@ -23,6 +23,8 @@ _GRID = 16
 _EPS = np.finfo(np.float64).eps
 # Vertices looked at together.
 _SOME = 1 << 14
+# Columns of coordinates looked at together: as many as a processor fetches at once.
+_COLUMNS = 8
 _FACTORS = tuple(10.0**power for power in (0, -3, 3, -6, 6))
 
 #: Steps of a comparison, in order.
@@ -97,8 +99,8 @@ def learn_landmarks(
     with one_library_thread():
         t, l = space.coordinates(undulation, scale)
         known = known_share(places, scale)
-        for coordinates in (t, l):
-            coordinates[:, coordinates.std(axis=0) <= known] = 0
+        clear_still(t, known)
+        clear_still(l, known)
         # Other parts than the named ones do not look at descriptors.
         described = tests_components(settings)
         descriptors = form_descriptors(undulation, known, lobes) if described else np.empty((len(t), 0))
@@ -149,6 +151,13 @@ def is_single(ensemble: Ensemble) -> bool:
             if all(np.allclose(some.astype(np.float32), some, rtol=4 * _EPS, atol=0) for some in places):
                 return True
     return False
+
+
+def clear_still(coordinates: Real, known: float) -> None:
+    """Set columns of coordinates (N, d) to 0 that vary by no more than the outlines are known."""
+    for start in range(0, coordinates.shape[1], _COLUMNS):  # a few at a time: their deviations take a copy of them
+        some = coordinates[:, start : start + _COLUMNS]
+        some[:, some.std(axis=0) <= known] = 0
 
 
 def known_share(places: Real, scale: Real) -> float:

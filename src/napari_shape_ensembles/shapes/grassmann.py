@@ -21,7 +21,7 @@ _ROUNDS = 100
 # Closer than this to a right angle the shortest geodesic, and with it the logarithm, is not unique to rounding.
 _CUT = 1e-6
 #: Points whose products are summed together: many, as a sum of products is a large matrix.
-RUN = 1024
+RUN = 512
 
 
 def log(base: Real, points: Real) -> Real:

@@ -323,8 +323,12 @@ class ShapeSpace:
             gram = rows @ rows.T
         else:  # in blocks side by side, added in their order whatever the threads
             gram = np.zeros((size, size))
-            runs = curve_blocks(count, grassmann.RUN)
-            for part in each_block(lambda part: _gram(tangents[part].reshape(-1, size)), runs):
+
+            def products(run: slice) -> Real:
+                rows = tangents[run].reshape(-1, size)
+                return rows.T @ rows
+
+            for part in each_block(products, curve_blocks(count, grassmann.RUN)):
                 gram += part
         # np.linalg rather than scipy.linalg: it lets other threads, such as a window's, go on meanwhile.
         squared, vectors = np.linalg.eigh(gram)
@@ -548,10 +552,6 @@ class ShapeSpace:
         default = type(self)().get_params()
         changed = [f"{name}={value!r}" for name, value in self.get_params().items() if value != default[name]]
         return f"ShapeSpace({', '.join(changed)})"
-
-
-def _gram(rows: Real) -> Real:
-    return rows.T @ rows
 
 
 def _pooled(curves: Curves) -> Ensemble:

@@ -30,7 +30,7 @@ from ..comparison import (
 )
 from ..comparison.compare import small_sample_p_values, tests_of_learned
 from ..comparison.experiment import equal_draws
-from ..comparison.learning import known_share
+from ..comparison.learning import clear_still, known_share
 from ..comparison.parts import tests_components
 from ..io.sources import Reading
 from ..mmd import MMDTest
@@ -362,8 +362,8 @@ class _Run:
         t, descriptors = self._learn(space, scale, total, known, lobes)
         with one_library_thread():
             l = spd.coordinates(space.scale_mean_, scale)
-        _still(t, known)
-        _still(l, known)
+        clear_still(t, known)
+        clear_still(l, known)
         report("testing", 0, 2)
         names_of = _image_names(self.pieces, placed, common.images, self.first)
         images = _image_numbers(names_of, first) if several else None
@@ -631,13 +631,6 @@ def _by_side(placed: _Joined, first: int) -> NDArray[np.bool_]:
     """Whether the curves of each piece are known to single precision: where all of its side are."""
     single = [bool(tree["single"]) for tree in placed.trees]
     return np.repeat(np.repeat([all(single[:first]), all(single[first:])], [first, len(single) - first]), placed.counts)
-
-
-def _still(values: Real, known: float) -> None:
-    """Set columns to 0 that vary by no more than the outlines are known; without a copy of all of them."""
-    for column in values.T:
-        if column.std() <= known:
-            column[:] = 0
 
 
 def _ambiguous(registered: _Joined) -> bool:
