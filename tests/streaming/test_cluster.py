@@ -41,7 +41,7 @@ def cluster():
 # Dask's own: sockets and loops of killed processes are closed late.
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning", "ignore::ResourceWarning")
 def test_a_cluster_that_loses_a_worker_gives_the_digits_of_one_process(cluster, tmp_path):
-    here = compare_in_pieces(*samples(), SETTINGS, rows=15)
+    here = compare_in_pieces(*samples(60), SETTINGS, rows=12)
     killed = []
 
     def kill_once(step):
@@ -51,7 +51,7 @@ def test_a_cluster_that_loses_a_worker_gives_the_digits_of_one_process(cluster, 
             psutil.Process(cluster.run(os.getpid, workers=[address])[address]).kill()
 
     there = compare_in_pieces(
-        *samples(), SETTINGS, rows=15, folder=tmp_path / "run", executor=cluster, progress=kill_once
+        *samples(60), SETTINGS, rows=12, folder=tmp_path / "run", executor=cluster, progress=kill_once
     )
     assert killed
     one, other = here.numbers(), there.numbers()

@@ -97,13 +97,13 @@ def learn_landmarks(
     space.rank = len(space.basis_)  # of a comparison, what there is counts
     space.bands_ = tuple(band for band in space.bands_ if band[1] <= lobes)
     with one_library_thread():
-        t, l = space.coordinates(undulation, scale)
         known = known_share(places, scale)
-        clear_still(t, known)
-        clear_still(l, known)
         # Other parts than the named ones do not look at descriptors.
         described = tests_components(settings)
-        descriptors = form_descriptors(undulation, known, lobes) if described else np.empty((len(t), 0))
+        descriptors = form_descriptors(undulation, known, lobes) if described else np.empty((len(scale), 0))
+        t, l = space.coordinates(undulation, scale)
+        clear_still(t, known)
+        clear_still(l, known)
     ambiguous = int(np.any([match.ambiguous for match in matches], axis=0).sum())
     no_archetype = any(match.archetype_is_ambiguous for match in matches)
     return Learned(space, t, l, ambiguous, no_archetype, descriptors, known)

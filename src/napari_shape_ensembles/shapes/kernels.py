@@ -325,13 +325,11 @@ def place_landmarks(vertices, offsets, kind, affine, landmarks, settled):
         x, y = work[5], work[6]
         _oriented(given, x, y)
         settled[q] = True
-        cx, cy, p, r, s = 0.0, 0.0, 1.0, 0.0, 1.0
-        if affine:
-            cx, cy, xx, xy, yy = _fan_moment(x, y)
-            p, r, s = _inverse_root(xx, xy, yy)
-            for i in range(m):
-                a, b = x[i] - cx, y[i] - cy
-                x[i], y[i] = p * a + r * b, r * a + s * b
+        cx, cy, xx, xy, yy = _fan_moment(x, y)
+        p, r, s = _inverse_root(xx, xy, yy) if affine else (1.0, 0.0, 1.0)
+        for i in range(m):
+            a, b = x[i] - cx, y[i] - cy
+            x[i], y[i] = p * a + r * b, r * a + s * b
         _coefficients(x, y, kind, work, c)
         # The whole map from the given curve to the whitened one: A = M^(-½) of the second moment, times the first.
         a11, a12, a21, a22 = p, r, r, s
@@ -350,12 +348,11 @@ def place_landmarks(vertices, offsets, kind, affine, landmarks, settled):
         first = _first_place(c, lengths, before, total)
         ox, oy = landmarks[q, 0], landmarks[q, 1]
         _equally_spaced(c, lengths, before, total, first, points, ox, oy)
-        if affine:
-            scale = 1 / (a11 * a22 - a12 * a21)
-            for i in range(n):
-                a, b = ox[i], oy[i]
-                ox[i] = scale * (a22 * a - a12 * b) + cx
-                oy[i] = scale * (a11 * b - a21 * a) + cy
+        scale = 1 / (a11 * a22 - a12 * a21)
+        for i in range(n):
+            a, b = ox[i], oy[i]
+            ox[i] = scale * (a22 * a - a12 * b) + cx
+            oy[i] = scale * (a11 * b - a21 * a) + cy
 
 
 _block, _waves = types.float64[:, :, ::1], types.complex128[:, ::1]

@@ -139,14 +139,17 @@ def _placed(given: Real, offsets: Index, kind: int, affine: bool, landmarks: Rea
     start, stop = np.repeat(offsets[:-1], counts), np.repeat(offsets[1:], counts)
     vertices = vertices[np.where(backwards & (index != start), start + stop - index, index)]
     interpolation = get_args(Interpolation)[kind]
+    centre = cast("Complex", np.add.reduceat(vertices, offsets[:-1])) / counts
+    spoke = vertices - np.repeat(centre, counts)
     if not affine:
-        placed = _equally_spaced(interpolate(vertices, offsets, interpolation), n)
+        # At unit size, as the lengths of all curves run on in one row, where long ones would drown the digits of short.
+        size = np.sqrt(np.add.reduceat(np.abs(spoke) ** 2, offsets[:-1]) / counts)
+        placed = _equally_spaced(interpolate(spoke / np.repeat(size, counts), offsets, interpolation), n)
+        placed *= size[:, None]
     else:
         # The fixed point starts from the second moment of each polygon's fan of triangles: it moves exactly with every
         # linear map. Triangles count by absolute area, so that the moment of a curve that crosses itself is positive
         # too; one of corners (0, p, q) has second moment (pp + qq + (p + q)(p + q)) / 12 per unit of area.
-        centre = cast("Complex", np.add.reduceat(vertices, offsets[:-1])) / counts
-        spoke = vertices - np.repeat(centre, counts)
         other = spoke[following(offsets)]
         weight = np.abs((spoke.conj() * other).imag)
         terms = [_products(part) for part in (spoke, other, spoke + other)]
@@ -163,7 +166,7 @@ def _placed(given: Real, offsets: Index, kind: int, affine: bool, landmarks: Rea
         for a, b in (second, first):  # back: the z of each a·z + b·z̄
             a, b = a[:, None], b[:, None]
             placed = (a.conj() * placed - b * placed.conj()) / (np.abs(a) ** 2 - np.abs(b) ** 2)
-        placed = placed + centre[:, None]
+    placed = placed + centre[:, None]
     landmarks[:, 0], landmarks[:, 1] = placed.real, placed.imag
 
 
