@@ -12,6 +12,7 @@ from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 from numpy.typing import NDArray
 
 from ..comparison import Experiment
+from ..comparison.experiment import EFFECTS
 
 Real = NDArray[np.float64]
 
@@ -20,6 +21,12 @@ _DRAWN, _OUTLINES = ("size", "elongation", "lobes 3", "lobes 4", "roughness"), 2
 _MARKS = "osD^vP*Xhp"
 _GROUPS = 20  # whose replicates are drawn one by one
 _WELL = re.compile(r"([A-Pa-p])0?(\d{1,2})")
+# What the columns of a table are called beside the colors of a plate.
+_SAID = {
+    "undulation_p_adjusted": "-log₁₀ of adjusted p, form",
+    "scale_p_adjusted": "-log₁₀ of adjusted p, scale",
+    **{f"{test}_effect": f"{quantity} ratio" for test, quantity in EFFECTS.items()},
+}
 
 
 def superplot(result: Experiment, quantities: Sequence[str] = _DRAWN) -> Figure:
@@ -189,6 +196,7 @@ def figures_of(result: Experiment) -> dict[str, Callable[[Figure], list[Axes]]]:
         found |= {
             "Plate, form": partial(draw_plate, result=result, value="undulation_p_adjusted"),
             "Plate, scale": partial(draw_plate, result=result, value="scale_p_adjusted"),
+            "Plate, size ratio": partial(draw_plate, result=result, value="scale_effect"),
         }
     if groups <= _GROUPS:
         found["SuperPlot"] = partial(draw_superplot, result=result, quantities=("size", "elongation", "roughness"))
@@ -221,14 +229,21 @@ def plot_plate(result: Experiment, value: str = "undulation_p_adjusted") -> Figu
 
 
 def draw_plate(figure: Figure, result: Experiment, value: str = "undulation_p_adjusted") -> list[Axes]:
-    """Draw what `plot_plate` does on a figure; cells without a well stay empty."""
+    """Draw what `plot_plate` does on a figure; cells without a well stay empty, that of a control has a C."""
     plate = _plate_values(result, value)
     rows, columns = plate.shape
     axis = figure.subplots()
-    picture = axis.imshow(plate, cmap="viridis")
+    limits = {}
+    if "_p" in value:  # up to the level at least, so that chance does not fill the range of colors
+        limits = {"vmin": 0.0, "vmax": max(np.nanmax(plate, initial=0), -np.log10(result.settings.significance))}
+    picture = axis.imshow(plate, cmap="viridis", **limits)
+    wells = plate_of(result.design.groups) or {}
+    if (control := wells.get(str(result.design.control))) is not None:
+        axis.text(*control[::-1], "C", ha="center", va="center", fontsize=7)
     axis.set_xticks(range(columns), [str(i + 1) for i in range(columns)], fontsize=7)
     axis.set_yticks(range(rows), [chr(ord("A") + i) for i in range(rows)], fontsize=7)
-    figure.colorbar(picture, label=f"-log₁₀ {value}" if "_p" in value else value, shrink=0.8)
+    label = _SAID.get(value, f"-log₁₀ {value}" if "_p" in value else value)
+    figure.colorbar(picture, label=label, location="bottom", shrink=0.8, aspect=30)
     return [axis]
 
 
