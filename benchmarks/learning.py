@@ -81,6 +81,15 @@ def table(columns: Iterable[str], rows: list[list[float]]) -> dict[str, object]:
         "all": rows,
     }
     if len(rows) == COUNT:  # image by image
+        found["each"] = {
+            name: {
+                "kinds": np.reshape(column, (-1, PER_KIND)).mean(axis=1),
+                "even": np.mean(column[::2]),
+                "odd": np.mean(column[1::2]),
+                "least": np.min(column),
+            }
+            for name, column in zip(names, np.transpose(rows), strict=True)
+        }
         found |= {
             "kinds": [np.mean(kind, axis=1) for kind in kinds],
             "least of a kind": [np.min(kind) for kind in kinds],

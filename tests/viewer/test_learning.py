@@ -189,6 +189,24 @@ def test_what_is_found_is_corrected_one_by_one_and_compared_in_place_of_the_imag
     qtbot.waitUntil(lambda: session.segmentation.verdict.counts.keys() == {"one", "two"}, timeout=30_000)
 
 
+def test_images_that_nothing_can_be_learned_from_end_in_words(session, qtbot):
+    layer, tasks = paint(session), (session.proposing, session.learning)
+    image = session.segmentation.image.chosen()
+    everything = np.full(image.data.shape, 7, np.uint8)
+    hole = np.where(TRUTH[1] > 0, np.nan, 1.0)
+    for data, words in ((hole, "pixels are NaN or infinite"), (everything, "every pixel is 7")):
+        image.data = data
+        for task in tasks:
+            ended(task, qtbot, task.run)
+            assert words in task.message
+            assert task.message.startswith("⚠")
+    image.data = np.eye(3)
+    ended(session.proposing, qtbot, session.proposing.run)
+    assert "no recipe finds an object" in session.proposing.message
+    ended(session.learning, qtbot, session.learning.run)
+    assert f"painted labels of shape {layer.data.shape} on an image of (3, 3)" in session.learning.message
+
+
 def test_proposals_are_chosen_for_all_images_with_one_object_each_on_request(session, qtbot):
     ended(session.proposing, qtbot, session.proposing.run)
     proposals = session.proposing.result.proposals

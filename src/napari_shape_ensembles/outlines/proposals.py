@@ -1,12 +1,14 @@
 """Recipes proposed for an image: several are tried on a part of it and ranked by what the outlines themselves tell."""
 
-from collections.abc import Iterator, Mapping
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import ndimage
+from scipy.spatial import cKDTree
 
 from ..checks import unmasked
 from ..progress import over_blocks, report
@@ -21,11 +23,18 @@ Labels = NDArray[np.int32]
 _WAYS: tuple[dict[str, Any], ...] = (
     {"method": "otsu"},
     {"method": "otsu", "background": 40.0},
+    {"method": "li"},
+    {"method": "li", "background": 40.0},
+    {"method": "local", "window": 31.0, "offset": 0.02},
     {"method": "local", "window": 31.0, "offset": 0.05},
     {"method": "local", "window": 61.0, "offset": 0.02},
+    {"method": "local", "window": 121.0, "offset": 0.02},
     {"method": "multi-otsu", "classes": 3, "object_classes": 1},
     {"method": "multi-otsu", "classes": 3, "object_classes": 2},
+    {"method": "multi-otsu", "classes": 4, "object_classes": 1},
+    {"method": "multi-otsu", "classes": 4, "object_classes": 2},
     {"method": "hysteresis"},
+    {"method": "hysteresis", "background": 40.0},
 )
 _ALWAYS: dict[str, Any] = {"smoothing": 1.0, "min_size": 30}
 # What proposals say, beside `min_size` where a person said nothing.
@@ -35,21 +44,28 @@ _PROPOSED = (
 )
 # Images are shrunk until their longer side has at most this many pixels; of what is left, a window of this width.
 _LARGEST, _WINDOW = 1300, 360
-# How many of the best are also tried with other smoothing.
-_REPEATED = 8
+# More objects than this in the window are texture, which takes long to measure.
+_MOST = 2500
 # Objects below this many pixels are specks.
 _SPECK = 60
-# Weights of the measures, from a ridge regression of F1 on 16 images of corrected masks; the figures of
-# docs/segmentation.md are of other images.
+# Around objects: pixels that their contrast is measured against, and those next to the outline that are left out of it.
+_RING, _NEXT = 7, 3
+# Two objects are the same where their centres are nearer than this share of the radius, and the logarithms of their
+# areas than that; and by how much of a better edge a recipe counts e times as much.
+_NEAR, _LIKE, _BETTER = 0.3, 0.4, 0.1
+# Proposals that share more of their objects than this are variants of one.
+_ALIKE = 0.7
+# Weights of the measures, from a ridge regression of F1 on images of corrected masks
+# (`python benchmarks/proposals.py weights`); the figures of docs/segmentation.md are of other images.
 _WEIGHTS = {
-    "closed": 0.22,
-    "largest": -0.17,
-    "covered": -0.17,
-    "contrast": 0.31,
-    "edge": 0.38,
-    "round": 0.23,
-    "specks": -0.18,
-    "repeatable": 0.07,
+    "closed": 0.19,
+    "covered": -0.24,
+    "contrast": -0.32,
+    "edge": 0.03,
+    "sharp": 0.33,
+    "round": 0.10,
+    "specks": -0.06,
+    "repeatable": 1.18,
 }
 
 
@@ -64,11 +80,12 @@ class Proposal:
     score : float
         The higher the better; comparable between the proposals for one image only.
     measures : mapping of str to float
-        What the score is made of: `closed`, the share of the objects' area that does not touch the border; `largest`,
-        that of the largest object; `covered`, the share of the image that objects cover; `contrast`, the share of the
-        variance of grey values that lies between objects and background; `edge`, the mean rank of the gradient along
-        the outlines; `round`, mean circularity; `specks`, the share of objects below 60 pixels; `repeatable`, how well
-        labels agree (F1 weighted by IoU) with those under more smoothing, 0 where it was not tried.
+        What the score is made of: `closed`, the share of the objects' area that does not touch the border; `covered`,
+        the share of the image that objects cover; `contrast`, how far the ranks of grey levels in an object lie from
+        those around it, in the mean; `edge`, the rank of the gradient along its outline, in the mean, and `sharp`, how
+        far it lies above that of the ground nearby; `round`, mean circularity; `specks`, the share of objects below 60
+        pixels; `repeatable`, how well its objects agree (F1) with those of the other recipes, of which the ones with
+        better edges count more.
     labels : (rows, columns) int32 array
         The objects in the thumbnail.
     thumbnail : (rows, columns) array
@@ -95,7 +112,7 @@ def propose(image: ArrayLike, recipe: Any = None) -> list[Proposal]:
     """Try several recipes on a part of an image, and rank them without a reference.
 
     Methods, bright and dark objects, and ways to split them are tried on the window of the image with the strongest
-    edges. What is preferred are outlines that are closed, contrasting, round and repeatable under another smoothing.
+    edges. What is preferred are outlines that are closed, contrasting, round, and found by other recipes too.
 
     Parameters
     ----------
@@ -115,7 +132,7 @@ def propose(image: ArrayLike, recipe: Any = None) -> list[Proposal]:
 
     Notes
     -----
-    The weights of the score are a ridge regression of F1, at an intersection over union of 0.5, on 16 images of nuclei
+    The weights of the score are a ridge regression of F1, at an intersection over union of 0.5, on images of nuclei
     whose masks people corrected. For a study, choose one proposal and use it for all images: a choice per image can
     make a difference between groups out of nothing.
 
@@ -136,19 +153,34 @@ def propose(image: ArrayLike, recipe: Any = None) -> list[Proposal]:
     factor = max(1, -(-max(plane.shape) // _LARGEST))
     part = _window(_shrunk(plane, factor))
     report("proposing recipes")
-    tried = [found for found in over_blocks(lambda way: _tried(part, way), list(_candidates())) if found is not None]
-    ranked = sorted(tried, key=lambda item: -_score(item[2]))
-    for way, labels, measures in ranked[:_REPEATED]:
-        again = segment(part, replace(way, smoothing=1.5 * way.smoothing + 0.3))
-        measures["repeatable"] = _agreement(labels, again)
-    proposals: list[Proposal] = []
-    for way, labels, measures in sorted(ranked, key=lambda item: -_score(item[2])):
-        if not any(np.array_equal(labels, known.labels) for known in proposals):
+    scene = _Scene.of(part)
+    tried = [found for found in over_blocks(lambda way: _tried(scene, way), list(_candidates())) if found is not None]
+    for (_, _, measures), repeatable in zip(tried, _agreement(tried), strict=True):
+        measures["repeatable"] = float(repeatable)
+    proposals, known = [], set()
+    for way, labels, measures in sorted(tried, key=lambda item: -_score(item[2])):
+        if (content := labels.tobytes()) not in known:
+            known.add(content)
             kept = {name: value for name, value in start.changed().items() if name not in _PROPOSED}
             scaled = way.at_resolution(factor)
             full = replace(start, **{name: getattr(scaled, name) for name in (*_PROPOSED, "min_size")} | kept)
             proposals.append(Proposal(full, _score(measures), measures, labels, part))
     return proposals
+
+
+def varied(proposals: Sequence[Proposal], count: int) -> list[Proposal]:
+    """Return the first proposals that find other objects than those before them, then others, in their order."""
+    first: list[Proposal] = []
+    for proposal in proposals:
+        if len(first) < count and all(_f1(proposal.labels, known.labels) < _ALIKE for known in first):
+            first.append(proposal)
+    more = (proposal for proposal in proposals if proposal not in first)
+    return [*first, *itertools.islice(more, count - len(first))]
+
+
+def _f1(one: Labels, other: Labels) -> float:
+    """Share of the objects in both that have a partner in the other."""
+    return float(2 * len(match_labels(one, other).pairs) / (one.max() + other.max()))
 
 
 def best_recipe(image: ArrayLike, recipe: Any) -> Any:
@@ -166,13 +198,16 @@ def _candidates() -> Iterator[Recipe]:
                 yield Recipe(objects=objects, split_touching=split, **_ALWAYS, **way)
 
 
-def _tried(part: Real, way: Recipe) -> tuple[Recipe, Labels, dict[str, float]] | None:
-    """A recipe, its labels and their measures; None where it finds nothing, or cannot be used."""
+_Tried: TypeAlias = tuple[Recipe, Labels, dict[str, float]]
+
+
+def _tried(scene: "_Scene", way: Recipe) -> _Tried | None:
+    """A recipe, its labels and their measures; None where it finds nothing or texture, or cannot be used."""
     try:
-        labels = segment(part, way)
+        labels = segment(scene.part, way)
     except ValueError:  # too few grey levels for several classes
         return None
-    return (way, labels, _measures(part, labels)) if labels.any() else None
+    return (way, labels, _measures(scene, labels)) if 0 < labels.max() <= _MOST else None
 
 
 def _shrunk(plane: Real, factor: int) -> Real:
@@ -200,45 +235,89 @@ def _score(measures: Mapping[str, float]) -> float:
     return sum(weight * measures[name] for name, weight in _WEIGHTS.items())
 
 
-def _measures(part: Real, labels: Labels) -> dict[str, float]:
+@dataclass(frozen=True, eq=False)
+class _Scene:
+    """What all recipes are tried on, with the ranks of its grey levels and of their gradient, from 0 to 1."""
+
+    part: Real
+    levels: Real
+    edges: Real
+
+    @classmethod
+    def of(cls, part: Real) -> "_Scene":
+        values = (part - part.min()) / (np.ptp(part) or 1.0)
+        smooth, edges = ndimage.gaussian_filter(values, 1.0), ndimage.gaussian_gradient_magnitude(values, 1.0)
+        return cls(part, _ranks(smooth), _ranks(edges))
+
+
+def _ranks(values: Real) -> Real:
+    """Ranks from 0 to 1, equal ones for equal values."""
+    ordered = np.sort(values, axis=None)
+    both = [np.searchsorted(ordered, values, side) for side in ("left", "right")]
+    return (both[0] + both[1]) / (2 * values.size)
+
+
+def _measures(scene: _Scene, labels: Labels) -> dict[str, float]:
     """See `Proposal.measures`."""
     count = int(labels.max())
     areas = np.bincount(labels.ravel(), minlength=count + 1)[1:].astype(np.float64)
-    share = areas / areas.sum()
     steps = np.zeros(count + 1)
-    outline = np.zeros(labels.shape, dtype=bool)
     diagonal = ((slice(1, None), slice(1, None)), (slice(None, -1), slice(None, -1)))
     other = ((slice(1, None), slice(None, -1)), (slice(None, -1), slice(1, None)))
     for (here, there), weight in zip((*NEIGHBOURS, diagonal, other), (1, 1, 0.5**0.5, 0.5**0.5), strict=True):
         a, b = labels[here], labels[there]
         differ = a != b
-        outline[here] |= differ
-        outline[there] |= differ
         steps += weight * (np.bincount(a[differ], minlength=count + 1) + np.bincount(b[differ], minlength=count + 1))
     lengths = np.maximum(steps[1:] * np.pi / 8, 1.0)  # the formula of Cauchy and Crofton in four directions
     at_border = np.zeros(count + 1, dtype=bool)
     for side in (labels[0], labels[-1], labels[:, 0], labels[:, -1]):
         at_border[side] = True
-    rank = np.argsort(np.argsort(ndimage.gaussian_gradient_magnitude(part, 1.0).ravel())).reshape(part.shape)
-    inside = labels > 0
-    between = 0.0
-    if not inside.all():
-        covered = inside.mean()
-        between = (part[inside].mean() - part[~inside].mean()) ** 2 * covered * (1 - covered) / part.var()
+    # Each pixel of the ground belongs to an object next to it, and to one around which it lies.
+    next_to, around = (ndimage.maximum_filter(labels, width) for width in (_NEXT, _RING))
+    ground, rim = labels == 0, (labels > 0) & (ndimage.minimum_filter(labels, _NEXT) != next_to)
+
+    def mean(values: Real, owners: Labels, where: NDArray[np.bool_], default: Real) -> Real:
+        pixels = np.bincount(owners[where], minlength=count + 1)[1:]
+        sums = np.bincount(owners[where], values[where], minlength=count + 1)[1:]
+        return np.where(pixels > 0, sums / np.maximum(pixels, 1), default)
+
+    inside = mean(scene.levels, labels, ~ground, areas)
+    contrast = np.abs(inside - mean(scene.levels, around, ground & (around > 0), inside))
+    edge = mean(scene.edges, np.where(ground, next_to, labels), rim | (ground & (next_to > 0)), np.zeros(count))
+    beyond = mean(scene.edges, around, ground & (around > 0) & (next_to == 0), edge)
     return {
-        "closed": 1 - float(share[at_border[1:]].sum()),
-        "largest": float(share.max()),
-        "covered": float(inside.mean()),
-        "contrast": float(between),
-        "edge": float(rank[outline].mean() / part.size) if outline.any() else 0.0,
+        "closed": 1 - float(areas[at_border[1:]].sum() / areas.sum()),
+        "covered": float(np.mean(~ground)),
+        "contrast": float(contrast.mean()),
+        "edge": float(edge.mean()),
+        "sharp": float((edge - beyond).mean()),
         "round": float(np.minimum(4 * np.pi * areas / lengths**2, 1.2).mean()),
         "specks": float((areas < _SPECK).mean()),
-        "repeatable": 0.0,
     }
 
 
-def _agreement(one: Labels, other: Labels) -> float:
-    """Twice the sum of the IoU of matched objects over the number of objects in both."""
-    pairs = match_labels(one, other).pairs
-    count = sum(len(np.unique(labels[labels > 0])) for labels in (one, other))
-    return float(2 * pairs["iou"].sum() / max(count, 1))
+def _agreement(tried: Sequence[_Tried]) -> Real:
+    """Mean F1 of each set of labels with all others, weighted by how well the outlines of these follow edges."""
+    counts = np.array([labels.max() for _, labels, _ in tried])
+    if len(tried) < 2:
+        return np.zeros(len(tried))
+    sides = np.indices(tried[0][1].shape, dtype=np.float64).reshape(2, -1)
+    objects = np.concatenate([_centres_and_areas(labels.ravel(), sides) for _, labels, _ in tried])
+    owner, radius = np.repeat(np.arange(len(tried)), counts), np.sqrt(objects[:, 2] / np.pi)
+    found = cKDTree(objects[:, :2]).query_ball_point(objects[:, :2], _NEAR * radius + 0.5, return_sorted=False)
+    one = np.repeat(np.arange(len(objects)), list(map(len, found)))
+    other = np.concatenate(found).astype(np.int64)
+    alike = np.abs(np.log(objects[one, 2] / objects[other, 2])) < _LIKE
+    one, whose = np.divmod(np.unique(one[alike] * len(tried) + owner[other[alike]]), len(tried))
+    matched = np.zeros((len(tried), len(tried)))
+    np.add.at(matched, (owner[one], whose), 1)
+    f1 = (matched + matched.T) / (counts[:, None] + counts)
+    edge = np.array([measures["edge"] for _, _, measures in tried])
+    weight = np.exp((edge - edge.max()) / _BETTER) * (1 - np.eye(len(tried)))
+    return (f1 * weight).sum(axis=1) / weight.sum(axis=1)
+
+
+def _centres_and_areas(labels: Labels, sides: Real) -> Real:
+    """Row and column of the centre, and area, (objects, 3)."""
+    area, *sums = (np.bincount(labels, weights)[1:] for weights in (None, *sides))
+    return np.column_stack([*(total / area for total in sums), area])

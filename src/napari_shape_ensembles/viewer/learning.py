@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from skimage.measure import label
 
 from ..outlines import ObjectModel, Proposal, learn_objects, propose
+from ..outlines.proposals import varied
 from ..progress import report
 from .choices import Choices
 from .comparing import files_named, written
@@ -307,8 +308,11 @@ class ProposingTask(Task[Proposed]):
 
 
 def proposed(image: NDArray[Any], recipe: Any) -> Proposed:
-    """Return the best proposals for an image."""
-    return Proposed(propose(image, recipe)[:_PICTURES])
+    """Return the best proposals for an image that differ; a ValueError where there are none."""
+    found = propose(image, recipe)
+    if not found:
+        raise ValueError("no recipe finds an object in this image: choose another one, or paint examples")
+    return Proposed(varied(found, _PICTURES))
 
 
 #: Pictures to choose from.
