@@ -3,12 +3,15 @@
     python benchmarks/classes.py
 
 Balanced accuracy of a logistic regression over repeated five-fold cross-validation, the shape space being learned from
-the training cells alone; then the prediction sets of `ConformalClassifier`, trained on two classes, for cells of these
-and of a class it never saw. Cells of one class come from one data set without known images: single cells are divided.
+the training cells alone (kept in docs/results/classes.json); then the prediction sets of `ConformalClassifier`, trained
+on two classes, for cells of these and of a class it never saw. Cells of one class come from one data set without known
+images: single cells are divided.
 """
 
+import json
 import warnings
 from importlib.resources import files
+from pathlib import Path
 
 import numpy as np
 from sklearn.linear_model import LogisticRegression
@@ -18,6 +21,7 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 from napari_shape_ensembles import ConformalClassifier, Ensemble, ShapeSpace
 
+RESULTS = Path(__file__).resolve().parents[1] / "docs" / "results" / "classes.json"
 LINES, TREATMENTS = ("DUNN", "DLM8"), ("control", "jasplakinolide", "cytochalasin D")
 CASES = (
     ("DUNN against DLM8, cytochalasin D", lambda line, drug: (drug == 2, line)),
@@ -57,6 +61,7 @@ def main():
     warnings.simplefilter("ignore")
     ensemble, line, drug = cells()
     folds = RepeatedStratifiedKFold(n_splits=5, n_repeats=2, random_state=0)
+    kept = {}
     for title, chosen in CASES:
         rows, label = chosen(line, drug)
         curves, y = ensemble[rows], label[rows]
@@ -66,7 +71,9 @@ def main():
                 transformer, StandardScaler(), LogisticRegression(max_iter=2000, class_weight="balanced")
             )
             scores = cross_val_score(model, curves, y, cv=folds, scoring="balanced_accuracy").reshape(2, 5).mean(axis=1)
-            print(f"  {name:16s} {scores.mean():.3f}")
+            print(f"  {name:16s} {scores.mean():.3f}", flush=True)
+            kept.setdefault(title, {})[name] = round(scores.mean(), 6)
+    RESULTS.write_text(json.dumps(kept, indent=1) + "\n", encoding="utf-8")
     print("prediction sets at alpha = 0.1, DUNN: trained on control and cytochalasin D; 10 divisions")
     rows = line == 0
     for name, transformer in features(rank=8).items():

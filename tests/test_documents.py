@@ -94,10 +94,10 @@ def test_text_is_filled_from_results_and_a_wrong_digit_is_told():
         "<!-- made by tools/write_docs.py: printed -->\n\nold table\n\n<!-- end -->\n"
     )
     filled = tool.with_results(page, results)
-    words = "Shares 0.50, 0.25, the least 12.5%, 0.25."
+    words = "Shares 0.50, 0.25, the least 12.5 %, 0.25."
     assert filled == page.replace("old words", words).replace("old table", "| a | b |")
     assert tool.with_results(filled, results) == filled
-    wrong = filled.replace(", the least 12.5%, 0.25.", ", the least 12.6%, 0.25.")
+    wrong = filled.replace(", the least 12.5 %, 0.25.", ", the least 12.6 %, 0.25.")
     assert not [*tool.lines_that_differ(ROOT / "page", wrong, filled)]
     assert len([*tool.lines_that_differ(ROOT / "page", wrong, filled, exactly=True)]) == 1
     with pytest.raises(KeyError, match="missing"):

@@ -385,12 +385,12 @@ class Looked:
 
     def __getitem__(self, key):
         """One of a table, by its key, or of a list, by its place."""
-        return Looked(self.value[key])
+        return Looked(self.value[key if isinstance(self.value, list) else str(key)])
 
     def __format__(self, specification):
-        """Of a list every item, with commas between."""
+        """Of a list every item, with commas between; a space before the sign of a percentage."""
         items = self.value if isinstance(self.value, list) else [self.value]
-        return ", ".join(format(item, specification) for item in items)
+        return ", ".join(format(item, specification) for item in items).replace("%", " %")
 
 
 def with_results(text, results):

@@ -1,4 +1,4 @@
-"""Draws docs/images/quadrature.png and prints the table of docs/quadrature.md: convergence on a Cassini oval.
+"""Draws docs/images/quadrature.png and keeps the table of docs/quadrature.md: convergence on a Cassini oval.
 
 python docs/figures/quadrature.py    (needs matplotlib, and ../shared/data beside the repository)
 """
@@ -7,6 +7,7 @@ from pathlib import Path
 
 import matplotlib as mpl
 import numpy as np
+from kept import keep
 from theme import BOTH, GREY
 
 from napari_shape_ensembles.shapes import Eigenfunctions, quadrature_weights
@@ -75,9 +76,9 @@ def draw_errors(axes, found):
 def main():
     """Compute, print, draw."""
     found = {name: errors(b) for name, b in OVALS.items()}
-    print("n    " + "   ".join(found))
-    for n, *row in zip(COUNTS, *found.values(), strict=True):
-        print(f"{n:4d} " + "   ".join(f"{error:.1e}" for error in row))
+    n, drawn = np.loadtxt(PAPER, delimiter=",", skiprows=1).T
+    paper = dict(zip(n.round().astype(int).tolist(), drawn.tolist(), strict=True))
+    keep("quadrature", {str(n): [*row, paper.get(n)] for n, *row in zip(COUNTS.tolist(), *found.values(), strict=True)})
     plt.rcParams.update(BOTH)
     figure, (left, right) = plt.subplots(1, 2, figsize=(10, 4), layout="constrained")
     draw_nodes(left)

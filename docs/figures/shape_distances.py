@@ -1,4 +1,4 @@
-"""Draws docs/images/geodesic.png and prints the table of docs/shape-distances.md, from the paper's own grains.
+"""Draws docs/images/geodesic.png and keeps the table of docs/shape-distances.md, from the paper's own grains.
 
 python docs/figures/shape_distances.py    (needs matplotlib, and ../shared/data beside the repository)
 """
@@ -8,6 +8,7 @@ from pathlib import Path
 
 import matplotlib as mpl
 import numpy as np
+from kept import keep
 
 from napari_shape_ensembles import Ensemble, decompose, register, to_landmarks
 from napari_shape_ensembles.shapes import distinctness, procrustes_distances, product, shape_distances
@@ -30,22 +31,23 @@ def landmarks(key):
     return to_landmarks(Ensemble(np.split(vertices, data[f"{key}_offsets"][1:-1])))
 
 
-def print_flips(noisy, smooth):
-    """How often smoothing an outline changes its match, by how distinct the match is."""
+def flips(noisy, smooth):
+    """How many matches there are, and how often smoothing changes one, by how distinct it is."""
     noisy, smooth = (decompose(curves)[0] for curves in (noisy, smooth))
     archetype = smooth[distinctness(smooth).argmax()]
     one, other = (register(curves, archetype) for curves in (noisy, smooth))
     apart = np.linalg.norm(one.landmarks - other.landmarks, axis=(1, 2)) / np.sqrt(2)
     nearest = np.array([procrustes_distances(a[None], b[None])[0, 0] for a, b in zip(noisy, smooth, strict=True)])
     changed = apart > 1.5 * nearest
-    print("distinctness     grains   matched differently once smoothed")
+    found = []
     for low, high in pairwise(BINS):
         chosen = (other.distinctness >= low) & (other.distinctness < high)
-        print(f"{low:5.1%} to {high:6.1%}  {chosen.sum():6d}   {changed[chosen].mean():.0%}")
+        found.append((chosen.sum(), changed[chosen].mean()))
+    return found
 
 
 def draw_geodesic(start, end):
-    """Seven curves on the shortest path from one grain to another."""
+    """Seven curves on the shortest path from one grain to another; how far apart they are."""
     end = register(end[None], start).landmarks[0]
     points = [tuple(part[0] for part in decompose(curve[None])) for curve in (start, end)]
     curves = product.compose(product.geodesic(*points, np.linspace(0, 1, 7)))
@@ -57,17 +59,14 @@ def draw_geodesic(start, end):
     axes.set_axis_off()
     figure.savefig(IMAGE, dpi=110, bbox_inches="tight", transparent=True)
     found = shape_distances(end[None], start)
-    print(
-        f"grains {ENDS[0]} and {ENDS[1]}: undulation {found.undulation[0]:.3f}, scale {found.scale[0]:.3f}, "
-        f"product {found.product[0]:.3f}, cyclic Procrustes {found.procrustes[0]:.3f}"
-    )
+    return {"undulation": found.undulation[0], "scale": found.scale[0]}
 
 
 def main():
     """Compute, print, draw."""
     noisy, smooth = landmarks("hlf1_noisy"), landmarks("hlf1_smooth5")
-    draw_geodesic(*(smooth[i] for i in ENDS))
-    print_flips(noisy, smooth)
+    apart = draw_geodesic(*(smooth[i] for i in ENDS))
+    keep("shape-distances", {"apart": apart, "flips": flips(noisy, smooth)})
 
 
 if __name__ == "__main__":

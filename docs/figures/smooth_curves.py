@@ -1,4 +1,4 @@
-"""Draws docs/images/smooth-curves.png and prints the figures of docs/smooth-curves.md, from the paper's own grains.
+"""Draws docs/images/smooth-curves.png and keeps the figures of docs/smooth-curves.md, from the paper's own grains.
 
 python docs/figures/smooth_curves.py    (needs matplotlib, and ../shared/data beside the repository)
 """
@@ -7,6 +7,7 @@ from pathlib import Path
 
 import matplotlib as mpl
 import numpy as np
+from kept import keep
 from theme import BOTH, GREY
 
 from napari_shape_ensembles import Ensemble, ShapeSpace, decompose, register, to_landmarks
@@ -83,31 +84,27 @@ def draw_constants(axes, ratios, lengths):
     axes.legend(fontsize=8, ncols=2)
 
 
-def print_figures(space, t, l, ratios, lengths):
+def figures(space, t, l, ratios, lengths):
     """What the page quotes."""
-    print("rank   median λ: unsmoothed, smoothed, this grain   median length: unsmoothed, smoothed")
+    medians = {}
     for r, row, length in zip(RANKS, ratios, lengths, strict=True):
-        medians = [np.median(values) for values in (row[:466], row[466:], row[GRAIN], length[:466], length[466:])]
-        print(f"{r:4d}   " + "   ".join(f"{value:.3f}" for value in medians))
+        medians[str(r)] = [np.median(values) for values in (row[:466], row[466:], length[:466], length[466:])]
+    grows = {}
     for name, values in (("λ", ratios), ("length", lengths)):
         rises = np.diff(values, axis=0) > 0
-        print(
-            f"{name} grows from one rank listed to the next in {rises[RANKS[1:] <= 50].mean():.0%} of all cases up to "
-            f"rank 50, in {rises[RANKS[1:] > 50].mean():.0%} beyond"
-        )
+        grows[name] = [rises[RANKS[1:] <= 50].mean(), rises[RANKS[1:] > 50].mean()]
     trigonometric = TrigonometricExpansion.through(space.reconstruct(t[GRAIN, None, :50], l[GRAIN, None]))
     legendre = LegendreExpansion.project(trigonometric)
-    print(
-        f"rank 50: {trigonometric.coefficients.shape[1]} trigonometric and {legendre.coefficients.shape[1]} Legendre "
-        f"coefficients, λ = {trigonometric.lipschitz()[0]:.9f} and {legendre.lipschitz()[0]:.9f}"
-    )
+    coefficients = [trigonometric.coefficients.shape[1], legendre.coefficients.shape[1]]
+    lipschitz = [trigonometric.lipschitz()[0], legendre.lipschitz()[0]]
+    return {"medians": medians, "grows": grows, "coefficients": coefficients, "λ": lipschitz}
 
 
 def main():
     """Compute, print, draw."""
     space, t, l = learned()
     ratios, lengths = constants(space, t, l)
-    print_figures(space, t, l, ratios, lengths)
+    keep("smooth-curves", figures(space, t, l, ratios, lengths))
     plt.rcParams.update(BOTH)
     figure, (left, right) = plt.subplots(1, 2, figsize=(10.5, 5), layout="constrained")
     draw_grain(left, space, t, l)
