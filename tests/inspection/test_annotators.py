@@ -54,6 +54,10 @@ def test_who_draws_rougher_is_told():
     found = annotators({"A": drawn(seed=2), "B": drawn(seed=3), "C": frayed})
     assert tendency(found, "C", "smoothness").effect < 1
     assert tendency(found, "C", "smoothness").p_adjusted < 0.001
+    assert tendency(found, "C", "smoothness").words.startswith("draws rougher outlines (circularity × 0.")
+    same = annotators({"A": drawn(seed=2), "B": drawn(seed=2)})
+    assert tendency(same, "A", "smoothness").words == "draws equally smooth outlines (circularity × 1.00)"
+    assert tendency(same, "A", "size").words == "marks objects equally large"
 
 
 def test_the_consensus_is_the_majority_of_objects_and_of_pixels():

@@ -335,10 +335,13 @@ def _holm(p: Real) -> Real:
 
 
 def _words(measure: str, effect: float) -> str:
+    alike = abs(effect - 1) < 0.005  # would be said as 0 %, or as × 1.00
     if measure == "size":
-        return f"marks objects {abs(effect - 1):.0%} {'larger' if effect > 1 else 'smaller'}".replace("%", " %")
+        more = f"{abs(effect - 1):.0%} {'larger' if effect > 1 else 'smaller'}".replace("%", " %")
+        return f"marks objects {'equally large' if alike else more}"
     if measure == "smoothness":
-        return f"draws {'smoother' if effect > 1 else 'rougher'} outlines (circularity × {effect:.2f})"
+        more = "equally smooth" if alike else "smoother" if effect > 1 else "rougher"
+        return f"draws {more} outlines (circularity × {effect:.2f})"
     return f"{'splits' if effect > 0.5 else 'merges'} more (in {max(effect, 1 - effect):.0%} of disagreements)".replace(
         "%", " %"
     )
