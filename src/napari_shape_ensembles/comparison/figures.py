@@ -63,7 +63,7 @@ def plot_comparison(undulation: MMDTest, scale: MMDTest, case: str, ax: "Axes | 
         tick.set_fontweight("bold" if tick.get_text() in ("undulation", "scale") else "normal")
     ax.set(xlabel="MMD / threshold", ylim=(-0.15, len(rows)), xlim=(0, None))
     ax.set_title(case, loc="left")
-    ax.legend(loc="upper right", bbox_to_anchor=(1, 1.02), ncols=3, frameon=False, fontsize="x-small")
+    ax.legend(loc="lower right", bbox_to_anchor=(1, 1), ncols=3, frameon=False, fontsize="x-small")
     return ax
 
 
