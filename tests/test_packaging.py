@@ -16,6 +16,7 @@ import yaml
 ROOT = Path(__file__).resolve().parents[1]
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 PROJECT = PYPROJECT["project"]
+EXTRAS = PROJECT["optional-dependencies"]
 ADDRESSES = PYPROJECT["tool"]["hatch"]["metadata"]["hooks"]["custom"]
 # Names of two packages differ on conda-forge: there matplotlib brings a Qt binding along.
 ON_CONDA = {"matplotlib": "matplotlib-base"}
@@ -50,6 +51,11 @@ def test_the_recipe_for_conda_asks_for_what_the_project_asks_for():
     asked = dict(re.fullmatch(r"([\w-]+) ?(>=.*)", line).groups() for line in recipe["requirements"]["run"][1:])
     declared = dict(re.fullmatch(r"([\w-]+)(>=.*)", line).groups() for line in PROJECT["dependencies"])
     assert asked == {ON_CONDA.get(name, name): least for name, least in declared.items()}
+    plugin = dict(re.fullmatch(r"([\w-]+)(?:\[.*\])?(>=.*)", line).groups() for line in EXTRAS["napari"])
+    assert recipe["requirements"]["run_constraints"] == [f"napari {plugin['napari']}"]
+    assert PYPROJECT["build-system"]["requires"] == [
+        line.replace(" ", "") for line in recipe["requirements"]["host"] if "hatchling" in line
+    ]
     assert recipe["context"]["version"] == PROJECT["version"]
     assert recipe["about"]["license"] == PROJECT["license"]
     for path in recipe["about"]["license_file"]:
