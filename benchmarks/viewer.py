@@ -17,7 +17,7 @@ from tempfile import TemporaryDirectory
 
 import napari
 import numpy as np
-from qtpy.QtCore import QElapsedTimer, QEventLoop, QTimer
+from qtpy.QtCore import QEventLoop, QTimer
 from qtpy.QtWidgets import QApplication
 
 from napari_shape_ensembles import Ensemble, Settings, compare
@@ -151,12 +151,17 @@ def picking(dock):
 
 def blocked(dock, what, start):
     """Print the longest times between two ticks of a 5 ms timer from the start of something to half a second after."""
-    loop, timer, clock, gaps = QEventLoop(), QTimer(), QElapsedTimer(), []
-    timer.timeout.connect(lambda: gaps.append((clock.restart(), dock.step.text(), dock.busy)))
+    loop, timer, gaps, last = QEventLoop(), QTimer(), [], [now()]
+
+    def tick():
+        gaps.append((*(1000 * (now() - last[0])), dock.step.text(), dock.busy))
+        last[0] = now()
+
+    timer.timeout.connect(tick)
     painted()
     quit_soon = partial(QTimer.singleShot, 500, loop.quit)
     dock.finished.connect(quit_soon)
-    clock.start()
+    last[0] = now()
     timer.start(5)
     begin = time.perf_counter()
     start()
@@ -164,8 +169,8 @@ def blocked(dock, what, start):
     timer.stop()
     dock.finished.disconnect(quit_soon)
     print(f"{what}: {time.perf_counter() - begin - 0.5:.1f} s")
-    for gap, step, busy in sorted(gaps, reverse=True)[:5]:
-        print(f"    window blocked for {gap} ms {'during' if busy else 'after'}: {step}")
+    for gap, own, step, busy in sorted(gaps, reverse=True, key=lambda one: one[1])[:5]:
+        print(f"    window blocked for {gap:.0f} ms (own {own:.0f} ms) {'during' if busy else 'after'}: {step}")
 
 
 def stalls(viewer, curves):

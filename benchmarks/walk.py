@@ -1,8 +1,9 @@
 """Walk through the bench with a real mouse and keyboard: clicks, waits, words and controls on the screen.
 
 Needs xdotool and a screen; without one a virtual one, as of ``xvfb-run -s "-screen 0 1280x800x24"``.
-The powder pair goes from two images to a folder for a paper; with ``--experiment`` nine images of three groups from
-their names to the table of contrasts. Prints a line for each action, and saves a picture after each with ``--out``.
+The powder pair goes from two images to a folder for a paper, with ``--keys`` by the keyboard alone, from napari's
+menu on; with ``--experiment`` nine images of three groups go from their names to the table of contrasts.
+Prints a line for each action, and saves a picture after each with ``--out``.
 
 Where the window stood still for longer than a tenth of a second, the functions are named in which it did: of the
 plugin the innermost one, and the innermost one at all; and what the worker did, as both share one interpreter.
@@ -23,12 +24,16 @@ from qtpy.QtCore import QEventLoop, QTimer
 from qtpy.QtWidgets import (
     QAbstractButton,
     QAbstractSpinBox,
+    QApplication,
     QComboBox,
     QFileDialog,
     QLabel,
     QLineEdit,
+    QMainWindow,
     QSlider,
 )
+
+from napari_shape_ensembles.viewer.docks.bench import Bench
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "docs" / "figures"))
 from screenshots import fields
@@ -154,7 +159,7 @@ class Walk:
     def settle(self, words, waited):
         """Print what came of an action, after what follows from it."""
         self.loop(700)
-        controls, count = seen(self.bench)
+        controls, count = (0, 0) if self.bench is None else seen(self.bench)
         still = max(self.stalls)[0]
         print(f"{words:32} {waited:6.2f} s, stood still {still * 1000:4.0f} ms; {controls} controls, {count} words")
         for one, worked, said in sorted(self.stalls, reverse=True)[:3]:
@@ -197,6 +202,49 @@ def powder(walk):
     print(trust.sentence.text())
 
 
+def in_front(widget):
+    """Let the window of a widget hear the keys."""
+    widget.window().move(0, 0)
+    widget.window().activateWindow()
+    subprocess.run(["xdotool", "windowfocus", str(int(widget.window().winId()))], check=True)
+
+
+def opened_by_keys(walk):
+    """Open the bench from napari's menu *Plugins*."""
+    in_front(next(one for one in QApplication.topLevelWidgets() if isinstance(one, QMainWindow)))
+    walk.key("alt+p", lambda: QApplication.activePopupWidget() is not None, "menu Plugins (Alt+P)")
+    menu = QApplication.activePopupWidget()
+    while menu.activeAction() is None or "Shape" not in menu.activeAction().text():
+        walk.key("Down", words="Down")
+    walk.key("Right", lambda: QApplication.activePopupWidget() is not menu, "Right")
+    while "Shape bench" not in QApplication.activePopupWidget().activeAction().text():
+        walk.key("Down", words="Down")
+    walk.key("Return", lambda: any(isinstance(one, Bench) for one in QApplication.allWidgets()), "Shape bench (Enter)")
+    walk.bench = next(one for one in QApplication.allWidgets() if isinstance(one, Bench))
+
+
+def by_keys(walk):
+    """From two images to a folder for a paper without the mouse; whatever has the focus is in sight."""
+    session, folder = walk.bench.session, tempfile.mkdtemp()
+    QFileDialog.getExistingDirectory = staticmethod(lambda *_: folder)  # a dialog of the system
+    walk.key("ctrl+Return", lambda: len(session.segmentation.verdict.counts) == 2, "look at the outlines (Ctrl+Enter)")
+    walk.key("ctrl+Return", lambda: session.comparison.result is not None, "compare: the row (Ctrl+Enter)")
+    while session.explanation.headline is None:
+        walk.loop(10)
+    paper = walk.bench.pages["Answer"].turn(0).paper
+    while not paper.hasFocus():
+        walk.key("Tab", words="Tab")
+        focused = QApplication.focusWidget()
+        assert not focused.visibleRegion().isEmpty()
+        print(f"    {type(focused).__name__} {focused.accessibleName() or getattr(focused, 'text', str)()}")
+    walk.key("space", lambda: not session.comparison.unsaved, "everything for a paper (Space)")
+    print(sorted(path.name for path in Path(folder).iterdir()))
+    walk.key("alt+4", lambda: walk.bench.step == "Why" and session.explanation.result is not None, "why (Alt+4)")
+    walk.key("alt+5", lambda: walk.bench.step == "Trust", "trust (Alt+5)")
+    walk.key("alt+y", lambda: session.trust.result is not None and not session.trust.busy, "other choices (Alt+Y)")
+    print(walk.bench.pages["Trust"].turn(0).sentence.text())
+
+
 def experiment(walk):
     """From nine images to the table of contrasts."""
     bench, session = walk.bench, walk.bench.session
@@ -213,6 +261,7 @@ def main():
     """Walk, and sum up."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--experiment", action="store_true")
+    parser.add_argument("--keys", action="store_true", help="without the mouse")
     parser.add_argument("--out", type=Path, help="folder for a picture after each action")
     options = parser.parse_args()
     if options.out:
@@ -222,14 +271,15 @@ def main():
     fields(viewer) if options.experiment else viewer.open_sample(PLUGIN, "powder")
     walk = Walk(viewer, options.out)
     walk.loop(500)
-    start = time.perf_counter()
-    walk.stalls.clear()
-    bench = walk.bench = viewer.window.add_plugin_dock_widget(PLUGIN, "Shape bench")[1]
-    bench.window().move(0, 0)
-    bench.window().activateWindow()
-    walk.settle("open the bench", time.perf_counter() - start)
-    subprocess.run(["xdotool", "windowfocus", str(int(bench.window().winId()))], check=True)
-    (experiment if options.experiment else powder)(walk)
+    if options.keys:
+        opened_by_keys(walk)
+    else:
+        start = time.perf_counter()
+        walk.stalls.clear()
+        walk.bench = viewer.window.add_plugin_dock_widget(PLUGIN, "Shape bench")[1]
+        in_front(walk.bench)
+        walk.settle("open the bench", time.perf_counter() - start)
+    (by_keys if options.keys else experiment if options.experiment else powder)(walk)
     print(f"{walk.clicks} clicks, {walk.keys} keys; waits above {LONG} s: {len(walk.waits)}")
     for words, waited in walk.waits:
         print(f"  {words}: {waited:.1f} s")

@@ -2,8 +2,8 @@
 
 *Compare shapes* in each of its states, and each page of the bench. All are drawn in the dark and in the light theme.
 
-Run as ``sh tools/run.sh script docs/figures/screenshots.py [--only states] [--out FOLDER]``; without a screen it uses a
-virtual one.
+Run as ``sh tools/run.sh script docs/figures/screenshots.py [--only states] [--out FOLDER] [--size 1280x800]``; without
+a screen it uses a virtual one.
 """
 
 import argparse
@@ -23,6 +23,7 @@ IMAGES = Path(__file__).resolve().parents[1] / "images"
 PLUGIN = "napari-shape-ensembles"
 THEMES = ("dark", "light")
 GAP = 16
+SIZE = [1280, 800]  # of a window
 
 
 def wait(signal=None, milliseconds=600):
@@ -35,12 +36,12 @@ def wait(signal=None, milliseconds=600):
     loop.exec()
 
 
-def opened(theme, size=(1280, 800)):
+def opened(theme, size=None):
     """A viewer in a theme."""
     get_settings().appearance.theme = theme
     viewer = napari.Viewer(title="Shape ensembles")
     viewer.theme = theme
-    viewer.window.resize(*size)
+    viewer.window.resize(*(size or SIZE))
     return viewer
 
 
@@ -165,7 +166,7 @@ def draw_bench(out):
         session = bench.session
 
         def keep(name, theme=theme, viewer=viewer):
-            wait()
+            wait(milliseconds=2500)  # until the view is fitted to what the docks leave of the window
             viewer.screenshot(str(out / f"bench-{name}-{theme}.png"), canvas_only=False, flash=False)
             made_small(out / f"bench-{name}-{theme}.png")
             print(theme, name)
@@ -330,7 +331,9 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", choices=DRAWN)
     parser.add_argument("--out", type=Path, default=IMAGES)
+    parser.add_argument("--size", default="1280x800", help="of the window, where a picture has none of its own")
     options = parser.parse_args()
+    SIZE[:] = map(int, options.size.split("x"))
     options.out.mkdir(parents=True, exist_ok=True)
     for name, draw in DRAWN.items():
         if options.only in (None, name):

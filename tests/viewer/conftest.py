@@ -62,8 +62,11 @@ def dock(viewer, qtbot):
 
 @pytest.fixture
 def model():
-    """A viewer without a window: quick, and enough for all that is not drawn."""
-    return ViewerModel()
+    """A viewer without a window: quick, and enough for all that is not drawn. Its canvas is wider than high."""
+    model = ViewerModel()
+    if hasattr(model, "canvas"):  # since napari 0.9
+        model.canvas.size = 600, 800
+    return model
 
 
 @pytest.fixture

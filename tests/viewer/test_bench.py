@@ -73,6 +73,8 @@ def test_the_way_from_two_images_to_a_folder_for_a_paper(model, qtbot, tmp_path,
     assert cells(viewer) == {(0, 0): {"small", "A · small"}, (0, 1): {"large", "B · large"}}
     qtbot.waitUntil(lambda: "✓" in bench.headings["Images"].text(), timeout=5000)
 
+    shapes = set()
+    viewer.layers.events.inserted.connect(lambda _: shapes.add(grid_of(viewer).actual_shape(viewer.layers)))
     press(bench.next, qtbot)
     assert bench.step == "Outlines"
     qtbot.waitUntil(lambda: len([one for one in viewer.layers if one.name.endswith("preview")]) == 2)
@@ -95,6 +97,7 @@ def test_the_way_from_two_images_to_a_folder_for_a_paper(model, qtbot, tmp_path,
         (0, 0): {"small", "small curves", "A · small"},
         (0, 1): {"large", "large curves", "B · large"},
     }
+    assert shapes == {(1, 2)}  # nothing jumps when layers come
     assert session.comparison.unsaved
 
     monkeypatch.setattr(QFileDialog, "getExistingDirectory", lambda *_: str(tmp_path))
@@ -164,6 +167,16 @@ def bench(model, qtbot):
     return bench
 
 
+@pytest.fixture
+def bench_of_two(model, qtbot):
+    """The bench beside two images of a few spots, without a window."""
+    for seed, name in ((1, "one"), (2, "two")):
+        model.add_image(spots(seed, rows=3), name=name)
+    bench = Bench(model)
+    qtbot.addWidget(bench)
+    return bench
+
+
 def test_a_design_is_read_from_names_and_compared_as_an_experiment(bench, model, qtbot):
     session, page = bench.session, bench.pages["Images"]
     set_choices(session.choices, **QUICK, significance=0.05)
@@ -175,7 +188,8 @@ def test_a_design_is_read_from_names_and_compared_as_an_experiment(bench, model,
         ["b_1", "b_2"],
     ]
     assert session.design.is_experiment
-    captions = {f"{side} · {name}" for side, names in (("A", ("a_1", "a_2")), ("B", ("b_1", "b_2"))) for name in names}
+    groups = ("A", ("a_1", "a_2")), ("B", ("b_1", "b_2")), ("c", ("c_1", "c_2"))
+    captions = {f"{group} · {name}" for group, names in groups for name in names}
     qtbot.waitUntil(lambda: captions <= {layer.name for layer in model.layers}, timeout=5000)
     bench.turn(1)
     press(bench.next, qtbot)
@@ -326,6 +340,40 @@ def test_outlines_lie_in_the_cell_of_the_image_that_they_are_drawn_on(model, qtb
     qtbot.addWidget(bench)
     side_by_side = [[layer.name for layer in cell] for _, cell in bench.session.comparison.cells()]
     assert side_by_side == [["left", "left drawn"], ["right", "right drawn"]]
+
+
+def test_examples_and_corrections_lie_in_the_cell_of_their_image(bench_of_two, model, qtbot):
+    session, page = bench_of_two.session, bench_of_two.page("Outlines").turn(0)
+    session.segmentation.image.choose(model.layers["one"])
+    press(page.by_example.paint, qtbot)
+    press(page.by_example.correct, qtbot)
+    ended(session.inspection, qtbot)
+    session.inspection.next()
+    session.inspection.fix("delete")
+    qtbot.waitUntil(lambda: not session.inspection.renewing.busy, timeout=30_000)
+    mine = {"one", "one examples", "one corrected", "one inspected", "A · one"}
+    qtbot.waitUntil(lambda: len(cells(model)) == 2 and mine <= cells(model)[0, 0], timeout=5000)
+    over = [layer.name for layer in model.layers if layer.name in mine]
+    assert over.index("one") < over.index("one corrected") < over.index("one inspected")
+
+
+def test_images_are_shown_as_large_as_the_canvas_allows(bench_of_two, model, qtbot):
+    assert set(cells(model)) == {(0, 0), (0, 1)}
+    if hasattr(model, "canvas"):  # older napari tells nobody of its size
+        model.canvas.size = 900, 400
+        qtbot.waitUntil(lambda: set(cells(model)) == {(0, 0), (1, 0)}, timeout=5000)
+    bench_of_two.hide()
+    bench_of_two.session.comparison.arrange(False)
+    assert grid_of(model).shape == (-1, -1)
+
+
+def test_painting_hides_no_image_that_lies_beside(bench_of_two, model, qtbot):
+    model.layers["two"].translate = 0, 500
+    page = bench_of_two.page("Outlines").turn(0)
+    qtbot.waitUntil(lambda: not grid_of(model).enabled, timeout=5000)
+    bench_of_two.session.segmentation.image.choose(model.layers["one"])
+    press(page.by_example.paint, qtbot)
+    assert model.layers["two"].visible
 
 
 class ConfirmCloseDialog(QDialog):

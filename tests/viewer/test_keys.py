@@ -5,17 +5,31 @@ import time
 
 import pytest
 from qtpy.QtCore import Qt
-from qtpy.QtWidgets import QAbstractButton, QApplication, QLabel, QTabBar
+from qtpy.QtTest import QTest
+from qtpy.QtWidgets import (
+    QAbstractButton,
+    QAbstractItemView,
+    QAbstractSlider,
+    QApplication,
+    QComboBox,
+    QLabel,
+    QLineEdit,
+    QTabBar,
+)
 
 from curve_makers import blobs
 from docks import opened, press, put, run, spots
 from napari_shape_ensembles import Ensemble, Settings, compare
 from napari_shape_ensembles.progress import Progress, report
 from napari_shape_ensembles.viewer import comparing, explaining, inspecting, segmenting, studying
+from napari_shape_ensembles.viewer.docks.bench import TabbedPage
 from napari_shape_ensembles.viewer.docks.inspect import InspectCurves
 from napari_shape_ensembles.viewer.docks.segment import SegmentCurves
 from napari_shape_ensembles.viewer.docks.shape_space import ShapeSpaceDock
 from napari_shape_ensembles.viewer.docks.study import LandscapeDock, SmoothingDock
+from napari_shape_ensembles.viewer.steps import STEPS
+
+CONTROLS = (QAbstractButton, QAbstractItemView, QAbstractSlider, QComboBox, QLineEdit, QTabBar)
 
 
 def slow(*_, **__):
@@ -232,3 +246,53 @@ def test_no_letter_of_compare_shapes_and_its_curves_is_taken_twice_or_by_napari(
     qtbot.wait(50)  # the card deletes its buttons of before
     assert "again" in explorer.card.exclude.text()
     assert_free(letters(dock, explorer), taken)
+
+
+@pytest.fixture
+def bench(beside, viewer, qtbot):
+    """The bench in a window that hears keys."""
+    bench, window = beside("Shape bench"), viewer.window._qt_window
+    with qtbot.waitExposed(window):
+        window.show()
+    window.activateWindow()
+    qtbot.waitUntil(window.isActiveWindow, timeout=3000)
+    return bench
+
+
+def stops(bench):
+    """What the focus comes to by Tab from the heading of a page, until it leaves the bench or is back."""
+    heading = bench.headings[bench.step]
+    heading.setFocus()
+    found = [heading]
+    for _ in range(100):
+        QTest.keyClick(QApplication.focusWidget(), Qt.Key.Key_Tab)
+        focused = QApplication.focusWidget()
+        if focused is heading or not bench.isAncestorOf(focused):
+            return found
+        assert not focused.visibleRegion().isEmpty(), focused
+        found.append(focused)
+    raise AssertionError(f"Tab never leaves {found[-1]}")
+
+
+def test_every_page_of_the_bench_is_reached_by_keys_that_nobody_else_takes(bench, viewer, qtbot):
+    taken = letters_of_napari(viewer)
+    foot = [bench.tear, bench.next, *bench.headings.values()]
+    for place, name in enumerate(STEPS):
+        qtbot.keyClick(bench.window(), str(place + 1), Qt.KeyboardModifier.AltModifier)
+        assert bench.step == name
+        assert bench.headings[name].hasFocus()
+        page = bench.pages[name]
+        for tab in range(page.count() if isinstance(page, TabbedPage) else 1):
+            part = page.turn(tab) if isinstance(page, TabbedPage) else page
+            found = letters(part) + letters_of([button.text() for button in foot])
+            assert len(found) == len(set(found)), (name, tab, sorted(found))
+            assert not set(found) & taken, (name, tab, sorted(found))
+            reached = stops(bench)
+            controls = [one for one in part.findChildren(CONTROLS) if one.isVisible() and one.isEnabled()]
+            by_tab = [one for one in controls if one.focusPolicy() & Qt.FocusPolicy.TabFocus and not one.focusProxy()]
+            assert set(by_tab) <= set(reached), (name, tab, set(by_tab) - set(reached))
+            assert bench.next in reached
+    bench.turn(0)
+    qtbot.keyClick(bench.window(), Qt.Key.Key_Return, Qt.KeyboardModifier.ControlModifier)
+    assert bench.step == STEPS[1]
+    assert bench.headings[STEPS[1]].hasFocus()

@@ -29,7 +29,7 @@ _CLIPPED = 99
 _TOLERANCE, _THINNED = 0.25, 0.002
 # Pixels of a file that is not damaged, in whatever unit; beyond, coordinates in pixels would not be numbers any more.
 _SMALLEST, _LARGEST = 1e-12, 1e12
-# From here on lines around curves cost more time than they help the eye.
+# From here on lines around curves, and what is finer than half a pixel of them, cost more time than they help the eye.
 _MANY = 2000
 
 
@@ -57,8 +57,8 @@ def curve_layer_data(
     columns : DataFrame, optional
         Further features, one row per pooled curve.
     by_pixels : bool
-        Thin curves by a quarter of a pixel, where its size is known, rather than by a share of their diameter: fewer
-        vertices, and none that could be told from the pixels.
+        Thin curves by a quarter of a pixel, thousands by half of one, where its size is known, rather than by a share
+        of their diameter: fewer vertices, and none that could be told from the pixels.
 
     Returns
     -------
@@ -94,7 +94,7 @@ def curve_layer_data(
             pixel = tuple(place.get("scale", (1.0, 1.0)))
             curves = [curve / pixel for curve in image.curves]
             measures = image.features
-            tolerance = _TOLERANCE
+            tolerance = _TOLERANCE * (1 + (len(image) > _MANY))
             if not by_pixels or "scale" not in place:
                 tolerance = _THINNED * float(measures["equivalent_diameter"].median()) / max(pixel)
             further = rows[own].reset_index(drop=True)

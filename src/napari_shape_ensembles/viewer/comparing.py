@@ -107,6 +107,7 @@ class ComparisonTask(Task[Comparison]):
         self.opened: Callable[[], Sequence[Layer]] = lambda: ()  #: further images, which take no part
         self.beside: Callable[[], Tree] = dict  #: what is saved with a result: the design table, and its experiment
         self.put_beside: Callable[[Tree], None] = lambda _: None  #: takes up what was
+        self.group: Callable[[Layer], str] = lambda _: ""  #: the name of that which an image belongs to
         self._seen: weakref.WeakSet[Comparison] = weakref.WeakSet()
         self._opened = Soon(self.look)
         choices.exclusions.changed.connect(self._show_excluded)
@@ -225,11 +226,14 @@ class ComparisonTask(Task[Comparison]):
             shown += [over for layer in shown for over in self.over(layer)]
             others = [layer for layer in by_name(self.choices.sides.offered()) if layer not in shown]
             below = lies_on([layer for _, layer, _ in found if layer is not None], others)
-            found += [("", layer, None) for layer in (*others, *self.opened()) if layer not in below.values()]
-        parts = [
-            (side, (below.get(layer), layer, *self.over(layer), own) if layer else (own,)) for side, layer, own in found
-        ]
-        return [(side, [one for one in cell if one is not None]) for side, cell in parts]
+            others = [layer for layer in (*others, *self.opened()) if layer not in below.values()]
+            found += [(self.group(layer), layer, None) for layer in others]
+        parts: list[Cell] = []
+        for side, layer, own in found:
+            lowest = None if layer is None else below.get(layer)
+            over = [other for one in (lowest, layer) if one is not None for other in self.over(one)]
+            parts.append((side, [one for one in (lowest, layer, *over, own) if one is not None]))
+        return parts
 
     # Curves left out.
 

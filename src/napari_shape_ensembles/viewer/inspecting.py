@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from napari.layers import Image, Labels, Shapes
+from napari.layers import Image, Labels, Layer, Shapes
 from napari.utils import Colormap
 from numpy.typing import NDArray
 
@@ -25,7 +25,7 @@ from ..outlines import Outlines
 from ..palette import EXCLUDED, OUTLINE, RANKED
 from .choices import Choices, ChosenLayer
 from .flying import camera_of, view_of
-from .inputs import ACCEPTED, OWN, Source, Sources, fingerprint, is_own, trace
+from .inputs import ACCEPTED, OWN, Refs, Source, Sources, fingerprint, is_own, trace
 from .layers import ColorFeature, OwnLayers, in_world
 from .task import Background, Basis, Soon, Steps, Task
 
@@ -360,6 +360,11 @@ class InspectionTask(Task[Inspection]):
             self.review.by = by
 
     @property
+    def _inspected(self) -> Refs:
+        """The layers that the result rests on."""
+        return () if self.basis is None else tuple(itertools.chain(*self.basis.layers))
+
+    @property
     def row(self) -> int:
         """Where the current label is in the list; -1 for none."""
         return -1 if self.current is None else self._row_of(self.current)
@@ -372,6 +377,14 @@ class InspectionTask(Task[Inspection]):
         """The layer on which the labels of an image are corrected; None before the first correction."""
         layer = self._copies[image]() if image in self._copies else None
         return layer if layer is not None and layer in self.choices.layers else None
+
+    def over(self, layer: Layer) -> list[Layer]:
+        """What lies over a layer that is inspected, or over the copy on which it is corrected."""
+        refs, curves, unlisted = self._inspected, self.curves.in_places(), self.unlisted.in_places()
+        here = [image for image, ref in enumerate(refs) if (self.copy_of(image) or ref()) is layer]
+        found = [curves[image] for image in here if image < len(curves)]
+        found += [one for image, one in zip(self._unlisted_images, unlisted, strict=False) if image in here]
+        return [one for one in found if one is not None]
 
     def _copied(self, image: int) -> Labels:
         """The layer on which the labels of an image are corrected; it belongs to the user, and is made when needed."""
@@ -398,8 +411,7 @@ class InspectionTask(Task[Inspection]):
 
     def _compare_in_place(self, image: int, copy: Labels) -> None:
         """Let corrected labels be compared in place of the layer that they were made of."""
-        refs = () if self.basis is None else tuple(itertools.chain(*self.basis.layers))
-        layer = refs[image]() if image < len(refs) else None
+        layer = self._inspected[image]() if image < len(self._inspected) else None
         if layer is not None:
             self.choices.sides.replace({layer: copy})
             self.message = f"{copy.name} is compared in place of {layer.name}."

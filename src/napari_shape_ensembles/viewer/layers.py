@@ -37,7 +37,7 @@ Index = NDArray[np.int64]
 COLORMAP = "viridis"
 #: Percentile at which colours end: the few most unusual curves would leave one colour to all others.
 CLIPPED = 99
-# Up to so many curves everything is computed at once.
+# Up to so many curves everything is computed, and shown, at once.
 QUICK = 1000
 
 
@@ -234,8 +234,8 @@ class OwnLayers:
     def replace(self, layers: Sequence[Shapes], *, new: bool = True) -> "Generator[None]":
         """Put layers where those before them were, in turns that the window can draw between.
 
-        napari takes a tenth of a second for thousands of curves, and longer to draw them for the first time. Layers
-        that are not new are in the viewer, unless they were deleted.
+        napari takes a tenth of a second for thousands of curves, and longer to draw them for the first time: such
+        layers are shown one after another. Layers that are not new are in the viewer, unless they were deleted.
         """
         gone = [layer for layer, _ in self.with_first_rows() if layer not in layers]
         if gone:
@@ -250,8 +250,13 @@ class OwnLayers:
         if coming:
             with at_once(self._choices):
                 for layer in coming:
+                    layer.visible = len(layer.features) <= QUICK
                     self._layers.append(layer)
                     yield
+        for layer in coming:
+            if not layer.visible and layer in self._layers:
+                layer.visible = True
+                yield
 
     def tie(self) -> None:
         for layer in [ref() for ref, _ in self._refs]:

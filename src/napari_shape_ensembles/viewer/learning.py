@@ -19,6 +19,7 @@ from ..outlines.proposals import varied
 from ..progress import report
 from .choices import Choices
 from .comparing import files_named, written
+from .curves.side_by_side import lie_apart
 from .inputs import OWN, Sources, is_own, source_of
 from .segmenting import KnownFeatures, SegmentationTask
 from .task import Basis, Function, Soon, Task
@@ -111,7 +112,7 @@ class LearningTask(Task[ObjectModel]):
         viewer = self.choices.viewer
         if not getattr(viewer, "canvas", viewer).grid.enabled:  # in the canvas since napari 0.9
             for layer in layers[layers.index(image) + 1 :]:
-                if isinstance(layer, Image) and not is_own(layer):
+                if isinstance(layer, Image) and not is_own(layer) and not lie_apart([image, layer]):
                     layer.visible = False
 
     def click(self) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 from napari.components import ViewerModel
 from napari.layers import Layer
 
+from ..comparison.design import GROUP
 from .choices import Choices
 from .comparing import ComparisonTask
 from .design_files import DesignWork
@@ -43,7 +44,9 @@ class Session:
         self.design = DesignTable(self.choices.sides)
         self.design_work = DesignWork(self.choices, self.design)
         self.experiment = ExperimentTask(self.choices, self.design)
-        self.comparison.over = partial(_over, self.segmentation, self.experiment)
+        self.comparison.over = partial(_over, self.segmentation, self.experiment, self.inspection, self.learning)
+        self.comparison.group = partial(self.design.cell, column=GROUP)
+        self.design.changed.connect(self.comparison.side_by_side.renew)
         self.comparison.beside, self.comparison.put_beside = self.experiment.to_tree, self.experiment.take_tree
         self.comparison.opened = self.experiment.opened
         self._open, self._pages = 0, Counter[Task[Any]]()
@@ -80,6 +83,13 @@ class Session:
             self.comparison.rest()  # which *Shape space* may have run after its own dock was closed
 
 
-def _over(segmentation: SegmentationTask, experiment: ExperimentTask, layer: Layer) -> list[Layer]:
+def _over(
+    segmentation: SegmentationTask,
+    experiment: ExperimentTask,
+    inspection: InspectionTask,
+    learning: LearningTask,
+    layer: Layer,
+) -> list[Layer]:
     """All that lies over an image."""
-    return [*segmentation.over(layer), *experiment.over(layer)]
+    examples = [painted for image, painted in learning.examples() if image is layer]
+    return [*segmentation.over(layer), *experiment.over(layer), *inspection.over(layer), *examples]

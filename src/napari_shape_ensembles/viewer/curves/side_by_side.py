@@ -14,7 +14,7 @@ from ..inputs import OWN
 from ..layers import at_once
 from ..task import Soon
 
-#: What is shown in one cell, the lowest first, and the side it belongs to, "" for none.
+#: What is shown in one cell, the lowest first, and the side or another group it belongs to, "" for none.
 Cell = tuple[str, Sequence[Layer]]
 
 _NEITHER = "gray"  # captions of images that are neither A nor B
@@ -35,13 +35,17 @@ class SideBySide:
     def __init__(self, choices: Choices, cells: Callable[[], Sequence[Cell]]) -> None:
         viewer, self._choices = choices.viewer, choices
         self._viewer, self._layers, self._cells = weakref.ref(viewer), viewer.layers, weakref.WeakMethod(cells)
-        self._grid = getattr(viewer, "canvas", viewer).grid
+        canvas = getattr(viewer, "canvas", viewer)
+        self._grid = canvas.grid
+        self._resized = getattr(canvas.events, "size", None)  # told since napari 0.9
         self.on = self.captioned = False  #: whether the grid is arranged so, and each cell has a caption
         self._before: dict[str, object] = {}
         self._order: list[weakref.ref[Layer]] = []
         self._arranged: list[weakref.ref[Layer]] = []
         self._helpers: list[weakref.ref[Layer]] = []
         self._count, self._fitted = 0, object()
+        self._shown, self._largest = 0, np.ones(2)  # number of cells in sight; height and width of the largest image
+        self._shapes: dict[int, tuple[int, int]] = {}  # rows and columns by the number of cells, as they were fitted
         self._again, self._settled = Soon(self._arrange_again, _PAUSE), Soon(self._fit_settled, _SETTLED)
         self._at_last = Soon(self._fit_settled, _AT_LAST)
 
@@ -54,15 +58,18 @@ class SideBySide:
         wanted = [] if found is None else found()
         if not self.on:
             self.on = True
-            self._before = {name: getattr(self._grid, name) for name in ("enabled", "stride", "spacing")}
+            self._before = {name: getattr(self._grid, name) for name in ("enabled", "stride", "shape", "spacing")}
             self._order = list(map(weakref.ref, self._layers))
             self._grid.events.enabled.connect(self._switched)
             for event in (self._layers.events.inserted, self._layers.events.removed):
                 event.connect(self._again.start)
+            if self._resized is not None:
+                self._resized.connect(self._settled.start)
         cells = [(side, [one for one in cell if one in self._layers]) for side, cell in wanted]
         cells = [(side, cell) for side, cell in cells if cell]
         # A grid shows all cells in one frame: images apart from each other would leave most of it empty.
-        apart = self.captioned and all(side for side, _ in cells) and lie_apart([cell[0] for _, cell in cells])
+        of_sides = all(side in SIDE_COLORS for side, _ in cells)
+        apart = len(cells) < 2 or (self.captioned and of_sides and lie_apart([cell[0] for _, cell in cells]))
         size = max((len(cell) for _, cell in cells), default=1)
         known = self._alive(self._helpers)
         helpers = self._helpers_of(cells, 0 if apart else size)
@@ -72,8 +79,13 @@ class SideBySide:
         self._helpers = list(map(weakref.ref, used))
         new, spare = [one for one in used if one not in known], [one for one in known if one not in used]
         order = [*(layer for layer in self._layers if layer not in last and layer not in spare), *last]
-        stride = self._grid.stride if apart else -(size + self.captioned)
-        if order != list(self._layers) or (self._grid.stride, self._grid.enabled) != (stride, not apart):
+        stride = -(size + self.captioned)
+        before = self._grid.stride, self._grid.shape
+        self._largest = np.max([np.ptp(one[0].extent.world, axis=0)[-2:] for _, one in cells], axis=0, initial=1e-9)
+        self._shown = len({(len(order) - 1 - place) // -stride for place, one in enumerate(order) if one.visible})
+        shape = self._shapes.get(self._shown) or self._roomiest()
+        planned = (before if apart else (stride, shape)), not apart
+        if order != list(self._layers) or (before, self._grid.enabled) != planned:
             with at_once(self._choices, removing=bool(spare)), self._grid.events.enabled.blocker(self._switched):
                 selected = set(self._layers.selection)
                 for layer in spare:
@@ -81,7 +93,7 @@ class SideBySide:
                 self._layers.extend(new)
                 self._layers.selection = {layer for layer in selected if layer in self._layers}
                 self._reorder(order)
-                self._grid.stride, self._grid.enabled = stride, not apart
+                (self._grid.stride, self._grid.shape), self._grid.enabled = planned
         self._arranged = list(map(weakref.ref, self._layers))
         if hasattr(self._grid, "spacing"):
             self._grid.spacing = _GAP
@@ -93,9 +105,23 @@ class SideBySide:
             self._at_last.start()
 
     def _fit_settled(self) -> None:
-        """Fit the view to the canvas as it is now, unless somebody has moved it."""
+        """Fit rows, columns and the view to the canvas as it is now, unless somebody has moved it."""
         if self._place() == self._fitted:
+            if self.on and self._grid.enabled:
+                self._grid.shape = self._shapes[self._shown] = self._roomiest()
             self._fit()
+
+    def _roomiest(self) -> tuple[int, int]:
+        """Rows and columns that show the cells as large as the canvas allows.
+
+        Were it left to napari, layers that come would be shown in more cells for a moment; and napari keeps the views
+        of every shape there has been.
+        """
+        canvas = getattr(self._viewer(), "canvas", None)
+        height, width = getattr(canvas, "size", (1, 1)) / self._largest
+        count = max(self._shown, 1)
+        shapes = [(-(-count // columns), columns) for columns in range(count, 0, -1)]
+        return max(shapes, key=lambda shape: min(height / shape[0], width / shape[1]))
 
     def _fit(self) -> None:
         """Show all of every cell."""
@@ -120,12 +146,12 @@ class SideBySide:
         found: list[list[Layer]] = []
         for place, (side, cell) in enumerate(cells):
             needed = [("", f"– {place + 1}.{number + 1} –") for number in range(size - len(cell))]
-            needed += [(side or _NEITHER, " · ".join(filter(None, [side, cell[0].name])))] * self.captioned
+            needed += [(side or _NEITHER, f"{side} · {cell[0].name}".strip())] * self.captioned
             found.append([])
             for kind, words in needed:
                 pool = known[bool(kind)]
                 layer = pool.pop(0) if pool else _helper(caption=bool(kind))
-                _say(layer, words, SIDE_COLORS.get(kind, kind), cell[0], room)
+                _say(layer, words, SIDE_COLORS.get(kind, _NEITHER), cell[0], room)
                 found[-1].append(layer)
         return found
 
@@ -149,6 +175,8 @@ class SideBySide:
         self._grid.events.enabled.disconnect(self._switched)
         for event in (self._layers.events.inserted, self._layers.events.removed):
             event.disconnect(self._again.start)
+        if self._resized is not None:
+            self._resized.disconnect(self._settled.start)
         kept = self._alive(self._arranged) == [layer for layer in self._layers if weakref.ref(layer) in self._arranged]
         helpers, self._helpers = self._alive(self._helpers), []
         with at_once(self._choices, removing=bool(helpers)):

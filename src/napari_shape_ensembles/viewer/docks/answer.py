@@ -23,11 +23,11 @@ class AnswerPage(CompareShapes):
     def lay_out(self) -> ScrollColumn:
         """Put the verdict first, and fold what is seldom asked for."""
         results = self.results
-        self.run_button.setText("&Compare")
+        self.run_button.setText("Comp&are")
         self.verdict = VerdictPanel()
         self.row = Section("", column(results.table, results.help))
         self.paper = button(
-            "Everything for a &paper …",
+            "Eve&rything for a paper …",
             "Write a figure (SVG, PNG), a methods paragraph, tables of objects and of images, the script and the "
             "comparison into a folder",
         )

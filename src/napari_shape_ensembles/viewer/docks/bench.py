@@ -6,10 +6,20 @@ from functools import partial
 from napari.components import ViewerModel
 from qtpy.QtCore import Qt
 from qtpy.QtGui import QKeyEvent, QKeySequence, QShortcut
-from qtpy.QtWidgets import QButtonGroup, QHBoxLayout, QPushButton, QSizePolicy, QStackedWidget, QTabWidget, QWidget
+from qtpy.QtWidgets import (
+    QApplication,
+    QButtonGroup,
+    QHBoxLayout,
+    QPushButton,
+    QScrollArea,
+    QSizePolicy,
+    QStackedWidget,
+    QTabWidget,
+    QWidget,
+)
 
 from ..curves.over_canvas import OverCanvas
-from ..panels.widgets import button, column, once, row
+from ..panels.widgets import FOCUS, button, column, once, row
 from ..session import Session
 from ..steps import STATES, STEPS, Step, steps_of
 from .answer import AnswerPage
@@ -71,6 +81,8 @@ class Bench(Page):
         self.next = button("", "")
         self.tear.clicked.connect(self.tear_off)
         self.next.clicked.connect(self.go_on)
+        self._go_on = QShortcut(QKeySequence("Ctrl+Return"), self, self._go_on_by_key)
+        self.setStyleSheet(FOCUS)
         heads = QHBoxLayout()
         heads.setSpacing(2)
         for heading in self.headings.values():
@@ -120,7 +132,7 @@ class Bench(Page):
         self.headings[name].setChecked(True)
         words, tooltip = _NEXT[name]
         self.next.setText(words)
-        self.next.setToolTip(tooltip)
+        self.next.setToolTip(f"{tooltip} ({self._go_on.key().toString()})")
         self.tear.setEnabled(name in _TORN_OFF)
         self._ask()
 
@@ -130,6 +142,11 @@ class Bench(Page):
             self.compare()
         else:
             self.turn(STEPS.index("Answer") if self.step == "Trust" else STEPS.index(self.step) + 1)
+
+    def _go_on_by_key(self) -> None:
+        """Go on, and let the keys be heard where the page is."""
+        self.go_on()
+        self.headings[self.step].setFocus()
 
     def compare(self) -> None:
         """Turn up the answer, and find it unless it is known and holds."""
@@ -168,6 +185,29 @@ class Bench(Page):
         _take_over(self.session)
         self._ask()
 
+    # Keys.
+
+    def focusNextPrevChild(self, forward: bool) -> bool:
+        """Go on by Tab as one reads; Qt goes in the order in which widgets, and so pages, were made."""
+        focused, found = QApplication.focusWidget(), tab_stops(self)
+        place = found.index(focused) + (1 if forward else -1) if focused in found else 0
+        if 0 <= place < len(found):
+            other: QWidget | None = found[place]
+        else:
+            other = focused
+            while other is not None and (self.isAncestorOf(other) or not is_tab_stop(other)):
+                other = other.nextInFocusChain() if forward else other.previousInFocusChain()
+                other = None if other is focused else other
+        if other is None:
+            return False
+        other.setFocus(Qt.FocusReason.TabFocusReason if forward else Qt.FocusReason.BacktabFocusReason)
+        frame = other.parentWidget()
+        while frame is not None and frame is not self:
+            if isinstance(frame, QScrollArea):
+                frame.ensureWidgetVisible(other)
+            frame = frame.parentWidget()
+        return True
+
 
 def _take_over(session: Session) -> None:
     """Let the canvas show all images side by side, and explain without being asked."""
@@ -181,6 +221,19 @@ def _hand_back(session: Session) -> None:
     session.explanation.explain_unasked(False)
 
 
+def is_tab_stop(widget: QWidget) -> bool:
+    """Whether Tab may go to a widget."""
+    by_tab = widget.focusPolicy() & Qt.FocusPolicy.TabFocus == Qt.FocusPolicy.TabFocus
+    here = by_tab and widget.isVisible() and widget.isEnabled() and widget.focusProxy() is None
+    return here and not isinstance(widget, QScrollArea)
+
+
+def tab_stops(page: QWidget) -> list[QWidget]:
+    """What Tab goes to in a page, from the top to the bottom and from left to right."""
+    places = [(one.mapTo(page, one.rect().center()), one) for one in page.findChildren(QWidget) if is_tab_stop(one)]
+    return [one for _, one in sorted(places, key=lambda place: (place[0].y(), place[0].x()))]
+
+
 class Heading(QPushButton):
     """The name of a step over its state; Alt and its number, or the arrow keys, turn its page up."""
 
@@ -188,9 +241,8 @@ class Heading(QPushButton):
         super().__init__()
         self._name = name
         self.setCheckable(True)
-        self._key = QShortcut(
-            QKeySequence(f"Alt+{number}"), self, self.click
-        )  # a button's own shortcut waits a tenth of a second
+        # A button's own shortcut waits a tenth of a second, and does not give it the focus.
+        self._key = QShortcut(QKeySequence(f"Alt+{number}"), self, self._pressed_by_key)
         self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
         self.show_step(Step("open"))
 
@@ -198,6 +250,10 @@ class Heading(QPushButton):
         self.setText(f"{self._name}\n{STATES[step.state]}")
         self.setToolTip(f"{self._name} ({self._key.key().toString()}){f': {step.words}' if step.words else ''}")
         self.setAccessibleName(f"{self._name}: {STATES[step.state]}")
+
+    def _pressed_by_key(self) -> None:
+        self.click()
+        self.setFocus()
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         """Go to the heading beside it."""

@@ -88,7 +88,7 @@ class CompareShapes(SamplesDock):
             self._shown = task.shown, task.message, task.running
             results.show_result(None if task.running else task.shown, "" if task.running else task.message)
             withheld = result is not None and result.quality.serious and not result.settings.overrule
-            self.faults.say("⚠ No row before somebody has looked at the outlines (Segment curves)." if withheld else "")
+            self.faults.say("⚠ No row before somebody has looked at the outlines." if withheld else "")
         colored = result, task.color_by, task.percentile
         if colored != self._colored:
             self._colored = colored

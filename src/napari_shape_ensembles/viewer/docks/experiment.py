@@ -41,7 +41,7 @@ class ExperimentPage(Dock):
             run="Compare the groups of the design table, with replicates as what is exchangeable",
             renewal="Compare the groups as they are now",
         )
-        self.run_button.setText("&Compare")
+        self.run_button.setText("Comp&are")
         self._drawn: object = None
         self._figures: dict[str, Any] = {}
         self.sentences, self.contrasts, self.notes, self.message = wrapped(), wrapped(), wrapped(), wrapped()

@@ -67,11 +67,11 @@ class ImagesPage(Page):
         )
         self.pattern.setAccessibleName("Pattern of the names")
         self.pattern.returnPressed.connect(self._fill)
-        self.fill = button("&Fill from names", "Fill columns from the names of the layers by the pattern")
+        self.fill = button("Fill from &names", "Fill columns from the names of the layers by the pattern")
         self.fill.clicked.connect(self._fill)
         self.add = button("A&dd column …", "Add a covariate, such as dose or day; numbers are tested as a trend")
         self.add.clicked.connect(self._add)
-        self.tour = button("Take a &tour", "Go through the five pages on a sample pair, in two minutes")
+        self.tour = button("Take a to&ur", "Go through the five pages on a sample pair, in two minutes")
         self.tour.clicked.connect(_take_tour)
         self.swap = button("⇅ A and B", "Swap A and B")
         self.swap.clicked.connect(self.session.choices.sides.swap)
@@ -166,7 +166,7 @@ class ImagesPage(Page):
                 kind = yield partial(content_of, data)
                 if kind in ("labels", "mask", "classes"):
                     remedy = "Convert to Labels in the layer's menu, so that it is not segmented."
-                    words.append(f"⚠ {name} looks like {kind}. {remedy}")
+                    words.append(f"⚠ {name} looks like {'a mask' if kind == 'mask' else kind}. {remedy}")
         if isalive(self):
             self.found.setText("\n".join(words))
             self.found.setVisible(bool(words))
@@ -268,7 +268,10 @@ class DesignView(QTableWidget):
         self.verticalHeader().hide()
         self.setTextElideMode(Qt.TextElideMode.ElideMiddle)  # names differ at their ends
         self.setWordWrap(False)
-        self.setEditTriggers(QAbstractItemView.EditTrigger.AllEditTriggers)
+        # As a spreadsheet: what is typed is written into the cell that was clicked; Tab leaves the table.
+        triggers = QAbstractItemView.EditTrigger
+        self.setEditTriggers(triggers.DoubleClicked | triggers.EditKeyPressed | triggers.AnyKeyPressed)
+        self.setTabKeyNavigation(False)
         self.setSelectionMode(QAbstractItemView.SelectionMode.ContiguousSelection)
         self.setMinimumHeight(150)
         self.setAccessibleName("Design table")

@@ -19,7 +19,7 @@ class TrustPage(Dock):
             run="Compare again with one choice changed at a time; takes about thirty comparisons",
             renewal="Try the choices again, on what is chosen now",
         )
-        self.run_button.setText("&Try other choices")
+        self.run_button.setText("Tr&y other choices")
         self.sentence, self.message, self.notes = wrapped(), wrapped(), wrapped()
         font = self.sentence.font()
         font.setPointSizeF(font.pointSizeF() * 1.15)

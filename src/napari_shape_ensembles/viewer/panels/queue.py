@@ -34,6 +34,7 @@ class Queue(QWidget):
         super().__init__()
         self._task = task
         self.table = QTableView()
+        self.table.setTabKeyNavigation(False)  # Tab leaves it
         with_label_font(self.table)
         with_clear_boxes(self.table)
         self.model = QueueModel(task, self.table)

@@ -17,9 +17,9 @@ from .widgets import Entries, Section, button, column, menu_button, tip, wrapped
 #: What each case means: undulation, scale, and both in a sentence.
 ROWS = {
     "1∧1": ("no difference", "no difference", "No difference was detected."),
-    "1∧0": ("no difference", "differs", "The same form, another size or elongation."),
-    "0∧1": ("differs", "no difference", "Another form, the same size and elongation."),
-    "0∧0": ("differs", "differs", "Another form, and another size or elongation."),
+    "1∧0": ("no difference", "differs", "Only size or elongation was found to differ."),
+    "0∧1": ("differs", "no difference", "Only form was found to differ."),
+    "0∧0": ("differs", "differs", "Form differs, and so does size or elongation."),
 }
 _HEADINGS = ("", "", "Undulation (form)", "Scale (size, elongation)")
 _NUMBERS = ("MMD", "threshold", "p")

@@ -24,6 +24,8 @@ class VerdictPanel(QWidget):
         self.picture, self.dots = ShapeCanvas(), ImageDots()
         self.picture.setMinimumHeight(170)
         self.picture.setMaximumHeight(230)
+        # What grows without end would, on a high screen, pull the sentences apart.
+        self.picture.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Preferred)
         self.picture.setToolTip("Mean outline of A (filled) and of B (dashed), at one scale.")
         self.sentence, self.beside = wrapped(), wrapped()
         font = self.sentence.font()

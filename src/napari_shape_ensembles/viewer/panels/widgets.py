@@ -46,6 +46,13 @@ _PART_LETTERS = 16
 _LETTERS = 8  # that a list shows at least
 _COMFORTABLE = 370  # pixels of a dock, at first
 _EDGE = 4  # pixels beside the text of a list
+#: A line around what has the focus, which napari's style shows of nothing but text, in a purple that stands out from
+#: the ground of both themes three times and more.
+FOCUS = """
+QPushButton:focus, QToolButton:focus, QCheckBox:focus, QComboBox:focus, QAbstractSpinBox:focus, QLineEdit:focus,
+QAbstractItemView:focus, QSlider:focus, QTabBar:focus { border: 2px solid #a864d6; }
+QPushButton:focus { padding: 2px; }
+"""
 _MEASURED = 20  # rows of a table that its columns are fitted to: of hundreds it would take a tenth of a second
 
 
@@ -368,6 +375,7 @@ class PickTable(QTableWidget):
         self.setHorizontalHeaderLabels(headings)
         self.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
         self.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
+        self.setTabKeyNavigation(False)  # Tab leaves it
         self.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
         self.verticalHeader().hide()
         self.horizontalHeader().setResizeContentsPrecision(_MEASURED)
