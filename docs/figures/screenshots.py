@@ -166,7 +166,9 @@ def draw_bench(out):
         session = bench.session
 
         def keep(name, theme=theme, viewer=viewer):
-            wait(milliseconds=2500)  # until the view is fitted to what the docks leave of the window
+            wait()
+            viewer.reset_view()  # as the bench does once the docks have settled
+            wait(milliseconds=2000)
             viewer.screenshot(str(out / f"bench-{name}-{theme}.png"), canvas_only=False, flash=False)
             made_small(out / f"bench-{name}-{theme}.png")
             print(theme, name)
