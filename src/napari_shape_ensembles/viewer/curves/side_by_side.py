@@ -21,6 +21,7 @@ _NEITHER = "gray"  # captions of images that are neither A nor B
 _GAP = 6  # pixels between cells
 _ROOM, _SIZE = 0.045, 10  # of a caption: share of the width of an image, times cells beside each other; points
 _SETTLED, _AT_LAST = 400, 1500  # ms until docks that have just been opened have their size, and until they all have
+_WORTH = 1.4  # times as large as before the images must become for them to change places
 _PAUSE = 120  # ms after a row of changes of the list until it is arranged anew: the window takes its time for each
 
 
@@ -105,10 +106,12 @@ class SideBySide:
             self._at_last.start()
 
     def _fit_settled(self) -> None:
-        """Fit rows, columns and the view to the canvas as it is now, unless somebody has moved it."""
+        """Fit the view to the canvas as it is now, and rows and columns too, unless somebody has moved it."""
         if self._place() == self._fitted:
             if self.on and self._grid.enabled:
-                self._grid.shape = self._shapes[self._shown] = self._roomiest()
+                best, now = self._roomiest(), self._shapes.get(self._shown)
+                if now is None or self._size_in(best) > _WORTH * self._size_in(now):
+                    self._grid.shape = self._shapes[self._shown] = best
             self._fit()
 
     def _roomiest(self) -> tuple[int, int]:
@@ -117,11 +120,13 @@ class SideBySide:
         Were it left to napari, layers that come would be shown in more cells for a moment; and napari keeps the views
         of every shape there has been.
         """
-        canvas = getattr(self._viewer(), "canvas", None)
-        height, width = getattr(canvas, "size", (1, 1)) / self._largest
         count = max(self._shown, 1)
-        shapes = [(-(-count // columns), columns) for columns in range(count, 0, -1)]
-        return max(shapes, key=lambda shape: min(height / shape[0], width / shape[1]))
+        return max(((-(-count // columns), columns) for columns in range(count, 0, -1)), key=self._size_in)
+
+    def _size_in(self, shape: tuple[int, int]) -> float:
+        """How large the largest image is in so many rows and columns."""
+        canvas = getattr(self._viewer(), "canvas", None)
+        return float((getattr(canvas, "size", (1, 1)) / self._largest / shape).min())
 
     def _fit(self) -> None:
         """Show all of every cell."""
