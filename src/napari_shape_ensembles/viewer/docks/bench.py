@@ -81,7 +81,8 @@ class Bench(Page):
         self.next = button("", "")
         self.tear.clicked.connect(self.tear_off)
         self.next.clicked.connect(self.go_on)
-        self._go_on = QShortcut(QKeySequence("Ctrl+Return"), self, self._go_on_by_key)
+        self._go_on = QShortcut(QKeySequence("Ctrl+Return"), self)
+        self._go_on.activated.connect(self._go_on_by_key)
         self.setStyleSheet(FOCUS)
         heads = QHBoxLayout()
         heads.setSpacing(2)
@@ -242,7 +243,8 @@ class Heading(QPushButton):
         self._name = name
         self.setCheckable(True)
         # A button's own shortcut waits a tenth of a second, and does not give it the focus.
-        self._key = QShortcut(QKeySequence(f"Alt+{number}"), self, self._pressed_by_key)
+        self._key = QShortcut(QKeySequence(f"Alt+{number}"), self)
+        self._key.activated.connect(self._pressed_by_key)
         self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
         self.show_step(Step("open"))
 

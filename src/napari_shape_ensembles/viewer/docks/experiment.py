@@ -61,7 +61,7 @@ class ExperimentPage(Dock):
         self.figure.setAccessibleName("Figure")
         self.figure.currentIndexChanged.connect(self._draw)
         self.dialogs = Dialogs(self, self.session, task.say)
-        self.files = menu_button("Fi&les", "Save, export, or open an experiment", self.dialogs.experiment())
+        self.files = menu_button("Fil&es", "Save, export, or open an experiment", self.dialogs.experiment())
         self.given, self.interactions = QListWidget(), QListWidget()
         self.asked = Section(
             "Covariates and interactions",
