@@ -9,6 +9,7 @@ Each size runs in a process of its own: processor time (user and system, of all 
 memory it has held. Stages are told in processor time; drawing the outlines is one of them ("reading outlines").
 `tests` are those of a comparison alone, of coordinates drawn at random: what so many curves take at the end.
 `--workers` compares on a Dask LocalCluster of so many processes of one thread, whose processor time is told beside.
+`--out docs/results/large.json` keeps what was taken, from which `tools/write_docs.py` makes the table of docs/scale.md.
 """
 
 import argparse
@@ -217,6 +218,7 @@ def main():
     parser.add_argument("--workers", type=int, default=0)
     parser.add_argument("--objects", type=int, default=200_000, help="in 40 000 × 40 000 pixels, fewer in fewer")
     parser.add_argument("--folder", default=tempfile.gettempdir(), help="where label images are kept")
+    parser.add_argument("--out", type=Path, help="keep the figures in this file, beside those of other runs")
     parser.add_argument("--here", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.here:
@@ -238,6 +240,11 @@ def main():
         )
         for stage, seconds in found["stages"].items():
             print(f"    {stage}: {seconds:.2f}")
+        if options.out:
+            known = json.loads(options.out.read_text(encoding="utf-8")) if options.out.exists() else {}
+            name = f"{options.kind} {size}" + (f", {options.workers} workers" if options.workers else "")
+            known[name + (f", {options.images} images" if options.images else "")] = found
+            options.out.write_text(json.dumps(dict(sorted(known.items())), indent=1) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

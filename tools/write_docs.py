@@ -243,6 +243,25 @@ def speed_table(results):
     return "\n".join(lines)
 
 
+def large_table(results):
+    """What samples beyond the memory take, and the stages of comparisons in pieces."""
+    words = {
+        "curves": "{size} outlines in pieces, drawing them included",
+        "tests": "the tests alone of {size} outlines, coordinates in memory",
+        "labels": "labels of {size} × {size} pixels in OME-Zarr: {answer} into files",
+    }
+    lines = ["| | processor time | on the clock (load) | largest memory |", "|---|---|---|---|"]
+    for name, found in sorted(results["large"].items(), key=lambda pair: (pair[1]["kind"], pair[1]["size"])):
+        said = words[found["kind"]].format_map({**found, "size": f"{found['size']:,}".replace(",", " ")})
+        said += "".join(f", {more}" for more in name.split(", ")[1:])
+        clock = f"{found['clock']:.0f} s ({found['load']:.0f})"
+        lines.append(f"| {said} | {found['processor']:.1f} s | {clock} | {found['GiB']:.2f} GiB |")
+        if len(found["stages"]) > 1:
+            stages = "; ".join(f"{stage} {seconds:.1f}" for stage, seconds in found["stages"].items() if seconds > 0.1)
+            lines.append(f"| of it {stages} | | | |")
+    return "\n".join(lines)
+
+
 def picture_table(results):
     """Which script draws which picture."""
     names = sorted(path.name for path in (DOCS / "images").glob("*.png"))
@@ -350,6 +369,7 @@ BLOCKS = {
     "demo-caption": demo_caption,
     "descriptors": descriptor_words,
     "docks": dock_table,
+    "large": large_table,
     "method-comparison": method_comparison,
     "paper": paper_table,
     "paper-power": paper_power,
