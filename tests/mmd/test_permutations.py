@@ -65,8 +65,8 @@ def test_every_labelling_is_as_likely():
 @pytest.mark.parametrize("numbers", [1, 500, 7777, 2**22])
 def test_draws_do_not_depend_on_the_chunks(monkeypatch, numbers):
     whole = permuted_labels(30, 77, 200, 3).bits
-    sizes = permutations.chunk_sizes
-    monkeypatch.setattr(permutations, "chunk_sizes", lambda count, total: sizes(count, total, numbers))
+    sizes = permutations.chunks
+    monkeypatch.setattr(permutations, "chunks", lambda count, total: sizes(count, total, numbers))
     permutations.drawn.clear()
     assert (permuted_labels(30, 77, 200, 3).bits == whole).all()
 

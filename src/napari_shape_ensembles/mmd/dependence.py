@@ -18,7 +18,7 @@ from ..checks import RandomState, seal, seed_of
 from ..progress import over_blocks
 from .figures import plot_null
 from .kernel import PERMUTATIONS, SIGNIFICANCE, Real, median_distance
-from .permutations import chunk_sizes, nystrom_features
+from .permutations import chunks, nystrom_features
 from .two_sample import check_level
 
 if TYPE_CHECKING:
@@ -211,7 +211,7 @@ def independence_test(
         np.concatenate([_features(table, sizes, seed) for table in tables], axis=1) for tables in (one, other)
     )
     total, rng = len(left), np.random.default_rng(seed)
-    batches = (pairings(rng, sizes, size) for size in chunk_sizes(permutations, total, _BATCH))
+    batches = (pairings(rng, sizes, some.stop - some.start) for some in chunks(permutations, total, _BATCH))
     hsic = np.concatenate(
         [_cross_covariances(left, right, orders) for orders in chain([np.arange(total)[None]], batches)]
     )

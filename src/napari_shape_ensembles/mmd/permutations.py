@@ -8,7 +8,6 @@ so ranks and p-values are those of double precision.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -129,23 +128,23 @@ def permuted_labels(first: int, total: int, permutations: int, seed: int, bins: 
         movable = np.flatnonzero(labels.sizes == size)
     rng, leave = np.random.default_rng(seed), leaver()
     observed = labels.indicators(slice(None)).astype(np.intp)  # NumPy shuffles words faster than bytes
-    chunks = [labels.bits]
-    sizes = chunk_sizes(permutations, observed.shape[1])
-    for size in timed(sizes, len(sizes)):
+    bits = [labels.bits]
+    parts = chunks(permutations, observed.shape[1])
+    for some in timed(parts, len(parts)):
         leave()
-        shuffled = np.repeat(observed, size, axis=0)
+        shuffled = np.repeat(observed, some.stop - some.start, axis=0)
         shuffled[:, movable] = rng.permuted(shuffled[:, movable], axis=1)
-        chunks.append(np.packbits(shuffled.astype(np.uint8), axis=1))
-    labels = replace(labels, bits=np.concatenate(chunks))
+        bits.append(np.packbits(shuffled.astype(np.uint8), axis=1))
+    labels = replace(labels, bits=np.concatenate(bits))
     drawn.clear()
     drawn[key] = labels
     return labels
 
 
-def chunk_sizes(count: int, total: int, numbers: int = 2**17) -> list[int]:
-    """Sizes of chunks of `count` rows of length `total` that hold about so many numbers each."""
+def chunks(count: int, total: int, numbers: int = 2**17) -> list[slice]:
+    """Chunks of `count` rows of length `total` that hold about so many numbers each; as many as fit the caches."""
     size = max(1, numbers // total)
-    return [min(size, count - start) for start in range(0, count, size)]
+    return [slice(start, min(start + size, count)) for start in range(0, count, size)]
 
 
 class Statistics:
@@ -173,8 +172,8 @@ class Statistics:
     def settle(self, cut: float) -> None:
         """Make the values near a cut exact; those equal to it but for rounding become equal."""
         near = np.flatnonzero(~self.exact & (np.abs(self.values - cut) <= self.tolerance))
-        for size in chunk_sizes(len(near), self._labels.total, CHUNK // 2):
-            some, near = near[:size], near[size:]
+        for chunk in chunks(len(near), self._labels.total, CHUNK // 2):
+            some = near[chunk]
             weights = self._labels.weights(some)
             none = np.empty((0, self._labels.total), np.float32)
             _, (values,) = quadratic_forms(self._distances, [self._bandwidth], none, weights)
@@ -222,11 +221,8 @@ def permuted_statistics(distances: Distances, labels: Labellings, bandwidths: Se
     single = len(distances) >= FEW
     probes = np.arange(min(1 + PROBES, count) if single else 0)
     approximate, exact = [], []
-    start = 0
-    sizes = chunk_sizes(count, labels.total, CHUNK if single else CHUNK // 2)
-    for size in timed(sizes, len(sizes)):
-        which = slice(start, start + size)
-        start += size
+    parts = chunks(count, labels.total, CHUNK if single else CHUNK // 2)
+    for which in timed(parts, len(parts)):
         if single:
             fast, precise = labels.single_weights(which), labels.weights(probes if which.start == 0 else probes[:0])
         else:
@@ -266,7 +262,7 @@ def nystrom_statistics(
         if labels.sizes is None:
             sums = _weighted_sums(labels, _projected(distances.some, len(distances), kernel, root))
         else:
-            sums = _sums_of_bins(labels, _binned(distances, kernel, labels.starts) @ root)
+            sums = _weighted_sums(labels, _binned(distances, kernel, labels.starts) @ root)
         found.append(_settled(distances, labels, s, np.einsum("bq,bq->b", sums, sums)))
     return found
 
@@ -289,13 +285,10 @@ def _binned(distances: Distances, kernel: Callable[[Real], Real], starts: Index)
 
 
 def _weighted_sums(labels: Labellings, features: Real) -> Real:
-    """Σ w φ of every labelling, (1 + B, q), for features φ (N, q)."""
-    return _sums_of_bins(labels, features if labels.sizes is None else np.add.reduceat(features, labels.starts))
-
-
-def _sums_of_bins(labels: Labellings, sums: Real) -> Real:
-    """The same for the sums of φ over bins, (U, q)."""
-    return np.concatenate(over_blocks(lambda some: labels.weights(some) @ sums, _chunks(labels)))
+    """Σ w φ of every labelling, (1 + B, q), for features φ (N, q) or their sums over bins (U, q)."""
+    sums = features if len(features) == len(labels.starts) else np.add.reduceat(features, labels.starts)
+    parts = chunks(len(labels), len(sums))
+    return np.concatenate(over_blocks(lambda some: labels.weights(some) @ sums, parts))
 
 
 def _forms(labels: Labellings, sums: Real) -> Real:
@@ -313,13 +306,7 @@ def _forms(labels: Labellings, sums: Real) -> Real:
             forms += np.einsum("bu,bu->b", left, weights[:, columns])
         return forms
 
-    return np.concatenate(over_blocks(share, _chunks(labels)))
-
-
-def _chunks(labels: Labellings) -> list[slice]:
-    """Runs of labellings whose weights fit the caches."""
-    ends = np.cumsum(chunk_sizes(len(labels), len(labels.starts))).tolist()
-    return [slice(*ends_of) for ends_of in pairwise([0, *ends])]
+    return np.concatenate(over_blocks(share, chunks(len(labels), len(sums))))
 
 
 def _settled(distances: Distances, labels: Labellings, bandwidth: float, values: Real) -> Statistics:

@@ -157,7 +157,8 @@ class Sides(FollowsLayers):
         """
         if event is not None and event.type not in (*_FOLLOWED, "changed"):
             return
-        self._restore()
+        if self._instead:
+            self._restore()
         (a, b), offered = self.chosen(), self.offered()
         selected = [layer for layer in offered if layer in self._layers.selection]
         if self.several:
