@@ -19,7 +19,7 @@ from ..session import Session
 from .base import Dock
 
 # Images without a finding that are listed.
-_LISTED = 4
+_LISTED = 2
 
 
 class SegmentCurves(Dock):
