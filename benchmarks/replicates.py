@@ -17,6 +17,7 @@ again.
 import argparse
 import zlib
 from dataclasses import replace
+from itertools import combinations
 from pathlib import Path
 from time import process_time
 
@@ -165,6 +166,31 @@ def said(name, icc, p_values, least):
     print(f"| {name} | {icc:g} | {least:.2g} | {' | '.join(cells)} |", flush=True)
     if (path := KEPT["out"]) is not None:
         pd.DataFrame(counts, columns=COUNTS).to_csv(path, mode="a", header=not path.exists(), index=False)
+
+
+def table_of(path, what):
+    """A table for docs/experiment.md of the counts of all seeds: a row per kind of design, shares by correlation.
+
+    ↑ and ↓ mark shares whose Wilson interval lies above, or below, the level.
+    """
+    known = pd.read_csv(path)
+    known = known[known["what"] == what]
+    tests = [(test, level) for test in known["test"].unique() for level in LEVELS]
+    lines = ["| design | designs | " + " | ".join(f"{test}, {level:g}" for test, level in tests) + " |"]
+    lines.append("|---" * (len(tests) + 2) + "|")
+    for name, own in known.groupby("name", sort=False):
+        cells, sizes = [], set()
+        for test, level in tests:
+            mine = own[(own["test"] == test) & (own["level"] == level)]
+            shares = []
+            for designs, rejected in mine.groupby("icc")[["designs", "rejected"]].sum().to_numpy().tolist():
+                low, high = stats.binomtest(rejected, designs).proportion_ci(0.95, "wilson")
+                mark = "↑" if low > level else "↓" if high < level else ""
+                shares.append(f"{rejected / designs:.3f}".removeprefix("0") + mark)
+                sizes.add(designs)
+            cells.append(" / ".join(shares))
+        lines.append(f"| {name} | {' or '.join(map(str, sorted(sizes)))} | {' | '.join(cells)} |")
+    return "\n".join(lines)
 
 
 def levels(designs, only):
@@ -434,8 +460,11 @@ def real(designs, only):
                 if a == b and 2 * m > np.sum(groups == a):
                     continue
                 p_values = {f"{test}{kind}": [] for test in ("form", "scale") for kind in ("", ", small sample")}
-                for seed in range(designs):
-                    order = rng.permutation(np.flatnonzero(groups == a))
+                if every := [(0, *rest) for rest in combinations(range(1, 8), 3)] if (name, m) == ("hearts", 4) else []:
+                    draws = [np.array([*four, *(set(range(8)) - set(four))]) for four in every]  # all there are
+                else:
+                    draws = [rng.permutation(np.flatnonzero(groups == a)) for _ in range(designs)]
+                for seed, order in enumerate(draws):
                     other = order[m : 2 * m] if a == b else rng.permutation(np.flatnonzero(groups == b))[:m]
                     chosen = np.concatenate([order[:m], other])
                     hypothesis = Hypothesis(two(m, m)[0])

@@ -342,6 +342,17 @@ def of_power(name):
     return table
 
 
+def of_replicates(what):
+    """One of the tables of docs/experiment.md."""
+
+    def table(results):
+        import replicates
+
+        return replicates.table_of(ROOT / "benchmarks" / "replicates.csv", what)
+
+    return table
+
+
 def dock_table(results):
     """The docks with the menus in which the manifest puts them."""
     manifest = yaml.safe_load(MANIFEST.read_text(encoding="utf-8"))["contributions"]
@@ -376,6 +387,7 @@ BLOCKS = {
     "pictures": picture_table,
     **{name: of_power(name) for name in ("power", "power-draws", "power-level", "power-regret")},
     "real-data": real_rows,
+    **{f"replicates-{what}": of_replicates(what) for what in ("levels", "given", "family")},
     "samples": samples_table,
     "speed": speed_table,
     "speed-words": speed_words,
