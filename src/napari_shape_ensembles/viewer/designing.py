@@ -162,12 +162,12 @@ class DesignTable:
         self.names, self.control = [str(name) for name in groups], str(tree.get("control", ""))
         self.asked = asked_of(tree.get("asked"))
         found = [(named[name], cells) for name, *cells in rows if name in named]
-        kept = [(row, cells) for row, cells in map(_file_of, tree.get("files", [])) if len(cells) == len(columns)]
-        if kept:
-            self.files = [row for row, _ in kept]
+        files = [(row, cells) for row, cells in map(_file_of, tree.get("files", [])) if len(cells) == len(columns)]
+        if files:
+            self.files = [row for row, _ in files]
         self.write(
             (row, str(column), str(text))
-            for row, cells in [*found, *kept]
+            for row, cells in [*found, *files]
             for column, text in zip(columns, cells, strict=True)
         )
 
@@ -278,10 +278,10 @@ class DesignTable:
 def _file_of(tree: Tree) -> tuple[ImageRow, list[str]]:
     """An image that is not open, and its cells, as `to_tree` has them; a ValueError for what it cannot have written."""
     part = part_of({str(name): str(cell) for name, cell in records.value(tree, "part", dict).items()})
-    pixel = tree.get("pixel")
-    if pixel is not None:
-        sides, unit = pixel
-        pixel = (tuple(map(float, sides)) if isinstance(sides, list) else float(sides)), str(unit)
+    pixel: tuple[float | tuple[float, float], str] | None = None
+    if tree.get("pixel") is not None:
+        sides, unit = tree["pixel"]
+        pixel = (float(sides[0]), float(sides[1])) if isinstance(sides, list) else float(sides), str(unit)
     path = Path(records.value(tree, "path", str))
     return ImageRow(records.value(tree, "name", str), path, part, pixel), records.value(tree, "cells", list)
 
