@@ -133,8 +133,8 @@ def test_numbers_are_read_as_a_person_writes_them(dose, expected):
     ("dose", "words"),
     [
         (["1,500", "2,000", "3", "4"], "its commas may group thousands"),
-        (["1", "2", "much", "4"], "dose is numbers but for 'much' in row 3"),
-        (["0,5", "2", "much", "4"], "dose is numbers but for 'much' in row 3"),
+        (["1", "2", "much", "4"], "dose is numbers but for 'much', hence a factor"),
+        (["0,5", "2", "much", "4"], "dose is numbers but for 'much', hence a factor"),
         (["1 nM", "2 nM", "3 nM", "4 nM"], "write numbers alone to test a trend"),
     ],
 )

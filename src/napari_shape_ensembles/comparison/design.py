@@ -384,8 +384,8 @@ def _collected(table: "pd.DataFrame", groups: tuple[str, ...], control: str | No
                 )
             elif several and 2 * len(words) < len(table):
                 notes.append(
-                    f"{name} is numbers but for {words.iloc[0]!r} in row {words.index[0] + 1}, hence a factor without "
-                    "an order: write a number there, or leave the image out."
+                    f"{name} is numbers but for {words.iloc[0]!r}, hence a factor without an order: write a number "
+                    "there, or leave the image out."
                 )
             if several and table[name].map(lambda value: bool(_WITH_UNIT.match(str(value)))).all():
                 notes.append(
