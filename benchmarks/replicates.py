@@ -243,7 +243,19 @@ def given(designs, only):
 
 
 def small(designs, only):
-    """Läuter's test away from Gaussian replicates of one size: 3 and 3, 4 and 4, 15 and 15."""
+    """Läuter's test away from Gaussian replicates of one size: 3 and 3, 4 and 4, 15 and 15.
+
+    With `--only` and a kind of design of `levels`, of Gaussian replicates of that design.
+    """
+    if only in DESIGNS:
+        columns, blocks = DESIGNS[only]
+        for icc in ICC:
+            rng, p_values = stream(only, icc), []
+            for _ in range(designs):
+                means, within = replicate_means(*drawn(rng, blocks, len(columns), icc))
+                p_values.append(small_sample_test(means, within, Hypothesis(columns, blocks)).p_value)
+            said(only, icc, {"small sample": p_values}, 0)
+        return
     rng = np.random.default_rng(2)
     kinds = {
         "Gaussian": {},
