@@ -387,7 +387,7 @@ BLOCKS = {
     "pictures": picture_table,
     **{name: of_power(name) for name in ("power", "power-draws", "power-level", "power-regret")},
     "real-data": real_rows,
-    **{f"replicates-{what}": of_replicates(what) for what in ("levels", "given")},
+    **{f"replicates-{what}": of_replicates(what) for what in ("levels", "given", "family")},
     "samples": samples_table,
     "speed": speed_table,
     "speed-words": speed_words,
