@@ -232,13 +232,13 @@ def given(designs, only):
     for icc in ICC:  # images of a replicate differ as much as replicates do
         if is_kept(nested := "nested: 5 and 5 replicates of 3 images", icc):
             continue
-        rng, found = stream(nested, icc), {"replicates": [], "images": []}
+        rng, found = stream(nested, icc), {"permuted": [], "images permuted": []}
         for seed in range(designs):
             image = np.repeat(np.arange(30), OUTLINES)
             points, replicate = drawn(rng, None, 10, icc, counts=np.full(10, 3 * OUTLINES))
             points += np.sqrt(icc) * rng.standard_normal((30, COMPONENTS))[image]
-            found["replicates"].append(tested(points, replicate, Hypothesis(two(5, 5)[0]), None, seed)[0])
-            found["images"].append(tested(points, image, Hypothesis(two(15, 15)[0]), None, seed)[0])
+            found["permuted"].append(tested(points, replicate, Hypothesis(two(5, 5)[0]), None, seed)[0])
+            found["images permuted"].append(tested(points, image, Hypothesis(two(15, 15)[0]), None, seed)[0])
         said(nested, icc, found, least_p(5, 5))
 
 
