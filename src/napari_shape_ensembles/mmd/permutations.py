@@ -128,14 +128,14 @@ def permuted_labels(first: int, total: int, permutations: int, seed: int, bins: 
         movable = np.flatnonzero(labels.sizes == size)
     rng, leave = np.random.default_rng(seed), leaver()
     observed = labels.indicators(slice(None)).astype(np.intp)  # NumPy shuffles words faster than bytes
-    bits = [labels.bits]
+    packed = [labels.bits]
     parts = chunks(permutations, observed.shape[1])
     for some in timed(parts, len(parts)):
         leave()
         shuffled = np.repeat(observed, some.stop - some.start, axis=0)
         shuffled[:, movable] = rng.permuted(shuffled[:, movable], axis=1)
-        bits.append(np.packbits(shuffled.astype(np.uint8), axis=1))
-    labels = replace(labels, bits=np.concatenate(bits))
+        packed.append(np.packbits(shuffled.astype(np.uint8), axis=1))
+    labels = replace(labels, bits=np.concatenate(packed))
     drawn.clear()
     drawn[key] = labels
     return labels
