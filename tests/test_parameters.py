@@ -146,8 +146,8 @@ def test_words_for_people_come_from_the_declaration():
 
 
 def test_the_docstring_names_every_parameter_before_what_it_raises():
-    head, _, tail = Choice.__doc__.partition("    Raises\n")
+    head, _, tail = Choice.__doc__.partition("\nRaises\n")
     for name in parameters_of(Choice):
-        assert f"    {name} : " in head
-    assert "width : float, default 3.0\n        How wide. Between 0 and 50 px." in head
+        assert f"\n{name} : " in head
+    assert "\nwidth : float, default 3.0\n    How wide. Between 0 and 50 px." in head
     assert "ValueError" in tail

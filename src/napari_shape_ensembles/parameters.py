@@ -3,6 +3,7 @@
 Forms, checks, TOML files, options of the command line and pages of the documentation are made from these declarations.
 """
 
+import inspect
 import sys
 import textwrap
 import tomllib
@@ -337,8 +338,9 @@ def documented(cls: type[Choices]) -> type[Choices]:
         when = when_words(cls, name)
         text = f"{declared.help}{declared.ends}{f' {when[0].upper()}{when[1:]}.' if when else ''}"
         lines += textwrap.wrap(text, 112, initial_indent="    ", subsequent_indent="    ")
-    head, mark, tail = (cls.__doc__ or "").partition("    Raises\n")
-    cls.__doc__ = f"{head.rstrip()}\n\n{textwrap.indent(chr(10).join(lines), '    ')}\n\n{mark}{tail}"
+    # From Python 3.13 on docstrings are not indented.
+    head, mark, tail = inspect.cleandoc(cls.__doc__ or "").partition("Raises\n")
+    cls.__doc__ = "\n".join([head.rstrip(), "", *lines, "", mark + tail])
     return cls
 
 

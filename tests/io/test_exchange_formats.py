@@ -53,7 +53,8 @@ def test_a_table_has_one_row_an_outline(result, tmp_path, ending):
     if ending == "parquet":
         pytest.importorskip("pyarrow")
     path = write_objects(tmp_path / f"objects.{ending}", result)
-    table = pd.read_csv(path, float_precision="round_trip") if ending == "csv" else pd.read_parquet(path)
+    exact = {"float_precision": "round_trip"} if pd.__version__ < "3" else {}  # from pandas 3 on that is the default
+    table = pd.read_csv(path, **exact) if ending == "csv" else pd.read_parquet(path)
     assert len(table) == 26
     assert table["sample"].tolist() == ["A"] * 12 + ["B"] * 14
     np.testing.assert_array_equal(table["area"][:12], result.a.features["area"])

@@ -146,8 +146,6 @@ class Design:
                 for place, name in enumerate(records.value(kept, "names", list))
             },
         )
-        for name in table:  # as words are kept in a design
-            table[name] = table[name].astype(object) if isinstance(table[name].iloc[0], str) else table[name]
         groups = tuple(str(name) for name in records.value(tree, "groups", list))
         if not {GROUP, REPLICATE, "images"} <= set(table) or set(table[GROUP]) != set(groups):
             raise ContentError("its design does not fit its groups")
