@@ -23,6 +23,7 @@ from qtpy.QtWidgets import QApplication
 from napari_shape_ensembles import Ensemble, Settings, compare
 from napari_shape_ensembles.viewer.comparing import Outcome
 from napari_shape_ensembles.viewer.docks.compare import CompareShapes
+from napari_shape_ensembles.viewer.flying import camera_of
 from napari_shape_ensembles.viewer.inputs import Source, fingerprint
 from napari_shape_ensembles.viewer.layers import curve_layers
 from napari_shape_ensembles.viewer.shown import Shown
@@ -127,7 +128,8 @@ def hovering(viewer, dock, seed=0):
         layer.get_value(spot, world=True)
         taken.append(now() - start)
     line("hover", taken)
-    moving = timed(lambda turn: setattr(viewer.camera, "zoom", viewer.camera.zoom * (1.1 if turn % 2 else 0.9)))
+    camera = camera_of(viewer)
+    moving = timed(lambda turn: setattr(camera, "zoom", camera.zoom * (1.1 if turn % 2 else 0.9)))
     line("zoom: painted", moving[1])
 
 

@@ -100,6 +100,19 @@ def both_ways():
 
 
 @pytest.fixture
+def cluster():
+    """Two workers in processes of their own, on this machine only, without a web page."""
+    distributed = pytest.importorskip("distributed")
+    with (
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, dashboard_address=":0", host="127.0.0.1", silence_logs=50
+        ) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        yield client
+
+
+@pytest.fixture
 def blank_figures(monkeypatch):
     """Let reports be drawn with blank figures, in a tenth of the time, where a test is not about what they show."""
     from matplotlib.figure import Figure

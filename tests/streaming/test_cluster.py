@@ -25,19 +25,6 @@ def samples(count=150):
     return a, b
 
 
-@pytest.fixture
-def cluster():
-    """Two workers in processes of their own, on this machine only, without a web page."""
-    distributed = pytest.importorskip("distributed")
-    with (
-        distributed.LocalCluster(
-            n_workers=2, threads_per_worker=1, dashboard_address=":0", host="127.0.0.1", silence_logs=50
-        ) as cluster,
-        distributed.Client(cluster) as client,
-    ):
-        yield client
-
-
 # Dask's own: sockets and loops of killed processes are closed late.
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning", "ignore::ResourceWarning")
 def test_a_cluster_that_loses_a_worker_gives_the_digits_of_one_process(cluster, tmp_path):

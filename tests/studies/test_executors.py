@@ -133,20 +133,6 @@ def test_a_pool_that_is_broken_already_leaves_everything_to_be_done_here():
         assert dict(updates(counting, [3, 4], pool)) == {0: 3, 1: 4}
 
 
-@pytest.fixture
-def cluster():
-    """Two workers in processes of their own, on this machine only, without a web page."""
-    import distributed
-
-    with (
-        distributed.LocalCluster(
-            n_workers=2, threads_per_worker=1, dashboard_address=":0", host="127.0.0.1", silence_logs=50
-        ) as cluster,
-        distributed.Client(cluster) as client,
-    ):
-        yield client
-
-
 # Dask's own: sockets and loops of killed processes are closed late.
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning", "ignore::ResourceWarning")
 def test_a_dask_cluster_that_loses_a_worker_half_way_gives_the_numbers_of_the_serial_run(cluster, serial):

@@ -3,15 +3,12 @@
 import math
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..budget import MEMORY, pixel_bytes
 from ..outlines.exchange import needed
 from .calibration import Calibration, read_calibration
 from .ome_zarr import is_ome_zarr, open_ome_zarr
-
-if TYPE_CHECKING:
-    from .sources import Reading
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,30 +20,31 @@ class LazyLabels:
     name: str
 
 
-def lazy_labels(path: Path, reading: "Reading") -> LazyLabels | None:
-    """Open labels that are to be read in tiles; None for any other file, and for recipes of tilings.
+def lazy_labels(path: Path, *, labels: bool | None = None, memory: float | None = None) -> LazyLabels | None:
+    """Open labels that are to be read in tiles; None for any other file.
 
     Parameters
     ----------
     path : Path
-    reading : Reading
-        An OME-Zarr is taken for labels where it says so, or `labels` are asked for; a TIFF where they are asked for and
-        it is larger than the memory that reading one file may take.
+    labels : bool, optional
+        An OME-Zarr is taken for labels where it says so, or they are asked for; a TIFF where they are asked for and it
+        is larger than the memory.
+    memory : float, optional
+        GiB that reading one file may take; see `budget`.
     """
-    if reading.settings.outlines.is_tiling or reading.labels is False or not path.exists():
+    if labels is False or not path.exists():
         return None
-    reading = reading.of(path)
     if is_ome_zarr(path):
-        found = open_ome_zarr(path, labels=reading.labels)
-        if (reading.labels or found.is_labels) and len(found.array.shape) == 2 and found.array.dtype.kind in "iu":
+        found = open_ome_zarr(path, labels=labels)
+        if (labels or found.is_labels) and len(found.array.shape) == 2 and found.array.dtype.kind in "iu":
             return LazyLabels(found.array, found.calibration, found.name)
-    elif reading.labels and path.suffix.lower() in (".tif", ".tiff"):
+    elif labels and path.suffix.lower() in (".tif", ".tiff"):
         import tifffile
 
         with tifffile.TiffFile(path) as tiff:
             series = tiff.series[0]
             shape, dtype = series.shape, series.dtype
-        large = pixel_bytes(math.prod(shape), dtype.itemsize) > (reading.memory or MEMORY) * 2**30
+        large = pixel_bytes(math.prod(shape), dtype.itemsize) > (memory or MEMORY) * 2**30
         if large and len(shape) == 2 and dtype.kind in "iu":
             zarr = needed("zarr", "zarr", "a TIFF larger than the memory")
             array = zarr.open(tifffile.imread(path, aszarr=True, level=0), mode="r")

@@ -26,7 +26,7 @@ from .ebsd import read_ebsd
 from .grains import find_grains
 from .image_parts import WHOLE, ImagePart, objects_inside
 from .images import ENDINGS, ImageFile, read_image
-from .lazy_labels import lazy_labels
+from .lazy_labels import LazyLabels, lazy_labels
 from .npz import POINTS, shapes_of
 from .ome_zarr import ENDING as ZARR
 from .ome_zarr import is_ome_zarr, read_ome_zarr
@@ -73,6 +73,11 @@ class Reading:
             return self
         outlines = replace(self.settings.outlines, pixel_size=known[0], unit=known[1])
         return replace(self, settings=replace(self.settings, outlines=outlines))
+
+    def lazy_labels(self, path: Path) -> LazyLabels | None:
+        """Labels that are to be read in tiles; None for any other file, and for recipes of tilings."""
+        tiling = self.settings.outlines.is_tiling
+        return None if tiling else lazy_labels(path, labels=self.labels, memory=self.memory)
 
 
 @dataclass(frozen=True, eq=False)
@@ -273,7 +278,7 @@ def also_left_out(ensemble: Ensemble, reason: str, count: int) -> Ensemble:
 
 def _traced_in_tiles(path: Path, reading: Reading) -> Ensemble | None:
     """The outlines of labels that are read a tile at a time; None for any other file."""
-    lazy = lazy_labels(path, reading)
+    lazy = reading.lazy_labels(path)
     if lazy is None:
         return None
     recipe = reading.settings.outlines

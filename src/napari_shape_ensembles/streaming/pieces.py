@@ -8,7 +8,6 @@ from typing import Any, Protocol, cast
 
 from ..archive import ContentError
 from ..io.image_parts import WHOLE, ImagePart
-from ..io.lazy_labels import lazy_labels
 from ..io.rerun import checksum
 from ..io.sources import Reading, ensemble_of_file
 from ..outlines import Ensemble, Outlines
@@ -129,7 +128,7 @@ def _words(reading: Reading) -> str:
 
 
 def _opened(path: Path, reading: Reading) -> Any:
-    found = lazy_labels(path, reading)
+    found = reading.lazy_labels(path)
     if found is None:
         raise ContentError(f"{path.name} cannot be read in tiles any more: it was changed meanwhile")
     return found
@@ -176,7 +175,7 @@ def pieces_of(
             found += [Rows(part, start, min(start + rows, len(part)), source) for start in starts]
         elif isinstance(part, str | Path):
             path = Path(part)
-            lazy = lazy_labels(path, reading)
+            lazy = reading.lazy_labels(path)
             if lazy is None:
                 found.append(File(path, reading, source=source))
             else:

@@ -437,7 +437,7 @@ def saving(shown: Shown, painted: str, path: Path) -> list[Path]:
 
 def exporting(shown: Shown, path: Path) -> list[Path]:
     """Write the curves of A and of B, each with distances and measures, to a file of their own."""
-    paths = list(exported(path))
+    paths = list(paths_of_sides(path))
     for side, place in zip("AB", paths, strict=True):
         report(f"writing {place.name}")
         with files_named(place):
@@ -445,7 +445,7 @@ def exporting(shown: Shown, path: Path) -> list[Path]:
     return paths
 
 
-def exported(path: Path) -> tuple[Path, Path]:
+def paths_of_sides(path: Path) -> tuple[Path, Path]:
     """Names of the files of A and of B: pair.csv becomes pair.A.curves.csv, by which napari knows curves again."""
     stem = path.stem.removesuffix(".curves")
     ending = ".curves.csv" if path.suffix.lower() == ".csv" else path.suffix

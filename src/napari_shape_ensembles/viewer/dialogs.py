@@ -9,7 +9,7 @@ from pathlib import Path
 from qtpy.QtWidgets import QFileDialog, QMessageBox, QWidget
 
 from ..io import SettingsFile, load_settings, save_settings
-from .comparing import ENDING, exported, files_named, written
+from .comparing import ENDING, files_named, paths_of_sides, written
 from .experimenting import ENDING as _ENDING
 from .panels.widgets import Entries, tip
 from .session import Session
@@ -127,7 +127,7 @@ class Dialogs:
     def export(self) -> None:
         kinds = {words: ending for words, ending in _CURVES.items() if find_spec(_NEEDS.get(ending, "csv"))}
         path = self._asked("Export curves of A and B", "curves.csv", kinds)
-        if path is not None and self._may_replace(*exported(path)):
+        if path is not None and self._may_replace(*paths_of_sides(path)):
             self._session.comparison.export(path)
 
     def report(self) -> None:

@@ -116,7 +116,7 @@ class ExperimentTask(Task[ExperimentAnswer]):
         """Write tables and figures into a folder."""
         if self.result is not None:
             self.message = ""
-            self.start(partial(exported, self.result.experiment, folder), self._exported)
+            self.start(partial(exporting, self.result.experiment, folder), self._exported)
 
     def _exported(self, paths: list[Path]) -> Iterable[None]:
         self.message, _ = written(paths)
@@ -350,7 +350,7 @@ def saving(result: Experiment, view: Tree, path: Path) -> list[Path]:
     return [path]
 
 
-def exported(result: Experiment, folder: Path) -> list[Path]:
+def exporting(result: Experiment, folder: Path) -> list[Path]:
     """Write tables and figures of an experiment."""
     report("writing tables and figures")
     return write_experiment(folder, result)

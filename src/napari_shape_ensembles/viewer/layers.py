@@ -171,7 +171,7 @@ def at_once(choices: Choices, *, removing: bool = False) -> Iterator[None]:
 
     napari lays the canvas out anew for every layer that comes or goes, in a time that grows with the cube of their
     number in a grid; and each time it collects garbage, 0.2 s of the window's thread with the bench open. Here it does
-    so once, and among nothing but what is new: what is there already is exempt meanwhile.
+    so once. Where layers come, what is there already is exempt; where some leave, nothing is: drivers want them freed.
     """
     if choices.rearranging:
         yield
