@@ -445,103 +445,70 @@ def reasons(measured: "pd.DataFrame", seen: bool) -> list[str]:
     """
     table = {name: measured[name].to_numpy(dtype=np.float64) for name in measured}
     beyond = {name: values - np.median(values) for name, values in table.items()}
-    area = table["area"]
-    ratio = area / np.median(area)
+    typical = {name: float(np.median(values)) for name, values in table.items()}
+    ratio = table["area"] / typical["area"]
     size = np.log(ratio)
-    unusual = _unusual(size)
-    radius = np.sqrt(np.median(area) / np.pi)
-    reach = max(1.5, 0.2 * radius)
-    rules: list[tuple[NDArray[np.bool_], Any]] = [
-        (
-            table["holes"] > 0,
-            lambda i: (
-                f"hole: {table['holes'][i]:.0f} of {table['hole_pixels'][i]:.0f} px, "
-                f"{100 * table['hole_share'][i]:.2g} % of the object"
-            ),
-        ),
-        (
-            table["pieces"] > 1,
-            lambda i: f"{table['pieces'][i]:.0f} pieces: {100 * table['loose_share'][i]:.2g} % lies off the largest",
-        ),
-    ]
+    far = (_unusual(size) > _FAR) & (np.abs(size) > np.log(2))
+    dented = beyond["solidity"] < -max(0.1, _FAR * 1.4826 * np.median(np.abs(beyond["solidity"])))
     necked = (table["neck"] < 0.8) & (table["neck_share"] > 0.15) & (beyond["ellipse_fit"] < -0.02)
     halved = (table["contact"] > 0.8) & (table["join_solid"] > 0.95) & (table["join_gain"] > 0.005)
+    rules = [
+        (table["holes"] > 0, "hole: {holes:.0f} of {hole_pixels:.0f} px, {hole_percent:.2g} % of the object"),
+        (table["pieces"] > 1, "{pieces:.0f} pieces: {loose_percent:.2g} % lies off the largest"),
+    ]
     if seen:
+        reach = max(1.5, 0.2 * np.sqrt(typical["area"] / np.pi))
+        stray = (table["contrast"] < 0.25) & (table["edge_here"] < 0.4 * typical["edge_here"])
+        moved = (beyond["shift"] > reach) & (beyond["leak_share"] > 0.08) & (beyond["missed_share"] > 0.08)
         leaking = (beyond["leak_share"] > 0.15) & (beyond["no_edge"] + beyond["edge_in"] > 0.1)
         cut = (beyond["missed_share"] > 0.2) & (beyond["no_edge"] + beyond["edge_out"] > 0.1)
-        moved = (beyond["shift"] > reach) & (beyond["leak_share"] > 0.08) & (beyond["missed_share"] > 0.08)
-        stray = (table["contrast"] < 0.25) & (table["edge_here"] < 0.4 * np.median(table["edge_here"]))
         seam = (table["valley"] > 0.1) & (table["valley_share"] > 0.2) & (beyond["ellipse_fit"] < -0.01)
         necked &= (beyond["leak_share"] < 0.2) & ~stray
         halved &= (table["seam"] < 0.1) & ~stray
         rules += [
             (
                 stray,
-                lambda i: (
-                    f"stray: contrast {table['contrast'][i]:.2f} of the typical one, edge "
-                    f"{table['edge_here'][i]:.2f}: nothing here looks like an object"
-                ),
+                "stray: contrast {contrast:.2f} of the typical one, edge {edge_here:.2f}: nothing here looks like an "
+                "object",
             ),
-            (
-                moved & ~stray,
-                lambda i: f"shifted: the edge of the image lies {table['shift'][i]:.1f} px to one side",
-            ),
+            (moved & ~stray, "shifted: the edge of the image lies {shift:.1f} px to one side"),
             (
                 leaking & ~moved & ~stray,
-                lambda i: (
-                    f"leak: {table['leak_share'][i]:.0%} of it looks like its surroundings, "
-                    f"{table['no_edge'][i]:.0%} of its outline follows no edge"
-                ),
+                "leak: {leak_share:.0%} of it looks like its surroundings, {no_edge:.0%} of its outline follows no "
+                "edge",
             ),
             (
                 cut & ~moved & ~stray,
-                lambda i: (
-                    f"cut: what looks like the object goes on beyond its outline, by {table['missed_share'][i]:.0%}"
-                    f" of its area; {table['no_edge'][i]:.0%} of its outline follows no edge"
-                ),
+                "cut: what looks like the object goes on beyond its outline, by {missed_share:.0%} of its area; "
+                "{no_edge:.0%} of its outline follows no edge",
             ),
             (
                 seam & ~necked & ~stray,
-                lambda i: (
-                    f"two objects in one: a seam between two parts, {table['valley'][i]:.2f} of the grey range "
-                    "below them"
-                ),
+                "two objects in one: a seam between two parts, {valley:.2f} of the grey range below them",
             ),
         ]
     rules += [
         (
             necked,
-            lambda i: (
-                f"two objects in one: a neck of {table['neck'][i]:.2f} the width of its narrower part, which "
-                f"holds {table['neck_share'][i]:.0%} of it"
-            ),
+            "two objects in one: a neck of {neck:.2f} the width of its narrower part, which holds {neck_share:.0%} of "
+            "it",
         ),
         (
             halved,
-            lambda i: (
-                f"one object in two: with label {table['partner'][i]:.0f} it fills "
-                f"{table['join_solid'][i]:.0%} of an ellipse, alone {table['ellipse_fit'][i]:.0%}"
-            ),
+            "one object in two: with label {partner:.0f} it fills {join_solid:.0%} of an ellipse, alone "
+            "{ellipse_fit:.0%}",
         ),
-        (
-            (unusual > _FAR) & (np.abs(size) > np.log(2)),
-            lambda i: (
-                f"{'large' if size[i] > 0 else 'small'}: {area[i]:.0f} px, "
-                f"{ratio[i]:.2g} times the median of this image"
-            ),
-        ),
-        (
-            (beyond["solidity"] < -0.1) & (beyond["solidity"] < -_FAR * 1.4826 * np.median(np.abs(beyond["solidity"]))),
-            lambda i: (
-                f"dented: it fills {table['solidity'][i]:.0%} of its convex hull, here "
-                f"{np.median(table['solidity']):.0%} is typical"
-            ),
-        ),
+        (far & (size > 0), "large: {area:.0f} px, {ratio:.2g} times the median of this image"),
+        (far & (size < 0), "small: {area:.0f} px, {ratio:.2g} times the median of this image"),
+        (dented, f"dented: it fills {{solidity:.0%}} of its convex hull, here {typical['solidity']:.0%} is typical"),
     ]
+    figures: dict[Any, Real] = dict(table)
+    figures.update(ratio=ratio, hole_percent=100 * table["hole_share"], loose_percent=100 * table["loose_share"])
     said: list[list[str]] = [[] for _ in range(len(measured))]
     for holds, words in rules:
-        for i in np.flatnonzero(holds):
-            said[i].append(words(i).replace("%", " %").replace("  %", " %"))
+        for label in np.flatnonzero(holds):
+            filled = words.format(**{str(name): values[label] for name, values in figures.items()})
+            said[label].append(filled.replace("%", " %").replace("  %", " %"))
     return ["; ".join(each) for each in said]
 
 

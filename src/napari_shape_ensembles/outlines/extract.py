@@ -4,7 +4,7 @@ import itertools
 from collections import Counter
 from collections.abc import Sequence
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -133,72 +133,49 @@ def outlines_of_labels(
     if np.asarray(labels).min() < 0:
         below = np.unique(labels)[np.unique(labels) <= 0]
         dropped[FROM_ZERO if below.tolist() == [-1, 0] else NEGATIVE] = int((below < 0).sum())
-    # Label values, and the plane numbered so that no array need be as long as the largest label.
-    if plane.max() <= plane.size:
-        values = np.arange(1, plane.max() + 1)
-    else:
-        values, numbered = np.unique(plane, return_inverse=True)
-        background = int(values[0] == 0)
-        values, plane = values[background:], numbered.reshape(plane.shape) + 1 - background
+    values, plane = _numbered(plane)
     fast = kernels(__package__, plane.size)
-    # Areas of the background and all labels, and their boxes: first row and column, and those behind the last.
-    boxes = np.zeros((1 + len(values), 4), np.int64)
-    if fast is not None:
-        areas = np.zeros(1 + len(values), np.int64)
-        fast.survey(np.ascontiguousarray(plane, np.int32), areas, boxes)
-    else:
-        areas = np.bincount(plane.ravel(), minlength=1 + len(values))
-        for label, box in enumerate(ndimage.find_objects(plane.astype(np.int64, copy=False)), start=1):
-            if box is not None:
-                boxes[label] = [side.start for side in box] + [side.stop for side in box]
-    wanted = np.flatnonzero(areas[1:]) + 1
-
-    def leave_out(unusable: NDArray[np.bool_], reason: str) -> None:
-        nonlocal wanted
-        dropped[reason] += int(np.count_nonzero(unusable))
-        wanted = wanted[~unusable]
-
-    leave_out(areas[wanted] < recipe.min_area, small)
-    if not recipe.keep_border:
-        at_border = (boxes[wanted, :2] == 0).any(axis=1) | (boxes[wanted, 2:] == plane.shape).any(axis=1)
-        leave_out(at_border, AT_BORDER)
-    # A filter far wider than the object would take time and memory by its own width.
-    sides = boxes[wanted, 2:] - boxes[wanted, :2]
-    leave_out(highest_level(sides, sigma, radius) <= 0.5, VANISHED)
-    trace = partial(_traced, plane, sigma=sigma, radius=radius, look=not recipe.holes, fast=fast)
-    parts = [slice(start, start + _TOGETHER) for start in range(0, len(wanted), _TOGETHER)]
-    found = over_blocks(lambda part: trace(wanted[part], boxes[wanted[part]]), parts)
-    # All contours, one after the other, and the object of each.
-    vertices = np.concatenate([np.empty((0, 2)), *(one[0] for one in found)])
-    counts = np.concatenate([np.empty(0, np.int64), *(one[1] for one in found)])
-    owners = np.concatenate(
-        [np.empty(0, np.int64), *(part.start + one[2] for part, one in zip(parts, found, strict=True))]
-    )
-    hollow = np.concatenate([np.empty(0, dtype=bool), *(one[3] for one in found)])
-    offsets = np.concatenate([[0], np.cumsum(counts)])
-    starts, ends, after = offsets[:-1], offsets[1:], following(offsets)
-    x, y = (vertices - np.repeat(vertices[starts], counts, axis=0)).T
+    areas, boxes = _surveyed(plane, len(values), fast)
+    # What is left out, each object for the first reason that holds. A filter far wider than the object would take time
+    # and memory by its own width.
+    refused = {
+        small: areas < recipe.min_area,
+        AT_BORDER: (boxes[:, :2] == 0).any(axis=1) | (boxes[:, 2:] == plane.shape).any(axis=1),
+        VANISHED: highest_level(boxes[:, 2:] - boxes[:, :2], sigma, radius) <= 0.5,
+    }
+    if recipe.keep_border:
+        del refused[AT_BORDER]
+    wanted = areas > 0
+    wanted[0] = False
+    for reason, unusable in refused.items():
+        dropped[reason] += int(np.count_nonzero(wanted & unusable))
+        wanted &= ~unusable
+    objects = np.flatnonzero(wanted)
+    found = _contours(plane, objects, boxes[objects], sigma, radius, look=not recipe.holes, fast=fast)
+    starts, ends, after = found.offsets[:-1], found.offsets[1:], following(found.offsets)
+    x, y = (found.vertices - np.repeat(found.vertices[starts], ends - starts, axis=0)).T
     signed = np.add.reduceat(x * y[after] - x[after] * y, starts) / 2
     lengths = np.add.reduceat(np.hypot(x[after] - x, y[after] - y), starts)
-    here, first = np.unique(owners, return_index=True)
-    dropped[VANISHED] += len(wanted) - len(here)
+    here, first = np.unique(found.owners, return_index=True)
+    dropped[VANISHED] += len(objects) - len(here)
     # Outer contours run the other way round here, holes in the direction of positive area.
     outer = signed < 0
     dropped[EXTRA] += int(np.count_nonzero(outer)) - len(here)
     chosen = []  # contours, with the labels that they are the outlines of; 0 for holes
-    for owner, start, stop in zip(here, first, np.append(first, len(owners))[1:], strict=True):
+    for owner, start, stop in zip(here, first, np.append(first, len(found.owners))[1:], strict=True):
         largest = start + int(np.abs(signed[start:stop]).argmax()) if stop > start + 1 else start
-        chosen.append((largest, int(values[wanted[owner] - 1])))
+        chosen.append((largest, int(values[objects[owner] - 1])))
+        around = found.vertices[starts[largest] : ends[largest]]
         for hole in start + np.flatnonzero(~outer[start:stop]) if recipe.holes else ():
-            if not points_in_poly(vertices[starts[hole]][None], vertices[starts[largest] : ends[largest]])[0]:
+            if not points_in_poly(found.vertices[starts[hole]][None], around)[0]:
                 continue
             if signed[hole] >= recipe.min_area:
                 chosen.append((hole, 0))
             else:
                 dropped[small] += 1
-    ids, curves, hole_ids, scaled = [], [], itertools.count(-1, -1), vertices * pixel
+    ids, curves, hole_ids, scaled = [], [], itertools.count(-1, -1), found.vertices * pixel
     for contour, label in chosen:
-        if counts[contour] < recipe.min_vertices:
+        if ends[contour] - starts[contour] < recipe.min_vertices:
             dropped[f"fewer than {recipe.min_vertices} vertices"] += 1
         elif lengths[contour] < recipe.min_length:
             dropped[f"shorter than {recipe.min_length:g} px"] += 1
@@ -213,9 +190,60 @@ def outlines_of_labels(
         ids=np.array(ids, dtype=np.int64),
         dropped=dropped,
         pixel_size=pixel,
-        filled=int(np.count_nonzero(hollow[here])),
+        filled=int(np.count_nonzero(found.hollow[here])),
         tracing={choice: getattr(recipe, choice) for choice in _TRACED},
     )
+
+
+def _numbered(plane: NDArray[np.integer]) -> tuple[Index, NDArray[np.integer]]:
+    """Label values, and the plane numbered by them, so that no array need be as long as the largest label."""
+    if plane.max() <= plane.size:
+        return np.arange(1, plane.max() + 1), plane
+    values, numbered = np.unique(plane, return_inverse=True)
+    background = int(values[0] == 0)
+    return values[background:], numbered.reshape(plane.shape) + 1 - background
+
+
+def _surveyed(plane: NDArray[np.integer], count: int, fast: Any) -> tuple[Index, Index]:
+    """Areas of the background and all labels, and their boxes: first row and column, and those behind the last."""
+    boxes = np.zeros((1 + count, 4), np.int64)
+    if fast is not None:
+        areas = np.zeros(1 + count, np.int64)
+        fast.survey(np.ascontiguousarray(plane, np.int32), areas, boxes)
+        return areas, boxes
+    for label, box in enumerate(ndimage.find_objects(plane.astype(np.int64, copy=False)), start=1):
+        if box is not None:
+            boxes[label] = [side.start for side in box] + [side.stop for side in box]
+    return np.bincount(plane.ravel(), minlength=1 + count), boxes
+
+
+class _Contours(NamedTuple):
+    """Contours of objects, one after the other."""
+
+    vertices: Real  #: in pixels
+    offsets: Index  #: where each contour starts, and where the last ends
+    owners: Index  #: place among the objects of each contour's own, rising
+    hollow: NDArray[np.bool_]  #: whether an object has holes, where these are looked for
+
+
+def _contours(
+    plane: NDArray[np.integer],
+    objects: Index,
+    boxes: Index,
+    sigma: tuple[float, float],
+    radius: tuple[int, int],
+    *,
+    look: bool,
+    fast: Any,
+) -> _Contours:
+    """Contours of the masks of some objects after the Gaussian filter; `look` for holes."""
+    parts = [slice(start, start + _TOGETHER) for start in range(0, len(objects), _TOGETHER)]
+    trace = partial(_traced, plane, sigma=sigma, radius=radius, look=look, fast=fast)
+    found = over_blocks(lambda part: trace(objects[part], boxes[part]), parts)
+    none = np.empty((0, 2)), np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.bool_)
+    vertices, counts, owners, hollow = (np.concatenate(one) for one in zip(none, *found, strict=True))
+    owners += _TOGETHER * np.repeat(np.arange(len(parts)), [len(one[2]) for one in found])
+    return _Contours(vertices, np.append(0, np.cumsum(counts)), owners, hollow)
 
 
 def _traced(
