@@ -133,22 +133,7 @@ class Ensemble:
         metadata: "pd.DataFrame | Mapping[str, Any] | None" = None,
         tracing: Mapping[str, Any] | None = None,
     ) -> None:
-        arrays: list[NDArray[Any]] = []
-        for index, curve in enumerate(curves):
-            try:
-                array = np.asarray(curve)
-            except ValueError as error:
-                raise ValueError(f"curve {index} is not an (m, 2) array of vertices: {error}") from error
-            if array.ndim != 2 or array.shape[1] != 2:
-                raise ValueError(
-                    f"curve {index} has shape {array.shape}: curves are a sequence of (m, 2) arrays, rows and columns "
-                    "of their vertices (Ensemble.from_labels traces labels, io.read_curves reads a file)"
-                )
-            if array.dtype.kind not in "iuf":
-                raise ValueError(f"curve {index} holds {array.dtype} values: vertices are real numbers")
-            if isinstance(curve, np.ma.MaskedArray):  # what is masked is not known, as NaN is not
-                array = np.ma.filled(curve.astype(np.float64), np.nan)
-            arrays.append(array)
+        arrays = _arrays(curves)
         counts: Counter[str] = Counter()
         for reason, number in (dropped or {}).items():
             if not isinstance(number, int | np.integer) or number < 0:
@@ -166,19 +151,7 @@ class Ensemble:
                     f"pixel_size is the height and width of a pixel, two positive numbers, not {pixel_size!r}"
                 )
             self.pixel_size = float(sides[0]), float(sides[-1])
-        names = np.arange(len(arrays)) if ids is None else np.array(ids)
-        if names.shape != (len(arrays),):
-            raise ValueError(
-                f"{len(arrays)} curves need {len(arrays)} ids in one sequence, not ids of shape {names.shape}"
-            )
-        if len(names) and names.dtype.kind not in "iufU":
-            raise ValueError(f"ids are numbers or texts, not {names.dtype} values such as {names[0]!r}")
-        if names.dtype.kind == "f" and not np.isfinite(names).all():
-            raise ValueError("ids are finite: one of them is NaN or infinite")
-        if names.dtype.kind == "U":
-            text("".join(map(str, names)), "ids")
-        if repeated := [value for value, times in Counter(names.tolist()).items() if times > 1]:
-            raise ValueError(f"ids must be unique: {repeated[0]!r} stands for more than one curve")
+        names = np.arange(len(arrays)) if ids is None else _unique_ids(ids, len(arrays))
         self._images = None
         if images is not None:
             self._images = np.array(images, dtype=np.str_)
@@ -740,6 +713,43 @@ def _pooled_ids(ids: Sequence[NDArray[Any]], names: list[str]) -> NDArray[Any]:
         return np.array(together)
     groups = zip(ids, names, strict=True)
     return np.array(distinct([f"{name}:{value}" for group, name in groups for value in group.tolist()]))
+
+
+def _arrays(curves: Sequence[ArrayLike] | Real) -> list[NDArray[Any]]:
+    """Vertices of curves as arrays; refuses what are none."""
+    arrays: list[NDArray[Any]] = []
+    for index, curve in enumerate(curves):
+        try:
+            array = np.asarray(curve)
+        except ValueError as error:
+            raise ValueError(f"curve {index} is not an (m, 2) array of vertices: {error}") from error
+        if array.ndim != 2 or array.shape[1] != 2:
+            raise ValueError(
+                f"curve {index} has shape {array.shape}: curves are a sequence of (m, 2) arrays, rows and columns "
+                "of their vertices (Ensemble.from_labels traces labels, io.read_curves reads a file)"
+            )
+        if array.dtype.kind not in "iuf":
+            raise ValueError(f"curve {index} holds {array.dtype} values: vertices are real numbers")
+        if isinstance(curve, np.ma.MaskedArray):  # what is masked is not known, as NaN is not
+            array = np.ma.filled(curve.astype(np.float64), np.nan)
+        arrays.append(array)
+    return arrays
+
+
+def _unique_ids(ids: ArrayLike, count: int) -> NDArray[Any]:
+    """Ids of so many curves: numbers or texts, each for one curve."""
+    names = np.array(ids)
+    if names.shape != (count,):
+        raise ValueError(f"{count} curves need {count} ids in one sequence, not ids of shape {names.shape}")
+    if len(names) and names.dtype.kind not in "iufU":
+        raise ValueError(f"ids are numbers or texts, not {names.dtype} values such as {names[0]!r}")
+    if names.dtype.kind == "f" and not np.isfinite(names).all():
+        raise ValueError("ids are finite: one of them is NaN or infinite")
+    if names.dtype.kind == "U":
+        text("".join(map(str, names)), "ids")
+    if repeated := [value for value, times in Counter(names.tolist()).items() if times > 1]:
+        raise ValueError(f"ids must be unique: {repeated[0]!r} stands for more than one curve")
+    return names
 
 
 def _cleaned(vertices: Complex, offsets: Index, counts: Counter[str]) -> tuple[Complex, Index, Index]:
