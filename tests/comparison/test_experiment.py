@@ -15,6 +15,7 @@ from napari_shape_ensembles import Comparison, Ensemble, Experiment, Outlines, S
 from napari_shape_ensembles.archive import read_archive, write_archive
 from napari_shape_ensembles.comparison.compare import FORMAT, LAYOUT
 from napari_shape_ensembles.comparison.quantities import quantities
+from napari_shape_ensembles.outlines import at_one_pixel_size
 from napari_shape_ensembles.samples.synthetic import draw_forms, draw_scales
 
 QUICK = Settings(landmarks=64, rank=10, significance=0.05)
@@ -43,6 +44,27 @@ def groups_of(sizes, factors, **more):
 def three():
     images, design = groups_of((5, 5, 5), (1, 1, 1.5))
     return experiment(images, design.assign(dose=np.repeat([0.0, 1, 4], 5)), QUICK)
+
+
+def test_images_of_unequal_pixel_size_are_compared_at_the_largest_which_is_said():
+    rng = np.random.default_rng(0)
+    images = []
+    for place in range(6):
+        step = 2 if place == 3 else 1  # one image of pixels twice as large
+        rows, columns = np.indices((240 // step, 240 // step)) * step
+        labels = np.zeros(rows.shape, int)
+        for label, (top, left) in enumerate(np.ndindex(4, 4), start=1):
+            size = rng.uniform(16, 20, 2)
+            labels[np.hypot((rows - 60 * top - 30) / size[0], (columns - 60 * left - 30) / size[1]) < 1] = label
+        images.append(Ensemble.from_labels(labels, scale=(0.1 * step,) * 2, unit="µm", name=f"{place}"))
+    design = pd.DataFrame({"group": [*"aaabbb"]})
+    found = experiment(images, design, QUICK)
+    assert found.note.startswith("Pixels measure 0.1 to 0.2 µm: all outlines were brought to the largest")
+    assert f"{found.note}." in found.warnings
+    assert Experiment.of_tree(found.to_tree()).warnings == found.warnings
+    same, _, _ = at_one_pixel_size(images, [])
+    assert experiment(same, design, QUICK).table.equals(found.table)
+    assert experiment(images[:3] + images[4:], design.drop(3), QUICK).note == ""
 
 
 def test_the_table_names_each_contrast_with_its_numbers(three):

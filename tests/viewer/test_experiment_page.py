@@ -9,6 +9,8 @@ from qtpy.QtCore import Qt
 from qtpy.QtWidgets import QFileDialog
 
 from docks import ended, labels_of, press, set_choices, spots
+from napari_shape_ensembles.io import rerun
+from napari_shape_ensembles.io.image_parts import ImagePart
 from napari_shape_ensembles.viewer import design_files, experimenting
 from napari_shape_ensembles.viewer.docks.experiment import ExperimentPage
 from napari_shape_ensembles.viewer.docks.images import ImagesPage
@@ -16,6 +18,7 @@ from napari_shape_ensembles.viewer.docks.trust import TrustPage
 from napari_shape_ensembles.viewer.inputs import ImageRow, is_own
 from napari_shape_ensembles.viewer.leaving import unsaved
 from napari_shape_ensembles.viewer.session import Session
+from napari_shape_ensembles.viewer.splitting import NewPart, layers_of
 
 WELLS = [f"{row}{column:02d}" for row in "AB" for column in range(1, 6)]
 
@@ -98,6 +101,9 @@ def test_a_screen_is_read_from_files_and_a_well_is_opened(model, plate, qtbot, m
     monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_: (str(plate / "screen.experiment.npz"), ""))
     entry(page.files, "Save").trigger()
     ended(session.experiment, qtbot)
+    assert page.message.text().startswith("Saved screen.experiment.npz")
+    again = rerun(plate / "screen.experiment.npz")
+    assert (again.same, again.notes) == (True, ())
 
     # Another day: neither table nor images are open.
     again = Session.of(viewer := ViewerModel())
@@ -187,6 +193,39 @@ def test_covariates_and_interactions_are_asked_for_and_an_answer_outlives_its_pa
     qtbot.waitUntil(lambda: "image 3 was changed" in third.stale.words.text(), timeout=5000)
     session.detach(session.comparison)
     again.detach(again.comparison)
+
+
+def test_an_experiment_of_layers_from_files_can_be_run_again_as_long_as_these_are_what_it_saw(model, qtbot, tmp_path):
+    """Two files, and two planes of a third, of which one is shown and one was split off."""
+    session, path = Session.of(model), tmp_path / "four.experiment.npz"
+    set_choices(session.choices, landmarks=40, rank=5)
+    for place in range(2):
+        tifffile.imwrite(tmp_path / f"{place}.tif", labels_of(place))
+        model.open(tmp_path / f"{place}.tif", plugin="napari", layer_type="labels")
+    tifffile.imwrite(
+        tmp_path / "stack.tif", np.stack([labels_of(place) for place in (2, 3, 4)]).astype(np.uint16), imagej=True
+    )
+    (stack,) = model.open(tmp_path / "stack.tif", plugin="napari", layer_type="labels")
+    model.dims.set_point(0, 1)
+    (piece,) = layers_of(stack, [NewPart("z = 2", ImagePart(plane=(2,)), (stack.data[2].copy(), {}, "labels"))])
+    model.add_layer(piece)
+    rows = [*model.layers[:2], stack, piece]
+    session.design.write([(layer, "group", "aabb"[place]) for place, layer in enumerate(rows)])
+    assert session.design.why_not() == ""
+    session.experiment.run()
+    ended(session.experiment, qtbot)
+    session.experiment.save(path)
+    ended(session.experiment, qtbot)
+    again = rerun(path)
+    assert (again.same, again.notes) == (True, ())
+    model.layers[0].data[:20] = 0  # as if painted over: the file holds something else
+    session.experiment.run()
+    ended(session.experiment, qtbot)
+    session.experiment.save(path)
+    ended(session.experiment, qtbot)
+    assert "so rerun cannot make it anew" in session.experiment.message
+    with pytest.raises(ValueError, match="does not say which files it was made from"):
+        rerun(path)
 
 
 def test_position_shows_beside_a_comparison_of_two_images(model, qtbot):

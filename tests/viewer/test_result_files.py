@@ -573,6 +573,28 @@ def test_files_saved_before_there_was_a_view_open_too(done, qtbot, tmp_path, ans
     assert all(MARK in layer.metadata for layer in dock.comparison.curves)
 
 
+def test_the_plane_of_a_stack_is_kept_with_a_result_and_a_layer_painted_over_is_no_file(tmp_path):
+    viewer, path = ViewerModel(), tmp_path / "pair.comparison.npz"
+    for name, seeds in (("one", (0, 1, 2)), ("two", (3, 4, 5))):
+        planes = [measure.label(spots(seed) > 0.5).astype(np.uint16) for seed in seeds]
+        tifffile.imwrite(tmp_path / f"{name}.tif", np.stack(planes), imagej=True)
+        viewer.open(tmp_path / f"{name}.tif", plugin="napari", layer_type="labels")
+    viewer.dims.set_point(0, 1)
+    refs = tuple((weakref.ref(layer),) for layer in viewer.layers)
+    basis = Basis(refs, Outlines(), Settings(landmarks=40, rank=5, permutations=99), (frozenset(), frozenset()))
+
+    def saved():
+        sources = tuple((inputs.source_of(layer, viewer.dims),) for layer in viewer.layers)
+        comparing.saving(comparing.compared(sources, basis).shown, "product", path)
+        return Comparison.load(path).inputs
+
+    assert [file.part for file in saved().files] == [{"plane": [1]}] * 2
+    again = rerun(path)
+    assert (again.same, again.notes) == (True, ())
+    viewer.layers[0].data[1, :20] = 0
+    assert saved() is None
+
+
 def test_a_result_of_opened_files_is_saved_with_them_says_where_they_are_and_comes_out_again(tmp_path):
     viewer, paths = ViewerModel(), [tmp_path / f"{name}.tif" for name in ("one", "two")]
     for seed, path in enumerate(paths):

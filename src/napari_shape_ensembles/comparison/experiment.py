@@ -26,7 +26,7 @@ from ..mmd.replicates import (
     replicate_test,
     small_sample_test,
 )
-from ..outlines import Ensemble, counted
+from ..outlines import Ensemble, at_one_pixel_size, counted
 from ..parameters import from_tree
 from ..parameters import tree as tree_of
 from ..progress import Listener, as_part, report, reporting
@@ -147,6 +147,8 @@ class Experiment:
         How the contrasts' p-values are adjusted.
     unit : str
         Of the outlines.
+    note : str
+        What was done to images of unequal pixel size.
 
     Examples
     --------
@@ -167,6 +169,7 @@ class Experiment:
     outlines: "pd.DataFrame"
     correction: str
     unit: str
+    note: str = ""
 
     # ------------------------------------------------------------------------------------------- tests
 
@@ -668,6 +671,8 @@ class Experiment:
     def warnings(self) -> tuple[str, ...]:
         """What a reader should know before trusting the table, in plain sentences."""
         found = [*self.design.notes, *self.design.forecast(self.settings.significance)[:3]]
+        if self.note:
+            found.append(f"{self.note}.")
         if self.unit == "pixel":
             found.append("Sizes are compared in pixels: make sure all images have the same pixel size.")
         sizes = np.bincount(self.design.group)
@@ -798,6 +803,7 @@ class Experiment:
             },
             "correction": self.correction,
             "unit": self.unit,
+            "note": self.note,
         }
 
     @classmethod
@@ -833,7 +839,8 @@ class Experiment:
         if set(kernels) != set(TESTS) or correction not in ("family", "fdr"):
             raise ContentError("parts of its tests are missing, or how they are adjusted")
         settings = from_tree(Settings, records.value(tree, "settings", dict))
-        return cls(design, settings, coordinates, kernels, outlines, correction, records.value(tree, "unit", str))
+        unit, note = records.value(tree, "unit", str), str(tree.get("note", ""))
+        return cls(design, settings, coordinates, kernels, outlines, correction, unit, note)
 
     def plot(self, ax: "Axes | None" = None) -> "Axes":
         """Draw the ratios of size and roughness of every contrast with their intervals.
@@ -920,7 +927,9 @@ def experiment(
     if correction not in ("auto", "family", "fdr"):
         raise ValueError(f'correction is "auto", "family" or "fdr", not {correction!r}')
     checked = checked_design(design, len(ensembles), control)
-    ensembles = _usable(ensembles)
+    ensembles, _, note = at_one_pixel_size(_usable(ensembles), [])
+    if note:  # outlines that are too small for the largest pixels are left out
+        ensembles = _usable(ensembles)
     with reporting(progress):
         for sentence in checked.forecast(settings.significance)[:1]:
             report(f"note: {sentence}", 0, len(_STEPS))
@@ -953,7 +962,7 @@ def experiment(
         correction = "fdr" if len(checked.pairs) > _SCREEN else "family"
     places = {"id": [name for one in ensembles for name in one.ids.tolist()], "image": image, "replicate": replicate}
     outlines = _outline_table(places, measured)
-    return Experiment(checked, settings, coordinates, kernels, outlines, correction, ensembles[0].unit)
+    return Experiment(checked, settings, coordinates, kernels, outlines, correction, ensembles[0].unit, note)
 
 
 def _power(shift: float, replicates: int, significance: float) -> float:

@@ -61,6 +61,10 @@ class ImagePart:
     def __bool__(self) -> bool:
         return self != WHOLE
 
+    def given(self) -> dict[str, Any]:
+        """What is given, by name."""
+        return {name: value for name, value in vars(self).items() if value not in ((), None)}
+
     def cut(self, plane: NDArray[Any]) -> NDArray[Any]:
         """The region of a plane, where it is given by rows and columns; else all of the plane.
 

@@ -144,7 +144,7 @@ def inputs_of(
     files: list[InputFile] = []
     for sample, paths in enumerate(samples):
         for path in paths:
-            part = {} if parts is None else vars(parts[len(files)])
+            part = {} if parts is None else parts[len(files)].given()
             known = reading.pixel_sizes.get(path.resolve())
             side = None if known is None else known[0]
             sides = side if side is None or isinstance(side, tuple) else (side, side)
@@ -153,7 +153,7 @@ def inputs_of(
                     path=str(path.resolve()),
                     sha256=checksum(path),
                     sample=sample,
-                    part={name: value for name, value in part.items() if value not in ((), None)},
+                    part=part,
                     pixel_size=sides,
                     unit="" if known is None else known[1],
                     labels=reading.labels,

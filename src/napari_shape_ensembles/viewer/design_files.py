@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from napari.layers import Layer
@@ -27,9 +27,12 @@ from ..palette import OUTLINE
 from ..progress import report
 from .choices import Choices
 from .designing import DesignTable, Row
-from .inputs import PARTS, ImageRow, PartOf, Source, source_of
+from .inputs import PARTS, ImageRow, PartOf, Source, held, source_of
 from .splitting import Way, layers_of, region_layer, root_of, said_of
 from .task import Background, Steps, in_words
+
+if TYPE_CHECKING:
+    from napari.components import Dims
 
 #: Of a table of more images none is opened as a layer: napari shows tens of them, not hundreds.
 OPENED = 30
@@ -173,6 +176,17 @@ def path_of(layer: Layer) -> str:
     return known.path if known is not None and known.path else str(layer.source.path or "")
 
 
+def source_in_file(row: Row, dims: "Dims") -> Source:
+    """Copy what a row of the table shows, with the file and the part of it that it is from, as far as is known."""
+    source = source_of(row, dims)
+    if isinstance(row, ImageRow):
+        return source
+    root, part = root_of(row)
+    if part is not None:
+        part = None if source.part is None else replace(part, plane=part.plane or source.part.plane, region=None)
+    return replace(source, path=path_of(root), part=part)
+
+
 def _read(path: Path) -> list[_Table]:
     """The rows of a table, and their cells as texts."""
     from ..io.sources import feature_text
@@ -244,11 +258,9 @@ def _kept_in(layer: Layer, source: Source, table: Path) -> tuple[Path, ImagePart
     if path is not None and part is not None and not source.plane:
         of_file = PARTS[root].part if root in PARTS else WHOLE
         part = of_file if part == WHOLE else part
-        try:
-            if path.is_file() and _holds(path, part, source):
-                return path, part
-        except ValueError:  # a file that this package does not read, or reads as something else
-            pass
+        as_image = source.kind != "image" or as_labels(source.data)[0] is None  # not taken for labels when it is read
+        if as_image and held(path, part, source):
+            return path, part
     folder = table.parent / f"{table.stem}_images"
     folder.mkdir(parents=True, exist_ok=True)
     name = _PLAIN.sub("_", source.name).strip("_.") or "image"
@@ -264,16 +276,3 @@ def _kept_in(layer: Layer, source: Source, table: Path) -> tuple[Path, ImagePart
             plane = plane.astype(np.uint16 if plane.max(initial=0) < 2**16 else np.uint32)
         write_plane(file, plane, Calibration((height, width), source.unit))
     return file, WHOLE
-
-
-def _holds(path: Path, part: ImagePart, source: Source) -> bool:
-    """Whether a file, read by the command line, is what a layer shows."""
-    if source.kind == "shapes":
-        curves = ensemble_of_file(path, Reading(), part)
-        shown = [outline * source.scale for outline in source.data]
-        same = Ensemble(shown, unit=source.unit)
-        return curves.unit == same.unit and len(curves) == len(same) and np.allclose(curves.vertices, same.vertices)
-    if source.kind == "image":
-        pixels = read_image(path, plane=part.plane).pixels
-        return as_labels(pixels)[0] is None and np.array_equal(pixels, source.data)
-    return np.array_equal(labelled(path, Reading(), part).labels, source.data)

@@ -19,13 +19,12 @@ from ..comparison.display import LayerData, simplified
 from ..io.rerun import load_experiment, recipe_of, recipe_tree, save_experiment
 from ..io.results import experiment_numbers, write_experiment
 from ..outlines import Outlines
-from ..outlines.extract import at_one_pixel_size
 from ..progress import as_part, report
 from .choices import Choices
 from .comparing import files_named, written
-from .design_files import layer_data
+from .design_files import layer_data, source_in_file
 from .designing import DesignTable, Row, asked_of, asked_tree, frame_of
-from .inputs import OWN, ImageRow, Source, Sources, fingerprint, source_of, trace
+from .inputs import OWN, ImageRow, Source, Sources, fingerprint, inputs_of_sources, source_of, trace
 from .task import Basis, Task
 
 # Groups whose pairs are all compared; contrasts that are a screen; images of a group that are opened at once.
@@ -133,11 +132,26 @@ class ExperimentTask(Task[ExperimentAnswer]):
         """Write the result with all that it rests on to one file."""
         if self.result is not None:
             self.message = ""
-            self.start(partial(saving, self.result.experiment, self.to_view(), path), self._saved)
+            found, basis = self.result.experiment, self.basis
+            self.start(partial(saving, found, self.to_view(), basis, self._sources(), path), self._saved)
 
-    def _saved(self, paths: list[Path]) -> Iterable[None]:
+    def _sources(self) -> list[list[Source]]:
+        """What the images of the result show, one in each sample; none where one was changed since."""
+        if self.basis is None:
+            return []
+        dims, rows = self.choices.dims, [ref() for ref in self.basis.layers[0]]
+        alive = [row for row in rows if row is not None]
+        if len(alive) < len(rows) or [fingerprint(row, dims) for row in alive] != list(self.basis.prints):
+            return []
+        return [[source_in_file(row, dims).calibrated(self.basis.recipe)] for row in alive]
+
+    def _saved(self, outcome: tuple[list[Path], bool]) -> Iterable[None]:
         self.unsaved = False
-        return self._exported(paths)
+        paths, repeatable = outcome
+        self._exported(paths)
+        if not repeatable:
+            self.message += ". Not all its images are files as they are, so rerun cannot make it anew."
+        return ()
 
     def open(self, path: Path) -> None:
         """Show a result that was saved."""
@@ -267,11 +281,9 @@ def experimented(
         with as_part(2 * place, total):
             found = trace(source, recipe)
         ensembles.append(found.subset(np.array([str(one) not in ids for one in found.ids.tolist()], dtype=bool)))
-    first, rest, note = at_one_pixel_size(ensembles[:1], ensembles[1:])
-    ensembles = [*first, *rest]
     with as_part(2 * len(images), total):
         result = experiment(ensembles, frame_of(rows), settings, control=control)
-    notes = [f"{note}."] if note else []
+    notes = []
     if (result.table["permuted"] == "curves").all():  # of single images: the light of the page Trust
         try:
             notes.append(position_dependence(ensembles, settings).sentence())
@@ -340,14 +352,17 @@ def opened_of(result: Experiment, view: Tree, said: str) -> Opened:
     return Opened(answer_of(result, asked_of(view.get("asked")), notes), view, said)
 
 
-def saving(result: Experiment, view: Tree, path: Path) -> list[Path]:
-    """Write an experiment to one file, as the command line does."""
+def saving(
+    result: Experiment, view: Tree, basis: Basis | None, sources: list[list[Source]], path: Path
+) -> tuple[list[Path], bool]:
+    """Write an experiment to one file, as the command line does; and say whether it can be run again from its files."""
     report(f"saving {path.name}")
     design = result.design
     rows = design.replicates.drop(columns="images").iloc[design.of_image].reset_index(drop=True)
+    inputs = inputs_of_sources(sources, basis.recipe, basis.excluded) if basis is not None and sources else None
     with files_named(path):
-        save_experiment(path, result, rows, None, experiment_numbers(result), view)
-    return [path]
+        save_experiment(path, result, rows, inputs, experiment_numbers(result), view)
+    return [path], inputs is not None
 
 
 def exporting(result: Experiment, folder: Path) -> list[Path]:

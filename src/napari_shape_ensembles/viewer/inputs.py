@@ -17,10 +17,13 @@ import numpy as np
 from napari.layers import Image, Labels, Layer, Shapes
 from numpy.typing import NDArray
 
+from ..comparison import InputFile, Inputs
 from ..comparison.display import MARK
-from ..io.image_parts import Box, ImagePart, objects_inside
+from ..io import read_image
+from ..io.image_parts import WHOLE, Box, ImagePart, objects_inside
+from ..io.rerun import checksum, recipe_tree
 from ..io.settings_file import SettingsFile
-from ..io.sources import Reading, also_left_out, ensemble_of_file
+from ..io.sources import Reading, also_left_out, ensemble_of_file, labelled
 from ..outlines import Ensemble, Outlines, at_one_pixel_size, conversion_factor
 from ..outlines.ensemble import unit_name
 from ..outlines.extract import AT_BORDER
@@ -107,6 +110,7 @@ class Source:
     origin: NDArray[np.float64] = field(default_factory=lambda: np.zeros(2))
     mirrored: bool = False  #: the viewer shows its mirror image; outlines are those of the data
     region: Box | str | None = None  #: only objects in it count; see `ImagePart`
+    part: ImagePart | None = WHOLE  #: of the file, without the region; None where no one can say
 
     def calibrated(self, recipe: Outlines) -> "Source":
         """The same with pixels of the size that a recipe states in place of the layer, where it states one."""
@@ -154,8 +158,10 @@ def source_of(layer: "Layer | ImageRow", dims: "Dims") -> Source:
     names = [f"axis {axis}" if name.lstrip("-").isdigit() else name for axis, name in enumerate(layer.axis_labels)]
     hidden = [f"{name} = {point[axis]}" for axis, name in enumerate(names) if axis not in axes]
     plane = f"plane {', '.join(hidden)}" if hidden else ""
-    path = str(layer.source.path or "")
-    return Source(kind, data, layer.name, scale, unit, placement, plane, left_out, path, origin, mirrored)
+    path, part = str(layer.source.path or ""), None
+    if axes == [layer.ndim - 2, layer.ndim - 1]:
+        part = ImagePart(plane=tuple(point[: axes[0]].tolist()))
+    return Source(kind, data, layer.name, scale, unit, placement, plane, left_out, path, origin, mirrored, part=part)
 
 
 def fingerprint(layer: "Layer | ImageRow", dims: "Dims") -> str:
@@ -188,6 +194,49 @@ def fingerprint(layer: "Layer | ImageRow", dims: "Dims") -> str:
     hidden = tuple((axis, int(point[axis])) for axis in range(layer.ndim) if axis not in axes)
     turned = ("mirrored",) if mirrored else ()
     return hashlib.sha256(repr((tuple(axes), hidden, tuple(scale.tolist()), unit, shown, *turned)).encode()).hexdigest()
+
+
+def held(path: Path, part: ImagePart, source: Source) -> bool:
+    """Whether a file holds what a layer shows, as it is; read for that."""
+    try:
+        if source.kind == "shapes":
+            curves = ensemble_of_file(path, Reading(), part)
+            same = Ensemble([outline * source.scale for outline in source.data], unit=source.unit)
+            return curves.unit == same.unit and len(curves) == len(same) and np.allclose(curves.vertices, same.vertices)
+        if source.kind == "image":
+            return np.array_equal(read_image(path, plane=part.plane).pixels, source.data)
+        return np.array_equal(labelled(path, Reading(labels=True), part).labels, source.data)
+    except (ValueError, OSError):  # a file that is gone, or that this package does not read, or reads otherwise
+        return False
+
+
+def inputs_of_sources(samples: Sequence[Sequence[Source]], recipe: Outlines, excluded: Excluded) -> Inputs | None:
+    """The files that samples were copied from, with their checksums; None where one of them is in no file.
+
+    Of an experiment every image is a sample.
+    """
+    kept, left_out = recipe_tree(recipe), itertools.chain(excluded, itertools.repeat(frozenset[str]()))
+    places = [(sample, source) for sample, images in enumerate(samples) for source in images]
+    files = [_input_file(source, sample, next(left_out), recipe) for sample, source in places]
+    known = [file for file in files if file is not None]
+    return None if kept is None or len(known) < len(files) else Inputs(tuple(known), kept)
+
+
+def _input_file(source: Source, sample: int, excluded: Ids, recipe: Outlines) -> InputFile | None:
+    ids = tuple(sorted(excluded))
+    if isinstance(row := source.data, ImageRow):
+        size, unit = row.pixel or (None, "")
+        sides = size if size is None or isinstance(size, tuple) else (size, size)
+        return InputFile(str(row.path.resolve()), checksum(row.path), sample, row.part.given(), sides, unit, ids)
+    path, part = Path(source.path), source.part
+    if not source.path or part is None or not held(path, part, source):
+        return None
+    part = part if source.region is None else replace(part, region=source.region)
+    sides, unit = None, ""
+    if recipe.pixel_scale is None and source.unit != "pixel" and source.kind != "shapes":
+        sides, unit = (float(source.scale[0]), float(source.scale[1])), source.unit
+    labels = None if source.kind == "shapes" else source.kind == "labels"
+    return InputFile(str(path.resolve()), checksum(path), sample, part.given(), sides, unit, ids, labels)
 
 
 class _View(NamedTuple):

@@ -10,13 +10,13 @@ from pathlib import Path
 from napari.components import ViewerModel
 
 from ..archive import ContentError, Tree
-from ..comparison import Comparison, InputFile, Inputs, Settings
+from ..comparison import Comparison, Inputs, Settings
 from ..comparison.display import image_names
-from ..io.rerun import checksum, find_inputs, recipe_of, recipe_tree
+from ..io.rerun import find_inputs, recipe_of, recipe_tree
 from ..mmd import MMDTest
 from ..outlines import Ensemble, Outlines, account_of, conversion_factor, counted
 from ..parameters import matters, tree
-from .inputs import ACCEPTED, Excluded, Sources, fingerprint, source_of
+from .inputs import ACCEPTED, Excluded, Sources, fingerprint, inputs_of_sources, source_of
 from .task import Basis
 
 
@@ -78,25 +78,7 @@ class Shown:
         """The files behind the layers with their checksums, where every layer was opened from one."""
         if self.sources is None or self.recipe is None:
             return self.result.inputs
-        recipe, places = recipe_tree(self.recipe), list(itertools.chain(*self.sources))
-        if recipe is None or not all(source.path and Path(source.path).exists() for source in places):
-            return None
-        excluded = [*self.excluded, *itertools.repeat(frozenset[str](), len(places))]
-        files: list[InputFile] = []
-        for source, ids in zip(places, excluded, strict=False):
-            stated = self.recipe.pixel_scale is None and source.unit != "pixel" and source.kind != "shapes"
-            files.append(
-                InputFile(
-                    path=str(Path(source.path).resolve()),
-                    sha256=checksum(Path(source.path)),
-                    sample=int(len(files) >= len(self.sources[0])),
-                    pixel_size=(float(source.scale[0]), float(source.scale[1])) if stated else None,
-                    unit=source.unit if stated else "",
-                    excluded=tuple(sorted(ids)),
-                    labels=None if source.kind == "shapes" else source.kind == "labels",
-                )
-            )
-        return Inputs(tuple(files), recipe)
+        return inputs_of_sources(self.sources, self.recipe, self.excluded)
 
     def with_files(self) -> "Shown":
         """The same, telling which of the files that it was made from are where they were; files are read for that."""

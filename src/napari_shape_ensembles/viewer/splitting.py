@@ -92,10 +92,7 @@ def root_of(layer: Layer) -> tuple[Layer, ImagePart | None]:
     """The layer that was split, maybe several times over, and which part of it this is; None where no one says."""
     part: ImagePart | None = WHOLE
     while (known := PARTS.get(layer)) is not None:
-        given, inner = (
-            {name: value for name, value in vars(one).items() if value not in ((), None)}
-            for one in (known.part, part or WHOLE)
-        )
+        given, inner = known.part.given(), (part or WHOLE).given()
         named = known.part != WHOLE or known.whole is None
         part = replace(part, **given) if part is not None and named and not {*given} & {*inner} else None
         if known.whole is None:
