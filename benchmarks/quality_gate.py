@@ -1,4 +1,4 @@
-"""False alarms of the gate: what it finds in sets whose outlines are good, check by check.
+"""False alarms of the gate: what it finds in sets whose outlines are good, check by check; and, last, in bad ones.
 
 Prints the table of docs/segmentation.md. Run as ``python benchmarks/quality_gate.py [--data FOLDER] [--splits N]``.
 """
@@ -12,7 +12,11 @@ import numpy as np
 from scipy import ndimage
 from skimage.io import imread
 
-from napari_shape_ensembles import Ensemble, extract_curves, quality
+from learning import f1
+from napari_shape_ensembles import Ensemble, extract_curves, quality, segment
+
+# F1 at IoU 0.5 from which automatic outlines count as good.
+_GOOD = 0.5
 
 
 def main() -> None:
@@ -25,16 +29,16 @@ def main() -> None:
     for name, pairs in sets(options.data, options.splits):
         serious: Counter[str] = Counter()
         notes: Counter[str] = Counter()
-        for a, b in pairs:
-            found = quality(a, b).findings
+        for pair in pairs:
+            found = quality(*pair).findings
             serious.update({finding.check for finding in found if finding.serious})
             notes.update({finding.check for finding in found if not finding.serious})
         words = [", ".join(f"{check} {count}" for check, count in sorted(part.items())) for part in (serious, notes)]
         print(f"| {name} | {len(pairs)} | {words[0] or '0'} | {words[1] or '0'} |", flush=True)
 
 
-def sets(data: Path, splits: int) -> Iterator[tuple[str, list[tuple[Ensemble, Ensemble]]]]:
-    """Pairs of samples by name of the set: the two natural sides, or random halves."""
+def sets(data: Path, splits: int) -> Iterator[tuple[str, list[tuple[Ensemble, ...]]]]:
+    """Pairs of samples by name of the set: the two natural sides, or random halves; and single samples."""
     rng = np.random.default_rng(0)
     drawn = np.load(data / "ampis_powder" / "polygons.npz")
     curves = np.split(drawn["xy"][:, ::-1].astype(float), drawn["offsets"][1:-1])
@@ -76,6 +80,18 @@ def sets(data: Path, splits: int) -> Iterator[tuple[str, list[tuple[Ensemble, En
         fields = [extract_curves(imread(path), min_area=600, name=path.name.split(".")[0]) for path in paths]
         fields = [field for field in fields if len(field)]
         yield f"fibroblast nuclei, {kind}, fields 15 and 15", [split(fields, rng) for _ in range(splits)]
+
+    images = [
+        (imread(path), imread(path.with_name(path.name.replace("image", "labels"))))
+        for path in sorted((data / "segmentation").glob("*_image.png"))
+    ]
+    for method in ("otsu", "local", "auto"):
+        found = [segment(image, method=method) for image, _ in images]
+        shares = [f1(truth, labels) for labels, (_, truth) in zip(found, images, strict=True)]
+        for words, good in (("good", True), ("bad", False)):
+            chosen = [labels for labels, share in zip(found, shares, strict=True) if (share >= _GOOD) is good]
+            name = f"varied images, {method}, {words} (F1 {'≥' if good else '<'} {_GOOD})"
+            yield name, [(extract_curves(labels, name="A"),) for labels in chosen]
 
 
 def halves(ensemble: Ensemble, rng: np.random.Generator) -> tuple[Ensemble, Ensemble]:

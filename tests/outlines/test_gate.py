@@ -7,6 +7,7 @@ from skimage.io import imread
 
 from napari_shape_ensembles import Comparison, Ensemble, Settings, compare, extract_curves, quality, samples
 from napari_shape_ensembles.cli import Answer, hit
+from napari_shape_ensembles.outlines import at_pixel_size
 
 QUICK = Settings(landmarks=60, rank=10, permutations=300)
 
@@ -49,6 +50,22 @@ def test_specks_and_merged_objects_are_noted():
     dumbbell = np.stack([radius * np.sin(angle), radius * np.cos(angle)], axis=1) * 1.3
     merged = [dumbbell * (1 + 0.01 * row) for row in rows]
     assert checks(Ensemble([*a.curves, *merged]), outlines(seed=2)) == ["merged"]
+
+
+def test_objects_that_are_mostly_specks_are_to_be_looked_at_first():
+    rows, columns = np.indices((240, 400))
+    labels = rows // 40 * 10 + columns // 40 + 1
+    apart = np.hypot(rows % 40 - 20, columns % 40 - 20)
+    few, many = (np.where(apart < np.where(labels % part == 0, 2, 12), labels, 0) for part in (4, 3))
+    assert quality(extract_curves(few)).serious == ()  # 15 of 60
+    (found,) = quality(extract_curves(many, name="field")).serious
+    assert (found.check, found.where) == ("specks", "field")
+    assert found.text.startswith("20 of 60 objects of field are smaller than 16 px²")
+    assert quality(extract_curves(many, min_area=20)).serious == ()  # as a person chose
+    fine = extract_curves(np.where(apart < np.where(labels % 3 == 0, 8, 15), labels, 0), scale=(1.0, 1.0), unit="µm")
+    coarse = at_pixel_size(fine, 5.0)
+    assert (len(fine), len(coarse)) == (60, 40)
+    assert quality(coarse).serious == ()
 
 
 def test_objects_cut_by_a_border_are_noted():

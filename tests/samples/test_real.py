@@ -12,7 +12,7 @@ from napari_shape_ensembles import Settings, compare, extract_curves, samples, s
 DATA = files("napari_shape_ensembles.samples").joinpath("data")
 # Rows by the default settings, as docs/samples.md gives them.
 ROWS = {
-    samples.powder: "0∧0",
+    samples.powder: "inconclusive",  # a third of what the default threshold finds are specks
     samples.powder_outlines: "1∧0",
     samples.nuclei: "1∧1",
     samples.nuclei_labels: "1∧1",

@@ -10,6 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .ensemble import Ensemble, counted
+from .extract import too_small
+from .recipe import Recipe
 from .spline import following
 
 if TYPE_CHECKING:
@@ -19,8 +21,8 @@ Real = NDArray[np.float64]
 
 # Curves of a side below which no row is given.
 _FEWEST = 10
-# Of what is common to all curves of a side: below this share of the median area a curve is a speck; above this
-# multiple, and of a solidity lower by this, it may be several objects in one.
+# Of what is common to all curves of a side: below this share of the median area a curve is a speck, and specks are too
+# many from this share on; above this multiple, and of a solidity lower by this, it may be several objects in one.
 _SPECK, _SPECKS = 0.05, 0.3
 _MERGED_AREA, _MERGED_SOLIDITY, _MERGED = 1.6, 0.06, 0.2
 # Share of an outline's length that runs straight along a row or a column, and the share of such curves too many.
@@ -113,10 +115,11 @@ def quality(a: Ensemble, b: Ensemble | None = None) -> Quality:
     Returns
     -------
     Quality
-        Serious are fewer than ten curves on a side, curves that are there twice, outlines that were open, and images
-        that stand out from the others of their side by more than eight robust standard deviations of the number of
-        curves, the median area or the median circularity. The rest are notes: specks, merged and cut objects, images
-        that stand out by five, polygons of unequal numbers of vertices, and objects of too few pixels.
+        Serious are fewer than ten curves on a side, curves that are there twice, outlines that were open, more than
+        30 % of the objects left out as too small by the default, and images that stand out from the others of their
+        side by more than eight robust standard deviations of the number of curves, the median area or the median
+        circularity. The rest are notes: specks among the curves, merged and cut objects, images that stand out by
+        five, polygons of unequal numbers of vertices, and objects of too few pixels.
 
     References
     ----------
@@ -184,6 +187,14 @@ def _of_side(name: str, ensemble: Ensemble) -> Iterator[Finding]:
         "cut": (straight > _STRAIGHT, _CUT, False, "run straight along a row or column, as if cut there"),
         "open": (gaping, _OPEN, True, "were open: their closing edge is many times as long as the others"),
     }
+    # A least area that nobody chose: what lies below are pieces of objects or of the ground.
+    small = 0 if "at_pixel_size" in ensemble.tracing else ensemble.dropped.get(too_small(Recipe.min_area), 0)
+    if small > max(1, _SPECKS * (small + len(ensemble))):
+        text = (
+            f"{small} of {small + len(ensemble)} objects of {name} are smaller than {Recipe.min_area:g} px², as where "
+            "a threshold breaks objects up or follows noise"
+        )
+        yield Finding("specks", name, True, text)
     images = ensemble.images
     names = list(dict.fromkeys(images.tolist()))
     for image in names:

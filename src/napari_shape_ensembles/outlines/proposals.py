@@ -2,7 +2,7 @@
 
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -104,8 +104,8 @@ class Proposal:
     recipe: Any
     score: float
     measures: Mapping[str, float]
-    labels: Labels
-    thumbnail: Real
+    labels: Labels = field(repr=False)
+    thumbnail: Real = field(repr=False)
 
 
 def propose(image: ArrayLike, recipe: Any = None) -> list[Proposal]:
