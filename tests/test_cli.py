@@ -369,7 +369,8 @@ def test_every_parameter_is_an_option_with_its_help_and_default(command, kinds, 
 def test_options_take_the_place_of_the_file(tmp_path, images, quick):
     done = run(
         "compare", images / "one.ome.tif", images / "two.ome.tif", "--settings", quick, "--significance", "0.05",
-        "--rank", "7", "--no-reflections", "--bandwidth", "0.5,1", "--archetype", "3", "--out", tmp_path / "r",
+        "--rank", "7", "--no-reflections", "--coordinates", "raw", "--bandwidth", "0.5,1", "--archetype", "3",
+        "--out", tmp_path / "r",
     )  # fmt: skip
     assert done.exit_code == 0, done.stderr
     saved = Comparison.load(tmp_path / "r" / "result.comparison.npz")
@@ -379,9 +380,23 @@ def test_options_take_the_place_of_the_file(tmp_path, images, quick):
         permutations=300,
         significance=0.05,
         reflections=False,
+        coordinates="raw",
         bandwidth=(0.5, 1.0),
         archetype=3,
     )
+
+
+def test_an_option_that_changes_nothing_is_refused(tmp_path, images):
+    pair = images / "one.ome.tif", images / "two.ome.tif"
+    done = run("compare", *pair, "--threshold", "50")
+    assert done.exit_code == 2
+    assert "--threshold changes nothing with these choices, it is for method manual, hysteresis, level: " in done.stderr
+    (tmp_path / "manual.toml").write_text('[outlines]\nmethod = "manual"\nthreshold = 90\n', encoding="utf-8")
+    given = "--settings", tmp_path / "manual.toml", "--threshold", "60", "--out", tmp_path / "r"
+    done = run("segment", pair[0], *given)
+    assert done.exit_code == 0, done.stderr
+    done = run("compare", *pair, "--bandwidth", "0.5")
+    assert "--bandwidth changes nothing with these choices, it is for any coordinates but components" in done.stderr
 
 
 def test_the_recipe_can_be_given_by_options_alone(tmp_path, images):

@@ -15,7 +15,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from .archive import ContentError
-from .parameters import Parameter, parameters_of
+from .parameters import Parameter, matters, parameters_of, when_words
 from .progress import Progress as Step
 from .progress import as_part, report, reporting
 
@@ -58,15 +58,18 @@ def with_options(choices: Choices, given: Mapping[str, str | bool | None]) -> Ch
     Raises
     ------
     ValueError
-        For a value that cannot be, naming the option.
+        For a value that cannot be, or that changes nothing beside the others, naming the option.
     """
-    changes = {
-        name: declared.read(given[name], option_name(declared))
-        for name, declared in parameters_of(type(choices)).items()
-        if given.get(name) is not None
-    }
+    options = {name: one for name, one in parameters_of(type(choices)).items() if given.get(name) is not None}
     known: Any = choices
-    return replace(known, **changes)
+    chosen = replace(known, **{name: one.read(given[name], option_name(one)) for name, one in options.items()})
+    for name, one in options.items():
+        if not matters(chosen, name):
+            raise ValueError(
+                f"{option_name(one)} changes nothing with these choices, it is {when_words(type(choices), name)}: "
+                "leave it out, or choose otherwise"
+            )
+    return chosen
 
 
 def check_folder(folder: Path) -> None:
