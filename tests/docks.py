@@ -3,11 +3,14 @@
 import contextlib
 import gc
 import io
+import pickle
+from copy import copy
 from dataclasses import replace
 from functools import cache
 
 import npe2
 import numpy as np
+import pytest
 from qtpy.compat import isalive
 from qtpy.QtCore import Qt
 from skimage.draw import disk, polygon2mask
@@ -15,6 +18,7 @@ from skimage.measure import label
 
 from curve_makers import blobs
 from napari_shape_ensembles import segment
+from napari_shape_ensembles.viewer import comparing
 from napari_shape_ensembles.viewer.docks.compare import CompareShapes
 from napari_shape_ensembles.viewer.session import Session
 from napari_shape_ensembles.viewer.shown import Shown
@@ -79,6 +83,12 @@ def bare(viewer, qtbot):
     return widget
 
 
+def show_docks(viewer):
+    """Show a window with its docks alone: beside the canvas all is painted by OpenGL, which takes its time."""
+    viewer.window._qt_window.centralWidget().hide()
+    viewer.window.show()
+
+
 def press(button, qtbot):
     qtbot.mouseClick(button, Qt.MouseButton.LeftButton)
 
@@ -88,6 +98,34 @@ def run(widget, qtbot):
     with qtbot.waitSignal(widget.finished, timeout=30_000):
         press(widget.run_button, qtbot)
     return widget.results.text()
+
+
+def remembered(function):
+    """The function, but to arguments that it has met before it gives what it gave then, in a copy."""
+    known = {}
+
+    def call(*args):
+        key = pickle.dumps(args)
+        if key not in known:
+            known[key] = function(*args)
+        return copy(known[key])
+
+    return call
+
+
+KNOWN = {name: remembered(getattr(comparing, name)) for name in ("trace_sides", "compare")}
+
+
+@contextlib.contextmanager
+def found_before():
+    """Let runs take outlines and results of the same images and choices from a run before, in this process.
+
+    For what tests start from. What a test is about is found anew.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        for name, function in KNOWN.items():
+            patch.setattr(comparing, name, function)
+        yield
 
 
 def curves_of(viewer, name):
@@ -155,9 +193,10 @@ def destroy(widget, qtbot):
 
 def let_go(qtbot, *refs):
     """Wait until nothing keeps what these refer to weakly; to collect garbage takes a quarter of a second each time."""
-    for _ in range(50):
-        gc.collect()
+    for turn in range(100):
         if not any(ref() for ref in refs):
             return
-        qtbot.wait(50)
+        qtbot.wait(20)
+        if turn % 5 == 4:
+            gc.collect()
     raise AssertionError([ref() for ref in refs])

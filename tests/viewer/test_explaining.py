@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from docks import ended, put, spots
+from docks import ended, found_before, put, spots
 from napari_shape_ensembles import Settings, compare
 from napari_shape_ensembles.progress import report
 from napari_shape_ensembles.viewer import explaining
@@ -45,8 +45,9 @@ def compared(model, qtbot):
     session = Session.of(model)
     session.attach()
     session.choices.set(settings=QUICK)
-    session.comparison.run()
-    ended(session.comparison, qtbot)
+    with found_before():
+        session.comparison.run()
+        ended(session.comparison, qtbot)
     session.explanation.follow()
     return session.explanation
 

@@ -9,7 +9,7 @@ from qtpy.QtCore import QPoint, QPointF, Qt
 from qtpy.QtGui import QMouseEvent
 from qtpy.QtWidgets import QAbstractButton, QAbstractSpinBox, QComboBox
 
-from docks import bare, curves_of, press, run, spots
+from docks import bare, curves_of, found_before, press, run, spots
 from napari_shape_ensembles.explanation.single_curves import (
     nearest_and_farthest,
 )
@@ -23,7 +23,8 @@ from napari_shape_ensembles.viewer.layers import COLOR_FEATURES, OwnLayers
 @pytest.fixture
 def done(bare_dock, qtbot):
     """The dock with a result and the window of its curves."""
-    run(bare_dock, qtbot)
+    with found_before():
+        run(bare_dock, qtbot)
     press(bare_dock.results.explore, qtbot)
     qtbot.addWidget(bare_dock.curve_window.explorer)
     return bare_dock

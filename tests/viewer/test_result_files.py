@@ -15,7 +15,7 @@ from qtpy.QtCore import Qt
 from qtpy.QtWidgets import QApplication, QMessageBox
 from skimage import measure
 
-from docks import bare, choose, curves_of, executed, opened, press, reopened, run, saved, spots
+from docks import bare, choose, curves_of, executed, opened, press, reopened, run, saved, show_docks, spots
 from napari_shape_ensembles import ArchetypeSensitivity, Comparison, Outlines, Settings
 from napari_shape_ensembles.comparison.display import MARK
 from napari_shape_ensembles.io import SettingsFile, load_settings, read_curves, rerun, save_settings
@@ -524,10 +524,11 @@ def test_the_check_can_be_cancelled(done, qtbot, monkeypatch):
 
 
 def test_the_keyboard_starts_the_check_and_escape_cancels_it(make_napari_viewer, qtbot, monkeypatch):
-    viewer = make_napari_viewer(show=True)
+    viewer = make_napari_viewer()
     for seed in (1, 2):
         viewer.add_image(spots(seed), name=str(seed))
     dock = opened(viewer, qtbot)
+    show_docks(viewer)
     run(dock, qtbot)
 
     def slow(*_):

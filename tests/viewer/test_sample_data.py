@@ -79,10 +79,10 @@ def test_the_window_goes_on_while_a_sample_is_drawn(model, qtbot):
     timer = QTimer()
     timer.timeout.connect(lambda: seen.append(len(model.layers)))
     timer.start(20)
-    layers = model.open_sample(PLUGIN, "simulated_fields", seed=2)
+    layers = model.open_sample(PLUGIN, "simulated_fields")
     assert len(seen) > 10
     assert set(seen) == {0}
-    np.testing.assert_array_equal(layers[0].data, samples.simulated_fields(2).a)
+    np.testing.assert_array_equal(layers[0].data, pair_of("simulated_fields").a)
 
 
 def test_an_error_while_drawing_reaches_who_opened_the_sample(model, qtbot):

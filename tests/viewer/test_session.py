@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from napari.components import ViewerModel
 
-from docks import curves_of, destroy, ended, let_go, opened, press, run, spots
+from docks import curves_of, destroy, ended, found_before, let_go, opened, press, run, show_docks, spots
 from napari_shape_ensembles import Settings
 from napari_shape_ensembles.viewer.session import Session
 
@@ -39,7 +39,8 @@ def comparison(session):
 
 @pytest.fixture
 def done(comparison, qtbot):
-    return compared(comparison, qtbot)
+    with found_before():
+        return compared(comparison, qtbot)
 
 
 def compared(task, qtbot):
@@ -369,7 +370,7 @@ def test_several_images_are_pooled_and_one_is_found_again(session, comparison, m
 
 
 def test_a_dock_destroyed_by_its_x_and_opened_again_shows_what_was_there(dock, viewer, qtbot, tmp_path):
-    viewer.window.show()
+    show_docks(viewer)
     comparison = dock.comparison
     run(dock, qtbot)
     path = saved(comparison, tmp_path / "pair.comparison.npz", qtbot)
@@ -410,7 +411,7 @@ def test_the_window_of_curves_follows_the_dock_that_is_opened_again(dock, viewer
 
 
 def test_a_dock_closed_by_its_x_during_a_run_cancels_it_and_listens_no_more(dock, viewer, qtbot):
-    viewer.window.show()
+    show_docks(viewer)
     before = len(viewer.layers.events.callbacks)
     comparison = dock.comparison
     press(dock.run_button, qtbot)
@@ -427,7 +428,7 @@ def test_a_dock_closed_by_its_x_during_a_run_cancels_it_and_listens_no_more(dock
 
 def test_a_dock_closed_by_its_x_is_let_go_of(viewer, qtbot):
     with_images(viewer)
-    viewer.window.show()
+    show_docks(viewer)
     Session.of(viewer).choices.set(settings=QUICK)
     Session.of(viewer).choices.sides.follow()
     compared(Session.of(viewer).comparison, qtbot)

@@ -9,7 +9,7 @@ from napari.components import ViewerModel
 from qtpy.QtCore import Qt
 from qtpy.QtWidgets import QApplication
 
-from docks import bare, choose, executed, let_go, press, reopened, run, same, saved, set_choices, spots
+from docks import bare, choose, executed, found_before, let_go, press, reopened, run, same, saved, set_choices, spots
 from napari_shape_ensembles import Comparison, compare, decision_landscape
 from napari_shape_ensembles.viewer import task
 from napari_shape_ensembles.viewer.docks.study import LandscapeDock
@@ -58,7 +58,8 @@ def dock(model, qtbot):
 
 @pytest.fixture
 def done(dock, qtbot):
-    run(dock, qtbot)
+    with found_before():
+        run(dock, qtbot)
     return dock
 
 

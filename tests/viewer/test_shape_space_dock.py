@@ -10,7 +10,7 @@ from qtpy.QtWidgets import QPushButton, QSlider
 from scipy.spatial.distance import pdist
 
 from curve_makers import blobs
-from docks import bare, destroy, press, put, run, spots
+from docks import bare, destroy, press, put, run, show_docks, spots
 from napari_shape_ensembles import Ensemble, Settings, compare
 from napari_shape_ensembles.explanation.shape_paths import ShapePlaces
 from napari_shape_ensembles.progress import report
@@ -288,7 +288,7 @@ def test_it_tells_while_compare_shapes_is_closed_and_opens_it_to_run_again(dock,
     dock.controls["rank"].setValue(20)
     run(dock, qtbot)
     beside = opened_space(viewer)
-    viewer.window.show()
+    show_docks(viewer)
     beside.parentWidget().show()
     data = viewer.layers["two"].events.data
     both = len(data.callbacks)
@@ -311,7 +311,7 @@ def test_closed_it_listens_to_no_layer(dock, viewer, qtbot):
     data = viewer.layers["one"].events.data
     before = len(data.callbacks)
     space = opened_space(viewer)
-    viewer.window.show()
+    show_docks(viewer)
     space.parentWidget().show()
     assert len(data.callbacks) == before + 1
     space.parentWidget().close()
@@ -407,7 +407,7 @@ def test_a_dock_that_is_closed_and_opened_again_shows_the_explanation_without_fi
     put(result, viewer)
     explain(explained, qtbot)
     monkeypatch.setattr(explaining, "explain", pytest.fail)
-    viewer.window.show()
+    show_docks(viewer)
     sentences, modes = explained.panel.sentences.text(), explained.panel.table.rowCount()
     frame = explained.parentWidget()
     frame.close()

@@ -6,7 +6,7 @@ from napari.components import ViewerModel
 from qtpy.QtCore import Qt
 from qtpy.QtWidgets import QApplication, QPushButton
 
-from docks import bare, opened, press, run, saved, spots
+from docks import bare, opened, press, run, saved, show_docks, spots
 from napari_shape_ensembles.viewer import comparing
 from napari_shape_ensembles.viewer import task as tasks
 from napari_shape_ensembles.viewer.task import Background
@@ -259,10 +259,11 @@ def test_closing_the_dock_ends_it(done, model, qtbot):
 
 
 def test_escape_cancels_after_run_was_pressed_and_enter_runs_again(make_napari_viewer, qtbot):
-    viewer = make_napari_viewer(show=True)
+    viewer = make_napari_viewer()
     for seed in (1, 2):
         viewer.add_image(spots(seed), name=str(seed))
     dock = opened(viewer, qtbot)
+    show_docks(viewer)
     dock.window().activateWindow()
     qtbot.waitUntil(dock.isActiveWindow, timeout=3000)
     run(dock, qtbot)

@@ -148,10 +148,10 @@ def chunks(count: int, total: int, numbers: int = 2**17) -> list[slice]:
 
 
 class Statistics:
-    """Squared MMD of every labelling, (1 + B,), for one kernel.
+    """Squared MMD of every labelling, (1 + B,), for one kernel, from wᵀKw of the weights of `Labellings`.
 
-    `values[0]` is the observed one, in double precision; so is every value within `tolerance` of a cut after
-    `settle` or `settle_rank`.
+    The first `exact` of them, all by default, are in double precision; the observed one is. So is every value of
+    `values` within `tolerance` of that one, and of a cut after `settle` or `settle_rank`.
     """
 
     def __init__(
@@ -159,15 +159,15 @@ class Statistics:
         distances: Distances,
         labels: Labellings,
         bandwidth: float,
-        values: Real,
+        forms: Real,
         *,
-        exact: int,
+        exact: int | None = None,
         tolerance: float = 0.0,
     ) -> None:
-        self.values = values
-        self.tolerance = tolerance
         self._distances, self._labels, self._bandwidth = distances, labels, bandwidth
-        self.exact = np.arange(len(values)) < exact
+        self.values, self.tolerance = forms * labels.factor**2, tolerance
+        self.exact = np.arange(len(forms)) < (len(forms) if exact is None else exact)
+        self.settle(self.values[0])
 
     def settle(self, cut: float) -> None:
         """Make the values near a cut exact; those equal to it but for rounding become equal."""
@@ -211,11 +211,11 @@ def permuted_statistics(distances: Distances, labels: Labellings, bandwidths: Se
     """
     if isinstance(distances, MeanDistances):
         sums = _weighted_sums(labels, distances.points)
-        return [_settled(distances, labels, s, np.einsum("bd,bd->b", sums, sums) / s**2) for s in bandwidths]
+        return [Statistics(distances, labels, s, np.einsum("bd,bd->b", sums, sums) / s**2) for s in bandwidths]
     if labels.sizes is not None:
         sums_of = group_sums(distances, bandwidths, labels.starts)
         return [
-            _settled(distances, labels, s, _forms(labels, sums)) for s, sums in zip(bandwidths, sums_of, strict=True)
+            Statistics(distances, labels, s, _forms(labels, sums)) for s, sums in zip(bandwidths, sums_of, strict=True)
         ]
     count = len(labels)
     single = len(distances) >= FEW
@@ -231,17 +231,15 @@ def permuted_statistics(distances: Distances, labels: Labellings, bandwidths: Se
         approximate.append(a)
         exact.append(e)
     found = []
-    scale = labels.factor**2
-    quick, slow = np.concatenate(approximate, axis=1) * scale, np.concatenate(exact, axis=1) * scale
-    for s, values, doubles in zip(bandwidths, quick, slow, strict=True):
-        if single:  # the labellings made in both precisions say how far off the others may be
-            error = max(np.abs(values[: len(doubles)] - doubles).max(), 1e-12)
-            values[: len(doubles)] = doubles
-            one = Statistics(distances, labels, s, values, exact=len(doubles), tolerance=_SAFETY * error)
-        else:
-            one = Statistics(distances, labels, s, doubles, exact=count)
-        one.settle(one.values[0])
-        found.append(one)
+    forms = np.concatenate(approximate, axis=1), np.concatenate(exact, axis=1)
+    for s, quick, slow in zip(bandwidths, *forms, strict=True):
+        if not single:
+            found.append(Statistics(distances, labels, s, slow))
+            continue
+        # The labellings made in both precisions say how far off the others may be.
+        error = max(np.abs(quick[: len(slow)] - slow).max() * labels.factor**2, 1e-12)
+        quick[: len(slow)] = slow
+        found.append(Statistics(distances, labels, s, quick, exact=len(slow), tolerance=_SAFETY * error))
     return found
 
 
@@ -263,7 +261,7 @@ def nystrom_statistics(
             sums = _weighted_sums(labels, _projected(distances.some, len(distances), kernel, root))
         else:
             sums = _weighted_sums(labels, _binned(distances, kernel, labels.starts) @ root)
-        found.append(_settled(distances, labels, s, np.einsum("bq,bq->b", sums, sums)))
+        found.append(Statistics(distances, labels, s, np.einsum("bq,bq->b", sums, sums)))
     return found
 
 
@@ -307,13 +305,6 @@ def _forms(labels: Labellings, sums: Real) -> Real:
         return forms
 
     return np.concatenate(over_blocks(share, chunks(len(labels), len(sums))))
-
-
-def _settled(distances: Distances, labels: Labellings, bandwidth: float, values: Real) -> Statistics:
-    """Statistics that are in double precision already."""
-    found = Statistics(distances, labels, bandwidth, values * labels.factor**2, exact=len(labels))
-    found.settle(found.values[0])
-    return found
 
 
 def nystrom_features(

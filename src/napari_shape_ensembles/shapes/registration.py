@@ -216,7 +216,7 @@ def match(
     against = doubled_area(z) * doubled_area(target) < 0
     z[against] = np.roll(z[against, ::-1], 1, axis=-1)
     spectrum, aim = scipy.fft.fft(z), scipy.fft.fft(target)
-    first, second, margin = two_best(squared_scores(spectrum, aim, reflections))
+    first, second, margin = two_best(shift_scores(spectrum, aim, reflections))
     moved, shift, turn, mirrored = _aligned(spectrum, aim, first)
     curves = turn[:, None] * scipy.fft.ifft(moved)
     norm = np.linalg.norm(z, axis=-1)
@@ -241,7 +241,7 @@ def _match_fast(
     fast.centre(points, float(doubled_area(target)), z, norm, against)
     spectrum, aim = scipy.fft.fft(z, overwrite_x=True), scipy.fft.fft(target)
     first, second, margin = np.empty(count, np.int64), np.empty(count, np.int64), np.empty(count)
-    fast.two_best(_scores(spectrum, aim, reflections), first, second, margin)
+    fast.two_best(shift_scores(spectrum, aim, reflections), first, second, margin)
 
     def placed(spectrum: Complex, place: Index) -> tuple[Complex, Real, Complex, Flags]:
         moved, shift = np.empty_like(spectrum), np.empty(len(place))
@@ -342,8 +342,8 @@ def _taylor_series(n: int) -> Complex:
     return series
 
 
-def squared_scores(spectrum: Complex, aim: Complex, reflections: bool) -> Real:
-    """Squared scores of every whole-sample shift of each curve: (N, 1, n), or (N, 2, n) with the mirror images.
+def shift_scores(spectrum: Complex, aim: Complex, reflections: bool) -> Complex:
+    """Score of every whole-sample shift of each curve: (N, 1, n), or (N, 2, n) with the mirror images.
 
     Parameters
     ----------
@@ -353,13 +353,12 @@ def squared_scores(spectrum: Complex, aim: Complex, reflections: bool) -> Real:
         Those of what they are matched to.
     reflections : bool
         Also score the mirror images.
+
+    Returns
+    -------
+    (N, ways, n) complex array
+        Its modulus is the score at the best turn, its angle that turn.
     """
-    scores = _scores(spectrum, aim, reflections)
-    return scores.real**2 + scores.imag**2
-
-
-def _scores(spectrum: Complex, aim: Complex, reflections: bool) -> Complex:
-    """What `squared_scores` squares."""
     products = np.empty((len(spectrum), 1 + reflections, spectrum.shape[-1]), dtype=np.complex128)
     np.multiply(spectrum, aim.conj(), out=products[:, 0])
     if reflections:
@@ -368,13 +367,13 @@ def _scores(spectrum: Complex, aim: Complex, reflections: bool) -> Complex:
     return scores
 
 
-def two_best(scores: Real) -> tuple[Index, Index, Real]:
-    """Places of the highest and the second highest peak, and their distinctness.
+def two_best(waves: Complex) -> tuple[Index, Index, Real]:
+    """Places of the highest and the second highest peak of scores, and their distinctness.
 
     Parameters
     ----------
-    scores : (N, ways, n) array
-        Squared scores, periodic along the last axis.
+    waves : (N, ways, n) array
+        Of `shift_scores`, periodic along the last axis.
 
     Returns
     -------
@@ -383,7 +382,8 @@ def two_best(scores: Real) -> tuple[Index, Index, Real]:
     distinctness : (N,) array
         1 - (second) / (first) of the scores themselves, peaks being interpolated between samples.
     """
-    count, ways, n = scores.shape
+    count, ways, n = waves.shape
+    scores = waves.real**2 + waves.imag**2
     # Samples as high as both their neighbours around the curve.
     rises, falls = np.empty(scores.shape, dtype=bool), np.empty(scores.shape, dtype=bool)
     np.greater_equal(scores[..., 1:], scores[..., :-1], out=rises[..., 1:])
@@ -444,13 +444,13 @@ def distinctness(landmarks: Real, *, reflections: bool = True) -> Real:
         if fast is None:
             z = points[part, 0] + 1j * points[part, 1]
             spectrum = scipy.fft.fft(z - z.mean(axis=-1, keepdims=True))
-            return two_best(squared_scores(spectrum, spectrum, reflections))[2]
+            return two_best(shift_scores(spectrum, spectrum, reflections))[2]
         count, _, n = points[part].shape
         z, norm, against = np.empty((count, n), np.complex128), np.empty(count), np.empty(count, dtype=bool)
         fast.centre(points[part], 0.0, z, norm, against)
         spectrum = scipy.fft.fft(z, overwrite_x=True)
         first, second, margin = np.empty(count, np.int64), np.empty(count, np.int64), np.empty(count)
-        fast.two_best(_scores(spectrum, spectrum, reflections), first, second, margin)
+        fast.two_best(shift_scores(spectrum, spectrum, reflections), first, second, margin)
         return margin
 
     return np.concatenate(over_blocks(of_block, list(curve_blocks(len(points))) or [slice(0)]))

@@ -291,7 +291,7 @@ class SegmentationTask(Task[list[Ensemble]]):
         above: Layer | None = None,
     ) -> Image:
         """Lines of a preview in their layer, a new one where there is none: on top, or right above another layer."""
-        layers = self.choices.viewer.layers
+        layers = self.choices.layers
         if lines is not None and lines in layers:
             for field, value in placement.items():
                 if not np.array_equal(getattr(lines, field), value):

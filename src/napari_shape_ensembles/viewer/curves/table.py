@@ -83,9 +83,12 @@ class CurveTableView(QTableView):
         self.horizontalHeader().setDefaultAlignment(alignment)
         self._fit_headings()
         self.setToolTip("All curves of both images. Click a heading to sort, rows to pick curves.")
-        self.curves.layoutChanged.connect(lambda: self.mark(self._rows))
+        self.curves.layoutChanged.connect(self._mark_again)
         self._rows: Index = np.empty(0, dtype=np.int64)
         self.selectionModel().selectionChanged.connect(self._tell)
+
+    def _mark_again(self) -> None:
+        self.mark(self._rows)
 
     def _fit_headings(self) -> None:
         line = self.fontMetrics().height()

@@ -347,14 +347,11 @@ def form(page: QWidget | None = None) -> QFormLayout:
 class _ClearBoxes(QStyledItemDelegate):
     """Draws items as usual, but check boxes in the color of text: in a shade of the ground they are unseen on dark."""
 
-    def __init__(self, view: QAbstractItemView) -> None:
-        super().__init__(view)
-        self._view = view
-
     def initStyleOption(self, option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex) -> None:
         """Give the style the colors it makes boxes and ticks of."""
         super().initStyleOption(option, index)
-        palette, theme = option.palette, self._view.palette()
+        # Of the view, which is asked for: one that was kept would keep this, and be kept by it.
+        palette, theme = option.palette, self.parent().palette()
         for role in (QPalette.ColorRole.Window, QPalette.ColorRole.Text):
             palette.setColor(role, theme.windowText().color())
         palette.setColor(QPalette.ColorRole.Base, theme.window().color())
