@@ -1,19 +1,23 @@
 """A viewer with the dock in it, small images, and a way to run a comparison by pressing its buttons."""
 
+import gc
 import os
 import sys
 from functools import cache
 from types import SimpleNamespace
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import pytest
 from napari.components import ViewerModel
+from napari.utils.events import EventEmitter
 from npe2 import PluginManifest
 from qtpy.QtWidgets import QFileDialog
 
 from curve_makers import blobs
 from docks import bare, found_before, opened, run, spots
 from napari_shape_ensembles import Ensemble, Settings, compare, explain
+from napari_shape_ensembles.viewer import layers
 from napari_shape_ensembles.viewer.task import Background
 
 # Layers touched from another thread, and widgets left behind, are errors.
@@ -39,12 +43,36 @@ def no_pauses():
 
 
 @pytest.fixture(scope="session", autouse=True)
-def no_collection_of_garbage_for_each_layer():
-    """Let layers go without a full collection of garbage, 0.25 s each time: napari heals a fault of drivers by it."""
+def signatures_read_once():
+    """Look once at what a method takes: napari does so for each of the hundreds of listeners to a layer."""
+    look, known = EventEmitter._check_signature, WeakKeyDictionary()
+
+    def looked(function):
+        if not hasattr(function, "__func__"):
+            return look(function)
+        if function.__func__ not in known:
+            known[function.__func__] = look(function)
+        return known[function.__func__]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(EventEmitter, "_check_signature", staticmethod(looked))
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def quick_collections_of_garbage():
+    """Let layers go without a full collection of garbage, 0.25 s each time: napari heals a fault of drivers by it.
+
+    All other collections pass over what was there before the first test, which is no garbage.
+    """
     with pytest.MonkeyPatch.context() as patch:
         if sys.platform != "win32":
             patch.setattr("napari._vispy.canvas.gc", SimpleNamespace(collect=lambda: 0), raising=False)
+        patch.setattr(layers, "gc", SimpleNamespace(freeze=lambda: None, unfreeze=lambda: None))
+        gc.collect()
+        gc.freeze()
         yield
+    gc.unfreeze()
 
 
 @pytest.fixture

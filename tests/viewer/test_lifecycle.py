@@ -12,7 +12,7 @@ import pytest
 from napari.components import ViewerModel
 from qtpy.QtWidgets import QApplication
 
-from docks import bare, curves_of, opened, press, run, spots
+from docks import bare, curves_of, found_before, opened, press, run, spots
 from napari_shape_ensembles.progress import report
 from napari_shape_ensembles.viewer import comparing
 from napari_shape_ensembles.viewer.inputs import is_own
@@ -55,14 +55,16 @@ def test_selecting_one_layer_or_the_chosen_two_changes_nothing(bare_dock, model,
 
 
 def test_a_renamed_layer_is_shown_by_its_new_name_and_stays_chosen(bare_dock, model, qtbot):
-    run(bare_dock, qtbot)
+    with found_before():
+        run(bare_dock, qtbot)
     model.layers["one"].name = "first"
     assert bare_dock.sides.pair.a.currentText() == "first"
     assert bare_dock.state == "done"
 
 
 def test_reordered_layers_stay_chosen(bare_dock, model, qtbot):
-    run(bare_dock, qtbot)
+    with found_before():
+        run(bare_dock, qtbot)
     model.layers.move(0, len(model.layers))
     assert chosen(bare_dock) == ["one", "two"]
     assert bare_dock.state == "done"
@@ -98,14 +100,16 @@ def test_a_layer_deleted_during_a_run_does_not_disturb_it(bare_dock, model, qtbo
 
 
 def test_a_layer_deleted_after_a_run_makes_the_result_stale(bare_dock, model, qtbot):
-    run(bare_dock, qtbot)
+    with found_before():
+        run(bare_dock, qtbot)
     model.layers.remove("two")
     assert bare_dock.state == "stale"
     assert "other layers are chosen" in bare_dock.stale.words.text()
 
 
 def test_a_deleted_layer_is_not_kept_alive(bare_dock, model, qtbot):
-    run(bare_dock, qtbot)
+    with found_before():
+        run(bare_dock, qtbot)
     dead = [weakref.ref(model.layers[name]) for name in ("one", "one curves")]
     model.layers.remove("one")
     model.layers.remove("one curves")
@@ -115,7 +119,8 @@ def test_a_deleted_layer_is_not_kept_alive(bare_dock, model, qtbot):
 
 
 def test_the_curves_of_b_keep_their_rows_when_those_of_a_are_deleted(bare_dock, model, qtbot):
-    run(bare_dock, qtbot)
+    with found_before():
+        run(bare_dock, qtbot)
     row = len(bare_dock.result.a) + 3
     model.layers.remove("one curves")
     bare_dock.comparison.curves.tie()  # as when the dock is closed and opened
@@ -127,7 +132,8 @@ def test_the_curves_of_b_keep_their_rows_when_those_of_a_are_deleted(bare_dock, 
 
 
 def test_a_replaced_layer_takes_the_place_and_makes_the_result_stale(bare_dock, model, qtbot):
-    run(bare_dock, qtbot)
+    with found_before():
+        run(bare_dock, qtbot)
     model.layers.remove("two")
     model.add_image(spots(5), name="two", scale=(0.5, 0.5), units=("um", "um"))
     assert chosen(bare_dock) == ["one", "two"]
@@ -137,7 +143,8 @@ def test_a_replaced_layer_takes_the_place_and_makes_the_result_stale(bare_dock, 
 
 
 def test_deleted_curves_leave_the_result_and_are_not_missed(bare_dock, model, qtbot):
-    run(bare_dock, qtbot)
+    with found_before():
+        run(bare_dock, qtbot)
     model.layers.remove("one curves")
     bare_dock.color_by.choice.setCurrentIndex(1)
     assert bare_dock.state == "done"
@@ -145,7 +152,8 @@ def test_deleted_curves_leave_the_result_and_are_not_missed(bare_dock, model, qt
 
 
 def test_a_copy_of_the_curves_belongs_to_the_user(bare_dock, model, qtbot):
-    run(bare_dock, qtbot)
+    with found_before():
+        run(bare_dock, qtbot)
     data, attributes, kind = curves_of(model, "one").as_layer_data_tuple()
     copy = model.add_shapes(data, **(attributes | {"name": "copy"}))
     assert kind == "shapes"
@@ -173,7 +181,8 @@ CHANGES = {
 
 @pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
 def test_a_changed_layer_makes_the_result_stale_and_one_press_renews_it(bare_dock, model, qtbot, change):
-    run(bare_dock, qtbot)
+    with found_before():
+        run(bare_dock, qtbot)
     assert bare_dock.state == "done"
     assert bare_dock.stale.isHidden()
     change(model.layers["one"])
@@ -250,7 +259,8 @@ def test_another_plane_of_a_stack_makes_the_result_stale(model, qtbot):
 
 
 def test_changed_settings_are_named_and_setting_them_back_is_enough(bare_dock, qtbot):
-    run(bare_dock, qtbot)
+    with found_before():
+        run(bare_dock, qtbot)
     rank, split = (bare_dock.controls[name] for name in ("rank", "split_touching"))
     rank.setValue(100)
     split.setCurrentIndex(split.findData("none"))
@@ -263,7 +273,8 @@ def test_changed_settings_are_named_and_setting_them_back_is_enough(bare_dock, q
 
 
 def test_swapping_a_and_b_makes_the_result_stale(bare_dock, qtbot):
-    run(bare_dock, qtbot)
+    with found_before():
+        run(bare_dock, qtbot)
     press(bare_dock.sides.swap, qtbot)
     assert bare_dock.state == "stale"
 
@@ -276,7 +287,8 @@ def test_a_layer_edited_during_a_run_gives_a_result_that_is_stale_at_once(bare_d
 
 
 def test_cancelling_keeps_the_result_before(bare_dock, qtbot, monkeypatch):
-    run(bare_dock, qtbot)
+    with found_before():
+        run(bare_dock, qtbot)
     before = bare_dock.result
     monkeypatch.setattr(comparing, "compared", slow)
     press(bare_dock.run_button, qtbot)
@@ -398,7 +410,8 @@ def test_two_docks_in_one_viewer_show_the_same_result(bare_dock, model, qtbot):
 
 
 def test_opening_and_closing_leaves_as_many_listeners_as_before(bare_dock, model, qtbot):
-    run(bare_dock, qtbot)
+    with found_before():
+        run(bare_dock, qtbot)
     bare_dock.show()
     before = counts(model)
     for _ in range(3):
