@@ -95,9 +95,16 @@ def unmasked(values: ArrayLike, what: str) -> NDArray[Any]:
 
 
 def seal(instance: Any) -> None:
-    """Make the arrays of an instance read-only, such as in `__post_init__`: what a result says stays what was found."""
+    """Make the arrays of an instance read-only: what a result says stays what was found."""
     for name, value in vars(instance).items():
         if isinstance(value, np.ndarray) and value.flags.writeable:
             view = value.view()
             view.flags.writeable = False
             object.__setattr__(instance, name, view)
+
+
+class Sealed:
+    """What dataclasses are made from whose arrays are read-only."""
+
+    def __post_init__(self) -> None:
+        seal(self)

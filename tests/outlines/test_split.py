@@ -11,7 +11,7 @@ from skimage.draw import disk
 from skimage.segmentation import watershed
 
 from napari_shape_ensembles import segment
-from napari_shape_ensembles.outlines.segment import by_strips, gaussian_reach
+from napari_shape_ensembles.outlines.segment import by_strips
 
 strips = importlib.import_module("napari_shape_ensembles.outlines.segment")
 
@@ -22,7 +22,7 @@ def test_strips_give_the_result_of_the_whole(seed, rows, sigma):
     plane = np.random.default_rng(seed).normal(size=(rows, 9))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(strips, "processors", lambda: 5)
-        found = by_strips(lambda strip: ndimage.gaussian_filter(strip, sigma), plane, gaussian_reach(sigma))
+        found = by_strips(lambda strip: ndimage.gaussian_filter(strip, sigma), plane, int(4 * sigma + 0.5))
     np.testing.assert_array_equal(found, ndimage.gaussian_filter(plane, sigma))
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..archive import StrPath, Tree, read_archive, write_archive
-from ..checks import seal
+from ..checks import Sealed
 from ..mmd import MMDTest, gretton_test
 from ..mmd.replicates import (
     DRAWS,
@@ -81,7 +81,7 @@ def software_versions() -> dict[str, str]:
 
 
 @dataclass(frozen=True, eq=False)
-class Comparison:
+class Comparison(Sealed):
     """Result of `compare`: the row of the truth table, both tests, and the coordinates they rest on.
 
     Attributes
@@ -152,9 +152,6 @@ class Comparison:
     small_sample: tuple[float, float] | None = None
     note: str = ""
     inputs: Inputs | None = None
-
-    def __post_init__(self) -> None:
-        seal(self)
 
     @property
     def case(self) -> str:

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import stdtrit
 
-from ..checks import seal
+from ..checks import Sealed
 from ..comparison.effects import LEAST_IMAGES, resample, unbiased_of_images
 from ..mmd import PERMUTATIONS, SIGNIFICANCE, median_distance
 from ..mmd.contrasts import (
@@ -41,7 +41,7 @@ _SPREAD = 1.15
 
 
 @dataclass(frozen=True, eq=False)
-class Components:
+class Components(Sealed):
     """The difference taken apart.
 
     Attributes
@@ -71,9 +71,6 @@ class Components:
     ratio_interval: Real
     spread: Real
     spread_interval: Real
-
-    def __post_init__(self) -> None:
-        seal(self)
 
     def differing(self, significance: float = SIGNIFICANCE) -> tuple[str, ...]:
         """Names of the components that differ, family-wise."""

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import stdtrit
 
-from ..checks import seal
+from ..checks import Sealed
 from ..comparison import INCONCLUSIVE, Comparison, detectable_differences
 from ..mmd.contrasts import bootstrap_counts, difference_of_means
 from .components import components, ratio_words
@@ -25,7 +25,7 @@ _ROUNDS = 500  # of the bootstrap
 
 
 @dataclass(frozen=True, eq=False)
-class Headline:
+class Headline(Sealed):
     """What stands above the numbers of a comparison.
 
     Attributes
@@ -48,9 +48,6 @@ class Headline:
     mean_a: Real
     mean_b: Real
     image_sizes: tuple[dict[str, float], dict[str, float]]
-
-    def __post_init__(self) -> None:
-        seal(self)
 
 
 def headline(result: Comparison) -> Headline:

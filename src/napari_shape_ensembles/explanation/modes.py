@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ..checks import seal
+from ..checks import Sealed
 from ..mmd import PERMUTATIONS
 from ..mmd.contrasts import spread_ratio, standardised_difference
 from ..mmd.family import FamilyTests, family_tests
@@ -28,7 +28,7 @@ _SEEN = 0.01
 
 
 @dataclass(frozen=True, eq=False)
-class Modes:
+class Modes(Sealed):
     """The r tangent principal modes, by falling variance.
 
     Attributes
@@ -59,9 +59,6 @@ class Modes:
     property_difference: Real
     sizes: tuple[float, float]
     bands: NDArray[np.intp]
-
-    def __post_init__(self) -> None:
-        seal(self)
 
     def __len__(self) -> int:
         return len(self.variance)

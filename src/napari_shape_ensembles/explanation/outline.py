@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ..checks import seal
+from ..checks import Sealed
 from ..mmd import PERMUTATIONS, SIGNIFICANCE
 from ..mmd.family import image_label_weights, label_weights
 from ..progress import one_library_thread
@@ -20,7 +20,7 @@ _LABELLINGS = 2000
 
 
 @dataclass(frozen=True, eq=False)
-class OutlineDifference:
+class OutlineDifference(Sealed):
     """Two ensembles along the outline, landmark by landmark of the registered curves.
 
     Attributes
@@ -47,9 +47,6 @@ class OutlineDifference:
     spread_b: Real
     effect_threshold: float
     spread_threshold: float
-
-    def __post_init__(self) -> None:
-        seal(self)
 
     @property
     def shifted(self) -> NDArray[np.bool_]:

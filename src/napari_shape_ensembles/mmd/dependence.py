@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Protocol, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from ..checks import RandomState, seal, seed_of
+from ..checks import RandomState, Sealed, seed_of
 from ..progress import over_blocks
 from .figures import plot_null
 from .kernel import PERMUTATIONS, SIGNIFICANCE, Real, median_distance
@@ -31,7 +31,7 @@ _BLOCK = 16
 
 
 @dataclass(frozen=True, eq=False)
-class DependenceTest:
+class DependenceTest(Sealed):
     """Outcome of a permutation test of independence.
 
     Attributes
@@ -66,9 +66,6 @@ class DependenceTest:
     rejected: bool
     null: Real
     significance: float
-
-    def __post_init__(self) -> None:
-        seal(self)
 
     def plot(self, ax: "Axes | None" = None) -> "Axes":
         """Draw the HSIC of permuted pairings as a histogram, and the observed one; returns the Matplotlib axes."""

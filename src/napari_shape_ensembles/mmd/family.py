@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ..checks import seal
+from ..checks import Sealed
 from ..progress import leaver, over_blocks
 from .kernel import PERMUTATIONS, SIGNIFICANCE, Index, gaussian, median_distance
 from .replicates import mean_kernels, rearrangements
@@ -28,7 +28,7 @@ _TIE = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
-class FamilyTests:
+class FamilyTests(Sealed):
     """Outcome of a family of k tests.
 
     Attributes
@@ -46,9 +46,6 @@ class FamilyTests:
     mmd: Real
     p_values: Real
     adjusted: Real
-
-    def __post_init__(self) -> None:
-        seal(self)
 
     def rejected(self, significance: float = SIGNIFICANCE) -> NDArray[np.bool_]:
         """Which descriptions differ, family-wise: (k,)."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..checks import RandomState, seal, seed_of
+from ..checks import RandomState, Sealed, seed_of
 from .figures import plot_null
 from .kernel import KERNELS, PERMUTATIONS, SIGNIFICANCE, Distances, Kernel, Real, pooled
 from .permutations import Labellings, Statistics, nystrom_statistics, permuted_labels, permuted_statistics
@@ -25,7 +25,7 @@ _WIDEST = 1e100
 
 
 @dataclass(frozen=True, eq=False)
-class MMDTest:
+class MMDTest(Sealed):
     """Outcome of a two-sample test.
 
     Attributes
@@ -79,9 +79,6 @@ class MMDTest:
     parts: Mapping[str, "MMDTest"] = field(default_factory=dict)
     approximation: str = ""
     left_out: Mapping[str, str] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        seal(self)
 
     def plot(self, ax: "Axes | None" = None) -> "Axes":
         """Draw the MMD under permuted labels as a histogram, and the observed one; returns the Matplotlib axes."""

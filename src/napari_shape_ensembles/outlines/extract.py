@@ -24,6 +24,7 @@ Real = NDArray[np.float64]
 
 AT_BORDER = "touching the image border"
 VANISHED = "vanished under smoothing"
+TOO_SMALL = "smaller than {:g} px²"
 EXTRA = "extra pieces of a label"
 NEGATIVE = "negative labels, taken as background"
 # Who counts objects from 0 has -1 for the background, and would lose the first of them.
@@ -128,7 +129,7 @@ def outlines_of_labels(
     plane = label_plane(labels)
     pixel = pixel_of(scale)
     sigma, radius = _blur(recipe.outline_smoothing, recipe.smoothing_unit, pixel)
-    small = too_small(recipe.min_area)
+    small = TOO_SMALL.format(recipe.min_area)
     dropped: Counter[str] = Counter()
     if np.asarray(labels).min() < 0:
         below = np.unique(labels)[np.unique(labels) <= 0]
@@ -362,11 +363,6 @@ def highest_level(shapes: ArrayLike, sigma: Sequence[float], radius: Sequence[in
     return highest
 
 
-def too_small(min_area: float) -> str:
-    """The reason under which objects of too few pixels are counted."""
-    return f"smaller than {min_area:g} px²"
-
-
 def signed_area(curve: Real) -> float:
     """Area of a closed curve in (row, column) axes; negative where it runs the other way round."""
     x, y = (curve - curve[0]).T
@@ -454,7 +450,7 @@ def trace_mask(
         name=name,
         unit=unit,
         ids=np.where(areas[kept] > 0, np.cumsum(areas[kept] > 0), -1 * np.cumsum(areas[kept] <= 0)),
-        dropped={AT_BORDER: len(contours) - len(closed), too_small(min_area): int((wanted & ~large).sum())},
+        dropped={AT_BORDER: len(contours) - len(closed), TOO_SMALL.format(min_area): int((wanted & ~large).sum())},
         pixel_size=pixel,
     )
 
@@ -531,7 +527,7 @@ def level_curves(
         if not np.array_equal(contour[0], contour[-1]):
             dropped[AT_BORDER] += 1
         elif abs(area) < min_area:
-            dropped[too_small(min_area)] += 1
+            dropped[TOO_SMALL.format(min_area)] += 1
         else:
             curves.append(contour[:-1][:: 1 if area > 0 else -1] * pixel)
     return Ensemble(curves, name=name, unit=unit, ids=np.arange(1, len(curves) + 1), dropped=dropped, pixel_size=pixel)
@@ -587,7 +583,7 @@ def at_pixel_size(ensemble: Ensemble, size: float, *, smoothing: float = Recipe.
         shape = (np.ceil(curve.max(axis=0) / size) - corner + 3).astype(int)
         mask = polygon2mask(tuple(shape), curve / size - corner)
         traced = outlines_of_labels(mask.astype(np.int64), recipe, scale=(size, size), unit=ensemble.unit)
-        for reason, count in (traced.dropped if mask.any() else {too_small(recipe.min_area): 1}).items():
+        for reason, count in (traced.dropped if mask.any() else {TOO_SMALL.format(recipe.min_area): 1}).items():
             dropped[reason] = dropped.get(reason, 0) + count
         if len(traced):
             largest = int(np.argmax(np.diff(traced.offsets)))

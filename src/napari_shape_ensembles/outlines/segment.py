@@ -30,6 +30,8 @@ NEIGHBOURS = (np.s_[:, 1:], np.s_[:, :-1]), (np.s_[1:, :], np.s_[:-1, :])
 _LUMINANCE = np.array([0.2125, 0.7154, 0.0721])
 # Rows that are worth a thread.
 _FEWEST = 128
+# How many standard deviations a Gaussian filter of scipy's looks.
+_REACH = 4
 # Peaks nearer to each other than this many pixels are one.
 _APART = 3
 # The landscape of grey levels is smoothed once more: texture inside an object is no neck.
@@ -206,7 +208,7 @@ def _upwards(plane: NDArray[Any], settings: Recipe) -> tuple[Real, float, float]
     values = np.subtract(grey, lowest, out=grey)
     values /= unit
     if sigma := settings.smoothing:
-        values = by_strips(partial(ndimage.gaussian_filter, sigma=sigma), values, gaussian_reach(sigma))
+        values = by_strips(partial(ndimage.gaussian_filter, sigma=sigma), values, int(_REACH * sigma + 0.5))
     if settings.background:
         # An opening by a square window, smoothed: what is left when everything narrower than the window is taken off.
         width = 2 * int(np.ceil(settings.background)) + 1
@@ -275,7 +277,7 @@ def _split_by_distance(mask: Mask, neck: float) -> NDArray[np.integer]:
     depth = by_strips(
         lambda strip: ndimage.gaussian_filter(ndimage.distance_transform_edt(strip), 1.0),
         mask,
-        farthest + gaussian_reach(1.0),
+        farthest + _REACH,
     )
     return _split(mask, depth, neck)
 
@@ -394,8 +396,3 @@ def by_strips(work: Callable[[NDArray[Any]], NDArray[Value]], plane: NDArray[np.
         return work(plane[start - before : start + rows + reach])[before : before + rows]
 
     return np.concatenate(over_blocks(strip, range(0, len(plane), rows)))
-
-
-def gaussian_reach(sigma: float) -> int:
-    """How far a Gaussian filter of scipy's looks: four standard deviations."""
-    return int(4 * sigma + 0.5)

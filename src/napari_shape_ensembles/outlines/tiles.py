@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from ..budget import take_pixels
 from ..progress import each_block, report
 from .ensemble import Ensemble
-from .extract import AT_BORDER, NEGATIVE, outlines_of_labels, pixel_of, too_small
+from .extract import AT_BORDER, NEGATIVE, TOO_SMALL, outlines_of_labels, pixel_of
 from .recipe import Recipe
 
 Index = NDArray[np.int64]
@@ -123,7 +123,8 @@ def windows_of(boxes: Boxes, shape: Sequence[int], recipe: Recipe, tile: int = T
     windows = []
     order = np.argsort(owner, kind="stable")
     for group in np.split(order, np.flatnonzero(np.diff(owner[order])) + 1) if len(order) else ():
-        dropped = Counter({too_small(recipe.min_area): int(small[group].sum()), AT_BORDER: int(cut[group].sum())})
+        reasons = {TOO_SMALL.format(recipe.min_area): small, AT_BORDER: cut}
+        dropped = Counter({reason: int(out[group].sum()) for reason, out in reasons.items()})
         traced = group[~small[group] & ~cut[group]]
         together = traced[~large[traced]]
         for some in (together, *traced[large[traced]][:, None]):

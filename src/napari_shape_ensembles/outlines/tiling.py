@@ -17,7 +17,7 @@ from scipy.sparse import coo_array
 from ..checks import switch
 from ..parameters import parameters_of
 from .ensemble import Ensemble, Mask
-from .extract import AT_BORDER, EXTRA, VANISHED, label_plane, pixel_of, signed_area, too_small
+from .extract import AT_BORDER, EXTRA, TOO_SMALL, VANISHED, label_plane, pixel_of, signed_area
 from .recipe import Recipe
 from .spline import Index, Real
 
@@ -194,7 +194,7 @@ class Tiling:
         labels = {label for label in self.pixels if label > 0}
         large = {label for label in labels if self.pixels[label] >= min_area}
         cut = set() if border else set(self.sides[(self.sides == OUTSIDE).any(axis=1)].ravel().tolist())
-        dropped[too_small(min_area)] += len(labels - large)
+        dropped[TOO_SMALL.format(min_area)] += len(labels - large)
         dropped[AT_BORDER] += len(large & cut)
         wanted = large - cut
         outer: dict[int, tuple[float, Real]] = {}
@@ -206,7 +206,7 @@ class Tiling:
                 continue
             if not is_outer:
                 inner += [curve[::-1]] if holes and -area >= min_area else []
-                dropped[too_small(min_area)] += holes and -area < min_area
+                dropped[TOO_SMALL.format(min_area)] += holes and -area < min_area
                 continue
             dropped[EXTRA] += label in outer
             outer[label] = max(outer.get(label, (area, curve)), (area, curve), key=lambda ring: ring[0])

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from ..archive import StrPath
 from ..budget import MEMORY
-from ..checks import seal
+from ..checks import Sealed, seal
 from ..comparison import (
     INCONCLUSIVE,
     TRUTH_TABLE,
@@ -66,7 +66,7 @@ _ROUNDS_EXPECTED = {"finding the mean": 7, "settling the mean archetype": 4}
 
 
 @dataclass(frozen=True, eq=False)
-class StreamedComparison:
+class StreamedComparison(Sealed):
     """Result of `compare_in_pieces`: what `Comparison` tells, without the outlines.
 
     Attributes
@@ -116,9 +116,6 @@ class StreamedComparison:
     small_sample: tuple[float, float] | None = None
     note: str = ""
     versions: Mapping[str, str] = field(default_factory=software_versions)
-
-    def __post_init__(self) -> None:
-        seal(self)
 
     @property
     def case(self) -> str:

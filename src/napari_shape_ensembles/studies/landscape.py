@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..checks import seal
+from ..checks import Sealed
 from ..comparison import (
     INCONCLUSIVE,
     TRUTH_TABLE,
@@ -47,7 +47,7 @@ WholeNumbers = Sequence[int] | NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
-class Decisions:
+class Decisions(Sealed):
     """One test over the grid of landmark counts (rows) and ranks (columns).
 
     Attributes
@@ -62,9 +62,6 @@ class Decisions:
     p_value: Real
     threshold: Real
     rejected: Flags
-
-    def __post_init__(self) -> None:
-        seal(self)
 
     @property
     def computed(self) -> Flags:

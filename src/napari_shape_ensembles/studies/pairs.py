@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..checks import seal
+from ..checks import Sealed
 from ..comparison import (
     INCONCLUSIVE,
     Images,
@@ -37,7 +37,7 @@ Flags = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)
-class PairTests:
+class PairTests(Sealed):
     """One test of all pairs of k images.
 
     Attributes
@@ -57,12 +57,9 @@ class PairTests:
     p_value: Real
     adjusted: Real
 
-    def __post_init__(self) -> None:
-        seal(self)
-
 
 @dataclass(frozen=True, eq=False)
-class PairTable:
+class PairTable(Sealed):
     """Decisions for all pairs of k images, learned from in one shape space.
 
     Attributes
@@ -91,9 +88,6 @@ class PairTable:
     settings: Settings
     undulation: PairTests
     scale: PairTests
-
-    def __post_init__(self) -> None:
-        seal(self)
 
     @property
     def complete(self) -> bool:

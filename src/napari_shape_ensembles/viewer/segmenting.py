@@ -35,7 +35,7 @@ from ..outlines import (
     objects_of_classes,
     quality,
 )
-from ..outlines.extract import AT_BORDER, has_holes, label_plane, too_small
+from ..outlines.extract import AT_BORDER, TOO_SMALL, has_holes, label_plane
 from ..outlines.finders import model_of
 from ..outlines.recognise import Content, drawn_outlines
 from ..outlines.segment import NEIGHBOURS
@@ -524,7 +524,7 @@ def preview_of(labels: LabelImage, source: Source, recipe: Outlines, *, draft: b
     cut[[*labels[0], *labels[-1], *labels[:, 0], *labels[:, -1]]] = not recipe.keep_border
     out = small | (exists & cut)
     kept = exists & ~out
-    counts = {too_small(recipe.min_area): int(small.sum()), AT_BORDER: int((out & ~small).sum())}
+    counts = {TOO_SMALL.format(recipe.min_area): int(small.sum()), AT_BORDER: int((out & ~small).sum())}
     # Pixels on both sides of every step between two labels; dotted where only objects left out are beside it.
     solid, dotted = np.zeros(labels.shape, dtype=bool), np.zeros(labels.shape, dtype=bool)
     for here, there in NEIGHBOURS:
