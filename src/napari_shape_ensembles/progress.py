@@ -9,11 +9,11 @@ blocks that run side by side here.
 """
 
 import os
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import ExitStack, contextmanager
-from contextvars import ContextVar
+from contextvars import Context, ContextVar
 from dataclasses import dataclass
 from functools import cache
 from threading import Lock, get_ident
@@ -240,18 +240,39 @@ def each_block(work: Callable[[Block], Result], blocks: Iterable[Block]) -> Iter
         yield from timed(_side_by_side(step, blocks), len(blocks))
 
 
+# Pools of threads that are not in use, by their size: to start threads takes longer than a small block of work. Blocks
+# that share out work themselves take another pool, whose threads do not wait for them.
+_idle: defaultdict[int, list[ThreadPoolExecutor]] = defaultdict(list)
+
+
+def _end_idle() -> None:
+    """End the threads of pools that are not in use: a process that forks is to have none but its own."""
+    while _idle:
+        for pool in _idle.popitem()[1]:
+            pool.shutdown()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_end_idle)
+
+
 def _side_by_side(work: Callable[[Block], Result], blocks: list[Block]) -> Iterator[Result]:
     waiting: deque[Future[Result]] = deque()
-    pool = ThreadPoolExecutor(processors())
+    threads = processors()
+    try:
+        pool = _idle[threads].pop()
+    except IndexError:
+        pool = ThreadPoolExecutor(threads)
     try:
         for block in blocks:
-            waiting.append(pool.submit(work, block))
-            if len(waiting) > 2 * processors():
+            waiting.append(pool.submit(Context().run, work, block))
+            if len(waiting) > 2 * threads:
                 yield waiting.popleft().result()
         while waiting:
             yield waiting.popleft().result()
     finally:
-        pool.shutdown(wait=True, cancel_futures=True)
+        wait([future for future in waiting if not future.cancel()])
+        _idle[threads].append(pool)
 
 
 def leaver() -> Callable[[], None]:

@@ -13,13 +13,13 @@ from scipy.spatial import cKDTree
 from ..checks import unmasked
 from ..progress import over_blocks, report
 from .matching import match_labels
-from .recipe import Recipe
-from .segment import NEIGHBOURS, plane_of, segment
+from .recipe import Recipe, Split
+from .segment import NEIGHBOURS, heights_and_mask, plane_of, separated
 
 Real = NDArray[np.float64]
 Labels = NDArray[np.int32]
 
-# What is tried: every way to find objects, bright and dark, not split and split in two ways.
+# What is tried: every way to find objects, bright and dark, and what is found not split and split in two ways.
 _WAYS: tuple[dict[str, Any], ...] = (
     {"method": "otsu"},
     {"method": "otsu", "background": 40.0},
@@ -36,6 +36,7 @@ _WAYS: tuple[dict[str, Any], ...] = (
     {"method": "hysteresis"},
     {"method": "hysteresis", "background": 40.0},
 )
+_SPLITS: tuple[Split, ...] = ("none", "distance", "intensity")
 _ALWAYS: dict[str, Any] = {"smoothing": 1.0, "min_size": 30}
 # What proposals say, beside `min_size` where a person said nothing.
 _PROPOSED = (
@@ -154,7 +155,7 @@ def propose(image: ArrayLike, recipe: Any = None) -> list[Proposal]:
     part = _window(_shrunk(plane, factor))
     report("proposing recipes")
     scene = _Scene.of(part)
-    tried = [found for found in over_blocks(lambda way: _tried(scene, way), list(_candidates())) if found is not None]
+    tried = [found for some in over_blocks(lambda way: _tried(scene, way), list(_candidates())) for found in some]
     for (_, _, measures), repeatable in zip(tried, _agreement(tried), strict=True):
         measures["repeatable"] = float(repeatable)
     proposals, known = [], set()
@@ -194,20 +195,21 @@ def best_recipe(image: ArrayLike, recipe: Any) -> Any:
 def _candidates() -> Iterator[Recipe]:
     for way in _WAYS:
         for objects in ("bright", "dark"):
-            for split in ("none", "distance", "intensity"):
-                yield Recipe(objects=objects, split_touching=split, **_ALWAYS, **way)
+            yield Recipe(objects=objects, **_ALWAYS, **way)
 
 
 _Tried: TypeAlias = tuple[Recipe, Labels, dict[str, float]]
 
 
-def _tried(scene: "_Scene", way: Recipe) -> _Tried | None:
-    """A recipe, its labels and their measures; None where it finds nothing or texture, or cannot be used."""
+def _tried(scene: "_Scene", way: Recipe) -> list[_Tried]:
+    """A recipe with every way to split, its labels and their measures; not where it finds nothing or texture."""
     try:
-        labels = segment(scene.part, way)
+        values, mask = heights_and_mask(scene.part, way)
     except ValueError:  # too few grey levels for several classes
-        return None
-    return (way, labels, _measures(scene, labels)) if 0 < labels.max() <= _MOST else None
+        return []
+    split = [replace(way, split_touching=how) for how in _SPLITS]
+    found = [(one, separated(values, mask, one)) for one in split]
+    return [(one, labels, _measures(scene, labels)) for one, labels in found if 0 < labels.max() <= _MOST]
 
 
 def _shrunk(plane: Real, factor: int) -> Real:

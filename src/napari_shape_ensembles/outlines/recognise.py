@@ -12,6 +12,8 @@ from .extract import FROM_ZERO
 
 Content = Literal["grey", "mask", "labels", "classes"]
 
+# Values from this one on are sorted rather than counted.
+_SORTED = 1 << 22
 # Pieces of one value have at least this many pixels on average in labels and classes; in grey images, 1 to 4.
 _FLAT = 10
 # Labels have up to this many pieces per value; classes have more, and no values above this.
@@ -57,7 +59,7 @@ def content_of(image: ArrayLike) -> Content:
         return "mask"
     if pixels.dtype.kind == "f" and not (np.isfinite(pixels).all() and (pixels == np.round(pixels)).all()):
         return "grey"
-    values, index = np.unique(np.maximum(pixels, 0), return_inverse=True)
+    values, index = _numbered(np.maximum(pixels, 0))
     if len(values) <= 2:
         is_mask = len(values) == 2 and values[0] == 0
         return "mask" if is_mask else "classes" if len(values) == 2 and values[-1] <= _CLASSES else "grey"
@@ -70,6 +72,15 @@ def content_of(image: ArrayLike) -> Content:
     if pieces <= _PIECES * (len(values) - 1):
         return "labels"
     return "classes" if values[-1] <= _CLASSES else "grey"
+
+
+def _numbered(pixels: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Values of whole numbers from 0, in order, and the place of each pixel's value among them."""
+    if pixels.max() >= _SORTED:
+        return np.unique(pixels, return_inverse=True)
+    numbers = pixels.astype(np.intp)
+    there = np.bincount(numbers.ravel()) > 0
+    return np.flatnonzero(there), (np.cumsum(there) - 1)[numbers]
 
 
 def objects_of_classes(image: ArrayLike, classes: Sequence[int] | None = None) -> NDArray[np.int32]:

@@ -21,6 +21,7 @@ from .recipe import TILINGS, Recipe
 Real = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 Labels = NDArray[np.int32]
+Index = NDArray[np.int64]
 Value = TypeVar("Value", bound=np.generic)
 
 #: Index pairs that lay each pixel of a plane on its left, and on its upper, neighbour.
@@ -96,17 +97,28 @@ def segment(image: ArrayLike, recipe: Recipe | None = None, **changes: Any) -> L
                 f"{name} of {width:g} pixels is wider than the image ({rows} × {columns}): take less than the width "
                 "of the objects"
             )
+    if settings.method in TILINGS and plane.dtype != bool:
+        report("smoothing")
+        values, _, _ = _upwards(plane, settings)
+        report("finding objects")
+        tiles = _cells(values, settings) if settings.method == "boundaries" else _superpixels(pixels, values, settings)
+        return tiles.astype(np.int32)
+    values, mask = heights_and_mask(plane, settings)
+    report("splitting")
+    return separated(values, mask, settings)
+
+
+def heights_and_mask(plane: NDArray[Any], settings: Recipe) -> tuple[Real, Mask]:
+    """Values of a checked plane with the objects upwards, and where there are objects, cleaned and not yet separated.
+
+    Of the methods, those that do not tile the image.
+    """
     report("smoothing")
     if plane.dtype == bool:
         values, mask = plane.astype(np.float64), plane if settings.objects == "bright" else ~plane
     else:
         values, zero, unit = _upwards(plane, settings)
         report("finding objects")
-        if settings.method in TILINGS:
-            tiles = (
-                _cells(values, settings) if settings.method == "boundaries" else _superpixels(pixels, values, settings)
-            )
-            return tiles.astype(np.int32)
         mask = _above_threshold(values, zero, unit, settings)
     report("cleaning")
     if settings.opening:
@@ -116,8 +128,11 @@ def segment(image: ArrayLike, recipe: Recipe | None = None, **changes: Any) -> L
         mask = isotropic_closing(np.pad(mask, margin), settings.closing)[margin:-margin, margin:-margin]
     if settings.fill_holes:
         mask = mask | (clear_border(ndimage.label(~mask)[0]) > 0)
-    mask = _without_small(mask, settings.min_size)
-    report("splitting")
+    return values, _without_small(mask, settings.min_size)
+
+
+def separated(values: Real, mask: Mask, settings: Recipe) -> Labels:
+    """Labels of the objects in what `heights_and_mask` returns."""
     if settings.split_touching == "distance":
         labels = _split_by_distance(mask, settings.neck)
     elif settings.split_touching == "intensity" and mask.any():
@@ -293,12 +308,13 @@ def _split(mask: Mask, height: Real, neck: float) -> NDArray[np.integer]:
     # Only components with several peaks need a watershed, which takes most of the time.
     components, count = ndimage.label(mask)
     at_peak = peaks > 0
-    owners = np.unique(np.stack([components[at_peak], peaks[at_peak]], axis=1), axis=0)
+    owners, owned = _unique_pairs(components[at_peak], peaks[at_peak])[:2]
     only = np.zeros(count + 1, dtype=peaks.dtype)
-    only[owners[:, 0]] = owners[:, 1]
-    contested = (np.bincount(owners[:, 0], minlength=count + 1) > 1)[components]
-    flooded = watershed(-height, np.where(contested, peaks, 0), mask=contested)
-    basins = np.where(contested, flooded, only[components])
+    only[owners] = owned
+    contested = (np.bincount(owners, minlength=count + 1) > 1)[components]
+    basins = only[components]
+    if contested.any():
+        basins = np.where(contested, watershed(-height, np.where(contested, peaks, 0), mask=contested), basins)
     # Components without a peak are numbered as well, so that nothing of the mask is lost.
     missed = mask & (basins == 0)
     if missed.any():
@@ -324,17 +340,26 @@ def _split(mask: Mask, height: Real, neck: float) -> NDArray[np.integer]:
 
 def passes(basins: NDArray[np.integer], height: NDArray[np.floating]) -> list[tuple[int, int, float]]:
     """Basins that touch and the highest point on the line between them, their pass; the highest first."""
-    found, levels = [], []
+    lower, upper, levels = [], [], []
     for here, there in NEIGHBOURS:
         a, b = basins[here], basins[there]
         touching = (a != b) & (a > 0) & (b > 0)
-        found.append(np.sort(np.stack([a[touching], b[touching]], axis=1), axis=1))
-        levels.append(np.minimum(height[here], height[there])[touching])
-    pairs, index = np.unique(np.concatenate(found), axis=0, return_inverse=True)
-    highest = np.full(len(pairs), -np.inf)
-    np.maximum.at(highest, index.ravel(), np.concatenate(levels))
+        a, b = a[touching], b[touching]
+        lower.append(np.minimum(a, b))
+        upper.append(np.maximum(a, b))
+        levels.append(np.minimum(height[here][touching], height[there][touching]))
+    low, high, index = _unique_pairs(np.concatenate(lower), np.concatenate(upper))
+    highest = np.full(len(low), -np.inf)
+    np.maximum.at(highest, index, np.concatenate(levels))
     order = np.argsort(-highest, kind="stable")
-    return list(zip(*pairs[order].T.tolist(), highest[order].tolist(), strict=True))
+    return list(zip(low[order].tolist(), high[order].tolist(), highest[order].tolist(), strict=True))
+
+
+def _unique_pairs(one: NDArray[np.integer], other: NDArray[np.integer]) -> tuple[Index, Index, Index]:
+    """Pairs of numbers from 0, each once and in order, and the place of every given pair among them."""
+    width = int(other.max(initial=0)) + 1
+    pairs, index = np.unique(one.astype(np.int64) * width + other, return_inverse=True)  # rows would take far longer
+    return *np.divmod(pairs, width), index
 
 
 def _cells(values: Real, settings: Recipe) -> NDArray[np.integer]:

@@ -199,7 +199,8 @@ def _stamp(outline: Floats, margin: int) -> Floats:
     rows, columns = np.nonzero(~inside & (radius < vertex_radius.max()))
     reach = np.interp(np.arctan2(y[rows], x[columns]), vertex_angle, vertex_radius, period=2 * np.pi)
     inside[rows, columns] = radius[rows, columns] < reach
-    return np.asarray(inside.reshape(size[0], s, size[1], s).mean(axis=(1, 3)))
+    counts = sum(inside[i::s, j::s].view(np.uint8) for i, j in np.ndindex(s, s))  # faster than a mean of booleans
+    return np.asarray(counts / s**2)
 
 
 def tile(
