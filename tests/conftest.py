@@ -1,5 +1,6 @@
 """Fixtures that tests in every room use, and what every process that runs tests needs of its own."""
 
+import gc
 import os
 import shutil
 import subprocess
@@ -7,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from filelock import FileLock
 from hypothesis import settings
 
 # Each process that runs tests keeps to itself. No settings of a person's own napari are read, and none are written.
@@ -84,10 +86,14 @@ def shared_data(pytestconfig):
 
 
 @pytest.fixture(scope="session")
-def both_ways():
+def both_ways(tmp_path_factory):
     """Return what calls a function twice, by NumPy and with compiled kernels, and returns both results."""
     pytest.importorskip("numba")
     from napari_shape_ensembles.compiled import taking
+
+    shared = tmp_path_factory.getbasetemp().parent if WORKER else tmp_path_factory.getbasetemp()
+    with FileLock(shared / "kernels.lock"), taking("compiled"):
+        pass  # the first worker that comes here has compiled them, which takes half a minute
 
     def call(function):
         results = []
@@ -121,6 +127,13 @@ def blank_figures(monkeypatch):
     from napari_shape_ensembles.explanation.figures import FIGURES
 
     monkeypatch.setattr(report, "figures", lambda _: {name: Figure() for name in FIGURES})
+
+
+def pytest_collection_finish():
+    """Search for garbage less often, and not in what is imported by now: it took an eighth of the processor time."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(20_000, 10, 10)
 
 
 def pytest_terminal_summary(terminalreporter):

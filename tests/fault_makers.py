@@ -1,5 +1,7 @@
 """Labels of ellipses with one made fault, an image of them, and what is to be said about it."""
 
+from functools import cache
+
 import numpy as np
 from scipy import ndimage
 
@@ -8,6 +10,12 @@ SIZE, STEP = 400, 50
 
 def scene(seed=0):
     """Labels of 64 ellipses on a grid and an image of them, 100 bright on 20 with noise."""
+    labels = ellipses(seed).copy()  # faults are put in place
+    return labels, 20 + 80.0 * (labels > 0)
+
+
+@cache
+def ellipses(seed):
     rng = np.random.default_rng(seed)
     labels = np.zeros((SIZE, SIZE), np.uint16)
     rows, columns = np.indices(labels.shape)
@@ -16,8 +24,7 @@ def scene(seed=0):
         angle, long, short = rng.uniform(0, np.pi), rng.uniform(13, 15), rng.uniform(11, 13)
         along, across = y * np.cos(angle) + x * np.sin(angle), x * np.cos(angle) - y * np.sin(angle)
         labels[(along / long) ** 2 + (across / short) ** 2 < 1] = number
-    clean = 20 + 80.0 * (labels > 0)
-    return labels, clean
+    return labels
 
 
 def photographed(clean, seed=1):

@@ -31,6 +31,11 @@ def small():
     return compare(a, b, QUICK)
 
 
+@pytest.fixture(scope="module")
+def explained(small):
+    return explain(small)
+
+
 def test_noise_on_the_papers_grains_is_named_as_roughness_and_proved_by_swapping(shared_data):
     a, b = (grains(shared_data, key) for key in ("hlf1_noisy", "hlf2_smooth5"))
     result = compare(a, b, FEWER)
@@ -78,8 +83,8 @@ def test_old_battery_particles_are_smaller(shared_data):
     assert explain(compare(a, b, FEWER)).components.differing(0.01) == ("size",)
 
 
-def test_a_size_difference_is_explained_as_such(small):
-    found = explain(small)
+def test_a_size_difference_is_explained_as_such(explained):
+    found = explained
     assert found.components.differing(0.01) == ("size",)
     assert found.components.ratio[0] == pytest.approx(1.6, rel=0.2)
     assert found.sentences()[0].startswith("B's outlines are larger: size 1.")
@@ -123,8 +128,8 @@ def test_a_step_can_be_left_half_way(small, name):
     assert heard[-1].name == name
 
 
-def test_the_same_seed_gives_the_same_explanation(small):
-    one, other = explain(small), explain(small)
+def test_the_same_seed_gives_the_same_explanation(small, explained):
+    one, other = explained, explain(small)
     assert one.sentences() == other.sentences()
     np.testing.assert_array_equal(one.modes.tests.adjusted, other.modes.tests.adjusted)
 
@@ -174,25 +179,24 @@ def test_too_few_curves_are_refused_in_words(count, call):
         call(result)
 
 
-def test_an_explanation_says_where_the_verdict_gives_no_answer(small):
-    undecided = replace(small, row_depends_on_archetype=True)
-    assert explain(undecided).sentences()[0].startswith("The comparison is inconclusive")
-    decided = explain(replace(small, settings=replace(small.settings, permutations=999)))
-    assert not decided.sentences()[0].startswith("The comparison is inconclusive")
+def test_an_explanation_says_where_the_verdict_gives_no_answer(small, explained):
+    undecided = replace(explained, comparison=replace(small, row_depends_on_archetype=True))
+    assert undecided.sentences()[0].startswith("The comparison is inconclusive")
+    decided = replace(small, settings=replace(small.settings, permutations=999))
+    assert not replace(explained, comparison=decided).sentences()[0].startswith("The comparison is inconclusive")
 
 
-def test_a_component_that_the_row_did_not_see_is_called_a_hint(small):
+def test_a_component_that_the_row_did_not_see_is_called_a_hint(small, explained):
     unseen = replace(small, scale=replace(small.scale, rejected=False))
     words = "The test of scale as a whole did not detect this difference in size: take it as a hint."
-    assert words in explain(unseen).sentences()
-    assert words not in explain(small).sentences()
+    assert words in replace(explained, comparison=unseen).sentences()
+    assert words not in explained.sentences()
 
 
-def test_a_small_part_of_the_outline_is_not_called_none_of_it(small):
-    found = explain(small)
+def test_a_small_part_of_the_outline_is_not_called_none_of_it(explained):
     effect = np.zeros(1000)
-    effect[0] = 2 * found.form.effect_threshold
-    one = replace(found, form=replace(found.form, effect=effect))
+    effect[0] = 2 * explained.form.effect_threshold
+    one = replace(explained, form=replace(explained.form, effect=effect))
     assert "On less than 1% of the outline the mean form differs." in one.sentences()
 
 

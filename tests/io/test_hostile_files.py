@@ -11,6 +11,7 @@ import struct
 import sys
 import zipfile
 import zlib
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -220,9 +221,16 @@ def test_a_named_pipe_is_not_waited_for(tmp_path, name):
 ENDINGS = [".csv", ".parquet", ".npz", ".geojson", ".zip", ".txt", ".tps", ".chc"]
 
 
+@cache
+def many():
+    """3000 outlines of 100 vertices, and what is known of each."""
+    ensemble = Ensemble(list(blobs(3000, 100) * 20))
+    return CurveTable(ensemble, ensemble.features.drop(columns="id"))
+
+
 def many_curves(path):
-    """A valid file of 3000 outlines of 100 vertices."""
-    curves = blobs(3000, 100) * 20
+    """A valid file of them."""
+    curves = many().ensemble.curves
     if path.suffix == ".chc":
         path.write_text("\n".join("a 0 0 0 4 " + "0 6 4 2 " * 25 + "-1" for _ in curves))
     elif path.suffix == ".txt":
@@ -231,7 +239,7 @@ def many_curves(path):
         lines = ("\n".join(f"{x!r} {y!r}" for y, x in curve.tolist()) for curve in curves)
         path.write_text("\n".join(f"LM=0\nPOINTS=100\n{text}" for text in lines))
     else:
-        write_curves(path, CurveTable(Ensemble(list(curves)), Ensemble(list(curves)).features.drop(columns="id")))
+        write_curves(path, many())
 
 
 @pytest.mark.parametrize("ending", ENDINGS)

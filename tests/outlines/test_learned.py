@@ -58,16 +58,23 @@ def test_touching_objects_are_separated_by_the_size_of_the_examples():
     assert len(match_labels(truth, found, min_iou=0.7).pairs) == 7
 
 
-def test_the_same_seed_gives_the_same_labels_and_features_save_nothing_but_time():
-    image, truth = discs()
+def test_the_same_seed_gives_the_same_labels_and_features_save_nothing_but_time(known):
+    image, truth, model, labels = known
     painted = first(truth, 3)
-    model = learn_objects(image, painted, seed=5)
     features = PixelFeatures.of(image)
-    again = learn_objects(features, painted, seed=5)
+    again = learn_objects(features, painted, seed=0)
     assert model == again
     assert hash(model) == hash(again)
-    assert np.array_equal(model.labels(image), again.labels(features))
+    assert np.array_equal(labels, again.labels(features))
     assert model != learn_objects(image, painted, seed=6)
+
+
+@pytest.fixture(scope="module")
+def known():
+    """An image, its labels, what a model learned of three of them, and what that finds there."""
+    image, truth = discs()
+    model = learn_objects(image, first(truth, 3))
+    return image, truth, model, model.labels(image)
 
 
 @pytest.fixture(scope="module")
@@ -85,12 +92,11 @@ def test_brightness_and_contrast_of_a_whole_image_do_not_matter(small, gain, shi
     assert match_labels(model.labels(image * gain + shift), found).pairs["iou"].min() > 0.95
 
 
-def test_a_draft_finds_nearly_the_same():
-    image, truth = discs()
-    model = learn_objects(image, first(truth, 4))
+def test_a_draft_finds_nearly_the_same(known):
+    image, _, model, labels = known
     draft = model.labels(image, step=2)
     assert draft.shape == image.shape
-    assert match_labels(model.labels(image), draft).pairs["iou"].min() > 0.75
+    assert match_labels(labels, draft).pairs["iou"].min() > 0.75
     with pytest.raises(ValueError, match="step is a whole number"):
         model.labels(image, step=0)
 
@@ -104,28 +110,26 @@ def test_one_model_is_learned_across_images_and_remembers_them():
         assert len(match_labels(truth, model.labels(image)).pairs) == truth.max()
 
 
-def test_a_saved_model_gives_the_same_labels_and_holds_no_pickle(tmp_path):
-    image, truth = discs()
-    model = learn_objects(image, first(truth, 3))
+def test_a_saved_model_gives_the_same_labels_and_holds_no_pickle(known, tmp_path):
+    image, _, model, labels = known
     path = tmp_path / "objects.npz"
     model.save(path)
     loaded = ObjectModel.load(path)
     assert loaded == model
     assert loaded.sources == model.sources
     assert loaded.versions == model.versions
-    assert np.array_equal(loaded.labels(image), model.labels(image))
+    assert np.array_equal(loaded.labels(image), labels)
     with np.load(path, allow_pickle=False) as arrays:
         assert set(arrays.files) >= {"features", "classes", "areas"}
         assert all(arrays[name].dtype != object for name in ("features", "classes", "areas"))
 
 
-def test_a_damaged_or_foreign_file_is_refused_by_name(tmp_path):
+def test_a_damaged_or_foreign_file_is_refused_by_name(known, tmp_path):
     path = tmp_path / "objects.npz"
     np.savez(path, features=np.ones(3))
     with pytest.raises(ValueError, match=r"objects\.npz.*object-model"):
         ObjectModel.load(path)
-    image, truth = discs()
-    model = learn_objects(image, first(truth, 3))
+    model = known[2]
     from napari_shape_ensembles.archive import write_archive
 
     tree = {"features": model.features[:5], "classes": model.classes, "areas": model.areas, "seed": 0}
@@ -134,12 +138,10 @@ def test_a_damaged_or_foreign_file_is_refused_by_name(tmp_path):
         ObjectModel.load(path)
 
 
-def test_a_recipe_takes_the_model_or_its_file(tmp_path):
-    image, truth = discs()
-    model = learn_objects(image, first(truth, 3))
+def test_a_recipe_takes_the_model_or_its_file(known, tmp_path):
+    image, truth, model, labels = known
     path = tmp_path / "objects.npz"
     model.save(path)
-    labels = model.labels(image)
     assert np.array_equal(Outlines(find=model).labels(image), labels)
     assert np.array_equal(segment(image, find=str(path)), labels)
     assert len(Outlines(find=model)(image)) == truth.max()
@@ -212,13 +214,12 @@ def test_what_cannot_be_learned_from_is_refused(changes, words):
         learn_objects(given.pop("images"), given.pop("painted"), **given)
 
 
-def test_a_color_image_needs_a_model_learned_from_color():
-    image, truth = discs()
-    model = learn_objects(image, first(truth, 3))
+def test_a_color_image_needs_a_model_learned_from_color(known):
+    image, truth, model, labels = known
     colours = np.stack([image, -image, image * 0.5], axis=-1)
     with pytest.raises(ValueError, match="learned from grey images, and this one is color"):
         model.labels(colours)
-    assert np.array_equal(model.labels(np.stack([image] * 3, axis=-1)), model.labels(image))
+    assert np.array_equal(model.labels(np.stack([image] * 3, axis=-1)), labels)
     assert len(match_labels(truth, learn_objects(colours, first(truth, 3)).labels(colours)).pairs) == truth.max()
 
 

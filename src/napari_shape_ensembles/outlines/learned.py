@@ -592,7 +592,9 @@ def _without_doubtful(values: Real, kinds: NDArray[np.int8], seed: int) -> tuple
         doubtful = like_objects | (of.get(_AROUND, np.zeros(len(values))) > 0.5)
         if object_like[anywhere].mean() > _CROWDED if anywhere.any() else False:
             doubtful = object_like | (of.get(_OUTSIDE, np.zeros(len(values))) < 0.5)
-        used = ~((unsure & object_like) | (anywhere & doubtful))
+        before, used = used, ~((unsure & object_like) | (anywhere & doubtful))
+        if (used == before).all():  # the next round would be this one
+            break
     return values[used], classes[used]
 
 
