@@ -11,21 +11,15 @@ import pandas as pd
 import pytest
 import tifffile
 from skimage.draw import polygon2mask
-from typer.main import get_command
-from typer.testing import CliRunner
 
 import napari_shape_ensembles
+from command_line import COMMAND, run
 from curve_makers import blobs
 from napari_shape_ensembles import Comparison, Ensemble, Outlines, Settings, compare
-from napari_shape_ensembles.cli import app
 from napari_shape_ensembles.io import read_curves, read_image, save_settings, write_curves
 from napari_shape_ensembles.parameters import parameters_of
 
 SPACING = 36
-
-
-def run(*arguments):
-    return CliRunner().invoke(app, [str(argument) for argument in arguments])
 
 
 def labels(seed, *, size=9.0, rows=6, stretch=1.0):
@@ -343,7 +337,7 @@ def test_what_was_asked_for_but_cannot_be_computed_is_said(tmp_path, quick):
 
 
 def options_of(command):
-    return {option for parameter in get_command(app).commands[command].params for option in parameter.opts}
+    return {option for parameter in COMMAND.commands[command].params for option in parameter.opts}
 
 
 @pytest.mark.parametrize(
@@ -358,7 +352,7 @@ def options_of(command):
 )
 def test_every_parameter_is_an_option_with_its_help_and_default(command, kinds, without):
     declared = {name: item for kind in kinds for name, item in parameters_of(kind).items() if name not in without}
-    found = {parameter.name: parameter for parameter in get_command(app).commands[command].params}
+    found = {parameter.name: parameter for parameter in COMMAND.commands[command].params}
     for name, item in declared.items():
         assert f"--{name.replace('_', '-')}" in found[name].opts
         assert found[name].help == item.plain_description

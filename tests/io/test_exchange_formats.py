@@ -7,11 +7,10 @@ import numpy as np
 import pandas as pd
 import pytest
 import tifffile
-from typer.testing import CliRunner
 
+from command_line import run
 from curve_makers import blobs, ragged_blobs
 from napari_shape_ensembles import Ensemble, Settings, compare
-from napari_shape_ensembles.cli import app
 from napari_shape_ensembles.io import (
     Calibration,
     open_ome_zarr,
@@ -25,10 +24,6 @@ from napari_shape_ensembles.io import (
 
 QUICK = Settings(landmarks=40, rank=6, permutations=99)
 LABELS = np.kron(np.arange(1, 10, dtype=np.int32).reshape(3, 3), np.pad(np.ones((20, 20), np.int32), 10))
-
-
-def run(*arguments):
-    return CliRunner().invoke(app, [str(argument) for argument in arguments])
 
 
 @pytest.fixture(scope="module")

@@ -9,18 +9,13 @@ import pandas as pd
 import pytest
 import tifffile
 from skimage.draw import disk, ellipse
-from typer.testing import CliRunner
 
+from command_line import run
 from curve_makers import blobs
 from napari_shape_ensembles import Comparison, Ensemble, Settings, compare
-from napari_shape_ensembles.cli import app
 from napari_shape_ensembles.io import find_inputs, rerun, save_settings, write_curves
 
 QUICK = Settings(landmarks=40, rank=6, permutations=99)
-
-
-def run(*arguments):
-    return CliRunner().invoke(app, [str(argument) for argument in arguments])
 
 
 def image(seed, *, stretch=1.0):

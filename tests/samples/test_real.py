@@ -30,8 +30,13 @@ each_sample = pytest.mark.parametrize("sample", ROWS, ids=lambda sample: sample.
 
 
 @cache
+def read(sample):
+    return sample()
+
+
+@cache
 def outlines(sample):
-    return sample().ensembles()
+    return read(sample).ensembles()
 
 
 def test_every_set_of_data_has_its_licence_and_source_beside_it():
@@ -53,7 +58,7 @@ def test_all_data_together_stay_below_3_mb():
 
 @each_sample
 def test_a_pair_names_its_source_and_a_licence_that_allows_it_to_be_shipped(sample):
-    pair = sample()
+    pair = read(sample)
     assert pair.licence in ("MIT", "BSD-3-Clause")
     assert pair.source != "simulated"
     assert "Simulated" not in pair.title
@@ -61,13 +66,13 @@ def test_a_pair_names_its_source_and_a_licence_that_allows_it_to_be_shipped(samp
 
 @each_sample
 def test_sizes_are_in_pixels_where_the_pixel_size_is_not_known(sample):
-    pair = sample()
+    pair = read(sample)
     assert (pair.unit, pair.pixel_size) == ("pixel", 1.0)
 
 
 @each_sample
 def test_both_sides_lie_within_the_width_stated(sample):
-    pair = sample()
+    pair = read(sample)
     for side in (pair.a, pair.b):
         last = max(curve[:, 1].max() for curve in side) if pair.kind == "curves" else side.shape[1] - 1
         assert 0.8 * pair.width < last < pair.width + 1000 * (sample is samples.cells)
@@ -86,13 +91,13 @@ def test_the_row_of_outlines_drawn_by_hand_depends_on_no_seed_or_archetype(sampl
 
 
 def test_a_threshold_chosen_by_eye_finds_the_row_of_the_outlines_drawn_by_hand():
-    pair = samples.powder()
+    pair = read(samples.powder)
     found = [extract_curves(segment(image, method="manual", threshold=50)) for image in (pair.a, pair.b)]
     assert compare(*found).case == "1∧0"
 
 
 def test_drawn_outlines_lie_on_the_particles_of_the_micrographs():
-    images, drawn = samples.powder(), samples.powder_outlines()
+    images, drawn = read(samples.powder), read(samples.powder_outlines)
     for image, curves in ((images.a, drawn.a), (images.b, drawn.b)):
         inside = np.zeros(image.shape, bool)
         for curve in curves:
@@ -101,7 +106,7 @@ def test_drawn_outlines_lie_on_the_particles_of_the_micrographs():
 
 
 def test_cells_are_laid_out_beside_each_other():
-    for side in (samples.cells().a, samples.cells().b):
+    for side in (read(samples.cells).a, read(samples.cells).b):
         corners = np.array([[*curve.min(axis=0), *curve.max(axis=0)] for curve in side])
         low, high = corners[:, None, :2], corners[:, None, 2:]
         meet = ((low < corners[None, :, 2:]) & (high > corners[None, :, :2])).all(axis=-1)

@@ -8,11 +8,10 @@ import numpy as np
 import pandas as pd
 import psutil
 import pytest
-from typer.testing import CliRunner
 
+from command_line import run
 from curve_makers import blobs
 from napari_shape_ensembles import Comparison, Ensemble, Settings
-from napari_shape_ensembles.cli import app
 from napari_shape_ensembles.io import Calibration, save_settings, write_curves
 from napari_shape_ensembles.streaming import compare_in_pieces
 
@@ -45,10 +44,6 @@ def test_a_cluster_that_loses_a_worker_gives_the_digits_of_one_process(cluster, 
     assert one.keys() == other.keys()
     for name in one:
         np.testing.assert_array_equal(np.asarray(one[name]), np.asarray(other[name]), err_msg=name)
-
-
-def run(*arguments):
-    return CliRunner().invoke(app, [str(argument) for argument in arguments])
 
 
 @pytest.fixture

@@ -239,6 +239,7 @@ def save_figures(
                 saved.append(folder / f"{name}.{kind}")
                 with replacing(saved[-1]) as file:
                     figure.savefig(file, format=kind, dpi=dpi)
+                figure.set_layout_engine("none")  # laid out by now, which takes as long as drawing
     return saved
 
 
