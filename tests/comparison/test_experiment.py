@@ -179,7 +179,7 @@ def test_the_whole_is_said_in_sentences(three):
     assert dose.startswith("With dose: form does not change detectably")
     ratio = three.planning((6, 12))["size"]
     assert plan == (
-        f"6 a side find a size ratio of {ratio[0]:.2f} with probability 0.8, 12 a side one of {ratio[1]:.2f}."
+        f"6 replicates per group detect a size ratio of {ratio[0]:.2f} with probability 0.8, 12 one of {ratio[1]:.2f}."
     )
     images, design = groups_of((1, 1, 1), (1, 1, 1))
     assert "not testable (3 replicates for 3 groups" in experiment(images, design, QUICK).overall()[0]

@@ -31,6 +31,7 @@ from napari_shape_ensembles.viewer.docks.bench import Bench, TabbedPage
 from napari_shape_ensembles.viewer.docks.segment import SegmentCurves
 from napari_shape_ensembles.viewer.inputs import is_own
 from napari_shape_ensembles.viewer.leaving import UNSAVED, AsksBeforeLeaving
+from napari_shape_ensembles.viewer.panels.widgets import ScrollColumn
 from napari_shape_ensembles.viewer.session import Session
 from napari_shape_ensembles.viewer.steps import STEPS, steps_of
 from napari_shape_ensembles.viewer.tour import Tour, take_tour
@@ -84,6 +85,8 @@ def test_the_way_from_two_images_to_a_folder_for_a_paper(model, qtbot, tmp_path,
         shown = control.text() if isinstance(control, QAbstractSpinBox) else control.currentText()
         wheel(control)
         assert shown == (control.text() if isinstance(control, QAbstractSpinBox) else control.currentText())
+    wheel(bench.pages["Outlines"].tabBar())
+    assert bench.pages["Outlines"].currentIndex() == 0
 
     press(bench.next, qtbot)
     answer = bench.pages["Answer"].currentWidget().layout().itemAt(0).widget()
@@ -119,6 +122,16 @@ def test_the_way_from_two_images_to_a_folder_for_a_paper(model, qtbot, tmp_path,
     qtbot.waitUntil(lambda: all("✓" in bench.headings[name].text() for name in STEPS[:4]), timeout=5000)
     set_choices(session.choices, rank=9)
     qtbot.waitUntil(lambda: "↻" in bench.headings["Answer"].text(), timeout=5000)
+    bench.turn(STEPS.index("Answer"))
+    answer.choices.fold(False)
+    (bar,) = (area.verticalScrollBar() for area in parts_of(answer, ScrollColumn))
+    qtbot.waitUntil(lambda: bar.maximum() > 0, timeout=5000)
+    bar.setValue(bar.maximum())
+    bench.turn(STEPS.index("Outlines"))
+    press(bench.next, qtbot)
+    assert bar.value() == 0  # where the new answer is told
+    press(answer.cancel_button, qtbot)
+    qtbot.waitUntil(lambda: not session.comparison.busy, timeout=30_000)
 
     bench.hide()
     qtbot.waitUntil(lambda: not grid_of(viewer).enabled, timeout=5000)
@@ -177,7 +190,7 @@ def bench_of_two(model, qtbot):
     return bench
 
 
-def test_a_design_is_read_from_names_and_compared_as_an_experiment(bench, model, qtbot):
+def test_a_design_is_read_from_names_and_compared_as_an_experiment(bench, model, qtbot, shown):
     session, page = bench.session, bench.pages["Images"]
     set_choices(session.choices, **QUICK, significance=0.05)
     page.pattern.setText("{group}_{replicate}")
@@ -190,15 +203,36 @@ def test_a_design_is_read_from_names_and_compared_as_an_experiment(bench, model,
     assert session.design.is_experiment
     groups = ("A", ("a_1", "a_2")), ("B", ("b_1", "b_2")), ("c", ("c_1", "c_2"))
     captions = {f"{group} · {name}" for group, names in groups for name in names}
+    assert not captions <= {layer.name for layer in model.layers}
+    assert "– · b_1" in {layer.name for layer in model.layers}
     qtbot.waitUntil(lambda: captions <= {layer.name for layer in model.layers}, timeout=5000)
     bench.turn(1)
     press(bench.next, qtbot)
     ended(session.experiment, qtbot)
+    assert steps_of(session)["Outlines"].state == "done"
+    bench.turn(STEPS.index("Why"))
+    shown(bench)
+    why = bench.pages["Why"]
+    press(why.compare, qtbot)
+    qtbot.waitUntil(why.compare.isHidden, timeout=60_000)
+    assert session.comparison.result is not None
+    bench.turn(STEPS.index("Answer"))
     page = bench.pages["Answer"].turn(1)
     assert [row[0] for row in session.experiment.result.rows] == ["b - a", "c - a", "c - b"]
     assert "Over all 3 groups" in page.sentences.text()
     session.design.write([(model.layers["a_1"], "block", "day 1")])
     assert "has no block" in session.experiment.why_not()
+
+
+def test_images_of_all_groups_are_previewed(bench_of_two, model, qtbot):
+    session = bench_of_two.session
+    bench_of_two.turn(STEPS.index("Outlines"))
+    qtbot.waitUntil(lambda: session.segmentation.verdict.counts.keys() == {"one", "two"}, timeout=30_000)
+    model.add_image(spots(3, rows=3), name="three")
+    session.design.write([(model.layers["three"], "group", "C")])
+    qtbot.waitUntil(lambda: session.segmentation.verdict.counts.keys() == {"one", "two", "three"}, timeout=30_000)
+    assert "three preview" in {layer.name for layer in model.layers}
+    assert steps_of(session)["Outlines"].state == "look"  # nine outlines are too few
 
 
 def test_what_cannot_be_read_is_said_and_nothing_is_written(bench, qtbot):
@@ -212,8 +246,12 @@ def test_what_cannot_be_read_is_said_and_nothing_is_written(bench, qtbot):
 
 def test_a_pixel_size_is_set_in_the_table(bench, model):
     page = bench.pages["Images"]
+    model.layers["b_2"].name = "b_2 with a name that is longer than its column"
+    page.table.resize(400, 200)
     page.refresh()
     last = page.table.columnCount() - 1
+    end = page.table.columnViewportPosition(last) + page.table.columnWidth(last)
+    assert end <= page.table.viewport().width()  # names give way, no column is out of sight
     page.table.item(0, last).setText("0.5 × 0.25 µm")
     np.testing.assert_allclose(model.layers["a_1"].scale, (0.5, 0.25))
     assert steps_of(bench.session)["Images"].state == "look"
@@ -239,7 +277,9 @@ def test_a_row_over_other_choices_is_found_and_summed_up(bench, qtbot):
     set_choices(session.choices, **QUICK)
     bench.turn(STEPS.index("Trust"))
     page = bench.pages["Trust"].turn(0)
+    assert "thirty comparisons" in page.message.text()
     press(page.run_button, qtbot)
+    assert page.message.isHidden()
     ended(session.trust, qtbot)
     study = session.trust.result
     assert {one.name for one in study.choices} == {"min_area", "outline_smoothing", "landmarks", "rank", "archetype"}

@@ -58,7 +58,7 @@ def run_anew(task, qtbot):
 
 
 def test_without_a_comparison_there_is_nothing_to_explain(task):
-    assert "Open the dock Compare shapes" in task.why_not()
+    assert "have not been compared" in task.why_not()
     task.run()
     assert not task.busy
     assert (task.state, task.changed_since(), task.selected_row()) == ("empty", [], None)

@@ -6,11 +6,12 @@ from qtpy.QtWidgets import QCheckBox, QComboBox
 
 from docks import press, spots
 from napari_shape_ensembles import extract_curves, segment
-from napari_shape_ensembles.outlines import Outlines
+from napari_shape_ensembles.outlines import Finding, Outlines, Quality
 from napari_shape_ensembles.viewer.docks.compare import CompareShapes
 from napari_shape_ensembles.viewer.docks.inspect import InspectCurves
 from napari_shape_ensembles.viewer.docks.segment import SegmentCurves
 from napari_shape_ensembles.viewer.form import OutlinesForm
+from napari_shape_ensembles.viewer.segmenting import Verdict
 
 PREVIEW = "segmentation preview"
 
@@ -378,3 +379,16 @@ def test_settings_are_saved_and_loaded_where_they_are_tuned(model, qtbot, answer
     (tmp_path / "s.toml").write_text("nonsense")
     load.trigger()
     assert dock.message.text().startswith("⚠ s.toml")
+
+
+def test_of_many_findings_the_worst_are_listed_and_the_others_are_in_the_tooltip(dock):
+    notes = [Finding("specks", f"image {place}", place == 6, f"specks in image {place}") for place in range(1, 7)]
+    dock.segmentation.verdict = Verdict(Quality(tuple(notes)), {"image": 5, "image 1": 3, "fine": 4})
+    dock.show_state()
+    first, *others, more, fine = dock.verdict.text().split("<br>")
+    assert first == "⚠ specks in image 6"
+    assert others == [f"• specks in image {place}" for place in (1, 2, 3)]
+    assert more == "… and 2 more, in the tooltip"
+    assert "specks in image 5" in dock.verdict.toolTip()
+    assert "fine: 4 outlines" in fine
+    assert "image 1" not in fine

@@ -230,7 +230,8 @@ class Experiment:
             plans = self.planning((least, 2 * least))
             first, more = (f"{ratio:.2f}" if ratio > 1.005 else f"{ratio:.4f}" for ratio in plans["size"])
             said.append(
-                f"{least} a side find a size ratio of {first} with probability 0.8, {2 * least} a side one of {more}."
+                f"{least} replicates per group detect a size ratio of {first} with probability 0.8, {2 * least} one of "
+                f"{more}."
             )
         return said
 

@@ -208,8 +208,8 @@ def _of_side(name: str, ensemble: Ensemble) -> Iterator[Finding]:
         across = float(np.median(features["equivalent_diameter"])) / max(ensemble.pixel_size)
         if across < _ACROSS:
             text = (
-                f"objects of {name} are {across:.1f} pixels across in the median: pixel steps are part of their "
-                f"outlines, and only the {max(2, int(across * np.pi / 8))} coarsest waves have 8 pixels or more"
+                f"objects of {name} are {across:.1f} pixels across in the median: only the "
+                f"{max(2, int(across * np.pi / 8))} coarsest waves are resolved, what is finer may be pixel steps"
             )
             yield Finding("pixels", name, False, text)
     if len(names) < _IMAGES:

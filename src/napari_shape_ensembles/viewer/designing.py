@@ -66,6 +66,10 @@ class DesignTable:
                 found.setdefault(name, []).append(layer)
         return {name: own for name, own in found.items() if own}
 
+    def open_layers(self) -> list[Layer]:
+        """The rows of all groups that are layers."""
+        return [row for own in self.groups().values() for row in own if isinstance(row, Layer)]
+
     def write(self, rows: Iterable[tuple[Row, str, str]]) -> None:
         """Write cells: a layer, a column and a text each; other columns than before are added."""
         for layer, column, text in rows:

@@ -22,10 +22,7 @@ from .task import CANCELLED, Soon, Steps, Task
 # Milliseconds after a comparison in which nothing else has begun.
 _IDLE = 300
 
-NO_COMPARISON = (
-    "There is no comparison yet. Open the dock Compare shapes, choose two layers and press Run; "
-    "its result appears here."
-)
+NO_COMPARISON = "A and B have not been compared yet."
 
 
 class ExplanationTask(Task[Explanation]):

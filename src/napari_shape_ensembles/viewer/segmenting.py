@@ -42,7 +42,7 @@ from ..outlines.segment import NEIGHBOURS
 from ..palette import OUTLINE
 from ..progress import Progress, as_part, report
 from .choices import Choices, ChosenLayer
-from .inputs import OWN, Refs, Source, Sources, is_own, pooled_name, source_of
+from .inputs import OWN, Refs, Source, Sources, is_own, source_of
 from .layers import at_once
 from .task import Background, Basis, Soon, Steps, Task
 
@@ -68,11 +68,12 @@ class SegmentationTask(Task[list[Ensemble]]):
 
     copied = Signal()  #: `source` is another, or the image has changed
     previewed = Signal()  #: the exact preview of the present recipe is shown, or the reason why there is none
-    judged = Signal()  #: all images of both samples are previewed, and there is a verdict on their outlines
+    judged = Signal()  #: all images are previewed, and there is a verdict on their outlines
 
     def __init__(self, choices: Choices) -> None:
         super().__init__(choices)
         self.image = ChosenLayer(choices.viewer, lambda layer: isinstance(layer, Image) and not is_own(layer))
+        self.beside: Callable[[], Sequence[Layer]] = tuple  #: what else is previewed, beside both samples
         self.source: Source | None = None  #: what it shows
         self.live = True  #: previews are shown
         self.all_planes = False  #: every plane of a stack is segmented, not only the displayed one
@@ -86,12 +87,12 @@ class SegmentationTask(Task[list[Ensemble]]):
         self._previewed = choices.recipe
         self._made: weakref.WeakKeyDictionary[Layer, list[weakref.ref[Layer]]] = weakref.WeakKeyDictionary()
         self._lines: Image | None = None
-        self._seen: tuple[Refs, Refs] = ((), ())
+        self._seen: tuple[Refs, ...] = ()
         self._watched_labels: list[Any] = []  # events of labels in the samples
         self._asked = Soon(self._start_preview, _PAUSE)
         self.image.changed.connect(self._choose_image)
         choices.changed.connect(self._recipe_changed)
-        choices.sides.changed.connect(self._images_changed)
+        choices.sides.changed.connect(self.see_images)
         self.previewer.progressed.connect(self._take_draft)
 
     # The image.
@@ -122,7 +123,7 @@ class SegmentationTask(Task[list[Ensemble]]):
         if self.image.following:
             self.image.rest()
             self._listen_to(None)
-            self._watch_labels(((), ()))
+            self._watch_labels(())
             self.source, self._copy_error = None, ""
             self._asked.stop()
             self._clear_preview()
@@ -171,19 +172,21 @@ class SegmentationTask(Task[list[Ensemble]]):
         if self._following and self.choices.recipe != self._previewed:
             self.ask()
 
-    def _images_changed(self) -> None:
+    def see_images(self) -> None:
         """Preview the images of other samples; renamed ones need nothing, nor does what is just being committed."""
         watching = self._following and self.live and self.source is not None and not self.arriving
         if watching and self._samples() != self._seen:
             self.ask()
 
-    def _samples(self) -> tuple[Refs, Refs]:
-        """Images and labels of both samples, weakly: a preview under way must keep no layer alive."""
-        sides = self.choices.sides.chosen()
-        a, b = (tuple(weakref.ref(layer) for layer in side if isinstance(layer, Image | Labels)) for side in sides)
-        return a, b
+    def _samples(self) -> tuple[Refs, ...]:
+        """Images and labels of both samples, and what is beside, weakly: a preview under way must keep none alive."""
+        a, b = self.choices.sides.chosen()
+        beside = [layer for layer in self.beside() if layer not in (*a, *b)]
+        return tuple(
+            tuple(weakref.ref(layer) for layer in own if isinstance(layer, Image | Labels)) for own in (a, b, beside)
+        )
 
-    def _watch_labels(self, samples: tuple[Refs, Refs]) -> None:
+    def _watch_labels(self, samples: tuple[Refs, ...]) -> None:
         """Preview anew when labels in the samples are edited."""
         for event in self._watched_labels:
             event.disconnect(self._labels_edited)
@@ -268,8 +271,8 @@ class SegmentationTask(Task[list[Ensemble]]):
                 lines.visible = layer.visible
                 self._others[layer] = lines
             layer = lines = None
-        sides = [[found[ref] for ref in side if ref in found] for side in samples]
-        beside = [found[shown]] if shown in found and not any(shown in side for side in samples) else []
+        *sides, beside = ([found[ref] for ref in own if ref in found] for own in samples)
+        beside += [found[shown]] if shown in found and not any(shown in own for own in samples) else []
         verdict = yield partial(verdict_on, sides, recipe, beside)
         self.verdict = replace(verdict, quality=Quality((*failed, *verdict.quality.findings)))
         self.judged.emit()
@@ -341,7 +344,7 @@ class SegmentationTask(Task[list[Ensemble]]):
         """
         a, b = self.choices.sides.chosen()
         shown, places = self.image.chosen(), dict[Layer, Layer]()
-        for image in dict.fromkeys([*([shown] if shown is not None else []), *a, *b]):
+        for image in dict.fromkeys([*([shown] if shown is not None else []), *a, *b, *self.beside()]):
             if not isinstance(image, Image) or image.name not in self.verdict.contents:
                 continue
             source, made = source_of(image, self.choices.dims), []
@@ -474,8 +477,9 @@ def verdict_on(
                 )
                 drawn.append(Finding("drawn", source.name, False, words))
         samples.append(traced)
+    names = [side[0].name if len(side) == 1 else name for side, name in zip(samples, ("A", "B", "others"), strict=True)]
     *pooled, other = (
-        Ensemble.pooled(side, name=pooled_name([one.name for one in side])) if side else None for side in samples
+        Ensemble.pooled(side, name=name) if side else None for side, name in zip(samples, names, strict=True)
     )
     counts = {one.name: len(one) for side in samples for one in side}
     compared = [sample for sample in pooled if sample is not None]

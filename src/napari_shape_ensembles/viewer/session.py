@@ -46,7 +46,9 @@ class Session:
         self.experiment = ExperimentTask(self.choices, self.design)
         self.comparison.over = partial(_over, self.segmentation, self.experiment, self.inspection, self.learning)
         self.comparison.group = partial(self.design.cell, column=GROUP)
+        self.segmentation.beside = self.design.open_layers
         self.design.changed.connect(self.comparison.side_by_side.renew)
+        self.design.changed.connect(self.segmentation.see_images)
         self.comparison.beside, self.comparison.put_beside = self.experiment.to_tree, self.experiment.take_tree
         self.comparison.opened = self.experiment.opened
         self._open, self._pages = 0, Counter[Task[Any]]()

@@ -3,8 +3,6 @@
 from dataclasses import dataclass
 from typing import Any
 
-from napari.layers import Layer
-
 from ..comparison import INCONCLUSIVE
 from ..outlines import conversion_factor, counted
 from .inputs import pixel_size_of
@@ -32,12 +30,15 @@ def steps_of(session: Session) -> dict[str, Step]:
     asked = session.experiment if session.design.is_experiment else comparison
     reason, preview = asked.why_not(), session.segmentation.preview
     images = Step("open", reason) if reason else _images(session)
-    if result is not None and result.quality.findings:
-        outlines = Step("look", result.quality.findings[0].text)
+    findings = (session.segmentation.verdict.quality if result is None else result.quality).findings
+    if findings:
+        outlines = Step("look", findings[0].text)
     elif session.segmentation.preview_error:
         outlines = Step("look", session.segmentation.preview_error)
     elif result is not None:
         outlines = Step("done", f"{len(result.a)} and {len(result.b)} outlines.")
+    elif asked.result is not None:
+        outlines = Step("done", "Compared.")
     elif preview is not None:
         outlines = Step("done", f"{counted(len(preview.diameters), 'object')} in the image shown.")
     else:
@@ -57,7 +58,7 @@ def steps_of(session: Session) -> dict[str, Step]:
 def _images(session: Session) -> Step:
     """Whether the images can be compared: their pixels are of one size, or known at all."""
     rows = [row for own in session.design.groups().values() for row in own]
-    layers, sizes = [row for row in rows if isinstance(row, Layer)], []
+    layers, sizes = session.design.open_layers(), []
     if not layers:
         return Step("done", f"{counted(len(rows), 'image')}.")
     for layer in layers:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 from napari.layers import Image, Layer, Points
+from numpy.typing import NDArray
 from psygnal import Signal
 
 from ...palette import SIDE_COLORS
@@ -19,7 +20,9 @@ Cell = tuple[str, Sequence[Layer]]
 
 _NEITHER = "gray"  # captions of images that are neither A nor B
 _GAP = 6  # pixels between cells
-_ROOM, _SIZE = 0.045, 10  # of a caption: share of the width of an image, times cells beside each other; points
+# Of a caption: its height, and how far it stands off, as shares of the width of an image times the cells beside each
+# other; points.
+_ROOM, _OFF, _SIZE = 0.045, 0.008, 10
 _SETTLED, _AT_LAST = 400, 1500  # ms until docks that have just been opened have their size, and until they all have
 _WORTH = 1.4  # times as large as before the images must become for them to change places
 _PAUSE = 120  # ms after a row of changes of the list until it is arranged anew: the window takes its time for each
@@ -147,11 +150,11 @@ class SideBySide:
         """
         kept = self._alive(self._helpers)
         known = [[one for one in kept if bool(len(one.data)) == caption] for caption in (False, True)]
-        room = _ROOM * np.ceil(np.sqrt(len(cells)))
+        room = np.array([_OFF, _ROOM]) * np.ceil(np.sqrt(len(cells)))
         found: list[list[Layer]] = []
         for place, (side, cell) in enumerate(cells):
             needed = [("", f"– {place + 1}.{number + 1} –") for number in range(size - len(cell))]
-            needed += [(side or _NEITHER, f"{side} · {cell[0].name}".strip())] * self.captioned
+            needed += [(side or _NEITHER, f"{side or '–'} · {cell[0].name}")] * self.captioned
             found.append([])
             for kind, words in needed:
                 pool = known[bool(kind)]
@@ -240,8 +243,8 @@ def _helper(*, caption: bool) -> Points:
     return layer
 
 
-def _say(layer: Points, words: str, color: str, image: Layer, room: float) -> None:
-    """Let a caption stand over the upper left corner of an image.
+def _say(layer: Points, words: str, color: str, image: Layer, room: NDArray[np.float64]) -> None:
+    """Let a caption stand over the upper left corner of an image, in so much room: from where, and to where.
 
     napari has overlays for names, but looks for the place of each in a grid by going over all cells and layers.
     """
@@ -252,7 +255,7 @@ def _say(layer: Points, words: str, color: str, image: Layer, room: float) -> No
     if not len(layer.data):
         return
     low, high = np.asarray(image.extent.world)[:, -2:]
-    place = [[low[0], low[1]], [low[0] - room * (high[1] - low[1]), low[1]]]
+    place = np.stack([low[0] - room * (high[1] - low[1]), np.full(2, low[1])], axis=1)
     if not np.allclose(layer.data, place):
         layer.data = place
     if layer.metadata.get("said") != (words, color):

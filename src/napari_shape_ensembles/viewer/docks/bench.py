@@ -19,7 +19,7 @@ from qtpy.QtWidgets import (
 )
 
 from ..curves.over_canvas import OverCanvas
-from ..panels.widgets import FOCUS, button, column, once, row
+from ..panels.widgets import FOCUS, ScrollColumn, SteadyTabs, button, column, once, row
 from ..session import Session
 from ..steps import STATES, STEPS, Step, steps_of
 from .answer import AnswerPage
@@ -157,6 +157,8 @@ class Bench(Page):
         page = answer.turn(int(self.session.design.is_experiment))
         if isinstance(page, Dock) and page.state in ("ready", "stale", "error"):
             page.run()
+            for part in page.findChildren(ScrollColumn):  # what comes is told at its top
+                part.verticalScrollBar().setValue(0)
 
     def show_answer(self) -> None:
         """Turn up the answer of A and B."""
@@ -275,6 +277,7 @@ class TabbedPage(QTabWidget):
     def __init__(self, parts: Pages, viewer: ViewerModel) -> None:
         super().__init__()
         self._parts, self._viewer = list(parts.values()), viewer
+        self.setTabBar(SteadyTabs())
         self.setDocumentMode(True)
         for title in parts:
             self.addTab(column(), title)

@@ -2,14 +2,16 @@
 
 import re
 import weakref
+from collections.abc import Iterable
 from functools import partial
+from itertools import takewhile
 
 import numpy as np
 from napari.components import ViewerModel
 from napari.layers import Image, Layer
 from qtpy.compat import isalive
 from qtpy.QtCore import QEvent, QSignalBlocker, Qt, Signal
-from qtpy.QtGui import QAction, QKeySequence
+from qtpy.QtGui import QAction, QKeySequence, QResizeEvent
 from qtpy.QtWidgets import (
     QAbstractItemView,
     QApplication,
@@ -35,7 +37,7 @@ from ..task import Background, Steps
 from .base import Page
 from .pixel_size import PixelSize, calibrate, calibration_of
 
-_PIXELS = "pixel size"
+_PIXELS = "pixel"
 _TIPS = {
     "image": "Layers that can be compared.",
     GROUP: "What is compared, such as control and drug; the first two groups are A and B. Empty: takes no part.",
@@ -44,7 +46,7 @@ _TIPS = {
     _PIXELS: "Height and width of a pixel with a unit, such as 0.5 µm or 0.5 × 0.4 µm. Sets the layer's scale.",
 }
 _SIZE = re.compile(r"\s*([\d.eE+-]+)\s*(?:[×x*]\s*([\d.eE+-]+))?\s*([^\d\s].*?)?\s*")
-_WIDEST = 170  # pixels of a column; longer names leave out their middle
+_WIDEST, _NAMES = 170, 90  # pixels of a column at most, and of names at least
 _LOOK = 400  # ms after a change of the list until images are looked at
 
 
@@ -138,16 +140,7 @@ class ImagesPage(Page):
 
     def look(self) -> None:
         """Look for images that are there twice, and for labels among the images."""
-        self._looker.begin(
-            self._look_at(
-                [
-                    weakref.ref(layer)
-                    for own in self.design.groups().values()
-                    for layer in own
-                    if isinstance(layer, Layer)
-                ]
-            )
-        )
+        self._looker.begin(self._look_at([weakref.ref(layer) for layer in self.design.open_layers()]))
 
     def _look_at(self, refs: "list[weakref.ref[Layer]]") -> Steps:
         dims, words = self.session.choices.dims, []
@@ -257,6 +250,11 @@ def _pixels_of(row: Row) -> str:
     return f"{height:g} {unit}" if height == width else f"{height:g} × {width:g} {unit}"
 
 
+def _alike(names: Iterable[str]) -> int:
+    """Number of letters with which all names begin."""
+    return len(list(takewhile(lambda letters: len(set(letters)) == 1, zip(*names, strict=False))))
+
+
 class DesignView(QTableWidget):
     """The table as it is written; Ctrl+V pastes from a spreadsheet, Delete empties what is selected."""
 
@@ -266,7 +264,6 @@ class DesignView(QTableWidget):
         super().__init__(0, 0)
         with_label_font(self)
         self.verticalHeader().hide()
-        self.setTextElideMode(Qt.TextElideMode.ElideMiddle)  # names differ at their ends
         self.setWordWrap(False)
         # As a spreadsheet: what is typed is written into the cell that was clicked; Tab leaves the table.
         triggers = QAbstractItemView.EditTrigger
@@ -288,16 +285,20 @@ class DesignView(QTableWidget):
         """Show other texts, without a signal; what has not changed is left alone, as it may be under the cursor."""
         with QSignalBlocker(self):
             self._layers = list(map(weakref.ref, layers))
+            names, ends = [layer.name for layer in layers], Qt.TextElideMode
+            # Too long ones leave out the end at which they are alike.
+            first, last = (_alike(some) for some in (names, [name[::-1] for name in names]))
+            self.setTextElideMode(ends.ElideLeft if first > last else ends.ElideRight)
             if headings != self._headings:
                 self._headings = headings
                 self.setColumnCount(len(headings))
                 self.setHorizontalHeaderLabels(headings)
                 for place, name in enumerate(headings):
                     self.horizontalHeaderItem(place).setToolTip(_TIPS.get(name, f"A covariate: {name}"))
-                    self.horizontalHeader().setSectionResizeMode(place, QHeaderView.ResizeMode.ResizeToContents)
+                    if place:
+                        self.horizontalHeader().setSectionResizeMode(place, QHeaderView.ResizeMode.ResizeToContents)
                 self.horizontalHeader().setMinimumSectionSize(44)
                 self.horizontalHeader().setMaximumSectionSize(_WIDEST)
-                self.horizontalHeader().setStretchLastSection(True)
             self.setRowCount(len(cells))
             for row_, texts in enumerate(cells):
                 for place, text in enumerate(texts):
@@ -310,6 +311,19 @@ class DesignView(QTableWidget):
                     if item.text() != text:
                         item.setText(text)
                         item.setToolTip(tip(text))
+        self.fit()
+
+    def fit(self) -> None:
+        """Let names take the width that other columns leave, so that none of these is out of sight."""
+        heads = self.horizontalHeader()
+        others = (max(self.sizeHintForColumn(place), heads.sectionSizeHint(place)) for place in range(1, heads.count()))
+        left = self.viewport().width() - sum(min(width, _WIDEST) for width in others)
+        if heads.count():
+            heads.resizeSection(0, max(_NAMES, left))
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self.fit()
 
     def keyPressEvent(self, event: QEvent) -> None:
         """Paste and empty cells; Enter stays in the table."""

@@ -1,5 +1,6 @@
 """The dock *Segment curves*: from a raw image to outlines, with a live preview before anything is committed."""
 
+import re
 from html import escape
 
 from napari.components import ViewerModel
@@ -13,13 +14,13 @@ from ..inspecting import SUSPICIOUS
 from ..layer_choice import LayerChoice
 from ..panels.by_example import ByExample, Proposals
 from ..panels.distributions import SizeHistogram
-from ..panels.widgets import Notice, Section, column, form, menu_button, scrolling, wrapped
+from ..panels.widgets import Notice, Section, column, form, menu_button, scrolling, tip, wrapped
 from ..segmenting import Verdict, grey_levels
 from ..session import Session
 from .base import Dock
 
-# Images without a finding that are listed.
-_LISTED = 2
+# Images without a finding that are listed; findings that are, which take three lines each.
+_LISTED, _FOUND = 2, 4
 
 
 class SegmentCurves(Dock):
@@ -121,7 +122,10 @@ class SegmentCurves(Dock):
             words += [f"{count} left out: {escape(reason)} (dotted)" for reason, count in preview.left_out.items()]
             words += account_of({}, preview.filled)
         self.count.setText("<br>".join(words))
-        self.verdict.setText("<br>".join(map(escape, verdict_words(task.verdict))))
+        found, rest = verdict_words(task.verdict)
+        more = [f"… and {len(found) - _FOUND} more, in the tooltip"] if len(found) > _FOUND else []
+        self.verdict.setText("<br>".join(map(escape, [*found[:_FOUND], *more, *rest])))
+        self.verdict.setToolTip(tip("\n".join(found)) if more else "")
         holds = [f"{name} holds {what}" for name, what in task.verdict.contents.items()]
         classes = "classes" in task.verdict.contents.values()
         self.labels.say(f"⚠ {'; '.join(holds)}, not grey levels." if holds else "")
@@ -146,18 +150,15 @@ class OutlinesPage(SegmentCurves):
         column(above, page=self, grows=above)
 
 
-def verdict_words(verdict: Verdict) -> list[str]:
-    """What is wrong, or may be, with the outlines of each image, and of several; then those with nothing to say of."""
-    lines, fine, findings = [], [], list(verdict.quality.findings)
-    for name, count in verdict.counts.items():
-        own = [finding for finding in findings if finding.where == name]
-        findings = [finding for finding in findings if finding not in own]
-        words = f"{name}: {counted(count, 'outline')}"
-        if own:
-            sign = "⚠" if any(finding.serious for finding in own) else "•"
-            lines.append(f"{sign} {'; '.join([words, *(finding.text for finding in own)])}")
-        else:
-            fine.append(words)
-    lines += [f"{'⚠' if finding.serious else '•'} {finding.text}" for finding in findings]
+def verdict_words(verdict: Verdict) -> tuple[list[str], list[str]]:
+    """What is wrong, or may be, with the outlines, the worst first; and the images in which nothing was found."""
+    findings = verdict.quality.findings
+    ordered = sorted(findings, key=lambda finding: not finding.serious)
+    fine = [
+        f"{name}: {counted(count, 'outline')}"
+        for name, count in verdict.counts.items()
+        if not any(re.search(rf"(?<!\w){re.escape(name)}(?!\w)", finding.text) for finding in findings)
+    ]
     more = f", and {counted(len(fine) - _LISTED, 'image')} more" if len(fine) > _LISTED else ""
-    return [*lines, *([f"✓ {', '.join(fine[:_LISTED])}{more}"] if fine else [])]
+    lines = [f"{'⚠' if finding.serious else '•'} {finding.text}" for finding in ordered]
+    return lines, [f"✓ {', '.join(fine[:_LISTED])}{more}"] if fine else []

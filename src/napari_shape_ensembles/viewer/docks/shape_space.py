@@ -129,7 +129,9 @@ class WhyPage(ShapeSpaceDock):
     def lay_out(self) -> None:
         self.explorer.canvas.setMinimumHeight(150)
         self.folded_explorer = Section("Explore the shape space", self.explorer)
-        above = self.reason, self.stale, self.buttons(), self.step, self.progress, self.panel
+        self.compare = button("Compare A and B", "Compare the first two groups, and explain what differs")
+        self.compare.clicked.connect(self.renew)
+        above = self.reason, self.compare, self.stale, self.buttons(), self.step, self.progress, self.panel
         scrolling(self, *above, self.folded_explorer, self.save_report, self.open_compare, self.status)
 
     def show_result(self) -> None:
@@ -138,6 +140,8 @@ class WhyPage(ShapeSpaceDock):
         task = self.explanation
         self.folded_explorer.setVisible(task.explored is not None)
         self.open_compare.hide()
+        self.compare.setVisible(task.explored is None)
+        self.compare.setEnabled(self.stale.button.isEnabled())
         self.status.setVisible(bool(task.message))
         self.run_button.setVisible(task.explored is not None and task.result is None and not task.busy)
 

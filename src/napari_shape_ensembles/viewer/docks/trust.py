@@ -7,6 +7,8 @@ from ..panels.widgets import scrolling, wrapped
 from ..session import Session
 from .base import Dock
 
+_WHAT = "About thirty comparisons of A and B, each with one choice changed."
+
 
 class TrustPage(Dock):
     """Shows how often the row stays when smoothing, method, smallest object, rank and other choices are changed."""
@@ -46,8 +48,8 @@ class TrustPage(Dock):
         result = self.result
         self.sentence.setText("" if result is None else result.summary())
         self.sentence.setVisible(result is not None)
-        self.message.setText(self.task.message)
-        self.message.setVisible(bool(self.task.message))
+        self.message.setText(self.task.message or (_WHAT if result is None else ""))
+        self.message.setVisible(bool(self.message.text()) and not self.busy)
         self.picture.show_study(result)
         self.picture.setVisible(result is not None)
         self.run_button.setVisible(self.state != "done")

@@ -14,7 +14,7 @@ from ...explanation.modes import Modes, along_mode, exaggeration
 from ...mmd.witness import most_typical
 from .distributions import PairedHistogram, ShareBar
 from .shape_canvas import ShapeCanvas, StyledOutline, Thumbnails, radius
-from .widgets import NarrowList, PickTable, column, wrapped
+from .widgets import NarrowList, PickTable, SteadyTabs, column, wrapped
 
 Real = NDArray[np.float64]
 
@@ -40,6 +40,7 @@ class ExplanationPanel(QTabWidget):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
+        self.setTabBar(SteadyTabs())
         self.explanation: Explanation | None = None
         self.sentences, self.mode_words = wrapped(), wrapped()
         self.sentences.setToolTip("In brackets: 95 % intervals. p: adjusted for all that is tested.")

@@ -10,7 +10,7 @@ from qtpy.QtWidgets import QComboBox, QGridLayout, QLabel, QPushButton, QSlider,
 from ...explanation.shape_paths import SCALE_AXES, Geodesic, Place, ShapePlaces, lipschitz
 from .fonts import SteadyLabel, WholeBox
 from .shape_canvas import ShapeCanvas, StyledOutline, radius
-from .widgets import NarrowList, button, column, pass_wheel, row, wrapped
+from .widgets import NarrowList, SteadyTabs, button, column, pass_wheel, row, wrapped
 
 Real = NDArray[np.float64]
 
@@ -43,6 +43,7 @@ class ShapeExplorer(QWidget):
         self.canvas = ShapeCanvas()
         self.takes: list[QPushButton] = []
         self.tabs = QTabWidget()
+        self.tabs.setTabBar(SteadyTabs())
         grid = self._page("Sliders")
         self.mode_boxes, self.sliders = [WholeBox() for _ in range(_MODES)], []
         for place, box in enumerate(self.mode_boxes, 1):

@@ -6,7 +6,7 @@ from html import escape
 from typing import Any
 
 from qtpy.QtCore import QEvent, QModelIndex, QObject, QPersistentModelIndex, QSignalBlocker, QSize, Qt, QTimer, Signal
-from qtpy.QtGui import QKeyEvent, QKeySequence, QPaintEvent, QPalette, QResizeEvent, QShortcut
+from qtpy.QtGui import QKeyEvent, QKeySequence, QPaintEvent, QPalette, QResizeEvent, QShortcut, QWheelEvent
 from qtpy.QtWidgets import (
     QAbstractItemView,
     QApplication,
@@ -26,6 +26,7 @@ from qtpy.QtWidgets import (
     QStyleOptionComboBox,
     QStyleOptionViewItem,
     QStylePainter,
+    QTabBar,
     QTableWidget,
     QTableWidgetItem,
     QVBoxLayout,
@@ -263,6 +264,14 @@ def pass_wheel(control: QWidget) -> None:
     """Let the wheel scroll the page of a control, not change its value or give it the focus."""
     control.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
     control.installEventFilter(_WheelPasses(control))
+
+
+class SteadyTabs(QTabBar):
+    """Tabs that the wheel does not turn."""
+
+    def wheelEvent(self, event: QWheelEvent) -> None:
+        """Let it scroll the page below."""
+        event.ignore()
 
 
 class Words(QLabel):
