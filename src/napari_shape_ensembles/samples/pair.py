@@ -33,6 +33,8 @@ class SamplePair:
         Size of one pixel in `unit`.
     unit : str
         "pixel" where the size of a pixel is not known.
+    height : int, optional
+        Rows of the field of view of A, where it is wider than high.
 
     Examples
     --------
@@ -52,6 +54,7 @@ class SamplePair:
     licence: str
     pixel_size: float = 1.0
     unit: str = "pixel"
+    height: int | None = None
 
     def ensembles(self) -> tuple[Ensemble, Ensemble]:
         """Outlines of A and B, by the defaults of `segment` and `extract_curves`.

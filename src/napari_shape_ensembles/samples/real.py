@@ -21,7 +21,7 @@ _DATA = files(__package__).joinpath("data")
 _POWDER = ("rccohn/AMPIS (Cohn et al., JOM 73 (2021) 2159); Ames Laboratory", "MIT")
 _NUCLEI = ("stardist/stardist; 2018 Data Science Bowl (BBBC038)", "BSD-3-Clause")
 _CELLS = ("geomstats/geomstats", "MIT")
-_POWDER_WIDTH = 1536
+_POWDER_HEIGHT, _POWDER_WIDTH = 1024, 1536
 _LAID_OUT = 3000
 _FIELDS = ("Powder, field 1", "Powder, field 2")
 
@@ -42,7 +42,7 @@ def powder() -> SamplePair:
     (1024, 1536)
     """
     a, b = (_image(f"ampis_powder/Sc1Tile_001-00{field}-000.png") for field in (1, 2))
-    return SamplePair("Metal powder: two micrographs", _FIELDS, "image", a, b, _POWDER_WIDTH, *_POWDER)
+    return SamplePair("Metal powder: two micrographs", _FIELDS, "image", a, b, _POWDER_WIDTH, *_POWDER, height=_POWDER_HEIGHT)
 
 
 def powder_outlines() -> SamplePair:
@@ -62,11 +62,11 @@ def powder_outlines() -> SamplePair:
     """
     data = _arrays("ampis_powder/polygons.npz")
     curves, image, kind = _curves(data), data["image"], data["kind"]
-    whole = np.array([(curve > 1).all() and (curve < (1022, _POWDER_WIDTH - 2)).all() for curve in curves])
+    whole = np.array([(curve > 1).all() and (curve < (_POWDER_HEIGHT - 2, _POWDER_WIDTH - 2)).all() for curve in curves])
     a, b = ([curves[i] for i in np.flatnonzero((image == field) & (kind == 0) & whole)] for field in (0, 1))
     title = "Metal powder: particles drawn by hand"
     names = (f"{_FIELDS[0]}, drawn by hand", f"{_FIELDS[1]}, drawn by hand")
-    return SamplePair(title, names, "curves", a, b, _POWDER_WIDTH, *_POWDER)
+    return SamplePair(title, names, "curves", a, b, _POWDER_WIDTH, *_POWDER, height=_POWDER_HEIGHT)
 
 
 def nuclei() -> SamplePair:

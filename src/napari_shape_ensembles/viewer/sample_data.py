@@ -1,4 +1,4 @@
-"""Sample pairs as layers, for *File > Open Sample*. B lies to the right of A.
+"""Sample pairs as layers, for *File > Open Sample*. B lies to the right of A, or below an A that is wider than high.
 
 They are read, or drawn, in a thread while the window goes on painting: napari takes the layers from the call itself, so
 the call waits in an event loop of its own. Clicks and keys wait with it, as the window must not be closed before the
@@ -19,7 +19,7 @@ from ..samples import SamplePair
 
 LayerData = tuple[Any, dict[str, Any], str]
 
-_GAP = 0.04  # between A and B, relative to the width of A
+_BESIDE, _BELOW = 1.04, 1.1  # where B begins, in widths or heights of A: below there is room for a caption
 _POLL = 20  # ms
 _SHAPES = {"shape_type": "polygon", "face_color": "transparent", "edge_color": "yellow", "edge_width": 2}
 
@@ -40,13 +40,13 @@ def pair_layers(pair: SamplePair) -> list[LayerData]:
         look = {"contrast_limits": (min(map(np.min, data)), max(map(np.max, data)))}
     elif kind == "curves":
         kind, look, data = "shapes", _SHAPES, (_Curves(pair.a), _Curves(pair.b))
-    step = (1 + _GAP) * pair.width * pair.pixel_size
+    step = (0, _BESIDE * pair.width) if pair.height is None else (_BELOW * pair.height, 0)
     place = {"scale": (pair.pixel_size,) * 2, "units": (pair.unit,) * 2}
     metadata = {"source": pair.source, "licence": pair.licence}
-    named = zip(data, pair.names, (0, step), strict=True)
+    named = zip(data, pair.names, ((0, 0), tuple(pair.pixel_size * side for side in step)), strict=True)
     return [
-        (side, {"name": name, "translate": (0, left), "metadata": dict(metadata), **place, **look}, kind)
-        for side, name, left in named
+        (side, {"name": name, "translate": corner, "metadata": dict(metadata), **place, **look}, kind)
+        for side, name, corner in named
     ]
 
 
