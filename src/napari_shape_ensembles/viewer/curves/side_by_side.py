@@ -3,6 +3,7 @@
 import itertools
 import weakref
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 from napari.layers import Image, Layer, Points
@@ -23,6 +24,7 @@ _GAP = 6  # pixels between cells
 # Of a caption: its height, and how far it stands off, as shares of the width of an image times the cells beside each
 # other; points.
 _ROOM, _OFF, _SIZE = 0.045, 0.008, 10
+_POINT = 1e-9  # of the world: larger ones would count as part of what is in view
 _SETTLED, _AT_LAST = 400, 1500  # ms until docks that have just been opened have their size, and until they all have
 _WORTH = 1.4  # times as large as before the images must become for them to change places
 _PAUSE = 120  # ms after a row of changes of the list until it is arranged anew: the window takes its time for each
@@ -238,7 +240,8 @@ def lies_on(layers: Sequence[Layer], images: Sequence[Layer]) -> dict[Layer, Lay
 
 def _helper(*, caption: bool) -> Points:
     """A hidden layer without contents, or one of two points that are not seen: of the words, and of their height."""
-    layer = Points(np.zeros((2 * caption, 2)), visible=caption, face_color="transparent", border_color="transparent")
+    unseen: dict[str, Any] = {"face_color": "transparent", "border_color": "transparent", "size": _POINT}
+    layer = Points(np.zeros((2 * caption, 2)), visible=caption, **unseen)
     OWN.add(layer)
     return layer
 

@@ -319,7 +319,7 @@ class DesignView(QTableWidget):
         others = (max(self.sizeHintForColumn(place), heads.sectionSizeHint(place)) for place in range(1, heads.count()))
         left = self.viewport().width() - sum(min(width, _WIDEST) for width in others)
         if heads.count():
-            heads.resizeSection(0, max(_NAMES, left))
+            heads.resizeSection(0, max(min(self.sizeHintForColumn(0), _NAMES), left))
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
