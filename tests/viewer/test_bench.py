@@ -29,6 +29,7 @@ from docks import PLUGIN, ended, labels_of, let_go, press, put, set_choices, spo
 from napari_shape_ensembles.viewer.curves.over_canvas import FloatingCard
 from napari_shape_ensembles.viewer.docks.bench import Bench, TabbedPage
 from napari_shape_ensembles.viewer.docks.segment import SegmentCurves
+from napari_shape_ensembles.viewer.flying import camera_of
 from napari_shape_ensembles.viewer.inputs import is_own
 from napari_shape_ensembles.viewer.leaving import UNSAVED, AsksBeforeLeaving
 from napari_shape_ensembles.viewer.panels.widgets import ScrollColumn
@@ -400,8 +401,13 @@ def test_examples_and_corrections_lie_in_the_cell_of_their_image(bench_of_two, m
 def test_images_are_shown_as_large_as_the_canvas_allows(bench_of_two, model, qtbot):
     assert set(cells(model)) == {(0, 0), (0, 1)}
     if hasattr(model, "canvas"):  # older napari tells nobody of its size
+        page = bench_of_two.pages["Images"]
+        for row in (0, 1):
+            page.table.item(row, page.table.columnCount() - 1).setText("0.01 mm")
         model.canvas.size = 900, 400
         qtbot.waitUntil(lambda: set(cells(model)) == {(0, 0), (1, 0)}, timeout=5000)
+        side = np.ptp(model.layers["one"].extent.world, axis=0)[0]
+        qtbot.waitUntil(lambda: camera_of(model).zoom * side > 300, timeout=5000)
     bench_of_two.hide()
     bench_of_two.session.comparison.arrange(False)
     assert grid_of(model).shape == (-1, -1)

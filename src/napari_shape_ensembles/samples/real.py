@@ -42,7 +42,9 @@ def powder() -> SamplePair:
     (1024, 1536)
     """
     a, b = (_image(f"ampis_powder/Sc1Tile_001-00{field}-000.png") for field in (1, 2))
-    return SamplePair("Metal powder: two micrographs", _FIELDS, "image", a, b, _POWDER_WIDTH, *_POWDER, height=_POWDER_HEIGHT)
+    return SamplePair(
+        "Metal powder: two micrographs", _FIELDS, "image", a, b, _POWDER_WIDTH, *_POWDER, height=_POWDER_HEIGHT
+    )
 
 
 def powder_outlines() -> SamplePair:
@@ -62,7 +64,9 @@ def powder_outlines() -> SamplePair:
     """
     data = _arrays("ampis_powder/polygons.npz")
     curves, image, kind = _curves(data), data["image"], data["kind"]
-    whole = np.array([(curve > 1).all() and (curve < (_POWDER_HEIGHT - 2, _POWDER_WIDTH - 2)).all() for curve in curves])
+    whole = np.array(
+        [(curve > 1).all() and (curve < (_POWDER_HEIGHT - 2, _POWDER_WIDTH - 2)).all() for curve in curves]
+    )
     a, b = ([curves[i] for i in np.flatnonzero((image == field) & (kind == 0) & whole)] for field in (0, 1))
     title = "Metal powder: particles drawn by hand"
     names = (f"{_FIELDS[0]}, drawn by hand", f"{_FIELDS[1]}, drawn by hand")

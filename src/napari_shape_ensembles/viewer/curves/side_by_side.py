@@ -73,6 +73,9 @@ class SideBySide:
                 self._resized.connect(self._settled.start)
         cells = [(side, [one for one in cell if one in self._layers]) for side, cell in wanted]
         cells = [(side, cell) for side, cell in cells if cell]
+        for _, (image, *_) in cells:  # captions go where it goes; to connect twice is to connect once
+            for moved in (image.events.scale, image.events.translate):
+                moved.connect(self._again.start)
         # A grid shows all cells in one frame: images apart from each other would leave most of it empty.
         of_sides = all(side in SIDE_COLORS for side, _ in cells)
         apart = len(cells) < 2 or (self.captioned and of_sides and lie_apart([cell[0] for _, cell in cells]))
