@@ -1,8 +1,11 @@
-"""Prints the level and the power of the tests, as in docs/two-sample-tests.md: `python benchmarks/calibration.py`.
+"""Level and power of the tests at other settings than the defaults, as in docs/two-sample-tests.md.
+
+    python benchmarks/calibration.py [--only TABLE] [--out docs/results/calibration.json]
 
 The level: ensembles of small random outlines, both of one kind, go the whole way from vertices to the truth table,
 many times; what is rejected is rejected wrongly. The power: the same with a known difference. Every share comes
-with its Wilson interval of 95 %. `--repetitions` and `--power` change how often; `--only` picks one table.
+with its Wilson interval of 95 %. `--repetitions` and `--power` change how often; `--only` picks one table. `--out`
+keeps the tables, and the p-values of the first draws, which `tools/write_docs.py --check --measure` draws again.
 """
 
 import argparse
@@ -13,13 +16,15 @@ from multiprocessing import get_context
 
 import numpy as np
 
+from keeping import keep, out_option, said, share, wilson
 from napari_shape_ensembles import Ensemble, Settings, compare, dependence_test, detectable_differences, mmd_test
 from napari_shape_ensembles.mmd import combined_mmd_test, gretton_test
 
 # Not the defaults: small enough for ten thousand repetitions. `benchmarks/power.py` measures the defaults.
 SMALL = {"landmarks": 48, "rank": 10, "permutations": 199, "significance": 0.05, "coordinates": "both"}
+BOTH = "both coordinates, rank 10"
 KINDS = {
-    "both coordinates, rank 10": Settings(**SMALL),
+    BOTH: Settings(**SMALL),
     "three widths": Settings(**SMALL, bandwidth=(0.5, 0.71, 1.0)),
     "paper's choices": Settings(
         **SMALL | {"measure": "arc-length", "registration": "raw", "coordinates": "raw", "archetype": "random"}
@@ -30,15 +35,28 @@ LEVELS = (0.05, 0.01)
 
 def main():
     """Print the tables asked for."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--repetitions", type=int, default=10_000)
     parser.add_argument("--power", type=int, default=1000)
     parser.add_argument("--only", choices=TABLES, help="print one table")
+    out_option(parser)
     options = parser.parse_args()
     with ProcessPoolExecutor(mp_context=get_context("spawn")) as pool:
         for name, table in TABLES.items():
             if options.only in (None, name):
-                table(pool, options)
+                print(f"\n{table.__doc__}")
+                keep(options.out, **table(pool, options), first_draws=first_draws())
+
+
+def first_draws():
+    """p-values of the first draws of every table."""
+    return {
+        **{kind: p_values(0, kind, 20, 20) for kind in KINDS},
+        "larger": p_values(10**6, BOTH, 40, 40, size=1.1),
+        "options": option_p_values(0, 25, 25, 3),
+        "detectable": detectable_p_value(10**6, 1.1, 0.5),
+        "bins": bins_p_values(0),
+    }
 
 
 def outlines(rng, count, *, size=1.0, stretch=1.0, rough=1.0):
@@ -66,7 +84,7 @@ def p_values(seed, kind, m, n, **change):
     parts = {f"undulation, {name}": part.p_value for name, part in result.undulation.parts.items()}
     scale = {f"scale, {name}": part.p_value for name, part in result.scale.parts.items()}
     found = parts | {"undulation": result.undulation.p_value} | scale | {"scale": result.scale.p_value}
-    return found | {"the table": min(result.undulation.p_value, result.scale.p_value)}
+    return found | {"the row": min(result.undulation.p_value, result.scale.p_value)}
 
 
 def many(work, seeds):
@@ -82,40 +100,37 @@ def repeated(pool, work, count, first=0):
     return {name: np.array([row[name] for row in rows]) for name in rows[0]}
 
 
-def wilson(hits, count):
-    """95 % interval of a share."""
-    z = 1.959964
-    share = hits / count
-    middle = (share + z**2 / (2 * count)) / (1 + z**2 / count)
-    half = z * np.sqrt(share * (1 - share) / count + z**2 / (4 * count**2)) / (1 + z**2 / count)
-    return middle - half, middle + half
-
-
-def shares(p, level):
+def found_at(p, level, digits=4):
     """Share of rejections with its interval, as text."""
-    hits = int((p <= level * (1 + 1e-9)).sum())
-    low, high = wilson(hits, len(p))
-    return f"{hits / len(p):.4f} ({low:.4f} to {high:.4f})", low, high
+    return share((p <= level * (1 + 1e-9)).sum(), len(p), digits)
+
+
+def place(p, level):
+    """A mark where the interval of a level does not hold it."""
+    low, high = wilson((p <= level * (1 + 1e-9)).sum(), len(p))
+    return " **below**" if high < level else " **above**" if low > level else ""
 
 
 def level_table(pool, options):
-    """Rejections where there is nothing to find, whole way."""
-    print(f"\nLevel: {options.repetitions} comparisons of two ensembles of one kind, vertices to table, B = 199")
-    for kind, m, n in (
-        ("both coordinates, rank 10", 20, 20),
-        ("both coordinates, rank 10", 15, 40),
-        ("three widths", 20, 20),
-        ("paper's choices", 20, 20),
-    ):
+    """Level: comparisons of two ensembles of one kind, from vertices to the row."""
+    rows, single = [], {"intervals": 0, "above": 0, "below": 0}
+    for kind, m, n in ((BOTH, 20, 20), (BOTH, 15, 40), ("three widths", 20, 20), ("paper's choices", 20, 20)):
         found = repeated(pool, partial(p_values, kind=kind, m=m, n=n), options.repetitions)
         for name, p in found.items():
-            cells = []
-            for level in LEVELS:
-                text, low, high = shares(p, level)
-                place = "below" if high < level else "ABOVE" if low > level else "inside"
-                verdict = f"at most {2 * level:g}" if name == "the table" else place
-                cells.append(f"{level:g}: {text} {verdict}")
-            print(f"| {kind} | {m}, {n} | {name} | {' | '.join(cells)} |", flush=True)
+            if name not in ("undulation", "scale", "the row"):
+                marks = [place(p, level) for level in LEVELS]
+                single["intervals"] += len(marks)
+                single["above"] += sum("above" in mark for mark in marks)
+                single["below"] += sum("below" in mark for mark in marks)
+                continue
+            # Of the row only a bound is known, twice the level.
+            cells = {
+                f"level {level:g}": found_at(p, level) + (place(p, level) if name != "the row" else "")
+                for level in LEVELS
+            }
+            rows.append(said(settings=kind, **{"m, n": f"{m}, {n}"}, test=name, **cells))
+    print(single)
+    return {"level": rows, "level of parts": single, "level repetitions": options.repetitions}
 
 
 CHANGES = {
@@ -129,13 +144,14 @@ CHANGES = {
 
 
 def power_table(pool, options):
-    """Rejections of known differences, whole way."""
-    print(f"\nPower at level 0.05: {options.power} comparisons of 40 and 40 outlines each, B = 199")
+    """Power at level 0.05: comparisons of 40 and 40 outlines, B larger, elongated or rougher than A."""
+    rows = []
     for change, how in CHANGES.items():
         for kind in KINDS:
             found = repeated(pool, partial(p_values, kind=kind, m=40, n=40, **how), options.power, 10**6)
-            chosen = ("undulation", "scale")
-            print(f"| {change} | {kind} | {' | '.join(shares(found[name], 0.05)[0] for name in chosen)} |", flush=True)
+            cells = {f"{test} rejects": found_at(found[test], 0.05) for test in ("undulation", "scale")}
+            rows.append(said(**{"B against A": change}, settings=kind, **cells))
+    return {"power": rows, "power repetitions": options.power}
 
 
 def vectors(seed, m, n, d, shift=0.0):
@@ -167,17 +183,23 @@ def _unrelated(x, y, seed):
 
 
 def option_table(pool, options):
-    """Level and power of every kind of threshold on plain vectors."""
-    print(f"\nKinds of threshold on normal vectors: {options.repetitions} repetitions without a difference")
+    """Level and power of every kind of threshold on normal vectors."""
+    levels, powers = [], []
     for m, n, d in ((25, 25, 3), (20, 80, 3), (50, 50, 150)):
         found = repeated(pool, partial(option_p_values, m=m, n=n, d=d), options.repetitions)
         for name, p in found.items():
-            print(f"| {m}, {n}, {d} | {name} | {' | '.join(shares(p, level)[0] for level in LEVELS)} |", flush=True)
-    print(f"\nThe same with a difference, level 0.05: {options.power} repetitions")
+            cells = {f"level {level:g}": found_at(p, level) + place(p, level) for level in LEVELS}
+            levels.append(said(**{"m, n, dimension": f"{m}, {n}, {d}"}, kind=name, **cells))
     for m, n, d, shift in ((50, 50, 3, 0.6), (50, 50, 150, 1.5), (700, 700, 50, 0.3)):
         found = repeated(pool, partial(option_p_values, m=m, n=n, d=d, shift=shift), options.power, 10**6)
         for name, p in found.items():
-            print(f"| {m}, {n}, {d}, {shift} | {name} | {shares(p, 0.05)[0]} |", flush=True)
+            case = {"m, n, dimension, difference": f"{m}, {n}, {d}, {shift}"}
+            powers.append(said(**case, kind=name, found=found_at(p, 0.05)))
+    return {
+        "options level": levels,
+        "options power": powers,
+        "options repetitions": {"level": options.repetitions, "power": options.power},
+    }
 
 
 def detectable_p_value(seed, ratio, shift):
@@ -206,27 +228,30 @@ def bins_p_values(seed, shift=0.0):
 
 
 def bins_table(pool, options):
-    """Level and power where bins of vectors are permuted in place of single ones."""
-    print("\nPermuting bins: 200 and 200 normal vectors of 4 coordinates")
-    for shift, count, base in ((0.0, options.repetitions, 0), (0.25, options.power, 10**6)):
-        found = repeated(pool, partial(bins_p_values, shift=shift), count, base)
+    """Level and power where bins of vectors are permuted in place of single ones: 200 and 200 of 4 coordinates."""
+    rows = []
+    for shift in (0.0, 0.25):
+        first = 10**6 if shift else 0
+        found = repeated(pool, partial(bins_p_values, shift=shift), options.repetitions, first)
         for name, p in found.items():
-            print(f"| {shift} | {name} | {' | '.join(shares(p, level)[0] for level in LEVELS)} |", flush=True)
+            cells = {f"found at {level:g}": found_at(p, level) for level in LEVELS}
+            rows.append(said(difference=shift or "none", permuted=name, **cells))
+    return {"bins": rows, "bins repetitions": options.repetitions}
 
 
 def detectable_table(pool, options):
-    """How often differences of the size called detectable are found; the claim is averaged over 20 samples."""
-    print(f"\nDifferences called detectable, level 0.01: {options.power} pairs of 60 and 90 curves")
+    """How often differences called detectable are found at 0.01, 60 and 90 curves; the claim is averaged over 20."""
+    rows = []
     for power in (0.5, 0.8, 0.95):
         found = list(pool.map(partial(claimed, power=power), range(20)))
         ratio, shift = np.exp(np.mean(np.log(found), axis=0))
         work = partial(detectable_p_value, ratio=ratio, shift=shift)
         hits = repeated(pool, work, options.power, 10**6)
-        print(
-            f"| {power} | size ratio {ratio:.3f} | {shares(hits['size'], 0.01)[0]} "
-            f"| form shift {shift:.2f} | {shares(hits['form'], 0.01)[0]} |",
-            flush=True,
+        size, form = (found_at(hits[part], 0.01, 3) for part in ("size", "form"))
+        rows.append(
+            said(claimed_power=power, size_ratio=f"{ratio:.3f}", found=size, form_shift=f"{shift:.2f}", found_=form)
         )
+    return {"detectable": rows, "detectable repetitions": options.power}
 
 
 def claimed(seed, power):

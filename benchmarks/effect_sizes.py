@@ -1,9 +1,14 @@
-"""Prints the effect sizes in docs/two-sample-tests.md from the real data in ../shared/data."""
+"""Effect sizes of real data in ../shared/data, as in docs/two-sample-tests.md.
 
+python benchmarks/effect_sizes.py [--out docs/results/effect-sizes.json]
+"""
+
+import argparse
 from pathlib import Path
 
 import numpy as np
 
+from keeping import keep, out_option, said
 from napari_shape_ensembles import (
     Ensemble,
     archetype_sensitivity,
@@ -32,37 +37,51 @@ def cells(treatment, line=0):
     return Ensemble([curves[i] for i in np.flatnonzero(chosen)], name=("control", "jasp", "cytd")[treatment])
 
 
-def text(estimate):
+def text(estimate, digits=2):
     """A value with its interval."""
-    return f"{estimate.value:.2f} ({estimate.low:.2f} to {estimate.high:.2f})"
+    return "{:.{digits}f} ({:.{digits}f} to {:.{digits}f})".format(
+        estimate.value, estimate.low, estimate.high, digits=digits
+    )
+
+
+def row(pair):
+    """What a comparison of real outlines says beyond its p-values."""
+    result = compare(*pair)
+    effects, least, dependence = effect_sizes(result), detectable_differences(result), dependence_test(result)
+    # Shares of the standardized squares mean nothing where no difference was found.
+    shares = {} if result.case == "1∧1" else effects.shares
+    leading = {aspect: share for aspect, share in shares.items() if share.low > 0.1}
+    sensitivity = archetype_sensitivity(*pair)
+    return {
+        "row": result.case,
+        "standardized: undulation": text(effects.standardized["undulation"]),
+        "scale": text(effects.standardized["scale"]),
+        "shares above 0.1": "; ".join(f"{aspect} {text(share)}" for aspect, share in leading.items()) or "-",
+        "size ratio": text(effects.size_ratio),
+        "could have shown": f"{least.size_ratio - 1:.0%} in length, {least.elongation_ratio - 1:.0%} in elongation, "
+        f"form by {least.form_shift:.2f} sd".replace("%", " %"),
+        "dependence": f"{dependence.normalized:.2f} (p = {dependence.p_value:.2g})",
+        "archetypes agree": "yes" if sensitivity.stable else "no",
+    }
+
+
+def measured():
+    """Rows of all pairs."""
+    smooth, other = grains("hlf1_smooth5"), grains("hlf2_smooth5")
+    pairs = {
+        "ice grains, smooth halves": (smooth, other),
+        "noisy half, smooth half": (grains("hlf1_noisy"), other),
+        "smooth half, other half stretched 1.4 : 1/1.4": (smooth, grains("hlf2_smooth5", (1.4, 1 / 1.4))),
+        "bone cancer cells, control and cytochalasin D": (cells(0), cells(2)),
+    }
+    return [said(pair=name, **row(pair)) for name, pair in pairs.items()]
 
 
 def main():
-    """Print everything there is to say about four pairs."""
-    pairs = {
-        "smooth halves": (grains("hlf1_smooth5"), grains("hlf2_smooth5")),
-        "noisy, smooth": (grains("hlf1_noisy"), grains("hlf2_smooth5")),
-        "smooth, stretched 1.4 : 1/1.4": (grains("hlf1_smooth5"), grains("hlf2_smooth5", (1.4, 1 / 1.4))),
-        "cells: control, cytochalasin D": (cells(0), cells(2)),
-    }
-    for name, pair in pairs.items():
-        result = compare(*pair)
-        t, l, first = result.t, result.l, len(result.a)
-        effects = effect_sizes(t, l, first)
-        least = detectable_differences(t, l, first, result.undulation, result.scale)
-        dependence = dependence_test(t, l, first)
-        print(f"\n{name}: {len(result.a)} and {len(result.b)} curves, {result.case}")
-        for kind in ("undulation", "scale"):
-            print(f"  {kind}: MMD {text(effects.mmd[kind])}, standardized {text(effects.standardized[kind])}")
-        for aspect, share in effects.shares.items():
-            print(f"  {aspect}: share {text(share)}, standardized {text(effects.standardized[aspect])}")
-        print(f"  size ratio {text(effects.size_ratio)}")
-        print(
-            f"  detectable: size ratio {least.size_ratio:.3f}, elongation ratio {least.elongation_ratio:.3f}, "
-            f"form shift {least.form_shift:.2f} sd"
-        )
-        print(f"  dependence: normalized {dependence.normalized:.3f}, p = {dependence.p_value:.3f}")
-        print(f"  {archetype_sensitivity(*pair).summary()}")
+    """Print the table, and keep it."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    out_option(parser)
+    keep(parser.parse_args().out, pairs=measured())
 
 
 if __name__ == "__main__":

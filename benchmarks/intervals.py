@@ -1,15 +1,17 @@
-"""Prints how often the bootstrap intervals hold the truth, as in docs/two-sample-tests.md.
+"""How often the bootstrap intervals hold the truth, as in docs/two-sample-tests.md.
 
-Run as ``python benchmarks/intervals.py``. Ratios and spreads: samples of numbers of five kinds, whose means and spreads
-are those of one population, so that both ratios are 1; beside the intervals in use the plain percentiles of the same
-rounds. Effect sizes: normal coordinates with a known difference; the truth is that of samples of 5000.
+    python benchmarks/intervals.py [--only TABLE] [--out docs/results/intervals.json]
+
+Ratios and spreads: samples of numbers of five kinds, whose means and spreads are those of one population, so that both
+ratios are 1; beside the intervals in use the plain percentiles of the same rounds. Effect sizes: normal coordinates
+with a known difference; the truth is that of samples of 5000.
 """
 
 import argparse
 
 import numpy as np
 
-from calibration import wilson
+from keeping import keep, out_option, said, share
 from napari_shape_ensembles import effect_sizes
 from napari_shape_ensembles.mmd.contrasts import bootstrap_counts, difference_of_means, spread_interval
 
@@ -29,7 +31,7 @@ def covered(low, high, truth):
 
 
 def of_numbers(kind, m, n, seed):
-    """Which of four intervals of one pair of samples hold the truth."""
+    """Four intervals of one pair of samples, of a logarithm of a ratio and of a spread."""
     rng = np.random.default_rng([seed, 1])
     values = np.concatenate([KINDS[kind](rng, m), KINDS[kind](rng, n)])
     counts = bootstrap_counts(m, m + n, 500, seed)
@@ -39,12 +41,13 @@ def of_numbers(kind, m, n, seed):
         share = counts[:, side] / counts[:, side].sum(axis=1, keepdims=True)
         means.append(share @ values[side])
         spreads.append(np.sqrt(share @ values[side] ** 2 - means[-1] ** 2))
-    return {
-        "ratio, percentiles": covered(*np.quantile(means[1] - means[0], [0.025, 0.975]), 0),
-        "ratio": covered(low[0], high[0], 0),
-        "spread, percentiles": covered(*np.quantile(spreads[1] / spreads[0], [0.025, 0.975]), 1),
-        "spread": covered(*spread_interval(values[:, None], m, counts)[:, 0], 1),
+    ends = {
+        "ratio: percentiles": np.quantile(means[1] - means[0], [0.025, 0.975]),
+        "ratio: in use": (low[0], high[0]),
+        "spread: percentiles": np.quantile(spreads[1] / spreads[0], [0.025, 0.975]),
+        "spread: in use": spread_interval(values[:, None], m, counts)[:, 0],
     }
+    return {name: [float(low), float(high)] for name, (low, high) in ends.items()}
 
 
 def of_effects(m, n, seed, resamples=400):
@@ -61,42 +64,55 @@ def of_effects(m, n, seed, resamples=400):
     return named | {"size ratio": found.size_ratio}
 
 
-def line(name, hits):
-    """One row of the table."""
-    low, high = wilson(sum(hits), len(hits))
-    return f"| {name} | {np.mean(hits):.3f} ({low:.3f} to {high:.3f}) |"
-
-
 def main():
     """Print what is asked for."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--repetitions", type=int, default=2000)
     parser.add_argument("--only", choices=("ratios", "effects"), help="print one table")
+    out_option(parser)
     options = parser.parse_args()
     if options.only != "effects":
-        ratio_table(options.repetitions)
+        keep(options.out, **ratio_table(options.repetitions), first_draws=first_draws())
     if options.only != "ratios":
-        effect_table(options.repetitions // 4)
+        keep(options.out, **effect_table(options.repetitions // 2), first_draws=first_draws())
+
+
+def first_draws():
+    """Intervals of the first draws."""
+    found = of_effects(40, 40, 0)
+    return {
+        **{kind: of_numbers(kind, 25, 50, 0) for kind in KINDS},
+        "effects": {name: [one.value, one.low, one.high] for name, one in found.items()},
+    }
 
 
 def ratio_table(repetitions):
     """Ratios and spreads, beside their plain percentiles."""
+    rows = []
     for kind in KINDS:
         for m, n in SIZES:
             found = [of_numbers(kind, m, n, seed) for seed in range(repetitions)]
-            cells = [f"{np.mean([one[name] for one in found]):.3f}" for name in found[0]]
-            print(f"| {kind} | {m}, {n} | {' | '.join(cells)} |", flush=True)
+            truths = {name: float(name.startswith("spread")) for name in found[0]}
+            cells = {
+                name: f"{np.mean([covered(*one[name], truth) for one in found]):.3f}" for name, truth in truths.items()
+            }
+            rows.append(said(numbers=kind, **{"m, n": f"{m}, {n}"}, **cells))
+    return {"ratios": rows, "ratios repetitions": repetitions}
 
 
 def effect_table(repetitions):
-    """Effect sizes and shares."""
+    """Effect sizes and shares, whose least and largest coverage is kept."""
     large = [of_effects(2500, 2500, 10**6 + seed, resamples=20) for seed in range(8)]
+    covers = {}
     for m, n in ((40, 40), (25, 50)):
-        print(f"\nEffect sizes, {m} and {n}")
         found = [of_effects(m, n, seed) for seed in range(repetitions)]
         for name in large[0]:
             truth = np.mean([one[name].value for one in large])
-            print(line(name, [covered(one[name].low, one[name].high, truth) for one in found]), flush=True)
+            hits = sum(covered(one[name].low, one[name].high, truth) for one in found)
+            said(sizes=f"{m}, {n}", name=name, found=share(hits, repetitions, 3))
+            covers.setdefault("share" if name.startswith("share") else "other", []).append(hits / repetitions)
+    ends = {name: [min(values), max(values)] for name, values in covers.items()}
+    return {"effects": ends, "effects repetitions": repetitions}
 
 
 if __name__ == "__main__":

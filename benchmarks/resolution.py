@@ -1,9 +1,9 @@
 """False rejections between random halves of one population, one of them at a lower resolution, its unit stated.
 
 Grains of the paper's map and nuclei of wild-type fibroblasts; one half is traced from labels of which every second, or
-fourth, row and column is kept. Prints the share of rejections, with and without bringing both to the same pixel size,
-and where they differ: the curves with large pixels are stretched by half, and given three lobes.
-Run as ``python benchmarks/resolution.py [--data FOLDER] [--splits N] [--factor 2] [--only grains]``.
+fourth, row and column is kept. Counts rejections, with and without bringing both to the same pixel size, and where they
+differ: the curves with large pixels are stretched by half, and given three lobes. Single curves are permuted.
+Run as ``python benchmarks/resolution.py [--data FOLDER] [--splits N] [--out docs/results/resolution.json]``.
 """
 
 import argparse
@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 from skimage.io import imread
 
+from keeping import keep, out_option, said
 from napari_shape_ensembles import Ensemble, Settings, at_pixel_size, compare, extract_curves
 
 # Splits that are also compared as they are, and with what differs, which both show at once.
@@ -26,16 +27,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, default=Path(__file__).resolve().parents[2] / "shared" / "data")
     parser.add_argument("--splits", type=int, default=50)
-    parser.add_argument("--factor", type=int, choices=(2, 4))
-    parser.add_argument("--only", choices=("grains", "nuclei"))
+    out_option(parser)
     options = parser.parse_args()
-    print("| set | pixels | splits | curves | as they are: form, scale | at one pixel size | where they differ |")
-    print("|---|---|---|---|---|---|---|")
-    for name in ("grains", "nuclei"):
-        if options.only in (None, name):
-            planes = populations(options.data)[name]
-            for factor in (2, 4) if options.factor is None else (options.factor,):
-                print(row(name, planes, factor, options.splits), flush=True)
+    rows = [
+        row(name, planes, factor, options.splits)
+        for name, planes in populations(options.data).items()
+        for factor in (2, 4)
+    ]
+    keep(options.out, rejections=rows, splits=options.splits)
 
 
 def populations(data: Path) -> dict[str, list[np.ndarray]]:
@@ -48,8 +47,8 @@ def populations(data: Path) -> dict[str, list[np.ndarray]]:
     return {"grains": [imread(data / "paper" / "pil184_hlf1_noisy_labels.png").astype(int)], "nuclei": nuclei}
 
 
-def row(name: str, planes: list[np.ndarray], factor: int, splits: int) -> str:
-    """Rejections of form and of scale."""
+def row(name: str, planes: list[np.ndarray], factor: int, splits: int) -> dict[str, object]:
+    """Rejections of form and of scale at the level of 1 %."""
     fine, coarse, different = pooled(planes, 1), pooled(planes, factor), pooled(planes, factor, changed)
     brought, unsized = at_pixel_size(fine, float(factor)), pooled(planes, 1, without_pixel_size)
     rejected, done = np.zeros((3, 2)), np.zeros(3, dtype=int)
@@ -66,7 +65,9 @@ def row(name: str, planes: list[np.ndarray], factor: int, splits: int) -> str:
             rejected[which] += result.undulation.rejected, result.scale.rejected
             done[which] += 1
     shares = [f"{form:.0f}, {scale:.0f} of {count}" for (form, scale), count in zip(rejected, done, strict=True)]
-    return f"| {name} | 1 : {factor} | {splits} | {len(fine)}, {len(coarse)} | {' | '.join(shares)} |"
+    columns = ("as they are: form, scale", "at one pixel size", "where they differ")
+    cells = {"pixels": f"1 : {factor}", "curves": f"{len(fine)}, {len(coarse)}"}
+    return said(set=name, **cells, **dict(zip(columns, shares, strict=True)))
 
 
 def pooled(planes: list[np.ndarray], factor: int, change: Callable[[Ensemble], Ensemble] | None = None) -> Ensemble:

@@ -1,22 +1,30 @@
-"""Prints the level and the power of the proof by resynthesis, as in docs/explanations.md.
+"""Level and power of the control experiment by resynthesis, as in docs/explanations.md.
 
-Run as ``python benchmarks/resynthesis.py``. Two ensembles of small random outlines, alike or with a known difference,
-go the whole way to the four swaps, many times. A part that was kept must not differ; nor must one that was replaced
-by its like. Every share comes with its Wilson interval of 95 %.
+Run as ``python benchmarks/resynthesis.py [--out docs/results/resynthesis.json]``. Two ensembles of small random
+outlines, alike or with a known difference, go the whole way to the four swaps, many times. A part that was kept must
+not differ; nor must one that was replaced by its like. Every share comes with its Wilson interval of 95 %.
 """
 
 import argparse
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import replace
 from functools import partial
 from multiprocessing import get_context
 
 import numpy as np
 
-from calibration import KINDS, outlines, repeated, shares
-from napari_shape_ensembles import Ensemble, compare, resynthesis
+from calibration import SMALL, found_at, outlines, repeated
+from keeping import keep, out_option, said
+from napari_shape_ensembles import Ensemble, Settings, compare, resynthesis
 from napari_shape_ensembles.explanation.components import COMPONENTS, OF_FORM
 
+SETTINGS = {**SMALL, "coordinates": "components"}
+COLUMNS = {
+    "form kept": ("form", "kept"),
+    "form replaced": ("form", "replaced"),
+    "scale kept": ("scale", "kept"),
+    "scale replaced": ("scale", "replaced"),
+    "components kept, at most": ("components", "kept"),
+}
 PAIRS = {
     "alike": {},
     "alike, large outlines rougher": {"dependent": True},
@@ -41,7 +49,7 @@ def p_values(seed, m, n, *, dependent=False, **how):
     a = ensemble(rng, m, dependent=dependent)
     b = ensemble(rng, n, dependent=dependent, **how)
     found = {}
-    for swap in resynthesis(compare(a, b, replace(KINDS["defaults"], seed=seed)), seed=seed):
+    for swap in resynthesis(compare(a, b, Settings(**SETTINGS, seed=seed)), seed=seed):
         tests = {"form": (swap.form, swap.of_form.undulation), "scale": (swap.scale, swap.of_scale.scale)}
         for part, (source, test) in tests.items():
             kept = source == swap.against
@@ -57,7 +65,9 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--repetitions", type=int, default=1000)
     parser.add_argument("--only", choices=PAIRS, help="print one table")
+    out_option(parser)
     options = parser.parse_args()
+    rows = []
     with ProcessPoolExecutor(mp_context=get_context("spawn")) as pool:
         for name, how in PAIRS.items():
             if options.only not in (None, name):
@@ -65,7 +75,20 @@ def main():
             print(f"\n{name}: {options.repetitions} pairs of 30 and 50 outlines", flush=True)
             found = repeated(pool, partial(p_values, m=30, n=50, **how), options.repetitions)
             for test, p in sorted(found.items()):
-                print(f"| {test} | {' | '.join(shares(p, level)[0] for level in (0.05, 0.01))} |", flush=True)
+                said(test=test, **{f"level {level}": found_at(p, level) for level in (0.05, 0.01)})
+            rows.append({"B against A": name} | {words: among(found, *parts) for words, parts in COLUMNS.items()})
+    keep(options.out, shares=rows, pairs=options.repetitions, first_draws=first_draws())
+
+
+def among(found, part, how):
+    """Shares rejected at 0.01 by the tests of one part that was kept or replaced: of both samples, or the largest."""
+    rejected = [np.mean(p <= 0.01 * (1 + 1e-9)) for test, p in found.items() if test.startswith(part) and how in test]
+    return f"{max(rejected):.3f}" if len(rejected) > 2 else ", ".join(f"{one:.3f}" for one in rejected)
+
+
+def first_draws():
+    """p-values of the first draw of each pair."""
+    return {name: p_values(0, 30, 50, **how) for name, how in PAIRS.items()}
 
 
 if __name__ == "__main__":

@@ -420,7 +420,10 @@ class Looked:
         return Looked(self.value[key if isinstance(self.value, list) else str(key)])
 
     def __format__(self, specification):
-        """Of a list every item, with commas between; a space before the sign of a percentage."""
+        """As a table; else of a list every item, with commas between; a space before the sign of a percentage."""
+        if specification == "table":
+            lines = [list(self.value[0]), ["---"] * len(self.value[0]), *(row.values() for row in self.value)]
+            return "\n".join("| " + " | ".join(str(cell).strip() for cell in line) + " |" for line in lines)
         items = self.value if isinstance(self.value, list) else [self.value]
         return ", ".join(format(item, specification) for item in items).replace("%", " %")
 

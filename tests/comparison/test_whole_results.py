@@ -15,7 +15,11 @@ from curve_makers import blobs, ragged_blobs, rotation
 from napari_shape_ensembles import (
     Ensemble,
     Outlines,
+    Quality,
     Settings,
+    agreement,
+    annotators,
+    archetype_sensitivity,
     compare,
     decision_landscape,
     dependence_test,
@@ -24,6 +28,8 @@ from napari_shape_ensembles import (
     experiment,
     explain,
     mmd_test,
+    position_dependence,
+    quality,
     resynthesis,
     smoothing_study,
 )
@@ -136,8 +142,16 @@ def test_every_result_draws_itself_on_axes_and_leaves_pyplot_alone(result):
         "landscape": decision_landscape(result.a, result.b, ranks=(2, 4), landmarks=(20, 40), settings=few),
         "smoothing": smoothing_study(labels, labels.T, sigmas=(0.5, 1.0), ranks=(2,), landmarks=(20,), settings=few),
     }
+    results |= {
+        "sensitivity": archetype_sensitivity(result.a, result.b, Settings(**QUICK), archetypes=2),
+        "position": position_dependence(result),
+        "quality": quality(result.a, result.a),
+        "quality without findings": Quality(()),
+        "agreement": agreement(labels, labels, few),
+        "annotators": annotators([labels, labels, np.roll(labels, 1)]),
+    }
     figure = Figure()
-    for (name, one), ax in zip(results.items(), figure.subplots(4, 3).flat, strict=True):
+    for (name, one), ax in zip(results.items(), figure.subplots(6, 3).flat, strict=True):
         assert one.plot(ax) is ax, name
         own = one.plot()
         assert own.figure is not figure
@@ -145,6 +159,34 @@ def test_every_result_draws_itself_on_axes_and_leaves_pyplot_alone(result):
     figure.canvas.draw()
     if "matplotlib.pyplot" in sys.modules:
         assert not sys.modules["matplotlib.pyplot"].get_fignums()
+
+
+def test_what_is_drawn_is_what_was_found(result):
+    found = archetype_sensitivity(result.a, result.b, Settings(**QUICK), archetypes=3)
+    level, *marks = found.plot().lines
+    drawn = sorted(x for mark in marks for x in mark.get_xdata())
+    assert drawn == sorted(getattr(one, test).p_value for one in found.comparisons for test in ("undulation", "scale"))
+    assert level.get_xdata() == [0.01, 0.01]
+
+    position = position_dependence(result).plot()
+    assert [label.get_text() for label in position.get_yticklabels()] == ["scale", "form"]
+
+    twice = quality(result.a, result.a)
+    axes = twice.plot()
+    names = [label.get_text() for label in axes.get_yticklabels()]
+    assert {names[int(line.get_ydata()[0])] for line in axes.lines} == {found.check for found in twice.findings}
+    assert "1 serious finding (squares)" in axes.get_title("left")
+    assert Quality(()).plot().get_title("left") == "nothing found"
+
+    one = np.kron(np.arange(1, 17).reshape(4, 4), np.pad(np.ones((8, 8), int), 3))
+    axes = agreement(one, np.where(one == 6, 0, one), Settings(**QUICK)).plot()
+    assert "15 matched, 1 in A alone" in axes.get_title("left")
+    larger = np.kron(np.arange(1, 17).reshape(4, 4), np.pad(np.ones((10, 10), int), 2))
+    found = annotators({"Ada": one, "Ben": one, "Cem": larger})
+    axes, sizes = found.plot(), found.tendencies[found.tendencies["measure"] == "size"]
+    assert [label.get_text() for label in axes.get_yticklabels()] == ["Cem", "Ben", "Ada"]
+    points = [line.get_xdata()[0] for line in axes.lines if line.get_marker() == "o"]
+    assert points == sizes["effect"].tolist()[::-1]
 
 
 def test_a_table_of_an_experiment_has_one_row_per_outline(result):

@@ -1,21 +1,24 @@
-"""What a comparison, its effect sizes and an experiment draw of themselves, on Matplotlib axes that are returned.
+"""What comparisons, their effect sizes and experiments draw of themselves, on Matplotlib axes that are returned.
 
 Nothing is told by colour alone, and no state of pyplot is used: without axes, a figure of its own is made, which is
 `ax.figure`.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
-from ..mmd import MMDTest
+from ..mmd import DependenceTest, MMDTest
 from ..mmd.contrasts import Estimate
 from ..palette import axes_of
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
+
+Real = NDArray[np.float64]
 
 # Height of a null distribution, in rows.
 _HIGH = 0.7
@@ -43,26 +46,93 @@ def plot_comparison(undulation: MMDTest, scale: MMDTest, case: str, ax: "Axes | 
         rows.append((name, test))
         rows += [(part, found) for part, found in test.parts.items() if part]
     ax = axes_of(ax, height=0.9 + 0.45 * len(rows))
+    _draw_nulls([(name, test.null, test.mmd, test.threshold, test.p_value, test.rejected) for name, test in rows], ax)
+    for tick in ax.get_yticklabels():
+        tick.set_fontweight("bold" if tick.get_text() in ("undulation", "scale") else "normal")
+    ax.set_xlabel("MMD / threshold")
+    ax.set_title(case, loc="left")
+    return ax
+
+
+def _draw_nulls(rows: Sequence[tuple[str, Real, float, float, float, bool]], ax: "Axes") -> None:
+    """Rows from top to bottom of name, values under permuted labels, observed, threshold, p-value, and rejected."""
     ax.axvline(1, color="0.3", linestyle=":", label="threshold")
-    for place, (_, test) in enumerate(rows):
+    for place, (_, null, observed, threshold, p_value, rejected) in enumerate(rows):
         low = len(rows) - place - 1
-        over = test.threshold if 0 < test.threshold < np.inf else max(test.mmd, np.finfo(float).tiny)
-        if len(test.null):
-            counts, edges = np.histogram(test.null / over, bins=30)
+        over = threshold if 0 < threshold < np.inf else max(observed, np.finfo(float).tiny)
+        if len(null):
+            counts, edges = np.histogram(null / over, bins=30)
             heights = np.append(counts, 0) / max(counts.max(), 1) * _HIGH
             label = None if place else "permuted labels"
             ax.fill_between(edges, low, low + heights, step="post", color="0.75", linewidth=0, label=label)
         label = None if place else "observed"
-        style = "full" if test.rejected else "none"
-        ax.plot(test.mmd / over, low + _HIGH / 4, "D", color="C3", fillstyle=style, label=label)
+        style = "full" if rejected else "none"
+        ax.plot(observed / over, low + _HIGH / 4, "D", color="C3", fillstyle=style, label=label)
         ax.annotate(
-            f"p = {test.p_value:.2g}", (1.01, low), xycoords=("axes fraction", "data"), va="bottom", fontsize="small"
+            f"p = {p_value:.2g}", (1.01, low), xycoords=("axes fraction", "data"), va="bottom", fontsize="small"
         )
-    ax.set_yticks(range(len(rows)), [name for name, _ in reversed(rows)])
-    for tick in ax.get_yticklabels():
-        tick.set_fontweight("bold" if tick.get_text() in ("undulation", "scale") else "normal")
-    ax.set(xlabel="MMD / threshold", ylim=(-0.15, len(rows)), xlim=(0, None))
-    ax.set_title(case, loc="left")
+    ax.set_yticks(range(len(rows)), [name for name, *_ in reversed(rows)])
+    ax.set(ylim=(-0.15, len(rows)), xlim=(0, None))
+    ax.legend(loc="lower right", bbox_to_anchor=(1, 1), ncols=3, frameon=False, fontsize="x-small")
+
+
+def plot_position(form: DependenceTest, scale: DependenceTest, ax: "Axes | None" = None) -> "Axes":
+    """Draw the HSIC of form and of scale with position, observed and permuted, over the threshold.
+
+    Parameters
+    ----------
+    form, scale : DependenceTest
+    ax : matplotlib Axes, optional
+        By default those of a new figure.
+
+    Returns
+    -------
+    matplotlib Axes
+        Beyond the line at 1 a dependence is detected (filled diamonds).
+    """
+    ax = axes_of(ax, height=1.9)
+    rows = [
+        (name, test.null, test.hsic, _threshold(test), test.p_value, test.rejected)
+        for name, test in (("form", form), ("scale", scale))
+    ]
+    _draw_nulls(rows, ax)
+    ax.set_xlabel("HSIC with position / threshold")
+    return ax
+
+
+def _threshold(test: DependenceTest) -> float:
+    """The permuted value which an observed one has to exceed, with the observed one among them."""
+    return float(np.quantile(np.append(test.null, test.hsic), 1 - test.significance, method="higher"))
+
+
+def plot_sensitivity(
+    p_values: Mapping[str, Sequence[float]], significance: float, title: str, ax: "Axes | None" = None
+) -> "Axes":
+    """Draw the p-value of both tests for every archetype, the first as a diamond, beside the level.
+
+    Parameters
+    ----------
+    p_values : mapping of str to sequence of float
+        Of each test, one for each archetype.
+    significance : float
+    title : str
+    ax : matplotlib Axes, optional
+        By default those of a new figure.
+
+    Returns
+    -------
+    matplotlib Axes
+    """
+    ax = axes_of(ax, height=1.9)
+    ax.axvline(significance, color="0.3", linestyle=":", label=f"level {significance:g}")
+    for place, (first, *others) in enumerate(reversed([*p_values.values()])):
+        spread = np.linspace(-0.25, 0.25, len(others))
+        label = None if place else "other archetypes"
+        ax.plot(others, place + spread, "o", color="0.4", fillstyle="none", markersize=5, label=label)
+        ax.plot(first, place, "D", color="C3", label=None if place else "archetype of the settings")
+    ax.set_yticks(range(len(p_values)), [*p_values][::-1])
+    ax.set(xscale="log", xlabel="p-value", ylim=(-0.5, len(p_values) - 0.5), xlim=(None, 1.3))
+    ax.set_title(title, loc="left", fontsize="medium")
     ax.legend(loc="lower right", bbox_to_anchor=(1, 1), ncols=3, frameon=False, fontsize="x-small")
     return ax
 

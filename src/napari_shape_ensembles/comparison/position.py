@@ -6,6 +6,7 @@ images of different places differ for the same reason: a warning light for compa
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 import shapely
@@ -16,9 +17,13 @@ from ..mmd.dependence import independence_test
 from ..outlines import Ensemble, counted
 from .compare import Comparison
 from .effects import image_numbers
+from .figures import plot_position
 from .learning import learn
 from .parts import form_parts, scale_parts
 from .settings import Settings
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 # Fewer outlines in every image have hardly any order of their own.
 _LEAST = 8
@@ -57,6 +62,10 @@ class PositionDependence:
     def rejected(self) -> bool:
         """Whether form or scale depends on position."""
         return self.undulation.rejected or self.scale.rejected
+
+    def plot(self, ax: "Axes | None" = None) -> "Axes":
+        """Draw both tests over their thresholds, permuted and observed; returns the Matplotlib axes."""
+        return plot_position(self.undulation, self.scale, ax)
 
     def sentence(self) -> str:
         """What was found, and what it means for a comparison of single images."""

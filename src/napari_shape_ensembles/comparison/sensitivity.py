@@ -1,13 +1,18 @@
 """Does the result depend on the archetype? The comparison again, against several of them."""
 
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ..progress import Listener, as_part, reporting
 from .compare import Comparison, Images, comparable, compare
+from .figures import plot_sensitivity
 from .learning import STEPS
 from .settings import Settings
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,6 +63,15 @@ class ArchetypeSensitivity:
         """Smallest and largest MMD of the "undulation" or the "scale" test over the archetypes."""
         values = [getattr(comparison, test).mmd for comparison in self.comparisons]
         return min(values), max(values)
+
+    def plot(self, ax: "Axes | None" = None) -> "Axes":
+        """Draw the p-values of both tests for every archetype beside the level; returns the Matplotlib axes."""
+        p_values = {
+            test: [getattr(comparison, test).p_value for comparison in self.comparisons]
+            for test in ("undulation", "scale")
+        }
+        title = f"{self.cases[0]} with every archetype" if self.stable else "the row depends on the archetype"
+        return plot_sensitivity(p_values, self.comparisons[0].settings.significance, title, ax)
 
     def summary(self) -> str:
         """Return the finding as one sentence."""

@@ -10,9 +10,11 @@ from numpy.typing import ArrayLike, NDArray
 from ..comparison import Comparison, Settings, compare
 from ..outlines import Ensemble, Matching, Outlines, boundary_distances, match_labels
 from ..progress import report
+from .figures import plot_agreement
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.axes import Axes
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,6 +48,10 @@ class Agreement:
     matching: Matching
     objects: "pd.DataFrame"
     comparison: Comparison
+
+    def plot(self, ax: "Axes | None" = None) -> "Axes":
+        """Draw the overlap of matched objects against the distance of their outlines; returns the Matplotlib axes."""
+        return plot_agreement(self.objects, self.matching, self.comparison.a.unit, ax)
 
     def summary(self) -> str:
         """Say it in two sentences."""

@@ -12,9 +12,11 @@ from numpy.typing import ArrayLike, NDArray
 from ..outlines import match_labels
 from ..progress import report
 from .evidence import Plane, shape
+from .figures import plot_annotators
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.axes import Axes
 
 Real = NDArray[np.float64]
 
@@ -122,6 +124,10 @@ class Annotators:
         ]
         table = pd.DataFrame(rows, columns=["label", "score", "reasons"])
         return labels, table.sort_values("score", ascending=False, kind="stable", ignore_index=True)
+
+    def plot(self, ax: "Axes | None" = None) -> "Axes":
+        """Draw how large and how smooth each annotator outlines beside the others; returns the Matplotlib axes."""
+        return plot_annotators(self.tendencies, float(self.pairs["f1"].mean()), _LEVEL, ax)
 
     def summary(self) -> str:
         """Say it in a few sentences."""

@@ -4,11 +4,13 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
+from textwrap import fill
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..palette import axes_of
 from .ensemble import Ensemble, counted
 from .extract import too_small
 from .recipe import Recipe
@@ -16,9 +18,12 @@ from .spline import following
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.axes import Axes
 
 Real = NDArray[np.float64]
 
+# As in docs/segmentation.md; those that may be serious first.
+_CHECKS = ("few curves", "duplicates", "open", "stands out", "specks", "merged", "cut", "vertices", "pixels")
 # Curves of a side below which no row is given.
 _FEWEST = 10
 # Of what is common to all curves of a side: below this share of the median area a curve is a speck, and specks are too
@@ -48,7 +53,7 @@ class Finding:
     Attributes
     ----------
     check : str
-        "few curves", "specks", "merged", "cut", "stands out", "duplicates", "open", "vertices" or "pixels".
+        "few curves", "duplicates", "open", "stands out", "specks", "merged", "cut", "vertices" or "pixels".
     where : str
         The image, or the side or sides, that it concerns.
     serious : bool
@@ -101,6 +106,25 @@ class Quality:
 
         rows = [vars(finding) for finding in self.findings]
         return pd.DataFrame(rows, columns=["check", "where", "serious", "text"])
+
+    def plot(self, ax: "Axes | None" = None) -> "Axes":
+        """Draw which check found something where, filled where it is serious; returns the Matplotlib axes."""
+        where = sorted({finding.where for finding in self.findings})
+        ax = axes_of(ax, height=3.2)
+        for finding in self.findings:
+            mark, color, style = ("s", "C3", "full") if finding.serious else ("o", "C1", "none")
+            place = where.index(finding.where), len(_CHECKS) - 1 - _CHECKS.index(finding.check)
+            ax.plot(*place, mark, color=color, markersize=11, fillstyle=style)
+        ax.set_xticks(range(len(where)), [fill(name, 24) for name in where], parse_math=False)
+        ax.tick_params(axis="x", rotation=90 if len(where) > 4 else 0)
+        ax.set_yticks(range(len(_CHECKS)), list(reversed(_CHECKS)))
+        ax.set(xlim=(-0.5, max(len(where), 1) - 0.5), ylim=(-0.5, len(_CHECKS) - 0.5))
+        ax.grid(axis="y", color="0.9")
+        ax.set_axisbelow(True)
+        notes = len(self.findings) - len(self.serious)
+        words = f"{counted(len(self.serious), 'serious finding')} (squares), {counted(notes, 'note')} (circles)"
+        ax.set_title(words if self else "nothing found", loc="left", fontsize="medium")
+        return ax
 
 
 def quality(a: Ensemble, b: Ensemble | None = None) -> Quality:

@@ -1,0 +1,47 @@
+"""Keeps figures of benchmarks in docs/results, from where tools/write_docs.py writes them into tables and sentences."""
+
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+
+from scipy.stats import binomtest
+
+from napari_shape_ensembles import __version__
+
+
+def keep(path, **figures):
+    """Put figures beside those that a file holds, with the day and the version of their run; nothing without a path.
+
+    Underscores in names are spaces in the file.
+    """
+    if path is None:
+        return
+    known = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    for name, figure in figures.items():
+        known[name.replace("_", " ")] = figure
+        known.setdefault("measured", {})[name.replace("_", " ")] = f"{datetime.now(UTC):%Y-%m-%d}, {__version__}"
+    text = json.dumps(dict(sorted(known.items())), indent=1, ensure_ascii=False)
+    path.write_text(text + "\n", encoding="utf-8")
+
+
+def out_option(parser):
+    """Add the option that names the file."""
+    parser.add_argument("--out", type=Path, help="file of docs/results that keeps the figures")
+
+
+def said(**row):
+    """A row of a table, printed; as in `keep`, underscores are spaces."""
+    row = {name.replace("_", " "): cell for name, cell in row.items()}
+    print("| " + " | ".join(map(str, row.values())) + " |", flush=True)
+    return row
+
+
+def wilson(hits, count):
+    """95 % interval of a share."""
+    found = binomtest(int(hits), count).proportion_ci(0.95, "wilson")
+    return float(found.low), float(found.high)
+
+
+def share(hits, count, digits=4):
+    """A share with its interval, as text."""
+    return f"{{:.{digits}f}} ({{:.{digits}f}} to {{:.{digits}f}})".format(hits / count, *wilson(hits, count))
