@@ -1,5 +1,6 @@
 """What the documents show runs, gives what stands below it, and agrees with itself."""
 
+import importlib
 import importlib.util
 import re
 from itertools import pairwise
@@ -9,6 +10,9 @@ import matplotlib as mpl
 import pandas as pd
 import pytest
 import yaml
+
+import napari_shape_ensembles as shape_ensembles
+from napari_shape_ensembles import io, samples, streaming
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
@@ -122,6 +126,18 @@ def test_docks_are_in_the_menus_that_the_documents_name():
     }
     assert named
     assert named <= menus
+
+
+def test_the_reference_holds_every_public_name_once_and_nothing_that_is_not_there():
+    names = [name for page in DOCS.glob("api/*.md") for name in load("write_docs").documented(page)]
+    public = {
+        f"{module.__name__}.{name}" for module in (shape_ensembles, io, samples, streaming) for name in module.__all__
+    }
+    assert not sorted(public - {*names})
+    assert len(names) == len({*names})
+    for name in names:
+        module, _, attribute = name.rpartition(".")
+        assert hasattr(importlib.import_module(module), attribute), name
 
 
 def test_headings_of_the_documents_go_down_one_level_at_a_time():

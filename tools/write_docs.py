@@ -18,12 +18,14 @@ measured by `benchmarks/speed.py --out docs/results/speed.json` on a quiet machi
 
 import argparse
 import contextlib
+import inspect
 import io
 import json
 import os
 import re
 import sys
 import tempfile
+from importlib import import_module
 from importlib.util import module_from_spec, spec_from_file_location
 from operator import itemgetter
 from pathlib import Path
@@ -324,6 +326,37 @@ def of_studies(name):
     return block
 
 
+def documented(page):
+    """Full names of what a page of the reference documents."""
+    module = ""
+    for directive, name in re.findall(r"^\.\. (\w+):: (\S+)$", page.read_text(encoding="utf-8"), flags=re.MULTILINE):
+        if directive == "currentmodule":
+            module = name
+        elif directive == "automodule":
+            members = vars(import_module(name)).values()
+            own = (one for one in members if inspect.isfunction(one) and one.__module__ == name)
+            yield from (f"{name}.{one.__name__}" for one in own if not one.__name__.startswith("_"))
+        else:
+            yield name if name.startswith("napari_shape_ensembles") else f"{module}.{name}"
+
+
+def reference(results):
+    """All documented names with their first lines; places of the time when they were on this page lead to their row."""
+    parts = []
+    for path in re.findall(r"^api/.*$", (DOCS / "api.md").read_text(encoding="utf-8"), flags=re.MULTILINE):
+        title, _, words, *_ = (DOCS / f"{path}.md").read_text(encoding="utf-8").splitlines()
+        rows = []
+        for name in documented(DOCS / f"{path}.md"):
+            module, _, short = name.rpartition(".")
+            value = getattr(import_module(module), short)
+            summary = inspect.getdoc(value).splitlines()[0] if callable(value) else "Formats by the ending of a file."
+            role = f"{{py:obj}}`{name.removeprefix('napari_shape_ensembles.')} <{name}>`"
+            rows.append(f'| <span id="{name}"></span>{role} | {summary} |')
+        heading = f"## [{title.removeprefix('# ')}]({path}.md)"
+        parts += [heading, "", words.replace("../", ""), "", "| name | |", "|---|---|", *rows, ""]
+    return "\n".join(parts).rstrip()
+
+
 def paper_power(results):
     """What paper/paper.md says of the power."""
     import method_comparison as page
@@ -387,6 +420,7 @@ BLOCKS = {
     "pictures": picture_table,
     **{name: of_power(name) for name in ("power", "power-draws", "power-level", "power-regret")},
     "real-data": real_rows,
+    "reference": reference,
     **{f"replicates-{what}": of_replicates(what) for what in ("levels", "given", "family")},
     "samples": samples_table,
     "speed": speed_table,
