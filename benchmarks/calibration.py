@@ -16,7 +16,7 @@ from multiprocessing import get_context
 
 import numpy as np
 
-from keeping import keep, out_option, said, share, wilson
+from keeping import keep, out_option, printed, share, wilson
 from napari_shape_ensembles import Ensemble, Settings, compare, dependence_test, detectable_differences, mmd_test
 from napari_shape_ensembles.mmd import combined_mmd_test, gretton_test
 
@@ -128,7 +128,7 @@ def level_table(pool, options):
                 f"level {level:g}": found_at(p, level) + (place(p, level) if name != "the row" else "")
                 for level in LEVELS
             }
-            rows.append(said(settings=kind, **{"m, n": f"{m}, {n}"}, test=name, **cells))
+            rows.append(printed(settings=kind, **{"m, n": f"{m}, {n}"}, test=name, **cells))
     print(single)
     return {"level": rows, "level of parts": single, "level repetitions": options.repetitions}
 
@@ -150,7 +150,7 @@ def power_table(pool, options):
         for kind in KINDS:
             found = repeated(pool, partial(p_values, kind=kind, m=40, n=40, **how), options.power, 10**6)
             cells = {f"{test} rejects": found_at(found[test], 0.05) for test in ("undulation", "scale")}
-            rows.append(said(**{"B against A": change}, settings=kind, **cells))
+            rows.append(printed(**{"B against A": change}, settings=kind, **cells))
     return {"power": rows, "power repetitions": options.power}
 
 
@@ -189,12 +189,12 @@ def option_table(pool, options):
         found = repeated(pool, partial(option_p_values, m=m, n=n, d=d), options.repetitions)
         for name, p in found.items():
             cells = {f"level {level:g}": found_at(p, level) + place(p, level) for level in LEVELS}
-            levels.append(said(**{"m, n, dimension": f"{m}, {n}, {d}"}, kind=name, **cells))
+            levels.append(printed(**{"m, n, dimension": f"{m}, {n}, {d}"}, kind=name, **cells))
     for m, n, d, shift in ((50, 50, 3, 0.6), (50, 50, 150, 1.5), (700, 700, 50, 0.3)):
         found = repeated(pool, partial(option_p_values, m=m, n=n, d=d, shift=shift), options.power, 10**6)
         for name, p in found.items():
             case = {"m, n, dimension, difference": f"{m}, {n}, {d}, {shift}"}
-            powers.append(said(**case, kind=name, found=found_at(p, 0.05)))
+            powers.append(printed(**case, kind=name, found=found_at(p, 0.05)))
     return {
         "options level": levels,
         "options power": powers,
@@ -235,7 +235,7 @@ def bins_table(pool, options):
         found = repeated(pool, partial(bins_p_values, shift=shift), options.repetitions, first)
         for name, p in found.items():
             cells = {f"found at {level:g}": found_at(p, level) for level in LEVELS}
-            rows.append(said(difference=shift or "none", permuted=name, **cells))
+            rows.append(printed(difference=shift or "none", permuted=name, **cells))
     return {"bins": rows, "bins repetitions": options.repetitions}
 
 
@@ -249,7 +249,7 @@ def detectable_table(pool, options):
         hits = repeated(pool, work, options.power, 10**6)
         size, form = (found_at(hits[part], 0.01, 3) for part in ("size", "form"))
         rows.append(
-            said(claimed_power=power, size_ratio=f"{ratio:.3f}", found=size, form_shift=f"{shift:.2f}", found_=form)
+            printed(claimed_power=power, size_ratio=f"{ratio:.3f}", found=size, form_shift=f"{shift:.2f}", found_=form)
         )
     return {"detectable": rows, "detectable repetitions": options.power}
 

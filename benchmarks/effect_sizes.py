@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from keeping import keep, out_option, said
+from keeping import keep, out_option, printed
 from napari_shape_ensembles import (
     Ensemble,
     archetype_sensitivity,
@@ -74,7 +74,7 @@ def measured():
         "smooth half, other half stretched 1.4 : 1/1.4": (smooth, grains("hlf2_smooth5", (1.4, 1 / 1.4))),
         "bone cancer cells, control and cytochalasin D": (cells(0), cells(2)),
     }
-    return [said(pair=name, **row(pair)) for name, pair in pairs.items()]
+    return [printed(pair=name, **row(pair)) for name, pair in pairs.items()]
 
 
 def main():

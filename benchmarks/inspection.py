@@ -2,18 +2,17 @@
 
 Images are split before anything is chosen: every second image of the corrected masks in the order of names, two of
 each kind of the varied images, and half of the others are for development; everything else is for the test. Trees are
-trained on the development images, the tables are of the test images only. With --write these trees are written into
-the package.
+trained on the development images; the tables are of the test images only, by the trees that are shipped. With --train
+trees are trained anew, and written into the package.
 
 Three kinds of label sets: masks as first annotated (wrong: modified or deleted later), automatic segmentations (wrong:
 the best IoU with the reference is below 0.7), and references with made faults in a tenth of their objects, for
 training and for the case where little is wrong. Trees are also trained on references with small slips of annotators,
 and the scale of the score is fitted to what trees of other development images say.
 
-With --sample only the automatic segmentations of some test images are ranked, by the trees that are shipped.
-
-Run as ``python benchmarks/inspection.py [--data FOLDER] [--cache FOLDER] [--write] [--figure FILE]`` or with one of
-``--speed``, ``--reasons``, ``--sample 13``.
+Run as ``python benchmarks/inspection.py [--data FOLDER] [--cache FOLDER] [--out docs/results/inspection.json]
+[--figure docs/images/inspection-costs.png]``, with ``--reasons`` for what the reasons say about made faults, or with
+``--speed`` or ``--train``.
 """
 
 import argparse
@@ -33,6 +32,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier, IsolationForest
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 
+from keeping import keep, out_option, printed
 from napari_shape_ensembles import missing_objects, segment
 from napari_shape_ensembles.inspection import suspects
 from napari_shape_ensembles.inspection.evidence import evidence
@@ -73,37 +73,30 @@ Case = tuple[str, np.ndarray, np.ndarray, pd.Series]
 
 
 def main() -> None:
-    """Measure, train, and print the tables."""
+    """Measure, or train."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, default=SHARED)
     parser.add_argument("--cache", type=Path, help="folder that keeps the evidence between runs")
-    kinds = {"nargs": "+", "choices": ("image", "labels"), "default": ("image", "labels")}
-    parser.add_argument("--kinds", **kinds, help="with the image that was labelled, or the mask alone")
-    parser.add_argument("--write", action="store_true", help="write the trees into the package")
     parser.add_argument("--figure", type=Path, help="where to draw the cost curves")
     parser.add_argument("--speed", action="store_true", help="only time the ranking of 1024 objects")
-    parser.add_argument("--sample", type=int, help="rank automatic segmentations of so many test images only")
     parser.add_argument("--reasons", action="store_true", help="only check the reasons on made faults")
+    parser.add_argument("--train", action="store_true", help="only train trees, and write them into the package")
+    out_option(parser)
     options = parser.parse_args()
-    if options.sample:
-        sample(options.data, options.cache, options.sample, options.figure)
-        return
     if options.reasons:
-        reason_table(options.data)
-        return
-    if options.speed:
+        keep(options.out, **reason_table(options.data))
+    elif options.speed:
         speed()
-        return
-    table = measured(options.data, options.cache)
-    test = table["source"].isin(test_images(options.data))
-    for kind in options.kinds:
-        trees = calibrated(table[~test].reset_index(drop=True), kind)
-        print(f"\nTest images, {'mask and image' if kind == 'image' else 'mask alone'}")
-        tables(table[test].reset_index(drop=True), trees, kind)
-        if kind == "image" and options.figure:
-            draw_costs(table[test].reset_index(drop=True), trees, options.figure)
-        if options.write:
-            write(trees, PACKAGE / f"trees-{kind}.npz")
+    elif options.train:
+        table = measured(options.data, options.cache)
+        table = table[~table["source"].isin(test_images(options.data))].reset_index(drop=True)
+        for kind in ("image", "labels"):
+            write(calibrated(table, kind), PACKAGE / f"trees-{kind}.npz")
+    else:
+        table = measured(options.data, options.cache, test_images(options.data))
+        keep(options.out, **tables(table))
+        if options.figure:
+            draw_costs(table, suspects.trees_of("image"), options.figure)
 
 
 # Label sets -------------------------------------------------------------------------------------------------------
@@ -123,11 +116,13 @@ def speed() -> None:
     print(f"1024 objects in 1024 × 1024 pixels: {min(spent):.2f} s of processor time")
 
 
-def annotated(data: Path) -> Iterator[Case]:
+def annotated(data: Path, only: set[str] | None = None) -> Iterator[Case]:
     """Masks as first annotated, and which of them were modified or deleted."""
     folder = data / "mask_corrections"
     masks = pd.read_csv(folder / "masks.csv", dtype={"image": str})
     for name, own in masks.groupby("image"):
+        if only is not None and f"c{name}" not in only:
+            continue
         wrong = own.set_index("label")["status"].ne("kept").astype(float)
         yield f"c{name}", imread(folder / f"{name}_image.png"), imread(folder / f"{name}_before.png"), wrong
 
@@ -174,16 +169,21 @@ def automatic(data: Path, only: set[str] | None = None) -> Iterator[Case]:
                 yield f"{name}/{method}", image, labels, best_iou(labels, reference)
 
 
-def made(data: Path) -> Iterator[Case]:
+def made(data: Path, only: set[str] | None = None) -> Iterator[Case]:
     """References with faults in a tenth of their objects, and the best IoU of each object with the reference."""
     for name, image, reference in references(data):
+        if only is not None and name not in only:
+            continue
         labels, _ = with_faults(reference, np.random.default_rng(zlib.crc32(name.encode())))
         yield f"{name}/made", image, labels, best_iou(labels, reference)
 
 
-def slips(data: Path) -> Iterator[Case]:
+def slips(data: Path, only: set[str] | None = None) -> Iterator[Case]:
     """References with small slips of annotators, for training alone, and which labels these have touched."""
-    for name, image, reference in references(data):
+    test = test_images(data)
+    for name, image, reference in references(data) if only is None else ():
+        if name in test:
+            continue
         for repeat in range(2):
             labels, touched = with_slips(reference, np.random.default_rng([zlib.crc32(name.encode()), repeat]))
             own = np.unique(labels[labels > 0])
@@ -323,22 +323,13 @@ def test_images(data: Path) -> set[str]:
     return {*corrected[1::2], *varied, "nuclei", "800C-24H-Q-4", "800C-24H-Q-6", "800C-85H-Q-6", "powder 1"}
 
 
-def measured(data: Path, cache: Path | None) -> pd.DataFrame:
+def measured(data: Path, cache: Path | None, only: set[str] | None = None) -> pd.DataFrame:
     """Evidence of all label sets, one row per label: also kind, set, source (the image), target, wrong, soft.
 
     With a cache, a run that was stopped goes on with the next label set.
     """
-    tables, test = [], test_images(data)
-    complete = cache / "complete" if cache else None
-    if complete and complete.exists():
-        return labelled(pd.concat(map(pd.read_pickle, sorted(cache.glob("*.pkl"))), ignore_index=True))
-    for kind, cases in (("annotated", annotated), ("automatic", automatic), ("made", made), ("slips", slips)):
-        for name, image, labels, target in cases(data):
-            if kind == "slips" and name.split("/")[0] in test:
-                continue
-            tables.append(measured_set(kind, name, image, labels, target, cache))
-    if complete:
-        complete.touch()
+    kinds = {"annotated": annotated, "automatic": automatic, "made": made, "slips": slips}
+    tables = [measured_set(kind, *case, cache) for kind, cases in kinds.items() for case in cases(data, only)]
     return labelled(pd.concat(tables, ignore_index=True))
 
 
@@ -475,89 +466,68 @@ def write(trees: suspects.Trees, path: Path) -> None:
 # Tables -----------------------------------------------------------------------------------------------------------
 
 
-def tables(table: pd.DataFrame, trees: suspects.Trees, kind: str) -> None:
-    """Areas under the curve within a label set, precision of what is flagged, and what the first fifth finds."""
+def tables(table: pd.DataFrame) -> dict[str, object]:
+    """Areas under the curve within a label set, precision of what is flagged, what the first fifth finds, ticks."""
+    trees = suspects.trees_of("image")
     rows = relative(table, dict(trees.spread))
     broken = ((table["holes"] > 0) | (table["pieces"] > 1)).to_numpy()
-    ranked, flagged = ranked_as_shipped(table, rows, trees, kind)
-    methods = {"rank_suspects": ranked, **baselines(table)}
+    ranked, flagged = ranked_as_shipped(table, rows, trees, "image")
+    masks = suspects.trees_of("labels")
+    blind, _ = ranked_as_shipped(table, relative(table, dict(masks.spread)), masks, "labels")
+    methods = {"`rank_suspects`": ranked, "the same without the image": blind, **baselines(table)}
     annotations, automatics = (table["kind"] == name for name in ("annotated", "automatic"))
     shares = table.groupby(["kind", "set"])["wrong"].transform("mean")
     parts = {
         "corrected masks": annotations,
-        "corrected, without holes": annotations & ~broken,
+        "of these without holes": annotations & ~broken,
         "automatic": automatics,
-        "automatic, 3 or more of each": automatics & several(table, 3),
+        "3 or more right and wrong": automatics & several(table, 3),
         "made faults": table["kind"] == "made",
         "at most a tenth wrong": ~annotations & (shares <= 0.1),
     }
-    print("| | " + " | ".join(parts) + " |\n|---|" + "---|" * len(parts))
-    print(
-        "| label sets | "
-        + " | ".join(str(len(within(table[part], methods["rank_suspects"]))) for part in parts.values())
-        + " |"
-    )
+    counts = {words: str(len(within(table[part], ranked))) for words, part in parts.items()}
+    areas = [printed(**{"ranked by": "label sets"}, **counts)]
     for name, score in methods.items():
-        print(f"| {name} | " + " | ".join(f"{within(table[part], score).mean():.3f}" for part in parts.values()) + " |")
+        own = {words: f"{within(table[part], score).mean():.3f}" for words, part in parts.items()}
+        areas.append(printed(**{"ranked by": name}, **own))
     few = table[parts["at most a tenth wrong"]]
-    print("\nThe first 20 % of the list, where at most a tenth is wrong: share of the wrong found (mean over sets)")
-    for name, score in methods.items():
-        found = [share_found(own, score, 0.2) for _, own in few.groupby(["kind", "set"]) if own["wrong"].any()]
-        print(f"| {name} | {np.mean(found):.2f} |")
+    found = [share_found(own, ranked, 0.2) for _, own in few.groupby(["kind", "set"]) if own["wrong"].any()]
     chosen = few.index[flagged[few.index]]
-    print(
-        f"\nFlagged with a reason there: {len(chosen)} of {len(few)}, {few.loc[chosen, 'wrong'].mean():.1%} wrong; "
-        f"base rate {few['wrong'].mean():.1%}"
-    )
-    print("\nCalibration: share of wrong ones in bins of the score, and its mean there")
+    numbers = {
+        "first fifth": float(np.mean(found)),
+        "wrong with a reason": float(few.loc[chosen, "wrong"].mean()),
+        "wrong": float(few["wrong"].mean()),
+    }
+    print(numbers, flush=True)
     score = 1 / (1 + np.exp(-(trees.slope * ranked + trees.offset)))
-    bins = np.array([0, 0.05, 0.2, 0.5, 0.8, 0.95, 1])
-    for words, part in {
-        "corrected masks": annotations,
-        "automatic": automatics,
-        "made": table["kind"] == "made",
-    }.items():
-        place = np.clip(np.digitize(score[part], bins) - 1, 0, len(bins) - 2)
-        wrong = table["wrong"][part].to_numpy()
-        cells = [
-            f"{wrong[place == k].mean():.2f} at {score[part][place == k].mean():.2f} ({(place == k).sum()})"
-            for k in range(len(bins) - 1)
-            if (place == k).any()
-        ]
-        print(f"| {words} | " + " | ".join(cells) + " |")
-    ticks_table(table, rows, methods["rank_suspects"], trees)
+    edges = [0, 0.05, 0.2, 0.5, 0.8, 0.95, 1]
+    names = ["below 0.05", "to 0.2", "to 0.5", "to 0.8", "to 0.95", "above"]
+    calibration = []
+    for words in ("automatic", "corrected masks", "made faults"):
+        part = parts[words].to_numpy()
+        place = np.clip(np.digitize(score[part], edges) - 1, 0, len(names) - 1)
+        wrong = table["wrong"].to_numpy()[part]
+        cells = {
+            name: f"{wrong[place == k].mean():.2f} ({score[part][place == k].mean():.2f})" if (place == k).any() else ""
+            for k, name in enumerate(names)
+        }
+        calibration.append(printed(labels=words, **cells))
+    return {"areas": areas, "numbers": numbers, "calibration": calibration, "ticks": ticks_table(table, rows, ranked)}
 
 
-def ticks_table(table: pd.DataFrame, rows: pd.DataFrame, odds: np.ndarray, trees: suspects.Trees) -> None:
-    """Print the area under the curve before and after ticks."""
-    print("\nAutomatic, after ticks in review order (all labels, ticked ones settled; the others alone)")
-    print("| ticks | sets | before | after | others before | others after |\n|---|---|---|---|---|---|")
+def ticks_table(table: pd.DataFrame, rows: pd.DataFrame, odds: np.ndarray) -> list[dict[str, object]]:
+    """Areas under the curve before and after ticks in review order: of all labels, and of the others alone."""
+    found, sets, trees = [], learnable(table), suspects.trees_of("image")
     for ticks in (5, 10, 20):
-        results = np.array([after_ticks(own, rows, odds, ticks, trees)[:4] for own in learnable(table)])
-        print(
-            f"| {ticks} | {len(results)} | " + " | ".join(f"{mean:.3f}" for mean in np.nanmean(results, axis=0)) + " |"
-        )
+        means = np.nanmean([after_ticks(own, rows, odds, ticks, trees)[:4] for own in sets], axis=0)
+        names = ("before", "after", "others before", "others after")
+        cells = {name: f"{mean:.3f}" for name, mean in zip(names, means, strict=True)}
+        found.append(printed(ticks=ticks, sets=len(sets), **cells))
+    return found
 
 
-def sample(data: Path, cache: Path | None, count: int, figure: Path | None) -> None:
-    """Rank automatic segmentations of so many test images of nuclei, drawn at random, by the trees that are shipped."""
-    test = test_images(data)
-    names = [name for name, *_ in references(data) if name in test and name[0] in "cs"]
-    drawn = {names[place] for place in np.random.default_rng(5).permutation(len(names))[:count]}
-    cases = automatic(data, drawn)
-    table = labelled(pd.concat([measured_set("automatic", *case, cache) for case in cases], ignore_index=True))
-    trees = suspects.trees_of("image")
-    rows = relative(table, dict(trees.spread))
-    odds, _ = ranked_as_shipped(table, rows, trees, "image")
-    areas, of_several = (within(part, odds) for part in (table, table[several(table, 3)]))
-    print(f"{len(areas)} sets {areas.mean():.3f}; 3 or more of each: {len(of_several)} sets {of_several.mean():.3f}")
-    ticks_table(table, rows, odds, trees)
-    if figure:
-        draw_costs(table, trees, figure)
-
-
-def reason_table(data: Path, share: float = 0.25, most: int = 400_000) -> None:
-    """Print how often reasons name the fault that was made, and what is found missing where objects were taken away.
+def reason_table(data: Path, share: float = 0.25, most: int = 400_000) -> dict[str, object]:
+    """How often reasons name the fault that was made, and what is found missing where objects were taken away.
 
     Test images of at most `most` pixels, with faults made in a share of the objects.
     """
@@ -572,20 +542,21 @@ def reason_table(data: Path, share: float = 0.25, most: int = 400_000) -> None:
         missed += found_missing(image, reference)
     table = pd.DataFrame(rows, columns=["image", "fault", "said"])
     whole, count = table["fault"] == "", table["image"].nunique()
-    print(f"{count} test images, {len(table)} labels, {whole.sum()} of them untouched")
-    print("| reason | faults | of these named so | with any reason | given to faults | right | given to untouched |")
-    print("|---|---|---|---|---|---|---|")
+    found = []
     for reason, faults in NAMED.items():
         given, own = table["said"].str.contains(reason), table["fault"].isin(faults)
         among = given & ~whole & (table["fault"] != "other")
-        print(
-            f"| {reason} | {own.sum()} | {given[own].mean():.0%} | {(table['said'][own] != '').mean():.0%} | "
-            f"{among.sum()} | {own[among].mean():.0%} | {given[whole].sum()} |"
-        )
-    taken, found, listed = missed
-    print(
-        f"Missing: {taken} objects taken away, {found / taken:.0%} found; {listed} listed, {found / listed:.0%} right"
-    )
+        shares = [given[own].mean(), (table["said"][own] != "").mean(), own[among].mean()]
+        named, any_reason, right = (f"{share:.0%}".replace("%", " %") for share in shares)
+        cells = {"faults made": own.sum(), "named so": named, "with any reason": any_reason}
+        cells |= {"given to made faults": among.sum(), "right there": right, "given to untouched": given[whole].sum()}
+        plain = {words: str(cell) for words, cell in cells.items()}
+        found.append(printed(reason=reason.removesuffix(":"), **plain))
+    taken, again, listed = (int(number) for number in missed)
+    numbers = {"images": int(count), "labels": len(table), "untouched": int(whole.sum()), "taken away": taken}
+    numbers |= {"found": again / taken, "listed": listed, "right": again / listed}
+    print(numbers)
+    return {"reasons": found, "reasons numbers": numbers}
 
 
 def found_missing(image: np.ndarray, reference: np.ndarray, share: float = 0.1) -> np.ndarray:

@@ -11,7 +11,7 @@ import argparse
 
 import numpy as np
 
-from keeping import keep, out_option, said, share
+from keeping import keep, out_option, printed, share
 from napari_shape_ensembles import effect_sizes
 from napari_shape_ensembles.mmd.contrasts import bootstrap_counts, difference_of_means, spread_interval
 
@@ -96,7 +96,7 @@ def ratio_table(repetitions):
             cells = {
                 name: f"{np.mean([covered(*one[name], truth) for one in found]):.3f}" for name, truth in truths.items()
             }
-            rows.append(said(numbers=kind, **{"m, n": f"{m}, {n}"}, **cells))
+            rows.append(printed(numbers=kind, **{"m, n": f"{m}, {n}"}, **cells))
     return {"ratios": rows, "ratios repetitions": repetitions}
 
 
@@ -109,7 +109,7 @@ def effect_table(repetitions):
         for name in large[0]:
             truth = np.mean([one[name].value for one in large])
             hits = sum(covered(one[name].low, one[name].high, truth) for one in found)
-            said(sizes=f"{m}, {n}", name=name, found=share(hits, repetitions, 3))
+            printed(sizes=f"{m}, {n}", name=name, found=share(hits, repetitions, 3))
             covers.setdefault("share" if name.startswith("share") else "other", []).append(hits / repetitions)
     ends = {name: [min(values), max(values)] for name, values in covers.items()}
     return {"effects": ends, "effects repetitions": repetitions}

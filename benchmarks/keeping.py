@@ -29,7 +29,7 @@ def out_option(parser):
     parser.add_argument("--out", type=Path, help="file of docs/results that keeps the figures")
 
 
-def said(**row):
+def printed(**row):
     """A row of a table, printed; as in `keep`, underscores are spaces."""
     row = {name.replace("_", " "): cell for name, cell in row.items()}
     print("| " + " | ".join(map(str, row.values())) + " |", flush=True)

@@ -5,18 +5,18 @@ python benchmarks/replicates.py levels | given | small | power | family | equiva
 
 `levels`: permutation tests and Läuter's test on null designs of each kind, with variation between replicates.
 `given`: covariates taken out, interactions, and images within replicates. `small`: Läuter's test where its assumption
-fails. `power`: beside an oracle's t-test of the component that was shifted, and the best test that does not know it.
+fails. `power`: beside an oracle's t-test of the component that was shifted.
 `family`: family-wise error of several contrasts. `equivalence`: how often groups that differ by exactly the margin are
 called the same. `position`: dependence of shape on position, where there is none and along a gradient. `outlines`:
 whole experiments on drawn outlines, from images to the table. `cost`: of permutations. `real`: draws of real fields and
 persons, of one condition and of two (data beside the repository: docs/data.md). With `--out` the counts are kept in a
-file, from which tools/write_docs.py writes the tables of levels; cells that are there with the same seed are not run
-again.
+file, from which tools/write_docs.py writes the tables; cells that are there with the same seed are not run again.
 """
 
 import argparse
 import zlib
 from dataclasses import replace
+from functools import partial
 from itertools import combinations
 from pathlib import Path
 from time import process_time
@@ -24,9 +24,10 @@ from time import process_time
 import numpy as np
 import pandas as pd
 from imageio.v3 import imread
-from scipy import optimize, stats
+from scipy import stats
 from scipy.stats import rankdata
 
+from keeping import keep, printed
 from napari_shape_ensembles import Experiment, Outlines, Settings, compare, experiment, position_dependence
 from napari_shape_ensembles.comparison import checked_design
 from napari_shape_ensembles.comparison.experiment import TESTS
@@ -46,8 +47,11 @@ ICC = [0.0, 0.05, 0.2]
 LEVELS = (0.05, 0.01)
 # Outlines of a replicate, components, permutations drawn where they are not listed.
 OUTLINES, COMPONENTS, DRAWS = 10, 4, 299
+RESULTS = Path(__file__).resolve().parents[1] / "docs" / "results" / "replicates.json"
 # Where counts are kept, and what they are counts of.
 KEPT: dict = {"out": None, "what": "", "seed": 1}
+# Tables in which something does differ.
+FOUND = ("power", "position", "real")
 COUNTS = ["what", "name", "icc", "test", "level", "seed", "designs", "rejected"]
 
 
@@ -171,7 +175,7 @@ def said(name, icc, p_values, least):
 def table_of(path, what):
     """A table for docs/experiment.md of the counts of all seeds: a row per kind of design, shares by correlation.
 
-    ↑ and ↓ mark shares whose Wilson interval lies above, or below, the level.
+    ↑ and ↓ mark shares whose Wilson interval lies above, or below, the level, where nothing differs.
     """
     known = pd.read_csv(path)
     known = known[known["what"] == what]
@@ -185,7 +189,7 @@ def table_of(path, what):
             shares = []
             for designs, rejected in mine.groupby("icc")[["designs", "rejected"]].sum().to_numpy().tolist():
                 low, high = stats.binomtest(rejected, designs).proportion_ci(0.95, "wilson")
-                mark = "↑" if low > level else "↓" if high < level else ""
+                mark = "" if what in FOUND else "↑" if low > level else "↓" if high < level else ""
                 shares.append(f"{rejected / designs:.3f}".removeprefix("0") + mark)
                 sizes.add(designs)
             cells.append(" / ".join(shares))
@@ -195,19 +199,23 @@ def table_of(path, what):
 
 def levels(designs, only):
     """Shares of null designs rejected."""
-    for name, (columns, blocks) in DESIGNS.items():
+    for name in DESIGNS:
         if only and only != name:
             continue
-        hypothesis = Hypothesis(columns, blocks)
         for icc in ICC:
             if is_kept(name, icc):
                 continue
-            rng = stream(name, icc)
-            found = [
-                tested(*drawn(rng, blocks, len(columns), icc), hypothesis, blocks, seed) for seed in range(designs)
-            ]
-            permuted, small, least = np.array(found).T
+            permuted, small, least = level_p_values(designs, name, icc)
             said(name, icc, {"permuted": permuted, "small sample": small}, least[0])
+
+
+def level_p_values(designs, name, icc):
+    """p-values of null designs of one kind, by both tests, and the least there is."""
+    columns, blocks = DESIGNS[name]
+    rng, hypothesis = stream(name, icc), Hypothesis(columns, blocks)
+    return np.array(
+        [tested(*drawn(rng, blocks, len(columns), icc), hypothesis, blocks, seed) for seed in range(designs)]
+    ).T
 
 
 def given(designs, only):
@@ -256,57 +264,89 @@ def small(designs, only):
                 p_values.append(small_sample_test(means, within, Hypothesis(columns, blocks)).p_value)
             said(only, icc, {"small sample": p_values}, 0)
         return
-    rng = np.random.default_rng(2)
     kinds = {
         "Gaussian": {},
-        "skewed (log-normal)": {"draw": lambda size: (np.exp(rng.standard_normal(size)) - np.exp(0.5)) / 2.16},
-        "heavy tails (t, 3 df)": {"draw": lambda size: rng.standard_t(3, size) / np.sqrt(3)},
+        "skewed (log-normal)": {"draw": lambda rng, size: (np.exp(rng.standard_normal(size)) - np.exp(0.5)) / 2.16},
+        "heavy tails (t, 3 df)": {"draw": lambda rng, size: rng.standard_t(3, size) / np.sqrt(3)},
         "one deviant replicate": {"deviant": True},
         "unequal numbers 5 to 45": {"unequal": True},
         "5 against 45 outlines": {"unequal": "sides"},
     }
     for m in (3, 4, 15):
-        hypothesis = Hypothesis(np.arange(2 * m) >= m)
         for name, options in kinds.items():
             if only and only != name:
                 continue
             for icc in ICC:
-                p_values = []
-                for _ in range(designs):
-                    counts = None
-                    if options.get("unequal") == "sides":
-                        counts = np.repeat([5, 45], m)
-                    elif options.get("unequal"):
-                        counts = rng.permutation(np.linspace(5, 45, 2 * m).astype(int))
-                    shift = None
-                    if options.get("deviant"):
-                        shift = np.zeros((2 * m, COMPONENTS))
-                        shift[rng.integers(2 * m)] = rng.standard_normal(COMPONENTS)
-                    points, replicate = drawn(rng, None, 2 * m, icc, shift, counts, options.get("draw"))
-                    means, within = replicate_means(points, replicate)
-                    p_values.append(small_sample_test(means, within, hypothesis).p_value)
-                said(f"{m} and {m}, {name}", icc, {"small sample": p_values}, 0)
+                if not is_kept(cell := f"{m} and {m}, {name}", icc):
+                    said(cell, icc, {"small sample": small_p_values(designs, m, cell, icc, options)}, 0)
+
+
+def small_gaussian(designs, name, icc):
+    """As `level_p_values` of 3 and 3 replicates, of `small`."""
+    p_values = np.array(small_p_values(designs, 3, name, icc, {}))
+    return p_values, p_values
+
+
+def small_p_values(designs, m, name, icc, options):
+    """Läuter's p-values of null designs of m and m replicates of one kind."""
+    rng, p_values, hypothesis = stream(name, icc), [], Hypothesis(np.arange(2 * m) >= m)
+    draw = partial(options["draw"], rng) if "draw" in options else None
+    for _ in range(designs):
+        counts = None
+        if options.get("unequal") == "sides":
+            counts = np.repeat([5, 45], m)
+        elif options.get("unequal"):
+            counts = rng.permutation(np.linspace(5, 45, 2 * m).astype(int))
+        shift = None
+        if options.get("deviant"):
+            shift = np.zeros((2 * m, COMPONENTS))
+            shift[rng.integers(2 * m)] = rng.standard_normal(COMPONENTS)
+        points, replicate = drawn(rng, None, 2 * m, icc, shift, counts, draw)
+        p_values.append(small_sample_test(*replicate_means(points, replicate), hypothesis).p_value)
+    return p_values
+
+
+# Two cells that are drawn again in seconds: `tools/write_docs.py --check --measure` compares their counts.
+AGAIN = {("levels", "3 and 3"): level_p_values, ("small", "3 and 3, Gaussian"): small_gaussian}
+
+
+def kept_counts():
+    """How often each test rejected in the cells of `AGAIN`, as replicates.csv has it."""
+    known = pd.read_csv(Path(__file__).with_name("replicates.csv"))
+    own = known[(known["icc"] == 0) & (known["seed"] == 1)]
+    own = own[[cell in AGAIN for cell in zip(own["what"], own["name"], strict=True)]]
+    return [
+        {"what": row.what, "name": row.name, "test": row.test, "level": row.level}
+        | {"designs": row.designs, "rejected": row.rejected}
+        for row in own.itertuples(index=False)
+    ]
+
+
+def drawn_again():
+    """The same counts, as they come out now."""
+    found = []
+    for row in kept_counts():
+        KEPT["what"] = row["what"]
+        work = AGAIN[row["what"], row["name"]]
+        p_values = dict(zip(("permuted", "small sample"), work(row["designs"], row["name"], 0.0), strict=False))
+        found.append(row | {"rejected": int((p_values[row["test"]] <= row["level"] + 1e-12).sum())})
+    return found
 
 
 def power(designs, only):
-    """Share found at 0.05 of a shift of one component, and of all four, beside the oracle's t-test of the first."""
+    """Share found of a shift of one component, and of all four, beside the oracle's t-test of the first."""
     for m, shift in ((3, 1.0), (6, 0.6), (12, 0.4)):
         group = np.arange(2 * m) >= m
         for name, direction in (("one", np.eye(COMPONENTS)[0]), ("all", np.full(COMPONENTS, COMPONENTS**-0.5))):
-            rng, found = np.random.default_rng(3), []
+            if is_kept(cell := f"{m} and {m}, {name} of {COMPONENTS} components by {shift} sd", 0.1):
+                continue
+            rng, found = stream(cell, 0.1), []
             for seed in range(designs):
                 points, replicate = drawn(rng, None, 2 * m, 0.1, shift * group[:, None] * direction)
                 means = np.bincount(replicate, points[:, 0]) / OUTLINES
                 oracle = stats.ttest_ind(means[group], means[~group]).pvalue
                 found.append((*tested(points, replicate, Hypothesis(group), None, seed)[:2], oracle))
-            permuted, small_sample, oracle = (np.array(found) <= 0.05).mean(axis=0)
-            # What the best test finds that does not know which component: chi-squared of all, for the same shift.
-            noncentrality = optimize.brentq(
-                lambda x, p=oracle: stats.ncx2.sf(stats.chi2.isf(0.05, 1), 1, x) - p, 1e-9, 99
-            )
-            bound = stats.ncx2.sf(stats.chi2.isf(0.05, COMPONENTS), COMPONENTS, noncentrality)
-            row = f"| {m} and {m} | {name} by {shift} sd | {permuted:.2f} | {small_sample:.2f} | {oracle:.2f} |"
-            print(f"{row} {bound:.2f} |" if name == "one" else row, flush=True)
+            said(cell, 0.1, dict(zip(("permuted", "small sample", "oracle"), np.transpose(found), strict=True)), 0)
 
 
 def family(designs, only):
@@ -348,7 +388,9 @@ def equivalence(designs, only):
         second = replicate >= m
         for varies in ("alone", "all"):
             for icc in ICC:
-                rng, found = np.random.default_rng(7), []
+                if is_kept(f"{m} and {m}, {varies}", icc):
+                    continue
+                rng, found = stream(f"{m} and {m}, {varies}", icc), []
                 for _ in range(designs):
                     columns = {"id": np.arange(len(replicate)), "image": replicate, "replicate": replicate}
                     for name, spread in spreads.items():
@@ -374,7 +416,9 @@ def position(designs, only):
         for name, size, rough in (("none", 0, 0), ("size", 0.5, 0), ("form", 0, 0.5)):
             if only and only != name:
                 continue
-            rng, found = np.random.default_rng(8), []
+            if is_kept(cell := f"{count} outlines, gradient of {name}", 0):
+                continue
+            rng, found = stream(cell, 0), []
             for _ in range(designs):
                 places = rng.uniform(-1, 1, (count, 2))  # the deviation along each axis is 1/√3
                 along = np.sqrt(3) * places[:, :1]
@@ -387,7 +431,7 @@ def position(designs, only):
                 test = position_dependence(one, quick)
                 found.append((test.undulation.p_value * 2, test.scale.p_value * 2, test.p_value))
             form, scale, either = np.transpose(found)
-            said(f"{count} outlines, gradient of {name}", 0, {"form": form, "scale": scale, "either": either}, 0)
+            said(cell, 0, {"form": form, "scale": scale, "either": either}, 0)
 
 
 def outlines(designs, only):
@@ -425,7 +469,7 @@ def cost(designs, only):
             taken.append(process_time() - start)
         return min(taken)
 
-    hypothesis = Hypothesis(two(30, 30)[0])
+    hypothesis, rows = Hypothesis(two(30, 30)[0]), []
     for outlines in (6000, 20_000):
         points = np.random.default_rng(0).standard_normal((outlines, 150))
         replicate = np.arange(outlines) % 60
@@ -433,11 +477,9 @@ def cost(designs, only):
         summed = least(lambda seed: mean_kernels(points, replicate, kernel="energy"), 5)  # noqa: B023
         first = least(lambda seed: replicate_test(kernels, hypothesis, draws=9999, seed=seed))  # noqa: B023
         more = least(lambda seed: replicate_test(kernels, hypothesis, draws=9999))  # noqa: B023
-        print(
-            f"{outlines} outlines: kernel {summed:.3f} s, 10 000 permutations {first:.4f} s (1/{summed / first:.0f}), "
-            f"of another part on the same {more:.4f} s (1/{summed / more:.0f})",
-            flush=True,
-        )
+        times = {"kernel of the outlines, s": f"{summed:.2f}", "10 000 permutations, s": f"{first:.4f}"}
+        rows.append(printed(outlines=outlines, **times, **{"of another part on the same, s": f"{more:.4f}"}))
+    keep(RESULTS if KEPT["out"] else None, cost=rows)
 
 
 def real(designs, only):
@@ -463,13 +505,16 @@ def real(designs, only):
         result = experiment(images, pd.DataFrame({"group": of, "number": np.arange(len(of))}))
         if len(result.table):
             row, sizes = result.table.iloc[0], np.bincount(result.design.group)
-            words = (f"{test} p = {row[f'{test}_p']:.4f}" for test in TESTS)
-            print(f"all {sizes[0]} and {sizes[1]} of {row['contrast']}: {row['case']}, {', '.join(words)}", flush=True)
+            p = {test: float(row[f"{test}_p"]) for test in TESTS}
+            print(f"all {sizes[0]} and {sizes[1]} of {row['contrast']}: {row['case']}, {p}", flush=True)
+            keep(RESULTS if KEPT["out"] else None, all_fields={"sizes": sizes.tolist(), "row": row["case"], **p})
         groups, rng = np.array(of), np.random.default_rng(6)
         kinds = [(kind, kind) for kind in np.unique(groups)] + ([("wt", "ko")] if name == "nuclei" else [])
         for a, b in kinds:
             for m in (3, 4) if name == "hearts" else (3, 4, 5, 6, 10, 15):
                 if a == b and 2 * m > np.sum(groups == a):
+                    continue
+                if is_kept(cell := f"{name}: {m} {a} and {m} {b}", 0):
                     continue
                 p_values = {f"{test}{kind}": [] for test in ("form", "scale") for kind in ("", ", small sample")}
                 if every := [(0, *rest) for rest in combinations(range(1, 8), 3)] if (name, m) == ("hearts", 4) else []:
@@ -486,7 +531,7 @@ def real(designs, only):
                         small_p = result._small_sample(test, hypothesis, chosen).p_value
                         p_values[f"{words}, small sample"].append(small_p)
                 p_values["row"] = np.minimum(p_values["form"], p_values["scale"])
-                said(f"{name}: {m} {a} and {m} {b}", np.nan, p_values, least_p(m, m))
+                said(cell, 0, p_values, least_p(m, m))
 
 
 if __name__ == "__main__":
@@ -507,3 +552,5 @@ if __name__ == "__main__":
     ICC[:], COMPONENTS = chosen.icc, chosen.components
     KEPT.update(out=chosen.out, what=chosen.what, seed=chosen.seed)
     globals()[chosen.what](chosen.designs, chosen.only)
+    if chosen.out:
+        keep(RESULTS, counts=kept_counts())

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 from skimage.io import imread
 
-from keeping import keep, out_option, said
+from keeping import keep, out_option, printed
 from napari_shape_ensembles import Ensemble, Settings, at_pixel_size, compare, extract_curves
 
 # Splits that are also compared as they are, and with what differs, which both show at once.
@@ -67,7 +67,7 @@ def row(name: str, planes: list[np.ndarray], factor: int, splits: int) -> dict[s
     shares = [f"{form:.0f}, {scale:.0f} of {count}" for (form, scale), count in zip(rejected, done, strict=True)]
     columns = ("as they are: form, scale", "at one pixel size", "where they differ")
     cells = {"pixels": f"1 : {factor}", "curves": f"{len(fine)}, {len(coarse)}"}
-    return said(set=name, **cells, **dict(zip(columns, shares, strict=True)))
+    return printed(set=name, **cells, **dict(zip(columns, shares, strict=True)))
 
 
 def pooled(planes: list[np.ndarray], factor: int, change: Callable[[Ensemble], Ensemble] | None = None) -> Ensemble:

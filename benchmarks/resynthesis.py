@@ -13,7 +13,7 @@ from multiprocessing import get_context
 import numpy as np
 
 from calibration import SMALL, found_at, outlines, repeated
-from keeping import keep, out_option, said
+from keeping import keep, out_option, printed
 from napari_shape_ensembles import Ensemble, Settings, compare, resynthesis
 from napari_shape_ensembles.explanation.components import COMPONENTS, OF_FORM
 
@@ -75,7 +75,7 @@ def main():
             print(f"\n{name}: {options.repetitions} pairs of 30 and 50 outlines", flush=True)
             found = repeated(pool, partial(p_values, m=30, n=50, **how), options.repetitions)
             for test, p in sorted(found.items()):
-                said(test=test, **{f"level {level}": found_at(p, level) for level in (0.05, 0.01)})
+                printed(test=test, **{f"level {level}": found_at(p, level) for level in (0.05, 0.01)})
             rows.append({"B against A": name} | {words: among(found, *parts) for words, parts in COLUMNS.items()})
     keep(options.out, shares=rows, pairs=options.repetitions, first_draws=first_draws())
 

@@ -8,7 +8,8 @@ The outlines are star-shaped Fourier blobs of 60 to 400 vertices with noise on t
 random; what is measured does not depend on how they differ. Kernels are compiled beforehand where numba is installed;
 `SHAPE_ENSEMBLES_KERNELS=never` times NumPy's ways. `--largest 100000` adds the largest case.
 
-`--peers` times in the same run what else there is: a NumPy loop over curves that does what the paper describes; loops
+`--peers` times in the same run what else there is, kept beside the other in peers.json: the same work without compiled
+kernels; a NumPy loop over curves that does what the paper describes; loops
 over labels with scikit-image and, where installed, OpenCV and rasterio; and geomstats, where installed, on the same
 undulations.
 """
@@ -34,7 +35,8 @@ from scipy.ndimage import find_objects, gaussian_filter
 from scipy.spatial.distance import cdist
 from skimage.measure import find_contours, regionprops
 
-from napari_shape_ensembles import Ensemble, Settings, compare, extract_curves
+from keeping import keep, printed
+from napari_shape_ensembles import Ensemble, Settings, compare, extract_curves, to_landmarks
 
 CASES = {
     "paper settings, r = 50": (2000, Settings.paper(rank=50)),
@@ -188,7 +190,7 @@ def permutation_test(points, first, permutations):
 
 
 def peer_loop(count=2000):
-    """Print the time of the NumPy loop beside ours, with the paper's choices and rank 50."""
+    """How many times the processor time of ours a NumPy loop takes, with the paper's choices and rank 50."""
     a, b = samples(count)
     compare(a, b, Settings.paper(rank=50))
     tables = [stages(a, b, Settings.paper(rank=50, seed=seed)) for seed in range(5)]
@@ -198,7 +200,7 @@ def peer_loop(count=2000):
     theirs = time.process_time() - begun[0], time.perf_counter() - begun[1]
     print(f"\n{count} curves, the paper's choices, r = 50, seconds of processor time (on the clock)")
     print(f"  a NumPy loop {theirs[0]:.2f} ({theirs[1]:.2f}), ours {own[0]:.2f} ({own[1]:.2f})")
-    print(f"  {theirs[0] / own[0]:.1f} ({theirs[1] / own[1]:.1f}) times as long")
+    return theirs[0] / own[0]
 
 
 def objects(size=4096, count=4900):
@@ -217,8 +219,40 @@ def objects(size=4096, count=4900):
     return labels
 
 
+def kernels():
+    """Processor time of three pieces of work with the kernels that this process has, the least of three."""
+    a, b = samples(5000)
+    labels = objects()
+    works = {
+        "landmarks of 5000 outlines, affine measure": lambda: to_landmarks([*a.curves, *b.curves], 500),
+        "5000 outlines of defaults, all stages": lambda: compare(a, b),
+        "outlines of 4900 labels in 4096 × 4096": lambda: extract_curves(labels),
+    }
+    found = {}
+    for name, work in works.items():
+        work()
+        taken = []
+        for _ in range(3):
+            begun = time.process_time()
+            work()
+            taken.append(time.process_time() - begun)
+        found[name] = min(taken)
+    return found
+
+
+def with_and_without():
+    """Rows of the processor time of the same work by NumPy, and by compiled kernels."""
+    tables = []
+    for choice in ("never", "now"):
+        words = [sys.executable, __file__, "--kernels"]
+        done = subprocess.run(words, env=os.environ | {"SHAPE_ENSEMBLES_KERNELS": choice}, capture_output=True)
+        tables.append(json.loads(done.stdout.splitlines()[-1]))
+    numpy, compiled = tables
+    return [printed(work=name, NumPy=f"{numpy[name]:.2f}", compiled=f"{compiled[name]:.2f}") for name in numpy]
+
+
 def peer_outlines():
-    """Print the times of outlining labels: ours, and the obvious loops over them."""
+    """Rows of the times of outlining labels: ours, and the obvious loops over them."""
     labels = objects()
     ways = {"extract_curves": lambda: extract_curves(labels), "scikit-image": lambda: by_skimage(labels)}
     with suppress(ImportError):
@@ -230,6 +264,7 @@ def peer_outlines():
 
         ways["rasterio, no smoothing"] = lambda: [shape for shape, value in features.shapes(labels, labels > 0)]
     print(f"\noutlines of {labels.max()} labels in {labels.shape[0]} × {labels.shape[1]}")
+    rows = []
     for name, way in ways.items():
         way()
         taken = []
@@ -237,8 +272,9 @@ def peer_outlines():
             begun = time.process_time(), time.perf_counter()
             found = len(way())
             taken.append((time.process_time() - begun[0], time.perf_counter() - begun[1]))
-        processor, clock = np.median(taken, axis=0)
-        print(f"  {name:24s} {processor:6.2f} s of processor time, {clock:6.2f} s on the clock, {found} outlines")
+        processor, _ = np.median(taken, axis=0)
+        rows.append(printed(**{"outlines of labels by": name, "processor time, s": f"{processor:.2f}", "found": found}))
+    return rows
 
 
 def by_skimage(labels):
@@ -260,10 +296,9 @@ def by_opencv(labels, cv2):
     return found
 
 
-def peers():
-    """Print what others take, in the same run."""
-    peer_loop()
-    peer_outlines()
+def peers(out):
+    """What others take, in the same run."""
+    keep(out, kernels=with_and_without(), loop=peer_loop(), outlines=peer_outlines(), load=round(os.getloadavg()[0], 1))
     with suppress(ImportError):
         peer_geomstats()
 
@@ -302,7 +337,11 @@ def main():
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--peers", action="store_true")
     parser.add_argument("--out", type=Path, help="keep the table in this file")
+    parser.add_argument("--kernels", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
+    if options.kernels:
+        print(json.dumps(kernels()))
+        return
     # In a process of its own, as compiling takes memory.
     compiled = subprocess.run([sys.executable, "-m", "napari_shape_ensembles.compiled"], capture_output=True)
     print("with compiled kernels" if compiled.returncode == 0 else "without compiled kernels")
@@ -319,11 +358,11 @@ def main():
                 {"settings": name.partition(", N")[0], "count": count, "processor": total, "seconds": clock}
                 | {"memory": memory, "stages": parts}
             )
-    if options.out:
+    if options.out and cases:
         about = {"machine": platform.machine(), "processors": os.cpu_count(), "python": platform.python_version()}
         options.out.write_text(json.dumps(about | {"cases": cases}, indent=1) + "\n", encoding="utf-8")
     if options.peers:
-        peers()
+        peers(options.out and options.out.with_name("peers.json"))
 
 
 if __name__ == "__main__":

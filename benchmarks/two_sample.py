@@ -1,43 +1,45 @@
-"""Prints the speed and memory of the permutation test beside hyppo's: `python benchmarks/two_sample.py`.
+"""Processor time and memory of the permutation test beside hyppo's, as in docs/two-sample-tests.md.
 
-Normal vectors, 150 coordinates, 1000 permutations, one kernel. Every size runs in a process of its own. Wall time is
-the best of several, processor time that of the same run: on a busy machine the second is the steadier, and the
-ratio is one of processor times. hyppo's 1000 permutations are extrapolated from few. `--no-peer` leaves it out; it
-is not needed for anything else (`pip install hyppo`).
+    python benchmarks/two_sample.py [--largest N] [--no-peer] [--out docs/results/two-sample.json]
+
+Normal vectors, 150 coordinates, 1000 permutations, one kernel. Every size runs in a process of its own. The least of
+several runs, in processor time, which a busy machine changes less than time on the clock. hyppo's 1000 permutations are
+extrapolated from few. `--no-peer` leaves it out; it is not needed for anything else (`pip install hyppo`).
 """
 
 import argparse
+import os
 import resource
 import time
 from concurrent.futures import ProcessPoolExecutor
-from contextlib import suppress
 from multiprocessing import get_context
 
 import numpy as np
 
+from keeping import keep, out_option, printed
 from napari_shape_ensembles.mmd import mmd_test
-from napari_shape_ensembles.progress import Stopped, reporting
 
-SIZES = {1000: 5, 2000: 7, 5605: 3, 20_000: 1, 50_000: 1}
+SIZES = {1000: 5, 2000: 5, 5605: 3, 20_000: 1}
 PEER = {1000: (4, 44), 2000: (2, 22), 5605: (1, 11)}
 
 
 def main():
     """Print one row per size."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--largest", type=int, default=20_000)
     parser.add_argument("--no-peer", action="store_true")
+    out_option(parser)
     options = parser.parse_args()
-    print("| N | wall s | processor s | peak MiB | projected: wall s | leaves within s | hyppo: processor s | ratio |")
+    load, rows = os.getloadavg()[0], []
     for total in (size for size in SIZES if size <= options.largest):
-        wall, cpu, peak = apart(ours, total, SIZES[total])
-        projected, _, _ = apart(ours, total, SIZES[total], 1)
-        leaving = apart(left, total)
-        row = f"| {total} | {wall:.3f} | {cpu:.3f} | {peak:.0f} | {projected:.3f} | {leaving:.2f} |"
-        if total in PEER and not options.no_peer:
-            slow = apart(hyppo, total, PEER[total])
-            row += f" {slow:.0f} | {slow / cpu:.0f} |"
-        print(row, flush=True)
+        single, peak = apart(ours, total, SIZES[total])
+        bins, _ = apart(ours, total, SIZES[total], {"bins": 1000})
+        projected, _ = apart(ours, total, SIZES[total], {"approximate_above": 1})
+        slow = apart(hyppo, total, PEER[total]) if total in PEER and not options.no_peer else None
+        peer = ("", "") if slow is None else (f"{slow:.0f}", f"{slow / single:.0f}")
+        times = {"single outlines": f"{single:.2f}", "1000 bins": f"{bins:.2f}", "projected": f"{projected:.2f}"}
+        rows.append(printed(N=total, **times, **{"peak MiB": f"{peak:.0f}", "hyppo": peer[0], "ratio": peer[1]}))
+    keep(options.out, speed=rows, processors=os.cpu_count(), load=round(load, 1))
 
 
 def apart(work, *arguments):
@@ -52,31 +54,16 @@ def halves(total):
     return z[: total // 2], z[total // 2 :]
 
 
-def ours(total, repeats, approximate_above=None):
-    """Best wall time, its processor time, and the largest memory of the process in MiB."""
+def ours(total, repeats, options=None):
+    """Least processor time, and the largest memory of the process in MiB."""
     x, y = halves(total)
     mmd_test(x[:300], y[:300])
     runs = []
     for _ in range(repeats):
-        start = time.perf_counter(), time.process_time()
-        mmd_test(x, y, approximate_above=approximate_above)
-        runs.append((time.perf_counter() - start[0], time.process_time() - start[1]))
-    return *min(runs), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-
-
-def left(total):
-    """Longest wait for a test that is cancelled some time after its start, over ten of them."""
-    x, y = halves(total)
-    start = time.perf_counter()
-    mmd_test(x, y)
-    whole, waits = time.perf_counter() - start, []
-    for share in np.linspace(0.05, 0.95, 10):
-        cancelled = time.perf_counter() + share * whole
-        with reporting(stop=lambda: time.perf_counter() > cancelled), suppress(Stopped):  # noqa: B023 - asked within
-            mmd_test(x, y)
-            continue  # it ended before
-        waits.append(time.perf_counter() - cancelled)
-    return max(waits, default=0.0)
+        start = time.process_time()
+        mmd_test(x, y, **(options or {"bins": 0}))
+        runs.append(time.process_time() - start)
+    return min(runs), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
 def hyppo(total, permutations):
