@@ -2,6 +2,7 @@
 
 import importlib
 import importlib.util
+import json
 import re
 from itertools import pairwise
 from pathlib import Path
@@ -106,6 +107,32 @@ def test_text_is_filled_from_results_and_a_wrong_digit_is_told():
     assert len([*tool.lines_that_differ(ROOT / "page", wrong, filled, exactly=True)]) == 1
     with pytest.raises(KeyError, match="missing"):
         tool.with_results(page.replace("[least]", "[missing]"), results)
+    rows = {"found": [{"pair": "one", "found ": "0.5"}, {"pair": "two", "found ": 3}]}
+    table = tool.with_results("<!-- filled by tools/write_docs.py:\n{found:table}\n-->\n\n-\n\n<!-- end -->", rows)
+    assert table.endswith("-->\n\n| pair | found |\n| --- | --- |\n| one | 0.5 |\n| two | 3 |\n\n<!-- end -->")
+
+
+def test_what_benchmarks_keep_names_its_day_and_version_and_stays_beside_what_was_kept(tmp_path):
+    load("write_docs")  # which finds the benchmarks
+    from keeping import keep, share
+
+    path = tmp_path / "found.json"
+    keep(path, rows=[{"a": "1"}], first_draws={"p": 0.5})
+    keep(path, more_rows=2)
+    kept = json.loads(path.read_text(encoding="utf-8"))
+    assert (kept["rows"], kept["more rows"], kept["first draws"]) == ([{"a": "1"}], 2, {"p": 0.5})
+    assert kept["measured"]["rows"].endswith(f", {shape_ensembles.__version__}")
+    assert share(5, 100, 2) == "0.05 (0.02 to 0.11)"
+    keep(None, rows=3)
+    assert [file.name for file in tmp_path.iterdir()] == ["found.json"]
+
+
+def test_first_draws_that_differ_from_the_kept_ones_are_told():
+    tool = load("write_docs")
+    again = tool.again(lambda: {"first draws": {"p": 0.2}})
+    known = {"first draws": {"p": 0.5}, "table": [1]}
+    assert again(known, drawn=True) is known
+    assert len([*tool.differences(known, again(known, drawn=False))]) == 1
 
 
 def test_docks_are_in_the_menus_that_the_documents_name():
