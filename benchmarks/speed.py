@@ -224,7 +224,7 @@ def kernels():
     a, b = samples(5000)
     labels = objects()
     works = {
-        "landmarks of 5000 outlines, affine measure": lambda: to_landmarks([*a.curves, *b.curves], 500),
+        "landmarks of 5000 outlines, affine measure": lambda: to_landmarks(a + b, 500),
         "5000 outlines of defaults, all stages": lambda: compare(a, b),
         "outlines of 4900 labels in 4096 × 4096": lambda: extract_curves(labels),
     }
@@ -245,7 +245,9 @@ def with_and_without():
     tables = []
     for choice in ("never", "now"):
         words = [sys.executable, __file__, "--kernels"]
-        done = subprocess.run(words, env=os.environ | {"SHAPE_ENSEMBLES_KERNELS": choice}, capture_output=True)
+        done = subprocess.run(
+            words, env=os.environ | {"SHAPE_ENSEMBLES_KERNELS": choice}, capture_output=True, check=True
+        )
         tables.append(json.loads(done.stdout.splitlines()[-1]))
     numpy, compiled = tables
     return [printed(work=name, NumPy=f"{numpy[name]:.2f}", compiled=f"{compiled[name]:.2f}") for name in numpy]
