@@ -114,8 +114,8 @@ def level_table():
     return "\n".join(lines)
 
 
-def summary():
-    """Where this method wins and where it loses, in sentences."""
+def summary(most=None):
+    """Where this method wins and where it loses, in sentences; the losses all, or so many of the largest."""
     said = []
     for test in USUAL:
         rows = [row for row in compared(test) if row[2] is not False and max(row[6], row[4][OURS]) >= 0.15]
@@ -125,11 +125,12 @@ def summary():
         )
         near = sum(loss <= 0.05 for loss, _, _ in lost)
         large = sum(loss > 0.1 for loss, _, _ in lost)
-        worst = "; ".join(f"{case} a side: {loss:.2f} less than {best}" for loss, case, best in lost if loss > 0.1)
+        named = [f"{case} a side: {loss:.2f} less than {best}" for loss, case, best in lost if loss > 0.1]
+        worst = "; ".join(named[:most])
         said.append(
             f"- *{test.capitalize()}*: of {len(rows)} pairs and sizes that some test tells apart, this method is the "
             f"best or within 0.05 of the best of all others in {near}. It loses more than 0.1 in {large}"
-            + (f": {worst}." if worst else ".")
+            + (f"{':' if most is None else ', the most in'} {worst}." if worst else ".")
         )
         for name, key in USUAL[test].items():
             both = [(cell[OURS], cell[key]) for _, _, _, _, cell, _, _ in rows if key in cell]

@@ -197,6 +197,18 @@ def table_of(path, what):
     return "\n".join(lines)
 
 
+def words_of(path):
+    """How often the test by permutation rejects in null designs, in a sentence."""
+    known = pd.read_csv(path)
+    own = known[(known["what"] == "levels") & (known["test"] == "permuted") & (known["level"] == LEVELS[0])]
+    shares = own["rejected"] / own["designs"]
+    return (
+        f"In {own['designs'].min()} simulated null designs of each of {own['name'].nunique()} kinds, with intraclass "
+        f"correlations of {own['icc'].min():g} to {own['icc'].max():g}, the permutation test of replicates rejected in "
+        f"{shares.min():.2f} to {shares.max():.2f} of the designs at level {LEVELS[0]:g}."
+    )
+
+
 def levels(designs, only):
     """Shares of null designs rejected."""
     for name in DESIGNS:

@@ -146,8 +146,13 @@ def again(work):
 
 
 def first_draws(name):
-    """The first draws of a benchmark, drawn again."""
-    return again(lambda: {"first draws": import_module(name).first_draws()})
+    """The first draws of a benchmark, drawn again where its data are here."""
+
+    def work():
+        benchmark = import_module(name)
+        return {"first draws": benchmark.first_draws()} if getattr(benchmark, "DATA", ROOT).exists() else {}
+
+    return again(work)
 
 
 def effects_of_real_pairs():
@@ -161,6 +166,7 @@ MEASURED = {
     "effect-sizes": again(effects_of_real_pairs),
     "intervals": first_draws("intervals"),
     "replicates": again(lambda: {"counts": import_module("replicates").drawn_again()}),
+    "resolution": first_draws("resolution"),
     "resynthesis": first_draws("resynthesis"),
     "gallery": measured_gallery,
     "simulated": lambda known, *, drawn: gallery.measured_simulations(),
@@ -388,7 +394,7 @@ def paper_power(results):
     """What paper/paper.md says of the power."""
     import method_comparison as page
 
-    return page.summary()
+    return page.summary(most=1)
 
 
 def of_power(name):
@@ -400,6 +406,13 @@ def of_power(name):
         return power.tables_of(ROOT / "benchmarks")[name]
 
     return table
+
+
+def replicates_words(results):
+    """What paper/paper.md says of the level with replicates."""
+    import replicates
+
+    return replicates.words_of(ROOT / "benchmarks" / "replicates.csv")
 
 
 def of_replicates(what):
@@ -452,6 +465,7 @@ BLOCKS = {
         f"replicates-{what}": of_replicates(what)
         for what in ("levels", "given", "small", "family", "power", "equivalence", "position", "real")
     },
+    "replicates-words": replicates_words,
     "samples": samples_table,
     "speed": speed_table,
     "speed-words": speed_words,
