@@ -556,10 +556,11 @@ def numbers_of_draws(path):
 def tables_of(folder):
     """Blocks of docs/two-sample-tests.md by name, from power.csv and level.csv."""
     known = shares(folder / "power.csv")
+    # Cases were named before the field's word was taken.
     return {
         "power-draws": numbers_of_draws(folder / "power.csv"),
-        "power": power_table(known),
-        "power-regret": regret_table(known),
+        "power": power_table(known).replace("made: ", "synthetic: "),
+        "power-regret": regret_table(known).replace("made: ", "synthetic: "),
         "power-level": level_table(rows_of(folder / "level.csv")),
     }
 

@@ -102,6 +102,9 @@ def test_a_table_tells_every_curve_and_progress_how_long_the_rest_takes():
     assert {"reading outlines", "placing landmarks", "registering", "finding the mean"} <= set(names)
     assert any(name.startswith("registering, about ") and name.endswith(" left") for name in names)
     assert result.summary().startswith("a (40 curves) and b (60 curves): ")
+    axes = result.plot()
+    parts = len(result.undulation.parts) + len(result.scale.parts)
+    assert (len(axes.get_yticklabels()), axes.get_title("left")) == (2 + parts, result.case)
 
 
 def test_a_run_that_was_stopped_goes_on_where_it_was(whole, tmp_path):

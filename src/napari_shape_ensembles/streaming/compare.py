@@ -30,6 +30,7 @@ from ..comparison import (
 )
 from ..comparison.compare import small_sample_p_values, tests_of_learned
 from ..comparison.experiment import equal_draws
+from ..comparison.figures import plot_comparison
 from ..comparison.learning import clear_still, known_share
 from ..comparison.parts import tests_components
 from ..io.sources import Reading
@@ -49,6 +50,7 @@ from .store import Store, key_of
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.axes import Axes
 
 Real = NDArray[np.float64]
 
@@ -121,6 +123,10 @@ class StreamedComparison(Sealed):
     def case(self) -> str:
         """Row of the truth table, as `Comparison.case`; outlines are not looked at for faults."""
         return INCONCLUSIVE if self._inconclusive else table_row(self.undulation.rejected, self.scale.rejected)
+
+    def plot(self, ax: "Axes | None" = None) -> "Axes":
+        """Draw both tests and their parts beside permuted labels, as `Comparison.plot`; returns the Matplotlib axes."""
+        return plot_comparison(self.undulation, self.scale, self.case, ax)
 
     @property
     def _inconclusive(self) -> str | None:
