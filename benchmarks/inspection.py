@@ -657,7 +657,7 @@ def after_ticks(
     score = 1 / (1 + np.exp(-(trees.slope * before[order] + trees.offset)))
     first = np.array(suspects.review_order(pd.DataFrame({"label": order, "score": score}), ticks)[:ticks], dtype=int)
     here = rows.loc[own.index].reset_index(drop=True)
-    after = before + suspects.learned(here, here.loc[first].assign(wrong=wrong[first]), trees)
+    after = before + suspects.odds_of_corrections(here, here.loc[first].assign(wrong=wrong[first]), trees)
     others = np.setdiff1d(np.arange(len(own)), first)
     settled = after.copy()
     settled[first] = np.where(wrong[first], np.inf, -np.inf)
