@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ..palette import axes_of
 from .ensemble import Ensemble, counted
-from .extract import too_small
+from .extract import TOO_SMALL
 from .recipe import Recipe
 from .spline import following
 
@@ -212,7 +212,7 @@ def _of_side(name: str, ensemble: Ensemble) -> Iterator[Finding]:
         "open": (gaping, _OPEN, True, "were open: their closing edge is many times as long as the others"),
     }
     # A least area that nobody chose: what lies below are pieces of objects or of the ground.
-    small = 0 if "at_pixel_size" in ensemble.tracing else ensemble.dropped.get(too_small(Recipe.min_area), 0)
+    small = 0 if "at_pixel_size" in ensemble.tracing else ensemble.dropped.get(TOO_SMALL.format(Recipe.min_area), 0)
     if small > max(1, _SPECKS * (small + len(ensemble))):
         text = (
             f"{small} of {small + len(ensemble)} objects of {name} are smaller than {Recipe.min_area:g} px², as where "
