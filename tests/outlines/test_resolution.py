@@ -55,6 +55,8 @@ def test_small_objects_are_left_out_and_counted(nuclei):
     coarse = at_pixel_size(fine, 4.0)
     assert len(coarse) < len(fine)
     assert sum(coarse.dropped.values()) - sum(fine.dropped.values()) >= len(fine) - len(coarse)
+    (reason,) = set(coarse.dropped) - set(fine.dropped)
+    assert reason.startswith("smaller than 16 px² at pixels of ")
 
 
 def test_a_comparison_is_made_at_the_larger_pixel_size_and_says_so(nuclei, tmp_path):

@@ -134,9 +134,8 @@ def outlines_of_labels(
     if np.asarray(labels).min() < 0:
         below = np.unique(labels)[np.unique(labels) <= 0]
         dropped[FROM_ZERO if below.tolist() == [-1, 0] else NEGATIVE] = int((below < 0).sum())
-    values, plane = _numbered(plane)
     fast = kernels(__package__, plane.size)
-    areas, boxes = _surveyed(plane, len(values), fast)
+    values, plane, areas, boxes = _surveyed(plane, fast)
     # What is left out, each object for the first reason that holds. A filter far wider than the object would take time
     # and memory by its own width.
     refused = {
@@ -196,26 +195,26 @@ def outlines_of_labels(
     )
 
 
-def _numbered(plane: NDArray[np.integer]) -> tuple[Index, NDArray[np.integer]]:
-    """Label values, and the plane numbered by them, so that no array need be as long as the largest label."""
+def _surveyed(plane: NDArray[np.integer], fast: Any) -> tuple[Index, NDArray[np.integer], Index, Index]:
+    """Label values, and the plane numbered by them, so that no array need be as long as the largest label.
+
+    Of the background and all labels also areas, and boxes: first row and column, and those behind the last.
+    """
     if plane.max() <= plane.size:
-        return np.arange(1, plane.max() + 1), plane
-    values, numbered = np.unique(plane, return_inverse=True)
-    background = int(values[0] == 0)
-    return values[background:], numbered.reshape(plane.shape) + 1 - background
-
-
-def _surveyed(plane: NDArray[np.integer], count: int, fast: Any) -> tuple[Index, Index]:
-    """Areas of the background and all labels, and their boxes: first row and column, and those behind the last."""
-    boxes = np.zeros((1 + count, 4), np.int64)
+        values = np.arange(1, plane.max() + 1)
+    else:
+        values, numbered = np.unique(plane, return_inverse=True)
+        background = int(values[0] == 0)
+        values, plane = values[background:], numbered.reshape(plane.shape) + 1 - background
+    boxes = np.zeros((1 + len(values), 4), np.int64)
     if fast is not None:
-        areas = np.zeros(1 + count, np.int64)
+        areas = np.zeros(1 + len(values), np.int64)
         fast.survey(np.ascontiguousarray(plane, np.int32), areas, boxes)
-        return areas, boxes
+        return values, plane, areas, boxes
     for label, box in enumerate(ndimage.find_objects(plane.astype(np.int64, copy=False)), start=1):
         if box is not None:
             boxes[label] = [side.start for side in box] + [side.stop for side in box]
-    return np.bincount(plane.ravel(), minlength=1 + count), boxes
+    return values, plane, np.bincount(plane.ravel(), minlength=1 + len(values)), boxes
 
 
 class _Contours(NamedTuple):
@@ -584,7 +583,8 @@ def at_pixel_size(ensemble: Ensemble, size: float, *, smoothing: float = Recipe.
         mask = polygon2mask(tuple(shape), curve / size - corner)
         traced = outlines_of_labels(mask.astype(np.int64), recipe, scale=(size, size), unit=ensemble.unit)
         for reason, count in (traced.dropped if mask.any() else {TOO_SMALL.format(recipe.min_area): 1}).items():
-            dropped[reason] = dropped.get(reason, 0) + count
+            there = f"{reason} at pixels of {size:.4g} {ensemble.unit}"
+            dropped[there] = dropped.get(there, 0) + count
         if len(traced):
             largest = int(np.argmax(np.diff(traced.offsets)))
             curves.append(traced[largest] + corner * size)

@@ -212,7 +212,7 @@ def _of_side(name: str, ensemble: Ensemble) -> Iterator[Finding]:
         "open": (gaping, _OPEN, True, "were open: their closing edge is many times as long as the others"),
     }
     # A least area that nobody chose: what lies below are pieces of objects or of the ground.
-    small = 0 if "at_pixel_size" in ensemble.tracing else ensemble.dropped.get(TOO_SMALL.format(Recipe.min_area), 0)
+    small = ensemble.dropped.get(TOO_SMALL.format(Recipe.min_area), 0)
     if small > max(1, _SPECKS * (small + len(ensemble))):
         text = (
             f"{small} of {small + len(ensemble)} objects of {name} are smaller than {Recipe.min_area:g} px², as where "
