@@ -1,7 +1,12 @@
 """Progress: who hears of a step, how steps are counted within a longer row, and how work is stopped."""
 
+import os
+import threading
+from contextvars import ContextVar
+
 import pytest
 
+from napari_shape_ensembles import progress
 from napari_shape_ensembles.progress import (
     Progress,
     Stopped,
@@ -98,3 +103,33 @@ def test_short_work_tells_nothing_of_the_time():
 )
 def test_times_are_said_in_words(seconds, words):
     assert duration(seconds) == f"about {words}"
+
+
+def together(size):
+    """Work whose blocks wait for each other, so that each has a thread of its own, and the name of that."""
+    met = threading.Barrier(size, timeout=20)
+    return lambda _: met.wait() is not None and threading.get_ident()
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="processes fork on POSIX only")
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")  # of threads that others started
+def test_threads_serve_again_and_have_ended_where_a_process_forks(monkeypatch):
+    monkeypatch.setattr(progress, "processors", lambda: 3)
+    used, again = (set(over_blocks(together(3), range(3))) for _ in range(2))
+    assert len(used) == 3
+    assert again == used
+    child = os.fork()
+    if child == 0:
+        os._exit(0)
+    os.waitpid(child, 0)
+    assert not used & {thread.ident for thread in threading.enumerate()}
+    assert over_blocks(lambda number: -number, range(4)) == [0, -1, -2, -3]
+
+
+def test_blocks_share_out_work_themselves_and_leave_nothing_behind(monkeypatch):
+    monkeypatch.setattr(progress, "processors", lambda: 2)
+    found = over_blocks(lambda row: over_blocks(lambda column: (row, column), range(3)), range(5))
+    assert found == [[(row, column) for column in range(3)] for row in range(5)]
+    mark = ContextVar("mark", default=None)
+    over_blocks(lambda number: mark.set(number), range(5))
+    assert over_blocks(lambda _: mark.get(), range(5)) == [None] * 5
