@@ -63,15 +63,19 @@ def signatures_read_once():
 def quick_collections_of_garbage():
     """Let layers go without a full collection of garbage, 0.25 s each time: napari heals a fault of drivers by it.
 
-    All other collections pass over what was there before the first test, which is no garbage.
+    All other collections pass over what was there before the first test, which is no garbage. Python would make full
+    ones the more often, the less there is beside that, so it is told to wait.
     """
+    thresholds = gc.get_threshold()
     with pytest.MonkeyPatch.context() as patch:
         if sys.platform != "win32":
             patch.setattr("napari._vispy.canvas.gc", SimpleNamespace(collect=lambda: 0), raising=False)
         patch.setattr(layers, "gc", SimpleNamespace(freeze=lambda: None, unfreeze=lambda: None))
         gc.collect()
         gc.freeze()
+        gc.set_threshold(*thresholds[:2], 10 * thresholds[2])
         yield
+    gc.set_threshold(*thresholds)
     gc.unfreeze()
 
 
