@@ -1,6 +1,5 @@
 """A viewer with the dock in it, small images, and a way to run a comparison by pressing its buttons."""
 
-import gc
 import os
 import sys
 from functools import cache
@@ -60,23 +59,16 @@ def signatures_read_once():
 
 
 @pytest.fixture(scope="session", autouse=True)
-def quick_collections_of_garbage():
+def no_collection_of_garbage_for_each_layer():
     """Let layers go without a full collection of garbage, 0.25 s each time: napari heals a fault of drivers by it.
 
-    All other collections pass over what was there before the first test, which is no garbage. Python would make full
-    ones the more often, the less there is beside that, so it is told to wait.
+    So nothing is to be exempt from these, and what is exempt from all others stays so.
     """
-    thresholds = gc.get_threshold()
     with pytest.MonkeyPatch.context() as patch:
         if sys.platform != "win32":
             patch.setattr("napari._vispy.canvas.gc", SimpleNamespace(collect=lambda: 0), raising=False)
-        patch.setattr(layers, "gc", SimpleNamespace(freeze=lambda: None, unfreeze=lambda: None))
-        gc.collect()
-        gc.freeze()
-        gc.set_threshold(*thresholds[:2], 10 * thresholds[2])
+            patch.setattr(layers, "gc", SimpleNamespace(freeze=lambda: None, unfreeze=lambda: None))
         yield
-    gc.set_threshold(*thresholds)
-    gc.unfreeze()
 
 
 @pytest.fixture

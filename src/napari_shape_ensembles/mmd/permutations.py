@@ -67,11 +67,6 @@ class Labellings:
         return len(self.bits)
 
     @property
-    def factor(self) -> float:
-        """1/m + 1/n, which the weights have in common."""
-        return 1 / self.first + 1 / (self.total - self.first)
-
-    @property
     def starts(self) -> Index:
         """Where each bin starts in `order`: (U,)."""
         sizes = np.ones(self.total, np.intp) if self.sizes is None else self.sizes
@@ -82,7 +77,7 @@ class Labellings:
         return np.unpackbits(self.bits[which], axis=1, count=self.total if self.sizes is None else len(self.sizes))
 
     def weights(self, which: slice | Index) -> Real:
-        """Label weights of every bin over `factor`: indicators less m/N, which lose no digits to the kernel's mean."""
+        """Label weights of every bin over 1/m + 1/n: indicators less m/N, which lose no digits to the kernel's mean."""
         weights = self.indicators(which).astype(np.float64)
         weights -= self.first / self.total
         return weights
@@ -150,8 +145,8 @@ def chunks(count: int, total: int, numbers: int = 2**17) -> list[slice]:
 class Statistics:
     """Squared MMD of every labelling, (1 + B,), for one kernel, from wᵀKw of the weights of `Labellings`.
 
-    The first `exact` of them, all by default, are in double precision; the observed one is. So is every value of
-    `values` within `tolerance` of that one, and of a cut after `settle` or `settle_rank`.
+    The first `exact` of them, all by default, are in double precision, the others off by up to `error`. So is every
+    value of `values` within `tolerance` of the observed one, and of a cut after `settle` or `settle_rank`.
     """
 
     def __init__(
@@ -162,10 +157,11 @@ class Statistics:
         forms: Real,
         *,
         exact: int | None = None,
-        tolerance: float = 0.0,
+        error: float = 0.0,
     ) -> None:
         self._distances, self._labels, self._bandwidth = distances, labels, bandwidth
-        self.values, self.tolerance = forms * labels.factor**2, tolerance
+        self._scale = (1 / labels.first + 1 / (labels.total - labels.first)) ** 2
+        self.values, self.tolerance = forms * self._scale, error * self._scale
         self.exact = np.arange(len(forms)) < (len(forms) if exact is None else exact)
         self.settle(self.values[0])
 
@@ -177,7 +173,7 @@ class Statistics:
             weights = self._labels.weights(some)
             none = np.empty((0, self._labels.total), np.float32)
             _, (values,) = quadratic_forms(self._distances, [self._bandwidth], none, weights)
-            self.values[some] = values * self._labels.factor**2
+            self.values[some] = values * self._scale
             self.exact[some] = True
         # A permutation may repeat the observed labelling; rounding must not break that tie.
         self.values[np.abs(self.values - cut) <= TIE] = cut
@@ -237,9 +233,9 @@ def permuted_statistics(distances: Distances, labels: Labellings, bandwidths: Se
             found.append(Statistics(distances, labels, s, slow))
             continue
         # The labellings made in both precisions say how far off the others may be.
-        error = max(np.abs(quick[: len(slow)] - slow).max() * labels.factor**2, 1e-12)
+        error = max(np.abs(quick[: len(slow)] - slow).max(), 1e-12)
         quick[: len(slow)] = slow
-        found.append(Statistics(distances, labels, s, quick, exact=len(slow), tolerance=_SAFETY * error))
+        found.append(Statistics(distances, labels, s, quick, exact=len(slow), error=_SAFETY * error))
     return found
 
 

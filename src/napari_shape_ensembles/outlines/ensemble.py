@@ -764,7 +764,7 @@ def _cleaned(vertices: Complex, offsets: Index, counts: Counter[str]) -> tuple[C
         if not usable.all():
             counts[reason] += int(np.count_nonzero(~usable))
             some = some[np.repeat(usable, np.diff(own))]
-            own = _running(np.diff(own)[usable])
+            own = np.append(0, np.cumsum(np.diff(own)[usable]))
             kept = kept[usable]
 
     block = offsets[:-1] // _TOGETHER
@@ -775,14 +775,14 @@ def _cleaned(vertices: Complex, offsets: Index, counts: Counter[str]) -> tuple[C
         some, own, kept = vertices[ends[0] : ends[-1]], ends - ends[0], np.arange(start, stop)
         for beyond, reason in ((np.inf, "NaN or infinite vertices"), (_LARGEST, f"vertices beyond {_LARGEST:g}")):
             within = np.maximum(np.abs(some.real), np.abs(some.imag)) < beyond  # NaN is within nothing
-            lost_before = _running(~within)[own]
+            lost_before = np.append(0, np.cumsum(~within, dtype=np.int64))[own]
             keep(lost_before[1:] == lost_before[:-1], reason)
         for _ in range(2):  # the second time without repeats
             keep(np.diff(own) >= 3, "fewer than 3 distinct vertices")
             largest = np.maximum.reduceat(np.abs(some), own[:-1])
             gap = np.abs(some[following(own)] - some)
             new = gap > _SAME * np.repeat(largest, np.diff(own))
-            some, own = some[new], _running(new)[own]
+            some, own = some[new], np.append(0, np.cumsum(new, dtype=np.int64))[own]
         spokes, after = _centred(some, own), following(own)
         # Twice the angle of the longest extent is that of Σz²; moments along it lose no digits to cancellation.
         turn = np.exp(-0.5j * np.angle(np.add.reduceat(spokes * spokes, own[:-1])))
@@ -798,7 +798,7 @@ def _cleaned(vertices: Complex, offsets: Index, counts: Counter[str]) -> tuple[C
     if not parts:
         return vertices, offsets, kept
     found, sizes, places = (np.concatenate(values) for values in zip(*parts, strict=True))
-    return found, _running(sizes), places
+    return found, np.append(0, np.cumsum(sizes)), places
 
 
 def _centred(vertices: Complex, offsets: Index) -> Complex:
@@ -807,11 +807,6 @@ def _centred(vertices: Complex, offsets: Index) -> Complex:
     # From the first vertex first: far from the origin a mean would lose the digits that matter.
     near = vertices - np.repeat(vertices[offsets[:-1]], counts)
     return near - np.repeat(np.add.reduceat(near, offsets[:-1]) / counts, counts)
-
-
-def _running(values: NDArray[np.generic]) -> Index:
-    """Sum of the values before each place, and of all."""
-    return np.concatenate([[0], np.cumsum(values)]).astype(np.int64)
 
 
 def account_of(dropped: Mapping[str, int], filled: int = 0) -> list[str]:
