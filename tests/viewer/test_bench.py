@@ -232,7 +232,12 @@ def test_images_of_all_groups_are_previewed(bench_of_two, model, qtbot):
     model.add_image(spots(3, rows=3), name="three")
     session.design.write([(model.layers["three"], "group", "C")])
     qtbot.waitUntil(lambda: session.segmentation.verdict.counts.keys() == {"one", "two", "three"}, timeout=30_000)
-    assert "three preview" in {layer.name for layer in model.layers}
+    told = []
+    model.layers["three preview"].events.visible.connect(told.append)
+    set_choices(session.choices, min_area=20)
+    qtbot.waitUntil(lambda: session.segmentation.previewer.busy, timeout=5000)
+    qtbot.waitUntil(lambda: not session.segmentation.previewer.busy, timeout=30_000)
+    assert not told  # for each of which napari lays out all cells anew
     assert steps_of(session)["Outlines"].state == "look"  # nine outlines are too few
 
 

@@ -239,7 +239,6 @@ class SegmentationTask(Task[list[Ensemble]]):
                 if (lines := self._others.get(layer)) is None or lines not in layers:
                     name, place = f"{layer.name} preview", other.placement
                     lines = self._others[layer] = self._laid_over(None, _blank(other), place, name, above=layer)
-                    lines.visible = layer.visible
                     layer = lines = None
                     yield None
         found: dict[weakref.ref[Layer], tuple[Source, LabelImage]] = {}
@@ -268,7 +267,10 @@ class SegmentationTask(Task[list[Ensemble]]):
             if (layer := ref()) is not None and layer in layers:
                 name = f"{layer.name} preview"
                 lines = self._laid_over(self._others.get(layer), preview.lines, other.placement, name, above=layer)
-                lines.visible = layer.visible
+                if (
+                    lines.visible != layer.visible
+                ):  # napari lays out all cells of its grid anew each time that it is told
+                    lines.visible = layer.visible
                 self._others[layer] = lines
             layer = lines = None
         *sides, beside = ([found[ref] for ref in own if ref in found] for own in samples)
@@ -303,7 +305,7 @@ class SegmentationTask(Task[list[Ensemble]]):
             return lines
         selected = set(layers.selection)
         look = {"colormap": _COLORS, "contrast_limits": (0, 2), "blending": "translucent"}
-        lines = Image(pixels, name=name, **look, **placement)
+        lines = Image(pixels, name=name, visible=above is None or above.visible, **look, **placement)
         OWN.add(lines)
         layers.insert(len(layers) if above is None else layers.index(above) + 1, lines)
         layers.selection = selected

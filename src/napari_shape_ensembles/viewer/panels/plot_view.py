@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from qtpy.compat import isalive
 from qtpy.QtCore import QEvent, QPoint, QSize, Qt, Signal
 from qtpy.QtGui import QImage, QMouseEvent, QPainter
 from qtpy.QtWidgets import QSizePolicy, QToolTip, QWidget
@@ -90,6 +91,8 @@ class PlotView(Drawing):
             style = dict.fromkeys(inks, ink) | dict.fromkeys(grounds, ground) | {"font.size": font_size}
             size = self.width(), self.height()
             drawn = yield partial(_rendered, self._plot, size, self.devicePixelRatioF(), style)
+            if not isalive(self):  # closed while it was drawn
+                return
             self.failure = drawn if isinstance(drawn, str) else ""
             if isinstance(drawn, RenderedPlot):
                 self._drawn = drawn
