@@ -252,7 +252,7 @@ def experiment(walk):
     fold = next(one for one in page.findChildren(QAbstractButton) if "Fill in" in one.text())
     walk.click(fold, words="unfold")
     walk.click(page.fill, lambda: len(session.design.groups()) == 3, "fill from names")
-    walk.key("alt+2", lambda: len(session.segmentation.verdict.counts) == 6, "outlines (Alt+2)")
+    walk.key("alt+2", lambda: len(session.segmentation.verdict.counts) == 9, "outlines (Alt+2)")
     walk.click(bench.next, lambda: session.experiment.result is not None, "compare all groups")
     print("\n".join(session.experiment.result.sentences))
 
