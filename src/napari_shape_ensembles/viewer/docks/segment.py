@@ -19,8 +19,8 @@ from ..segmenting import Verdict, grey_levels
 from ..session import Session
 from .base import Dock
 
-# Images without a finding that are listed; findings that are, which take three lines each.
-_LISTED, _FOUND = 2, 4
+# Findings that are listed, and images without one; a finding takes three lines.
+_LISTED = 2
 
 
 class SegmentCurves(Dock):
@@ -123,8 +123,8 @@ class SegmentCurves(Dock):
             words += account_of({}, preview.filled)
         self.count.setText("<br>".join(words))
         found, rest = verdict_words(task.verdict)
-        more = [f"… and {len(found) - _FOUND} more, in the tooltip"] if len(found) > _FOUND else []
-        self.verdict.setText("<br>".join(map(escape, [*found[:_FOUND], *more, *rest])))
+        more = [f"… and {len(found) - _LISTED} more, in the tooltip"] if len(found) > _LISTED else []
+        self.verdict.setText("<br>".join(map(escape, [*found[:_LISTED], *more, *rest])))
         self.verdict.setToolTip(tip("\n".join(found)) if more else "")
         holds = [f"{name} holds {what}" for name, what in task.verdict.contents.items()]
         classes = "classes" in task.verdict.contents.values()
