@@ -351,6 +351,27 @@ def test_every_control_of_every_page_has_a_name_for_screen_readers(model, compar
     assert unnamed(card) == []
 
 
+def test_proposals_are_unfolded_once_where_a_threshold_breaks_objects_up(model, qtbot, shown):
+    rng = np.random.default_rng(0)
+    for seed in (1, 2):
+        image = spots(seed)
+        dust = np.zeros(image.shape)
+        dust[tuple(rng.integers(0, len(image), (2, 60)))] = 1  # brighter than the ground, and of a pixel each
+        model.add_image(np.maximum(image, dust), name=f"{seed}")
+    model.layers.selection = set(model.layers)
+    bench = shown(Bench(model))
+    set_choices(bench.session.choices, smoothing=0.0)
+    press(bench.next, qtbot)
+    page, verdict = bench.page("Outlines").turn(0), bench.session.segmentation
+    qtbot.waitUntil(lambda: len(verdict.verdict.counts) == 2, timeout=10_000)
+    assert "are smaller than 16 px²" in page.verdict.text()
+    assert page.other_ways.unfolded
+    page.other_ways.heading.click()
+    set_choices(bench.session.choices, smoothing=0.1)
+    qtbot.wait(400)
+    assert not page.other_ways.unfolded  # a person has folded it
+
+
 def test_a_tour_goes_through_all_pages_by_keys_and_compares_on_the_way(viewer, qtbot, monkeypatch):
     for seed, size in ((1, 9), (2, 13)):
         viewer.add_labels(labels_of(seed, size=size), name=f"{size} large")
@@ -374,6 +395,12 @@ def test_a_tour_goes_through_all_pages_by_keys_and_compares_on_the_way(viewer, q
     (tour,) = bench.window().findChildren(Tour)
     qtbot.keyClick(tour, Qt.Key.Key_Escape)
     qtbot.waitUntil(lambda: not bench.window().findChildren(Tour), timeout=5000)
+    assert bench.session.choices.recipe.method == "otsu"
+    viewer.layers.clear()
+    take_tour()  # on a pair of its own, with a threshold that fits it
+    assert [layer.name for layer in viewer.layers][:2] == ["Powder, field 1", "Powder, field 2"]
+    assert (bench.session.choices.recipe.method, bench.session.choices.recipe.threshold) == ("manual", 50)
+    bench.window().findChild(Tour).close()
 
 
 def test_outlines_lie_in_the_cell_of_the_image_that_they_are_drawn_on(model, qtbot):

@@ -137,17 +137,28 @@ class SegmentCurves(Dock):
 class OutlinesPage(SegmentCurves):
     """The first part of the page *Outlines* of the bench: the preview with its verdict, and every control on a fold."""
 
+    _offered = False  #: other ways were unfolded for the outlines that are shown
+
     def lay_out(self) -> None:
         top, above = form(), QWidget()
         top.addRow("Numbers of", self.layer)
         keep = column(self.live, self.planes, self.buttons(self.files))
         ways = {"Proposals": self.proposals, "By example": self.by_example, "Settings": self.form}
         folds = [Section(title, part) for title, part in ways.items()]
+        self.other_ways = folds[0]
         self.keep = Section("Keep as layers, settings files", keep)
         found = self.count, self.sizes, self.verdict, self.labels, self.classes
         state = self.reason, self.step, self.progress, self.stale, self.message
         scrolling(above, top, *found, *state, *folds, self.keep)
         column(above, page=self, grows=above)
+
+    def show_result(self) -> None:
+        """As in the dock; where the outlines are broken up, other ways to find them are unfolded."""
+        super().show_result()
+        broken = any(finding.check == "specks" for finding in self.segmentation.verdict.quality.serious)
+        if broken and not self._offered:
+            self.other_ways.fold(False)
+        self._offered = broken
 
 
 def verdict_words(verdict: Verdict) -> tuple[list[str], list[str]]:
