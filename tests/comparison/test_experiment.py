@@ -152,7 +152,7 @@ def test_words_grade_what_was_found():
     result = experiment(images, design, QUICK)
     assert result.table["case"].tolist() == ["1∧1", "1∧0", "1∧0"]
     alike, larger, _ = result.sentences(0.15)
-    assert "scale is the same to within 0.15 of size and elongation (equivalence p = " in alike
+    assert "scale is the same to within 15 % in size and elongation (equivalence p = " in alike
     assert "no difference in form detected" in alike
     assert "could have been missed" in alike
     assert "scale differs (p = " in larger

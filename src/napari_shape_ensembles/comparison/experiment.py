@@ -721,7 +721,7 @@ class Experiment:
         words = []
         for test, what, within in (
             ("undulation", "form", "0.2 standard deviations of every band of lobes"),
-            ("scale", "scale", f"{margin:.3g} of size and elongation"),
+            ("scale", "scale", f"{100 * margin:.3g} % in size and elongation"),
         ):
             p, low, high = (found[f"{test}_{name}"] for name in ("p_adjusted", "low", "high"))
             effect = f"{EFFECTS[test]} ratio {found[f'{test}_effect']:.3g}"
