@@ -58,7 +58,9 @@ def test_stretched_grains_are_more_elongated_and_nothing_else(shared_data):
     found = explain(result)
     assert found.components.differing(0.01) == ("elongation",)
     assert found.components.share[1] > 0.97
-    assert [swap.case for swap in resynthesis(result)] == ["1∧0", "1∧1", "1∧1", "1∧0"]
+    swaps = resynthesis(result)
+    assert [swap.case for swap in swaps] == ["1∧0", "1∧1", "1∧1", "1∧0"]
+    assert swaps[0].plot().get_title(loc="left") == "1∧0"
 
 
 def test_powder_particles_differ_in_size(real_data):

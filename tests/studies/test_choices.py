@@ -58,6 +58,17 @@ def test_the_sentence_says_where_the_row_is_another(study, words):
     assert study.summary() == words
 
 
+def test_a_study_is_drawn_with_a_box_for_each_choice():
+    study = made("1∧0", ("outline_smoothing", 0.0, "1∧0"), ("outline_smoothing", 2.0, "1∧1"), ("method", "li", "1∧0"))
+    ax = study.plot()
+    assert [label.get_text() for label in ax.get_yticklabels()] == ["Outline smoothing, px", "Method"]
+    drawn = {text.get_text(): text.get_bbox_patch() for text in ax.texts}
+    assert list(drawn) == ["0\n1∧0", "1\n1∧0", "2\n1∧1", "Otsu threshold\n1∧0", "Li threshold\n1∧0"]
+    assert [patch.get_linestyle() for patch in drawn.values()] == ["-", "-", "--", "-", "-"]
+    assert [patch.get_linewidth() == 2 for patch in drawn.values()] == [False, True, False, True, False]
+    assert study.plot(ax) is ax
+
+
 def test_a_choice_without_an_answer_says_why():
     def trace(recipe):
         if recipe.min_area > 100:

@@ -1,17 +1,22 @@
 """Control experiment: forms and scales of two samples exchanged, and the new curves compared."""
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..checks import RandomState, seed_of
 from ..comparison import Comparison, Settings, compare, table_row
+from ..comparison.figures import plot_comparison
 from ..mmd.family import family_tests
 from ..outlines import Ensemble
 from ..shapes import decompose, register, to_landmarks
 from ..shapes.registration import archetype_index, choose_archetype
 from .components import COMPONENTS, OF_FORM, OF_SCALE, components
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 Real = NDArray[np.float64]
 Rows = NDArray[np.intp]
@@ -45,6 +50,10 @@ class Swap:
     def case(self) -> str:
         """Row of the truth table."""
         return table_row(self.of_form.undulation.rejected, self.of_scale.scale.rejected)
+
+    def plot(self, ax: "Axes | None" = None) -> "Axes":
+        """Draw the test of undulation of `of_form` and that of scale of `of_scale`; returns the Matplotlib axes."""
+        return plot_comparison(self.of_form.undulation, self.of_scale.scale, self.case, ax)
 
     def expected(self, differing: tuple[str, ...]) -> tuple[str, ...]:
         """Components in which the new curves should differ, given those in which A and B do."""

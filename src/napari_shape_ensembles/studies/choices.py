@@ -2,12 +2,15 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..comparison import INCONCLUSIVE, STEPS, Settings, compare
 from ..outlines import Ensemble, Outlines
 from ..parameters import matters, parameters_of
 from ..progress import Listener, as_part, report, reporting
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 #: Field of the recipe or of the settings -> what it is set to, beside what is in use.
 CHOICES: Mapping[str, Sequence[Any]] = {
@@ -54,6 +57,12 @@ class Choice:
         if isinstance(self.value, str) and field.choices:
             return field.choices.get(self.value, self.value)
         return f"outline {self.value}" if self.name == "archetype" else f"{self.value:g}"
+
+    @property
+    def field_label(self) -> str:
+        """The field as the forms have it, with its unit."""
+        field = _FIELDS[self.name]
+        return f"{field.label}, {field.unit}" if field.unit else field.label
 
 
 _FIELDS = {**parameters_of(Outlines), **parameters_of(Settings)}
@@ -115,6 +124,12 @@ class ChoiceStudy:
         if unanswered := [one for one in self.choices if one.case == INCONCLUSIVE]:
             said.append(f"no answer with {_listed(unanswered)}")
         return f"{'; '.join(said)}."
+
+    def plot(self, ax: "Axes | None" = None) -> "Axes":
+        """Draw the row found with each choice: one line for each field; see `studies.figures.plot_choices`."""
+        from .figures import plot_choices  # Matplotlib is heavy
+
+        return plot_choices(self, ax)
 
     def _exceptions(self, test: str, sign: int) -> str:
         """Where one of the two decisions, a sign of the case, is another than that in use."""

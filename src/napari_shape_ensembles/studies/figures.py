@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..palette import axes_of
+from .choices import ChoiceStudy
 from .landscape import DecisionLandscape
 from .pairs import PairTable
 from .smoothing import SmoothingStudy
@@ -208,6 +209,43 @@ def plot_study(
         for ax in axes:
             ax.axvline(current, color=_ink(), linewidth=1.5, linestyle=":")
     return axes
+
+
+def plot_choices(study: ChoiceStudy, ax: "Axes | None" = None) -> "Axes":
+    """Draw the row of the truth table under every choice: one line for each field, a box for each of its values.
+
+    Parameters
+    ----------
+    study : ChoiceStudy
+    ax : matplotlib Axes, optional
+        By default those of a new figure.
+
+    Returns
+    -------
+    matplotlib Axes
+        Boxes whose row is that of the choices in use are filled, others dashed; the value in use has a bold frame.
+    """
+    lines = study.rows()
+    ax = axes_of(ax, height=0.6 + 0.6 * max(len(lines), 1))
+    for place, (name, own) in enumerate(lines.items()):
+        for column, one in enumerate(own):
+            same = one.case == study.used.case
+            box = {
+                "boxstyle": "round",
+                "edgecolor": _ink(),
+                "facecolor": (0.5, 0.5, 0.5, 0.3 if same else 0.0),
+                "linestyle": "-" if same else "--",
+                "linewidth": 2 if one.value == study.values[name] else 0.8,
+            }
+            words = f"{one.label}\n{one.case}"
+            ax.text(column, place, words, ha="center", va="center", fontsize="small", color=_ink(), bbox=box)
+    longest = max(map(len, lines.values()), default=1)
+    labels = [next(iter(own)).field_label for own in lines.values()]
+    ax.set(xlim=(-0.6, longest - 0.4), ylim=(len(lines) - 0.4, -0.6), xticks=[])
+    ax.set_yticks(range(len(lines)), labels)
+    ax.spines[["top", "right", "bottom", "left"]].set_visible(False)
+    ax.tick_params(length=0)
+    return ax
 
 
 def plot_pairs(table: PairTable, figure: "Figure | None" = None) -> "NDArray[Any]":

@@ -76,9 +76,8 @@ class ChoicePicture(Drawing):
         ink, metrics = self.palette().windowText().color(), self.fontMetrics()
         line, top = metrics.height(), 0.0
         painter.setPen(ink)
-        for name in self.lines:
-            field = _FIELDS[name]
-            title = f"{field.label}{f', {field.unit}' if field.unit else ''}"
+        for own in self.lines.values():
+            title = own[0].field_label
             painter.drawText(QRectF(0, top, self.width(), line + 2), Qt.AlignmentFlag.AlignLeft, title)
             top += 3 * line + 2 * _GAP + 4
         for box, one in self.boxes():
