@@ -157,7 +157,7 @@ def test_words_grade_what_was_found():
     assert "could have been missed" in alike
     assert "scale differs (p = " in larger
     # A difference may be detected and yet be smaller than the margin.
-    assert "scale differs and yet is the same to within 0.5 of size" in result.sentences(0.5)[1]
+    assert "scale differs and yet is the same to within 50 % in size and elongation" in result.sentences(0.5)[1]
     assert all("the same" not in sentence for sentence in result.sentences(0.001))
 
 
