@@ -267,9 +267,8 @@ class SegmentationTask(Task[list[Ensemble]]):
             if (layer := ref()) is not None and layer in layers:
                 name = f"{layer.name} preview"
                 lines = self._laid_over(self._others.get(layer), preview.lines, other.placement, name, above=layer)
-                if (
-                    lines.visible != layer.visible
-                ):  # napari lays out all cells of its grid anew each time that it is told
+                # napari lays out all cells of its grid anew each time that it is told.
+                if lines.visible != layer.visible:
                     lines.visible = layer.visible
                 self._others[layer] = lines
             layer = lines = None
