@@ -403,6 +403,29 @@ def test_the_recipe_can_be_given_by_options_alone(tmp_path, images):
     assert read_curves(tmp_path / "r" / "one.curves.csv").scale == (2, 3)
 
 
+def test_the_automatic_method_takes_one_recipe_for_all_images(tmp_path, images):
+    """Dark blobs, and under uneven light: of the two groups neither has a recipe of its own, and the file tells it."""
+    for name, light in (("one", 0), ("two", 60)):
+        dark = 255.0 - read_image(images / f"{name}.ome.tif").pixels
+        uneven = np.clip(dark * 0.7 + np.linspace(0, light, dark.shape[1]), 0, 255).astype(np.uint8)
+        tifffile.imwrite(tmp_path / f"{name}.tif", uneven)
+    pair = tmp_path / "one.tif", tmp_path / "two.tif"
+    done = run("compare", *pair, "--method", "auto", "--permutations", "99", "--out", tmp_path / "r")
+    assert done.exit_code == 0, done.stderr
+    said = next(line for line in done.stderr.splitlines() if "one recipe" in line)
+    assert "the best of several tried on 2 images" in said
+    assert "dark" in said
+    assert done.stderr.count("36 curves") == 2
+    recipe = Comparison.load(tmp_path / "r" / "result.comparison.npz").inputs.recipe
+    assert recipe["objects"] == "dark"
+    assert recipe["method"] in said
+    again = run("rerun", tmp_path / "r" / "result.comparison.npz")
+    assert again.exit_code == 0, again.stdout
+    # Outlines that are there already need none.
+    done = run("compare", tmp_path / "r" / "curves.csv", tmp_path / "r" / "curves.csv", "--method", "auto")
+    assert "one recipe" not in done.stderr
+
+
 def test_the_traceback_is_shown_to_debug(tmp_path):
     arguments = ("compare", tmp_path / "none.png", tmp_path / "none.png", "--out", tmp_path / "r")
     assert "Traceback" not in run(*arguments).stderr

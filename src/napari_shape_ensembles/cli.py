@@ -33,7 +33,7 @@ from .io.image_parts import WHOLE, ImagePart
 from .io.ome_zarr import is_ome_zarr
 from .io.outputs import is_result, keep_list, refuse_overwriting
 from .io.settings_file import SettingsFile, load_settings
-from .io.sources import Reading, distinct_names, ensemble_of_file, files_of, labelled, named, traced
+from .io.sources import Reading, distinct_names, ensemble_of_file, files_of, labelled, named, traced, with_one_recipe
 from .outlines import Outlines, account_of, counted
 from .parameters import parameters_of
 from .progress import duration
@@ -231,14 +231,15 @@ def compare(
     _check_table(table, (a, b), force)
     if pieces is None and dask is not None:
         raise ContentError("--dask needs --pieces: a comparison in memory is one piece of work")
-    files = [files_of(place, groups=groups, labels=bool(reading.labels)) for place in (a, b)]
+    if pieces is not None and position:
+        raise ContentError("--position needs all outlines in memory: leave out --pieces")
+    files = _files((a, b), reading, groups)
+    reading = _with_one_recipe(files[0] + files[1], reading)
     if pieces is not None:
-        if position:
-            raise ContentError("--position needs all outlines in memory: leave out --pieces")
         names = _names_of((a, b))
         found = _compare_in_pieces(files, names, reading, pieces, dask, out, table)
         raise typer.Exit(_DIFFERS if hit(found, fail_on or []) else 0)
-    samples = _samples((a, b), reading, groups)
+    samples = _samples((a, b), files, reading, groups)
     if (expected := expected_seconds(*samples, reading.settings.analysis)) > LONG:
         say_beside(f"note: {duration(expected)} expected for the comparison")
     several = groups and max(len(set(sample.images)) for sample in samples) > 1
@@ -347,6 +348,7 @@ def experiment(
     before = (*checked.notes, *checked.forecast(reading.settings.analysis.significance))
     for sentence in before:
         say_beside(f"note: {sentence}")
+    reading = _with_one_recipe(paths, reading, parts)
     ensembles = _told_apart(paths, _ensembles(paths, reading, parts))
     with progress_bar("experiment"):
         result = run_experiment(ensembles, rows, reading.settings.analysis, control=control, correction=correction)
@@ -458,7 +460,7 @@ def segment(
     planned = [path for name in names for path in segmented_files(out, name, form)]
     refuse_overwriting(planned, inputs=paths, force=force)
     _check_table(table, paths, force)
-    traced_ones = []
+    reading, traced_ones = _with_one_recipe(paths, reading), []
     with progress_bar("segmenting"):
         for index, path in enumerate(paths):
             with reading_file(path, index, len(paths)):
@@ -571,7 +573,7 @@ def pairs(
         _refuse_overwriting(out, [f"pairs.{ending}" for ending in STUDY], (folder,), force)
         _check_table(table, (folder,), force)
         paths = files_of(folder, groups=True, labels=bool(reading.labels))
-        ensembles = _told_apart(paths, _ensembles(paths, reading))
+        ensembles = _told_apart(paths, _ensembles(paths, _with_one_recipe(paths, reading)))
         with progress_bar("all pairs"):
             found = all_pairs(ensembles, reading.settings.analysis, executor=executor)
         sizes = dict(zip(found.names, found.sizes, strict=True))
@@ -603,7 +605,8 @@ def landscape(
         grid = _numbers_of("--ranks", ranks), _numbers_of("--landmarks", landmarks, least=8)
         _refuse_overwriting(out, [f"landscape.{ending}" for ending in STUDY], (a, b), force)
         _check_table(table, (a, b), force)
-        samples = _samples((a, b), reading, groups)
+        files = _files((a, b), reading, groups)
+        samples = _samples((a, b), files, _with_one_recipe(files[0] + files[1], reading), groups)
         if groups:
             say_beside("note: curves of all images of a folder are pooled and count as independent")
         with progress_bar("landscape"):
@@ -644,7 +647,7 @@ def smoothing(
         with named("--sigmas"):
             sweep = ranges.numbers(sigmas)
         _refuse_overwriting(out, [f"smoothing.{ending}" for ending in STUDY], (a, b), force)
-        masks, outlines = _masks((a, b), reading, groups)
+        masks, outlines = _masks(_files((a, b), reading, groups), reading)
         with progress_bar("smoothing study"):
             study = smoothing_study(
                 *masks,
@@ -722,14 +725,26 @@ def _say_written(paths: Sequence[Path]) -> None:
     say_written(paths)
 
 
-def _samples(places: tuple[Path, Path], reading: Reading, groups: bool) -> tuple[Any, Any]:
+def _files(places: tuple[Path, Path], reading: Reading, groups: bool) -> list[list[Path]]:
+    """Files of the two samples."""
+    return [files_of(place, groups=groups, labels=bool(reading.labels)) for place in places]
+
+
+def _with_one_recipe(paths: Sequence[Path], reading: Reading, parts: Sequence[ImagePart] | None = None) -> Reading:
+    """The same where the method is `auto` with the recipe that is best for all images together."""
+    with progress_bar("proposing"):
+        return with_one_recipe(paths, reading, parts)
+
+
+def _samples(
+    places: tuple[Path, Path], files: Sequence[Sequence[Path]], reading: Reading, groups: bool
+) -> tuple[Any, Any]:
     """One ensemble per sample; that of a folder is called after it, and two of one name after their folders too."""
     from .outlines import Ensemble
 
-    files = [files_of(place, groups=groups, labels=bool(reading.labels)) for place in places]
     a, b = (_ensembles(paths, reading) for paths in files)
     if not groups:
-        return tuple(_told_apart(files[0] + files[1], a + b))
+        return tuple(_told_apart([*files[0], *files[1]], a + b))
     one, other = _names_of(places)
     return Ensemble.pooled(a, name=one), Ensemble.pooled(b, name=other)
 
@@ -768,12 +783,10 @@ def _told_apart(paths: Sequence[Path], ensembles: Sequence[Any]) -> list[Any]:
     return found
 
 
-def _masks(places: tuple[Path, Path], reading: Reading, groups: bool) -> tuple[tuple[Any, Any], Any]:
+def _masks(files: Sequence[Sequence[Path]], reading: Reading) -> tuple[tuple[Any, Any], Any]:
     """Labels of the two samples, and how all of them are traced."""
-    found = [
-        [labelled(path, reading) for path in files_of(place, groups=groups, labels=bool(reading.labels))]
-        for place in places
-    ]
+    reading = _with_one_recipe([path for sample in files for path in sample], reading)
+    found = [[labelled(path, reading) for path in sample] for sample in files]
     first = found[0][0]
     other = next((item for sample in found for item in sample if item.calibration != first.calibration), None)
     if other is not None:

@@ -21,6 +21,7 @@ from napari_shape_ensembles.io import (
     write_objects,
     write_ome_zarr_labels,
 )
+from napari_shape_ensembles.io.sources import Reading, ensemble_of_file
 
 QUICK = Settings(landmarks=40, rank=6, permutations=99)
 LABELS = np.kron(np.arange(1, 10, dtype=np.int32).reshape(3, 3), np.pad(np.ones((20, 20), np.int32), 10))
@@ -232,6 +233,19 @@ def test_labels_in_ome_zarr_come_back_with_their_pixels(tmp_path):
     with pytest.raises(ValueError, match="plane of whole numbers"):
         write_ome_zarr_labels(tmp_path / "x.zarr", LABELS / 2)
     with pytest.raises(ValueError, match=r"x\.tif|more pixels|GiB"):
+        read_ome_zarr(path, memory=1e-6)
+
+
+def test_labels_that_outgrow_the_memory_are_traced_in_tiles(tmp_path):
+    """The outlines are those of the whole plane, where reading it whole would be refused."""
+    pytest.importorskip("zarr")
+    path = tmp_path / "cells.ome.zarr"
+    write_ome_zarr_labels(path, LABELS, Calibration((0.5, 0.25), "µm"))
+    whole, tiled = (ensemble_of_file(path, Reading(labels=True, memory=memory)) for memory in (None, 1e-6))
+    assert (len(tiled), tiled.name, tiled.unit) == (len(whole), whole.name, whole.unit)
+    for one, other in zip(whole.ids.argsort(), tiled.ids.argsort(), strict=True):
+        np.testing.assert_allclose(tiled.curves[other], whole.curves[one], rtol=1e-13)
+    with pytest.raises(ValueError, match="GiB"):
         read_ome_zarr(path, memory=1e-6)
 
 

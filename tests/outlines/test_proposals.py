@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from napari_shape_ensembles import Outlines, match_labels, propose, segment
-from napari_shape_ensembles.outlines.proposals import varied
+from napari_shape_ensembles.outlines.proposals import best_recipe, described, spread, varied
 
 
 def discs(side=160, spacing=40, radius=11, noise=5.0, seed=0, bright=False):
@@ -105,3 +105,35 @@ def test_one_value_is_refused_and_noise_is_not_an_error():
         propose(np.full((50, 50), 3))
     noise = np.random.default_rng(0).normal(size=(60, 60))
     assert segment(noise, method="auto").shape == noise.shape
+
+
+def test_one_recipe_for_all_images_has_the_best_mean_score():
+    """Discs on a flat ground and under uneven light: a recipe scores in the mean over both images."""
+    bright, _ = discs(side=120, bright=True, noise=20)
+    both = bright, np.clip(bright[::-1] + np.linspace(0, 120, 120), 0, 255)
+    alone = [{item.recipe: item.score for item in propose(image)} for image in both]
+    together = propose(list(both))
+    known = [item for item in together if all(item.recipe in own for own in alone)]
+    assert len(known) > 5
+    for item in known:
+        assert item.score == pytest.approx(np.mean([own[item.recipe] for own in alone]), rel=1e-12)
+    assert together[0].score == max(item.score for item in together)
+    assert together[0].thumbnail.shape == together[0].labels.shape == bright.shape
+    assert np.array_equal(together[0].labels, segment(bright, together[0].recipe))
+    again = propose(list(both[::-1]))[0]
+    assert again.recipe == together[0].recipe
+    assert again.score == pytest.approx(together[0].score, rel=1e-12)
+
+
+def test_one_recipe_is_found_without_masks_and_from_few_of_many_images():
+    image, truth = discs(side=120)
+    assert best_recipe([truth > 0, image], Outlines()) == propose(image, Outlines())[0].recipe
+    assert best_recipe([truth > 0], Outlines(method="auto")) == Outlines()
+    assert [spread(count) for count in (1, 4, 6, 11)] == [[0], [0, 1, 2, 3], [0, 1, 2, 3, 4, 5], [0, 2, 4, 6, 8, 10]]
+    with pytest.raises(ValueError, match="every pixel is 3"):
+        propose([image, np.full((50, 50), 3)])
+
+
+def test_a_recipe_is_described_in_a_few_words():
+    assert described(Outlines(split_touching="none")) == "otsu, bright"
+    assert described(Outlines(method="li", objects="dark", split_touching="distance")) == "li, dark, split by distance"

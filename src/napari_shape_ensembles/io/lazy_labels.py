@@ -19,6 +19,14 @@ class LazyLabels:
     calibration: Calibration
     name: str
 
+    def is_large(self, memory: float | None = None) -> bool:
+        """Whether they, read whole, would take more memory than a file may; see `budget`."""
+        return _is_large(self.array.shape, self.array.dtype, memory)
+
+
+def _is_large(shape: tuple[int, ...], dtype: Any, memory: float | None) -> bool:
+    return pixel_bytes(math.prod(shape), dtype.itemsize) > (memory or MEMORY) * 2**30
+
 
 def lazy_labels(path: Path, *, labels: bool | None = None, memory: float | None = None) -> LazyLabels | None:
     """Open labels that are to be read in tiles; None for any other file.
@@ -44,8 +52,7 @@ def lazy_labels(path: Path, *, labels: bool | None = None, memory: float | None 
         with tifffile.TiffFile(path) as tiff:
             series = tiff.series[0]
             shape, dtype = series.shape, series.dtype
-        large = pixel_bytes(math.prod(shape), dtype.itemsize) > (memory or MEMORY) * 2**30
-        if large and len(shape) == 2 and dtype.kind in "iu":
+        if _is_large(shape, dtype, memory) and len(shape) == 2 and dtype.kind in "iu":
             zarr = needed("zarr", "zarr", "a TIFF larger than the memory")
             array = zarr.open(tifffile.imread(path, aszarr=True, level=0), mode="r")
             return LazyLabels(array, read_calibration(path), path.stem.removesuffix(".ome"))

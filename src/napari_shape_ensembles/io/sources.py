@@ -14,9 +14,11 @@ from numpy.typing import NDArray
 
 from ..archive import ContentError, array_of, is_archive, opened
 from ..budget import budget, take_pixels
-from ..outlines import Ensemble, as_labels, objects_of_classes
+from ..outlines import Ensemble, as_labels, counted, objects_of_classes
 from ..outlines.extract import AT_BORDER
+from ..outlines.proposals import best_recipe, described, spread
 from ..outlines.tiles import outlines_in_tiles
+from ..progress import report
 from .calibration import Calibration
 from .content import errors_named, unpacked
 from .curve_files import FORMATS, read_curves
@@ -185,8 +187,7 @@ def labelled(path: Path, reading: Reading, part: ImagePart = WHOLE) -> Labelled:
         When the file is no image, cannot be segmented or has no such part, naming it.
     """
     reading = reading.of(path)
-    outlines = reading.settings.outlines
-    given = outlines.pixel_scale and Calibration(outlines.pixel_scale, str(outlines.unit), "as given")
+    given = _stated(reading)
     if part.feature is not None:
         raise ContentError(f"{path.name}: an image has no features: name a file of curves for {part}")
     if path.name.lower().endswith(MAPS):
@@ -205,28 +206,81 @@ def labelled(path: Path, reading: Reading, part: ImagePart = WHOLE) -> Labelled:
             f"{path.name}: the ending is none of {', '.join(ENDINGS)}, {ZARR}, .npz (one plane) or, of maps of "
             f"orientations, {', '.join(MAPS)}"
         )
+    image = _image_file(path, reading, part)
+    pixels, calibration = image.pixels, image.calibration
+    with named(path.name):
+        if part.value is not None:
+            return _within(part, Labelled(objects_of_classes(pixels, [part.value]), calibration, image.name), reading)
+        given_labels, note = _labels_in(path, pixels, reading)
+        if note:
+            reading.tell(f"{path.name} {note}")
+        labels = reading.settings.outlines.labels(pixels) if given_labels is None else given_labels
+        return _within(part, Labelled(labels, calibration, image.name), reading)
+
+
+def with_one_recipe(paths: Sequence[Path], reading: Reading, parts: Sequence[ImagePart] | None = None) -> Reading:
+    """The same where the method is `auto` with the recipe that is best for all images together.
+
+    A recipe chosen for each image could make a difference between groups out of nothing. Labels and curves play no
+    part in it.
+
+    Raises
+    ------
+    ValueError
+        When an image cannot be read or segmented, naming it.
+    """
+    recipe = reading.settings.outlines
+    if recipe.method != "auto" or recipe.find is not None or reading.labels:
+        return reading
+    places = [(path, parts[number] if parts else WHOLE) for number, path in enumerate(paths)]
+    places = [(path, part) for path, part in places if _is_grey(path, part)]
+    grey = []
+    for number, (path, part) in enumerate(places[place] for place in spread(len(places))):
+        report(path.name, number, len(places))
+        pixels = _image_file(path, reading.of(path), part).pixels
+        with named(path.name):
+            grey += [pixels] if _labels_in(path, pixels, reading)[0] is None else []
+    if not grey:
+        return reading
+    found = best_recipe(grey, recipe)
+    tried = f"{len(grey)} of {len(places)} images" if len(grey) < len(places) else counted(len(grey), "image")
+    reading.tell(f"one recipe for all images, the best of several tried on {tried}: {described(found)}")
+    return replace(reading, settings=replace(reading.settings, outlines=found))
+
+
+def _is_grey(path: Path, part: ImagePart) -> bool:
+    """Whether a file may hold grey levels, by its name and the part that is wanted."""
+    name = path.name.lower()
+    image = name.endswith(ENDINGS) and not name.endswith(LABELS)
+    return (image or is_ome_zarr(path)) and part.value is None and part.feature is None
+
+
+def _stated(reading: Reading) -> Calibration | None:
+    """The size of pixels that the recipe states."""
+    outlines = reading.settings.outlines
+    return outlines.pixel_scale and Calibration(outlines.pixel_scale, str(outlines.unit), "as given")
+
+
+def _image_file(path: Path, reading: Reading, part: ImagePart) -> ImageFile:
+    """One plane of an image, with the size of its pixels."""
+    given = _stated(reading)
     if path.suffix.lower() == ".npz":
         if part.plane:
             raise ContentError(
                 f"{path.name}: an archive holds one plane, so there is no {part}: save the stack as TIFF"
             )
-        image = ImageFile(_only_plane(path, reading), given or Calibration(), path.stem)
-    elif is_ome_zarr(path):
+        return ImageFile(_only_plane(path, reading), given or Calibration(), path.stem)
+    if is_ome_zarr(path):
         image = read_ome_zarr(path, plane=part.plane, labels=reading.labels, memory=reading.memory)
-        image = replace(image, calibration=given or image.calibration)
-    else:
-        image = read_image(path, given, plane=part.plane, memory=reading.memory)
-    pixels, calibration = image.pixels, image.calibration
-    with named(path.name):
-        if part.value is not None:
-            return _within(part, Labelled(objects_of_classes(pixels, [part.value]), calibration, image.name), reading)
-        # What `segment` has written holds labels, also where a single object looks like a mask.
-        insist = True if reading.labels is None and path.name.lower().endswith(LABELS) else reading.labels
-        given_labels, note = as_labels(pixels, insist=insist)
-        if note:
-            reading.tell(f"{path.name} {note}")
-        labels = outlines.labels(pixels) if given_labels is None else given_labels
-        return _within(part, Labelled(labels, calibration, image.name), reading)
+        return replace(image, calibration=given or image.calibration)
+    return read_image(path, given, plane=part.plane, memory=reading.memory)
+
+
+def _labels_in(path: Path, pixels: NDArray[Any], reading: Reading) -> tuple[NDArray[Any] | None, str]:
+    """Labels that an image holds, None for grey levels; and a note on what was recognized."""
+    # What `segment` has written holds labels, also where a single object looks like a mask.
+    insist = True if reading.labels is None and path.name.lower().endswith(LABELS) else reading.labels
+    return as_labels(pixels, insist=insist)
 
 
 def _within(part: ImagePart, found: Labelled, reading: Reading) -> Labelled:
@@ -277,9 +331,9 @@ def also_left_out(ensemble: Ensemble, reason: str, count: int) -> Ensemble:
 
 
 def _traced_in_tiles(path: Path, reading: Reading) -> Ensemble | None:
-    """The outlines of labels that are read a tile at a time; None for any other file."""
+    """The outlines of labels that outgrow the memory, which are read a tile at a time; None for any other file."""
     lazy = reading.lazy_labels(path)
-    if lazy is None:
+    if lazy is None or not lazy.is_large(reading.memory):
         return None
     recipe = reading.settings.outlines
     scale, unit = recipe.pixel_scale or lazy.calibration.scale, recipe.unit or lazy.calibration.unit
@@ -307,6 +361,8 @@ def ensemble_of_file(path: Path, reading: Reading, part: ImagePart = WHOLE) -> E
         When it cannot be read, segmented or traced, naming it.
     """
     ending = path.suffix.lower()
+    if not part and (tiled := _traced_in_tiles(path, reading.of(path))) is not None:
+        return tiled
     if (
         path.name.lower().endswith((*ENDINGS, *MAPS))
         or is_ome_zarr(path)

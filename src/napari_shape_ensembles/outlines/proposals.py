@@ -1,4 +1,4 @@
-"""Recipes proposed for an image: several are tried on a part of it and ranked by what the outlines themselves tell."""
+"""Recipes proposed for images: several are tried on a part of each and ranked by what the outlines themselves tell."""
 
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
@@ -47,6 +47,8 @@ _PROPOSED = (
 _LARGEST, _WINDOW = 1300, 360
 # More objects than this in the window are texture, which takes long to measure.
 _MOST = 2500
+# Of more images than this, so many from the first to the last are tried.
+_IMAGES = 6
 # Objects below this many pixels are specks.
 _SPECK = 60
 # Around objects: pixels that their contrast is measured against, and those next to the outline that are left out of it.
@@ -72,21 +74,21 @@ _WEIGHTS = {
 
 @dataclass(frozen=True, eq=False)
 class Proposal:
-    """One recipe, and what it finds in a part of the image.
+    """One recipe, and what it finds in a part of the image, of several images in a part of the first.
 
     Attributes
     ----------
     recipe : Outlines or Recipe
         For the whole image at its full resolution.
     score : float
-        The higher the better; comparable between the proposals for one image only.
+        The higher the better, in the mean over the images; comparable between the proposals for the same images only.
     measures : mapping of str to float
-        What the score is made of: `closed`, the share of the objects' area that does not touch the border; `covered`,
-        the share of the image that objects cover; `contrast`, how far the ranks of grey levels in an object lie from
-        those around it, in the mean; `edge`, the rank of the gradient along its outline, in the mean, and `sharp`, how
-        far it lies above that of the ground nearby; `round`, mean circularity; `specks`, the share of objects below 60
-        pixels; `repeatable`, how well its objects agree (F1) with those of the other recipes, of which the ones with
-        better edges count more.
+        What the score is made of, in the mean over the images in which it finds something: `closed`, the share of the
+        objects' area that does not touch the border; `covered`, the share of the image that objects cover; `contrast`,
+        how far the ranks of grey levels in an object lie from those around it, in the mean; `edge`, the rank of the
+        gradient along its outline, in the mean, and `sharp`, how far it lies above that of the ground nearby; `round`,
+        mean circularity; `specks`, the share of objects below 60 pixels; `repeatable`, how well its objects agree (F1)
+        with those of the other recipes, of which the ones with better edges count more.
     labels : (rows, columns) int32 array
         The objects in the thumbnail.
     thumbnail : (rows, columns) array
@@ -109,15 +111,17 @@ class Proposal:
     thumbnail: Real = field(repr=False)
 
 
-def propose(image: ArrayLike, recipe: Any = None) -> list[Proposal]:
-    """Try several recipes on a part of an image, and rank them without a reference.
+def propose(image: ArrayLike | Sequence[ArrayLike], recipe: Any = None) -> list[Proposal]:
+    """Try several recipes on a part of an image, or of each of several, and rank them without a reference.
 
     Methods, bright and dark objects, and ways to split them are tried on the window of the image with the strongest
     edges. What is preferred are outlines that are closed, contrasting, round, and found by other recipes too.
 
     Parameters
     ----------
-    image : (rows, columns) array, or with a last axis of 3 or 4 for RGB(A)
+    image : (rows, columns) array, or with a last axis of 3 or 4 for RGB(A); or a list of such arrays
+        All images of a study, in a list, to find one recipe for all of them. Of more than six, six from the first to
+        the last are tried.
     recipe : Outlines, optional
         What it says about tracing, cleaning up and the size of pixels is kept in the proposals.
 
@@ -134,8 +138,8 @@ def propose(image: ArrayLike, recipe: Any = None) -> list[Proposal]:
     Notes
     -----
     The weights of the score are a ridge regression of F1, at an intersection over union of 0.5, on images of nuclei
-    whose masks people corrected. For a study, choose one proposal and use it for all images: a choice per image can
-    make a difference between groups out of nothing.
+    whose masks people corrected. For a study, propose for all images together and use one recipe: a choice per image
+    can make a difference between groups out of nothing.
 
     Examples
     --------
@@ -146,27 +150,53 @@ def propose(image: ArrayLike, recipe: Any = None) -> list[Proposal]:
     >>> best = propose(image)[0]
     >>> best.recipe.objects, int(best.labels.max())
     ('dark', 9)
+    >>> propose([image, image + 50])[0].recipe.objects
+    'dark'
     """
     start = recipe or Recipe()
-    plane = plane_of(unmasked(image, "the image"), start.channel).astype(np.float64)
-    if plane.min() == plane.max():
-        raise ValueError(f"every pixel is {plane.flat[0]:g}: there is nothing to tell objects from background")
-    factor = max(1, -(-max(plane.shape) // _LARGEST))
-    part = _window(_shrunk(plane, factor))
-    report("proposing recipes")
-    scene = _Scene.of(part)
-    tried = [found for some in over_blocks(lambda way: _tried(scene, way), list(_candidates())) for found in some]
-    for (_, _, measures), repeatable in zip(tried, _agreement(tried), strict=True):
-        measures["repeatable"] = float(repeatable)
+    images: list[Any] = [image]
+    if isinstance(image, list | tuple) and image and all(len(np.shape(one)) > 1 for one in image):
+        images = [image[place] for place in spread(len(image))]
+    planes = [plane_of(unmasked(one, "the image"), start.channel).astype(np.float64) for one in images]
+    for plane in planes:
+        if plane.min() == plane.max():
+            raise ValueError(f"every pixel is {plane.flat[0]:g}: there is nothing to tell objects from background")
+    factor = max(1, -(-max(max(plane.shape) for plane in planes) // _LARGEST))
+    parts = [_window(_shrunk(plane, factor)) for plane in planes]
+    tried = []
+    for number, part in enumerate(parts):
+        report("proposing recipes", number, len(parts))
+        tried.append(_all_tried(_Scene.of(part)))
+    scores = [{way: _score(measures) for way, (_, measures) in found.items()} for found in tried]
+    least = [min(own.values(), default=0.0) for own in scores]
+    total = {
+        way: float(np.mean([own.get(way, low) for own, low in zip(scores, least, strict=True)]))
+        for way in dict.fromkeys(itertools.chain(*tried))
+    }
     proposals, known = [], set()
-    for way, labels, measures in sorted(tried, key=lambda item: -_score(item[2])):
-        if (content := labels.tobytes()) not in known:
+    for way in sorted(total, key=lambda way: -total[way]):
+        found = [own[way] for own in tried if way in own]
+        content = tuple(own[way][0].tobytes() if way in own else b"" for own in tried)
+        if content not in known:
             known.add(content)
             kept = {name: value for name, value in start.changed().items() if name not in _PROPOSED}
             scaled = way.at_resolution(factor)
             full = replace(start, **{name: getattr(scaled, name) for name in (*_PROPOSED, "min_size")} | kept)
-            proposals.append(Proposal(full, _score(measures), measures, labels, part))
+            measures = {name: float(np.mean([one[name] for _, one in found])) for name in _WEIGHTS}
+            labels = tried[0][way][0] if way in tried[0] else np.zeros(parts[0].shape, dtype=np.int32)
+            proposals.append(Proposal(full, total[way], measures, labels, parts[0]))
     return proposals
+
+
+def spread(count: int) -> list[int]:
+    """Places of the images that are tried of so many: all, or six from the first to the last."""
+    return [round(place) for place in np.linspace(0, count - 1, min(count, _IMAGES))]
+
+
+def described(recipe: Recipe) -> str:
+    """How a recipe finds objects, in a few words."""
+    split = "" if recipe.split_touching == "none" else f", split by {recipe.split_touching}"
+    return f"{recipe.method}, {recipe.objects}{split}"
 
 
 def varied(proposals: Sequence[Proposal], count: int) -> list[Proposal]:
@@ -184,11 +214,10 @@ def _f1(one: Labels, other: Labels) -> float:
     return float(2 * len(match_labels(one, other).pairs) / (one.max() + other.max()))
 
 
-def best_recipe(image: ArrayLike, recipe: Any) -> Any:
-    """The first of the proposals for an image; of a mask, or where none finds anything, the recipe by Otsu's method."""
-    if np.asarray(image).dtype == bool:
-        return replace(recipe, method="otsu")
-    found = propose(image, recipe)
+def best_recipe(images: Sequence[ArrayLike], recipe: Any) -> Any:
+    """One recipe for all images, by the first proposal; of masks, or where none finds anything, by Otsu's method."""
+    grey = [image for image in images if np.asarray(image).dtype != bool]
+    found = propose(grey, recipe) if grey else []
     return found[0].recipe if found else replace(recipe, method="otsu")
 
 
@@ -198,10 +227,19 @@ def _candidates() -> Iterator[Recipe]:
             yield Recipe(objects=objects, **_ALWAYS, **way)
 
 
-_Tried: TypeAlias = tuple[Recipe, Labels, dict[str, float]]
+_Tried: TypeAlias = tuple[Labels, dict[str, float]]
 
 
-def _tried(scene: "_Scene", way: Recipe) -> list[_Tried]:
+def _all_tried(scene: "_Scene") -> dict[Recipe, _Tried]:
+    """What every recipe finds in a scene, and its measures; those that find nothing are left out."""
+    found = [one for some in over_blocks(lambda way: _tried(scene, way), list(_candidates())) for one in some]
+    tried = {way: (labels, measures) for way, labels, measures in found}
+    for (_, measures), repeatable in zip(tried.values(), _agreement(list(tried.values())), strict=True):
+        measures["repeatable"] = float(repeatable)
+    return tried
+
+
+def _tried(scene: "_Scene", way: Recipe) -> list[tuple[Recipe, Labels, dict[str, float]]]:
     """A recipe with every way to split, its labels and their measures; not where it finds nothing or texture."""
     try:
         values, mask = heights_and_mask(scene.part, way)
@@ -300,11 +338,11 @@ def _measures(scene: _Scene, labels: Labels) -> dict[str, float]:
 
 def _agreement(tried: Sequence[_Tried]) -> Real:
     """Mean F1 of each set of labels with all others, weighted by how well the outlines of these follow edges."""
-    counts = np.array([labels.max() for _, labels, _ in tried])
+    counts = np.array([labels.max() for labels, _ in tried])
     if len(tried) < 2:
         return np.zeros(len(tried))
-    sides = np.indices(tried[0][1].shape, dtype=np.float64).reshape(2, -1)
-    objects = np.concatenate([_centres_and_areas(labels.ravel(), sides) for _, labels, _ in tried])
+    sides = np.indices(tried[0][0].shape, dtype=np.float64).reshape(2, -1)
+    objects = np.concatenate([_centres_and_areas(labels.ravel(), sides) for labels, _ in tried])
     owner, radius = np.repeat(np.arange(len(tried)), counts), np.sqrt(objects[:, 2] / np.pi)
     found = cKDTree(objects[:, :2]).query_ball_point(objects[:, :2], _NEAR * radius + 0.5, return_sorted=False)
     one = np.repeat(np.arange(len(objects)), list(map(len, found)))
@@ -314,7 +352,7 @@ def _agreement(tried: Sequence[_Tried]) -> Real:
     matched = np.zeros((len(tried), len(tried)))
     np.add.at(matched, (owner[one], whose), 1)
     f1 = (matched + matched.T) / (counts[:, None] + counts)
-    edge = np.array([measures["edge"] for _, _, measures in tried])
+    edge = np.array([measures["edge"] for _, measures in tried])
     weight = np.exp((edge - edge.max()) / _BETTER) * (1 - np.eye(len(tried)))
     return (f1 * weight).sum(axis=1) / weight.sum(axis=1)
 

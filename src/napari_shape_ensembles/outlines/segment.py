@@ -87,7 +87,7 @@ def segment(image: ArrayLike, recipe: Recipe | None = None, **changes: Any) -> L
     if settings.method == "auto":
         from .proposals import best_recipe  # which uses this module
 
-        settings = best_recipe(image, settings)
+        settings = best_recipe([image], settings)
     pixels = unmasked(image, "the image")
     plane = plane_of(pixels, settings.channel)
     for name in ("smoothing", "background", "opening", "closing"):
