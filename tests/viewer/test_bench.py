@@ -26,6 +26,8 @@ from qtpy.QtWidgets import (
 )
 
 from docks import PLUGIN, ended, labels_of, let_go, press, put, set_choices, spots
+from napari_shape_ensembles import Settings
+from napari_shape_ensembles.io import save_settings
 from napari_shape_ensembles.viewer.curves.over_canvas import FloatingCard
 from napari_shape_ensembles.viewer.docks.bench import Bench, TabbedPage
 from napari_shape_ensembles.viewer.docks.segment import SegmentCurves
@@ -89,6 +91,7 @@ def test_the_way_from_two_images_to_a_folder_for_a_paper(model, qtbot, tmp_path,
     wheel(bench.pages["Outlines"].tabBar())
     assert bench.pages["Outlines"].currentIndex() == 0
 
+    qtbot.waitUntil(bench.next.isEnabled, timeout=60_000)
     press(bench.next, qtbot)
     answer = bench.pages["Answer"].currentWidget().layout().itemAt(0).widget()
     ended(session.comparison, qtbot)
@@ -370,6 +373,65 @@ def test_proposals_are_unfolded_once_where_a_threshold_breaks_objects_up(model, 
     set_choices(bench.session.choices, smoothing=0.1)
     qtbot.wait(400)
     assert not page.other_ways.unfolded  # a person has folded it
+
+
+def test_the_best_of_several_recipes_is_used_for_images_for_which_nobody_has_chosen_one(model, qtbot, shown):
+    for seed, name in ((1, "one"), (2, "two")):
+        model.add_image(1 - spots(seed, rows=3), name=name)
+    model.layers.selection = set(model.layers)
+    bench = shown(Bench(model))
+    session, proposing = bench.session, bench.session.proposing
+    press(bench.next, qtbot)
+    page = bench.page("Outlines").turn(0)
+    qtbot.waitUntil(lambda: bench.next.text().startswith("Choosing"), timeout=5000)
+    assert not bench.next.isEnabled()  # a comparison now would be by another recipe
+    qtbot.waitUntil(lambda: proposing.result is not None, timeout=60_000)
+    assert session.choices.recipe == proposing.result.proposals[0].recipe
+    assert session.choices.recipe.objects == "dark"
+    assert page.other_ways.unfolded
+    assert page.proposals.pictures.currentRow() == 0
+    assert page.proposals.said.text().startswith("The best of several tried on 2 images is used: ")
+    qtbot.waitUntil(lambda: session.segmentation.verdict.counts == {"one": 9, "two": 9}, timeout=30_000)
+    qtbot.waitUntil(lambda: bench.next.isEnabled() and bench.next.text() == "Compare ›", timeout=5000)
+    # With another image it is looked for again, unless a person has chosen meanwhile.
+    before = proposing.result
+    model.add_image(1 - spots(3, rows=3), name="three")
+    session.design.write([(model.layers["three"], "group", "B")])
+    qtbot.waitUntil(lambda: proposing.result is not before and not proposing.busy, timeout=60_000)
+    assert proposing.result.images == 3
+    set_choices(session.choices, smoothing=0.5)
+    chosen, before = session.choices.recipe, proposing.result
+    model.layers.remove("three")
+    model.add_image(1 - spots(4, rows=3), name="four")
+    session.design.write([(model.layers["four"], "group", "B")])
+    qtbot.waitUntil(lambda: session.segmentation.verdict.counts.keys() == {"one", "two", "four"}, timeout=30_000)
+    assert not proposing.busy
+    assert proposing.result is before
+    assert session.choices.recipe == chosen
+
+
+@pytest.mark.parametrize("why", ["settings from a file", "a changed recipe", "an answer", "labels"])
+def test_nothing_is_proposed_where_it_is_not_wanted(model, qtbot, shown, comparison, tmp_path, monkeypatch, why):
+    for seed, name in ((1, "one"), (2, "two")):
+        model.add_image(labels_of(seed) if why == "labels" else spots(seed, rows=3), name=name)
+    model.layers.selection = set(model.layers)
+    bench = shown(Bench(model))
+    session = bench.session
+    if why == "settings from a file":
+        save_settings(tmp_path / "settings.toml", Settings())
+        chosen = str(tmp_path / "settings.toml"), ""
+        monkeypatch.setattr(QFileDialog, "getOpenFileName", lambda *_, **__: chosen)
+        bench.page("Outlines").turn(0).dialogs.load_settings()
+    elif why == "a changed recipe":
+        set_choices(session.choices, smoothing=0.5)
+    elif why == "an answer":
+        put(comparison, model)
+    before = session.choices.recipe
+    press(bench.next, qtbot)
+    qtbot.waitUntil(lambda: len(session.segmentation.verdict.counts) >= 2, timeout=30_000)
+    assert not session.proposing.busy
+    assert session.choices.recipe == before
+    qtbot.waitUntil(bench.next.isEnabled, timeout=5000)
 
 
 def test_a_tour_goes_through_all_pages_by_keys_and_compares_on_the_way(viewer, qtbot, monkeypatch):

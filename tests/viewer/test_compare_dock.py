@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 from qtpy.QtCore import Qt
 
-from docks import curves_of, opened, press, run, spots
+from docks import curves_of, opened, press, run, set_choices, spots
 from napari_shape_ensembles import Outlines, Settings
+from napari_shape_ensembles.outlines.proposals import best_recipe
 from napari_shape_ensembles.progress import report
 from napari_shape_ensembles.viewer import comparing
 
@@ -99,6 +100,20 @@ def test_a_run_ends_with_a_marked_row_and_painted_curves(window, qtbot):
         np.testing.assert_allclose(layer.features["painted"], own["product"])
         assert {"id", "area", "perimeter", "undulation", "scale", "source"} <= set(layer.features)
         assert len(np.unique(np.asarray(layer.face_color), axis=0)) > 10
+
+
+def test_the_automatic_method_takes_one_recipe_for_both(viewer, qtbot):
+    """Which the result is said to rest on, and all docks share: so it can be made anew."""
+    images = [1 - spots(seed, rows=4) for seed in (1, 2)]
+    for name, image in zip(("one", "two"), images, strict=True):
+        viewer.add_image(image, name=name)
+    dock = opened(viewer, qtbot)
+    set_choices(dock.session.choices, method="auto")
+    assert "16 curves" in run(dock, qtbot)
+    task = dock.session.comparison
+    assert task.basis.recipe == dock.session.choices.recipe == best_recipe(images, Outlines(method="auto"))
+    assert task.basis.recipe.objects == "dark"
+    assert task.state == "done"
 
 
 def test_a_size_difference_is_named(viewer, qtbot):

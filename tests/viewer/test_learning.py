@@ -200,7 +200,8 @@ def test_images_that_nothing_can_be_learned_from_end_in_words(session, qtbot):
             ended(task, qtbot, task.run)
             assert words in task.message
             assert task.message.startswith("⚠")
-    image.data = np.eye(3)
+    for other in session.proposing.chosen().layers[0]:
+        other().data = np.eye(3)
     ended(session.proposing, qtbot, session.proposing.run)
     assert "no recipe finds an object" in session.proposing.message
     ended(session.learning, qtbot, session.learning.run)

@@ -5,7 +5,7 @@ import pytest
 from qtpy.QtWidgets import QCheckBox, QComboBox
 
 from docks import press, spots
-from napari_shape_ensembles import extract_curves, segment
+from napari_shape_ensembles import extract_curves, propose, segment
 from napari_shape_ensembles.outlines import Finding, Outlines, Quality
 from napari_shape_ensembles.viewer.docks.compare import CompareShapes
 from napari_shape_ensembles.viewer.docks.inspect import InspectCurves
@@ -93,6 +93,17 @@ def test_every_control_changes_the_preview_and_the_count(dock, qtbot):
     turn(dock, qtbot, "min_area", 16)
     turn(dock, qtbot, "objects", "dark")
     assert "left out: touching the image border" in dock.count.text()
+
+
+def test_the_automatic_method_becomes_the_recipe_that_was_found(dock, viewer, qtbot):
+    turn(dock, qtbot, "method", "auto")
+    best = propose(viewer.layers["one"].data, Outlines())[0].recipe
+    assert dock.session.choices.recipe == best
+    assert dock.form.controls["method"].currentData() == best.method
+    viewer.layers["one"].data = np.zeros((50, 50))
+    with qtbot.waitSignal(dock.previewed, timeout=30_000):
+        dock.session.choices.set(recipe=Outlines(method="auto"))
+    assert "every pixel is 0" in dock.message.text()
 
 
 def test_the_latest_change_wins(dock, qtbot):

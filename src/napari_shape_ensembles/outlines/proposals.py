@@ -193,6 +193,11 @@ def spread(count: int) -> list[int]:
     return [round(place) for place in np.linspace(0, count - 1, min(count, _IMAGES))]
 
 
+def says_how_to_find(recipe: Recipe) -> bool:
+    """Whether a recipe says anything of what proposals say: by default nothing."""
+    return recipe.find is not None or any(name in recipe.changed() for name in _PROPOSED)
+
+
 def described(recipe: Recipe) -> str:
     """How a recipe finds objects, in a few words."""
     split = "" if recipe.split_touching == "none" else f", split by {recipe.split_touching}"
@@ -215,7 +220,9 @@ def _f1(one: Labels, other: Labels) -> float:
 
 
 def best_recipe(images: Sequence[ArrayLike], recipe: Any) -> Any:
-    """One recipe for all images, by the first proposal; of masks, or where none finds anything, by Otsu's method."""
+    """One recipe for all images, the first proposal; for masks, or where none finds anything, that of Otsu's method."""
+    if recipe.find is not None:
+        return replace(recipe, method="otsu")  # which plays no part
     grey = [image for image in images if np.asarray(image).dtype != bool]
     found = propose(grey, recipe) if grey else []
     return found[0].recipe if found else replace(recipe, method="otsu")

@@ -258,6 +258,7 @@ class Choices:
         self._viewer = weakref.ref(viewer)
         self.layers, self.dims = viewer.layers, viewer.dims
         self.recipe = Outlines()
+        self.loaded = False  #: the recipe is that of a settings file, even where it says nothing
         default = Settings()
         self.settings = replace(default, **{name: preferred(name, getattr(default, name)) for name in PREFERRED})
         self.sides = Sides(viewer)

@@ -150,6 +150,7 @@ class Dialogs:
             with self._saying_errors(), files_named(path, "read"):
                 file = load_settings(path)
                 self._session.choices.set(file.outlines, file.analysis)
+                self._session.choices.loaded = True
                 self._say(f"Settings of {path.name} are set.", "")
 
     @contextmanager

@@ -14,8 +14,8 @@ from napari.utils import DirectLabelColormap
 from numpy.typing import NDArray
 from skimage.measure import label
 
-from ..outlines import ObjectModel, Proposal, learn_objects, propose
-from ..outlines.proposals import varied
+from ..outlines import ObjectModel, Outlines, Proposal, counted, learn_objects, propose
+from ..outlines.proposals import described, says_how_to_find, spread, varied
 from ..progress import report
 from .choices import Choices
 from .comparing import files_named, written
@@ -268,34 +268,72 @@ def loading(path: Path) -> ObjectModel:
 
 @dataclass(frozen=True, eq=False)
 class Proposed:
-    """Recipes to choose from, the best first."""
+    """Recipes to choose from, the best first, and the number of images on which they were tried."""
 
     proposals: list[Proposal]
+    images: int
 
 
 class ProposingTask(Task[Proposed]):
-    """Tries recipes on a part of the image that is chosen in *Segment curves*."""
+    """Tries recipes on a part of the images of both samples, and of that which is chosen in *Segment curves*."""
 
     def __init__(self, choices: Choices, segmentation: SegmentationTask) -> None:
         super().__init__(choices)
         self.segmentation = segmentation
+        self.unasked = False  #: the best is taken as soon as images are outlined by a recipe that nobody has chosen
+        self.answered: Callable[[], bool] = lambda: False  #: there is an answer, or one is being found
+        self._taken: Outlines | None = None  # that of the first proposal, taken unasked
+        self._tried: frozenset[weakref.ref[Layer]] = frozenset()
+        segmentation.judged.connect(self._begin_unasked)
 
     def chosen(self) -> Basis:
-        return self.segmentation.chosen()
+        """The chosen image, and others but those that hold labels; of many a few from the first to the last."""
+        sides, contents = self.choices.sides.chosen(), self.segmentation.verdict.contents
+        layers = dict.fromkeys([self.segmentation.image.chosen(), *sides[0], *sides[1], *self.segmentation.beside()])
+        images = [one for one in layers if isinstance(one, Image) and one.name not in contents]
+        refs = tuple(weakref.ref(images[place]) for place in spread(len(images)))
+        return Basis((refs, ()), self.choices.recipe, self.choices.settings, (frozenset(),) * len(refs))
 
     def why_not(self) -> str:
-        return self.segmentation.why_not()
+        if reason := self.segmentation.why_not():
+            return reason
+        return "" if self.chosen().layers[0] else "Choose an image of grey levels: this one holds labels."
 
     def changed_since(self) -> list[str]:
         """Nothing: pictures of another image are no answer that could be wrong."""
         return []
 
     def work(self, sources: Sources) -> Callable[[], Proposed]:
-        return partial(proposed, sources[0][0].data, replace(self.choices.recipe, find=None))
+        images = [source.data for source in sources[0]]
+        return partial(proposed, images, replace(self.choices.recipe, find=None))
 
     def take(self, outcome: Proposed) -> Iterable[None]:
         self._put(outcome)
+        if self._is_open():
+            self.choose(0)
+            self._taken = self.choices.recipe
         return ()
+
+    def _is_open(self) -> bool:
+        """Whether nobody has chosen a recipe, nor seen an answer by the one that is used."""
+        recipe = self.choices.recipe
+        chosen = self.choices.loaded or (says_how_to_find(recipe) and recipe != self._taken)
+        return self.unasked and not chosen and not self.answered()
+
+    @property
+    def is_choosing(self) -> bool:
+        """Whether the recipe is about to be chosen unasked: when the images are previewed, or the best is known."""
+        previewed = self.segmentation.live and self.segmentation.source is not None
+        return self._is_open() and (self.busy or (previewed and self._has_new_images()))
+
+    def _has_new_images(self) -> bool:
+        return not self._tried.issuperset(self.chosen().layers[0])
+
+    def _begin_unasked(self) -> None:
+        """Propose for images that were not tried yet."""
+        if self._is_open() and self._has_new_images() and not (self.busy or self.why_not()):
+            self._tried = frozenset(self.chosen().layers[0])
+            self.run()
 
     def choose(self, number: int) -> None:
         """Take the recipe of a proposal, for all images."""
@@ -303,17 +341,28 @@ class ProposingTask(Task[Proposed]):
             recipe = self.result.proposals[number].recipe
             self.choices.set(recipe=replace(recipe, largest=self.choices.recipe.largest))
 
+    def words(self) -> str:
+        """What is under way, why it failed, or which proposal is used."""
+        if self.busy:
+            return f"{self.step.name[:1].upper()}{self.step.name[1:]} …"
+        if self.result is None or self.message:
+            return self.message
+        best = self.result.proposals[0].recipe
+        if replace(best, largest=self.choices.recipe.largest) != self.choices.recipe:
+            return ""
+        return f"The best of several tried on {counted(self.result.images, 'image')} is used: {described(best)}."
+
     def keep_largest(self, on: bool) -> None:
         """Keep one object per image, or all."""
         self.choices.set(recipe=replace(self.choices.recipe, largest=on))
 
 
-def proposed(image: NDArray[Any], recipe: Any) -> Proposed:
-    """Return the best proposals for an image that differ; a ValueError where there are none."""
-    found = propose(image, recipe)
+def proposed(images: list[NDArray[Any]], recipe: Any) -> Proposed:
+    """Return the best proposals for all images together that differ; a ValueError where there are none."""
+    found = propose(images, recipe)
     if not found:
-        raise ValueError("no recipe finds an object in this image: choose another one, or paint examples")
-    return Proposed(varied(found, _PICTURES))
+        raise ValueError("no recipe finds an object in these images: choose others, or paint examples")
+    return Proposed(varied(found, _PICTURES), len(images))
 
 
 #: Pictures to choose from.

@@ -37,6 +37,7 @@ from ..outlines import (
 )
 from ..outlines.extract import AT_BORDER, TOO_SMALL, has_holes, label_plane
 from ..outlines.finders import model_of
+from ..outlines.proposals import best_recipe
 from ..outlines.recognise import Content, drawn_outlines
 from ..outlines.segment import NEIGHBOURS
 from ..palette import OUTLINE
@@ -241,6 +242,14 @@ class SegmentationTask(Task[list[Ensemble]]):
                     lines = self._others[layer] = self._laid_over(None, _blank(other), place, name, above=layer)
                     layer = lines = None
                     yield None
+        if recipe.method == "auto":  # one recipe for all images, of which a preview is made in turn
+            images = [one.data for one in (source, *sources.values()) if one.kind == "image"]
+            try:
+                best = yield partial(best_recipe, images, recipe)
+            except ValueError:  # which a preview says of which image
+                best = replace(recipe, method="otsu")
+            self.choices.set(recipe=best)
+            return
         found: dict[weakref.ref[Layer], tuple[Source, LabelImage]] = {}
         try:
             preview = yield partial(previews, source, recipe, self.features)

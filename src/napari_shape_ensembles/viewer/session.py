@@ -47,6 +47,7 @@ class Session:
         self.comparison.over = partial(_over, self.segmentation, self.experiment, self.inspection, self.learning)
         self.comparison.group = partial(self.design.cell, column=GROUP)
         self.segmentation.beside = self.design.open_layers
+        self.proposing.answered = partial(_answered, self.comparison, self.experiment)
         self.design.changed.connect(self.comparison.side_by_side.renew)
         self.design.changed.connect(self.segmentation.see_images)
         self.comparison.beside, self.comparison.put_beside = self.experiment.to_tree, self.experiment.take_tree
@@ -83,6 +84,10 @@ class Session:
             self.design_work.cancel()
             self.proposing.rest()
             self.comparison.rest()  # which *Shape space* may have run after its own dock was closed
+
+
+def _answered(*tasks: Task[Any]) -> bool:
+    return any(task.busy or task.result is not None for task in tasks)
 
 
 def _over(

@@ -20,6 +20,7 @@ from qtpy.QtCore import QCoreApplication, QObject, QTimer, Signal
 
 from ..comparison import Settings
 from ..outlines import Outlines
+from ..outlines.proposals import best_recipe
 from ..parameters import tree
 from ..progress import Progress, Stopped, reporting
 from .choices import Choices
@@ -334,6 +335,10 @@ class Task(Background, ABC, Generic[Result]):
                 "without reflections their outlines would count as different forms. Set its scale above 0, or "
                 'switch "Mirror images match" on'
             )
+        if basis.recipe.method == "auto":
+            images = [one.data for one in copies if one.kind == "image"]
+            basis = replace(basis, recipe=(yield partial(best_recipe, images, basis.recipe)))
+            self.choices.set(recipe=basis.recipe)
         first = len(basis.layers[0])
         self._next = replace(basis, prints=tuple(prints))
         outcome = yield self.work((tuple(copies[:first]), tuple(copies[first:])))

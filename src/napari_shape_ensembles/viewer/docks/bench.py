@@ -47,6 +47,7 @@ _NEXT = {
     "Why": ("Can I trust it? ›", "See how far the answer depends on settings"),
     "Trust": ("‹ Back to the answer", "Show the answer again"),
 }
+_CHOOSING = "Choosing the best outlines …"
 _PAUSE = 100  # ms after a burst of events until the headings are made anew: they look at the layers
 
 
@@ -94,7 +95,8 @@ class Bench(Page):
         self._soon.setInterval(_PAUSE)
         choices = session.choices
         changed = choices.changed, choices.sides.changed, session.design.changed, session.segmentation.changed
-        for signal in (*changed, *(task.changed for task in tasks), session.comparison.progressed):
+        told = session.proposing.changed, session.comparison.progressed
+        for signal in (*changed, *(task.changed for task in tasks), *told):
             self.link(signal, self._ask)
         self.over_canvas = OverCanvas(self, session.comparison)
         selection = session.comparison.selection
@@ -131,14 +133,22 @@ class Bench(Page):
         name = STEPS[place]
         self.stack.setCurrentWidget(self.page(name))
         self.headings[name].setChecked(True)
-        words, tooltip = _NEXT[name]
-        self.next.setText(words)
-        self.next.setToolTip(f"{tooltip} ({self._go_on.key().toString()})")
+        self._show_next()
         self.tear.setEnabled(name in _TORN_OFF)
         self._ask()
 
+    def _show_next(self) -> None:
+        """Say where it goes on; not from the outlines while the recipe is being chosen."""
+        waits = self.step == "Outlines" and self.session.proposing.is_choosing
+        words, tooltip = _NEXT[self.step]
+        self.next.setText(_CHOOSING if waits else words)
+        self.next.setToolTip(f"{tooltip} ({self._go_on.key().toString()})")
+        self.next.setEnabled(not waits)
+
     def go_on(self) -> None:
         """Go on to the next step; from the outlines by comparing them, unless the answer is known and holds."""
+        if not self.next.isEnabled():
+            return
         if self.step == "Outlines":
             self.compare()
         else:
@@ -180,6 +190,7 @@ class Bench(Page):
         """Show in the headings how far every step has come."""
         for name, step in steps_of(self.session).items():
             self.headings[name].show_step(step)
+        self._show_next()
         if isinstance(answer := self.pages.get("Answer"), TabbedPage):
             answer.tabBar().setVisible(self.session.design.is_experiment)
 
@@ -213,15 +224,17 @@ class Bench(Page):
 
 
 def _take_over(session: Session) -> None:
-    """Let the canvas show all images side by side, and explain without being asked."""
+    """Let the canvas show all images side by side, and propose and explain without being asked."""
     session.comparison.arrange(True, captioned=True)
     session.explanation.explain_unasked(True)
+    session.proposing.unasked = True
 
 
 def _hand_back(session: Session) -> None:
     """Put the canvas back as it was."""
     session.comparison.arrange(False)
     session.explanation.explain_unasked(False)
+    session.proposing.unasked = False
 
 
 def is_tab_stop(widget: QWidget) -> bool:

@@ -153,12 +153,13 @@ class OutlinesPage(SegmentCurves):
         column(above, page=self, grows=above)
 
     def show_result(self) -> None:
-        """As in the dock; where the outlines are broken up, other ways to find them are unfolded."""
+        """As in the dock; other ways to find them are unfolded where some were tried, or the outlines are broken up."""
         super().show_result()
         broken = any(finding.check == "specks" for finding in self.segmentation.verdict.quality.serious)
-        if broken and not self._offered:
+        offered = broken or self.session.proposing.result is not None
+        if offered and not self._offered:
             self.other_ways.fold(False)
-        self._offered = broken
+        self._offered = offered
 
 
 def verdict_words(verdict: Verdict) -> tuple[list[str], list[str]]:

@@ -7,6 +7,7 @@ from qtpy.QtGui import QIcon, QImage, QPixmap
 from qtpy.QtWidgets import QCheckBox, QListView, QListWidget, QListWidgetItem, QWidget
 
 from ...outlines import Proposal, counted
+from ...outlines.proposals import described
 from ...palette import OUTLINE
 from ..dialogs import Dialogs
 from ..session import Session
@@ -101,7 +102,7 @@ class Proposals(QWidget):
         super().__init__()
         self._session, self._task = session, session.proposing
         self._shown: list[Proposal] = []
-        self.propose = button("Propose", "Try methods, bright and dark, on a part of this image, and show the best six")
+        self.propose = button("Propose", "Try methods, bright and dark, on parts of all images, and show the best six")
         self.largest = QCheckBox("Largest object only")
         self.largest.setToolTip("One object per picture, such as an otolith or a leaf. Default off.")
         self.said = wrapped()
@@ -133,20 +134,18 @@ class Proposals(QWidget):
         self.propose.setEnabled(not (task.busy or task.why_not()))
         with QSignalBlocker(self.largest):
             self.largest.setChecked(recipe.largest)
-        words = f"{task.step.name[:1].upper()}{task.step.name[1:]} …" if task.busy else task.message
-        self.said.setText(words)
-        self.said.setVisible(bool(words))
+        self.said.setText(task.words())
+        self.said.setVisible(bool(self.said.text()))
         proposals = [] if task.result is None else task.result.proposals
         with QSignalBlocker(self.pictures):
             if proposals is not self._shown:
                 self._shown = proposals
                 self.pictures.clear()
                 for proposal in proposals:
-                    found = proposal.recipe
-                    words = f"{found.method}, {found.objects}"
+                    words = f"{proposal.recipe.method}, {proposal.recipe.objects}"
                     item = QListWidgetItem(QIcon(picture_of(proposal)), words, self.pictures)
-                    split = "" if found.split_touching == "none" else f", split by {found.split_touching}"
-                    item.setToolTip(f"{words}{split}; {counted(int(proposal.labels.max()), 'object')} in this part")
+                    found = counted(int(proposal.labels.max()), "object")
+                    item.setToolTip(f"{described(proposal.recipe)}; {found} in this part")
             chosen = [number for number, one in enumerate(proposals) if one.recipe == recipe]
             self.pictures.setCurrentRow(chosen[0] if chosen else -1)
         self.pictures.setVisible(bool(proposals))
