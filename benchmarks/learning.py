@@ -18,11 +18,12 @@ from pathlib import Path
 import numpy as np
 from skimage.io import imread
 
-from napari_shape_ensembles import PixelFeatures, learn_objects, match_labels, segment
+from napari_shape_ensembles import PixelFeatures, learn_objects, match_labels, propose, segment
 
 PAINTED = 5
 PER_KIND = 3
 COUNT = 21
+WAYS = {"defaults": {}, "auto": {"method": "auto"}, "local": {"method": "local"}}
 
 
 def main() -> None:
@@ -37,9 +38,7 @@ def main() -> None:
     folder, numbers = options.data / "segmentation", [int(number) for number in options.images.split(",")]
     found = {}
     if options.only in (None, "methods"):
-        ways = {"defaults": {}, "auto": {"method": "auto"}, "local": {"method": "local"}}
-        rows = [[f1(truth, segment(image, **way)) for way in ways.values()] for image, truth in read(folder, numbers)]
-        found |= table(ways, rows)
+        found |= table((*WAYS, "together"), by_methods(folder, numbers))
     if options.only in (None, "examples"):
         rows = by_example(folder, numbers, options.draws)
         found |= table([f"draw {draw}" for draw in range(options.draws)], rows)
@@ -125,6 +124,18 @@ def by_example(folder: Path, numbers: list[int], draws: int) -> list[list[float]
         rows.append(row)
     per_draw = spent / len(numbers) / np.array([1, draws, draws])
     print("processor time per image: features {:.2f} s, learning {:.2f} s, labels {:.2f} s".format(*per_draw))
+    return rows
+
+
+def by_methods(folder: Path, numbers: list[int]) -> list[list[float]]:
+    """F1 of each image by each method, and by the one recipe that is proposed for all images of its kind together."""
+    rows = []
+    for kind in sorted({number // PER_KIND for number in numbers}):
+        images = read(folder, [number for number in numbers if number // PER_KIND == kind])
+        together = propose([image for image, _ in images])[0].recipe
+        for image, truth in images:
+            found = [*(segment(image, **way) for way in WAYS.values()), segment(image, together)]
+            rows.append([f1(truth, labels) for labels in found])
     return rows
 
 
