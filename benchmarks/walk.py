@@ -181,12 +181,17 @@ def seen(page):
     return len(controls), sum(len((text or "").split()) for text in texts)
 
 
+def outlined(bench, images):
+    """Whether so many images are outlined, by the recipe that was found for them."""
+    return len(bench.session.segmentation.verdict.counts) == images and bench.next.isEnabled()
+
+
 def powder(walk):
     """From two images to a folder for a paper."""
     bench, session = walk.bench, walk.bench.session
     folder = tempfile.mkdtemp()
     QFileDialog.getExistingDirectory = staticmethod(lambda *_: folder)  # a dialog of the system
-    walk.click(bench.next, lambda: len(session.segmentation.verdict.counts) == 2, "look at the outlines")
+    walk.click(bench.next, lambda: outlined(bench, 2), "look at the outlines")
     walk.click(bench.next, lambda: session.comparison.result is not None, "compare: the row")
     start = time.perf_counter()
     while session.explanation.headline is None:
@@ -227,7 +232,7 @@ def by_keys(walk):
     """From two images to a folder for a paper without the mouse; whatever has the focus is in sight."""
     session, folder = walk.bench.session, tempfile.mkdtemp()
     QFileDialog.getExistingDirectory = staticmethod(lambda *_: folder)  # a dialog of the system
-    walk.key("ctrl+Return", lambda: len(session.segmentation.verdict.counts) == 2, "look at the outlines (Ctrl+Enter)")
+    walk.key("ctrl+Return", lambda: outlined(walk.bench, 2), "look at the outlines (Ctrl+Enter)")
     walk.key("ctrl+Return", lambda: session.comparison.result is not None, "compare: the row (Ctrl+Enter)")
     while session.explanation.headline is None:
         walk.loop(10)
@@ -252,7 +257,7 @@ def experiment(walk):
     fold = next(one for one in page.findChildren(QAbstractButton) if "Fill in" in one.text())
     walk.click(fold, words="unfold")
     walk.click(page.fill, lambda: len(session.design.groups()) == 3, "fill from names")
-    walk.key("alt+2", lambda: len(session.segmentation.verdict.counts) == 9, "outlines (Alt+2)")
+    walk.key("alt+2", lambda: outlined(bench, 9), "outlines (Alt+2)")
     walk.click(bench.next, lambda: session.experiment.result is not None, "compare all groups")
     print("\n".join(session.experiment.result.sentences))
 

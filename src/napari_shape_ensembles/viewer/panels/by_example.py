@@ -122,7 +122,7 @@ class Proposals(QWidget):
         self.pictures.itemClicked.connect(self._choose)
         self.pictures.itemActivated.connect(self._choose)
         self.largest.toggled.connect(self._task.keep_largest)
-        column(row(self.propose, self.largest, grows=self.propose), self.said, self.pictures, page=self)
+        column(self.said, self.pictures, row(self.propose, self.largest, grows=self.propose), page=self)
         self.show_state()
 
     def _choose(self, item: QListWidgetItem) -> None:
