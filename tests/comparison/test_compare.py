@@ -333,7 +333,7 @@ def test_shorthands_choose_registration_and_coordinates():
         ({"bandwidth": "wide"}, "bandwidth is a number above 0 and of at most 1000000, or several of them, not 'wide'"),
         ({"bandwidth": (1.0, 1.0)}, "names a multiple twice"),
         ({"null": "normal"}, "null is one of permutation, gamma, bound"),
-        ({"approximate_above": 0}, "approximate_above is a whole number of at least 1"),
+        ({"approximate_above": -1}, "approximate_above is a whole number of 0 or more"),
         ({"permutations": 10**12}, "permutations is a whole number between 1 and 10000000, not 1000000000000"),
     ],
 )
@@ -359,6 +359,11 @@ def test_approximations_are_chosen_and_named():
         result = compare(*curves, Settings(**QUICK, **options))
         assert result.case == "1∧0"
         assert "The tests are approximate" in " ".join(result.warnings)
+    for never in (0, None):
+        settings = Settings(**QUICK, approximate_above=never)
+        assert settings == Settings(**QUICK, approximate_above=0)
+        assert not compare(*curves, settings).undulation.approximation
+    assert Settings.paper().approximate_above == 0
     assert "beyond any MMD" in compare(*pair(12, stretch=2), Settings(**QUICK, null="bound")).summary()
 
 

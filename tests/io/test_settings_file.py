@@ -26,7 +26,7 @@ choices = st.builds(
     seed=st.integers(0, 2**62),
     bandwidth=st.floats(0.1, 10) | st.lists(st.floats(0.1, 10), min_size=1, unique=True),
     null=st.sampled_from(["permutation", "gamma", "bound"]),
-    approximate_above=st.none() | st.integers(1, 10**6),
+    approximate_above=st.integers(0, 10**6),
     bins=st.integers(0, 10_000),
 )
 recipes = st.builds(

@@ -756,7 +756,7 @@ def permutation_options(settings: Settings) -> dict[str, Any]:
         "permutations": settings.permutations,
         "significance": settings.significance,
         "factor": settings.bandwidth,
-        "approximate_above": settings.approximate_above,
+        "approximate_above": settings.approximate_above or None,
         "bins": settings.bins,
         "seed": settings.seed,
     }

@@ -1,7 +1,7 @@
 """What a comparison does: every choice with its one default, range and help."""
 
 from dataclasses import InitVar, dataclass
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 from .. import parameters
 from ..checks import RandomState, seed_of, switch
@@ -156,11 +156,12 @@ class Settings:
         choices={"permutation": "permutations", "gamma": "gamma approximation", "bound": "Gretton's bound"},
         group=_ADVANCED,
     )
-    approximate_above: int | None = parameter(
-        None,
+    approximate_above: int = parameter(
+        50_000,
         "For more curves than this the permutation tests project the kernel on 512 of them: faster, with the same "
-        "level and somewhat less power. By default never.",
-        least=1,
+        "level and somewhat less power. 0 does so never.",
+        least=0,
+        step=10_000,
         group=_ADVANCED,
         needs={"null": ("permutation",)},
     )
@@ -192,6 +193,8 @@ class Settings:
             object.__setattr__(self, "registration", "none")
         if normalize is not None:
             object.__setattr__(self, "coordinates", "normalized" if switch(normalize, "normalize") else "raw")
+        if cast("int | None", self.approximate_above) is None:  # as older files and scripts say "never"
+            object.__setattr__(self, "approximate_above", 0)
         parameters.check(self)
         if isinstance(self.bandwidth, tuple) and len(set(self.bandwidth)) < len(self.bandwidth):
             raise ValueError(f"bandwidth names a multiple twice: {self.bandwidth!r}")
@@ -209,5 +212,6 @@ class Settings:
             "archetype": "random",
             "interpolation": "spline",
             "bins": 0,
+            "approximate_above": 0,
         }
         return cls(**(choices | changes))

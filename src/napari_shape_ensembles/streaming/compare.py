@@ -54,7 +54,7 @@ if TYPE_CHECKING:
 
 Real = NDArray[np.float64]
 
-#: More curves than this are tested by the projected kernel where the settings do not say from which number on.
+#: Of more curves than this, where whole images are permuted, equally many of each image are tested.
 EXACT = 100_000
 # Bytes of a landmark with the copies that registration makes, and the share of the memory that a block may take.
 _LANDMARK, _SHARE = 160, 16
@@ -223,7 +223,6 @@ def compare_in_pieces(
     a, b : Ensemble, path, sequence of them, or of pieces
         A path is an image, a file of curves, or labels in OME-Zarr, which are read a tile at a time. See `pieces_of`.
     settings : Settings
-        Of more than 100 000 curves the kernel is projected (`approximate_above`), unless another number is given.
     reading : Reading, optional
         How files become outlines.
     folder : path, optional
@@ -373,17 +372,14 @@ class _Run:
         learned = Learned(
             space, t, l, int(registered.arrays["ambiguous"].sum()), _ambiguous(registered), descriptors, known
         )
-        tested = settings
-        if settings.approximate_above is None and settings.null == "permutation":
-            tested = replace(settings, approximate_above=EXACT)
         if images is not None and total > EXACT:  # the kernel between images is summed over all pairs of curves
             chosen = equal_draws(images, settings.seed)
             drawn, where = learned._replace(t=t[chosen], l=l[chosen], descriptors=descriptors[chosen]), images[chosen]
-            undulation, of_scale = tests_of_learned(drawn, int(chosen[:first].sum()), tested, where)
+            undulation, of_scale = tests_of_learned(drawn, int(chosen[:first].sum()), settings, where)
             words = f"of {total} curves {counted(int(chosen.sum()), 'curve')}, equally many of each image, are compared"
             undulation, of_scale = (replace(test, approximation=words) for test in (undulation, of_scale))
         else:
-            undulation, of_scale = tests_of_learned(learned, first, tested, images)
+            undulation, of_scale = tests_of_learned(learned, first, settings, images)
         small = None
         if images is not None:
             small = small_sample_p_values(stages.quantities_of(placed.arrays["measured"]), images, first)
