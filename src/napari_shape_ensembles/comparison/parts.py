@@ -78,14 +78,15 @@ def form_descriptors(undulation: Real, known: float, lobes: float = np.inf) -> R
     n = undulation.shape[1]
     held = [band for band in BANDS if 2 * (band[1] + 1) < n and band[1] <= lobes]
     floor = max(_AMPLITUDE, 10 * known)
-    amplitudes = np.hypot(band_amplitudes(undulation, held), floor)
+    found = np.empty((len(undulation), len(held) + 2))
+    np.hypot(band_amplitudes(undulation, held), floor, out=found[:, :-2])
     area, hull, length = hull_measures(undulation).T
     lacking, longer = 1 - area / hull, length**2 / (4 * np.pi * area) - 1
     floor = max(_CONCAVITY, 10 * known)
-    rest = np.maximum(np.stack([lacking, longer], axis=1), 0) + floor
+    found[:, -2:] = np.maximum(np.stack([lacking, longer], axis=1), 0) + floor
     if lobes < _CONCAVE:
-        rest[:] = 1
-    return np.log(np.concatenate([amplitudes, rest], axis=1))
+        found[:, -2:] = 1
+    return np.log(found, out=found)
 
 
 def form_parts(t: Real, descriptors: Real, settings: Settings, *, any_rank: bool = False) -> Parts:
