@@ -32,11 +32,11 @@ from pathlib import Path
 import numpy as np
 from scipy.interpolate import CubicSpline
 from scipy.ndimage import find_objects, gaussian_filter
-from scipy.spatial.distance import cdist
+from scipy.spatial.distance import cdist, pdist
 from skimage.measure import find_contours, regionprops
 
 from keeping import keep, printed
-from napari_shape_ensembles import Ensemble, Settings, compare, extract_curves, to_landmarks
+from napari_shape_ensembles import Ensemble, Settings, compare, extract_curves, mmd_test, to_landmarks
 
 CASES = {
     "paper settings, r = 50": (2000, Settings.paper(rank=50)),
@@ -300,7 +300,10 @@ def by_opencv(labels, cv2):
 
 def peers(out):
     """What others take, in the same run."""
-    keep(out, kernels=with_and_without(), loop=peer_loop(), outlines=peer_outlines(), load=round(os.getloadavg()[0], 1))
+    found = {"kernels": with_and_without(), "loop": peer_loop(), "outlines": peer_outlines()}
+    with suppress(ImportError):
+        found["hyppo"] = peer_hyppo()
+    keep(out, **found, load=round(os.getloadavg()[0], 1))
     with suppress(ImportError):
         peer_geomstats()
 
@@ -330,6 +333,32 @@ def peer_geomstats():
     own = statistics.median(ours)
     print(f"\nmean and coordinates of {count} curves of {n} landmarks: geomstats {theirs:.2f} s, ours {own:.4f} s")
     print(f"  {theirs / own:.0f} times as long")
+
+
+def peer_hyppo(counts=(200, 1000), permutations=1000):
+    """Rows of the processor times of hyppo and ours for the MMD of the same undulation coordinates and its p-value."""
+    from hyppo.ksample import MMD
+
+    print()
+    rows = []
+    for count in counts:
+        result = compare(*samples(count), Settings.paper(rank=50))
+        first = len(result.a)
+        x, y = np.array(result.t[:first]), np.array(result.t[first:])
+        theirs = MMD(gamma=0.5 / np.median(pdist(result.t)) ** 2)  # our width
+        theirs.test(x[:10], y[:10], reps=1000, workers=1, auto=False)  # compiles its loops
+        ways = (
+            lambda x=x, y=y, theirs=theirs: theirs.test(x, y, reps=permutations, workers=1, auto=False)[1],
+            lambda x=x, y=y: mmd_test(x, y, permutations=permutations).p_value,
+        )
+        taken, found = [], []
+        for way in ways:
+            begun = time.process_time()
+            found.append(way())
+            taken.append(time.process_time() - begun)
+        row = {"outlines": count, "hyppo, s": f"{taken[0]:.2f}", "ours, s": f"{taken[1]:.3f}"}
+        rows.append(printed(**row, **{"p, hyppo": f"{found[0]:.2f}", "p, ours": f"{found[1]:.2f}"}))
+    return rows
 
 
 def main():
