@@ -218,6 +218,13 @@ def test_an_experiment_of_layers_from_files_can_be_run_again_as_long_as_these_ar
     ended(session.experiment, qtbot)
     again = rerun(path)
     assert (again.same, again.notes) == (True, ())
+    other = Session.of(elsewhere := ViewerModel())  # saved anew where its images are not open, it still knows its files
+    other.experiment.open(path)
+    assert elsewhere.layers == []
+    ended(other.experiment, qtbot)
+    other.experiment.save(tmp_path / "copy.experiment.npz")
+    ended(other.experiment, qtbot)
+    assert rerun(tmp_path / "copy.experiment.npz").same
     model.layers[0].data[:20] = 0  # as if painted over: the file holds something else
     session.experiment.run()
     ended(session.experiment, qtbot)

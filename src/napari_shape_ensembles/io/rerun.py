@@ -368,8 +368,8 @@ def save_experiment(
     write_archive(path, EXPERIMENT, LAYOUT, tree)
 
 
-def load_experiment(path: StrPath, memory: float | None = None) -> tuple[Experiment, Tree]:
-    """Read an experiment that `save_experiment` wrote, to the same digits, and its view.
+def load_experiment(path: StrPath, memory: float | None = None) -> tuple[Experiment, Tree, Inputs | None]:
+    """Read an experiment that `save_experiment` wrote, to the same digits, its view, and what it was made from.
 
     Raises
     ------
@@ -380,10 +380,12 @@ def load_experiment(path: StrPath, memory: float | None = None) -> tuple[Experim
         When there is no such file, or it cannot be read.
     """
 
-    def built(tree: Tree) -> tuple[Experiment, Tree]:
+    def built(tree: Tree) -> tuple[Experiment, Tree, Inputs | None]:
         if "parts" not in tree:
             raise ContentError("written by an earlier version, which kept numbers alone: run the experiment again")
-        return Experiment.of_tree(tree), records.value(tree, "view", dict)
+        known = tree.get("inputs") is not None
+        inputs = Inputs.of_tree(records.value(tree, "inputs", dict)) if known else None
+        return Experiment.of_tree(tree), records.value(tree, "view", dict), inputs
 
     return read_archive(path, EXPERIMENT, LAYOUT, built, memory)
 

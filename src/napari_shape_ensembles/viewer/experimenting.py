@@ -16,6 +16,7 @@ from ..archive import Tree
 from ..comparison import Experiment, experiment, position_dependence, records
 from ..comparison.design import GROUP, Asked
 from ..comparison.display import LayerData, simplified
+from ..comparison.inputs import Inputs
 from ..io.rerun import load_experiment, recipe_of, recipe_tree, save_experiment
 from ..io.results import experiment_numbers, write_experiment
 from ..outlines import Outlines
@@ -59,6 +60,7 @@ class ExperimentTask(Task[ExperimentAnswer]):
         self.design = design
         self.unsaved = False  #: the result can be found nowhere else
         self._view: Tree = {}  #: of a result from a file: what it was made from, as the file says
+        self._inputs: Inputs | None = None  #: and its files
         self._painted: list[weakref.ref[Layer]] = []  #: layers of the group that is shown
         self._over: weakref.WeakKeyDictionary[Layer, weakref.ref[Layer]] = weakref.WeakKeyDictionary()
         design.changed.connect(self._look)
@@ -104,7 +106,7 @@ class ExperimentTask(Task[ExperimentAnswer]):
 
     def take(self, outcome: ExperimentAnswer) -> Iterable[None]:
         self._put(outcome)
-        self.unsaved, self._view = True, {}
+        self.unsaved, self._view, self._inputs = True, {}, None
         return ()
 
     def fail_beside(self, reason: str) -> None:
@@ -133,7 +135,7 @@ class ExperimentTask(Task[ExperimentAnswer]):
         if self.result is not None:
             self.message = ""
             found, basis = self.result.experiment, self.basis
-            self.start(partial(saving, found, self.to_view(), basis, self._sources(), path), self._saved)
+            self.start(partial(saving, found, self.to_view(), basis, self._sources(), self._inputs, path), self._saved)
 
     def _sources(self) -> list[list[Source]]:
         """What the images of the result show, one in each sample; none where one was changed since."""
@@ -195,7 +197,7 @@ class ExperimentTask(Task[ExperimentAnswer]):
         yield
         recipe = recipe_of(view["segmentation"]) if "segmentation" in view else None
         self.choices.set(recipe or self.choices.recipe, opened.answer.experiment.settings)
-        self.result, self.basis, self._view = opened.answer, None, view
+        self.result, self.basis, self._view, self._inputs = opened.answer, None, view, opened.inputs
         rows = self._rows_of(view)
         if recipe is not None and rows:
             excluded = tuple(frozenset(map(str, ids)) for ids in view["excluded"])
@@ -330,14 +332,15 @@ class Opened:
     answer: ExperimentAnswer
     view: Tree
     said: str
+    inputs: Inputs | None = None  #: its files, where these are known
 
 
 def opening(path: Path) -> Opened:
     """Read a saved experiment, and put it into words."""
     report(f"opening {path.name}", 0, 2)
     with files_named(path, "opened"):
-        result, view = load_experiment(path)
-    return opened_of(result, view, f"Opened from {path.name}.")
+        result, view, inputs = load_experiment(path)
+    return replace(opened_of(result, view, f"Opened from {path.name}."), inputs=inputs)
 
 
 def restoring(tree: Tree) -> Opened:
@@ -353,13 +356,22 @@ def opened_of(result: Experiment, view: Tree, said: str) -> Opened:
 
 
 def saving(
-    result: Experiment, view: Tree, basis: Basis | None, sources: list[list[Source]], path: Path
+    result: Experiment,
+    view: Tree,
+    basis: Basis | None,
+    sources: list[list[Source]],
+    inputs: Inputs | None,
+    path: Path,
 ) -> tuple[list[Path], bool]:
-    """Write an experiment to one file, as the command line does; and say whether it can be run again from its files."""
+    """Write an experiment to one file, as the command line does; and say whether it can be run again from its files.
+
+    These are what layers show, or `inputs` where it comes from a file and its images are not in the viewer.
+    """
     report(f"saving {path.name}")
     design = result.design
     rows = design.replicates.drop(columns="images").iloc[design.of_image].reset_index(drop=True)
-    inputs = inputs_of_sources(sources, basis.recipe, basis.excluded) if basis is not None and sources else None
+    if basis is not None:
+        inputs = inputs_of_sources(sources, basis.recipe, basis.excluded) if sources else None
     with files_named(path):
         save_experiment(path, result, rows, inputs, experiment_numbers(result), view)
     return [path], inputs is not None
