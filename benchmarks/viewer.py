@@ -17,6 +17,7 @@ from tempfile import TemporaryDirectory
 
 import napari
 import numpy as np
+from napari.layers import Shapes
 from qtpy.QtCore import QEventLoop, QTimer
 from qtpy.QtWidgets import QApplication
 
@@ -104,8 +105,11 @@ def adding(dock, result, sources):
     line("layers built (in the worker)", built)
     line("put into the viewer, in turns", blocked)
     line("from the comparison to the picture", whole)
-    vertices = np.concatenate([[len(data) for data in layer.data] for layer in layers])
-    print(f"vertices per curve shown: {vertices.mean():.1f} of {VERTICES}")
+    if isinstance(layers[0], Shapes):
+        vertices = np.concatenate([[len(data) for data in layer.data] for layer in layers])
+        print(f"shapes, vertices per curve: {vertices.mean():.1f} of {VERTICES}")
+    else:
+        print(f"painted labels, pixels: {', '.join(' x '.join(map(str, layer.data[0].shape)) for layer in layers)}")
 
 
 def switching(dock):

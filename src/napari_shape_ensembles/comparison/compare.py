@@ -424,10 +424,15 @@ class Comparison(Sealed):
         return [viewer.add_shapes(curves, **options) for curves, options, _ in self.layer_data()]
 
     def layer_data(
-        self, view: Tree | None = None, columns: "pd.DataFrame | None" = None, *, by_pixels: bool = False
+        self,
+        view: Tree | None = None,
+        columns: "pd.DataFrame | None" = None,
+        *,
+        by_pixels: bool = False,
+        thin: bool = True,
     ) -> list[LayerData]:
         """Curves as the data of Shapes layers, which know this comparison; see `display.curve_layer_data`."""
-        layers = curve_layer_data(self.a, self.b, self.distances, view, columns, by_pixels=by_pixels)
+        layers = curve_layer_data(self.a, self.b, self.distances, view, columns, by_pixels=by_pixels, thin=thin)
         for _, options, _ in layers:
             options["metadata"][MARK]["comparison"] = self
         return layers

@@ -41,6 +41,7 @@ def curve_layer_data(
     columns: "pd.DataFrame | None" = None,
     *,
     by_pixels: bool = False,
+    thin: bool = True,
 ) -> list[LayerData]:
     """One Shapes layer per side of a comparison, or per image, its curves filled by distance from the mean shape.
 
@@ -59,6 +60,8 @@ def curve_layer_data(
     by_pixels : bool
         Thin curves by a quarter of a pixel, thousands by half of one, where its size is known, rather than by a share
         of their diameter: fewer vertices, and none that could be told from the pixels.
+    thin : bool
+        False leaves the curves as they are.
 
     Returns
     -------
@@ -115,7 +118,7 @@ def curve_layer_data(
                 "face_contrast_limits": (0.0, high),
                 "metadata": {MARK: {"source": side, "part": part, "view": view}},
             }
-            layers.append((simplified(curves, tolerance), options, "shapes"))
+            layers.append((simplified(curves, tolerance) if thin else curves, options, "shapes"))
     return layers
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from napari.layers import Layer, Shapes
+from napari.layers import Layer
 from psygnal import Signal
 
 from ..archive import Tree, replacing, write_bytes
@@ -31,6 +31,7 @@ from .inputs import Sources, own_ids, trace_sides
 from .layers import (
     CLIPPED,
     COLOR_FEATURES,
+    CurveLayer,
     CurveSelection,
     OwnLayers,
     complete,
@@ -55,7 +56,7 @@ class Outcome:
     """A comparison with what it was made from, and its layers, which may be in the viewer already if not new."""
 
     shown: Shown
-    layers: list[Shapes]
+    layers: list[CurveLayer]
     new: bool = True
 
 
@@ -415,7 +416,7 @@ def opening(path: Path) -> Outcome:
     return restoring(Shown.of_file(result, view, str(path)))
 
 
-def restoring(shown: Shown, layers: list[Shapes] | None = None) -> Outcome:
+def restoring(shown: Shown, layers: list[CurveLayer] | None = None) -> Outcome:
     """Find what is not in the file of a result, and make its layers where there are none yet."""
     report("finding typical curves", 1, 3)
     witness_values(shown.result)

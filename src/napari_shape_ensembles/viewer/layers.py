@@ -7,12 +7,12 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 import pandas as pd
 from napari.components import ViewerModel
-from napari.layers import Image, Layer, Shapes
+from napari.layers import Image, Labels, Layer, Shapes
 from napari.settings import get_settings
 from napari.utils import Colormap
 from napari.utils.colormaps import ensure_colormap
@@ -27,12 +27,16 @@ from ..explanation import witnesses
 from ..palette import COLOR_A, COLOR_B, NEUTRAL
 from .choices import Choices, preferred
 from .inputs import OWN, Sources
+from .painting import MOST_SHAPES, as_labels, fill, mark, row_under
 
 if TYPE_CHECKING:
     from collections.abc import Generator
 
 Real = NDArray[np.float64]
 Index = NDArray[np.int64]
+
+#: Shapes, or where they are too many for that, painted labels; see `painting`.
+CurveLayer: TypeAlias = Shapes | Labels
 
 COLORMAP = "viridis"
 #: Percentile at which colours end: the few most unusual curves would leave one colour to all others.
@@ -201,22 +205,22 @@ class OwnLayers:
 
     def __init__(self, choices: Choices, selection: CurveSelection | None = None) -> None:
         self._choices, self._layers, self._viewer = choices, choices.layers, weakref.ref(choices.viewer)
-        self._refs: list[tuple[weakref.ref[Shapes], int]] = []
+        self._refs: list[tuple[weakref.ref[CurveLayer], int]] = []
         self._tied: weakref.WeakSet[Shapes] = weakref.WeakSet()
         self._silent = False
         self._selection = selection or CurveSelection()
         self._selection.changed.connect(self._show)
         self._selection.lit.connect(self._show)
 
-    def __iter__(self) -> Iterator[Shapes]:
+    def __iter__(self) -> Iterator[CurveLayer]:
         return iter([layer for layer, _ in self.with_first_rows()])
 
-    def with_first_rows(self) -> list[tuple[Shapes, int]]:
+    def with_first_rows(self) -> list[tuple[CurveLayer, int]]:
         """Each layer with the row, among those of all layers, of its first curve."""
         alive = ((ref(), row) for ref, row in self._refs)
         return [(layer, row) for layer, row in alive if layer is not None and layer in self._layers]
 
-    def in_places(self) -> list[Shapes | None]:
+    def in_places(self) -> list[CurveLayer | None]:
         """The layer of each image; None where it was deleted."""
         here = (ref() for ref, _ in self._refs)
         return [layer if layer is not None and layer in self._layers else None for layer in here]
@@ -231,7 +235,7 @@ class OwnLayers:
                 news = True
         return news
 
-    def replace(self, layers: Sequence[Shapes], *, new: bool = True) -> "Generator[None]":
+    def replace(self, layers: Sequence[CurveLayer], *, new: bool = True) -> "Generator[None]":
         """Put layers where those before them were, in turns that the window can draw between.
 
         napari takes a tenth of a second for thousands of curves, and longer to draw them for the first time: such
@@ -260,7 +264,7 @@ class OwnLayers:
 
     def tie(self) -> None:
         for layer in [ref() for ref, _ in self._refs]:
-            if layer is not None and layer not in self._tied:
+            if isinstance(layer, Shapes) and layer not in self._tied:
                 self._tied.add(layer)
                 layer.selected_data.events.items_changed.connect(self._layer_changed)
         viewer = self._viewer()
@@ -278,9 +282,15 @@ class OwnLayers:
             viewer.mouse_drag_callbacks.remove(self._pressed)
 
     def outline(self, row: int) -> Real | None:
-        """Vertices (n, 2) in the world of a curve as it is drawn; None where its layer was deleted."""
+        """Vertices (n, 2) in the world of a curve as it is drawn; None where its layer was deleted.
+
+        Of a painted one the corners of its box.
+        """
         for layer, start in self.with_first_rows():
             if start <= row < start + len(layer.features):
+                if isinstance(layer, Labels):
+                    top, left, bottom, right = layer.metadata[MARK]["boxes"][row - start]
+                    return in_world(layer, np.array([[top, left], [top, right], [bottom, right], [bottom, left]]))
                 return in_world(layer, np.asarray(layer.data[row - start]))
         return None
 
@@ -308,15 +318,13 @@ class OwnLayers:
         for layer, start in self.with_first_rows():
             inside = wanted - start
             rows = set(inside[(inside >= 0) & (inside < len(layer.features))].astype(int).tolist())
-            if set(layer.selected_data) != rows:
+            if picked_in(layer) != rows:
                 select(layer, rows)
         self._silent = False
 
     def _layer_changed(self, *_: Any) -> None:
         if not self._silent:
-            self._selection.pick(
-                [row + start for layer, start in self.with_first_rows() for row in layer.selected_data]
-            )
+            self._selection.pick([row + start for layer, start in self.with_first_rows() for row in picked_in(layer)])
 
     def _reads(self, viewer: ViewerModel) -> bool:
         """Whether the mouse on the canvas means curves: not while something else is painted or edited."""
@@ -355,11 +363,14 @@ class OwnLayers:
         """The curves whose centre lies within a line on the canvas."""
         found: list[int] = []
         for layer, start in self._under_mouse():
-            centres = in_world(layer, np.array([np.mean(shape, axis=0) for shape in layer.data]))
-            found += (np.flatnonzero(points_in_poly(centres, lasso)) + start).tolist()
+            if isinstance(layer, Labels):
+                centres = layer.metadata[MARK]["boxes"].reshape(-1, 2, 2).mean(axis=1)
+            else:
+                centres = np.array([np.mean(shape, axis=0) for shape in layer.data])
+            found += (np.flatnonzero(points_in_poly(in_world(layer, centres), lasso)) + start).tolist()
         return found
 
-    def _under_mouse(self) -> Iterator[tuple[Shapes, int]]:
+    def _under_mouse(self) -> Iterator[tuple[CurveLayer, int]]:
         """The visible layers, the topmost first; in a grid only those in the cell that the mouse is in."""
         viewer = self._viewer()
         for layer, start in reversed(self.with_first_rows()):
@@ -371,9 +382,12 @@ class OwnLayers:
     def _row_at(self, position: Iterable[float]) -> int | None:
         """The topmost visible curve at a place of the viewer."""
         for layer, start in self._under_mouse():
-            index = layer.get_value(position, world=True)
-            if index is not None and index[0] is not None:
-                return int(index[0]) + start
+            if isinstance(layer, Labels):
+                row = row_under(layer, position)
+            else:
+                row = (layer.get_value(position, world=True) or (None,))[0]
+            if row is not None:
+                return int(row) + start
         return None
 
 
@@ -385,30 +399,22 @@ def in_world(layer: Layer, points: Real) -> Real:
     return world
 
 
-def curve_layers(result: Comparison, view: Tree, sources: Sources | None = None) -> list[Shapes]:
-    """Make one Shapes layer per image, A's before B's, its curves filled as a view says; not yet in a viewer.
+def curve_layers(result: Comparison, view: Tree, sources: Sources | None = None) -> list[CurveLayer]:
+    """Make one layer per image, A's before B's, its curves filled as a view says; not yet in a viewer.
 
     `sources` are left out for a result whose images are not there. Feature columns are id, those of
     `COLOR_FEATURES`, source, excluded, and painted, the one that is shown.
     """
-    data = painted_data(result, view, COLOR_FEATURES)
-    made = iter(data if sources is not None else ())
-    for side, ensemble, images in zip("AB", (result.a, result.b), sources or ((), ()), strict=True):
-        for source in images:
-            own = ensemble if len(images) == 1 else ensemble.subset(ensemble.images == source.name)
-            _, options, _ = next(made)
-            options |= source.placement | {"name": f"{source.name} curves"}
-            options["features"]["source"] = source.name
-            options["metadata"] = {MARK: {"source": side, "curves": own.to(source.unit)}}
+    data = painted_data(result, view, COLOR_FEATURES, sources)
     get_settings()  # before it is read, napari triangulates in Python, a hundred times more slowly
-    layers = [Shapes(curves, **options) for curves, options, _ in data]
+    layers = [Layer.create(*one) for one in data]
     for layer in layers:
         layer.editable = False
         OWN.add(layer)
     return layers
 
 
-def complete(layers: Sequence[Shapes], result: Comparison) -> None:
+def complete(layers: Sequence[CurveLayer], result: Comparison) -> None:
     """Make layers that napari read from a file like those of a run: with all columns, and nothing to edit."""
     columns = pd.DataFrame({name: paint.values(result) for name, paint in COLOR_FEATURES.items()})
     ends = itertools.accumulate(len(layer.features) for layer in layers)
@@ -419,19 +425,20 @@ def complete(layers: Sequence[Shapes], result: Comparison) -> None:
         OWN.add(layer)
 
 
-def opened_pairs(layers: Iterable[Layer]) -> dict[Comparison, list[Shapes]]:
+def opened_pairs(layers: Iterable[Layer]) -> dict[Comparison, list[CurveLayer]]:
     """Comparisons whose layers, A's and B's, have been read from a file or added by `Comparison.to_layers`."""
-    found: dict[Comparison, dict[tuple[str, int], Shapes]] = {}
+    found: dict[Comparison, dict[tuple[str, int], CurveLayer]] = {}
     for layer in layers:
         known = layer.metadata.get(MARK)
-        if isinstance(layer, Shapes) and isinstance(known, dict) and isinstance(known.get("comparison"), Comparison):
+        result = known.get("comparison") if isinstance(known, dict) else None
+        if isinstance(layer, Shapes | Labels) and isinstance(known, dict) and isinstance(result, Comparison):
             place = str(known.get("source")), int(known.get("part", 0))
-            found.setdefault(known["comparison"], {}).setdefault(place, layer)
+            found.setdefault(result, {}).setdefault(place, layer)
     sorted_ = {result: [parts[key] for key in sorted(parts)] for result, parts in found.items()}
     return {result: own for result, own in sorted_.items() if is_whole(result, own)}
 
 
-def is_whole(result: Comparison, layers: Sequence[Shapes]) -> bool:
+def is_whole(result: Comparison, layers: Sequence[CurveLayer]) -> bool:
     """Whether all layers of a comparison are there, and nothing was added to them or deleted."""
     counts = Counter[str]()
     for layer in layers:
@@ -439,11 +446,14 @@ def is_whole(result: Comparison, layers: Sequence[Shapes]) -> bool:
     return counts == {"A": len(result.a), "B": len(result.b)}
 
 
-def painted_data(result: Comparison, view: Tree, names: Collection[str] = ()) -> list[LayerData]:
+def painted_data(
+    result: Comparison, view: Tree, names: Collection[str] = (), sources: Sources | None = None
+) -> list[LayerData]:
     """Data of the layers of a comparison, painted as a view says; a ValueError for a painting that does not exist.
 
     By distance where what it says takes too long: the dock, if it is there, will paint as soon as it is known. The
-    columns of `COLOR_FEATURES` that are named are had whatever they cost.
+    columns of `COLOR_FEATURES` that are named are had whatever they cost. Layers lie where those of the sources do.
+    Up to `MOST_SHAPES` curves are shapes, more are painted labels.
     """
     painted = str(view.get("painted", "product"))
     slow = {name for name, feature in COLOR_FEATURES.items() if feature.table == "witnesses"} - set(names)
@@ -451,15 +461,24 @@ def painted_data(result: Comparison, view: Tree, names: Collection[str] = ()) ->
         painted = "product"
     known = {name: feature for name, feature in COLOR_FEATURES.items() if name == painted or name not in slow}
     columns = pd.DataFrame({name: paint.values(result) for name, paint in known.items()})
-    data = result.layer_data({**view, "painted": painted}, columns, by_pixels=True)
+    many = len(columns) > MOST_SHAPES
+    data = result.layer_data({**view, "painted": painted}, columns, by_pixels=True, thin=not many)
     limits = COLOR_FEATURES[painted].limits(columns[painted].to_numpy(), CLIPPED)
     for _, options, _ in data:
         options |= {"face_contrast_limits": limits, "face_colormap": COLOR_FEATURES[painted].colormap}
         options["metadata"][MARK]["view"] = view
-    return data
+    made = iter(data if sources is not None else ())
+    for side, ensemble, images in zip("AB", (result.a, result.b), sources or ((), ()), strict=True):
+        for source in images:
+            own = ensemble if len(images) == 1 else ensemble.subset(ensemble.images == source.name)
+            _, options, _ = next(made)
+            options |= source.placement | {"name": f"{source.name} curves"}
+            options["features"]["source"] = source.name
+            options["metadata"] = {MARK: {"source": side, "curves": own.to(source.unit)}}
+    return [as_labels(*one) for one in data] if many else data
 
 
-def repaint(layer: Shapes, column: str, low_high: tuple[float, float]) -> None:
+def repaint(layer: CurveLayer, column: str, low_high: tuple[float, float]) -> None:
     """Fill the curves of an own layer by another feature; those excluded or without a number stay unfilled.
 
     Setting `face_color` to a column would fit the limits to this layer alone and upload everything twice; setting
@@ -467,6 +486,9 @@ def repaint(layer: Shapes, column: str, low_high: tuple[float, float]) -> None:
     """
     features, colormap = layer.features, COLOR_FEATURES[column].colormap
     values = features[column].astype(float).mask(features["excluded"].astype(bool))
+    if isinstance(layer, Labels):
+        fill(layer, values, colormap, low_high)
+        return
     alike = layer.face_contrast_limits == low_high and layer.face_colormap == colormap
     if alike and np.array_equal(values, features["painted"], equal_nan=True):
         return
@@ -476,10 +498,18 @@ def repaint(layer: Shapes, column: str, low_high: tuple[float, float]) -> None:
     layer.refresh_colors(update_color_mapping=False)
 
 
-def select(layer: Shapes, rows: Collection[int]) -> None:
+def select(layer: CurveLayer, rows: Collection[int]) -> None:
     """Mark curves of an own layer, and no others.
 
-    napari also tells that the line width changed, at which the whole mesh would be uploaded again.
+    napari also tells that the line width of shapes changed, at which the whole mesh would be uploaded again.
     """
+    if isinstance(layer, Labels):
+        mark(layer, rows)
+        return
     with layer.events.edge_width.blocker():
         layer.selected_data = set(rows)
+
+
+def picked_in(layer: CurveLayer) -> set[int]:
+    """The rows of the curves that are marked in an own layer."""
+    return set(layer.metadata[MARK]["picked"] if isinstance(layer, Labels) else layer.selected_data)
