@@ -7,6 +7,7 @@ import pickle
 from copy import copy
 from dataclasses import replace
 from functools import cache
+from types import SimpleNamespace
 
 import npe2
 import numpy as np
@@ -20,6 +21,7 @@ from curve_makers import blobs
 from napari_shape_ensembles import segment
 from napari_shape_ensembles.viewer import comparing
 from napari_shape_ensembles.viewer.docks.compare import CompareShapes
+from napari_shape_ensembles.viewer.layers import OwnLayers
 from napari_shape_ensembles.viewer.session import Session
 from napari_shape_ensembles.viewer.shown import Shown
 
@@ -130,6 +132,46 @@ def found_before():
 
 def curves_of(viewer, name):
     return viewer.layers[f"{name} curves"]
+
+
+def picked(dock):
+    return dock.comparison.selection.rows.tolist()
+
+
+def marked_in_table(explorer):
+    places = [index.row() for index in explorer.table.selectionModel().selectedRows()]
+    return sorted(explorer.table.curves.order[places].tolist())
+
+
+def press_on_canvas(model, *positions, modifiers=()):
+    """What napari does when the mouse is pressed on the canvas, moved, and let go."""
+    event = SimpleNamespace(position=positions[0], type="mouse_press", modifiers=modifiers)
+    steps = [callback(model, event) for callback in own_callbacks(model.mouse_drag_callbacks)]
+    for kind, position in zip(["mouse_press", *["mouse_move"] * (len(positions) - 1)], positions, strict=True):
+        event.type, event.position = kind, position
+        for step in steps:
+            next(step, None)
+    event.type = "mouse_release"
+    for step in steps:
+        next(step, None)
+
+
+def move_on_canvas(model, position):
+    """What napari does when the mouse is moved."""
+    for callback in own_callbacks(model.mouse_move_callbacks):
+        callback(model, SimpleNamespace(position=position, type="mouse_move", modifiers=()))
+
+
+def own_callbacks(callbacks):
+    return [one for one in callbacks if isinstance(getattr(one, "__self__", None), OwnLayers)]
+
+
+def inside(layer, index):
+    """A place in the world that lies in a curve."""
+    from shapely import Polygon
+
+    place = Polygon(layer.data[index]).representative_point()
+    return layer.data_to_world((place.x, place.y))
 
 
 def choose(button, words, qtbot, wait=True):

@@ -18,6 +18,8 @@ NEUTRAL = "#f0f0f0"
 OUTLINE = "#ffd400"
 #: Outlines over an image of curves that are ranked, and of those among them that are excluded.
 RANKED, EXCLUDED = "#9aa0a6", "#e0529c"
+#: Painted outlines that are picked: on none of the scales that outlines are painted by.
+PICKED = "#ff40ff"
 
 
 def axes_of(ax: "Axes | None", *, width: float = 7.0, height: float = 5.0) -> "Axes":

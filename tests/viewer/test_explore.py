@@ -1,7 +1,6 @@
 """One selection in all views: layers, scatter plot, table, card and gallery; excluding; A beside B; keys."""
 
 import gc
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -9,7 +8,20 @@ from qtpy.QtCore import QPoint, QPointF, Qt
 from qtpy.QtGui import QMouseEvent
 from qtpy.QtWidgets import QAbstractButton, QAbstractSpinBox, QComboBox
 
-from docks import bare, curves_of, found_before, press, run, spots
+from docks import (
+    bare,
+    curves_of,
+    found_before,
+    inside,
+    marked_in_table,
+    move_on_canvas,
+    own_callbacks,
+    picked,
+    press,
+    press_on_canvas,
+    run,
+    spots,
+)
 from napari_shape_ensembles.explanation.single_curves import (
     nearest_and_farthest,
 )
@@ -17,7 +29,7 @@ from napari_shape_ensembles.progress import report
 from napari_shape_ensembles.viewer import comparing
 from napari_shape_ensembles.viewer.docks.bench import Bench
 from napari_shape_ensembles.viewer.flying import camera_of
-from napari_shape_ensembles.viewer.layers import COLOR_FEATURES, OwnLayers
+from napari_shape_ensembles.viewer.layers import COLOR_FEATURES
 
 
 @pytest.fixture
@@ -33,46 +45,6 @@ def done(bare_dock, qtbot):
 @pytest.fixture
 def explorer(done):
     return done.curve_window.explorer
-
-
-def picked(dock):
-    return dock.comparison.selection.rows.tolist()
-
-
-def marked_in_table(explorer):
-    places = [index.row() for index in explorer.table.selectionModel().selectedRows()]
-    return sorted(explorer.table.curves.order[places].tolist())
-
-
-def press_on_canvas(model, *positions, modifiers=()):
-    """What napari does when the mouse is pressed on the canvas, moved, and let go."""
-    event = SimpleNamespace(position=positions[0], type="mouse_press", modifiers=modifiers)
-    steps = [callback(model, event) for callback in own_callbacks(model.mouse_drag_callbacks)]
-    for kind, position in zip(["mouse_press", *["mouse_move"] * (len(positions) - 1)], positions, strict=True):
-        event.type, event.position = kind, position
-        for step in steps:
-            next(step, None)
-    event.type = "mouse_release"
-    for step in steps:
-        next(step, None)
-
-
-def move_on_canvas(model, position):
-    """What napari does when the mouse is moved."""
-    for callback in own_callbacks(model.mouse_move_callbacks):
-        callback(model, SimpleNamespace(position=position, type="mouse_move", modifiers=()))
-
-
-def own_callbacks(callbacks):
-    return [one for one in callbacks if isinstance(getattr(one, "__self__", None), OwnLayers)]
-
-
-def inside(layer, index):
-    """A place in the world that lies in a curve."""
-    from shapely import Polygon
-
-    place = Polygon(layer.data[index]).representative_point()
-    return layer.data_to_world((place.x, place.y))
 
 
 # One selection -------------------------------------------------------------------------------------------------

@@ -10,13 +10,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from napari.layers import Labels
-from napari.settings import get_settings
 from napari.utils import Colormap
 from napari.utils.colormaps import CyclicLabelColormap
+from napari.utils.colormaps.standardize_color import transform_color
 from numpy.typing import NDArray
 
 from ..comparison.display import MARK, LayerData, simplified
 from ..outlines.rasterize import rasterize
+from ..palette import PICKED
 
 Real = NDArray[np.float64]
 
@@ -66,7 +67,7 @@ def as_labels(curves: list[Real], options: dict[str, Any], kind: str = "shapes")
         return simplified(curves, _THINNED * size), options, kind
     step = max(min(1.0, size / _FINE), coarsest)
     extent = np.ceil((far - corner) / step).astype(int) + 1
-    halvings = max(int(np.ceil(np.log2(extent.max() / _SMALLEST))), 0)
+    halvings = max(int(np.ceil(np.log2(extent.max() / _SMALLEST))), 1)  # napari wants two levels at least
     height, width = (-(-extent // 2**halvings) * 2**halvings).tolist()  # or the levels would not lie on each other
     whole = rasterize(np.split((vertices - corner) / step, starts[1:]), (height, width))
     levels = [whole, *(np.ascontiguousarray(whole[:: 2**k, :: 2**k]) for k in range(1, halvings + 1))]
@@ -97,7 +98,7 @@ def colors_of(features: pd.DataFrame, known: dict[str, Any]) -> CyclicLabelColor
     filled = np.flatnonzero(~np.isnan(values))
     colors = np.zeros((len(values) + 1, 4), dtype=np.float32)
     colors[filled + 1] = colormap.map(np.clip((values[filled] - low) / (high - low), 0, 1))
-    colors[np.array(sorted(known["picked"]), dtype=np.int64) + 1] = get_settings().appearance.highlight.highlight_color
+    colors[np.array(sorted(known["picked"]), dtype=np.int64) + 1] = transform_color(PICKED)
     return CyclicLabelColormap(colors=colors, background_value=0)
 
 

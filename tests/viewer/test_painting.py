@@ -1,0 +1,258 @@
+"""Outlines painted as labels, where they are too many for shapes: the same colors, picks and places."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import shapely
+from napari.layers import Labels, Layer, Shapes
+from napari.settings import get_settings
+from napari.utils.colormaps import ensure_colormap
+from napari.utils.colormaps.standardize_color import transform_color
+
+from curve_makers import blobs
+from docks import (
+    bare,
+    curves_of,
+    found_before,
+    inside,
+    marked_in_table,
+    move_on_canvas,
+    own_callbacks,
+    picked,
+    press,
+    press_on_canvas,
+    run,
+    spots,
+)
+from napari_shape_ensembles.comparison.display import MARK
+from napari_shape_ensembles.palette import PICKED
+from napari_shape_ensembles.viewer import layers, painting
+from napari_shape_ensembles.viewer.layers import COLOR_FEATURES, in_world
+from napari_shape_ensembles.viewer.painting import MOST_LABELS, as_labels, row_under
+
+
+def options_of(count, **placement):
+    """Options of a Shapes layer, as for the data of a comparison."""
+    return {
+        "name": "one curves",
+        "shape_type": "polygon",
+        "edge_width": 0,
+        "face_color": "painted",
+        "face_colormap": ensure_colormap("viridis"),
+        "face_contrast_limits": (0.0, 1.0),
+        "opacity": 0.8,
+        "scale": (0.5, 0.5),
+        "translate": (0.0, 0.0),
+        "features": pd.DataFrame({"id": range(count), "painted": np.linspace(0, 1, count)}),
+        "metadata": {MARK: {"source": "A"}},
+        **placement,
+    }
+
+
+def drawn(layer):
+    """Color of each row, as napari draws it."""
+    return layer.colormap.map(np.arange(1, len(layer.features) + 1))
+
+
+@pytest.fixture
+def few(monkeypatch):
+    """Let any number of outlines be painted."""
+    monkeypatch.setattr(layers, "MOST_SHAPES", 10)
+
+
+# The layer -----------------------------------------------------------------------------------------------------
+
+TURNED = {"scale": (0.5, 0.4), "translate": (30.0, -7.0), "rotate": np.array([[0.8, -0.6], [0.6, 0.8]])}
+AFFINE = {"affine": np.array([[1.5, 0.2, 3.0], [0.0, 0.9, -4.0], [0.0, 0.0, 1.0]])}
+
+
+@pytest.mark.parametrize("placement", [{}, TURNED, TURNED | AFFINE])
+@pytest.mark.parametrize(("size", "most", "shift"), [(0.3, 2**26, 0), (12, 2**26, -3000.6), (12, 2**12, 500)])
+def test_painted_outlines_are_where_the_shapes_are(placement, size, most, shift, monkeypatch):
+    get_settings()  # or napari triangulates in Python
+    monkeypatch.setattr(painting, "MOST_PIXELS", most)
+    places = np.stack(np.divmod(np.arange(25), 5), axis=-1) * 3.2 * size + shift
+    curves = list(blobs(25, 60, seed=3) * size + places[:, None])
+    (shapes, labels) = (
+        Layer.create(*data)
+        for data in ((curves, options_of(25, **placement), "shapes"), as_labels(curves, options_of(25, **placement)))
+    )
+    assert isinstance(labels, Labels)
+    np.testing.assert_allclose(labels.extent.world[0], shapes.extent.world[0], atol=4 * size)
+    spots = np.random.default_rng(0).uniform(*shapes.extent.data, (400, 2))
+    edges = shapely.distance(shapely.points(spots), shapely.MultiLineString([[*c, c[0]] for c in curves]))
+    step = np.linalg.norm(in_world(labels, np.eye(2))[0] - in_world(labels, np.zeros((1, 2)))[0])
+    step /= np.linalg.norm(in_world(shapes, np.eye(2))[0] - in_world(shapes, np.zeros((1, 2)))[0])
+    clear = edges > step
+    assert clear.sum() > 100
+    world = in_world(shapes, spots)
+    hits = [(row_under(labels, place), shapes.get_value(place, world=True)[0]) for place in world[clear]]
+    assert len({one for one, _ in hits}) > 8
+    assert all(one == other for one, other in hits)
+
+
+def test_pixels_are_those_of_the_image_and_levels_lie_on_each_other():
+    curves = [curve * 9 + (40, 60) for curve in blobs(3, 50)]
+    (whole, *levels), options, kind = as_labels(curves, options_of(3))
+    assert kind == "labels"
+    assert tuple(options["scale"]) == (0.5, 0.5)
+    assert (np.asarray(options["translate"]) / 0.5 == np.round(np.asarray(options["translate"]) / 0.5)).all()
+    for power, level in enumerate(levels, 1):
+        np.testing.assert_array_equal(level, whole[:: 2**power, :: 2**power])
+        assert np.array_equal(np.array(level.shape) * 2**power, whole.shape)
+
+
+def test_what_labels_cannot_hold_stays_shapes(monkeypatch):
+    curves = list(blobs(30, 400) + np.arange(30)[:, None, None] * 4)
+    apart = [*curves[:-1], curves[-1] + 1e6]
+    shown, _, kind = as_labels(apart, options_of(30))
+    assert kind == "shapes"
+    for thin, full in zip(shown, apart, strict=True):
+        assert len(thin) < 100
+        assert shapely.hausdorff_distance(shapely.Polygon(thin), shapely.Polygon(full), densify=0.01) < 0.05
+    assert as_labels(curves, options_of(30))[2] == "labels"
+    monkeypatch.setattr(painting, "MOST_LABELS", 29)
+    assert as_labels(curves, options_of(30))[2] == "shapes"
+
+
+def test_as_many_as_labels_hold_each_have_a_color_of_their_own(viewer):
+    places = np.stack(np.divmod(np.arange(MOST_LABELS), 256), axis=-1) * 3.0
+    square = np.array([[0, 0], [0, 1.4], [1.4, 1.4], [1.4, 0]])
+    layer = Layer.create(*as_labels(list(square + places[:, None]), options_of(MOST_LABELS)))
+    viewer.add_layer(layer)
+    colors = drawn(layer)
+    assert len(colors) == MOST_LABELS
+    np.testing.assert_allclose(colors[[0, -1]], ensure_colormap("viridis").map([0, 1]), atol=1 / 255)
+    assert row_under(layer, layer.data_to_world(layer.metadata[MARK]["boxes"][-1].reshape(2, 2).mean(axis=0))) == (
+        MOST_LABELS - 1
+    )
+
+
+# In a window ---------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def done(dock, qtbot, few):
+    """A dock in a window beside a result of painted outlines, with the window of its curves."""
+    with found_before():
+        run(dock, qtbot)
+    press(dock.results.explore, qtbot)
+    return dock
+
+
+def centre(layer, row):
+    """A place in the world that lies in a painted outline."""
+    return layer.data_to_world(np.argwhere(layer.data[0] == row + 1).mean(axis=0).round())
+
+
+def test_painted_outlines_answer_as_shapes_do(done, viewer, qtbot):
+    one, two = curves_of(viewer, "one"), curves_of(viewer, "two")
+    explorer, selection, first = done.curve_window.explorer, done.comparison.selection, len(done.result.a)
+    assert isinstance(one, Labels)
+    assert len(one.features) == first
+    assert not one.editable
+
+    for column, feature in COLOR_FEATURES.items():
+        done.color_by.choice.setCurrentIndex(list(COLOR_FEATURES).index(column))
+        values = feature.values(done.result)
+        low, high = feature.limits(values, 99)
+        expected = feature.colormap.map(np.clip((values - low) / (high - low), 0, 1))
+        np.testing.assert_allclose(np.concatenate([drawn(one), drawn(two)]), expected, atol=1 / 255, err_msg=column)
+    before = drawn(one)
+
+    two.visible = False
+    move_on_canvas(viewer, centre(one, 4))
+    assert selection.under_mouse == 4
+    marked = np.flatnonzero((drawn(one) != before).any(axis=1)).tolist()
+    assert marked == [4]
+    move_on_canvas(viewer, (-1000, -1000))
+    assert selection.under_mouse == -1
+    np.testing.assert_array_equal(drawn(one), before)
+
+    press_on_canvas(viewer, centre(one, 4))
+    press_on_canvas(viewer, centre(one, 9), modifiers=("Shift",))
+    assert picked(done) == marked_in_table(explorer) == [4, 9]
+    np.testing.assert_array_equal(drawn(one)[[4, 9]], np.tile(transform_color(PICKED), (2, 1)))
+    two.visible = True
+    press_on_canvas(viewer, centre(two, 6))
+    assert picked(done) == [first + 6]
+    assert f"curve {done.result.b.ids[6]}" in explorer.card.numbers.text()
+    np.testing.assert_array_equal(drawn(one), before)
+    explorer.table.selectRow(0)
+    assert picked(done) == [int(explorer.table.curves.order[0])]
+
+    two.visible = False
+    centres = np.array([centre(one, row) for row in range(first)])
+    (low_y, low_x), (high_y, high_x) = centres.min(axis=0) - 3, np.median(centres, axis=0) + 3
+    press_on_canvas(viewer, (-9, -9), modifiers=())
+    corners = [(low_y, low_x), (low_y, high_x), (high_y, high_x), (high_y, low_x)]
+    press_on_canvas(viewer, *corners, modifiers=("Shift",))
+    assert picked(done) == np.flatnonzero((centres < (high_y, high_x)).all(axis=1)).tolist()
+    assert len(picked(done)) > 3
+
+    box = done.comparison.curves.outline(4)
+    outline = done.result.a.curves[4]
+    np.testing.assert_allclose([box.min(axis=0), box.max(axis=0)], [outline.min(axis=0), outline.max(axis=0)])
+
+    selection.pick([4])
+    press(explorer.card.exclude, qtbot)
+    assert done.state == "stale"
+    selection.pick([])
+    assert np.flatnonzero(drawn(one)[:, 3] == 0).tolist() == [4]
+    with qtbot.waitSignal(done.finished, timeout=30_000):
+        press(done.stale.button, qtbot)
+    assert len(curves_of(viewer, "one").features) == first - 1
+    assert [layer.name for layer in viewer.layers] == ["one", "two", "one curves", "two curves"]
+
+
+def test_a_saved_comparison_opens_painted_by_the_dock_and_by_napari(qtbot, few, model, tmp_path):
+    for seed, name in ((1, "one"), (2, "two")):
+        model.add_image(spots(seed), name=name, scale=(0.5, 0.5), units=("um", "um"))
+    dock = bare(model, qtbot)
+    with found_before():
+        run(dock, qtbot)
+    before = [(layer.data[0], layer.extent.world, drawn(layer)) for layer in dock.comparison.curves]
+    path = tmp_path / "pair.comparison.npz"
+    with qtbot.waitSignal(dock.finished, timeout=30_000):
+        dock.comparison.save(path)
+    with qtbot.waitSignal(dock.finished, timeout=30_000):
+        dock.comparison.open(path)
+    by_dock = list(dock.comparison.curves)
+    with qtbot.waitSignal(dock.finished, timeout=30_000):
+        model.open(path, plugin="napari-shape-ensembles")
+    by_napari = list(dock.comparison.curves)
+    assert not set(by_dock) & set(by_napari)
+    for opened in (by_dock, by_napari):
+        for layer, (pixels, extent, colors) in zip(opened, before, strict=True):
+            np.testing.assert_array_equal(layer.data[0], pixels)
+            np.testing.assert_allclose(layer.extent.world, extent)
+            np.testing.assert_allclose(drawn(layer), colors, atol=1 / 255)
+    press_on_canvas(model, centre(by_napari[1], 3))
+    assert picked(dock) == [len(dock.result.a) + 3]
+    dock.show()
+    order = list(model.layers)
+    dock.comparison.arrange(True)
+    grid = getattr(model, "canvas", model).grid
+    assert grid.enabled
+    press_on_canvas(model, centre(by_napari[1], 5))
+    dock.hide()
+    qtbot.waitUntil(lambda: own_callbacks(model.mouse_drag_callbacks) == [], timeout=2000)
+    assert not grid.enabled
+    assert list(model.layers) == order
+
+
+def test_up_to_the_limit_outlines_are_shapes(qtbot, model, monkeypatch):
+    for seed, name in ((1, "one"), (2, "two")):
+        model.add_image(spots(seed), name=name)
+    dock = bare(model, qtbot)
+    with found_before():
+        run(dock, qtbot)
+        monkeypatch.setattr(layers, "MOST_SHAPES", len(dock.result.distances))
+        run(dock, qtbot)
+        assert isinstance(curves_of(model, "one"), Shapes)
+        press_on_canvas(model, inside(curves_of(model, "two"), 6))
+        assert picked(dock) == [len(dock.result.a) + 6]
+        monkeypatch.setattr(layers, "MOST_SHAPES", len(dock.result.distances) - 1)
+        run(dock, qtbot)
+    assert isinstance(curves_of(model, "one"), Labels)
+    assert picked(dock) == []
