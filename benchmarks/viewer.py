@@ -22,11 +22,13 @@ from qtpy.QtCore import QEventLoop, QTimer
 from qtpy.QtWidgets import QApplication
 
 from napari_shape_ensembles import Ensemble, Settings, compare
+from napari_shape_ensembles.outlines.rasterize import rasterize
 from napari_shape_ensembles.viewer.comparing import Outcome
 from napari_shape_ensembles.viewer.docks.compare import CompareShapes
 from napari_shape_ensembles.viewer.flying import camera_of
 from napari_shape_ensembles.viewer.inputs import Source, fingerprint
 from napari_shape_ensembles.viewer.layers import curve_layers
+from napari_shape_ensembles.viewer.painting import MOST_SHAPES
 from napari_shape_ensembles.viewer.shown import Shown
 
 SPACING, VERTICES = 40, 150
@@ -135,6 +137,16 @@ def hovering(viewer, dock, seed=0):
     camera = camera_of(viewer)
     moving = timed(lambda turn: setattr(camera, "zoom", camera.zoom * (1.1 if turn % 2 else 0.9)))
     line("zoom: painted", moving[1])
+    for name, factor in (("all in view", 1), ("one in twenty in view", np.sqrt(20))):
+        camera.zoom *= factor
+        painted()
+        there, step = np.array(camera.center), np.array([0, 0, 50 / camera.zoom])
+        frames = timed(
+            lambda turn, there=there, step=step: setattr(camera, "center", there + step * (turn % 5 - 2)), 25
+        )
+        line(f"pan by 50 pixels, {name}: painted", frames[1])
+    viewer.reset_view()
+    painted()
 
 
 def picking(dock):
@@ -183,7 +195,10 @@ def stalls(viewer, curves):
     """How long the window stands still while a comparison runs from its button, is saved, and is opened again."""
     for name, part in zip("AB", curves, strict=True):
         # Hidden: what napari takes to draw thousands of shapes of the user is not what is asked here.
-        viewer.add_shapes(list(part), shape_type="polygon", name=name, visible=False)
+        if len(part) <= MOST_SHAPES // 2:
+            viewer.add_shapes(list(part), shape_type="polygon", name=name, visible=False)
+        else:
+            viewer.add_labels(rasterize(part, np.ceil(part.max(axis=(0, 1))).astype(int) + 5), name=name, visible=False)
     dock = CompareShapes(viewer)
     viewer.window.add_dock_widget(dock, name="benchmark")
     blocked(dock, "a whole run", dock.run)

@@ -1,9 +1,10 @@
 """Closed curves as a label image: thousands of polygons filled in one go."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 Real = NDArray[np.float64]
 
@@ -11,7 +12,7 @@ Real = NDArray[np.float64]
 _TOGETHER = 2**16
 
 
-def rasterize(curves: Sequence[Real], shape: tuple[int, int]) -> NDArray[np.int32]:
+def rasterize(curves: Sequence[Real], shape: tuple[int, int], dtype: DTypeLike = np.int32) -> NDArray[Any]:
     """Fill closed curves in a label image: the first with 1, the next with 2, and so on.
 
     A pixel belongs to a curve if its centre lies inside, by the even-odd rule; of curves that overlap, the later is on
@@ -24,10 +25,12 @@ def rasterize(curves: Sequence[Real], shape: tuple[int, int]) -> NDArray[np.int3
         Vertices in rows and columns; whole numbers are centres of pixels.
     shape : (int, int)
         Height and width of the image.
+    dtype : data type, optional
+        Of the labels; it has to hold the number of curves.
 
     Returns
     -------
-    (height, width) int32 array
+    (height, width) array
         0 is the background. A curve without the centre of any pixel is not in it.
 
     See Also
@@ -50,7 +53,7 @@ def rasterize(curves: Sequence[Real], shape: tuple[int, int]) -> NDArray[np.int3
            [0, 1, 2, 2],
            [0, 0, 2, 2]], dtype=int32)
     """
-    image = np.zeros(shape, dtype=np.int32)
+    image = np.zeros(shape, dtype=dtype)
     flat, (height, width) = image.reshape(-1), shape
     ends = np.cumsum([len(curve) for curve in curves], dtype=np.int64)
     first = 0

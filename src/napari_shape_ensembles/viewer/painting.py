@@ -23,9 +23,10 @@ Real = NDArray[np.float64]
 
 #: Outlines of one comparison up to which they are shapes: beyond, a change of color takes more than 0.2 s.
 MOST_SHAPES = 10_000
-#: Colors of labels that napari tells apart in one layer, besides the background.
-MOST_LABELS = 2**16 - 2
-#: Pixels of one layer at its full resolution, of 4 bytes each.
+#: Outlines of one image up to which they are labels: as many as 16 bits hold. Of larger numbers napari draws colors in
+#: turn, and each picture has to be gone through anew for that.
+MOST_LABELS = 2**16 - 1
+#: Pixels of one layer at its full resolution, of 2 bytes each.
 MOST_PIXELS = 2**26
 # Pixels across a typical outline: where there are fewer they are made finer, and shapes stay where they would be fewer
 # than can be told apart.
@@ -69,7 +70,7 @@ def as_labels(curves: list[Real], options: dict[str, Any], kind: str = "shapes")
     extent = np.ceil((far - corner) / step).astype(int) + 1
     halvings = max(int(np.ceil(np.log2(extent.max() / _SMALLEST))), 1)  # napari wants two levels at least
     height, width = (-(-extent // 2**halvings) * 2**halvings).tolist()  # or the levels would not lie on each other
-    whole = rasterize(np.split((vertices - corner) / step, starts[1:]), (height, width))
+    whole = rasterize(np.split((vertices - corner) / step, starts[1:]), (height, width), np.uint16)
     levels = [whole, *(np.ascontiguousarray(whole[:: 2**k, :: 2**k]) for k in range(1, halvings + 1))]
     scale = np.asarray(options["scale"])
     moved = np.asarray(options.get("rotate", np.eye(2))) @ (scale * corner)
