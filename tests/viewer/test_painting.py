@@ -6,8 +6,8 @@ import pytest
 import shapely
 from napari.layers import Labels, Layer, Shapes
 from napari.settings import get_settings
+from napari.utils.color import ColorValue
 from napari.utils.colormaps import ensure_colormap
-from napari.utils.colormaps.standardize_color import transform_color
 
 from curve_makers import blobs
 from docks import (
@@ -172,7 +172,7 @@ def test_painted_outlines_answer_as_shapes_do(done, viewer, qtbot):
     press_on_canvas(viewer, centre(one, 4))
     press_on_canvas(viewer, centre(one, 9), modifiers=("Shift",))
     assert picked(done) == marked_in_table(explorer) == [4, 9]
-    np.testing.assert_array_equal(drawn(one)[[4, 9]], np.tile(transform_color(PICKED), (2, 1)))
+    np.testing.assert_array_equal(drawn(one)[[4, 9]], np.tile(ColorValue(PICKED), (2, 1)))
     two.visible = True
     press_on_canvas(viewer, centre(two, 6))
     assert picked(done) == [first + 6]

@@ -11,8 +11,8 @@ import numpy as np
 import pandas as pd
 from napari.layers import Labels
 from napari.utils import Colormap
+from napari.utils.color import ColorValue
 from napari.utils.colormaps import CyclicLabelColormap
-from napari.utils.colormaps.standardize_color import transform_color
 from numpy.typing import NDArray
 
 from ..comparison.display import MARK, LayerData, simplified
@@ -99,7 +99,7 @@ def colors_of(features: pd.DataFrame, known: dict[str, Any]) -> CyclicLabelColor
     filled = np.flatnonzero(~np.isnan(values))
     colors = np.zeros((len(values) + 1, 4), dtype=np.float32)
     colors[filled + 1] = colormap.map(np.clip((values[filled] - low) / (high - low), 0, 1))
-    colors[np.array(sorted(known["picked"]), dtype=np.int64) + 1] = transform_color(PICKED)
+    colors[np.array(sorted(known["picked"]), dtype=np.int64) + 1] = ColorValue(PICKED)
     return CyclicLabelColormap(colors=colors, background_value=0)
 
 
