@@ -1,5 +1,7 @@
 """The truth table, and when a sample is too small for any answer."""
 
+from math import comb
+
 import numpy as np
 import pytest
 
@@ -57,3 +59,9 @@ def test_the_smallest_p_value_is_that_of_separated_samples(m, n):
     found = np.mean([mmd_test(x, y, permutations=400, seed=seed).p_value for seed in range(40)])
     assert smallest_p_value(m, n, 400) == pytest.approx(found, rel=0.05)
     assert smallest_p_value(m, n, 4) == pytest.approx((1 + 4 * smallest_p_value(m, n, 10**12)) / 5)
+
+
+@pytest.mark.parametrize("n", [1098, 1099, 1100, 1101, 10**7])
+def test_the_smallest_p_value_of_large_samples_is_that_of_the_permutations_alone(n):
+    assert smallest_p_value(1099, 1099, 10**9) == (1 + 10**9 * (2 / comb(2198, 1099))) / (1 + 10**9)
+    assert smallest_p_value(n, n + 1, 199) == smallest_p_value(n, n, 199) == 1 / 200
