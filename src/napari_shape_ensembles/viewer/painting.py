@@ -21,8 +21,8 @@ from ..palette import PICKED
 
 Real = NDArray[np.float64]
 
-#: Outlines of one comparison up to which they are shapes: beyond, a change of color takes more than 0.2 s.
-MOST_SHAPES = 10_000
+#: Outlines of one comparison up to which they are shapes: beyond, a change of color or a pick takes more than 0.1 s.
+MOST_SHAPES = 5_000
 #: Outlines of one image up to which they are labels: as many as 16 bits hold. Of larger numbers napari draws colors in
 #: turn, and each picture has to be gone through anew for that.
 MOST_LABELS = 2**16 - 1
