@@ -426,6 +426,20 @@ def test_the_automatic_method_takes_one_recipe_for_all_images(tmp_path, images):
     assert "one recipe" not in done.stderr
 
 
+def test_where_a_threshold_breaks_objects_up_another_way_is_named(tmp_path, images, quick):
+    rng = np.random.default_rng(0)
+    for name in ("one", "two"):
+        pixels = read_image(images / f"{name}.ome.tif").pixels
+        for row, column in rng.integers(0, len(pixels) - 3, (60, 2)):
+            pixels[row : row + 3, column : column + 3] = 200
+        tifffile.imwrite(tmp_path / f"{name}.tif", pixels)
+    pair = tmp_path / "one.tif", tmp_path / "two.tif"
+    for options, named in ((), True), (("--smoothing", "0.9"), False):  # a person has said how
+        done = run("compare", *pair, "--settings", quick, *options)
+        assert "look at the outlines first" in done.stdout
+        assert ("note: --method auto tries several ways" in done.stderr) == named
+
+
 def test_the_traceback_is_shown_to_debug(tmp_path):
     arguments = ("compare", tmp_path / "none.png", tmp_path / "none.png", "--out", tmp_path / "r")
     assert "Traceback" not in run(*arguments).stderr

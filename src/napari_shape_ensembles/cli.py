@@ -225,6 +225,7 @@ def compare(
     from .comparison.compare import LONG, expected_seconds
     from .io.rerun import inputs_of
     from .io.results import COMPARISON, write_comparison
+    from .outlines.proposals import says_how_to_find
 
     if out is not None:
         _refuse_overwriting(out, COMPARISON, (a, b), force)
@@ -255,6 +256,9 @@ def compare(
     say(result.summary())
     for warning in result.warnings:
         say_beside(f"note: {warning}")
+    broken = any(finding.check == "specks" for finding in result.quality.serious)
+    if broken and not says_how_to_find(reading.settings.outlines):
+        say_beside("note: --method auto tries several ways to find the objects and takes the best for all images")
     if position:
         say_beside(f"note: {position_dependence(result).sentence()}")
     code = _DIFFERS if hit(result, fail_on or []) else 0

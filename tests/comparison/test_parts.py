@@ -326,4 +326,5 @@ def test_outlines_of_few_pixels_are_said_to_be_too_small_for_what_is_not_tested(
         return " ".join(compare(*sides, **QUICK).warnings)
 
     assert "Not tested: concavity (the outlines are too few pixels across to tell it" in said(20)
+    assert "Not tested: roughness, concavity (the outlines are too few pixels across" in said(5)
     assert "too few pixels" not in said(70)

@@ -98,7 +98,8 @@ def band_amplitudes(undulation: Real, bands: Sequence[tuple[int, int]]) -> Real:
         coefficients, lobes = harmonics(undulation[part])
         power = coefficients.real**2 + coefficients.imag**2
         power[:, LINEAR] = 0
-        inside = np.stack([(lobes >= low) & (lobes <= high) for low, high in bands], axis=1)
+        low, high = np.reshape(bands, (-1, 2)).T
+        inside = (lobes[:, None] >= low) & (lobes[:, None] <= high)
         return np.sqrt(power @ inside.astype(np.float64))
 
     return np.concatenate(over_blocks(of_block, list(curve_blocks(len(undulation))) or [slice(0)]))
