@@ -19,6 +19,8 @@ from qtpy.QtGui import QColor, QImage, QPainter
 from skimage.data import coins
 from skimage.draw import ellipse
 
+from napari_shape_ensembles import Outlines
+
 IMAGES = Path(__file__).resolve().parents[1] / "images"
 PLUGIN = "napari-shape-ensembles"
 THEMES = ("dark", "light")
@@ -164,8 +166,6 @@ def draw_bench(out):
         viewer.open_sample(PLUGIN, "powder")
         bench = dock_of(viewer, "Shape bench")
         session = bench.session
-        # Chosen by eye in the preview, as in docs/samples.md.
-        session.choices.set(replace(session.choices.recipe, method="manual", threshold=50))
 
         def keep(name, theme=theme, viewer=viewer):
             wait()
@@ -177,10 +177,15 @@ def draw_bench(out):
 
         keep("images")
         bench.next.click()
-        while len(session.segmentation.verdict.counts) < 2:
+        while session.proposing.result is None:
+            wait(milliseconds=100)
+        while not bench.next.isEnabled() or session.segmentation.previewer.busy:
             wait(milliseconds=100)
         wait(milliseconds=1500)
         keep("outlines")
+        # Chosen by eye in the preview, as in docs/samples.md.
+        session.choices.set(Outlines(method="manual", threshold=50))
+        wait(milliseconds=3000)
         bench.next.click()
         while session.explanation.result is None:
             wait(milliseconds=100)
