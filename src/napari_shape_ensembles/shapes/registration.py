@@ -13,7 +13,6 @@ from typing import Any, Literal, cast
 
 import numpy as np
 import scipy.fft
-from numpy.polynomial import polynomial
 from numpy.typing import NDArray
 
 from ..checks import switch
@@ -243,20 +242,13 @@ def _match_fast(
     first, second, margin = np.empty(count, np.int64), np.empty(count, np.int64), np.empty(count)
     fast.two_best(shift_scores(spectrum, aim, reflections), first, second, margin)
 
-    def placed(spectrum: Complex, place: Index) -> tuple[Complex, Real, Complex, Flags]:
-        moved, shift = np.empty_like(spectrum), np.empty(len(place))
-        score, mirrored = np.empty(len(place), np.complex128), np.empty(len(place), dtype=bool)
-        fast.align(spectrum, aim, place, moved, shift, score, mirrored)
-        turn = cast("Complex", np.where(mirrored, score, score.conj()) / np.abs(score))
-        return moved, shift, turn, mirrored
-
-    moved, shift, turn, mirrored = placed(spectrum, first)
+    moved, shift, turn, mirrored = _aligned_fast(fast, spectrum, aim, first)
     registered = np.empty_like(points) if registered is None else registered
     residual = np.empty(count)
     fast.finish(scipy.fft.ifft(moved, overwrite_x=True), turn, norm, target, residual, registered)
 
     def apart(tied: Index) -> Real:
-        moved, _, turn, _ = placed(spectrum[tied], second[tied])
+        moved, _, turn, _ = _aligned_fast(fast, spectrum[tied], aim, second[tied])
         other = turn[:, None] * scipy.fft.ifft(moved)
         return np.linalg.norm(other - registered[tied, 0] - 1j * registered[tied, 1], axis=-1) / norm[tied]
 
@@ -296,11 +288,15 @@ def _aligned(spectrum: Complex, aim: Complex, place: Index) -> tuple[Complex, Re
     shift, mirrored = (place % n).astype(np.float64), place >= n
     products = np.where(mirrored[:, None], aim, aim.conj()) * spectrum / n
     # The offset from the whole sample, at most one, at which |Σ productsₖ exp(2πik·offset/n)| peaks.
-    terms = (products * _phases(shift, n) @ _taylor_series(n)).T
-    derivatives = [polynomial.polyder(terms, times) for times in range(3)]
+    terms = products * _phases(shift, n) @ _taylor_series(n)
+    once = terms[:, 1:] * np.arange(1, _TERMS)
+    twice = once[:, 1:] * np.arange(1, _TERMS - 1)
     offset = np.zeros(len(products))
     for _ in range(TURNS):
-        value, first, second = (polynomial.polyval(offset, each, tensor=False) for each in derivatives)
+        powers = np.vander(offset, _TERMS, increasing=True)
+        value, first, second = (
+            np.einsum("qj,qj->q", each, powers[:, : each.shape[1]]) for each in (terms, once, twice)
+        )
         slope = (value.conj() * first).real
         bend = (value.conj() * second).real + np.abs(first) ** 2
         before = offset
@@ -313,6 +309,15 @@ def _aligned(spectrum: Complex, aim: Complex, place: Index) -> tuple[Complex, Re
     turn = np.where(mirrored, score, score.conj()) / np.abs(score)
     moved = spectrum * phases
     return np.where(mirrored[:, None], moved.conj(), moved), shift, turn, mirrored
+
+
+def _aligned_fast(fast: Any, spectrum: Complex, aim: Complex, place: Index) -> tuple[Complex, Real, Complex, Flags]:
+    """As `_aligned`, with one target, by compiled kernels."""
+    moved, shift = np.empty_like(spectrum), np.empty(len(place))
+    score, mirrored = np.empty(len(place), np.complex128), np.empty(len(place), dtype=bool)
+    fast.align(spectrum, aim, place, moved, shift, score, mirrored)
+    turn = cast("Complex", np.where(mirrored, score, score.conj()) / np.abs(score))
+    return moved, shift, turn, mirrored
 
 
 def _phases(shift: Real, n: int) -> Complex:
@@ -527,20 +532,42 @@ def archetype_index(preshapes: Real, choice: Choice, *, reflections: bool = True
 def _settled_mean(preshapes: Real, reflections: bool) -> Real:
     """Register, take the chordal mean, repeat until no curve moves by half a sample.
 
-    Each round can only raise the summed score, so the shifts settle.
+    Each round can only raise the summed score, so the shifts settle. All of it goes on between Fourier transforms of
+    the curves, which are made once.
     """
-    archetype = choose_archetype(preshapes, "asymmetric", reflections=reflections)
-    before: Registration | None = None
-    n = preshapes.shape[1]
+    start = choose_archetype(preshapes, "asymmetric", reflections=reflections)
+    target, points, n = start[:, 0] + 1j * start[:, 1], planes(preshapes), preshapes.shape[1]
+    fast = kernels(__package__, points.size)
+    direction = doubled_area(target)
+
+    def transformed(part: slice) -> Complex:
+        z = points[part, 0] + 1j * points[part, 1]
+        z = z - z.mean(axis=-1, keepdims=True)
+        against = doubled_area(z) * direction < 0
+        z[against] = np.roll(z[against, ::-1], 1, axis=-1)
+        spectrum: Complex = scipy.fft.fft(z, overwrite_x=True)
+        return spectrum
+
+    def matched(spectrum: Complex) -> tuple[Complex, Real, Flags]:
+        waves = shift_scores(spectrum, aim, reflections)
+        best = (waves.real**2 + waves.imag**2).reshape(len(waves), -1).argmax(axis=-1)
+        moved, shift, turn, mirrored = (
+            _aligned(spectrum, aim, best) if fast is None else _aligned_fast(fast, spectrum, aim, best)
+        )
+        return (turn / np.linalg.norm(moved, axis=-1)) @ moved, shift, mirrored
+
+    spectra = over_blocks(transformed, curve_blocks(len(points)))
+    aim: Complex = scipy.fft.fft(target - target.mean())
+    before: tuple[Real, Flags] | None = None
     for _ in range(ROUNDS):
-        match = register(preshapes, archetype, reflections=reflections)
+        sums, *places = zip(*over_blocks(matched, spectra), strict=True)
+        shift, mirrored = map(np.concatenate, places)
         if before is not None:
-            moved = np.abs((before.shift - match.shift + n / 2) % n - n / 2)
-            if (before.reversed == match.reversed).all() and (moved < 0.5).all():
-                return archetype
-        before = match
-        sizes = np.linalg.norm(match.landmarks, axis=(1, 2), keepdims=True)
-        archetype = (match.landmarks / sizes).mean(axis=0)
+            moved = np.abs((before[0] - shift + n / 2) % n - n / 2)
+            if (before[1] == mirrored).all() and (moved < 0.5).all():
+                mean = scipy.fft.ifft(aim)
+                return np.stack([mean.real, mean.imag], axis=-1)
+        before, aim = (shift, mirrored), np.sum(sums, axis=0) * np.sqrt(n) / len(points)
     raise ValueError(
         f'the mean archetype did not settle in {ROUNDS} rounds: use archetype="asymmetric" for these curves'
     )
