@@ -194,11 +194,12 @@ def _stamp(outline: Floats, margin: int) -> Floats:
     size = (np.ceil(outline.max(axis=0)) - corner).astype(int) + margin
     y, x = (c + (np.arange(m * s) + 0.5) / s - 0.5 for c, m in zip(corner, size, strict=True))
     vertex_angle, vertex_radius = np.arctan2(outline[:, 0], outline[:, 1]), np.linalg.norm(outline, axis=1)
-    radius = np.hypot(y[:, None], x)
-    inside = radius < vertex_radius.min()
-    rows, columns = np.nonzero(~inside & (radius < vertex_radius.max()))
+    # Only between the nearest and the farthest vertex, and a little beyond for rounding, is there anything to look up.
+    squared = y[:, None] ** 2 + x**2
+    inside = squared < vertex_radius.min() ** 2 * (1 - 1e-9)
+    rows, columns = np.nonzero(~inside & (squared < vertex_radius.max() ** 2 * (1 + 1e-9)))
     reach = np.interp(np.arctan2(y[rows], x[columns]), vertex_angle, vertex_radius, period=2 * np.pi)
-    inside[rows, columns] = radius[rows, columns] < reach
+    inside[rows, columns] = np.hypot(y[rows], x[columns]) < reach
     counts = sum(inside[i::s, j::s].view(np.uint8) for i, j in np.ndindex(s, s))  # faster than a mean of booleans
     return np.asarray(counts / s**2)
 
