@@ -47,7 +47,7 @@ def null_distributions(explanation: Explanation) -> Figure:
     tests |= {of: test for of, test in both.items() if not test.parts}
     figure, axes = _panels(1, len(tests), height=2.3)
     for axis, (name, test) in zip(axes.flat, tests.items(), strict=True):
-        axis.hist(test.null, bins=40, color="0.75", label="shuffled labels")
+        axis.hist(test.null, bins=40, histtype="stepfilled", color="0.75", label="shuffled labels")
         axis.axvline(test.threshold, color="0.2", linestyle=":", label="threshold")
         axis.axvline(test.mmd, color="#b2182b", label="observed")
         axis.set(xlabel="MMD", yticks=[])
@@ -260,7 +260,7 @@ def _histograms(axis: Axes, a: Real, b: Real) -> None:
     axis.set_yticks([])
 
 
-_A_BARS: dict[str, Any] = {"color": A, "alpha": 0.45}
+_A_BARS: dict[str, Any] = {"histtype": "stepfilled", "color": A, "alpha": 0.45}
 _B_STEPS: dict[str, Any] = {"histtype": "step", "color": B, "linestyle": "--", "linewidth": 1.4}
 
 
