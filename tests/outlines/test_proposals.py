@@ -7,7 +7,7 @@ from napari_shape_ensembles import Outlines, match_labels, propose, segment
 from napari_shape_ensembles.outlines.proposals import best_recipe, described, spread, varied
 
 
-def discs(side=160, spacing=40, radius=11, noise=5.0, seed=0, bright=False):
+def discs(side=120, spacing=40, radius=11, noise=5.0, seed=0, bright=False):
     rows, columns = np.indices((side, side))
     truth = (rows // spacing) * (side // spacing) + columns // spacing + 1
     truth[np.hypot(rows % spacing - spacing / 2, columns % spacing - spacing / 2) > radius] = 0

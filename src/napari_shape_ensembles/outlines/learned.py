@@ -303,7 +303,7 @@ class ObjectModel:
 
     @cached_property
     def _classifier(self) -> "ExtraTreesClassifier":
-        return _trained(self.features, self.classes, self.seed)
+        return _trained(self.features, self.classes, self.seed, judging=False)
 
     def save(self, path: StrPath) -> None:
         """Write the model to one file, complete or not at all.
@@ -598,7 +598,8 @@ def _without_doubtful(values: Real, kinds: NDArray[np.int8], seed: int) -> tuple
     return values[used], classes[used]
 
 
-def _trained(values: Real, classes: NDArray[np.int8], seed: int) -> "ExtraTreesClassifier":
+def _trained(values: Real, classes: NDArray[np.int8], seed: int, *, judging: bool = True) -> "ExtraTreesClassifier":
+    """A forest; with `judging`, what the trees that did not see an example say of it, which changes no tree."""
     import warnings
 
     from sklearn.ensemble import ExtraTreesClassifier  # heavy, and needed by nothing else
@@ -607,7 +608,7 @@ def _trained(values: Real, classes: NDArray[np.int8], seed: int) -> "ExtraTreesC
         _TREES,
         min_samples_leaf=_LEAF,
         bootstrap=True,
-        oob_score=True,
+        oob_score=judging,
         class_weight="balanced",
         random_state=seed,
     )
