@@ -148,7 +148,7 @@ def is_single(ensemble: Ensemble) -> bool:
             continue  # whole pixels and simple fractions are exact in any precision
         places = (given[part] / by for part in parts)
         with np.errstate(over="ignore"):
-            if all(np.allclose(some.astype(np.float32), some, rtol=4 * _EPS, atol=0) for some in places):
+            if all((np.abs(some.astype(np.float32) - some) <= 4 * _EPS * np.abs(some)).all() for some in places):
                 return True
     return False
 
