@@ -1,5 +1,7 @@
 """The ranking of labels: made faults are found with the right reason, corrections are learned from, speed."""
 
+from functools import cache
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -10,10 +12,16 @@ from napari_shape_ensembles.inspection import Ticks
 from napari_shape_ensembles.inspection.suspects import review_order
 
 
+@cache
+def ranked(kind):
+    """Labels with one fault, the image, the labels concerned, and the ranking of them."""
+    labels, image, concerned = faulty(kind)
+    return labels, image, concerned, rank_suspects(labels, image)
+
+
 @pytest.mark.parametrize("kind", SAID)
 def test_a_made_fault_comes_first_and_is_named(kind):
-    labels, image, concerned = faulty(kind)
-    ranking = rank_suspects(labels, image)
+    labels, _, concerned, ranking = ranked(kind)
     assert sorted(ranking["label"]) == np.unique(labels[labels > 0]).tolist()
     assert (np.diff(ranking["score"]) <= 0).all()
     assert ranking["score"].between(0, 1).all()
@@ -68,8 +76,7 @@ def test_a_missing_object_is_found_where_it_is():
 
 @pytest.mark.parametrize("kind", ["hole", "leak", "cut"])
 def test_neither_bit_depth_nor_polarity_nor_colour_nor_a_turn_matters(kind):
-    labels, image, _ = faulty(kind)
-    expected = rank_suspects(labels, image)
+    labels, image, _, expected = ranked(kind)
     for changed in (image.astype(np.uint16) * 200 + 7, 255.0 - image, np.stack([image, 255 - image, image], axis=-1)):
         ranking = rank_suspects(labels, changed)
         assert ranking["label"].iloc[0] == ODD
@@ -145,8 +152,8 @@ def test_the_most_uncertain_labels_are_asked_about_first_and_the_rest_from_the_t
 
 
 def test_a_thousand_objects_are_all_ranked():
-    rows, columns = np.indices((1024, 1024))
-    near = np.hypot(rows % 32 - 16, columns % 32 - 16) < 11
-    labels = near * (rows // 32 * 32 + columns // 32 + 1)
+    rows, columns = np.indices((768, 768))
+    near = np.hypot(rows % 24 - 12, columns % 24 - 12) < 9
+    labels = near * (rows // 24 * 32 + columns // 24 + 1)
     ranking = rank_suspects(labels, photographed(20 + 80.0 * near))
     assert sorted(ranking["label"]) == list(range(1, 1025))

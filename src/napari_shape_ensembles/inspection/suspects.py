@@ -182,10 +182,10 @@ def rank_suspects(labels: ArrayLike, image: ArrayLike | None = None, *, correcti
     >>> print(*ranking.loc[0, ["label", "reasons"]])
     13 hole: 1 of 25 px, 5.7 % of the object
     """
-    suspects = Suspects.of(labels, image)
     if corrections is None or isinstance(corrections, Ticks):
-        return suspects.ranked(corrections)
+        return Suspects.of(labels, image).ranked(corrections)
     verdicts, ticks = verdicts_of(corrections), Ticks()
+    suspects = Suspects.of(labels, image)
     ticks.add(labels, image, verdicts=verdicts, measured=suspects.table)
     return suspects.ranked(ticks, verdicts)
 
