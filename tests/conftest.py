@@ -18,6 +18,9 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 # What is large enough for compiled kernels is computed by NumPy all the same, but where a test asks for both.
 os.environ.setdefault("SHAPE_ENSEMBLES_KERNELS", "never")
+# Processes of Dask's are forked from one that has imported it: each would take a second to do so itself.
+if sys.platform != "win32":
+    os.environ.setdefault("DASK_DISTRIBUTED__WORKER__MULTIPROCESSING_METHOD", "forkserver")
 WORKER = os.environ.get("PYTEST_XDIST_WORKER", "")
 if WORKER:
     # Workers share the processors, so that each has one thread for linear algebra.

@@ -1,6 +1,7 @@
 """Studies elsewhere: in threads, in processes and on Dask, with the numbers of the serial run."""
 
 import os
+import sys
 from concurrent.futures import BrokenExecutor, ProcessPoolExecutor, ThreadPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
@@ -14,6 +15,10 @@ from curve_makers import blobs
 from napari_shape_ensembles import Ensemble, Settings, decision_landscape
 from napari_shape_ensembles.progress import Stopped, report, reporting
 from napari_shape_ensembles.studies.jobs import run_jobs
+
+# New processes know nothing of this one. They are forked from one that has imported the package where there can be such.
+APART = get_context("spawn" if sys.platform == "win32" else "forkserver")
+APART.set_forkserver_preload(["napari_shape_ensembles.studies"])
 
 SETTINGS = Settings(permutations=99, significance=0.05)
 GRID = {"ranks": [2, 8, 30], "landmarks": [24, 32, 40, 48, 60, 72]}
@@ -43,10 +48,7 @@ def assert_identical(landscape, expected):
 
 @pytest.fixture(params=["threads", "processes"])
 def pool(request):
-    made = (
-        ThreadPoolExecutor(3) if request.param == "threads" else ProcessPoolExecutor(2, mp_context=get_context("spawn"))
-    )
-    with made as pool:
+    with ThreadPoolExecutor(3) if request.param == "threads" else ProcessPoolExecutor(2, mp_context=APART) as pool:
         yield pool
 
 
@@ -120,14 +122,14 @@ def dying_once(item):
 
 def test_what_a_broken_pool_leaves_behind_is_done_here(tmp_path):
     items = [(str(tmp_path / "died"), number) for number in range(5)]
-    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+    with ProcessPoolExecutor(1, mp_context=APART) as pool:
         found = dict(updates(dying_once, items, pool))
     assert found == {number: number * 10 for number in range(5)}
     assert Path(items[0][0]).exists()
 
 
 def test_a_pool_that_is_broken_already_leaves_everything_to_be_done_here():
-    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+    with ProcessPoolExecutor(1, mp_context=APART) as pool:
         with pytest.raises(BrokenExecutor):
             pool.submit(os._exit, 1).result()
         assert dict(updates(counting, [3, 4], pool)) == {0: 3, 1: 4}
