@@ -16,7 +16,7 @@ from napari_shape_ensembles import Ensemble, Settings, decision_landscape
 from napari_shape_ensembles.progress import Stopped, report, reporting
 from napari_shape_ensembles.studies.jobs import run_jobs
 
-# New processes know nothing of this one. They are forked from one that has imported the package where there can be such.
+# New processes, which know nothing of this one: where that can be, forked from one that has imported the package.
 APART = get_context("spawn" if sys.platform == "win32" else "forkserver")
 APART.set_forkserver_preload(["napari_shape_ensembles.studies"])
 
