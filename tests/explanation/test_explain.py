@@ -203,7 +203,7 @@ def test_a_small_part_of_the_outline_is_not_called_none_of_it(explained):
 
 
 def test_the_number_of_threads_changes_no_digit_of_an_explanation():
-    a, b = (Ensemble(list(blobs(700, 60, seed=seed))) for seed in (1, 2))
+    a, b = (Ensemble(list(blobs(300, 60, seed=seed))) for seed in (1, 2))
     result = compare(a, b, Settings(landmarks=100, rank=20, permutations=199))
     found = []
     for threads in (1, 2):

@@ -1,5 +1,7 @@
 """Objects learned from painted examples: what is found, kept, saved, refused, and how well it does on real images."""
 
+from functools import cache
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -24,10 +26,16 @@ def first(truth, count):
     return np.where(truth <= count, truth, 0)
 
 
-@pytest.mark.parametrize("dark", [False, True])
-def test_objects_like_the_painted_ones_are_found_bright_or_dark(dark):
+@cache
+def four_painted(dark):
+    """An image, its labels, and what a model learned of four of them."""
     image, truth = discs(dark=dark)
-    model = learn_objects(image, first(truth, 4))
+    return image, truth, learn_objects(image, first(truth, 4))
+
+
+@pytest.mark.parametrize("dark", [True, False])
+def test_objects_like_the_painted_ones_are_found_bright_or_dark(dark):
+    image, truth, model = four_painted(dark)
     matching = match_labels(truth, model.labels(image), min_iou=0.8)
     assert len(matching.pairs) == truth.max()
     assert not matching.only_b
@@ -225,8 +233,7 @@ def test_a_color_image_needs_a_model_learned_from_color(known):
 
 @pytest.mark.parametrize(("radius", "spacing"), [(5, 20), (22, 70)])
 def test_objects_of_another_size_are_found_in_an_image_that_was_not_painted_in(radius, spacing):
-    image, truth = discs(radius=11)
-    model = learn_objects(image, first(truth, 4))
+    _, _, model = four_painted(False)
     other, wanted = discs(side=4 * spacing, spacing=spacing, radius=radius, seed=3)
     matching = match_labels(wanted, model.labels(other), min_iou=0.7)
     assert len(matching.pairs) == wanted.max()
