@@ -132,6 +132,15 @@ def blank_figures(monkeypatch):
     monkeypatch.setattr(report, "figures", lambda _: {name: Figure() for name in FIGURES})
 
 
+@pytest.fixture
+def blank_files(monkeypatch):
+    """Let figures be made but saved blank: to render them takes longer than all else, where a test is not about them."""
+    from matplotlib.figure import Figure
+
+    save = Figure.savefig
+    monkeypatch.setattr(Figure, "savefig", lambda _, *where, **how: save(Figure(), *where, **how))
+
+
 def pytest_collection_finish():
     """Search for garbage less often, and not in what is imported by now: it took an eighth of the processor time."""
     gc.collect()

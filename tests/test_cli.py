@@ -182,6 +182,7 @@ def test_landscape_covers_the_ranges_given(tmp_path, images, quick):
     assert (tmp_path / "r" / "landscape.png").exists()
 
 
+@pytest.mark.usefixtures("blank_files")
 def test_smoothing_sweeps_the_smoothing_of_labels(tmp_path, quick):
     for name, seed in (("a", 1), ("b", 2)):
         imageio.imwrite(tmp_path / f"{name}.png", labels(seed))
@@ -264,7 +265,7 @@ def test_it_runs_as_a_module_and_its_help_names_every_command():
         assert command in done.stdout
 
 
-@pytest.mark.usefixtures("blank_figures")  # in the report; those saved beside it are drawn
+@pytest.mark.usefixtures("blank_files")
 def test_report_explains_a_saved_comparison(tmp_path):
     a, b = (Ensemble(list(blobs(30, 60, seed=seed) * seed), name=str(seed)) for seed in (1, 2))
     saved = tmp_path / "saved.npz"
@@ -318,6 +319,7 @@ def test_a_name_that_is_no_text_is_refused_before_the_work(tmp_path, quick):
     assert "rename it" in done.stderr
 
 
+@pytest.mark.usefixtures("blank_files")
 def test_images_of_one_name_keep_their_places_in_all_pairs(tmp_path, quick):
     (tmp_path / "all").mkdir()
     for seed, ending in enumerate(("csv", "npz", "geojson")):
@@ -328,6 +330,7 @@ def test_images_of_one_name_keep_their_places_in_all_pairs(tmp_path, quick):
     assert answer["curves"] == {"same.csv": 9, "same.geojson": 11, "same.npz": 10}
 
 
+@pytest.mark.usefixtures("blank_files")
 def test_what_was_asked_for_but_cannot_be_computed_is_said(tmp_path, quick):
     path = tmp_path / "a.csv"
     write_curves(path, Ensemble(list(blobs(12, 40)), unit="µm"))
@@ -464,6 +467,7 @@ def test_a_bad_range_is_named_with_its_option(tmp_path, option, text, words):
     assert words in done.stderr
 
 
+@pytest.mark.usefixtures("blank_files")
 def test_ranges_may_be_written_as_in_the_docks(tmp_path, images, quick):
     done = run("landscape", images / "one.ome.tif", images / "large.ome.tif", "--ranks", "2-4:2, 9",
                "--landmarks", "40", "--settings", quick, "--out", tmp_path / "r")  # fmt: skip
@@ -525,6 +529,7 @@ def test_images_of_one_name_are_segmented_to_files_of_their_own(tmp_path):
     }  # fmt: skip
 
 
+@pytest.mark.usefixtures("blank_files")
 def test_the_outputs_of_a_run_are_no_inputs_of_the_next(tmp_path, quick):
     for seed in (1, 2):
         imageio.imwrite(tmp_path / f"{seed}.png", (labels(seed) > 0).astype(np.uint8) * 200)
@@ -623,6 +628,7 @@ def test_an_experiment_is_written_as_tables_figures_and_json(tmp_path, quick):
     assert answer["table"][0]["scale_p"] == pytest.approx(0.1)
 
 
+@pytest.mark.usefixtures("blank_files")
 def test_an_experiment_takes_its_design_from_the_names_of_files(tmp_path, quick):
     design_files(tmp_path).unlink()
     done = run("experiment", tmp_path, "--pattern", "{group}_{replicate}", "--settings", quick, "-o", tmp_path / "r")
@@ -645,6 +651,7 @@ def test_a_design_that_does_not_fit_is_named(tmp_path, quick, columns, words):
     assert words in done.stderr
 
 
+@pytest.mark.usefixtures("blank_files")
 def test_an_experiment_compares_two_time_points_of_stacks(tmp_path, quick):
     for dish in range(3):
         stack = np.stack([labels(dish), labels(dish, size=12)])

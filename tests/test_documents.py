@@ -48,7 +48,7 @@ def run(path, capsys, tmp_path, monkeypatch):
     return names, said
 
 
-@pytest.mark.usefixtures("blank_figures")  # in a report; those saved beside it are drawn
+@pytest.mark.usefixtures("blank_files")  # the tutorials save theirs
 @pytest.mark.parametrize("page", [page for page in PAGES if blocks(page)], ids=lambda page: page.name)
 def test_code_in_the_documents_runs_and_prints_what_stands_below_it(page, capsys, tmp_path, monkeypatch):
     _, said = run(page, capsys, tmp_path, monkeypatch)

@@ -131,7 +131,7 @@ def test_a_comparison_without_a_difference_says_so():
     assert "20 outlines of A (unnamed)" in text
 
 
-@pytest.mark.usefixtures("blank_figures")
+@pytest.mark.usefixtures("blank_figures", "blank_files")
 @pytest.mark.parametrize("ending", [".html", ".pdf"])
 def test_a_report_that_cannot_be_finished_leaves_the_earlier_one(explanation, tmp_path, monkeypatch, ending):
     path = tmp_path / f"report{ending}"

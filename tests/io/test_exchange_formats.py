@@ -93,6 +93,7 @@ COMMANDS = {
 }
 
 
+@pytest.mark.usefixtures("blank_files")
 @pytest.mark.parametrize("command", COMMANDS)
 def test_every_command_writes_it(images, tmp_path, command):
     arguments, count = COMMANDS[command]
