@@ -44,7 +44,7 @@ class PositionDependence:
     --------
     >>> from napari_shape_ensembles import Settings, position_dependence, samples
     >>> a, b = samples.powder_outlines().ensembles()
-    >>> found = position_dependence([a, b], Settings(landmarks=60, rank=10))
+    >>> found = position_dependence([a, b], Settings(landmarks=60, rank=10, permutations=199))
     >>> found.images, 0 < found.p_value <= 1
     (2, True)
     """
