@@ -15,7 +15,7 @@ from napari_shape_ensembles.progress import Progress, Stopped, reporting
 from napari_shape_ensembles.shapes import to_landmarks
 
 QUICK = Settings(landmarks=100, rank=20, permutations=199)
-FEWER = Settings(landmarks=200, rank=60, permutations=299)
+FEWER = Settings(landmarks=120, rank=60, permutations=299)
 
 
 def grains(shared_data, key):

@@ -119,7 +119,7 @@ def test_the_difference_put_into_a_sample_is_named_and_no_other(sample, named, w
 @pytest.mark.parametrize(("seed", "archetype"), [(1, "random"), (2, "random"), (3, "mean")])
 @each_sample
 def test_the_row_depends_on_no_choice_of_archetype(sample, seed, archetype):
-    settings = Settings(seed=seed, archetype=archetype, permutations=499)
+    settings = Settings(landmarks=250, seed=seed, archetype=archetype, permutations=499)
     assert compare(*outlines(sample, 0), settings).case == ROWS[sample]
 
 
