@@ -159,6 +159,8 @@ def _cached_in(folder: str) -> Iterator[None]:
     """Let numba look for compiled functions in a folder, and leave new ones there."""
     import numba
 
+    # Else numba would do so at the first function, if NUMBA_ variables were set since it was imported, and undo this.
+    numba.config.reload_config()
     before = numba.config.CACHE_DIR
     numba.config.CACHE_DIR = folder
     try:
