@@ -3,7 +3,6 @@
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from itertools import pairwise
 from textwrap import fill
 from typing import TYPE_CHECKING
 
@@ -196,10 +195,11 @@ def _of_side(name: str, ensemble: Ensemble) -> Iterator[Finding]:
         starts = np.flatnonzero(np.diff(np.concatenate([[-1], np.where(along, curve, -1 - np.arange(len(along)))])))
         np.maximum.at(longest, curve[starts], np.add.reduceat(np.where(along, length, 0), starts))
     straight = longest / np.bincount(curve, length, minlength=len(ensemble))
-    gaping = np.zeros(len(ensemble), dtype=bool)
-    for index, (start, stop) in enumerate(pairwise(offsets.tolist())):
-        *others, closing = length[start:stop]
-        gaping[index] = closing > max(_GAP * np.median(others), _LONGEST * max(others))
+    closing, others = length[offsets[1:] - 1], length.copy()
+    others[offsets[1:] - 1] = 0
+    gaping = closing > _LONGEST * np.maximum.reduceat(others, offsets[:-1])
+    for index in np.flatnonzero(gaping):
+        gaping[index] = closing[index] > _GAP * np.median(length[offsets[index] : offsets[index + 1] - 1])
     bad: Mapping[str, tuple[NDArray[np.bool_], float, bool, str]] = {
         "specks": (area < _SPECK * usual, _SPECKS, False, "are specks, of less than a twentieth of the median area"),
         "merged": (
@@ -260,11 +260,17 @@ def _duplicates(sides: Mapping[str, Ensemble]) -> Iterator[Finding]:
     owners: dict[bytes, list[str]] = {}
     totals: Counter[str] = Counter()
     for side, ensemble in sides.items():
-        for curve, image in zip(ensemble.curves, ensemble.images.tolist(), strict=True):
-            if len(curve) >= _TELLING:
-                # The start and the direction are the curve's own; the place is not.
-                size = float(np.ptp(curve, axis=0).max())
-                key = f"{size:.6g}".encode() + np.round((curve - curve.min(axis=0)) / size * 1e6).astype("i8").tobytes()
+        if not len(ensemble):
+            continue
+        # The start and the direction are the curve's own; the place is not.
+        starts, counts = ensemble.offsets[:-1], np.diff(ensemble.offsets)
+        least, most = (extreme.reduceat(ensemble.vertices, starts) for extreme in (np.minimum, np.maximum))
+        sizes = (most - least).max(axis=1)
+        placed = (ensemble.vertices - np.repeat(least, counts, axis=0)) / np.repeat(sizes, counts)[:, None]
+        shapes = np.split(np.round(placed * 1e6).astype("i8"), starts[1:])
+        for shape, size, image in zip(shapes, sizes.tolist(), ensemble.images.tolist(), strict=True):
+            if len(shape) >= _TELLING:
+                key = f"{size:.6g}".encode() + shape.tobytes()
                 owner = f"{image} ({side})" if image and image != side else side
                 owners.setdefault(key, []).append(owner)
                 totals[owner] += 1
