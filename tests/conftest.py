@@ -134,7 +134,7 @@ def blank_figures(monkeypatch):
 
 @pytest.fixture
 def blank_files(monkeypatch):
-    """Let figures be made but saved blank: to render them takes longer than all else, where a test is not about them."""
+    """Let figures be made but saved blank: to render them takes long, where a test is not about them."""
     from matplotlib.figure import Figure
 
     save = Figure.savefig
