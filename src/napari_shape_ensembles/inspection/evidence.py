@@ -498,8 +498,6 @@ def alternatives(plane: Plane, grey: Real) -> dict[str, Real]:
         ("alike_local", {"method": "local", "window": 2.0 * int(3 * radius) + 21}),
         ("alike_li", {"method": "li"}),
         ("alike_triangle", {"method": "triangle"}),
-        ("alike_parts", {"method": "otsu", "split_touching": "distance"}),
-        ("alike_local_parts", {"method": "local", "window": 2.0 * int(3 * radius) + 21, "split_touching": "distance"}),
     ):
         other = segment(grey, min_size=10, **choices) if np.ptp(grey) > 0 else np.zeros(labels.shape, np.int32)
         n = int(other.max()) + 1
@@ -515,6 +513,9 @@ def alternatives(plane: Plane, grey: Real) -> dict[str, Real]:
         out[name] = best[1:]
         foreground = other > 0
         out[name + "_in"] = plane.mean(labels, foreground)
+    # Touching objects are separated in all of them; the trees know two by another name as well.
+    for name, same in (("alike_parts", "alike_otsu"), ("alike_local_parts", "alike_local")):
+        out[name], out[name + "_in"] = out[same], out[same + "_in"]
     return out
 
 
