@@ -275,7 +275,7 @@ def _unbiased_squared_mmd(x: Real, first: int, weights: Real) -> Real:
     def sums(rows: slice) -> Real:
         kernel = gaussian(x[rows], x, width)
         kernel[np.arange(len(kernel)), rows.start + np.arange(len(kernel))] = 0
-        to_a, to_b = a @ kernel.T, b @ kernel.T
+        to_a, to_b = (weights[:, side] @ kernel[:, side].T for side in (slice(first), slice(first, None)))
         pairs = ((a, to_a), (b, to_b), (a, to_b))
         return np.stack([np.einsum("ri,ri->r", one[:, rows], other) for one, other in pairs])
 
