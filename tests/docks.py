@@ -130,6 +130,10 @@ def found_before():
         yield
 
 
+def grid_of(viewer):
+    return viewer.canvas.grid if hasattr(viewer, "canvas") else viewer.grid
+
+
 def curves_of(viewer, name):
     return viewer.layers[f"{name} curves"]
 

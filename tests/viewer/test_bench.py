@@ -14,18 +14,15 @@ from qtpy.QtWidgets import (
     QAbstractSpinBox,
     QApplication,
     QComboBox,
-    QDialog,
     QFileDialog,
     QLabel,
     QLineEdit,
-    QMainWindow,
     QSlider,
     QTabBar,
-    QVBoxLayout,
     QWidget,
 )
 
-from docks import PLUGIN, ended, labels_of, let_go, press, put, set_choices, spots
+from docks import PLUGIN, ended, grid_of, labels_of, let_go, press, put, set_choices, spots
 from napari_shape_ensembles import Settings
 from napari_shape_ensembles.io import save_settings
 from napari_shape_ensembles.viewer.curves.over_canvas import FloatingCard
@@ -33,17 +30,12 @@ from napari_shape_ensembles.viewer.docks.bench import Bench, TabbedPage
 from napari_shape_ensembles.viewer.docks.segment import SegmentCurves
 from napari_shape_ensembles.viewer.flying import camera_of
 from napari_shape_ensembles.viewer.inputs import is_own
-from napari_shape_ensembles.viewer.leaving import UNSAVED, AsksBeforeLeaving
 from napari_shape_ensembles.viewer.panels.widgets import ScrollColumn
 from napari_shape_ensembles.viewer.session import Session
 from napari_shape_ensembles.viewer.steps import STEPS, steps_of
 from napari_shape_ensembles.viewer.tour import Tour, take_tour
 
 QUICK = {"permutations": 199, "landmarks": 50, "rank": 10}
-
-
-def grid_of(viewer):
-    return viewer.canvas.grid if hasattr(viewer, "canvas") else viewer.grid
 
 
 def cells(viewer):
@@ -514,33 +506,6 @@ def test_painting_hides_no_image_that_lies_beside(bench_of_two, model, qtbot):
     bench_of_two.session.segmentation.image.choose(model.layers["one"])
     press(page.by_example.paint, qtbot)
     assert model.layers["two"].visible
-
-
-class ConfirmCloseDialog(QDialog):
-    """Stands for napari's question, which is known by its name."""
-
-
-def test_the_question_before_quitting_says_that_a_comparison_is_not_saved(model, comparison, qtbot):
-    window = QMainWindow()
-    qtbot.addWidget(window)
-    put(comparison, model)
-    session = Session.of(model)
-    for _ in range(2):
-        AsksBeforeLeaving.watch(window, session)
-    window.show()
-
-    def question():
-        dialog = ConfirmCloseDialog(window)
-        QVBoxLayout(dialog).addWidget(QLabel("Close?"))
-        dialog.show()
-        return dialog
-
-    dialog = question()
-    qtbot.waitUntil(lambda: [label.text() for label in dialog.findChildren(QLabel)][-1] == f"⚠ {UNSAVED}", timeout=3000)
-    session.comparison.unsaved = False
-    other = question()
-    qtbot.wait(50)
-    assert [label.text() for label in other.findChildren(QLabel)] == ["Close?"]
 
 
 # The design table without a window -----------------------------------------------------------------------------

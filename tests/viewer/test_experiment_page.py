@@ -170,7 +170,7 @@ def test_covariates_and_interactions_are_asked_for_and_an_answer_outlives_its_pa
     qtbot.addWidget(second)
     assert (second.sentences.text(), second.state) == (page.sentences.text(), "done")
     assert second.given.findItems("length", Qt.MatchFlag.MatchExactly)[0].checkState() == Qt.CheckState.Checked
-    assert unsaved(session) == "The experiment is not saved: it would be lost."
+    assert unsaved(session) == ["The experiment is not saved: it would be lost."]
     session.attach(session.comparison)
     session.comparison.run()
     ended(session.comparison, qtbot)

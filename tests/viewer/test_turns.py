@@ -6,7 +6,7 @@ from napari.components import ViewerModel
 from qtpy.QtCore import Qt
 from qtpy.QtWidgets import QApplication, QPushButton
 
-from docks import bare, opened, press, run, saved, show_docks, spots
+from docks import bare, grid_of, opened, press, run, saved, show_docks, spots
 from napari_shape_ensembles.viewer import comparing
 from napari_shape_ensembles.viewer import task as tasks
 from napari_shape_ensembles.viewer.task import Background
@@ -216,10 +216,6 @@ def test_dropped_layers_that_are_deleted_meanwhile_stay_deleted(done, qtbot, tmp
 
 
 # Side by side --------------------------------------------------------------------------------------------------
-
-
-def grid_of(model):
-    return model.canvas.grid if hasattr(model, "canvas") else model.grid
 
 
 def test_switched_off_the_layers_are_in_the_order_they_were(done, model, qtbot):

@@ -1,67 +1,120 @@
-"""Quitting with a result that can be found nowhere else is asked about once."""
+"""Leaving with a result that can be found nowhere else, or during a run, is asked about once."""
 
 import weakref
+from collections.abc import Callable
 
 from napari.settings import get_settings
-from qtpy.QtCore import QEvent, QObject, QTimer
-from qtpy.QtWidgets import QDialog, QLabel, QMainWindow, QMessageBox, QWidget
+from qtpy.QtCore import QEvent, QObject, Qt, QTimer
+from qtpy.QtGui import QKeySequence
+from qtpy.QtWidgets import QApplication, QDialog, QLabel, QMainWindow, QMessageBox, QPushButton, QWidget
 
 from .session import Session
 
 UNSAVED = "The comparison is not saved: it would be lost."
+RUNNING = "A run is under way: it would be stopped."
+ELSEWHERE = "In another window: {}."
+_LOST = "what would be lost"  # name of what is added to napari's question
 
 
 class AsksBeforeLeaving(QObject):
     """Watches a window as long as it is there.
 
-    napari asks before it closes, unless its preferences say otherwise: its question then says what would be lost.
-    Where napari does not ask a person who closes the window, this does.
+    napari asks before it closes, unless its preferences say otherwise: its question then says what would be lost, by
+    quitting in all windows. Where napari does not ask a person who closes the window, this does. Once the window is
+    closed the session rests, before Qt takes first the canvas away and then the docks.
     """
 
-    def __init__(self, window: QMainWindow, session: Session) -> None:
+    def __init__(self, window: QMainWindow) -> None:
         super().__init__(window)
-        self._session = weakref.ref(session)
+        self._session: Callable[[], Session | None] = lambda: None
+        self._agreed = False  # the question has been asked, and answered with yes
         window.installEventFilter(self)
+        application = QApplication.instance()
+        assert isinstance(application, QApplication)
+        application.focusChanged.connect(self._enter)
 
     @classmethod
     def watch(cls, page: QWidget, session: Session) -> None:
         """Watch the window that a page is in; each window once."""
-        window = page.window()
-        if isinstance(window, QMainWindow) and window.findChild(cls) is None:
-            cls(window, session)
+        own = cls._of(page.window())
+        if own is not None:
+            own._session = weakref.ref(session)
+
+    @classmethod
+    def _of(cls, window: QWidget) -> "AsksBeforeLeaving | None":
+        """What watches a window, which may have no page."""
+        return (window.findChild(cls) or cls(window)) if isinstance(window, QMainWindow) else None
+
+    def _enter(self, _: QWidget | None, widget: QWidget | None) -> None:
+        """Watch each window that gets the focus, as napari can be quit from there."""
+        if widget is not None:
+            self._of(widget.window())
 
     def eventFilter(self, window: QObject | None, event: QEvent | None) -> bool:
         """Look for napari's question when the window gets a child; ask where a person closes it and napari does not."""
         session = self._session()
-        if event is None or session is None or not (lost := unsaved(session)):
+        if event is None or not isinstance(window, QMainWindow):
             return False
         if event.type() == QEvent.Type.ChildAdded:
             QTimer.singleShot(0, self.look)
+        if session is None:
             return False
+        if event.type() == QEvent.Type.Hide and not event.spontaneous():
+            session.rest()
+        if event.type() != QEvent.Type.Close:
+            return False
+        agreed, self._agreed = self._agreed, False
+        by_script = not event.spontaneous() and is_empty(window)
         napari_asks = get_settings().application.confirm_close_window and len(session.choices.layers)
-        if event.type() != QEvent.Type.Close or not event.spontaneous() or napari_asks:
+        lost = self._lost(everywhere=not event.spontaneous())  # by a key or a menu it may be quit
+        if agreed or by_script or napari_asks or not lost:
             return False
         buttons = QMessageBox.StandardButton.Close | QMessageBox.StandardButton.Cancel
-        chosen = QMessageBox.question(self.parent(), "Not saved", lost, buttons)
+        chosen = QMessageBox.question(window, "Close?", lost, buttons)
         event.setAccepted(chosen == QMessageBox.StandardButton.Close)
         return not event.isAccepted()
 
     def look(self) -> None:
         """Say in napari's question, where it is asked, what would be lost."""
-        window, session = self.parent(), self._session()
-        lost = "" if session is None else unsaved(session)
+        window = self.parent()
         for dialog in window.findChildren(QDialog) if isinstance(window, QWidget) else ():
             layout = dialog.layout()
             asks = type(dialog).__name__ == "ConfirmCloseDialog" and dialog.isVisible()
-            if lost and asks and layout is not None and not dialog.findChild(QLabel, UNSAVED):
-                words = QLabel(f"⚠ {lost}")
-                words.setObjectName(UNSAVED)
-                layout.insertWidget(0, words)
+            if asks and layout is not None and not dialog.findChild(QLabel, _LOST):
+                keys = [button.shortcut() for button in dialog.findChildren(QPushButton)]
+                if lost := self._lost(everywhere=QKeySequence("Ctrl+Q") in keys):
+                    words = QLabel(lost)
+                    words.setObjectName(_LOST)
+                    layout.insertWidget(0, words)
+                    dialog.accepted.connect(self._agree)
+
+    def _agree(self) -> None:
+        self._agreed = True
+
+    def _lost(self, *, everywhere: bool) -> str:
+        """What would be lost, in words, by closing this window or all of them."""
+        found = dict.fromkeys(unsaved(self._session()))
+        others = QApplication.topLevelWidgets() if everywhere else []
+        for other in (window.findChild(AsksBeforeLeaving) for window in others if not window.isHidden()):
+            if other is not None and other is not self:
+                lines = unsaved(other._session())
+                found |= dict.fromkeys(ELSEWHERE.format(f"{line[0].lower()}{line[1:-1]}") for line in lines)
+        return "\n".join(f"⚠ {line}" for line in found)
 
 
-def unsaved(session: Session) -> str:
-    """What would be lost, in words; empty for nothing."""
+def is_empty(window: QMainWindow) -> bool:
+    """Whether nothing is shown in the middle of a window: `viewer.close` closes that first, keys and menus do not."""
+    centre = window.centralWidget()
+    children = [] if centre is None else centre.findChildren(QWidget, options=Qt.FindChildOption.FindDirectChildrenOnly)
+    return all(child.isHidden() for child in children)
+
+
+def unsaved(session: Session | None) -> list[str]:
+    """What would be lost, in words."""
+    if session is None:
+        return []
     comparison, experiment = session.comparison, session.experiment
     words = [UNSAVED] if comparison.unsaved and comparison.shown is not None else []
     words += [UNSAVED.replace("comparison", "experiment")] if experiment.unsaved else []
-    return "\n".join(words)
+    runs = comparison, experiment, session.landscape, session.smoothing, session.trust
+    return words + [RUNNING] * any(task.busy and task.running for task in runs)

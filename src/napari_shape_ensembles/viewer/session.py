@@ -78,12 +78,18 @@ class Session:
             if not self._pages[task]:
                 task.rest()
         if not self._open:
-            self.choices.sides.rest()
-            self.learning.rest()
-            self.position.cancel()
-            self.design_work.cancel()
-            self.proposing.rest()
-            self.comparison.rest()  # which *Shape space* may have run after its own dock was closed
+            self.rest()
+
+    def rest(self) -> None:
+        """Stop all work, and follow nothing."""
+        for task in self._pages:
+            task.rest()
+        self.choices.sides.rest()
+        self.learning.rest()
+        self.position.cancel()
+        self.design_work.cancel()
+        self.proposing.rest()
+        self.comparison.rest()  # which *Shape space* may have run after its own dock was closed
 
 
 def _answered(*tasks: Task[Any]) -> bool:

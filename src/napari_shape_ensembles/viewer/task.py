@@ -15,7 +15,7 @@ from typing import Any, Generic, TypeAlias, TypeVar
 
 import psygnal
 from napari.layers import Layer
-from napari.qt.threading import FunctionWorker, WorkerBase, create_worker
+from napari.qt.threading import FunctionWorker, WorkerBase
 from qtpy.QtCore import QCoreApplication, QObject, QTimer, Signal
 
 from ..comparison import Settings
@@ -75,7 +75,7 @@ class _Call(QObject):
 
     reported = Signal(object)  #: Progress
 
-    functions: list[Function]  # let go of when it has run: napari keeps workers as long as its window is there
+    functions: list[Function]  # let go of when it has run: a worker may stay for a while
     worker: FunctionWorker | None = None
     outcome: Any = None
     error: ValueError | None = None
@@ -146,8 +146,8 @@ class Background:
                 signal.disconnect()
             self._calls.remove(call)
             stopped, call.worker, outcome, error = call.worker.abort_requested, None, call.outcome, call.error
-            call.outcome = None  # the worker may stay for a while
-            if stopped and steps is self.steps:  # by napari, when its window is closed
+            call.outcome = None
+            if stopped and steps is self.steps:  # by `finish_all`
                 self.cancel()
             self.arriving = steps is self.steps
         while steps is not None and steps is self.steps:
@@ -172,7 +172,8 @@ class Background:
         if self._waiting is not None and not self._calls:
             call = _Call()
             call.functions, self._waiting = [self._waiting], None
-            call.worker = create_worker(call.run, _start_thread=False)
+            # One of `create_worker` is stopped, and kept, by whatever window is in front now.
+            call.worker = FunctionWorker(call.run)
             self._calls.append(call)
             call.reported.connect(partial(self._hear, self.steps))
             call.worker.finished.connect(partial(self.advance, self.steps, call))
