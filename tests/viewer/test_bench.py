@@ -362,8 +362,12 @@ def test_proposals_are_unfolded_once_where_a_threshold_breaks_objects_up(model, 
     assert "are smaller than 16 px²" in page.verdict.text()
     assert page.other_ways.unfolded
     page.other_ways.heading.click()
+    assert "looking again" not in page.count.text()
     set_choices(bench.session.choices, smoothing=0.1)
-    qtbot.wait(400)
+    assert "looking again …" in page.count.text()  # the old numbers and words
+    assert not page.verdict.isEnabled()
+    qtbot.waitUntil(page.verdict.isEnabled, timeout=10_000)
+    assert "looking again" not in page.count.text()
     assert not page.other_ways.unfolded  # a person has folded it
 
 

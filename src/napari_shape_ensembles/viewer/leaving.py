@@ -12,7 +12,7 @@ from .session import Session
 
 UNSAVED = "The comparison is not saved: it would be lost."
 RUNNING = "A run is under way: it would be stopped."
-ELSEWHERE = "In another window: {}."
+ELSEWHERE = "In another window {}."
 _LOST = "what would be lost"  # name of what is added to napari's question
 
 

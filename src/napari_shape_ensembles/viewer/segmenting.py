@@ -81,6 +81,7 @@ class SegmentationTask(Task[list[Ensemble]]):
         self.preview: Preview | None = None
         self.preview_error = self._copy_error = ""
         self.verdict = Verdict()  #: on the outlines of all images that are previewed
+        self.looking = False  #: a preview is on its way, after which verdict and numbers may be others
         self.features = KnownFeatures()
         self._others: weakref.WeakKeyDictionary[Layer, Image] = weakref.WeakKeyDictionary()  # their lines
         self.previewer = Background()
@@ -125,7 +126,7 @@ class SegmentationTask(Task[list[Ensemble]]):
             self.image.rest()
             self._listen_to(None)
             self._watch_labels(())
-            self.source, self._copy_error = None, ""
+            self.source, self._copy_error, self.looking = None, "", False
             self._asked.stop()
             self._clear_preview()
 
@@ -165,6 +166,7 @@ class SegmentationTask(Task[list[Ensemble]]):
         self.previewer.cancel()
         self._previewed = self.choices.recipe
         self.message, self.failed = "", False
+        self.looking = self._following and self.live and self.source is not None
         if self._following:
             self._asked.start()
         self.changed.emit()
@@ -285,6 +287,7 @@ class SegmentationTask(Task[list[Ensemble]]):
         beside += [found[shown]] if shown in found and not any(shown in own for own in samples) else []
         verdict = yield partial(verdict_on, sides, recipe, beside)
         self.verdict = replace(verdict, quality=Quality((*failed, *verdict.quality.findings)))
+        self.looking = False
         self.judged.emit()
         self.changed.emit()
 

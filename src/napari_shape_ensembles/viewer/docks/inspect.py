@@ -51,7 +51,12 @@ class InspectCurves(Dock):
         self.again_button.clicked.connect(task.compare_again)
         top = form()
         self.sets = wrapped()
-        for label, control in (("Question", question), ("A", self.a), ("B", self.b), ("Label sets", self.sets)):
+        for label, control in (
+            ("Question", question),
+            ("Layer", self.a),
+            ("Second layer", self.b),
+            ("Label sets", self.sets),
+        ):
             top.addRow(label, control)
         self._top = top
         state = self.reason, self.step, self.progress, self.stale, self.verdict
@@ -71,6 +76,9 @@ class InspectCurves(Dock):
         self.sets.setText(", ".join(layer.name for layer in task.label_sets()) if several else "")
         self._top.setRowVisible(self.sets, several)
         self._top.setRowVisible(self.b, not several)
+        two = task.b.chosen() is not None and not several
+        for control, (one, of_two) in ((self.a, ("Layer", "A")), (self.b, ("Second layer", "B"))):
+            self._top.labelForField(control).setText(of_two if two else one)
         self.message.setText(task.message)
         self.message.setVisible(bool(task.message))
         for part in (self.queue, self.score_row):

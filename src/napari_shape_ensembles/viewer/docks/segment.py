@@ -118,13 +118,15 @@ class SegmentCurves(Dock):
         self.sizes.show_values([] if preview is None else preview.diameters, "" if preview is None else preview.unit)
         words = []
         if preview is not None:
-            words = [f"<b>{counted(len(preview.diameters), 'object')}</b>{' (draft)' if preview.draft else ''}"]
+            told = " · looking again …" if task.looking else ""
+            words = [f"<b>{counted(len(preview.diameters), 'object')}</b>{' (draft)' if preview.draft else ''}{told}"]
             words += [f"{count} left out: {escape(reason)} (dotted)" for reason, count in preview.left_out.items()]
             words += account_of({}, preview.filled)
         self.count.setText("<br>".join(words))
         found, rest = verdict_words(task.verdict)
         more = [f"… and {len(found) - _LISTED} more, in the tooltip"] if len(found) > _LISTED else []
         self.verdict.setText("<br>".join(map(escape, [*found[:_LISTED], *more, *rest])))
+        self.verdict.setDisabled(task.looking)  # it was on other outlines
         self.verdict.setToolTip(tip("\n".join(found)) if more else "")
         holds = [f"{name} holds {what}" for name, what in task.verdict.contents.items()]
         classes = "classes" in task.verdict.contents.values()

@@ -101,14 +101,15 @@ class ColorBar(Drawing):
 
     def draw(self, painter: QPainter) -> None:
         ink = QPen(self.palette().windowText().color(), 1)
-        # A side's letter stands beside its distribution.
+        # A side's letter stands beside its distribution, where there are two.
         margin, height = self.fontMetrics().horizontalAdvance("B") + _BESIDE, self.fontMetrics().height() + _ABOVE
         bar = QRectF(margin, 2 * height + 2, self.width() - 2 * margin, _BAR)
         for index, (name, side, share) in enumerate(zip("AB", self._sides, self.shares(), strict=True)):
             if len(side):
                 strip = QRectF(margin, index * height + 2, bar.width(), height - 4)
                 paint_steps(painter, strip, share / (share.max() or 1.0), ink, 110)
-                painter.drawText(QRectF(0, strip.top(), margin - 4, height), Qt.AlignmentFlag.AlignRight, name)
+                if all(map(len, self._sides)):
+                    painter.drawText(QRectF(0, strip.top(), margin - 4, height), Qt.AlignmentFlag.AlignRight, name)
         painter.drawImage(bar, QImage(self._pixels, 256, 1, QImage.Format.Format_RGBA8888))
         painter.setPen(ink)
         line = QRectF(margin, bar.bottom() + 2, bar.width(), self.fontMetrics().height() + 2)

@@ -188,8 +188,10 @@ class QueueModel(QAbstractTableModel):
                 excluded = self._task.is_excluded(index.row())
                 return Qt.CheckState.Checked if excluded else Qt.CheckState.Unchecked
             return None
+        result = self._task.result
+        side = f"{'AB'[row['image']]} " if result is not None and len(result.ensembles) > 1 else ""
         texts = {
-            "label": f"{_MARKS[row['mark']]}{'AB'[row['image']]} {row['label'] if row['label'] > 0 else 'none'}",
+            "label": f"{_MARKS[row['mark']]}{side}{row['label'] if row['label'] > 0 else 'none'}",
             "score": f"{row['score']:.2f}",
             "why": row["reasons"],
         }
