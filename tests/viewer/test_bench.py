@@ -71,6 +71,9 @@ def test_the_way_from_two_images_to_a_folder_for_a_paper(model, qtbot, tmp_path,
 
     shapes = set()
     viewer.layers.events.inserted.connect(lambda _: shapes.add(grid_of(viewer).actual_shape(viewer.layers)))
+    told = []  # what napari hears of when it has to lay its canvas out: since napari 0.9 once for many changes
+    if batched := getattr(viewer.layers.events, "end_batch", None):
+        batched.connect(lambda _: told.append(cells(viewer)))
     press(bench.next, qtbot)
     assert bench.step == "Outlines"
     qtbot.waitUntil(lambda: len([one for one in viewer.layers if one.name.endswith("preview")]) == 2)
@@ -97,6 +100,8 @@ def test_the_way_from_two_images_to_a_folder_for_a_paper(model, qtbot, tmp_path,
         (0, 1): {"large", "large curves", "B · large"},
     }
     assert shapes == {(1, 2)}  # nothing jumps when layers come
+    assert len(told) <= 3  # previews come, curves come, previews go
+    assert all(len(own) == 2 for own in told)  # and everything is in its cell by then
     assert session.comparison.unsaved
 
     monkeypatch.setattr(QFileDialog, "getExistingDirectory", lambda *_: str(tmp_path))

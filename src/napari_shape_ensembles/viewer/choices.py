@@ -264,6 +264,7 @@ class Choices:
         self.sides = Sides(viewer)
         self.exclusions = Exclusions()
         self.rearranging = False  #: the layer list is changed in many ways at once, which may take several turns
+        self.removing = False  #: layers go while it is
 
     @property
     def viewer(self) -> ViewerModel:

@@ -34,6 +34,7 @@ from .layers import (
     CurveLayer,
     CurveSelection,
     OwnLayers,
+    at_once,
     complete,
     curve_layers,
     is_whole,
@@ -124,9 +125,10 @@ class ComparisonTask(Task[Comparison]):
 
     def take(self, outcome: Outcome) -> Iterator[None]:
         """Show the result of a run: its curves, one layer after another, in place of those before, then the answer."""
-        yield from self.curves.replace(outcome.layers)
-        self.kept = None
-        yield from self.showing(outcome.shown)
+        with at_once(self.choices, removing=bool(self.curves.with_first_rows())):  # the curves and what they lie beside
+            yield from self.curves.replace(outcome.layers)
+            self.kept = None
+            yield from self.showing(outcome.shown)
         if (self.color_by, self.percentile) != ("product", CLIPPED):  # as they were made
             self.recolor()
 

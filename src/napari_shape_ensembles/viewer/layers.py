@@ -178,9 +178,10 @@ def at_once(choices: Choices, *, removing: bool = False) -> Iterator[None]:
     so once. Where layers come, what is there already is exempt; where some leave, nothing is: drivers want them freed.
     """
     if choices.rearranging:
+        choices.removing |= removing
         yield
         return
-    choices.rearranging = True
+    choices.rearranging, choices.removing = True, removing
     batch = getattr(choices.layers, "batched_update", nullcontext)  # since napari 0.9
     try:
         if removing:
@@ -189,7 +190,7 @@ def at_once(choices: Choices, *, removing: bool = False) -> Iterator[None]:
             try:
                 yield
             finally:
-                (gc.unfreeze if removing else gc.freeze)()
+                (gc.unfreeze if choices.removing else gc.freeze)()
     finally:
         gc.unfreeze()
         choices.rearranging = False

@@ -69,6 +69,7 @@ class SegmentationTask(Task[list[Ensemble]]):
 
     copied = Signal()  #: `source` is another, or the image has changed
     previewed = Signal()  #: the exact preview of the present recipe is shown, or the reason why there is none
+    laid = Signal()  #: lines of previews came or went, of which napari has not heard yet
     judged = Signal()  #: all images are previewed, and there is a verdict on their outlines
 
     def __init__(self, choices: Choices) -> None:
@@ -244,6 +245,7 @@ class SegmentationTask(Task[list[Ensemble]]):
                     lines = self._others[layer] = self._laid_over(None, _blank(other), place, name, above=layer)
                     layer = lines = None
                     yield None
+            self.laid.emit()
         if recipe.method == "auto":  # one recipe for all images, of which a preview is made in turn
             images = [one.data for one in (source, *sources.values()) if one.kind == "image"]
             try:
@@ -333,6 +335,7 @@ class SegmentationTask(Task[list[Ensemble]]):
             with at_once(self.choices, removing=True):
                 for lines in here:
                     self._remove(lines)
+                self.laid.emit()
         self._lines = None
         self._others.clear()
 

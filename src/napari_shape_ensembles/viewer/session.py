@@ -50,6 +50,7 @@ class Session:
         self.proposing.answered = partial(_answered, self.comparison, self.experiment)
         self.design.changed.connect(self.comparison.side_by_side.renew)
         self.design.changed.connect(self.segmentation.see_images)
+        self.segmentation.laid.connect(self.comparison.side_by_side.renew_now)
         self.comparison.beside, self.comparison.put_beside = self.experiment.to_tree, self.experiment.take_tree
         self.comparison.opened = self.experiment.opened
         self._open, self._pages = 0, Counter[Task[Any]]()

@@ -27,6 +27,7 @@ _ROOM, _OFF, _SIZE = 0.045, 0.008, 10
 _POINT = 1e-9  # of the world: larger ones would count as part of what is in view
 _SETTLED, _AT_LAST = 400, 1500  # ms until docks that have just been opened have their size, and until they all have
 _WORTH = 1.4  # times as large as before the images must become for them to change places
+_MANY = 6  # cells that take napari seconds: it is told when docks that open with them have their size
 _PAUSE = 120  # ms after a row of changes of the list until it is arranged anew: the window takes its time for each
 
 
@@ -71,6 +72,9 @@ class SideBySide:
                 event.connect(self._again.start)
             if self._resized is not None:
                 self._resized.connect(self._settled.start)
+            if len(wanted) > _MANY:
+                self._again.start()
+                return
         cells = [(side, [one for one in cell if one in self._layers]) for side, cell in wanted]
         cells = [(side, cell) for side, cell in cells if cell]
         for _, (image, *_) in cells:  # captions go where it goes; to connect twice is to connect once
@@ -94,7 +98,8 @@ class SideBySide:
         self._shown = len({(len(order) - 1 - place) // -stride for place, one in enumerate(order) if one.visible})
         shape = self._shapes.get(self._shown) or self._roomiest()
         planned = (before if apart else (stride, shape)), not apart
-        if order != list(self._layers) or (before, self._grid.enabled) != planned:
+        spaced = getattr(self._grid, "spacing", _GAP) == _GAP
+        if order != list(self._layers) or (before, self._grid.enabled) != planned or not spaced:
             with at_once(self._choices, removing=bool(spare)), self._grid.events.enabled.blocker(self._switched):
                 selected = set(self._layers.selection)
                 for layer in spare:
@@ -103,9 +108,9 @@ class SideBySide:
                 self._layers.selection = {layer for layer in selected if layer in self._layers}
                 self._reorder(order)
                 (self._grid.stride, self._grid.shape), self._grid.enabled = planned
+                if not spaced:
+                    self._grid.spacing = _GAP
         self._arranged = list(map(weakref.ref, self._layers))
-        if hasattr(self._grid, "spacing"):
-            self._grid.spacing = _GAP
         if len(groups) != self._count:
             self._count = len(groups)
             self._fit()
@@ -172,6 +177,11 @@ class SideBySide:
         """Look soon what belongs together now."""
         if self.on:
             self._again.start()
+
+    def renew_now(self) -> None:
+        """Arrange what came or went before napari hears of that: it lays the canvas out once, not twice."""
+        if self.on and [ref() for ref in self._arranged] != list(self._layers):
+            self.arrange()
 
     def _arrange_again(self) -> None:
         """Find the cells of layers that came; those that made room for others that are gone go too."""
