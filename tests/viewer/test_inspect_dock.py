@@ -7,7 +7,7 @@ from qtpy.QtCore import Qt
 from qtpy.QtWidgets import QApplication, QFileDialog, QLabel, QLineEdit, QPushButton
 
 from docks import labels_with_a_fault, press, spots
-from fault_makers import ODD, faulty
+from fault_makers import ODD, STEP, faulty
 from napari_shape_ensembles import Settings, segment
 from napari_shape_ensembles.io import read_image
 from napari_shape_ensembles.viewer.docks.inspect import InspectCurves
@@ -309,7 +309,7 @@ def test_an_image_without_a_curve_is_told_in_words(model, qtbot):
 
 def test_a_review_by_keys_and_mouse_from_the_list_to_the_saved_labels(make_napari_viewer, qtbot, tmp_path, monkeypatch):
     viewer = make_napari_viewer(show=True)
-    labels, image, _ = faulty("hole")
+    labels, image = (one[: 4 * STEP].copy() for one in faulty("hole")[:2])
     labels[labels == 5] = 0
     labels[0:8, 100:108] = 99
     given = labels.copy()
