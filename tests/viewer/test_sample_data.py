@@ -33,6 +33,11 @@ def plugins():
 
 
 @cache
+def contributions():
+    return PluginManifest.from_distribution(PLUGIN).contributions
+
+
+@cache
 def pair_of(key):
     return getattr(samples, key)()
 
@@ -43,18 +48,19 @@ def imported(python_name):
 
 
 def test_the_menu_lists_every_sample_by_its_title():
-    manifest = PluginManifest.from_distribution(PLUGIN).contributions
+    manifest = contributions()
     commands = {command.id: command for command in manifest.commands}
     assert [entry.key for entry in manifest.sample_data] == list(KINDS)
     assert {entry.key for entry in manifest.sample_data} == {*samples.__all__} - {"SamplePair"}
     for entry in manifest.sample_data:
-        assert entry.display_name == commands[entry.command].title == pair_of(entry.key).title
+        assert entry.display_name == commands[entry.command].title
         assert imported(commands[entry.command].python_name) is getattr(sample_data, entry.key)
 
 
 @pytest.mark.parametrize("key", KINDS)
 def test_a_pair_becomes_two_layers_side_by_side(key):
     pair = pair_of(key)
+    assert pair.title == {entry.key: entry.display_name for entry in contributions().sample_data}[key]
     first, second = layers = [Layer.create(*data) for data in sample_data.pair_layers(pair)]
     assert all(type(layer) is KINDS[key] for layer in layers)
     assert (first.name, second.name) == pair.names
