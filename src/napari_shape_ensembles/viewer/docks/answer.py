@@ -46,7 +46,7 @@ class AnswerPage(CompareShapes):
         for part in (self.row, self.paper, self.numbers):
             part.setVisible(result is not None)
         self.paper.setEnabled(not self.busy)
-        self.run_button.setVisible(self.state not in ("done", INCONCLUSIVE))
+        self.run_button.setVisible(self.state not in ("done", "stale", INCONCLUSIVE))  # beside *Run again* none
         if result is not None:
             notes = len(self.results.warnings.text().splitlines())
             said = ROWS[result.case][2] if result.case in ROWS else ""

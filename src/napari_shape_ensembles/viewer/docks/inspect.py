@@ -54,7 +54,7 @@ class InspectCurves(Dock):
         for label, control in (
             ("Question", question),
             ("Layer", self.a),
-            ("Second layer", self.b),
+            ("Second", self.b),
             ("Label sets", self.sets),
         ):
             top.addRow(label, control)
@@ -77,7 +77,7 @@ class InspectCurves(Dock):
         self._top.setRowVisible(self.sets, several)
         self._top.setRowVisible(self.b, not several)
         two = task.b.chosen() is not None and not several
-        for control, (one, of_two) in ((self.a, ("Layer", "A")), (self.b, ("Second layer", "B"))):
+        for control, (one, of_two) in ((self.a, ("Layer", "A")), (self.b, ("Second", "B"))):
             self._top.labelForField(control).setText(of_two if two else one)
         self.message.setText(task.message)
         self.message.setVisible(bool(task.message))

@@ -11,7 +11,8 @@ from ...studies import Choice, ChoiceStudy
 from .fonts import Drawing
 from .widgets import tip
 
-_GAP, _CELL = 4, 46  # pixels between cells; of a cell at least
+_GAP = 4  # pixels between cells
+_ACROSS = 5  # cells beside each other, unless words need more room
 _FIELDS = {**parameters_of(Outlines), **parameters_of(Settings)}
 
 
@@ -47,7 +48,9 @@ class ChoicePicture(Drawing):
         """Where each choice is drawn."""
         line, found, top = self.fontMetrics().height(), [], 0.0
         for own in self.lines.values():
-            width = (self.width() + _GAP) / max(len(own), 5) - _GAP
+            longest = max(self.fontMetrics().horizontalAdvance(one.label) for one in own) + 2 * _GAP
+            fit = int((self.width() + _GAP) // (longest + _GAP))
+            width = (self.width() + _GAP) / max(len(own), min(fit, _ACROSS)) - _GAP
             for place, one in enumerate(own):
                 box = QRectF(place * (width + _GAP), top + line + 2, width, 2 * line + 2)
                 found.append((box.adjusted(1, 0, -1, 0), one))
