@@ -111,9 +111,18 @@ def test_the_way_from_two_images_to_a_folder_for_a_paper(model, qtbot, tmp_path,
     assert written >= {"figure.svg", "figure.png", "methods.txt", "objects.csv", "images.csv", "pair.comparison.npz"}
     assert "B's outlines are larger" in (tmp_path / "methods.txt").read_text()
     assert not session.comparison.unsaved
+    set_choices(session.choices, landmarks=60)
+    assert not answer.stale.isHidden()
+    assert answer.run_button.isHidden()  # beside *Run again*
+    set_choices(session.choices, **QUICK)
 
     press(bench.next, qtbot)
-    assert "larger" in bench.pages["Why"].panel.sentences.text()
+    why = bench.pages["Why"]
+    assert "larger" in why.panel.sentences.text()
+    assert why.explorer.isHidden()
+    press(why.folded_explorer.heading, qtbot)
+    why.show_result()
+    assert why.explorer.isVisibleTo(why)
     qtbot.keyClick(bench.headings["Why"], Qt.Key.Key_Right)
     assert bench.step == "Trust"
     bench.activateWindow()

@@ -139,6 +139,7 @@ class WhyPage(ShapeSpaceDock):
         super().show_result()
         task = self.explanation
         self.folded_explorer.setVisible(task.explored is not None)
+        self.explorer.setVisible(self.folded_explorer.unfolded)
         self.open_compare.hide()
         self.compare.setVisible(task.explored is None)
         self.compare.setEnabled(self.stale.button.isEnabled())
