@@ -227,25 +227,28 @@ class SegmentationTask(Task[list[Ensemble]]):
         gone = layer = lines = None  # hold none while images are segmented
         sources: dict[weakref.ref[Layer], Source] = {}
         failed: list[Finding] = []
-        with at_once(self.choices):  # first of all, as the window and the worker would wait for each other
-            if self._lines is None or self._lines not in layers:
-                self._lines = self._laid_over(None, _blank(source), source.placement, "segmentation preview")
-                yield None
-            for ref in others:
-                if (layer := ref()) is None or layer not in layers:
-                    continue
-                try:
-                    other = sources[ref] = source_of(layer, self.choices.dims).calibrated(recipe)
-                except ValueError as error:
-                    failed.append(Finding("failed", layer.name, True, f"{layer.name}: {error}"))
-                    self._remove(self._others.pop(layer, None))
-                    continue
-                if (lines := self._others.get(layer)) is None or lines not in layers:
-                    name, place = f"{layer.name} preview", other.placement
-                    lines = self._others[layer] = self._laid_over(None, _blank(other), place, name, above=layer)
-                    layer = lines = None
+        for ref in others:
+            if (layer := ref()) is None or layer not in layers:
+                continue
+            try:
+                sources[ref] = source_of(layer, self.choices.dims).calibrated(recipe)
+            except ValueError as error:
+                failed.append(Finding("failed", layer.name, True, f"{layer.name}: {error}"))
+                self._remove(self._others.pop(layer, None))
+        missing = [ref for ref in sources if (own := self._others.get(ref())) is None or own not in layers]
+        layer = own = None
+        if missing or self._lines is None or self._lines not in layers:
+            with at_once(self.choices):  # first of all, as the window and the worker would wait for each other
+                if self._lines is None or self._lines not in layers:
+                    self._lines = self._laid_over(None, _blank(source), source.placement, "segmentation preview")
                     yield None
-            self.laid.emit()
+                for ref in missing:
+                    if (layer := ref()) is not None and layer in layers:
+                        name, other = f"{layer.name} preview", sources[ref]
+                        self._others[layer] = self._laid_over(None, _blank(other), other.placement, name, above=layer)
+                        layer = None
+                        yield None
+                self.laid.emit()
         if recipe.method == "auto":  # one recipe for all images, of which a preview is made in turn
             images = [one.data for one in (source, *sources.values()) if one.kind == "image"]
             try:
