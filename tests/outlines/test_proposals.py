@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from napari_shape_ensembles import Outlines, match_labels, propose, segment
-from napari_shape_ensembles.outlines.proposals import best_recipe, described, spread, varied
+from napari_shape_ensembles.outlines.proposals import best_recipe, described, places_tried, varied
 
 
 def discs(side=120, spacing=40, radius=11, noise=5.0, seed=0, bright=False):
@@ -129,7 +129,12 @@ def test_one_recipe_is_found_without_masks_and_from_few_of_many_images():
     image, truth = discs(side=120)
     assert best_recipe([truth > 0, image], Outlines()) == propose(image, Outlines())[0].recipe
     assert best_recipe([truth > 0], Outlines(method="auto")) == Outlines()
-    assert [spread(count) for count in (1, 4, 6, 11)] == [[0], [0, 1, 2, 3], [0, 1, 2, 3, 4, 5], [0, 2, 4, 6, 8, 10]]
+    assert [places_tried(count) for count in (1, 4, 6, 11)] == [
+        [0],
+        [0, 1, 2, 3],
+        [0, 1, 2, 3, 4, 5],
+        [0, 2, 4, 6, 8, 10],
+    ]
     with pytest.raises(ValueError, match="every pixel is 3"):
         propose([image, np.full((50, 50), 3)])
 

@@ -16,7 +16,7 @@ from ..archive import ContentError, array_of, is_archive, opened
 from ..budget import budget, take_pixels
 from ..outlines import Ensemble, as_labels, counted, objects_of_classes
 from ..outlines.extract import AT_BORDER
-from ..outlines.proposals import best_recipe, described, spread
+from ..outlines.proposals import best_recipe, described, places_tried
 from ..outlines.tiles import outlines_in_tiles
 from ..progress import report
 from .calibration import Calibration
@@ -235,7 +235,7 @@ def with_one_recipe(paths: Sequence[Path], reading: Reading, parts: Sequence[Ima
     places = [(path, parts[number] if parts else WHOLE) for number, path in enumerate(paths)]
     places = [(path, part) for path, part in places if _is_grey(path, part)]
     grey = []
-    for number, (path, part) in enumerate(places[place] for place in spread(len(places))):
+    for number, (path, part) in enumerate(places[place] for place in places_tried(len(places))):
         report(path.name, number, len(places))
         pixels = _image_file(path, reading.of(path), part).pixels
         with named(path.name):

@@ -156,7 +156,7 @@ def propose(image: ArrayLike | Sequence[ArrayLike], recipe: Any = None) -> list[
     start = recipe or Recipe()
     images: list[Any] = [image]
     if isinstance(image, list | tuple) and image and all(len(np.shape(one)) > 1 for one in image):
-        images = [image[place] for place in spread(len(image))]
+        images = [image[place] for place in places_tried(len(image))]
     planes = [plane_of(unmasked(one, "the image"), start.channel).astype(np.float64) for one in images]
     for plane in planes:
         if plane.min() == plane.max():
@@ -188,7 +188,7 @@ def propose(image: ArrayLike | Sequence[ArrayLike], recipe: Any = None) -> list[
     return proposals
 
 
-def spread(count: int) -> list[int]:
+def places_tried(count: int) -> list[int]:
     """Places of the images that are tried of so many: all, or six from the first to the last."""
     return [round(place) for place in np.linspace(0, count - 1, min(count, _IMAGES))]
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from skimage.measure import label
 
 from ..outlines import ObjectModel, Outlines, Proposal, counted, learn_objects, propose
-from ..outlines.proposals import described, says_how_to_find, spread, varied
+from ..outlines.proposals import described, places_tried, says_how_to_find, varied
 from ..progress import report
 from .choices import Choices
 from .comparing import files_named, written
@@ -291,7 +291,7 @@ class ProposingTask(Task[Proposed]):
         sides, contents = self.choices.sides.chosen(), self.segmentation.verdict.contents
         layers = dict.fromkeys([self.segmentation.image.chosen(), *sides[0], *sides[1], *self.segmentation.beside()])
         images = [one for one in layers if isinstance(one, Image) and one.name not in contents]
-        refs = tuple(weakref.ref(images[place]) for place in spread(len(images)))
+        refs = tuple(weakref.ref(images[place]) for place in places_tried(len(images)))
         return Basis((refs, ()), self.choices.recipe, self.choices.settings, (frozenset(),) * len(refs))
 
     def why_not(self) -> str:
