@@ -204,6 +204,8 @@ def draw_bench(out):
         bench.pages["Images"].fill.click()
         keep("design", viewer=viewer)
         bench.turn(1)
+        while not bench.next.isEnabled():
+            wait(milliseconds=100)
         bench.next.click()
         while bench.session.experiment.result is None:
             wait(milliseconds=100)
