@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from napari_shape_ensembles import Outlines, match_labels, propose, segment
-from napari_shape_ensembles.outlines.proposals import best_recipe, described, places_tried, varied
+from napari_shape_ensembles.outlines.proposals import best_recipe, finding_words, places_tried, varied
 
 
 def discs(side=120, spacing=40, radius=11, noise=5.0, seed=0, bright=False):
@@ -140,5 +140,7 @@ def test_one_recipe_is_found_without_masks_and_from_few_of_many_images():
 
 
 def test_a_recipe_is_described_in_a_few_words():
-    assert described(Outlines(split_touching="none")) == "otsu, bright"
-    assert described(Outlines(method="li", objects="dark", split_touching="distance")) == "li, dark, split by distance"
+    assert finding_words(Outlines(split_touching="none")) == "otsu, bright"
+    assert (
+        finding_words(Outlines(method="li", objects="dark", split_touching="distance")) == "li, dark, split by distance"
+    )

@@ -28,7 +28,7 @@ from napari_shape_ensembles.comparison.display import MARK
 from napari_shape_ensembles.palette import PICKED
 from napari_shape_ensembles.viewer import layers, painting
 from napari_shape_ensembles.viewer.layers import COLOR_FEATURES, in_world
-from napari_shape_ensembles.viewer.painting import MOST_LABELS, as_labels, row_under
+from napari_shape_ensembles.viewer.painting import MOST_LABELS, label_layer, row_under
 
 
 def options_of(count, **placement):
@@ -75,7 +75,7 @@ def test_painted_outlines_are_where_the_shapes_are(placement, size, most, shift,
     curves = list(blobs(25, 60, seed=3) * size + places[:, None])
     (shapes, labels) = (
         Layer.create(*data)
-        for data in ((curves, options_of(25, **placement), "shapes"), as_labels(curves, options_of(25, **placement)))
+        for data in ((curves, options_of(25, **placement), "shapes"), label_layer(curves, options_of(25, **placement)))
     )
     assert isinstance(labels, Labels)
     np.testing.assert_allclose(labels.extent.world[0], shapes.extent.world[0], atol=4 * size)
@@ -93,7 +93,7 @@ def test_painted_outlines_are_where_the_shapes_are(placement, size, most, shift,
 
 def test_pixels_are_those_of_the_image_and_levels_lie_on_each_other():
     curves = [curve * 9 + (40, 60) for curve in blobs(3, 50)]
-    (whole, *levels), options, kind = as_labels(curves, options_of(3))
+    (whole, *levels), options, kind = label_layer(curves, options_of(3))
     assert kind == "labels"
     assert tuple(options["scale"]) == (0.5, 0.5)
     assert (np.asarray(options["translate"]) / 0.5 == np.round(np.asarray(options["translate"]) / 0.5)).all()
@@ -105,20 +105,20 @@ def test_pixels_are_those_of_the_image_and_levels_lie_on_each_other():
 def test_what_labels_cannot_hold_stays_shapes(monkeypatch):
     curves = list(blobs(30, 400) + np.arange(30)[:, None, None] * 4)
     apart = [*curves[:-1], curves[-1] + 1e6]
-    shown, _, kind = as_labels(apart, options_of(30))
+    shown, _, kind = label_layer(apart, options_of(30))
     assert kind == "shapes"
     for thin, full in zip(shown, apart, strict=True):
         assert len(thin) < 100
         assert shapely.hausdorff_distance(shapely.Polygon(thin), shapely.Polygon(full), densify=0.01) < 0.05
-    assert as_labels(curves, options_of(30))[2] == "labels"
+    assert label_layer(curves, options_of(30))[2] == "labels"
     monkeypatch.setattr(painting, "MOST_LABELS", 29)
-    assert as_labels(curves, options_of(30))[2] == "shapes"
+    assert label_layer(curves, options_of(30))[2] == "shapes"
 
 
 def test_as_many_as_labels_hold_each_have_a_color_of_their_own(viewer):
     places = np.stack(np.divmod(np.arange(MOST_LABELS), 256), axis=-1) * 3.0
     square = np.array([[0, 0], [0, 1.4], [1.4, 1.4], [1.4, 0]])
-    layer = Layer.create(*as_labels(list(square + places[:, None]), options_of(MOST_LABELS)))
+    layer = Layer.create(*label_layer(list(square + places[:, None]), options_of(MOST_LABELS)))
     viewer.add_layer(layer)
     colors = drawn(layer)
     assert len(colors) == MOST_LABELS

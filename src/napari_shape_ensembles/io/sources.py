@@ -16,7 +16,7 @@ from ..archive import ContentError, array_of, is_archive, opened
 from ..budget import budget, take_pixels
 from ..outlines import Ensemble, as_labels, counted, objects_of_classes
 from ..outlines.extract import AT_BORDER
-from ..outlines.proposals import best_recipe, described, places_tried
+from ..outlines.proposals import best_recipe, finding_words, places_tried
 from ..outlines.tiles import outlines_in_tiles
 from ..progress import report
 from .calibration import Calibration
@@ -244,7 +244,7 @@ def with_one_recipe(paths: Sequence[Path], reading: Reading, parts: Sequence[Ima
         return reading
     found = best_recipe(grey, recipe)
     tried = f"{len(grey)} of {len(places)} images" if len(grey) < len(places) else counted(len(grey), "image")
-    reading.tell(f"one recipe for all images, the best of several tried on {tried}: {described(found)}")
+    reading.tell(f"one recipe for all images, the best of several tried on {tried}: {finding_words(found)}")
     return replace(reading, settings=replace(reading.settings, outlines=found))
 
 

@@ -198,7 +198,7 @@ def says_how_to_find(recipe: Recipe) -> bool:
     return recipe.find is not None or any(name in recipe.changed() for name in _PROPOSED)
 
 
-def described(recipe: Recipe) -> str:
+def finding_words(recipe: Recipe) -> str:
     """How a recipe finds objects, in a few words."""
     split = "" if recipe.split_touching == "none" else f", split by {recipe.split_touching}"
     return f"{recipe.method}, {recipe.objects}{split}"

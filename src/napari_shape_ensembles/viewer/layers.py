@@ -27,7 +27,7 @@ from ..explanation import witnesses
 from ..palette import COLOR_A, COLOR_B, NEUTRAL
 from .choices import Choices, preferred
 from .inputs import OWN, Sources
-from .painting import MOST_SHAPES, as_labels, fill, mark, row_under
+from .painting import MOST_SHAPES, fill, label_layer, mark, row_under
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -476,7 +476,7 @@ def painted_data(
             options |= source.placement | {"name": f"{source.name} curves"}
             options["features"]["source"] = source.name
             options["metadata"] = {MARK: {"source": side, "curves": own.to(source.unit)}}
-    return [as_labels(*one) for one in data] if many else data
+    return [label_layer(*one) for one in data] if many else data
 
 
 def repaint(layer: CurveLayer, column: str, low_high: tuple[float, float]) -> None:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from skimage.measure import label
 
 from ..outlines import ObjectModel, Outlines, Proposal, counted, learn_objects, propose
-from ..outlines.proposals import described, places_tried, says_how_to_find, varied
+from ..outlines.proposals import finding_words, places_tried, says_how_to_find, varied
 from ..progress import report
 from .choices import Choices
 from .comparing import files_named, written
@@ -350,7 +350,7 @@ class ProposingTask(Task[Proposed]):
         best = self.result.proposals[0].recipe
         if replace(best, largest=self.choices.recipe.largest) != self.choices.recipe:
             return ""
-        return f"The best of several tried on {counted(self.result.images, 'image')} is used: {described(best)}."
+        return f"The best of several tried on {counted(self.result.images, 'image')} is used: {finding_words(best)}."
 
     def keep_largest(self, on: bool) -> None:
         """Keep one object per image, or all."""

@@ -42,7 +42,7 @@ _KEPT = ("name", "opacity", "units", "rotate", "affine")
 # pixels of the layer; "painted by", the colormap and its limits; "picked", the rows that are marked.
 
 
-def as_labels(curves: list[Real], options: dict[str, Any], kind: str = "shapes") -> LayerData:
+def label_layer(curves: list[Real], options: dict[str, Any], kind: str = "shapes") -> LayerData:
     """Data of a Labels layer that shows what a Shapes layer would: row i of its features is label i + 1.
 
     Parameters

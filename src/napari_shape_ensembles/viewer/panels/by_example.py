@@ -7,7 +7,7 @@ from qtpy.QtGui import QIcon, QImage, QPixmap
 from qtpy.QtWidgets import QCheckBox, QListView, QListWidget, QListWidgetItem, QWidget
 
 from ...outlines import Proposal, counted
-from ...outlines.proposals import described
+from ...outlines.proposals import finding_words
 from ...palette import OUTLINE
 from ..dialogs import Dialogs
 from ..session import Session
@@ -145,7 +145,7 @@ class Proposals(QWidget):
                     words = f"{proposal.recipe.method}, {proposal.recipe.objects}"
                     item = QListWidgetItem(QIcon(picture_of(proposal)), words, self.pictures)
                     found = counted(int(proposal.labels.max()), "object")
-                    item.setToolTip(f"{described(proposal.recipe)}; {found} in this part")
+                    item.setToolTip(f"{finding_words(proposal.recipe)}; {found} in this part")
             chosen = [number for number, one in enumerate(proposals) if one.recipe == recipe]
             self.pictures.setCurrentRow(chosen[0] if chosen else -1)
         self.pictures.setVisible(bool(proposals))
