@@ -37,3 +37,11 @@ def test_outlines_of_many_objects_some_with_holes(both_ways, smoothing):
         away = np.hypot(rows - row, (columns - column) / (1 + number / 90))
         labels[(away < 13) & (away > (number % 4))] = 500 + number
     alike(*both_ways(lambda: extract_curves(labels, smoothing=smoothing, scale=(0.5, 0.5), unit="µm", min_length=30)))
+
+
+@pytest.mark.parametrize(("labels", "size"), [(4, 100), (100, 8)])  # more vertices, more contours than were expected
+def test_outlines_of_objects_in_many_pieces(both_ways, labels, size):
+    numbers = 1 + np.arange(labels).reshape(2, -1).repeat(size, axis=0).repeat(size, axis=1)
+    scattered = np.random.default_rng(0).random(numbers.shape) < 0.35
+    pieces = numbers * (scattered & (np.indices(numbers.shape) % size).all(axis=0))
+    alike(*both_ways(lambda: extract_curves(pieces, smoothing=0, min_area=0, min_vertices=3)))

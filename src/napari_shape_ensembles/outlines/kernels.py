@@ -195,14 +195,17 @@ def trace(plane, labels, boxes, down, across, holes):
         exact[q], found = found < 0, abs(found)
         if offsets[count] + found > len(vertices):
             more = np.empty((2 * len(vertices) + found, 2))
-            more[: len(vertices)] = vertices
+            for at in range(offsets[count]):
+                more[at, 0], more[at, 1] = vertices[at, 0], vertices[at, 1]
             vertices = more
         if count + found > len(owners):
             longer, further = (
                 np.empty(2 * len(owners) + found + 1, np.int64),
                 np.empty(2 * len(owners) + found, np.int64),
             )
-            longer[: len(offsets)], further[: len(owners)] = offsets, owners
+            for place in range(count):
+                longer[place], further[place] = offsets[place], owners[place]
+            longer[count] = offsets[count]
             offsets, owners = longer, further
         for segment in range(found):
             if begins[segment] < 0:
