@@ -21,6 +21,8 @@ os.environ.setdefault("SHAPE_ENSEMBLES_KERNELS", "never")
 # Processes of Dask's are forked from one that has imported it: each would take a second to do so itself.
 if sys.platform != "win32":
     os.environ.setdefault("DASK_DISTRIBUTED__WORKER__MULTIPROCESSING_METHOD", "forkserver")
+# Nothing that tests write has to outlast a power failure, and waiting for the disk takes long.
+os.fsync = lambda _: None
 WORKER = os.environ.get("PYTEST_XDIST_WORKER", "")
 if WORKER:
     # Workers share the processors, so that each has one thread for linear algebra.
