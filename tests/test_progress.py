@@ -12,6 +12,7 @@ from napari_shape_ensembles.progress import (
     Stopped,
     as_part,
     duration,
+    give_back,
     leaver,
     over_blocks,
     report,
@@ -133,3 +134,9 @@ def test_blocks_share_out_work_themselves_and_leave_nothing_behind(monkeypatch):
     mark = ContextVar("mark", default=None)
     over_blocks(lambda number: mark.set(number), range(5))
     assert over_blocks(lambda _: mark.get(), range(5)) == [None] * 5
+
+
+def test_where_the_c_library_gives_no_memory_back_nothing_happens(monkeypatch):
+    give_back()
+    monkeypatch.setattr(progress.ctypes, "CDLL", lambda name: object())
+    give_back()

@@ -8,11 +8,12 @@ is busy (a 0.1 s eigenproblem was seen to take 9 s). So the libraries get one th
 blocks that run side by side here.
 """
 
+import ctypes
 import os
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from contextvars import Context, ContextVar
 from dataclasses import dataclass
 from functools import cache
@@ -25,6 +26,9 @@ from threadpoolctl import ThreadpoolController
 Block = TypeVar("Block")
 Result = TypeVar("Result")
 Item = TypeVar("Item")
+
+#: Bytes of an array before which it is worth giving back what is free.
+LARGE = 1 << 26
 
 # Seconds: a rest that is longer is told, at most this often.
 _LONG, _EVERY = 10.0, 1.0
@@ -287,6 +291,15 @@ def leaver() -> Callable[[], None]:
             raise Stopped
 
     return leave
+
+
+def give_back() -> None:
+    """Return memory that is free to the system, before a large array takes more; nothing where the C library cannot.
+
+    glibc keeps up to 64 MiB of what each thread has freed, and does not hand it out for large arrays.
+    """
+    with suppress(AttributeError, OSError, TypeError):
+        ctypes.CDLL(None).malloc_trim(0)
 
 
 def processors() -> int:

@@ -1,10 +1,13 @@
 """The learned shape space: principal directions against a full decomposition, and the way back to curves."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 
 from curve_makers import blobs
-from napari_shape_ensembles import ShapeSpace, decompose, register
+from napari_shape_ensembles import ShapeSpace, decompose, progress, register
+from napari_shape_ensembles.compiled import taking
 from napari_shape_ensembles.shapes import grassmann, spd
 
 
@@ -82,3 +85,18 @@ def test_more_coordinates_than_learned_are_refused(registered):
     space = ShapeSpace.learn(*registered, 5)
     with pytest.raises(ValueError, match="6 undulation coordinates"):
         space.reconstruct(np.zeros((1, 6)), np.zeros((1, 3)))
+
+
+def test_learning_from_landmarks_that_are_of_no_more_use_makes_no_second_array_of_them(monkeypatch):
+    monkeypatch.setattr(progress, "processors", lambda: 2)  # each thread has blocks of its own
+    landmarks = np.ascontiguousarray(np.tile(blobs(500, 60).swapaxes(1, 2), (20, 1, 1))).swapaxes(1, 2)
+    space = ShapeSpace(rank=5)
+    with taking("numpy"):  # importing numba takes memory
+        tracemalloc.start()
+        undulation, scale, _ = space.fit_landmarks(landmarks, overwrite=True)
+        t, _ = space.coordinates(undulation, scale)
+        _, peak = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+    assert np.shares_memory(undulation, landmarks)
+    assert len(t) == len(landmarks)
+    assert peak < 0.85 * landmarks.nbytes

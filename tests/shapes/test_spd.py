@@ -1,5 +1,7 @@
 """S²₊₊: against SciPy's dense functions, and the invariances of its metric."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 from scipy.linalg import eigvalsh, expm, logm, sqrtm
@@ -25,6 +27,24 @@ def test_functions_of_matrices_agree_with_dense_ones(ours, theirs, of):
 def test_logarithms_of_nearly_round_matrices_keep_their_digits(ratio):
     expected = np.diag([np.log(ratio), 0.0])
     np.testing.assert_allclose(spd.logm(np.diag([ratio, 1.0])), expected, atol=3e-16, rtol=1e-9)
+
+
+def test_coordinates_of_many_matrices_are_those_of_each_and_take_little_more_memory():
+    base, many = matrices(1, seed=1)[0], matrices(30_000)
+    tracemalloc.start()
+    found = spd.coordinates(base, many)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    for place in (0, 4095, 4096, 29_999):
+        assert (spd.coordinates(base, many[place : place + 1]) == found[place]).all()
+    assert peak < 2 * many.nbytes
+
+
+def test_which_matrices_are_not_positive_definite_is_said_whatever_their_number():
+    many = matrices(9000)
+    many[[5000, 8000]] = np.diag([1.0, -1.0])
+    with pytest.raises(ValueError, match=r"2 scale\(s\) are not positive definite \(first: \[5000\]\)"):
+        spd.coordinates(np.eye(2), many)
 
 
 def test_coordinates_are_isometric_whatever_the_frame():

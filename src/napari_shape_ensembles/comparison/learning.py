@@ -94,6 +94,9 @@ def learn_landmarks(
         random_state=settings.seed,
     )
     undulation, scale, matches = space.fit_landmarks(landmarks, report_step, overwrite=overwrite)
+    ambiguous = int(np.any([match.ambiguous for match in matches], axis=0).sum())
+    no_archetype = any(match.archetype_is_ambiguous for match in matches)
+    del matches
     space.rank = len(space.basis_)  # of a comparison, what there is counts
     space.bands_ = tuple(band for band in space.bands_ if band[1] <= lobes)
     with one_library_thread():
@@ -104,8 +107,6 @@ def learn_landmarks(
         t, l = space.coordinates(undulation, scale)
         clear_still(t, known)
         clear_still(l, known)
-    ambiguous = int(np.any([match.ambiguous for match in matches], axis=0).sum())
-    no_archetype = any(match.archetype_is_ambiguous for match in matches)
     return Learned(space, t, l, ambiguous, no_archetype, descriptors, known)
 
 

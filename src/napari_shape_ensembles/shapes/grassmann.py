@@ -76,22 +76,23 @@ class Tangents:
 
     def __init__(self, base: Real, points: Real) -> None:
         self.points, self.base = planes(points), planes(base)
-        runs = curve_blocks(max(len(points), 1))  # one even of no points
-        factors = over_blocks(lambda part: _log_factors(self.base, self.points[part]), runs)
-        self.toward, self.back, cosine = map(np.concatenate, zip(*factors, strict=True))
-        far = cosine.min(axis=-1) < np.sin(_CUT)
-        if far.any():
-            raise ValueError(
-                f"{far.sum()} outline(s) stand at a right angle to the mean undulation (first: "
-                f"{np.flatnonzero(far)[0]}), where coordinates are not unique: look at them, and leave them out if "
-                "they are of another kind"
-            )
-
-    def __len__(self) -> int:
-        return len(self.points)
 
     def __getitem__(self, part: slice) -> Real:
-        return self.toward[part].swapaxes(1, 2) @ self.points[part] - self.back[part] @ self.base
+        points = self.points[part]
+        toward, back, cosine = _log_factors(self.base, points)
+        if cosine.min(initial=1) < np.sin(_CUT):
+            self._refuse_far()
+        tangents = toward.swapaxes(1, 2) @ points
+        tangents -= back @ self.base
+        return tangents
+
+    def _refuse_far(self) -> None:
+        cosines = [_log_factors(self.base, self.points[part])[2] for part in curve_blocks(len(self.points))]
+        far = np.concatenate(cosines).min(axis=-1) < np.sin(_CUT)
+        raise ValueError(
+            f"{far.sum()} outline(s) stand at a right angle to the mean undulation (first: {np.flatnonzero(far)[0]}), "
+            "where coordinates are not unique: look at them, and leave them out if they are of another kind"
+        )
 
 
 def exp(base: Real, tangents: Real) -> Real:

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from ..compiled import kernels
 from ..outlines import Ensemble
 from ..outlines.spline import NODES, WEIGHTS, Complex, Index, RaggedSpline, Real, following, interpolate
-from ..progress import over_blocks
+from ..progress import LARGE, give_back, over_blocks
 
 Interpolation = Literal["auto", "spline", "polygon"]
 Measure = Literal["affine", "arc-length"]
@@ -97,6 +97,8 @@ def to_landmarks(
         raise ValueError(f'measure is "affine" or "arc-length", not {measure!r}')
     ensembles = [ensemble] if isinstance(ensemble, Ensemble) else list(ensemble)
     ends = np.cumsum([0, *map(len, ensembles)])
+    if 16 * n * ends[-1] > LARGE:
+        give_back()
     landmarks = np.empty((ends[-1], 2, n))
     kind, affine = get_args(Interpolation).index(interpolation), measure == "affine"
     fast = kernels(__package__, landmarks.size)

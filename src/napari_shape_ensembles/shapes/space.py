@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..checks import RandomState, seal, seed_of
 from ..outlines import Ensemble
-from ..progress import each_block, one_library_thread, over_blocks
+from ..progress import LARGE, each_block, give_back, one_library_thread, over_blocks
 from . import grassmann, spd
 from .decomposition import check_landmarks, curve_blocks, planes, separate
 from .landmarks import Interpolation, Measure, to_landmarks
@@ -462,6 +462,8 @@ class ShapeSpace:
         """
         tangents = grassmann.Tangents(self.undulation_mean_, undulation)
         flat = planes(self.basis_).reshape(len(self.basis_), -1)
+        if 8 * len(undulation) * len(flat) > LARGE:
+            give_back()
         t = np.empty((len(undulation), len(flat)))
 
         def project(part: slice) -> None:

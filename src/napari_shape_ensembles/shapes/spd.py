@@ -9,10 +9,14 @@ Vision 66 (2006) 41-66.
 import numpy as np
 from numpy.typing import NDArray
 
+from .decomposition import curve_blocks
+
 Real = NDArray[np.float64]
 
 _ROUNDS = 100
 _ROOT2 = np.sqrt(2.0)
+# Matrices whose logarithms are taken together: each takes ten times its own memory meanwhile.
+_SOME = 1 << 12
 
 
 def logm(matrices: Real) -> Real:
@@ -86,8 +90,8 @@ def log(base: Real, matrices: Real) -> Real:
     array([[[0., 0.],
             [0., 1.]]])
     """
-    root, tangent = _whitened(base, matrices)
-    return root @ tangent @ root
+    root, inner = _roots(base, matrices)
+    return root @ logm(inner @ matrices @ inner) @ root
 
 
 def exp(base: Real, tangents: Real) -> Real:
@@ -106,8 +110,8 @@ def exp(base: Real, tangents: Real) -> Real:
     return root @ expm(inner @ tangents @ inner) @ root
 
 
-def _whitened(base: Real, matrices: Real) -> tuple[Real, Real]:
-    """B^½, and log(B^-½ P B^-½)."""
+def _roots(base: Real, matrices: Real) -> tuple[Real, Real]:
+    """B^½ and B^-½; refuses matrices, B or others, that are not positive definite."""
     for given in (base, matrices):
         bad = np.atleast_1d(~((_det(given) > 0) & (np.trace(given, axis1=-2, axis2=-1) > 0)))
         if bad.any():
@@ -116,8 +120,7 @@ def _whitened(base: Real, matrices: Real) -> tuple[Real, Real]:
                 "their curves lie on a line, or hold NaN; leave them out"
             )
     root = sqrtm(base)
-    inner = np.linalg.inv(root)
-    return root, logm(inner @ matrices @ inner)
+    return root, np.asarray(np.linalg.inv(root), dtype=np.float64)
 
 
 def coordinates(base: Real, matrices: Real) -> Real:
@@ -147,8 +150,11 @@ def coordinates(base: Real, matrices: Real) -> Real:
     array([[0.   , 0.   , 0.   ],
            [0.693, 0.   , 0.693]])
     """
-    tangent = _whitened(base, matrices)[1]
-    return np.stack([tangent[..., 0, 0], _ROOT2 * tangent[..., 0, 1], tangent[..., 1, 1]], axis=-1)
+    inner, found = _roots(base, matrices)[1], np.empty((len(matrices), 3))
+    for part in curve_blocks(len(matrices), _SOME):
+        tangent = logm(inner @ matrices[part] @ inner)
+        found[part, 0], found[part, 1], found[part, 2] = tangent[:, 0, 0], _ROOT2 * tangent[:, 0, 1], tangent[:, 1, 1]
+    return found
 
 
 def from_coordinates(base: Real, l: Real) -> Real:
@@ -180,7 +186,8 @@ def dist(x: Real, y: Real) -> Real:
     >>> np.allclose([spd.dist(x, y), spd.dist(shear @ x @ shear.T, shear @ y @ shear.T)], 1)
     True
     """
-    return np.linalg.norm(_whitened(x, y)[1], axis=(-2, -1))
+    inner = _roots(x, y)[1]
+    return np.linalg.norm(logm(inner @ y @ inner), axis=(-2, -1))
 
 
 def frechet_mean(matrices: Real, *, tolerance: float = 1e-13) -> Real:
