@@ -4,6 +4,7 @@ import os
 import threading
 from contextvars import ContextVar
 
+import numpy as np
 import pytest
 
 from napari_shape_ensembles import progress
@@ -14,7 +15,9 @@ from napari_shape_ensembles.progress import (
     duration,
     give_back,
     leaver,
+    one_processor,
     over_blocks,
+    processors,
     report,
     reporting,
     timed,
@@ -134,6 +137,19 @@ def test_blocks_share_out_work_themselves_and_leave_nothing_behind(monkeypatch):
     mark = ContextVar("mark", default=None)
     over_blocks(lambda number: mark.set(number), range(5))
     assert over_blocks(lambda _: mark.get(), range(5)) == [None] * 5
+
+
+def test_one_processor_is_enough_for_all_blocks_where_others_are_at_work(monkeypatch):
+    def inner(_):
+        return over_blocks(lambda _: threading.get_ident(), range(3))
+
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1}, raising=False)
+    with one_processor():
+        assert np.unique(over_blocks(inner, range(3))).tolist() == [threading.get_ident()]
+        with one_processor():
+            assert processors() == 1
+        assert processors() == 1
+    assert len(set(over_blocks(together(2), range(2)))) == 2
 
 
 def test_where_the_c_library_gives_no_memory_back_nothing_happens(monkeypatch):

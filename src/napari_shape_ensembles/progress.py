@@ -65,6 +65,7 @@ Listener = Callable[[Progress], object]
 _listener: ContextVar[Listener | None] = ContextVar("listener", default=None)
 _last: ContextVar[Progress | None] = ContextVar("last", default=None)
 _stop_asked: ContextVar[Callable[[], bool] | None] = ContextVar("stop_asked", default=None)
+_alone: ContextVar[bool] = ContextVar("alone", default=False)
 
 
 class Stopped(Exception):  # noqa: N818 - not an error
@@ -238,8 +239,8 @@ def each_block(work: Callable[[Block], Result], blocks: Iterable[Block]) -> Iter
 
     blocks = list(blocks)
     with one_library_thread():
-        if len(blocks) < 2:  # not worth a thread
-            yield from map(step, blocks)
+        if len(blocks) < 2 or processors() == 1:  # not worth a thread
+            yield from timed(map(step, blocks), len(blocks))
             return
         yield from timed(_side_by_side(step, blocks), len(blocks))
 
@@ -302,7 +303,19 @@ def give_back() -> None:
         ctypes.CDLL(None).malloc_trim(0)
 
 
+@contextmanager
+def one_processor() -> Iterator[None]:
+    """Do all blocks within in this thread: others work beside it, in threads or processes of their own."""
+    before = _alone.set(True)
+    try:
+        yield
+    finally:
+        _alone.reset(before)
+
+
 def processors() -> int:
-    """Number of processors this process may use."""
+    """Number of processors this thread may use."""
+    if _alone.get():
+        return 1
     affinity = getattr(os, "sched_getaffinity", None)  # Linux only
     return len(affinity(0)) if affinity else os.cpu_count() or 1

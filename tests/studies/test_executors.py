@@ -5,7 +5,7 @@ import sys
 from concurrent.futures import BrokenExecutor, ProcessPoolExecutor, ThreadPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
-from threading import Event
+from threading import Event, get_ident
 
 import numpy as np
 import psutil
@@ -13,7 +13,7 @@ import pytest
 
 from curve_makers import blobs
 from napari_shape_ensembles import Ensemble, Settings, decision_landscape
-from napari_shape_ensembles.progress import Stopped, report, reporting
+from napari_shape_ensembles.progress import Stopped, over_blocks, report, reporting
 from napari_shape_ensembles.studies.jobs import run_jobs
 
 # New processes, which know nothing of this one: where that can be, forked from one that has imported the package.
@@ -148,6 +148,15 @@ def test_a_dask_cluster_that_loses_a_worker_half_way_gives_the_numbers_of_the_se
     landscape = decision_landscape(*pair(), settings=SETTINGS, executor=cluster, progress=kill_once, **GRID)
     assert killed
     assert_identical(landscape, serial)
+
+
+def test_a_job_on_a_cluster_takes_one_thread_of_its_worker(cluster):
+    def threads(_):
+        return {get_ident(), *over_blocks(lambda _: get_ident(), range(9))}
+
+    found = []
+    run_jobs(threads, [1, 2], lambda _, step: found.append(step.result), cluster)
+    assert [len(each) for each in found] == [1, 1]
 
 
 def kill_a_busy_worker(client):

@@ -11,7 +11,7 @@ from functools import partial
 from time import sleep
 from typing import Any, TypeVar
 
-from ..progress import Listener, Progress, leaver, reporting
+from ..progress import Listener, Progress, leaver, one_processor, reporting
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -75,9 +75,10 @@ def _run_on_dask(
     """Do the jobs on a Dask cluster, and look at its own futures.
 
     Of those that it offers as futures of the standard library one can stay open for ever: that of a result which was
-    lost with a worker before it was fetched, and is made again.
+    lost with a worker before it was fetched, and is made again. Each job takes one of the threads of a worker, and no
+    more: as many are at work there, and other workers on the same computer.
     """
-    leave = leaver()
+    leave, job = leaver(), partial(_done_alone, job)
     waiting = {client.submit(job, item, pure=False): index for index, item in enumerate(items)}
     try:
         while waiting:
@@ -98,6 +99,11 @@ def _run_on_dask(
 
 def _done_here(job: Job[Item, Result], item: Item, listener: Listener) -> Result:
     with reporting(listener):
+        return job(item)
+
+
+def _done_alone(job: Job[Item, Result], item: Item) -> Result:
+    with one_processor():
         return job(item)
 
 
