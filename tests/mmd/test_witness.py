@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.spatial.distance import cdist
 
 from napari_shape_ensembles.mmd import mmd_test
 from napari_shape_ensembles.mmd.witness import most_typical, witness
@@ -27,6 +28,29 @@ def by_definition(points, first, width, own):
 def test_the_witness_is_the_difference_of_mean_kernels(own):
     points, m = samples()
     np.testing.assert_allclose(witness(points, m, 1.7, own=own), by_definition(points, m, 1.7, own), atol=1e-14)
+
+
+def test_blocks_of_many_points_give_what_the_whole_kernel_matrix_gives():
+    points, m = samples(m=700, n=400)
+    kernel = np.exp(-cdist(points, points, "sqeuclidean") / (2 * 1.7**2))
+    expected = kernel[:, :m].mean(axis=1) - kernel[:, m:].mean(axis=1)
+    np.testing.assert_allclose(witness(points, m, 1.7, own=True), expected, atol=1e-14)
+
+
+def test_the_size_of_the_points_is_of_no_account():
+    points, m = samples()
+    np.testing.assert_allclose(witness(points * 1e-170, m), witness(points, m), atol=1e-14)
+
+
+def test_projected_on_some_points_it_is_the_same_but_for_little_and_its_mean_that_of_the_projected_test():
+    points, m = samples(m=400, n=500, d=20)
+    exact, projected = witness(points, m), witness(points, m, features=512)
+    assert np.corrcoef(exact, projected)[0, 1] > 0.999
+    test = mmd_test(points[:m], points[m:], permutations=10, approximate_above=800)
+    values = witness(points, m, test.bandwidth, own=True, features=512)
+    assert "512" in test.approximation
+    assert values[:m].mean() - values[m:].mean() == pytest.approx(test.mmd**2, rel=1e-8)
+    np.testing.assert_array_equal(witness(points, m, features=900), exact)
 
 
 def test_the_mean_witness_of_a_less_that_of_b_is_mmd_squared():

@@ -11,6 +11,7 @@ from ..comparison.effects import image_numbers
 from ..mmd.contrasts import standardised_difference
 from ..mmd.family import FamilyTests, family_tests
 from ..mmd.replicates import DRAWS
+from ..mmd.two_sample import FEATURES
 from ..mmd.witness import witness
 from ..progress import Listener, report, reporting
 from .components import COMPONENTS, OF_FORM, OF_SCALE, Components, component_tests, components
@@ -259,9 +260,10 @@ def witnesses(comparison: Comparison) -> "pd.DataFrame":
     """Witness value of every curve for undulation and for scale: columns source, id, undulation, scale.
 
     Positive values are typical of A, negative ones of B. The witness is that of a Gaussian kernel on what the deciding
-    part of each test looked at.
+    part of each test looked at; of so many curves that the tests project theirs, it is projected as well.
     """
-    table = comparison.distances[["source", "id"]].copy()
+    table, settings = comparison.distances[["source", "id"]].copy(), comparison.settings
+    features = FEATURES if 0 < settings.approximate_above < len(table) else None
     for name, test, parts in (
         ("undulation", comparison.undulation, comparison.form_parts()),
         ("scale", comparison.scale, comparison.scale_parts()),
@@ -270,7 +272,7 @@ def witnesses(comparison: Comparison) -> "pd.DataFrame":
         deciding = min(test.parts, key=lambda part: test.parts[part].p_value, default="").split(", s = ")[0]
         part = parts.tested.get(deciding, next(iter(parts.tested.values())))
         width = test.bandwidth if part.kernel == "gaussian" else None
-        table[name] = witness(part.points, len(comparison.a), width)
+        table[name] = witness(part.points, len(comparison.a), width, features=features, seed=settings.seed)
     return table
 
 

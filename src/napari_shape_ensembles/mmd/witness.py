@@ -3,17 +3,23 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from ..progress import over_blocks
-from .kernel import gaussian, median_distance
+from ..progress import each_block, over_blocks
+from .kernel import Distances, median_distance, row_blocks
+from .permutations import projection
 
 Real = NDArray[np.float64]
 Index = NDArray[np.intp]
 
-# Rows of the kernel matrix made at a time.
-_ROWS = 512
 
-
-def witness(points: Real, first: int, bandwidth: float | None = None, *, own: bool = False) -> Real:
+def witness(
+    points: Real,
+    first: int,
+    bandwidth: float | None = None,
+    *,
+    own: bool = False,
+    features: int | None = None,
+    seed: int = 0,
+) -> Real:
     """Value of the witness function at every point of the pooled sample.
 
     f(z) is the mean kernel between z and the points of A less that between z and the points of B: positive where
@@ -30,6 +36,10 @@ def witness(points: Real, first: int, bandwidth: float | None = None, *, own: bo
     own : bool
         Count the kernel of a point with itself. It lifts every point of A by 1/m and lowers those of B by 1/n,
         also where the samples do not differ, so it is left out by default.
+    features : int, optional
+        Project the kernel on so many of the points, as tests of many points do: in a time that grows with N, not N².
+    seed : int
+        Draws these points.
 
     Returns
     -------
@@ -55,17 +65,53 @@ def witness(points: Real, first: int, bandwidth: float | None = None, *, own: bo
     if not width > 0:
         raise ValueError(f"bandwidth {width}: the kernel's width is a positive distance")
 
-    def sums(rows: slice) -> Real:  # of the kernel between these points and those of A, and those of B
-        kernel = gaussian(points[rows], points, width)
-        # The diagonal is 1 exactly, whatever rounding makes of the distance of a point from itself.
-        kernel[np.arange(len(kernel)), rows.start + np.arange(len(kernel))] = 1
-        return np.stack([kernel[:, :first].sum(axis=1), kernel[:, first:].sum(axis=1)])
-
-    blocks = (slice(start, start + _ROWS) for start in range(0, total, _ROWS))
-    to_a, to_b = np.concatenate(over_blocks(sums, blocks), axis=1)
+    unit = np.ldexp(1.0, np.frexp(width)[1])  # a power of two changes no digit, and keeps squares from vanishing
+    distances = Distances(points / unit)
+    if features is not None and features < total:
+        to_a, to_b, with_itself = _projected_sums(distances, first, width / unit, features, seed)
+    else:
+        (to_a, to_b), with_itself = _sums(distances, first, width / unit), np.ones(total)
     in_a = np.arange(total) < first
     less = 0 if own else 1
-    return (to_a - less * in_a) / (first - less * in_a) - (to_b - less * ~in_a) / (total - first - less * ~in_a)
+    to_a, to_b = to_a - less * in_a * with_itself, to_b - less * ~in_a * with_itself
+    return to_a / (first - less * in_a) - to_b / (total - first - less * ~in_a)
+
+
+def _sums(distances: Distances, first: int, width: float) -> Real:
+    """Sums of the kernel between every point and those of A, and those of B: (2, N)."""
+    total = np.zeros((2, len(distances)))
+
+    def share(rows: slice) -> tuple[slice, Real, Real]:
+        # The kernel is symmetric: a block of rows meets only the columns from its own on, which it serves as well.
+        kernel = distances.kernel(distances.block(rows), width)
+        count, split = len(kernel), max(first - rows.start, 0)
+        across = np.stack([kernel[:, :split].sum(axis=1), kernel[:, split:].sum(axis=1)])
+        return rows, across, np.stack([kernel[:split, count:].sum(axis=0), kernel[split:, count:].sum(axis=0)])
+
+    for rows, across, down in each_block(share, row_blocks(len(distances))):
+        total[:, rows] += across
+        total[:, rows.stop :] += down
+    return total
+
+
+def _projected_sums(
+    distances: Distances, first: int, width: float, features: int, seed: int
+) -> tuple[Real, Real, Real]:
+    """The same of the kernel projected on some points, and that kernel of every point with itself: (N,) each."""
+    kernel, root = projection(distances.some, len(distances), width, features, seed)
+
+    def summed(rows: slice) -> Real:
+        found, split = kernel(distances.some(rows)), max(first - rows.start, 0)
+        return np.stack([found[:split].sum(axis=0), found[split:].sum(axis=0)])
+
+    sides = sum(each_block(summed, row_blocks(len(distances)))) @ root
+
+    def share(rows: slice) -> Real:
+        found = kernel(distances.some(rows)) @ root
+        return np.concatenate([found @ sides.T, np.einsum("iq,iq->i", found, found)[:, None]], axis=1)
+
+    to_a, to_b, with_itself = np.concatenate(over_blocks(share, row_blocks(len(distances)))).T
+    return to_a, to_b, with_itself
 
 
 def most_typical(values: Real, first: int, count: int = 12) -> tuple[Index, Index]:
