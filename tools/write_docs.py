@@ -458,7 +458,7 @@ BLOCKS = {
     "paper": paper_table,
     "paper-power": paper_power,
     "pictures": picture_table,
-    **{name: of_power(name) for name in ("power", "power-draws", "power-level", "power-regret")},
+    **{name: of_power(name) for name in ("power", "power-bound", "power-draws", "power-level", "power-regret")},
     "real-data": real_rows,
     "reference": reference,
     **{
