@@ -32,7 +32,7 @@ from napari_shape_ensembles.viewer.flying import camera_of
 from napari_shape_ensembles.viewer.inputs import is_own
 from napari_shape_ensembles.viewer.panels.widgets import ScrollColumn
 from napari_shape_ensembles.viewer.session import Session
-from napari_shape_ensembles.viewer.steps import STEPS, steps_of
+from napari_shape_ensembles.viewer.steps import STEPS, Step, steps_of
 from napari_shape_ensembles.viewer.tour import Tour, take_tour
 
 QUICK = {"permutations": 199, "landmarks": 50, "rank": 10}
@@ -158,7 +158,10 @@ def test_a_page_is_torn_off_as_a_dock_and_closing_it_stops_nothing_of_the_bench(
     for seed, name in ((1, "one"), (2, "two")):
         viewer.add_image(spots(seed, rows=3), name=name)
     bench.turn(STEPS.index("Answer"))
-    press(bench.tear, qtbot)
+    assert not bench.headings["Images"].actions()
+    (tear,) = bench.headings["Answer"].actions()
+    assert "tear off" in bench.headings["Answer"].toolTip()
+    tear.trigger()
     dock = viewer.window.add_plugin_dock_widget(PLUGIN, "Compare shapes")[1]
     page = bench.pages["Answer"].turn(0)
     assert dock is not page
@@ -383,6 +386,14 @@ def test_proposals_are_unfolded_once_where_a_threshold_breaks_objects_up(model, 
     qtbot.waitUntil(page.verdict.isEnabled, timeout=10_000)
     assert "looking again" not in page.count.text()
     assert not page.other_ways.unfolded  # a person has folded it
+    # Once left the page is still done, or still needs a look, until the images are others.
+    qtbot.waitUntil(lambda: "looking again" not in page.count.text() and not verdict.previewer.busy, timeout=10_000)
+    bench.turn(0)
+    qtbot.waitUntil(lambda: not verdict.verdict.counts, timeout=5000)
+    assert steps_of(bench.session)["Outlines"] == Step("look", verdict.verdict_before().quality.findings[0].text)
+    first = model.layers[0]
+    first.data = 1 - first.data
+    assert steps_of(bench.session)["Outlines"].state == "open"
 
 
 def test_the_best_of_several_recipes_is_used_for_images_for_which_nobody_has_chosen_one(model, qtbot, shown):

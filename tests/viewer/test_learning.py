@@ -162,6 +162,8 @@ def test_what_is_found_is_corrected_one_by_one_and_compared_in_place_of_the_imag
     assert bench.pages["Outlines"].currentIndex() == 1
     page = bench.pages["Outlines"].turn(1)
     assert inspection.a.chosen() is one
+    assert not page.chosen.unfolded  # once there is a list
+    assert not page.queue.undo_button.isVisibleTo(page)
     label = int(inspection.rows.loc[inspection.rows["index"] >= 0, "label"].iloc[0])
     inspection.zoom(int(np.flatnonzero(inspection.rows["label"] == label)[0]))
     inspection.fix("delete")
@@ -173,6 +175,7 @@ def test_what_is_found_is_corrected_one_by_one_and_compared_in_place_of_the_imag
     assert session.design.cell(one, "group") == ""
     # The outlines that would be compared are the corrected ones, also after another change.
     qtbot.waitUntil(lambda: session.segmentation.verdict.counts.get("one corrected") == found - 1, timeout=30_000)
+    assert page.queue.undo_button.isVisibleTo(page)
     press(page.queue.undo_button, qtbot)
     qtbot.waitUntil(lambda: session.segmentation.verdict.counts.get("one corrected") == found, timeout=30_000)
     qtbot.waitUntil(lambda: not (inspection.renewing.busy or session.segmentation.previewer.busy), timeout=30_000)

@@ -146,7 +146,10 @@ def test_an_explanation_fills_all_pages_and_chooses_the_most_different_mode(pane
     assert panel.isEnabled()
     assert panel.table.mode() == top
     assert panel.table.rowCount() == len(explanation.modes)
-    assert panel.sentences.text().count("•") == len(explanation.sentences())
+    told = panel.sentences.text(), panel.others.text()
+    assert sum(words.count("•") for words in told) == len(explanation.sentences())
+    assert len(told[0].split()) <= 90
+    assert panel.further.isVisibleTo(panel) == bool(told[1])
     of_a, of_b = typical(panel.gallery)
     assert max(of_a) < 30 <= min(of_b)
 
@@ -163,7 +166,8 @@ def test_a_cleared_panel_shows_nothing(panel):
     panel.clear_explanation()
     assert not panel.isEnabled()
     assert panel.table.rowCount() == 0
-    assert panel.sentences.text() == panel.mode_words.text() == ""
+    assert panel.sentences.text() == panel.others.text() == panel.mode_words.text() == ""
+    assert not panel.further.isVisibleTo(panel)
     assert typical(panel.gallery) == [[], []]
     panel.kind.setCurrentIndex(1)
     assert typical(panel.gallery) == [[], []]

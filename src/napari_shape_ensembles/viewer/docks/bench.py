@@ -4,8 +4,8 @@ from collections.abc import Callable, Mapping
 from functools import partial
 
 from napari.components import ViewerModel
-from qtpy.QtCore import Qt
-from qtpy.QtGui import QKeyEvent, QKeySequence, QShortcut
+from qtpy.QtCore import Qt, Signal
+from qtpy.QtGui import QAction, QKeyEvent, QKeySequence, QShortcut
 from qtpy.QtWidgets import (
     QApplication,
     QButtonGroup,
@@ -19,14 +19,14 @@ from qtpy.QtWidgets import (
 )
 
 from ..curves.over_canvas import OverCanvas
-from ..panels.widgets import FOCUS, ScrollColumn, SteadyTabs, button, column, once, row
+from ..panels.widgets import FOCUS, ScrollColumn, SteadyTabs, button, column, once, tip
 from ..session import Session
 from ..steps import STATES, STEPS, Step, steps_of
 from .answer import AnswerPage
 from .base import Dock, Page
 from .experiment import ExperimentPage
 from .images import ImagesPage
-from .inspect import InspectCurves
+from .inspect import InspectPage
 from .segment import OutlinesPage
 from .shape_space import WhyPage
 from .study import LandscapeDock, SmoothingDock
@@ -35,9 +35,13 @@ from .trust import TrustPage
 Pages = Mapping[str, Callable[[ViewerModel], QWidget]]
 
 #: What the pages of several parts are made of: title of a tab -> a widget of the viewer.
-OUTLINES: Pages = {"Settings and preview": OutlinesPage, "Inspect": InspectCurves}
+OUTLINES: Pages = {"Settings and preview": OutlinesPage, "Inspect": InspectPage}
 ANSWER: Pages = {"A and B": AnswerPage, "All groups": ExperimentPage}
-TRUST: Pages = {"Overview": TrustPage, "Rank": LandscapeDock, "Smoothing": SmoothingDock}
+TRUST: Pages = {
+    "Overview": TrustPage,
+    "Rank": partial(LandscapeDock, folded=True),
+    "Smoothing": partial(SmoothingDock, folded=True),
+}
 #: Entries of the menu that show a step in a dock of its own.
 _TORN_OFF = {"Outlines": "Segment curves", "Answer": "Compare shapes", "Why": "Shape space", "Trust": "Smoothing study"}
 _NEXT = {
@@ -65,6 +69,7 @@ class Bench(Page):
         group = QButtonGroup(self)
         for place, heading in enumerate(self.headings.values()):
             group.addButton(heading, place)
+            heading.torn_off.connect(self.tear_off)
         group.idClicked.connect(self.turn)
         makers: Pages = {
             "Images": ImagesPage,
@@ -78,9 +83,7 @@ class Bench(Page):
         self.stack = QStackedWidget()
         for _ in STEPS:
             self.stack.addWidget(QWidget())
-        self.tear = button("Tear off", "Open this page as a dock of its own, beside the bench")
         self.next = button("", "")
-        self.tear.clicked.connect(self.tear_off)
         self.next.clicked.connect(self.go_on)
         self._go_on = QShortcut(QKeySequence("Ctrl+Return"), self)
         self._go_on.activated.connect(self._go_on_by_key)
@@ -89,8 +92,7 @@ class Bench(Page):
         heads.setSpacing(2)
         for heading in self.headings.values():
             heads.addWidget(heading, 1)
-        foot = row(self.tear, self.next, grows=self.next)
-        column(heads, self.stack, foot, page=self, margins=(4, 4, 4, 4), grows=self.stack)
+        column(heads, self.stack, self.next, page=self, margins=(4, 4, 4, 4), grows=self.stack)
         self._soon = once(self, self.show_steps)
         self._soon.setInterval(_PAUSE)
         choices = session.choices
@@ -134,7 +136,6 @@ class Bench(Page):
         self.stack.setCurrentWidget(self.page(name))
         self.headings[name].setChecked(True)
         self._show_next()
-        self.tear.setEnabled(name in _TORN_OFF)
         self._ask()
 
     def _show_next(self) -> None:
@@ -181,10 +182,10 @@ class Bench(Page):
         assert isinstance(page, TabbedPage)
         page.turn(1)
 
-    def tear_off(self) -> None:
-        """Show this page in a dock of its own, where there is a window."""
-        if (window := getattr(self.viewer, "window", None)) is not None and self.step in _TORN_OFF:
-            window.add_plugin_dock_widget("napari-shape-ensembles", _TORN_OFF[self.step])[1].show()
+    def tear_off(self, name: str) -> None:
+        """Show the page of a step in a dock of its own, where there is a window."""
+        if (window := getattr(self.viewer, "window", None)) is not None:
+            window.add_plugin_dock_widget("napari-shape-ensembles", _TORN_OFF[name])[1].show()
 
     def show_steps(self) -> None:
         """Show in the headings how far every step has come."""
@@ -251,7 +252,12 @@ def tab_stops(page: QWidget) -> list[QWidget]:
 
 
 class Heading(QPushButton):
-    """The name of a step over its state; Alt and its number, or the arrow keys, turn its page up."""
+    """The name of a step over its state; Alt and its number, or the arrow keys, turn its page up.
+
+    Its menu, by a right click or the menu key, shows the page in a dock of its own, where there is one.
+    """
+
+    torn_off = Signal(str)  #: the page of this step is wanted as a dock of its own: the name
 
     def __init__(self, name: str, number: int) -> None:
         super().__init__()
@@ -261,12 +267,21 @@ class Heading(QPushButton):
         self._key = QShortcut(QKeySequence(f"Alt+{number}"), self)
         self._key.activated.connect(self._pressed_by_key)
         self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
+        if name in _TORN_OFF:
+            self.setContextMenuPolicy(Qt.ContextMenuPolicy.ActionsContextMenu)
+            self.addAction(tear := QAction("Tear off as a dock", self))
+            tear.triggered.connect(self._tear_off)
+            self.setAccessibleDescription("The menu key tears it off as a dock")
         self.show_step(Step("open"))
 
     def show_step(self, step: Step) -> None:
         self.setText(f"{self._name}\n{STATES[step.state]}")
-        self.setToolTip(f"{self._name} ({self._key.key().toString()}){f': {step.words}' if step.words else ''}")
+        told = f"{self._name} ({self._key.key().toString()}){f': {step.words}' if step.words else ''}"
+        self.setToolTip(tip(f"{told}\nRight click: tear off as a dock" if self.actions() else told))
         self.setAccessibleName(f"{self._name}: {STATES[step.state]}")
+
+    def _tear_off(self) -> None:
+        self.torn_off.emit(self._name)
 
     def _pressed_by_key(self) -> None:
         self.click()

@@ -4,14 +4,14 @@ import numpy as np
 import pandas as pd
 from napari.components import ViewerModel
 from qtpy.QtCore import QSignalBlocker
-from qtpy.QtWidgets import QLabel
+from qtpy.QtWidgets import QLabel, QWidget
 
 from ..form import OutlinesForm
 from ..inspecting import ANNOTATORS, QUESTIONS, SCORE, score_limits, scores
 from ..layer_choice import LayerChoice
 from ..panels.color_by import ColorBar
 from ..panels.queue import Queue
-from ..panels.widgets import NarrowList, button, column, form, scrolling, wrapped
+from ..panels.widgets import NarrowList, Section, button, column, form, scrolling, wrapped
 from ..session import Session
 from .base import Dock
 
@@ -59,13 +59,20 @@ class InspectCurves(Dock):
         ):
             top.addRow(label, control)
         self._top = top
-        state = self.reason, self.step, self.progress, self.stale, self.verdict
-        found = self.queue, self.message, self.score_row, self.again_button, self.verdict_again
-        scrolling(self, top, self.form, self.buttons(), *state, *found, grows=self.queue)
+        self.lay_out()
         self.bind(self.form, "recipe")
         self.link(task.a.changed, self.a.refresh)
         self.link(task.b.changed, self.b.refresh)
         self.attach()
+
+    def lay_out(self) -> None:
+        """Put what is chosen above what comes of it."""
+        scrolling(self, self._top, self.form, self.buttons(), *self._found(), grows=self.queue)
+
+    def _found(self) -> tuple[QWidget, ...]:
+        """What is shown of a run, from the top to the bottom."""
+        state = self.reason, self.step, self.progress, self.stale, self.verdict
+        return *state, self.queue, self.message, self.score_row, self.again_button, self.verdict_again
 
     def show_result(self) -> None:
         """Show the queue, the verdict, and that without the excluded curves."""
@@ -94,3 +101,24 @@ class InspectCurves(Dock):
                 self.verdict.setVisible(bool(result.sentence))
                 a, *b = scores(result)
                 self.colorbar.show_values(SCORE, score_limits(result), a, b[0] if b else np.empty(0), "")
+
+
+class InspectPage(InspectCurves):
+    """The second part of the page *Outlines* of the bench: what is chosen is folded once there is a list."""
+
+    def lay_out(self) -> None:
+        inner = QWidget()
+        column(self._top, Section("Settings", self.form), self.buttons(), page=inner)
+        self.chosen = Section("Question and layers", inner, folded=False)
+        self._folded = False
+        scrolling(self, self.chosen, *self._found(), grows=self.queue)
+
+    def show_result(self) -> None:
+        """As in the dock; curves are compared without some only where some are excluded."""
+        super().show_result()
+        there = self.result is not None
+        if there and not self._folded:
+            self.chosen.fold()
+        self._folded = there
+        some = self.inspection.again is not None or any(one.any() for one in self.inspection.excluded_curves)
+        self.again_button.setVisible(some and not self.again_button.isHidden())

@@ -144,14 +144,13 @@ class OutlinesPage(SegmentCurves):
     def lay_out(self) -> None:
         top, above = form(), QWidget()
         top.addRow("Numbers of", self.layer)
-        keep = column(self.live, self.planes, self.buttons(self.files))
-        ways = {"Proposals": self.proposals, "By example": self.by_example, "Settings": self.form}
+        settings = column(self.form, self.live, self.planes, self.buttons(self.files))
+        ways = {"Proposals": self.proposals, "By example": self.by_example, "Settings, keep as layers": settings}
         folds = [Section(title, part) for title, part in ways.items()]
         self.other_ways = folds[0]
-        self.keep = Section("Keep as layers, settings files", keep)
         found = self.count, self.sizes, self.verdict, self.labels, self.classes
         state = self.reason, self.step, self.progress, self.stale, self.message
-        scrolling(above, top, *found, *state, *folds, self.keep)
+        scrolling(above, top, *found, *state, *folds)
         column(above, page=self, grows=above)
 
     def show_result(self) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 from napari.components import ViewerModel
-from qtpy.QtWidgets import QCheckBox, QLabel, QLineEdit, QWidget
+from qtpy.QtWidgets import QCheckBox, QLabel, QLayout, QLineEdit, QWidget
 
 from ...outlines import counted
 from ...progress import Progress
@@ -14,7 +14,7 @@ from ...studies import DecisionLandscape, SmoothingStudy
 from ...studies.figures import plot_landscape, plot_study
 from ..panels.fonts import with_label_font
 from ..panels.plot_view import Plot, PlotView
-from ..panels.widgets import NarrowList, column, excluded_notice, form, once, row, scrolling, wrapped
+from ..panels.widgets import NarrowList, Section, column, excluded_notice, form, once, row, scrolling, wrapped
 from ..session import Session
 from ..studying import TESTS, StudyTask
 from .base import SamplesDock
@@ -33,10 +33,12 @@ class StudyDock(SamplesDock):
     """A dock that shows a study of the two samples.
 
     The controls that are `marked` are those of settings that the study sweeps; with each, how the plot marks what is
-    in use. `own` are controls of this study alone.
+    in use. `own` are controls of this study alone. What other pages show, too, may be `folded`.
     """
 
-    def __init__(self, viewer: ViewerModel, study: StudyTask[Any], marked: dict[str, str], *own: QWidget) -> None:
+    def __init__(
+        self, viewer: ViewerModel, study: StudyTask[Any], marked: dict[str, str], *own: QWidget, folded: bool = False
+    ) -> None:
         super().__init__(
             viewer,
             study,
@@ -78,7 +80,11 @@ class StudyDock(SamplesDock):
         self._pulse.setInterval(_PULSE)
         state = self.reason, self.step, self.progress, self.stale, self.excluded, self.answer
         drawn = self.shown_row, self.view, self.picked
-        scrolling(self, self.sides, rows, *own, self.settings, self.buttons(), *state, *drawn, grows=self.view)
+        parts: list[QWidget | QLayout] = [self.sides, rows, *own, self.settings, self.buttons(), *state, *drawn]
+        if folded:
+            fold = Section("Samples and settings", column(self.sides, *own, self.settings))
+            parts = [rows, self.buttons(), *state, fold, *drawn]
+        scrolling(self, *parts, grows=self.view)
         self.attach()
 
     @abstractmethod
@@ -162,9 +168,9 @@ class StudyDock(SamplesDock):
 class LandscapeDock(StudyDock):
     """See how the answer depends on the rank and the number of landmarks."""
 
-    def __init__(self, napari_viewer: ViewerModel) -> None:
+    def __init__(self, napari_viewer: ViewerModel, *, folded: bool = False) -> None:
         marked = dict.fromkeys(("landmarks", "rank"), "Framed in the plot")
-        super().__init__(napari_viewer, Session.of(napari_viewer).landscape, marked)
+        super().__init__(napari_viewer, Session.of(napari_viewer).landscape, marked, folded=folded)
 
     def marked(self) -> tuple[int, int]:
         settings = self.session.choices.settings
@@ -190,7 +196,7 @@ class LandscapeDock(StudyDock):
 class SmoothingDock(StudyDock):
     """See how much smoothing of the outlines the answer rests on."""
 
-    def __init__(self, napari_viewer: ViewerModel) -> None:
+    def __init__(self, napari_viewer: ViewerModel, *, folded: bool = False) -> None:
         self.smoothing = Session.of(napari_viewer).smoothing
         self.merge = QCheckBox("Smooth each image as a whole")
         self.merge.setToolTip(
@@ -199,7 +205,7 @@ class SmoothingDock(StudyDock):
         )
         self.merge.toggled.connect(self.smoothing.set_merge)
         marked = {"outline_smoothing": "Marked in the plot by dots"}
-        super().__init__(napari_viewer, self.smoothing, marked, self.merge)
+        super().__init__(napari_viewer, self.smoothing, marked, self.merge, folded=folded)
 
     def show_result(self) -> None:
         self.merge.setChecked(self.smoothing.merge)

@@ -1,5 +1,6 @@
 """Why two samples differ, as the dock *Shape space* shows it: sentences, shares, modes, and typical curves."""
 
+import itertools
 import re
 
 import numpy as np
@@ -12,9 +13,10 @@ from ...explanation import Explanation
 from ...explanation.components import COMPONENTS
 from ...explanation.modes import Modes, along_mode, exaggeration
 from ...mmd.witness import most_typical
+from ...outlines import counted
 from .distributions import PairedHistogram, ShareBar
 from .shape_canvas import ShapeCanvas, StyledOutline, Thumbnails, radius
-from .widgets import NarrowList, PickTable, SteadyTabs, column, wrapped
+from .widgets import NarrowList, PickTable, Section, SteadyTabs, column, wrapped
 
 Real = NDArray[np.float64]
 
@@ -27,6 +29,7 @@ _HEADINGS = {
     "goes with": "Property with a rank correlation of at least 0.6 with the mode; for fine waves, how many lobes",
 }
 _SHOWN = 8
+_WORDS = 75  # that are read at first sight; weaker findings wait on a fold
 _INTERVAL = re.compile(r", 95 % interval (\S+) to ([\d.]+\d)")
 _TYPICAL = "The curves most typical of each side and not of the other. Click one to see it above."
 _ROOMY = {"var.": 23, "sd B/A": 16}  # columns that give way where the table is fewer heights of a line wide
@@ -44,6 +47,8 @@ class ExplanationPanel(QTabWidget):
         self.explanation: Explanation | None = None
         self.sentences, self.mode_words = wrapped(), wrapped()
         self.sentences.setToolTip("In brackets: 95 % intervals. p: adjusted for all that is tested.")
+        self.others = wrapped()
+        self.further = Section("", self.others)
         self.shares, self.densities, self.gallery = ShareBar(), PairedHistogram(), Thumbnails()
         self.table = ModeTable()
         self.table.itemSelectionChanged.connect(self._choose_mode)
@@ -55,7 +60,7 @@ class ExplanationPanel(QTabWidget):
         self.kind.currentIndexChanged.connect(lambda _: self._show_typical())
         self.gallery.chosen.connect(self.curve_chosen)
         for title, parts in (
-            ("Why", (self.sentences, self.shares)),
+            ("Why", (self.sentences, self.shares, self.further)),
             ("Modes", (self.table, self.mode_words, self.densities, self.mode_canvas)),
             ("Typical curves", (self.kind, self.gallery)),
         ):
@@ -78,14 +83,21 @@ class ExplanationPanel(QTabWidget):
     def judge_anew(self, explanation: Explanation) -> None:
         """Explain the same comparison, of which something else has become known."""
         self.explanation = explanation
-        brief = (_INTERVAL.sub(r" (\1 to \2)", sentence) for sentence in explanation.sentences())
-        self.sentences.setText("\n".join(f"• {sentence}" for sentence in brief).replace("adjusted p", "p"))
+        brief = [_INTERVAL.sub(r" (\1 to \2)", one).replace("adjusted p", "p") for one in explanation.sentences()]
+        words = itertools.accumulate(len(sentence.split()) for sentence in brief)
+        first = max(sum(total <= _WORDS for total in words), 1)
+        for label, part in ((self.sentences, brief[:first]), (self.others, brief[first:])):
+            label.setText("\n".join(f"• {sentence}" for sentence in part))
+        self.further.rename(f"{counted(len(brief) - first, 'further finding')}")
+        self.further.setVisible(first < len(brief))
 
     def clear_explanation(self) -> None:
         """Show nothing: another comparison came."""
         self.explanation = None
         self.setEnabled(False)
         self.sentences.setText("")
+        self.others.setText("")
+        self.further.hide()
         self.shares.show_shares([])
         self.table.setRowCount(0)
         self.mode_canvas.show_shapes([])

@@ -5,12 +5,12 @@ from typing import Any
 
 from qtpy.QtCore import QAbstractTableModel, QModelIndex, QPersistentModelIndex, QSignalBlocker, Qt
 from qtpy.QtGui import QKeySequence, QShortcut
-from qtpy.QtWidgets import QAbstractItemView, QFileDialog, QHeaderView, QLabel, QLineEdit, QTableView, QWidget
+from qtpy.QtWidgets import QAbstractItemView, QFileDialog, QHeaderView, QLineEdit, QTableView, QWidget
 
 from ...inspection.reviewing import FIXES
 from ..inspecting import KEYS, ORDERS, InspectionTask
 from .fonts import with_label_font
-from .widgets import NarrowList, button, column, menu_button, row, tip, with_clear_boxes, wrapped
+from .widgets import NarrowList, Section, button, column, form, menu_button, row, tip, with_clear_boxes, wrapped
 
 _HEADINGS = ("exclude", "label", "score", "why")
 _MARKS = {"right": "✓ ", "wrong": "✗ ", "corrected": "✎ ", "": ""}
@@ -80,7 +80,7 @@ class Queue(QWidget):
         entries = {
             words.capitalize(): (_without_arguments(task.fix, action), _HELP[action]) for action, words in FIXES.items()
         }
-        self.fixes = menu_button("Fix …", "All corrections, on a copy of the labels", entries)
+        self.fixes = menu_button("All fixes …", "All corrections, on a copy of the labels", entries)
         self.save_button = button("Save corrected …", "Write the corrected labels as they came, and the log beside")
         self.save_button.clicked.connect(self._save)
         self.by = QLineEdit(task.by)
@@ -88,11 +88,14 @@ class Queue(QWidget):
         self.by.setToolTip("Who reviews: written into the log of every correction.")
         self.by.setAccessibleName("Reviewed by")
         self.by.textChanged.connect(task.sign)
-        order = row(self.progress, self.order, grows=self.progress)
         said = row(self.next_button, self.right_button, self.wrong_button)
-        done = row(self.fix_button, self.fixes, self.undo_button, grows=self.fix_button)
-        kept = row(QLabel("By"), self.by, self.save_button, grows=self.by)
-        column(order, self.table, self.reasons, said, done, kept, page=self, grows=self.table)
+        done = row(self.fix_button, self.undo_button, grows=self.fix_button)
+        others = row(self.fixes, self.save_button, grows=self.fixes)
+        rows = form()
+        rows.addRow("Next is", self.order)
+        rows.addRow("By", self.by)
+        self.more = Section("All fixes, order, name, save", column(others, rows))
+        column(self.progress, self.table, self.reasons, said, done, self.more, page=self, grows=self.table)
         for key, does in KEYS.items():
             shortcut = QShortcut(QKeySequence(key), self)
             shortcut.setContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
@@ -106,7 +109,8 @@ class Queue(QWidget):
         self.model.refresh()
         counts = review.counts()
         said = [f"{counts[mark]} {mark}" for mark in ("right", "wrong", "corrected") if counts[mark]]
-        lines = [f"{sum(counts[mark] for mark in ('right', 'wrong', 'corrected'))} of {counts['all']} reviewed"]
+        reviewed = sum(counts[mark] for mark in ("right", "wrong", "corrected"))
+        lines = [f"{reviewed} of {counts['all']} reviewed"]
         self.progress.setText(": ".join([*lines, ", ".join(said)] if said else lines))
         here, entry = task.row, task.current
         if self.by.text() != task.by:
@@ -123,6 +127,7 @@ class Queue(QWidget):
         for part in (self.fix_button, self.fixes):
             part.setEnabled(on_labels)
         words = FIXES[review.suggestion(entry)] if entry is not None else ""
+        self.undo_button.setVisible(reviewed > 0)
         self.fix_button.setText(f"Fix: {words}  Q" if words else "Fix  Q")
         self.fix_button.setToolTip(f"{words.capitalize() or 'Correct it'}, on a copy of the labels (Q)")
         self.save_button.setEnabled(any(map(review.to_save, range(len(review.corrected)))))
