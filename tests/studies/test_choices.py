@@ -49,6 +49,11 @@ def made(used, *others):
             "0∧0 in 1 of 3 choices; form is called not different with rank 20, method Li threshold.",
         ),
         (
+            made("0∧0", ("method", "li", "1∧0"), ("method", "triangle", "1∧0"), ("rank", 20, "1∧0")),
+            "0∧0 in 1 of 4 choices; form is called not different with method Li threshold or triangle threshold, "
+            "rank 20.",
+        ),
+        (
             made("1∧1", ("rank", 20, "inconclusive")),
             "1∧1 in 1 of 2 choices; no answer with rank 20.",
         ),

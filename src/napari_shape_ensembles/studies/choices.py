@@ -152,7 +152,11 @@ class ChoiceStudy:
 
 
 def _listed(choices: Sequence[Choice]) -> str:
-    named = [f"{_FIELDS[one.name].label.lower()} {one.label}" for one in choices[:_LISTED]]
+    """Choices in words, those of a field after its name."""
+    values: dict[str, list[str]] = {}
+    for one in choices[:_LISTED]:
+        values.setdefault(_FIELDS[one.name].label.lower(), []).append(one.label)
+    named = [f"{name} {' or '.join(labels)}" for name, labels in values.items()]
     more = f" and {len(choices) - _LISTED} more" if len(choices) > _LISTED else ""
     return f"{', '.join(named)}{more}"
 

@@ -43,7 +43,7 @@ from ..outlines.segment import NEIGHBOURS
 from ..palette import OUTLINE
 from ..progress import Progress, as_part, report
 from .choices import Choices, ChosenLayer
-from .inputs import OWN, Refs, Source, Sources, is_own, source_of
+from .inputs import OWN, Refs, Source, Sources, fingerprint, is_own, source_of
 from .layers import at_once
 from .task import Background, Basis, Soon, Steps, Task
 
@@ -82,6 +82,7 @@ class SegmentationTask(Task[list[Ensemble]]):
         self.preview: Preview | None = None
         self.preview_error = self._copy_error = ""
         self.verdict = Verdict()  #: on the outlines of all images that are previewed
+        self._judged: tuple[tuple[object, ...], Verdict] | None = None  # the last one, and what it was on
         self.looking = False  #: a preview is on its way, after which verdict and numbers may be others
         self.features = KnownFeatures()
         self._others: weakref.WeakKeyDictionary[Layer, Image] = weakref.WeakKeyDictionary()  # their lines
@@ -292,9 +293,23 @@ class SegmentationTask(Task[list[Ensemble]]):
         beside += [found[shown]] if shown in found and not any(shown in own for own in samples) else []
         verdict = yield partial(verdict_on, sides, recipe, beside)
         self.verdict = replace(verdict, quality=Quality((*failed, *verdict.quality.findings)))
+        self._judged = self._judged_now(), self.verdict
         self.looking = False
         self.judged.emit()
         self.changed.emit()
+
+    def verdict_before(self) -> "Verdict":
+        """The last verdict, after the preview was left too, as long as it is on the images and the recipe of now."""
+        if self._judged is None or self._judged[0] != self._judged_now():
+            return Verdict()
+        return self._judged[1]
+
+    def _judged_now(self) -> tuple[object, ...]:
+        """What a verdict of now is on."""
+        samples = self._samples()
+        layers = (ref() for side in samples for ref in side)
+        prints = [fingerprint(layer, self.choices.dims) for layer in layers if layer is not None]
+        return self.choices.recipe, samples, prints
 
     def _show_preview(self, preview: "Preview") -> None:
         """Lay the outlines over the image, in one layer that every preview uses again."""

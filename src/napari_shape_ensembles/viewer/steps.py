@@ -28,19 +28,22 @@ def steps_of(session: Session) -> dict[str, Step]:
     """State of every step, by its name; looks at the layers, so it is to be asked once after a burst of events."""
     comparison, result = session.comparison, session.comparison.result
     asked = session.experiment if session.design.is_experiment else comparison
-    reason, preview = asked.why_not(), session.segmentation.preview
+    reason, segmentation, preview = asked.why_not(), session.segmentation, session.segmentation.preview
+    verdict = segmentation.verdict if segmentation.verdict.counts or result else segmentation.verdict_before()
     images = Step("open", reason) if reason else _images(session)
-    findings = (session.segmentation.verdict.quality if result is None else result.quality).findings
+    findings = (verdict.quality if result is None else result.quality).findings
     if findings:
         outlines = Step("look", findings[0].text)
-    elif session.segmentation.preview_error:
-        outlines = Step("look", session.segmentation.preview_error)
+    elif segmentation.preview_error:
+        outlines = Step("look", segmentation.preview_error)
     elif result is not None:
         outlines = Step("done", f"{len(result.a)} and {len(result.b)} outlines.")
     elif asked.result is not None:
         outlines = Step("done", "Compared.")
     elif preview is not None:
         outlines = Step("done", f"{counted(len(preview.diameters), 'object')} in the image shown.")
+    elif counts := verdict.counts:
+        outlines = Step("done", f"{counted(sum(counts.values()), 'outline')} in {counted(len(counts), 'image')}.")
     else:
         outlines = Step("open", "Not looked at yet.")
     answer = _task(asked)
