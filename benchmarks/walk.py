@@ -66,10 +66,9 @@ class Watch(threading.Thread):
         while threading.main_thread().is_alive():
             time.sleep(0.005)
             now = time.perf_counter()
-            if now - self.last > 0.03 and (frames := sys._current_frames()).get(self.window):
-                beside = {own for one, frame in frames.items() if one != self.window and (own := named(frame)[0])}
+            if now - self.last > 0.03:
                 # A sample that had to wait for the interpreter stands for all of that time.
-                self.seen[(*named(frames[self.window]), ", ".join(sorted(beside)))] += now - before
+                self.seen[looked_at(self.window)] += now - before
             before = now
 
     def forget(self):
@@ -90,6 +89,16 @@ class Watch(threading.Thread):
             inside = ", ".join(f"{inner} {1000 * part:.0f}" for inner, part in parts.most_common(3))
             lines.append(f"    {1000 * seconds:4.0f} ms: {name or 'napari, Qt'} > {inside}")
         return "\n".join(lines)
+
+
+def looked_at(window):
+    """What a thread does, as `named`, and the plugin's functions in the other threads.
+
+    Frames are let go of at once: what they hold, painters among it, would be freed in the thread that looks.
+    """
+    frames = sys._current_frames()
+    beside = {own for one, frame in frames.items() if one != window and (own := named(frame)[0])}
+    return *named(frames.get(window)), ", ".join(sorted(beside))
 
 
 def named(frame):

@@ -2,10 +2,11 @@
 
 import itertools
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
+from napari.components.grid import GridCanvas
 from napari.layers import Image, Layer, Points
 from numpy.typing import NDArray
 from psygnal import Signal
@@ -31,6 +32,23 @@ _MANY = 6  # cells that take napari seconds: it is told when docks that open wit
 _PAUSE = 120  # ms after a row of changes of the list until it is arranged anew: the window takes its time for each
 
 
+class QuickGrid(GridCanvas):
+    """napari's grid, which tells in one pass over the layers what is in each cell.
+
+    napari asks for each layer where it is, and that anew for each cell: a second of the window's thread for 24 images,
+    several times for every layer that comes or goes. Once napari finds them in one pass itself, this is to be dropped.
+    """
+
+    def iter_viewboxes(self, layers: Sequence[Layer]) -> Iterator[tuple[tuple[int, int], tuple[int, ...]]]:
+        """Each cell, by its row and column, with the places in the list of the layers in it."""
+        layers = list(layers)  # the list of a viewer takes ten times as long to go through
+        found: dict[tuple[int, int], list[int]] = {}
+        for place in range(len(layers)):
+            found.setdefault(self.position(place, layers), []).append(place)
+        for row, across in np.ndindex(self.actual_shape(layers)):
+            yield (row, across), tuple(found.get((row, across), ()))
+
+
 class SideBySide:
     """Each image with its curves beside the others, A's first, in the viewer's grid: pan and zoom go together there.
 
@@ -44,6 +62,7 @@ class SideBySide:
         self._viewer, self._layers, self._cells = weakref.ref(viewer), viewer.layers, weakref.WeakMethod(cells)
         canvas = getattr(viewer, "canvas", viewer)
         self._grid = canvas.grid
+        self._told_layers = canvas is not viewer  # since napari 0.9 a grid is told the layers, not how many there are
         self._resized = getattr(canvas.events, "size", None)  # told since napari 0.9
         self.on = self.captioned = False  #: whether the grid is arranged so, and each cell has a caption
         self._before: dict[str, object] = {}
@@ -67,6 +86,8 @@ class SideBySide:
             self.on = True
             self._before = {name: getattr(self._grid, name) for name in ("enabled", "stride", "shape", "spacing")}
             self._order = list(map(weakref.ref, self._layers))
+            if self._told_layers and type(self._grid) is GridCanvas:  # the same object, to which all else is connected
+                object.__setattr__(self._grid, "__class__", QuickGrid)
             self._grid.events.enabled.connect(self._switched)
             for event in (self._layers.events.inserted, self._layers.events.removed):
                 event.connect(self._again.start)
@@ -210,6 +231,8 @@ class SideBySide:
             if kept:
                 first = self._alive(self._order)
                 self._reorder([*first, *(layer for layer in self._layers if layer not in first)])
+        if type(self._grid) is QuickGrid:
+            object.__setattr__(self._grid, "__class__", GridCanvas)
 
     def _reorder(self, layers: Sequence[Layer]) -> None:
         """Tell of it once: the window takes tens of milliseconds each time."""
