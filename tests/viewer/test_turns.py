@@ -48,7 +48,7 @@ def test_a_run_cancelled_while_layers_are_copied_never_starts(bare_dock, qtbot, 
 
 
 def test_a_turn_that_fails_ends_in_the_panel(bare_dock, qtbot, monkeypatch, caplog):
-    def failing(*_):
+    def failing(*_, **__):
         raise KeyError("no such thing")
 
     monkeypatch.setattr(bare_dock.comparison.curves, "replace", failing)

@@ -4,6 +4,7 @@ import itertools
 import re
 import weakref
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import ExitStack
 from dataclasses import replace
 from typing import Any
 
@@ -263,7 +264,8 @@ class Choices:
         self.settings = replace(default, **{name: preferred(name, getattr(default, name)) for name in PREFERRED})
         self.sides = Sides(viewer)
         self.exclusions = Exclusions()
-        self.rearranging = False  #: the layer list is changed in many ways at once, which may take several turns
+        self.rearranging = 0  #: so many pieces of work change the layer list in many ways, which may take turns
+        self.batch = ExitStack()  #: of these changes, of which napari hears once
         self.removing = False  #: layers go while it is
 
     @property

@@ -126,9 +126,10 @@ class ComparisonTask(Task[Comparison]):
     def take(self, outcome: Outcome) -> Iterator[None]:
         """Show the result of a run: its curves, one layer after another, in place of those before, then the answer."""
         with at_once(self.choices, removing=bool(self.curves.with_first_rows())):  # the curves and what they lie beside
-            yield from self.curves.replace(outcome.layers)
+            yield from self.curves.replace(outcome.layers, shown=False)
             self.kept = None
             yield from self.showing(outcome.shown)
+        yield from self.curves.replace(outcome.layers)
         if (self.color_by, self.percentile) != ("product", CLIPPED):  # as they were made
             self.recolor()
 

@@ -43,6 +43,8 @@ COLORMAP = "viridis"
 CLIPPED = 99
 # Up to so many curves everything is computed, and shown, at once.
 QUICK = 1000
+# Layers of curves are drawn for the first time in so many parts: each takes as long as they do, and as the canvas does.
+_DRAWINGS = 3
 
 
 # Features that curves can be colored by ------------------------------------------------------------------------
@@ -175,25 +177,27 @@ def at_once(choices: Choices, *, removing: bool = False) -> Iterator[None]:
 
     napari lays the canvas out anew for every layer that comes or goes, in a time that grows with the cube of their
     number in a grid; and each time it collects garbage, 0.2 s of the window's thread with the bench open. Here it does
-    so once. Where layers come, what is there already is exempt; where some leave, nothing is: drivers want them freed.
+    so once, after the last of several changes that go on in turns. Where layers come, what is there already is exempt;
+    where some leave, nothing is: drivers want them freed.
     """
-    if choices.rearranging:
-        choices.removing |= removing
-        yield
-        return
-    choices.rearranging, choices.removing = True, removing
-    batch = getattr(choices.layers, "batched_update", nullcontext)  # since napari 0.9
-    try:
+    choices.removing |= removing
+    choices.rearranging += 1
+    if choices.rearranging == 1:
         if removing:
             gc.freeze()
-        with batch():
-            try:
-                yield
-            finally:
-                (gc.unfreeze if choices.removing else gc.freeze)()
+        choices.batch.enter_context(getattr(choices.layers, "batched_update", nullcontext)())  # since napari 0.9
+    try:
+        yield
     finally:
-        gc.unfreeze()
-        choices.rearranging = False
+        try:
+            if choices.rearranging == 1:
+                (gc.unfreeze if choices.removing else gc.freeze)()
+                choices.batch.close()
+        finally:
+            choices.rearranging -= 1
+            if not choices.rearranging:
+                gc.unfreeze()
+                choices.removing = False
 
 
 class OwnLayers:
@@ -208,6 +212,7 @@ class OwnLayers:
         self._choices, self._layers, self._viewer = choices, choices.layers, weakref.ref(choices.viewer)
         self._refs: list[tuple[weakref.ref[CurveLayer], int]] = []
         self._tied: weakref.WeakSet[Shapes] = weakref.WeakSet()
+        self._unseen: weakref.WeakSet[CurveLayer] = weakref.WeakSet()  # in the viewer, and not shown yet
         self._silent = False
         self._selection = selection or CurveSelection()
         self._selection.changed.connect(self._show)
@@ -236,11 +241,12 @@ class OwnLayers:
                 news = True
         return news
 
-    def replace(self, layers: Sequence[CurveLayer], *, new: bool = True) -> "Generator[None]":
+    def replace(self, layers: Sequence[CurveLayer], *, new: bool = True, shown: bool = True) -> "Generator[None]":
         """Put layers where those before them were, in turns that the window can draw between.
 
-        napari takes a tenth of a second for thousands of curves, and longer to draw them for the first time: such
-        layers are shown one after another. Layers that are not new are in the viewer, unless they were deleted.
+        napari takes a tenth of a second for a layer of curves, and longer to draw it for the first time: a third of
+        them is shown at a time. Within `at_once` nothing is drawn: they are not to be `shown` there, but after it.
+        Layers that are not new are in the viewer, unless they were deleted.
         """
         gone = [layer for layer, _ in self.with_first_rows() if layer not in layers]
         if gone:
@@ -255,13 +261,18 @@ class OwnLayers:
         if coming:
             with at_once(self._choices):
                 for layer in coming:
-                    layer.visible = len(layer.features) <= QUICK
+                    layer.visible = False
+                    self._unseen.add(layer)
                     self._layers.append(layer)
                     yield
-        for layer in coming:
-            if not layer.visible and layer in self._layers:
-                layer.visible = True
-                yield
+        hidden = [one for one in layers if shown and one in self._unseen]
+        size = -(-len(hidden) // _DRAWINGS) or 1
+        for place in range(0, len(hidden), size):
+            with at_once(self._choices) if size > 1 else nullcontext():
+                for layer in hidden[place : place + size]:
+                    self._unseen.remove(layer)
+                    layer.visible = True
+            yield
 
     def tie(self) -> None:
         for layer in [ref() for ref, _ in self._refs]:

@@ -1,0 +1,107 @@
+"""Prints how long the bench takes, and how long its window stands still, with many images side by side.
+
+Run on a screen or a virtual one:
+    xvfb-run -a -s "-screen 0 1280x800x24" python benchmarks/many_images.py [--images 24]
+
+From opening the bench over groups from names and outlines to the answer, and another recipe after it. Stalls are given
+on the clock and of the window's thread alone: what other programs leave of the processor shows in the first only.
+"""
+
+import argparse
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import napari
+from qtpy.QtCore import QEventLoop, QTimer
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
+from docks import PLUGIN, spots
+
+BEAT, STILL = 10, 0.1  # milliseconds between two looks at the event loop; seconds that the window may stand still
+
+
+def loop(milliseconds):
+    """Let the window work."""
+    inner = QEventLoop()
+    QTimer.singleShot(milliseconds, inner.quit)
+    inner.exec()
+
+
+class Meter:
+    """Times of steps, and of the longest pauses of the event loop in each."""
+
+    def __init__(self):
+        self.last, self.stalls, self.pulse = self.now(), [], QTimer()
+        self.pulse.timeout.connect(self.beat)
+        self.pulse.start(BEAT)
+
+    def now(self):
+        """Seconds on the clock, of this thread, and of all."""
+        return time.perf_counter(), time.thread_time(), time.process_time()
+
+    def beat(self):
+        """Note how long the event loop has stood still, and how much of it this thread has worked."""
+        now = self.now()
+        still, worked = now[0] - self.last[0] - BEAT / 1000, now[1] - self.last[1]
+        if still > STILL:
+            self.stalls.append((still, worked))
+        self.last = now
+
+    def step(self, name, action, until=lambda: True):
+        """Do something, wait until something holds, and print what it took; the processor's seconds."""
+        self.stalls.clear()
+        start = self.now()
+        action()
+        while not until():
+            loop(20)
+        clock = self.now()[0] - start[0]
+        loop(1500)
+        worked = self.now()[2] - start[2]
+        longest = ", ".join(f"{still:.1f} s (own {own:.1f})" for still, own in sorted(self.stalls, reverse=True)[:3])
+        print(f"{name:12} {clock:6.1f} s, processor {worked:6.1f} s; longest stalls: {longest or 'none'}", flush=True)
+        return worked
+
+
+def main():
+    """Go the whole way."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--images", type=int, default=24)
+    count = parser.parse_args().images
+    viewer = napari.Viewer()
+    viewer.window.resize(1280, 800)
+    for place in range(count):
+        image = spots(place, rows=8, size=12 + 2 * (place % 2))
+        viewer.add_image(image, name=f"{'ab'[place % 2]}_{place // 2:02d}")
+    loop(500)
+    meter, opened = Meter(), []
+    total = meter.step(
+        "open", lambda: opened.append(viewer.window.add_plugin_dock_widget(PLUGIN, "Shape bench")[1]), lambda: True
+    )
+    (bench,) = opened
+    session = bench.session
+    counts, comparison = session.segmentation.verdict, session.comparison
+
+    def outlined():
+        return len(session.segmentation.verdict.counts) == count and bench.next.isEnabled()
+
+    def settled():
+        return session.segmentation.verdict is not counts and not session.segmentation.looking
+
+    def renewed():
+        session.choices.set(recipe=replace(session.choices.recipe, min_area=session.choices.recipe.min_area + 1))
+        bench.turn(1)
+
+    total += meter.step("groups", bench.pages["Images"].fill.click, lambda: len(session.design.groups()) == 2)
+    total += meter.step("outlines", lambda: bench.turn(1), outlined)
+    session.choices.set(settings=replace(session.choices.settings, permutations=300, landmarks=100, rank=30))
+    total += meter.step("compare", bench.go_on, lambda: comparison.result is not None and not comparison.busy)
+    print(f"{count} images, to the answer: processor {total:.1f} s")
+    counts = session.segmentation.verdict
+    meter.step("new recipe", renewed, settled)
+    viewer.close()
+
+
+if __name__ == "__main__":
+    main()
