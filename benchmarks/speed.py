@@ -2,7 +2,8 @@
 
     python benchmarks/speed.py [--largest N] [--runs 5] [--peers] [--out docs/results/speed.json]
 
-Stages are told in processor time, of all threads together: that is what a busy machine changes least. `--out` keeps the
+Stages are told in processor time, of all threads together: that is what a busy machine changes least. Each case runs in
+a process of its own, whose largest memory is told. `--out` keeps the
 table from which `tools/write_docs.py` makes that of docs/speed.md and the sentence of the README.
 The outlines are star-shaped Fourier blobs of 60 to 400 vertices with noise on their harmonics, turned and started at
 random; what is measured does not depend on how they differ. Kernels are compiled beforehand where numba is installed;
@@ -95,18 +96,22 @@ def forget_peak():
         Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
 
 
-def timed(count, settings, runs):
-    """Medians over the runs: processor time per stage and of the whole, seconds on the clock."""
+def timed(name, runs):
+    """Medians over the runs of a case: processor time per stage and of the whole, seconds on the clock; and memory."""
+    count, settings = CASES[name]
     a, b = samples(count)
     forget_peak()
     # Other random numbers in each run: the labels that a test draws are kept for the next one of the same numbers.
     tables = [stages(a, b, replace(settings, seed=seed)) for seed in range(runs)]
     medians = {name: statistics.median(table[name] for table, _ in tables) for name in tables[0][0]}
-    return (
-        medians,
-        statistics.median(sum(table.values()) for table, _ in tables),
-        statistics.median(clock for _, clock in tables),
-    )
+    return {
+        "settings": name.partition(", N")[0],
+        "count": count,
+        "processor": statistics.median(sum(table.values()) for table, _ in tables),
+        "seconds": statistics.median(clock for _, clock in tables),
+        "memory": peak_memory(),
+        "stages": medians,
+    }
 
 
 def start():
@@ -369,7 +374,11 @@ def main():
     parser.add_argument("--peers", action="store_true")
     parser.add_argument("--out", type=Path, help="keep the table in this file")
     parser.add_argument("--kernels", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("--case", choices=CASES, help=argparse.SUPPRESS)
     options = parser.parse_args()
+    if options.case:
+        print(json.dumps(timed(options.case, options.runs)))
+        return
     if options.kernels:
         print(json.dumps(kernels()))
         return
@@ -378,17 +387,16 @@ def main():
     print("with compiled kernels" if compiled.returncode == 0 else "without compiled kernels")
     start()
     cases = []
-    for name, (count, settings) in CASES.items():
+    for name, (count, _) in CASES.items():
         if count <= options.largest:
-            parts, total, clock = timed(count, settings, options.runs if count < 10_000 else min(options.runs, 3))
-            memory = peak_memory()
-            print(f"\n{name}: N = {count}, {total:.2f} s of processor time, {clock:.2f} s on the clock")
-            print(f"  largest memory {memory:.2f} GiB")
-            print("\n".join(f"  {stage:28s} {seconds:7.3f}" for stage, seconds in parts.items()))
-            cases.append(
-                {"settings": name.partition(", N")[0], "count": count, "processor": total, "seconds": clock}
-                | {"memory": memory, "stages": parts}
-            )
+            runs = options.runs if count < 10_000 else min(options.runs, 3)
+            words = [sys.executable, __file__, "--case", name, "--runs", str(runs)]
+            case = json.loads(subprocess.run(words, stdout=subprocess.PIPE, check=True).stdout)
+            print(f"\n{name}: N = {count}, {case['processor']:.2f} s of processor time")
+            print(f"  {case['seconds']:.2f} s on the clock")
+            print(f"  largest memory {case['memory']:.2f} GiB")
+            print("\n".join(f"  {stage:28s} {seconds:7.3f}" for stage, seconds in case["stages"].items()))
+            cases.append(case)
     if options.out and cases:
         about = {"machine": platform.machine(), "processors": os.cpu_count(), "python": platform.python_version()}
         options.out.write_text(json.dumps(about | {"cases": cases}, indent=1) + "\n", encoding="utf-8")

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from ..outlines import Ensemble
 from ..progress import one_library_thread, report
 from ..shapes import ShapeSpace, to_landmarks
+from ..shapes.decomposition import curve_blocks
 from ..shapes.lobes import lobes_held
 from .parts import form_descriptors, tests_components
 from .settings import Settings
@@ -23,8 +24,6 @@ _GRID = 16
 _EPS = np.finfo(np.float64).eps
 # Vertices looked at together.
 _SOME = 1 << 14
-# Columns of coordinates looked at together: as many as a processor fetches at once.
-_COLUMNS = 8
 _FACTORS = tuple(10.0**power for power in (0, -3, 3, -6, 6))
 
 #: Steps of a comparison, in order.
@@ -156,9 +155,9 @@ def is_single(ensemble: Ensemble) -> bool:
 
 def clear_still(coordinates: Real, known: float) -> None:
     """Set columns of coordinates (N, d) to 0 that vary by no more than the outlines are known."""
-    for start in range(0, coordinates.shape[1], _COLUMNS):  # a few at a time: their deviations take a copy of them
-        some = coordinates[:, start : start + _COLUMNS]
-        some[:, some.std(axis=0) <= known] = 0
+    middle = coordinates.mean(axis=0)
+    squares = [np.square(coordinates[part] - middle).sum(axis=0) for part in curve_blocks(len(coordinates))]
+    coordinates[:, np.sqrt(np.sum(squares, axis=0) / len(coordinates)) <= known] = 0
 
 
 def known_share(places: Real, scale: Real) -> float:

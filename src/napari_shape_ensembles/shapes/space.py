@@ -27,6 +27,8 @@ _PARAMETERS = (
     *("rank", "landmarks", "measure", "interpolation", "registration", "archetype", "reflections", "bands"),
     "random_state",
 )
+# Curves projected on the basis together: few, as their tangent vectors lie beside all undulations and coordinates.
+_PROJECTED = 128
 # Amplitudes below this share of an outline's size are rounding and interpolation.
 _FLOOR = 1e-4
 
@@ -469,7 +471,7 @@ class ShapeSpace:
         def project(part: slice) -> None:
             np.matmul(tangents[part].reshape(-1, flat.shape[1]), flat.T, out=t[part])
 
-        over_blocks(project, curve_blocks(len(t)))
+        over_blocks(project, curve_blocks(len(t), _PROJECTED))
         return t, spd.coordinates(self.scale_mean_, scale)
 
     def reconstruct(self, t: Real, l: Real) -> Real:
