@@ -1,5 +1,7 @@
 """What happens between two turns of the dock: results arrive in parts, and a person may do anything meanwhile."""
 
+import threading
+
 import npe2
 import pytest
 from napari.components import ViewerModel
@@ -7,7 +9,7 @@ from qtpy.QtCore import Qt
 from qtpy.QtWidgets import QApplication, QPushButton
 
 from docks import bare, grid_of, opened, press, run, saved, show_docks, spots
-from napari_shape_ensembles.viewer import comparing
+from napari_shape_ensembles.viewer import comparing, inputs
 from napari_shape_ensembles.viewer import task as tasks
 from napari_shape_ensembles.viewer.task import Background
 
@@ -45,6 +47,31 @@ def test_a_run_cancelled_while_layers_are_copied_never_starts(bare_dock, qtbot, 
     qtbot.wait(100)
     assert not started
     assert bare_dock.state == "ready"
+
+
+def test_large_images_are_copied_in_the_background_and_what_is_painted_meanwhile_is_noticed(
+    bare_dock, model, qtbot, monkeypatch
+):
+    run(bare_dock, qtbot)
+    expected, threads, meanwhile = bare_dock.result, [], []
+
+    def copying(*given):
+        threads.append(threading.get_ident())
+        for act in meanwhile:
+            act()
+        return inputs.copied(*given)
+
+    monkeypatch.setattr(tasks, "copied", copying)
+    monkeypatch.setattr(tasks, "AT_ONCE", 1000)
+    run(bare_dock, qtbot)
+    assert (bare_dock.result.t == expected.t).all()
+    assert threads
+    assert threading.get_ident() not in threads
+    assert bare_dock.state == "done"
+    meanwhile.append(lambda: model.layers["one"].data.__setitem__((slice(None), slice(None, 40)), 0))
+    run(bare_dock, qtbot)
+    assert len(bare_dock.result.a) < len(expected.a)
+    assert bare_dock.state == "stale"
 
 
 def test_a_turn_that_fails_ends_in_the_panel(bare_dock, qtbot, monkeypatch, caplog):

@@ -1,7 +1,7 @@
-"""What the layers of two samples hold, copied on the main thread, and turned into outlines anywhere.
+"""What the layers of two samples hold, copied once, and turned into outlines anywhere.
 
-A `Source` is taken from a layer once, when a run starts. From then on the layer may be renamed, rescaled or
-deleted: the run has all it needs.
+A `Source` is taken from a layer on the main thread, when a run starts. From then on the layer may be renamed, rescaled
+or deleted: the run has all it needs. Pixels that take long to copy are copied by the run's own thread, first of all.
 """
 
 import hashlib
@@ -120,13 +120,16 @@ class Source:
         return replace(self, scale=scale, unit=recipe.unit or self.unit, origin=self.origin / self.scale * scale)
 
 
-def source_of(layer: "Layer | ImageRow", dims: "Dims") -> Source:
-    """Copy what a layer shows in a viewer; a ValueError says what to do with one that does not show a plane."""
+def source_of(layer: "Layer | ImageRow", dims: "Dims", *, at_most: float = np.inf) -> Source:
+    """Copy what a layer shows in a viewer; a ValueError says what to do with one that does not show a plane.
+
+    Pixels of more bytes than `at_most` stay the layer's own, for `copied` to copy.
+    """
     if isinstance(layer, ImageRow):
         return Source("file", layer, layer.name, np.ones(2), "pixel", {}, "", {}, str(layer.path))
     known = PARTS.get(layer)
     if known is not None and known.whole is not None and known.part.region:  # objects are found in the whole plane
-        return replace(source_of(known.whole, dims), name=layer.name, region=known.part.region)
+        return replace(source_of(known.whole, dims, at_most=at_most), name=layer.name, region=known.part.region)
     axes, point, scale, unit, mirrored, pixels, place = _view(layer, dims)
     kind: Kind = "image" if isinstance(layer, Image) else "labels" if isinstance(layer, Labels) else "shapes"
     left_out: dict[str, int] = {}
@@ -144,7 +147,8 @@ def source_of(layer: "Layer | ImageRow", dims: "Dims") -> Source:
                 found.append(ellipse_outline(outline) if form == "ellipse" else outline)
         data: Any = found
     else:  # colour images keep their last axis
-        data = np.array(pixels[place])
+        data = pixels[place]
+        data = data if getattr(data, "nbytes", 0) > at_most else np.array(data)
         data = data.swapaxes(0, 1) if axes[0] > axes[1] else data
     origin = np.asarray(layer.data_to_world(np.zeros(layer.ndim)))[axes] * (1.0, scale_of_columns(layer, axes))
     matrix = [*axes, layer.ndim]
@@ -162,6 +166,14 @@ def source_of(layer: "Layer | ImageRow", dims: "Dims") -> Source:
     if axes == [layer.ndim - 2, layer.ndim - 1]:
         part = ImagePart(plane=tuple(point[: axes[0]].tolist()))
     return Source(kind, data, layer.name, scale, unit, placement, plane, left_out, path, origin, mirrored, part=part)
+
+
+def copied(sources: Sequence[Source], at_most: float) -> list[Source]:
+    """Copy the pixels that `source_of` left where they were."""
+    return [
+        replace(source, data=np.array(source.data)) if getattr(source.data, "nbytes", 0) > at_most else source
+        for source in sources
+    ]
 
 
 def fingerprint(layer: "Layer | ImageRow", dims: "Dims") -> str:

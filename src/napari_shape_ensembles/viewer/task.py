@@ -24,7 +24,7 @@ from ..outlines.proposals import best_recipe
 from ..parameters import tree
 from ..progress import Progress, Stopped, reporting
 from .choices import Choices
-from .inputs import Excluded, LayersOfSides, Refs, Sources, fingerprint, source_of
+from .inputs import Excluded, LayersOfSides, Refs, Source, Sources, copied, fingerprint, source_of
 
 Result = TypeVar("Result")
 Function: TypeAlias = Callable[[], Any]
@@ -37,6 +37,8 @@ CANCELLED = "Cancelled."
 _PATIENCE = 10_000
 # What a layer tells when something changes that outlines rest on; which of it matters is seen by looking.
 _TOLD = ("data", "set_data", "scale", "shear", "rotate", "affine", "units", "features", "paint", "labels_update")
+#: Bytes of pixels that are copied in a turn.
+AT_ONCE = 2**24
 _PAUSE = 150  # ms, to look once after a row of events
 
 
@@ -320,14 +322,15 @@ class Task(Background, ABC, Generic[Result]):
             self.begin(self._life(self.steps_of_run(), self.fail))
 
     def steps_of_run(self) -> Steps:
-        """Copy the layers, one in each turn; work; take what comes of it."""
+        """Copy the layers, one in each turn, large ones in the background; work; take what comes of it."""
         basis, dims = self.chosen(), self.choices.dims
-        copies, prints = [], []
+        copies: list[Source] = []
+        prints: list[str] = []
         for ref in itertools.chain(*basis.layers):
             layer = ref()
             if layer is not None:
-                copies.append(source_of(layer, dims).calibrated(basis.recipe))
-                prints.append(fingerprint(layer, dims))
+                prints.append(fingerprint(layer, dims))  # first: what is painted meanwhile makes the result stale
+                copies.append(source_of(layer, dims, at_most=AT_ONCE).calibrated(basis.recipe))
                 yield None  # of large images each takes a while
         turned = next((one.name for one in copies if one.mirrored), "")
         if turned and not basis.settings.reflections and not all(one.mirrored for one in copies):
@@ -336,6 +339,8 @@ class Task(Background, ABC, Generic[Result]):
                 "without reflections their outlines would count as different forms. Set its scale above 0, or "
                 'switch "Mirror images match" on'
             )
+        if any(getattr(one.data, "nbytes", 0) > AT_ONCE for one in copies):
+            copies = yield partial(copied, copies, AT_ONCE)
         if basis.recipe.method == "auto":
             images = [one.data for one in copies if one.kind == "image"]
             basis = replace(basis, recipe=(yield partial(best_recipe, images, basis.recipe)))
