@@ -9,6 +9,7 @@ from curve_makers import blobs
 from napari_shape_ensembles import ShapeSpace, decompose, progress, register
 from napari_shape_ensembles.compiled import taking
 from napari_shape_ensembles.shapes import grassmann, spd
+from napari_shape_ensembles.shapes.space import principal
 
 
 @pytest.fixture
@@ -85,6 +86,19 @@ def test_more_coordinates_than_learned_are_refused(registered):
     space = ShapeSpace.learn(*registered, 5)
     with pytest.raises(ValueError, match="6 undulation coordinates"):
         space.reconstruct(np.zeros((1, 6)), np.zeros((1, 3)))
+
+
+@pytest.mark.parametrize("rank", [1, 12, 39])
+@pytest.mark.parametrize("varying", [40, 5, 0])
+def test_first_eigenvectors_are_orthonormal_and_those_of_all(rank, varying):
+    factors = np.random.default_rng(0).normal(size=(200, 40)) * np.where(
+        np.arange(40) < varying, 0.8 ** np.arange(40), 0
+    )
+    gram = factors.T @ factors
+    values, vectors = principal(gram, rank)
+    np.testing.assert_allclose(values, np.linalg.eigvalsh(gram)[::-1], atol=1e-12)
+    np.testing.assert_allclose(vectors @ vectors.T, np.eye(rank), atol=1e-12)
+    np.testing.assert_allclose(gram @ vectors.T, vectors.T * values[:rank], atol=1e-12)
 
 
 def test_learning_from_landmarks_that_are_of_no_more_use_makes_no_second_array_of_them(monkeypatch):

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.linalg import eigh_tridiagonal, eigvalsh_tridiagonal, lapack
 
 from ..checks import RandomState, seal, seed_of
 from ..outlines import Ensemble
@@ -27,6 +28,8 @@ _PARAMETERS = (
     *("rank", "landmarks", "measure", "interpolation", "registration", "archetype", "reflections", "bands"),
     "random_state",
 )
+# Columns that LAPACK handles together.
+_COLUMNS = 64
 # Curves projected on the basis together: few, as their tangent vectors lie beside all undulations and coordinates.
 _PROJECTED = 128
 # Amplitudes below this share of an outline's size are rounding and interpolation.
@@ -332,10 +335,12 @@ class ShapeSpace:
 
             for part in each_block(products, curve_blocks(count, grassmann.RUN)):
                 gram += part
-        # np.linalg rather than scipy.linalg: it lets other threads, such as a window's, go on meanwhile.
-        squared, vectors = np.linalg.eigh(gram)
-        values = np.sqrt(np.maximum(squared[::-1], 0))
-        directions = vectors[:, : -rank - 1 : -1].T
+        if wide:
+            squared, vectors = np.linalg.eigh(gram)
+            squared, directions = squared[::-1], vectors[:, : -rank - 1 : -1].T
+        else:
+            squared, directions = principal(gram, rank)
+        values = np.sqrt(np.maximum(squared, 0))
         if wide:  # nearly orthogonal: made orthonormal, vanishing ones in arbitrary directions
             q, r = np.linalg.qr((directions @ rows).T)
             directions = (q * np.where(np.diag(r) < 0, -1, 1)).T
@@ -556,6 +561,21 @@ class ShapeSpace:
         default = type(self)().get_params()
         changed = [f"{name}={value!r}" for name, value in self.get_params().items() if value != default[name]]
         return f"ShapeSpace({', '.join(changed)})"
+
+
+def principal(gram: Real, rank: int) -> tuple[Real, Real]:
+    """All eigenvalues (n,) of a symmetric matrix, falling, and the eigenvectors (rank, n) of the largest.
+
+    LAPACK's steps one by one, as only so many eigenvectors are to be found and turned back: half the time of all of
+    them. SciPy lets no other thread go on meanwhile, a window's neither, but each step is short.
+    """
+    size = len(gram)
+    reduced, diagonal, off, factors, _ = lapack.dsytrd(gram, lower=1, lwork=_COLUMNS * size)
+    chosen = (size - rank, size - 1)
+    found = eigh_tridiagonal(diagonal, off, select="i", select_range=chosen, lapack_driver="stemr")[1]
+    turned, _, _ = lapack.dormqr("L", "N", reduced[1:, :-1], factors, found[1:], lwork=_COLUMNS * rank)
+    vectors = np.concatenate([found[:1], turned])
+    return eigvalsh_tridiagonal(diagonal, off)[::-1], vectors[:, ::-1].T
 
 
 def _pooled(curves: Curves) -> Ensemble:

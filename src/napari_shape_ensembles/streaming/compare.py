@@ -42,6 +42,7 @@ from ..progress import Listener, duration, one_library_thread, processors, repor
 from ..shapes import Registration, ShapeSpace, choose_archetype, decompose, grassmann, spd
 from ..shapes.lobes import BANDS, lobes_held
 from ..shapes.registration import ROUNDS, archetype_index
+from ..shapes.space import principal
 from ..studies.jobs import run_jobs
 from . import stages
 from .pieces import Piece, Sample, pieces_of
@@ -509,13 +510,12 @@ class _Run:
         descriptors = np.concatenate(described_ones[1:]) if len(described_ones) > 1 else np.empty((total, 0))
         rank = min(self.settings.rank, max(total - 1, 1), 2 * (n - 2))
         with one_library_thread():
-            squared, vectors = np.linalg.eigh(gram)
+            squared, directions = principal(gram, rank)
             space.scale_mean_ = spd.frechet_mean(scale)
-        directions = vectors[:, : -rank - 1 : -1].T
         strongest = directions[np.arange(rank), np.abs(directions).argmax(axis=1)]
         directions = directions * np.sign(strongest)[:, None]
         space.undulation_mean_ = mean
-        space.singular_values_ = np.sqrt(np.maximum(squared[::-1], 0))[: min(total, 2 * n)]
+        space.singular_values_ = np.sqrt(np.maximum(squared, 0))[: min(total, 2 * n)]
         space.basis_ = directions.reshape(rank, 2, n).swapaxes(1, 2)
         space.bands_ = tuple(band for band in BANDS if 2 * (band[1] + 1) < n and band[1] <= lobes)
         space.rank = rank
