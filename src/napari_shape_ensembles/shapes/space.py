@@ -28,8 +28,8 @@ _PARAMETERS = (
     *("rank", "landmarks", "measure", "interpolation", "registration", "archetype", "reflections", "bands"),
     "random_state",
 )
-# Columns that LAPACK handles together.
-_COLUMNS = 64
+# Columns that LAPACK handles together; and of how many SciPy's steps are short enough for a window to wait for them.
+_COLUMNS, _SHORT = 64, 1000
 # Curves projected on the basis together: few, as their tangent vectors lie beside all undulations and coordinates.
 _PROJECTED = 128
 # Amplitudes below this share of an outline's size are rounding and interpolation.
@@ -335,8 +335,8 @@ class ShapeSpace:
 
             for part in each_block(products, curve_blocks(count, grassmann.RUN)):
                 gram += part
-        if wide:
-            squared, vectors = np.linalg.eigh(gram)
+        if wide or size > _SHORT:
+            squared, vectors = np.linalg.eigh(gram)  # it lets other threads, such as a window's, go on meanwhile
             squared, directions = squared[::-1], vectors[:, : -rank - 1 : -1].T
         else:
             squared, directions = principal(gram, rank)
@@ -567,7 +567,7 @@ def principal(gram: Real, rank: int) -> tuple[Real, Real]:
     """All eigenvalues (n,) of a symmetric matrix, falling, and the eigenvectors (rank, n) of the largest.
 
     LAPACK's steps one by one, as only so many eigenvectors are to be found and turned back: half the time of all of
-    them. SciPy lets no other thread go on meanwhile, a window's neither, but each step is short.
+    them. SciPy lets no other thread go on meanwhile.
     """
     size = len(gram)
     reduced, diagonal, off, factors, _ = lapack.dsytrd(gram, lower=1, lwork=_COLUMNS * size)
