@@ -5,10 +5,12 @@ each kind of the varied images, and half of the others are for development; ever
 trained on the development images; the tables are of the test images only, by the trees that are shipped. With --train
 trees are trained anew, and written into the package.
 
-Three kinds of label sets: masks as first annotated (wrong: modified or deleted later), automatic segmentations (wrong:
-the best IoU with the reference is below 0.7), and references with made faults in a tenth of their objects, for
-training and for the case where little is wrong. Trees are also trained on references with small slips of annotators,
-and the scale of the score is fitted to what trees of other development images say.
+Three kinds of label sets are for the test: masks as first annotated (wrong: modified or deleted later), automatic
+segmentations (wrong: the best IoU with the reference is below 0.7), and references with made faults in a tenth of their
+objects, for the case where little is wrong. Trees are trained on such sets of the development images, on references
+with small slips of annotators and on segmentations by more recipes; the scale of the score is fitted to what trees of
+other development images say. Trees that confirm reasons are trained on references with faults in a quarter of their
+objects.
 
 Run as ``python benchmarks/inspection.py [--data FOLDER] [--cache FOLDER] [--out docs/results/inspection.json]
 [--figure docs/images/inspection-costs.png]``, with ``--reasons`` for what the reasons say about made faults, or with
@@ -27,6 +29,7 @@ import numpy as np
 import pandas as pd
 from scipy import ndimage
 from skimage.draw import polygon2mask
+from skimage.filters import threshold_otsu
 from skimage.io import imread
 from sklearn.ensemble import HistGradientBoostingClassifier, IsolationForest
 from sklearn.linear_model import LogisticRegression
@@ -48,8 +51,18 @@ METHODS = {
     "local, none": {"method": "local", "split_touching": "none"},
     "li, distance": {"method": "li", "split_touching": "distance"},
 }
+# Recipes of label sets for training alone; "at" is a threshold between the ground, 0, and Otsu's, 1.
+MORE_METHODS = {
+    "li, none": {"method": "li", "split_touching": "none"},
+    "triangle, distance": {"method": "triangle", "split_touching": "distance"},
+    "low": {"at": 0.6, "method": "manual", "split_touching": "distance"},
+    "high": {"at": 1.5, "method": "manual", "split_touching": "intensity"},
+    "local, intensity": {"method": "local", "split_touching": "intensity", "smoothing": 2.0},
+    "local, none": {"method": "local", "split_touching": "none"},
+    "li, distance": {"method": "li", "split_touching": "distance"},
+}
 FAULTS = ("merge", "split", "leak", "cut", "shift", "stray", "erode", "dilate", "hole")
-# Which reason names which of them.
+# Which reason names which of them; the first gives its name to the trees that confirm it.
 NAMED = {
     "hole:": ("hole",),
     "two objects in one": ("merge",),
@@ -64,11 +77,12 @@ PLACES = ("row", "column", "area", "perimeter", "hole_pixels", "partner")
 LABELS_ONLY = (
     *("holes", "hole_share", "pieces", "loose_share", "circularity", "solidity", "ellipse_fit", "elongation", "width"),
     *("border_share", "neck", "neck_share", "contact", "join_gain", "join_solid", "contacts", "partner_size", "sliver"),
-    *("spurs", "crevices", "gaps", "spurs_wide", "crevices_wide", "gaps_wide", "thickness"),
+    *("spurs", "crevices", "gaps", "spurs_wide", "crevices_wide", "gaps_wide", "thickness", "dent", "dent2"),
 )
 # Labels of a set that are trained on at most, and how much the kinds of sets weigh.
 MOST = 200
 WEIGHTS = {"annotated": 2.0, "slips": 0.5}
+BOOSTING = {"l2_regularization": 5, "max_features": 0.2, "max_bins": 64, "early_stopping": False, "random_state": 0}
 Case = tuple[str, np.ndarray, np.ndarray, pd.Series]
 
 
@@ -90,8 +104,13 @@ def main() -> None:
     elif options.train:
         table = measured(options.data, options.cache)
         table = table[~table["source"].isin(test_images(options.data))].reset_index(drop=True)
+        made_known = table["kind"] == "faults"
+        faults, table = (table[part].reset_index(drop=True) for part in (made_known, ~made_known))
         for kind in ("image", "labels"):
-            write(calibrated(table, kind), PACKAGE / f"trees-{kind}.npz")
+            trees = calibrated(table, faults, kind)
+            write(trees, PACKAGE / f"trees-{kind}.npz")
+            for fault, own in confirming(faults, trees, kind).items():
+                write(own, PACKAGE / f"trees-{fault}.npz")
     else:
         table = measured(options.data, options.cache, test_images(options.data))
         keep(options.out, **tables(table))
@@ -155,18 +174,39 @@ def references(data: Path) -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
 def automatic(data: Path, only: set[str] | None = None) -> Iterator[Case]:
     """Automatic segmentations, told bright or dark, and the best IoU of each object with the reference."""
     for name, image, reference in references(data):
-        if only is not None and name not in only:
-            continue
-        grey = image[..., :3].mean(axis=-1) if image.ndim == 3 else image
-        dark = grey[reference > 0].mean() < grey[reference == 0].mean()
-        sizes = np.bincount(reference.ravel())[1:]
-        radius = np.sqrt(np.median(sizes[sizes > 0]) / np.pi)
-        few = 3 if name[0] == "c" else len(METHODS)
-        for method, choices in list(METHODS.items())[:few]:
-            window = max(51, 2 * int(3 * radius) + 1)
-            labels = segment(image, objects="dark" if dark else "bright", window=window, **choices)
-            if 5 <= labels.max() <= 1500:
-                yield f"{name}/{method}", image, labels, best_iou(labels, reference)
+        if only is None or name in only:
+            few = 3 if name[0] == "c" else len(METHODS)
+            yield from segmented(name, image, reference, dict(list(METHODS.items())[:few]))
+
+
+def varied(data: Path, only: set[str] | None = None) -> Iterator[Case]:
+    """Automatic segmentations by more recipes, for training alone."""
+    test = test_images(data)
+    for name, image, reference in references(data) if only is None else ():
+        if name not in test:
+            # Otherwise these are among the automatic ones.
+            known = () if name[0] == "c" else METHODS
+            methods = {method: choices for method, choices in MORE_METHODS.items() if method not in known}
+            yield from segmented(name, image, reference, methods)
+
+
+def segmented(
+    name: str, image: np.ndarray, reference: np.ndarray, methods: dict[str, dict[str, object]]
+) -> Iterator[Case]:
+    """Segmentations of one image by several recipes."""
+    grey = image[..., :3].mean(axis=-1) if image.ndim == 3 else image.astype(float)
+    dark = grey[reference > 0].mean() < grey[reference == 0].mean()
+    ground, otsu = np.median(grey[reference == 0]), threshold_otsu(grey)
+    sizes = np.bincount(reference.ravel())[1:]
+    radius = np.sqrt(np.median(sizes[sizes > 0]) / np.pi)
+    window = max(51, 2 * int(3 * radius) + 1)
+    for method, choices in methods.items():
+        known = {key: value for key, value in choices.items() if key != "at"}
+        if "at" in choices:
+            known["threshold"] = float(ground + choices["at"] * (otsu - ground))
+        labels = segment(image, objects="dark" if dark else "bright", window=window, **known)
+        if 5 <= labels.max() <= 1500:
+            yield f"{name}/{method}", image, labels, best_iou(labels, reference)
 
 
 def made(data: Path, only: set[str] | None = None) -> Iterator[Case]:
@@ -190,6 +230,24 @@ def slips(data: Path, only: set[str] | None = None) -> Iterator[Case]:
             yield f"{name}/slips {repeat}", image, labels, pd.Series(np.isin(own, touched).astype(float), index=own)
 
 
+def faults(data: Path, only: set[str] | None = None, most: int = 400_000) -> Iterator[Case]:
+    """References with faults in a quarter of their objects, for training alone, and which fault each label has.
+
+    Faults are numbered from 1 on, 0 is none, and labels that only lost something to a fault are left out.
+    """
+    test, numbers = test_images(data), {"other": np.nan} | {fault: n for n, fault in enumerate(FAULTS, start=1)}
+    for name, image, reference in references(data) if only is None else ():
+        if name in test or reference.size > most:
+            continue
+        # Where objects lie apart there is little to merge: once more, only that.
+        for repeat, kinds in enumerate((*[FAULTS] * 4, ("merge",))):
+            rng = np.random.default_rng([zlib.crc32(name.encode()), repeat])
+            labels, concerned = with_faults(reference, rng, 0.25, kinds)
+            own = np.unique(labels[labels > 0])
+            target = pd.Series([numbers[concerned[label]] if label in concerned else 0 for label in own], own, float)
+            yield f"{name}/faults {repeat}", image, labels, target
+
+
 def numbered(labels: np.ndarray) -> np.ndarray:
     """Labels as consecutive numbers."""
     return np.unique(labels, return_inverse=True)[1].reshape(labels.shape)
@@ -207,9 +265,9 @@ def best_iou(labels: np.ndarray, reference: np.ndarray) -> pd.Series:
 
 
 def with_faults(
-    reference: np.ndarray, rng: np.random.Generator, share: float = 0.1
+    reference: np.ndarray, rng: np.random.Generator, share: float = 0.1, kinds: tuple[str, ...] = FAULTS
 ) -> tuple[np.ndarray, dict[int, str]]:
-    """A reference with faults of all kinds in a share of its objects, and the fault of each label that has one."""
+    """A reference with faults of some kinds in a share of its objects, and the fault of each label that has one."""
     found, number, concerned = reference.copy(), int(reference.max()) + 1, dict[int, str]()
     rows, columns = np.indices(reference.shape)
     objects = np.unique(reference[reference > 0])
@@ -217,7 +275,7 @@ def with_faults(
         own = found == label
         if own.sum() < 12:
             continue
-        fault, radius, angle = rng.choice(FAULTS), np.sqrt(own.sum() / np.pi), rng.uniform(0, 2 * np.pi)
+        fault, radius, angle = rng.choice(kinds), np.sqrt(own.sum() / np.pi), rng.uniform(0, 2 * np.pi)
         row, column = (places.mean() for places in np.nonzero(own))
         side = (rows - row) * np.cos(angle) + (columns - column) * np.sin(angle)
         free, before, first = found == 0, found.copy(), number
@@ -328,7 +386,14 @@ def measured(data: Path, cache: Path | None, only: set[str] | None = None) -> pd
 
     With a cache, a run that was stopped goes on with the next label set.
     """
-    kinds = {"annotated": annotated, "automatic": automatic, "made": made, "slips": slips}
+    kinds = {
+        "annotated": annotated,
+        "automatic": automatic,
+        "varied": varied,
+        "made": made,
+        "slips": slips,
+        "faults": faults,
+    }
     tables = [measured_set(kind, *case, cache) for kind, cases in kinds.items() for case in cases(data, only)]
     return labelled(pd.concat(tables, ignore_index=True))
 
@@ -351,7 +416,7 @@ def measured_set(
 def labelled(table: pd.DataFrame) -> pd.DataFrame:
     """Evidence with which image each label is of, whether it is wrong, and how surely."""
     table = table.dropna(subset="target")
-    annotations = table["kind"].isin(["annotated", "slips"])
+    annotations = table["kind"].isin(["annotated", "slips", "faults"])
     table["source"] = table["set"].str.split("/").str[0]
     table["wrong"] = np.where(annotations, table["target"] > 0.5, table["target"] < WRONG_BELOW)
     # An IoU of 0.69 is hardly more wrong than one of 0.71.
@@ -380,15 +445,7 @@ def trained(table: pd.DataFrame, kind: str) -> suspects.Trees:
     used = doubled > share
     rows = relative(table, spread)
     model = HistGradientBoostingClassifier(
-        max_iter=250,
-        learning_rate=0.05,
-        max_leaf_nodes=12,
-        min_samples_leaf=40,
-        l2_regularization=5,
-        max_features=0.2,
-        max_bins=64,
-        early_stopping=False,
-        random_state=0,
+        max_iter=250, learning_rate=0.05, max_leaf_nodes=12, min_samples_leaf=40, **BOOSTING
     ).fit(
         np.concatenate([rows.to_numpy()] * 2)[used],
         np.repeat([1, 0], len(rows))[used],
@@ -397,17 +454,34 @@ def trained(table: pd.DataFrame, kind: str) -> suspects.Trees:
     return as_arrays(model, tuple(rows.columns), spread)
 
 
-def calibrated(table: pd.DataFrame, kind: str, folds: int = 3) -> suspects.Trees:
+def confirming(table: pd.DataFrame, trees: suspects.Trees, kind: str) -> dict[str, suspects.Trees]:
+    """Trees that tell each fault that a reason names from everything else; none without an image."""
+    if kind == "labels":
+        return {}
+    spread, found = dict(trees.spread), {}
+    rows = relative(table, spread)
+    for named in NAMED.values():
+        if named != ("hole",):  # which is counted
+            own = table["target"].isin([FAULTS.index(fault) + 1 for fault in named])
+            model = HistGradientBoostingClassifier(
+                max_iter=80, learning_rate=0.08, max_leaf_nodes=8, min_samples_leaf=15, **BOOSTING
+            ).fit(rows.to_numpy(), own)
+            found[named[0]] = as_arrays(model, tuple(rows.columns), spread)
+    return found
+
+
+def calibrated(table: pd.DataFrame, faults: pd.DataFrame, kind: str, folds: int = 3) -> suspects.Trees:
     """Trees of all images, with Platt's scaling fitted to what trees of other images say about each."""
     images = sorted(table["source"].unique())
     order = np.random.default_rng(1).permutation(len(images)) % folds
-    fold = table["source"].map(dict(zip(images, order, strict=True)))
+    fold, fold_of_faults = (one["source"].map(dict(zip(images, order, strict=True))) for one in (table, faults))
     odds = np.zeros(len(table))
     for number in range(folds):
         other, own = (table[part].reset_index(drop=True) for part in (fold != number, fold == number))
         trees = trained(other, kind)
-        odds[fold == number], _ = ranked_as_shipped(own, relative(own, dict(trees.spread)), trees, kind)
-    judged = (table["kind"] != "slips").to_numpy()
+        named = confirming(faults[fold_of_faults != number], trees, kind)
+        odds[fold == number], _ = ranked_as_shipped(own, relative(own, dict(trees.spread)), trees, kind, named)
+    judged = table["kind"].isin(["annotated", "automatic", "made"]).to_numpy()
     print(f"\nTraining images, each by trees of the others, {kind}")
     parts = {"corrected masks": "annotated", "automatic": "automatic", "made faults": "made"}
     for words, name in parts.items():
@@ -537,7 +611,7 @@ def reason_table(data: Path, share: float = 0.25, most: int = 400_000) -> dict[s
             continue
         labels, concerned = with_faults(reference, np.random.default_rng(zlib.crc32(name.encode())), share)
         measured = evidence(labels, image)
-        said = suspects.reasons(measured, True)
+        said = suspects.reasons(measured, suspects.described(measured, suspects.trees_of("image").spread))
         rows += [(name, concerned.get(label, ""), words) for label, words in zip(measured.index, said, strict=True)]
         missed += found_missing(image, reference)
     table = pd.DataFrame(rows, columns=["image", "fault", "said"])
@@ -577,12 +651,17 @@ def found_missing(image: np.ndarray, reference: np.ndarray, share: float = 0.1) 
 
 
 def ranked_as_shipped(
-    table: pd.DataFrame, rows: pd.DataFrame, trees: suspects.Trees, kind: str
+    table: pd.DataFrame,
+    rows: pd.DataFrame,
+    trees: suspects.Trees,
+    kind: str,
+    named: dict[str, suspects.Trees] | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Log-odds as `rank_suspects` orders by, and whether a reason is given."""
     odds, flagged = suspects.log_odds(rows, trees), np.zeros(len(table), dtype=bool)
     for _, own in table.groupby(["kind", "set"]):
-        words = suspects.reasons(own.select_dtypes("number"), kind == "image")
+        seen = rows.loc[own.index] if kind == "image" else None
+        words = suspects.reasons(own.select_dtypes("number"), seen, named)
         odds[own.index] += suspects.emphasis(rows.loc[own.index, "size"].to_numpy(), words)
         flagged[own.index] = [bool(said) for said in words]
     return odds, flagged

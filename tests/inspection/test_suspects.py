@@ -141,7 +141,7 @@ def test_images_that_do_not_fit_are_refused():
 def test_odd_label_images_are_ranked_too(labels):
     image = np.random.default_rng(0).normal(size=labels.shape)
     for ranking in (rank_suspects(labels), rank_suspects(labels, image)):
-        assert ranking["label"].tolist() == np.unique(labels[labels > 0]).tolist()
+        assert sorted(ranking["label"]) == np.unique(labels[labels > 0]).tolist()
         assert np.isfinite(ranking["score"]).all()
 
 

@@ -213,6 +213,26 @@ def spurs_and_crevices(plane: Plane) -> dict[str, Real]:
     return out
 
 
+def dents(plane: Plane) -> dict[str, Real]:
+    """Deepest dents of every outline below its convex hull, and the next deepest elsewhere, in radii of its disk."""
+    rows, columns = np.nonzero(plane.edge)
+    own = plane.labels[rows, columns]
+    order = np.argsort(own, kind="stable")
+    rows, columns, own = rows[order], columns[order], own[order]
+    first, second = np.zeros(len(plane) + 1), np.zeros(len(plane) + 1)
+    _, of = np.unique(own, return_inverse=True)
+    hulls = shapely.boundary(shapely.convex_hull(shapely.multipoints(np.stack([rows, columns], axis=1), indices=of)))
+    depth = np.nan_to_num(shapely.distance(shapely.points(rows, columns), hulls[of]))
+    radius = np.sqrt(plane.area / np.pi)
+    np.maximum.at(first, own, depth)
+    deepest, order = np.zeros(len(plane) + 1, dtype=np.int64), np.argsort(depth, kind="stable")
+    deepest[own[order]] = order  # the largest comes last
+    at = deepest[own]
+    apart = np.hypot(rows - rows[at], columns - columns[at]) > 0.7 * radius[own - 1]
+    np.maximum.at(second, own[apart], depth[apart])
+    return {"dent": first[1:] / radius, "dent2": second[1:] / radius}
+
+
 def _frame(labels: NDArray[np.int32]) -> Mask:
     frame = np.ones(labels.shape, dtype=bool)
     frame[1:-1, 1:-1] = False
@@ -328,6 +348,12 @@ def grey_of(image: ArrayLike, plane: Plane) -> Real:
 
 def _radius(plane: Plane) -> float:
     return float(np.sqrt(np.median(plane.area) / np.pi))
+
+
+def _every(radius: float) -> tuple[slice, slice]:
+    """Rows and columns that tell objects of a typical radius apart: all, or every second."""
+    step = slice(None, None, 2 if radius >= _COARSE else 1)
+    return step, step
 
 
 def _around(plane: Plane) -> float:
@@ -472,8 +498,8 @@ def snapped(plane: Plane, grey: Real) -> dict[str, Real]:
     radius, (distance, _) = _radius(plane), plane.outside
     deepest = np.append(0, _deepest(plane))
     core = plane.labels * (plane.depth >= 0.6 * deepest[plane.labels])
-    step = 2 if radius >= _COARSE else 1
-    coarse = (slice(None, None, step),) * 2
+    coarse = _every(radius)
+    step = coarse[0].step
     labels, distance, core = plane.labels[coarse], distance[coarse], core[coarse]
     smooth = ndimage.gaussian_filter(grey, float(np.clip(0.1 * radius, 1, 3)))[coarse]
     slope = np.hypot(ndimage.sobel(smooth, 0), ndimage.sobel(smooth, 1))
@@ -488,9 +514,9 @@ def snapped(plane: Plane, grey: Real) -> dict[str, Real]:
 
 def alternatives(plane: Plane, grey: Real) -> dict[str, Real]:
     """IoU with objects of other segmentations of the image."""
-    radius = _radius(plane)
-    step = 2 if radius >= _COARSE else 1
-    plane, grey, radius = Plane(plane.values, plane.labels[::step, ::step]), grey[::step, ::step], radius / step
+    coarse = _every(_radius(plane))
+    radius = _radius(plane) / coarse[0].step
+    plane, grey = Plane(plane.values, plane.labels[coarse]), grey[coarse]
     labels = plane.labels
     out = {}
     for name, choices in (
@@ -516,6 +542,85 @@ def alternatives(plane: Plane, grey: Real) -> dict[str, Real]:
     # Touching objects are separated in all of them; the trees know two by another name as well.
     for name, same in (("alike_parts", "alike_otsu"), ("alike_local_parts", "alike_local")):
         out[name], out[name + "_in"] = out[same], out[same + "_in"]
+    return out
+
+
+def level_lines(plane: Plane, grey: Real) -> dict[str, Real]:
+    """Level lines of the image around every object: where they are steepest, how round, and on which the outline runs.
+
+    Levels run from the surroundings of an object, 0, to its inside, 1. By the coarea formula the length of a level line
+    is the sum of the slope over the pixels between two levels, and the mean slope along it is that of the squares.
+    """
+    radius, width = _radius(plane), _around(plane) / 2
+    smooth = ndimage.gaussian_filter(grey, float(np.clip(0.1 * radius, 1, 3)))
+    slope = np.hypot(*np.gradient(smooth))
+    coarse = _every(radius)
+    distance, nearest = (part[coarse] for part in plane.outside)
+    depth, smooth, slope = plane.depth[coarse], smooth[coarse], slope[coarse]
+    deepest = np.append(0, _deepest(plane))
+    plane = Plane(plane.values, plane.labels[coarse])
+    labels, count = plane.labels, len(plane)
+    here = np.where(labels > 0, labels, np.where(distance <= width, nearest, 0))
+    surely = labels * (depth > np.minimum(2.0, 0.4 * deepest[labels]))
+    inner = plane.mean(surely, smooth, plane.mean(labels, smooth))
+    ground = (labels == 0) & (distance > 2)
+    common = float(np.median(smooth[ground])) if ground.any() else float(smooth.min())
+    outer = plane.mean(np.where(ground, here, 0), smooth, common)
+    typical = max(float(np.median(inner - outer)), 1e-9)
+    step = np.append(1.0, np.maximum(inner - outer, 0.05 * typical))
+    value, slope = (smooth - np.append(0, outer)[here]) / step[here], slope / step[here]
+    # Pixels, sums of slopes and of their squares in bins of levels; the first and the last bin are open.
+    edges = np.linspace(0.05, 0.95, 10)
+    bins, used = len(edges) + 1, here > 0
+    at = (here[used] - 1) * bins + np.digitize(value[used], edges)
+    number, length, steep = (
+        np.bincount(at, weight, count * bins).reshape(count, bins) for weight in (None, slope[used], slope[used] ** 2)
+    )
+    inner_bins = slice(1, bins - 1)
+    mean_slope = steep[:, inner_bins] / np.maximum(length[:, inner_bins], 1e-9)
+    above = (number[:, ::-1].cumsum(axis=1)[:, ::-1] - number / 2)[:, inner_bins]
+    roundness = 4 * np.pi * above / np.maximum(length[:, inner_bins] / (edges[1] - edges[0]), 1e-9) ** 2
+    steepest = ndimage.uniform_filter1d(mean_slope, 3, axis=1, mode="nearest").argmax(axis=1)
+    one, level = np.arange(count), ((edges[:-1] + edges[1:]) / 2)[steepest]
+    area = np.maximum(plane.area, 1)
+    rim = labels * (depth < 1)
+    inside = plane.mean(rim, value)
+    outside = plane.mean(np.where((labels == 0) & (distance < 1.5), nearest, 0), value, inside)
+    drawn = (inside + outside) / 2
+    return {
+        "steep_level": level,
+        "steep_area": np.log((above[one, steepest] + 1) / area),
+        "steep_round": np.minimum(roundness[one, steepest], 2),
+        "round_best": np.minimum(roundness.max(axis=1), 2),
+        "steepness": mean_slope.max(axis=1) * np.sqrt(area),
+        "outline_level": drawn,
+        "outline_spread": np.sqrt(np.maximum(plane.mean(rim, value**2) - inside**2, 0)),
+        "outline_off": drawn - level,
+        "area_slope": np.log((above[:, 1] + 1) / (above[:, -2] + 1)),
+    }
+
+
+def blobs(plane: Plane, grey: Real) -> dict[str, Real]:
+    """Blobs in every object by the Laplacian of the Gaussian, of typical and of half the typical size, and how strong.
+
+    Strengths are relative to the median over the objects.
+    """
+    radius, out = _radius(plane), {}
+    for name, share in (("blobs", 0.6), ("blobs_fine", 0.35)):
+        scale = float(np.clip(share * radius, 1, 20))
+        step = max(1, int(scale // 2))
+        coarse = (slice(None, None, step),) * 2
+        labels = plane.labels[coarse]
+        smooth = ndimage.gaussian_filter(grey, 0.5 * scale)[coarse] if step > 1 else grey
+        response = -ndimage.gaussian_laplace(smooth, scale / step)
+        peak = ndimage.maximum_filter(response, 2 * max(1, round(scale / step)) + 1) == response
+        best = np.zeros(len(plane) + 1)
+        np.maximum.at(best, labels.ravel(), response.ravel())
+        strong = peak & (labels > 0) & (response > 0.3 * np.maximum(best, 1e-12)[labels])
+        typical = max(float(np.median(best[1:])), 1e-12)
+        out[name] = plane.total(labels[strong])
+        out[f"{name}_best"] = np.clip(best[1:] / typical, 0, 5)
+        out[f"{name}_mean"] = np.clip(plane.mean(labels, response) / typical, -3, 3)
     return out
 
 
@@ -597,6 +702,7 @@ def evidence(labels: ArrayLike, image: ArrayLike | None = None) -> "pd.DataFrame
     found, plane = topology(given)
     found |= shape(plane)
     found |= spurs_and_crevices(plane)
+    found |= dents(plane)
     radius = _radius(plane)
     ratio, _, lesser = necks(plane, ndimage.gaussian_filter(plane.depth, 1.0), 3)
     found |= {"neck": ratio, "neck_share": lesser}
@@ -608,6 +714,9 @@ def evidence(labels: ArrayLike, image: ArrayLike | None = None) -> "pd.DataFrame
         leave()
         found |= snapped(plane, grey)
         found |= alternatives(plane, grey)
+        leave()
+        found |= level_lines(plane, grey)
+        found |= blobs(plane, grey)
         smooth = ndimage.gaussian_filter(grey, float(np.clip(0.2 * radius, 1, 4)))
         above = np.where(plane.labels > 0, smooth - smooth.min() + 1e-6, 0)
         _, drop, lesser = necks(plane, above, max(3, radius / 3))

@@ -27,6 +27,9 @@ _TOPOLOGY = 4.0
 _REASON = 1.0
 # Out of the ordinary beyond this many robust standard deviations (Iglewicz and Hoaglin 1993).
 _FAR = 3.5
+# Reasons of which trees trained on made faults must be as sure as this; without an image the rules stand alone.
+_CONFIRMED = ("merge", "split", "leak", "cut", "shift", "stray")
+_SURE = 0.3
 # Measures from which corrections are learned: with twenty of them there is not enough to learn all from.
 _TELLING = (
     *("size", "size apart", "solidity here", "ellipse_fit here", "circularity here", "neck here", "fit here"),
@@ -232,7 +235,8 @@ class Suspects:
         measured = evidence(labels, image)
         if not len(measured):
             return cls(measured, [], {}, np.empty(0))
-        table, words = _described(measured), reasons(measured, image is not None)
+        table = _described(measured)
+        words = reasons(measured, table if image is not None else None)
         odds = log_odds(table) + emphasis(table["size"].to_numpy(), words)
         pairs = zip(measured.index.tolist(), measured["partner"].astype(int).tolist(), strict=True)
         return cls(table, words, {label: partner for label, partner in pairs if partner}, odds)
@@ -361,7 +365,10 @@ class Trees:
 
 @cache
 def trees_of(kind: str) -> Trees:
-    """The trees shipped with the package, trained by ``benchmarks/inspection.py``; `kind` is "image" or "labels"."""
+    """The trees shipped with the package, trained by ``benchmarks/inspection.py``.
+
+    Those of "image" and "labels" tell wrong labels; those of a fault, such as "merge", tell it from everything else.
+    """
     with (files(__package__) / f"trees-{kind}.npz").open("rb") as file, np.load(file, allow_pickle=False) as kept:
         spread = dict(zip(kept["measures"].tolist(), kept["spread"].tolist(), strict=True))
         arrays = {name: kept[name] for name in ("column", "threshold", "left", "right", "value")}
@@ -418,8 +425,12 @@ def odds_of_corrections(table: "pd.DataFrame", ticks: "pd.DataFrame", trees: Tre
     """What corrections of a project add to the log-odds: a logistic regression on evidence relative to each image."""
     from sklearn.linear_model import LogisticRegression  # heavy, and used with corrections only
 
-    if _kind(table) != _kind(ticks) or ticks[list(trees_of(_kind(table)).columns)].isna().any(axis=None):
-        raise ValueError("corrections were made on labels alone, or with an image: rank these labels in the same way")
+    evidence_of_ticks = ticks.reindex(columns=list(trees_of(_kind(table)).columns))
+    if _kind(table) != _kind(ticks) or evidence_of_ticks.isna().any(axis=None):
+        raise ValueError(
+            "corrections were made on labels alone, or with an image, or by another version: rank these labels in the "
+            "same way, or tick them again"
+        )
     wrong = ticks["wrong"].to_numpy(dtype=bool)
     rarer = int(min(wrong.sum(), (~wrong).sum()))
     if rarer < _LEAST_TICKS:
@@ -437,11 +448,22 @@ def odds_of_corrections(table: "pd.DataFrame", ticks: "pd.DataFrame", trees: Tre
 # Reasons ----------------------------------------------------------------------------------------------------------
 
 
-def reasons(measured: "pd.DataFrame", seen: bool) -> list[str]:
+def reasons(
+    measured: "pd.DataFrame", seen: "pd.DataFrame | None" = None, confirming: Mapping[str, Trees] | None = None
+) -> list[str]:
     """What stands out about each label, in words with the figures; "" where nothing does.
 
     A systematic offset, such as outlines drawn a pixel too wide throughout, is no reason: edges are compared with the
-    median of the image.
+    median of the image. With an image, a fault is named where its rule holds and its trees confirm it.
+
+    Parameters
+    ----------
+    measured : DataFrame
+        Of `evidence`.
+    seen : DataFrame, optional
+        The same `described`, with the image.
+    confirming : mapping of str to Trees, optional
+        Trees of the faults, by default those of the package.
     """
     table = {name: measured[name].to_numpy(dtype=np.float64) for name in measured}
     beyond = {name: values - np.median(values) for name, values in table.items()}
@@ -456,34 +478,41 @@ def reasons(measured: "pd.DataFrame", seen: bool) -> list[str]:
         (table["holes"] > 0, "hole: {holes:.0f} of {hole_pixels:.0f} px, {hole_percent:.2g} % of the object"),
         (table["pieces"] > 1, "{pieces:.0f} pieces: {loose_percent:.2g} % lies off the largest"),
     ]
-    if seen:
+    if seen is not None:
+        trees = confirming or {fault: trees_of(fault) for fault in _CONFIRMED}
+        sure = {fault: 1 / (1 + np.exp(-own.log_odds(seen))) > _SURE for fault, own in trees.items()}
         reach = max(1.5, 0.2 * np.sqrt(typical["area"] / np.pi))
         stray = (table["contrast"] < 0.25) & (table["edge_here"] < 0.4 * typical["edge_here"])
         moved = (beyond["shift"] > reach) & (beyond["leak_share"] > 0.08) & (beyond["missed_share"] > 0.08)
         leaking = (beyond["leak_share"] > 0.15) & (beyond["no_edge"] + beyond["edge_in"] > 0.1)
         cut = (beyond["missed_share"] > 0.2) & (beyond["no_edge"] + beyond["edge_out"] > 0.1)
         seam = (table["valley"] > 0.1) & (table["valley_share"] > 0.2) & (beyond["ellipse_fit"] < -0.01)
-        necked &= (beyond["leak_share"] < 0.2) & ~stray
-        halved &= (table["seam"] < 0.1) & ~stray
+        stray &= sure["stray"] & (table["holes"] == 0)
+        moved &= sure["shift"] & ~stray
+        leaking &= sure["leak"] & ~moved & ~stray
+        cut &= sure["cut"] & ~moved & ~stray
+        necked &= (beyond["leak_share"] < 0.2) & sure["merge"] & ~stray
+        seam &= sure["merge"] & ~necked & ~stray
+        halved &= (table["seam"] < 0.1) & sure["split"] & ~stray
         rules += [
             (
                 stray,
                 "stray: contrast {contrast:.2f} of the typical one, edge {edge_here:.2f}: nothing here looks like an "
                 "object",
             ),
-            (moved & ~stray, "shifted: the edge of the image lies {shift:.1f} px to one side"),
+            (moved, "shifted: the edge of the image lies {shift:.1f} px to one side"),
             (
-                leaking & ~moved & ~stray,
+                leaking,
                 "leak: {leak_share:.0%} of it looks like its surroundings, {no_edge:.0%} of its outline follows no "
                 "edge",
             ),
             (
-                cut & ~moved & ~stray,
+                cut,
                 "cut: what looks like the object goes on beyond its outline, by {missed_share:.0%} of its area; "
                 "{no_edge:.0%} of its outline follows no edge",
             ),
             (
-                seam & ~necked & ~stray,
+                seam,
                 "two objects in one: a seam between two parts, {valley:.2f} of the grey range below them",
             ),
         ]
