@@ -126,6 +126,15 @@ def test_corrections_that_say_nothing_are_refused(corrections, message):
         rank_suspects(labels, clean, corrections=corrections)
 
 
+def test_ticks_with_other_evidence_are_refused():
+    labels, image, _ = faulty("hole")
+    ticks = Ticks()
+    ticks.add(labels, image, verdicts={ODD: "wrong", 1: "right"}, name="one")
+    ticks.table = ticks.table.drop(columns="solidity")
+    with pytest.raises(ValueError, match="tick them again"):
+        rank_suspects(labels, image, corrections=ticks)
+
+
 def test_images_that_do_not_fit_are_refused():
     labels, clean = scene()
     with pytest.raises(ValueError, match="shape"):

@@ -546,10 +546,10 @@ def alternatives(plane: Plane, grey: Real) -> dict[str, Real]:
 
 
 def level_lines(plane: Plane, grey: Real) -> dict[str, Real]:
-    """Level lines of the image around every object: where they are steepest, how round, and on which the outline runs.
+    """Level lines of the image around every object: where they are steepest, and on which of them the outline runs.
 
-    Levels run from the surroundings of an object, 0, to its inside, 1. By the coarea formula the length of a level line
-    is the sum of the slope over the pixels between two levels, and the mean slope along it is that of the squares.
+    Levels run from the surroundings of an object, 0, to its inside, 1. By the coarea formula the mean slope along a
+    level line is the sum of the squared slopes over the pixels between two levels, over the sum of the slopes.
     """
     radius, width = _radius(plane), _around(plane) / 2
     smooth = ndimage.gaussian_filter(grey, float(np.clip(0.1 * radius, 1, 3)))
@@ -579,7 +579,6 @@ def level_lines(plane: Plane, grey: Real) -> dict[str, Real]:
     inner_bins = slice(1, bins - 1)
     mean_slope = steep[:, inner_bins] / np.maximum(length[:, inner_bins], 1e-9)
     above = (number[:, ::-1].cumsum(axis=1)[:, ::-1] - number / 2)[:, inner_bins]
-    roundness = 4 * np.pi * above / np.maximum(length[:, inner_bins] / (edges[1] - edges[0]), 1e-9) ** 2
     steepest = ndimage.uniform_filter1d(mean_slope, 3, axis=1, mode="nearest").argmax(axis=1)
     one, level = np.arange(count), ((edges[:-1] + edges[1:]) / 2)[steepest]
     area = np.maximum(plane.area, 1)
@@ -590,9 +589,7 @@ def level_lines(plane: Plane, grey: Real) -> dict[str, Real]:
     return {
         "steep_level": level,
         "steep_area": np.log((above[one, steepest] + 1) / area),
-        "steep_round": np.minimum(roundness[one, steepest], 2),
-        "round_best": np.minimum(roundness.max(axis=1), 2),
-        "steepness": mean_slope.max(axis=1) * np.sqrt(area),
+        "steepness": mean_slope.max(axis=1) * np.sqrt(area) * coarse[0].step,
         "outline_level": drawn,
         "outline_spread": np.sqrt(np.maximum(plane.mean(rim, value**2) - inside**2, 0)),
         "outline_off": drawn - level,
