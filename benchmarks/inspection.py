@@ -81,7 +81,7 @@ LABELS_ONLY = (
 )
 # Labels of a set that are trained on at most, and how much the kinds of sets weigh.
 MOST = 200
-WEIGHTS = {"annotated": 2.0, "slips": 0.5}
+WEIGHTS = {"annotated": 2.0, "slips": 0.5, "automatic": 0.4, "varied": 0.4}
 BOOSTING = {"l2_regularization": 5, "max_features": 0.2, "max_bins": 64, "early_stopping": False, "random_state": 0}
 Case = tuple[str, np.ndarray, np.ndarray, pd.Series]
 
