@@ -76,7 +76,8 @@ def test_the_settings_of_the_session_serve_the_comparison(pair, qtbot):
 
 def test_exclusions_stay_where_the_layer_was_deleted(pair, model, qtbot):
     model.layers.remove("one inspected")
-    first = int((pair.result.ranking["index"] >= 0).idxmax())  # of those that a curve was traced from
+    ranking = pair.result.ranking
+    first = int(((ranking["source"] == "A") & (ranking["index"] >= 0)).idxmax())
     pair.exclude(first, True)
     pair.zoom(first)
     assert pair.is_excluded(first)
