@@ -667,7 +667,7 @@ def ranked_as_shipped(
     for _, own in table.groupby(["kind", "set"]):
         seen = rows.loc[own.index] if kind == "image" else None
         words = suspects.reasons(own.select_dtypes("number"), seen, named)
-        odds[own.index] += suspects.emphasis(rows.loc[own.index, "size"].to_numpy(), words)
+        odds[own.index] += suspects.emphasis(rows.loc[own.index, "size"].to_numpy(), words, kind == "image")
         flagged[own.index] = [bool(said) for said in words]
     return odds, flagged
 

@@ -160,9 +160,10 @@ def test_a_job_on_a_cluster_takes_one_thread_of_its_worker(cluster):
 
 
 def kill_a_busy_worker(client):
-    """End the process of the worker that has most to do, the hard way."""
-    address, tasks = max(client.processing().items(), key=lambda pair: len(pair[1]))
-    assert tasks
+    """End the process of the worker that has most to do, or else to hand over, the hard way."""
+    busy, held = client.processing(), client.has_what()
+    address = max(busy, key=lambda one: (len(busy[one]), len(held.get(one, ()))))
+    assert busy[address] or held[address]
     pid = client.run(os.getpid, workers=[address])[address]
     psutil.Process(pid).kill()
     return pid

@@ -23,13 +23,16 @@ _WRONG = ("wrong", "modified", "deleted", "corrected")
 _RIGHT = ("right", "kept")
 # Added to the log-odds of labels with a hole or loose pieces, which hardly anybody draws on purpose.
 _TOPOLOGY = 4.0
-# Added to the log-odds of labels about which there is anything to say.
-_REASON = 1.0
+# Added to the log-odds of labels about which there is anything to say, with an image and without one, where the trees
+# know less.
+_REASON, _REASON_ALONE = 1.0, 2.0
 # Out of the ordinary beyond this many robust standard deviations (Iglewicz and Hoaglin 1993).
 _FAR = 3.5
 # Reasons of which trees trained on made faults must be as sure as this; without an image the rules stand alone.
 _CONFIRMED = ("merge", "split", "leak", "cut", "shift", "stray")
 _SURE = 0.3
+# Contrast and edge, relative to the typical ones, below which a speck is on nothing: no trees need to confirm that.
+_NOTHING = 0.05
 # Measures from which corrections are learned: with twenty of them there is not enough to learn all from.
 _TELLING = (
     *("size", "size apart", "solidity here", "ellipse_fit here", "circularity here", "neck here", "fit here"),
@@ -237,7 +240,7 @@ class Suspects:
             return cls(measured, [], {}, np.empty(0))
         table = _described(measured)
         words = reasons(measured, table if image is not None else None)
-        odds = log_odds(table) + emphasis(table["size"].to_numpy(), words)
+        odds = log_odds(table) + emphasis(table["size"].to_numpy(), words, image is not None)
         pairs = zip(measured.index.tolist(), measured["partner"].astype(int).tolist(), strict=True)
         return cls(table, words, {label: partner for label, partner in pairs if partner}, odds)
 
@@ -412,13 +415,13 @@ def log_odds(table: "pd.DataFrame", trees: Trees | None = None) -> Real:
     return (trees or trees_of(_kind(table))).log_odds(table) + _TOPOLOGY * broken.to_numpy()
 
 
-def emphasis(size: Real, words: list[str]) -> Real:
+def emphasis(size: Real, words: list[str], seen: bool) -> Real:
     """What is added to the log-odds of labels with a reason, and of those of a size that the trees have never seen.
 
     Trees do not extrapolate: an object ten times larger than all others of its image is suspicious all the same.
     """
     far = np.where(np.abs(size) > np.log(2), np.clip(_unusual(size) / _FAR - 1, 0, 3), 0)
-    return _REASON * np.array([bool(said) for said in words], dtype=float) + far
+    return (_REASON if seen else _REASON_ALONE) * np.array([bool(said) for said in words], dtype=float) + far
 
 
 def odds_of_corrections(table: "pd.DataFrame", ticks: "pd.DataFrame", trees: Trees | None = None) -> Real:
@@ -487,7 +490,8 @@ def reasons(
         leaking = (beyond["leak_share"] > 0.15) & (beyond["no_edge"] + beyond["edge_in"] > 0.1)
         cut = (beyond["missed_share"] > 0.2) & (beyond["no_edge"] + beyond["edge_out"] > 0.1)
         seam = (table["valley"] > 0.1) & (table["valley_share"] > 0.2) & (beyond["ellipse_fit"] < -0.01)
-        stray &= sure["stray"] & (table["holes"] == 0)
+        nothing = (table["contrast"] < _NOTHING) & (table["edge_here"] < _NOTHING) & far & (size < 0)
+        stray &= (sure["stray"] | nothing) & (table["holes"] == 0)
         moved &= sure["shift"] & ~stray
         leaking &= sure["leak"] & ~moved & ~stray
         cut &= sure["cut"] & ~moved & ~stray
