@@ -11,11 +11,13 @@ from scipy import ndimage
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 from skimage import filters
+from skimage.exposure import histogram
 from skimage.morphology import isotropic_closing, isotropic_opening
 from skimage.segmentation import clear_border, slic, watershed
 
 from ..checks import unmasked
 from ..progress import over_blocks, processors, report
+from .multi_otsu import multi_otsu
 from .recipe import TILINGS, Recipe
 
 Real = NDArray[np.float64]
@@ -259,12 +261,8 @@ def _above_threshold(values: Real, zero: float, unit: float, settings: Recipe) -
 
 
 def _otsu_levels(values: Real, classes: int) -> Real:
-    try:
-        return filters.threshold_multiotsu(values, classes)
-    except ValueError as error:
-        raise ValueError(
-            f"the image has too few grey levels for {classes} classes: choose fewer, or another method"
-        ) from error
+    counts, levels = histogram(values.ravel())
+    return multi_otsu(counts, levels, classes)
 
 
 def _above_neighbourhood(values: Real, settings: Recipe) -> Mask:

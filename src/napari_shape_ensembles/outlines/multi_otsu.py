@@ -1,0 +1,58 @@
+"""Otsu's thresholds between several classes of grey levels, found by dynamic programming.
+
+scikit-image tries all thresholds, which takes seconds for five classes and minutes for six; this takes milliseconds.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+Real = NDArray[np.float64]
+
+
+def multi_otsu(counts: NDArray[np.integer], levels: Real, classes: int) -> Real:
+    """Thresholds that maximize the variance between classes; of equally good ones, the lowest.
+
+    Parameters
+    ----------
+    counts : (bins,) array of int
+        Pixels in each bin.
+    levels : (bins,) array
+        Centres of the bins, ascending.
+    classes : int
+        Number of classes, at least two.
+
+    Returns
+    -------
+    (classes - 1,) array
+        Level of the last bin of each class but the highest.
+
+    Raises
+    ------
+    ValueError
+        When fewer bins than classes hold pixels.
+
+    References
+    ----------
+    N. Otsu, "A threshold selection method from gray-level histograms", IEEE Transactions on Systems, Man, and
+    Cybernetics 9 (1979) 62-66, equation 18 for several classes. The recursion over classes is that of
+    W. D. Fisher, "On grouping for maximum homogeneity", Journal of the American Statistical Association 53 (1958).
+    """
+    if np.count_nonzero(counts) < classes:
+        raise ValueError(f"the image has too few grey levels for {classes} classes: choose fewer, or another method")
+    bins = np.arange(len(counts))
+    ends = np.cumsum([counts, counts * bins], axis=1, dtype=np.float64)  # whole numbers, so exact
+    weight, moment = (
+        end - np.concatenate([[0], end[:-1]])[:, None] for end in ends
+    )  # of a class, by first and last bin
+    between = np.divide(moment**2, weight, out=np.zeros_like(weight), where=weight > 0)
+    between[bins[:, None] > bins] = -np.inf
+    # The best classes of the bins up to each, then one class more, that begins behind the threshold.
+    best, thresholds = between[0], []
+    for _ in range(classes - 1):
+        total = best[:-1, None] + between[1:]
+        thresholds.append(total.argmax(axis=0))
+        best = total.max(axis=0)
+    found = [len(counts) - 1]
+    for threshold in reversed(thresholds):
+        found.append(int(threshold[found[-1]]))
+    return levels[found[:0:-1]]
