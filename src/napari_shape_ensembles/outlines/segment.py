@@ -12,7 +12,7 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 from skimage import filters
 from skimage.exposure import histogram
-from skimage.morphology import isotropic_closing, isotropic_opening
+from skimage.morphology import isotropic_dilation, isotropic_erosion
 from skimage.segmentation import clear_border, slic, watershed
 
 from ..checks import unmasked
@@ -101,7 +101,7 @@ def segment(image: ArrayLike, recipe: Recipe | None = None, **changes: Any) -> L
             )
     if settings.method in TILINGS and plane.dtype != bool:
         report("smoothing")
-        values, _, _ = _upwards(plane, settings)
+        values, _, _ = upwards(plane, settings)
         report("finding objects")
         tiles = _cells(values, settings) if settings.method == "boundaries" else _superpixels(pixels, values, settings)
         return tiles.astype(np.int32)
@@ -119,27 +119,27 @@ def heights_and_mask(plane: NDArray[Any], settings: Recipe) -> tuple[Real, Mask]
     if plane.dtype == bool:
         values, mask = plane.astype(np.float64), plane if settings.objects == "bright" else ~plane
     else:
-        values, zero, unit = _upwards(plane, settings)
+        values, zero, unit = upwards(plane, settings)
         report("finding objects")
         mask = _above_threshold(values, zero, unit, settings)
     report("cleaning")
     if settings.opening:
-        mask = isotropic_opening(mask, settings.opening)
+        mask = opened(mask, settings.opening)
     if settings.closing:  # as if the plane went on, empty, beyond its border; nothing grows along the border
         margin = int(np.ceil(settings.closing)) + 1
-        mask = isotropic_closing(np.pad(mask, margin), settings.closing)[margin:-margin, margin:-margin]
+        mask = closed(np.pad(mask, margin), settings.closing)[margin:-margin, margin:-margin]
     if settings.fill_holes:
         mask = mask | (clear_border(ndimage.label(~mask)[0]) > 0)
     return values, _without_small(mask, settings.min_size)
 
 
-def separated(values: Real, mask: Mask, settings: Recipe) -> Labels:
-    """Labels of the objects in what `heights_and_mask` returns."""
+def separated(values: Real, mask: Mask, settings: Recipe, lowest: float | None = None) -> Labels:
+    """Labels of the objects in what `heights_and_mask` returns; `lowest` of the values in the mask of a whole image."""
     if settings.split_touching == "distance":
         labels = _split_by_distance(mask, settings.neck)
     elif settings.split_touching == "intensity" and mask.any():
-        # Counted from the lowest value in the mask.
-        labels = _split(mask, ndimage.gaussian_filter(values - values[mask].min(), _TEXTURE), settings.neck)
+        lowest = values[mask].min() if lowest is None else lowest
+        labels = _split(mask, ndimage.gaussian_filter(values - lowest, _TEXTURE), settings.neck)
     else:
         labels = ndimage.label(mask)[0]
     return (_largest(labels) if settings.largest else labels).astype(np.int32)
@@ -209,13 +209,16 @@ def plane_of(image: NDArray[Any], channel: str | int = "luminance") -> NDArray[A
     return image
 
 
-def _upwards(plane: NDArray[Any], settings: Recipe) -> tuple[Real, float, float]:
+def upwards(
+    plane: NDArray[Any], settings: Recipe, ends: tuple[float, float] | None = None
+) -> tuple[Real, float, float]:
     """Smoothed values in a range of about 1, objects upwards and the background taken off.
 
-    Also returns the `zero` and `unit` of these values: the image's value v is at (v - zero) / unit.
+    Also returns the `zero` and `unit` of these values: the image's value v is at (v - zero) / unit. Of a part of an
+    image, `ends` are the lowest and the highest value of all of it.
     """
     grey = plane.astype(np.float64)
-    lowest, highest = float(grey.min()), float(grey.max())
+    lowest, highest = ends or (float(grey.min()), float(grey.max()))
     span = highest - lowest
     if span == 0:
         raise ValueError(f"every pixel is {lowest:g}: there is nothing to tell objects from background")
@@ -236,7 +239,7 @@ def _upwards(plane: NDArray[Any], settings: Recipe) -> tuple[Real, float, float]
 
 
 def _above_threshold(values: Real, zero: float, unit: float, settings: Recipe) -> Mask:
-    """Objects by the method of the settings, from what `_upwards` returns."""
+    """Objects by the method of the settings, from what `upwards` returns."""
     low, level = (None if given is None else (given - zero) / unit for given in (settings.low, settings.threshold))
     match settings.method:
         case "otsu":
@@ -251,7 +254,7 @@ def _above_threshold(values: Real, zero: float, unit: float, settings: Recipe) -
             share = settings.quantile if settings.objects == "bright" else 1 - settings.quantile
             level = float(np.quantile(values, share))
         case "local":
-            return _above_neighbourhood(values, settings)
+            return above_neighbourhood(values, settings)
         case "hysteresis":
             found = _otsu_levels(values, 3) if low is None or level is None else (0.0, 0.0)
             ends = sorted((found[0] if low is None else low, found[1] if level is None else level))
@@ -265,10 +268,24 @@ def _otsu_levels(values: Real, classes: int) -> Real:
     return multi_otsu(counts, levels, classes)
 
 
-def _above_neighbourhood(values: Real, settings: Recipe) -> Mask:
-    """Above the mean of the window around each pixel, by a share of the range."""
+def above_neighbourhood(values: Real, settings: Recipe, span: float | None = None) -> Mask:
+    """Above the mean of the window around each pixel, by a share of the range, of a whole image `span`."""
     width = 2 * int(settings.window / 2) + 1
-    return values > ndimage.uniform_filter(values, width, mode="nearest") + settings.offset * np.ptp(values)
+    span = np.ptp(values) if span is None else span
+    return values > ndimage.uniform_filter(values, width, mode="nearest") + settings.offset * span
+
+
+def opened(mask: Mask, radius: float) -> Mask:
+    """What of a mask a disc fits into."""
+    if mask.all():  # there is no edge to be far from
+        return mask
+    left = isotropic_erosion(mask, radius)
+    return isotropic_dilation(left, radius) if left.any() else left
+
+
+def closed(mask: Mask, radius: float) -> Mask:
+    """A mask, and what around it a disc does not fit into."""
+    return ~opened(~mask, radius)
 
 
 def _without_small(mask: Mask, min_size: int) -> Mask:
@@ -365,7 +382,7 @@ def _cells(values: Real, settings: Recipe) -> NDArray[np.integer]:
 
     Gaps in a line are closed where they are narrower than a neck (`split_touching`).
     """
-    inside = _without_small(~_above_neighbourhood(-values, settings), settings.min_size)
+    inside = _without_small(~above_neighbourhood(-values, settings), settings.min_size)
     split = settings.split_touching != "none"
     parts = _split_by_distance(inside, settings.neck) if split else ndimage.label(inside)[0]
     if not parts.any():
