@@ -43,10 +43,13 @@ def assert_same(one, other):
     border=st.booleans(),
     holes=st.booleans(),
     smoothing=st.sampled_from([0.0, 1.0, 2.5]),
+    smoothed=st.sampled_from(["pixel", "physical"]),
 )
-def test_tiles_give_the_outlines_of_the_whole_plane(seed, tile, border, holes, smoothing):
+def test_tiles_give_the_outlines_of_the_whole_plane(seed, tile, border, holes, smoothing, smoothed):
     labels = plane(seed)
-    recipe = Outlines(keep_border=border, holes=holes, outline_smoothing=smoothing, min_area=20)
+    recipe = Outlines(
+        keep_border=border, holes=holes, outline_smoothing=smoothing, smoothing_unit=smoothed, min_area=20
+    )
     scale = (0.5, 0.25)
     tiled = outlines_in_tiles(labels, recipe, scale=scale, unit="µm", tile=tile)
     assert_same(recipe.trace(labels, scale=scale, unit="µm"), tiled)

@@ -108,9 +108,10 @@ def _pixels(path: StrPath, ending: str, size: int) -> NDArray[Any]:
         import tifffile
 
         with tifffile.TiffFile(path) as tiff:
-            _refuse_many_pages(tiff)
+            refuse_many_pages(tiff)
             series = tiff.series[0]
-            _refuse_claims(series.size, series.dtype.itemsize, size)
+            refuse_claims(series.size, series.dtype.itemsize, size)
+            take_pixels(series.size, series.dtype.itemsize)
             return np.asarray(series.asarray())
     import imageio.v3 as imageio
     from PIL import Image
@@ -119,21 +120,22 @@ def _pixels(path: StrPath, ending: str, size: int) -> NDArray[Any]:
     most, Image.MAX_IMAGE_PIXELS = Image.MAX_IMAGE_PIXELS, None
     try:
         properties = imageio.improps(path, plugin="pillow")
-        _refuse_claims(int(np.prod(properties.shape, dtype=object)), np.dtype(properties.dtype).itemsize, size)
+        count, itemsize = int(np.prod(properties.shape, dtype=object)), np.dtype(properties.dtype).itemsize
+        refuse_claims(count, itemsize, size)
+        take_pixels(count, itemsize)
         mode = imageio.immeta(path, plugin="pillow", exclude_applied=False).get("mode")
         return np.asarray(imageio.imread(path, plugin="pillow", mode=_READ_AS.get(str(mode))))
     finally:
         Image.MAX_IMAGE_PIXELS = most
 
 
-def _refuse_claims(count: int, itemsize: int, size: int) -> None:
-    """Refuse more pixels than the file can hold, or than the memory may."""
+def refuse_claims(count: int, itemsize: int, size: int) -> None:
+    """Refuse more pixels than a file of this size can hold."""
     if count * itemsize > max(size, 1) * _CLOSEST_PACKING:
         raise ContentError(f"claims {count * itemsize} bytes of pixels, but the file has {size}")
-    take_pixels(count, itemsize)
 
 
-def _refuse_many_pages(tiff: Any) -> None:
+def refuse_many_pages(tiff: Any) -> None:
     """Follow the places of the pages alone: to read each of very many takes long, and damaged ones go in a circle."""
     form, handle = tiff.tiff, tiff.filehandle
     seen: set[int] = set()

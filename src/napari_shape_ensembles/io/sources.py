@@ -14,10 +14,11 @@ from numpy.typing import NDArray
 
 from ..archive import ContentError, array_of, is_archive, opened
 from ..budget import budget, take_pixels
-from ..outlines import Ensemble, as_labels, counted, objects_of_classes
+from ..outlines import Ensemble, as_labels, content_of, counted, objects_of_classes
 from ..outlines.extract import AT_BORDER
+from ..outlines.large_images import outlines_of_large_image
 from ..outlines.proposals import best_recipe, finding_words, places_tried
-from ..outlines.tiles import outlines_in_tiles
+from ..outlines.tiles import TILE, outlines_in_tiles
 from ..progress import report
 from .calibration import Calibration
 from .content import errors_named, unpacked
@@ -28,7 +29,7 @@ from .ebsd import read_ebsd
 from .grains import find_grains
 from .image_parts import WHOLE, ImagePart, objects_inside
 from .images import ENDINGS, ImageFile, read_image
-from .lazy_labels import LazyLabels, lazy_labels
+from .lazy_images import LazyImage, large_image, lazy_labels
 from .npz import POINTS, shapes_of
 from .ome_zarr import ENDING as ZARR
 from .ome_zarr import is_ome_zarr, read_ome_zarr
@@ -76,10 +77,27 @@ class Reading:
         outlines = replace(self.settings.outlines, pixel_size=known[0], unit=known[1])
         return replace(self, settings=replace(self.settings, outlines=outlines))
 
-    def lazy_labels(self, path: Path) -> LazyLabels | None:
+    def lazy_labels(self, path: Path) -> LazyImage | None:
         """Labels that are to be read in tiles; None for any other file, and for recipes of tilings."""
         tiling = self.settings.outlines.is_tiling
         return None if tiling else lazy_labels(path, labels=self.labels, memory=self.memory)
+
+    def large_image(self, path: Path, part: ImagePart = WHOLE) -> LazyImage | None:
+        """Grey levels that outgrow the memory, and are to be segmented in tiles; None for any other file.
+
+        Raises
+        ------
+        ValueError
+            For what looks like labels where nobody said whether it is.
+        """
+        if self.labels or part != ImagePart(plane=part.plane):
+            return None
+        image = large_image(path, plane=part.plane, memory=self.memory)
+        if image is not None and self.labels is None and content_of(middle_of(image)) in ("labels", "classes"):
+            raise ContentError(
+                f"{path.name}: looks like labels, but is too large to be sure: say --labels, or --no-labels"
+            )
+        return image
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,6 +108,12 @@ class Labelled:
     calibration: Calibration
     name: str
     cut: int = 0  #: objects left out as they lie on the border of a region
+
+
+def middle_of(image: LazyImage) -> NDArray[Any]:
+    """The pixels in the middle of a large image, of a tile."""
+    top, left = (max(side - TILE, 0) // 2 for side in image.array.shape[:2])
+    return np.asarray(image.array[top : top + TILE, left : left + TILE])
 
 
 def files_of(path: Path, *, groups: bool, labels: bool = False, images: bool = False) -> list[Path]:
@@ -237,7 +261,8 @@ def with_one_recipe(paths: Sequence[Path], reading: Reading, parts: Sequence[Ima
     grey = []
     for number, (path, part) in enumerate(places[place] for place in places_tried(len(places))):
         report(path.name, number, len(places))
-        pixels = _image_file(path, reading.of(path), part).pixels
+        large = reading.large_image(path, part)
+        pixels = _image_file(path, reading.of(path), part).pixels if large is None else middle_of(large)
         with named(path.name):
             grey += [pixels] if _labels_in(path, pixels, reading)[0] is None else []
     if not grey:
@@ -330,15 +355,19 @@ def also_left_out(ensemble: Ensemble, reason: str, count: int) -> Ensemble:
     return ensemble.derived(ensemble.curves, dropped=dropped)
 
 
-def _traced_in_tiles(path: Path, reading: Reading) -> Ensemble | None:
-    """The outlines of labels that outgrow the memory, which are read a tile at a time; None for any other file."""
-    lazy = reading.lazy_labels(path)
-    if lazy is None or not lazy.is_large(reading.memory):
+def _traced_in_tiles(path: Path, reading: Reading, part: ImagePart) -> Ensemble | None:
+    """The outlines of an image or labels that outgrow the memory, read a tile at a time; None for any other file."""
+    labels = None if part else reading.lazy_labels(path)
+    large = labels if labels is not None and labels.is_large(reading.memory) else reading.large_image(path, part)
+    if large is None:
         return None
     recipe = reading.settings.outlines
-    scale, unit = recipe.pixel_scale or lazy.calibration.scale, recipe.unit or lazy.calibration.unit
+    scale, unit = recipe.pixel_scale or large.calibration.scale, recipe.unit or large.calibration.unit
+    known: dict[str, Any] = {"scale": scale, "unit": unit, "name": f"{large.name} {part}".strip()}
     with named(path.name):
-        return outlines_in_tiles(lazy.array, recipe, scale=scale, unit=unit, name=lazy.name)
+        if large is labels:
+            return outlines_in_tiles(large.array, recipe, **known)
+        return outlines_of_large_image(large.array, recipe, memory=reading.memory, **known)
 
 
 @contextmanager
@@ -361,7 +390,7 @@ def ensemble_of_file(path: Path, reading: Reading, part: ImagePart = WHOLE) -> E
         When it cannot be read, segmented or traced, naming it.
     """
     ending = path.suffix.lower()
-    if not part and (tiled := _traced_in_tiles(path, reading.of(path))) is not None:
+    if (tiled := _traced_in_tiles(path, reading.of(path), part)) is not None:
         return tiled
     if (
         path.name.lower().endswith((*ENDINGS, *MAPS))

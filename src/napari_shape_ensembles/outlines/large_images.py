@@ -1,12 +1,12 @@
 """Outlines of images too large for the memory: segmented tile by tile, to the labels of the whole image.
 
 What a threshold needs of the whole image, its range and a histogram, is gathered a tile at a time, from a margin as
-wide as smoothing reaches. The mask is kept packed, a bit per pixel at most. Holes and noise are components of it, joined
-over the seams; touching objects are separated one cluster at a time, from a window that holds it whole.
+wide as smoothing reaches. The mask is kept packed, a bit per pixel at most. Holes and noise are components of it,
+joined over the seams; touching objects are separated one cluster at a time, from a window that holds it whole.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeVar
 
@@ -27,7 +27,8 @@ from .segment import above_neighbourhood, closed, opened, plane_of, separated, u
 from .tiles import TILE, Boxes, joined, tiles_of
 
 Real = NDArray[np.float64]
-Item, Result = TypeVar("Item"), TypeVar("Result")
+Item = TypeVar("Item")
+Result = TypeVar("Result")
 #: Applies a function to every item, wherever that is done; results in the items' order.
 Over = Callable[[Callable[[Item], Result], Sequence[Item]], Iterable[Result]]
 
@@ -171,7 +172,7 @@ def outlines_of_large_image(
     scale: Sequence[float] = (1, 1),
     unit: str = "pixel",
     name: str = "",
-    tile: int | None = None,
+    tile: int = TILE,
     memory: float | None = None,
 ) -> Ensemble:
     """Segment and trace an image of any size, a tile at a time; the outlines that the whole image gives.
@@ -185,15 +186,15 @@ def outlines_of_large_image(
     scale, unit, name
         As in `extract_curves`.
     tile : int, optional
-        Side of a tile in pixels; by default what fits the memory, up to 2048.
+        Side of a tile in pixels, at most, as far as the memory allows.
     memory : float, optional
         GiB that it may take; by default 4.
 
     Returns
     -------
     Ensemble
-        In the order of the tiles in which clusters of touching objects start. An object's id is the number of its first
-        pixel, row by row from 1, whatever the tiles.
+        The same whatever the tiles: an object's id is the number of its first pixel, row by row from 1, and the objects
+        are in this order.
 
     Raises
     ------
@@ -219,7 +220,17 @@ def outlines_of_large_image(
     for place, ensemble in enumerate(_one_at_a_time_if_alone(trace, windows), start=1):
         report("tracing outlines", place, len(windows))
         found.append(ensemble)
-    return joined(found, name=name, unit=unit, scale=scale)
+    return _in_order(joined(found, name=name, unit=unit, scale=scale))
+
+
+def _in_order(found: Ensemble) -> Ensemble:
+    """The outlines by their ids, each before its holes, which are numbered anew."""
+    is_object = found.ids > 0
+    owners = np.append(0, found.ids[is_object])[np.cumsum(is_object)]
+    order = np.argsort(owners, kind="stable")
+    ids = found.ids[order]
+    ids[ids < 0] = -1 - np.arange(np.count_nonzero(ids < 0))
+    return found.derived([found.curves[place] for place in order], ids=ids)
 
 
 def _traced(window: ObjectWindow, **what: Any) -> Ensemble:
@@ -235,7 +246,7 @@ def _one_at_a_time_if_alone(
 
 
 def object_windows(
-    image: Any, recipe: Recipe, *, tile: int | None = None, memory: float | None = None, over: Over[Any, Any] = each_block
+    image: Any, recipe: Recipe, *, tile: int = TILE, memory: float | None = None, over: Over[Any, Any] = each_block
 ) -> list[ObjectWindow]:
     """Find the objects of an image of any size; parameters as for `outlines_of_large_image`.
 
@@ -247,7 +258,7 @@ def object_windows(
     _refuse_what_needs_the_whole(recipe)
     shape = _shape_of(image)
     memory = MEMORY if memory is None else memory
-    tile = tile or _tile_of(memory)
+    tile = min(tile, _tile_of(memory))
     values = Smoothed(image, recipe)
     _refuse_wide_filters(values, tile, memory)
     run = _Passes(tiles_of(shape, tile), over)
@@ -257,7 +268,9 @@ def object_windows(
     mask = _mask_of(values, run, PackedMask(shape, tile, []))
     lowest = None
     if recipe.split_touching == "intensity":
-        lowest = min(run("finding the lowest value", partial(_lowest, values), list(zip(run.tiles, mask.packed, strict=True))))
+        lowest = min(
+            run("finding the lowest value", partial(_lowest, values), list(zip(run.tiles, mask.packed, strict=True)))
+        )
     return _windows(mask, components_of(mask, partial(run.here, "finding objects")), values, lowest, memory)
 
 
@@ -326,8 +339,8 @@ def _refuse_wide_filters(values: Smoothed, tile: int, memory: float) -> None:
     if need > memory:
         raise ValueError(
             f"smoothing, background, window, opening and closing reach {around} pixels around a tile, which takes "
-            f"{need:.3g} GiB, and {memory:g} are allowed: take narrower ones, or raise the limit (memory=, on the command "
-            "line --memory)"
+            f"{need:.3g} GiB, and {memory:g} are allowed: take narrower ones, or raise the limit (memory=, on the "
+            "command line --memory)"
         )
 
 
@@ -482,7 +495,10 @@ def _windows(
         here = owner == number
         small = corners[here & ~large]
         together = [(small, mask.tiles[number], False)] if len(small) else []
-        for group, core, alone in (*together, *((one[None], tuple(one.tolist()), True) for one in corners[here & large])):
+        for group, core, alone in (
+            *together,
+            *((one[None], tuple(one.tolist()), True) for one in corners[here & large]),
+        ):
             top, left = group[:, :2].min(axis=0).tolist()
             bottom, right = group[:, 2:].max(axis=0).tolist()
             need = (bottom - top) * (right - left) * _WORK / 2**30

@@ -12,6 +12,7 @@ from ..archive import ContentError, StrPath
 from ..parameters import documented
 from .ensemble import Ensemble
 from .extract import outlines_of_labels
+from .large_images import outlines_of_large_image
 from .recipe import Recipe
 from .segment import segment
 from .tiling import Tiling
@@ -64,6 +65,51 @@ class Outlines(Recipe):
     def labels(self, image: ArrayLike) -> NDArray[np.int32]:
         """Return the labels of the objects of an image, 0 for the background, as `segment` does."""
         return segment(image, self)
+
+    def in_tiles(
+        self,
+        image: Any,
+        *,
+        scale: Sequence[float] | None = None,
+        unit: str | None = None,
+        name: str = "",
+        memory: float | None = None,
+    ) -> Ensemble:
+        """Return the outlines of the objects of an image of any size, which is read a tile at a time.
+
+        They are those of the whole image, in which thresholds are found and objects on seams are there once.
+
+        Parameters
+        ----------
+        image : (rows, columns) array, or with a last axis of 3 or 4 for RGB(A)
+            A Dask, Zarr or memory-mapped array, or anything with shape, dtype and slices.
+        scale, unit, name
+            As for `trace`.
+        memory : float, optional
+            GiB that it may take; by default 4.
+
+        Returns
+        -------
+        Ensemble
+            An object's id is the number of its first pixel, row by row from 1, whatever the tiles.
+
+        Raises
+        ------
+        ValueError
+            For what `segment` refuses; for a recipe that needs the whole image at once, or objects that touch each
+            other over more of it than fits the memory, saying what to do.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from napari_shape_ensembles import Outlines
+        >>> image = np.zeros((60, 60))
+        >>> image[10:30, 12:40] = 1
+        >>> Outlines(outline_smoothing=0.5).in_tiles(image)
+        Ensemble('': 1 curve in pixel)
+        """
+        pixel, unit = self.pixel_scale or scale or (1.0, 1.0), self.unit or unit or "pixel"
+        return outlines_of_large_image(image, self, scale=pixel, unit=unit, name=name, memory=memory)
 
     def trace(
         self, labels: ArrayLike, *, scale: Sequence[float] | None = None, unit: str | None = None, name: str = ""

@@ -4,6 +4,7 @@ import zlib
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -24,7 +25,7 @@ _LEVEL = 1
 
 def pack(mask: Mask) -> bytes:
     """A mask in at most a bit per pixel, and a few bytes."""
-    return zlib.compress(np.packbits(mask), _LEVEL)
+    return zlib.compress(np.packbits(mask).tobytes(), _LEVEL)
 
 
 def unpack(packed: bytes, rows: int, columns: int) -> Mask:
@@ -138,7 +139,7 @@ def components_of(
         marked = np.zeros(count + 1, np.bool_)
         if marks is not None:
             marked[labels[marks.at(number)]] = True
-        boxes = Boxes(found.values, found.corners + [top, left, top, left], found.areas)
+        boxes = Boxes(found.values, found.corners + np.array([top, left, top, left]), found.areas)
         return _Part(boxes, marked[1:], (labels[0], labels[-1], labels[:, 0].copy(), labels[:, -1].copy()))
 
     tiles = list(parts(part_of))
@@ -159,7 +160,7 @@ def components_of(
     owner = owner.astype(np.int64) + 1
     marked = np.zeros(joined + 1, np.bool_)
     marked[owner[np.concatenate([np.empty(0, np.bool_), *(tile.marked for tile in tiles)])]] = True
-    owners = [np.append(0, owner[start:stop]) for start, stop in zip(starts, starts[1:], strict=False)]
+    owners = [np.append(0, owner[start:stop]) for start, stop in pairwise(starts)]
     boxes = [
         Boxes(own[tile.boxes.values], tile.boxes.corners, tile.boxes.areas)
         for own, tile in zip(owners, tiles, strict=True)

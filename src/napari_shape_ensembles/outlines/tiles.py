@@ -162,21 +162,17 @@ def trace_window(
         len(window.values) == 1
     ):  # would be taken for a mask, whose pieces are objects; with a pixel of another it is not
         own[0, 0] = 2
-        beside.update(outlines_of_labels(np.pad([[1]], 1), whole).dropped)
-    traced = outlines_of_labels(own, whole)
+        beside.update(outlines_of_labels(np.pad([[1]], 1), whole, scale=scale).dropped)
+    traced = outlines_of_labels(own, whole, scale=scale, unit=unit, name=name)
     if len(window.values) == 1:
         traced = traced[traced.ids < 2]
-    pixel = pixel_of(scale)
     ids = traced.ids.copy()
     ids[ids > 0] = window.values[ids[ids > 0] - 1]
-    offset = np.array([top - 1, left - 1], dtype=np.float64)
+    offset = np.array([top - 1, left - 1]) * pixel_of(scale)
     return traced.derived(
-        [(curve + offset) * pixel for curve in traced.curves],
+        [curve + offset for curve in traced.curves],
         ids=ids,
-        name=name,
-        unit=unit,
         dropped=Counter(traced.dropped) + window.dropped - beside,
-        pixel_size=pixel,
         tracing=traced.tracing | {"keep_border": recipe.keep_border},
     )
 

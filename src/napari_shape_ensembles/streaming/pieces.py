@@ -1,18 +1,22 @@
 """Pieces of a sample: what can be read, traced and registered by itself, wherever that is done."""
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol, cast
 
 from ..archive import ContentError
 from ..io.image_parts import WHOLE, ImagePart
+from ..io.lazy_images import LazyImage, large_image
 from ..io.rerun import checksum
-from ..io.sources import Reading, ensemble_of_file
+from ..io.sources import Reading, ensemble_of_file, named
 from ..outlines import Ensemble, Outlines
+from ..outlines.large_images import ObjectWindow, object_windows
 from ..outlines.tiles import TILE, Boxes, Window, boxes_in, tiles_of, trace_window, windows_of
 from ..parameters import tree
+from ..progress import each_block
 from ..studies.jobs import run_jobs
 
 Sample = Ensemble | str | Path | Sequence[Any]
@@ -122,6 +126,45 @@ class LabelWindow:
         return trace_window(found.array, self.window, recipe, scale=scale, unit=unit, name=found.name)
 
 
+@dataclass(frozen=True, eq=False)
+class ImageWindow:
+    """The objects of one tile of a large image."""
+
+    path: Path
+    reading: Reading
+    window: ObjectWindow
+    own: LazyImage
+    key: str
+    source: int = 0
+
+    @property
+    def name(self) -> str:
+        """Name of the file, and where in it."""
+        return f"{self.path.name} at {self.window.box[0]}, {self.window.box[1]}"
+
+    def load(self) -> Ensemble:
+        """Return the outlines."""
+        recipe, own = self.reading.settings.outlines, self.own.calibration
+        scale, unit = recipe.pixel_scale or own.scale, recipe.unit or own.unit
+        return self.window.trace(scale=scale, unit=unit, name=self.own.name)
+
+
+@dataclass(frozen=True, eq=False)
+class _LargeFile:
+    """The pixels of a large image, which are opened where they are read; it can be sent to another process."""
+
+    path: Path
+    memory: float | None
+    shape: tuple[int, ...]
+    dtype: Any
+
+    def __getitem__(self, place: tuple[slice, slice]) -> Any:
+        found = large_image(self.path, memory=self.memory)
+        if found is None:
+            raise ContentError(f"{self.path.name} cannot be read in tiles any more: it was changed meanwhile")
+        return found.array[place]
+
+
 def _words(reading: Reading) -> str:
     """What of a reading the outlines depend on."""
     return f"{sorted(tree(reading.settings.outlines).items(), key=str)} {reading.labels} {reading.curve_column}"
@@ -142,16 +185,16 @@ def pieces_of(
     Parameters
     ----------
     sample : Ensemble, path, or a sequence of them
-        Of an ensemble so many curves are a piece; a file is one, and of labels in OME-Zarr, or in a TIFF larger than
-        the memory, every tile.
+        Of an ensemble so many curves are a piece; a file is one, and of labels in OME-Zarr, and of labels or grey
+        levels in a file larger than the memory, every tile.
     rows : int
         Curves of a piece of an ensemble.
     reading : Reading, optional
         How files become outlines.
     tile : int
-        Side of a tile in pixels.
+        Side of a tile in pixels, at most.
     executor : optional
-        Who looks for the labels in the tiles; see `compare_in_pieces`.
+        Who looks for the objects in the tiles; see `compare_in_pieces`.
 
     Raises
     ------
@@ -175,11 +218,13 @@ def pieces_of(
             found += [Rows(part, start, min(start + rows, len(part)), source) for start in starts]
         elif isinstance(part, str | Path):
             path = Path(part)
-            lazy = reading.lazy_labels(path)
-            if lazy is None:
-                found.append(File(path, reading, source=source))
+            own = reading.of(path)
+            if (lazy := own.lazy_labels(path)) is not None:
+                found += _windows(path, own, lazy.array, tile, executor, source)
+            elif (large := own.large_image(path)) is not None:
+                found += _image_windows(path, own, large, tile, executor, source)
             else:
-                found += _windows(path, reading, lazy.array, tile, executor, source)
+                found.append(File(path, reading, source=source))
         elif all(hasattr(part, name) for name in ("load", "key", "name", "source")):
             found.append(cast("Piece", part))
         else:
@@ -202,15 +247,35 @@ class _Look:
 
 def _windows(path: Path, reading: Reading, array: Any, tile: int, executor: Any | None, source: int) -> list[Piece]:
     recipe: Outlines = reading.settings.outlines
-    tiles = tiles_of(array.shape, tile)
-    boxes: list[Boxes | None] = [None] * len(tiles)
-
-    def take(index: int, step: Any) -> None:
-        if step.result is not None:
-            boxes[index] = step.result
-
-    run_jobs(_Look(path, reading), tiles, take, executor)
-    windows = windows_of(Boxes.joined([one for one in boxes if one is not None]), array.shape, recipe, tile)
+    boxes = _results(executor, _Look(path, reading), tiles_of(array.shape, tile))
+    windows = windows_of(Boxes.joined(boxes), array.shape, recipe, tile)
     whole = f"{checksum(path)} {_words(reading)}"
     keys = [hashlib.sha256(f"{whole} {one.box} {one.values.tolist()}".encode()).hexdigest() for one in windows]
     return [LabelWindow(path, reading, window, key, source) for window, key in zip(windows, keys, strict=True)]
+
+
+def _image_windows(
+    path: Path, reading: Reading, large: LazyImage, tile: int, executor: Any | None, source: int
+) -> list[Piece]:
+    image = _LargeFile(path, reading.memory, large.array.shape, large.array.dtype)
+    over = each_block if executor is None else partial(_results, executor)
+    with named(path.name):
+        windows = object_windows(image, reading.settings.outlines, tile=tile, memory=reading.memory, over=over)
+    own = LazyImage(None, large.calibration, large.name)
+    whole = f"{checksum(path)} {_words(reading)}"
+    return [
+        ImageWindow(path, reading, window, own, hashlib.sha256(f"{whole} {window.core}".encode()).hexdigest(), source)
+        for window in windows
+    ]
+
+
+def _results(executor: Any | None, work: Callable[[Any], Any], items: Sequence[Any]) -> list[Any]:
+    """What `work` returns for every item, here or by an executor."""
+    found: list[Any] = [None] * len(items)
+
+    def take(index: int, step: Any) -> None:
+        if not step.name:
+            found[index] = step.result
+
+    run_jobs(work, items, take, executor)
+    return found

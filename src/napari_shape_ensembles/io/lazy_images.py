@@ -1,0 +1,138 @@
+"""Images that are read a tile at a time: labels in OME-Zarr, and what outgrows the memory in OME-Zarr or TIFF."""
+
+import math
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..budget import MEMORY, pixel_bytes
+from ..outlines.exchange import needed
+from .calibration import Calibration, read_calibration
+from .content import errors_named
+from .images import refuse_claims, refuse_many_pages
+from .ome_zarr import is_ome_zarr, open_ome_zarr
+
+_COLOURS = (3, 4)
+
+
+@dataclass(frozen=True, eq=False)
+class LazyImage:
+    """An image, or labels, of which nothing is read until it is sliced, and the size of its pixels."""
+
+    array: Any
+    calibration: Calibration
+    name: str
+
+    def is_large(self, memory: float | None = None) -> bool:
+        """Whether it, read whole, would take more memory than a file may; see `budget`."""
+        return _is_large(self.array.shape, self.array.dtype, memory)
+
+
+@dataclass(frozen=True, eq=False)
+class LazyPlane:
+    """One plane of an image in a file, read as it is sliced.
+
+    Attributes
+    ----------
+    path : Path
+    array : array
+        Of all axes.
+    before : tuple of int
+        Place along each axis before rows and columns.
+    """
+
+    path: Path
+    array: Any
+    before: tuple[int, ...]
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Rows, columns, and channels of colors."""
+        return tuple(self.array.shape[len(self.before) :])
+
+    @property
+    def dtype(self) -> Any:
+        """Type of a pixel."""
+        return self.array.dtype
+
+    def __getitem__(self, place: tuple[slice, slice]) -> NDArray[Any]:
+        with errors_named(self.path, "image"):
+            return np.asarray(self.array[(*self.before, *place)])
+
+
+def _is_large(shape: tuple[int, ...], dtype: Any, memory: float | None) -> bool:
+    return pixel_bytes(math.prod(shape), dtype.itemsize) > (memory or MEMORY) * 2**30
+
+
+def lazy_labels(path: Path, *, labels: bool | None = None, memory: float | None = None) -> LazyImage | None:
+    """Open labels that are to be read in tiles; None for any other file.
+
+    Parameters
+    ----------
+    path : Path
+    labels : bool, optional
+        An OME-Zarr is taken for labels where it says so, or they are asked for; a TIFF where they are asked for and it
+        is larger than the memory.
+    memory : float, optional
+        GiB that reading one file may take; see `budget`.
+    """
+    if labels is False or not path.exists():
+        return None
+    if is_ome_zarr(path):
+        found = open_ome_zarr(path, labels=labels)
+        if (labels or found.is_labels) and len(found.array.shape) == 2 and found.array.dtype.kind in "iu":
+            return LazyImage(found.array, found.calibration, found.name)
+        return None
+    image = _large_tiff(path, memory) if labels else None
+    return image if image is not None and image.array.ndim == 2 and image.array.dtype.kind in "iu" else None
+
+
+def large_image(path: Path, *, plane: tuple[int, ...] = (), memory: float | None = None) -> LazyImage | None:
+    """Open grey levels or colors that outgrow the memory; None for any other file, or where `plane` tells no plane.
+
+    Parameters
+    ----------
+    path : Path
+    plane : tuple of int
+        Of a stack: the place along each axis before rows and columns, counted from 0; those of length 1 do not count.
+    memory : float, optional
+        GiB that reading one file may take; see `budget`.
+    """
+    found: LazyImage | None = None
+    if is_ome_zarr(path):
+        image = open_ome_zarr(path)
+        found = None if image.is_labels else LazyImage(image.array, image.calibration, image.name)
+    else:
+        found = _large_tiff(path, memory)
+    if found is None or not found.is_large(memory):
+        return None
+    shape, places = found.array.shape, list(plane)
+    axes = shape[: -3 if len(shape) > 2 and shape[-1] in _COLOURS else -2]
+    if len(plane) != sum(size > 1 for size in axes):
+        return None
+    before = tuple(places.pop(0) if size > 1 else 0 for size in axes)
+    if any(not 0 <= place < size for place, size in zip(before, axes, strict=True)):
+        return None
+    return LazyImage(LazyPlane(path, found.array, before), found.calibration, found.name)
+
+
+def _large_tiff(path: Path, memory: float | None) -> LazyImage | None:
+    """Open a TIFF that is larger than the memory; None for any other file."""
+    if path.suffix.lower() not in (".tif", ".tiff") or not path.is_file():
+        return None
+    import tifffile
+
+    with errors_named(path, "image"), tifffile.TiffFile(path) as tiff:
+        refuse_many_pages(tiff)
+        series = tiff.series[0]
+        shape, dtype = series.shape, series.dtype
+        if not _is_large(shape, dtype, memory):
+            return None
+        refuse_claims(math.prod(shape), dtype.itemsize, path.stat().st_size)
+    zarr = needed("zarr", "zarr", "a TIFF larger than the memory")
+    with errors_named(path, "image"):
+        array = zarr.open(tifffile.imread(path, aszarr=True, level=0), mode="r")
+    return LazyImage(array, read_calibration(path), path.stem.removesuffix(".ome"))
