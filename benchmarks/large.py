@@ -1,12 +1,14 @@
-"""Samples beyond the memory: outlines compared in pieces, and labels of a large OME-Zarr traced in tiles.
+"""Samples beyond the memory: outlines compared in pieces, and a large OME-Zarr traced in tiles.
 
     python benchmarks/large.py curves 20000 100000 [--images 1000] [--landmarks 500] [--rank 150] [--workers 2]
     python benchmarks/large.py labels 10000 40000 [--objects 200000]
+    python benchmarks/large.py images 5000 20000 [--objects 200000]
     python benchmarks/large.py tests 1000000 [--rank 150]
 
 Outlines and labels are drawn where they are needed, a piece or a band of rows at a time; nothing holds all of them.
 Each size runs in a process of its own: processor time (user and system, of all threads), the clock, and the largest
 memory it has held. Stages are told in processor time; drawing the outlines is one of them ("reading outlines").
+`labels` are traced; `images` are the same objects in noise, segmented by the default recipe and traced.
 `tests` are those of a comparison alone, of coordinates drawn at random: what so many curves take at the end.
 `--workers` compares on a Dask LocalCluster of so many processes of one thread, whose processor time is told beside.
 `--out docs/results/large.json` keeps what was taken, from which `tools/write_docs.py` makes the table of docs/scale.md.
@@ -26,7 +28,7 @@ from pathlib import Path
 
 import numpy as np
 
-from napari_shape_ensembles import Ensemble, Outlines, Settings, ShapeSpace
+from napari_shape_ensembles import Ensemble, Outlines, Progress, Settings, ShapeSpace, reporting
 from napari_shape_ensembles.comparison import Learned
 from napari_shape_ensembles.comparison.compare import tests_of_learned
 from napari_shape_ensembles.io import Calibration, CurveTable, open_ome_zarr, write_curves, write_ome_zarr_labels
@@ -144,14 +146,29 @@ class Field:
         return found
 
 
+class Noisy(Field):
+    """An image of such a field: 16 bits, objects of 900 on 300, and noise of 100 on both."""
+
+    dtype = np.dtype(np.uint16)
+
+    def __getitem__(self, rows):
+        noise = np.random.default_rng(rows.start).normal(300, 100, (rows.stop - rows.start, self.shape[1]))
+        return (noise + 600 * (Field.__getitem__(self, rows) > 0)).clip(0, 65_535).astype(self.dtype)
+
+
 def store(side, options):
-    """Where the labels of this size are, written if they are not there yet; by a process of its own."""
+    """Where the labels or the image of this size are, written if they are not there yet; by a process of its own."""
     objects = options.objects * side * side // 40_000**2
-    place = Path(options.folder) / f"labels-{side}-{objects}.ome.zarr"
+    place = Path(options.folder) / f"{options.kind}-{side}-{objects}.ome.zarr"
     if not place.exists():
         draft = place.with_name(f"draft-{place.name}")
         shutil.rmtree(draft, ignore_errors=True)
-        write_ome_zarr_labels(draft, Field(side, objects), Calibration((0.5, 0.5), "µm"), levels=1)
+        field = {"labels": Field, "images": Noisy}[options.kind](side, objects)
+        write_ome_zarr_labels(draft, field, Calibration((0.5, 0.5), "µm"), levels=1)
+        if options.kind == "images":
+            import zarr
+
+            del zarr.open_group(draft, mode="r+").attrs["image-label"]
         draft.rename(place)
     return place
 
@@ -166,6 +183,27 @@ def labels(side, options):
             write_curves(Path(folder) / f"{place}.npz", CurveTable(ensemble))
             count += len(ensemble)
     return {"stages": {"tracing and writing": time.process_time() - begun}, "answer": f"{count} outlines"}
+
+
+def images(side, options):
+    """Segment and trace an image of so many pixels a side; what it took."""
+    found, taken, last = open_ome_zarr(store(side, options)), Counter(), ["opening", time.process_time()]
+
+    def note(step):
+        name = step.name.split(",")[0]
+        if name != last[0]:
+            now = time.process_time()
+            taken[last[0]] += now - last[1]
+            last[:] = [name, now]
+
+    with tempfile.TemporaryDirectory() as folder:
+        with reporting(note):
+            ensemble = Outlines().in_tiles(found.array, scale=found.calibration.scale, unit="µm")
+        note(Progress("writing"))
+        write_curves(Path(folder) / "all.npz", CurveTable(ensemble))
+        note(Progress("done"))
+    drawn = Field(side, options.objects * side * side // 40_000**2).across ** 2
+    return {"stages": taken, "answer": f"{len(ensemble)} outlines of {drawn} objects"}
 
 
 def tests(count, options):
@@ -189,7 +227,7 @@ def tests(count, options):
 def measured(kind, size, options):
     """Run one size in this process, and print what it took as JSON."""
     begun = time.perf_counter()
-    found = {"curves": curves, "labels": labels, "tests": tests}[kind](size, options)
+    found = {"curves": curves, "labels": labels, "images": images, "tests": tests}[kind](size, options)
     usage = resource.getrusage(resource.RUSAGE_SELF)
     peak = usage.ru_maxrss / (2**20 if sys.platform == "linux" else 2**30)
     print(
@@ -210,14 +248,14 @@ def measured(kind, size, options):
 def main():
     """Run all sizes that were asked for, each in a process of its own."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("kind", choices=["curves", "labels", "tests"])
+    parser.add_argument("kind", choices=["curves", "labels", "images", "tests"])
     parser.add_argument("sizes", type=int, nargs="+")
     parser.add_argument("--images", type=int, default=0, help="images of both samples together; 0: one each")
     parser.add_argument("--landmarks", type=int, default=500)
     parser.add_argument("--rank", type=int, default=150)
     parser.add_argument("--workers", type=int, default=0)
     parser.add_argument("--objects", type=int, default=200_000, help="in 40 000 × 40 000 pixels, fewer in fewer")
-    parser.add_argument("--folder", default=tempfile.gettempdir(), help="where label images are kept")
+    parser.add_argument("--folder", default=tempfile.gettempdir(), help="where images are kept")
     parser.add_argument("--out", type=Path, help="keep the figures in this file, beside those of other runs")
     parser.add_argument("--here", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -225,7 +263,7 @@ def main():
         measured(options.kind, options.sizes[0], options)
         return
     for size in options.sizes:
-        if options.kind == "labels":
+        if options.kind in ("labels", "images"):
             store(size, options)
         rest = [word for word in sys.argv[2:] if word not in map(str, options.sizes)]
         words = [sys.executable, __file__, options.kind, str(size), *rest, "--here"]

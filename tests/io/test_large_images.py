@@ -1,0 +1,117 @@
+"""Grey images larger than the memory that a file may take: OME-Zarr and TIFF, one plane of a stack, and in pieces."""
+
+import numpy as np
+import pytest
+import tifffile
+
+from command_line import run
+from napari_shape_ensembles import Outlines, Settings
+from napari_shape_ensembles.io import Calibration, SettingsFile, save_settings, write_ome_zarr_labels
+from napari_shape_ensembles.io.image_parts import ImagePart
+from napari_shape_ensembles.io.sources import Reading, ensemble_of_file, with_one_recipe
+from napari_shape_ensembles.streaming import pieces_of
+
+zarr = pytest.importorskip("zarr")
+
+#: GiB, less than the images take.
+LITTLE = 0.0015
+AXES = [
+    {"name": "c", "type": "channel"},
+    {"name": "z", "type": "space", "unit": "micrometer"},
+    {"name": "y", "type": "space", "unit": "micrometer"},
+    {"name": "x", "type": "space", "unit": "micrometer"},
+]
+
+
+def cells(seed, size=260):
+    """Ellipses on a grid, none of which touch, in noise."""
+    rng, image = np.random.default_rng(seed), np.zeros((size, size + 20))
+    rows, columns = np.indices(image.shape)
+    for row in range(16, size, 26):
+        for column in range(16, size + 20, 26):
+            a, b = rng.uniform(5, 10, 2)
+            image[((rows - row) / a) ** 2 + ((columns - column) / b) ** 2 < 1] = 90
+    return (image + rng.normal(60, 6, image.shape)).clip(0, 255).astype(np.uint8)
+
+
+def write_zarr(path, array):
+    group = zarr.open_group(str(path), mode="w", zarr_format=2)
+    group.create_array("0", data=array, chunks=(*(1,) * (array.ndim - 2), 64, 64))
+    sizes = [{"type": "scale", "scale": [1.0] * (array.ndim - 2) + [0.5, 0.5]}]
+    scales = {"version": "0.4", "axes": AXES[-array.ndim :]}
+    group.attrs["multiscales"] = [{**scales, "datasets": [{"path": "0", "coordinateTransformations": sizes}]}]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    place, size = tmp_path_factory.mktemp("large"), {"PhysicalSizeX": 0.5, "PhysicalSizeY": 0.5}
+    tifffile.imwrite(place / "tiled.tif", cells(1), compression="zlib", tile=(64, 64))
+    tifffile.imwrite(place / "stack.ome.tif", np.stack([cells(1), cells(2)]), metadata={"axes": "ZYX", **size})
+    tifffile.imwrite(place / "colors.tif", np.repeat(cells(1)[..., None], 3, axis=2), photometric="rgb")
+    write_zarr(place / "axes.ome.zarr", cells(1)[None, None])
+    write_zarr(place / "stack.ome.zarr", np.stack([cells(1), cells(2)])[:, None])
+    return place
+
+
+@pytest.mark.parametrize(
+    ("name", "plane"),
+    [("tiled.tif", ()), ("stack.ome.tif", (1,)), ("colors.tif", ()), ("axes.ome.zarr", ()), ("stack.ome.zarr", (1,))],
+)
+def test_a_large_image_gives_the_outlines_of_the_whole(folder, name, plane):
+    part = ImagePart(plane=plane)
+    whole = ensemble_of_file(folder / name, Reading(), part)
+    tiled = ensemble_of_file(folder / name, Reading(memory=LITTLE), part)
+    assert len(whole) == 100
+    assert whole.ids.max() == 110
+    assert tiled.ids.max() > 260 * 240  # numbers of pixels: it was read in tiles
+    assert (tiled.name, tiled.unit, tiled.pixel_size, tiled.dropped) == (
+        whole.name, whole.unit, whole.pixel_size, whole.dropped,
+    )  # fmt: skip
+    one, other = (sorted(curve.mean(axis=0).tolist() for curve in found.curves) for found in (whole, tiled))
+    np.testing.assert_allclose(one, other, rtol=0, atol=1e-10)
+
+
+@pytest.mark.parametrize("name", ["tiled.tif", "axes.ome.zarr"])
+def test_in_pieces_every_object_is_there_once(folder, name):
+    pickle = pytest.importorskip("cloudpickle")
+    reading = Reading(memory=LITTLE, pixel_sizes={(folder / name).resolve(): (0.25, "nm")})
+    pieces = pieces_of(folder / name, reading=reading)
+    found = [pickle.loads(pickle.dumps(piece)).load() for piece in pieces]
+    tiled = ensemble_of_file(folder / name, reading)
+    assert len({piece.key for piece in pieces}) == len(pieces) > 10
+    assert sorted(number for piece in found for number in piece.ids.tolist()) == tiled.ids.tolist()
+    assert sum((piece.features["area"].sum() for piece in found)) == pytest.approx(tiled.features["area"].sum())
+    assert {(piece.name, piece.unit, piece.pixel_size) for piece in found} == {(tiled.name, "nm", (0.25, 0.25))}
+    assert sum(sum(piece.dropped.values()) for piece in found) == sum(tiled.dropped.values())
+
+
+def test_a_recipe_for_a_large_image_is_found_in_its_middle(folder):
+    recipe = Outlines(method="auto")
+    reading = Reading(SettingsFile(outlines=recipe), memory=LITTLE)
+    chosen = with_one_recipe([folder / "tiled.tif"], reading)
+    assert chosen.settings.outlines.method != "auto"
+    assert len(ensemble_of_file(folder / "tiled.tif", chosen)) == 100
+
+
+def test_what_looks_like_labels_is_asked_for(tmp_path):
+    labels = np.kron(np.arange(1, 37).reshape(6, 6), np.pad(np.ones((30, 30), np.uint8), 6)).astype(np.uint16)
+    tifffile.imwrite(tmp_path / "x.tif", labels)
+    with pytest.raises(ValueError, match=r"x\.tif: looks like labels.* --labels, or --no-labels"):
+        ensemble_of_file(tmp_path / "x.tif", Reading(memory=LITTLE))
+    assert len(ensemble_of_file(tmp_path / "x.tif", Reading(memory=LITTLE, labels=True))) == 36
+    assert len(ensemble_of_file(tmp_path / "x.tif", Reading(memory=LITTLE, labels=False))) > 0
+    write_ome_zarr_labels(tmp_path / "x.ome.zarr", labels, Calibration((0.5, 0.5), "µm"))
+    assert len(ensemble_of_file(tmp_path / "x.ome.zarr", Reading(memory=LITTLE))) == 36
+
+
+def test_the_command_line_says_what_to_do(folder, tmp_path):
+    save_settings(tmp_path / "s.toml", Settings(landmarks=40, rank=6, permutations=99))
+    image, done = folder / "tiled.tif", {}
+    for method in ("otsu", "li"):
+        done[method] = run(
+            "compare", image, image, "--settings", tmp_path / "s.toml", "--memory", str(LITTLE), "--method", method
+        )
+    assert done["otsu"].exit_code == 0
+    assert done["li"].exit_code == 2
+    assert "tiled.tif: an image larger than the memory" in done["li"].stderr
+    assert "choose otsu or triangle" in done["li"].stderr
