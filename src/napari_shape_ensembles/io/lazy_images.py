@@ -32,6 +32,29 @@ class LazyImage:
 
 
 @dataclass(frozen=True, eq=False)
+class TiffArray:
+    """The pixels of a TIFF, which is opened for each slice: it can be sent to another process, and no file stays open.
+
+    Attributes
+    ----------
+    path : Path
+    shape, dtype
+        Of the first series, with all its axes.
+    """
+
+    path: Path
+    shape: tuple[int, ...]
+    dtype: Any
+
+    def __getitem__(self, place: tuple[slice | int, ...]) -> NDArray[Any]:
+        import tifffile
+
+        zarr = needed("zarr", "zarr", "a TIFF larger than the memory")
+        with tifffile.imread(self.path, aszarr=True, level=0) as store:
+            return np.asarray(zarr.open(store, mode="r")[place])
+
+
+@dataclass(frozen=True, eq=False)
 class LazyPlane:
     """One plane of an image in a file, read as it is sliced.
 
@@ -87,7 +110,7 @@ def lazy_labels(path: Path, *, labels: bool | None = None, memory: float | None 
             return LazyImage(found.array, found.calibration, found.name)
         return None
     image = _large_tiff(path, memory) if labels else None
-    return image if image is not None and image.array.ndim == 2 and image.array.dtype.kind in "iu" else None
+    return image if image is not None and len(image.array.shape) == 2 and image.array.dtype.kind in "iu" else None
 
 
 def large_image(path: Path, *, plane: tuple[int, ...] = (), memory: float | None = None) -> LazyImage | None:
@@ -132,7 +155,5 @@ def _large_tiff(path: Path, memory: float | None) -> LazyImage | None:
         if not _is_large(shape, dtype, memory):
             return None
         refuse_claims(math.prod(shape), dtype.itemsize, path.stat().st_size)
-    zarr = needed("zarr", "zarr", "a TIFF larger than the memory")
-    with errors_named(path, "image"):
-        array = zarr.open(tifffile.imread(path, aszarr=True, level=0), mode="r")
-    return LazyImage(array, read_calibration(path), path.stem.removesuffix(".ome"))
+    needed("zarr", "zarr", "a TIFF larger than the memory")
+    return LazyImage(TiffArray(path, tuple(shape), dtype), read_calibration(path), path.stem.removesuffix(".ome"))

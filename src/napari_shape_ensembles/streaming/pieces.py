@@ -9,7 +9,7 @@ from typing import Any, Protocol, cast
 
 from ..archive import ContentError
 from ..io.image_parts import WHOLE, ImagePart
-from ..io.lazy_images import LazyImage, large_image
+from ..io.lazy_images import LazyImage
 from ..io.rerun import checksum
 from ..io.sources import Reading, ensemble_of_file, named
 from ..outlines import Ensemble, Outlines
@@ -149,22 +149,6 @@ class ImageWindow:
         return self.window.trace(scale=scale, unit=unit, name=self.own.name)
 
 
-@dataclass(frozen=True, eq=False)
-class _LargeFile:
-    """The pixels of a large image, which are opened where they are read; it can be sent to another process."""
-
-    path: Path
-    memory: float | None
-    shape: tuple[int, ...]
-    dtype: Any
-
-    def __getitem__(self, place: tuple[slice, slice]) -> Any:
-        found = large_image(self.path, memory=self.memory)
-        if found is None:
-            raise ContentError(f"{self.path.name} cannot be read in tiles any more: it was changed meanwhile")
-        return found.array[place]
-
-
 def _words(reading: Reading) -> str:
     """What of a reading the outlines depend on."""
     return f"{sorted(tree(reading.settings.outlines).items(), key=str)} {reading.labels} {reading.curve_column}"
@@ -257,10 +241,9 @@ def _windows(path: Path, reading: Reading, array: Any, tile: int, executor: Any 
 def _image_windows(
     path: Path, reading: Reading, large: LazyImage, tile: int, executor: Any | None, source: int
 ) -> list[Piece]:
-    image = _LargeFile(path, reading.memory, large.array.shape, large.array.dtype)
     over = each_block if executor is None else partial(_results, executor)
     with named(path.name):
-        windows = object_windows(image, reading.settings.outlines, tile=tile, memory=reading.memory, over=over)
+        windows = object_windows(large.array, reading.settings.outlines, tile=tile, memory=reading.memory, over=over)
     own = LazyImage(None, large.calibration, large.name)
     whole = f"{checksum(path)} {_words(reading)}"
     return [
