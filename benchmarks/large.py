@@ -196,12 +196,9 @@ def images(side, options):
             taken[last[0]] += now - last[1]
             last[:] = [name, now]
 
-    with tempfile.TemporaryDirectory() as folder:
-        with reporting(note):
-            ensemble = Outlines().in_tiles(found.array, scale=found.calibration.scale, unit="µm")
-        note(Progress("writing"))
-        write_curves(Path(folder) / "all.npz", CurveTable(ensemble))
-        note(Progress("done"))
+    with reporting(note):
+        ensemble = Outlines().in_tiles(found.array, scale=found.calibration.scale, unit="µm")
+    note(Progress("done"))
     drawn = Field(side, options.objects * side * side // 40_000**2).across ** 2
     return {"stages": taken, "answer": f"{len(ensemble)} outlines of {drawn} objects"}
 

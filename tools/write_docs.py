@@ -284,7 +284,7 @@ def large_table(results):
         "curves": "{size} outlines in pieces, drawing them included",
         "tests": "the tests alone of {size} outlines, coordinates in memory",
         "labels": "labels of {size} × {size} pixels in OME-Zarr: {answer} into files",
-        "images": "an image of {size} × {size} pixels of 16 bits in OME-Zarr: {answer} into a file",
+        "images": "an image of {size} × {size} pixels of 16 bits in OME-Zarr, segmented: {answer}",
     }
     lines = ["| | processor time | on the clock (load) | largest memory |", "|---|---|---|---|"]
     for name, found in sorted(results["large"].items(), key=lambda pair: (pair[1]["kind"], pair[1]["size"])):

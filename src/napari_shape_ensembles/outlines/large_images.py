@@ -220,7 +220,9 @@ def outlines_of_large_image(
     for place, ensemble in enumerate(_one_at_a_time_if_alone(trace, windows), start=1):
         report("tracing outlines", place, len(windows))
         found.append(ensemble)
-    return _in_order(joined(found, name=name, unit=unit, scale=scale))
+    together = joined(found, name=name, unit=unit, scale=scale)
+    del found  # takes as much again
+    return _in_order(together)
 
 
 def _in_order(found: Ensemble) -> Ensemble:
