@@ -1,5 +1,7 @@
 """Grey images larger than the memory that a file may take: OME-Zarr and TIFF, one plane of a stack, and in pieces."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 import tifffile
@@ -73,7 +75,8 @@ def test_a_large_image_gives_the_outlines_of_the_whole(folder, name, plane):
 def test_in_pieces_every_object_is_there_once(folder):
     pickle, path = pytest.importorskip("cloudpickle"), folder / "tiled.tif"
     reading = Reading(memory=LITTLE, pixel_sizes={path.resolve(): (0.25, "nm")})
-    pieces = pieces_of(path, reading=reading)
+    with ThreadPoolExecutor(2) as pool:
+        pieces = pieces_of(path, reading=reading, executor=pool)
     found = [pickle.loads(pickle.dumps(piece)).load() for piece in pieces]
     tiled = ensemble_of_file(path, reading)
     assert len({piece.key for piece in pieces}) == len(pieces) > 10

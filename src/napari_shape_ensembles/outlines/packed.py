@@ -19,7 +19,7 @@ Box = tuple[int, int, int, int]
 Index = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 
-# Objects in rows pack to a fiftieth of their bits at the lowest level, and to little less at any other.
+# Round objects pack to a quarter of their bits at the lowest level, in a sixth of the time that a seventh takes.
 _LEVEL = 1
 
 
