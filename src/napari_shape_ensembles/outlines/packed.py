@@ -140,7 +140,9 @@ def components_of(
         if marks is not None:
             marked[labels[marks.at(number)]] = True
         boxes = Boxes(found.values, found.corners + np.array([top, left, top, left]), found.areas)
-        return _Part(boxes, marked[1:], (labels[0], labels[-1], labels[:, 0].copy(), labels[:, -1].copy()))
+        return _Part(
+            boxes, marked[1:], tuple(side.copy() for side in (labels[0], labels[-1], labels[:, 0], labels[:, -1]))
+        )
 
     tiles = list(parts(part_of))
     counts = [len(tile.marked) for tile in tiles]
