@@ -220,19 +220,7 @@ def outlines_of_large_image(
     for place, ensemble in enumerate(_one_at_a_time_if_alone(trace, windows), start=1):
         report("tracing outlines", place, len(windows))
         found.append(ensemble)
-    together = joined(found, name=name, unit=unit, scale=scale)
-    del found  # takes as much again
-    return _in_order(together)
-
-
-def _in_order(found: Ensemble) -> Ensemble:
-    """The outlines by their ids, each before its holes, which are numbered anew."""
-    is_object = found.ids > 0
-    owners = np.append(0, found.ids[is_object])[np.cumsum(is_object)]
-    order = np.argsort(owners, kind="stable")
-    ids = found.ids[order]
-    ids[ids < 0] = -1 - np.arange(np.count_nonzero(ids < 0))
-    return found.derived([found.curves[place] for place in order], ids=ids)
+    return joined(found, name=name, unit=unit, scale=scale, by_id=True)
 
 
 def _traced(window: ObjectWindow, **what: Any) -> Ensemble:

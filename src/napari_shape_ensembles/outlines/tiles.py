@@ -247,13 +247,18 @@ def outlines_by_tile(
         yield ensemble
 
 
-def joined(parts: Sequence[Ensemble], *, name: str, unit: str, scale: Sequence[float]) -> Ensemble:
-    """The outlines of all windows as those of one image; holes are numbered anew."""
+def joined(parts: Sequence[Ensemble], *, name: str, unit: str, scale: Sequence[float], by_id: bool = False) -> Ensemble:
+    """The outlines of all windows as those of one image, as they come or by id; holes are numbered anew."""
     ids = np.concatenate([part.ids for part in parts]) if parts else np.empty(0, np.int64)
+    curves = [curve for part in parts for curve in part.curves]
+    if by_id:
+        owners = np.append(0, ids[ids > 0])[np.cumsum(ids > 0)]
+        order = np.argsort(owners, kind="stable")
+        ids, curves = ids[order], [curves[place] for place in order]
     ids[ids < 0] = -1 - np.arange(np.count_nonzero(ids < 0))
     dropped = sum((Counter(part.dropped) for part in parts), Counter[str]())
     return Ensemble(
-        [curve for part in parts for curve in part.curves],
+        curves,
         name=name,
         unit=unit,
         ids=ids,
