@@ -33,7 +33,17 @@ from .io.image_parts import WHOLE, ImagePart
 from .io.ome_zarr import is_ome_zarr
 from .io.outputs import is_result, keep_list, refuse_overwriting
 from .io.settings_file import SettingsFile, load_settings
-from .io.sources import Reading, distinct_names, ensemble_of_file, files_of, labelled, named, traced, with_one_recipe
+from .io.sources import (
+    Reading,
+    distinct_names,
+    ensemble_of_file,
+    files_of,
+    labelled,
+    named,
+    traced,
+    traced_in_tiles,
+    with_one_recipe,
+)
 from .outlines import Outlines, account_of, counted
 from .parameters import parameters_of
 from .progress import duration
@@ -453,8 +463,8 @@ def segment(
     table: Table = None,
     force: Force = False,
 ) -> None:
-    """Segment images: labels as TIFF, and their outlines as files of curves."""
-    from .io.segmented import segmented_files, write_segmented
+    """Segment images: labels as TIFF, of images that fit the memory, and their outlines as files of curves."""
+    from .io.segmented import segmented_files, write_outlines, write_segmented
 
     paths = [
         path for place in images for path in files_of(place, groups=True, labels=bool(reading.labels), images=True)
@@ -468,10 +478,17 @@ def segment(
     with progress_bar("segmenting"):
         for index, path in enumerate(paths):
             with reading_file(path, index, len(paths)):
-                found = labelled(path, reading)
-                ensemble = traced(found, reading)
-            keep_list(write_segmented(out, found, ensemble, form, names[index]))
-            say(f"{path.name}: {_counted(ensemble)}; {found.calibration}")
+                ensemble, found = traced_in_tiles(path, reading.of(path)), None
+                if ensemble is None:
+                    found = labelled(path, reading)
+                    ensemble = traced(found, reading)
+            if found is None:
+                pixel = ensemble.pixel_size or (1.0, 1.0)
+                keep_list(write_outlines(out, ensemble, form, names[index], pixel, ensemble.name))
+                say(f"{path.name}: {_counted(ensemble)}; it is larger than the memory, so no labels are written")
+            else:
+                keep_list(write_segmented(out, found, ensemble, form, names[index]))
+                say(f"{path.name}: {_counted(ensemble)}; {found.calibration}")
             traced_ones += [ensemble] if table else []
     if table:
         _write_table(table, *_objects_of(_told_apart(paths, traced_ones)))

@@ -8,7 +8,7 @@ import tifffile
 
 from command_line import run
 from napari_shape_ensembles import Outlines
-from napari_shape_ensembles.io import Calibration, SettingsFile, write_ome_zarr_labels
+from napari_shape_ensembles.io import Calibration, SettingsFile, read_curves, write_ome_zarr_labels
 from napari_shape_ensembles.io.image_parts import ImagePart
 from napari_shape_ensembles.io.sources import Reading, ensemble_of_file, with_one_recipe
 from napari_shape_ensembles.streaming import pieces_of
@@ -101,6 +101,16 @@ def test_what_looks_like_labels_is_asked_for(tmp_path):
     assert len(ensemble_of_file(tmp_path / "x.tif", Reading(memory=LITTLE, labels=False))) > 0
     write_ome_zarr_labels(tmp_path / "x.ome.zarr", labels, Calibration((0.5, 0.5), "µm"))
     assert len(ensemble_of_file(tmp_path / "x.ome.zarr", Reading(memory=LITTLE))) == 36
+
+
+def test_the_command_line_writes_the_outlines_of_a_large_image(folder, tmp_path):
+    done = run("segment", folder / "tiled.tif", "--memory", str(LITTLE), "--out", tmp_path)
+    assert done.exit_code == 0
+    assert "larger than the memory, so no labels are written" in done.stdout
+    found = read_curves(tmp_path / "tiled.curves.csv").ensemble
+    whole = ensemble_of_file(folder / "tiled.tif", Reading())
+    np.testing.assert_allclose(np.sort(found.features["area"]), np.sort(whole.features["area"]), rtol=1e-9)
+    assert not list(tmp_path.glob("*.tif"))
 
 
 def test_the_command_line_says_what_to_do(folder):

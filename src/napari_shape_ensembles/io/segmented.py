@@ -29,11 +29,10 @@ def write_segmented(
     The labels are an OME-TIFF with the size of a pixel where it is known, in 16 or 32 bits. Labels beyond 32 bits are
     numbered anew, and <name>.ids.csv says which was which. `name` is by default that of the image.
     """
-    folder.mkdir(parents=True, exist_ok=True)
-    curves, labels, ids = segmented_files(folder, name or found.name, form)
-    measured = ensemble.features.drop(columns="id")
-    write_curves(curves, CurveTable(ensemble, measured, found.calibration.scale, {"image": found.name}))
-    plane, written = found.labels, [curves, labels]
+    written = write_outlines(folder, ensemble, form, name or found.name, found.calibration.scale, found.name)
+    _, labels, ids = segmented_files(folder, name or found.name, form)
+    plane = found.labels
+    written.append(labels)
     if plane.max(initial=0) >= 2**32:
         values, plane = np.unique(plane, return_inverse=True)
         plane = plane.reshape(found.labels.shape) + (values[0] != 0)
@@ -43,6 +42,17 @@ def write_segmented(
         written.append(ids)
     write_plane(labels, plane.astype(np.uint16 if plane.max(initial=0) < 2**16 else np.uint32), found.calibration)
     return written
+
+
+def write_outlines(
+    folder: Path, ensemble: Ensemble, form: str, name: str, pixel: tuple[float, float], image: str
+) -> list[Path]:
+    """Write <name>.curves.<form> with the measures of each outline; returns its path."""
+    folder.mkdir(parents=True, exist_ok=True)
+    curves, *_ = segmented_files(folder, name, form)
+    measured = ensemble.features.drop(columns="id")
+    write_curves(curves, CurveTable(ensemble, measured, pixel, {"image": image}))
+    return [curves]
 
 
 def write_plane(path: Path, plane: NDArray[Any], calibration: Calibration) -> None:

@@ -355,7 +355,7 @@ def also_left_out(ensemble: Ensemble, reason: str, count: int) -> Ensemble:
     return ensemble.derived(ensemble.curves, dropped=dropped)
 
 
-def _traced_in_tiles(path: Path, reading: Reading, part: ImagePart) -> Ensemble | None:
+def traced_in_tiles(path: Path, reading: Reading, part: ImagePart = WHOLE) -> Ensemble | None:
     """The outlines of an image or labels that outgrow the memory, read a tile at a time; None for any other file."""
     labels = None if part else reading.lazy_labels(path)
     large = labels if labels is not None and labels.is_large(reading.memory) else reading.large_image(path, part)
@@ -390,7 +390,7 @@ def ensemble_of_file(path: Path, reading: Reading, part: ImagePart = WHOLE) -> E
         When it cannot be read, segmented or traced, naming it.
     """
     ending = path.suffix.lower()
-    if (tiled := _traced_in_tiles(path, reading.of(path), part)) is not None:
+    if (tiled := traced_in_tiles(path, reading.of(path), part)) is not None:
         return tiled
     if (
         path.name.lower().endswith((*ENDINGS, *MAPS))
