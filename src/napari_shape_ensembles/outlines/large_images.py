@@ -217,6 +217,7 @@ def outlines_of_large_image(
     windows = object_windows(image, recipe, tile=tile, memory=memory)
     trace = partial(_traced, scale=scale, unit=unit, name=name)
     found = [outlines_of_labels(np.zeros((1, 1), np.int32), recipe, scale=scale, unit=unit)]  # where there is no object
+    report("tracing outlines", 0, len(windows))
     for place, ensemble in enumerate(_one_at_a_time_if_alone(trace, windows), start=1):
         report("tracing outlines", place, len(windows))
         found.append(ensemble)

@@ -237,13 +237,15 @@ def outlines_by_tile(
     """The same, an ensemble per tile as soon as it is traced, so that all of them need not be in memory."""
     tiles = tiles_of(labels.shape, tile)
     found = []
-    for place, boxes in enumerate(each_block(lambda one: boxes_in(labels, one), tiles)):
+    report("finding objects", 0, 2 * len(tiles))
+    for place, boxes in enumerate(each_block(lambda one: boxes_in(labels, one), tiles), start=1):
         report("finding objects", place, 2 * len(tiles))
         found.append(boxes)
     windows = windows_of(Boxes.joined(found), labels.shape, recipe, tile)
     trace = each_block(lambda one: trace_window(labels, one, recipe, scale=scale, unit=unit, name=name), windows)
-    for place, ensemble in enumerate(trace):
-        report("tracing outlines", len(tiles) + place * len(tiles) // max(len(windows), 1), 2 * len(tiles))
+    report("tracing outlines", len(tiles), 2 * len(tiles))
+    for place, ensemble in enumerate(trace, start=1):
+        report("tracing outlines", len(tiles) + place * len(tiles) // len(windows), 2 * len(tiles))
         yield ensemble
 
 
