@@ -49,14 +49,25 @@ def budget(memory: float | None = None) -> Iterator[None]:
         For a limit that is no positive number.
     """
     outer = _current.get()
-    limit = memory if memory is not None else outer.memory if outer else MEMORY
-    if isinstance(limit, bool | str) or not limit > 0:
-        raise ContentError(f"memory is a number of GiB above 0, not {memory!r}")
-    token = _current.set(_Budget(limit))
+    token = _current.set(_Budget(limit_of(memory if memory is not None else outer.memory if outer else MEMORY)))
     try:
         yield
     finally:
         _current.reset(token)
+
+
+def limit_of(memory: float | None) -> float:
+    """A limit in GiB, checked; by default `MEMORY`.
+
+    Raises
+    ------
+    ValueError
+        For a limit that is no positive number.
+    """
+    limit = MEMORY if memory is None else memory
+    if isinstance(limit, bool | str) or not limit > 0:
+        raise ContentError(f"memory is a number of GiB above 0, not {memory!r}")
+    return limit
 
 
 def take(count: int) -> None:

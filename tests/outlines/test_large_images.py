@@ -167,6 +167,12 @@ def test_what_cannot_be_segmented_in_tiles_is_refused(image, choices, words):
         Outlines(**{"smoothing": 0, **choices}).in_tiles(image, memory=3e-4)
 
 
+@pytest.mark.parametrize("memory", [0, -1, "4", True])
+def test_a_limit_of_memory_that_is_none(memory):
+    with pytest.raises(ValueError, match="memory is a number of GiB above 0"):
+        Outlines().in_tiles(discs((40, 40, 20)), memory=memory)
+
+
 def test_every_step_is_told_and_it_can_be_stopped():
     image, steps = discs((40, 40, 20), (70, 80, 10)), []
     with reporting(steps.append):

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..budget import MEMORY, pixel_bytes
+from ..budget import limit_of, pixel_bytes
 from ..outlines.exchange import needed
 from .calibration import Calibration, read_calibration
 from .content import errors_named
@@ -87,7 +87,7 @@ class LazyPlane:
 
 
 def _is_large(shape: tuple[int, ...], dtype: Any, memory: float | None) -> bool:
-    return pixel_bytes(math.prod(shape), dtype.itemsize) > (memory or MEMORY) * 2**30
+    return pixel_bytes(math.prod(shape), dtype.itemsize) > limit_of(memory) * 2**30
 
 
 def lazy_labels(path: Path, *, labels: bool | None = None, memory: float | None = None) -> LazyImage | None:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy import ndimage
 from skimage import filters
 
-from ..budget import MEMORY
+from ..budget import limit_of
 from ..checks import unmasked
 from ..progress import each_block, one_processor, processors, report
 from .ensemble import Ensemble
@@ -248,7 +248,7 @@ def object_windows(
     """
     _refuse_what_needs_the_whole(recipe)
     shape = _shape_of(image)
-    memory = MEMORY if memory is None else memory
+    memory = limit_of(memory)
     tile = min(tile, _tile_of(memory))
     values = Smoothed(image, recipe)
     _refuse_wide_filters(values, tile, memory)
@@ -304,7 +304,10 @@ def _refuse_what_needs_the_whole(recipe: Recipe) -> None:
     elif recipe.largest:
         what, remedy = "largest object only", "give a smaller copy of it, or leave that out"
     if remedy:
-        raise ValueError(f"an image larger than the memory cannot be segmented tile by tile by {what}: {remedy}")
+        raise ValueError(
+            f"an image larger than the memory cannot be segmented tile by tile by {what}: {remedy}; or raise the limit "
+            "(memory=, on the command line --memory)"
+        )
 
 
 def _shape_of(image: Any) -> tuple[int, int]:
