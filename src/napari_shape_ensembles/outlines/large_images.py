@@ -32,7 +32,7 @@ Result = TypeVar("Result")
 #: Applies a function to every item, wherever that is done; results in the items' order.
 Over = Callable[[Callable[[Item], Result], Sequence[Item]], Iterable[Result]]
 
-#: Side of a tile in pixels: with 2048 it takes a fifth longer, and half as much memory again; with 512 a half longer.
+#: Side of a tile in pixels: 2048 takes a sixth longer and half as much memory again, 512 two fifths longer.
 TILE = 1024
 # What is around a cluster of objects and decides how it is separated: peaks are compared over 3 pixels, of heights
 # smoothed over 8, or of distances to an edge that is nearer than 10 and smoothed over 4.
