@@ -47,6 +47,15 @@ def cells(viewer):
     return found
 
 
+def captions(viewer):
+    """The words over the image in each cell of the grid."""
+    found = {}
+    for caption in Session.of(viewer).comparison.side_by_side.captions((1000, 1000)):
+        left, top, width, height = caption.cell
+        found[round(top / height), round(left / width)] = caption.words
+    return found
+
+
 def wheel(control):
     """Turn the wheel over a control."""
     where = QPointF(control.rect().center())
@@ -66,7 +75,8 @@ def test_the_way_from_two_images_to_a_folder_for_a_paper(model, qtbot, tmp_path,
     set_choices(session.choices, **QUICK)
     assert bench.step == "Images"
     assert session.design.groups() == {"A": [before[0]], "B": [before[1]]}
-    assert cells(viewer) == {(0, 0): {"small", "A · small"}, (0, 1): {"large", "B · large"}}
+    assert cells(viewer) == {(0, 0): {"small"}, (0, 1): {"large"}}
+    assert captions(viewer) == {(0, 0): "A · small", (0, 1): "B · large"}
     qtbot.waitUntil(lambda: "✓" in bench.headings["Images"].text(), timeout=5000)
 
     shapes = set()
@@ -77,8 +87,9 @@ def test_the_way_from_two_images_to_a_folder_for_a_paper(model, qtbot, tmp_path,
     press(bench.next, qtbot)
     assert bench.step == "Outlines"
     qtbot.waitUntil(lambda: len([one for one in viewer.layers if one.name.endswith("preview")]) == 2)
-    qtbot.waitUntil(lambda: all(len(own) == 3 for own in cells(viewer).values()), timeout=5000)
-    assert {next(iter(own - {"A · small", "B · large"}))[:3] for own in cells(viewer).values()}
+    qtbot.waitUntil(lambda: all(len(own) == 2 for own in cells(viewer).values()), timeout=5000)
+    previews = {"large preview", "small preview", "segmentation preview"}
+    assert all(own - {"small", "large"} <= previews for own in cells(viewer).values())
     for control in parts_of(bench.pages["Outlines"], QAbstractSpinBox, QComboBox):
         shown = control.text() if isinstance(control, QAbstractSpinBox) else control.currentText()
         wheel(control)
@@ -96,9 +107,11 @@ def test_the_way_from_two_images_to_a_folder_for_a_paper(model, qtbot, tmp_path,
     assert "two images, not of the conditions" in answer.verdict.beside.text()
     assert answer.row.heading.text().startswith("▸  1∧0")
     assert cells(viewer) == {
-        (0, 0): {"small", "small curves", "A · small"},
-        (0, 1): {"large", "large curves", "B · large"},
+        (0, 0): {"small", "small curves"},
+        (0, 1): {"large", "large curves"},
     }
+    assert captions(viewer) == {(0, 0): "A · small", (0, 1): "B · large"}
+    assert {layer.name for layer in viewer.layers} == {"small", "large", "small curves", "large curves"}
     assert shapes == {(1, 2)}  # nothing jumps when layers come
     assert len(told) <= 3  # previews come, curves come, previews go
     assert all(len(own) == 2 for own in told)  # and everything is in its cell by then
@@ -215,10 +228,10 @@ def test_a_design_is_read_from_names_and_compared_as_an_experiment(bench, model,
     ]
     assert session.design.is_experiment
     groups = ("A", ("a_1", "a_2")), ("B", ("b_1", "b_2")), ("c", ("c_1", "c_2"))
-    captions = {f"{group} · {name}" for group, names in groups for name in names}
-    assert not captions <= {layer.name for layer in model.layers}
-    assert "– · b_1" in {layer.name for layer in model.layers}
-    qtbot.waitUntil(lambda: captions <= {layer.name for layer in model.layers}, timeout=5000)
+    wanted = {f"{group} · {name}" for group, names in groups for name in names}
+    assert not wanted <= set(captions(model).values())
+    assert "– · b_1" in captions(model).values()
+    qtbot.waitUntil(lambda: wanted == set(captions(model).values()), timeout=5000)
     bench.turn(1)
     press(bench.next, qtbot)
     ended(session.experiment, qtbot)
@@ -507,8 +520,9 @@ def test_examples_and_corrections_lie_in_the_cell_of_their_image(bench_of_two, m
     session.inspection.next()
     session.inspection.fix("delete")
     qtbot.waitUntil(lambda: not session.inspection.renewing.busy, timeout=30_000)
-    mine = {"one", "one examples", "one corrected", "one inspected", "A · one"}
+    mine = {"one", "one examples", "one corrected", "one inspected"}
     qtbot.waitUntil(lambda: len(cells(model)) == 2 and mine <= cells(model)[0, 0], timeout=5000)
+    assert captions(model) == {(0, 0): "A · one", (0, 1): "B · two"}
     over = [layer.name for layer in model.layers if layer.name in mine]
     assert over.index("one") < over.index("one corrected") < over.index("one inspected")
 

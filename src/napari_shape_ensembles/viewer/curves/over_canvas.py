@@ -1,4 +1,4 @@
-"""What stands over the canvas: the card beside the curve that is picked, and the line of a lasso while it is drawn."""
+"""What stands over the canvas: captions, the card beside the curve that is picked, the line of a lasso being drawn."""
 
 import weakref
 from functools import partial
@@ -6,24 +6,28 @@ from typing import Any
 
 import numpy as np
 from qtpy.compat import isalive
-from qtpy.QtCore import QPoint, QPointF, QRect, Qt
-from qtpy.QtGui import QCursor, QPainter, QPaintEvent, QPen, QPolygonF
+from qtpy.QtCore import QEvent, QObject, QPoint, QPointF, QRect, Qt
+from qtpy.QtGui import QColor, QCursor, QPainter, QPaintEvent, QPen, QPolygonF
+from qtpy.QtOpenGLWidgets import QOpenGLWidget
 from qtpy.QtWidgets import QFrame, QMainWindow, QWidget
 
 from ..comparing import ComparisonTask
-from ..flying import Flight, view_of
-from ..panels.fonts import painting
+from ..flying import Flight, camera_of, view_of
+from ..panels.fonts import painting, with_label_font
 from ..panels.widgets import button, column, once, row
 from .card import CurveCard
+from .side_by_side import CAPTION, OFF, Caption, SideBySide
 from .window import CurveExplorer
 
 _AROUND = 6.0  # how much more than a curve is in view where it is flown to
 _BESIDE = 16  # pixels between the curve and its card
 _WIDTH = 190
+_EDGE = 4  # pixels beside the words of a caption
+_LIGHTER = 140  # per cent: the colors of A and B on the dark ground of a caption
 
 
 class OverCanvas:
-    """Shows the card and the lasso of a comparison in the window that a page is in."""
+    """Shows captions, the card and the lasso of a comparison in the window that a page is in."""
 
     def __init__(self, page: QWidget, comparison: ComparisonTask) -> None:
         self._page, self._comparison = weakref.ref(page), comparison
@@ -31,6 +35,13 @@ class OverCanvas:
         self._flown = False
         self.card: FloatingCard | None = None
         self.line: LassoLine | None = None
+        self.captions: Captions | None = None
+        self._placing = once(page, self.show_captions)
+        camera = camera_of(comparison.choices.viewer)
+        for event in (camera.events.center, camera.events.zoom):
+            event.connect(self._moved)
+        comparison.choices.layers.events.connect(self._changed)
+        comparison.side_by_side.arranged.connect(self._changed, check_nargs=False)
         self._soon = once(page, self.show_card)
         page.destroyed.connect(partial(_dismiss, self))
 
@@ -83,18 +94,90 @@ class OverCanvas:
         if self.line is not None:
             self.line.draw(drawing)
 
+    def _changed(self, _: object = None) -> None:
+        """Place captions after what is under way: layers tell of much."""
+        if isalive(self._placing) and not self._placing.isActive():
+            self._placing.start()
+
+    def _moved(self, _: object = None) -> None:
+        """Let captions go with their images."""
+        if self.captions is not None and isalive(self.captions):
+            self.captions.place()
+
+    def show_captions(self) -> None:
+        """Show the captions of the images, where there is a window."""
+        canvas = self._canvas()
+        if canvas is not None and (self.captions is None or not isalive(self.captions)):
+            self.captions = Captions(canvas, self._comparison.side_by_side)
+        self._moved()
+
     def _canvas(self) -> QWidget | None:
         page = self._page()
-        window = page.window() if page is not None and isalive(page) else None
-        return window.centralWidget() if isinstance(window, QMainWindow) else None
+        window = page if page is not None and isalive(page) else None
+        while window is not None and not isinstance(window, QMainWindow):  # which floating docks belong to, too
+            window = window.parentWidget()
+        return None if window is None else window.centralWidget()
 
 
 def _dismiss(over: OverCanvas, _: Any = None) -> None:
     """Take away what belongs to a page that is gone."""
-    for part in (over.card, over.line):
+    for part in (over.card, over.line, over.captions):
         if part is not None and isalive(part):
             part.deleteLater()
-    over.card = over.line = None
+    over.card = over.line = over.captions = None
+
+
+class Captions(QWidget):
+    """The words over the images, which let the mouse through; of an image half in sight they stay in sight."""
+
+    def __init__(self, canvas: QWidget, side_by_side: SideBySide) -> None:
+        super().__init__(canvas)
+        self._side_by_side = side_by_side
+        self.shown: list[tuple[Caption, QRect]] = []  #: each with its place in this widget
+        self.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
+        # Beside the canvas proper there may be sliders.
+        self._drawn = next(iter(canvas.findChildren(QOpenGLWidget)), canvas)
+        self._drawn.installEventFilter(self)
+        with_label_font(self)
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        """Go with the canvas."""
+        if event.type() in (QEvent.Type.Resize, QEvent.Type.Move):
+            self.place()
+        return super().eventFilter(watched, event)
+
+    def place(self) -> None:
+        """Find the places of all captions."""
+        corner = self._drawn.mapTo(self.parentWidget(), QPoint(0, 0))
+        self.setGeometry(QRect(corner, self._drawn.size()))
+        found = [(one, self._room(one)) for one in self._side_by_side.captions((self.width(), self.height()))]
+        shown = [(one, room) for one, room in found if not room.isEmpty()]
+        if [(one.words, one.color, room) for one, room in shown] != [
+            (one.words, one.color, room) for one, room in self.shown
+        ]:
+            self.shown = shown
+            self.setAccessibleName(", ".join(one.words for one, _ in shown))
+            self.update()
+        self.setVisible(bool(shown))
+
+    def _room(self, caption: Caption) -> QRect:
+        """Where a caption is written: above its image, or where that is out of sight at the edge of its cell."""
+        left, top, width, height = caption.cell
+        (x, y), (right, bottom) = caption.corner, caption.far
+        if right <= left or x >= left + width or bottom <= top or y >= top + height:
+            return QRect()
+        x, y = max(x, left), max(y - CAPTION - OFF, top)
+        across = self.fontMetrics().horizontalAdvance(caption.words) + 2 * _EDGE
+        return QRect(round(x), round(y), round(min(across, left + width - x)), CAPTION)
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        with painting(self) as painter:
+            for caption, room in self.shown:
+                inner = room.adjusted(_EDGE, 0, 0, 0)
+                words = painter.fontMetrics().elidedText(caption.words, Qt.TextElideMode.ElideMiddle, inner.width())
+                painter.fillRect(room, QColor(0, 0, 0, 160))
+                painter.setPen(QColor(caption.color).lighter(_LIGHTER))
+                painter.drawText(inner, Qt.AlignmentFlag.AlignVCenter, words)
 
 
 class FloatingCard(QFrame):

@@ -3,50 +3,87 @@
 import itertools
 import weakref
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from napari.components.grid import GridCanvas
-from napari.layers import Image, Layer, Points
-from numpy.typing import NDArray
+from napari.layers import Image, Layer
 from psygnal import Signal
 
 from ...palette import SIDE_COLORS
 from ..choices import Choices
-from ..inputs import OWN
+from ..flying import camera_of
 from ..layers import at_once
 from ..task import Soon
 
 #: What is shown in one cell, the lowest first, and the side or another group it belongs to, "" for none.
 Cell = tuple[str, Sequence[Layer]]
 
+#: Height of a caption, and how far it stands off its image, in pixels of the canvas.
+CAPTION, OFF = 18, 2
 _NEITHER = "gray"  # captions of images that are neither A nor B
 _GAP = 6  # pixels between cells
-# Of a caption: its height, and how far it stands off, as shares of the width of an image times the cells beside each
-# other; points.
-_ROOM, _OFF, _SIZE = 0.045, 0.008, 10
-_POINT = 1e-9  # of the world: larger ones would count as part of what is in view
+_MARGIN, _LARGEST_MARGIN = 0.05, 0.5  # of the canvas around what is shown: napari's own, and for captions at most
+# Layers in a row of napari's own grid: all are in one cell of that, and it makes what else it draws in the others.
+_ALL = 1000
 _SETTLED, _AT_LAST = 400, 1500  # ms until docks that have just been opened have their size, and until they all have
 _WORTH = 1.4  # times as large as before the images must become for them to change places
-_MANY = 6  # cells that take napari seconds: it is told when docks that open with them have their size
+_MANY = 6  # cells that take napari a second: it is told when docks that open with them have their size
 _PAUSE = 120  # ms after a row of changes of the list until it is arranged anew: the window takes its time for each
 
 
-class QuickGrid(GridCanvas):
-    """napari's grid, which tells in one pass over the layers what is in each cell.
+class Caption(NamedTuple):
+    """The words over an image, and where they stand on the canvas, in pixels from the left and the top."""
 
-    napari asks for each layer where it is, and that anew for each cell: a second of the window's thread for 24 images,
-    several times for every layer that comes or goes. Once napari finds them in one pass itself, this is to be dropped.
+    words: str
+    color: str
+    corner: tuple[float, float]  #: the upper left one of the image
+    far: tuple[float, float]  #: the lower right one
+    cell: tuple[float, float, float, float]  #: left, top, width and height
+
+
+class CellGrid(GridCanvas):
+    """napari's grid with any number of layers in each cell: `cells_of_layers` says in which, -1 where in none.
+
+    napari's own has the same number of layers in all cells. It asks for the place of every layer, and that anew for
+    each cell: with 24 images a tenth of a second for every move of the mouse.
     """
 
-    def iter_viewboxes(self, layers: Sequence[Layer]) -> Iterator[tuple[tuple[int, int], tuple[int, ...]]]:
+    def _cells(self) -> list[int]:
+        """For each layer of the viewer the place of its cell among those with something to see, -1 for none."""
+        cells: list[int] = self.cells_of_layers()  # set together with the class
+        places = {cell: place for place, cell in enumerate(sorted({cell for cell in cells if cell >= 0}))}
+        return [places.get(cell, -1) for cell in cells]
+
+    def actual_shape(self, layers: Any) -> tuple[int, int]:
+        """Numbers of rows and columns."""
+        count, (rows, columns) = max(self._cells(), default=-1) + 1, self.shape
+        if not (self.enabled and count):
+            return 1, 1
+        if columns == -1:
+            columns = int(np.ceil(np.sqrt(count))) if rows == -1 else -(-count // rows)
+        return int(-(-count // columns) if rows == -1 else rows), int(columns)
+
+    def position(self, index: int, layers: Any) -> tuple[int, int]:
+        """Row and column of a layer, -1 and -1 where it is in no cell."""
+        if not self.enabled:
+            return 0, 0
+        place, (rows, columns) = self._cells()[index], self.actual_shape(layers)
+        return (-1, -1) if place < 0 else (place % (rows * columns) // columns, place % columns)
+
+    def contents_at(self, position: tuple[int, int], layers: Any) -> tuple[int, ...]:
+        """Places in the list of the layers in a cell."""
+        return dict(self.iter_viewboxes(layers)).get(position, ())
+
+    def iter_viewboxes(self, layers: Any) -> Iterator[tuple[tuple[int, int], tuple[int, ...]]]:
         """Each cell, by its row and column, with the places in the list of the layers in it."""
-        layers = list(layers)  # the list of a viewer takes ten times as long to go through
-        found: dict[tuple[int, int], list[int]] = {}
-        for place in range(len(layers)):
-            found.setdefault(self.position(place, layers), []).append(place)
-        for row, across in np.ndindex(self.actual_shape(layers)):
-            yield (row, across), tuple(found.get((row, across), ()))
+        rows, columns = shape = self.actual_shape(layers)
+        found: list[list[int]] = [[] for _ in range(rows * columns)]
+        for index, place in enumerate(self._cells()):
+            if not self.enabled or place >= 0:
+                found[place % len(found)].append(index)
+        for cell, own in zip(np.ndindex(shape), found, strict=True):
+            yield cell, tuple(own)
 
 
 class SideBySide:
@@ -56,19 +93,20 @@ class SideBySide:
     """
 
     left = Signal()  #: the grid was switched off by other means
+    arranged = Signal()  #: what is where may be new, and so may captions
 
     def __init__(self, choices: Choices, cells: Callable[[], Sequence[Cell]]) -> None:
         viewer, self._choices = choices.viewer, choices
         self._viewer, self._layers, self._cells = weakref.ref(viewer), viewer.layers, weakref.WeakMethod(cells)
         canvas = getattr(viewer, "canvas", viewer)
         self._grid = canvas.grid
-        self._told_layers = canvas is not viewer  # since napari 0.9 a grid is told the layers, not how many there are
         self._resized = getattr(canvas.events, "size", None)  # told since napari 0.9
-        self.on = self.captioned = False  #: whether the grid is arranged so, and each cell has a caption
+        self.on = self.captioned = False  #: whether the grid is arranged so, and each image has a caption
         self._before: dict[str, object] = {}
         self._order: list[weakref.ref[Layer]] = []
         self._arranged: list[weakref.ref[Layer]] = []
-        self._helpers: list[weakref.ref[Layer]] = []
+        self._cell_of: weakref.WeakKeyDictionary[Layer, int] = weakref.WeakKeyDictionary()
+        self._said: list[tuple[str, str, list[weakref.ref[Layer]]]] = []  # words, color, and the layers below them
         self._count, self._fitted = 0, object()
         self._shown, self._largest = 0, np.ones(2)  # number of cells in sight; height and width of the largest image
         self._shapes: dict[int, tuple[int, int]] = {}  # rows and columns by the number of cells, as they were fitted
@@ -76,61 +114,43 @@ class SideBySide:
         self._at_last = Soon(self._fit_settled, _AT_LAST)
 
     def arrange(self) -> None:
-        """Bring the layers to the end of the list, A's last, each cell from the end.
-
-        The grid knows cells of one number of layers only: others are filled up by hidden layers without contents.
-        """
+        """Bring the layers to the end of the list, A's last, and each to its cell."""
         found = self._cells()
         wanted = [] if found is None else found()
         if not self.on:
-            self.on = True
-            self._before = {name: getattr(self._grid, name) for name in ("enabled", "stride", "shape", "spacing")}
-            self._order = list(map(weakref.ref, self._layers))
-            if self._told_layers and type(self._grid) is GridCanvas:  # the same object, to which all else is connected
-                object.__setattr__(self._grid, "__class__", QuickGrid)
-            self._grid.events.enabled.connect(self._switched)
-            for event in (self._layers.events.inserted, self._layers.events.removed):
-                event.connect(self._again.start)
-            if self._resized is not None:
-                self._resized.connect(self._settled.start)
+            self._begin()
             if len(wanted) > _MANY:
                 self._again.start()
                 return
         cells = [(side, [one for one in cell if one in self._layers]) for side, cell in wanted]
         cells = [(side, cell) for side, cell in cells if cell]
-        for _, (image, *_) in cells:  # captions go where it goes; to connect twice is to connect once
+        for _, (image, *_) in cells:  # to connect twice is to connect once
             for moved in (image.events.scale, image.events.translate):
                 moved.connect(self._again.start)
         # A grid shows all cells in one frame: images apart from each other would leave most of it empty.
         of_sides = all(side in SIDE_COLORS for side, _ in cells)
         apart = len(cells) < 2 or (self.captioned and of_sides and lie_apart([cell[0] for _, cell in cells]))
-        size = max((len(cell) for _, cell in cells), default=1)
-        known = self._alive(self._helpers)
-        helpers = self._helpers_of(cells, 0 if apart else size)
-        groups = [[*cell, *own] for (_, cell), own in zip(cells, helpers, strict=True)]
+        groups = [cell for _, cell in cells]
         last = list(itertools.chain.from_iterable(reversed(groups)))
-        used = list(itertools.chain.from_iterable(helpers))
-        self._helpers = list(map(weakref.ref, used))
-        new, spare = [one for one in used if one not in known], [one for one in known if one not in used]
-        order = [*(layer for layer in self._layers if layer not in last and layer not in spare), *last]
-        stride = -(size + self.captioned)
-        before = self._grid.stride, self._grid.shape
-        self._largest = np.max([np.ptp(one[0].extent.world, axis=0)[-2:] for _, one in cells], axis=0, initial=1e-9)
-        self._shown = len({(len(order) - 1 - place) // -stride for place, one in enumerate(order) if one.visible})
-        shape = self._shapes.get(self._shown) or self._roomiest()
-        planned = (before if apart else (stride, shape)), not apart
+        others = [layer for layer in self._layers if layer not in last]
+        order, cell_of = [*others, *last], dict(zip(others, itertools.count(len(cells)), strict=False))
+        cell_of |= {layer: place for place, cell in enumerate(groups) for layer in cell}
+        self._largest = np.max([np.ptp(one[0].extent.world, axis=0)[-2:] for one in groups], axis=0, initial=1e-9)
+        self._shown = len({place for layer, place in cell_of.items() if layer.visible})
+        planned = (self._grid.shape if apart else self._shapes.get(self._shown) or self._roomiest()), not apart
         spaced = getattr(self._grid, "spacing", _GAP) == _GAP
-        if order != list(self._layers) or (before, self._grid.enabled) != planned or not spaced:
-            with at_once(self._choices, removing=bool(spare)), self._grid.events.enabled.blocker(self._switched):
-                selected = set(self._layers.selection)
-                for layer in spare:
-                    self._layers.remove(layer)
-                self._layers.extend(new)
-                self._layers.selection = {layer for layer in selected if layer in self._layers}
+        now = (self._grid.shape, self._grid.enabled), dict(self._cell_of)
+        if order != list(self._layers) or now != (planned, cell_of) or not spaced:
+            with at_once(self._choices), self._grid.events.enabled.blocker(self._switched):
+                self._cell_of = weakref.WeakKeyDictionary(cell_of)
                 self._reorder(order)
-                (self._grid.stride, self._grid.shape), self._grid.enabled = planned
+                self._grid.shape, self._grid.enabled = planned
                 if not spaced:
                     self._grid.spacing = _GAP
+        colors = [SIDE_COLORS.get(side, _NEITHER) for side, _ in cells]
+        words = [f"{side or '–'} · {cell[0].name}" for side, cell in cells]
+        said = zip(words, colors, [list(map(weakref.ref, cell)) for cell in groups], strict=True)
+        self._said = list(said) if self.captioned else []
         self._arranged = list(map(weakref.ref, self._layers))
         if len(groups) != self._count:
             self._count = len(groups)
@@ -138,6 +158,50 @@ class SideBySide:
         if self._place() == self._fitted:  # nobody has moved it: docks may take more room of the canvas than before
             self._settled.start()
             self._at_last.start()
+        self.arranged.emit()
+
+    def _begin(self) -> None:
+        """Take the grid over: the same object, to which all else is connected."""
+        self.on = True
+        self._before = {name: getattr(self._grid, name) for name in ("enabled", "stride", "shape", "spacing")}
+        self._order = list(map(weakref.ref, self._layers))
+        object.__setattr__(self._grid, "cells_of_layers", self._cells_of_layers)
+        object.__setattr__(self._grid, "__class__", CellGrid)
+        self._grid.stride = _ALL
+        self._grid.events.enabled.connect(self._switched)
+        for event in (self._layers.events.inserted, self._layers.events.removed):
+            event.connect(self._again.start)
+        if self._resized is not None:
+            self._resized.connect(self._settled.start)
+
+    def _cells_of_layers(self) -> list[int]:
+        return [self._cell_of.get(layer, -1) if layer.visible else -1 for layer in self._layers]
+
+    def captions(self, size: tuple[float, float]) -> list[Caption]:
+        """The captions of the images that are shown on a canvas of so many pixels, its width and its height."""
+        viewer = self._viewer()
+        if not self.on or viewer is None or viewer.dims.ndisplay != 2:
+            return []
+        places = {index: cell for cell, own in self._grid.iter_viewboxes(self._layers) for index in own}
+        rows, columns = self._grid.actual_shape(self._layers)
+        gap = _GAP if self._grid.enabled else 0
+        width, height = (size[0] - gap * (columns - 1)) / columns, (size[1] - gap * (rows - 1)) / rows
+        camera, axes = camera_of(viewer), [axis - viewer.dims.ndim for axis in viewer.dims.displayed]
+        middle, zoom = np.asarray(camera.center)[-2:], camera.zoom
+        index_of = {layer: index for index, layer in enumerate(self._layers)}
+        found = []
+        for words, color, refs in self._said:
+            own = [layer for ref in refs if (layer := ref()) in index_of and layer is not None]
+            in_sight = [layer for layer in own if layer.visible and index_of[layer] in places]
+            if in_sight:
+                row, column = places[index_of[in_sight[0]]]
+                left, top = column * (width + gap), row * (height + gap)
+                ends = (np.asarray(own[0].extent.world)[:, axes] - middle) * _ways(camera) * zoom
+                (up, before), (down, after) = ends.min(axis=0), ends.max(axis=0)
+                x, y = left + width / 2, top + height / 2
+                corners = (x + before, y + up), (x + after, y + down)
+                found.append(Caption(words, color, *corners, (left, top, width, height)))
+        return found
 
     def _fit_settled(self) -> None:
         """Fit the view to the canvas as it is now, and rows and columns too, unless somebody has moved it."""
@@ -163,36 +227,21 @@ class SideBySide:
         return float((getattr(canvas, "size", (1, 1)) / self._largest / shape).min())
 
     def _fit(self) -> None:
-        """Show all of every cell."""
+        """Show all of every cell, with room for a caption above."""
         if self.on and (viewer := self._viewer()) is not None:
-            viewer.reset_view()
+            camera, room = camera_of(viewer), (CAPTION + 2 * OFF) * bool(self._said)
+            height, _ = getattr(getattr(viewer, "canvas", None), "size", (np.inf, np.inf))
+            margin = room * self._grid.actual_shape(self._layers)[0] / height
+            viewer.reset_view(margin=min(max(_MARGIN, margin), _LARGEST_MARGIN))
+            depth, row, column = camera.center
+            camera.center = depth, row - _ways(camera)[0] * room / 2 / camera.zoom, column
             self._fitted = self._place()
 
     def _place(self) -> object:
         """What of the world is in view."""
         viewer = self._viewer()
-        camera = None if viewer is None else getattr(viewer, "scene", viewer).camera  # in the scene since napari 0.9
+        camera = None if viewer is None else camera_of(viewer)
         return None if camera is None else (tuple(camera.center), camera.zoom)
-
-    def _helpers_of(self, cells: Sequence[Cell], size: int) -> list[list[Layer]]:
-        """Layers that fill each cell up to a size, and its caption; as far as they go, those of before with new words.
-
-        For every layer that comes or goes napari lays out its whole canvas anew.
-        """
-        kept = self._alive(self._helpers)
-        known = [[one for one in kept if bool(len(one.data)) == caption] for caption in (False, True)]
-        room = np.array([_OFF, _ROOM]) * np.ceil(np.sqrt(len(cells)))
-        found: list[list[Layer]] = []
-        for place, (side, cell) in enumerate(cells):
-            needed = [("", f"– {place + 1}.{number + 1} –") for number in range(size - len(cell))]
-            needed += [(side or _NEITHER, f"{side or '–'} · {cell[0].name}")] * self.captioned
-            found.append([])
-            for kind, words in needed:
-                pool = known[bool(kind)]
-                layer = pool.pop(0) if pool else _helper(caption=bool(kind))
-                _say(layer, words, SIDE_COLORS.get(kind, _NEITHER), cell[0], room)
-                found[-1].append(layer)
-        return found
 
     def renew(self) -> None:
         """Look soon what belongs together now."""
@@ -205,7 +254,7 @@ class SideBySide:
             self.arrange()
 
     def _arrange_again(self) -> None:
-        """Find the cells of layers that came; those that made room for others that are gone go too."""
+        """Find the cells of layers that came."""
         if self._choices.rearranging:
             self._again.start()
         elif self.on:
@@ -222,22 +271,20 @@ class SideBySide:
         if self._resized is not None:
             self._resized.disconnect(self._settled.start)
         kept = self._alive(self._arranged) == [layer for layer in self._layers if weakref.ref(layer) in self._arranged]
-        helpers, self._helpers = self._alive(self._helpers), []
-        with at_once(self._choices, removing=bool(helpers)):
+        self._said = []
+        self._cell_of.clear()
+        object.__setattr__(self._grid, "__class__", GridCanvas)
+        object.__delattr__(self._grid, "cells_of_layers")
+        with at_once(self._choices):
             for name, value in self._before.items():
                 setattr(self._grid, name, value)
-            for layer in helpers:
-                self._layers.remove(layer)
             if kept:
                 first = self._alive(self._order)
                 self._reorder([*first, *(layer for layer in self._layers if layer not in first)])
-        if type(self._grid) is QuickGrid:
-            object.__setattr__(self._grid, "__class__", GridCanvas)
+        self.arranged.emit()
 
     def _reorder(self, layers: Sequence[Layer]) -> None:
-        """Tell of it once: the window takes tens of milliseconds each time."""
-        if list(layers) == list(self._layers):
-            return
+        """Tell of it once: the window takes tens of milliseconds each time. What is where may be new in any case."""
         reordered = self._layers.events.reordered
         with reordered.blocker():
             for place, layer in enumerate(layers):
@@ -252,6 +299,12 @@ class SideBySide:
         if self.on and not self._grid.enabled:
             self._before["enabled"] = False
             self.left.emit()
+
+
+def _ways(camera: Any) -> tuple[int, int]:
+    """Whether rows and columns go down and to the right, 1, or the other way, -1."""
+    down, right = (str(way) for way in camera.orientation[-2:])
+    return -1 if down == "up" else 1, -1 if right == "left" else 1
 
 
 def lie_apart(layers: Sequence[Layer]) -> bool:
@@ -272,31 +325,3 @@ def lies_on(layers: Sequence[Layer], images: Sequence[Layer]) -> dict[Layer, Lay
         if len(under) == 1 and not isinstance(layer, Image):
             found[layer] = under[0]
     return found
-
-
-def _helper(*, caption: bool) -> Points:
-    """A hidden layer without contents, or one of two points that are not seen: of the words, and of their height."""
-    unseen: dict[str, Any] = {"face_color": "transparent", "border_color": "transparent", "size": _POINT}
-    layer = Points(np.zeros((2 * caption, 2)), visible=caption, **unseen)
-    OWN.add(layer)
-    return layer
-
-
-def _say(layer: Points, words: str, color: str, image: Layer, room: NDArray[np.float64]) -> None:
-    """Let a caption stand over the upper left corner of an image, in so much room: from where, and to where.
-
-    napari has overlays for names, but looks for the place of each in a grid by going over all cells and layers.
-    """
-    if layer.name != words:
-        layer.name = words
-    if tuple(layer.units) != tuple(image.units[-2:]):
-        layer.units = image.units[-2:]
-    if not len(layer.data):
-        return
-    low, high = np.asarray(image.extent.world)[:, -2:]
-    place = np.stack([low[0] - room * (high[1] - low[1]), np.full(2, low[1])], axis=1)
-    if not np.allclose(layer.data, place):
-        layer.data = place
-    if layer.metadata.get("said") != (words, color):
-        layer.metadata["said"] = words, color
-        layer.text = {"string": [words, ""], "color": color, "size": _SIZE, "anchor": "upper_left"}
