@@ -147,7 +147,9 @@ class Captions(QWidget):
         return super().eventFilter(watched, event)
 
     def place(self) -> None:
-        """Find the places of all captions."""
+        """Find the places of all captions, unless the canvas is no more: layers leave a window that is closed after it."""
+        if not isalive(self._drawn):
+            return
         corner = self._drawn.mapTo(self.parentWidget(), QPoint(0, 0))
         self.setGeometry(QRect(corner, self._drawn.size()))
         found = [(one, self._room(one)) for one in self._side_by_side.captions((self.width(), self.height()))]
@@ -175,7 +177,7 @@ class Captions(QWidget):
             for caption, room in self.shown:
                 inner = room.adjusted(_EDGE, 0, 0, 0)
                 words = painter.fontMetrics().elidedText(caption.words, Qt.TextElideMode.ElideMiddle, inner.width())
-                painter.fillRect(room, QColor(0, 0, 0, 160))
+                painter.fillRect(room, QColor(0, 0, 0, 225))
                 painter.setPen(QColor(caption.color).lighter(_LIGHTER))
                 painter.drawText(inner, Qt.AlignmentFlag.AlignVCenter, words)
 
