@@ -99,6 +99,37 @@ def test_an_edit_of_the_transform_is_a_change(model, name, value):
         assert fingerprint(layer, model.dims) == before
 
 
+@pytest.mark.parametrize("dtype", [np.uint8, np.int32])
+def test_an_edit_of_a_few_pixels_of_a_large_image_is_a_change(model, dtype):
+    rng = np.random.default_rng(0)
+    pixels = rng.integers(0, 200, (4200, 4101)).astype(dtype)
+    layer = model.add_labels(pixels)
+    seen = {fingerprint(layer, model.dims)}
+    edits = [
+        (slice(-1, None), slice(-1, None), 1),  # the last pixel
+        (slice(7, 8), slice(3, 4), 201),
+        (slice(100, 140), slice(200, 230), 202),
+        (slice(100, 140), slice(200, 230), 203),  # another number
+    ]
+    for rows, columns, value in edits:
+        pixels[rows, columns] = value
+        seen.add(fingerprint(layer, model.dims))
+    patch = pixels[1000:1100, 1000:1100].copy()
+    for place in ((2000, 2000), (2001, 2000), (2000, 2001), (3000, 2000), (2000, 2008)):  # an object that is moved
+        there = slice(place[0], place[0] + 100), slice(place[1], place[1] + 100)
+        before = pixels[there].copy()
+        pixels[there] = patch
+        pixels[1000:1100, 1000:1100] = before
+        seen.add(fingerprint(layer, model.dims))
+        pixels[there], pixels[1000:1100, 1000:1100] = before, patch
+    assert len(seen) == 1 + len(edits) + 5
+    pixels[100:101, 200:201] = 204
+    changed = fingerprint(layer, model.dims)
+    pixels[100:101, 200:201] = 203
+    assert fingerprint(layer, model.dims) in seen
+    assert changed not in seen
+
+
 def test_a_layer_turned_out_of_its_plane_is_refused(model):
     affine = np.eye(4)
     affine[0, 2] = 0.5

@@ -50,6 +50,8 @@ Refs: TypeAlias = tuple[weakref.ref[Layer], ...]
 EXCLUDED = "excluded by hand"
 # Images that a sample's name spells out.
 _NAMED = 2
+# Bytes from which a checksum is made of a folded array, and words that it is folded to.
+_LARGE, _FOLDED = 2**24, 4093
 
 
 #: Layers made by this plugin, which are not offered as something to compare; known by themselves rather than by their
@@ -195,7 +197,7 @@ def fingerprint(layer: "Layer | ImageRow", dims: "Dims") -> str:
     shown: Hashable
     if isinstance(layer, Shapes) or isinstance(data, np.ndarray):
         arrays = [np.ascontiguousarray(part) for part in (data if isinstance(layer, Shapes) else [data[place]])]
-        sums = [zlib.adler32(array.view(np.uint8).data) if array.size else 0 for array in arrays]
+        sums = [sum_of(array) if array.size else 0 for array in arrays]
         if isinstance(layer, Shapes):
             unwanted = [row for row, flag in enumerate(_excluded(layer)) if flag is True]
             shown = (tuple(layer.shape_type), *sums, *([tuple(unwanted)] if unwanted else []))
@@ -206,6 +208,18 @@ def fingerprint(layer: "Layer | ImageRow", dims: "Dims") -> str:
     hidden = tuple((axis, int(point[axis])) for axis in range(layer.ndim) if axis not in axes)
     turned = ("mirrored",) if mirrored else ()
     return hashlib.sha256(repr((tuple(axes), hidden, tuple(scale.tolist()), unit, shown, *turned)).encode()).hexdigest()
+
+
+def sum_of(array: NDArray[Any]) -> int:
+    """A checksum of a contiguous array.
+
+    A large one is folded first: its words of 8 bytes are summed up in columns, a prime number of them, so that what is
+    moved across or down counts in others. That takes a fifth of the time.
+    """
+    data = array.view(np.uint8).reshape(-1)
+    whole = data.size // (8 * _FOLDED) * (8 * _FOLDED) if data.nbytes >= _LARGE else 0
+    folded = np.add.reduce(data[:whole].view(np.uint64).reshape(-1, _FOLDED), axis=0)
+    return zlib.adler32(data[whole:].data, zlib.adler32(folded.view(np.uint8).data) if whole else 1)
 
 
 def held(path: Path, part: ImagePart, source: Source) -> bool:

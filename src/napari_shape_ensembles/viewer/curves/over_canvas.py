@@ -147,8 +147,8 @@ class Captions(QWidget):
         return super().eventFilter(watched, event)
 
     def place(self) -> None:
-        """Find the places of all captions, unless the canvas is no more: layers leave a window that is closed after it."""
-        if not isalive(self._drawn):
+        """Find the places of all captions."""
+        if not isalive(self._drawn):  # of a window that is closed, layers leave after the canvas
             return
         corner = self._drawn.mapTo(self.parentWidget(), QPoint(0, 0))
         self.setGeometry(QRect(corner, self._drawn.size()))
