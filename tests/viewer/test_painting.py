@@ -49,15 +49,23 @@ def options_of(count, **placement):
     }
 
 
+def rows_of(layer):
+    """Of each pixel 1 + the row of its outline, 0 for none."""
+    return getattr(layer.data[0], "rows", layer.data[0])
+
+
 def drawn(layer):
-    """Color of each row, as napari draws it."""
-    return layer.colormap.map(np.arange(1, len(layer.features) + 1))
+    """Color of each row, as napari draws one of its pixels."""
+    labels, places = np.unique(rows_of(layer), return_index=True)
+    assert np.array_equal(labels[labels > 0], np.arange(1, len(layer.features) + 1))
+    return layer.colormap.map(np.asarray(layer.data[0]).flat[places[labels > 0]])
 
 
 @pytest.fixture
-def few(monkeypatch):
-    """Let any number of outlines be painted."""
+def few(monkeypatch, request):
+    """Let any number of outlines be painted; as many as a parameter says have each a label of their own."""
     monkeypatch.setattr(layers, "MOST_SHAPES", 10)
+    monkeypatch.setattr(painting, "MOST_LABELS", getattr(request, "param", MOST_LABELS))
 
 
 # The layer -----------------------------------------------------------------------------------------------------
@@ -102,7 +110,7 @@ def test_pixels_are_those_of_the_image_and_levels_lie_on_each_other():
         assert np.array_equal(np.array(level.shape) * 2**power, whole.shape)
 
 
-def test_what_labels_cannot_hold_stays_shapes(monkeypatch):
+def test_what_labels_cannot_hold_stays_shapes_or_shares_labels(monkeypatch):
     curves = list(blobs(30, 400) + np.arange(30)[:, None, None] * 4)
     apart = [*curves[:-1], curves[-1] + 1e6]
     shown, _, kind = label_layer(apart, options_of(30))
@@ -111,8 +119,17 @@ def test_what_labels_cannot_hold_stays_shapes(monkeypatch):
         assert len(thin) < 100
         assert shapely.hausdorff_distance(shapely.Polygon(thin), shapely.Polygon(full), densify=0.01) < 0.05
     assert label_layer(curves, options_of(30))[2] == "labels"
+    own = Layer.create(*label_layer(curves, options_of(30)))
     monkeypatch.setattr(painting, "MOST_LABELS", 29)
-    assert label_layer(curves, options_of(30))[2] == "shapes"
+    shared = Layer.create(*label_layer(curves, options_of(30)))
+    np.testing.assert_array_equal(rows_of(shared), rows_of(own))
+    np.testing.assert_allclose(drawn(shared), drawn(own), atol=1 / 255)
+    for one, other in zip(shared.data, own.data, strict=True):
+        np.testing.assert_array_equal(np.asarray(one) == 0, other == 0)
+    place = shared.data_to_world(np.argwhere(rows_of(shared) == 4).mean(axis=0).round())
+    assert row_under(shared, place) == row_under(own, place) == 3
+    assert "id: 3" in own.get_status(place, world=True)["value"]
+    assert "id:" not in shared.get_status(place, world=True)["value"]  # napari would tell of another outline
 
 
 def test_as_many_as_labels_hold_each_have_a_color_of_their_own(viewer):
@@ -142,9 +159,10 @@ def done(dock, qtbot, few):
 
 def centre(layer, row):
     """A place in the world that lies in a painted outline."""
-    return layer.data_to_world(np.argwhere(layer.data[0] == row + 1).mean(axis=0).round())
+    return layer.data_to_world(np.argwhere(rows_of(layer) == row + 1).mean(axis=0).round())
 
 
+@pytest.mark.parametrize("few", [MOST_LABELS, 3], indirect=True)
 def test_painted_outlines_answer_as_shapes_do(done, viewer, qtbot):
     one, two = curves_of(viewer, "one"), curves_of(viewer, "two")
     explorer, selection, first = done.curve_window.explorer, done.comparison.selection, len(done.result.a)
