@@ -8,12 +8,17 @@ from napari.layers import Labels, Layer, Shapes
 from napari.settings import get_settings
 from napari.utils.color import ColorValue
 from napari.utils.colormaps import ensure_colormap
+from qtpy.QtGui import QImage
+from qtpy.QtWidgets import QWidget
+from scipy import ndimage
+from skimage.io import imread
 
 from curve_makers import blobs
 from docks import (
     bare,
     curves_of,
     found_before,
+    grid_of,
     inside,
     marked_in_table,
     move_on_canvas,
@@ -22,11 +27,15 @@ from docks import (
     press,
     press_on_canvas,
     run,
+    set_choices,
     spots,
 )
 from napari_shape_ensembles.comparison.display import MARK
 from napari_shape_ensembles.palette import PICKED
 from napari_shape_ensembles.viewer import layers, painting
+from napari_shape_ensembles.viewer.curves import over_canvas
+from napari_shape_ensembles.viewer.docks.bench import Bench
+from napari_shape_ensembles.viewer.flying import camera_of
 from napari_shape_ensembles.viewer.layers import COLOR_FEATURES, in_world
 from napari_shape_ensembles.viewer.painting import MOST_LABELS, label_layer, row_under
 
@@ -274,3 +283,57 @@ def test_up_to_the_limit_outlines_are_shapes(qtbot, model, monkeypatch):
         run(dock, qtbot)
     assert isinstance(curves_of(model, "one"), Labels)
     assert picked(dock) == []
+
+
+def test_where_few_are_in_view_the_outlines_themselves_are_drawn(make_napari_viewer, qtbot, few, tmp_path):
+    viewer = make_napari_viewer(show=True)
+    viewer.window.resize(1100, 700)
+    for seed, name in ((1, "one"), (2, "two")):
+        viewer.add_image(spots(seed), name=name, scale=(0.5, 0.5), translate=(3.0, 0.0), contrast_limits=(5, 9))
+    viewer.layers.selection = set(viewer.layers)
+    bench = Bench(viewer)
+    viewer.window.add_dock_widget(bench)
+    comparison = bench.session.comparison
+    set_choices(bench.session.choices, permutations=99, landmarks=50, rank=10)
+    comparison.run()
+    qtbot.waitUntil(lambda: comparison.result is not None and not comparison.busy, timeout=30_000)
+    comparison.unsaved = False  # or it is asked for when the window is closed
+    qtbot.waitUntil(lambda: bench.over_canvas.outlines is not None and grid_of(viewer).enabled, timeout=5000)
+    drawn = bench.over_canvas.outlines
+    total = len(comparison.result.distances)
+    qtbot.waitUntil(lambda: len(drawn.shown) == total, timeout=5000)
+    one = curves_of(viewer, "one")
+    camera = camera_of(viewer)
+    box = comparison.curves.outline(4)
+    camera.center = 0, *box.mean(axis=0)
+    camera.zoom = 120 / np.ptp(box, axis=0).max()
+    assert 4 in drawn.shown
+    assert len(drawn.shown) < total
+
+    def seen(shown):
+        one.visible = curves_of(viewer, "two").visible = shown
+        return viewer.screenshot(canvas_only=True, flash=False)[..., :3].astype(int)
+
+    painted = np.abs(seen(True) - seen(False)).sum(axis=-1) > 20
+    qtbot.waitUntil(lambda: not drawn.isVisible(), timeout=5000)
+    one.visible = curves_of(viewer, "two").visible = True
+    qtbot.waitUntil(drawn.isVisible, timeout=5000)
+    size = drawn.size()
+    picture = QImage(size, QImage.Format.Format_Grayscale8)
+    picture.fill(0)
+    drawn.render(picture, flags=QWidget.RenderFlag(0))
+    picture.save(str(tmp_path / "lines.png"))
+    lines = imread(tmp_path / "lines.png") > 100
+    clear = np.zeros_like(lines)  # of the borders of the cells
+    for caption, _ in bench.over_canvas.captions.shown:
+        left, top, width, height = np.round(caption.cell).astype(int)
+        clear[top + 8 : top + height - 8, left + 8 : left + width - 8] = True
+    edges = painted & ~ndimage.binary_erosion(painted)
+    assert (edges & clear).sum() > 300
+    far_from_line, far_from_edge = (ndimage.distance_transform_edt(~one) for one in (lines, edges))
+    assert far_from_line[edges & clear].max() < 12  # a painted pixel is 8 of the canvas, and askew 11
+    assert far_from_edge[lines & clear].max() < 12
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(over_canvas, "_FEW", 3)
+        camera.zoom *= 0.2
+        assert not drawn.isVisible()

@@ -163,6 +163,22 @@ def mark(layer: Labels, rows: Collection[int]) -> None:
     draw(layer)
 
 
+def rows_within(layer: Labels, world: Real) -> NDArray[np.int64]:
+    """The rows of the outlines whose boxes touch that of places (n, 2) in the world."""
+    places = np.array([layer.world_to_data(place) for place in world])
+    top, left, bottom, right = layer.metadata[MARK]["boxes"].T
+    low, high = places.min(axis=0), places.max(axis=0)
+    return np.flatnonzero((bottom >= low[0]) & (top <= high[0]) & (right >= low[1]) & (left <= high[1]))
+
+
+def in_pixels(layer: Labels, row: int, curve: Real) -> Real:
+    """Vertices (m, 2) of an outline, in whatever unit, in pixels of the layer that it is painted in."""
+    low, high = layer.metadata[MARK]["boxes"][row].reshape(2, 2)
+    start = curve.min(axis=0)
+    placed: Real = low + (curve - start) * ((high - low) / (curve.max(axis=0) - start))
+    return placed
+
+
 def row_under(layer: Labels, position: Iterable[float]) -> int | None:
     """The row of the outline at a place of the viewer, at full resolution whatever is drawn."""
     whole = getattr(layer.data[0], "rows", layer.data[0])

@@ -1,18 +1,24 @@
-"""What stands over the canvas: captions, the card beside the curve that is picked, the line of a lasso being drawn."""
+"""What stands over the canvas: captions, outlines in view, the card beside the curve that is picked, a lasso's line."""
 
 import weakref
+from abc import abstractmethod
 from functools import partial
 from typing import Any
 
 import numpy as np
+from napari.layers import Labels
+from numpy.typing import NDArray
 from qtpy.compat import isalive
-from qtpy.QtCore import QEvent, QObject, QPoint, QPointF, QRect, Qt
-from qtpy.QtGui import QColor, QCursor, QPainter, QPaintEvent, QPen, QPolygonF
+from qtpy.QtCore import QEvent, QObject, QPoint, QPointF, QRect, QRectF, Qt
+from qtpy.QtGui import QColor, QCursor, QPainter, QPaintEvent, QPen, QPolygonF, QTransform
 from qtpy.QtOpenGLWidgets import QOpenGLWidget
 from qtpy.QtWidgets import QFrame, QMainWindow, QWidget
 
+from ...comparison import Comparison
 from ..comparing import ComparisonTask
 from ..flying import Flight, camera_of, view_of
+from ..layers import in_world
+from ..painting import in_pixels, rows_within
 from ..panels.fonts import painting, with_label_font
 from ..panels.widgets import button, column, once, row
 from .card import CurveCard
@@ -23,6 +29,8 @@ _AROUND = 6.0  # how much more than a curve is in view where it is flown to
 _BESIDE = 16  # pixels between the curve and its card
 _WIDTH = 190
 _EDGE = 4  # pixels beside the words of a caption
+_FEW = 300  # painted outlines in view up to which each is drawn
+_CORNER = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]])  # pixels of a layer: the first, and those below and beside it
 _LIGHTER = 140  # per cent: the colors of A and B on the dark ground of a caption
 
 
@@ -36,6 +44,7 @@ class OverCanvas:
         self.card: FloatingCard | None = None
         self.line: LassoLine | None = None
         self.captions: Captions | None = None
+        self.outlines: OutlinesInView | None = None
         self._placing = once(page, self.show_captions)
         camera = camera_of(comparison.choices.viewer)
         for event in (camera.events.center, camera.events.zoom):
@@ -100,14 +109,16 @@ class OverCanvas:
             self._placing.start()
 
     def _moved(self, _: object = None) -> None:
-        """Let captions go with their images."""
-        if self.captions is not None and isalive(self.captions):
-            self.captions.place()
+        """Let captions and outlines go with their images."""
+        for part in (self.outlines, self.captions):
+            if part is not None and isalive(part):
+                part.place()
 
     def show_captions(self) -> None:
-        """Show the captions of the images, where there is a window."""
+        """Show the captions of the images, and the outlines in view, where there is a window."""
         canvas = self._canvas()
         if canvas is not None and (self.captions is None or not isalive(self.captions)):
+            self.outlines = OutlinesInView(canvas, self._comparison)
             self.captions = Captions(canvas, self._comparison.side_by_side)
         self._moved()
 
@@ -119,26 +130,29 @@ class OverCanvas:
         return None if window is None else window.centralWidget()
 
 
+def outline_of(result: Comparison, row: int) -> NDArray[np.float64]:
+    """Vertices (m, 2) of a curve by its row among those of both samples."""
+    first = len(result.a)
+    return result.a.curves[row] if row < first else result.b.curves[row - first]
+
+
 def _dismiss(over: OverCanvas, _: Any = None) -> None:
     """Take away what belongs to a page that is gone."""
-    for part in (over.card, over.line, over.captions):
+    for part in (over.card, over.line, over.captions, over.outlines):
         if part is not None and isalive(part):
             part.deleteLater()
-    over.card = over.line = over.captions = None
+    over.card = over.line = over.captions = over.outlines = None
 
 
-class Captions(QWidget):
-    """The words over the images, which let the mouse through; of an image half in sight they stay in sight."""
+class OverImages(QWidget):
+    """A base of what is painted over the canvas, goes with it, and lets the mouse through."""
 
-    def __init__(self, canvas: QWidget, side_by_side: SideBySide) -> None:
+    def __init__(self, canvas: QWidget) -> None:
         super().__init__(canvas)
-        self._side_by_side = side_by_side
-        self.shown: list[tuple[Caption, QRect]] = []  #: each with its place in this widget
         self.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
         # Beside the canvas proper there may be sliders.
         self._drawn = next(iter(canvas.findChildren(QOpenGLWidget)), canvas)
         self._drawn.installEventFilter(self)
-        with_label_font(self)
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         """Go with the canvas."""
@@ -147,20 +161,34 @@ class Captions(QWidget):
         return super().eventFilter(watched, event)
 
     def place(self) -> None:
-        """Find the places of all captions."""
-        if not isalive(self._drawn):  # of a window that is closed, layers leave after the canvas
-            return
-        corner = self._drawn.mapTo(self.parentWidget(), QPoint(0, 0))
-        self.setGeometry(QRect(corner, self._drawn.size()))
-        found = [(one, self._room(one)) for one in self._side_by_side.captions((self.width(), self.height()))]
-        shown = [(one, room) for one, room in found if not room.isEmpty()]
-        if [(one.words, one.color, room) for one, room in shown] != [
-            (one.words, one.color, room) for one, room in self.shown
-        ]:
-            self.shown = shown
-            self.setAccessibleName(", ".join(one.words for one, _ in shown))
+        """Find the places of all there is to paint."""
+        if isalive(self._drawn):  # of a window that is closed, layers leave after the canvas
+            corner = self._drawn.mapTo(self.parentWidget(), QPoint(0, 0))
+            self.setGeometry(QRect(corner, self._drawn.size()))
+            self.setVisible(self.find((self.width(), self.height())))
+
+    @abstractmethod
+    def find(self, size: tuple[int, int]) -> bool:
+        """Find what is to be painted on a canvas of a size, and ask for it if that is new; whether there is any."""
+
+
+class Captions(OverImages):
+    """The words over the images; of an image half in sight they stay in sight."""
+
+    def __init__(self, canvas: QWidget, side_by_side: SideBySide) -> None:
+        super().__init__(canvas)
+        self._side_by_side = side_by_side
+        self.shown: list[tuple[Caption, QRect]] = []  #: each with its place in this widget
+        with_label_font(self)
+
+    def find(self, size: tuple[int, int]) -> bool:
+        found = [(one, self._room(one)) for one in self._side_by_side.captions(size)]
+        before, self.shown = self.shown, [(one, room) for one, room in found if not room.isEmpty()]
+        seen = [[(one.words, one.color, room) for one, room in shown] for shown in (before, self.shown)]
+        if seen[0] != seen[1]:
+            self.setAccessibleName(", ".join(one.words for one, _ in self.shown))
             self.update()
-        self.setVisible(bool(shown))
+        return bool(self.shown)
 
     def _room(self, caption: Caption) -> QRect:
         """Where a caption is written: above its image, or where that is out of sight at the edge of its cell."""
@@ -180,6 +208,52 @@ class Captions(QWidget):
                 painter.fillRect(room, QColor(0, 0, 0, 225))
                 painter.setPen(QColor(caption.color).lighter(_LIGHTER))
                 painter.drawText(inner, Qt.AlignmentFlag.AlignVCenter, words)
+
+
+class OutlinesInView(OverImages):
+    """The outlines themselves over those that are painted as labels, where few are in view."""
+
+    def __init__(self, canvas: QWidget, comparison: ComparisonTask) -> None:
+        super().__init__(canvas)
+        self._comparison = comparison
+        self.shown: dict[int, tuple[QRectF, QTransform]] = {}  #: pooled rows, each with its cell, and where it is drawn
+        self._known: tuple[Comparison | None, dict[int, QPolygonF]] = None, {}  # of a result, in pixels of layers
+
+    def find(self, size: tuple[int, int]) -> bool:
+        comparison, result = self._comparison, self._comparison.result
+        if self._known[0] is not result:
+            self._known = result, {}
+        before, self.shown, known = self.shown, {}, self._known[1]
+        frames = comparison.side_by_side.frames(size) if result is not None else {}
+        for layer, first in comparison.curves.with_first_rows():
+            if result is not None and isinstance(layer, Labels) and layer in frames:
+                frame = frames[layer]
+                rows = rows_within(layer, frame.corners())
+                if len(rows) + len(self.shown) > _FEW:
+                    self.shown = {}
+                    break
+                (y, x), (down_y, down_x), (right_y, right_x) = frame.on_canvas(in_world(layer, _CORNER))
+                drawn = QTransform(right_x - x, right_y - y, down_x - x, down_y - y, x, y)
+                for row in rows.tolist():
+                    self.shown[first + row] = QRectF(*frame.cell), drawn
+                    if first + row not in known:
+                        curve = in_pixels(layer, row, outline_of(result, first + row))
+                        known[first + row] = QPolygonF([QPointF(x, y) for y, x in curve.tolist()])
+        if before != self.shown:
+            self.update()
+        return bool(self.shown)
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        with painting(self) as painter:
+            painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+            pen = QPen(Qt.GlobalColor.white, 1)
+            pen.setCosmetic(True)  # as wide at every zoom
+            painter.setPen(pen)
+            for row, (cell, drawn) in self.shown.items():
+                painter.resetTransform()
+                painter.setClipRect(cell)
+                painter.setTransform(drawn)
+                painter.drawPolygon(self._known[1][row])
 
 
 class FloatingCard(QFrame):

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from napari.components.grid import GridCanvas
 from napari.layers import Image, Layer
+from numpy.typing import NDArray
 from psygnal import Signal
 
 from ...palette import SIDE_COLORS
@@ -30,6 +31,24 @@ _SETTLED, _AT_LAST = 400, 1500  # ms until docks that have just been opened have
 _WORTH = 1.4  # times as large as before the images must become for them to change places
 _MANY = 6  # cells that take napari a second: it is told when docks that open with them have their size
 _PAUSE = 120  # ms after a row of changes of the list until it is arranged anew: the window takes its time for each
+
+
+class Frame(NamedTuple):
+    """Where the world is drawn in a cell, in rows and columns of pixels of the canvas."""
+
+    cell: tuple[float, float, float, float]  #: its left, top, width and height
+    zero: NDArray[np.float64]  #: where the origin of the world is
+    steps: NDArray[np.float64]  #: of a unit down and to the right
+
+    def on_canvas(self, world: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Places (n, 2) of the world as rows and columns of the canvas."""
+        return self.zero + world * self.steps
+
+    def corners(self) -> NDArray[np.float64]:
+        """The four corners of the cell in the world."""
+        left, top, width, height = self.cell
+        ends = itertools.product((top, top + height), (left, left + width))
+        return (np.array(list(ends)) - self.zero) / self.steps
 
 
 class Caption(NamedTuple):
@@ -177,30 +196,34 @@ class SideBySide:
     def _cells_of_layers(self) -> list[int]:
         return [self._cell_of.get(layer, -1) if layer.visible else -1 for layer in self._layers]
 
-    def captions(self, size: tuple[float, float]) -> list[Caption]:
-        """The captions of the images that are shown on a canvas of so many pixels, its width and its height."""
+    def frames(self, size: tuple[float, float]) -> dict[Layer, Frame]:
+        """Where the layers in sight are drawn on a canvas of so many pixels, its width and its height."""
         viewer = self._viewer()
         if not self.on or viewer is None or viewer.dims.ndisplay != 2:
-            return []
-        places = {index: cell for cell, own in self._grid.iter_viewboxes(self._layers) for index in own}
+            return {}
         rows, columns = self._grid.actual_shape(self._layers)
         gap = _GAP if self._grid.enabled else 0
         width, height = (size[0] - gap * (columns - 1)) / columns, (size[1] - gap * (rows - 1)) / rows
-        camera, axes = camera_of(viewer), [axis - viewer.dims.ndim for axis in viewer.dims.displayed]
-        middle, zoom = np.asarray(camera.center)[-2:], camera.zoom
-        index_of = {layer: index for index, layer in enumerate(self._layers)}
-        found = []
-        for words, color, refs in self._said:
-            own = [layer for ref in refs if (layer := ref()) in index_of and layer is not None]
-            in_sight = [layer for layer in own if layer.visible and index_of[layer] in places]
-            if in_sight:
-                row, column = places[index_of[in_sight[0]]]
-                left, top = column * (width + gap), row * (height + gap)
-                ends = (np.asarray(own[0].extent.world)[:, axes] - middle) * _ways(camera) * zoom
-                (up, before), (down, after) = ends.min(axis=0), ends.max(axis=0)
-                x, y = left + width / 2, top + height / 2
-                corners = (x + before, y + up), (x + after, y + down)
-                found.append(Caption(words, color, *corners, (left, top, width, height)))
+        camera, layers, found = camera_of(viewer), list(self._layers), {}
+        steps = np.array(_ways(camera)) * float(camera.zoom)
+        for (row, column), own in self._grid.iter_viewboxes(self._layers):
+            left, top = column * (width + gap), row * (height + gap)
+            zero = np.array([top + height / 2, left + width / 2]) - steps * np.asarray(camera.center)[-2:]
+            frame = Frame((left, top, width, height), zero, steps)
+            found.update({layers[index]: frame for index in own if layers[index].visible})
+        return found
+
+    def captions(self, size: tuple[float, float]) -> list[Caption]:
+        """The captions of the images that are shown on a canvas of so many pixels, its width and its height."""
+        frames, dims, found = self.frames(size), self._choices.dims, []
+        for words, color, refs in self._said if frames else ():
+            own = [layer for ref in refs if (layer := ref()) is not None and layer in self._layers]
+            frame = next((frames[layer] for layer in own if layer in frames), None)
+            if frame is not None:
+                axes = [axis - dims.ndim for axis in dims.displayed]
+                ends = frame.on_canvas(np.asarray(own[0].extent.world)[:, axes])
+                (top, left), (bottom, right) = ends.min(axis=0), ends.max(axis=0)
+                found.append(Caption(words, color, (left, top), (right, bottom), frame.cell))
         return found
 
     def _fit_settled(self) -> None:
