@@ -297,7 +297,6 @@ def test_where_few_are_in_view_the_outlines_themselves_are_drawn(make_napari_vie
     set_choices(bench.session.choices, permutations=99, landmarks=50, rank=10)
     comparison.run()
     qtbot.waitUntil(lambda: comparison.result is not None and not comparison.busy, timeout=30_000)
-    comparison.unsaved = False  # or it is asked for when the window is closed
     qtbot.waitUntil(lambda: bench.over_canvas.outlines is not None and grid_of(viewer).enabled, timeout=5000)
     drawn = bench.over_canvas.outlines
     total = len(comparison.result.distances)

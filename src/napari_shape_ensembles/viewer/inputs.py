@@ -182,7 +182,8 @@ def fingerprint(layer: "Layer | ImageRow", dims: "Dims") -> str:
     """What decides the outlines that a layer gives: the same as long as nothing changed, or was changed back.
 
     Pixels are told apart by the quickest checksum at hand, as this runs between two events of the window; those of
-    arrays that are not in memory by the array alone.
+    arrays that are not in memory by the array alone. Large ones are folded first, in a fifth of the time: words of 8
+    bytes are summed up in columns, a prime number of them, so that what is moved across or down counts in others.
     """
     if isinstance(layer, ImageRow):
         stat = layer.path.stat() if layer.path.exists() else None
@@ -197,7 +198,14 @@ def fingerprint(layer: "Layer | ImageRow", dims: "Dims") -> str:
     shown: Hashable
     if isinstance(layer, Shapes) or isinstance(data, np.ndarray):
         arrays = [np.ascontiguousarray(part) for part in (data if isinstance(layer, Shapes) else [data[place]])]
-        sums = [sum_of(array) if array.size else 0 for array in arrays]
+        sums = []
+        for array in arrays:
+            data = array.view(np.uint8).reshape(-1) if array.size else np.empty(0, np.uint8)
+            if data.size >= _LARGE:
+                whole = data.size // (8 * _FOLDED) * (8 * _FOLDED)
+                columns = np.add.reduce(data[:whole].view(np.uint64).reshape(-1, _FOLDED), axis=0)
+                data = np.concatenate([columns.view(np.uint8), data[whole:]])
+            sums.append(zlib.adler32(data.data) if data.size else 0)
         if isinstance(layer, Shapes):
             unwanted = [row for row, flag in enumerate(_excluded(layer)) if flag is True]
             shown = (tuple(layer.shape_type), *sums, *([tuple(unwanted)] if unwanted else []))
@@ -208,18 +216,6 @@ def fingerprint(layer: "Layer | ImageRow", dims: "Dims") -> str:
     hidden = tuple((axis, int(point[axis])) for axis in range(layer.ndim) if axis not in axes)
     turned = ("mirrored",) if mirrored else ()
     return hashlib.sha256(repr((tuple(axes), hidden, tuple(scale.tolist()), unit, shown, *turned)).encode()).hexdigest()
-
-
-def sum_of(array: NDArray[Any]) -> int:
-    """A checksum of a contiguous array.
-
-    A large one is folded first: its words of 8 bytes are summed up in columns, a prime number of them, so that what is
-    moved across or down counts in others. That takes a fifth of the time.
-    """
-    data = array.view(np.uint8).reshape(-1)
-    whole = data.size // (8 * _FOLDED) * (8 * _FOLDED) if data.nbytes >= _LARGE else 0
-    folded = np.add.reduce(data[:whole].view(np.uint64).reshape(-1, _FOLDED), axis=0)
-    return zlib.adler32(data[whole:].data, zlib.adler32(folded.view(np.uint8).data) if whole else 1)
 
 
 def held(path: Path, part: ImagePart, source: Source) -> bool:

@@ -117,9 +117,10 @@ class OverCanvas:
     def show_captions(self) -> None:
         """Show the captions of the images, and the outlines in view, where there is a window."""
         canvas = self._canvas()
-        if canvas is not None and (self.captions is None or not isalive(self.captions)):
-            self.outlines = OutlinesInView(canvas, self._comparison)
-            self.captions = Captions(canvas, self._comparison.side_by_side)
+        drawn = None if canvas is None else canvas.findChild(QOpenGLWidget)  # without the sliders beside it
+        if drawn is not None and (self.captions is None or not isalive(self.captions)):
+            self.outlines = OutlinesInView(drawn, self._comparison)
+            self.captions = Captions(drawn, self._comparison.side_by_side)
         self._moved()
 
     def _canvas(self) -> QWidget | None:
@@ -150,22 +151,18 @@ class OverImages(QWidget):
     def __init__(self, canvas: QWidget) -> None:
         super().__init__(canvas)
         self.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
-        # Beside the canvas proper there may be sliders.
-        self._drawn = next(iter(canvas.findChildren(QOpenGLWidget)), canvas)
-        self._drawn.installEventFilter(self)
+        canvas.installEventFilter(self)
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         """Go with the canvas."""
-        if event.type() in (QEvent.Type.Resize, QEvent.Type.Move):
+        if event.type() == QEvent.Type.Resize:
             self.place()
         return super().eventFilter(watched, event)
 
     def place(self) -> None:
         """Find the places of all there is to paint."""
-        if isalive(self._drawn):  # of a window that is closed, layers leave after the canvas
-            corner = self._drawn.mapTo(self.parentWidget(), QPoint(0, 0))
-            self.setGeometry(QRect(corner, self._drawn.size()))
-            self.setVisible(self.find((self.width(), self.height())))
+        self.setGeometry(self.parentWidget().rect())
+        self.setVisible(self.find((self.width(), self.height())))
 
     @abstractmethod
     def find(self, size: tuple[int, int]) -> bool:
