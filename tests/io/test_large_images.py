@@ -105,11 +105,11 @@ def test_what_looks_like_labels_is_asked_for(tmp_path):
 
 
 def test_the_command_line_writes_the_outlines_of_a_large_image(folder, tmp_path):
-    done = run("segment", folder / "tiled.tif", "--memory", str(LITTLE), "--out", tmp_path)
+    done = run("segment", folder / "colors.tif", "--memory", str(LITTLE), "--out", tmp_path)
     assert done.exit_code == 0
     assert "larger than the memory, so no labels are written" in done.stdout
-    found = read_curves(tmp_path / "tiled.curves.csv").ensemble
-    whole = ensemble_of_file(folder / "tiled.tif", Reading())
+    found = read_curves(tmp_path / "colors.curves.csv").ensemble
+    whole = ensemble_of_file(folder / "colors.tif", Reading())
     np.testing.assert_allclose(np.sort(found.features["area"]), np.sort(whole.features["area"]), rtol=1e-9)
     assert not list(tmp_path.glob("*.tif"))
 
