@@ -51,6 +51,7 @@ def folder(tmp_path_factory):
     place, size = tmp_path_factory.mktemp("large"), {"PhysicalSizeX": 0.5, "PhysicalSizeY": 0.5}
     tifffile.imwrite(place / "tiled.tif", cells(1), compression="zlib", tile=(64, 64))
     tifffile.imwrite(place / "stack.ome.tif", np.stack([cells(1), cells(2)]), metadata={"axes": "ZYX", **size})
+    tifffile.imwrite(place / "colors.tif", np.repeat(cells(1)[..., None], 3, axis=2), photometric="rgb")
     write_zarr(place / "stack.ome.zarr", np.stack([cells(1), cells(2)])[:, None])
     return place
 
