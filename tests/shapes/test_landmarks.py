@@ -163,6 +163,14 @@ def test_curves_do_not_influence_each_other():
         np.testing.assert_allclose(landmarks(curves[index])[0], together[index], atol=1e-11)
 
 
+def test_curves_that_settle_in_other_rounds_do_not_influence_each_other():
+    angle = 2 * np.pi / 3 * np.arange(3)
+    even, slow = np.stack([np.sin(angle), np.cos(angle)], axis=-1), np.array([[3.0, -2], [0, -1], [0, -3]])
+    together = landmarks(even, slow, measure="affine")
+    for one, alone in zip(together, (even, slow), strict=True):
+        np.testing.assert_allclose(one, landmarks(alone, measure="affine")[0], atol=1e-11)
+
+
 @pytest.mark.parametrize("measure", MEASURES)
 def test_triangles_and_close_vertices_are_no_trouble(measure):
     triangle = np.array([[0.0, 0], [0, 3], [4, 0]])

@@ -213,13 +213,15 @@ def _fixed_point(curve: RaggedSpline) -> tuple[Real, NDArray[np.bool_]]:
         scale = (row * change).sum(axis=0)
         mapped = np.einsum("ijq,jq->iq", inverse, change)
         inverse += (step - mapped)[:, None] * (row / np.where(scale != 0, scale, np.inf))
-        if done == ROUNDS or np.abs(residual).max() <= TOLERANCE:
+        settled = np.abs(residual).max(axis=0) <= TOLERANCE
+        if done == ROUNDS or settled.all():
             break
         step = np.einsum("ijq,jq->iq", inverse, residual)
         xx, xy, yy = moment + step
         step = np.where((xx > 0) & (xx * yy > xy * xy), step, RELAXATION * residual)  # which never leaves the cone
+        step[:, settled] = 0  # rounding, taken for a change, would lead astray what has settled before the others
         moment, before = moment + step, residual
-    return moment + residual, np.abs(residual).max(axis=0) <= TOLERANCE
+    return moment + residual, settled
 
 
 def _equally_spaced(curve: RaggedSpline, n: int) -> Complex:
