@@ -1,5 +1,6 @@
 """Grey images larger than the memory that a file may take: OME-Zarr and TIFF, one plane of a stack, and in pieces."""
 
+import tracemalloc
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 
@@ -11,6 +12,7 @@ from command_line import run
 from napari_shape_ensembles import Outlines
 from napari_shape_ensembles.io import Calibration, SettingsFile, read_curves, write_ome_zarr_labels
 from napari_shape_ensembles.io.image_parts import ImagePart
+from napari_shape_ensembles.io.lazy_images import large_image
 from napari_shape_ensembles.io.sources import Reading, ensemble_of_file, with_one_recipe
 from napari_shape_ensembles.streaming import pieces_of
 
@@ -72,6 +74,18 @@ def test_a_large_image_gives_the_outlines_of_the_whole(folder, name, plane):
     )  # fmt: skip
     one, other = (sorted(curve.mean(axis=0).round(6).tolist() for curve in found.curves) for found in (whole, tiled))
     np.testing.assert_allclose(one, other, rtol=0, atol=2e-6)
+
+
+def test_of_a_tiff_in_one_strip_only_what_is_wanted_is_read(tmp_path):
+    image, path = np.arange(1 << 22, dtype=np.uint16).reshape(2048, 2048), tmp_path / "x.tif"
+    tifffile.imwrite(path, np.stack([image, image[::-1]]).astype(">u2"), byteorder=">", metadata={"axes": "ZYX"})
+    array = large_image(path, plane=(1,), memory=LITTLE).array
+    tracemalloc.start()
+    part = array[1000:1010, 20:50]
+    most = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    np.testing.assert_array_equal(part, image[::-1][1000:1010, 20:50])
+    assert most < image.nbytes / 4
 
 
 def test_in_pieces_every_object_is_there_once(folder):

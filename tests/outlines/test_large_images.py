@@ -1,5 +1,7 @@
 """Images segmented and traced in tiles: the objects of the whole image, every one once, wherever seams lie."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -10,6 +12,7 @@ from scipy.spatial import cKDTree
 
 from napari_shape_ensembles import Outlines, Stopped, reporting, segment
 from napari_shape_ensembles.outlines.large_images import outlines_of_large_image
+from napari_shape_ensembles.outlines.segment import plane_of
 from napari_shape_ensembles.progress import one_processor
 
 METHODS = {
@@ -130,6 +133,31 @@ def test_colors_masks_and_arrays_that_are_read_by_slices():
     assert (len(found), found.name, found.unit, found.pixel_size) == (2, "a", "µm", (0.5, 0.5))
 
 
+@pytest.mark.parametrize("turned", [False, True])
+def test_an_image_no_wider_than_a_tile(turned):
+    image = np.zeros((75, 24))  # what lies at the right of one tile is beside nothing at the left of the next
+    image[4:16, 14:], image[24:36, :9], image[62:, 12:] = 200, 200, 200
+    image = image.T if turned else image
+    for choices in ({}, {"fill_holes": False}, {"objects": "dark", "fill_holes": False}):
+        assert_same(image, Outlines(min_size=130, keep_border=True, smoothing=0, **choices), 24)
+
+
+def test_a_threshold_that_grey_colors_lie_on():
+    image = np.repeat(np.random.default_rng(5).integers(0, 256, (40, 61, 1)), 3, axis=2).astype(np.uint8)
+    values, recipe = plane_of(image), Outlines(keep_border=True, min_area=0, smoothing=0, split_touching=False)
+    for left in range(0, 61, 5):
+        np.testing.assert_array_equal(plane_of(image[:, left : left + 5]), values[:, left : left + 5])
+    for level in range(100, 140, 5):
+        assert_same(image, replace(recipe, method="manual", threshold=level), 5)
+
+
+def test_colors_of_booleans_are_grey_but_a_channel_of_them_is_a_mask():
+    colors = np.stack([clouds(seed) for seed in (1, 2, 3)], axis=-1) > 110
+    for channel in ("luminance", 1):
+        for method in ("triangle", "hysteresis"):
+            assert_same(colors, Outlines(method=method, channel=channel, objects="dark"), 33)
+
+
 def test_an_image_without_an_object():
     found = Outlines(method="manual", threshold=300).in_tiles(discs((40, 40, 20)))
     assert (len(found), found.dropped) == (0, {})
@@ -155,6 +183,7 @@ NO_NUMBER = np.where(np.arange(900).reshape(30, 30) == 800, np.nan, 1.0)
         (discs((40, 40, 20)), {"find": np.sign}, "by a model or another segmenter: save its labels"),
         (discs((40, 40, 40)), {}, r"reach over 79 × 79 pixels from row 1, column 1: .* objects are dark"),
         (discs((40, 40, 20)), {"background": 60}, "background, window, opening and closing reach 180 pixels around"),
+        (discs((40, 40, 20)), {"opening": 200}, "opening of 200 pixels is wider than the image"),
         (np.ones((30, 30)), {}, "every pixel is 1"),
         (NO_NUMBER, {}, "the tile at row .*: 1 of .* pixels are NaN"),
         (np.ones((4, 30, 30)), {}, "give one plane"),

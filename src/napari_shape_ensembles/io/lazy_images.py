@@ -50,6 +50,10 @@ class TiffArray:
         import tifffile
 
         zarr = needed("zarr", "zarr", "a TIFF larger than the memory")
+        with tifffile.TiffFile(self.path) as tiff:
+            plain = tiff.series[0].dataoffset is not None
+        if plain:  # often in one strip, which would be read whole for every tile
+            return np.array(tifffile.memmap(self.path, series=0, level=0, mode="r")[place], self.dtype)
         with tifffile.imread(self.path, aszarr=True, level=0) as store:
             return np.asarray(zarr.open(store, mode="r")[place])
 

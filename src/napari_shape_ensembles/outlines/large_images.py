@@ -23,7 +23,7 @@ from .extract import outlines_of_labels, pixel_of
 from .multi_otsu import multi_otsu
 from .packed import Box, Components, Mask, PackedMask, components_of, of_components, pack, unpack
 from .recipe import TILINGS, Recipe
-from .segment import above_neighbourhood, closed, opened, plane_of, separated, upwards
+from .segment import above_neighbourhood, closed, opened, plane_of, refuse_wider, separated, upwards
 from .tiles import Boxes, joined, tiles_of
 
 Real = NDArray[np.float64]
@@ -71,6 +71,12 @@ class Smoothed:
         # The background is a minimum, a maximum and a mean over windows of one width.
         return int(_REACH * self.recipe.smoothing + 0.5) + 3 * int(np.ceil(self.recipe.background))
 
+    @property
+    def is_mask(self) -> bool:
+        """Whether the image is taken as the mask itself; the luminance of colors is grey, whatever their type."""
+        grey = len(self.image.shape) == 3 and self.recipe.channel == "luminance"
+        return bool(np.dtype(self.image.dtype) == bool) and not grey
+
     def plane(self, box: Box) -> NDArray[Any]:
         """The pixels of a box, checked."""
         top, left, bottom, right = box
@@ -83,7 +89,7 @@ class Smoothed:
         """What `upwards` finds there in the whole image."""
         wide = grown(box, self.reach, self.image.shape)
         plane = self.plane(wide)
-        if plane.dtype == bool:
+        if self.is_mask:
             values, zero, unit = plane.astype(np.float64), 0.0, 1.0
         else:
             with one_processor():
@@ -250,12 +256,13 @@ def object_windows(
     """
     _refuse_what_needs_the_whole(recipe)
     shape = _shape_of(image)
+    refuse_wider(recipe, shape)
     memory = limit_of(memory)
     tile = _tile_of(memory, tile)
     values = Smoothed(image, recipe)
     _refuse_wide_filters(values, tile, memory)
     run = _Passes(tiles_of(shape, tile), over)
-    if np.dtype(image.dtype) != bool:
+    if not values.is_mask:
         ends = list(run("reading the image", partial(_ends, values)))
         values = Smoothed(image, recipe, (min(low for low, _ in ends), max(high for _, high in ends)))
     mask = _mask_of(values, run, PackedMask(shape, tile, []))
@@ -368,7 +375,7 @@ def _mask_of(values: Smoothed, run: _Passes, none: PackedMask) -> PackedMask:
     recipe = values.recipe
     found = list(run("finding objects", partial(_above, values, *_levels(values, run))))
     mask = none.with_tiles(low for low, _ in found)
-    if recipe.method == "hysteresis" and values.image.dtype != bool:
+    if recipe.method == "hysteresis" and not values.is_mask:
         high = none.with_tiles(high for _, high in found)
         mask = _kept(mask, run, lambda found: found.marked, marks=high)
     if radius := recipe.opening:
@@ -389,7 +396,7 @@ def _levels(values: Smoothed, run: _Passes) -> tuple[tuple[float, ...], float]:
     recipe = values.recipe
     given = recipe.low is not None and recipe.threshold is not None
     binned = recipe.method in ("otsu", "triangle", "multi-otsu") or (recipe.method == "hysteresis" and not given)
-    if values.image.dtype == bool or not (binned or recipe.method == "local"):
+    if values.is_mask or not (binned or recipe.method == "local"):
         return (), 0.0
     parts = list(run("smoothing", partial(_range, values)))
     low, high = min(low for low, _ in parts), max(high for _, high in parts)
@@ -423,7 +430,7 @@ def _triangle(counts: NDArray[np.int64], centres: Real) -> float:
 def _above(values: Smoothed, levels: tuple[float, ...], span: float, tile: Box) -> tuple[bytes, bytes]:
     """The mask of a tile, packed; of hysteresis that of the low threshold, and that of the high one."""
     recipe, shape = values.recipe, values.image.shape
-    if values.image.dtype == bool:
+    if values.is_mask:
         plane = values.plane(tile)
         return pack(plane if recipe.objects == "bright" else ~plane), b""
     wide = grown(tile, int(recipe.window / 2) if recipe.method == "local" else 0, shape)

@@ -150,8 +150,8 @@ def components_of(
     pairs = [np.empty((2, 0), np.int64)]
     for number, tile in enumerate(tiles):
         beside, below = number + 1, number + mask.across
-        for other, one, two in ((beside, 3, 2), (below, 1, 0)):
-            if other < len(tiles) and (other == below or other % mask.across):
+        for other, there, one, two in ((beside, beside % mask.across, 3, 2), (below, below < len(tiles), 1, 0)):
+            if there:
                 seam = np.stack([tile.sides[one], tiles[other].sides[two]]).astype(np.int64)
                 seam = seam[:, (seam > 0).all(axis=0)] - 1
                 pairs.append(np.unique(seam + starts[[number, other]][:, None], axis=1))

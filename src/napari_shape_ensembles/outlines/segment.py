@@ -92,13 +92,7 @@ def segment(image: ArrayLike, recipe: Recipe | None = None, **changes: Any) -> L
         settings = best_recipe([image], settings)
     pixels = unmasked(image, "the image")
     plane = plane_of(pixels, settings.channel)
-    for name in ("smoothing", "background", "opening", "closing"):
-        width, (rows, columns) = getattr(settings, name), plane.shape
-        if width > max(rows, columns):  # leaves nothing, and takes time and memory by its own width
-            raise ValueError(
-                f"{name} of {width:g} pixels is wider than the image ({rows} × {columns}): take less than the width "
-                "of the objects"
-            )
+    refuse_wider(settings, plane.shape)
     if settings.method in TILINGS and plane.dtype != bool:
         report("smoothing")
         values, _, _ = upwards(plane, settings)
@@ -108,6 +102,17 @@ def segment(image: ArrayLike, recipe: Recipe | None = None, **changes: Any) -> L
     values, mask = heights_and_mask(plane, settings)
     report("splitting")
     return separated(values, mask, settings)
+
+
+def refuse_wider(settings: Recipe, shape: Sequence[int]) -> None:
+    """Refuse filters wider than the image, which leave nothing and take time and memory by their own width."""
+    rows, columns = shape
+    for name in ("smoothing", "background", "opening", "closing"):
+        if (width := getattr(settings, name)) > max(rows, columns):
+            raise ValueError(
+                f"{name} of {width:g} pixels is wider than the image ({rows} × {columns}): take less than the width "
+                "of the objects"
+            )
 
 
 def heights_and_mask(plane: NDArray[Any], settings: Recipe) -> tuple[Real, Mask]:
@@ -196,7 +201,7 @@ def plane_of(image: NDArray[Any], channel: str | int = "luminance") -> NDArray[A
         if channel != "luminance":
             image = image[..., int(channel)]
         else:  # what is no number stays to be refused
-            image = image[..., :3].astype(np.float64) @ _LUMINANCE if image.dtype.kind in "biuf" else image[..., 0]
+            image = _luminance(image) if image.dtype.kind in "biuf" else image[..., 0]
     if image.ndim == 0:
         raise ValueError(f"an image is an array, not {image.item()!r:.80}: io.read_image(path).pixels reads one")
     if image.ndim != 2:
@@ -207,6 +212,15 @@ def plane_of(image: NDArray[Any], channel: str | int = "luminance") -> NDArray[A
     if bad:
         raise ValueError(f"{bad} of {image.size} pixels are NaN or infinite: fill them in or crop the image")
     return image
+
+
+def _luminance(image: NDArray[Any]) -> Real:
+    """Brightness of colors: sums in one order, as those of a matrix product depend on where a pixel is."""
+    red, green, blue = (
+        np.multiply(image[..., place], weight, dtype=np.float64) for place, weight in enumerate(_LUMINANCE)
+    )
+    found: Real = red + green + blue
+    return found
 
 
 def upwards(
