@@ -164,10 +164,11 @@ def test_curves_do_not_influence_each_other():
 
 
 def test_curves_that_settle_in_other_rounds_do_not_influence_each_other():
-    angle = 2 * np.pi / 3 * np.arange(3)
-    even, slow = np.stack([np.sin(angle), np.cos(angle)], axis=-1), np.array([[3.0, -2], [0, -1], [0, -3]])
-    together = landmarks(even, slow, measure="affine")
-    for one, alone in zip(together, (even, slow), strict=True):
+    angle, radius = np.linspace(0, 2 * np.pi, 5, endpoint=False), np.array([[4.0], [0.25], [0.25], [0.25], [0.25]])
+    spike = radius * np.stack([np.sin(angle), np.cos(angle)], axis=-1)
+    triangle = np.array([[3.0, -2], [0, -1], [0, -3]])
+    together = landmarks(spike, triangle, measure="affine")
+    for one, alone in zip(together, (spike, triangle), strict=True):
         np.testing.assert_allclose(one, landmarks(alone, measure="affine")[0], atol=1e-11)
 
 
