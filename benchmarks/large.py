@@ -62,17 +62,24 @@ def drawn(count, images, first_seed):
     return [Drawn(min(_PIECE, count - start), first_seed + place, 0) for place, start in enumerate(starts)]
 
 
+class Stages:
+    """Adds up processor time by stage, from the progress that is reported."""
+
+    def __init__(self, name):
+        self.taken, self.name, self.since = Counter(), name, time.process_time()
+
+    def __call__(self, step):
+        """Take a step of progress."""
+        name = step.name.split(",")[0]
+        if name != self.name:
+            now = time.process_time()
+            self.taken[self.name] += now - self.since
+            self.name, self.since = name, now
+
+
 def curves(count, options):
     """Compare two samples of so many outlines together; what it took."""
-    taken, last = Counter(), ["looking at the inputs", time.process_time()]
-
-    def note(step):
-        name = step.name.split(",")[0]
-        if name != last[0]:
-            now = time.process_time()
-            taken[last[0]] += now - last[1]
-            last[:] = [name, now]
-
+    note = Stages("looking at the inputs")
     settings = Settings(
         landmarks=options.landmarks, rank=options.rank, permute="images" if options.images else "curves"
     )
@@ -83,7 +90,8 @@ def curves(count, options):
             drawn(count // 2, half, 0), drawn(count - count // 2, half, 10**6), settings,
             folder=place, executor=client, progress=note,
         )  # fmt: skip
-        taken[last[0]] += time.process_time() - last[1]
+        note(Progress("done"))
+        taken = note.taken
         if client is not None:
             spent = client.run(time.process_time)
             taken["workers"] = sum(spent.values())
@@ -187,20 +195,13 @@ def labels(side, options):
 
 def images(side, options):
     """Segment and trace an image of so many pixels a side; what it took."""
-    found, taken, last = open_ome_zarr(store(side, options)), Counter(), ["opening", time.process_time()]
-
-    def note(step):
-        name = step.name.split(",")[0]
-        if name != last[0]:
-            now = time.process_time()
-            taken[last[0]] += now - last[1]
-            last[:] = [name, now]
-
+    note = Stages("opening")
+    found = open_ome_zarr(store(side, options))
     with reporting(note):
         ensemble = Outlines().in_tiles(found.array, scale=found.calibration.scale, unit="µm")
     note(Progress("done"))
     drawn = Field(side, options.objects * side * side // 40_000**2).across ** 2
-    return {"stages": taken, "answer": f"{len(ensemble)} outlines of {drawn} objects"}
+    return {"stages": note.taken, "answer": f"{len(ensemble)} outlines of {drawn} objects"}
 
 
 def tests(count, options):

@@ -21,9 +21,9 @@ from ..progress import each_block, one_processor, processors, report
 from .ensemble import Ensemble
 from .extract import outlines_of_labels, pixel_of
 from .multi_otsu import multi_otsu
-from .packed import Box, Components, Mask, PackedMask, components_of, of_components, pack, unpack
+from .packed import Box, ConnectedComponents, Mask, PackedMask, components_of, of_components, pack, unpack
 from .recipe import TILINGS, Recipe
-from .segment import above_neighbourhood, closed, opened, plane_of, refuse_wider, separated, upwards
+from .segment import above_neighbourhood, closed_by_disc, opened_by_disc, plane_of, refuse_wider, separated, upwards
 from .tiles import Boxes, joined, tiles_of
 
 Real = NDArray[np.float64]
@@ -49,7 +49,7 @@ _REACH = 4
 
 
 @dataclass(frozen=True, eq=False)
-class Smoothed:
+class SmoothedImage:
     """The values of an image that `segment` compares with a threshold, a box at a time.
 
     Attributes
@@ -111,7 +111,7 @@ class ObjectWindow:
         The tile in which the boxes of the clusters start, or the box of a cluster that is larger than a tile.
     alone : bool
         Whether it is a single cluster.
-    values : Smoothed
+    values : SmoothedImage
         Of the image.
     lowest : float, optional
         Of the values in the mask of the whole image, where objects are separated by them.
@@ -121,7 +121,7 @@ class ObjectWindow:
     mask: bytes
     core: Box
     alone: bool
-    values: Smoothed
+    values: SmoothedImage
     lowest: float | None = None
 
     def trace(self, *, scale: Sequence[float] = (1, 1), unit: str = "pixel", name: str = "") -> Ensemble:
@@ -259,12 +259,12 @@ def object_windows(
     refuse_wider(recipe, shape)
     memory = limit_of(memory)
     tile = _tile_of(memory, tile)
-    values = Smoothed(image, recipe)
+    values = SmoothedImage(image, recipe)
     _refuse_wide_filters(values, tile, memory)
     run = _Passes(tiles_of(shape, tile), over)
     if not values.is_mask:
         ends = list(run("reading the image", partial(_ends, values)))
-        values = Smoothed(image, recipe, (min(low for low, _ in ends), max(high for _, high in ends)))
+        values = SmoothedImage(image, recipe, (min(low for low, _ in ends), max(high for _, high in ends)))
     mask = _mask_of(values, run, PackedMask(shape, tile, []))
     lowest = None
     if recipe.split_touching == "intensity":
@@ -334,7 +334,7 @@ def _tile_of(memory: float, most: int) -> int:
     return min(most, side // _CHUNK * _CHUNK if side >= _CHUNK else max(side, 1))
 
 
-def _refuse_wide_filters(values: Smoothed, tile: int, memory: float) -> None:
+def _refuse_wide_filters(values: SmoothedImage, tile: int, memory: float) -> None:
     recipe, (rows, columns) = values.recipe, values.image.shape[:2]
     around = values.reach + (int(recipe.window) if recipe.method == "local" else 0)
     around = max(around, 2 * int(np.ceil(max(recipe.opening, recipe.closing))) + 2)
@@ -347,30 +347,30 @@ def _refuse_wide_filters(values: Smoothed, tile: int, memory: float) -> None:
         )
 
 
-def _ends(values: Smoothed, tile: Box) -> tuple[float, float]:
+def _ends(values: SmoothedImage, tile: Box) -> tuple[float, float]:
     """Lowest and highest value of the image in a tile."""
     plane = values.plane(tile)
     return float(plane.min()), float(plane.max())
 
 
-def _range(values: Smoothed, tile: Box) -> tuple[float, float]:
+def _range(values: SmoothedImage, tile: Box) -> tuple[float, float]:
     """Lowest and highest smoothed value in a tile."""
     smooth = values.within(tile)[0]
     return float(smooth.min()), float(smooth.max())
 
 
-def _counts(values: Smoothed, ends: tuple[float, float], tile: Box) -> NDArray[np.int64]:
+def _counts(values: SmoothedImage, ends: tuple[float, float], tile: Box) -> NDArray[np.int64]:
     """Histogram of the smoothed values in a tile, in the bins of the whole image."""
     return np.histogram(values.within(tile)[0], _BINS, ends)[0].astype(np.int64)
 
 
-def _lowest(values: Smoothed, item: tuple[Box, bytes]) -> float:
+def _lowest(values: SmoothedImage, item: tuple[Box, bytes]) -> float:
     """Lowest smoothed value in the mask of a tile."""
     (top, left, bottom, right), packed = item
     return float(values.within(item[0])[0].min(initial=np.inf, where=unpack(packed, bottom - top, right - left)))
 
 
-def _mask_of(values: Smoothed, run: _Passes, none: PackedMask) -> PackedMask:
+def _mask_of(values: SmoothedImage, run: _Passes, none: PackedMask) -> PackedMask:
     """Where there are objects, cleaned and not yet separated: what `heights_and_mask` finds in the whole image."""
     recipe = values.recipe
     found = list(run("finding objects", partial(_above, values, *_levels(values, run))))
@@ -391,7 +391,7 @@ def _mask_of(values: Smoothed, run: _Passes, none: PackedMask) -> PackedMask:
     return mask
 
 
-def _levels(values: Smoothed, run: _Passes) -> tuple[tuple[float, ...], float]:
+def _levels(values: SmoothedImage, run: _Passes) -> tuple[tuple[float, ...], float]:
     """Levels between the classes of the whole image, as far as the recipe needs them, and its range."""
     recipe = values.recipe
     given = recipe.low is not None and recipe.threshold is not None
@@ -414,7 +414,10 @@ def _levels(values: Smoothed, run: _Passes) -> tuple[tuple[float, ...], float]:
 
 
 def _triangle(counts: NDArray[np.int64], centres: Real) -> float:
-    """Threshold by the triangle method: the bin farthest below the line from the peak to the longer tail's end."""
+    """Threshold by the triangle method: the bin farthest below the line from the peak to the longer tail's end.
+
+    As `skimage.filters.threshold_triangle`, which takes an image and no histogram.
+    """
     first, last = np.flatnonzero(counts)[[0, -1]]
     peak = int(counts.argmax())
     flip = peak - first < last - peak
@@ -427,7 +430,7 @@ def _triangle(counts: NDArray[np.int64], centres: Real) -> float:
     return float(centres[len(centres) - place - 1 if flip else place])
 
 
-def _above(values: Smoothed, levels: tuple[float, ...], span: float, tile: Box) -> tuple[bytes, bytes]:
+def _above(values: SmoothedImage, levels: tuple[float, ...], span: float, tile: Box) -> tuple[bytes, bytes]:
     """The mask of a tile, packed; of hysteresis that of the low threshold, and that of the high one."""
     recipe, shape = values.recipe, values.image.shape
     if values.is_mask:
@@ -452,7 +455,7 @@ def _above(values: Smoothed, levels: tuple[float, ...], span: float, tile: Box) 
 def _kept(
     mask: PackedMask,
     run: _Passes,
-    choose: Callable[[Components], Mask],
+    choose: Callable[[ConnectedComponents], Mask],
     *,
     inside: bool = True,
     marks: PackedMask | None = None,
@@ -477,17 +480,17 @@ def _at_border(boxes: Boxes, shape: tuple[int, int]) -> Mask:
 def _opened(mask: PackedMask, radius: float, reach: int, number: int) -> bytes:
     tile = mask.tiles[number]
     wide = grown(tile, reach, mask.shape)
-    return pack(inner(opened(mask.within(wide), radius), wide, tile))
+    return pack(inner(opened_by_disc(mask.within(wide), radius), wide, tile))
 
 
 def _closed(mask: PackedMask, radius: float, reach: int, number: int) -> bytes:
     top, left, bottom, right = tile = mask.tiles[number]
     wide = top - reach, left - reach, bottom + reach, right + reach  # empty beyond the plane
-    return pack(inner(closed(mask.within(wide), radius), wide, tile))
+    return pack(inner(closed_by_disc(mask.within(wide), radius), wide, tile))
 
 
 def _windows(
-    mask: PackedMask, found: Components, values: Smoothed, lowest: float | None, memory: float
+    mask: PackedMask, found: ConnectedComponents, values: SmoothedImage, lowest: float | None, memory: float
 ) -> list[ObjectWindow]:
     """What is separated and traced together: the clusters that start in one tile, and each larger than a tile."""
     corners, tile = found.boxes.corners, mask.tile

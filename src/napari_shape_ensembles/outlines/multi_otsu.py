@@ -41,9 +41,8 @@ def multi_otsu(counts: NDArray[np.integer], levels: Real, classes: int) -> Real:
         raise ValueError(f"the image has too few grey levels for {classes} classes: choose fewer, or another method")
     bins = np.arange(len(counts))
     ends = np.cumsum([counts, counts * bins], axis=1, dtype=np.float64)  # whole numbers, so exact
-    weight, moment = (
-        end - np.concatenate([[0], end[:-1]])[:, None] for end in ends
-    )  # of a class, by first and last bin
+    # Of a class, by its first bin and its last.
+    weight, moment = (end - np.concatenate([[0], end[:-1]])[:, None] for end in ends)
     between = np.divide(moment**2, weight, out=np.zeros_like(weight), where=weight > 0)
     between[bins[:, None] > bins] = -np.inf
     # The best classes of the bins up to each, then one class more, that begins behind the threshold.

@@ -94,7 +94,7 @@ class _Part(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Components:
+class ConnectedComponents:
     """Pixels that hang together by their sides, in a mask or in what is around it.
 
     Attributes
@@ -118,7 +118,7 @@ class Components:
 def components_of(
     mask: PackedMask, parts: Callable[[Callable[[int], _Part]], Iterable[_Part]], *,
     inside: bool = True, marks: PackedMask | None = None,
-) -> Components:  # fmt: skip
+) -> ConnectedComponents:  # fmt: skip
     """Components of a mask, joined over the seams of its tiles.
 
     Parameters
@@ -167,10 +167,12 @@ def components_of(
         Boxes(own[tile.boxes.values], tile.boxes.corners, tile.boxes.areas)
         for own, tile in zip(owners, tiles, strict=True)
     ]
-    return Components(Boxes.joined(boxes), marked[1:], owners, inside)
+    return ConnectedComponents(Boxes.joined(boxes), marked[1:], owners, inside)
 
 
-def of_components(mask: PackedMask, number: int, components: Components, wanted: Sequence[bool] | Mask) -> Mask:
+def of_components(
+    mask: PackedMask, number: int, components: ConnectedComponents, wanted: Sequence[bool] | Mask
+) -> Mask:
     """The pixels of some components in one tile."""
     table = np.append(False, wanted)[components.owners[number]]
     found: Mask = table[_labels(mask, number, components.inside)[0]]

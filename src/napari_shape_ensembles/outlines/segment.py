@@ -129,10 +129,10 @@ def heights_and_mask(plane: NDArray[Any], settings: Recipe) -> tuple[Real, Mask]
         mask = _above_threshold(values, zero, unit, settings)
     report("cleaning")
     if settings.opening:
-        mask = opened(mask, settings.opening)
+        mask = opened_by_disc(mask, settings.opening)
     if settings.closing:  # as if the plane went on, empty, beyond its border; nothing grows along the border
         margin = int(np.ceil(settings.closing)) + 1
-        mask = closed(np.pad(mask, margin), settings.closing)[margin:-margin, margin:-margin]
+        mask = closed_by_disc(np.pad(mask, margin), settings.closing)[margin:-margin, margin:-margin]
     if settings.fill_holes:
         mask = mask | (clear_border(ndimage.label(~mask)[0]) > 0)
     return values, _without_small(mask, settings.min_size)
@@ -289,7 +289,7 @@ def above_neighbourhood(values: Real, settings: Recipe, span: float | None = Non
     return values > ndimage.uniform_filter(values, width, mode="nearest") + settings.offset * span
 
 
-def opened(mask: Mask, radius: float) -> Mask:
+def opened_by_disc(mask: Mask, radius: float) -> Mask:
     """What of a mask a disc fits into."""
     if mask.all():  # there is no edge to be far from
         return mask
@@ -297,9 +297,9 @@ def opened(mask: Mask, radius: float) -> Mask:
     return isotropic_dilation(left, radius) if left.any() else left
 
 
-def closed(mask: Mask, radius: float) -> Mask:
+def closed_by_disc(mask: Mask, radius: float) -> Mask:
     """A mask, and what around it a disc does not fit into."""
-    return ~opened(~mask, radius)
+    return ~opened_by_disc(~mask, radius)
 
 
 def _without_small(mask: Mask, min_size: int) -> Mask:

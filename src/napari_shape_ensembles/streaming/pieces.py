@@ -1,6 +1,7 @@
 """Pieces of a sample: what can be read, traced and registered by itself, wherever that is done."""
 
 import hashlib
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -8,6 +9,7 @@ from pathlib import Path
 from typing import Any, Protocol, cast
 
 from ..archive import ContentError
+from ..io.calibration import Calibration
 from ..io.image_parts import WHOLE, ImagePart
 from ..io.lazy_images import LazyImage
 from ..io.rerun import checksum
@@ -104,49 +106,53 @@ class File:
 
 
 @dataclass(frozen=True, eq=False)
-class LabelWindow:
-    """The objects of one tile of a large label image."""
+class TilePiece(ABC):
+    """The objects of one tile of a large file."""
 
     path: Path
     reading: Reading
-    window: Window
+    window: Window | ObjectWindow
     key: str
-    source: int = 0
+    source: int
 
     @property
     def name(self) -> str:
         """Name of the file, and where in it."""
         return f"{self.path.name} at {self.window.box[0]}, {self.window.box[1]}"
+
+    @abstractmethod
+    def load(self) -> Ensemble:
+        """Return the outlines."""
+
+    def _pixels(self, own: Calibration) -> dict[str, Any]:
+        """Pixel size and unit: those of the recipe, else the file's own."""
+        recipe = self.reading.settings.outlines
+        return {"scale": recipe.pixel_scale or own.scale, "unit": recipe.unit or own.unit}
+
+
+@dataclass(frozen=True, eq=False)
+class LabelWindow(TilePiece):
+    """The objects of one tile of a large label image."""
+
+    window: Window
 
     def load(self) -> Ensemble:
         """Return the outlines."""
         found = _opened(self.path, self.reading)
-        recipe, own = self.reading.settings.outlines, found.calibration
-        scale, unit = recipe.pixel_scale or own.scale, recipe.unit or own.unit
-        return trace_window(found.array, self.window, recipe, scale=scale, unit=unit, name=found.name)
+        recipe, pixels = self.reading.settings.outlines, self._pixels(found.calibration)
+        return trace_window(found.array, self.window, recipe, name=found.name, **pixels)
 
 
 @dataclass(frozen=True, eq=False)
-class ImageWindow:
+class ImageWindow(TilePiece):
     """The objects of one tile of a large image."""
 
-    path: Path
-    reading: Reading
     window: ObjectWindow
-    own: LazyImage
-    key: str
-    source: int = 0
-
-    @property
-    def name(self) -> str:
-        """Name of the file, and where in it."""
-        return f"{self.path.name} at {self.window.box[0]}, {self.window.box[1]}"
+    image: LazyImage
 
     def load(self) -> Ensemble:
         """Return the outlines."""
-        recipe, own = self.reading.settings.outlines, self.own.calibration
-        scale, unit = recipe.pixel_scale or own.scale, recipe.unit or own.unit
-        return self.window.trace(scale=scale, unit=unit, name=self.own.name)
+        return self.window.trace(name=self.image.name, **self._pixels(self.image.calibration))
 
 
 def _words(reading: Reading) -> str:
@@ -244,10 +250,10 @@ def _image_windows(
     over = each_block if executor is None else partial(_results, executor)
     with named(path.name):
         windows = object_windows(large.array, reading.settings.outlines, tile=tile, memory=reading.memory, over=over)
-    own = LazyImage(None, large.calibration, large.name)
+    image = LazyImage(None, large.calibration, large.name)
     whole = f"{checksum(path)} {_words(reading)}"
     return [
-        ImageWindow(path, reading, window, own, hashlib.sha256(f"{whole} {window.core}".encode()).hexdigest(), source)
+        ImageWindow(path, reading, window, hashlib.sha256(f"{whole} {window.core}".encode()).hexdigest(), source, image)
         for window in windows
     ]
 

@@ -200,12 +200,12 @@ def fingerprint(layer: "Layer | ImageRow", dims: "Dims") -> str:
         arrays = [np.ascontiguousarray(part) for part in (data if isinstance(layer, Shapes) else [data[place]])]
         sums = []
         for array in arrays:
-            data = array.view(np.uint8).reshape(-1) if array.size else np.empty(0, np.uint8)
-            if data.size >= _LARGE:
-                whole = data.size // (8 * _FOLDED) * (8 * _FOLDED)
-                columns = np.add.reduce(data[:whole].view(np.uint64).reshape(-1, _FOLDED), axis=0)
-                data = np.concatenate([columns.view(np.uint8), data[whole:]])
-            sums.append(zlib.adler32(data.data) if data.size else 0)
+            content = array.view(np.uint8).reshape(-1) if array.size else np.empty(0, np.uint8)
+            if content.size >= _LARGE:
+                whole = content.size // (8 * _FOLDED) * (8 * _FOLDED)
+                columns = np.add.reduce(content[:whole].view(np.uint64).reshape(-1, _FOLDED), axis=0)
+                content = np.concatenate([columns.view(np.uint8), content[whole:]])
+            sums.append(zlib.adler32(content.data) if content.size else 0)
         if isinstance(layer, Shapes):
             unwanted = [row for row, flag in enumerate(_excluded(layer)) if flag is True]
             shown = (tuple(layer.shape_type), *sums, *([tuple(unwanted)] if unwanted else []))
