@@ -9,7 +9,7 @@ from napari.settings import get_settings
 from napari.utils.color import ColorValue
 from napari.utils.colormaps import ensure_colormap
 from qtpy.QtGui import QImage
-from qtpy.QtWidgets import QWidget
+from qtpy.QtWidgets import QMessageBox, QWidget
 from scipy import ndimage
 from skimage.io import imread
 
@@ -285,7 +285,20 @@ def test_up_to_the_limit_outlines_are_shapes(qtbot, model, monkeypatch):
     assert picked(dock) == []
 
 
-def test_where_few_are_in_view_the_outlines_themselves_are_drawn(make_napari_viewer, qtbot, few, tmp_path):
+@pytest.fixture
+def closed_unasked(monkeypatch):
+    """Windows that were asked for after this are closed by a script, which is asked nothing."""
+    questions = []
+    monkeypatch.setattr(
+        QMessageBox, "question", lambda *words: questions.append(words) or QMessageBox.StandardButton.Close
+    )
+    yield
+    assert questions == []
+
+
+def test_where_few_are_in_view_the_outlines_themselves_are_drawn(
+    closed_unasked, make_napari_viewer, qtbot, few, tmp_path
+):
     viewer = make_napari_viewer(show=True)
     viewer.window.resize(1100, 700)
     for seed, name in ((1, "one"), (2, "two")):
@@ -336,3 +349,6 @@ def test_where_few_are_in_view_the_outlines_themselves_are_drawn(make_napari_vie
         patch.setattr(over_canvas, "_FEW", 3)
         camera.zoom *= 0.2
         assert not drawn.isVisible()
+    assert comparison.unsaved
+    comparison.selection.pick([4])
+    qtbot.waitUntil(lambda: bench.over_canvas.card is not None and bench.over_canvas.card.isVisible(), timeout=5000)

@@ -10,6 +10,7 @@ from napari.components import ViewerModel
 
 from docks import curves_of, destroy, ended, found_before, let_go, opened, press, run, show_docks, spots
 from napari_shape_ensembles import Settings
+from napari_shape_ensembles.viewer import session as sessions
 from napari_shape_ensembles.viewer.session import Session
 
 QUICK = Settings(landmarks=50, rank=10, permutations=99)
@@ -69,6 +70,34 @@ def test_a_session_goes_with_its_viewer(qapp):
     gone = weakref.ref(Session.of(with_images(ViewerModel())))
     gc.collect()
     assert gone() is None
+
+
+def test_what_is_there_is_exempt_from_collection_while_a_page_is_open_and_what_leaves_is_freed(
+    bare_dock, model, qtbot, monkeypatch
+):
+    bare_dock.show()
+    bare_dock.hide()
+    qtbot.waitUntil(lambda: not bare_dock.session.choices.sides.following, timeout=2000)
+    monkeypatch.setattr(sessions, "gc", gc)
+    frozen = gc.get_freeze_count()
+    gc.unfreeze()  # as in a program that exempts nothing
+    bare_dock.show()
+    assert gc.get_freeze_count() > 10_000
+    with found_before():
+        run(bare_dock, qtbot)
+        before = [weakref.ref(layer) for layer in bare_dock.comparison.curves]
+        run(bare_dock, qtbot)
+    assert gc.get_freeze_count() > 10_000
+    let_go(qtbot, *before)
+    image = weakref.ref(model.layers["one"])
+    del model.layers["one"]
+    assert not gc.get_freeze_count()
+    let_go(qtbot, image)
+    qtbot.waitUntil(lambda: gc.get_freeze_count() > 0, timeout=5000)
+    bare_dock.hide()
+    qtbot.waitUntil(lambda: not gc.get_freeze_count(), timeout=2000)
+    if frozen:
+        gc.freeze()
 
 
 def test_the_first_two_layers_are_chosen_and_two_that_are_selected_become_a_and_b(session, model):

@@ -89,6 +89,7 @@ class Sides(FollowsLayers):
 
     opened = Signal()  #: a layer of a comparison out of a file has come, or may have been there before
     replaced = Signal(object, object)  #: a layer takes the place of another, with all that is written beside it
+    leaving = Signal(object)  #: a layer is about to be removed from the list
     restored = Signal(str)  #: a layer was deleted, and the one that it had replaced is back in its place: in words
 
     def __init__(self, viewer: ViewerModel) -> None:
@@ -157,6 +158,8 @@ class Sides(FollowsLayers):
         Two layers that are selected in the viewer's list become A and B, in the list's order.
         """
         if event is not None and event.type not in (*_FOLLOWED, "changed"):
+            if event.type == "removing":
+                self.leaving.emit(self._layers[event.index])
             return
         if self._instead:
             self._restore()
@@ -254,6 +257,7 @@ class Choices:
     """All that is chosen before a run; one recipe and one set of settings, to be changed by `set`, serve every dock."""
 
     changed = Signal()  #: the recipe or the settings are others
+    rearranges = Signal(bool)  #: changes of the layer list in many ways have begun, or are at their end
 
     def __init__(self, viewer: ViewerModel) -> None:
         self._viewer = weakref.ref(viewer)
@@ -265,8 +269,8 @@ class Choices:
         self.sides = Sides(viewer)
         self.exclusions = Exclusions()
         self.rearranging = 0  #: so many pieces of work change the layer list in many ways, which may take turns
+        self.unseen: weakref.WeakSet[Layer] = weakref.WeakSet()  #: in the viewer, and about to be shown
         self.batch = ExitStack()  #: of these changes, of which napari hears once
-        self.removing = False  #: layers go while it is
 
     @property
     def viewer(self) -> ViewerModel:

@@ -125,11 +125,12 @@ class ComparisonTask(Task[Comparison]):
 
     def take(self, outcome: Outcome) -> Iterator[None]:
         """Show the result of a run: its curves, one layer after another, in place of those before, then the answer."""
-        with at_once(self.choices, removing=bool(self.curves.with_first_rows())):  # the curves and what they lie beside
+        with at_once(self.choices):  # the curves and what they lie beside
             yield from self.curves.replace(outcome.layers, shown=False)
             self.kept = None
             yield from self.showing(outcome.shown)
-        yield from self.curves.replace(outcome.layers)
+        yield
+        yield from self.curves.replace(outcome.layers, new=False)
         if (self.color_by, self.percentile) != ("product", CLIPPED):  # as they were made
             self.recolor()
 
@@ -359,20 +360,25 @@ class ComparisonTask(Task[Comparison]):
 
     def take_up(self, opened: Outcome) -> Iterator[None]:
         """Show a result with its choices and its colours, in turns; its layers may be in the viewer already."""
-        yield from self.curves.replace(opened.layers, new=opened.new)
+        with at_once(self.choices):
+            yield from self.curves.replace(opened.layers, new=opened.new, shown=False)
+            yield
+            self._seen.add(opened.shown.result)
+            whole = is_whole(opened.shown.result, opened.layers)
+            if whole:
+                self.noted.emit("", "")
+                self._keep_unsaved()
+                shown = opened.shown.tied(self.choices.viewer)
+                complete(opened.layers, shown.result)
+                painted = str(shown.view.get("painted"))
+                self.color_by = painted if painted in COLOR_FEATURES else "product"
+                yield
+                yield from self.showing(shown, unsaved=False)
         yield
-        self._seen.add(opened.shown.result)
-        if not is_whole(opened.shown.result, opened.layers):
+        yield from self.curves.replace(opened.layers, new=False)
+        if not whole:
             self.noted.emit("⚠ Its layers were changed meanwhile: open the comparison again.", "")
             return
-        self.noted.emit("", "")
-        self._keep_unsaved()
-        shown = opened.shown.tied(self.choices.viewer)
-        complete(opened.layers, shown.result)
-        painted = str(shown.view.get("painted"))
-        self.color_by = painted if painted in COLOR_FEATURES else "product"
-        yield
-        yield from self.showing(shown, unsaved=False)
         self.recolor()
         yield
         # Choose what the result was made from, as far as it is known.

@@ -43,8 +43,6 @@ COLORMAP = "viridis"
 CLIPPED = 99
 # Up to so many curves everything is computed, and shown, at once.
 QUICK = 1000
-# Layers of curves are drawn for the first time in so many parts: each takes as long as they do, and as the canvas does.
-_DRAWINGS = 3
 
 
 # Features that curves can be colored by ------------------------------------------------------------------------
@@ -172,32 +170,30 @@ class CurveSelection:
 
 
 @contextmanager
-def at_once(choices: Choices, *, removing: bool = False) -> Iterator[None]:
+def at_once(choices: Choices) -> Iterator[None]:
     """Change the layer list in many ways, of which the canvas hears once.
 
     napari lays the canvas out anew for every layer that comes or goes, in a time that grows with the cube of their
-    number in a grid; and each time it collects garbage, 0.2 s of the window's thread with the bench open. Here it does
-    so once, after the last of several changes that go on in turns. Where layers come, what is there already is exempt;
-    where some leave, nothing is: drivers want them freed.
+    number in a grid, and then collects garbage. Here it does so once, after the last of several changes that go on in
+    turns; Python collects none on its own meanwhile.
     """
-    choices.removing |= removing
     choices.rearranging += 1
     if choices.rearranging == 1:
-        if removing:
-            gc.freeze()
+        if gc.isenabled():
+            gc.disable()
+            choices.batch.callback(gc.enable)
         choices.batch.enter_context(getattr(choices.layers, "batched_update", nullcontext)())  # since napari 0.9
+        choices.rearranges.emit(True)
     try:
         yield
     finally:
         try:
             if choices.rearranging == 1:
-                (gc.unfreeze if choices.removing else gc.freeze)()
                 choices.batch.close()
         finally:
             choices.rearranging -= 1
             if not choices.rearranging:
-                gc.unfreeze()
-                choices.removing = False
+                choices.rearranges.emit(False)
 
 
 class OwnLayers:
@@ -212,7 +208,6 @@ class OwnLayers:
         self._choices, self._layers, self._viewer = choices, choices.layers, weakref.ref(choices.viewer)
         self._refs: list[tuple[weakref.ref[CurveLayer], int]] = []
         self._tied: weakref.WeakSet[Shapes] = weakref.WeakSet()
-        self._unseen: weakref.WeakSet[CurveLayer] = weakref.WeakSet()  # in the viewer, and not shown yet
         self._silent = False
         self._selection = selection or CurveSelection()
         self._selection.changed.connect(self._show)
@@ -244,17 +239,18 @@ class OwnLayers:
     def replace(self, layers: Sequence[CurveLayer], *, new: bool = True, shown: bool = True) -> "Generator[None]":
         """Put layers where those before them were, in turns that the window can draw between.
 
-        napari takes a tenth of a second for a layer of curves, and longer to draw it for the first time: a third of
-        them is shown at a time. Within `at_once` nothing is drawn: they are not to be `shown` there, but after it.
-        Layers that are not new are in the viewer, unless they were deleted.
+        Each layer is taken away, put in and shown in turns of its own: to draw curves for the first time takes napari
+        a tenth of a second. Within `at_once` nothing is drawn: they are not to be `shown` there, but after it. Layers
+        that are not new are in the viewer, unless they were deleted.
         """
-        gone = [layer for layer, _ in self.with_first_rows() if layer not in layers]
+        gone = [ref for ref, _ in self._refs if (layer := ref()) is not None and layer not in layers]
         if gone:
-            with at_once(self._choices, removing=True):
-                for layer in gone:
-                    self._layers.remove(layer)
-            yield
-        del gone
+            with at_once(self._choices):
+                for ref in gone:
+                    if (layer := ref()) is not None and layer in self._layers:
+                        self._layers.remove(layer)
+                    layer = None
+                    yield
         first_rows = itertools.accumulate((len(layer.features) for layer in layers), initial=0)
         self._refs = [(weakref.ref(layer), row) for layer, row in zip(layers, first_rows, strict=False)]
         coming = [layer for layer in layers if new and layer not in self._layers]
@@ -262,16 +258,12 @@ class OwnLayers:
             with at_once(self._choices):
                 for layer in coming:
                     layer.visible = False
-                    self._unseen.add(layer)
+                    self._choices.unseen.add(layer)
                     self._layers.append(layer)
                     yield
-        hidden = [one for one in layers if shown and one in self._unseen]
-        size = -(-len(hidden) // _DRAWINGS) or 1
-        for place in range(0, len(hidden), size):
-            with at_once(self._choices) if size > 1 else nullcontext():
-                for layer in hidden[place : place + size]:
-                    self._unseen.remove(layer)
-                    layer.visible = True
+        for layer in [one for one in layers if shown and one in self._choices.unseen]:
+            self._choices.unseen.remove(layer)
+            layer.visible = True
             yield
 
     def tie(self) -> None:

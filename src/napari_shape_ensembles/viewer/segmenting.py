@@ -57,6 +57,7 @@ _KEPT, _LEFT_OUT = 1, 2
 _COLORS = Colormap([[0, 0, 0, 0], [1, 0.83, 0, 1], [1, 0.2, 0.4, 1]], name="segmentation preview", interpolation="zero")
 # Milliseconds that further changes are waited for before a preview starts.
 _PAUSE = 25
+_FEW = 4  # lines of previews up to which they are taken away in one turn
 _TOLD = ("data", "scale", "units", "translate")
 _EDITED = ("paint", "labels_update", "data")
 
@@ -86,7 +87,7 @@ class SegmentationTask(Task[list[Ensemble]]):
         self.looking = False  #: a preview is on its way, after which verdict and numbers may be others
         self.features = KnownFeatures()
         self._others: weakref.WeakKeyDictionary[Layer, Image] = weakref.WeakKeyDictionary()  # their lines
-        self.previewer = Background()
+        self.previewer, self._leaving = Background(), Background()
         self._listened: Layer | None = None
         self._previewed = choices.recipe
         self._made: weakref.WeakKeyDictionary[Layer, list[weakref.ref[Layer]]] = weakref.WeakKeyDictionary()
@@ -349,13 +350,26 @@ class SegmentationTask(Task[list[Ensemble]]):
     def _remove_lines(self) -> None:
         self.previewer.cancel()
         here = [one for one in (self._lines, *self._others.values()) if one is not None and one in self.choices.layers]
-        if here:
-            with at_once(self.choices, removing=True):
-                for lines in here:
-                    self._remove(lines)
-                self.laid.emit()
         self._lines = None
         self._others.clear()
+        if here:
+            few = len(here) <= _FEW
+            self._leaving.begin(self._taking_away(here))
+            self._leaving.arriving = True  # to be cancelled is to be done at once
+            if few:
+                self.settle()
+
+    def _taking_away(self, lines: list[Image]) -> Steps:
+        """Take lines away, each in a turn of its own."""
+        with at_once(self.choices):
+            while lines:
+                self._remove(lines.pop())
+                yield None
+            self.laid.emit()
+
+    def settle(self) -> None:
+        """Let the lines that are being taken away be gone."""
+        self._leaving.cancel()
 
     def over(self, image: Layer) -> list[Layer]:
         """What lies over an image: labels and outlines made of it that are not compared themselves, and its preview."""

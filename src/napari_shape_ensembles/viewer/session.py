@@ -1,5 +1,6 @@
 """What a person has chosen and found in one viewer. Docks show it and ask it for things; it outlives them all."""
 
+import gc
 import weakref
 from collections import Counter
 from functools import partial
@@ -15,19 +16,28 @@ from .design_files import DesignWork
 from .designing import DesignTable
 from .experimenting import ExperimentTask
 from .explaining import ExplanationTask
+from .inputs import is_own
 from .inspecting import InspectionTask
 from .learning import LearningTask, ProposingTask
 from .position import PositionLight
 from .segmenting import SegmentationTask
 from .studying import ChoiceTask, LandscapeTask, SmoothingTask
-from .task import Task
+from .task import Soon, Task
+
+_QUIET = 1000  # ms after the layer list has changed
 
 # napari has no place for what a plugin knows of a viewer; a session lives exactly as long as its viewer.
 _sessions: "weakref.WeakKeyDictionary[ViewerModel, Session]" = weakref.WeakKeyDictionary()
 
 
 class Session:
-    """The state of the plugin in one viewer: what is chosen before a run, and one task for each kind of work."""
+    """The state of the plugin in one viewer: what is chosen before a run, and one task for each kind of work.
+
+    While a page is open, what is there is exempt from garbage collection, but for layers of our own: napari collects
+    whenever layers have come or gone, Python now and then, and each time the window would stand still for 0.2 s over
+    the hundreds of thousands of objects of napari and of libraries. Before a layer of somebody else leaves nothing is
+    exempt, so that it is freed; soon after it all is again.
+    """
 
     def __init__(self, viewer: ViewerModel) -> None:
         self.choices = Choices(viewer)
@@ -54,6 +64,9 @@ class Session:
         self.comparison.beside, self.comparison.put_beside = self.experiment.to_tree, self.experiment.take_tree
         self.comparison.opened = self.experiment.opened
         self._open, self._pages = 0, Counter[Task[Any]]()
+        self._layers, self._exempting = viewer.layers, Soon(self._exempt, _QUIET)
+        self.choices.sides.leaving.connect(self._leaving)
+        self.comparison.side_by_side.arranged.connect(self._exempting.start)  # napari makes much for the cells
 
     @classmethod
     def of(cls, viewer: ViewerModel) -> "Session":
@@ -66,6 +79,8 @@ class Session:
     def attach(self, *tasks: Task[Any]) -> None:
         """Note that a page is open, which shows these tasks; the first page makes the session follow the viewer."""
         self._open += 1
+        if self._open == 1:
+            self._exempt()
         self._pages.update(tasks)
         self.choices.sides.follow()
         for task in tasks:
@@ -91,6 +106,19 @@ class Session:
         self.design_work.cancel()
         self.proposing.rest()
         self.comparison.rest()  # which *Shape space* may have run after its own dock was closed
+        self.segmentation.settle()
+        self._exempting.stop()
+        gc.unfreeze()
+
+    def _exempt(self) -> None:
+        """Exempt what is there now; layers of our own are not to be added to what is exempt already."""
+        if self._open and not (gc.get_freeze_count() and any(map(is_own, self._layers))):
+            gc.freeze()
+
+    def _leaving(self, layer: Layer) -> None:
+        if not is_own(layer):
+            gc.unfreeze()
+            self._exempting.start()
 
 
 def _answered(*tasks: Task[Any]) -> bool:

@@ -1,7 +1,6 @@
 """Work in the background: its one life cycle, what its result rests on, and whether that still holds."""
 
 import atexit
-import gc
 import inspect
 import itertools
 import logging
@@ -361,13 +360,8 @@ class Task(Background, ABC, Generic[Result]):
         yield from then(outcome)
 
     def _life(self, steps: Steps, fail: Callable[[str], None]) -> Steps:
-        """A piece of work from its start to its end, whichever that is.
-
-        What is there already is exempt from garbage collection meanwhile: for each full one, of the hundred thousands
-        of objects of napari and of the libraries that a run loads, the window stands still for 0.2 s.
-        """
+        """A piece of work from its start to its end, whichever that is."""
         self.changed.emit()
-        gc.freeze()
         try:
             yield from steps
         except Exception as error:
@@ -375,8 +369,6 @@ class Task(Background, ABC, Generic[Result]):
                 log.exception("a turn failed")
             self.running = False
             fail(str(in_words(error)))
-        finally:
-            gc.unfreeze()
         self.busy = self.arriving = self.running = False
         self._watch()
         self.changed.emit()

@@ -29,6 +29,7 @@ _AROUND = 6.0  # how much more than a curve is in view where it is flown to
 _BESIDE = 16  # pixels between the curve and its card
 _WIDTH = 190
 _EDGE = 4  # pixels beside the words of a caption
+_FULL = 12  # layers from which to draw the canvas takes a while
 _FEW = 300  # painted outlines in view up to which each is drawn
 _CORNER = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]])  # pixels of a layer: the first, and those below and beside it
 _LIGHTER = 140  # per cent: the colors of A and B on the dark ground of a caption
@@ -45,12 +46,13 @@ class OverCanvas:
         self.line: LassoLine | None = None
         self.captions: Captions | None = None
         self.outlines: OutlinesInView | None = None
-        self._placing = once(page, self.show_captions)
+        self._placing, self._drawing = once(page, self.show_captions), once(page, self._draw)
         camera = camera_of(comparison.choices.viewer)
         for event in (camera.events.center, camera.events.zoom):
             event.connect(self._moved)
         comparison.choices.layers.events.connect(self._changed)
         comparison.side_by_side.arranged.connect(self._changed, check_nargs=False)
+        comparison.choices.rearranges.connect(self._hold)
         self._soon = once(page, self.show_card)
         page.destroyed.connect(partial(_dismiss, self))
 
@@ -103,6 +105,20 @@ class OverCanvas:
         if self.line is not None:
             self.line.draw(drawing)
 
+    def _hold(self, rearranging: bool) -> None:
+        """Keep a full canvas as it is while layers come and go in turns: napari would have it drawn in each of them."""
+        canvas = self._canvas()
+        if rearranging and canvas is not None and len(self._comparison.choices.layers) > _FULL:
+            canvas.setUpdatesEnabled(False)
+        elif not rearranging and isalive(self._drawing):
+            self._drawing.start()
+
+    def _draw(self) -> None:
+        """Draw the canvas again, in a turn of its own."""
+        canvas = self._canvas()
+        if canvas is not None and not self._comparison.choices.rearranging:
+            canvas.setUpdatesEnabled(True)
+
     def _changed(self, _: object = None) -> None:
         """Place captions after what is under way: layers tell of much."""
         if isalive(self._placing) and not self._placing.isActive():
@@ -117,18 +133,19 @@ class OverCanvas:
     def show_captions(self) -> None:
         """Show the captions of the images, and the outlines in view, where there is a window."""
         canvas = self._canvas()
-        drawn = None if canvas is None else canvas.findChild(QOpenGLWidget)  # without the sliders beside it
-        if drawn is not None and (self.captions is None or not isalive(self.captions)):
-            self.outlines = OutlinesInView(drawn, self._comparison)
-            self.captions = Captions(drawn, self._comparison.side_by_side)
+        if canvas is not None and (self.captions is None or not isalive(self.captions)):
+            self.outlines = OutlinesInView(canvas, self._comparison)
+            self.captions = Captions(canvas, self._comparison.side_by_side)
         self._moved()
 
     def _canvas(self) -> QWidget | None:
+        """What napari draws on, without the sliders below it."""
         page = self._page()
         window = page if page is not None and isalive(page) else None
         while window is not None and not isinstance(window, QMainWindow):  # which floating docks belong to, too
             window = window.parentWidget()
-        return None if window is None else window.centralWidget()
+        centre = None if window is None else window.centralWidget()
+        return None if centre is None else centre.findChild(QOpenGLWidget)
 
 
 def outline_of(result: Comparison, row: int) -> NDArray[np.float64]:

@@ -3,6 +3,7 @@
 import itertools
 import weakref
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import nullcontext
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -155,12 +156,15 @@ class SideBySide:
         order, cell_of = [*others, *last], dict(zip(others, itertools.count(len(cells)), strict=False))
         cell_of |= {layer: place for place, cell in enumerate(groups) for layer in cell}
         self._largest = np.max([np.ptp(one[0].extent.world, axis=0)[-2:] for one in groups], axis=0, initial=1e-9)
-        self._shown = len({place for layer, place in cell_of.items() if layer.visible})
+        unseen = self._choices.unseen
+        self._shown = len({place for layer, place in cell_of.items() if layer.visible or layer in unseen})
         planned = (self._grid.shape if apart else self._shapes.get(self._shown) or self._roomiest()), not apart
         spaced = getattr(self._grid, "spacing", _GAP) == _GAP
         now = (self._grid.shape, self._grid.enabled), dict(self._cell_of)
         if order != list(self._layers) or now != (planned, cell_of) or not spaced:
-            with at_once(self._choices), self._grid.events.enabled.blocker(self._switched):
+            # Rows and columns of before need no layout of the canvas but that which the list itself brings.
+            once = at_once(self._choices) if now[0] != planned or not spaced else nullcontext()
+            with once, self._grid.events.enabled.blocker(self._switched):
                 self._cell_of = weakref.WeakKeyDictionary(cell_of)
                 self._reorder(order)
                 self._grid.shape, self._grid.enabled = planned
