@@ -321,8 +321,10 @@ def test_a_result_is_saved_and_opened_with_all_that_it_rests_on(done, session, m
     assert done.kept is None
 
 
-def test_in_another_viewer_it_is_shown_as_it_was_found(done, tmp_path, qtbot):
-    path = saved(done, tmp_path / "pair.comparison.npz", qtbot)
+def test_in_another_viewer_it_is_shown_as_it_was_found(done, session, model, tmp_path, qtbot):
+    more = model.add_image(spots(3), name="more", scale=(0.5, 0.5), units=("um", "um"))
+    session.choices.sides.choose([model.layers["one"], more], [model.layers["two"]])
+    path = saved(compared(done, qtbot), tmp_path / "pair.comparison.npz", qtbot)
     other = ViewerModel()
     session = Session.of(other)
     session.attach()
@@ -331,7 +333,8 @@ def test_in_another_viewer_it_is_shown_as_it_was_found(done, tmp_path, qtbot):
     assert session.comparison.result.summary() == done.result.summary()
     assert session.comparison.basis is None
     assert "not in the viewer as they were" in session.comparison.shown.origin
-    assert [layer.name for layer in other.layers] == ["one curves", "two curves"]
+    assert [layer.name for layer in other.layers] == ["more curves", "one curves", "two curves"]
+    assert [side for side, _ in session.comparison.cells()] == ["A", "A", "B"]
     session.detach()
 
 

@@ -222,7 +222,7 @@ class ComparisonTask(Task[Comparison]):
             over = curves if len(curves) == len(refs) else [None for _ in refs]
             found = [(side, layer, own) for (side, layer), own in zip(refs, over, strict=True)]
         elif self.result is not None:
-            found = [("AB"[place > 0], None, own) for place, own in enumerate(curves)]
+            found = [(own.metadata[MARK]["source"], None, own) for own in curves if own is not None]
         known = [layer for _, layer, _ in found]
         found += [(s, layer, None) for s, own in zip("AB", sides, strict=True) for layer in own if layer not in known]
         below: dict[Layer, Layer] = {}
