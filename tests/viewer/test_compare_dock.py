@@ -399,7 +399,7 @@ def test_a_row_that_a_fault_of_the_outlines_withholds_is_given_after_a_look(bare
     run(bare_dock, qtbot)
     assert bare_dock.state == "inconclusive"
     assert "are there twice" in bare_dock.results.text()
-    assert "No row before somebody has looked" in bare_dock.faults.words.text()
+    assert "No answer until the outlines have been checked" in bare_dock.faults.words.text()
     press(bare_dock.faults.button, qtbot)
     assert bare_dock.result.case == "1∧1"
     assert bare_dock.state == "done"

@@ -179,7 +179,7 @@ class Settings:
         False,
         "Give a row even where the outlines have a serious fault, such as duplicates, open outlines, fewer than ten "
         "curves on a side, or an image that stands out: after a look at them.",
-        label="Overrule",
+        label="Answer in spite of faults",
         group=_ADVANCED,
     )
     register: InitVar[bool | None] = None

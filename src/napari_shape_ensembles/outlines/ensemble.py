@@ -36,6 +36,8 @@ _NAME = re.compile(r"[^\W\d]\w*")
 _LENGTHS = frozenset(("µm", "um", "nm", "mm", "cm", "m"))
 # "px" is a ninety-sixth of an inch to pint, as in style sheets.
 _PIXELS = ("px", "pix", "pixel", "pixels")
+#: What is written behind a number, where it is not the name of the unit.
+UNIT_SYMBOLS = {"pixel": "px"}
 
 
 class Ensemble:

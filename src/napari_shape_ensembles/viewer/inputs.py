@@ -318,7 +318,7 @@ def pixel_size_of(layer: Layer, axes: Sequence[int]) -> tuple[NDArray[np.float64
         raise ValueError(f'"{layer.name}" has pixels of {sizes[0]:g} × {sizes[1]:g}: set its scale (widget Pixel size)')
     if abs(on_plane[:, 0] @ on_plane[:, 1]) > _SKEW * sizes[0] * sizes[1]:
         raise ValueError(
-            f'"{layer.name}" is sheared, so its pixels are no rectangles and its outlines would be measured askew: '
+            f'"{layer.name}" is sheared, so its pixels are not rectangular and its outlines would be distorted: '
             "reset its shear and affine transform, or resample it"
         )
     return sizes, symbol(layer.units[axes[0]])

@@ -24,6 +24,7 @@ from ..archive import Tree
 from ..comparison import Comparison
 from ..comparison.display import MARK, LayerData
 from ..explanation import witnesses
+from ..outlines.ensemble import UNIT_SYMBOLS
 from ..palette import COLOR_A, COLOR_B, NEUTRAL
 from .choices import Choices, preferred
 from .inputs import OWN, Sources
@@ -67,7 +68,8 @@ class ColorFeature:
         return self.ends is None or self.diverging
 
     def title(self, result: Comparison) -> str:
-        return f"{self.label} ({self.unit.format(result.a.unit)})" if self.unit else self.label
+        unit = UNIT_SYMBOLS.get(result.a.unit, result.a.unit)
+        return f"{self.label} ({self.unit.format(unit)})" if self.unit else self.label
 
     def values(self, result: Comparison) -> Real:
         """One number per pooled curve, A's first; NaN leaves a curve unfilled."""

@@ -9,6 +9,7 @@ import numpy as np
 
 from ..comparison import INCONCLUSIVE, Settings
 from ..outlines import ObjectModel, Outlines, counted
+from ..outlines.ensemble import UNIT_SYMBOLS
 from .inputs import Excluded, Source, Sources, pooled_name
 from .shown import Shown, counts_of, settings_words, tests_of
 
@@ -26,7 +27,7 @@ def text_of(shown: Shown, changed: Sequence[str] = ()) -> str:
         lines.append(f"{name}: {numbers}: {decision}")
     lines.append("")
     for side, ensemble in (("A", result.a), ("B", result.b)):
-        curves = f"{counted(len(ensemble), 'curve')} in {ensemble.unit}"
+        curves = f"{counted(len(ensemble), 'curve')} in {UNIT_SYMBOLS.get(ensemble.unit, ensemble.unit)}"
         lines.append(f"{side}: {ensemble.name}, {'; '.join([curves, *counts_of(ensemble)])}")
     lines += ["", *settings_words(shown.recipe, result.settings)]
     versions = ", ".join(f"{name} {version}" for name, version in result.versions.items())

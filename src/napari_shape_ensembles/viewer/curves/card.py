@@ -10,6 +10,7 @@ from qtpy.QtWidgets import QGridLayout, QLabel, QWidget
 
 from ...comparison import Comparison
 from ...explanation.single_curves import aligned, mean_outline, nearest_curves
+from ...outlines.ensemble import UNIT_SYMBOLS
 from ..layers import COLOR_FEATURES
 from ..panels.shape_canvas import OutlineButton, ShapeCanvas, StyledOutline, radius
 from ..panels.widgets import button, column, emptied, wrapped
@@ -65,9 +66,10 @@ class CurveCard(QWidget):
             if len(name) > _LONG:  # as that of several images together
                 name = f"{name[: _LONG // 2]}…{name[-_LONG // 2 :]}"
             lines = [f"<b>{side}</b> {escape(name)}, curve {escape(str(result.distances['id'].iloc[self.row]))}"]
+            symbol = UNIT_SYMBOLS.get(result.a.unit, result.a.unit)
             for feature in COLOR_FEATURES.values():
                 if feature.numeric and (feature.column in _BRIEF or not self._brief):
-                    value, unit = feature.values(result)[self.row], escape(feature.unit.format(result.a.unit))
+                    value, unit = feature.values(result)[self.row], escape(feature.unit.format(symbol))
                     label = _BRIEF[feature.column] if self._brief else feature.label
                     lines.append(f"{label}: {value:.4g} {unit}".strip())
             self.numbers.setText("<br>".join(lines))

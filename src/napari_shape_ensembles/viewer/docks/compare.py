@@ -42,7 +42,7 @@ class CompareShapes(SamplesDock):
         results = self.results = ResultsPanel(self.dialogs.results())
         self.excluded, self.kept = excluded_notice(), Notice("Undo", "Show the previous result again")
         self.faults = Notice(
-            "Overrule", "Give the row all the same: the outlines were looked at, and are as they should be"
+            "Answer anyway", "The outlines have been checked, and are as they should be: give the row of the table"
         )
         self.color_by = ColorBy()
         self.curve_window = CurveWindow(self.viewer, task)
@@ -88,7 +88,7 @@ class CompareShapes(SamplesDock):
             self._shown = task.shown, task.message, task.running
             results.show_result(None if task.running else task.shown, "" if task.running else task.message)
             withheld = result is not None and result.quality.serious and not result.settings.overrule
-            self.faults.say("⚠ No row before somebody has looked at the outlines." if withheld else "")
+            self.faults.say("⚠ No answer until the outlines have been checked." if withheld else "")
         colored = result, task.color_by, task.percentile
         if colored != self._colored:
             self._colored = colored

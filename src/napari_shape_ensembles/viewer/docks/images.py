@@ -25,6 +25,7 @@ from qtpy.QtWidgets import (
 
 from ...comparison.design import GROUP
 from ...io.calibration import Calibration
+from ...outlines.ensemble import UNIT_SYMBOLS
 from ...outlines.recognise import content_of
 from ..designing import Row
 from ..dialogs import Dialogs
@@ -247,6 +248,7 @@ def _pixels_of(row: Row) -> str:
     else:
         calibration = calibration_of(row)
         (height, width), unit = calibration.scale, calibration.unit
+    unit = UNIT_SYMBOLS.get(unit, unit)
     return f"{height:g} {unit}" if height == width else f"{height:g} × {width:g} {unit}"
 
 

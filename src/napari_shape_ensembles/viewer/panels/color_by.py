@@ -7,6 +7,7 @@ from qtpy.QtGui import QImage, QPainter, QPen
 from qtpy.QtWidgets import QSizePolicy, QWidget
 
 from ...comparison import Comparison
+from ...outlines.ensemble import UNIT_SYMBOLS
 from ..layers import CLIPPED, COLOR_FEATURES, ColorFeature
 from .distributions import bin_shares, paint_labels, paint_steps
 from .fonts import Drawing, WholeBox
@@ -58,7 +59,8 @@ class ColorBy(QWidget):
         feature, first = COLOR_FEATURES[chosen], len(result.a)
         values = feature.values(result)
         limits = feature.limits(values, percentile)
-        self.colorbar.show_values(feature, limits, values[:first], values[first:], feature.unit.format(result.a.unit))
+        unit = feature.unit.format(UNIT_SYMBOLS.get(result.a.unit, result.a.unit))
+        self.colorbar.show_values(feature, limits, values[:first], values[first:], unit)
         self.show()
 
 

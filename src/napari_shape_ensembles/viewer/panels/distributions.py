@@ -9,6 +9,7 @@ from qtpy.QtGui import QBrush, QColor, QPainter, QPen, QPolygonF
 from qtpy.QtWidgets import QSizePolicy, QWidget
 
 from ...mmd import MMDTest
+from ...outlines.ensemble import UNIT_SYMBOLS
 from ...palette import COLOR_A, COLOR_B
 from .fonts import Drawing
 
@@ -129,7 +130,7 @@ class SizeHistogram(Histogram):
     """Equivalent diameters of objects, on a logarithmic axis."""
 
     bins = 24
-    longest = "median diameter 00.00 pixel"
+    longest = "median diameter 000.0 px"
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -143,7 +144,7 @@ class SizeHistogram(Histogram):
             return
         low, middle, high = np.quantile(sizes, [0, 0.5, 1])
         room = 0.0 if high > low else 0.5
-        labels = f"{low:.3g}", f"median diameter {middle:.3g} {unit}", f"{high:.3g}"
+        labels = f"{low:.3g}", f"median diameter {middle:.3g} {UNIT_SYMBOLS.get(unit, unit)}", f"{high:.3g}"
         self.show_distribution(np.log(sizes), (np.log(low) - room, np.log(high) + room), labels)
 
 

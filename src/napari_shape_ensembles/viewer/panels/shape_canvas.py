@@ -9,6 +9,7 @@ from qtpy.QtCore import QEvent, QPointF, QRectF, QSize, Qt, Signal
 from qtpy.QtGui import QBrush, QColor, QPainter, QPaintEvent, QPen, QPolygonF
 from qtpy.QtWidgets import QGridLayout, QPushButton, QSizePolicy, QWidget
 
+from ...outlines.ensemble import UNIT_SYMBOLS
 from ...palette import SIDE_COLORS
 from .fonts import Drawing, painting
 from .widgets import emptied
@@ -65,7 +66,7 @@ class ShapeCanvas(Drawing):
 
     def set_scale(self, reach: float, unit: str) -> None:
         """Show at least `reach` units around the centre, so that a moving shape is seen to grow."""
-        self._reach, self._unit = max(reach, 1e-12), unit
+        self._reach, self._unit = max(reach, 1e-12), UNIT_SYMBOLS.get(unit, unit)
         self.update()
 
     def show_shapes(self, outlines: Sequence[StyledOutline], title: str = "") -> None:

@@ -8,6 +8,7 @@ from qtpy.QtCore import Qt, QTimer, Signal
 from qtpy.QtWidgets import QComboBox, QGridLayout, QLabel, QPushButton, QSlider, QTabWidget, QWidget
 
 from ...explanation.shape_paths import SCALE_AXES, Geodesic, Place, ShapePlaces, lipschitz
+from ...outlines.ensemble import UNIT_SYMBOLS
 from .fonts import SteadyLabel, WholeBox
 from .shape_canvas import ShapeCanvas, StyledOutline, radius
 from .widgets import NarrowList, SteadyTabs, button, column, pass_wheel, row, wrapped
@@ -205,7 +206,7 @@ class ShapeExplorer(QWidget):
         away = np.sqrt(((drawn - outline) ** 2).sum(axis=1).mean())
         self.lipschitz.setText(
             f"Lipschitz constant {lipschitz(drawn):.2f} at rank {rank}, {lipschitz(outline):.2f} of the traced "
-            f"outline; RMS distance {away:.3g} {unit}"
+            f"outline; RMS distance {away:.3g} {UNIT_SYMBOLS.get(unit, unit)}"
         )
         traced = StyledOutline(outline, place.name[0], dashed=True, width=1.5)
         self._draw([traced], drawn, f"{place.name}, rank {rank}")

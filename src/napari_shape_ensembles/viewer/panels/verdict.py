@@ -7,6 +7,7 @@ from qtpy.QtWidgets import QSizePolicy, QWidget
 
 from ...comparison import Comparison
 from ...explanation.headline import Headline
+from ...outlines.ensemble import UNIT_SYMBOLS
 from ...palette import SIDE_COLORS
 from .distributions import paint_labels
 from .fonts import Drawing
@@ -66,7 +67,7 @@ class ImageDots(Drawing):
 
     def show_sizes(self, sizes: tuple[dict[str, float], dict[str, float]], unit: str) -> None:
         """Show the mean size of each image of A and of B."""
-        self.sizes = sizes
+        self.sizes, unit = sizes, UNIT_SYMBOLS.get(unit, unit)
         every = [size for side in sizes for size in side.values()] or [1.0]
         self._low, self._high = np.log(min(every)), np.log(max(every))
         room = 0.1 * (self._high - self._low) or 0.1
