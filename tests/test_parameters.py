@@ -6,6 +6,7 @@ from typing import Literal
 import numpy as np
 import pytest
 
+from napari_shape_ensembles import Outlines, Settings
 from napari_shape_ensembles.parameters import (
     changed,
     check,
@@ -74,6 +75,14 @@ class Choice:
 def test_a_bad_value_is_named_with_what_it_may_be(values, message):
     with pytest.raises(ValueError, match=message):
         Choice(**values)
+
+
+@pytest.mark.parametrize("choices", [Choice, Outlines, Settings])
+def test_defaults_are_values_that_can_be(choices):
+    for declared in parameters_of(choices).values():
+        found = declared.checked(declared.default)
+        assert found == declared.default
+        assert type(found) is type(declared.default)
 
 
 def test_numbers_of_numpy_and_lists_become_pythons_own():

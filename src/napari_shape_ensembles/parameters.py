@@ -256,7 +256,9 @@ def check(instance: Any) -> None:
         For a value of another type or out of range.
     """
     for name, declared in parameters_of(type(instance)).items():
-        object.__setattr__(instance, name, declared.checked(getattr(instance, name)))
+        value = getattr(instance, name)
+        if value is not declared.default:  # as most are in the hundreds of recipes that are tried on an image
+            object.__setattr__(instance, name, declared.checked(value))
 
 
 def tree(instance: Any) -> dict[str, Any]:
