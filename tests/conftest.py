@@ -5,12 +5,15 @@ import os
 import shutil
 import subprocess
 import sys
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 from filelock import FileLock
 from hypothesis import settings
 
+# What is imported until all tests are collected stays: to search it for garbage would take a tenth of that time.
+gc.disable()
 # Each process that runs tests keeps to itself. No settings of a person's own napari are read, and none are written.
 os.environ["NAPARI_CONFIG"] = ""
 # Processes share what they have compiled: each would need seconds to do so again, where it may not keep it.
@@ -134,13 +137,32 @@ def blank_figures(monkeypatch):
     monkeypatch.setattr(report, "figures", lambda _: {name: Figure() for name in FIGURES})
 
 
-@pytest.fixture
-def blank_files(monkeypatch):
-    """Let figures be made but saved blank: to render them takes long, where a test is not about them."""
-    from matplotlib.figure import Figure
+@pytest.fixture(scope="session")
+def saved_blank():
+    """Return a context where figures are made but saved blank: for what is not about them, as rendering takes long."""
 
-    save = Figure.savefig
-    monkeypatch.setattr(Figure, "savefig", lambda _, *where, **how: save(Figure(), *where, **how))
+    @contextmanager
+    def within():
+        from matplotlib.figure import Figure
+
+        save = Figure.savefig
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(Figure, "savefig", lambda _, *where, **how: save(Figure(), *where, **how))
+            yield
+
+    return within
+
+
+@pytest.fixture
+def blank_files(saved_blank):
+    """Let figures be saved blank throughout a test."""
+    with saved_blank():
+        yield
+
+
+@pytest.fixture(autouse=True)
+def _disable_qt_warnings():
+    """Import no Qt for tests that need none, as napari's fixture of this name does, for a warning of Qt 5."""
 
 
 def pytest_collection_finish():
@@ -148,6 +170,7 @@ def pytest_collection_finish():
     gc.collect()
     gc.freeze()
     gc.set_threshold(20_000, 10, 10)
+    gc.enable()
 
 
 def pytest_terminal_summary(terminalreporter):

@@ -31,7 +31,7 @@ def image(seed, *, stretch=1.0):
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory):
+def folder(tmp_path_factory, saved_blank):
     """Two images, a comparison of them by the command line, and an experiment of six."""
     place = tmp_path_factory.mktemp("rerun")
     save_settings(place / "s.toml", QUICK)
@@ -44,7 +44,8 @@ def folder(tmp_path_factory):
     assert done.exit_code == 0, done.stderr
     rows = [{"image": f"images/{number}.tif", "group": "ab"[number > 2], "dose": number} for number in range(6)]
     pd.DataFrame(rows).to_csv(place / "design.csv", index=False)
-    done = run("experiment", place / "design.csv", "--settings", place / "s.toml", "--out", place / "all")
+    with saved_blank():
+        done = run("experiment", place / "design.csv", "--settings", place / "s.toml", "--out", place / "all")
     assert done.exit_code == 0, done.stderr
     return place
 

@@ -331,14 +331,14 @@ def test_single_points_are_permuted_where_bins_would_be_few_or_no_help():
 def test_bins_hold_the_level(arranged):
     rng, wrong = np.random.default_rng(1), 0
     for seed in range(400):
-        z = rng.normal(size=(300, 2))
+        z = rng.normal(size=(200, 2))
         if arranged == "in order":  # as objects sorted by size come
-            halved = rng.permutation(300) < 150
+            halved = rng.permutation(200) < 100
             z = np.concatenate([z[halved][np.argsort(z[halved][:, 0])], z[~halved][np.argsort(z[~halved][:, 0])]])
-        x, y = halves(z, 150 if arranged == "at random" else int(halved.sum()))
+        x, y = halves(z, 100 if arranged == "at random" else int(halved.sum()))
         test = combined_mmd_test(
             {"a": (x, y), "b": (x[:, 1:], y[:, 1:])},
-            kernels={"b": "mean"}, bins=75, permutations=99, significance=0.1, seed=seed,
+            kernels={"b": "mean"}, bins=50, permutations=99, significance=0.1, seed=seed,
         )  # fmt: skip
         wrong += test.p_value <= 0.1
     assert 20 <= wrong <= 62  # 40 ± 3.7 deviations
