@@ -67,8 +67,7 @@ def no_collection_of_garbage_for_each_layer():
     with pytest.MonkeyPatch.context() as patch:
         if sys.platform != "win32":
             patch.setattr("napari._vispy.canvas.gc", SimpleNamespace(collect=lambda: 0), raising=False)
-            nothing = {name: lambda: None for name in ("freeze", "unfreeze", "get_freeze_count")}
-            patch.setattr(session, "gc", SimpleNamespace(**nothing))
+            patch.setattr(session, "gc", SimpleNamespace(freeze=lambda: None, unfreeze=lambda: None))
         yield
 
 

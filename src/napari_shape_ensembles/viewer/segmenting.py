@@ -211,6 +211,7 @@ class SegmentationTask(Task[list[Ensemble]]):
             self._clear_preview()
             self.changed.emit()
         else:
+            self.settle()
             self.previewer.begin(self._previewing(self.source.calibrated(self._previewed), self._previewed))
 
     def _take_draft(self, step: Progress) -> None:

@@ -64,7 +64,7 @@ class Session:
         self.comparison.beside, self.comparison.put_beside = self.experiment.to_tree, self.experiment.take_tree
         self.comparison.opened = self.experiment.opened
         self._open, self._pages = 0, Counter[Task[Any]]()
-        self._layers, self._exempting = viewer.layers, Soon(self._exempt, _QUIET)
+        self._layers, self._exempting, self._exempts = viewer.layers, Soon(self._exempt, _QUIET), False
         self.choices.sides.leaving.connect(self._leaving)
         self.comparison.side_by_side.arranged.connect(self._exempting.start)  # napari makes much for the cells
 
@@ -108,16 +108,21 @@ class Session:
         self.comparison.rest()  # which *Shape space* may have run after its own dock was closed
         self.segmentation.settle()
         self._exempting.stop()
-        gc.unfreeze()
+        self._exempt_nothing()
 
     def _exempt(self) -> None:
         """Exempt what is there now; layers of our own are not to be added to what is exempt already."""
-        if self._open and not (gc.get_freeze_count() and any(map(is_own, self._layers))):
+        if self._open and not (self._exempts and any(map(is_own, self._layers))):
             gc.freeze()
+            self._exempts = True
+
+    def _exempt_nothing(self) -> None:
+        gc.unfreeze()
+        self._exempts = False
 
     def _leaving(self, layer: Layer) -> None:
         if not is_own(layer):
-            gc.unfreeze()
+            self._exempt_nothing()
             self._exempting.start()
 
 

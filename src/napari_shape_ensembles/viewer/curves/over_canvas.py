@@ -42,6 +42,7 @@ class OverCanvas:
         self._page, self._comparison = weakref.ref(page), comparison
         self._flight = Flight(comparison.choices.viewer)
         self._flown = False
+        self._held: QWidget | None = None  # the canvas while it is kept as it is
         self.card: FloatingCard | None = None
         self.line: LassoLine | None = None
         self.captions: Captions | None = None
@@ -109,14 +110,19 @@ class OverCanvas:
         """Keep a full canvas as it is while layers come and go in turns: napari would have it drawn in each of them."""
         canvas = self._canvas()
         if rearranging and canvas is not None and len(self._comparison.choices.layers) > _FULL:
+            self._held = canvas
             canvas.setUpdatesEnabled(False)
-        elif not rearranging and isalive(self._drawing):
-            self._drawing.start()
+        elif self._held is not None and not rearranging and isalive(self._drawing):
+            self._drawing.start()  # in a turn of its own
 
     def _draw(self) -> None:
-        """Draw the canvas again, in a turn of its own."""
-        canvas = self._canvas()
-        if canvas is not None and not self._comparison.choices.rearranging:
+        if not self._comparison.choices.rearranging:
+            self.let_draw()
+
+    def let_draw(self) -> None:
+        """Draw the canvas again."""
+        canvas, self._held = self._held, None
+        if canvas is not None and isalive(canvas):
             canvas.setUpdatesEnabled(True)
 
     def _changed(self, _: object = None) -> None:
@@ -156,6 +162,7 @@ def outline_of(result: Comparison, row: int) -> NDArray[np.float64]:
 
 def _dismiss(over: OverCanvas, _: Any = None) -> None:
     """Take away what belongs to a page that is gone."""
+    over.let_draw()
     for part in (over.card, over.line, over.captions, over.outlines):
         if part is not None and isalive(part):
             part.deleteLater()
