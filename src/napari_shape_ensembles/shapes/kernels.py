@@ -12,7 +12,6 @@ from .registration import SETTLED, TURNS
 
 _AT, _BY = (NODES[0], NODES[1], NODES[2]), (WEIGHTS[0], WEIGHTS[1], WEIGHTS[2])
 _L1, _L2, _L3 = (tuple(row) for row in PRIMITIVE)
-_REAL, _PLANE, _INDEX = types.float64[::1], types.float64[:, ::1], types.int64[::1]
 _given = types.Array(types.float64, 2, "C", readonly=True)
 _ends = types.Array(types.int64, 1, "C", readonly=True)
 # Sums may be taken in any order, and products added in one step.
@@ -405,13 +404,13 @@ def separate(points, undulation, scale):
 
 
 @njit(
-    types.void(_block, types.float64, _waves, types.float64[::1], types.boolean[::1]),
+    types.void(_block, types.float64, _waves, types.boolean[::1]),
     cache=True,
     nogil=True,
     fastmath=_FAST,
 )
-def centre(points, direction, z, norm, against):
-    """Curves (N, 2, n) as complex z (N, n), centred, with their norms; reversed where they run `against` a direction.
+def centre(points, direction, z, against):
+    """Curves (N, 2, n) as complex z (N, n), centred; reversed where they run `against` a direction.
 
     As `registration.match` begins. The direction is any number of the sign of an area, or 0.
     """
@@ -427,12 +426,9 @@ def centre(points, direction, z, norm, against):
         for i in range(n - 1):
             area += (x[i] - cx) * (y[i + 1] - cy) - (y[i] - cy) * (x[i + 1] - cx)
         against[q] = area * direction < 0
-        square = 0.0
         for i in range(n):
             j = n - i if against[q] and i > 0 else i
             z[q, i] = complex(x[j] - cx, y[j] - cy)
-            square += z[q, i].real ** 2 + z[q, i].imag ** 2
-        norm[q] = np.sqrt(square)
 
 
 @njit(types.float64(types.float64[:, ::1], types.int64), cache=True, nogil=True)
@@ -518,20 +514,22 @@ def _waved(sums, cosine, sine, rate):
         types.float64[::1],
         types.complex128[::1],
         types.boolean[::1],
+        types.float64[::1],
     ),
     cache=True,
     nogil=True,
     fastmath=_FAST,
 )
-def align(spectra, aim, place, moved, shift, score, mirrored):
-    """Spectra (N, n) of the curves moved to their places, with the shift refined; as `registration._aligned`.
-
-    Mirrored ones are conjugate already. The phase of the `score`, Σ aim · spectrum · phases, is that of the turn.
-    """
+def align(spectra, aim, place, moved, shift, turn, mirrored, residual):
+    """Spectra (N, n) of the curves moved to their places, with the shift refined; as `registration._aligned`."""
     n = spectra.shape[1]
     half, pairs = n // 2 + 1, (n + 1) // 2  # modes k and -k together; the highest of even n has no partner
     rate = np.arange(half) * (2 * np.pi / n)
     sums, cosine, sine = np.zeros((4, half)), np.empty(half), np.empty(half)
+    whole_aim = 0.0
+    for k in range(n):
+        whole_aim += aim[k].real ** 2 + aim[k].imag ** 2
+    size = 1 / np.sqrt(whole_aim)
     for q in range(len(spectra)):
         shift[q], mirrored[q] = place[q] % n, place[q] >= n
         sign = 1.0 if mirrored[q] else -1.0
@@ -560,34 +558,37 @@ def align(spectra, aim, place, moved, shift, score, mirrored):
             if abs(shift[q] - before) < SETTLED:
                 break
         _phases(rate[1] * shift[q], cosine, sine)
-        score[q] = _waved(sums, cosine, sine, rate)[0]
+        score = _waved(sums, cosine, sine, rate)[0]  # Σ aim · spectrum · phases, whose phase is that of the turn
+        modulus = np.sqrt(score.real**2 + score.imag**2)
+        a, b = score.real / modulus, sign * score.imag / modulus
+        turn[q] = complex(a, b)
         if n % 2 == 0:
             sine[half - 1] = 0.0
+        square = 0.0
+        for k in range(n):
+            square += spectra[q, k].real ** 2 + spectra[q, k].imag ** 2
+        unit, misfit = 1 / np.sqrt(square), 0.0
         for k in range(half):
-            z, c, s = spectra[q, k], cosine[k], sine[k]
-            moved[q, k] = complex(z.real * c - z.imag * s, -sign * (z.imag * c + z.real * s))
+            z, w, c, s = spectra[q, k], aim[k], cosine[k], sine[k]
+            x, y = z.real * c - z.imag * s, -sign * (z.imag * c + z.real * s)
+            x, y = a * x - b * y, a * y + b * x
+            moved[q, k] = complex(x, y)
+            misfit += (x * unit - w.real * size) ** 2 + (y * unit - w.imag * size) ** 2
         for k in range(1, pairs):
-            z, c, s = spectra[q, n - k], cosine[k], sine[k]
-            moved[q, n - k] = complex(z.real * c + z.imag * s, -sign * (z.imag * c - z.real * s))
-
-
-@njit(
-    types.void(_waves, types.complex128[::1], _REAL, types.complex128[::1], _REAL, _block),
-    cache=True,
-    nogil=True,
-    fastmath=_FAST,
-)
-def finish(moved, turn, norm, target, residual, registered):
-    """Registered curves (N, 2, n) of curves moved to their places, and residuals at unit norm."""
-    n = moved.shape[1]
-    for q in range(len(moved)):
-        unit, misfit = 1 / norm[q], 0.0
-        for i in range(n):
-            x = turn[q].real * moved[q, i].real - turn[q].imag * moved[q, i].imag
-            y = turn[q].real * moved[q, i].imag + turn[q].imag * moved[q, i].real
-            registered[q, 0, i], registered[q, 1, i] = x, y
-            misfit += (x * unit - target[i].real) ** 2 + (y * unit - target[i].imag) ** 2
+            z, w, c, s = spectra[q, n - k], aim[n - k], cosine[k], sine[k]
+            x, y = z.real * c + z.imag * s, -sign * (z.imag * c - z.real * s)
+            x, y = a * x - b * y, a * y + b * x
+            moved[q, n - k] = complex(x, y)
+            misfit += (x * unit - w.real * size) ** 2 + (y * unit - w.imag * size) ** 2
         residual[q] = np.sqrt(misfit)
+
+
+@njit(types.void(_waves, _block), cache=True, nogil=True)
+def split(curves, points):
+    """Complex curves (N, n) as planes (N, 2, n)."""
+    for q in range(len(curves)):
+        for i in range(curves.shape[1]):
+            points[q, 0, i], points[q, 1, i] = curves[q, i].real, curves[q, i].imag
 
 
 @njit(types.void(_block, types.float64[:, ::1]), cache=True, nogil=True)

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from math import factorial
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
 import numpy as np
 import scipy.fft
@@ -33,7 +33,7 @@ _ROUNDING = 1e-12
 # Terms of the Taylor series of the score within one sample of its peak: π²⁰/20! < 4e-9 of the highest modes.
 _TERMS = 20
 # Rounds of Newton's method for the part of a sample, and the step that is the last: the next would be its square.
-TURNS, SETTLED = 6, 1e-9
+TURNS, SETTLED = 6, 1e-7
 # The two best matches of a curve that repeats itself score alike up to interpolation between samples, and give
 # registered curves that agree, at unit norm, up to rounding.
 _TIED = 1e-4
@@ -216,19 +216,16 @@ def match(
     z[against] = np.roll(z[against, ::-1], 1, axis=-1)
     spectrum, aim = scipy.fft.fft(z), scipy.fft.fft(target)
     first, second, margin = two_best(shift_scores(spectrum, aim, reflections))
-    moved, shift, turn, mirrored = _aligned(spectrum, aim, first)
-    curves = turn[:, None] * scipy.fft.ifft(moved)
-    norm = np.linalg.norm(z, axis=-1)
-    residual = np.linalg.norm(curves / norm[:, None] - target, axis=-1)
+    moved, shift, turn, mirrored, residual = _aligned(spectrum, aim, first)
     if registered is not None:
+        curves = scipy.fft.ifft(moved, overwrite_x=True)
         registered[:, 0], registered[:, 1] = curves.real, curves.imag
 
-    def apart(tied: Index) -> Real:
-        moved, _, turn, _ = _aligned(spectrum[tied], aim if aim.ndim == 1 else aim[tied], second[tied])
-        other = turn[:, None] * scipy.fft.ifft(moved)
-        return np.linalg.norm(other - curves[tied], axis=-1) / norm[tied]
+    def places(tied: Index) -> list[Complex]:
+        aims = aim if aim.ndim == 1 else aim[tied]
+        return [_aligned(spectrum[tied], aims, place[tied])[0] for place in (first, second)]
 
-    return _judged(shift, turn, mirrored, against, residual, margin, apart)
+    return _judged(shift, turn, mirrored, against, residual, margin, places)
 
 
 def _match_fast(
@@ -236,23 +233,19 @@ def _match_fast(
 ) -> tuple[Real, Real, Flags, Real, Real, Flags]:
     """As `match`, of curves (N, 2, n) with one target, by compiled kernels."""
     count, _, n = points.shape
-    z, norm, against = np.empty((count, n), np.complex128), np.empty(count), np.empty(count, dtype=bool)
-    fast.centre(points, float(doubled_area(target)), z, norm, against)
+    z, against = np.empty((count, n), np.complex128), np.empty(count, dtype=bool)
+    fast.centre(points, float(doubled_area(target)), z, against)
     spectrum, aim = scipy.fft.fft(z, overwrite_x=True), scipy.fft.fft(target)
     first, second, margin = np.empty(count, np.int64), np.empty(count, np.int64), np.empty(count)
     fast.two_best(shift_scores(spectrum, aim, reflections), first, second, margin)
+    moved, shift, turn, mirrored, residual = _aligned_fast(fast, spectrum, aim, first)
+    if registered is not None:
+        fast.split(scipy.fft.ifft(moved, overwrite_x=True), registered)
 
-    moved, shift, turn, mirrored = _aligned_fast(fast, spectrum, aim, first)
-    registered = np.empty_like(points) if registered is None else registered
-    residual = np.empty(count)
-    fast.finish(scipy.fft.ifft(moved, overwrite_x=True), turn, norm, target, residual, registered)
+    def places(tied: Index) -> list[Complex]:
+        return [_aligned_fast(fast, spectrum[tied], aim, place[tied])[0] for place in (first, second)]
 
-    def apart(tied: Index) -> Real:
-        moved, _, turn, _ = _aligned_fast(fast, spectrum[tied], aim, second[tied])
-        other = turn[:, None] * scipy.fft.ifft(moved)
-        return np.linalg.norm(other - registered[tied, 0] - 1j * registered[tied, 1], axis=-1) / norm[tied]
-
-    return _judged(shift, turn, mirrored, against, residual, margin, apart)
+    return _judged(shift, turn, mirrored, against, residual, margin, places)
 
 
 def _judged(
@@ -262,9 +255,9 @@ def _judged(
     against: Flags,
     residual: Real,
     margin: Real,
-    apart: Callable[[Index], Real],
+    places: Callable[[Index], list[Complex]],
 ) -> tuple[Real, Real, Flags, Real, Real, Flags]:
-    """Fields of a `Registration`; `apart` tells how far the two best matches of some curves lie from each other."""
+    """Fields of a `Registration`; `places` gives the spectra of some curves moved to their two best places."""
     # By what share the best match fits better than the second best; 0 where both vanish, as between circles.
     gained = (2 - residual**2) * margin
     misfit = residual**2 + gained
@@ -272,17 +265,19 @@ def _judged(
     ambiguous = distinct < AMBIGUOUS
     tied = np.flatnonzero(ambiguous & (margin < _TIED))
     if len(tied):
-        ambiguous[tied] = apart(tied) > _SAME
+        best, other = places(tied)
+        ambiguous[tied] = np.linalg.norm(other - best, axis=-1) > _SAME * np.linalg.norm(best, axis=-1)
     # R of z -> turn·z, or of z -> turn·z̄ where mirrored, as real matrices.
     sign = np.where(mirrored, -1.0, 1.0)
     rotation = np.stack([turn.real, -turn.imag * sign, turn.imag, turn.real * sign], axis=-1).reshape(-1, 2, 2)
     return np.where(against, -shift, shift), rotation, mirrored ^ against, residual, distinct, ambiguous
 
 
-def _aligned(spectrum: Complex, aim: Complex, place: Index) -> tuple[Complex, Real, Complex, Flags]:
-    """Spectra of curves moved to their places in `two_best`, the refined shift, the turn, and which are mirrored.
+def _aligned(spectrum: Complex, aim: Complex, place: Index) -> tuple[Complex, Real, Complex, Flags, Real]:
+    """Spectra of curves moved to their places in `two_best` and turned; refined shift, turn, mirrored, residual.
 
-    Spectra of mirrored curves are conjugate. The turn is what a curve, or its mirror image, is multiplied with.
+    Spectra of mirrored curves are conjugate. The turn is what a curve, or its mirror image, is multiplied with. The
+    residual is that of the spectra: the curves' own, and no curve has to be transformed back for it.
     """
     n = spectrum.shape[-1]
     shift, mirrored = (place % n).astype(np.float64), place >= n
@@ -308,16 +303,19 @@ def _aligned(spectrum: Complex, aim: Complex, place: Index) -> tuple[Complex, Re
     score = (products * phases).sum(axis=-1)
     turn = np.where(mirrored, score, score.conj()) / np.abs(score)
     moved = spectrum * phases
-    return np.where(mirrored[:, None], moved.conj(), moved), shift, turn, mirrored
+    moved = turn[:, None] * np.where(mirrored[:, None], moved.conj(), moved)
+    unit, whole = np.linalg.norm(spectrum, axis=-1, keepdims=True), np.linalg.norm(aim, axis=-1, keepdims=True)
+    return moved, shift, turn, mirrored, np.linalg.norm(moved / unit - aim / whole, axis=-1)
 
 
-def _aligned_fast(fast: Any, spectrum: Complex, aim: Complex, place: Index) -> tuple[Complex, Real, Complex, Flags]:
+def _aligned_fast(
+    fast: Any, spectrum: Complex, aim: Complex, place: Index
+) -> tuple[Complex, Real, Complex, Flags, Real]:
     """As `_aligned`, with one target, by compiled kernels."""
-    moved, shift = np.empty_like(spectrum), np.empty(len(place))
-    score, mirrored = np.empty(len(place), np.complex128), np.empty(len(place), dtype=bool)
-    fast.align(spectrum, aim, place, moved, shift, score, mirrored)
-    turn = cast("Complex", np.where(mirrored, score, score.conj()) / np.abs(score))
-    return moved, shift, turn, mirrored
+    moved, shift, residual = np.empty_like(spectrum), np.empty(len(place)), np.empty(len(place))
+    turn, mirrored = np.empty(len(place), np.complex128), np.empty(len(place), dtype=bool)
+    fast.align(spectrum, aim, place, moved, shift, turn, mirrored, residual)
+    return moved, shift, turn, mirrored, residual
 
 
 def _phases(shift: Real, n: int) -> Complex:
@@ -451,8 +449,8 @@ def distinctness(landmarks: Real, *, reflections: bool = True) -> Real:
             spectrum = scipy.fft.fft(z - z.mean(axis=-1, keepdims=True))
             return two_best(shift_scores(spectrum, spectrum, reflections))[2]
         count, _, n = points[part].shape
-        z, norm, against = np.empty((count, n), np.complex128), np.empty(count), np.empty(count, dtype=bool)
-        fast.centre(points[part], 0.0, z, norm, against)
+        z, against = np.empty((count, n), np.complex128), np.empty(count, dtype=bool)
+        fast.centre(points[part], 0.0, z, against)
         spectrum = scipy.fft.fft(z, overwrite_x=True)
         first, second, margin = np.empty(count, np.int64), np.empty(count, np.int64), np.empty(count)
         fast.two_best(shift_scores(spectrum, spectrum, reflections), first, second, margin)
@@ -551,10 +549,10 @@ def _settled_mean(preshapes: Real, reflections: bool) -> Real:
     def matched(spectrum: Complex) -> tuple[Complex, Real, Flags]:
         waves = shift_scores(spectrum, aim, reflections)
         best = (waves.real**2 + waves.imag**2).reshape(len(waves), -1).argmax(axis=-1)
-        moved, shift, turn, mirrored = (
+        moved, shift, _, mirrored, _ = (
             _aligned(spectrum, aim, best) if fast is None else _aligned_fast(fast, spectrum, aim, best)
         )
-        return (turn / np.linalg.norm(moved, axis=-1)) @ moved, shift, mirrored
+        return (1 / np.linalg.norm(moved, axis=-1)) @ moved, shift, mirrored
 
     spectra = over_blocks(transformed, curve_blocks(len(points)))
     aim: Complex = scipy.fft.fft(target - target.mean())
