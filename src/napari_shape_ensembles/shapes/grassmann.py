@@ -21,7 +21,7 @@ _ROUNDS = 100
 # Closer than this to a right angle the shortest geodesic, and with it the logarithm, is not unique to rounding.
 _CUT = 1e-6
 #: Points whose products are summed together: many, as a sum of products is a large matrix.
-RUN = 512
+RUN = 1024
 
 
 def log(base: Real, points: Real) -> Real:
@@ -79,11 +79,13 @@ class Tangents:
 
     def __getitem__(self, part: slice) -> Real:
         points = self.points[part]
-        toward, back, cosine = _log_factors(self.base, points)
-        if cosine.min(initial=1) < np.sin(_CUT):
-            self._refuse_far()
-        tangents = toward.swapaxes(1, 2) @ points
-        tangents -= back @ self.base
+        tangents = np.empty(points.shape)
+        for some in curve_blocks(len(points)):
+            toward, back, cosine = _log_factors(self.base, points[some])
+            if cosine.min(initial=1) < np.sin(_CUT):
+                self._refuse_far()
+            np.matmul(toward.swapaxes(1, 2), points[some], out=tangents[some])
+            tangents[some] -= back @ self.base
         return tangents
 
     def _refuse_far(self) -> None:

@@ -616,7 +616,8 @@ def hull_measures(points, measures):
                 top, farthest = i, away
         fx, fy = x[top] - cx, y[top] - cy
         for i in range(n):  # from the farthest point on, which is a corner of the hull
-            k = (top + i) % n if area >= 0 else (top - i) % n
+            k = top + i if area >= 0 else top - i
+            k += n if k < 0 else -n if k >= n else 0
             px, py = x[k] - cx, y[k] - cy
             dot, cross = fx * px + fy * py, fx * py - fy * px
             size = abs(dot) + abs(cross)

@@ -8,6 +8,7 @@ takes the linear part, k = 1 and -1, away.
 from collections.abc import Sequence
 
 import numpy as np
+import scipy.fft
 import shapely
 from numpy.typing import NDArray
 
@@ -61,8 +62,10 @@ def harmonics(undulation: Real) -> tuple[Complex, NDArray[np.intp]]:
         |k - 1|; 0 marks the circle itself (k = 1).
     """
     n = undulation.shape[1]
-    z = np.sqrt(n / 2) * (undulation[..., 0] + 1j * undulation[..., 1])
-    coefficients = np.fft.fft(z) / n
+    z = np.empty(undulation.shape[:2], dtype=np.complex128)
+    z.real, z.imag = undulation[..., 0], undulation[..., 1]
+    z *= np.sqrt(n / 2) / n
+    coefficients: Complex = scipy.fft.fft(z, overwrite_x=True)
     k = np.rint(np.fft.fftfreq(n, 1 / n)).astype(int)
     if np.abs(coefficients[:, -1]).sum() > np.abs(coefficients[:, 1]).sum():
         coefficients = coefficients[:, -k % n]  # traversed the other way round
