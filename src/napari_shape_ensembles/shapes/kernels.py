@@ -431,6 +431,20 @@ def centre(points, direction, z, against):
             z[q, i] = complex(x[j] - cx, y[j] - cy)
 
 
+@njit(types.void(_waves, _waves, types.complex128[:, :, ::1]), cache=True, nogil=True, fastmath=_FAST)
+def multiply(spectra, aims, products):
+    """Spectra (N, n) times the conjugate aim (1 or N, n), and times the aim itself; as in `registration.shift_scores`."""
+    for q in range(len(spectra)):
+        aim = aims[q if len(aims) > 1 else 0]
+        for way in range(products.shape[1]):
+            sign = 2.0 * way - 1
+            for k in range(spectra.shape[1]):
+                z, w = spectra[q, k], aim[k]
+                products[q, way, k] = complex(
+                    z.real * w.real - sign * z.imag * w.imag, z.imag * w.real + sign * z.real * w.imag
+                )
+
+
 @njit(types.float64(types.float64[:, ::1], types.int64), cache=True, nogil=True)
 def _peak_height(scores, place):
     """Height of the parabola through a sample and its two neighbours; as `registration._peak_height`."""

@@ -237,7 +237,7 @@ def _match_fast(
     fast.centre(points, float(doubled_area(target)), z, against)
     spectrum, aim = scipy.fft.fft(z, overwrite_x=True), scipy.fft.fft(target)
     first, second, margin = np.empty(count, np.int64), np.empty(count, np.int64), np.empty(count)
-    fast.two_best(shift_scores(spectrum, aim, reflections), first, second, margin)
+    fast.two_best(_scores_fast(fast, spectrum, aim[None], reflections), first, second, margin)
     moved, shift, turn, mirrored, residual = _aligned_fast(fast, spectrum, aim, first)
     if registered is not None:
         fast.split(scipy.fft.ifft(moved, overwrite_x=True), registered)
@@ -370,6 +370,14 @@ def shift_scores(spectrum: Complex, aim: Complex, reflections: bool) -> Complex:
     return scores
 
 
+def _scores_fast(fast: Any, spectrum: Complex, aim: Complex, reflections: bool) -> Complex:
+    """As `shift_scores`, of targets (1, n) or (N, n), by compiled kernels."""
+    products = np.empty((len(spectrum), 1 + reflections, spectrum.shape[-1]), dtype=np.complex128)
+    fast.multiply(spectrum, aim, products)
+    scores: Complex = scipy.fft.ifft(products, overwrite_x=True)
+    return scores
+
+
 def two_best(waves: Complex) -> tuple[Index, Index, Real]:
     """Places of the highest and the second highest peak of scores, and their distinctness.
 
@@ -453,7 +461,7 @@ def distinctness(landmarks: Real, *, reflections: bool = True) -> Real:
         fast.centre(points[part], 0.0, z, against)
         spectrum = scipy.fft.fft(z, overwrite_x=True)
         first, second, margin = np.empty(count, np.int64), np.empty(count, np.int64), np.empty(count)
-        fast.two_best(shift_scores(spectrum, spectrum, reflections), first, second, margin)
+        fast.two_best(_scores_fast(fast, spectrum, spectrum, reflections), first, second, margin)
         return margin
 
     return np.concatenate(over_blocks(of_block, list(curve_blocks(len(points))) or [slice(0)]))
