@@ -1,6 +1,6 @@
 """Times a comparison from vertices to row, stage by stage: median of five runs.
 
-    python benchmarks/speed.py [--largest N] [--runs 5] [--peers] [--out docs/results/speed.json]
+    python benchmarks/speed.py [--largest N] [--runs 5] [--peers] [--floors] [--out docs/results/speed.json]
 
 Stages are told in processor time, of all threads together: that is what a busy machine changes least. Each case runs in
 a process of its own, whose largest memory is told. `--out` keeps the
@@ -13,6 +13,10 @@ random; what is measured does not depend on how they differ. Kernels are compile
 kernels; a NumPy loop over curves that does what the paper describes; loops
 over labels with scikit-image and, where installed, OpenCV and rasterio; and geomstats, where installed, on the same
 undulations.
+
+`--floors` times the least arithmetic of every stage at N = 20 000 beside the stage, and keeps that in peers.json too:
+the transforms, products and roots that its formulas ask for, each by the library that is fastest at it, on arrays that
+fit the processor's cache where the formulas allow that.
 """
 
 import argparse
@@ -31,6 +35,7 @@ from itertools import islice
 from pathlib import Path
 
 import numpy as np
+import scipy.fft
 from scipy.interpolate import CubicSpline
 from scipy.ndimage import find_objects, gaussian_filter
 from scipy.spatial.distance import cdist, pdist
@@ -38,6 +43,7 @@ from skimage.measure import find_contours, regionprops
 
 from keeping import keep, printed
 from napari_shape_ensembles import Ensemble, Settings, compare, extract_curves, mmd_test, to_landmarks
+from napari_shape_ensembles.progress import one_library_thread
 
 CASES = {
     "paper settings, r = 50": (2000, Settings.paper(rank=50)),
@@ -303,6 +309,83 @@ def by_opencv(labels, cv2):
     return found
 
 
+def floors(count=20_000, n=500, rank=150):
+    """Rows of the least processor time of every stage of defaults, of what it takes here, and of their ratio."""
+    a, b = samples(count)
+    pairs = count * count // 2
+    nodes = 3 * (len(a.vertices) + len(b.vertices))  # of the quadrature of lengths
+    rng = np.random.default_rng(0)
+    curves, points, basis = (rng.normal(size=size) for size in ((count, 2 * n), (count, rank), (2 * n, rank)))
+    gram = curves[: 4 * n].T @ curves[: 4 * n]
+    some, powers = rng.uniform(1, 2, (9, 4096)), np.empty((256, n), np.complex128)
+
+    def roots(number):
+        for _ in range(number // 4096):
+            np.sqrt(some[0], out=some[0])
+
+    def transforms(times, write=False):
+        """Of every curve, as complex numbers, read once."""
+        planes = curves.view(np.complex128)
+        for start in range(0, count, len(powers)):
+            z = powers[: count - start]
+            z[:] = planes[start : start + len(z)]
+            for _ in range(times):
+                z = scipy.fft.fft(z, norm="ortho", overwrite_x=True)
+            if write:
+                planes[start : start + len(z)] = z
+
+    def landmarks(rounds=9):
+        """Lengths, and the moments they weigh, in every round of the fixed point; quotients of Newton's method."""
+        for _ in range(rounds * nodes // 4096):
+            some[3:] @ np.sqrt(np.ones(3) @ some[:3])
+        for _ in range(4 * n * count // 4096):
+            np.divide(some[0], some[1], out=some[2])
+
+    def learning():
+        """One product with the mean, the Gram matrix, its eigenvalues, the coordinates, one transform for the bands."""
+        curves.reshape(-1, n) @ basis[:n, :2]
+        curves.T @ curves
+        np.linalg.eigvalsh(gram)
+        curves @ basis
+        transforms(1)
+
+    def distances():
+        """Of all pairs of points, by products of theirs."""
+        for start in range(0, count, 512):
+            points[start : start + 512] @ points[start:].T
+        roots(pairs)
+
+    least = {
+        "placing landmarks": landmarks,
+        "choosing the archetype": lambda: transforms(3),
+        "registering scales": lambda: transforms(3),
+        "registering undulations": lambda: transforms(4, write=True),
+        "learning the shape space": learning,
+        "testing undulation": lambda: (distances(), roots(pairs)),  # of coordinates; of amplitudes
+        "testing scale": lambda: roots(pairs),  # of sizes and elongations
+    }
+    found = json.loads(own_process("defaults, N = 20 000", 3))["stages"]
+    print(f"\nleast processor time of every stage, that of ours, and the ratio, N = {count}")
+    rows = []
+    with one_library_thread():
+        for stage, work in least.items():
+            taken = []
+            for _ in range(3):
+                begun = time.process_time()
+                work()
+                taken.append(time.process_time() - begun)
+            floor, ours = statistics.median(taken), found[stage]
+            row = {"floor, s": f"{floor:.2f}", "ours, s": f"{ours:.2f}", "ratio": f"{ours / floor:.1f}"}
+            rows.append(printed(stage=stage, **row))
+    return rows
+
+
+def own_process(name, runs):
+    """What `timed` finds, as text, in a process of its own."""
+    words = [sys.executable, __file__, "--case", name, "--runs", str(runs)]
+    return subprocess.run(words, stdout=subprocess.PIPE, check=True).stdout
+
+
 def peers(out):
     """What others take, in the same run."""
     found = {"kernels": with_and_without(), "loop": peer_loop(), "outlines": peer_outlines()}
@@ -372,6 +455,7 @@ def main():
     parser.add_argument("--largest", type=int, default=20_000)
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--peers", action="store_true")
+    parser.add_argument("--floors", action="store_true")
     parser.add_argument("--out", type=Path, help="keep the table in this file")
     parser.add_argument("--kernels", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--case", choices=CASES, help=argparse.SUPPRESS)
@@ -390,8 +474,7 @@ def main():
     for name, (count, _) in CASES.items():
         if count <= options.largest:
             runs = options.runs if count < 10_000 else min(options.runs, 3)
-            words = [sys.executable, __file__, "--case", name, "--runs", str(runs)]
-            case = json.loads(subprocess.run(words, stdout=subprocess.PIPE, check=True).stdout)
+            case = json.loads(own_process(name, runs))
             print(f"\n{name}: N = {count}, {case['processor']:.2f} s of processor time")
             print(f"  {case['seconds']:.2f} s on the clock")
             print(f"  largest memory {case['memory']:.2f} GiB")
@@ -400,8 +483,11 @@ def main():
     if options.out and cases:
         about = {"machine": platform.machine(), "processors": os.cpu_count(), "python": platform.python_version()}
         options.out.write_text(json.dumps(about | {"cases": cases}, indent=1) + "\n", encoding="utf-8")
+    beside = options.out and options.out.with_name("peers.json")
     if options.peers:
-        peers(options.out and options.out.with_name("peers.json"))
+        peers(beside)
+    if options.floors:
+        keep(beside, floors=floors())
 
 
 if __name__ == "__main__":

@@ -433,7 +433,7 @@ def centre(points, direction, z, against):
 
 @njit(types.void(_waves, _waves, types.complex128[:, :, ::1]), cache=True, nogil=True, fastmath=_FAST)
 def multiply(spectra, aims, products):
-    """Spectra (N, n) times the conjugate aim (1 or N, n), and times the aim itself; as in `registration.shift_scores`."""
+    """Spectra (N, n) times the conjugate of their aims (1 or N, n), and times these; as `registration.shift_scores`."""
     for q in range(len(spectra)):
         aim = aims[q if len(aims) > 1 else 0]
         for way in range(products.shape[1]):
