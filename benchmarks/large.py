@@ -3,12 +3,14 @@
     python benchmarks/large.py curves 20000 100000 [--images 1000] [--landmarks 500] [--rank 150] [--workers 2]
     python benchmarks/large.py labels 10000 40000 [--objects 200000]
     python benchmarks/large.py images 5000 20000 [--objects 200000]
+    python benchmarks/large.py whole 4000
     python benchmarks/large.py tests 1000000 [--rank 150]
 
 Outlines and labels are drawn where they are needed, a piece or a band of rows at a time; nothing holds all of them.
 Each size runs in a process of its own: processor time (user and system, of all threads), the clock, and the largest
 memory it has held. Stages are told in processor time; drawing the outlines is one of them ("reading outlines").
 `labels` are traced; `images` are the same objects in noise, segmented by the default recipe and traced.
+`whole` segments and traces such an image in memory by the main methods, and tells bytes of a pixel beside its own.
 `tests` are those of a comparison alone, of coordinates drawn at random: what so many curves take at the end.
 `--workers` compares on a Dask LocalCluster of so many processes of one thread, whose processor time is told beside.
 `--out docs/results/large.json` keeps what was taken, from which `tools/write_docs.py` makes the table of docs/scale.md.
@@ -35,7 +37,7 @@ from napari_shape_ensembles.io import Calibration, CurveTable, open_ome_zarr, wr
 from napari_shape_ensembles.outlines.tiles import outlines_by_tile
 from napari_shape_ensembles.streaming import compare_in_pieces
 from napari_shape_ensembles.streaming.compare import EXACT
-from speed import blobs
+from speed import blobs, forget_peak, peak_memory
 
 _PIECE, _TEMPLATES, _CELL = 5000, 64, 89
 
@@ -204,6 +206,26 @@ def images(side, options):
     return {"stages": note.taken, "answer": f"{len(ensemble)} outlines of {drawn} objects"}
 
 
+def whole(side, options):
+    """Segment and trace an image, and trace labels, in memory: the most bytes of a pixel, beside its own."""
+    objects = options.objects * side * side // 40_000**2
+    image = Noisy(side, objects)[slice(0, side)]
+    others = {"colors": np.repeat(image[..., None], 3, axis=2), "labels": Field(side, objects)[slice(0, side)]}
+    recipes = {method: {"method": method} for method in ("otsu", "triangle", "li", "local", "hysteresis", "multi-otsu")}
+    recipes |= {f"split by {way}": {"split_touching": way} for way in ("none", "intensity")}
+    recipes |= {"background": {"background": 50}, "colors": {}, "labels": {}}
+    found = {}
+    for name, recipe in recipes.items():
+        given, work = others.get(name, image), Outlines(**recipe)
+        work = work.trace if name == "labels" else work
+        work(given[:500, :500])  # imports what it needs
+        forget_peak()
+        before = peak_memory()
+        work(given)
+        found[name] = (peak_memory() - before) * 2**30 / side**2
+    return {"stages": {}, "answer": ", ".join(f"{name} {size:.0f}" for name, size in found.items())}
+
+
 def tests(count, options):
     """Test the coordinates of so many curves; what it took."""
     rng = np.random.default_rng(0)
@@ -225,7 +247,7 @@ def tests(count, options):
 def measured(kind, size, options):
     """Run one size in this process, and print what it took as JSON."""
     begun = time.perf_counter()
-    found = {"curves": curves, "labels": labels, "images": images, "tests": tests}[kind](size, options)
+    found = {"curves": curves, "labels": labels, "images": images, "whole": whole, "tests": tests}[kind](size, options)
     usage = resource.getrusage(resource.RUSAGE_SELF)
     peak = usage.ru_maxrss / (2**20 if sys.platform == "linux" else 2**30)
     print(
@@ -246,7 +268,7 @@ def measured(kind, size, options):
 def main():
     """Run all sizes that were asked for, each in a process of its own."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("kind", choices=["curves", "labels", "images", "tests"])
+    parser.add_argument("kind", choices=["curves", "labels", "images", "whole", "tests"])
     parser.add_argument("sizes", type=int, nargs="+")
     parser.add_argument("--images", type=int, default=0, help="images of both samples together; 0: one each")
     parser.add_argument("--landmarks", type=int, default=500)

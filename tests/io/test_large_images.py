@@ -129,6 +129,14 @@ def test_the_command_line_writes_the_outlines_of_a_large_image(folder, tmp_path)
     assert not list(tmp_path.glob("*.tif"))
 
 
+@pytest.mark.parametrize("name", ["stack.ome.tif", "stack.ome.zarr"])
+def test_of_a_large_stack_a_plane_is_asked_for(folder, name):
+    with pytest.raises(ValueError, match=r"\(2, 260, 280\): save one plane.* a column plane tells which"):
+        ensemble_of_file(folder / name, Reading(memory=LITTLE))
+    with pytest.raises(ValueError, match="has no plane 2: it is a stack of 2 planes"):
+        ensemble_of_file(folder / name, Reading(memory=LITTLE), ImagePart(plane=(2,)))
+
+
 def test_the_command_line_says_what_to_do(folder):
     done = run("compare", folder / "tiled.tif", folder / "tiled.tif", "--memory", str(LITTLE), "--method", "li")
     assert done.exit_code == 2

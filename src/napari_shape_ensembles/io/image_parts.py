@@ -155,13 +155,18 @@ def plane_of_stack(pixels: NDArray[Any], plane: tuple[int, ...], colours: tuple[
     ValueError
         For a stack without `plane`, or one that has no such plane, with what there is.
     """
-    while pixels.ndim > 2 and 1 in pixels.shape:  # some formats put axes of length 1 around a plane
-        pixels = pixels.squeeze(pixels.shape.index(1))
-    last = 3 if pixels.ndim > 2 and pixels.shape[-1] in colours else 2
-    axes = pixels.shape[: max(pixels.ndim - last, 0)]
-    if pixels.ndim < 2 or (axes and not plane):
+    refuse_no_plane(pixels.shape, plane, colours)
+    return pixels.reshape(_squeezed(pixels.shape))[plane]
+
+
+def refuse_no_plane(shape: tuple[int, ...], plane: tuple[int, ...], colours: tuple[int, ...] = (3, 4)) -> None:
+    """As `plane_of_stack`, of an image that is not read yet."""
+    shape = _squeezed(shape)
+    last = 3 if len(shape) > 2 and shape[-1] in colours else 2
+    axes = shape[: max(len(shape) - last, 0)]
+    if len(shape) < 2 or (axes and not plane):
         raise ContentError(
-            f"holds an image of shape {pixels.shape}: save one plane, in grey or in color; in a table of a design a "
+            f"holds an image of shape {shape}: save one plane, in grey or in color; in a table of a design a "
             "column plane tells which of a stack"
         )
     if len(plane) != len(axes) or any(not 0 <= place < size for place, size in zip(plane, axes, strict=True)):
@@ -170,4 +175,11 @@ def plane_of_stack(pixels: NDArray[Any], plane: tuple[int, ...], colours: tuple[
             f"has no plane {','.join(map(str, plane))}: "
             + (f"it is a stack of {planes} planes, counted from 0" if axes else "it is no stack")
         )
-    return pixels[plane]
+
+
+def _squeezed(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """A shape without the axes of length 1 that some formats put around a plane."""
+    sizes = list(shape)
+    while len(sizes) > 2 and 1 in sizes:
+        sizes.remove(1)
+    return tuple(sizes)

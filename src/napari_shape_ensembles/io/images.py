@@ -1,6 +1,5 @@
 """One plane of an image file, read with care, and the size of its pixels."""
 
-import math
 import os
 import struct
 from dataclasses import dataclass
@@ -14,7 +13,7 @@ from ..archive import ContentError, StrPath, npy_header, opened
 from ..budget import budget, take_pixels
 from .calibration import Calibration, read_calibration
 from .content import errors_named
-from .image_parts import plane_of_stack
+from .image_parts import plane_of_stack, refuse_no_plane
 
 #: Endings of the images that are read.
 ENDINGS = (".tif", ".tiff", ".png", ".jpg", ".jpeg", ".bmp", ".npy")
@@ -93,16 +92,18 @@ def read_image(
     with opened(path) as file:
         size = os.fstat(file.fileno()).st_size
     with errors_named(path, "image"), budget(memory):
-        pixels = _pixels(path, ending, size)
+        pixels = _pixels(path, ending, size, plane)
         pixels = plane_of_stack(pixels, plane)
     return ImageFile(pixels, calibration or read_calibration(path), Path(path).stem.removesuffix(".ome"))
 
 
-def _pixels(path: StrPath, ending: str, size: int) -> NDArray[Any]:
+def _pixels(path: StrPath, ending: str, size: int, plane: tuple[int, ...]) -> NDArray[Any]:
     if ending == ".npy":
         with opened(path) as file:
             shape, _, dtype = npy_header(file)
-        take_pixels(math.prod(shape), dtype.itemsize)
+        if len(shape) > 2:
+            refuse_no_plane(shape, plane)
+        take_pixels(shape, dtype.itemsize)
         return np.asarray(np.load(path, allow_pickle=False))
     if ending in (".tif", ".tiff"):
         import tifffile
@@ -111,7 +112,8 @@ def _pixels(path: StrPath, ending: str, size: int) -> NDArray[Any]:
             refuse_many_pages(tiff)
             series = tiff.series[0]
             refuse_claims(series.size, series.dtype.itemsize, size)
-            take_pixels(series.size, series.dtype.itemsize)
+            refuse_no_plane(series.shape, plane)
+            take_pixels(series.shape, series.dtype.itemsize)
             return np.asarray(series.asarray())
     import imageio.v3 as imageio
     from PIL import Image
@@ -122,7 +124,7 @@ def _pixels(path: StrPath, ending: str, size: int) -> NDArray[Any]:
         properties = imageio.improps(path, plugin="pillow")
         count, itemsize = int(np.prod(properties.shape, dtype=object)), np.dtype(properties.dtype).itemsize
         refuse_claims(count, itemsize, size)
-        take_pixels(count, itemsize)
+        take_pixels(properties.shape, itemsize)
         mode = imageio.immeta(path, plugin="pillow", exclude_applied=False).get("mode")
         return np.asarray(imageio.imread(path, plugin="pillow", mode=_READ_AS.get(str(mode))))
     finally:

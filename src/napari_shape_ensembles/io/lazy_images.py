@@ -91,7 +91,7 @@ class LazyPlane:
 
 
 def _is_large(shape: tuple[int, ...], dtype: Any, memory: float | None) -> bool:
-    return pixel_bytes(math.prod(shape), dtype.itemsize) > limit_of(memory) * 2**30
+    return pixel_bytes(shape, dtype.itemsize) > limit_of(memory) * 2**30
 
 
 def lazy_labels(path: Path, *, labels: bool | None = None, memory: float | None = None) -> LazyImage | None:

@@ -18,7 +18,7 @@ from ..outlines.exchange import needed
 from ..progress import report
 from .calibration import Calibration
 from .content import errors_named
-from .image_parts import plane_of_stack
+from .image_parts import plane_of_stack, refuse_no_plane
 from .images import ImageFile
 
 #: Ending of the folders that are read as one image.
@@ -121,7 +121,8 @@ def read_ome_zarr(
     """
     found = open_ome_zarr(path, labels=labels)
     with errors_named(path, "OME-Zarr image"), budget(memory):
-        take_pixels(math.prod(found.array.shape), found.array.dtype.itemsize)
+        refuse_no_plane(found.array.shape, plane, ())
+        take_pixels(found.array.shape, found.array.dtype.itemsize)
         return ImageFile(plane_of_stack(np.asarray(found.array[...]), plane, ()), found.calibration, found.name)
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..archive import ContentError, array_of, is_archive, opened
-from ..budget import budget, take_pixels
+from ..budget import budget, take_labels
 from ..outlines import Ensemble, as_labels, content_of, counted, objects_of_classes
 from ..outlines.extract import AT_BORDER
 from ..outlines.large_images import outlines_of_large_image
@@ -333,7 +333,7 @@ def _only_plane(path: Path, reading: Reading) -> NDArray[Any]:
         shapes = {name: shape for name, shape in shapes_of(archive).items() if len(shape) == 2}
         if len(shapes) != 1:
             raise ContentError(f"holds {len(shapes)} planes of labels: keep one to a file")
-        take_pixels(math.prod(*shapes.values()), 0)
+        take_labels(math.prod(*shapes.values()), 0)
         ((name, content),) = unpacked(archive, shapes)
         return array_of(content, name)
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..budget import take_pixels
+from ..budget import take_labels
 from ..progress import each_block, report
 from .ensemble import Ensemble
 from .extract import AT_BORDER, NEGATIVE, TOO_SMALL, outlines_of_labels, pixel_of
@@ -144,7 +144,7 @@ def trace_window(
 ) -> Ensemble:
     """Outlines of the objects of one window, in the coordinates of the whole plane; holes have ids below 0."""
     top, left, bottom, right = window.box
-    take_pixels((bottom - top) * (right - left), np.dtype(labels.dtype).itemsize)
+    take_labels((bottom - top) * (right - left), np.dtype(labels.dtype).itemsize)
     plane = np.asarray(labels[top:bottom, left:right])
     highest = int(plane.max(initial=0))
     if highest < _TABLE:
