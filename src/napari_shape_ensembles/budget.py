@@ -20,7 +20,7 @@ MEMORY = 4.0
 _VERTEX, _CURVE = 160, 1500
 # Bytes of a pixel of a plane beside its own, while it is smoothed, thresholded, separated and traced, and of one of
 # labels that are traced. `python benchmarks/large.py whole 4000` finds 64 by all methods (34 where touching objects are
-# not split), and 72 of colors; `large.py labels` 15.
+# not split), 72 of colors, and 5 of labels of 32 bits; other labels are copied to these.
 _PIXEL, _LABEL = 72, 24
 # Bytes that JSON becomes in memory, by the signs it is made of: lists, mappings, entries of both, and names.
 _JSON = {b"[": 72, b"{": 240, b",": 40, b":": 120}

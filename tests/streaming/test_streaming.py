@@ -8,11 +8,13 @@ import time
 
 import numpy as np
 import pytest
+import tifffile
 
 from curve_makers import blobs
 from napari_shape_ensembles import Ensemble, Settings, compare
+from napari_shape_ensembles.io.sources import Reading
 from napari_shape_ensembles.progress import reporting
-from napari_shape_ensembles.streaming import compare_in_pieces
+from napari_shape_ensembles.streaming import compare_in_pieces, pieces_of
 
 SETTINGS = Settings(landmarks=40, rank=12, permutations=99, significance=0.05)
 
@@ -132,6 +134,44 @@ def test_a_run_that_was_stopped_goes_on_where_it_was(whole, tmp_path):
     again = compare_in_pieces(*samples(pixel_size=0.02), SETTINGS, rows=40, folder=folder, progress=look)
     assert_same_numbers(whole, again)
     assert not folder.exists()
+
+
+def test_a_run_on_grey_images_in_tiles_goes_on_where_it_was(tmp_path):
+    pytest.importorskip("zarr")
+    reading = Reading(memory=0.0028)  # GiB, less than they take
+    for seed in (1, 2):
+        rng = np.random.default_rng(seed)
+        rows, columns = np.indices((28, 28)) - 13.5
+        cells = [
+            [np.hypot(rows / rng.uniform(5, 9), columns / rng.uniform(5, 9)) < 1 for _ in range(9)] for _ in "abcdef"
+        ]
+        image = 90 * np.block(cells) + rng.normal(60, 5, (168, 252))
+        tifffile.imwrite(tmp_path / f"{seed}.tif", image.astype(np.uint8), tile=(64, 64))
+
+    def compared(folder, tell):
+        pieces = [pieces_of(tmp_path / name, reading=reading) for name in ("1.tif", "2.tif")]
+        assert min(map(len, pieces)) > 5
+        return compare_in_pieces(*pieces, SETTINGS, folder=tmp_path / folder, progress=tell)
+
+    class EnoughError(Exception):
+        pass
+
+    def stop(step):
+        if step.name.startswith("registering, ") and step.done == 3:
+            raise EnoughError
+
+    with pytest.raises(EnoughError):
+        compared("stopped", stop)
+    known = {path: path.stat().st_mtime_ns for path in (tmp_path / "stopped").glob("*.*ed.npz")}
+    assert known
+
+    def look(step):
+        if step.name.startswith("finding the mean"):
+            assert all(path.stat().st_mtime_ns == time for path, time in known.items())
+
+    result = compared("stopped", look)
+    assert_same_numbers(compared("whole", None), result)
+    assert len(result.t) > 80
 
 
 KILLED = """
