@@ -96,8 +96,13 @@ def test_what_is_there_is_exempt_from_collection_while_a_page_is_open_and_what_l
     qtbot.waitUntil(lambda: gc.get_freeze_count() > 0, timeout=5000)
     bare_dock.hide()
     qtbot.waitUntil(lambda: not gc.get_freeze_count(), timeout=2000)
-    if frozen:
-        gc.freeze()
+    gc.freeze()  # what somebody else exempts stays so
+    bare_dock.show()
+    bare_dock.hide()
+    qtbot.waitUntil(lambda: not bare_dock.session.choices.sides.following, timeout=2000)
+    assert gc.get_freeze_count() > 10_000
+    if not frozen:
+        gc.unfreeze()
 
 
 def test_the_first_two_layers_are_chosen_and_two_that_are_selected_become_a_and_b(session, model):

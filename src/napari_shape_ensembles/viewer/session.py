@@ -111,13 +111,18 @@ class Session:
         self._exempt_nothing()
 
     def _exempt(self) -> None:
-        """Exempt what is there now; layers of our own are not to be added to what is exempt already."""
-        if self._open and not (self._exempts and any(map(is_own, self._layers))):
+        """Exempt what is there now; layers of our own are not to be added to what is exempt already.
+
+        Where somebody else exempts objects, another viewer too, nothing is: to free ours would free theirs.
+        """
+        free = not any(map(is_own, self._layers)) if self._exempts else not gc.get_freeze_count()
+        if self._open and free:
             gc.freeze()
             self._exempts = True
 
     def _exempt_nothing(self) -> None:
-        gc.unfreeze()
+        if self._exempts:
+            gc.unfreeze()
         self._exempts = False
 
     def _leaving(self, layer: Layer) -> None:
