@@ -51,6 +51,24 @@ def test_a_preview_is_one_layer_over_the_image_and_goes_when_nobody_follows(task
     assert task.preview is None
 
 
+def test_lines_over_many_images_leave_one_in_each_turn_and_are_gone_before_others_come(task, model, qtbot):
+    for seed in range(2, 7):
+        model.add_image(spots(seed, rows=2), name=str(seed), scale=(0.5, 0.5), units=("um", "um"))
+    images = list(model.layers)
+    task.choices.sides.tick(images[:3], images[3:])
+    qtbot.waitUntil(lambda: len(model.layers) == 12, timeout=30_000)
+    task.rest()
+    assert len(images) < len(model.layers) < 12
+    qtbot.waitUntil(lambda: list(model.layers) == images and not task.choices.rearranging, timeout=5000)
+    task.follow()
+    qtbot.waitUntil(lambda: len(model.layers) == 12, timeout=30_000)
+    task.rest()
+    assert list(model.layers) != images
+    task.settle()
+    assert list(model.layers) == images
+    qtbot.waitUntil(lambda: not task.choices.rearranging, timeout=5000)
+
+
 def test_the_recipe_of_the_preview_is_the_one_of_the_session(task, model, qtbot):
     seen(task, qtbot)
     preview = seen(task, qtbot, lambda: task.choices.set(Outlines(min_area=10_000)))
