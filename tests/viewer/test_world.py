@@ -1,0 +1,46 @@
+"""Where layers lie in the world as it is drawn."""
+
+import numpy as np
+import pytest
+from napari.components import ViewerModel
+from napari.layers import Image, Points, Shapes
+
+from napari_shape_ensembles.viewer.world import drawn_extent, world_scale
+
+
+def test_extents_are_in_the_unit_that_all_layers_are_drawn_in():
+    viewer = ViewerModel()
+    coarse = viewer.add_image(np.zeros((11, 21)), scale=(0.5, 0.5), units=("um", "um"))
+    np.testing.assert_allclose(drawn_extent(coarse, viewer), [[0, 0], [5, 10]])
+    if getattr(viewer.layers.extent, "units", None) is None:
+        pytest.skip("before napari 0.9 layers are drawn in their own units")
+    fine = viewer.add_image(np.zeros((11, 21)), scale=(200, 200), units=("nm", "nm"), translate=(100, 0))
+    np.testing.assert_allclose(world_scale(coarse, viewer.layers), 1000)
+    np.testing.assert_allclose(world_scale(fine, viewer.layers), 1)
+    np.testing.assert_allclose(drawn_extent(coarse, viewer), [[0, 0], [5000, 10000]])
+    np.testing.assert_allclose(drawn_extent(fine, viewer), [[100, 0], [2100, 4000]])
+    both = [drawn_extent(layer, viewer) for layer in (coarse, fine)]
+    np.testing.assert_allclose(np.min(both, axis=0)[0], viewer.layers.extent.world[0])
+    np.testing.assert_allclose(np.max(both, axis=0)[1], viewer.layers.extent.world[1])
+    viewer.add_image(np.zeros((4, 4)))  # in pixels: no unit fits all
+    np.testing.assert_allclose(drawn_extent(coarse, viewer), [[0, 0], [5, 10]])
+
+
+def test_extents_are_those_of_the_axes_that_are_shown():
+    viewer = ViewerModel()
+    stack, plane = Image(np.zeros((3, 11, 21)), scale=(7, 1, 1)), Image(np.zeros((5, 9)))
+    viewer.layers.extend([stack, plane])
+    np.testing.assert_allclose(drawn_extent(stack, viewer), [[0, 0], [10, 20]])
+    np.testing.assert_allclose(drawn_extent(plane, viewer), [[0, 0], [4, 8]])
+    viewer.dims.order = 2, 0, 1
+    np.testing.assert_allclose(drawn_extent(stack, viewer), [[0, 0], [14, 10]])
+    np.testing.assert_allclose(drawn_extent(plane, viewer), [[0, 0], [8, 4]])  # napari turns it, too
+
+
+@pytest.mark.parametrize("make", [Points, Shapes])
+def test_empty_layers_have_no_extent(make):
+    viewer = ViewerModel()
+    layer = viewer.add_layer(make(ndim=2))
+    assert drawn_extent(layer, viewer) is None
+    viewer.add_image(np.zeros((5, 5)))
+    assert drawn_extent(layer, viewer) is None
