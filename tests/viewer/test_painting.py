@@ -36,7 +36,7 @@ from napari_shape_ensembles.viewer import layers, painting
 from napari_shape_ensembles.viewer.curves import over_canvas
 from napari_shape_ensembles.viewer.docks.bench import Bench
 from napari_shape_ensembles.viewer.flying import camera_of
-from napari_shape_ensembles.viewer.layers import COLOR_FEATURES, in_world
+from napari_shape_ensembles.viewer.layers import COLOR_FEATURES
 from napari_shape_ensembles.viewer.painting import MOST_LABELS, label_layer, row_under
 
 
@@ -98,12 +98,12 @@ def test_painted_outlines_are_where_the_shapes_are(placement, size, most, shift,
     np.testing.assert_allclose(labels.extent.world[0], shapes.extent.world[0], atol=4 * size)
     spots = np.random.default_rng(0).uniform(*shapes.extent.data, (400, 2))
     edges = shapely.distance(shapely.points(spots), shapely.MultiLineString([[*c, c[0]] for c in curves]))
-    step = np.linalg.norm(in_world(labels, np.eye(2))[0] - in_world(labels, np.zeros((1, 2)))[0])
-    step /= np.linalg.norm(in_world(shapes, np.eye(2))[0] - in_world(shapes, np.zeros((1, 2)))[0])
+    step = np.linalg.norm(np.subtract(labels.data_to_world((1, 0)), labels.data_to_world((0, 0))))
+    step /= np.linalg.norm(np.subtract(shapes.data_to_world((1, 0)), shapes.data_to_world((0, 0))))
     clear = edges > step
     assert clear.sum() > 100
-    world = in_world(shapes, spots)
-    hits = [(row_under(labels, place), shapes.get_value(place, world=True)[0]) for place in world[clear]]
+    places = [(place, labels.world_to_data(shapes.data_to_world(place))) for place in spots[clear]]
+    hits = [(row_under(labels, pixel), shapes.get_value(place)[0]) for place, pixel in places]
     assert len({one for one, _ in hits}) > 8
     assert all(one == other for one, other in hits)
 
@@ -135,8 +135,9 @@ def test_what_labels_cannot_hold_stays_shapes_or_shares_labels(monkeypatch):
     np.testing.assert_allclose(drawn(shared), drawn(own), atol=1 / 255)
     for one, other in zip(shared.data, own.data, strict=True):
         np.testing.assert_array_equal(np.asarray(one) == 0, other == 0)
-    place = shared.data_to_world(np.argwhere(rows_of(shared) == 4).mean(axis=0).round())
-    assert row_under(shared, place) == row_under(own, place) == 3
+    pixel = np.argwhere(rows_of(shared) == 4).mean(axis=0).round()
+    assert row_under(shared, pixel) == row_under(own, pixel) == 3
+    place = shared.data_to_world(pixel)
     assert "id: 3" in own.get_status(place, world=True)["value"]
     assert "id:" not in shared.get_status(place, world=True)["value"]  # napari would tell of another outline
 
@@ -149,9 +150,7 @@ def test_as_many_as_labels_hold_each_have_a_color_of_their_own(viewer):
     colors = drawn(layer)
     assert len(colors) == MOST_LABELS
     np.testing.assert_allclose(colors[[0, -1]], ensure_colormap("viridis").map([0, 1]), atol=1 / 255)
-    assert row_under(layer, layer.data_to_world(layer.metadata[MARK]["boxes"][-1].reshape(2, 2).mean(axis=0))) == (
-        MOST_LABELS - 1
-    )
+    assert row_under(layer, layer.metadata[MARK]["boxes"][-1].reshape(2, 2).mean(axis=0)) == MOST_LABELS - 1
 
 
 # In a window ---------------------------------------------------------------------------------------------------

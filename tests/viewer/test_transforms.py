@@ -9,13 +9,16 @@ from skimage.draw import polygon2mask
 from skimage.measure import label
 
 from curve_makers import blobs, rotation
-from docks import labels_of, spots
+from docks import bare, found_before, labels_of, move_on_canvas, picked, press_on_canvas, run, spots
 from napari_shape_ensembles import Settings, compare
 from napari_shape_ensembles.io import Calibration, read_curves
+from napari_shape_ensembles.viewer import layers as own_layers
 from napari_shape_ensembles.viewer.docks.pixel_size import calibrate, calibration_of
 from napari_shape_ensembles.viewer.files import write_shapes
+from napari_shape_ensembles.viewer.flying import view_of
 from napari_shape_ensembles.viewer.inputs import ensemble_of, fingerprint, source_of
 from napari_shape_ensembles.viewer.session import Session
+from napari_shape_ensembles.viewer.world import drawn_at, pixels_at
 
 DOUBLE = np.diag([2.0, 2.0, 1.0])
 TURN = np.block([[rotation(0.4), np.zeros((2, 1))], [np.array([[0, 0, 1.0]])]])
@@ -144,6 +147,87 @@ def test_own_layers_lie_where_their_layer_does(model):
     copy = Shapes(list(ensemble_of(layer, model.dims).curves), shape_type="polygon", **source.placement)
     for point in np.random.default_rng(0).uniform(0, 100, (5, 2)):
         np.testing.assert_allclose(copy.data_to_world(point), layer.data_to_world(point))
+
+
+VIEWS = {
+    "µm and nm": ({"scale": (0.5, 0.5), "units": ("um", "um")}, {"scale": (200, 200), "units": ("nm", "nm")}, None),
+    "transposed": ({"scale": (1, 2)}, {"translate": (9, 30)}, (1, 0)),
+    "a stack from the side": ({"scale": (1, 5, 1)}, {"scale": (1, 5, 1), "translate": (9, 0, 30)}, (1, 0, 2)),
+    "a stack from the side, transposed": ({"scale": (5, 1, 2)}, {"scale": (5, 1, 1)}, (0, 2, 1)),
+}
+
+
+@pytest.mark.parametrize("most", [0, 5000], ids=["painted", "shapes"])
+@pytest.mark.parametrize("case", VIEWS)
+def test_outlines_lie_on_their_objects_and_are_found_there_in_every_view(model, qtbot, monkeypatch, case, most):
+    monkeypatch.setattr(own_layers, "MOST_SHAPES", most)
+    *options, order = VIEWS[case]
+    across = len(options[0]["scale"]) - 2 and order[0]  # the axis of the planes
+    images = []
+    for seed, name, place in zip((1, 2), ("one", "two"), options, strict=True):
+        pixels = labels_of(seed)[:, :140]
+        if order is not None and len(order) > 2:
+            pixels = np.stack([pixels] * 3, axis=across)
+        images.append(model.add_labels(pixels, name=name, **place))
+    if order is not None:
+        model.dims.order = order
+    units = getattr(model.layers.extent, "units", None)
+    if case == "µm and nm" and units is None:
+        pytest.skip("before napari 0.9 layers are drawn in their own units")
+    dock = bare(model, qtbot)
+    with found_before():
+        run(dock, qtbot)
+    result, curves, selection = dock.result, dock.comparison.curves, dock.comparison.selection
+    shown = list(model.dims.displayed)
+    for image, ensemble, first in zip(images, (result.a, result.b), (0, len(result.a)), strict=True):
+        for layer in curves:
+            layer.visible = layer.name.startswith(image.name)
+        for row in (0, 7):
+            pixels = np.argwhere(image.data == int(ensemble.ids[row]))
+            world = np.array([image.data_to_world(pixel) for pixel in pixels])
+            world *= 1000 if units is not None and "micrometer" in str(image.units[0]) else 1
+            low, high = world.min(axis=0)[shown], world.max(axis=0)[shown]
+            size = high - low
+            outline = curves.outline(first + row)
+            np.testing.assert_allclose([outline.min(axis=0), outline.max(axis=0)], [low, high], atol=0.1 * size.max())
+
+            move_on_canvas(model, world[np.linalg.norm(world - np.median(world, axis=0), axis=1).argmin()])
+            assert selection.under_mouse == first + row
+            beyond = np.array(model.dims.point)
+            beyond[shown] = low - size / 2
+            move_on_canvas(model, beyond)
+            assert selection.under_mouse == -1
+
+            around = []
+            for corner in (low, (low[0], high[1]), high, (high[0], low[1])):
+                beyond[shown] = corner
+                around.append(beyond.copy())
+            selection.pick([])
+            press_on_canvas(model, *around, modifiers=("Shift",))
+            assert picked(dock) == [first + row]
+
+            centre, zoom = view_of(model, outline)
+            assert ((low <= centre[1:]) & (centre[1:] <= high)).all()
+            assert 100 < zoom * np.ptp(outline, axis=0).max() < 600  # of the canvas, which is 600 pixels high
+
+            layer = next(one for one in curves if one.visible)
+            there = pixels_at(layer, outline, model)
+            np.testing.assert_allclose(drawn_at(layer, there, model), outline)
+            if most:
+                np.testing.assert_allclose(there, layer.data[row])
+
+
+def test_of_stacks_in_other_units_the_plane_that_is_drawn_is_compared(model):
+    stack = np.stack([np.full((20, 20), plane) for plane in range(4)])
+    coarse = model.add_labels(stack, scale=(2, 0.5, 0.5), units=("um",) * 3)
+    fine = model.add_labels(stack, scale=(2000, 500, 500), units=("nm",) * 3)
+    if getattr(model.dims, "units", None) is None:
+        pytest.skip("before napari 0.9 planes are counted in each layer's own units")
+    for place in (1, 2):
+        model.dims.set_current_step(0, place)
+        for layer in (coarse, fine):
+            assert source_of(layer, model.dims).plane == f"plane axis 0 = {place}"
+            assert (source_of(layer, model.dims).data == place).all()
 
 
 def test_the_plane_that_is_named_is_the_one_used(model):

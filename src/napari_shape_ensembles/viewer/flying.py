@@ -9,6 +9,7 @@ from napari.components import ViewerModel
 from numpy.typing import NDArray
 
 from .task import Soon
+from .world import rows_and_columns
 
 if TYPE_CHECKING:
     from napari.components import Camera
@@ -24,16 +25,19 @@ def camera_of(viewer: ViewerModel) -> "Camera":
     return getattr(viewer, "scene", viewer).camera  # in the scene since napari 0.9
 
 
-def view_of(viewer: ViewerModel, world: Real, around: float = _AROUND) -> tuple[Real, float]:
-    """Centre and zoom that show an outline (n, 2) large, in a window of any size; the camera stays as it is."""
+def view_of(viewer: ViewerModel, drawn: Real, around: float = _AROUND) -> tuple[Real, float]:
+    """Centre and zoom that show an outline (n, 2), as it is drawn, large in a window of any size.
+
+    The camera stays as it is.
+    """
     camera = camera_of(viewer)
     before = camera.center, camera.zoom
     viewer.reset_view()
-    whole = np.ptp(np.asarray(viewer.layers.extent.world)[:, -2:], axis=0)
-    size = np.maximum(np.ptp(world, axis=0), 1e-9)
+    whole = np.ptp(rows_and_columns(viewer.layers.extent.world, viewer.dims), axis=0)
+    size = np.maximum(np.ptp(drawn, axis=0), 1e-9)
     zoom = float(camera.zoom) * max(float((whole / (around * size)).min()), 1.0)
     camera.center, camera.zoom = before
-    return np.array([0.0, *((world.min(axis=0) + world.max(axis=0)) / 2)]), zoom
+    return np.array([0.0, *((drawn.min(axis=0) + drawn.max(axis=0)) / 2)]), zoom
 
 
 class Flight:

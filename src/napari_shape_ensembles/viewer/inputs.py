@@ -132,7 +132,7 @@ def source_of(layer: "Layer | ImageRow", dims: "Dims", *, at_most: float = np.in
     known = PARTS.get(layer)
     if known is not None and known.whole is not None and known.part.region:  # objects are found in the whole plane
         return replace(source_of(known.whole, dims, at_most=at_most), name=layer.name, region=known.part.region)
-    axes, point, scale, unit, mirrored, pixels, place = _view(layer, dims)
+    axes, point, scale, unit, mirrored, pixels, place = plane_of(layer, dims)
     kind: Kind = "image" if isinstance(layer, Image) else "labels" if isinstance(layer, Labels) else "shapes"
     left_out: dict[str, int] = {}
     if kind == "shapes":
@@ -152,14 +152,16 @@ def source_of(layer: "Layer | ImageRow", dims: "Dims", *, at_most: float = np.in
         data = pixels[place]
         data = data if getattr(data, "nbytes", 0) > at_most else np.array(data)
         data = data.swapaxes(0, 1) if axes[0] > axes[1] else data
-    origin = np.asarray(layer.data_to_world(np.zeros(layer.ndim)))[axes] * (1.0, scale_of_columns(layer, axes))
-    matrix = [*axes, layer.ndim]
+    corner = np.asarray(layer.data_to_world(np.zeros(layer.ndim)))[axes]
+    origin = corner * unit_factors(layer, axes, [layer.units[axes[0]]] * 2)
+    # A layer of two axes has the two last of the viewer's, and is turned where these are shown in the other order.
+    drawn = axes if dims.order.index(dims.ndim - 2) < dims.order.index(dims.ndim - 1) else axes[::-1]
     placement = {
-        "affine": np.asarray(layer.affine.affine_matrix)[np.ix_(matrix, matrix)],
+        "affine": np.asarray(layer.affine.affine_matrix)[np.ix_([*drawn, layer.ndim], [*axes, layer.ndim])],
         "scale": np.asarray(layer.scale)[axes],
         "translate": np.asarray(layer.translate)[axes],
         "rotate": np.asarray(layer.rotate)[np.ix_(axes, axes)],
-        "units": tuple(layer.units[axis] for axis in axes),
+        "units": tuple(layer.units[axis] for axis in drawn),
     }
     names = [f"axis {axis}" if name.lstrip("-").isdigit() else name for axis, name in enumerate(layer.axis_labels)]
     hidden = [f"{name} = {point[axis]}" for axis, name in enumerate(names) if axis not in axes]
@@ -192,7 +194,7 @@ def fingerprint(layer: "Layer | ImageRow", dims: "Dims") -> str:
     if known is not None and known.whole is not None and known.part.region:
         return f"{fingerprint(known.whole, dims)} {known.part.region}"
     try:
-        axes, point, scale, unit, mirrored, data, place = _view(layer, dims)
+        axes, point, scale, unit, mirrored, data, place = plane_of(layer, dims)
     except ValueError as error:
         return str(error)
     shown: Hashable
@@ -261,7 +263,7 @@ def _input_file(source: Source, sample: int, excluded: Ids, recipe: Outlines) ->
     return InputFile(str(path.resolve()), checksum(path), sample, part.given(), sides, unit, ids, labels)
 
 
-class _View(NamedTuple):
+class Plane(NamedTuple):
     """The part of a layer that a viewer shows."""
 
     axes: list[int]  #: shown as rows and columns
@@ -273,7 +275,8 @@ class _View(NamedTuple):
     place: tuple[Any, ...]  #: index of the plane in the data
 
 
-def _view(layer: Layer, dims: "Dims") -> _View:
+def plane_of(layer: Layer, dims: "Dims") -> Plane:
+    """What of a layer a viewer shows; a ValueError says what to do where that is no plane of rectangular pixels."""
     if layer.ndim < 2:
         raise ValueError(f'"{layer.name}" has {layer.ndim} axis: choose an image, labels or shapes')
     axes = [axis - (dims.ndim - layer.ndim) for axis in dims.order[-2:]]
@@ -284,13 +287,15 @@ def _view(layer: Layer, dims: "Dims") -> _View:
     scale, unit = pixel_size_of(layer, axes)
     corner, *ends = (np.asarray(layer.data_to_world(end)) for end in [np.zeros(layer.ndim), *np.eye(layer.ndim)[axes]])
     mirrored = bool(np.linalg.det(np.stack([end - corner for end in ends])[:, axes]) < 0)
-    point = np.round(np.atleast_1d(layer.world_to_data(dims.point[-layer.ndim :]))).astype(int)
+    units = getattr(dims, "units", None) or layer.units  # in which napari counts planes, since 0.9
+    counted = np.asarray(dims.point[-layer.ndim :]) / unit_factors(layer, range(layer.ndim), units[-layer.ndim :])
+    point = np.round(np.atleast_1d(layer.world_to_data(counted))).astype(int)
     data = layer.data[0] if getattr(layer, "multiscale", False) else layer.data
     if isinstance(layer, Shapes):
-        return _View(axes, point, scale, unit, mirrored, data, ())
+        return Plane(axes, point, scale, unit, mirrored, data, ())
     point = np.clip(point, 0, np.array(data.shape[: layer.ndim]) - 1)
     place = tuple(slice(None) if axis in axes else int(point[axis]) for axis in range(layer.ndim))
-    return _View(axes, point, scale, unit, mirrored, data, place)
+    return Plane(axes, point, scale, unit, mirrored, data, place)
 
 
 def pixel_size_of(layer: Layer, axes: Sequence[int]) -> tuple[NDArray[np.float64], str]:
@@ -309,7 +314,7 @@ def pixel_size_of(layer: Layer, axes: Sequence[int]) -> tuple[NDArray[np.float64
     steps = np.stack(
         [np.asarray(layer.data_to_world(step)) - corner for step in np.eye(layer.ndim)[list(axes)]], axis=1
     )
-    on_plane = steps[list(axes)] * np.array([[1.0], [scale_of_columns(layer, axes)]])
+    on_plane = steps[list(axes)] * unit_factors(layer, axes, [layer.units[axes[0]]] * 2)[:, None]
     sizes = np.linalg.norm(on_plane, axis=0)
     hidden = [axis for axis in range(layer.ndim) if axis not in axes]
     if np.abs(steps[hidden]).max(initial=0) > _SKEW * sizes.max():
@@ -324,10 +329,10 @@ def pixel_size_of(layer: Layer, axes: Sequence[int]) -> tuple[NDArray[np.float64
     return sizes, symbol(layer.units[axes[0]])
 
 
-def scale_of_columns(layer: Layer, axes: Sequence[int]) -> float:
-    """How many units of the rows one unit of the columns is."""
-    rows, columns = (symbol(layer.units[axis]) for axis in axes)
-    return 1.0 if rows == columns else conversion_factor(columns, rows)
+def unit_factors(layer: Layer, axes: Sequence[int], units: Sequence[Any]) -> NDArray[np.float64]:
+    """How many of some units, one for each of these axes of a layer, its own unit is there."""
+    pairs = zip((layer.units[axis] for axis in axes), units, strict=True)
+    return np.array([1.0 if own == unit else conversion_factor(symbol(own), symbol(unit)) for own, unit in pairs])
 
 
 def symbol(unit: Any) -> str:

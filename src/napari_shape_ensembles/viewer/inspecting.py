@@ -26,8 +26,9 @@ from ..palette import EXCLUDED, OUTLINE, RANKED
 from .choices import Choices, ChosenLayer
 from .flying import camera_of, view_of
 from .inputs import ACCEPTED, OWN, Refs, Source, Sources, fingerprint, is_own, trace
-from .layers import ColorFeature, OwnLayers, in_world
+from .layers import ColorFeature, OwnLayers
 from .task import Background, Basis, Soon, Steps, Task
+from .world import drawn_at
 
 #: The questions, in words.
 SUSPICIOUS, AGREE, ANNOTATORS = "suspicious", "agree", "annotators"
@@ -269,9 +270,9 @@ class InspectionTask(Task[Inspection]):
             copy.selected_label = label
         if layer is not None:
             shape = index if index >= 0 else layer.features["id"].tolist().index(label)
-            world = in_world(layer, np.asarray(layer.data[shape]))
+            drawn = drawn_at(layer, np.asarray(layer.data[shape]), viewer)
             camera = camera_of(viewer)
-            camera.center, camera.zoom = view_of(viewer, world)
+            camera.center, camera.zoom = view_of(viewer, drawn)
             if viewer.layers.selection.active is not copy or copy is None:  # else what is painted on stays at hand
                 viewer.layers.selection.active = layer
             layer.selected_data = {shape}

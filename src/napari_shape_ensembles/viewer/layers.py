@@ -29,6 +29,7 @@ from ..palette import COLOR_A, COLOR_B, NEUTRAL
 from .choices import Choices, preferred
 from .inputs import OWN, Sources
 from .painting import MOST_SHAPES, fill, label_layer, mark, row_under
+from .world import drawn_at, pixels_at, rows_and_columns
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -288,7 +289,7 @@ class OwnLayers:
             viewer.mouse_drag_callbacks.remove(self._pressed)
 
     def outline(self, row: int) -> Real | None:
-        """Vertices (n, 2) in the world of a curve as it is drawn; None where its layer was deleted.
+        """Vertices (n, 2) of a curve, rows and columns as they are drawn; None where its layer was deleted.
 
         Of a painted one the corners of its box.
         """
@@ -296,8 +297,9 @@ class OwnLayers:
             if start <= row < start + len(layer.features):
                 if isinstance(layer, Labels):
                     top, left, bottom, right = layer.metadata[MARK]["boxes"][row - start]
-                    return in_world(layer, np.array([[top, left], [top, right], [bottom, right], [bottom, left]]))
-                return in_world(layer, np.asarray(layer.data[row - start]))
+                    corners = np.array([[top, left], [top, right], [bottom, right], [bottom, left]])
+                    return drawn_at(layer, corners, self._choices)
+                return drawn_at(layer, np.asarray(layer.data[row - start]), self._choices)
         return None
 
     def cell_of(self, row: int) -> tuple[float, float, float, float]:
@@ -363,17 +365,18 @@ class OwnLayers:
             self._selection.pick(np.setxor1d(picked, rows) if shift else rows)
         elif shift:
             self._selection.drawing.emit(False)
-            self._selection.pick(np.union1d(picked, self._rows_in(np.array(line)[:, -2:])))
+            self._selection.pick(np.union1d(picked, self._rows_in(rows_and_columns(line, viewer.dims))))
 
     def _rows_in(self, lasso: Real) -> list[int]:
-        """The curves whose centre lies within a line on the canvas."""
+        """The curves whose centre is drawn within a line (n, 2) of rows and columns."""
         found: list[int] = []
         for layer, start in self._under_mouse():
             if isinstance(layer, Labels):
                 centres = layer.metadata[MARK]["boxes"].reshape(-1, 2, 2).mean(axis=1)
             else:
                 centres = np.array([np.mean(shape, axis=0) for shape in layer.data])
-            found += (np.flatnonzero(points_in_poly(in_world(layer, centres), lasso)) + start).tolist()
+            inside = points_in_poly(drawn_at(layer, centres, self._choices), lasso)
+            found += (np.flatnonzero(inside) + start).tolist()
         return found
 
     def _under_mouse(self) -> Iterator[tuple[CurveLayer, int]]:
@@ -385,24 +388,15 @@ class OwnLayers:
                 if not grid.enabled or tuple(getattr(viewer.cursor, "viewbox", None) or cell) == cell:
                     yield layer, start
 
-    def _row_at(self, position: Iterable[float]) -> int | None:
+    def _row_at(self, position: Sequence[float]) -> int | None:
         """The topmost visible curve at a place of the viewer."""
+        drawn = rows_and_columns([position], self._choices.dims)
         for layer, start in self._under_mouse():
-            if isinstance(layer, Labels):
-                row = row_under(layer, position)
-            else:
-                row = (layer.get_value(position, world=True) or (None,))[0]
+            (place,) = pixels_at(layer, drawn, self._choices)
+            row = row_under(layer, place) if isinstance(layer, Labels) else (layer.get_value(place) or (None,))[0]
             if row is not None:
                 return int(row) + start
         return None
-
-
-def in_world(layer: Layer, points: Real) -> Real:
-    """Points (n, d) of a layer in the two last axes of the world, all at once."""
-    corner = np.asarray(layer.data_to_world(np.zeros(layer.ndim)))
-    steps = np.stack([np.asarray(layer.data_to_world(step)) - corner for step in np.eye(layer.ndim)])
-    world: Real = (points @ steps + corner)[:, -2:]
-    return world
 
 
 def curve_layers(result: Comparison, view: Tree, sources: Sources | None = None) -> list[CurveLayer]:

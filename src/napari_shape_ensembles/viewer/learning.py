@@ -23,6 +23,7 @@ from .curves.side_by_side import lie_apart
 from .inputs import OWN, Sources, is_own, source_of
 from .segmenting import KnownFeatures, SegmentationTask
 from .task import Basis, Function, Soon, Task
+from .world import pixels_at, rows_and_columns
 
 #: What is painted with this number is no object; every other number is an object.
 BACKGROUND = 1
@@ -128,7 +129,9 @@ class LearningTask(Task[ObjectModel]):
         """Take a click that moved nothing; with Shift, what was found there is no object."""
         yield
         if event.type == "mouse_release" and self.clicking and layer.mode == "pan_zoom" and layer.ndim == 2:
-            row, column = np.round(layer.world_to_data(event.position)).astype(int).tolist()
+            viewer = self.choices.viewer
+            (place,) = pixels_at(layer, rows_and_columns([event.position], viewer.dims), viewer)
+            row, column = np.round(place).astype(int).tolist()
             self.take_found(layer, row, column, background="Shift" in event.modifiers)
 
     def take_found(self, layer: Labels, row: int, column: int, *, background: bool = False) -> None:

@@ -4,7 +4,7 @@ A Shapes layer draws, colors and marks its outlines one by one. A picture of lab
 the time that the canvas takes, and colored anew by a table of colors, however many there are.
 """
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 from typing import Any
 
 import numpy as np
@@ -163,9 +163,8 @@ def mark(layer: Labels, rows: Collection[int]) -> None:
     draw(layer)
 
 
-def rows_within(layer: Labels, world: Real) -> NDArray[np.int64]:
-    """The rows of the outlines whose boxes touch that of places (n, 2) in the world."""
-    places = np.array([layer.world_to_data(place) for place in world])
+def rows_within(layer: Labels, places: Real) -> NDArray[np.int64]:
+    """The rows of the outlines whose boxes touch that of places (n, 2) in the layer, in its pixels."""
     top, left, bottom, right = layer.metadata[MARK]["boxes"].T
     low, high = places.min(axis=0), places.max(axis=0)
     return np.flatnonzero((bottom >= low[0]) & (top <= high[0]) & (right >= low[1]) & (left <= high[1]))
@@ -179,10 +178,10 @@ def in_pixels(layer: Labels, row: int, curve: Real) -> Real:
     return placed
 
 
-def row_under(layer: Labels, position: Iterable[float]) -> int | None:
-    """The row of the outline at a place of the viewer, at full resolution whatever is drawn."""
+def row_under(layer: Labels, place: Real) -> int | None:
+    """The row of the outline at a place (2,) in the layer, in its pixels, at full resolution whatever is drawn."""
     whole = getattr(layer.data[0], "rows", layer.data[0])
-    place = np.round(layer.world_to_data(position)).astype(int)
+    place = np.round(place).astype(int)
     inside = (place >= 0).all() and (place < whole.shape).all()
     label = int(whole[tuple(place)]) if inside else 0
     return label - 1 if label else None

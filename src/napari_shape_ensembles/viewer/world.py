@@ -5,7 +5,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from napari.components import LayerList, ViewerModel
 from napari.layers import Layer
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
+
+from .inputs import unit_factors
 
 if TYPE_CHECKING:
     from napari.components import Dims
@@ -24,8 +26,7 @@ def world_scale(layer: Layer, layers: LayerList) -> Real:
     units = getattr(layers.extent, "units", None)
     if units is None:
         return np.ones(layer.ndim)
-    pairs = zip(layer.units, units[-layer.ndim :], strict=True)
-    return np.array([1.0 if own == drawn else (1 * own).to(drawn).magnitude for own, drawn in pairs])
+    return unit_factors(layer, range(layer.ndim), units[-layer.ndim :])
 
 
 def drawn_axes(layer: Layer, dims: "Dims") -> list[int]:
@@ -39,3 +40,23 @@ def drawn_extent(layer: Layer, viewer: "ViewerModel | Choices") -> Real | None:
     world = np.asarray(layer.extent.world) * world_scale(layer, viewer.layers)
     extent: Real = world[:, drawn_axes(layer, viewer.dims)]
     return extent if np.isfinite(extent).all() else None
+
+
+def rows_and_columns(positions: ArrayLike, dims: "Dims") -> Real:
+    """Of positions (n, d) in the viewer, such as the mouse's, the rows and columns (n, 2) that are shown."""
+    return np.asarray(positions, dtype=np.float64)[:, dims.displayed[-2:]]
+
+
+def drawn_at(layer: Layer, points: Real, viewer: "ViewerModel | Choices") -> Real:
+    """Rows and columns (n, 2) at which points (n, d) of a layer, in its pixels, are drawn."""
+    corner = np.asarray(layer.data_to_world(np.zeros(layer.ndim)))
+    steps = np.stack([np.asarray(layer.data_to_world(step)) - corner for step in np.eye(layer.ndim)])
+    world: Real = (points @ steps + corner) * world_scale(layer, viewer.layers)
+    return world[:, drawn_axes(layer, viewer.dims)]
+
+
+def pixels_at(layer: Layer, drawn: Real, viewer: "ViewerModel | Choices") -> Real:
+    """Places (n, d) of a layer, in its pixels, that are drawn at rows and columns (n, 2), on the plane shown."""
+    world = np.tile(np.asarray(viewer.dims.point[-layer.ndim :], dtype=np.float64), (len(drawn), 1))
+    world[:, drawn_axes(layer, viewer.dims)] = drawn
+    return np.array([layer.world_to_data(place) for place in world / world_scale(layer, viewer.layers)])

@@ -17,10 +17,10 @@ from qtpy.QtWidgets import QFrame, QMainWindow, QWidget
 from ...comparison import Comparison
 from ..comparing import ComparisonTask
 from ..flying import Flight, camera_of, view_of
-from ..layers import in_world
 from ..painting import in_pixels, rows_within
 from ..panels.fonts import painting, with_label_font
 from ..panels.widgets import button, column, once, row
+from ..world import drawn_at, pixels_at
 from .card import CurveCard
 from .side_by_side import CAPTION, OFF, Caption, SideBySide
 from .window import CurveExplorer
@@ -249,11 +249,12 @@ class OutlinesInView(OverImages):
         for layer, first in comparison.curves.with_first_rows():
             if result is not None and isinstance(layer, Labels) and layer in frames:
                 frame = frames[layer]
-                rows = rows_within(layer, frame.corners())
+                rows = rows_within(layer, pixels_at(layer, frame.corners(), comparison.choices))
                 if len(rows) + len(self.shown) > _FEW:
                     self.shown = {}
                     break
-                (y, x), (down_y, down_x), (right_y, right_x) = frame.on_canvas(in_world(layer, _CORNER))
+                corner = drawn_at(layer, _CORNER, comparison.choices)
+                (y, x), (down_y, down_x), (right_y, right_x) = frame.on_canvas(corner)
                 drawn = QTransform(right_x - x, right_y - y, down_x - x, down_y - y, x, y)
                 for row in rows.tolist():
                     self.shown[first + row] = QRectF(*frame.cell), drawn

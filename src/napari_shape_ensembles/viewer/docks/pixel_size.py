@@ -10,7 +10,7 @@ from qtpy.QtWidgets import QFormLayout, QLineEdit, QWidget
 
 from ...io.calibration import Calibration, read_calibration
 from ..choices import ChosenLayer
-from ..inputs import ACCEPTED, pixel_size_of, scale_of_columns
+from ..inputs import ACCEPTED, pixel_size_of, unit_factors
 from ..layer_choice import LayerChoice
 from ..panels.fonts import DecimalBox, with_label_font
 from ..panels.widgets import button, pass_wheel, row, wrapped
@@ -125,9 +125,9 @@ def calibrate(layer: Layer, calibration: Calibration) -> None:
     A layer that is mirrored stays so, and what an affine transform adds to its scale is taken off.
     """
     axes = [layer.ndim - 2, layer.ndim - 1]
-    before, columns = pixel_size_of(layer, axes)[0], scale_of_columns(layer, axes)
+    before, alike = pixel_size_of(layer, axes)[0], unit_factors(layer, axes, [layer.units[-2]] * 2)
     shift = [float(place) / float(size) for place, size in zip(layer.translate[-2:], layer.scale[-2:], strict=True)]
-    grown = np.array(calibration.scale) / before * (1.0, columns)
+    grown = np.array(calibration.scale) / before * alike
     layer.units = (*layer.units[:-2], calibration.unit, calibration.unit)
     layer.scale = (*layer.scale[:-2], *(np.asarray(layer.scale[-2:]) * grown))
     moved = [place * float(size) for place, size in zip(shift, layer.scale[-2:], strict=True)]
