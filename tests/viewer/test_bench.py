@@ -291,6 +291,47 @@ def test_a_pixel_size_is_set_in_the_table(bench, model):
     np.testing.assert_allclose(model.layers["a_2"].scale, (1, 1))
 
 
+def test_units_that_cannot_be_compared_are_noticed_before_anything_is_compared(bench_of_two, model):
+    page = bench_of_two.pages["Images"]
+    page.refresh()
+    assert page.reason.text() == ""
+    page.table.item(0, page.table.columnCount() - 1).setText("0.5 µm")
+    page.refresh()
+    assert page.reason.text().startswith(
+        "⚠ one is measured in µm, two in pixel, which cannot be compared. Write the size"
+    )
+    set_choices(bench_of_two.session.choices, pixel_size=0.5, unit="µm")
+    page.refresh()
+    assert page.reason.text() == ""
+    set_choices(bench_of_two.session.choices, pixel_size=None, unit=None)
+    page.table.item(1, page.table.columnCount() - 1).setText("500 nm")
+    page.refresh()
+    assert page.reason.text() == ""
+
+
+def test_nothing_is_compared_before_there_are_two_layers(model, qtbot, shown):
+    bench = shown(Bench(model))
+    for place in (0, 1):
+        bench.turn(place)
+        assert bench.next.isEnabled() is (place == 0)
+    assert bench.reason.text() == "Open two images (or labels, or shapes) to compare."
+    assert bench.reason.isVisible()
+    bench.go_on()
+    assert bench.step == "Outlines"
+    for seed in (1, 2):
+        model.add_labels(labels_of(seed))
+    qtbot.waitUntil(bench.next.isEnabled, timeout=5000)
+    assert bench.reason.isHidden()
+    page = bench.page("Outlines").turn(0)
+    assert page.reason.text().startswith("Labels need no segmentation")
+    set_choices(bench.session.choices, **QUICK)
+    bench.go_on()
+    ended(bench.session.comparison, qtbot)
+    model.layers.clear()
+    bench.turn(1)
+    assert bench.next.isEnabled()  # the answer that is known
+
+
 def test_images_that_are_there_twice_and_labels_among_images_are_noticed(qtbot):
     model = ViewerModel()
     model.add_image(labels_of(1), name="one")

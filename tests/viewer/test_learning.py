@@ -1,5 +1,7 @@
 """Objects by example and proposals: on the session without a window, and once through the window by its buttons."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from napari.layers import Labels
@@ -113,6 +115,22 @@ def test_a_click_makes_an_example_of_what_was_found_and_another_takes_it_away(se
     assert not layer.data.any()
     session.learning.take_found(layer, row, column, background=True)
     assert set(np.unique(layer.data)) == {0, BACKGROUND}
+    layer.data_setitem(np.nonzero(layer.data), 0)
+
+    viewer, image = session.choices.viewer, session.choices.layers["one"]
+    previewed(session, qtbot, lambda: setattr(viewer.dims, "order", (1, 0)))
+    session.choices.layers["two"].units = "nm", "nm"
+    factor = 1 if getattr(session.choices.layers.extent, "units", None) is None else 1000  # since napari 0.9
+    place = np.argwhere(TRUTH[1] == 3)[40]
+    event = SimpleNamespace(type="mouse_press", position=factor * np.array(image.data_to_world(place)), modifiers=())
+    (callback,) = [one for one in layer.mouse_drag_callbacks if getattr(one, "__self__", None) is session.learning]
+    step = callback(layer, event)
+    next(step)
+    event.type = "mouse_release"
+    next(step, None)
+    shared = (layer.data > 0) & (TRUTH[1] == 3)
+    assert shared.sum() > 0.8 * (TRUTH[1] == 3).sum()
+    assert shared.sum() > 0.8 * (layer.data > 0).sum()
 
 
 def test_a_saved_model_is_the_recipe_of_files_and_of_scripts(session, qtbot, tmp_path):

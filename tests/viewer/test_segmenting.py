@@ -108,9 +108,41 @@ def test_why_there_is_no_preview_is_said_until_there_is_one(model, qtbot, qapp):
     model.add_image(np.zeros((40, 40)), name="one")
     task = Session.of(model).segmentation
     assert seen(task, qtbot, task.follow) is None
-    assert "every pixel is 0" in task.preview_error
+    assert task.preview_error.startswith("⚠ one: every pixel is 0")
     seen(task, qtbot, lambda: setattr(model.layers["one"], "data", spots(1)))
     assert task.preview_error == ""
+    task.rest()
+
+
+def test_layers_that_are_outlined_already_need_no_segmentation(model):
+    task = Session.of(model).segmentation
+    assert task.why_not() == "Open an image to segment."
+    model.add_labels(np.eye(4, dtype=int))
+    assert task.why_not() == "Labels need no segmentation: they are compared as they are."
+    model.add_shapes([np.eye(3, 2)], shape_type="polygon")
+    assert task.why_not().startswith("Labels and Shapes need no segmentation")
+    task.image.follow()
+    model.add_image(np.zeros((40, 40)))
+    assert task.why_not() == ""
+    task.image.rest()
+
+
+def test_planes_of_a_stack_are_segmented_along_its_rows_and_columns_alone(model, qtbot):
+    stack = np.stack([spots(1, rows=2)] * 2)
+    model.add_image(stack, name="stack", rotate=np.diag([1.0, -1.0, -1.0]), affine=np.diag([1.0, 2, 2, 1]))
+    task = Session.of(model).segmentation
+    task.show_live(False)
+    task.follow()
+    task.all_planes = True
+    model.dims.order = 0, 2, 1
+    ended(task, qtbot, task.run)
+    assert '"stack" is shown with its axes in another order' in task.message
+    model.dims.order = 0, 1, 2
+    ended(task, qtbot, task.run)
+    for made in ("stack labels", "stack outlines"):
+        np.testing.assert_allclose(
+            model.layers[made].data_to_world((1, 3, 5)), model.layers["stack"].data_to_world((1, 3, 5))
+        )
     task.rest()
 
 

@@ -23,7 +23,7 @@ from .curves.side_by_side import lie_apart
 from .inputs import OWN, Sources, is_own, source_of
 from .segmenting import KnownFeatures, SegmentationTask
 from .task import Basis, Function, Soon, Task
-from .world import pixels_at, rows_and_columns
+from .world import drawn_axes, pixels_at, rows_and_columns
 
 #: What is painted with this number is no object; every other number is an object.
 BACKGROUND = 1
@@ -92,7 +92,7 @@ class LearningTask(Task[ObjectModel]):
             colors |= {BACKGROUND + 1 + place: _OBJECTS[place % len(_OBJECTS)] for place in range(500)}
             layer = Labels(np.zeros(shape, dtype=np.int32), name=f"{image.name} examples", opacity=0.5, **place)
             layer.colormap = DirectLabelColormap(color_dict=colors)
-            layer.brush_size = max(3, min(shape[-2:]) // 60)
+            layer.brush_size = max(3, min(shape[axis] for axis in drawn_axes(image, self.choices.dims)) // 60)
             OWN.add(layer)  # an aid, which is not offered for comparison
             self._examples[image] = weakref.ref(layer)
             layer.mouse_drag_callbacks.append(self._clicked)
@@ -139,7 +139,8 @@ class LearningTask(Task[ObjectModel]):
         preview = self.segmentation.preview
         if preview is None or not (0 <= row < layer.data.shape[0] and 0 <= column < layer.data.shape[1]):
             return
-        found, painted = preview.labels, np.asarray(layer.data)
+        rows, columns = drawn_axes(layer, self.choices.dims)
+        found, painted = preview.labels if rows < columns else preview.labels.T, np.asarray(layer.data)
         if painted[row, column]:
             alike = label(painted == painted[row, column])
             layer.data_setitem(np.nonzero(alike == alike[row, column]), 0)

@@ -46,6 +46,7 @@ from .choices import Choices, ChosenLayer
 from .inputs import OWN, Refs, Source, Sources, fingerprint, is_own, source_of
 from .layers import at_once
 from .task import Background, Basis, Soon, Steps, Task
+from .world import drawn_axes
 
 LabelImage = NDArray[np.integer]
 
@@ -59,6 +60,7 @@ _COLORS = Colormap([[0, 0, 0, 0], [1, 0.83, 0, 1], [1, 0.2, 0.4, 1]], name="segm
 _PAUSE = 25
 _FEW = 4  # lines of previews up to which they are taken away in one turn
 _TOLD = ("data", "scale", "units", "translate")
+_NO_IMAGE = "Open an image to segment."
 _EDITED = ("paint", "labels_update", "data")
 
 
@@ -109,7 +111,11 @@ class SegmentationTask(Task[list[Ensemble]]):
         return Basis((images, ()), self.choices.recipe, self.choices.settings, (frozenset(),) * len(images))
 
     def why_not(self) -> str:
-        return "Open an image to segment." if self.image.chosen() is None else self._copy_error
+        if self.image.chosen() is not None:
+            return self._copy_error
+        offered = self.choices.sides.offered()
+        ready = [kind.__name__ for kind in (Labels, Shapes) if any(isinstance(one, kind) for one in offered)]
+        return f"{' and '.join(ready)} need no segmentation: they are compared as they are." if ready else _NO_IMAGE
 
     @property
     def is_stack(self) -> bool:
@@ -180,6 +186,8 @@ class SegmentationTask(Task[list[Ensemble]]):
 
     def see_images(self) -> None:
         """Preview the images of other samples; renamed ones need nothing, nor does what is just being committed."""
+        if self._following and self.image.chosen() is None:
+            self.changed.emit()  # labels may be there now, of which there is something else to say
         watching = self._following and self.live and self.source is not None and not self.arriving
         if watching and self._samples() != self._seen:
             self.ask()
@@ -265,7 +273,7 @@ class SegmentationTask(Task[list[Ensemble]]):
             preview = yield partial(previews, source, recipe, self.features)
         except ValueError as error:
             self._clear_preview()
-            self.preview_error = f"⚠ {error}"
+            self.preview_error = f"⚠ {source.name}: {error}"
             self.changed.emit()
         else:
             self._show_preview(preview)
@@ -419,8 +427,13 @@ class SegmentationTask(Task[list[Ensemble]]):
         recipe, source, image = self._next.recipe, sources[0][0], self._next.layers[0][0]()
         if not self.all_planes or image is None or image.ndim == 2:
             return partial(committed, source, recipe)
-        data = image.data[0] if image.multiscale else image.data  # its last two axes are rows and columns
-        placement = {"scale": image.scale, "translate": image.translate, "units": image.units}
+        if drawn_axes(image, self.choices.dims) != [image.ndim - 2, image.ndim - 1]:
+            raise ValueError(
+                f'"{image.name}" is shown with its axes in another order: put its rows and columns last (Ctrl+E rolls '
+                "the axes, Ctrl+T swaps the two that are shown)"
+            )
+        data = image.data[0] if image.multiscale else image.data
+        placement = {name: getattr(image, name) for name in ("scale", "translate", "rotate", "affine", "units")}
         return partial(committed, source, recipe, data, placement)
 
     def take(self, outcome: "Committed") -> Iterator[None]:

@@ -3,6 +3,9 @@
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+from napari.layers import Shapes
+
 from ..comparison import INCONCLUSIVE
 from ..outlines import conversion_factor, counted
 from .inputs import pixel_size_of
@@ -14,6 +17,7 @@ STEPS = ("Images", "Outlines", "Answer", "Why", "Trust")
 STATES = {"open": "–", "running": "…", "done": "✓ done", "look": "! look", "stale": "↻ old"}
 # Relative difference of two pixel sizes that is rounding.
 _ALIKE = 1e-3
+_REMEDY = "Write the size of a pixel with a unit of length, such as 0.5 µm, for every image: column pixel."
 
 
 @dataclass(frozen=True)
@@ -30,7 +34,7 @@ def steps_of(session: Session) -> dict[str, Step]:
     asked = session.experiment if session.design.is_experiment else comparison
     reason, segmentation, preview = asked.why_not(), session.segmentation, session.segmentation.preview
     verdict = segmentation.verdict if segmentation.verdict.counts or result else segmentation.verdict_before()
-    images = Step("open", reason) if reason else _images(session)
+    images = Step("open", reason) if reason else step_of_images(session)
     findings = (verdict.quality if result is None else result.quality).findings
     if findings:
         outlines = Step("look", findings[0].text)
@@ -58,23 +62,28 @@ def steps_of(session: Session) -> dict[str, Step]:
     return dict(zip(STEPS, (images, outlines, answer, why, trust), strict=True))
 
 
-def _images(session: Session) -> Step:
+def step_of_images(session: Session) -> Step:
     """Whether the images can be compared: their pixels are of one size, or known at all."""
+    recipe = session.choices.recipe
     rows = [row for own in session.design.groups().values() for row in own]
     layers, sizes = session.design.open_layers(), []
     if not layers:
         return Step("done", f"{counted(len(rows), 'image')}.")
     for layer in layers:
         try:
-            sizes.append(pixel_size_of(layer, [layer.ndim - 2, layer.ndim - 1]))
+            size, unit = pixel_size_of(layer, [layer.ndim - 2, layer.ndim - 1])
         except ValueError as error:
             return Step("look", str(error))
+        if recipe.pixel_scale is not None and not isinstance(layer, Shapes):
+            size, unit = np.array(recipe.pixel_scale), recipe.unit or unit
+        sizes.append((size, unit))
     (first, unit), *others = sizes
     for layer, (size, other) in zip(layers[1:], others, strict=True):
         try:
             factor = 1.0 if other == unit else conversion_factor(other, unit)
-        except ValueError as error:
-            return Step("look", f"{layer.name}: {error}")
+        except ValueError:
+            words = f"{layers[0].name} is measured in {unit}, {layer.name} in {other}, which cannot be compared."
+            return Step("look", f"{words} {_REMEDY}")
         if abs(size * factor / first - 1).max() > _ALIKE:
             return Step("look", f"Pixel sizes differ: {layer.name} has {size[0]:g} × {size[1]:g} {other}.")
     return Step("done", f"{counted(len(rows), 'image')}.")

@@ -19,7 +19,7 @@ from qtpy.QtWidgets import (
 )
 
 from ..curves.over_canvas import OverCanvas
-from ..panels.widgets import FOCUS, ScrollColumn, SteadyTabs, button, column, once, tip
+from ..panels.widgets import FOCUS, ScrollColumn, SteadyTabs, button, column, once, tip, wrapped
 from ..session import Session
 from ..steps import STATES, STEPS, Step, steps_of
 from .answer import AnswerPage
@@ -92,7 +92,8 @@ class Bench(Page):
         heads.setSpacing(2)
         for heading in self.headings.values():
             heads.addWidget(heading, 1)
-        column(heads, self.stack, self.next, page=self, margins=(4, 4, 4, 4), grows=self.stack)
+        self.reason = wrapped()
+        column(heads, self.stack, self.reason, self.next, page=self, margins=(4, 4, 4, 4), grows=self.stack)
         self._soon = once(self, self.show_steps)
         self._soon.setInterval(_PAUSE)
         choices = session.choices
@@ -139,12 +140,16 @@ class Bench(Page):
         self._ask()
 
     def _show_next(self) -> None:
-        """Say where it goes on; not from the outlines while the recipe is being chosen."""
+        """Say where it goes on; not from the outlines while the recipe is being chosen, or nothing can be compared."""
         waits = self.step == "Outlines" and self.session.proposing.is_choosing
+        asked = self.session.experiment if self.session.design.is_experiment else self.session.comparison
+        reason = asked.why_not() if self.step == "Outlines" and asked.result is None and not asked.busy else ""
         words, tooltip = _NEXT[self.step]
         self.next.setText(_CHOOSING if waits else words)
         self.next.setToolTip(f"{tooltip} ({self._go_on.key().toString()})")
-        self.next.setEnabled(not waits)
+        self.next.setEnabled(not (waits or reason))
+        self.reason.setText(reason)
+        self.reason.setVisible(bool(reason))
 
     def go_on(self) -> None:
         """Go on to the next step; from the outlines by comparing them, unless the answer is known and holds."""

@@ -34,6 +34,7 @@ from ..panels.fonts import with_label_font
 from ..panels.widgets import Section, button, column, menu_button, once, row, scrolling, tip, wrapped
 from ..session import Session
 from ..splitting import Way, ways_to_split
+from ..steps import step_of_images
 from ..task import Background, Steps
 from .base import Page
 from .pixel_size import PixelSize, calibrate, calibration_of
@@ -131,8 +132,9 @@ class ImagesPage(Page):
         self.table.show_cells(columns, cells, layers)
         named = "; ".join(f"{side} is {group}" for group, side in first_two.items() if group != side)
         task = self.session.experiment if design.is_experiment else self.session.comparison
-        reason = task.why_not()
-        self.reason.setText(reason or (f"{named}." if named else ""))
+        reason, step = task.why_not(), step_of_images(self.session)
+        notes = [f"{named}." if named else "", f"⚠ {step.words}" if step.state == "look" else ""]
+        self.reason.setText(reason or "\n".join(filter(None, notes)))
         self.reason.setVisible(bool(self.reason.text()))
         self.tour.setVisible(not layers)
         self.swap.setVisible(bool(layers))
