@@ -298,7 +298,7 @@ def test_units_that_cannot_be_compared_are_noticed_before_anything_is_compared(b
     page.table.item(0, page.table.columnCount() - 1).setText("0.5 µm")
     page.refresh()
     assert page.reason.text().startswith(
-        "⚠ one is measured in µm, two in pixel, which cannot be compared. Write the size"
+        '⚠ "one" is measured in µm, "two" in pixel: they cannot be compared. Write the size'
     )
     set_choices(bench_of_two.session.choices, pixel_size=0.5, unit="µm")
     page.refresh()

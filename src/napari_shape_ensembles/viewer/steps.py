@@ -82,7 +82,7 @@ def step_of_images(session: Session) -> Step:
         try:
             factor = 1.0 if other == unit else conversion_factor(other, unit)
         except ValueError:
-            words = f"{layers[0].name} is measured in {unit}, {layer.name} in {other}, which cannot be compared."
+            words = f'"{layers[0].name}" is measured in {unit}, "{layer.name}" in {other}: they cannot be compared.'
             return Step("look", f"{words} {_REMEDY}")
         if abs(size * factor / first - 1).max() > _ALIKE:
             return Step("look", f"Pixel sizes differ: {layer.name} has {size[0]:g} × {size[1]:g} {other}.")
