@@ -8,6 +8,7 @@ from napari.layers import Labels, Layer, Shapes
 from napari.settings import get_settings
 from napari.utils.color import ColorValue
 from napari.utils.colormaps import ensure_colormap
+from qtpy.QtCore import QPoint
 from qtpy.QtGui import QImage
 from qtpy.QtWidgets import QMessageBox, QWidget
 from scipy import ndimage
@@ -351,3 +352,11 @@ def test_where_few_are_in_view_the_outlines_themselves_are_drawn(
     assert comparison.unsaved
     comparison.selection.pick([4])
     qtbot.waitUntil(lambda: bench.over_canvas.card is not None and bench.over_canvas.card.isVisible(), timeout=5000)
+    card = bench.over_canvas.card
+    canvas = card.parentWidget().rect()
+    for (across, down), corner in {(0.1, 0.1): "bottomRight", (0.9, 0.1): "bottomLeft", (0.9, 0.9): "topLeft"}.items():
+        card.stand_far_from(QPoint(round(across * canvas.width()), round(down * canvas.height())))
+        assert getattr(card.geometry(), corner)() == getattr(canvas, corner)()
+    assert card.isVisible()
+    viewer.layers.remove(one)
+    qtbot.waitUntil(lambda: not card.isVisible(), timeout=5000)

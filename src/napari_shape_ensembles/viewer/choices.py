@@ -8,8 +8,9 @@ from contextlib import ExitStack
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 from napari.components import ViewerModel
-from napari.layers import Layer
+from napari.layers import Image, Labels, Layer, Shapes
 from napari.utils.events import Event
 from psygnal import Signal
 
@@ -98,12 +99,16 @@ class Sides(FollowsLayers):
         self._instead: weakref.WeakKeyDictionary[Layer, weakref.ref[Layer]] = weakref.WeakKeyDictionary()
         self._told: tuple[Any, ...] = ()
         self.several = self._ticked = False
+        #: Layers to mark, paint or draw in, none of them a sample unasked; and the image that was active before each.
+        self.begun: weakref.WeakKeyDictionary[Layer, Callable[[], Layer | None]] = weakref.WeakKeyDictionary()
+        self._met: weakref.WeakSet[Layer] = weakref.WeakSet()
+        self._image: Callable[[], Layer | None] = lambda: None  # the one that was active last
 
     def allow_several(self, several: bool) -> None:
         """Let a sample be several images, or a single one."""
         a, b = self.chosen()
         self.several = several
-        self._put(a, b) if several else self._put(*_pair((a[:1], b[:1]), [], self.offered()))
+        self._put(a, b) if several else self._put(*_pair((a[:1], b[:1]), [], self.unasked()))
 
     def offered(self) -> list[Layer]:
         """The layers that can be compared, in the order of the viewer's list; without those that are there in parts."""
@@ -111,6 +116,12 @@ class Sides(FollowsLayers):
         return [
             layer for layer in self._layers if isinstance(layer, ACCEPTED) and not (is_own(layer) or layer in split)
         ]
+
+    def unasked(self) -> list[Layer]:
+        """Those that may take an empty place unasked: beside images, none that was begun."""
+        offered = self.offered()
+        images = any(isinstance(layer, Image) for layer in offered)
+        return [layer for layer in offered if not (images and layer in self.begun)]
 
     def chosen(self) -> LayersOfSides:
         """The layers of A and those of B that are in the viewer; of several, in the order of their names."""
@@ -163,20 +174,37 @@ class Sides(FollowsLayers):
             return
         if self._instead:
             self._restore()
+        for layer in self._layers:
+            if not (layer in self._met or is_own(layer)):
+                self._meet(layer)
+        active = self._layers.selection.active
+        if isinstance(active, Image) and not is_own(active):
+            self._image = weakref.ref(active)
+        elif active is not None:
+            self._image = self.begun.get(active, self._image)
         (a, b), offered = self.chosen(), self.offered()
         selected = [layer for layer in offered if layer in self._layers.selection]
         if self.several:
-            if not (a or b or self._ticked) and len(offered) > 1:
-                a, b = (offered[0],), (offered[1],)
+            if not (a or b or self._ticked) and len(free := self.unasked()) > 1:
+                a, b = (free[0],), (free[1],)
         elif event is not None and event.type == "changed":
             if len(selected) == 2 and set(selected) != {*a, *b}:
                 a, b = (selected[0],), (selected[1],)
         elif not (a and b):
-            a, b = _pair((a, b), selected, offered)
+            free = self.unasked()
+            a, b = _pair((a, b), [layer for layer in selected if layer in free], free)
         self._put(a, b)
         known = None if event is None else getattr(getattr(event, "value", None), "metadata", {}).get(MARK)
         if event is None or (event.type == "inserted" and isinstance(known, dict) and "comparison" in known):
             self.opened.emit()
+
+    def _meet(self, layer: Layer) -> None:
+        """Note of a layer that came whether it is one to mark, paint or draw in."""
+        self._met.add(layer)
+        painted = isinstance(layer, Labels) and isinstance(layer.data, np.ndarray)
+        empty = not any(map(np.any, layer.data)) if painted else isinstance(layer, Shapes) and not len(layer.data)
+        if empty or not isinstance(layer, ACCEPTED):
+            self.begun[layer] = self._image
 
     def _put(self, a: Iterable[Layer], b: Iterable[Layer]) -> None:
         self._chosen = [weakref.ref(layer) for layer in a], [weakref.ref(layer) for layer in b]

@@ -26,7 +26,7 @@ from ..io import CurveTable, write_curves
 from ..mmd import DependenceTest, dependence_test
 from ..progress import as_part, report
 from .choices import Choices, by_name
-from .curves.side_by_side import Cell, SideBySide, lies_on
+from .curves.side_by_side import Cell, SideBySide
 from .inputs import Sources, own_ids, trace_sides
 from .layers import (
     CLIPPED,
@@ -42,6 +42,7 @@ from .layers import (
     repaint,
     witness_values,
 )
+from .overlap import images_below
 from .report import script_of
 from .shown import Shown
 from .task import CANCELLED, Basis, Soon, Task
@@ -230,9 +231,11 @@ class ComparisonTask(Task[Comparison]):
             shown = [layer for _, layer, _ in found if layer is not None]
             shown += [over for layer in shown for over in self.over(layer)]
             others = [layer for layer in by_name(self.choices.sides.offered()) if layer not in shown]
-            below = lies_on([layer for _, layer, _ in found if layer is not None], others)
+            known = [layer for _, layer, _ in found if layer is not None]
+            below = images_below(known, others, self.choices)
             others = [layer for layer in (*others, *self.opened()) if layer not in below.values()]
-            found += [(self.group(layer), layer, None) for layer in others]
+            above = images_below(others, [*known, *below.values(), *others], self.choices)
+            found += [(self.group(layer), layer, None) for layer in others if layer not in above]
         parts: list[Cell] = []
         for side, layer, own in found:
             lowest = None if layer is None else below.get(layer)

@@ -105,8 +105,12 @@ class DesignTable:
         self.write(rows)
 
     def fill(self, pattern: str) -> None:
-        """Fill columns from the names of all layers; a ValueError names one that does not fit."""
-        layers, self.pattern = self.layers(), pattern
+        """Fill columns from the names of all layers; a ValueError names one that does not fit.
+
+        What was begun over an image is passed over as long as it has no group.
+        """
+        free, self.pattern = self._sides.unasked(), pattern
+        layers = [row for row in self.layers() if isinstance(row, ImageRow) or row in free or self.cell(row, GROUP)]
         table = design_from_names([layer.name for layer in layers], pattern)
         names = [str(name) for name in table if name != IMAGE]
         self.names = []

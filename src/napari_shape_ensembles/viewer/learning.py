@@ -19,8 +19,8 @@ from ..outlines.proposals import finding_words, places_tried, says_how_to_find, 
 from ..progress import report
 from .choices import Choices
 from .comparing import files_named, written
-from .curves.side_by_side import lie_apart
 from .inputs import OWN, Sources, is_own, source_of
+from .overlap import lie_apart
 from .segmenting import KnownFeatures, SegmentationTask
 from .task import Basis, Function, Soon, Task
 from .world import drawn_axes, pixels_at, rows_and_columns
@@ -113,7 +113,7 @@ class LearningTask(Task[ObjectModel]):
         viewer = self.choices.viewer
         if not getattr(viewer, "canvas", viewer).grid.enabled:  # in the canvas since napari 0.9
             for layer in layers[layers.index(image) + 1 :]:
-                if isinstance(layer, Image) and not is_own(layer) and not lie_apart([image, layer]):
+                if isinstance(layer, Image) and not is_own(layer) and not lie_apart([image, layer], self.choices):
                     layer.visible = False
 
     def click(self) -> None:

@@ -8,6 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from napari.components import ViewerModel
 from napari.components.grid import GridCanvas
+from qtpy.QtCore import QEvent, QPointF, Qt
+from qtpy.QtGui import QMouseEvent
+from qtpy.QtWidgets import QApplication
 from scipy import ndimage
 
 from docks import grid_of
@@ -68,7 +71,143 @@ def test_the_grid_is_that_of_napari_again_afterwards(model):
     assert (grid.stride, grid.shape, grid.spacing) == before
 
 
+# Without a screen ----------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def two(model):
+    """A viewer of two images at the same place, A and B, side by side as in the bench."""
+    for name in ("one", "two"):
+        model.add_image(np.zeros((60, 80)), name=name)
+    model.layers.selection = set(model.layers)
+    session = Session.of(model)
+    session.attach()
+    session.comparison.arrange(True, captioned=True)
+    yield session
+    session.comparison.arrange(False)
+    session.detach()
+
+
+def words(session):
+    return [caption.words for caption in session.comparison.side_by_side.captions((800, 600))]
+
+
+BOTH = ["A · one", "B · two"]
+
+
+def test_what_is_marked_painted_or_drawn_lies_in_the_cell_of_its_image(two, model, qtbot):
+    def in_cells(one, other):
+        wanted = [{"one", *one}, {"two", *other}]
+        qtbot.waitUntil(lambda: sorted(cells(model).values(), key=lambda cell: "two" in cell) == wanted, timeout=2000)
+        assert words(two) == BOTH
+
+    model.layers.selection.active = model.layers["one"]
+    first = model.add_points(ndim=2, name="first")
+    in_cells({"first"}, set())
+    model.layers.selection.active = model.layers["two"]
+    painted = model.add_labels(np.zeros((60, 80), dtype=int), name="painted")
+    drawn = model.add_shapes(ndim=2, name="drawn")
+    in_cells({"first"}, {"painted", "drawn"})
+    model.layers.selection.active = first
+    model.add_vectors(np.ones((1, 2, 2)), name="arrows")
+    in_cells({"first", "arrows"}, {"painted", "drawn"})
+    painted.data_setitem(np.nonzero(np.pad(np.ones((4, 4)), ((5, 51), (5, 71)))), 1)
+    drawn.add_rectangles([[5, 5], [9, 9]])
+    model.layers["two"].name = "2"
+    model.layers["2"].name = "two"
+    in_cells({"first", "arrows"}, {"painted", "drawn"})
+    assert [layer.name for layer in model.layers] == ["two", "painted", "drawn", "one", "first", "arrows"]
+    assert list(two.design.groups().values()) == [[model.layers["one"]], [model.layers["two"]]]
+    two.choices.sides.choose([model.layers["one"]], [painted])
+    qtbot.waitUntil(lambda: {"two", "painted", "drawn"} in cells(model).values(), timeout=2000)
+    two.choices.sides.choose([model.layers["two"]], [painted])
+    qtbot.waitUntil(lambda: words(two) == ["A · two", "B · painted", "– · one"], timeout=2000)
+    two.choices.sides.choose([model.layers["one"]], [model.layers["two"]])
+    model.layers.remove("two")  # nor does what was painted take its place
+    assert two.choices.sides.chosen()[1] == ()
+
+
+def test_what_was_there_before_the_session_lies_over_the_first_image(model):
+    for name in ("one", "two"):
+        model.add_image(np.zeros((60, 80)), name=name)
+    model.add_points([[5, 5], [70, 9]], name="marks")  # one of them beside the images
+    model.add_labels(np.zeros((60, 80), dtype=int), name="one - Labels")
+    session = Session.of(model)
+    session.attach()
+    session.comparison.arrange(True, captioned=True)
+    assert {"one", "marks", "one - Labels"} in cells(model).values()
+    session.design.fill("{group}")
+    assert list(session.design.groups()) == ["one", "two"]
+    session.comparison.arrange(False)
+    session.detach()
+
+
+def test_labels_and_outlines_from_elsewhere_are_images_of_their_own_where_several_lie_below(two, model, qtbot):
+    model.add_labels(np.ones((60, 80), dtype=int), name="labels")
+    qtbot.waitUntil(lambda: words(two) == [*BOTH, "– · labels"], timeout=2000)
+    model.layers["two"].translate = model.layers["labels"].translate = 0, 50
+    qtbot.waitUntil(lambda: words(two) == BOTH and {"two", "labels"} in cells(model).values(), timeout=2000)
+
+
+def test_switched_off_by_hand_the_grid_rests_until_it_is_switched_on(two, model, qtbot):
+    heard, grid = [], grid_of(model)
+    assert words(two) == BOTH
+    before = camera_of(model).zoom
+    grid.enabled = False
+    assert words(two) == []
+    grid.events.enabled.connect(lambda event: heard.append(event.value))
+    model.layers["two"].name = "other"
+    model.add_image(np.zeros((60, 80)), name="third")
+    qtbot.wait(300)  # longer than it takes to arrange
+    if hasattr(model, "canvas"):
+        qtbot.waitUntil(lambda: camera_of(model).zoom > 1.2 * before, timeout=2000)  # there is room for one again
+    assert heard == []
+    assert words(two) == []
+    grid.enabled = True
+    three = ["A · one", "B · other", "– · third"]
+    qtbot.waitUntil(lambda: words(two) == three and len(cells(model)) == 3, timeout=2000)
+    grid.enabled = False
+    two.comparison.arrange(False)
+    assert not grid.enabled
+
+
+@told_layers
+def test_captions_follow_the_unit_and_the_axes_that_are_drawn(model, qtbot):
+    coarse = model.add_image(np.zeros((50, 100)), name="one", scale=(0.5, 0.5), units=("um", "um"))
+    fine = model.add_image(np.zeros((50, 100)), name="two", scale=(250, 250), units=("nm", "nm"))
+    session = Session.of(model)
+    session.attach()
+    session.comparison.arrange(True, captioned=True)
+
+    def sizes():
+        captions = session.comparison.side_by_side.captions((800, 600))
+        return np.array([np.subtract(one.far, one.corner) for one in captions])
+
+    assert sizes() == pytest.approx(sizes()[0] * [[1], [0.5]], rel=0.02)
+    assert sizes().max() > 350  # the larger one fills its cell, of 800 × 300
+    coarse.units, fine.units = ("pixel",) * 2, ("pixel",) * 2
+    coarse.scale = fine.scale = 1, 1
+    model.layers.remove(fine)
+    model.layers.remove(coarse)
+    for name in ("one", "two"):
+        model.add_image(np.zeros((4, 50, 100)), name=name)
+    model.dims.order = 2, 0, 1
+    model.reset_view()
+    qtbot.waitUntil(lambda: len(sizes()) == 2, timeout=2000)
+    assert sizes()[:, 1] * 49 == pytest.approx(sizes()[:, 0] * 3)
+    session.comparison.arrange(False)
+    session.detach()
+
+
 # On the screen -------------------------------------------------------------------------------------------------
+
+
+def cells(viewer):
+    """Names of the layers in each cell."""
+    found = {}
+    for place, layer in enumerate(viewer.layers):
+        found.setdefault(grid_of(viewer).position(place, viewer.layers), set()).add(layer.name)
+    return found
 
 
 def boxes(viewer):
@@ -126,6 +265,27 @@ def test_captions_stand_above_their_images_and_go_with_them(make_napari_viewer, 
     assert room.top() >= 0
     camera_of(viewer).center = 0, 1e4, 0
     assert not captions.isVisible()
+    viewer.layers["two"].visible = True
+    viewer.reset_view()
+    qtbot.waitUntil(lambda: len(captions.shown) == 2, timeout=5000)
+    viewer.add_shapes(ndim=2)  # as by a click on napari's button: it has no extent yet
+    camera_of(viewer).zoom *= 0.9
+    if not apart:
+        canvas = captions.parentWidget()
+        viewer.layers.selection.active = viewer.layers["two"]
+        marks = viewer.add_points(ndim=2)
+        qtbot.waitUntil(lambda: right() and len(cells(viewer)) == 2, timeout=5000)
+        marks.mode = "add"
+        for value in (100, 200):  # in either cell
+            top, left, bottom, _ = boxes(viewer)[value]
+            pixel = (bottom - top) / 60
+            place = QPointF(left + 20.5 * pixel, top + 10.5 * pixel)
+            for kind in (QEvent.Type.MouseMove, QEvent.Type.MouseButtonPress, QEvent.Type.MouseButtonRelease):
+                held = Qt.MouseButton.NoButton if kind is QEvent.Type.MouseMove else Qt.MouseButton.LeftButton
+                event = QMouseEvent(kind, place, canvas.mapToGlobal(place), held, held, Qt.KeyboardModifier.NoModifier)
+                QApplication.sendEvent(canvas, event)
+        assert marks.data == pytest.approx(np.array([[10, 20]] * 2), abs=0.5)
+    assert len(captions.shown) == 2
     bench.session.comparison.arrange(False)
     viewer.reset_view()
     qtbot.waitUntil(lambda: not captions.isVisible())

@@ -1,4 +1,4 @@
-"""What stands over the canvas: captions, outlines in view, the card beside the curve that is picked, a lasso's line."""
+"""What stands over the canvas: captions, outlines in view, the card of the curve that is picked, a lasso's line."""
 
 import weakref
 from abc import abstractmethod
@@ -26,7 +26,6 @@ from .side_by_side import CAPTION, OFF, Caption, SideBySide
 from .window import CurveExplorer
 
 _AROUND = 6.0  # how much more than a curve is in view where it is flown to
-_BESIDE = 16  # pixels between the curve and its card
 _WIDTH = 190
 _EDGE = 4  # pixels beside the words of a caption
 _FULL = 12  # layers from which to draw the canvas takes a while
@@ -80,23 +79,28 @@ class OverCanvas:
         self._soon.start()
 
     def show_card(self) -> None:
-        """Put the card beside the curve; where the window of the curves shows one, that is enough."""
-        comparison, canvas = self._comparison, self._canvas()
-        rows, result = comparison.selection.rows, comparison.result
-        flown, self._flown = self._flown, False
+        """Put the card far from the curve; where the window of the curves shows one, that is enough."""
+        comparison, canvas, row = self._comparison, self._canvas(), self._picked()
+        result, flown, self._flown = comparison.result, self._flown, False
         elsewhere = canvas is not None and any(one.isVisible() for one in canvas.window().findChildren(CurveExplorer))
-        if canvas is None or result is None or len(rows) != 1 or elsewhere:
-            if self.card is not None and isalive(self.card):
-                self.card.hide()
+        if canvas is None or result is None or row is None or elsewhere:
+            self._hide_card()
             return
         if self.card is None or not isalive(self.card):
             self.card = FloatingCard(canvas, comparison)
-        self.card.card.show_curve(result, rows, comparison.excluded_rows())
-        if flown:
-            middle, size = self._room(canvas, int(rows[0]))
-            self.card.stand_at(middle, round(size / 2) + _BESIDE)
-        else:
-            self.card.stand_at(canvas.mapFromGlobal(QCursor.pos()), 2 * _BESIDE)
+        self.card.card.show_curve(result, comparison.selection.rows, comparison.excluded_rows())
+        place = self._room(canvas, row)[0] if flown else canvas.mapFromGlobal(QCursor.pos())
+        self.card.stand_far_from(place)
+
+    def _picked(self) -> int | None:
+        """The one curve that is picked, as long as its layer is there."""
+        rows = self._comparison.selection.rows
+        there = len(rows) == 1 and self._comparison.curves.outline(int(rows[0])) is not None
+        return int(rows[0]) if there else None
+
+    def _hide_card(self) -> None:
+        if self.card is not None and isalive(self.card):
+            self.card.hide()
 
     def draw(self, drawing: bool) -> None:
         """Draw the line of a lasso on to the mouse, or take it away."""
@@ -137,8 +141,10 @@ class OverCanvas:
                 part.place()
 
     def show_captions(self) -> None:
-        """Show the captions of the images, and the outlines in view, where there is a window."""
+        """Show captions and outlines in view, where there is a window, and no card of what is gone."""
         canvas = self._canvas()
+        if self._picked() is None:
+            self._hide_card()
         if canvas is not None and (self.captions is None or not isalive(self.captions)):
             self.outlines = OutlinesInView(canvas, self._comparison)
             self.captions = Captions(canvas, self._comparison.side_by_side)
@@ -300,14 +306,13 @@ class FloatingCard(QFrame):
     def _close(self) -> None:
         self._selection.pick([])
 
-    def stand_at(self, place: QPoint, aside: int) -> None:
-        """Stand so many pixels beside a place of the canvas, to the right where there is room."""
+    def stand_far_from(self, place: QPoint) -> None:
+        """Stand in the corner of the canvas that is farthest from a place, and cover little that lies around it."""
         self.adjustSize()
         canvas = self.parentWidget()
-        room = QRect(0, 0, canvas.width() - self.width(), canvas.height() - self.height())
-        right = place.x() + aside
-        left = right if right <= room.right() else place.x() - aside - self.width()
-        self.move(max(left, 0), min(max(place.y() - self.height() // 2, 0), max(room.bottom(), 0)))
+        left = canvas.width() - self.width() if place.x() < canvas.width() / 2 else 0
+        top = canvas.height() - self.height() if place.y() < canvas.height() / 2 else 0
+        self.move(max(left, 0), max(top, 0))
         self.show()
         self.raise_()
 

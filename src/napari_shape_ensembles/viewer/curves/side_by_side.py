@@ -8,15 +8,18 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from napari.components.grid import GridCanvas
-from napari.layers import Image, Layer
+from napari.layers import Layer
 from numpy.typing import NDArray
 from psygnal import Signal
 
 from ...palette import SIDE_COLORS
 from ..choices import Choices
 from ..flying import camera_of
+from ..inputs import is_own
 from ..layers import at_once
+from ..overlap import images_below, lie_apart
 from ..task import Soon
+from ..world import drawn_extent
 
 #: What is shown in one cell, the lowest first, and the side or another group it belongs to, "" for none.
 Cell = tuple[str, Sequence[Layer]]
@@ -109,7 +112,8 @@ class CellGrid(GridCanvas):
 class SideBySide:
     """Each image with its curves beside the others, A's first, in the viewer's grid: pan and zoom go together there.
 
-    While it is on, layers that come and go find their cells. `cells` says what belongs together.
+    While it is on, layers that come and go find their cells, and what a person marks, paints or draws on an image lies
+    in the cell of that. `cells` says what else belongs together. It rests while the grid is switched off by hand.
     """
 
     left = Signal()  #: the grid was switched off by other means
@@ -122,6 +126,7 @@ class SideBySide:
         self._grid = canvas.grid
         self._resized = getattr(canvas.events, "size", None)  # told since napari 0.9
         self.on = self.captioned = False  #: whether the grid is arranged so, and each image has a caption
+        self._resting = self._apart = False  # whether the grid is switched off by hand; or is, as images lie apart
         self._before: dict[str, object] = {}
         self._order: list[weakref.ref[Layer]] = []
         self._arranged: list[weakref.ref[Layer]] = []
@@ -137,6 +142,8 @@ class SideBySide:
         """Bring the layers to the end of the list, A's last, and each to its cell."""
         found = self._cells()
         wanted = [] if found is None else found()
+        if self._resting:
+            return
         if not self.on:
             self._begin()
             if len(wanted) > _MANY:
@@ -145,20 +152,29 @@ class SideBySide:
         cells = [(side, [one for one in cell if one in self._layers]) for side, cell in wanted]
         cells = [(side, cell) for side, cell in cells if cell]
         for _, (image, *_) in cells:  # to connect twice is to connect once
-            for moved in (image.events.scale, image.events.translate):
+            for moved in (image.events.scale, image.events.translate, image.events.units):
                 moved.connect(self._again.start)
         # A grid shows all cells in one frame: images apart from each other would leave most of it empty.
         of_sides = all(side in SIDE_COLORS for side, _ in cells)
-        apart = len(cells) < 2 or (self.captioned and of_sides and lie_apart([cell[0] for _, cell in cells]))
-        groups = [cell for _, cell in cells]
+        groups, first = [cell for _, cell in cells], [cell[0] for _, cell in cells]
+        self._apart = len(cells) < 2 or (self.captioned and of_sides and lie_apart(first, self._choices))
+        known = set(itertools.chain.from_iterable(groups))
+        others = [layer for layer in self._layers if layer not in known]
+        images = [*first, *(layer for layer in others if not is_own(layer))]
+        for layer, image in images_below(others, images, self._choices).items():
+            cell = next((cell for cell in groups if image in cell), None)
+            if cell is not None:
+                cell.append(layer)
+                others.remove(layer)
         last = list(itertools.chain.from_iterable(reversed(groups)))
-        others = [layer for layer in self._layers if layer not in last]
         order, cell_of = [*others, *last], dict(zip(others, itertools.count(len(cells)), strict=False))
         cell_of |= {layer: place for place, cell in enumerate(groups) for layer in cell}
-        self._largest = np.max([np.ptp(one[0].extent.world, axis=0)[-2:] for one in groups], axis=0, initial=1e-9)
+        boxes = [box for layer in first if (box := drawn_extent(layer, self._choices)) is not None]
+        self._largest = np.max([np.ptp(box, axis=0) for box in boxes], axis=0, initial=1e-9)
         unseen = self._choices.unseen
         self._shown = len({place for layer, place in cell_of.items() if layer.visible or layer in unseen})
-        planned = (self._grid.shape if apart else self._shapes.get(self._shown) or self._roomiest()), not apart
+        shape = self._grid.shape if self._apart else self._shapes.get(self._shown) or self._roomiest()
+        planned = shape, not self._apart
         spaced = getattr(self._grid, "spacing", _GAP) == _GAP
         now = (self._grid.shape, self._grid.enabled), dict(self._cell_of)
         if order != list(self._layers) or now != (planned, cell_of) or not spaced:
@@ -219,13 +235,13 @@ class SideBySide:
 
     def captions(self, size: tuple[float, float]) -> list[Caption]:
         """The captions of the images that are shown on a canvas of so many pixels, its width and its height."""
-        frames, dims, found = self.frames(size), self._choices.dims, []
-        for words, color, refs in self._said if frames else ():
+        frames, found = self.frames(size), []
+        for words, color, refs in self._said if frames and not self._resting else ():
             own = [layer for ref in refs if (layer := ref()) is not None and layer in self._layers]
             frame = next((frames[layer] for layer in own if layer in frames), None)
-            if frame is not None:
-                axes = [axis - dims.ndim for axis in dims.displayed]
-                ends = frame.on_canvas(np.asarray(own[0].extent.world)[:, axes])
+            box = drawn_extent(own[0], self._choices) if own else None
+            if frame is not None and box is not None:
+                ends = frame.on_canvas(box)
                 (top, left), (bottom, right) = ends.min(axis=0), ends.max(axis=0)
                 found.append(Caption(words, color, (left, top), (right, bottom), frame.cell))
         return found
@@ -256,7 +272,7 @@ class SideBySide:
     def _fit(self) -> None:
         """Show all of every cell, with room for a caption above."""
         if self.on and (viewer := self._viewer()) is not None:
-            camera, room = camera_of(viewer), (CAPTION + 2 * OFF) * bool(self._said)
+            camera, room = camera_of(viewer), (CAPTION + 2 * OFF) * bool(self._said and not self._resting)
             height, _ = getattr(getattr(viewer, "canvas", None), "size", (np.inf, np.inf))
             margin = room * self._grid.actual_shape(self._layers)[0] / height
             viewer.reset_view(margin=min(max(_MARGIN, margin), _LARGEST_MARGIN))
@@ -291,7 +307,8 @@ class SideBySide:
         """Go back to the grid as it was, and to the order of the layers, unless a person has changed that since."""
         if not self.on:
             return
-        self.on, self._count = False, 0
+        self._before["enabled"] = self._before["enabled"] and not self._resting
+        self.on, self._count, self._resting = False, 0, False
         self._grid.events.enabled.disconnect(self._switched)
         for event in (self._layers.events.inserted, self._layers.events.removed):
             event.disconnect(self._again.start)
@@ -323,8 +340,14 @@ class SideBySide:
         return [layer for ref in refs if (layer := ref()) is not None and layer in self._layers]
 
     def _switched(self, event: object = None) -> None:
-        if self.on and not self._grid.enabled:
-            self._before["enabled"] = False
+        """Rest where a person has switched the grid off, until it is switched on again."""
+        if self.on and self._grid.enabled and self._resting:
+            self._resting, self._count = False, 0  # to be fitted again
+            self._again.start()
+        elif self.on and not (self._grid.enabled or self._apart):
+            self._resting = True
+            self._settled.start()
+            self.arranged.emit()
             self.left.emit()
 
 
@@ -332,23 +355,3 @@ def _ways(camera: Any) -> tuple[int, int]:
     """Whether rows and columns go down and to the right, 1, or the other way, -1."""
     down, right = (str(way) for way in camera.orientation[-2:])
     return -1 if down == "up" else 1, -1 if right == "left" else 1
-
-
-def lie_apart(layers: Sequence[Layer]) -> bool:
-    """Whether two layers or more cover no common part of the world."""
-    boxes = [np.asarray(layer.extent.world)[:, -2:] for layer in layers]
-    return len(boxes) > 1 and all(
-        ((one[1] <= other[0]) | (other[1] <= one[0])).any() for one, other in itertools.combinations(boxes, 2)
-    )
-
-
-def lies_on(layers: Sequence[Layer], images: Sequence[Layer]) -> dict[Layer, Layer]:
-    """The image under outlines or labels, for those that lie on a single one of these images."""
-    boxes = {image: np.asarray(image.extent.world)[:, -2:] for image in images if isinstance(image, Image)}
-    found = {}
-    for layer in layers:
-        box = np.asarray(layer.extent.world)[:, -2:]
-        under = [one for one, (low, high) in boxes.items() if (low <= box[0]).all() and (box[1] <= high).all()]
-        if len(under) == 1 and not isinstance(layer, Image):
-            found[layer] = under[0]
-    return found
