@@ -568,6 +568,16 @@ def test_examples_and_corrections_lie_in_the_cell_of_their_image(bench_of_two, m
     assert over.index("one") < over.index("one corrected") < over.index("one inspected")
 
 
+def test_what_became_of_a_file_is_in_sight_on_the_answer(bench_of_two, shown, tmp_path, qtbot):
+    shown(bench_of_two)
+    bench_of_two.turn(STEPS.index("Answer"))
+    said = bench_of_two.page("Answer").turn(0).results.said
+    assert not said.isVisible()
+    bench_of_two.session.comparison.open(tmp_path / "gone.comparison.npz")
+    qtbot.waitUntil(lambda: "gone.comparison.npz cannot be opened" in said.text(), timeout=5000)
+    assert said.isVisible()
+
+
 def test_images_are_shown_as_large_as_the_canvas_allows(bench_of_two, model, qtbot):
     assert set(cells(model)) == {(0, 0), (0, 1)}
     if hasattr(model, "canvas"):  # older napari tells nobody of its size

@@ -36,7 +36,8 @@ class AnswerPage(CompareShapes):
         self.choices = Section("Samples and settings", column(self.files, self.sides, self.settings))
         results.side_by_side.hide()  # the canvas is the bench's
         self.link(self.explanation.changed, self._show_verdict)
-        shown = self.verdict, self.row, self.color_by, self.paper, self.numbers, self.choices
+        # What became of a file is not folded away, nor hidden before there is a result.
+        shown = results.said, self.verdict, self.row, self.color_by, self.paper, self.numbers, self.choices
         return scrolling(self, self.buttons(), *self.state_lines, *shown)
 
     def show_result(self) -> None:
