@@ -55,16 +55,29 @@ CASES = {
 
 
 def blobs(count, seed=0):
-    """`count` ragged closed curves of 60 to 400 vertices, the same for the same seed."""
+    """`count` ragged closed curves of 60 to 400 vertices, the same for the same seed.
+
+    Of radius 1 + Σ a cos kθ + b sin kθ at equal steps of θ, stretched to an aspect and turned: Fourier series of few
+    modes, of which one transform makes all vertices of a curve.
+    """
     rng = np.random.default_rng(seed)
-    order = np.arange(2, 13)
-    for vertices in rng.integers(60, 401, count):
-        angle = np.sort(rng.uniform(0, 2 * np.pi) + np.arange(vertices) * 2 * np.pi / vertices)
-        waves = rng.normal(0, 0.25, (2, len(order), 1)) / order[:, None] ** 1.3
-        radius = 1 + (waves[0] * np.cos(order[:, None] * angle) + waves[1] * np.sin(order[:, None] * angle)).sum(axis=0)
-        aspect, turn = np.exp(rng.normal(0, 0.25)), np.exp(1j * rng.uniform(0, 2 * np.pi))
-        z = 30 * turn * radius * (aspect * np.cos(angle) + 1j * np.sin(angle) / aspect)
-        yield np.stack([z.real, z.imag], axis=-1)
+    order, sizes, drawn = np.arange(2, 13), rng.integers(60, 401, count), np.empty((count, 25))
+    for row in drawn:
+        row[0] = rng.random()
+        rng.standard_normal(out=row[1:-1])
+        row[-1] = rng.random()
+    start, turn, normal = 2 * np.pi * drawn[:, 0], np.exp(2j * np.pi * drawn[:, -1]), 0.25 * drawn[:, 1:-1]
+    aspect, waves = np.exp(normal[:, -1]), (normal[:, :11] - 1j * normal[:, 11:22]) / (2 * order**1.3)
+    radius = np.zeros((count, 29), complex)  # modes -14 to 14
+    radius[:, 14], radius[:, 14 + order], radius[:, 14 - order] = 1, waves, waves.conj()
+    # Times 30 turn (aspect cos θ + i sin θ / aspect).
+    with_, against = (15 * turn * (aspect + sign / aspect) for sign in (1, -1))
+    modes = with_[:, None] * radius[:, :-2] + against[:, None] * radius[:, 2:]
+    modes *= np.exp(1j * np.arange(-13, 14) * start[:, None])
+    for vertices, mode in zip(sizes.tolist(), modes, strict=True):
+        z = np.zeros(vertices, complex)
+        z[-13:], z[:14] = mode[:13], mode[13:]
+        yield scipy.fft.ifft(z, norm="forward", overwrite_x=True).view(float).reshape(-1, 2)
 
 
 def samples(count):
