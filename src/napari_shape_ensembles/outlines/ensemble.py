@@ -26,8 +26,8 @@ _SAME = 1e-12
 _FLAT = 1e-12
 # ... and encloses nothing when its loops cancel to this share of the squared perimeter.
 _NOTHING = 1e-12
-# Vertices cleaned together.
-_TOGETHER = 1 << 18
+# Vertices cleaned together, few enough for the caches.
+_TOGETHER = 1 << 15
 # Products of eight lengths are taken; beyond these sizes, in any unit, they would overflow or vanish.
 _SMALLEST, _LARGEST = 1e-30, 1e30
 # Units come from files, and pint would work out whatever formula stands in the place of one, for ever if need be.
