@@ -126,9 +126,10 @@ def write_archive(path: StrPath, kind: str, version: int, tree: Mapping[str, Any
     with replacing(path) as file, zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
         archive.writestr(zipfile.ZipInfo(MANIFEST, _NO_TIME), text.encode())
         for name, array in arrays.items():
-            entry = BytesIO()
-            npy.write_array(entry, np.asanyarray(array, order="C"), allow_pickle=False)
-            archive.writestr(zipfile.ZipInfo(name, _NO_TIME), entry.getvalue())
+            entry = zipfile.ZipInfo(name, _NO_TIME)
+            entry.file_size = array.nbytes  # tells whether the place of its size in the file has to be a large one
+            with archive.open(entry, "w") as part:
+                npy.write_array(part, np.asanyarray(array, order="C"), allow_pickle=False)
 
 
 def _without_arrays(tree: Mapping[str, Any], prefix: str, arrays: dict[str, NDArray[Any]]) -> Tree:
