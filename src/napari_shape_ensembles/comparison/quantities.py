@@ -62,7 +62,7 @@ def quantities(ensembles: Sequence[Ensemble], settings: Settings) -> Quantities:
             rows = np.arange(len(ensemble))
             part = ensemble.subset((rows >= start) & (rows < start + _BLOCK)) if len(ensemble) > _BLOCK else ensemble
             parts.append(
-                _quantities(
+                quantities_of_landmarks(
                     to_landmarks(
                         part, settings.landmarks, interpolation=settings.interpolation, measure=settings.measure
                     )
@@ -72,7 +72,8 @@ def quantities(ensembles: Sequence[Ensemble], settings: Settings) -> Quantities:
 
 
 @one_library_thread()
-def _quantities(landmarks: Real) -> Quantities:
+def quantities_of_landmarks(landmarks: Real) -> Quantities:
+    """Measure outlines by their landmarks (N, n, 2)."""
     undulation, scale = decompose(landmarks)
     extents = np.linalg.eigvalsh(scale)
     n = landmarks.shape[1]

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from ..comparison import Settings, records
 from ..comparison.learning import is_single
 from ..comparison.parts import form_descriptors
-from ..comparison.quantities import Quantities, quantities
+from ..comparison.quantities import Quantities, quantities_of_landmarks
 from ..outlines import Ensemble, at_pixel_size
 from ..outlines.spline import following
 from ..progress import one_library_thread
@@ -84,6 +84,7 @@ def place(task: PieceTask) -> None:
     chosen = settings.archetype in ("asymmetric", "mean") and settings.registration != "none"
     distinct: list[Real] = [np.empty(0)]
     raw_distinct: list[Real] = [np.empty(0)]
+    measured: list[Real] = []
 
     def landmarks() -> Iterator[Real]:
         for start in range(0, len(ensemble), store.rows):
@@ -96,6 +97,8 @@ def place(task: PieceTask) -> None:
                 distinct.append(distinctness(preshapes, reflections=settings.reflections))
             if chosen and settings.archetype == "mean" and settings.registration == "standardized":
                 raw_distinct.append(distinctness(found, reflections=settings.reflections))
+            if task.several:
+                measured.append(np.column_stack(quantities_of_landmarks(found)))
             yield found.swapaxes(1, 2)
 
     store.put_rows(index, LANDMARKS, (len(ensemble), 2, settings.landmarks), landmarks())
@@ -110,7 +113,7 @@ def place(task: PieceTask) -> None:
         "largest": np.empty(0) if empty else np.maximum.reduceat(vertices, ensemble.offsets[:-1]),
         "distinct": np.concatenate(distinct),
         "raw_distinct": np.concatenate(raw_distinct),
-        "measured": _measured(ensemble, settings) if task.several else np.empty((len(ensemble), 0)),
+        "measured": np.concatenate(measured) if measured else np.empty((len(ensemble), 0)),
         "single": bool(is_single(ensemble)) if len(ensemble) else True,
         "dropped": [[reason, count] for reason, count in ensemble.dropped.items()],
         "filled": int(ensemble.filled),
@@ -130,18 +133,8 @@ def _areas(ensemble: Ensemble) -> tuple[Real, Real]:
     return areas, np.add.reduceat(np.abs(vertices[after] - vertices), starts)
 
 
-def _measured(ensemble: Ensemble, settings: Settings) -> Real:
-    """Plain quantities of every outline, one column each: size, elongation, the lobes, roughness."""
-    if not len(ensemble):
-        return np.empty((0, 0))
-    found = quantities([ensemble], settings)
-    return np.concatenate(
-        [found.size[:, None], found.elongation[:, None], found.lobes, found.roughness[:, None]], axis=1
-    )
-
-
 def quantities_of(measured: Real) -> Quantities:
-    """The quantities in the columns of what `place` saved as `measured`."""
+    """The quantities in the columns of what `place` saved as `measured`: size, elongation, the lobes, roughness."""
     return Quantities(measured[:, 0], measured[:, 1], measured[:, 2:-1], measured[:, -1])
 
 
