@@ -43,7 +43,7 @@ from ..shapes import Registration, ShapeSpace, choose_archetype, decompose, gras
 from ..shapes.lobes import BANDS, lobes_held
 from ..shapes.registration import ROUNDS, archetype_index
 from ..shapes.space import principal
-from ..studies.jobs import run_jobs
+from ..studies.jobs import done_alone, run_jobs
 from . import stages
 from .pieces import Piece, Sample, pieces_of
 from .stages import ARCHETYPES, LANDMARKS, MEAN, PLACED, REGISTERED, UNDULATION, PieceTask
@@ -287,20 +287,22 @@ def compare_in_pieces(
         }
         pieces = [piece for side in sides for piece in side]
         store.begin(key_of(key), len(pieces))
+        alone = executor is None and len(pieces) >= processors()  # fewer pieces are each shared out
         with ThreadPoolExecutor(processors()) if executor is None else nullcontext(executor) as workers:
-            result = _Run(store, settings, pieces, len(sides[0]), workers).result(names)
+            result = _Run(store, settings, pieces, len(sides[0]), workers, alone).result(names)
         if folder is not None:
             shutil.rmtree(store.folder)
     return result
 
 
 class _Run:
-    """One run over all pieces: its stages one after the other."""
+    """One run over all pieces, each by one processor `alone` or not: its stages one after the other."""
 
     def __init__(
-        self, store: Store, settings: Settings, pieces: Sequence[Piece], first: int, executor: Any | None
+        self, store: Store, settings: Settings, pieces: Sequence[Piece], first: int, executor: Any | None, alone: bool
     ) -> None:
-        self.store, self.settings, self.pieces, self.first, self.executor = store, settings, pieces, first, executor
+        self.store, self.settings, self.pieces, self.first = store, settings, pieces, first
+        self.executor, self.alone = executor, alone
         self.begun, self.done, self.fresh = monotonic(), 0.0, 0.0
         self.planned = Counter({name: _ROUNDS_EXPECTED.get(name, 1) for name in _WEIGHTS})
         if settings.archetype != "mean":
@@ -332,7 +334,7 @@ class _Run:
         tasks = [PieceTask(self.store, self.settings, index, **task) for index in range(len(self.pieces))]
         if stage in (stages.read_outlines, stages.place):
             tasks = [replace(one, piece=piece) for one, piece in zip(tasks, self.pieces, strict=True)]
-        run_jobs(stage, tasks, take, self.executor)
+        run_jobs(partial(done_alone, stage) if self.alone else stage, tasks, take, self.executor)
 
     def result(self, names: tuple[str, str]) -> StreamedComparison:
         """All stages."""

@@ -78,7 +78,7 @@ def _run_on_dask(
     lost with a worker before it was fetched, and is made again. Each job takes one of the threads of a worker, and no
     more: as many are at work there, and other workers on the same computer.
     """
-    leave, job = leaver(), partial(_done_alone, job)
+    leave, job = leaver(), partial(done_alone, job)
     waiting = {client.submit(job, item, pure=False): index for index, item in enumerate(items)}
     try:
         while waiting:
@@ -102,7 +102,8 @@ def _done_here(job: Job[Item, Result], item: Item, listener: Listener) -> Result
         return job(item)
 
 
-def _done_alone(job: Job[Item, Result], item: Item) -> Result:
+def done_alone(job: Job[Item, Result], item: Item) -> Result:
+    """Do a job by one processor, as others are at work beside it."""
     with one_processor():
         return job(item)
 
