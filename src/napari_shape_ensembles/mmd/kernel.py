@@ -117,8 +117,8 @@ def _median(squared: Real) -> float:
 
     def bracketed(part: slice) -> tuple[int, Real]:
         some = squared[part]
-        rest = some[some >= low]
-        return len(some) - len(rest), rest[rest <= high]
+        above = some >= low
+        return len(some) - int(np.count_nonzero(above)), some[above & (some <= high)]
 
     parts = [slice(start, start + _RUN) for start in range(0, len(squared), _RUN)]
     counts, middles = zip(*over_blocks(bracketed, parts), strict=True)

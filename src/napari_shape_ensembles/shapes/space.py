@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.linalg import eigh_tridiagonal, eigvalsh_tridiagonal, lapack
+from scipy.linalg import eigh_tridiagonal, lapack
 
 from ..checks import RandomState, seal, seed_of
 from ..outlines import Ensemble
@@ -327,13 +327,14 @@ class ShapeSpace:
             rows = tangents[:].reshape(count, size)
             gram = rows @ rows.T
         else:  # in blocks side by side, added in their order whatever the threads
-            gram = np.zeros((size, size))
 
             def products(run: slice) -> Real:
                 rows = tangents[run].reshape(-1, size)
                 return rows.T @ rows
 
-            for part in each_block(products, curve_blocks(count, grassmann.RUN)):
+            parts = each_block(products, curve_blocks(count, grassmann.RUN))
+            gram = next(parts)
+            for part in parts:
                 gram += part
         if wide or size > _SHORT:
             squared, vectors = np.linalg.eigh(gram)  # it lets other threads, such as a window's, go on meanwhile
@@ -566,16 +567,16 @@ class ShapeSpace:
 def principal(gram: Real, rank: int) -> tuple[Real, Real]:
     """All eigenvalues (n,) of a symmetric matrix, falling, and the eigenvectors (rank, n) of the largest.
 
-    LAPACK's steps one by one, as only so many eigenvectors are to be found and turned back: half the time of all of
-    them. SciPy lets no other thread go on meanwhile.
+    LAPACK's steps one by one, as only so many eigenvectors are to be turned back: half the time of all of them. Of the
+    tridiagonal matrix all are found sooner than some. SciPy lets no other thread go on meanwhile.
     """
     size = len(gram)
     reduced, diagonal, off, factors, _ = lapack.dsytrd(gram, lower=1, lwork=_COLUMNS * size)
-    chosen = (size - rank, size - 1)
-    found = eigh_tridiagonal(diagonal, off, select="i", select_range=chosen, lapack_driver="stemr")[1]
-    turned, _, _ = lapack.dormqr("L", "N", reduced[1:, :-1], factors, found[1:], lwork=_COLUMNS * rank)
-    vectors = np.concatenate([found[:1], turned])
-    return eigvalsh_tridiagonal(diagonal, off)[::-1], vectors[:, ::-1].T
+    squared, found = eigh_tridiagonal(diagonal, off)
+    chosen = found[:, size - rank :]
+    turned, _, _ = lapack.dormqr("L", "N", reduced[1:, :-1], factors, chosen[1:], lwork=_COLUMNS * rank)
+    vectors = np.concatenate([chosen[:1], turned])
+    return squared[::-1], vectors[:, ::-1].T
 
 
 def _pooled(curves: Curves) -> Ensemble:
