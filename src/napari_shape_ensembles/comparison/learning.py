@@ -131,8 +131,8 @@ def coordinate_precision(ensemble: Ensemble) -> Real:
     """
     if not len(ensemble):
         return np.empty(0)
-    rows, columns = np.abs(ensemble.vertices).T
-    largest = np.maximum.reduceat(np.maximum(rows, columns), ensemble.offsets[:-1])
+    numbers, starts = ensemble.vertices.ravel(), 2 * ensemble.offsets[:-1]
+    largest = np.maximum(np.maximum.reduceat(numbers, starts), -np.minimum.reduceat(numbers, starts))
     return largest * np.finfo(np.float32 if is_single(ensemble) else np.float64).eps / 2
 
 

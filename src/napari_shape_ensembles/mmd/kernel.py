@@ -131,13 +131,16 @@ def _median(squared: Real) -> float:
 
 def pairs(points: Real) -> Real:
     """Squared distances of all pairs i < j."""
-    distances = Distances(points)
+    distances, count = Distances(points), len(points)
+    before = np.cumsum(np.append(0, np.arange(count)[::-1])).tolist()  # pairs of the rows above each
+    found = np.empty(before[-1])
 
-    def right_of_diagonal(rows: slice) -> Real:
-        squared = distances.block(rows)
-        return np.concatenate([row[place:] for place, row in enumerate(squared, start=1)])
+    def fill(rows: slice) -> None:
+        right_of_diagonal = [row[place:] for place, row in enumerate(distances.block(rows), start=1)]
+        np.concatenate(right_of_diagonal, out=found[before[rows.start] : before[rows.stop]])
 
-    return np.concatenate(list(each_block(right_of_diagonal, row_blocks(len(points)))))
+    over_blocks(fill, row_blocks(count))
+    return found
 
 
 def row_blocks(total: int) -> Iterator[slice]:
