@@ -76,6 +76,25 @@ def test_a_large_image_gives_the_outlines_of_the_whole(folder, name, plane):
     np.testing.assert_allclose(one, other, rtol=0, atol=2e-6)
 
 
+@pytest.mark.parametrize("ending", ["tif", "zarr"])
+def test_a_plane_that_fits_is_segmented_whole_however_large_its_stack_is(tmp_path, ending):
+    path, memory = tmp_path / f"stack.ome.{ending}", 0.006  # 0.005 for the plane, 0.008 for the stack
+    stack = np.stack([cells(1), *[cells(2)] * 39])
+    if ending == "tif":
+        tifffile.imwrite(path, stack, metadata={"axes": "ZYX", "PhysicalSizeX": 0.5, "PhysicalSizeY": 0.5})
+    else:
+        write_zarr(path, stack[:, None])
+    settings = SettingsFile(outlines=Outlines(method="li"))  # which no tiles can do
+    for part in (ImagePart(plane=(0,)), ImagePart(plane=(0,), region=(10, 250, 0, 200))):
+        whole = ensemble_of_file(path, Reading(settings), part)
+        found = ensemble_of_file(path, Reading(settings, memory=memory), part)
+        assert found.to_dataframe().equals(whole.to_dataframe())
+        np.testing.assert_array_equal(found.vertices, whole.vertices)
+        assert (found.name, found.unit, found.pixel_size) == (whole.name, "µm", (0.5, 0.5))
+    with pytest.raises(ValueError, match=r"li.*choose otsu or triangle"):
+        ensemble_of_file(path, Reading(settings, memory=LITTLE), ImagePart(plane=(0,)))
+
+
 def test_of_a_tiff_in_one_strip_only_what_is_wanted_is_read(tmp_path):
     image, path = np.arange(1 << 22, dtype=np.uint16).reshape(2048, 2048), tmp_path / "x.tif"
     tifffile.imwrite(path, np.stack([image, image[::-1]]).astype(">u2"), byteorder=">", metadata={"axes": "ZYX"})

@@ -118,7 +118,9 @@ def lazy_labels(path: Path, *, labels: bool | None = None, memory: float | None 
 
 
 def large_image(path: Path, *, plane: tuple[int, ...] = (), memory: float | None = None) -> LazyImage | None:
-    """Open grey levels or colors that outgrow the memory; None for any other file, or where `plane` tells no plane.
+    """Open a plane of grey levels or colors in a file that outgrows the memory, as the plane itself may or may not.
+
+    None for any other file, or where `plane` tells no plane.
 
     Parameters
     ----------

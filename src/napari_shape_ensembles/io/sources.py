@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..archive import ContentError, array_of, is_archive, opened
-from ..budget import budget, take_labels
+from ..budget import budget, take_labels, take_pixels
 from ..outlines import Ensemble, as_labels, content_of, counted, objects_of_classes
 from ..outlines.extract import AT_BORDER
 from ..outlines.large_images import outlines_of_large_image
@@ -85,6 +85,8 @@ class Reading:
     def large_image(self, path: Path, part: ImagePart = WHOLE) -> LazyImage | None:
         """Grey levels that outgrow the memory, and are to be segmented in tiles; None for any other file.
 
+        Of a stack it is the plane that does: one that fits is segmented whole, as the only plane of a file is.
+
         Raises
         ------
         ValueError
@@ -93,7 +95,9 @@ class Reading:
         if self.labels or part != ImagePart(plane=part.plane):
             return None
         image = large_image(path, plane=part.plane, memory=self.memory)
-        if image is not None and self.labels is None and content_of(middle_of(image)) in ("labels", "classes"):
+        if image is None or not image.is_large(self.memory):
+            return None
+        if self.labels is None and content_of(middle_of(image)) in ("labels", "classes"):
             raise ContentError(
                 f"{path.name}: looks like labels, but is too large to be sure: say --labels, or --no-labels"
             )
@@ -295,6 +299,11 @@ def _image_file(path: Path, reading: Reading, part: ImagePart) -> ImageFile:
                 f"{path.name}: an archive holds one plane, so there is no {part}: save the stack as TIFF"
             )
         return ImageFile(_only_plane(path, reading), given or Calibration(), path.stem)
+    large = large_image(path, plane=part.plane, memory=reading.memory)
+    if large is not None:  # of its planes this one alone is read
+        with errors_named(path, "image"), budget(reading.memory):
+            take_pixels(large.array.shape, large.array.dtype.itemsize)
+        return ImageFile(large.array[:, :], given or large.calibration, large.name)
     if is_ome_zarr(path):
         image = read_ome_zarr(path, plane=part.plane, labels=reading.labels, memory=reading.memory)
         return replace(image, calibration=given or image.calibration)
