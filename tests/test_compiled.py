@@ -6,6 +6,9 @@ import sys
 
 import pytest
 
+from napari_shape_ensembles import compiled
+from napari_shape_ensembles.compiled import as_part_of, kernels, taking
+
 CODE = """
 import sys
 import numpy as np
@@ -30,3 +33,17 @@ def test_nothing_is_imported_or_compiled_where_that_is_not_wanted(tmp_path):
     pytest.importorskip("numba")
     assert run(tmp_path, "never").stdout.split() == ["False", "False"]
     assert not list(tmp_path.iterdir())
+
+
+def test_a_small_part_of_large_work_takes_the_way_of_the_whole(monkeypatch):
+    pytest.importorskip("numba")
+    room = "napari_shape_ensembles.mmd"
+    with taking("compiled"):
+        loaded = kernels(room, 0)
+    monkeypatch.setattr(compiled, "are_ready", lambda: True)
+    assert kernels(room, 100) is None
+    with as_part_of(1 << 20):
+        assert kernels(room, 100) is loaded is not None
+    with as_part_of(200):
+        assert kernels(room, 100) is None
+    assert kernels(room, 1 << 20) is loaded

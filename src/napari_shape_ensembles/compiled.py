@@ -40,13 +40,24 @@ _KEPT = 8
 Way = Literal["auto", "numpy", "compiled"]
 
 _way: ContextVar[Way] = ContextVar("way", default="auto")
+_whole: ContextVar[float] = ContextVar("whole", default=0)
 
 
 def kernels(package: str, size: float) -> Any:
     """Module of the compiled kernels of a package, for work on so many numbers; None where NumPy is to do it."""
     way = _way.get()
-    wanted = size >= _LEAST and are_ready() if way == "auto" else way == "compiled"
+    wanted = max(size, _whole.get()) >= _LEAST and are_ready() if way == "auto" else way == "compiled"
     return _loaded(package) if wanted else None
+
+
+@contextmanager
+def as_part_of(size: float) -> Iterator[None]:
+    """Take the way of work on so many numbers, of which what is done within is a part."""
+    before = _whole.set(size)
+    try:
+        yield
+    finally:
+        _whole.reset(before)
 
 
 @contextmanager

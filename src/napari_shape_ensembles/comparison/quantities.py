@@ -5,13 +5,14 @@ series of z = row + 1j·column; harmonics 1 ± k make k lobes around a circle.
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..compiled import as_part_of
 from ..outlines import Ensemble
-from ..progress import one_library_thread
+from ..progress import one_library_thread, over_blocks
 from ..shapes import decompose, to_landmarks
 from ..shapes.lobes import BANDS, band_name
 from .settings import Settings
@@ -56,19 +57,19 @@ class Quantities(NamedTuple):
 
 def quantities(ensembles: Sequence[Ensemble], settings: Settings) -> Quantities:
     """Measure the outlines of several ensembles of one unit, in their order."""
-    parts = []
-    for ensemble in ensembles:
-        for start in range(0, len(ensemble), _BLOCK):
-            rows = np.arange(len(ensemble))
-            part = ensemble.subset((rows >= start) & (rows < start + _BLOCK)) if len(ensemble) > _BLOCK else ensemble
-            parts.append(
-                quantities_of_landmarks(
-                    to_landmarks(
-                        part, settings.landmarks, interpolation=settings.interpolation, measure=settings.measure
-                    )
-                )
-            )
-    return Quantities(*(np.concatenate(values) for values in zip(*parts, strict=True)))
+    options: dict[str, Any] = {"interpolation": settings.interpolation, "measure": settings.measure}
+    numbers = 2 * settings.landmarks * sum(map(len, ensembles))
+
+    def measured(part: Ensemble) -> Quantities:
+        with as_part_of(numbers):
+            return quantities_of_landmarks(to_landmarks(part, settings.landmarks, **options))
+
+    parts = [
+        ensemble[start : start + _BLOCK] if len(ensemble) > _BLOCK else ensemble
+        for ensemble in ensembles
+        for start in range(0, len(ensemble), _BLOCK)
+    ]
+    return Quantities(*map(np.concatenate, zip(*over_blocks(measured, parts), strict=True)))
 
 
 @one_library_thread()

@@ -33,6 +33,7 @@ from ..comparison.experiment import equal_draws
 from ..comparison.figures import plot_comparison
 from ..comparison.learning import clear_still, known_share
 from ..comparison.parts import tests_components
+from ..compiled import as_part_of
 from ..io.sources import Reading
 from ..mmd import MMDTest
 from ..outlines import Ensemble, at_one_pixel_size, counted
@@ -303,7 +304,8 @@ class _Run:
     ) -> None:
         self.store, self.settings, self.pieces, self.first = store, settings, pieces, first
         self.executor, self.alone = executor, alone
-        self.begun, self.done, self.fresh = monotonic(), 0.0, 0.0
+        self.begun, self.done = monotonic(), 0.0
+        self.count = 0  # of the curves of all pieces, once they are read
         self.planned = Counter({name: _ROUNDS_EXPECTED.get(name, 1) for name in _WEIGHTS})
         if settings.archetype != "mean":
             del self.planned["settling the mean archetype"]
@@ -334,13 +336,15 @@ class _Run:
         tasks = [PieceTask(self.store, self.settings, index, **task) for index in range(len(self.pieces))]
         if stage in (stages.read_outlines, stages.place):
             tasks = [replace(one, piece=piece) for one, piece in zip(tasks, self.pieces, strict=True)]
-        run_jobs(partial(done_alone, stage) if self.alone else stage, tasks, take, self.executor)
+        job = partial(_as_part_of, 2 * self.settings.landmarks * self.count, stage)
+        run_jobs(partial(done_alone, job) if self.alone else job, tasks, take, self.executor)
 
     def result(self, names: tuple[str, str]) -> StreamedComparison:
         """All stages."""
         settings = self.settings
         measures: list[stages.Measures] = []
         self.over("reading outlines", stages.read_outlines, measures.append)
+        self.count = sum(one.curves for one in measures)
         common = _common(self.pieces, measures, self.first, settings)
         unit, several = common.unit, common.several
         self.over("placing landmarks", stages.place, _nothing, unit=unit, pixel=common.pixel, several=several)
@@ -531,6 +535,12 @@ class _Run:
         self.over("placing in the shape space", partial(stages.coordinates, mean=mean, basis=space.basis_), fill)
         seal(space)
         return t, descriptors
+
+
+def _as_part_of(numbers: int, stage: Callable[[PieceTask], Any], task: PieceTask) -> Any:
+    """Do a stage of a piece the way that so many numbers of all pieces take, be the piece large or small."""
+    with as_part_of(numbers):
+        return stage(task)
 
 
 def _nothing(_: object) -> None:

@@ -44,8 +44,9 @@ class PieceTask:
 
 
 class Measures(NamedTuple):
-    """What is to be known of all pieces before any is worked on: unit, size of pixels, names of images."""
+    """What is to be known of all pieces before any is worked on: curves, unit, size of pixels, names of images."""
 
+    curves: int
     unit: str
     pixel_size: tuple[float, float] | None
     images: tuple[str, ...]
@@ -59,12 +60,14 @@ def read_outlines(task: PieceTask) -> Measures:
         ensemble = task.piece.load()
         images = list(dict.fromkeys(ensemble.images.tolist()))
         size = ensemble.pixel_size
-        known = {"unit": ensemble.unit, "pixel_size": None if size is None else list(size), "images": images}
+        known = {"curves": len(ensemble), "unit": ensemble.unit, "images": images}
+        known["pixel_size"] = None if size is None else list(size)
         if not isinstance(task.piece, Rows):
             task.store.save(task.index, OUTLINES, records.ensemble_tree(ensemble))
         task.store.save(task.index, MEASURES, known)
     size = known["pixel_size"]
-    return Measures(known["unit"], None if size is None else (size[0], size[1]), tuple(known["images"]))
+    pixel_size = None if size is None else (size[0], size[1])
+    return Measures(known["curves"], known["unit"], pixel_size, tuple(known["images"]))
 
 
 def place(task: PieceTask) -> None:
