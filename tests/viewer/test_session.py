@@ -118,6 +118,18 @@ def test_the_first_two_layers_are_chosen_and_two_that_are_selected_become_a_and_
     assert names(sides.chosen()) == [["one"], ["two"]]
 
 
+def test_what_a_person_takes_out_of_the_table_is_no_sample_again_unasked(session, model):
+    with_images(model, ("three",), 3)
+    one, two, three = (model.layers[name] for name in ("one", "two", "three"))
+    session.design.write([(two, "group", ""), (three, "group", "")])
+    model.layers.move(0, 2)  # whatever happens to the list
+    model.layers.selection.active = two
+    assert session.design.groups() == {"A": [one]}
+    assert "at least two groups" in session.design.why_not()
+    session.design.write([(two, "group", "B")])
+    assert names(session.choices.sides.chosen()) == [["one"], ["two"]]
+
+
 def test_two_layers_of_one_kind_are_chosen_where_there_are_several(model, qapp):
     with_images(model)
     box = [[0, 0], [0, 9], [9, 9], [9, 0]]

@@ -101,6 +101,8 @@ class Sides(FollowsLayers):
         self.several = self._ticked = False
         #: Layers to mark, paint or draw in, none of them a sample unasked; and the image that was active before each.
         self.begun: weakref.WeakKeyDictionary[Layer, Callable[[], Layer | None]] = weakref.WeakKeyDictionary()
+        #: Layers that a person took out: none of them is a sample again unasked.
+        self.taken_out: weakref.WeakSet[Layer] = weakref.WeakSet()
         self._met: weakref.WeakSet[Layer] = weakref.WeakSet()
         self._image: Callable[[], Layer | None] = lambda: None  # the one that was active last
 
@@ -191,7 +193,7 @@ class Sides(FollowsLayers):
             if len(selected) == 2 and set(selected) != {*a, *b}:
                 a, b = (selected[0],), (selected[1],)
         elif not (a and b):
-            free = self.unasked()
+            free = [layer for layer in self.unasked() if layer not in self.taken_out]
             a, b = _pair((a, b), [layer for layer in selected if layer in free], free)
         self._put(a, b)
         known = None if event is None else getattr(getattr(event, "value", None), "metadata", {}).get(MARK)

@@ -76,6 +76,8 @@ class DesignTable:
             if column not in self.columns:
                 self.columns.append(column)
             self._cells.setdefault(layer, {})[column] = text.strip()
+            if column == GROUP and isinstance(layer, Layer):
+                (self._sides.taken_out.discard if text.strip() else self._sides.taken_out.add)(layer)
         self.names = list(self.groups())[:2]
         self._choose_sides()
         self.changed.emit()
