@@ -599,7 +599,9 @@ def test_the_plane_of_a_stack_is_kept_with_a_result_and_a_layer_painted_over_is_
 def test_a_result_of_opened_files_is_saved_with_them_says_where_they_are_and_comes_out_again(tmp_path):
     viewer, paths = ViewerModel(), [tmp_path / f"{name}.tif" for name in ("one", "two")]
     for seed, path in enumerate(paths):
-        tifffile.imwrite(path, measure.label(spots(seed) > 0.5).astype(np.uint16))
+        labels = measure.label(spots(seed) > 0.5).astype(np.uint16)
+        # Half a micrometre, which napari passes over: the layer is in pixels, and so is what is compared.
+        tifffile.imwrite(path, labels, imagej=True, resolution=(2, 2), metadata={"unit": "um"})
         viewer.open(path, plugin="napari", layer_type="labels")
     layers = list(viewer.layers)
     sources = tuple((inputs.source_of(layer, viewer.dims),) for layer in layers)

@@ -257,7 +257,7 @@ def _input_file(source: Source, sample: int, excluded: Ids, recipe: Outlines) ->
         return None
     part = part if source.region is None else replace(part, region=source.region)
     sides, unit = None, ""
-    if recipe.pixel_scale is None and source.unit != "pixel" and source.kind != "shapes":
+    if recipe.pixel_scale is None and source.kind != "shapes":  # pixels too: readers of images pass over file metadata
         sides, unit = (float(source.scale[0]), float(source.scale[1])), source.unit
     labels = None if source.kind == "shapes" else source.kind == "labels"
     return InputFile(str(path.resolve()), checksum(path), sample, part.given(), sides, unit, ids, labels)
