@@ -641,7 +641,7 @@ def test_an_experiment_takes_its_design_from_the_names_of_files(tmp_path, quick)
     [
         ({"condition": "a"}, "no column 'group'"),
         ({"group": ["a", None, "b", "b", "b", "b"]}, "column 'group' of the design is empty in row 2"),
-        ({"group": "a", "image": [f"{i}.csv" for i in range(6)]}, "6 images are not there, such as"),
+        ({"group": "a", "image": [f"{i}.csv" for i in range(6)]}, "6 images not found, such as"),
         ({"group": "a", "image": ["ctrl_0.csv"] * 6}, "ctrl_0.csv is in more than one row"),
     ],
 )

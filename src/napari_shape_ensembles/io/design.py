@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from ..archive import ContentError, write_bytes
 from ..comparison import design_from_names
-from ..outlines.ensemble import length_unit
+from ..outlines.ensemble import counted, length_unit
 from .ebsd import ENDINGS as MAPS
 from .image_parts import Box, ImagePart, polygon_of
 from .sources import distinct_names, feature_text, files_of
@@ -115,7 +115,7 @@ def read_design(path: Path) -> tuple[list[Path], "pd.DataFrame"]:
     paths = [path.parent / name.strip() for name in table["image"]]
     missing = [str(one) for one in paths if not one.exists()]
     if missing:
-        raise ContentError(f"{path.name}: {len(missing)} images are not there, such as {missing[0]}")
+        raise ContentError(f"{path.name}: {counted(len(missing), 'image')} not found, such as {missing[0]}")
     own = table[["image", *(column for column in PARTS if column in table)]]
     if (again := own.duplicated()).any():
         first = own[again].iloc[0]
