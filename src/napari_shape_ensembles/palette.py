@@ -29,3 +29,13 @@ def axes_of(ax: "Axes | None", *, width: float = 7.0, height: float = 5.0) -> "A
     from matplotlib.figure import Figure  # heavy, and seldom needed
 
     return Figure(figsize=(width, height), layout="constrained").subplots()
+
+
+def with_log_ticks(axis: "Axes") -> None:
+    """Make the upward axis logarithmic, with plain numbers at its ticks."""
+    from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
+
+    axis.set_yscale("log")
+    axis.yaxis.set_major_locator(LogLocator(subs=(1, 1.5, 2, 3, 5)))
+    axis.yaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
+    axis.yaxis.set_minor_formatter(NullFormatter())

@@ -1,5 +1,7 @@
 """The answer in a sentence: direction, size, interval, what could have been missed and what it speaks for."""
 
+from itertools import combinations
+
 import numpy as np
 import pytest
 
@@ -85,3 +87,8 @@ def test_a_paper_gets_every_number(images):
     np.testing.assert_allclose(table["size"], sizes)
     figure = answer_figure(images, known)
     assert [axis.get_title() for axis in figure.axes] == ["mean outlines", "size, µm", "elongation", "roughness"]
+    figure.draw_without_rendering()
+    ticks = [tick.get_text() for axis in figure.axes[1:] for tick in axis.get_yticklabels()]
+    assert all(not text or float(text) for text in ticks)  # no powers of ten, where the range is less than one
+    boxes = [box.get_tightbbox() for box in (*figure.axes, *figure.legends)]
+    assert not any(one.overlaps(other) for one, other in combinations(boxes, 2))

@@ -2,13 +2,15 @@
 
 import matplotlib as mpl
 import numpy as np
+import pandas as pd
 import pytest
 from matplotlib import pyplot as plt
 from matplotlib.colors import to_rgba
 
 from curve_makers import blobs
-from napari_shape_ensembles import Ensemble, Settings, all_pairs, decision_landscape, smoothing_study
+from napari_shape_ensembles import Ensemble, Settings, all_pairs, decision_landscape, experiment, smoothing_study
 from napari_shape_ensembles.studies import figures
+from napari_shape_ensembles.studies.superplot import figures_of
 
 SETTINGS = Settings(permutations=99, significance=0.05)
 
@@ -137,3 +139,17 @@ def test_landmark_counts_are_told_apart_from_the_background(landscapes, style):
         for line in ax.lines:
             if line.get_marker() == "s":
                 assert abs(np.mean(to_rgba(line.get_color())[:3]) - background) > 0.35
+
+
+def test_names_of_groups_of_any_length_leave_room_for_an_experiment_and_are_drawn_as_they_are():
+    names = ["wild type, untreated, 24 h", "$\\frac{a}$", "knock-out of lamin A, 48 h"]
+    ensembles = [Ensemble(list(blobs(8, 60, seed=seed)), name=f"image {seed}") for seed in range(6)]
+    design = pd.DataFrame({"group": np.repeat(names, 2), "$x_1 \\frac{": [0, 1, 2, 3, 5, 8]})
+    found = experiment(ensembles, design, Settings(landmarks=50, rank=10, permutations=99))
+    drawn = figures_of(found)
+    assert list(drawn) == ["SuperPlot", "Trend with $x_1 \\frac{", "Distances"]
+    for draw in drawn.values():
+        draw(figure := plt.figure(figsize=(4.2, 3), layout="constrained"))
+        figure.canvas.draw()  # warns where nothing is left for the panels
+        texts = [text.get_text() for text in figure.findobj(mpl.text.Text)]
+        assert {"wild type, … eated, 24 h", "$\\frac{a}$", "knock-out o … min A, 48 h"} <= set(texts)

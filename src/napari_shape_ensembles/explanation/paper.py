@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from ..comparison import Comparison
 from ..outlines import Outlines, account_of, counted
-from ..palette import COLOR_A, COLOR_B
+from ..palette import COLOR_A, COLOR_B, with_log_ticks
 from ..parameters import matters, parameters_of
 from .components import components
 from .figures import style
@@ -49,7 +49,7 @@ def answer_figure(result: Comparison, known: Headline) -> Figure:
             outline.plot(closed[:, 1], closed[:, 0], line, color=_COLORS[side], label=side)
         outline.set(aspect="equal", xlabel=result.a.unit, ylabel=result.a.unit, title="mean outlines")
         outline.invert_yaxis()
-        outline.legend(frameon=False, fontsize=8)
+        figure.legend(*outline.get_legend_handles_labels(), loc="outside lower left", ncols=2, frameon=False)
         for axis, name in zip(panels, _QUANTITIES, strict=True):
             values = np.exp(parts[name])
             for place, (side, own, images) in enumerate(
@@ -64,7 +64,8 @@ def answer_figure(result: Comparison, known: Headline) -> Figure:
                 if len(means) > 1:
                     axis.plot(place + offsets, means, "o", color=_COLORS[side], markeredgecolor="black", markersize=5)
                 axis.plot([place - 0.35, place + 0.35], [np.exp(np.log(own).mean())] * 2, color="black")
-            axis.set(yscale="log", xlim=(-0.6, 1.6), title=f"{name}, {result.a.unit}" if name == "size" else name)
+            with_log_ticks(axis)
+            axis.set(xlim=(-0.6, 1.6), title=f"{name}, {result.a.unit}" if name == "size" else name)
             axis.set_xticks([0, 1], ["A", "B"])
             axis.spines[["top", "right"]].set_visible(False)
     return figure

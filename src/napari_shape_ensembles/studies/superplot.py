@@ -3,22 +3,24 @@
 import re
 from collections.abc import Callable, Sequence
 from functools import partial
+from typing import Any
 
 import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 from numpy.typing import NDArray
 
 from ..comparison import Experiment
 from ..comparison.experiment import EFFECTS
+from ..palette import with_log_ticks
 
 Real = NDArray[np.float64]
 
 # Quantities drawn, outlines drawn of each replicate at most, and replicates of a group with a mark of their own.
 _DRAWN, _OUTLINES = ("size", "elongation", "lobes 3", "lobes 4", "roughness"), 200
 _MARKS = "osD^vP*Xhp"
+_LONGEST, _BESIDE = 24, 14  # letters of a name that are shown, and of names that fit beside each other
 _GROUPS = 20  # whose replicates are drawn one by one
 _WELL = re.compile(r"([A-Pa-p])0?(\d{1,2})")
 # What the columns of a table are called beside the colors of a plate.
@@ -78,18 +80,24 @@ def draw_superplot(figure: Figure, result: Experiment, quantities: Sequence[str]
             low, high = _interval(means[own])
             axis.plot([place - 0.35, place + 0.35], [np.exp(means[own].mean())] * 2, color=ink, zorder=4)
             axis.plot([place, place], np.exp([low, high]), color=ink, linewidth=1, zorder=2)
-        axis.set_yscale("log")
-        axis.yaxis.set_major_locator(LogLocator(subs=(1, 1.5, 2, 3, 5)))
-        axis.yaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
-        axis.yaxis.set_minor_formatter(NullFormatter())
-        axis.set_xticks(
-            range(len(groups)),
-            groups,
-            rotation=45 if len(groups) > 3 else 0,
-            ha="right" if len(groups) > 3 else "center",
-        )
+        with_log_ticks(axis)
+        _name_groups(axis, groups)
         axis.set_title(f"{quantity}, {result.unit}" if quantity == "size" else quantity, fontsize=9)
     return axes
+
+
+def _name_groups(axis: Axes, names: Sequence[str]) -> None:
+    """Write the names of groups below a panel: beside each other where there is room, else turned."""
+    shown, longest = list(map(_short, names)), max(map(len, names))
+    beside = len(names) <= 3 and longest * len(names) <= _BESIDE
+    turned: dict[str, Any] = {} if beside else {"rotation": 45, "ha": "right"} if longest < 10 else {"rotation": 90}
+    axis.set_xticks(range(len(names)), shown, parse_math=False, **turned)
+
+
+def _short(name: str) -> str:
+    """A name short enough for a panel; the middle of a longer one is left out, as names often differ at an end."""
+    half = _LONGEST // 2 - 1
+    return name if len(name) <= _LONGEST else f"{name[:half].rstrip()} … {name[-half:].lstrip()}"
 
 
 def _interval(means: Real) -> tuple[float, float]:
@@ -137,10 +145,8 @@ def draw_groups(figure: Figure, result: Experiment) -> list[Axes]:
         above.spines[side].set_visible(False)
     picture = below.imshow(distances[np.ix_(order, order)], cmap="viridis", aspect="auto")
     shown = [names[place] for place in order]
-    below.set_xticks(
-        range(len(shown)), shown, rotation=45 if len(shown) > 3 else 0, ha="right" if len(shown) > 3 else "center"
-    )
-    below.set_yticks(range(len(shown)), shown)
+    _name_groups(below, shown)
+    below.set_yticks(range(len(shown)), list(map(_short, shown)), parse_math=False)
     figure.colorbar(picture, ax=below, label="distance (MMD)")
     return [above, below]
 
@@ -173,18 +179,18 @@ def draw_dose(
             axis.plot(x[own], np.exp(y[own]), _MARKS[place % len(_MARKS)], color="C0", markeredgecolor=ink, label=name)
         ends = np.array([x.min(), x.max()])
         axis.plot(ends, np.exp(y.mean() + np.log(found["ratio"]) * (ends - x.mean())), color=ink)
-        axis.set_yscale("log")
-        axis.yaxis.set_major_locator(LogLocator(subs=(1, 1.5, 2, 3, 5)))
-        axis.yaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
-        axis.yaxis.set_minor_formatter(NullFormatter())
-        axis.set_xlabel(column)
+        with_log_ticks(axis)
+        axis.set_xlabel(column, parse_math=False)
         name = f"{quantity}, {result.unit}" if quantity == "size" else quantity
         interval = f"\n{found['low']:.3g} to {found['high']:.3g}" if np.isfinite(found["high"]) else ""
         axis.set_title(f"{name}\n×{found['ratio']:.3g}{interval}", fontsize=8)
-    figure.suptitle(f"Ratio per unit of {column}, 95 % interval", fontsize=8)
+    figure.suptitle(f"Ratio per unit of {column}, 95 % interval", fontsize=8, parse_math=False)
     if 1 < len(result.design.groups) <= len(_MARKS):
         handles, names = axes[0].get_legend_handles_labels()
-        figure.legend(handles, names, loc="outside lower center", ncols=4, fontsize=7)
+        shown = list(map(_short, names))
+        legend = figure.legend(handles, shown, loc="outside lower center", ncols=2 if max(map(len, shown)) > 10 else 4, fontsize=7)
+        for text in legend.get_texts():
+            text.set_parse_math(False)
     return axes
 
 

@@ -505,6 +505,7 @@ def saving_report(explanation: Explanation, path: Path) -> Path:
 
 def writing_everything(shown: Shown, painted: str, folder: Path) -> list[Path]:
     """Write figure, methods, tables, script and the comparison itself into a folder."""
+    from ..explanation.figures import style
     from ..explanation.paper import answer_figure, image_table, methods, object_table
 
     report("measuring the difference", 0, 5)
@@ -515,7 +516,7 @@ def writing_everything(shown: Shown, painted: str, folder: Path) -> list[Path]:
         report("drawing the figure", 1, 5)
         figure = answer_figure(result, known)
         for path in paths[:2]:
-            with replacing(path) as file:
+            with style(), replacing(path) as file:
                 figure.savefig(file, format=path.suffix[1:], dpi=300)
         report("writing the tables", 2, 5)
         write_bytes(paths[2], methods(result, shown.recipe, known).encode())
