@@ -124,6 +124,11 @@ def test_the_way_from_two_images_to_a_folder_for_a_paper(model, qtbot, tmp_path,
     assert written >= {"figure.svg", "figure.png", "methods.txt", "objects.csv", "images.csv", "pair.comparison.npz"}
     assert "B's outlines are larger" in (tmp_path / "methods.txt").read_text()
     assert not session.comparison.unsaved
+    (tmp_path / "methods.txt").write_text("my words")
+    press(answer.paper, qtbot)
+    ended(session.comparison, qtbot)
+    assert "methods.txt is there already, not as a run left it: choose another" in answer.results.said.text()
+    assert (tmp_path / "methods.txt").read_text() == "my words"
     set_choices(session.choices, landmarks=60)
     assert not answer.stale.isHidden()
     assert answer.run_button.isHidden()  # beside *Run again*

@@ -16,7 +16,13 @@ LIST = ".shape-ensembles.json"
 LABELS, CURVES = ".labels.ome.tif", ".curves"
 
 
-def refuse_overwriting(paths: Iterable[Path], *, inputs: Sequence[Path] = (), force: bool = False) -> None:
+def refuse_overwriting(
+    paths: Iterable[Path],
+    *,
+    inputs: Sequence[Path] = (),
+    force: bool = False,
+    remedy: str = "choose another --out, or --force to write over it",
+) -> None:
     """Refuse to write where an input lies, or a file that no run wrote; before the work.
 
     Parameters
@@ -27,6 +33,8 @@ def refuse_overwriting(paths: Iterable[Path], *, inputs: Sequence[Path] = (), fo
         What the work reads.
     force : bool
         Write over any file.
+    remedy : str
+        What to do about a file that is there already.
 
     Raises
     ------
@@ -39,9 +47,7 @@ def refuse_overwriting(paths: Iterable[Path], *, inputs: Sequence[Path] = (), fo
         if any(item.exists() and path.samefile(item) for item in inputs):
             raise ContentError(f"{path} is an input, and would be written over: choose another --out, or --force")
         if _written(path.parent).get(path.name) != _checksum(path):
-            raise ContentError(
-                f"{path} is there already, not as a run left it: choose another --out, or --force to write over it"
-            )
+            raise ContentError(f"{path} is there already, not as a run left it: {remedy}")
 
 
 def keep_list(paths: Iterable[Path]) -> None:

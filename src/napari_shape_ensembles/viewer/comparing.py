@@ -23,6 +23,7 @@ from ..comparison.display import MARK
 from ..explanation import STEPS, Explanation, explain
 from ..explanation.headline import headline
 from ..io import CurveTable, write_curves
+from ..io.outputs import keep_list, refuse_overwriting
 from ..mmd import DependenceTest, dependence_test
 from ..progress import as_part, report
 from .choices import Choices, by_name
@@ -48,6 +49,8 @@ from .shown import Shown
 from .task import CANCELLED, Basis, Soon, Task
 
 ENDING = ".comparison.npz"
+#: What to do about a file in a folder for results that a person has changed, or that is none of ours.
+ELSEWHERE = "choose another folder"
 REPORTS = (".html", ".htm", ".pdf")
 _LISTED = 3  # files that are named
 _BEFORE = f"{CANCELLED} This is the result of the run before."
@@ -511,6 +514,8 @@ def writing_everything(shown: Shown, painted: str, folder: Path) -> list[Path]:
     report("measuring the difference", 0, 5)
     result, known = shown.result, headline(shown.result)
     paths = [folder / name for name in ("figure.svg", "figure.png", "methods.txt", "objects.csv", "images.csv")]
+    whole = folder / f"pair{ENDING}"
+    refuse_overwriting([*paths, folder / "compare.py", whole], remedy=ELSEWHERE)
     with files_named(paths[0]):
         folder.mkdir(parents=True, exist_ok=True)
         report("drawing the figure", 1, 5)
@@ -527,7 +532,9 @@ def writing_everything(shown: Shown, painted: str, folder: Path) -> list[Path]:
             paths.append(folder / "compare.py")
             write_bytes(paths[-1], script.encode())
     report("saving the comparison", 4, 5)
-    return [*paths, *saving(shown, painted, folder / f"pair{ENDING}")]
+    paths += saving(shown, painted, whole)
+    keep_list(paths)
+    return paths
 
 
 def checking(result: Comparison, archetypes: int = 5) -> Robustness:

@@ -18,11 +18,12 @@ from ..comparison.design import GROUP, Asked
 from ..comparison.display import LayerData, simplified
 from ..comparison.inputs import Inputs
 from ..io.rerun import load_experiment, recipe_of, recipe_tree, save_experiment
-from ..io.results import experiment_numbers, write_experiment
+from ..io.outputs import keep_list, refuse_overwriting
+from ..io.results import EXPERIMENT, experiment_numbers, trend_figures, write_experiment
 from ..outlines import Outlines
 from ..progress import as_part, report
 from .choices import Choices
-from .comparing import files_named, written
+from .comparing import ELSEWHERE, files_named, written
 from .design_files import layer_data, source_in_file
 from .designing import DesignTable, Row, asked_of, asked_tree, frame_of
 from .inputs import OWN, ImageRow, Source, Sources, fingerprint, inputs_of_sources, source_of, trace
@@ -380,7 +381,12 @@ def saving(
 def exporting(result: Experiment, folder: Path) -> list[Path]:
     """Write tables and figures of an experiment."""
     report("writing tables and figures")
-    return write_experiment(folder, result)
+    names = (*EXPERIMENT, *trend_figures(result.design.covariates))
+    refuse_overwriting([folder / name for name in names], remedy=ELSEWHERE)
+    with files_named(folder):
+        paths = write_experiment(folder, result)
+        keep_list(paths)
+    return paths
 
 
 def outlined(
