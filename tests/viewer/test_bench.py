@@ -357,11 +357,21 @@ def test_a_row_over_other_choices_is_found_and_summed_up(bench, qtbot):
     assert "thirty comparisons" in page.message.text()
     press(page.run_button, qtbot)
     assert page.message.isHidden()
+    qtbot.waitUntil(lambda: session.trust.result is not None, timeout=60_000)
+    press(page.cancel_button, qtbot)
     ended(session.trust, qtbot)
+    assert page.message.text() == "Cancelled."
+    press(page.run_button, qtbot)  # what was found so far is no reason not to go on
+    assert session.trust.busy
+    ended(session.trust, qtbot)
+    assert page.run_button.isHidden()
     study = session.trust.result
     assert {one.name for one in study.choices} == {"min_area", "outline_smoothing", "landmarks", "rank", "archetype"}
     assert page.sentence.text() == study.summary()
     assert page.sentence.text().startswith(f"{study.used.case} in ")
+    set_choices(session.choices, rank=9)
+    qtbot.waitUntil(lambda: not page.stale.isHidden(), timeout=5000)
+    assert page.run_button.isHidden()  # beside *Run again*
 
 
 def test_a_preview_lies_on_its_image_when_images_are_side_by_side(model, qtbot):

@@ -52,7 +52,8 @@ class TrustPage(Dock):
         self.message.setVisible(bool(self.message.text()) and not self.busy)
         self.picture.show_study(result)
         self.picture.setVisible(result is not None)
-        self.run_button.setVisible(self.state != "done")
+        # Beside *Run again* none, but one after a cancelled run, which leaves what it has found.
+        self.run_button.setVisible(self.state != "stale" and (self.state != "done" or bool(self.task.message)))
         shown = self.comparison.result
         doubts = () if shown is None else [words for words in shown.warnings if "archetype" in words or "π/4" in words]
         self.notes.setText("\n".join(doubts))
