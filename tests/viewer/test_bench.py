@@ -432,6 +432,36 @@ def test_every_control_of_every_page_has_a_name_for_screen_readers(model, compar
     assert unnamed(card) == []
 
 
+def test_a_picked_curve_is_marked_whichever_layer_is_active_until_esc(make_napari_viewer, qtbot):
+    viewer = make_napari_viewer(show=True)
+    for seed in (1, 2):
+        viewer.add_labels(labels_of(seed), name=str(seed))
+    bench = Bench(viewer)
+    viewer.window.add_dock_widget(bench)
+    set_choices(bench.session.choices, **QUICK)
+    bench.session.comparison.run()
+    ended(bench.session.comparison, qtbot)
+    one, two = bench.session.comparison.curves
+    assert one.selected_data == two.selected_data == set()
+
+    def marked(picked):
+        bench.session.comparison.selection.pick(picked)
+        return viewer.screenshot(canvas_only=True, flash=False).astype(int)
+
+    for active in (one, two, None):
+        viewer.layers.selection.active = active
+        pixels = np.abs(marked([3]) - marked([])).sum(axis=-1) > 100
+        assert pixels.sum() > 10
+    bench.session.comparison.selection.pick([3])
+    viewer.layers.selection.active = two
+    before = viewer.screenshot(canvas_only=True, flash=False)
+    viewer.layers.selection.active = one  # napari marks curves of the active layer alone
+    np.testing.assert_array_equal(before, viewer.screenshot(canvas_only=True, flash=False))
+    qtbot.waitUntil(lambda: bench.over_canvas.outlines is not None, timeout=5000)
+    qtbot.keyClick(bench.over_canvas.outlines.parentWidget(), Qt.Key.Key_Escape)
+    assert len(bench.session.comparison.selection.rows) == 0
+
+
 def test_proposals_are_unfolded_once_where_a_threshold_breaks_objects_up(model, qtbot, shown):
     rng = np.random.default_rng(0)
     for seed in (1, 2):

@@ -278,6 +278,7 @@ class OwnLayers:
         if viewer is not None and self._refs and self._moved not in viewer.mouse_move_callbacks:
             viewer.mouse_move_callbacks.append(self._moved)
             viewer.mouse_drag_callbacks.append(self._pressed)
+            self._layers.selection.events.active.connect(self._show_marks, position="last")
 
     def untie(self) -> None:
         for layer in list(self._tied):
@@ -287,6 +288,7 @@ class OwnLayers:
         if viewer is not None and self._moved in viewer.mouse_move_callbacks:
             viewer.mouse_move_callbacks.remove(self._moved)
             viewer.mouse_drag_callbacks.remove(self._pressed)
+            self._layers.selection.events.active.disconnect(self._show_marks)
 
     def outline(self, row: int) -> Real | None:
         """Vertices (n, 2) of a curve, rows and columns as they are drawn; None where its layer was deleted.
@@ -329,6 +331,12 @@ class OwnLayers:
             if picked_in(layer) != rows:
                 select(layer, rows)
         self._silent = False
+
+    def _show_marks(self, _: object = None) -> None:
+        """Keep curves marked where another layer became the active one: napari hides marks on all others."""
+        for layer, _row in self.with_first_rows():
+            if isinstance(layer, Shapes) and layer.selected_data:
+                layer.update_highlight_visibility(True)
 
     def _layer_changed(self, *_: Any) -> None:
         if not self._silent:
@@ -508,6 +516,7 @@ def select(layer: CurveLayer, rows: Collection[int]) -> None:
         return
     with layer.events.edge_width.blocker():
         layer.selected_data = set(rows)
+    layer.update_highlight_visibility(True)  # which napari has for the active layer alone
 
 
 def picked_in(layer: CurveLayer) -> set[int]:

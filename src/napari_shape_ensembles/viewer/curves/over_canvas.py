@@ -246,6 +246,12 @@ class OutlinesInView(OverImages):
         self.shown: dict[int, tuple[QRectF, QTransform]] = {}  #: pooled rows, each with its cell, and where it is drawn
         self._known: tuple[Comparison | None, dict[int, QPolygonF]] = None, {}  # of a result, in pixels of layers
 
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        """Let Esc on the canvas pick none, as a click beside all curves does; napari hears of it too."""
+        if event.type() == QEvent.Type.KeyPress and event.key() == Qt.Key.Key_Escape:
+            self._comparison.selection.pick([])
+        return super().eventFilter(watched, event)
+
     def find(self, size: tuple[int, int]) -> bool:
         comparison, result = self._comparison, self._comparison.result
         if self._known[0] is not result:
@@ -295,7 +301,7 @@ class FloatingCard(QFrame):
         self.setFixedWidth(_WIDTH)
         self.card = CurveCard(brief=True)
         self.card.excluded.connect(comparison.exclude)
-        self.close_button = button("✕", "Close the card; the curve is not picked any longer")
+        self.close_button = button("✕", "Close the card; the curve is not picked any longer (Esc)")
         self.close_button.setAccessibleName("Close the card")
         self.close_button.setFixedWidth(28)
         self.close_button.clicked.connect(self._close)
