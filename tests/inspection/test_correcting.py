@@ -117,6 +117,19 @@ def test_only_what_was_touched_is_traced_again():
     assert (after.unit, after.name, after.pixel_size) == ("µm", "field", (0.5, 0.5))
 
 
+@pytest.mark.parametrize("holes", [False, True])
+def test_one_label_in_two_pieces_alone_keeps_its_number(holes):
+    labels, recipe = discs(), Outlines(holes=holes)
+    labels[labels == 7] = 0
+    labels[18:23, 18:23] = 0  # holes in two of them, of which one stays
+    labels[58:63, 58:63] = 0
+    corrected = CorrectedLabels(labels)
+    corrected.merge(2, int(labels.max()))  # far from it: all that was touched is one label now
+    after, whole = corrected.retrace(recipe.trace(labels), recipe), recipe.trace(corrected.labels)
+    assert sorted(after.ids.tolist()) == sorted(whole.ids.tolist())
+    assert after.dropped == whole.dropped
+
+
 @pytest.mark.parametrize("dtype", [np.uint8, np.uint16, np.int32, np.int64])
 def test_the_type_of_the_labels_stays(dtype):
     corrected = CorrectedLabels(discs(dtype))

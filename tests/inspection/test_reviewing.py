@@ -55,6 +55,22 @@ def test_labels_without_a_curve_and_objects_without_a_label_are_in_the_list():
     np.testing.assert_allclose(outlines[features["id"].tolist().index(99)].max(axis=0), (7.5, 107.5))
     waiting = review.table["score"].to_numpy()
     assert (np.diff(waiting) <= 0).all()
+    far = np.where(labels > 0, labels.astype(np.int64) + 2**40, 0)  # no list is as long as the largest label
+    shown, places = reviewed(far, image).without_curve(0)
+    assert set(shown["id"]) == {2**40 + 99, missing}
+    assert sorted(map(len, places)) == sorted(map(len, outlines))
+
+
+@pytest.mark.parametrize("dtype", [bool, np.uint8])
+def test_the_pieces_of_a_mask_are_corrected_by_the_numbers_they_are_listed_by(dtype):
+    labels, image, _ = faulty("hole")
+    mask = (labels > 0).astype(dtype) * dtype(255)
+    review = reviewed(mask, image)
+    assert review.suggestion(first(review)) == "fill holes"
+    assert review.fix(first(review), "fill holes").pixels == 25
+    measured(review)
+    assert review.counts()["all"] == len(np.unique(labels)) - 1
+    assert (review.corrected[0].labels > 0).sum() == (mask > 0).sum() + 25
 
 
 @pytest.mark.parametrize(

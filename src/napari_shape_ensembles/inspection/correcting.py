@@ -252,11 +252,15 @@ class CorrectedLabels:
             return ensemble
         options: dict[str, Any] = {"unit": ensemble.unit, "name": ensemble.name}
         scale = ensemble.pixel_size or (1.0, 1.0)
+        if outlines.holes:  # whose numbers count all holes of the image
+            return outlines.trace(self.labels, scale=scale, **options)
+        # With one that was not touched, as one label in several pieces alone would be a mask.
+        others = self.original[(self.original > 0) & ~np.isin(self.original, touched)][:1].tolist()
         was, now = (
-            outlines.trace(np.where(np.isin(plane, touched), plane, 0), scale=scale, **options)
+            outlines.trace(np.where(np.isin(plane, [*touched, *others]), plane, 0), scale=scale, **options)
             for plane in (self.original, self.labels)
         )
-        stays = ~np.isin(ensemble.ids, touched)
+        stays = ~np.isin(ensemble.ids, touched) & ~np.isin(ensemble.ids, now.ids)
         ids = np.concatenate([ensemble.ids[stays], now.ids])
         curves = [*(ensemble.curves[i] for i in np.flatnonzero(stays)), *now.curves]
         order = np.argsort(ids, kind="stable")

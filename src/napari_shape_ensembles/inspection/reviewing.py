@@ -11,6 +11,7 @@ from scipy import ndimage
 from skimage.measure import find_contours
 
 from ..outlines import Ensemble, Outlines
+from ..outlines.extract import label_plane
 from .correcting import Change, CorrectedLabels
 from .evidence import unlabelled
 from .ranking import Inspection
@@ -80,7 +81,7 @@ class Review:
     inspection : Inspection
         As of the last tick and of the last correction that was measured.
     corrected : list of CorrectedLabels or None
-        The copy of the labels of each image; None where there are none.
+        The copy of the labels of each image, of a mask its numbered pieces; None where there are none.
     table : DataFrame
         One row per label and per place without one, in the order of review: image (0 or 1), label (negative for a place
         without one), index (of its curve in its ensemble, -1 for none), score, mark ("", "right", "wrong" or
@@ -127,7 +128,7 @@ class Review:
         self.by, self._outlines = by, outlines
         self.ticks = Ticks() if ticks is None else ticks
         self.corrected = [
-            before if before is not None or plane is None else CorrectedLabels(plane, by=by)
+            before if before is not None or plane is None else CorrectedLabels(_to_correct(plane), by=by)
             for before, plane in zip(going_on, planes, strict=True)
         ]
         # Corrections that were made before are in the outlines already.
@@ -200,7 +201,7 @@ class Review:
             return rows.iloc[:0], []
         found, regions = self.regions[image]
         numbers = {} if found is None else {number: k + 1 for k, number in enumerate(self._numbers(image).tolist())}
-        boxes = dict(enumerate(ndimage.find_objects(own.labels), start=1))
+        boxes = _boxes_of(own.labels)
         places = {} if regions is None else dict(enumerate(ndimage.find_objects(regions), start=1))
         outlines = []
         for number in rows["id"].tolist():
@@ -394,6 +395,21 @@ class Review:
             said.append({label: wrong for label, wrong in verdicts.items() if label in listed})
         self.inspection = self.inspection.ranked(self.ticks, said)
         self.table = self._listed()
+
+
+def _to_correct(plane: ArrayLike) -> NDArray[np.integer]:
+    """Labels as they are; of a mask the pieces, numbered, as these are what is inspected."""
+    given, numbered = np.asarray(plane), label_plane(plane)
+    return given if given.dtype.kind in "iu" and np.array_equal(numbered, given.clip(min=0)) else numbered
+
+
+def _boxes_of(labels: NDArray[np.integer]) -> dict[int, Any]:
+    """The slices that hold each label; no list is as long as the largest of them."""
+    if labels.max() <= labels.size:
+        return dict(enumerate(ndimage.find_objects(labels), start=1))
+    values, numbered = np.unique(labels, return_inverse=True)
+    found = ndimage.find_objects(numbered.reshape(labels.shape) + 1)
+    return dict(zip(values.tolist(), found, strict=True))
 
 
 def _renewed(
