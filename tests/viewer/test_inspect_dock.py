@@ -347,11 +347,14 @@ def test_a_review_by_keys_and_mouse_from_the_list_to_the_saved_labels(make_napar
     press(queue.fix_button, qtbot)
     renewed()
     assert (copy.data == 100).sum() > 400
+    assert task.current.label == 100
     task.zoom(0)
     assert task.current.label == 99
     qtbot.keyClick(canvas, Qt.Key.Key_Q)
     renewed()
     assert not (copy.data == 99).any()
+    assert task.current is None
+    assert not queue.right_button.isEnabled()  # nothing is left of it to judge
     # A stroke of napari's brush is taken over and logged too.
     task.zoom(0)
     label = task.current.label
@@ -371,6 +374,10 @@ def test_a_review_by_keys_and_mouse_from_the_list_to_the_saved_labels(make_napar
     assert task.current != waiting
     press(queue.wrong_button, qtbot)
     assert "1 right, 1 wrong, 3 corrected" in queue.progress.text()  # one of them was deleted
+    monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_: (str(tmp_path / "no folder" / "nuclei.tif"), ""))
+    with qtbot.waitSignal(dock.finished, timeout=20_000):
+        press(queue.save_button, qtbot)
+    assert "nuclei.tif cannot be written: No such file" in dock.message.text()
     monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_: (str(tmp_path / "nuclei.tif"), ""))
     with qtbot.waitSignal(dock.finished, timeout=20_000):
         press(queue.save_button, qtbot)

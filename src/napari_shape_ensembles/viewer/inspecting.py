@@ -24,6 +24,7 @@ from ..io import Calibration, save_corrected
 from ..outlines import Outlines
 from ..palette import EXCLUDED, OUTLINE, RANKED
 from .choices import Choices, ChosenLayer
+from .comparing import files_named
 from .flying import camera_of, view_of
 from .inputs import ACCEPTED, OWN, Refs, Source, Sources, fingerprint, is_own, trace
 from .layers import ColorFeature, OwnLayers
@@ -280,6 +281,7 @@ class InspectionTask(Task[Inspection]):
 
     def next(self) -> None:
         """Look at the next label that nothing was said about, the most suspicious or the most uncertain one."""
+        self.message = ""
         waiting = np.flatnonzero(self.rows["mark"] == "")
         if self.uncertain_first:
             score = self.rows["score"].to_numpy(dtype=np.float64)[waiting]
@@ -309,9 +311,12 @@ class InspectionTask(Task[Inspection]):
             if action == "redraw":
                 self.choices.layers.selection.active = copy
                 copy.selected_label, copy.mode = max(entry.label, 0) or int(copy.data.max()) + 1, "paint"
-                self.message += " Paint, erase or fill on the layer that is selected; what you draw is logged."
+                words = "Paint, erase or fill on the layer that is selected; what you draw is logged."
+                self.message = f"{self.message} {words}".strip()
             else:
-                review.fix(entry, action, other)
+                change = review.fix(entry, action, other)
+                if action == "add":
+                    self.current = Entry(entry.image, max(change.labels))
                 self._corrected_now(entry.image)
                 return
         except ValueError as error:
@@ -341,7 +346,7 @@ class InspectionTask(Task[Inspection]):
         own, source = self.review.corrected[image], self._sources[image]
         if own is not None:
             size = Calibration(tuple(source.scale.tolist()), source.unit, "layer")
-            self.start(partial(save_corrected, path, own, calibration=size), self._saved)
+            self.start(partial(saving_corrected, path, own, size), self._saved)
 
     def _saved(self, paths: tuple[Path, Path]) -> Iterable[None]:
         self.message = f"Saved as {paths[0].name}, the log as {paths[1].name}."
@@ -459,6 +464,8 @@ class InspectionTask(Task[Inspection]):
                 self.excluded_curves[image] = np.array([one in out for one in ids], dtype=bool)
             self.again = None
             self.result, self.rows = self.review.inspection, self.review.table
+            if self.row < 0:  # it was deleted, or added and taken back
+                self.current = None
             layers, unlisted = yield partial(both_layers, self.review, self._sources)
             for layer, excluded in zip(layers, self.excluded_curves, strict=True):
                 layer.features = layer.features.assign(excluded=excluded)
@@ -507,6 +514,12 @@ def _user() -> str:
         return getpass.getuser()
     except (OSError, KeyError):  # no name is known on this machine
         return ""
+
+
+def saving_corrected(path: Path, corrected: CorrectedLabels, size: Calibration) -> tuple[Path, Path]:
+    """Write corrected labels and their log."""
+    with files_named(path):
+        return save_corrected(path, corrected, calibration=size)
 
 
 @dataclass(frozen=True, eq=False)
