@@ -349,6 +349,21 @@ def test_images_that_are_there_twice_and_labels_among_images_are_noticed(qtbot):
     assert "one looks like labels" in page.found.text()
 
 
+def test_labels_of_an_image_are_compared_with_others_and_lie_on_it(model, qtbot):
+    model.add_image(spots(1, rows=4), name="field")
+    model.add_labels(labels_of(1), name="masks")
+    bench = Bench(model)
+    qtbot.addWidget(bench)
+    page = bench.pages["Images"]
+    page.look()
+    qtbot.waitUntil(lambda: "masks may be labels of field. Empty the group of field" in page.found.text(), timeout=5000)
+    page.table.item(0, 1).setText("")
+    page.look()
+    qtbot.waitUntil(lambda: page.found.text() == "", timeout=5000)
+    assert bench.session.design.groups() == {"B": [model.layers["masks"]]}
+    qtbot.waitUntil(lambda: not grid_of(model).enabled, timeout=5000)
+
+
 def test_a_row_over_other_choices_is_found_and_summed_up(bench, qtbot):
     session = bench.session
     set_choices(session.choices, **QUICK)

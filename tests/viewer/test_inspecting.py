@@ -221,6 +221,20 @@ def test_a_correction_is_made_on_a_copy_and_its_outline_is_traced_again(reviewed
     assert "nothing to undo" in reviewed.message
 
 
+def test_a_copy_takes_the_place_of_its_layer_alone(reviewed, model, qtbot):
+    design, (nuclei, field) = Session.of(model).design, (model.layers[name] for name in ("nuclei", "field"))
+    reviewed.choices.sides.follow()
+    design.write([(nuclei, "group", "ctrl"), (field, "group", "")])
+    fixed(reviewed, qtbot)
+    copy = model.layers["nuclei corrected"]
+    model.layers.selection.active = field  # whatever happens to the list
+    assert reviewed.choices.sides.chosen() == ((copy,), ())
+    assert design.groups() == {"ctrl": [copy]}
+    model.layers.remove(copy)
+    assert design.groups() == {"ctrl": [nuclei]}
+    reviewed.choices.sides.rest()
+
+
 def test_a_copy_that_was_deleted_comes_back_with_its_corrections_and_can_be_inspected_itself(reviewed, model, qtbot):
     fixed(reviewed, qtbot)
     model.layers.remove("nuclei corrected")

@@ -101,7 +101,7 @@ class Sides(FollowsLayers):
         self.several = self._ticked = False
         #: Layers to mark, paint or draw in, none of them a sample unasked; and the image that was active before each.
         self.begun: weakref.WeakKeyDictionary[Layer, Callable[[], Layer | None]] = weakref.WeakKeyDictionary()
-        #: Layers that a person took out: none of them is a sample again unasked.
+        #: Layers that a person took out, or that others have replaced: none of them is a sample again unasked.
         self.taken_out: weakref.WeakSet[Layer] = weakref.WeakSet()
         self._met: weakref.WeakSet[Layer] = weakref.WeakSet()
         self._image: Callable[[], Layer | None] = lambda: None  # the one that was active last
@@ -145,6 +145,7 @@ class Sides(FollowsLayers):
     def replace(self, places: Mapping[Layer, Layer]) -> None:
         """Let layers take the places of others, until they are deleted."""
         self._instead.update({after: weakref.ref(before) for before, after in places.items()})
+        self.taken_out.update(places)
         self._hand_over(places)
 
     def _restore(self) -> None:
@@ -152,6 +153,7 @@ class Sides(FollowsLayers):
         for layer in [layer for layer in self._instead if layer not in self._layers]:
             before = self._instead.pop(layer)()
             if before is not None and before in self._layers:
+                self.taken_out.discard(before)
                 self._hand_over({layer: before})
                 self.restored.emit(f"{layer.name} was deleted: {before.name} is compared again.")
 
@@ -159,7 +161,8 @@ class Sides(FollowsLayers):
         for before, after in places.items():
             self.replaced.emit(before, after)
         sides = ([layer for ref in side if (layer := ref())] for side in self._chosen)
-        self._put(*([places.get(layer, layer) for layer in side] for side in sides))
+        new = set(places.values())  # one that has just come may have taken an empty place meanwhile
+        self._put(*([places.get(layer, layer) for layer in side if layer not in new] for side in sides))
 
     def swap(self) -> None:
         a, b = self.chosen()

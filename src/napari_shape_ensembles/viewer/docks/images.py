@@ -4,11 +4,11 @@ import re
 import weakref
 from collections.abc import Iterable
 from functools import partial
-from itertools import takewhile
+from itertools import product, takewhile
 
 import numpy as np
 from napari.components import ViewerModel
-from napari.layers import Image, Layer
+from napari.layers import Image, Labels, Layer
 from qtpy.compat import isalive
 from qtpy.QtCore import QEvent, QSignalBlocker, Qt, Signal
 from qtpy.QtGui import QAction, QKeySequence, QResizeEvent
@@ -36,6 +36,7 @@ from ..session import Session
 from ..splitting import Way, ways_to_split
 from ..steps import step_of_images
 from ..task import Background, Steps
+from ..world import drawn_extent
 from .base import Page
 from .pixel_size import PixelSize, calibrate, calibration_of
 
@@ -142,11 +143,11 @@ class ImagesPage(Page):
         self._looking.start()
 
     def look(self) -> None:
-        """Look for images that are there twice, and for labels among the images."""
+        """Look for images that are there twice, for labels among the images, and for those of an image beside it."""
         self._looker.begin(self._look_at([weakref.ref(layer) for layer in self.design.open_layers()]))
 
     def _look_at(self, refs: "list[weakref.ref[Layer]]") -> Steps:
-        dims, words = self.session.choices.dims, []
+        dims, words = self.session.choices.dims, self._labels_beside()
         prints: dict[str, str] = {}
         for ref in refs:
             layer = data = None  # hold none while the window draws
@@ -166,6 +167,19 @@ class ImagesPage(Page):
         if isalive(self):
             self.found.setText("\n".join(words))
             self.found.setVisible(bool(words))
+
+    def _labels_beside(self) -> list[str]:
+        """Words on the first image in the table whose labels seem to be there too."""
+        layers, choices = self.design.open_layers(), self.session.choices
+        images, labels = ([one for one in layers if isinstance(one, kind)] for kind in (Image, Labels))
+        for image, own in product(images, labels):
+            boxes = [drawn_extent(one, choices) for one in (image, own)]
+            if all(box is not None for box in boxes) and np.allclose(*boxes):
+                return [
+                    f"⚠ {own.name} may be labels of {image.name}. Empty the group of {image.name}, and they lie on it: "
+                    "to be checked in Outlines, Inspect."
+                ]
+        return []
 
     # What a person writes.
 
