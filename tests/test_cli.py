@@ -687,6 +687,11 @@ def test_inspect_ranks_labels_lists_what_is_missing_and_learns_from_ticks(tmp_pa
     assert again.exit_code == 0, again.stderr
     table = pd.read_csv(tmp_path / "s" / "mask.suspects.csv", keep_default_na=False)
     assert (table["label"].iloc[0], table["label"].iloc[-1]) == (1, 8)
+    for content, words in ((b"", "ticks.csv is no table"), (b"label,status\n8,maybe\n", "with ticks.csv: label 8 is")):
+        (tmp_path / "ticks.csv").write_bytes(content)
+        refused = run("inspect", tmp_path / "mask.png", "--ticks", tmp_path / "ticks.csv", "--out", tmp_path / "t")
+        assert refused.exit_code == 2
+        assert words in refused.stderr
 
 
 def test_annotators_are_compared_and_a_consensus_is_written(tmp_path):
@@ -712,7 +717,15 @@ def test_annotators_are_compared_and_a_consensus_is_written(tmp_path):
     assert objects.loc[objects["ada"] == 8, "ben"].tolist() == [0]
     for table in ("pairs", "tendencies", "disputed"):
         assert len(pd.read_csv(tmp_path / "r" / f"{table}.csv"))
-    assert run("annotators", files[0], "--out", tmp_path / "s").exit_code == 2
+    imageio.imwrite(tmp_path / "dan.png", plane[:-1])
+    for given, words in (
+        ([files[0]], "two label sets or more, not 1"),
+        ([files[0], files[0]], "ada.tif is given twice: give a file per annotator"),
+        ([files[0], tmp_path / "dan.png"], "(dan) and "),
+    ):
+        refused = run("annotators", *given, "--out", tmp_path / "s")
+        assert refused.exit_code == 2
+        assert words in refused.stderr
 
 
 def test_labels_are_recognized_and_grey_levels_refused_as_labels(tmp_path, real_data):

@@ -520,8 +520,14 @@ def inspect(
     check_folder(out)
     inputs = [path for path in (labels, image, ticks) if path]
     _refuse_overwriting(out, [f"{plane.name}.{ending}" for ending in endings], inputs, force)
-    with progress_bar("inspecting"), named(labels.name):
-        tables = [rank_suspects(plane.pixels, seen, corrections=pd.read_csv(ticks) if ticks else None)]
+    said = None
+    if ticks:
+        try:
+            said = pd.read_csv(ticks)
+        except ValueError as error:  # no text, no table, or an empty one
+            raise ContentError(f"{ticks.name} is no table of comma-separated values: {error}") from error
+    with progress_bar("inspecting"), named(f"{labels.name} with {ticks.name}" if ticks else labels.name):
+        tables = [rank_suspects(plane.pixels, seen, corrections=said)]
         if seen is not None:
             tables.append(missing_objects(plane.pixels, seen))
     out.mkdir(parents=True, exist_ok=True)
@@ -557,6 +563,8 @@ def annotators(
     written = [out / name for name in ("pairs.csv", "objects.csv", "tendencies.csv", "disputed.csv", "consensus.tif")]
     check_folder(out)
     _refuse_overwriting(out, [path.name for path in written], labels, force)
+    if twice := next((path for path in labels if labels.count(path) > 1), None):
+        raise ContentError(f"{twice} is given twice: give a file per annotator")
     planes = [read_image(path, memory=memory) for path in labels]
     with progress_bar("comparing annotators"):
         found = compared(

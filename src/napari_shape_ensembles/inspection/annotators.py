@@ -186,10 +186,16 @@ def annotators(labels: Mapping[str, ArrayLike] | Sequence[ArrayLike], *, min_iou
     named = dict(labels) if isinstance(labels, Mapping) else {str(i): item for i, item in enumerate(labels, start=1)}
     if len(named) < 2:
         raise ValueError(f"agreement is between two label sets or more, not {len(named)}")
-    planes = {name: Plane.of(item) for name, item in named.items()}
-    shapes = {plane.labels.shape for plane in planes.values()}
+    planes = {}
+    for name, item in named.items():
+        try:
+            planes[name] = Plane.of(item)
+        except ValueError as error:
+            raise ValueError(f"{name}: {error}") from error
+    shapes = {plane.labels.shape: name for name, plane in planes.items()}
     if len(shapes) > 1:
-        raise ValueError(f"label sets of one image have one shape, not {' and '.join(map(str, sorted(shapes)))}")
+        found = " and ".join(f"{shape} ({name})" for shape, name in sorted(shapes.items()))
+        raise ValueError(f"label sets of one image have one shape, not {found}")
     names = tuple(planes)
     pairs, overlaps, divided = [], [], []
     for done, (a, b) in enumerate(itertools.combinations(range(len(names)), 2)):
