@@ -161,6 +161,7 @@ def test_covariates_and_interactions_are_asked_for_and_an_answer_outlives_its_pa
     assert "Interaction group × cage: not testable (whether the effect of group depends on cage" in said
     tick(page.interactions, "group × cage")
     assert page.stale.words.text() == "<b>↻ Out of date:</b> the choice of covariates and interactions was changed."
+    assert page.run_button.isHidden()  # beside *Run again*
     tick(page.interactions, "group × cage")
     assert page.state == "done"
 

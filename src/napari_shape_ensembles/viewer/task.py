@@ -267,7 +267,7 @@ class Task(Background, ABC, Generic[Result]):
         a, b = self.choices.sides.chosen()
         if self.choices.sides.several:
             if not a or not b:
-                return "Tick at least one layer in A and one in B."
+                return "Choose at least one image for A and one for B."
             both = [layer.name for layer in a if layer in b]
             return f'"{both[0]}" is in both groups: take it out of one.' if both else ""
         if not a or not b:

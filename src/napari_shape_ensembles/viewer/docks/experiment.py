@@ -101,7 +101,7 @@ class ExperimentPage(Dock):
         self.message.setVisible(bool(self.task.message))
         for part in (self.sentences, self.view, self.figure, self.table, self.numbers):
             part.setVisible(found is not None)
-        self.run_button.setVisible(self.state != "done")
+        self.run_button.setVisible(self.state not in ("done", "stale"))  # beside *Run again* none
         self._offer_controls()
         self._offer_questions()
         if found is not None and found is not self._drawn:
