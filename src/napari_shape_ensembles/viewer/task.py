@@ -264,14 +264,15 @@ class Task(Background, ABC, Generic[Result]):
 
     def why_not(self) -> str:
         """Why it cannot be run; empty when it can."""
-        a, b = self.choices.sides.chosen()
-        if self.choices.sides.several:
-            if not a or not b:
+        sides = self.choices.sides
+        a, b = sides.chosen()
+        if not a or not b:
+            if sides.several or len(sides.unasked()) > 1:
                 return "Choose at least one image for A and one for B."
+            return "Open two images (or labels, or shapes) to compare."
+        if sides.several:
             both = [layer.name for layer in a if layer in b]
             return f'"{both[0]}" is in both groups: take it out of one.' if both else ""
-        if not a or not b:
-            return "Open two images (or labels, or shapes) to compare."
         return "Choose two different layers." if a == b else ""
 
     @abstractmethod
