@@ -57,6 +57,10 @@ def made(used, *others):
             made("1∧1", ("rank", 20, "inconclusive")),
             "1∧1 in 1 of 2 choices; no answer with rank 20.",
         ),
+        (
+            made("inconclusive", ("rank", 20, "inconclusive"), ("method", "li", "1∧0")),
+            "inconclusive in 2 of 3 choices.",
+        ),
     ],
 )
 def test_the_sentence_says_where_the_row_is_another(study, words):

@@ -181,6 +181,13 @@ def test_a_page_is_torn_off_as_a_dock_and_closing_it_stops_nothing_of_the_bench(
     assert "tear off" in bench.headings["Answer"].toolTip()
     tear.trigger()
     dock = viewer.window.add_plugin_dock_widget(PLUGIN, "Compare shapes")[1]
+    bench.turn(STEPS.index("Trust"))
+    for place in range(3):  # the part that is in sight
+        bench.pages["Trust"].turn(place)
+        bench.headings["Trust"].actions()[0].trigger()
+    torn = set(viewer.window.dock_widgets)
+    assert torn >= {"Trust: Overview", f"Decision landscape ({PLUGIN})", f"Smoothing study ({PLUGIN})"}
+    bench.turn(STEPS.index("Answer"))
     page = bench.pages["Answer"].turn(0)
     assert dock is not page
     assert dock.session is bench.session

@@ -119,8 +119,9 @@ class ChoiceStudy:
         every = [self.used, *self.choices]
         counts = {case: [one.case for one in every].count(case) for case in dict.fromkeys(one.case for one in every)}
         said = [f"{self.used.case} in {counts[self.used.case]} of {len(every)} choices"]
-        if self.used.case != INCONCLUSIVE:
-            said += [words for place, test in enumerate(_NAMES) if (words := self._exceptions(test, 2 * place))]
+        if self.used.case == INCONCLUSIVE:
+            return f"{said[0]}."
+        said += [words for place, test in enumerate(_NAMES) if (words := self._exceptions(test, 2 * place))]
         if unanswered := [one for one in self.choices if one.case == INCONCLUSIVE]:
             said.append(f"no answer with {_listed(unanswered)}")
         return f"{'; '.join(said)}."

@@ -43,7 +43,13 @@ TRUST: Pages = {
     "Smoothing": partial(SmoothingDock, folded=True),
 }
 #: Entries of the menu that show a step in a dock of its own.
-_TORN_OFF = {"Outlines": "Segment curves", "Answer": "Compare shapes", "Why": "Shape space", "Trust": "Smoothing study"}
+# Docks of the parts of pages; those that are none in napari's menu are made here.
+_TORN_OFF = {
+    "Outlines": ("Segment curves", "Inspect curves"),
+    "Answer": ("Compare shapes", ""),
+    "Why": ("Shape space",),
+    "Trust": ("", "Decision landscape", "Smoothing study"),
+}
 _NEXT = {
     "Images": ("Look at the outlines ›", "See what would be compared, before there is any answer"),
     "Outlines": ("Compare ›", "Compare the outlines of A and B"),
@@ -188,9 +194,13 @@ class Bench(Page):
         page.turn(1)
 
     def tear_off(self, name: str) -> None:
-        """Show the page of a step in a dock of its own, where there is a window."""
-        if (window := getattr(self.viewer, "window", None)) is not None:
-            window.add_plugin_dock_widget("napari-shape-ensembles", _TORN_OFF[name])[1].show()
+        """Show the page of a step, or the part of it in sight, in a dock of its own, where there is a window."""
+        page, window = self.pages[name], getattr(self.viewer, "window", None)
+        title = _TORN_OFF[name][page.currentIndex() if isinstance(page, TabbedPage) else 0]
+        if window is not None and title:
+            window.add_plugin_dock_widget("napari-shape-ensembles", title)[1].show()
+        elif window is not None and isinstance(page, TabbedPage):
+            window.add_dock_widget(page.another(), name=f"{name}: {page.tabText(page.currentIndex())}", area="right")
 
     def show_steps(self) -> None:
         """Show in the headings how far every step has come."""
@@ -321,6 +331,10 @@ class TabbedPage(QTabWidget):
         """Turn up a part, and return it."""
         self.setCurrentIndex(place)
         return self.widget(place).layout().itemAt(0).widget()
+
+    def another(self) -> QWidget:
+        """The part in sight, made once more."""
+        return self._parts[self.currentIndex()](self._viewer)
 
     def _fill(self, place: int) -> None:
         layout = self.widget(place).layout()
