@@ -188,7 +188,9 @@ def draw_dose(
     if 1 < len(result.design.groups) <= len(_MARKS):
         handles, names = axes[0].get_legend_handles_labels()
         shown = list(map(_short, names))
-        legend = figure.legend(handles, shown, loc="outside lower center", ncols=2 if max(map(len, shown)) > 10 else 4, fontsize=7)
+        legend = figure.legend(
+            handles, shown, loc="outside lower center", ncols=2 if max(map(len, shown)) > 10 else 4, fontsize=7
+        )
         for text in legend.get_texts():
             text.set_parse_math(False)
     return axes

@@ -17,8 +17,8 @@ from ..comparison import Experiment, experiment, position_dependence, records
 from ..comparison.design import GROUP, Asked
 from ..comparison.display import LayerData, simplified
 from ..comparison.inputs import Inputs
-from ..io.rerun import load_experiment, recipe_of, recipe_tree, save_experiment
 from ..io.outputs import keep_list, refuse_overwriting
+from ..io.rerun import load_experiment, recipe_of, recipe_tree, save_experiment
 from ..io.results import EXPERIMENT, experiment_numbers, trend_figures, write_experiment
 from ..outlines import Outlines
 from ..progress import as_part, report

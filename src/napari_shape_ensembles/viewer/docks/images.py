@@ -173,8 +173,8 @@ class ImagesPage(Page):
         layers, choices = self.design.open_layers(), self.session.choices
         images, labels = ([one for one in layers if isinstance(one, kind)] for kind in (Image, Labels))
         for image, own in product(images, labels):
-            boxes = [drawn_extent(one, choices) for one in (image, own)]
-            if all(box is not None for box in boxes) and np.allclose(*boxes):
+            under, over = drawn_extent(image, choices), drawn_extent(own, choices)
+            if under is not None and over is not None and np.allclose(under, over):
                 return [
                     f"⚠ {own.name} may be labels of {image.name}. Empty the group of {image.name}, and they lie on it: "
                     "to be checked in Outlines, Inspect."
