@@ -356,6 +356,22 @@ def test_images_that_are_there_twice_and_labels_among_images_are_noticed(qtbot):
     assert "one looks like labels" in page.found.text()
 
 
+def test_an_image_below_the_labels_of_several_annotators_is_drawn_in_one_cell(model, qtbot):
+    model.add_image(spots(1, rows=4), name="field")
+    for name in ("Ada", "Ben", "Cem"):
+        model.add_labels(labels_of(1), name=name)
+    bench = Bench(model)
+    qtbot.addWidget(bench)
+    assert sorted(map(sorted, cells(model).values())) == [["Ada", "Ben", "field"], ["Cem"]]
+    page = bench.page("Outlines").turn(1)
+    page.question.setCurrentIndex(2)
+    press(page.run_button, qtbot)
+    ended(bench.session.inspection, qtbot)
+    qtbot.waitUntil(lambda: len(cells(model)) == 2, timeout=5000)  # the consensus lies on one of the label sets
+    assert "consensus inspected" in model.layers
+    bench.session.rest()
+
+
 def test_labels_of_an_image_are_compared_with_others_and_lie_on_it(model, qtbot):
     model.add_image(spots(1, rows=4), name="field")
     model.add_labels(labels_of(1), name="masks")

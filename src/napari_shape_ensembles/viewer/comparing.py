@@ -241,7 +241,8 @@ class ComparisonTask(Task[Comparison]):
             found += [(self.group(layer), layer, None) for layer in others if layer not in above]
         parts: list[Cell] = []
         for side, layer, own in found:
-            lowest = None if layer is None else below.get(layer)
+            lowest = None if layer is None else below.pop(layer, None)
+            below = {one: image for one, image in below.items() if image is not lowest}  # it is drawn in one cell
             over = [other for one in (lowest, layer) if one is not None for other in self.over(one)]
             parts.append((side, [one for one in (lowest, layer, *over, own) if one is not None]))
         return parts

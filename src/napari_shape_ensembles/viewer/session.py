@@ -61,6 +61,7 @@ class Session:
         self.design.changed.connect(self.comparison.side_by_side.renew)
         self.design.changed.connect(self.segmentation.see_images)
         self.segmentation.laid.connect(self.comparison.side_by_side.renew_now)
+        self.inspection.finished.connect(self.comparison.side_by_side.renew)  # it knows now what its curves lie on
         self.comparison.beside, self.comparison.put_beside = self.experiment.to_tree, self.experiment.take_tree
         self.comparison.opened = self.experiment.opened
         self._open, self._pages = 0, Counter[Task[Any]]()
