@@ -687,6 +687,9 @@ def test_inspect_ranks_labels_lists_what_is_missing_and_learns_from_ticks(tmp_pa
     assert again.exit_code == 0, again.stderr
     table = pd.read_csv(tmp_path / "s" / "mask.suspects.csv", keep_default_na=False)
     assert (table["label"].iloc[0], table["label"].iloc[-1]) == (1, 8)
+    tifffile.imwrite(tmp_path / "negative.tif", np.where(plane == 8, -1, plane.astype(np.int16)))
+    noted = run("inspect", tmp_path / "negative.tif", "--out", tmp_path / "n")
+    assert f"{(plane == 8).sum()} pixels of negative labels count as background" in noted.stderr
     for content, words in ((b"", "ticks.csv is no table"), (b"label,status\n8,maybe\n", "with ticks.csv: label 8 is")):
         (tmp_path / "ticks.csv").write_bytes(content)
         refused = run("inspect", tmp_path / "mask.png", "--ticks", tmp_path / "ticks.csv", "--out", tmp_path / "t")

@@ -515,6 +515,7 @@ def inspect(
     from .io.images import read_image
 
     plane = read_image(labels, memory=memory)
+    _note_negative(labels, plane.pixels)
     seen = read_image(image, memory=memory).pixels if image else None
     endings = ("suspects.csv", "missing.csv") if image else ("suspects.csv",)
     check_folder(out)
@@ -544,6 +545,12 @@ def inspect(
         say(f"{counted(len(tables[1]), 'object')} without a label")
 
 
+def _note_negative(path: Path, pixels: Any) -> None:
+    """Say of negative labels that they are none."""
+    if below := int((pixels < 0).sum()):
+        say_beside(f"note: {path.name}: {counted(below, 'pixel')} of negative labels count as background")
+
+
 @command()
 def annotators(
     labels: Annotated[list[Path], typer.Argument(help="Labels of one image, a file per annotator, at least two.")],
@@ -566,6 +573,8 @@ def annotators(
     if twice := next((path for path in labels if labels.count(path) > 1), None):
         raise ContentError(f"{twice} is given twice: give a file per annotator")
     planes = [read_image(path, memory=memory) for path in labels]
+    for path, one in zip(labels, planes, strict=True):
+        _note_negative(path, one.pixels)
     with progress_bar("comparing annotators"):
         found = compared(
             dict(zip(distinct_names(labels), [one.pixels for one in planes], strict=True)), min_iou=min_iou
