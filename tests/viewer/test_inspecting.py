@@ -221,6 +221,16 @@ def test_a_correction_is_made_on_a_copy_and_its_outline_is_traced_again(reviewed
     assert "nothing to undo" in reviewed.message
 
 
+def test_the_copy_of_a_plane_of_a_stack_is_named_after_it(task, model, qtbot):
+    labels, _, _ = faulty("hole")
+    model.add_labels(np.stack([labels, labels[::-1]]), name="nuclei")
+    model.dims.set_point(0, 1)
+    ended(task, qtbot, task.run)
+    task.zoom(0)
+    fixed(task, qtbot)
+    np.testing.assert_array_equal(model.layers["nuclei plane axis 0 = 1 corrected"].data.shape, labels.shape)
+
+
 def test_a_copy_takes_the_place_of_its_layer_alone(reviewed, model, qtbot):
     design, (nuclei, field) = Session.of(model).design, (model.layers[name] for name in ("nuclei", "field"))
     reviewed.choices.sides.follow()

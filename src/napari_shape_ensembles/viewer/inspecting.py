@@ -384,6 +384,11 @@ class InspectionTask(Task[Inspection]):
         layer = self._copies[image]() if image in self._copies else None
         return layer if layer is not None and layer in self.choices.layers else None
 
+    def name_of_copy(self, image: int) -> str:
+        """What the corrected labels of an image are called: of a stack they are of one plane."""
+        source = self._sources[image]
+        return " ".join(filter(None, (source.name, source.plane, "corrected")))
+
     def over(self, layer: Layer) -> list[Layer]:
         """What lies over a layer that is inspected, or over the copy on which it is corrected."""
         refs, curves, unlisted = self._inspected, self.curves.in_places(), self.unlisted.in_places()
@@ -400,7 +405,7 @@ class InspectionTask(Task[Inspection]):
         own, source = self.review.corrected[image], self._sources[image]
         if own is None:
             raise ValueError("only labels are corrected here: edit shapes in their own layer")
-        layer = Labels(own.labels.copy(), name=f"{source.name} corrected", opacity=0.4, **source.placement)
+        layer = Labels(own.labels.copy(), name=self.name_of_copy(image), opacity=0.4, **source.placement)
         layer.preserve_labels = True  # neighbors keep their pixels
         if self.current is not None and self.current.label > 0:
             layer.selected_label = self.current.label

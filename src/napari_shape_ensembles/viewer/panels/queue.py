@@ -144,7 +144,7 @@ class Queue(QWidget):
         review = self._task.review
         for image in range(len(review.corrected) if review is not None else 0):
             if review is not None and review.to_save(image):
-                name = f"{review.inspection.ensembles[image].name} corrected.tif"
+                name = f"{self._task.name_of_copy(image)}.tif"
                 kinds = "TIFF (*.tif *.tiff);;PNG (*.png);;NumPy array (*.npy)"
                 chosen, _ = QFileDialog.getSaveFileName(self, "Save corrected labels", name, kinds)
                 if chosen:
