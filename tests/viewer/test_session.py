@@ -126,7 +126,7 @@ def test_what_a_person_takes_out_of_the_table_is_no_sample_again_unasked(session
     model.layers.selection.active = two
     assert session.design.groups() == {"A": [one]}
     assert "at least two groups" in session.design.why_not()
-    assert session.comparison.why_not() == "Choose at least one image for A and one for B."
+    assert session.comparison.why_not() == "Choose at least one layer for A and one for B."
     session.design.write([(two, "group", "B")])
     assert names(session.choices.sides.chosen()) == [["one"], ["two"]]
 

@@ -183,7 +183,7 @@ def test_what_was_chosen_is_ticked_and_the_first_ticked_is_chosen_again(dock):
 
 @pytest.mark.parametrize(
     ("a", "b", "words"),
-    [(["one"], [], "Choose at least one image"), (["one", "two"], ["two"], '"two" is in both groups')],
+    [(["one"], [], "Choose at least one layer"), (["one", "two"], ["two"], '"two" is in both groups')],
 )
 def test_run_says_why_it_cannot_be_pressed(dock, a, b, words):
     choose_several(dock.sides, a, b)

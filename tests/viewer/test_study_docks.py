@@ -322,7 +322,7 @@ def test_groups_hold_the_layers_that_are_ticked(smoothing_dock, model, qtbot):
     assert '"three" is in both groups' in smoothing_dock.reason.text()
     model.layers.remove("two")
     tick(smoothing_dock.sides.groups.b, "three", Qt.CheckState.Unchecked)
-    assert "at least one layer in A and one in B" in smoothing_dock.reason.text()
+    assert "at least one layer for A and one for B" in smoothing_dock.reason.text()
     assert not smoothing_dock.run_button.isEnabled()
 
 

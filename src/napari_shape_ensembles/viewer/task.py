@@ -268,7 +268,7 @@ class Task(Background, ABC, Generic[Result]):
         a, b = sides.chosen()
         if not a or not b:
             if sides.several or len(sides.unasked()) > 1:
-                return "Choose at least one image for A and one for B."
+                return "Choose at least one layer for A and one for B."
             return "Open two images (or labels, or shapes) to compare."
         if sides.several:
             both = [layer.name for layer in a if layer in b]
