@@ -363,6 +363,10 @@ def test_an_image_below_the_labels_of_several_annotators_is_drawn_in_one_cell(mo
     bench = Bench(model)
     qtbot.addWidget(bench)
     assert sorted(map(sorted, cells(model).values())) == [["Ada", "Ben", "field"], ["Cem"]]
+    bench.turn(STEPS.index("Outlines"))
+    qtbot.waitUntil(lambda: bench.session.segmentation.preview is not None, timeout=10_000)
+    assert not bench.session.proposing.is_choosing  # for an image that takes no part
+    assert bench.next.isEnabled()
     page = bench.page("Outlines").turn(1)
     page.question.setCurrentIndex(2)
     press(page.run_button, qtbot)

@@ -5,6 +5,7 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -322,7 +323,9 @@ class ProposingTask(Task[Proposed]):
         """Whether nobody has chosen a recipe, nor seen an answer by the one that is used."""
         recipe = self.choices.recipe
         chosen = self.choices.loaded or (says_how_to_find(recipe) and recipe != self._taken)
-        return self.unasked and not chosen and not self.answered()
+        layers = chain(*self.choices.sides.chosen(), self.segmentation.beside())
+        compared = any(isinstance(one, Image) for one in layers)  # for labels there is nothing to choose
+        return self.unasked and compared and not chosen and not self.answered()
 
     @property
     def is_choosing(self) -> bool:
