@@ -388,3 +388,11 @@ def test_a_review_by_keys_and_mouse_from_the_list_to_the_saved_labels(make_napar
     log = pd.read_csv(tmp_path / "nuclei.log.csv")
     assert log["action"].tolist() == ["fill holes", "add", "delete"]
     np.testing.assert_array_equal(viewer.layers["nuclei"].data, given)
+    # What is undone once it was saved can be saved, too: the file is none of the labels that came any more.
+    while task.review.corrected[0].changes:
+        press(queue.undo_button, qtbot)
+        qtbot.waitUntil(lambda: not task.busy)
+    renewed()
+    with qtbot.waitSignal(dock.finished, timeout=20_000):
+        press(queue.save_button, qtbot)
+    np.testing.assert_array_equal(read_image(tmp_path / "nuclei.tif").pixels, given)

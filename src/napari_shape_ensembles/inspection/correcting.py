@@ -64,6 +64,8 @@ class CorrectedLabels:
         As given.
     changes : list of Change
         What was done and not undone, in order.
+    saved : bool
+        Whether they were saved, so that a file holds what is undone since.
 
     Raises
     ------
@@ -100,6 +102,7 @@ class CorrectedLabels:
         self.labels = self.original.copy()
         self.by = by
         self.changes: list[Change] = []
+        self.saved = False
 
     def fill_holes(self, label: int) -> Change:
         """Give the background that a label encloses to it; other objects in its holes stay."""

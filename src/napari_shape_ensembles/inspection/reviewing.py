@@ -340,9 +340,12 @@ class Review:
         self._rank()
 
     def to_save(self, image: int) -> bool:
-        """Whether the labels of an image are none that came from a file: corrected, or a proposal of several."""
+        """Whether the labels of an image are none that came from a file: corrected, or a proposal of several.
+
+        Once saved they are to be saved whatever is undone, as the file holds it still.
+        """
         own = self.corrected[image]
-        return own is not None and (bool(own.changes) or self.inspection.suspects[image] is None)
+        return own is not None and (bool(own.changes) or own.saved or self.inspection.suspects[image] is None)
 
     # Helpers.
 

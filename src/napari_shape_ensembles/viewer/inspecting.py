@@ -346,9 +346,10 @@ class InspectionTask(Task[Inspection]):
         own, source = self.review.corrected[image], self._sources[image]
         if own is not None:
             size = Calibration(tuple(source.scale.tolist()), source.unit, "layer")
-            self.start(partial(saving_corrected, path, own, size), self._saved)
+            self.start(partial(saving_corrected, path, own, size), partial(self._saved, own))
 
-    def _saved(self, paths: tuple[Path, Path]) -> Iterable[None]:
+    def _saved(self, own: CorrectedLabels, paths: tuple[Path, Path]) -> Iterable[None]:
+        own.saved = True
         self.message = f"Saved as {paths[0].name}, the log as {paths[1].name}."
         return ()
 
