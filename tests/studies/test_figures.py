@@ -142,7 +142,7 @@ def test_landmark_counts_are_told_apart_from_the_background(landscapes, style):
 
 
 def test_names_of_groups_of_any_length_leave_room_for_an_experiment_and_are_drawn_as_they_are():
-    names = ["wild type, untreated, 24 h", "$\\frac{a}$", "knock-out of lamin A, 48 h"]
+    names = ["wild type, untreated, 24 h", "_$\\frac{a}$", "knock-out of lamin A, 48 h"]
     ensembles = [Ensemble(list(blobs(8, 60, seed=seed)), name=f"image {seed}") for seed in range(6)]
     design = pd.DataFrame({"group": np.repeat(names, 2), "$x_1 \\frac{": [0, 1, 2, 3, 5, 8]})
     found = experiment(ensembles, design, Settings(landmarks=50, rank=10, permutations=99))
@@ -152,4 +152,4 @@ def test_names_of_groups_of_any_length_leave_room_for_an_experiment_and_are_draw
         draw(figure := plt.figure(figsize=(4.2, 3), layout="constrained"))
         figure.canvas.draw()  # warns where nothing is left for the panels
         texts = [text.get_text() for text in figure.findobj(mpl.text.Text)]
-        assert {"wild type, … eated, 24 h", "$\\frac{a}$", "knock-out o … min A, 48 h"} <= set(texts)
+        assert {"wild type, … eated, 24 h", "_$\\frac{a}$", "knock-out o … min A, 48 h"} <= set(texts)

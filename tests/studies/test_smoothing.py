@@ -196,6 +196,7 @@ def test_every_partial_result_can_be_told_in_words_and_numbers():
         table = partial.result.table()
         assert table["sigma"].tolist() == [0, 60]
         assert partial.result.summary()
+    assert partial.result.summary() == "Only σ = 0 px led to a comparison: a range takes two neighbouring σ."
     assert np.isnan(table["share_rejected"]).tolist() == [False, True]
 
 

@@ -180,6 +180,9 @@ class SmoothingStudy:
             return "No σ led to a comparison" + "".join(f"; σ = {s:g}: {r}" for s, r in missing[:3]) + "."
         if all(landscape.inconclusive for landscape in known):
             return f"Inconclusive at every σ: {known[0].inconclusive}."
+        if len(known) == 1:
+            sigma = next(s for s, one in zip(self.sigmas, self.landscapes, strict=True) if one is not None)
+            return f"Only σ = {sigma:g} px led to a comparison: a range takes two neighbouring σ."
         return "No two neighbouring σ give one and the same answer in all cells: no range of σ can be recommended."
 
 

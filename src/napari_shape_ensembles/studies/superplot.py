@@ -174,9 +174,9 @@ def draw_dose(
     axes, ink = list(figure.subplots(1, len(quantities), squeeze=False)[0]), mpl.rcParams["text.color"]
     for axis, quantity in zip(axes, quantities, strict=True):
         y, found = result.means[quantity].to_numpy(), slopes.loc[quantity]
-        for place, name in enumerate(result.design.groups):
+        for place in range(len(result.design.groups)):
             own = result.design.group == place
-            axis.plot(x[own], np.exp(y[own]), _MARKS[place % len(_MARKS)], color="C0", markeredgecolor=ink, label=name)
+            axis.plot(x[own], np.exp(y[own]), _MARKS[place % len(_MARKS)], color="C0", markeredgecolor=ink)
         ends = np.array([x.min(), x.max()])
         axis.plot(ends, np.exp(y.mean() + np.log(found["ratio"]) * (ends - x.mean())), color=ink)
         with_log_ticks(axis)
@@ -186,10 +186,13 @@ def draw_dose(
         axis.set_title(f"{name}\n×{found['ratio']:.3g}{interval}", fontsize=8)
     figure.suptitle(f"Ratio per unit of {column}, 95 % interval", fontsize=8, parse_math=False)
     if 1 < len(result.design.groups) <= len(_MARKS):
-        handles, names = axes[0].get_legend_handles_labels()
-        shown = list(map(_short, names))
+        shown = list(map(_short, result.design.groups))
         legend = figure.legend(
-            handles, shown, loc="outside lower center", ncols=2 if max(map(len, shown)) > 10 else 4, fontsize=7
+            axes[0].lines[: len(shown)],
+            shown,
+            loc="outside lower center",
+            ncols=2 if max(map(len, shown)) > 10 else 4,
+            fontsize=7,
         )
         for text in legend.get_texts():
             text.set_parse_math(False)
