@@ -15,7 +15,21 @@ from qtpy.QtCore import Qt
 from qtpy.QtWidgets import QApplication, QMessageBox
 from skimage import measure
 
-from docks import bare, choose, curves_of, executed, opened, press, reopened, run, saved, show_docks, spots
+from docks import (
+    bare,
+    choose,
+    curves_of,
+    executed,
+    found_before,
+    labels_of,
+    opened,
+    press,
+    reopened,
+    run,
+    saved,
+    show_docks,
+    spots,
+)
 from napari_shape_ensembles import ArchetypeSensitivity, Comparison, Outlines, Settings
 from napari_shape_ensembles.comparison.display import MARK
 from napari_shape_ensembles.io import SettingsFile, load_settings, read_curves, rerun, save_settings
@@ -101,6 +115,24 @@ def test_a_reopened_result_is_tied_to_its_images_where_they_are(done, model, qtb
     viewer.layers["two"].data = spots(2)
     assert run(dock, qtbot) == text
     assert dock.results.origin.isHidden()
+
+
+def test_a_reopened_result_keeps_copies_of_large_images_which_may_be_painted_in(qtbot, tmp_path, answer):
+    viewer = ViewerModel()
+    for seed, name in ((1, "one"), (2, "two")):
+        pixels = np.zeros((1500, 1500), dtype=np.int64)  # more than is copied between two events of the window
+        small = labels_of(seed)
+        pixels[: len(small), : len(small)] = small
+        viewer.add_labels(pixels, name=name)
+    dock = bare(viewer, qtbot)
+    with found_before():
+        run(dock, qtbot)
+    path = saved(dock, answer, tmp_path / "pair.comparison.npz", qtbot)
+    reopened(viewer, path, qtbot)
+    assert dock.comparison.shown.path == str(path)
+    for (source,), name in zip(dock.comparison.shown.sources, ("one", "two"), strict=True):
+        np.testing.assert_array_equal(source.data, viewer.layers[name].data)
+        assert not np.shares_memory(source.data, viewer.layers[name].data)
 
 
 def test_images_that_were_changed_are_not_taken_for_the_same(done, qtbot, tmp_path, answer):

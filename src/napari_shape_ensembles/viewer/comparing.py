@@ -46,7 +46,7 @@ from .layers import (
 from .overlap import images_below
 from .report import script_of
 from .shown import Shown
-from .task import CANCELLED, Basis, Soon, Task
+from .task import CANCELLED, Basis, Soon, Steps, Task
 
 ENDING = ".comparison.npz"
 #: What to do about a file in a folder for results that a person has changed, or that is none of ours.
@@ -334,7 +334,7 @@ class ComparisonTask(Task[Comparison]):
         if self.kept is not None:
             self.start(partial(restoring, self.kept), self._brought_back)
 
-    def _brought_back(self, opened: Outcome) -> Iterator[None]:
+    def _brought_back(self, opened: Outcome) -> Steps:
         """Show what was kept; what is shown now, if it is unsaved too, is kept in its place."""
         before = self.kept
         yield from self.take_up(opened)
@@ -365,29 +365,29 @@ class ComparisonTask(Task[Comparison]):
             except ValueError as error:
                 self.noted.emit(f"⚠ {error}", "")
 
-    def take_up(self, opened: Outcome) -> Iterator[None]:
+    def take_up(self, opened: Outcome) -> Steps:
         """Show a result with its choices and its colours, in turns; its layers may be in the viewer already."""
+        shown = yield opened.shown.tied(self.choices.viewer).with_copies
         with at_once(self.choices):
             yield from self.curves.replace(opened.layers, new=opened.new, shown=False)
-            yield
+            yield None
             self._seen.add(opened.shown.result)
             whole = is_whole(opened.shown.result, opened.layers)
             if whole:
                 self.noted.emit("", "")
                 self._keep_unsaved()
-                shown = opened.shown.tied(self.choices.viewer)
                 complete(opened.layers, shown.result)
                 painted = str(shown.view.get("painted"))
                 self.color_by = painted if painted in COLOR_FEATURES else "product"
-                yield
+                yield None
                 yield from self.showing(shown, unsaved=False)
-        yield
+        yield None
         yield from self.curves.replace(opened.layers, new=False)
         if not whole:
             self.noted.emit("⚠ Its layers were changed meanwhile: open the comparison again.", "")
             return
         self.recolor()
-        yield
+        yield None
         # Choose what the result was made from, as far as it is known.
         self.choices.set(shown.recipe or self.choices.recipe, shown.result.settings)
         sides = None if shown.basis is None else shown.basis.alive()

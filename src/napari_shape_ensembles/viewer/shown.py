@@ -16,8 +16,8 @@ from ..io.rerun import find_inputs, recipe_of, recipe_tree
 from ..mmd import MMDTest
 from ..outlines import Ensemble, Outlines, account_of, conversion_factor, counted
 from ..parameters import matters, tree
-from .inputs import ACCEPTED, Excluded, Sources, fingerprint, inputs_of_sources, source_of
-from .task import Basis
+from .inputs import ACCEPTED, Excluded, Sources, copied, fingerprint, inputs_of_sources, source_of
+from .task import AT_ONCE, Basis
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,7 +90,10 @@ class Shown:
         return replace(self, origin=" ".join([self.origin, *words, *(f"{note}." for note in notes)]).strip())
 
     def tied(self, viewer: ViewerModel) -> "Shown":
-        """The same, resting on the layers of a viewer that hold what it was made from, where they are there."""
+        """The same, resting on the layers of a viewer that hold what it was made from, where they are there.
+
+        Large images are not copied yet: see `with_copies`.
+        """
         names = [image_names(self.view, side) for side in "AB"]
         wanted = [own or [whole.name] for own, whole in zip(names, (self.result.a, self.result.b), strict=True)]
         if self.recipe is None or len(self.prints) != sum(map(len, wanted)):
@@ -103,13 +106,20 @@ class Shown:
         if len(layers) < len(found):
             return self
         try:
-            copies = tuple(source_of(layer, viewer.dims) for layer in layers)
+            copies = tuple(source_of(layer, viewer.dims, at_most=AT_ONCE) for layer in layers)
         except ValueError:  # a layer that shows no plane any more
             return self
         first = len(wanted[0])
         a, b = (tuple(map(weakref.ref, side)) for side in (layers[:first], layers[first:]))
         rests = Basis((a, b), self.recipe, self.result.settings, self.excluded, prints=self.prints)
         return replace(self, basis=rests, sources=(copies[:first], copies[first:]), origin=_origin(self.path))
+
+    def with_copies(self) -> "Shown":
+        """The same with copies of large images too, which take a while."""
+        if self.sources is None:
+            return self
+        a, b = (tuple(copied(side, AT_ONCE)) for side in self.sources)
+        return replace(self, sources=(a, b))
 
 
 def _origin(path: str) -> str:
