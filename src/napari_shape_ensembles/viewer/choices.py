@@ -69,7 +69,7 @@ class ChosenLayer(FollowsLayers):
     def chosen(self) -> Layer | None:
         """The chosen layer, as long as it is in the viewer."""
         layer = self._chosen()
-        return layer if layer in self.offered() else None
+        return layer if layer is not None and layer in self._layers and self._accepts(layer) else None
 
     def choose(self, layer: Layer | None) -> None:
         self._chosen = weakref.ref(layer) if layer is not None else lambda: None

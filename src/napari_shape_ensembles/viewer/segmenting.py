@@ -4,6 +4,7 @@ A large image, or one that takes long, is first segmented at a lower resolution,
 exact preview follows.
 """
 
+import itertools
 import weakref
 import zlib
 from collections import Counter
@@ -336,7 +337,11 @@ class SegmentationTask(Task[list[Ensemble]]):
         name: str,
         above: Layer | None = None,
     ) -> Image:
-        """Lines of a preview in their layer, a new one where there is none: on top, or right above another layer."""
+        """Lines of a preview in their layer, a new one where there is none: on top, or right above another layer.
+
+        Those above another layer are to be shown when they are found: drawn for the first time all at once, the lines
+        of many images would keep the window for half a second.
+        """
         layers = self.choices.layers
         if lines is not None and lines in layers:
             for field, value in placement.items():
@@ -346,10 +351,11 @@ class SegmentationTask(Task[list[Ensemble]]):
             return lines
         selected = set(layers.selection)
         look = {"colormap": _COLORS, "contrast_limits": (0, 2), "blending": "translucent"}
-        lines = Image(pixels, name=name, visible=above is None or above.visible, **look, **placement)
+        lines = Image(pixels, name=name, visible=above is None, **look, **placement)
         OWN.add(lines)
-        layers.insert(len(layers) if above is None else layers.index(above) + 1, lines)
-        layers.selection = selected
+        with layers.selection.events.blocker_all():  # or napari would show the controls of each for a moment
+            layers.insert(len(layers) if above is None else layers.index(above) + 1, lines)
+            layers.selection = selected
         return lines
 
     def _clear_preview(self) -> None:
@@ -382,10 +388,11 @@ class SegmentationTask(Task[list[Ensemble]]):
 
     def over(self, image: Layer) -> list[Layer]:
         """What lies over an image: labels and outlines made of it that are not compared themselves, and its preview."""
-        sides, layers = self.choices.sides.chosen(), self.choices.layers
+        layers = self.choices.layers
         made = [layer for ref in self._made.get(image, ()) if (layer := ref()) in layers]
         lines = self._lines if image is self.image.chosen() else self._others.get(image)
-        own = [layer for layer in made if layer not in (*sides[0], *sides[1])]
+        compared = list(itertools.chain(*self.choices.sides.chosen())) if made else []
+        own = [layer for layer in made if layer not in compared]
         return own if lines is None or lines not in layers else [*own, lines]
 
     def _remove(self, lines: Image | None) -> None:
