@@ -50,10 +50,10 @@ def steps_of(session: Session) -> dict[str, Step]:
         outlines = Step("done", f"{counted(sum(counts.values()), 'outline')} in {counted(len(counts), 'image')}.")
     else:
         outlines = Step("open", "Not looked at yet.")
-    answer = _task(asked)
-    if asked.state == INCONCLUSIVE and result is not None:
+    answer = _task(asked)  # to ask for its state too would be to look at the layers again
+    if asked is comparison and answer.state == "done" and result is not None and result.case == INCONCLUSIVE:
         answer = Step("look", result.summary())
-    elif asked.state == "error":
+    elif asked.failed and not asked.busy:
         answer = Step("look", asked.message)
     why = _task(session.explanation) if session.explanation.explored is not None else Step("open", "Compare first.")
     trusted = [_task(task) for task in (session.trust, session.landscape, session.smoothing)]
