@@ -168,8 +168,8 @@ class Background:
             if function is not None:
                 self.arriving = False
                 break
-            if not self._hurried:
-                QTimer.singleShot(self.pause if self.arriving else 0, partial(self.advance, steps))
+            if not self._hurried:  # of 0 ms Qt makes an event, which comes before the mouse and the keys
+                QTimer.singleShot(self.pause if self.arriving else 1, partial(self.advance, steps))
                 break
         if self._waiting is not None and not self._calls:
             call = _Call()
@@ -351,12 +351,12 @@ class Task(Background, ABC, Generic[Result]):
         outcome = yield self.work((tuple(copies[:first]), tuple(copies[first:])))
         yield from self.take(outcome)
 
-    def start(self, function: Function, then: Callable[[Any], Iterable[None]]) -> None:
+    def start(self, function: Function, then: Callable[[Any], Iterable[Function | None]]) -> None:
         """Do something else in the background, such as write a file; `then` takes what it returns."""
         if not self.busy:
             self.begin(self._life(self._beside(function, then), self.fail_beside))
 
-    def _beside(self, function: Function, then: Callable[[Any], Iterable[None]]) -> Steps:
+    def _beside(self, function: Function, then: Callable[[Any], Iterable[Function | None]]) -> Steps:
         outcome = yield function
         yield from then(outcome)
 
