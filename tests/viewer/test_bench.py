@@ -98,6 +98,8 @@ def test_the_way_from_two_images_to_a_folder_for_a_paper(model, qtbot, tmp_path,
     assert bench.pages["Outlines"].currentIndex() == 0
 
     qtbot.waitUntil(bench.next.isEnabled, timeout=60_000)
+    moved = []
+    viewer.layers.events.moved.connect(moved.append)
     press(bench.next, qtbot)
     answer = bench.pages["Answer"].currentWidget().layout().itemAt(0).widget()
     ended(session.comparison, qtbot)
@@ -113,6 +115,7 @@ def test_the_way_from_two_images_to_a_folder_for_a_paper(model, qtbot, tmp_path,
     assert captions(viewer) == {(0, 0): "A · small", (0, 1): "B · large"}
     assert {layer.name for layer in viewer.layers} == {"small", "large", "small curves", "large curves"}
     assert shapes == {(1, 2)}  # nothing jumps when layers come
+    assert not moved  # curves come right over their images: to move a layer in its list takes long
     assert len(told) <= 3  # previews come, curves come, previews go
     assert all(len(own) == 2 for own in told)  # and everything is in its cell by then
     assert session.comparison.unsaved

@@ -51,6 +51,24 @@ def test_a_preview_is_one_layer_over_the_image_and_goes_when_nobody_follows(task
     assert task.preview is None
 
 
+def test_lines_over_other_images_are_shown_when_they_are_found_and_the_selection_hears_of_none(task, model, qtbot):
+    for seed in (2, 3):
+        model.add_image(spots(seed, rows=2), name=str(seed), scale=(0.5, 0.5), units=("um", "um"))
+    one, *others = model.layers
+    others[1].visible = False
+    model.layers.selection = {one}
+    told, seen_empty = [], []
+    model.layers.selection.events.changed.connect(told.append)
+    model.layers.events.inserted.connect(lambda event: seen_empty.append(event.value.visible))
+    task.choices.sides.tick([one], others)
+    qtbot.waitUntil(lambda: len(task.verdict.counts) == 3, timeout=30_000)
+    assert seen_empty == [True, False, False]  # that over the chosen image, and the others
+    assert [model.layers[f"{name} preview"].visible for name in (2, 3)] == [True, False]  # as their images
+    assert not told
+    assert model.layers.selection == {one}
+    assert model.layers.selection.active is one
+
+
 def test_lines_over_many_images_leave_one_in_each_turn_and_are_gone_before_others_come(task, model, qtbot):
     for seed in range(2, 7):
         model.add_image(spots(seed, rows=2), name=str(seed), scale=(0.5, 0.5), units=("um", "um"))

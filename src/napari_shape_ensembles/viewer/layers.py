@@ -173,19 +173,21 @@ class CurveSelection:
 
 
 @contextmanager
-def at_once(choices: Choices) -> Iterator[None]:
+def at_once(choices: Choices, *, batched: bool = True) -> Iterator[None]:
     """Change the layer list in many ways, of which the canvas hears once.
 
-    napari lays the canvas out anew for every layer that comes or goes, in a time that grows with the cube of their
-    number in a grid, and then collects garbage. Here it does so once, after the last of several changes that go on in
-    turns; Python collects none on its own meanwhile.
+    napari lays the canvas out anew for every layer that comes or goes, in a time that grows with their number, and
+    then collects garbage. Here it does so once, after the last of several changes that go on in turns; Python collects
+    none on its own meanwhile. Where layers only come, in turns of their own, that one time would be long and the
+    garbage little: not `batched`, they are laid out one by one.
     """
     choices.rearranging += 1
     if choices.rearranging == 1:
         if gc.isenabled():
             gc.disable()
             choices.batch.callback(gc.enable)
-        choices.batch.enter_context(getattr(choices.layers, "batched_update", nullcontext)())  # since napari 0.9
+        if batched:
+            choices.batch.enter_context(getattr(choices.layers, "batched_update", nullcontext)())  # since napari 0.9
         choices.rearranges.emit(True)
     try:
         yield
@@ -239,12 +241,15 @@ class OwnLayers:
                 news = True
         return news
 
-    def replace(self, layers: Sequence[CurveLayer], *, new: bool = True, shown: bool = True) -> "Generator[None]":
+    def replace(
+        self, layers: Sequence[CurveLayer], *, new: bool = True, shown: bool = True, over: Sequence[Layer | None] = ()
+    ) -> "Generator[None]":
         """Put layers where those before them were, in turns that the window can draw between.
 
         Each layer is taken away, put in and shown in turns of its own: to draw curves for the first time takes napari
         a tenth of a second. Within `at_once` nothing is drawn: they are not to be `shown` there, but after it. Layers
-        that are not new are in the viewer, unless they were deleted.
+        that are not new are in the viewer, unless they were deleted. New ones come to the end of the list, or right
+        `over` those given for each: to be moved there would take the list of a window as long as to come.
         """
         gone = [ref for ref, _ in self._refs if (layer := ref()) is not None and layer not in layers]
         if gone:
@@ -259,10 +264,11 @@ class OwnLayers:
         coming = [layer for layer in layers if new and layer not in self._layers]
         if coming:
             with at_once(self._choices):
-                for layer in coming:
+                for layer, below in itertools.zip_longest(coming, over[: len(coming)]):
                     layer.visible = False
                     self._choices.unseen.add(layer)
-                    self._layers.append(layer)
+                    place = self._layers.index(below) + 1 if below in self._layers else len(self._layers)
+                    self._layers.insert(place, layer)
                     yield
         for layer in [one for one in layers if shown and one in self._choices.unseen]:
             self._choices.unseen.remove(layer)

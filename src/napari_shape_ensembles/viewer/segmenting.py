@@ -250,7 +250,7 @@ class SegmentationTask(Task[list[Ensemble]]):
         missing = [ref for ref in sources if (own := self._others.get(ref())) is None or own not in layers]
         layer = own = None
         if missing or self._lines is None or self._lines not in layers:
-            with at_once(self.choices):  # first of all, as the window and the worker would wait for each other
+            with at_once(self.choices, batched=False):  # first, as window and worker would wait for each other
                 if self._lines is None or self._lines not in layers:
                     self._lines = self._laid_over(None, _blank(source), source.placement, "segmentation preview")
                     yield None
@@ -261,6 +261,7 @@ class SegmentationTask(Task[list[Ensemble]]):
                         layer = None
                         yield None
                 self.laid.emit()
+                yield None
         if recipe.method == "auto":  # one recipe for all images, of which a preview is made in turn
             images = [one.data for one in (source, *sources.values()) if one.kind == "image"]
             try:
@@ -381,6 +382,7 @@ class SegmentationTask(Task[list[Ensemble]]):
                 self._remove(lines.pop())
                 yield None
             self.laid.emit()
+            yield None
 
     def settle(self) -> None:
         """Let the lines that are being taken away be gone."""
