@@ -80,7 +80,10 @@ class CellGrid(GridCanvas):
 
     def actual_shape(self, layers: Any) -> tuple[int, int]:
         """Numbers of rows and columns."""
-        count, (rows, columns) = max(self._cells(), default=-1) + 1, self.shape
+        return self._shape_of(self._cells())
+
+    def _shape_of(self, cells: list[int]) -> tuple[int, int]:
+        count, (rows, columns) = max(cells, default=-1) + 1, self.shape
         if not (self.enabled and count):
             return 1, 1
         if columns == -1:
@@ -91,7 +94,8 @@ class CellGrid(GridCanvas):
         """Row and column of a layer, -1 and -1 where it is in no cell."""
         if not self.enabled:
             return 0, 0
-        place, (rows, columns) = self._cells()[index], self.actual_shape(layers)
+        cells = self._cells()
+        place, (rows, columns) = cells[index], self._shape_of(cells)
         return (-1, -1) if place < 0 else (place % (rows * columns) // columns, place % columns)
 
     def contents_at(self, position: tuple[int, int], layers: Any) -> tuple[int, ...]:
@@ -100,9 +104,10 @@ class CellGrid(GridCanvas):
 
     def iter_viewboxes(self, layers: Any) -> Iterator[tuple[tuple[int, int], tuple[int, ...]]]:
         """Each cell, by its row and column, with the places in the list of the layers in it."""
-        rows, columns = shape = self.actual_shape(layers)
+        cells = self._cells()
+        rows, columns = shape = self._shape_of(cells)
         found: list[list[int]] = [[] for _ in range(rows * columns)]
-        for index, place in enumerate(self._cells()):
+        for index, place in enumerate(cells):
             if not self.enabled or place >= 0:
                 found[place % len(found)].append(index)
         for cell, own in zip(np.ndindex(shape), found, strict=True):
