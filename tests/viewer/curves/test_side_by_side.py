@@ -127,6 +127,20 @@ def test_what_is_marked_painted_or_drawn_lies_in_the_cell_of_its_image(two, mode
     assert two.choices.sides.chosen()[1] == ()
 
 
+@told_layers
+def test_a_fitted_view_is_left_alone_until_the_canvas_or_the_images_change(two, model, qtbot):
+    told = []
+    camera_of(model).events.connect(told.append)
+    two.comparison.side_by_side.renew()
+    qtbot.wait(700)  # until the view would be fitted to docks that have their size
+    assert not told
+    model.canvas.size = 300, 800
+    qtbot.waitUntil(lambda: bool(told), timeout=3000)
+    told.clear()
+    model.layers["two"].translate = (0, 40)
+    qtbot.waitUntil(lambda: bool(told), timeout=3000)
+
+
 def test_what_was_there_before_the_session_lies_over_the_first_image(model):
     for name in ("one", "two"):
         model.add_image(np.zeros((60, 80)), name=name)

@@ -138,6 +138,7 @@ class SideBySide:
         self._cell_of: weakref.WeakKeyDictionary[Layer, int] = weakref.WeakKeyDictionary()
         self._said: list[tuple[str, str, list[weakref.ref[Layer]]]] = []  # words, color, and the layers below them
         self._count, self._fitted = 0, object()
+        self._fitted_to: tuple[object, ...] = ()  # what decides on the view: canvas, rows and columns, images
         self._shown, self._largest = 0, np.ones(2)  # number of cells in sight; height and width of the largest image
         self._shapes: dict[int, tuple[int, int]] = {}  # rows and columns by the number of cells, as they were fitted
         self._again, self._settled = Soon(self._arrange_again, _PAUSE), Soon(self._fit_settled, _SETTLED)
@@ -278,12 +279,17 @@ class SideBySide:
         """Show all of every cell, with room for a caption above."""
         if self.on and (viewer := self._viewer()) is not None:
             camera, room = camera_of(viewer), (CAPTION + 2 * OFF) * bool(self._said and not self._resting)
-            height, _ = getattr(getattr(viewer, "canvas", None), "size", (np.inf, np.inf))
-            margin = room * self._grid.actual_shape(self._layers)[0] / height
-            viewer.reset_view(margin=min(max(_MARGIN, margin), _LARGEST_MARGIN))
+            height, width = getattr(getattr(viewer, "canvas", None), "size", (np.inf, np.inf))
+            shape, dims = self._grid.actual_shape(self._layers), viewer.dims
+            extent = np.asarray(viewer.layers.extent.world).tobytes()
+            fitted_to = height, width, shape, room, extent, tuple(dims.order), dims.ndisplay, tuple(camera.orientation)
+            if fitted_to == self._fitted_to and self._place() == self._fitted:
+                return  # napari takes a while to tell the cameras of all cells
+            margin = min(max(_MARGIN, room * shape[0] / height), _LARGEST_MARGIN)
+            viewer.reset_view(margin=margin)
             depth, row, column = camera.center
             camera.center = depth, row - _ways(camera)[0] * room / 2 / camera.zoom, column
-            self._fitted = self._place()
+            self._fitted, self._fitted_to = self._place(), fitted_to
 
     def _place(self) -> object:
         """What of the world is in view."""
