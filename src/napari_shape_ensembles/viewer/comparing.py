@@ -129,7 +129,7 @@ class ComparisonTask(Task[Comparison]):
 
     def take(self, outcome: Outcome) -> Iterator[None]:
         """Show the result of a run: its curves, one layer after another, in place of those before, then the answer."""
-        with at_once(self.choices, batched=self.last is not None):  # the curves and what they lie beside
+        with at_once(self.choices):  # the curves and what they lie beside
             sides = self._next.layers if self._next is not None and self.side_by_side.on else ()
             images = [ref() for side in sides for ref in side]
             yield from self.curves.replace(outcome.layers, shown=False, over=images)

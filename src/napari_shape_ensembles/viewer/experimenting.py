@@ -27,6 +27,7 @@ from .comparing import ELSEWHERE, files_named, written
 from .design_files import layer_data, source_in_file
 from .designing import DesignTable, Row, asked_of, asked_tree, frame_of
 from .inputs import OWN, ImageRow, Source, Sources, fingerprint, inputs_of_sources, source_of, trace
+from .layers import at_once
 from .task import Basis, Task
 
 # Groups whose pairs are all compared; contrasts that are a screen; images of a group that are opened at once.
@@ -250,9 +251,14 @@ class ExperimentTask(Task[ExperimentAnswer]):
 
     def _shown(self, layers: list[tuple[LayerData | weakref.ref[Layer] | None, LayerData]]) -> Iterator[None]:
         viewer = self.choices.viewer
-        for before in [ref() for ref in self._painted]:
-            if before is not None and before in viewer.layers:
-                viewer.layers.remove(before)
+        gone = [ref for ref in self._painted if ref() in viewer.layers]
+        if gone:
+            with at_once(self.choices):
+                for ref in gone:
+                    if (before := ref()) is not None and before in viewer.layers:
+                        viewer.layers.remove(before)
+                    before = None
+                    yield
         self._painted = []
         for image, outlines in layers:
             under = image() if isinstance(image, weakref.ref) else None

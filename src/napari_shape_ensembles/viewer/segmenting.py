@@ -250,7 +250,7 @@ class SegmentationTask(Task[list[Ensemble]]):
         missing = [ref for ref in sources if (own := self._others.get(ref())) is None or own not in layers]
         layer = own = None
         if missing or self._lines is None or self._lines not in layers:
-            with at_once(self.choices, batched=False):  # first, as window and worker would wait for each other
+            with at_once(self.choices):  # first of all, as the window and the worker would wait for each other
                 if self._lines is None or self._lines not in layers:
                     self._lines = self._laid_over(None, _blank(source), source.placement, "segmentation preview")
                     yield None
