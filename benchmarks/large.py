@@ -7,8 +7,9 @@
     python benchmarks/large.py tests 1000000 [--rank 150]
 
 Outlines and labels are drawn where they are needed, a piece or a band of rows at a time; nothing holds all of them.
-Each size runs in a process of its own: processor time (user and system, of all threads), the clock, and the largest
-memory it has held. Stages are told in processor time; "drawing outlines" is the benchmark's own, the rest is not.
+Each size runs in a process of its own, with kernels that were compiled before: processor time (user and system, of all
+threads), the clock, and the largest memory it has held. Stages are told in processor time; "drawing outlines" is the
+benchmark's own, the rest is not.
 `labels` are traced; `images` are the same objects in noise, segmented by the default recipe and traced.
 `whole` segments and traces such an image in memory by the main methods, and tells bytes of a pixel beside its own.
 `tests` are those of a comparison alone, of coordinates drawn at random: what so many curves take at the end.
@@ -34,6 +35,7 @@ import numpy as np
 from napari_shape_ensembles import Ensemble, Outlines, Progress, Settings, ShapeSpace, reporting
 from napari_shape_ensembles.comparison import Learned
 from napari_shape_ensembles.comparison.compare import tests_of_learned
+from napari_shape_ensembles.compiled import are_ready
 from napari_shape_ensembles.io import Calibration, CurveTable, open_ome_zarr, write_curves, write_ome_zarr_labels
 from napari_shape_ensembles.outlines.tiles import outlines_by_tile
 from napari_shape_ensembles.streaming import compare_in_pieces
@@ -288,6 +290,7 @@ def main():
     parser.add_argument("--here", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.here:
+        are_ready()
         measured(options.kind, options.sizes[0], options)
         return
     for size in options.sizes:
@@ -295,7 +298,8 @@ def main():
             store(size, options)
         rest = [word for word in sys.argv[2:] if word not in map(str, options.sizes)]
         words = [sys.executable, __file__, options.kind, str(size), *rest, "--here"]
-        done = subprocess.run(words, capture_output=True, text=True, check=False)
+        kernels = {"SHAPE_ENSEMBLES_KERNELS": os.environ.get("SHAPE_ENSEMBLES_KERNELS", "now")}
+        done = subprocess.run(words, env=os.environ | kernels, capture_output=True, text=True, check=False)
         if done.returncode:
             print(done.stderr, file=sys.stderr)
             raise SystemExit(done.returncode)
