@@ -32,6 +32,20 @@ def test_landmarks(both_ways, interpolation, seed, n, measure):
     assert (np.abs(compiled - numpy).max(axis=(1, 2)) < known).all()
 
 
+@pytest.mark.parametrize("measure", ["affine", "arc-length"])
+def test_landmarks_of_polygons_do_not_depend_on_what_the_memory_held(both_ways, measure):
+    polygon = np.linspace([[0, 0], [0, 3], [5, 3], [5, 0]], [[0, 3], [5, 3], [5, 0], [0, 0]], 25, endpoint=False)
+    polygon = polygon.swapaxes(0, 1).reshape(-1, 2)
+
+    def landmarks():
+        held = [np.full(15 * len(polygon) + more, np.nan) for more in range(-10, 60)]
+        del held  # what is computed next is likely to lie where they lay
+        return to_landmarks(Ensemble([polygon]), 40, interpolation="polygon", measure=measure)
+
+    for _ in range(10):
+        np.testing.assert_allclose(*both_ways(landmarks), atol=1e-9)
+
+
 def test_a_curve_whose_affine_measure_does_not_settle_is_named_either_way(both_ways):
     fold = np.concatenate([np.stack([np.linspace(0, 1, 50), np.zeros(50)], axis=1), [[0.5, 1e-7]]])
 

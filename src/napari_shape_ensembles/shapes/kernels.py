@@ -140,11 +140,13 @@ def _coefficients(x, y, kind, work, c):
     m = len(x)
     length, u, v = work[0], work[3], work[4]
     straight = kind == 2 or (kind == 0 and _is_polygonal(x, y))
-    if not straight:
+    if straight:
+        length[:], u[:], v[:] = 0.0, 0.0, 0.0
+    else:
         _second_derivatives(x, y, length, work[1], work[2], u, v)
     for i in range(m):
         j = i + 1 if i + 1 < m else 0
-        quarter = 0.0 if straight else length[i] * length[i] / 6
+        quarter = length[i] * length[i] / 6
         c[0, i], c[4, i] = x[i], y[i]
         c[2, i], c[6, i] = 3 * quarter * u[i], 3 * quarter * v[i]
         c[3, i], c[7, i] = quarter * (u[j] - u[i]), quarter * (v[j] - v[i])
